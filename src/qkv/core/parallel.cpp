@@ -1,0 +1,74 @@
+// The one place that knows oneTBB.
+#include "qkv/core/parallel.h"
+
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+namespace {
+
+struct Arena {
+  explicit Arena(int count) : control(tbb::global_control::max_allowed_parallelism, count), arena(count) {}
+  tbb::global_control control;
+  tbb::task_arena arena;
+};
+
+std::mutex arena_mutex;
+std::unique_ptr<Arena>& arena_slot() {
+  static auto* slot = new std::unique_ptr<Arena>;  // never destroyed: threads may outlive static destructors
+  return *slot;
+}
+std::atomic<int> thread_count{0};
+thread_local bool serial = false;
+
+tbb::task_arena& arena() {
+  std::lock_guard lock(arena_mutex);
+  if (!arena_slot()) arena_slot() = std::make_unique<Arena>(threads());
+  return arena_slot()->arena;
+}
+
+}  // namespace
+
+void set_threads(int count) {
+  check(count >= 1 && count <= 1024, "[threads] expected 1 to 1024, got ", count);
+  std::lock_guard lock(arena_mutex);
+  if (thread_count != count) arena_slot().reset();
+  thread_count = count;
+}
+
+int threads() {
+  int count = thread_count.load(std::memory_order_relaxed);
+  if (count == 0) thread_count = count = tbb::this_task_arena::max_concurrency();
+  return count;
+}
+
+SerialScope::SerialScope() : before_(serial) { serial = true; }
+SerialScope::~SerialScope() { serial = before_; }
+
+namespace detail {
+
+bool parallel_worthwhile(int64_t blocks, double total_ns) {
+  return blocks > 1 && total_ns >= kParallelNanoseconds && !serial && threads() > 1;
+}
+
+void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
+  arena().execute([&] {
+    tbb::parallel_for(
+        int64_t{0}, blocks,
+        [&](int64_t b) {
+          SerialScope inside;  // a block never opens a region of its own
+          body(context, b);
+        },
+        tbb::static_partitioner{});
+  });
+}
+
+}  // namespace detail
+}  // namespace qkv

@@ -1,0 +1,53 @@
+// Work over fixed blocks on one thread arena. What a block does never depends on the number of threads,
+// so results are the same bits with 1, 2 or 8.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace qkv {
+
+/// Sets the number of threads of the process's arena (1 to 1024). Default: the CPUs this process may use.
+void set_threads(int count);
+int threads();
+
+/// While one is alive on a thread, parallel_for runs serially there: used inside a shard of the batch.
+class SerialScope {
+ public:
+  SerialScope();
+  ~SerialScope();
+  SerialScope(const SerialScope&) = delete;
+  SerialScope& operator=(const SerialScope&) = delete;
+
+ private:
+  bool before_;
+};
+
+namespace detail {
+bool parallel_worthwhile(int64_t blocks, double total_ns);
+void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t));
+}  // namespace detail
+
+/// Work below this many nanoseconds in all stays on the calling thread (a region costs 1-1.5 us).
+inline constexpr double kParallelNanoseconds = 6000;
+
+/// Calls body(b) for every b in [0, blocks). total_ns is an estimate of the whole work. Exceptions reach the caller.
+template <class Body>
+void parallel_for(int64_t blocks, double total_ns, Body&& body) {
+  if (!detail::parallel_worthwhile(blocks, total_ns)) {
+    for (int64_t b = 0; b < blocks; ++b) body(b);
+    return;
+  }
+  using Plain = std::remove_reference_t<Body>;
+  detail::run_blocks(blocks, const_cast<std::remove_const_t<Plain>*>(&body),
+                     [](void* context, int64_t b) { (*static_cast<Plain*>(context))(b); });
+}
+
+/// Cuts [0, n) into blocks of `size` (the last may be short) and calls body(begin, end) for each.
+template <class Body>
+void parallel_ranges(int64_t n, int64_t size, double total_ns, Body&& body) {
+  const int64_t blocks = (n + size - 1) / size;
+  parallel_for(blocks, total_ns, [&](int64_t b) { body(b * size, b * size + size < n ? b * size + size : n); });
+}
+
+}  // namespace qkv

@@ -1,0 +1,6 @@
+// The version of the library.
+#pragma once
+
+namespace qkv {
+const char* version();
+}

@@ -1,0 +1,59 @@
+// Element loops, one per arity: y[i] = f(a[i], ...) with vector functors. Tails go through a padded vector, so they have the
+// bits of the body.
+#if defined(QKV_KERNELS_MAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QKV_KERNELS_MAP_INL_H_
+#undef QKV_KERNELS_MAP_INL_H_
+#else
+#define QKV_KERNELS_MAP_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::kernels {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Floats = hn::ScalableTag<float>;
+using Vec = hn::Vec<Floats>;
+
+/// Loads count < lanes elements; the other lanes are zero.
+HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)] = {};
+  for (int64_t i = 0; i < count; ++i) lanes[i] = x[i];
+  return hn::Load(d, lanes);
+}
+
+HWY_INLINE void StorePart(Vec v, Floats d, float* y, int64_t count) {
+  HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
+  hn::Store(v, d, lanes);
+  for (int64_t i = 0; i < count; ++i) y[i] = lanes[i];
+}
+
+/// y[i] = f(a[i])
+template <class F>
+HWY_INLINE void Map(const float* a, float* y, int64_t n, F&& f) {
+  const Floats d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, a + i)), d, y + i);
+  if (i < n) StorePart(f(d, LoadPart(d, a + i, n - i)), d, y + i, n - i);
+}
+
+/// y[i] = f(a[i], b[i])
+template <class F>
+HWY_INLINE void Map(const float* a, const float* b, float* y, int64_t n, F&& f) {
+  const Floats d;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+  if (i < n) StorePart(f(d, LoadPart(d, a + i, n - i), LoadPart(d, b + i, n - i)), d, y + i, n - i);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace qkv::kernels
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,55 @@
+// Forcing and reading back the Highway target.
+#include "qkv/kernels/target.h"
+
+#include <algorithm>
+
+#include "qkv/core/check.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "qkv/kernels/target.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::kernels {
+namespace HWY_NAMESPACE {
+const char* NameHere() { return hwy::TargetName(HWY_TARGET); }
+}  // namespace HWY_NAMESPACE
+}  // namespace qkv::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qkv::kernels {
+
+HWY_EXPORT(NameHere);
+
+namespace {
+// What the CPU has, read before anything is forced (afterwards Highway reports the forced set).
+int64_t cpu_targets() {
+  static const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
+  return targets;
+}
+}  // namespace
+
+std::vector<std::string> available_targets() {
+  std::vector<std::string> names;
+  for (int64_t bits = cpu_targets(); bits; bits &= bits - 1) names.push_back(hwy::TargetName(bits & -bits));  // lower bit = better
+  return names;
+}
+
+void force_target(const std::string& name) {
+  const auto names = available_targets();
+  if (name.empty()) return hwy::SetSupportedTargetsForTest(0);
+  std::string list;
+  for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
+  check(std::find(names.begin(), names.end(), name) != names.end(), "[target] this program has no \"", name,
+        "\" kernels that this CPU can run; it has ", list);
+  for (int64_t bits = cpu_targets(); bits; bits &= bits - 1)
+    if (hwy::TargetName(bits & -bits) == name) hwy::SetSupportedTargetsForTest(bits & -bits);
+  check(running_target() == name, "[target] asked for ", name, ", but ", running_target(), " runs");
+}
+
+std::string running_target() { return HWY_DYNAMIC_DISPATCH(NameHere)(); }
+
+}  // namespace qkv::kernels
+#endif

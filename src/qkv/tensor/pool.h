@@ -1,0 +1,85 @@
+// Buffers that come back: after warm-up a training step asks the system for no memory.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace qkv {
+
+class Pool;
+struct PoolCore;
+
+/// A reference-counted block of bytes, 64-byte aligned; it returns to its pool with the last Buffer that holds it.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer& other) : block_(other.block_) { retain(); }
+  Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Buffer& operator=(Buffer other) noexcept { std::swap(block_, other.block_); return *this; }
+  ~Buffer() { release(); }
+
+  /// Takes a block of at least that many bytes from the thread's current pool; the contents are arbitrary.
+  static Buffer take(size_t bytes);
+
+  std::byte* data() const { return block_ ? reinterpret_cast<std::byte*>(block_) + kHeader : nullptr; }
+  explicit operator bool() const { return block_ != nullptr; }
+  bool unique() const { return block_ && block_->owners.load(std::memory_order_acquire) == 1; }
+  bool operator==(const Buffer& other) const { return block_ == other.block_; }
+
+ private:
+  friend struct PoolCore;
+  static constexpr size_t kHeader = 64;
+  struct Block {
+    std::atomic<int32_t> owners;
+    uint32_t size_class;
+    PoolCore* home;
+    Block* next;  // while it waits in the pool
+  };
+  void retain() const { if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed); }
+  void release() {
+    if (block_ && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) give_back();
+    block_ = nullptr;
+  }
+  void give_back();
+  Block* block_ = nullptr;
+};
+
+/// Keeps freed blocks by size class. A shard of the batch has its own, so what a step finds there does not depend on threads.
+class Pool {
+ public:
+  Pool();
+  ~Pool();  // blocks still held elsewhere stay valid
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// Blocks that had to be asked from the system since the start, and bytes that the pool has taken in all.
+  int64_t misses() const;
+  int64_t bytes() const;
+  /// Gives all waiting blocks back to the system.
+  void trim();
+
+  /// The process's pool, and the thread's current one.
+  static Pool& process();
+  static Pool& current();
+
+ private:
+  friend class Buffer;
+  friend class PoolScope;
+  PoolCore* core_;
+};
+
+/// Makes a pool the thread's current one while it lives.
+class PoolScope {
+ public:
+  explicit PoolScope(Pool& pool);
+  ~PoolScope();
+  PoolScope(const PoolScope&) = delete;
+  PoolScope& operator=(const PoolScope&) = delete;
+
+ private:
+  Pool* before_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,126 @@
+// Tape: records the ops of a scope and runs their pullbacks in reverse (reverse-mode differentiation, first derivatives).
+//
+//   Tape tape;                          // the thread's current tape until the end of the scope
+//   Tensor loss = f(w);                 // ops record themselves
+//   tape.backward(loss);
+//   Tensor dw = tape.grad(w);           // gradients belong to the tape
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+class Tape;
+namespace detail {
+struct Node;
+struct Slot;
+struct TapeState;
+}  // namespace detail
+
+/// Where a pullback may add a gradient in place: `add` says whether there is a sum already (else the memory is arbitrary).
+struct GradTarget {
+  float* data;
+  bool add;
+};
+
+/// What a pullback sees: the gradients of its outputs, and who wants one of its inputs.
+class Pull {
+ public:
+  /// Gradient of output i; zeros when none arrived.
+  const Tensor& dy(int i = 0);
+  bool wants(int input) const;
+  /// dx += gradient. The tensor is taken over where possible.
+  void give(int input, Tensor gradient);
+  /// The buffer of the gradient of that input, for kernels that add into it themselves. Call only if wants(input).
+  GradTarget into(int input);
+
+ private:
+  friend class Tape;
+  Pull(detail::Node* node) : node_(node) {}
+  detail::Node* node_;
+};
+
+/// Gradients of many parameters in one flat buffer, laid out as flatten() laid out the parameters.
+class GradArena {
+ public:
+  /// Leaves first_leaf, first_leaf + 1, ... start at offsets[0], offsets[1], ...; offsets.back() is the total.
+  GradArena(uint32_t first_leaf, std::span<const int64_t> offsets);
+  const Tensor& flat() const { return flat_; }
+
+ private:
+  friend class Tape;
+  uint32_t first_leaf_;
+  std::span<const int64_t> offsets_;
+  Tensor flat_;
+};
+
+class Tape {
+ public:
+  Tape();
+  /// Gradients of the arena's leaves are written there (all of them: untouched ones become zero).
+  explicit Tape(GradArena& arena);
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  /// Runs the pullbacks from a recorded scalar; once a tape.
+  void backward(const Tensor& loss);
+  /// Runs the pullbacks from any recorded tensor with a given gradient.
+  void backward(const Tensor& y, const Tensor& dy);
+  /// The gradient of a parameter; zeros when the loss does not depend on it.
+  Tensor grad(const Tensor& leaf) const;
+  /// Number of recorded ops.
+  int64_t length() const;
+
+  static Tape* current();
+
+  /// Used by record(): memory for a closure, or null when nothing is recorded.
+  void* node_for(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, size_t bytes,
+                 void (*pull)(void*, Pull&), void (*destroy)(void*));
+
+ private:
+  friend class Pull;
+  friend class TapePause;
+  detail::TapeState* state_;
+  Tape* before_;
+};
+
+/// While one lives nothing is recorded on this thread.
+class TapePause {
+ public:
+  TapePause();
+  ~TapePause();
+  TapePause(const TapePause&) = delete;
+  TapePause& operator=(const TapePause&) = delete;
+
+ private:
+  Tape* before_;
+};
+
+/// Records outputs = name(inputs) with its pullback, a callable (Pull&). What the closure captures is what is saved.
+/// Does nothing when no tape is alive or no input is tracked.
+template <class Pullback>
+void record(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, Pullback&& pullback) {
+  using Closure = std::remove_cvref_t<Pullback>;
+  static_assert(alignof(Closure) <= alignof(std::max_align_t));
+  Tape* tape = Tape::current();
+  if (!tape) return;
+  void* memory = tape->node_for(
+      name, outputs, inputs, sizeof(Closure), [](void* c, Pull& p) { (*static_cast<Closure*>(c))(p); },
+      [](void* c) { static_cast<Closure*>(c)->~Closure(); });
+  if (memory) new (memory) Closure(std::forward<Pullback>(pullback));
+}
+
+template <class Pullback>
+void record(const char* name, Tensor& output, std::initializer_list<const Tensor*> inputs, Pullback&& pullback) {
+  record(name, {&output}, inputs, std::forward<Pullback>(pullback));
+}
+
+}  // namespace qkv

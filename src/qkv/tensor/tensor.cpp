@@ -1,0 +1,150 @@
+// Tensor and Ids: construction, views and makers.
+#include "qkv/tensor/tensor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+namespace qkv {
+
+Tensor Tensor::empty(const Shape& shape) {
+  Tensor t;
+  t.shape_ = shape;
+  t.buffer_ = Buffer::take(static_cast<size_t>(shape.numel()) * sizeof(float));
+  t.data_ = reinterpret_cast<float*>(t.buffer_.data());
+  return t;
+}
+
+Tensor::Tensor(const Shape& shape, std::span<const float> values) : Tensor(empty(shape)) {
+  check(shape.numel() == static_cast<int64_t>(values.size()), "[tensor] shape ", shape, " has ", shape.numel(), " elements, got ",
+        values.size(), " values");
+  std::copy(values.begin(), values.end(), data_);
+}
+
+float Tensor::item() const {
+  check(defined() && numel() == 1, "[item] expected one element, got shape ", shape_);
+  return data_[0];
+}
+
+float Tensor::at(std::initializer_list<int64_t> index) const {
+  check(static_cast<int>(index.size()) == rank(), "[at] ", index.size(), " indices for shape ", shape_);
+  int64_t offset = 0;
+  int axis = 0;
+  for (int64_t i : index) {
+    check(i >= 0 && i < shape_[axis], "[at] index ", i, " on axis ", axis, " of shape ", shape_);
+    offset = offset * shape_[axis++] + i;
+  }
+  return data_[offset];
+}
+
+Tensor Tensor::viewed(const Shape& shape) const {
+  check(shape.numel() == numel(), "[view] ", shape_, " has not as many elements as ", shape);
+  Tensor t = detached();
+  t.shape_ = shape;
+  return t;
+}
+
+Tensor Tensor::part(int64_t offset, const Shape& shape) const {
+  check(offset >= 0 && offset + shape.numel() <= numel(), "[part] ", shape, " at ", offset, " is outside ", shape_);
+  Tensor t = detached();
+  t.shape_ = shape;
+  t.data_ += offset;
+  return t;
+}
+
+Tensor Tensor::detached() const {
+  Tensor t = *this;
+  t.tape_ = 0;
+  t.id_ = 0;
+  return t;
+}
+
+Tensor Tensor::copied() const {
+  Tensor t = empty(shape_);
+  std::copy_n(data_, numel(), t.data_);
+  return t;
+}
+
+Tensor parameter(const Tensor& values) {
+  static std::atomic<uint32_t> next{1};
+  Tensor t = values.detached();
+  t.id_ = next.fetch_add(1, std::memory_order_relaxed);
+  return t;
+}
+
+Tensor full(const Shape& shape, float value) {
+  Tensor t = Tensor::empty(shape);
+  std::fill_n(t.mutable_ptr(), t.numel(), value);
+  return t;
+}
+
+Tensor zeros(const Shape& shape) { return full(shape, 0); }
+Tensor ones(const Shape& shape) { return full(shape, 1); }
+Tensor scalar(float value) { return full({}, value); }
+
+Tensor eye(int64_t n) {
+  Tensor t = zeros({n, n});
+  for (int64_t i = 0; i < n; ++i) t.mutable_ptr()[i * n + i] = 1;
+  return t;
+}
+
+Tensor arange(float begin, float end, float step) {
+  check(step != 0 && std::isfinite(begin) && std::isfinite(end) && std::isfinite(step), "[arange] cannot go from ", begin, " to ", end,
+        " by ", step);
+  // Counted in double with a little slack, so that 0 to 5 by 0.1 has 50 elements although 0.1f is above 0.1.
+  const double count = std::ceil((double{end} - begin) / step - 1e-6);
+  Tensor t = Tensor::empty({static_cast<int64_t>(std::max(count, 0.0))});
+  for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = static_cast<float>(begin + static_cast<double>(i) * step);
+  return t;
+}
+
+Tensor uniform(const Shape& shape, const Rng& rng, float low, float high) {
+  Tensor t = Tensor::empty(shape);
+  for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = low + (high - low) * rng.uniform(static_cast<uint64_t>(i));
+  return t;
+}
+
+Tensor normal(const Shape& shape, const Rng& rng, float mean, float deviation) {
+  Tensor t = Tensor::empty(shape);
+  for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = mean + deviation * rng.normal(static_cast<uint64_t>(i));
+  return t;
+}
+
+Tensor sort(const Tensor& x) {
+  check(x.rank() == 1, "[sort] expected a vector, got shape ", x.shape());
+  Tensor y = x.copied();
+  std::stable_sort(y.mutable_ptr(), y.mutable_ptr() + y.numel(), [](float a, float b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
+  return y;
+}
+
+Ids Ids::empty(const Shape& shape) {
+  Ids t;
+  t.shape_ = shape;
+  t.buffer_ = Buffer::take(static_cast<size_t>(shape.numel()) * sizeof(int32_t));
+  t.data_ = reinterpret_cast<int32_t*>(t.buffer_.data());
+  return t;
+}
+
+Ids::Ids(const Shape& shape, std::span<const int32_t> values) : Ids(empty(shape)) {
+  check(shape.numel() == static_cast<int64_t>(values.size()), "[ids] shape ", shape, " has ", shape.numel(), " elements, got ",
+        values.size(), " values");
+  std::copy(values.begin(), values.end(), data_);
+}
+
+Ids Ids::viewed(const Shape& shape) const {
+  check(shape.numel() == numel(), "[view] ", shape_, " has not as many elements as ", shape);
+  Ids t = *this;
+  t.shape_ = shape;
+  return t;
+}
+
+Ids Ids::part(int64_t offset, const Shape& shape) const {
+  check(offset >= 0 && offset + shape.numel() <= numel(), "[part] ", shape, " at ", offset, " is outside ", shape_);
+  Ids t = *this;
+  t.shape_ = shape;
+  t.data_ += offset;
+  return t;
+}
+
+}  // namespace qkv

@@ -1,0 +1,61 @@
+// The tape: who gets a gradient, and when.
+#include "qkv/tensor/tape.h"
+
+#include <gtest/gtest.h>
+
+#include "qkv/kernels/elementwise.h"
+
+using namespace qkv;
+
+namespace {
+Tensor plus(const Tensor& a, const Tensor& b) {
+  Tensor y = Tensor::empty(a.shape());
+  kernels::add(a.ptr(), b.ptr(), y.mutable_ptr(), a.numel());
+  record("plus", y, {&a, &b}, [](Pull& p) { p.give(0, p.dy()); p.give(1, p.dy()); });
+  return y;
+}
+}  // namespace
+
+TEST(Tape, SumsGradientsOfATensorUsedTwice) {
+  Tensor w = parameter(Tensor({1}, {3}));
+  Tape tape;
+  Tensor y = plus(w, w), z = plus(y, w);
+  EXPECT_EQ(tape.length(), 2);
+  tape.backward(z);
+  EXPECT_EQ(z.item(), 9);
+  EXPECT_EQ(tape.grad(w).item(), 3);
+}
+
+TEST(Tape, RecordsNothingForConstantsOrWithoutATape) {
+  Tensor c = ones({2}), w = parameter(ones({2}));
+  EXPECT_EQ(Tape::current(), nullptr);
+  Tensor outside = plus(w, c);
+  Tape tape;
+  plus(c, c);
+  plus(outside, c);
+  EXPECT_EQ(tape.length(), 0);
+}
+
+TEST(Tape, ManyOpsSpanManyBlocks) {
+  Tensor w = parameter(Tensor({1}, {1}));
+  Tape tape;
+  Tensor y = w;
+  for (int i = 0; i < 5000; ++i) y = plus(y, w);
+  tape.backward(y);
+  EXPECT_EQ(tape.grad(w).item(), 5001);
+}
+
+TEST(Tape, WritesGradientsIntoItsArenaAndZeroesTheUntouched) {
+  Tensor flat = zeros({5});
+  Tensor a = parameter(flat.part(0, {2})), b = parameter(flat.part(2, {3}));
+  const int64_t offsets[] = {0, 2, 5};
+  GradArena arena(a.leaf_id(), offsets);
+  ASSERT_EQ(b.leaf_id(), a.leaf_id() + 1);
+  std::fill_n(arena.flat().mutable_ptr(), 5, 7.f);
+  Tape tape(arena);
+  Tensor y = plus(a, a);
+  tape.backward(y, ones({2}));
+  EXPECT_EQ(tape.grad(a).data()[1], 2);
+  const std::vector<float> expected = {2, 2, 0, 0, 0};
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.flat().data().begin()));
+}

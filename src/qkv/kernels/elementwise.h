@@ -5,6 +5,25 @@
 
 namespace qkv::kernels {
 
-void add(const float* a, const float* b, float* y, int64_t n);
+using Unary = void(const float* x, float* y, int64_t n);
+using Binary = void(const float* a, const float* b, float* y, int64_t n);
+
+Binary add, sub, mul, div;
+/// y = a * s + b * t
+void combine(const float* a, float s, const float* b, float t, float* y, int64_t n);
+/// y = x * s, y = x + s
+void scale(const float* x, float s, float* y, int64_t n);
+void shift(const float* x, float s, float* y, int64_t n);
+
+Unary neg, abs, exp, log, sqrt, sin, cos, tanh, sigmoid, relu, gelu;
+void pow(const float* x, float exponent, float* y, int64_t n);
+
+// Pullbacks: dx = dy * derivative, from the input x or from the output y, whichever is kept.
+Binary abs_back_x;      // (x, dy): dy * sign(x)
+Binary tanh_back_y;     // (y, dy): dy * (1 - y^2)
+Binary sigmoid_back_y;  // (y, dy): dy * y * (1 - y)
+Binary relu_back_y;     // (y, dy): dy where y > 0
+Binary gelu_back_x;     // (x, dy)
+Binary sqrt_back_y;     // (y, dy): dy / (2 y)
 
 }  // namespace qkv::kernels

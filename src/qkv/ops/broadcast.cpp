@@ -89,8 +89,8 @@ Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, co
   return y;
 }
 
-Tensor sum_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x.detached();
+Tensor sum_to(Tensor x, const Shape& shape) {
+  if (x.shape() == shape) return x;
   check(broadcast("sum_to", x.shape(), shape) == x.shape(), "[sum_to] ", x.shape(), " is no broadcast of ", shape);
   const int64_t n = shape.numel();
   Tensor y = zeros(shape);

@@ -58,7 +58,7 @@ Tensor sub(const Tensor& a, const Tensor& b) {
 // y = a b.   da = dy b, db = dy a
 Tensor mul(const Tensor& a, const Tensor& b) {
   Tensor y = broadcast_map("mul", kernels::mul, a, b);
-  record("mul", y, {&a, &b}, [a = a, b = b](Pull& p) {
+  record("mul", y, {&a, &b}, [a = Tape::saved(a, {&b}), b = Tape::saved(b, {&a})](Pull& p) {
     if (p.wants(0)) p.give(0, sum_to(mul(p.dy(), b), a.shape()));
     if (p.wants(1)) p.give(1, sum_to(mul(p.dy(), a), b.shape()));
   });

@@ -33,7 +33,7 @@ Tensor relu(const Tensor& x);
 Tensor gelu(const Tensor& x);
 
 /// The sum of x over the axes that broadcasting added or stretched, so that the result has `shape`; not recorded.
-Tensor sum_to(const Tensor& x, const Shape& shape);
+Tensor sum_to(Tensor x, const Shape& shape);
 
 inline Tensor operator+(const Tensor& a, const Tensor& b) { return add(a, b); }
 inline Tensor operator-(const Tensor& a, const Tensor& b) { return sub(a, b); }

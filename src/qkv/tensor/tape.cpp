@@ -13,6 +13,7 @@ namespace detail {
 struct Slot {
   Tensor grad;             // shape always set; defined once a gradient arrived
   float* fixed = nullptr;  // place in a GradArena, for leaves that have one
+  Slot* previous = nullptr;
   bool touched = false;    // a gradient arrived at `fixed`
 };
 
@@ -33,18 +34,13 @@ struct LeafEntry {
   Slot* slot;
 };
 
-struct SlotList {
-  Slot* slot;
-  SlotList* previous;
-};
-
 struct TapeState {
   static constexpr size_t kBlock = 1 << 16;
   Buffer block;             // the block that is being filled; it starts with the handle of the one before
   std::byte* free = nullptr;
   std::byte* end = nullptr;
   Node* last = nullptr;
-  SlotList* slots = nullptr;
+  Slot* slots = nullptr;
   LeafEntry* leaves = nullptr;  // open addressing, a power of two
   uint32_t leaf_capacity = 0, leaf_count = 0;
   uint32_t serial = 0;
@@ -142,7 +138,7 @@ Tape::~Tape() {
   current_tape = before_;
   for (Node* node = state_->last; node; node = node->previous)
     if (node->closure) node->destroy(node->closure);
-  for (auto* s = state_->slots; s; s = s->previous) s->slot->~Slot();
+  for (Slot* slot = state_->slots; slot;) std::exchange(slot, slot->previous)->~Slot();
   // Blocks hold each other newest to oldest; the oldest one holds the state itself.
   Buffer block = std::move(state_->block);
   std::byte* home = reinterpret_cast<std::byte*>(state_);
@@ -155,8 +151,8 @@ Tape::~Tape() {
 
 Slot* TapeState::new_slot(const Shape& shape) {
   Slot* slot = new (take(sizeof(Slot))) Slot;
-  slots = new (take(sizeof(detail::SlotList))) detail::SlotList{slot, slots};
   slot->grad = Tensor::absent(shape);
+  slot->previous = std::exchange(slots, slot);
   return slot;
 }
 
@@ -242,6 +238,14 @@ Tensor Tape::grad(const Tensor& leaf) const {
 
 int64_t Tape::length() const { return state_->length; }
 Tape* Tape::current() { return current_tape; }
+
+bool Tape::tracks(const Tensor& x) { return current_tape && (x.tape_ == current_tape->state_->serial || x.is_parameter()); }
+
+Tensor Tape::saved(const Tensor& x, std::initializer_list<const Tensor*> for_inputs) {
+  for (const Tensor* input : for_inputs)
+    if (tracks(*input)) return x.detached();
+  return Tensor::absent(x.shape());
+}
 
 TapePause::TapePause() : before_(current_tape) { current_tape = nullptr; }
 TapePause::~TapePause() { current_tape = before_; }

@@ -80,6 +80,10 @@ class Tape {
   int64_t length() const;
 
   static Tape* current();
+  /// True if ops on x are recorded now.
+  static bool tracks(const Tensor& x);
+  /// x for a closure if one of the inputs that need it is tracked, else only its shape: what no pullback reads is not kept alive.
+  static Tensor saved(const Tensor& x, std::initializer_list<const Tensor*> for_inputs);
 
   /// Used by record(): memory for a closure, or null when nothing is recorded.
   void* node_for(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, size_t bytes,

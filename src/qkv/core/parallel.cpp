@@ -11,8 +11,42 @@
 
 #include "qkv/core/check.h"
 
+#ifdef QKV_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace qkv {
 namespace {
+
+// What happens before what in a region, for ThreadSanitizer, which cannot see it in oneTBB: the caller's writes before every block,
+// every block's writes before the return. Two addresses, so that blocks of one region stay unordered among themselves.
+// Without ThreadSanitizer it is empty.
+class RegionOrder {
+ public:
+#ifdef QKV_TSAN
+  RegionOrder() { __tsan_release(&opened_); }
+  ~RegionOrder() { __tsan_acquire(&closed_); }
+  void begin_block() { __tsan_acquire(&opened_); }
+  void end_block() { __tsan_release(&closed_); }
+
+ private:
+  char opened_ = 0, closed_ = 0;
+#else
+  void begin_block() {}
+  void end_block() {}
+#endif
+};
+
+class BlockOrder {
+ public:
+  explicit BlockOrder(RegionOrder& region) : region_(region) { region_.begin_block(); }
+  ~BlockOrder() { region_.end_block(); }  // by exception too
+  BlockOrder(const BlockOrder&) = delete;
+  BlockOrder& operator=(const BlockOrder&) = delete;
+
+ private:
+  RegionOrder& region_;
+};
 
 struct Arena {
   explicit Arena(int count) : control(tbb::global_control::max_allowed_parallelism, count), arena(count) {}
@@ -59,10 +93,12 @@ bool parallel_worthwhile(int64_t blocks, double total_ns) {
 }
 
 void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
+  [[maybe_unused]] RegionOrder region;
   arena().execute([&] {
     tbb::parallel_for(
         int64_t{0}, blocks,
         [&](int64_t b) {
+          BlockOrder order(region);
           SerialScope inside;  // a block never opens a region of its own
           body(context, b);
         },

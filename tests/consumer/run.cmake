@@ -1,0 +1,46 @@
+# Installs into a folder, moves that folder, and uses it: the program runs, and a project finds and links the library with every one
+# of our own dependencies hidden from find_package.
+# Variables: BUILD (our build folder), SOURCE (this folder), WORK (scratch), GENERATOR, COMPILER, VERSION, CHECK_LAYERS.
+function(run)
+  execute_process(COMMAND ${ARGV} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGV " " line)
+    message(FATAL_ERROR "exit code ${code} of: ${line}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${WORK}/moved)
+
+run(${WORK}/moved/bin/qkv --version)
+if(NOT output MATCHES "${VERSION}")
+  message(FATAL_ERROR "the installed program says \"${output}\", expected version ${VERSION}")
+endif()
+
+run(${CHECK_LAYERS} ${WORK}/moved/include/qkv)
+file(GLOB_RECURSE configs ${WORK}/moved/*.cmake)
+if(NOT configs)
+  message(FATAL_ERROR "no package files were installed")
+endif()
+foreach(config ${configs})
+  file(READ ${config} text)
+  string(REGEX REPLACE "#[^\n]*" "" text "${text}")
+  if(text MATCHES "find_dependency|find_package *\\(|INTERFACE_LINK_LIBRARIES")
+    message(FATAL_ERROR "${config} asks for \"${CMAKE_MATCH_0}\": find_package(qkv) must need no other package")
+  endif()
+endforeach()
+
+set(hidden)
+foreach(package hwy TBB fmt CLI11 nlohmann_json ZLIB OpenMP PkgConfig)
+  list(APPEND hidden -DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON)
+endforeach()
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=Release
+  -DCMAKE_PREFIX_PATH=${WORK}/moved ${hidden})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer)
+file(READ ${SOURCE}/expected.txt expected)
+if(NOT output STREQUAL expected)
+  message(FATAL_ERROR "printed:\n${output}\nexpected:\n${expected}")
+endif()

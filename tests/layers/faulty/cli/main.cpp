@@ -1,0 +1,2 @@
+// The one file that may.
+#include <CLI/CLI.hpp>

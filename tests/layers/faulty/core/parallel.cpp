@@ -1,0 +1,2 @@
+// The one file that may.
+#include <tbb/parallel_for.h>

@@ -1,0 +1,2 @@
+// oneTBB outside its one file.
+#include <tbb/parallel_for.h>

@@ -1,0 +1,5 @@
+// A lower layer that reaches up.
+#include <vector>
+
+#include "qkv/core/check.h"
+#include "qkv/ops/matmul.h"

@@ -1,0 +1,2 @@
+// The one file that may.
+#include <oneapi/dnnl/dnnl.h>

@@ -1,0 +1,3 @@
+// nn reaches past ops.
+#include "qkv/kernels/gemm.h"
+#include "linear.h"

@@ -1,0 +1,2 @@
+// Neighbours do not know each other.
+#include "qkv/io/npy.h"

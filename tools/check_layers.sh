@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# check_layers.sh [FOLDER]: who may include whom in src/qkv. Prints one line a violation and fails if there is one.
+# The table is the one of CONTRIBUTING.md; a change here is a change there.
+set -euo pipefail
+root=${1:-$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../src/qkv}
+cd "$root"
+mapfile -t files < <(find . -type f \( -name '*.h' -o -name '*.cpp' \) | sed 's|^\./||' | LC_ALL=C sort)
+(( ${#files[@]} )) || { echo "no sources in $root"; exit 1; }
+
+awk '
+BEGIN {
+  to_attention = "core kernels tensor ops nn attention"
+  may["core"] = "core"
+  may["kernels"] = "core kernels"
+  may["tensor"] = "core kernels tensor"
+  may["ops"] = "core kernels tensor ops"
+  may["nn"] = "core tensor ops nn"
+  may["attention"] = "core tensor ops nn attention"
+  may["io"] = "core tensor io"
+  may["plot"] = "core tensor plot"
+  may["data"] = "core tensor io data"
+  may["eval"] = "core tensor io eval"
+  may["train"] = "core kernels tensor ops nn io data train"
+  may["decode"] = "core kernels tensor ops nn io data decode"
+  may["regression"] = to_attention " train io regression"
+  may["models"] = to_attention " models"
+  may["labs"] = may["serve"] = may["cli"] = "*"
+
+  # Libraries that one file alone may include.
+  only["^(oneapi/)?dnnl"] = "kernels/gemm.cpp"
+  only["^(oneapi/)?tbb/"] = "core/parallel.cpp"
+  only["^CLI/"] = "cli/main.cpp"
+
+  printing = "std::(cout|cerr|clog|print)|fmt::print|(^|[^A-Za-z0-9_])(v?f?printf|puts|putchar|perror)[ ]*\\(|(^|[^A-Za-z0-9_])(stdout|stderr)([^A-Za-z0-9_]|$)"
+}
+function violation(text) { print FILENAME ":" FNR ": " text; bad = 1 }
+function allowed(layer, other) { return may[layer] == "*" || index(" " may[layer] " ", " " other " ") > 0 }
+
+FNR == 1 {
+  layer = FILENAME; sub("/.*", "", layer)
+  header = FILENAME ~ /\.h$/
+  inl = FILENAME ~ /-inl\.h$/
+  if (!(layer in may)) violation("\"" layer "\" is not a layer")
+}
+
+/^[ \t]*#[ \t]*include/ {
+  name = $0; sub(/^[^<"]*[<"]/, "", name); sub(/[>"].*/, "", name)
+  if ($0 ~ /"/) {
+    if (name !~ /^qkv\/[a-z]+\//) violation("our own headers are included as \"qkv/LAYER/name.h\", not \"" name "\"")
+    else if (layer in may) {
+      split(name, part, "/")
+      if (!allowed(layer, part[2])) violation(layer " may not include " part[2] ": " name)
+    }
+    next
+  }
+  for (library in only)
+    if (name ~ library && FILENAME != only[library])
+      violation("only " only[library] " may include " name)
+  # Standard headers have neither a dot nor a slash.
+  if (header && name ~ /[.\/]/ && !(inl && name ~ /^hwy\//)) violation("a header of ours may include standard headers only: " name)
+  next
+}
+
+layer != "cli" && layer != "serve" && layer != "labs" {
+  line = $0
+  gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+  sub(/\/\/.*/, "", line)
+  if (line ~ printing) violation("library code never prints: " $0)
+}
+END { exit bad }
+' "${files[@]}"

@@ -1,0 +1,111 @@
+# Sourced by ./qkv and ./test: installs missing packages, configures and builds. The caller has set `root`.
+# Everything said here goes to stderr, so that the program's own output stays clean.
+
+say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+# packages GROUP...: the names of those groups.
+packages() {
+  local group name
+  while read -r group name; do
+    [[ " $* " == *" $group "* ]] && printf '%s\n' "$name"
+  done < "$root/tools/packages.txt"
+  return 0
+}
+
+# as_root COMMAND...: runs it as root, through sudo where needed; output goes to the set-up log.
+as_root() {
+  local prefix=()
+  if (( EUID != 0 )); then
+    command -v sudo >/dev/null || die "packages are missing and there is no sudo; as root: apt-get install ${missing[*]}"
+    prefix=(sudo)
+  fi
+  "${prefix[@]}" env DEBIAN_FRONTEND=noninteractive "$@" </dev/null >>"$root/build/setup.log" 2>&1
+}
+
+install_missing() {
+  local apt=(apt-get -y -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
+  local seconds=$SECONDS
+  : >"$root/build/setup.log"
+  # The package lists are fetched when they do not know a name, and once more when they turn out to be stale.
+  if ! apt-cache show "${missing[@]}" >/dev/null 2>&1; then
+    say "fetching package lists"
+    as_root "${apt[@]}" update || say "warning: apt-get update failed (build/setup.log); trying with the lists there are"
+  fi
+  say "installing ${missing[*]}"
+  if ! as_root "${apt[@]}" install --no-install-recommends "${missing[@]}"; then
+    say "fetching package lists and trying again"
+    as_root "${apt[@]}" update || true
+    as_root "${apt[@]}" install --no-install-recommends "${missing[@]}" || {
+      tail -n 20 "$root/build/setup.log" >&2
+      die "apt-get could not install the packages above (whole log: build/setup.log)"
+    }
+  fi
+  say "packages installed in $((SECONDS - seconds)) s"
+}
+
+# need_packages GROUP...: makes sure of them once; a stamp named after the list makes later calls free.
+need_packages() {
+  local sum stamp missing=() names=() installed tool
+  sum=$(cksum "$root/tools/packages.txt"); sum=${sum%% *}
+  local IFS=-
+  stamp="$root/build/.packages-$*-$sum"
+  unset IFS
+  [[ -e $stamp ]] && return
+  mkdir -p "$root/build"
+  mapfile -t names < <(packages "$@")
+  if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+    installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "${names[@]}" 2>/dev/null || true)
+    local name
+    for name in "${names[@]}"; do
+      grep -qxF "$name installed" <<<"$installed" || missing+=("$name")
+    done
+    (( ${#missing[@]} == 0 )) || install_missing
+  else
+    say "this is not Debian: nothing is installed for you. Needed, by their Debian names: ${names[*]}"
+    for tool in cmake ninja c++; do
+      command -v "$tool" >/dev/null || die "$tool is not on this machine; install the packages above with your system's tool"
+    done
+  fi
+  touch "$stamp"
+}
+
+# configure PRESET [CMAKE OPTION...]
+configure() {
+  local preset=$1; shift
+  local cache=build/$preset/CMakeCache.txt
+  # A folder that was moved or copied after it was configured starts again.
+  if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then rm -rf "build/$preset"; fi
+  say "configuring build/$preset"
+  mkdir -p "build/$preset"
+  if ! cmake --preset "$preset" "$@" </dev/null >"build/$preset/configure.log" 2>&1; then
+    rm -f build/.packages-*
+    grep -A 12 'CMake Error' "build/$preset/configure.log" >&2 || tail -n 20 "build/$preset/configure.log" >&2
+    die "cmake could not configure build/$preset (whole log: build/$preset/configure.log)"
+  fi
+}
+
+# build PRESET [TARGET...]: ninja's one status line on a terminal, two lines in all elsewhere; compiler output only on failure.
+build() {
+  local preset=$1; shift
+  local log=build/$preset/build.log jobs seconds=$SECONDS
+  jobs=$(nproc 2>/dev/null || echo 2)
+  if [[ -t 2 ]]; then
+    NINJA_STATUS="${0##*/}: building [%f/%t] " ninja -C "build/$preset" -j "$jobs" "$@" </dev/null >&2 || die "the build failed"
+    return
+  fi
+  say "building build/$preset with $jobs jobs"
+  if ! ninja -C "build/$preset" -j "$jobs" "$@" </dev/null >"$log" 2>&1; then
+    grep -vE '^(\[[0-9]+/[0-9]+\]|ninja: Entering)' "$log" | cut -c 1-2000 | head -n 80 >&2
+    die "the build failed (whole log: $log)"
+  fi
+  say "built in $((SECONDS - seconds)) s"
+}
+
+# Two calls at once take turns: lock_build, then unlock_build before the program starts.
+lock_build() {
+  mkdir -p "$root/build"
+  exec {build_lock}>"$root/build/.lock"
+  if command -v flock >/dev/null; then flock "$build_lock"; fi
+}
+unlock_build() { exec {build_lock}>&-; }

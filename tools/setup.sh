@@ -70,36 +70,51 @@ need_packages() {
   touch "$stamp"
 }
 
-# configure PRESET [CMAKE OPTION...]
-configure() {
-  local preset=$1; shift
-  local cache=build/$preset/CMakeCache.txt
-  # A folder that was moved or copied after it was configured starts again.
-  if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$cache"; then rm -rf "build/$preset"; fi
-  say "configuring build/$preset"
-  mkdir -p "build/$preset"
-  if ! cmake --preset "$preset" "$@" </dev/null >"build/$preset/configure.log" 2>&1; then
-    rm -f build/.packages-*
-    grep -A 12 'CMake Error' "build/$preset/configure.log" >&2 || tail -n 20 "build/$preset/configure.log" >&2
-    die "cmake could not configure build/$preset (whole log: build/$preset/configure.log)"
-  fi
+# A failure may mean that a package is gone: the next call looks again.
+build_failed() { rm -f "$root"/build/.packages-*; die "$@"; }
+
+# configured PRESET: whether its build folder is ready, belongs to this place (it may have been moved), and knows the present presets.
+configured() {
+  local dir=build/$1
+  [[ -e $dir/.configured && -e $dir/build.ninja && ! CMakePresets.json -nt $dir/.configured ]] &&
+    grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$dir/CMakeCache.txt"
 }
 
-# build PRESET [TARGET...]: ninja's one status line on a terminal, two lines in all elsewhere; compiler output only on failure.
+# has_option PRESET NAME=VALUE: whether the folder was configured so.
+has_option() { grep -qsxF "${2%%=*}:BOOL=${2#*=}" "build/$1/CMakeCache.txt"; }
+
+# configure PRESET [CMAKE OPTION...]
+configure() {
+  local preset=$1 dir=build/$1; shift
+  if [[ -e $dir/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$dir/CMakeCache.txt"; then rm -rf "$dir"; fi
+  say "configuring $dir"
+  mkdir -p "$dir"
+  if ! cmake --preset "$preset" "$@" </dev/null >"$dir/configure.log" 2>&1; then
+    grep -A 12 'CMake Error' "$dir/configure.log" >&2 || tail -n 20 "$dir/configure.log" >&2
+    build_failed "cmake could not configure $dir (whole log: $dir/configure.log)"
+  fi
+  touch "$dir/.configured"
+}
+
+# build PRESET [TARGET...]: leaves build/PRESET/.built, as old as the sources it has seen.
+# Says ninja's one status line on a terminal, two lines in all elsewhere; compiler output only on failure.
 build() {
   local preset=$1; shift
   local log=build/$preset/build.log jobs seconds=$SECONDS
   jobs=$(nproc 2>/dev/null || echo 2)
+  run_ninja() { (cd "build/$preset" && exec ninja -j "$jobs" "$@" </dev/null); }
+  touch "build/$preset/.built.new"
   if [[ -t 2 ]]; then
-    NINJA_STATUS="${0##*/}: building [%f/%t] " ninja -C "build/$preset" -j "$jobs" "$@" </dev/null >&2 || die "the build failed"
-    return
+    NINJA_STATUS="${0##*/}: building [%f/%t] " run_ninja "$@" >&2 || build_failed "the build failed"
+  else
+    say "building build/$preset with $jobs jobs"
+    if ! run_ninja "$@" >"$log" 2>&1; then
+      grep -vE '^\[[0-9]+/[0-9]+\]' "$log" | cut -c 1-2000 | head -n 80 >&2
+      build_failed "the build failed (whole log: $log)"
+    fi
+    say "built in $((SECONDS - seconds)) s"
   fi
-  say "building build/$preset with $jobs jobs"
-  if ! ninja -C "build/$preset" -j "$jobs" "$@" </dev/null >"$log" 2>&1; then
-    grep -vE '^(\[[0-9]+/[0-9]+\]|ninja: Entering)' "$log" | cut -c 1-2000 | head -n 80 >&2
-    die "the build failed (whole log: $log)"
-  fi
-  say "built in $((SECONDS - seconds)) s"
+  mv "build/$preset/.built.new" "build/$preset/.built"
 }
 
 # Two calls at once take turns: lock_build, then unlock_build before the program starts.

@@ -156,7 +156,7 @@ Slot* TapeState::new_slot(const Shape& shape) {
   return slot;
 }
 
-void* Tape::node_for(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, size_t bytes,
+void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, size_t bytes,
                      void (*pull)(void*, Pull&), void (*destroy)(void*)) {
   TapeState& s = *state_;
   bool tracked = false;

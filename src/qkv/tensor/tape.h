@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -86,7 +87,7 @@ class Tape {
   static Tensor saved(const Tensor& x, std::initializer_list<const Tensor*> for_inputs);
 
   /// Used by record(): memory for a closure, or null when nothing is recorded.
-  void* node_for(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, size_t bytes,
+  void* node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, size_t bytes,
                  void (*pull)(void*, Pull&), void (*destroy)(void*));
 
  private:
@@ -111,7 +112,7 @@ class TapePause {
 /// Records outputs = name(inputs) with its pullback, a callable (Pull&). What the closure captures is what is saved.
 /// Does nothing when no tape is alive or no input is tracked.
 template <class Pullback>
-void record(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, Pullback&& pullback) {
+void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, Pullback&& pullback) {
   using Closure = std::remove_cvref_t<Pullback>;
   static_assert(alignof(Closure) <= alignof(std::max_align_t));
   Tape* tape = Tape::current();
@@ -120,6 +121,12 @@ void record(const char* name, std::initializer_list<Tensor*> outputs, std::initi
       name, outputs, inputs, sizeof(Closure), [](void* c, Pull& p) { (*static_cast<Closure*>(c))(p); },
       [](void* c) { static_cast<Closure*>(c)->~Closure(); });
   if (memory) new (memory) Closure(std::forward<Pullback>(pullback));
+}
+
+template <class Pullback>
+void record(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, Pullback&& pullback) {
+  record(name, std::span<Tensor* const>(outputs.begin(), outputs.size()), std::span<const Tensor* const>(inputs.begin(), inputs.size()),
+         std::forward<Pullback>(pullback));
 }
 
 template <class Pullback>

@@ -1,0 +1,41 @@
+// Differentiable reductions over one axis, several or all.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// Which axes to reduce: one, a list, or (none named) all. Negative ones count from the end.
+class Axes {
+ public:
+  Axes() = default;
+  Axes(int axis) : Axes({axis}) {}
+  Axes(std::initializer_list<int> axes) : Axes(std::span<const int>(axes.begin(), axes.size())) {}
+  Axes(std::span<const int> axes);
+
+  /// Which axes of a tensor are meant; fails with the op's name.
+  std::array<bool, Shape::kMaxRank> of(const char* op, const Shape& shape) const;
+
+ private:
+  std::array<int, Shape::kMaxRank> axes_{};
+  int count_ = 0;
+};
+
+/// Whether a reduced axis stays, with size 1.
+enum class KeepDims { no, yes };
+
+/// The sum over the axes; over nothing it is 0.
+Tensor sum(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
+
+/// The mean over the axes; over nothing it is NaN.
+Tensor mean(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
+
+/// The largest element over the axes, NaN if there is one. Its gradient goes to the first of equal maxima, in row-major order.
+Tensor max(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
+
+}  // namespace qkv

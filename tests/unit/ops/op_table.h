@@ -46,6 +46,10 @@ struct OpCase {
 // One function a subject, each in its own rows_*.cpp.
 std::vector<OpCase> elementwise_rows();
 std::vector<OpCase> broadcast_rows();
+std::vector<OpCase> reduce_rows();
+std::vector<OpCase> shape_rows();
+std::vector<OpCase> conv_rows();
+std::vector<OpCase> batch_norm_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

@@ -34,7 +34,7 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   const kernels::Conv1d c = checked_sizes(x, weight, bias, options);
   Tensor y = Tensor::empty({c.batch, c.out, c.out_length});
   kernels::conv1d(c, x.ptr(), weight.ptr(), bias.ptr(), y.mutable_ptr());
-  record("conv1d", y, {&x, &weight, &bias}, [c, x, weight](Pull& pull) {
+  record("conv1d", y, {&x, &weight, &bias}, [c, x = Tape::saved(x, {&weight}), weight = Tape::saved(weight, {&x})](Pull& pull) {
     const Tensor& dy = pull.dy();
     if (pull.wants(0)) {
       const auto [dx, add] = pull.into(0);

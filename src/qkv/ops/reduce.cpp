@@ -93,7 +93,7 @@ Tensor max(const Tensor& x, const Axes& axes, KeepDims keep) {
     check(s.n > 0 || s.outer * s.inner == 0, "[max] no maximum over an axis of size 0: ", t.shape(), " to ", shape);
     Tensor y = Tensor::empty(shape);
     if (y.numel() > 0) kernels::max(t.ptr(), y.mutable_ptr(), s);
-    record("max", y, {&t}, [t, y, s](Pull& pull) {
+    record("max", y, {&t}, [t = Tape::saved(t, {&t}), y, s](Pull& pull) {
       const auto [dx, add] = pull.into(0);
       kernels::max_back(t.ptr(), y.ptr(), pull.dy().ptr(), dx, s, add);
     });

@@ -47,6 +47,10 @@ HWY_EXPORT(DotKernel);
 
 namespace {
 
+// Each call dispatches: a pointer taken before the first call of all would look the CPU up again every time it is used.
+void axpy(float factor, const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(AxpyKernel)(factor, x, y, n); }
+float dot(const float* x, const float* y, int64_t n) { return HWY_DYNAMIC_DISPATCH(DotKernel)(x, y, n); }
+
 // Where tap k meets the input: output places first .. last - 1 read x[start], x[start + stride], ...
 struct Tap {
   int64_t first, last, start;
@@ -64,7 +68,6 @@ double work_ns(const Conv1d& c) { return 0.2 * static_cast<double>(c.batch * c.i
 }  // namespace
 
 void conv1d(const Conv1d& c, const float* x, const float* weight, const float* bias, float* y) {
-  const auto axpy = HWY_DYNAMIC_DISPATCH(AxpyKernel);
   parallel_for(c.batch * c.out, work_ns(c), [&](int64_t row) {
     const int64_t b = row / c.out, o = row % c.out;
     float* to = y + row * c.out_length;
@@ -83,7 +86,6 @@ void conv1d(const Conv1d& c, const float* x, const float* weight, const float* b
 }
 
 void conv1d_back_x(const Conv1d& c, const float* weight, const float* dy, float* dx, bool add) {
-  const auto axpy = HWY_DYNAMIC_DISPATCH(AxpyKernel);
   parallel_for(c.batch * c.in, work_ns(c), [&](int64_t row) {
     const int64_t b = row / c.in, i = row % c.in;
     float* to = dx + row * c.length;
@@ -102,7 +104,6 @@ void conv1d_back_x(const Conv1d& c, const float* weight, const float* dy, float*
 }
 
 void conv1d_back_weight(const Conv1d& c, const float* x, const float* dy, float* dweight, bool add) {
-  const auto dot = HWY_DYNAMIC_DISPATCH(DotKernel);
   parallel_for(c.out * c.in, work_ns(c), [&](int64_t pair) {
     const int64_t o = pair / c.in, i = pair % c.in;
     for (int64_t k = 0; k < c.taps; ++k) {

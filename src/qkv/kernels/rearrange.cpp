@@ -32,17 +32,29 @@ HWY_INLINE void TransposeTile(const float* x, int64_t x_stride, float* y, int64_
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, b, e)), d, y + 3 * y_stride);
 }
 
-// y[r * y_stride + c] = x[c * x_stride + r], in squares of 32 that stay in the cache.
+// y[r * y_stride + c] = x[c * x_stride + r], in squares that are turned in a buffer of their own: so every cache line of x and y is
+// touched once, even where a stride of a power of two maps them all to the same place of the cache.
 void TransposeKernel(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t columns) {
   constexpr int64_t kSquare = 32;
+  HWY_ALIGN float square[kSquare * kSquare];
   for (int64_t r0 = 0; r0 < rows; r0 += kSquare)
     for (int64_t c0 = 0; c0 < columns; c0 += kSquare) {
-      const int64_t r1 = std::min(r0 + kSquare, rows), c1 = std::min(c0 + kSquare, columns);
-      const int64_t whole_rows = r0 + (r1 - r0) / 4 * 4, whole_columns = c0 + (c1 - c0) / 4 * 4;
-      for (int64_t r = r0; r < whole_rows; r += 4)
-        for (int64_t c = c0; c < whole_columns; c += 4) TransposeTile(x + c * x_stride + r, x_stride, y + r * y_stride + c, y_stride);
-      for (int64_t r = r0; r < r1; ++r)
-        for (int64_t c = r < whole_rows ? whole_columns : c0; c < c1; ++c) y[r * y_stride + c] = x[c * x_stride + r];
+      const int64_t height = std::min(kSquare, rows - r0), width = std::min(kSquare, columns - c0);
+      const float* from = x + c0 * x_stride + r0;
+      float* to = y + r0 * y_stride + c0;
+      const bool whole = height == kSquare && width == kSquare;
+      float* turned = whole ? square : to;
+      const int64_t stride = whole ? kSquare : y_stride;
+      const int64_t whole_rows = height / 4 * 4, whole_columns = width / 4 * 4;
+      for (int64_t c = 0; c < whole_columns; c += 4) {
+        for (int64_t r = 0; r < whole_rows; r += 4) TransposeTile(from + c * x_stride + r, x_stride, turned + r * stride + c, stride);
+        for (int64_t r = whole_rows; r < height; ++r)
+          for (int64_t k = c; k < c + 4; ++k) turned[r * stride + k] = from[k * x_stride + r];
+      }
+      for (int64_t c = whole_columns; c < width; ++c)
+        for (int64_t r = 0; r < height; ++r) turned[r * stride + c] = from[c * x_stride + r];
+      if (!whole) continue;
+      for (int64_t r = 0; r < kSquare; ++r) std::memcpy(to + r * y_stride, square + r * kSquare, kSquare * sizeof(float));
     }
 }
 
@@ -62,9 +74,20 @@ constexpr int64_t kBlockElements = 16384;
 
 int64_t rows_a_block(int64_t length) { return std::max<int64_t>(1, kBlockElements / std::max<int64_t>(length, 1)); }
 
+// Dispatches at each call: a pointer taken before the first call of all would look the CPU up again every time it is used.
+void transpose(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(TransposeKernel)(x, x_stride, y, y_stride, rows, columns);
+}
+
+// A call of memcpy costs more than a short run itself.
 void copy_run(const float* x, float* y, int64_t n) {
-  if (n >= 16) std::memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
-  else for (int64_t i = 0; i < n; ++i) y[i] = x[i];
+  if (n > 64) {
+    std::memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
+    return;
+  }
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) std::memcpy(y + i, x + i, 8 * sizeof(float));
+  for (; i < n; ++i) y[i] = x[i];
 }
 
 constexpr int kMaxAxes = 8;
@@ -172,7 +195,6 @@ void permute(const float* x, float* y, std::span<const int64_t> sizes, std::span
   const int64_t rows = walk.size[first], row_step = walk.step[first];
   walk.remove(last);
   walk.remove(first);
-  const auto transpose = HWY_DYNAMIC_DISPATCH(TransposeKernel);
   if (walk.rank == 0) {  // one large transpose: threads share its rows
     parallel_ranges(rows, 32, kNanoseconds * static_cast<double>(rows * columns), [&](int64_t begin, int64_t end) {
       transpose(x + begin, column_stride, y + begin * row_step, row_step, end - begin, columns);

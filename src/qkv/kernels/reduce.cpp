@@ -52,6 +52,10 @@ double SumKernel(const float* x, int64_t n) {
   return total;
 }
 
+void SumRowsKernel(const float* x, float* y, int64_t rows, int64_t n, double divisor) {
+  for (int64_t r = 0; r < rows; ++r) y[r] = static_cast<float>(SumKernel(x + r * n, n) / divisor);
+}
+
 constexpr int64_t kBlockRows = 8;  // rows of a column sum that are added in float
 
 template <int V>
@@ -107,18 +111,25 @@ float MaxKernel(const float* x, int64_t n) {
   return any || x[0] != x[0] ? std::numeric_limits<float>::quiet_NaN() : result;
 }
 
-void MaxColumnsKernel(const float* x, int64_t stride, int64_t n, int64_t columns, float* out) {
+template <int V>
+HWY_INLINE void MaxTile(const float* x, int64_t stride, int64_t n, float* out) {
   const Floats d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t j = 0;
-  for (; j + lanes <= columns; j += lanes) {
-    Vec most = hn::LoadU(d, x + j);
-    for (int64_t i = 1; i < n; ++i) {
-      const Vec v = hn::LoadU(d, x + i * stride + j);
-      most = hn::IfThenElse(hn::Or(hn::Lt(most, v), hn::IsNaN(v)), v, most);  // a NaN compares false, so it stays
+  Vec most[V];
+  for (int v = 0; v < V; ++v) most[v] = hn::LoadU(d, x + v * lanes);
+  for (int64_t i = 1; i < n; ++i)
+    for (int v = 0; v < V; ++v) {
+      const Vec u = hn::LoadU(d, x + i * stride + v * lanes);
+      most[v] = hn::IfThenElse(hn::Or(hn::Lt(most[v], u), hn::IsNaN(u)), u, most[v]);  // a NaN compares false, so it stays
     }
-    hn::StoreU(most, d, out + j);
-  }
+  for (int v = 0; v < V; ++v) hn::StoreU(most[v], d, out + v * lanes);
+}
+
+void MaxColumnsKernel(const float* x, int64_t stride, int64_t n, int64_t columns, float* out) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats()));
+  int64_t j = 0;
+  for (; j + 8 * lanes <= columns; j += 8 * lanes) MaxTile<8>(x + j, stride, n, out + j);
+  for (; j + lanes <= columns; j += lanes) MaxTile<1>(x + j, stride, n, out + j);
   for (; j < columns; ++j) {
     out[j] = x[j];
     for (int64_t i = 1; i < n; ++i) {
@@ -175,6 +186,7 @@ HWY_AFTER_NAMESPACE();
 namespace qkv::kernels {
 
 HWY_EXPORT(SumKernel);
+HWY_EXPORT(SumRowsKernel);
 HWY_EXPORT(SumColumnsKernel);
 HWY_EXPORT(MaxKernel);
 HWY_EXPORT(MaxColumnsKernel);
@@ -182,6 +194,15 @@ HWY_EXPORT(FindFirstKernel);
 HWY_EXPORT(SpreadKernel);
 
 namespace {
+
+// Each call dispatches: a pointer taken before the first call of all would look the CPU up again every time it is used.
+double sum_range(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumKernel)(x, n); }
+void sum_block(const float* x, int64_t stride, int64_t n, int64_t columns, double* out) {
+  HWY_DYNAMIC_DISPATCH(SumColumnsKernel)(x, stride, n, columns, out);
+}
+float max_range(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(MaxKernel)(x, n); }
+int64_t find_first(const float* x, float y, int64_t n) { return HWY_DYNAMIC_DISPATCH(FindFirstKernel)(x, y, n); }
+void spread_rows(const float* x, float* y, Split s, float factor, bool add) { HWY_DYNAMIC_DISPATCH(SpreadKernel)(x, y, s, factor, add); }
 
 constexpr double kNanoseconds = 0.1;  // a float read
 constexpr int64_t kColumns = 128;     // columns that are handled together
@@ -200,8 +221,12 @@ void each_chunk(int64_t chunks, bool shared, double total_ns, Partial* partial, 
 }
 
 void sum_rows(const float* x, float* y, int64_t rows, int64_t n, double divisor) {
-  const auto sum_range = HWY_DYNAMIC_DISPATCH(SumKernel);
   const int64_t size = chunk_size(n, 16384), chunks = chunk_count(n, size);
+  if (chunks <= 1) {
+    parallel_ranges(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), kNanoseconds * static_cast<double>(rows * n),
+                    [&](int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(SumRowsKernel)(x + begin * n, y + begin, end - begin, n, divisor); });
+    return;
+  }
   const bool share_chunks = rows < kFewBlocks;
   const auto one_row = [&](int64_t r) {
     double partial[kMaxChunks];
@@ -211,12 +236,8 @@ void sum_rows(const float* x, float* y, int64_t rows, int64_t n, double divisor)
     for (int64_t c = 0; c < chunks; ++c) total += partial[c];
     y[r] = static_cast<float>(total / divisor);
   };
-  if (share_chunks) {
-    for (int64_t r = 0; r < rows; ++r) one_row(r);
-    return;
-  }
-  parallel_ranges(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), kNanoseconds * static_cast<double>(rows * n),
-                  [&](int64_t begin, int64_t end) { for (int64_t r = begin; r < end; ++r) one_row(r); });
+  if (share_chunks) for (int64_t r = 0; r < rows; ++r) one_row(r);
+  else parallel_for(rows, kNanoseconds * static_cast<double>(rows * n), one_row);
 }
 
 // One group of at most kColumns columns of one outer row.
@@ -232,7 +253,6 @@ struct ColumnGroup {
 };
 
 void sum_columns(const float* x, float* y, Split s, double divisor) {
-  const auto sum_block = HWY_DYNAMIC_DISPATCH(SumColumnsKernel);
   const int64_t groups = (s.inner + kColumns - 1) / kColumns;
   const int64_t size = chunk_size(s.n, 256), chunks = chunk_count(s.n, size);
   const bool share_chunks = s.outer * groups < kFewBlocks && chunks > 1;
@@ -273,7 +293,6 @@ void sum(const float* x, float* y, Split s, double divisor) {
 void max(const float* x, float* y, Split s) {
   const double total_ns = kNanoseconds * static_cast<double>(s.outer * s.n * s.inner);
   if (s.inner == 1) {
-    const auto max_range = HWY_DYNAMIC_DISPATCH(MaxKernel);
     const int64_t size = chunk_size(s.n, 16384), chunks = chunk_count(s.n, size);
     const bool share_chunks = s.outer < kFewBlocks;
     const auto one_row = [&](int64_t r) {
@@ -286,11 +305,10 @@ void max(const float* x, float* y, Split s) {
     else parallel_for(s.outer, total_ns, one_row);
     return;
   }
-  const auto max_block = HWY_DYNAMIC_DISPATCH(MaxColumnsKernel);
   const int64_t groups = (s.inner + kColumns - 1) / kColumns;
   parallel_for(s.outer * groups, total_ns, [&](int64_t g) {
     const ColumnGroup group(x, s, groups, g);
-    max_block(group.x, s.inner, s.n, group.columns, y + group.y);
+    HWY_DYNAMIC_DISPATCH(MaxColumnsKernel)(group.x, s.inner, s.n, group.columns, y + group.y);
   });
 }
 
@@ -298,7 +316,6 @@ void max_back(const float* x, const float* y, const float* dy, float* dx, Split 
   if (!add) std::fill_n(dx, s.outer * s.n * s.inner, 0.f);
   const double total_ns = 2 * kNanoseconds * static_cast<double>(s.outer * s.n * s.inner);
   if (s.inner == 1) {
-    const auto find_first = HWY_DYNAMIC_DISPATCH(FindFirstKernel);
     parallel_ranges(s.outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(s.n, 1)), total_ns, [&](int64_t begin, int64_t end) {
       for (int64_t r = begin; r < end; ++r) dx[r * s.n + find_first(x + r * s.n, y[r], s.n)] += dy[r];
     });
@@ -320,7 +337,6 @@ void max_back(const float* x, const float* y, const float* dy, float* dx, Split 
 }
 
 void spread(const float* x, float* y, Split s, float factor, bool add) {
-  const auto spread_rows = HWY_DYNAMIC_DISPATCH(SpreadKernel);
   if (s.n * s.inner == 0) return;
   const int64_t size = s.n * s.inner;
   const double total_ns = kNanoseconds * static_cast<double>(s.outer * size);

@@ -25,7 +25,8 @@ Shape inferred(const Shape& from, std::span<const int64_t> sizes) {
   Shape shape;
   int open = -1;
   for (int64_t size : sizes) {
-    if (size < -1 || (size == -1 && open >= 0)) fail("[reshape] sizes are 0 or more, one of them may be -1: ", from, " to ", sizes_text(sizes));
+    if (size < -1 || (size == -1 && open >= 0))
+      fail("[reshape] sizes are 0 or more, one of them may be -1: ", from, " to ", sizes_text(sizes));
     if (size == -1) open = shape.rank();
     shape.push_back(size == -1 ? 1 : size);
   }

@@ -61,7 +61,8 @@ TEST(Reductions, HaveTheSameBitsWithOneTwoAndEightThreads) {
         const std::vector<Tensor> now = {s, most, all, tape.grad(x)};
         if (first.empty()) first = now;
         for (size_t k = 0; k < now.size(); ++k)
-          EXPECT_TRUE(same_bits(first[k], now[k])) << "result " << k << " of " << shape.str() << " on axis " << axis << " with " << count << " threads";
+          EXPECT_TRUE(same_bits(first[k], now[k])) << "result " << k << " of " << shape.str() << " on axis " << axis << " with " << count
+                                                  << " threads";
       }
     }
   set_threads(before);

@@ -115,7 +115,8 @@ Array mixed(const Arrays& x) {
   return y;
 }
 
-OpCase reshape_row(const std::string& label, const std::vector<int64_t>& sizes, const Shape& expected, const std::vector<std::vector<Shape>>& shapes) {
+OpCase reshape_row(const std::string& label, const std::vector<int64_t>& sizes, const Shape& expected,
+                   const std::vector<std::vector<Shape>>& shapes) {
   return {.op = "reshape", .label = label, .shapes = shapes,
           .call = [=](const Tensors& x) { return reshape(x[0], sizes); },
           .reference = [=](const Arrays& x) {

@@ -46,6 +46,10 @@ struct OpCase {
 // One function a subject, each in its own rows_*.cpp.
 std::vector<OpCase> elementwise_rows();
 std::vector<OpCase> broadcast_rows();
+std::vector<OpCase> softmax_rows();
+std::vector<OpCase> norm_rows();
+std::vector<OpCase> embedding_rows();
+std::vector<OpCase> loss_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

@@ -22,9 +22,13 @@ using Vec = hn::Vec<Floats>;
 
 /// Loads count < lanes elements; the other lanes are zero.
 HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
+#if HWY_TARGET == HWY_AVX2
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);  // touches no memory of the other lanes
+#else
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)] = {};
   for (int64_t i = 0; i < count; ++i) lanes[i] = x[i];
   return hn::Load(d, lanes);
+#endif
 }
 
 HWY_INLINE void StorePart(Vec v, Floats d, float* y, int64_t count) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "qkv/kernels/dropout.h"
+
 namespace qkv {
 
 Tensor Tensor::empty(const Shape& shape) {
@@ -101,7 +103,7 @@ Tensor arange(float begin, float end, float step) {
 
 Tensor uniform(const Shape& shape, const Rng& rng, float low, float high) {
   Tensor t = Tensor::empty(shape);
-  for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = low + (high - low) * rng.uniform(static_cast<uint64_t>(i));
+  kernels::random_uniform(rng, 0, low, high, t.mutable_ptr(), t.numel());
   return t;
 }
 

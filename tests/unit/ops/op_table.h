@@ -50,6 +50,10 @@ std::vector<OpCase> reduce_rows();
 std::vector<OpCase> shape_rows();
 std::vector<OpCase> conv_rows();
 std::vector<OpCase> batch_norm_rows();
+std::vector<OpCase> softmax_rows();
+std::vector<OpCase> norm_rows();
+std::vector<OpCase> embedding_rows();
+std::vector<OpCase> loss_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

@@ -1,0 +1,18 @@
+// Dropout (Srivastava et al., 2014).
+#pragma once
+
+#include "qkv/tensor/run.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// In training each element is 0 with probability rate, else x / (1 - rate), by the run's stream; otherwise x itself. (...) -> (...)
+Tensor dropout(const Tensor& x, float rate, const Run& run);
+
+/// Whether dropout does anything in this run; fails with the op's name unless 0 <= rate < 1.
+bool drops(const char* op, float rate, const Run& run);
+
+/// Room for the decisions of rows x width elements, kept for the pullback.
+Buffer keep_bits(int64_t rows, int64_t width);
+
+}  // namespace qkv

@@ -1,0 +1,30 @@
+// A tensor as rows of its last axis, cut into blocks for the threads.
+#pragma once
+
+#include <algorithm>
+
+#include "qkv/core/parallel.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+struct Rows {
+  int64_t count, width;
+
+  /// The rows of the last axis; a tensor without axes is an error of that op.
+  Rows(const char* op, const Shape& shape) : count(0), width(0) {
+    check(shape.rank() >= 1, "[", op, "] expected at least one axis, got shape ", shape);
+    width = shape[-1];
+    count = width == 0 ? 0 : shape.numel() / width;
+  }
+
+  /// body(first row, number of rows) over blocks whose size follows from the width alone; ns is the cost of an element.
+  template <class Body>
+  void each(double ns, Body&& body) const {
+    const int64_t size = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, width));
+    parallel_ranges(count, size, ns * static_cast<double>(count) * static_cast<double>(width),
+                    [&](int64_t begin, int64_t end) { body(begin, end - begin); });
+  }
+};
+
+}  // namespace qkv

@@ -44,8 +44,8 @@ SafetensorsInfo checked_info(const std::string& label, const SafetensorsHeader::
   check(end <= data_bytes, label, ": data_offsets end at ", end, ", the data has ", grouped(data_bytes), " bytes");
   const Shape shape = checked_shape(label, tensor.shape);
   uint64_t needed = 0;
-  check(!__builtin_mul_overflow(static_cast<uint64_t>(shape.numel()), row->bytes, &needed) && needed == end - begin, label, ": shape ", shape,
-        " of ", tensor.type, " does not fit the ", end - begin, " bytes of its data_offsets");
+  const bool fits = !__builtin_mul_overflow(static_cast<uint64_t>(shape.numel()), row->bytes, &needed) && needed == end - begin;
+  check(fits, label, ": shape ", shape, " of ", tensor.type, " does not fit the ", end - begin, " bytes of its data_offsets");
   return {tensor.type, row->dtype, shape, data_offset + begin, end - begin};
 }
 

@@ -157,7 +157,8 @@ TEST(Safetensors, ChecksTheLayout) {
   EXPECT_EQ(layout(tensor_json("a", "F32", "[4]", "[0,16]")), "tensor \"a\": data_offsets end at 16, the data has 8 bytes");
   EXPECT_EQ(layout(tensor_json("a", "F32", "[2]", "[0,18446744073709551615]")),
             "tensor \"a\": data_offsets end at 18446744073709551615, the data has 8 bytes");
-  EXPECT_EQ(layout(tensor_json("a", "F32", "[3]", "[0,8]")), "tensor \"a\": shape (3,) of F32 does not fit the 8 bytes of its data_offsets");
+  EXPECT_EQ(layout(tensor_json("a", "F32", "[3]", "[0,8]")),
+            "tensor \"a\": shape (3,) of F32 does not fit the 8 bytes of its data_offsets");
   EXPECT_EQ(layout(tensor_json("a", "F32", "[4611686018427387906]", "[0,8]")),
             "tensor \"a\": shape (4611686018427387906,) of F32 does not fit the 8 bytes of its data_offsets");  // 2^62 + 2 wraps to 8
   EXPECT_EQ(layout(tensor_json("a", "F32", "[4294967296,4294967297]", "[0,8]")),

@@ -1,6 +1,247 @@
-// The program.
+// The program: finds the command, reads its options with CLI11 (here and nowhere else) and turns errors into exit codes.
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <new>
 
+#include "qkv/cli/command.h"
+#include "qkv/cli/interrupt.h"
+#include "qkv/cli/terminal.h"
+#include "qkv/core/parallel.h"
+#include "qkv/core/suggest.h"
 #include "qkv/core/version.h"
+#include "qkv/kernels/target.h"
 
-int main() { std::printf("qkv %s\n", qkv::version()); }
+namespace qkv::cli {
+
+std::string option_library() { return "CLI11 " CLI11_VERSION; }
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+// The values of the options that every command has.
+struct GlobalValues {
+  std::optional<int64_t> threads;
+  int64_t seed = 0;
+  bool quiet = false, version = false, help = false;
+  std::optional<std::string> log_format, language, kernel_target;
+
+  void bind(Options& options) {
+    options.option("--threads N", {"threads to use; the CPUs of this machine when absent", "线程数；默认为本机可用的 CPU 数"}, threads, 1,
+                   1024);
+    options.option("--seed N", {"seed of all random numbers", "随机数种子"}, seed, 0);
+    options.flag("-q,--quiet", {"no progress, only results", "不显示进度，只输出结果"}, quiet);
+    options.option("--log-format F",
+                   {"how progress is shown; bar on a terminal, else plain", "进度的显示方式；终端上为 bar，否则为 plain"}, log_format,
+                   {"bar", "plain", "json", "none"});
+    options.option("--lang L",
+                   {"language of help, reports and hints; from the locale when absent", "帮助、报告和提示的语言；默认取自系统区域设置"},
+                   language, {"en", "zh"});
+    options.option("--kernel-target NAME",
+                   {"run the kernels of this instruction set (qkv info lists them)", "强制使用某一指令集的内核（见 qkv info）"},
+                   kernel_target);
+    options.flag("--version", {"print the version", "显示版本"}, version);
+    options.flag("-h,--help", {"print this text", "显示本帮助"}, help);
+  }
+};
+
+// The language decides the help text, so it is looked up before the command line is understood.
+Language language_of(const Arguments& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool apart = arguments[i] == "--lang" && i + 1 < arguments.size();
+    const std::string value = apart ? arguments[i + 1] : arguments[i].starts_with("--lang=") ? arguments[i].substr(7) : "";
+    if (value == "zh") return Language::zh;
+    if (value == "en") return Language::en;
+  }
+  return locale_language();
+}
+
+// Index of the first word that is neither an option nor the value of one, or the count.
+size_t command_index(const Arguments& arguments, const Options& globals) {
+  size_t i = 0;
+  for (; i < arguments.size() && arguments[i].starts_with('-'); ++i)
+    for (const OptionSpec& spec : globals.specs())
+      if (spec.kind == OptionKind::value && arguments[i] == spec.long_name()) {
+        ++i;
+        break;
+      }
+  return std::min(i, arguments.size());
+}
+
+using Specs = std::vector<const OptionSpec*>;
+
+// Fails when one of the words is an option that nobody declared.
+void refuse_unknown_options(const Arguments& words, const Specs& specs, Language language) {
+  Arguments known, long_names;
+  for (const OptionSpec* spec : specs)
+    for (const std::string& name : spec->names) {
+      known.push_back(name);
+      if (name.starts_with("--")) long_names.push_back(name);
+    }
+  for (const std::string& word : words) {
+    if (word == "--") return;  // only arguments follow
+    const std::string name = word.substr(0, word.find('='));
+    if (word.size() < 2 || word[0] != '-' || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    throw UsageError(text("unknown option \"", name, "\""),
+                     name.starts_with("--") ? did_you_mean(nearest_word(name, long_names), language) : "");
+  }
+}
+
+// Declares every option to CLI11 as plain text, parses, and hands the texts to the options' own conversions.
+// Returns the name of an argument that must be there and is not, or "": --help is right without it.
+std::string parse(const Arguments& arguments, const Specs& specs, Language language) {
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  std::vector<CLI::Option*> declared;
+  std::vector<Arguments> texts(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const OptionSpec& spec = *specs[i];
+    std::string names;
+    for (const std::string& name : spec.names) names += (names.empty() ? "" : ",") + name;
+    if (spec.kind == OptionKind::flag) {
+      declared.push_back(app.add_flag(names));
+      continue;
+    }
+    CLI::Option* option = app.add_option(names, texts[i]);
+    if (spec.kind != OptionKind::positionals) option->expected(1);
+    if (spec.kind == OptionKind::value || spec.kind == OptionKind::repeated)
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    declared.push_back(option);
+  }
+  try {
+    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them last first
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string message = error.what();  // "--threads: 1 required TEXT missing"
+    throw UsageError(message.substr(0, message.find(':')) + ": its value is missing");
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(error.what());
+  }
+  Arguments left = app.remaining();
+  refuse_unknown_options(left, specs, language);
+  std::erase(left, "--");
+  if (!left.empty()) throw UsageError(text("unexpected argument \"", left.front(), "\""));
+  std::string missing;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const OptionSpec& spec = *specs[i];
+    const Arguments given = declared[i]->results();
+    if (spec.kind == OptionKind::flag)
+      for (const std::string& value : given)
+        if (value != "true") throw UsageError(text(spec.long_name(), ": takes no value, got \"", value, "\""));
+    if (spec.kind == OptionKind::value && given.size() > 1) throw UsageError(text(spec.long_name(), " is given twice"));
+    if (!given.empty()) spec.set(given, language);
+    if (given.size() < spec.least && missing.empty()) missing = spec.long_name();
+  }
+  return missing;
+}
+
+Global applied(const GlobalValues& values, Language language) {
+  Global global;
+  if (values.threads) set_threads(static_cast<int>(*values.threads));
+  global.threads = threads();
+  if (values.kernel_target) {
+    try {
+      kernels::force_target(*values.kernel_target);
+    } catch (const Error& error) {
+      throw UsageError(text("--kernel-target: ", error.what()));
+    }
+  }
+  global.seed = static_cast<uint64_t>(values.seed);
+  global.quiet = values.quiet;
+  global.log_format = values.quiet ? LogFormat::none : ::isatty(STDERR_FILENO) ? LogFormat::bar : LogFormat::plain;
+  if (values.log_format) {
+    const std::string& f = *values.log_format;
+    global.log_format = f == "bar" ? LogFormat::bar : f == "plain" ? LogFormat::plain : f == "json" ? LogFormat::json : LogFormat::none;
+  }
+  global.language = language;
+  global.color = wants_color(STDOUT_FILENO);
+  return global;
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+int run(Arguments arguments) {
+  const Language language = language_of(arguments);
+  const Commands commands = all_commands();
+  GlobalValues values;
+  Options globals;
+  values.bind(globals);
+  Specs specs;
+  for (const OptionSpec& spec : globals.specs()) specs.push_back(&spec);
+
+  size_t at = command_index(arguments, globals);
+  if (at < arguments.size() && arguments[at] == "help") {  // qkv help info = qkv info --help
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
+    arguments.push_back("--help");
+    at = command_index(arguments, globals);
+  }
+  if (at == arguments.size()) {
+    parse(arguments, specs, language);
+    if (values.version) print(text("qkv ", version(), "\n"));
+    else print(values.help ? full_help(commands, globals, language) : short_help(commands, language));
+    return 0;
+  }
+
+  const std::string name = arguments[at];
+  const auto command = std::find_if(commands.begin(), commands.end(), [&](const auto& c) { return c->name() == name; });
+  if (command == commands.end()) {
+    refuse_unknown_options({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at)}, specs, language);
+    Arguments names;
+    for (const auto& c : commands) names.push_back(c->name());
+    const std::string near = did_you_mean(nearest_word(name, names), language);
+    const Text list{"qkv --help lists the commands", "qkv --help 列出所有命令"};
+    throw UsageError(text("unknown command \"", name, "\""), near.empty() ? list.in(language) : near);
+  }
+  arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
+  Options own;
+  (*command)->bind(own);
+  for (const OptionSpec& spec : own.specs()) specs.push_back(&spec);
+  const std::string missing = parse(arguments, specs, language);
+  if (values.help || values.version) {
+    print(values.help ? command_help(**command, own, globals, language) : text("qkv ", version(), "\n"));
+    return 0;
+  }
+  if (!missing.empty()) {
+    const Text help{text("qkv ", name, " --help explains it"), text("详见 qkv ", name, " --help")};
+    throw UsageError(text("the argument ", missing, " is missing"), help.in(language));
+  }
+  return (*command)->run(applied(values, language));
+}
+
+int guarded(const Arguments& arguments) {
+  try {
+    return run(arguments);
+  } catch (const UsageError& error) {
+    print_error(error.what(), error.hint());
+    return 2;
+  } catch (const Error& error) {
+    print_error(error.what(), error.hint());
+  } catch (const std::bad_alloc&) {
+    print_error("out of memory");
+  } catch (const std::exception& error) {
+    print_error(error.what());
+  }
+  return 1;
+}
+
+}  // namespace
+}  // namespace qkv::cli
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_DFL);  // qkv info | head ends quietly, whatever the parent ignored
+  qkv::cli::catch_interrupts();
+  const int code = qkv::cli::guarded({argv + std::min(argc, 1), argv + argc});
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    const std::string reason = errno ? std::string(": ") + std::strerror(errno) : "";  // an earlier write may have failed
+    qkv::cli::print_error("cannot write to standard output" + reason);
+    return 1;
+  }
+  return code;
+}

@@ -4,6 +4,7 @@
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
+#include <tbb/version.h>
 
 #include <atomic>
 #include <memory>
@@ -82,6 +83,8 @@ int threads() {
   if (count == 0) thread_count = count = tbb::this_task_arena::max_concurrency();
   return count;
 }
+
+std::string thread_library() { return std::string("oneTBB ") + TBB_runtime_version(); }
 
 SerialScope::SerialScope() : before_(serial) { serial = true; }
 SerialScope::~SerialScope() { serial = before_; }

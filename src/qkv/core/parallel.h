@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 namespace qkv {
@@ -10,6 +11,8 @@ namespace qkv {
 /// Sets the number of threads of the process's arena (1 to 1024). Default: the CPUs this process may use.
 void set_threads(int count);
 int threads();
+/// "oneTBB 2021.8".
+std::string thread_library();
 
 /// While one is alive on a thread, parallel_for runs serially there: used inside a shard of the batch.
 class SerialScope {

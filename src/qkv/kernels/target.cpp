@@ -51,5 +51,7 @@ void force_target(const std::string& name) {
 
 std::string running_target() { return HWY_DYNAMIC_DISPATCH(NameHere)(); }
 
+std::string simd_library() { return text("Highway ", HWY_MAJOR, ".", HWY_MINOR, ".", HWY_PATCH); }
+
 }  // namespace qkv::kernels
 #endif

@@ -16,4 +16,7 @@ void force_target(const std::string& name);
 /// The target that a dispatched kernel really runs on, as that kernel itself reports it.
 std::string running_target();
 
+/// "Highway 1.0.3".
+std::string simd_library();
+
 }  // namespace qkv::kernels

@@ -1,0 +1,51 @@
+// What a command of the program is. A command is one file that includes this header and no option library.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qkv/cli/options.h"
+#include "qkv/core/check.h"
+
+namespace qkv::cli {
+
+enum class LogFormat { bar, plain, json, none };
+
+/// The options that every command has, after they were checked and applied (threads, kernel target).
+struct Global {
+  int threads = 1;
+  uint64_t seed = 0;
+  bool quiet = false;
+  LogFormat log_format = LogFormat::plain;  // bar when standard error is a terminal; none when quiet
+  Language language = Language::en;
+  bool color = false;  // standard output is a terminal that wants colours
+};
+
+/// The command line itself is wrong: exit code 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual std::string name() const = 0;
+  virtual Text summary() const = 0;
+  /// A command line that works, without the leading "$".
+  virtual std::string example() const = 0;
+  /// Declares the options; their values are fields of the command.
+  virtual void bind(Options& options) = 0;
+  /// Does it and returns the exit code. Errors are thrown.
+  virtual int run(const Global& global) = 0;
+};
+
+/// Every command, in the order of the help text (commands.cpp).
+std::vector<std::unique_ptr<Command>> all_commands();
+
+/// "CLI11 2.1.2" (main.cpp is the one file that knows it).
+std::string option_library();
+
+}  // namespace qkv::cli

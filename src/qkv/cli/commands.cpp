@@ -1,0 +1,14 @@
+// The list of commands: a new one gets its line here.
+#include "qkv/cli/command.h"
+
+namespace qkv::cli {
+
+std::unique_ptr<Command> info_command();
+
+std::vector<std::unique_ptr<Command>> all_commands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(info_command());
+  return commands;
+}
+
+}  // namespace qkv::cli

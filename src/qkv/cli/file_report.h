@@ -1,0 +1,39 @@
+// What is in a file or a folder, for `qkv info`.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qkv/core/shape.h"
+#include "qkv/io/array.h"
+
+namespace qkv::cli {
+
+struct ArrayReport {
+  std::string name;  // empty for the only array of an .npy
+  std::string type;
+  Shape shape;
+  uint64_t bytes = 0;
+  std::optional<Statistics> statistics;  // absent for types that cannot be read
+};
+
+struct FileReport {
+  std::string path;
+  std::string kind;  // "npy", "npz", "safetensors", "checkpoint"; "file" for one in a folder that is none of these
+  uint64_t bytes = 0;
+  std::vector<ArrayReport> arrays;
+  std::map<std::string, std::string> metadata;
+};
+
+/// True for names that end in .npy, .npz or .safetensors.
+bool is_array_file(const std::string& path);
+
+/// Reads an array file to its end; fails for any other kind.
+FileReport report_file(const std::string& path);
+
+/// The files of a folder and its subfolders in ascending order; hidden ones are left out.
+std::vector<std::string> files_of(const std::string& folder);
+
+}  // namespace qkv::cli

@@ -1,0 +1,142 @@
+// Options: from text to values, with the value and what was expected in every error.
+#include "qkv/cli/options.h"
+
+#include <charconv>
+#include <cmath>
+
+#include "qkv/cli/command.h"
+#include "qkv/core/suggest.h"
+
+namespace qkv::cli {
+namespace {
+
+std::string joined(const std::vector<std::string>& words, const char* between) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
+  return out;
+}
+
+std::string range_text(int64_t low, int64_t high) {
+  if (low == INT64_MIN && high == INT64_MAX) return "";
+  if (high == INT64_MAX) return text(" of at least ", low);
+  if (low == INT64_MIN) return text(" of at most ", high);
+  return text(" from ", low, " to ", high);
+}
+
+std::string range_text(double low, double high) {
+  if (std::isinf(low) && std::isinf(high)) return "";
+  if (std::isinf(high)) return text(" of at least ", low);
+  if (std::isinf(low)) return text(" of at most ", high);
+  return text(" from ", low, " to ", high);
+}
+
+[[noreturn]] void refuse(const std::string& name, const std::string& got, const std::string& expected, const std::string& hint = "") {
+  throw UsageError(text(name, ": got \"", got, "\", expected ", expected), hint);
+}
+
+int64_t whole_number(const std::string& name, const std::string& given, int64_t low, int64_t high) {
+  int64_t value = 0;
+  const char* end = given.data() + given.size();
+  const auto [stop, error] = std::from_chars(given.data(), end, value);
+  if (error != std::errc() || stop != end || value < low || value > high) refuse(name, given, "a whole number" + range_text(low, high));
+  return value;
+}
+
+double number(const std::string& name, const std::string& given, double low, double high) {
+  double value = 0;
+  const char* end = given.data() + given.size();
+  const auto [stop, error] = std::from_chars(given.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value) || value < low || value > high)
+    refuse(name, given, "a number" + range_text(low, high));
+  return value;
+}
+
+std::string choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices,
+                   Language language) {
+  for (const std::string& known : choices)
+    if (given == known) return given;
+  if (choices.empty()) return given;
+  refuse(name, given, "one of " + joined(choices, ", "), did_you_mean(nearest_word(given, choices), language));
+}
+
+}  // namespace
+
+std::string did_you_mean(const std::string& near, Language language) {
+  return near.empty() ? "" : Text{text("did you mean \"", near, "\"?"), text("是否想输入 \"", near, "\"？")}.in(language);
+}
+
+OptionSpec& Options::add(const std::string& names, const Text& help, OptionKind kind) {
+  OptionSpec& spec = specs_.emplace_back();
+  const size_t space = names.find(' '), end = std::min(space, names.size());
+  for (size_t at = 0; at <= end;) {
+    const size_t comma = std::min(names.find(',', at), end);
+    spec.names.push_back(names.substr(at, comma - at));
+    at = comma + 1;
+  }
+  if (space != std::string::npos) spec.value_name = names.substr(space + 1);
+  spec.help = help;
+  spec.kind = kind;
+  return spec;
+}
+
+void Options::flag(const std::string& names, const Text& help, bool& value) {
+  add(names, help, OptionKind::flag).set = [&value](const auto&, Language) { value = true; };
+}
+
+void Options::option(const std::string& names, const Text& help, std::string& value, const std::vector<std::string>& choices) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  spec.default_text = value;
+  if (!choices.empty()) spec.value_name = joined(choices, "|");
+  spec.set = [&value, choices, name = spec.long_name()](const auto& given, Language language) {
+    value = choice(name, given[0], choices, language);
+  };
+}
+
+void Options::option(const std::string& names, const Text& help, std::optional<std::string>& value,
+                     const std::vector<std::string>& choices) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  if (!choices.empty()) spec.value_name = joined(choices, "|");
+  spec.set = [&value, choices, name = spec.long_name()](const auto& given, Language language) {
+    value = choice(name, given[0], choices, language);
+  };
+}
+
+void Options::option(const std::string& names, const Text& help, int64_t& value, int64_t low, int64_t high) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  spec.default_text = text(value);
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = whole_number(name, given[0], low, high); };
+}
+
+void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low, int64_t high) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = whole_number(name, given[0], low, high); };
+}
+
+void Options::option(const std::string& names, const Text& help, double& value, double low, double high) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  spec.default_text = text(value);
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = number(name, given[0], low, high); };
+}
+
+void Options::option(const std::string& names, const Text& help, std::optional<double>& value, double low, double high) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = number(name, given[0], low, high); };
+}
+
+void Options::option(const std::string& names, const Text& help, std::vector<std::string>& values) {
+  add(names, help, OptionKind::repeated).set = [&values](const auto& given, Language) { values = given; };
+}
+
+void Options::positional(const std::string& name, const Text& help, std::string& value) {
+  OptionSpec& spec = add(name, help, OptionKind::positional);
+  spec.least = 1;
+  spec.set = [&value](const auto& given, Language) { value = given[0]; };
+}
+
+void Options::positionals(const std::string& name, const Text& help, std::vector<std::string>& values, size_t least) {
+  OptionSpec& spec = add(name, help, OptionKind::positionals);
+  spec.least = least;
+  spec.set = [&values](const auto& given, Language) { values = given; };
+}
+
+}  // namespace qkv::cli

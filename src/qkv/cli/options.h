@@ -1,0 +1,64 @@
+// The options of a command: a table of names, help texts and where the values go.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace qkv::cli {
+
+enum class Language { en, zh };
+
+/// A text in both languages of the program.
+struct Text {
+  std::string en, zh;
+  const std::string& in(Language language) const { return language == Language::zh ? zh : en; }
+};
+
+/// The hint 'did you mean "near"?', or "" without a near word.
+std::string did_you_mean(const std::string& near, Language language);
+
+enum class OptionKind { flag, value, repeated, positional, positionals };
+
+struct OptionSpec {
+  std::vector<std::string> names;  // "-o", "--output"; the name of a positional
+  std::string value_name;          // "FILE"
+  std::string default_text;        // shown in the help, may be empty
+  Text help;
+  OptionKind kind = OptionKind::flag;
+  size_t least = 0;  // of positionals
+  std::function<void(const std::vector<std::string>& given, Language)> set;  // called when given; throws UsageError
+  const std::string& long_name() const { return names.back(); }
+};
+
+/// Names are "--threads N", "-o,--output FILE", "--json" or, for positionals, "FILE". A value stays what it was when the option is absent.
+class Options {
+ public:
+  void flag(const std::string& names, const Text& help, bool& value);
+  void option(const std::string& names, const Text& help, std::string& value, const std::vector<std::string>& choices = {});
+  void option(const std::string& names, const Text& help, std::optional<std::string>& value,
+              const std::vector<std::string>& choices = {});
+  void option(const std::string& names, const Text& help, int64_t& value, int64_t low = INT64_MIN, int64_t high = INT64_MAX);
+  void option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low = INT64_MIN,
+              int64_t high = INT64_MAX);
+  void option(const std::string& names, const Text& help, double& value, double low = -std::numeric_limits<double>::infinity(),
+              double high = std::numeric_limits<double>::infinity());
+  void option(const std::string& names, const Text& help, std::optional<double>& value,
+              double low = -std::numeric_limits<double>::infinity(), double high = std::numeric_limits<double>::infinity());
+  /// May be given several times; the values come in order.
+  void option(const std::string& names, const Text& help, std::vector<std::string>& values);
+  /// An argument that must be there, and all remaining ones, of which there must be at least some.
+  void positional(const std::string& name, const Text& help, std::string& value);
+  void positionals(const std::string& name, const Text& help, std::vector<std::string>& values, size_t least = 0);
+
+  const std::vector<OptionSpec>& specs() const { return specs_; }
+
+ private:
+  OptionSpec& add(const std::string& names, const Text& help, OptionKind kind);
+  std::vector<OptionSpec> specs_;
+};
+
+}  // namespace qkv::cli

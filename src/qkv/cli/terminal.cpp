@@ -1,0 +1,123 @@
+// Errors, hints and help texts.
+#include "qkv/cli/terminal.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "qkv/core/version.h"
+
+namespace qkv::cli {
+namespace {
+
+struct Row {
+  std::string left, right;
+};
+
+std::string table(const std::vector<Row>& rows) {
+  size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.left.size());
+  width = std::min<size_t>(width, 34);
+  std::string out;
+  for (const Row& row : rows) {
+    out += "  " + row.left;
+    out += row.left.size() > width ? "\n" + std::string(width + 4, ' ') : std::string(width - row.left.size() + 2, ' ');
+    out += row.right + "\n";
+  }
+  return out;
+}
+
+bool is_positional(const OptionSpec& spec) { return spec.kind == OptionKind::positional || spec.kind == OptionKind::positionals; }
+
+std::string option_table(const Options& options, Language language) {
+  std::vector<Row> rows;
+  for (const OptionSpec& spec : options.specs()) {
+    Row row;
+    for (const std::string& name : spec.names) row.left += (row.left.empty() ? "" : ", ") + name;
+    if (!spec.value_name.empty()) row.left += " " + spec.value_name;
+    if (spec.kind == OptionKind::positionals) row.left += "...";
+    row.right = spec.help.in(language);
+    const std::string& value = spec.default_text;
+    if (!value.empty()) row.right += Text{" (default " + value + ")", "（默认 " + value + "）"}.in(language);
+    rows.push_back(std::move(row));
+  }
+  return table(rows);
+}
+
+std::string command_table(const Commands& commands, Language language) {
+  std::vector<Row> rows;
+  for (const auto& command : commands) rows.push_back({command->name(), command->summary().in(language)});
+  return table(rows);
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      constexpr const char* kDigits = "0123456789abcdef";
+      out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return out;
+}
+
+bool wants_color(int descriptor) {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return ::isatty(descriptor) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
+}
+
+void print_error(std::string_view message, std::string_view hint) {
+  std::fflush(stdout);
+  const bool color = wants_color(STDERR_FILENO);
+  std::string out = std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + printable(message) + "\n";
+  if (!hint.empty()) out += "hint: " + printable(hint) + "\n";
+  std::fwrite(out.data(), 1, out.size(), stderr);
+}
+
+Language locale_language() {
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"})
+    if (const char* value = std::getenv(name); value && *value)
+      return std::string_view(value).starts_with("zh") ? Language::zh : Language::en;
+  return Language::en;
+}
+
+std::string short_help(const Commands& commands, Language language) {
+  const Text head{"attention, from kernel regression to the Transformer", "注意力：从核回归到 Transformer"};
+  const Text usage{"usage: qkv COMMAND [OPTIONS]\n\ncommands:\n", "用法：qkv 命令 [选项]\n\n命令：\n"};
+  const Text more{"\nqkv --help shows the options, qkv COMMAND --help one command.\n",
+                  "\nqkv --help 显示全部选项，qkv 命令 --help 解释一个命令。\n"};
+  const std::string list = command_table(commands, language);
+  return text("qkv ", version(), ": ", head.in(language), "\n\n", usage.in(language), list, more.in(language));
+}
+
+std::string full_help(const Commands& commands, const Options& globals, Language language) {
+  std::string out = short_help(commands, language);
+  out += Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
+  out += Text{"\nexamples:\n", "\n示例：\n"}.in(language);
+  for (const auto& command : commands) out += "  " + command->example() + "\n";
+  return out;
+}
+
+std::string command_help(const Command& command, const Options& own, const Options& globals, Language language) {
+  std::string usage = Text{"usage: qkv ", "用法：qkv "}.in(language) + command.name();
+  usage += Text{" [OPTIONS]", " [选项]"}.in(language);
+  for (const OptionSpec& spec : own.specs())
+    if (is_positional(spec)) {
+      const std::string name = spec.long_name() + (spec.kind == OptionKind::positionals ? "..." : "");
+      usage += spec.least > 0 ? " " + name : " [" + name + "]";
+    }
+  std::string out = "qkv " + command.name() + ": " + command.summary().in(language) + "\n\n" + usage + "\n";
+  if (!own.specs().empty()) out += "\n" + option_table(own, language);
+  out += Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
+  return out + Text{"\nexample:\n  ", "\n示例：\n  "}.in(language) + command.example() + "\n";
+}
+
+}  // namespace qkv::cli

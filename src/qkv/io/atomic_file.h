@@ -1,0 +1,37 @@
+// A file that is either the old one or the new one, never half of it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+/// Writes to a hidden temporary in the same folder; commit() is fsync, rename, fsync of the folder. Without commit() the temporary is
+/// removed and the old file stays. Links are followed. What is no regular file (a pipe, /dev/null) is written to directly.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::string& path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+  /// Makes it the file. Nothing may be written afterwards.
+  void commit();
+
+ private:
+  void open_temporary();
+  [[noreturn]] void fail_with(int error);
+  std::string path_;       // as the caller named it, for messages
+  std::string target_;     // where links lead
+  std::string temporary_;  // empty: written directly
+  int descriptor_ = -1;
+};
+
+/// Replaces a file by that text, atomically.
+void write_file(const std::string& path, std::string_view text);
+
+}  // namespace qkv

@@ -1,0 +1,60 @@
+// safetensors: named tensors and metadata in one file, every rule checked before memory is taken.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qkv/io/array.h"
+#include "qkv/io/file.h"
+
+namespace qkv {
+
+/// One tensor as the header describes it.
+struct SafetensorsInfo {
+  std::string type;            // as the file says: "F32", "BF16", ...
+  std::optional<Dtype> dtype;  // absent for types that can be listed but not read
+  Shape shape;
+  uint64_t offset = 0;  // in the file
+  uint64_t bytes = 0;
+};
+
+/// An open file: the header is read and checked at once, a tensor when asked for.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(const std::string& path);
+
+  const std::string& path() const { return file_.path(); }
+  uint64_t file_size() const { return file_.size(); }
+  /// Names in ascending order.
+  std::vector<std::string> names() const;
+  bool has(const std::string& name) const { return tensors_.contains(name); }
+  const SafetensorsInfo& info(const std::string& name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  /// The elements, as float32 or as they are.
+  Tensor tensor(const std::string& name) const;
+  Array array(const std::string& name) const;
+  /// Bytes of one tensor from `offset` on, for a reader that streams.
+  void read(const std::string& name, uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  void check_layout(uint64_t data_bytes) const;
+  std::string label(const std::string& name) const;
+  InputFile file_;
+  std::map<std::string, SafetensorsInfo> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// Writes arrays and metadata atomically; the same contents make the same bytes.
+void write_safetensors(const std::string& path, const std::map<std::string, Array>& arrays,
+                       const std::map<std::string, std::string>& metadata = {});
+/// The same for float32 tensors, without a copy of them.
+void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace qkv

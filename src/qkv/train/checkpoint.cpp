@@ -1,0 +1,45 @@
+// Checkpoints over safetensors: counters live in the metadata, beside a mark that tells them from plain weights.
+#include "qkv/train/checkpoint.h"
+
+#include <charconv>
+
+#include "qkv/core/check.h"
+#include "qkv/io/safetensors.h"
+
+namespace qkv {
+namespace {
+constexpr const char* kMark = "qkv.checkpoint";
+constexpr const char* kVersion = "1";
+}  // namespace
+
+int64_t Checkpoint::integer(const std::string& name) const {
+  const auto found = counters.find(name);
+  check(found != counters.end(), "the checkpoint has no counter \"", name, "\"");
+  const std::string& digits = found->second;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  check(error == std::errc() && end == digits.data() + digits.size(), "the checkpoint's counter \"", name, "\" is \"", digits,
+        "\", expected a whole number");
+  return value;
+}
+
+void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
+  check(!checkpoint.counters.contains(kMark), path, ": a counter cannot be named ", kMark);
+  std::map<std::string, std::string> metadata = checkpoint.counters;
+  metadata[kMark] = kVersion;
+  write_safetensors(path, checkpoint.tensors, metadata);
+}
+
+Checkpoint load_checkpoint(const std::string& path) {
+  const SafetensorsFile file(path);
+  Checkpoint out;
+  out.counters = file.metadata();
+  const auto mark = out.counters.find(kMark);
+  check(mark != out.counters.end(), path, ": not a checkpoint, its metadata has no \"", kMark, "\"");
+  check(mark->second == kVersion, path, ": a checkpoint of version ", mark->second, ", expected ", kVersion);
+  out.counters.erase(mark);
+  for (const std::string& name : file.names()) out.tensors.emplace(name, file.tensor(name));
+  return out;
+}
+
+}  // namespace qkv

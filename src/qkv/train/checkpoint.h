@@ -1,0 +1,26 @@
+// A checkpoint: all a run needs to go on, in one safetensors file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+struct Checkpoint {
+  std::map<std::string, Tensor> tensors;        // weights, "adam.m.*", "adam.v.*", ...
+  std::map<std::string, std::string> counters;  // step, epoch, data position, random counters, and free text
+
+  void set(const std::string& name, int64_t value) { counters[name] = std::to_string(value); }
+  /// A counter that must be there and be a whole number.
+  int64_t integer(const std::string& name) const;
+};
+
+/// Replaces the file in one step: whatever happens, it is the old checkpoint or the new one.
+void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);
+/// Fails for a safetensors file that is no checkpoint.
+Checkpoint load_checkpoint(const std::string& path);
+
+}  // namespace qkv

@@ -16,11 +16,13 @@ struct Extent {
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
 
   void add(double v) {
-    if (!drawable(v) || (scale == AxisScale::log && !(v > 0))) return;
+    if (!drawable(v) || (scale == AxisScale::log && !(v > 1e-300))) return;
     low = std::min(low, v);
     high = std::max(high, v);
   }
-  void add(const std::vector<double>& values) { for (double v : values) add(v); }
+  void add(const std::vector<double>& values) {
+    for (double v : values) add(v);
+  }
   bool empty() const { return !(low <= high); }
 };
 
@@ -37,10 +39,11 @@ Range finished(Extent e, const Axis& axis, bool padded) {
     }
   };
   const double size = std::max(std::abs(e.low), std::abs(e.high));
-  if (e.high - e.low <= 1e-9 * size || size == 0) widen();
+  if (e.high - e.low <= 1e-9 * size || size == 0)
+    widen();
   else if (padded && log) {
-    const double pad = std::pow(e.high / e.low, 0.04);
-    e.low /= pad, e.high *= pad;
+    const double pad = std::exp(0.04 * (std::log(e.high) - std::log(e.low)));
+    e.low = std::max(e.low / pad, 1e-305), e.high = std::min(e.high * pad, 1e305);
   } else if (padded) {
     const double pad = 0.04 * (e.high - e.low);
     e.low -= pad, e.high += pad;
@@ -48,15 +51,18 @@ Range finished(Extent e, const Axis& axis, bool padded) {
   Range r{axis.low.value_or(e.low), axis.high.value_or(e.high), axis.scale};
   if (!(r.low < r.high)) {  // one limit given, beyond all data
     const double step = log ? 0 : std::max(1.0, std::abs(axis.low ? r.low : r.high) * 0.1);
-    if (axis.low) r.high = log ? r.low * 10 : r.low + step;
-    else r.low = log ? r.high / 10 : r.high - step;
+    if (axis.low)
+      r.high = log ? r.low * 10 : r.low + step;
+    else
+      r.low = log ? r.high / 10 : r.high - step;
   }
   return r;
 }
 
 PanelRanges ranges_of(const Panel& p, const HeatMap& map) {
   (void)p;
-  return {{0, static_cast<double>(std::max<int64_t>(map.values.size(1), 1))}, {0, static_cast<double>(std::max<int64_t>(map.values.size(0), 1))}};
+  return {{0, static_cast<double>(std::max<int64_t>(map.values.size(1), 1))},
+          {0, static_cast<double>(std::max<int64_t>(map.values.size(0), 1))}};
 }
 
 PanelRanges ranges_of(const Panel& p, const Curves& curves) {
@@ -128,6 +134,7 @@ std::vector<Tick> linear_ticks(const Range& r, int at_most) {
   double step = nice_step((r.high - r.low) / (std::max(at_most, 1) + 1));
   for (int tries = 0; tries < 4; ++tries, step = nice_step(step * 1.5)) {
     const double slack = 1e-6, first = std::ceil(r.low / step - slack), last = std::floor(r.high / step + slack);
+    if (!(std::abs(first) < 1e15 && std::abs(last) < 1e15)) break;  // limits so close that neighbouring ticks are one double
     if (last - first + 1 > at_most && tries < 3) continue;
     for (double i = first; i <= last && out.size() < 1000; ++i)
       out.push_back({i * step, tick_label(i * step, step, std::max(std::abs(r.low), std::abs(r.high)))});
@@ -140,9 +147,7 @@ std::vector<Tick> log_ticks(const Range& r, int at_most) {
   std::vector<Tick> out;
   const int first = static_cast<int>(std::ceil(std::log10(r.low) - 1e-9)), last = static_cast<int>(std::floor(std::log10(r.high) + 1e-9));
   const bool plain = first >= -3 && last <= 4;
-  const auto add = [&](double value, int exponent) {
-    out.push_back({value, plain ? short_number(value) : "10" + superscript(exponent)});
-  };
+  const auto add = [&](double value, int exponent) { out.push_back({value, plain ? short_number(value) : "10" + superscript(exponent)}); };
   const auto add_decades = [&] {
     const int step = std::max(1, (last - first + at_most) / std::max(at_most, 1));
     for (int e = first; e <= last; ++e)
@@ -169,7 +174,7 @@ std::vector<Tick> log_ticks(const Range& r, int at_most) {
 double Range::fraction(double value) const {
   if (!drawable(value)) return std::numeric_limits<double>::quiet_NaN();
   if (scale == AxisScale::linear) return (value - low) / (high - low);
-  return value > 0 ? std::log(value / low) / std::log(high / low) : std::numeric_limits<double>::quiet_NaN();
+  return value > 0 ? (std::log(value) - std::log(low)) / (std::log(high) - std::log(low)) : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::vector<Tick> nice_ticks(const Range& range, int at_most) {
@@ -274,9 +279,12 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
     if (e.empty()) e.low = 0, e.high = 1;
     if (figure.colours.map == ColourMap::diverging) e.high = std::max(std::abs(e.low), std::abs(e.high)), e.low = -e.high;
     if (e.low == e.high) {  // a constant c is the far end of a scale that begins at zero
-      if (e.low > 0) e.low = 0;
-      else if (e.low < 0) e.high = 0;
-      else e.high = 1;
+      if (e.low > 0)
+        e.low = 0;
+      else if (e.low < 0)
+        e.high = 0;
+      else
+        e.high = 1;
     }
     if (e.low == e.high) e.high = 1;
     ColourRange r{figure.colours.low.value_or(e.low), figure.colours.high.value_or(e.high), figure.colours.per_panel ? own.nan : all.nan};

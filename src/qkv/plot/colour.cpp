@@ -20,10 +20,14 @@ constexpr std::array<uint32_t, 11> kDiverging = {0x053061, 0x2166ac, 0x4393c3, 0
 
 std::span<const uint32_t> points(ColourMap map) {
   switch (map) {
-    case ColourMap::reds: return kReds;
-    case ColourMap::blues: return kBlues;
-    case ColourMap::diverging: return kDiverging;
-    case ColourMap::viridis: break;
+    case ColourMap::reds:
+      return kReds;
+    case ColourMap::blues:
+      return kBlues;
+    case ColourMap::diverging:
+      return kDiverging;
+    case ColourMap::viridis:
+      break;
   }
   return kViridis;
 }

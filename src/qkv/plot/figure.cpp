@@ -13,24 +13,32 @@ namespace {
 
 Colour format_colour(char letter) {
   switch (letter) {
-    case 'b': return {0, 114, 178};
-    case 'g': return {0, 140, 100};
-    case 'r': return {200, 50, 43};
-    case 'c': return {40, 150, 190};
-    case 'm': return {184, 50, 140};
-    case 'y': return {200, 150, 0};
-    default: return {32, 32, 32};
+    case 'b':
+      return {0, 114, 178};
+    case 'g':
+      return {0, 140, 100};
+    case 'r':
+      return {200, 50, 43};
+    case 'c':
+      return {40, 150, 190};
+    case 'm':
+      return {184, 50, 140};
+    case 'y':
+      return {200, 150, 0};
+    default:
+      return {32, 32, 32};
   }
 }
 
 template <class T>
 void check_tokens(const char* axis, const char* what, const std::vector<T>& tokens, int64_t count) {
-  check(tokens.empty() || static_cast<int64_t>(tokens.size()) == count, "[figure] ", tokens.size(), " ", axis, " tokens for ", count, " ", what);
+  check(tokens.empty() || static_cast<int64_t>(tokens.size()) == count, "[figure] ", tokens.size(), " ", axis, " tokens for ", count, " ",
+        what);
 }
 
 void check_axis(const char* name, const Axis& axis) {
   for (const std::optional<double>& limit : {axis.low, axis.high}) {
-    check(!limit || std::isfinite(*limit), "[figure] ", name, " limit is not finite: ", limit.value_or(0));
+    check(!limit || plotting::drawable(*limit), "[figure] ", name, " limit cannot be drawn: ", limit.value_or(0));
     check(!limit || axis.scale == AxisScale::linear || *limit > 0, "[figure] ", name, " limit ", limit.value_or(0), " on a log scale");
   }
   check(!axis.low || !axis.high || *axis.low < *axis.high, "[figure] ", name, " limits are not in order: ", axis.low.value_or(0), " and ",
@@ -50,8 +58,8 @@ void check_content(const Curves& curves) {
   for (const Series& s : curves.series)
     check(s.x.size() == s.y.size(), "[figure] series \"", s.name, "\" has ", s.x.size(), " x and ", s.y.size(), " y values");
   for (const Band& b : curves.bands)
-    check(b.x.size() == b.low.size() && b.x.size() == b.high.size(), "[figure] band \"", b.name, "\" has ", b.x.size(), " x, ", b.low.size(),
-          " low and ", b.high.size(), " high values");
+    check(b.x.size() == b.low.size() && b.x.size() == b.high.size(), "[figure] band \"", b.name, "\" has ", b.x.size(), " x, ",
+          b.low.size(), " low and ", b.high.size(), " high values");
 }
 
 void check_content(const Bars& bars) {
@@ -84,11 +92,16 @@ LineStyle line_style(std::string_view format) {
     style.circles = true;
     rest.remove_prefix(1);
   }
-  if (rest == "-" || (rest.empty() && !style.circles)) style.dash = Dash::solid;
-  else if (rest == "--") style.dash = Dash::dashed;
-  else if (rest == "-.") style.dash = Dash::dash_dot;
-  else if (rest == ":") style.dash = Dash::dotted;
-  else check(rest.empty(), "[figure] unknown line format \"", format, "\", expected a colour of bgrcmyk, o, and one of - -- -. :");
+  if (rest == "-" || (rest.empty() && !style.circles))
+    style.dash = Dash::solid;
+  else if (rest == "--")
+    style.dash = Dash::dashed;
+  else if (rest == "-.")
+    style.dash = Dash::dash_dot;
+  else if (rest == ":")
+    style.dash = Dash::dotted;
+  else
+    check(rest.empty(), "[figure] unknown line format \"", format, "\", expected a colour of bgrcmyk, o, and one of - -- -. :");
   return style;
 }
 
@@ -98,7 +111,8 @@ Figure heatmaps(const Tensor& values, const std::string& x_label, const std::str
   const int64_t rows = values.rank() == 4 ? values.size(0) : 1, cols = values.rank() >= 3 ? values.size(-3) : 1;
   const int64_t nq = values.size(-2), nk = values.size(-1);
   check(rows >= 1 && cols >= 1 && rows * cols <= 4096, "[heatmaps] expected 1 to 4096 panels, got ", rows, " x ", cols);
-  check(titles.empty() || static_cast<int64_t>(titles.size()) == cols, "[heatmaps] ", titles.size(), " titles for ", cols, " columns of panels");
+  check(titles.empty() || static_cast<int64_t>(titles.size()) == cols, "[heatmaps] ", titles.size(), " titles for ", cols,
+        " columns of panels");
   Figure figure;
   figure.rows = static_cast<int>(rows);
   figure.cols = static_cast<int>(cols);
@@ -119,9 +133,7 @@ Figure heatmaps(const Tensor& values, const std::string& x_label, const std::str
   return figure;
 }
 
-Figure curves(std::vector<Series> series, Axis x, Axis y) {
-  return one_panel({Curves{std::move(series)}, "", std::move(x), std::move(y)});
-}
+Figure curves(std::vector<Series> series, Axis x, Axis y) { return one_panel({Curves{std::move(series)}, "", std::move(x), std::move(y)}); }
 
 Figure bars(std::vector<std::string> categories, std::vector<NamedValues> series, Axis x, Axis y) {
   return one_panel({Bars{std::move(categories), std::move(series)}, "", std::move(x), std::move(y)});
@@ -175,8 +187,8 @@ void validate(const Figure& figure) {
     std::visit([](const auto& content) { check_content(content); }, panel.content);
   }
   const ColourScale& c = figure.colours;
-  check((!c.low || std::isfinite(*c.low)) && (!c.high || std::isfinite(*c.high)), "[figure] colour limits are not finite: ", c.low.value_or(0),
-        " and ", c.high.value_or(0));
+  check(plotting::drawable(c.low.value_or(0)) && plotting::drawable(c.high.value_or(0)),
+        "[figure] colour limits cannot be drawn: ", c.low.value_or(0), " and ", c.high.value_or(0));
   check(!c.low || !c.high || *c.low < *c.high, "[figure] colour limits are not in order: ", c.low.value_or(0), " and ", c.high.value_or(0));
   if (figure.size)
     check(figure.size->width >= 0.5 && figure.size->height >= 0.5 && figure.size->width <= 100 && figure.size->height <= 100,

@@ -49,7 +49,7 @@ LineStyle line_style(std::string_view format);
 
 /// Points (x[i], y[i]) in order; a value that is not finite breaks the line.
 struct Series {
-  std::string name;                     // in the legend; empty: not there
+  std::string name;  // in the legend; empty: not there
   std::vector<double> x, y;
   std::optional<LineStyle> style = {};  // not set: "-", "m--", "g-.", "r:" and on through the palette, by place
 };
@@ -128,8 +128,8 @@ struct HeatMapOptions {
 
 /// The book's show_heatmaps: values (rows, cols, queries, keys) as rows x cols panels; (n, queries, keys) is one row, (queries, keys)
 /// one panel. Titles, one a column or none, stand on the top row; x_label on the bottom row; y_label on the first column.
-Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label,
-                const std::vector<std::string>& titles = {}, const HeatMapOptions& options = {});
+Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label, const std::vector<std::string>& titles = {},
+                const HeatMapOptions& options = {});
 
 /// One panel of curves, the book's plot: curves({{"sin", x, y}}, {.label = "x"}, {.label = "f(x)", .low = -1}).
 Figure curves(std::vector<Series> series, Axis x = {}, Axis y = {});

@@ -30,7 +30,8 @@ Matrix averaged(const Tensor& matrix, int64_t most_rows, int64_t most_cols) {
       }
     }
     for (int64_t j = 0; j < out.cols; ++j)
-      out.values.push_back(counts[j] > 0 ? static_cast<float>(sums[j] / static_cast<double>(counts[j])) : std::numeric_limits<float>::quiet_NaN());
+      out.values.push_back(counts[j] > 0 ? static_cast<float>(sums[j] / static_cast<double>(counts[j]))
+                                         : std::numeric_limits<float>::quiet_NaN());
   }
   return out;
 }

@@ -97,8 +97,10 @@ AxisMarks index_marks(int64_t count, double length, bool horizontal) {
       out.marks.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(count), std::to_string(i)});
     if (!horizontal || !overlaps(out.marks, length)) break;
   }
-  if (horizontal) measure_x(out, length);
-  else measure_y(out);
+  if (horizontal)
+    measure_x(out, length);
+  else
+    measure_y(out);
   return out;
 }
 
@@ -113,15 +115,18 @@ AxisMarks number_marks(const Range& range, double length, bool horizontal) {
     if (!horizontal || !overlaps(out.marks, length)) break;
   }
   for (double v : minor_ticks(range)) out.minor.push_back(horizontal ? range.fraction(v) : 1 - range.fraction(v));
-  if (horizontal) measure_x(out, length);
-  else measure_y(out);
+  if (horizontal)
+    measure_x(out, length);
+  else
+    measure_y(out);
   return out;
 }
 
 void plan_marks(const Panel& panel, PanelPlan& plan, Size frame) {
   if (const HeatMap* map = std::get_if<HeatMap>(&panel.content)) {
     plan.x_marks = map->x_tokens.empty() ? index_marks(map->values.size(1), frame.width, true) : cell_marks_x(map->x_tokens, frame.width);
-    plan.y_marks = map->y_tokens.empty() ? index_marks(map->values.size(0), frame.height, false) : cell_marks_y(map->y_tokens, frame.height);
+    plan.y_marks =
+        map->y_tokens.empty() ? index_marks(map->values.size(0), frame.height, false) : cell_marks_y(map->y_tokens, frame.height);
     return;
   }
   const Bars* bars = std::get_if<Bars>(&panel.content);
@@ -151,7 +156,8 @@ bool own_bars(const Figure& figure) {
 // ---- sizes ----
 
 Size preferred(const Figure& figure, const HeatMap& map) {
-  const double rows = static_cast<double>(std::max<int64_t>(map.values.size(0), 1)), cols = static_cast<double>(std::max<int64_t>(map.values.size(1), 1));
+  const double rows = static_cast<double>(std::max<int64_t>(map.values.size(0), 1)),
+               cols = static_cast<double>(std::max<int64_t>(map.values.size(1), 1));
   const double target = figure.cols * figure.rows == 1 ? 230 : figure.cols <= 2 ? 180 : 128;
   const bool tokens = !map.x_tokens.empty() || !map.y_tokens.empty();
   const double longest = std::max(rows, cols);
@@ -184,7 +190,9 @@ Size fitted(const Panel& panel, Size slot) {
 void plan_margins(const Figure& figure, const Panel& panel, PanelPlan& plan, Size frame) {
   plan_marks(panel, plan, frame);
   plan.legend = plan_legend(panel, plan.x, plan.y, frame.width, frame.height);
-  const auto beyond = [](const std::string& text, double font, double length) { return std::max(0.0, (text_width(text, font) - length) / 2); };
+  const auto beyond = [](const std::string& text, double font, double length) {
+    return std::max(0.0, (text_width(text, font) - length) / 2);
+  };
   const double x_over = std::max(beyond(panel.x.label, kFont, frame.width), beyond(panel.title, kTitleFont, frame.width));
   const double y_over = beyond(panel.y.label, kFont, frame.height);
   plan.left = (plan.y_labels ? plan.y_marks.depth : 0) + (panel.y.label.empty() ? 0 : kFont * 1.2 + kLabelGap);

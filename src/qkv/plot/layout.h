@@ -23,9 +23,9 @@ struct Mark {
 };
 struct AxisMarks {
   std::vector<Mark> marks;
-  std::vector<double> minor;   // places of short ticks without labels
-  int angle = 0;               // of the labels: 0, 45 or 90 degrees
-  double depth = 0;            // pixels from the frame to the far end of the labels
+  std::vector<double> minor;     // places of short ticks without labels
+  int angle = 0;                 // of the labels: 0, 45 or 90 degrees
+  double depth = 0;              // pixels from the frame to the far end of the labels
   double before = 0, after = 0;  // pixels by which labels stand out beyond the two ends of the axis
 };
 
@@ -45,7 +45,7 @@ struct PanelPlan {
   Box frame;
   Range x, y;
   AxisMarks x_marks, y_marks;
-  bool x_labels = true, y_labels = true;  // false inside a grid of shared axes
+  bool x_labels = true, y_labels = true;            // false inside a grid of shared axes
   double left = 0, right = 0, top = 0, bottom = 0;  // what the panel needs around its frame
   LegendPlan legend;
   ColourRange colours;

@@ -13,7 +13,7 @@ struct Point {
 };
 
 void add_segment(std::vector<Point>& ink, Point a, Point b) {
-  const int steps = std::clamp(static_cast<int>(std::hypot(b.x - a.x, b.y - a.y) * 80), 1, 80);
+  const int steps = static_cast<int>(std::clamp(std::hypot(b.x - a.x, b.y - a.y) * 80, 1.0, 80.0));
   for (int i = 0; i <= steps; ++i) ink.push_back({a.x + (b.x - a.x) * i / steps, a.y + (b.y - a.y) * i / steps});
 }
 
@@ -29,8 +29,10 @@ std::vector<Point> ink_of(const Curves& curves, const Range& x, const Range& y) 
     for (size_t i = 0; i < xs.size(); i += every) {
       const Point p{x.fraction(xs[i]), 1 - y.fraction(ys[i])};
       if (std::isfinite(p.x + p.y)) {
-        if (joined && std::isfinite(last.x + last.y)) add_segment(ink, last, p);
-        else ink.push_back(p);
+        if (joined && std::isfinite(last.x + last.y))
+          add_segment(ink, last, p);
+        else
+          ink.push_back(p);
       }
       last = p;
     }
@@ -93,8 +95,8 @@ LegendPlan plan_legend(const Panel& panel, const Range& x, const Range& y, doubl
   const double far_x = width - plan.box.width - 5, far_y = height - plan.box.height - 5;
   size_t best = ink.size() + 1;
   const double mid_x = far_x / 2, mid_y = far_y / 2;
-  for (Point corner : {Point{far_x, 5}, Point{5, 5}, Point{far_x, far_y}, Point{5, far_y}, Point{mid_x, far_y}, Point{mid_x, 5}, Point{far_x, mid_y},
-                       Point{5, mid_y}}) {
+  for (Point corner : {Point{far_x, 5}, Point{5, 5}, Point{far_x, far_y}, Point{5, far_y}, Point{mid_x, far_y}, Point{mid_x, 5},
+                       Point{far_x, mid_y}, Point{5, mid_y}}) {
     size_t hidden = 0;
     for (const Point& p : ink) {
       const double px = p.x * width, py = p.y * height;

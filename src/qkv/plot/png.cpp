@@ -36,7 +36,8 @@ std::string encode(std::span<const uint8_t> pixels, int64_t width, int64_t heigh
   }
   uLongf size = compressBound(static_cast<uLong>(raw.size()));
   std::string packed(size, '\0');
-  const int code = compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()), static_cast<uLong>(raw.size()), 6);
+  const int code = compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
+                             static_cast<uLong>(raw.size()), 6);
   check(code == Z_OK, "[png] zlib failed with code ", code);
   packed.resize(size);
   std::string header;
@@ -81,7 +82,9 @@ struct Renderer {
 
 void* open_library(const char* file, const char* package) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  if (!library) throw Error(text("cannot write PNG: ", file, " is not installed"), text("apt install ", package, ", or write .svg"));
+  if (!library)
+    throw Error(text("cannot write PNG: ", file, " is not installed (Debian package ", package, ")"),
+                text("apt install ", package, ", or write .svg"));
   return library;
 }
 
@@ -129,7 +132,9 @@ std::string encode_png_indexed(std::span<const uint8_t> pixels, int64_t width, i
   return encode(pixels, width, height, 1, 3, table);
 }
 
-std::string encode_png_rgb(std::span<const uint8_t> pixels, int64_t width, int64_t height) { return encode(pixels, width, height, 3, 2, ""); }
+std::string encode_png_rgb(std::span<const uint8_t> pixels, int64_t width, int64_t height) {
+  return encode(pixels, width, height, 3, 2, "");
+}
 
 std::string render_png(const std::string& svg, double scale) {
   static const Renderer r = load_renderer();
@@ -139,7 +144,8 @@ std::string render_png(const std::string& svg, double scale) {
   double wide = 0, high = 0;
   check(r.rsvg_handle_get_intrinsic_size_in_pixels(document.get(), &wide, &high) != 0, "[png] the picture has no size");
   const double width = std::ceil(wide * scale), height = std::ceil(high * scale);
-  check(width >= 1 && height >= 1 && width <= 32767 && height <= 32767, "[png] picture of ", width, " x ", height, " pixels, the limit is 32767 a side");
+  check(width >= 1 && height >= 1 && width <= 32767 && height <= 32767, "[png] picture of ", width, " x ", height,
+        " pixels, the limit is 32767 a side");
   constexpr int kRgb24 = 1;
   const int columns = static_cast<int>(width), rows = static_cast<int>(height);
   const Handle surface(r.cairo_image_surface_create(kRgb24, columns, rows), r.cairo_surface_destroy);

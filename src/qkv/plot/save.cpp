@@ -42,8 +42,8 @@ void write_whole(const std::string& path, const std::string& bytes) {
 
 void check_figure_path(const std::string& path) {
   const std::string ending = ending_of(path);
-  check(ending == ".svg" || ending == ".png" || ending == ".txt", path, ": unknown ending \"", std::filesystem::path(path).extension().string(),
-        "\", expected .svg, .png or .txt");
+  check(ending == ".svg" || ending == ".png" || ending == ".txt", path, ": unknown ending \"",
+        std::filesystem::path(path).extension().string(), "\", expected .svg, .png or .txt");
 }
 
 void save(const Figure& figure, const std::string& path, double png_scale) {

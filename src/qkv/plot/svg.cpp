@@ -10,7 +10,8 @@ namespace plotting {
 namespace {
 
 constexpr int64_t kMostRectangles = 4000;
-constexpr std::string_view kFontFamily = "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'DejaVu Sans', sans-serif";
+constexpr std::string_view kFontFamily =
+    "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'DejaVu Sans', sans-serif";
 
 void define_colours(SvgWriter& w, const Figure& figure) {
   bool heat = false, hatched = false;
@@ -21,15 +22,26 @@ void define_colours(SvgWriter& w, const Figure& figure) {
   }
   w.open("defs").body();
   if (heat && figure.colours.bar) {
-    w.open("linearGradient").attribute("id", w.id + "-colours").attribute("x1", 0).attribute("y1", 1).attribute("x2", 0).attribute("y2", 0).body();
+    w.open("linearGradient")
+        .attribute("id", w.id + "-colours")
+        .attribute("x1", 0)
+        .attribute("y1", 1)
+        .attribute("x2", 0)
+        .attribute("y2", 0)
+        .body();
     for (int i = 0; i <= 20; ++i)
       w.open("stop").attribute("offset", i / 20.0).attribute("stop-color", hex(colour_at(figure.colours.map, i / 20.0))).end();
     w.close("linearGradient");
   }
   if (hatched) {
     const std::string colour = hex(palette(1));
-    w.open("pattern").attribute("id", w.id + "-hatch").attribute("width", 5).attribute("height", 5).attribute("patternUnits", "userSpaceOnUse")
-        .attribute("patternTransform", "rotate(45)").body();
+    w.open("pattern")
+        .attribute("id", w.id + "-hatch")
+        .attribute("width", 5)
+        .attribute("height", 5)
+        .attribute("patternUnits", "userSpaceOnUse")
+        .attribute("patternTransform", "rotate(45)")
+        .body();
     w.rect({0, 0, 5, 5}).attribute("fill", colour).attribute("fill-opacity", 0.3).end();
     w.line(2.5, 0, 2.5, 5, colour, 1.6);
     w.close("pattern");
@@ -64,10 +76,14 @@ void draw_x_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
     w.line(x, base, x, base + kTickLength, w.ink.frame, 0.8);
     if (!plan.x_labels) continue;
     const double y = base + kTickLength + 3;
-    if (plan.x_marks.angle == 0) w.text(x, y + kFont * 0.5, m.label, kFont, Anchor::middle);
-    else w.text(x + (plan.x_marks.angle == 45 ? 2 : 0), y + (plan.x_marks.angle == 45 ? 2 : 0), m.label, kFont, Anchor::end, plan.x_marks.angle);
+    if (plan.x_marks.angle == 0)
+      w.text(x, y + kFont * 0.5, m.label, kFont, Anchor::middle);
+    else
+      w.text(x + (plan.x_marks.angle == 45 ? 2 : 0), y + (plan.x_marks.angle == 45 ? 2 : 0), m.label, kFont, Anchor::end,
+             plan.x_marks.angle);
   }
-  for (double place : plan.x_marks.minor) w.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55, w.ink.frame, 0.6);
+  for (double place : plan.x_marks.minor)
+    w.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55, w.ink.frame, 0.6);
   if (!panel.x.label.empty())
     w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, panel.x.label, kFont, Anchor::middle);
 }
@@ -79,9 +95,11 @@ void draw_y_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
     w.line(f.x - kTickLength, y, f.x, y, w.ink.frame, 0.8);
     if (plan.y_labels) w.text(f.x - kTickLength - 3, y, m.label, kFont, Anchor::end);
   }
-  for (double place : plan.y_marks.minor) w.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height, w.ink.frame, 0.6);
+  for (double place : plan.y_marks.minor)
+    w.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height, w.ink.frame, 0.6);
   if (!panel.y.label.empty())
-    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2, panel.y.label, kFont, Anchor::middle, 90);
+    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2, panel.y.label, kFont,
+           Anchor::middle, 90);
 }
 
 void draw_panel(SvgWriter& w, const Figure& figure, size_t index, const PanelPlan& plan, bool heat_as_image) {
@@ -132,8 +150,12 @@ std::string svg(const Figure& figure) {
   for (const Panel& p : figure.panels)
     if (const HeatMap* map = std::get_if<HeatMap>(&p.content)) cells += map->values.numel();
   SvgWriter w(figure);
-  w.open("svg").attribute("xmlns", "http://www.w3.org/2000/svg").attribute("width", plan.width).attribute("height", plan.height)
-      .attribute("viewBox", "0 0 " + svg_number(plan.width) + " " + svg_number(plan.height)).attribute("role", "img");
+  w.open("svg")
+      .attribute("xmlns", "http://www.w3.org/2000/svg")
+      .attribute("width", plan.width)
+      .attribute("height", plan.height)
+      .attribute("viewBox", "0 0 " + svg_number(plan.width) + " " + svg_number(plan.height))
+      .attribute("role", "img");
   if (!figure.title.empty()) w.attribute("aria-label", xml_escaped(figure.title));
   w.attribute("font-family", kFontFamily).attribute("font-size", kFont).attribute("fill", w.ink.text).body();
   define_colours(w, figure);

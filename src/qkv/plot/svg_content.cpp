@@ -53,9 +53,16 @@ std::string path_of(const std::vector<Point>& points) {
 }
 
 void draw_circle(SvgWriter& w, Point p, const LineStyle& style, double radius) {
-  w.open("circle").attribute("cx", p.x).attribute("cy", p.y).attribute("r", radius).attribute("fill", hex(*style.colour))
-      .attribute("fill-opacity", style.alpha * 0.55).attribute("stroke", hex(*style.colour)).attribute("stroke-opacity", style.alpha)
-      .attribute("stroke-width", 0.8).end();
+  w.open("circle")
+      .attribute("cx", p.x)
+      .attribute("cy", p.y)
+      .attribute("r", radius)
+      .attribute("fill", hex(*style.colour))
+      .attribute("fill-opacity", style.alpha * 0.55)
+      .attribute("stroke", hex(*style.colour))
+      .attribute("stroke-opacity", style.alpha)
+      .attribute("stroke-width", 0.8)
+      .end();
 }
 
 void draw_series(SvgWriter& w, const Series& series, const LineStyle& style, const PanelPlan& plan) {
@@ -64,8 +71,13 @@ void draw_series(SvgWriter& w, const Series& series, const LineStyle& style, con
   if (style.dash != Dash::none) {
     const std::string d = path_of(thinned(points));
     if (!d.empty()) {
-      w.open("path").attribute("class", "curve").attribute("d", d).attribute("fill", "none").attribute("stroke", hex(*style.colour))
-          .attribute("stroke-width", style.width).attribute("stroke-linejoin", "round");
+      w.open("path")
+          .attribute("class", "curve")
+          .attribute("d", d)
+          .attribute("fill", "none")
+          .attribute("stroke", hex(*style.colour))
+          .attribute("stroke-width", style.width)
+          .attribute("stroke-linejoin", "round");
       if (const std::string dashes = dash_array(style.dash, style.width); !dashes.empty()) w.attribute("stroke-dasharray", dashes);
       if (style.dash == Dash::dotted) w.attribute("stroke-linecap", "round");
       if (style.alpha < 1) w.attribute("stroke-opacity", style.alpha);
@@ -90,7 +102,12 @@ void draw_band(SvgWriter& w, const Band& band, size_t place, const PanelPlan& pl
     }
     outline.insert(outline.end(), back.rbegin(), back.rend());
     if (!outline.empty())
-      w.open("path").attribute("class", "band").attribute("d", path_of(outline) + "Z").attribute("fill", colour).attribute("fill-opacity", 0.18).end();
+      w.open("path")
+          .attribute("class", "band")
+          .attribute("d", path_of(outline) + "Z")
+          .attribute("fill", colour)
+          .attribute("fill-opacity", 0.18)
+          .end();
     begin = i + 1;
   }
 }
@@ -115,8 +132,12 @@ void draw_bar(SvgWriter& w, double left, double right, double value, const Panel
   const double a = plan.y.fraction(value), b = plan.y.fraction(base);
   if (!std::isfinite(a)) return;
   const double top = std::clamp(std::max(a, b), -0.1, 1.1), bottom = std::clamp(std::min(a, b), -0.1, 1.1);
-  w.rect({left, f.y + (1 - top) * f.height, right - left, (top - bottom) * f.height}).attribute("class", "bar").attribute("fill", fill)
-      .attribute("stroke", hex(palette(place))).attribute("stroke-width", 0.7).end();
+  w.rect({left, f.y + (1 - top) * f.height, right - left, (top - bottom) * f.height})
+      .attribute("class", "bar")
+      .attribute("fill", fill)
+      .attribute("stroke", hex(palette(place)))
+      .attribute("stroke-width", 0.7)
+      .end();
 }
 
 void draw(SvgWriter& w, const Bars& bars, const PanelPlan& plan) {
@@ -159,10 +180,14 @@ std::string dash_array(Dash dash, double width) {
     return out;
   };
   switch (dash) {
-    case Dash::dashed: return list({6, 3.5});
-    case Dash::dash_dot: return list({7, 3, 1.6, 3});
-    case Dash::dotted: return list({0.4, 3.4});
-    default: return "";
+    case Dash::dashed:
+      return list({6, 3.5});
+    case Dash::dash_dot:
+      return list({7, 3, 1.6, 3});
+    case Dash::dotted:
+      return list({0.4, 3.4});
+    default:
+      return "";
   }
 }
 
@@ -186,15 +211,24 @@ void draw_legend(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
   const Box box{plan.frame.x + legend.box.x, plan.frame.y + legend.box.y, legend.box.width, legend.box.height};
   w.open("g").attribute("class", "legend").body();
   if (!legend.outside && w.paper)
-    w.rect(box).attribute("fill", "#fff").attribute("fill-opacity", 0.85).attribute("stroke", "#ccc").attribute("stroke-width", 0.6).attribute("rx", 2).end();
+    w.rect(box)
+        .attribute("fill", "#fff")
+        .attribute("fill-opacity", 0.85)
+        .attribute("stroke", "#ccc")
+        .attribute("stroke-width", 0.6)
+        .attribute("rx", 2)
+        .end();
   double y = box.y + kLegendPadding / 2 + kLegendLine / 2;
   const double x = box.x + kLegendPadding;
   for (const LegendEntry& e : legend.entries) {
     if (e.kind == LegendEntry::Kind::line) {
       const LineStyle style = resolved_style(std::get<Curves>(panel.content).series[e.place], e.place);
       if (style.dash != Dash::none) {
-        w.open("path").attribute("d", "M" + svg_number(x) + " " + svg_number(y) + "h" + svg_number(kLegendSample)).attribute("fill", "none")
-            .attribute("stroke", hex(*style.colour)).attribute("stroke-width", style.width);
+        w.open("path")
+            .attribute("d", "M" + svg_number(x) + " " + svg_number(y) + "h" + svg_number(kLegendSample))
+            .attribute("fill", "none")
+            .attribute("stroke", hex(*style.colour))
+            .attribute("stroke-width", style.width);
         if (const std::string dashes = dash_array(style.dash, style.width); !dashes.empty()) w.attribute("stroke-dasharray", dashes);
         if (style.dash == Dash::dotted) w.attribute("stroke-linecap", "round");
         w.end();
@@ -203,10 +237,13 @@ void draw_legend(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
     } else {
       const bool band = e.kind == LegendEntry::Kind::band;
       const Box swatch{x + 2, y - 4.5, kLegendSample - 4, 9};
-      const std::string fill = band ? hex(std::get<Curves>(panel.content).bands[e.place].colour.value_or(palette(e.place))) : fill_of(w, e.place, true);
+      const std::string fill =
+          band ? hex(std::get<Curves>(panel.content).bands[e.place].colour.value_or(palette(e.place))) : fill_of(w, e.place, true);
       w.rect(swatch).attribute("fill", fill);
-      if (band) w.attribute("fill-opacity", 0.18);
-      else w.attribute("stroke", hex(palette(e.place))).attribute("stroke-width", 0.7);
+      if (band)
+        w.attribute("fill-opacity", 0.18);
+      else
+        w.attribute("stroke", hex(palette(e.place))).attribute("stroke-width", 0.7);
       w.end();
     }
     w.text(x + kLegendSample + kLegendPadding, y, e.name, kFont, Anchor::start);

@@ -45,9 +45,15 @@ void draw_image(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPla
     for (int64_t j = 0; j < cells.cols * again_x; ++j) pixels.push_back(colour_index(plan.colours, cells.at(i / again_y, j / again_x)));
   const std::string png = encode_png_indexed(pixels, cells.cols * again_x, cells.rows * again_y, palette);
   const Box& f = plan.frame;
-  w.open("image").attribute("x", f.x).attribute("y", f.y).attribute("width", f.width).attribute("height", f.height)
-      .attribute("preserveAspectRatio", "none").attribute("style", "image-rendering:pixelated")
-      .attribute("href", "data:image/png;base64," + base64(png)).end();
+  w.open("image")
+      .attribute("x", f.x)
+      .attribute("y", f.y)
+      .attribute("width", f.width)
+      .attribute("height", f.height)
+      .attribute("preserveAspectRatio", "none")
+      .attribute("style", "image-rendering:pixelated")
+      .attribute("href", "data:image/png;base64," + base64(png))
+      .end();
 }
 
 void draw_cells(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPlan& plan) {
@@ -76,7 +82,8 @@ void draw_values(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPl
       if (text_width(label, font) > cw - 2) continue;
       const double t = plan.colours.fraction(v);
       const bool dark = luminance(std::isnan(t) ? kNanColour : colour_at(map, t)) < 0.3;
-      w.text(f.x + cw * (static_cast<double>(j) + 0.5), f.y + ch * (static_cast<double>(i) + 0.5), label, font, Anchor::middle, 0, dark ? "#fff" : "#1a1a1a");
+      w.text(f.x + cw * (static_cast<double>(j) + 0.5), f.y + ch * (static_cast<double>(i) + 0.5), label, font, Anchor::middle, 0,
+             dark ? "#fff" : "#1a1a1a");
     }
   }
 }
@@ -87,9 +94,15 @@ void draw_boxes(SvgWriter& w, const HeatMap& map, const PanelPlan& plan) {
   const double cw = f.width / static_cast<double>(map.values.size(1)), ch = f.height / static_cast<double>(map.values.size(0));
   const double inset = std::min({1.6, cw / 5, ch / 5});
   for (const CellIndex& cell : map.boxes) {
-    const Box box{f.x + cw * static_cast<double>(cell.col) + inset, f.y + ch * static_cast<double>(cell.row) + inset, cw - 2 * inset, ch - 2 * inset};
+    const Box box{f.x + cw * static_cast<double>(cell.col) + inset, f.y + ch * static_cast<double>(cell.row) + inset, cw - 2 * inset,
+                  ch - 2 * inset};
     w.rect(box).attribute("fill", "none").attribute("stroke", "#fff").attribute("stroke-width", 2 * inset).end();
-    w.rect(box).attribute("class", "gold").attribute("fill", "none").attribute("stroke", "#111").attribute("stroke-width", inset * 0.9).end();
+    w.rect(box)
+        .attribute("class", "gold")
+        .attribute("fill", "none")
+        .attribute("stroke", "#111")
+        .attribute("stroke-width", inset * 0.9)
+        .end();
   }
 }
 
@@ -101,9 +114,12 @@ void draw_heat(SvgWriter& w, const HeatMap& map, ColourMap colours, const PanelP
     w.text(f.x + f.width / 2, f.y + f.height / 2, "empty", kFont, Anchor::middle);
     return;
   }
-  const Matrix cells = as_image ? averaged(map.values, kMostImageCells, kMostImageCells) : averaged(map.values, map.values.size(0), map.values.size(1));
-  if (as_image) draw_image(w, cells, colours, plan);
-  else draw_cells(w, cells, colours, plan);
+  const Matrix cells =
+      as_image ? averaged(map.values, kMostImageCells, kMostImageCells) : averaged(map.values, map.values.size(0), map.values.size(1));
+  if (as_image)
+    draw_image(w, cells, colours, plan);
+  else
+    draw_cells(w, cells, colours, plan);
   if (map.cell_values && !as_image) draw_values(w, cells, colours, plan);
   draw_boxes(w, map, plan);
 }

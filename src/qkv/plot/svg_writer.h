@@ -19,7 +19,8 @@ enum class Anchor { start, middle, end };
 class SvgWriter {
  public:
   explicit SvgWriter(const Figure& figure)
-      : id(figure.id), ink(figure.theme == Theme::paper ? Ink{"#1a1a1a", "#444", "#e4e4e4"} : Ink{"currentColor", "currentColor", "currentColor"}),
+      : id(figure.id),
+        ink(figure.theme == Theme::paper ? Ink{"#1a1a1a", "#444", "#e4e4e4"} : Ink{"currentColor", "currentColor", "currentColor"}),
         paper(figure.theme == Theme::paper) {}
 
   const std::string id;
@@ -28,16 +29,30 @@ class SvgWriter {
   std::string out;
 
   /// <name key="value" ...  with numbers and texts in turn; `end` closes it.
-  SvgWriter& open(std::string_view name) { out += '<'; out += name; return *this; }
+  SvgWriter& open(std::string_view name) {
+    out += '<';
+    out += name;
+    return *this;
+  }
   SvgWriter& attribute(std::string_view key, double value) { return raw(key, svg_number(value)); }
   SvgWriter& attribute(std::string_view key, std::string_view value) { return raw(key, value); }
   void end() { out += "/>\n"; }
   void body() { out += ">\n"; }
-  void close(std::string_view name) { out += "</"; out += name; out += ">\n"; }
+  void close(std::string_view name) {
+    out += "</";
+    out += name;
+    out += ">\n";
+  }
 
   void line(double x1, double y1, double x2, double y2, std::string_view stroke, double width) {
-    open("line").attribute("x1", x1).attribute("y1", y1).attribute("x2", x2).attribute("y2", y2).attribute("stroke", stroke)
-        .attribute("stroke-width", width).end();
+    open("line")
+        .attribute("x1", x1)
+        .attribute("y1", y1)
+        .attribute("x2", x2)
+        .attribute("y2", y2)
+        .attribute("stroke", stroke)
+        .attribute("stroke-width", width)
+        .end();
   }
   SvgWriter& rect(const Box& b) {
     return open("rect").attribute("x", b.x).attribute("y", b.y).attribute("width", b.width).attribute("height", b.height);
@@ -47,7 +62,8 @@ class SvgWriter {
     if (content.empty()) return;
     constexpr const char* anchors[] = {"start", "middle", "end"};
     open("text");
-    if (angle == 0) attribute("x", x).attribute("y", y + 0.35 * font);
+    if (angle == 0)
+      attribute("x", x).attribute("y", y + 0.35 * font);
     else {
       attribute("transform", "translate(" + svg_number(x) + " " + svg_number(y) + ") rotate(" + std::to_string(-angle) + ")");
       attribute("y", 0.35 * font);

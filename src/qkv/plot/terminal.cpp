@@ -64,15 +64,22 @@ std::string TerminalPage::number(std::string label) const {
   std::string out;
   constexpr std::u32string_view raised = U"⁰¹²³⁴⁵⁶⁷⁸⁹";
   for (char32_t p : code_points(label)) {
-    if (p == U'−' || p == U'⁻') out += '-';
-    else if (p == U'∞') out += "inf";
+    if (p == U'−' || p == U'⁻')
+      out += '-';
+    else if (p == U'∞')
+      out += "inf";
     else if (const size_t digit = raised.find(p); digit != raised.npos) {
-      if (out.ends_with("x10")) out.replace(out.size() - 3, 3, "e");
-      else if (out.ends_with("x10-")) out.replace(out.size() - 4, 4, "e-");
-      else if (out == "10" || out == "10-") out = out == "10" ? "1e" : "1e-";
+      if (out.ends_with("x10"))
+        out.replace(out.size() - 3, 3, "e");
+      else if (out.ends_with("x10-"))
+        out.replace(out.size() - 4, 4, "e-");
+      else if (out == "10" || out == "10-")
+        out = out == "10" ? "1e" : "1e-";
       out += static_cast<char>('0' + digit);
-    } else if (p == U'×') out += 'x';
-    else append_utf8(out, p);
+    } else if (p == U'×')
+      out += 'x';
+    else
+      append_utf8(out, p);
   }
   return out;
 }
@@ -95,7 +102,8 @@ std::string terminal(const Figure& figure, const TerminalOptions& options) {
   const std::vector<PanelRanges> ranges = panel_ranges(figure);
   const std::vector<ColourRange> colours = colour_ranges(figure);
   const int fitting = std::clamp((options.columns + kGap) / (kNarrowestPanel + kGap), 1, figure.cols);
-  const int lines = (figure.cols + fitting - 1) / fitting, a_line = (figure.cols + lines - 1) / lines;  // 4 panels break as 2 + 2, not 3 + 1
+  const int lines = (figure.cols + fitting - 1) / fitting,
+            a_line = (figure.cols + lines - 1) / lines;  // 4 panels break as 2 + 2, not 3 + 1
   const int budget = (options.columns - kGap * (a_line - 1)) / a_line;
   std::vector<TextCanvas> parts;
   for (int row = 0; row < figure.rows; ++row) {

@@ -14,7 +14,12 @@ constexpr std::string_view kLineGlyphs = "*+x#%@&~";
 class DotField {
  public:
   DotField(int columns, int lines, bool ascii)
-      : columns_(columns), lines_(lines), ascii_(ascii), bits_(static_cast<size_t>(columns) * lines), glyphs_(bits_.size()), inks_(bits_.size()) {}
+      : columns_(columns),
+        lines_(lines),
+        ascii_(ascii),
+        bits_(static_cast<size_t>(columns) * lines),
+        glyphs_(bits_.size()),
+        inks_(bits_.size()) {}
 
   double width() const { return columns_ * (ascii_ ? 1 : 2) - 1; }
   double height() const { return lines_ * (ascii_ ? 1 : 4) - 1; }
@@ -62,10 +67,14 @@ class DotField {
  private:
   static bool drawn(Dash dash, double at) {
     switch (dash) {
-      case Dash::dashed: return std::fmod(at, 7) < 4.5;
-      case Dash::dash_dot: return std::fmod(at, 10) < 5 || (std::fmod(at, 10) >= 7 && std::fmod(at, 10) < 8);
-      case Dash::dotted: return std::fmod(at, 3) < 1;
-      default: return true;
+      case Dash::dashed:
+        return std::fmod(at, 7) < 4.5;
+      case Dash::dash_dot:
+        return std::fmod(at, 10) < 5 || (std::fmod(at, 10) >= 7 && std::fmod(at, 10) < 8);
+      case Dash::dotted:
+        return std::fmod(at, 3) < 1;
+      default:
+        return true;
     }
   }
   int columns_, lines_;
@@ -139,17 +148,26 @@ std::vector<std::vector<Sample>> legend_of(const TerminalPage& page, const Curve
     if (curves.series[i].name.empty()) continue;
     const LineStyle style = resolved_style(curves.series[i], i);
     std::string mark;
-    if (page.ascii) mark = style.dash == Dash::none ? "o" : std::string(1, kLineGlyphs[i % kLineGlyphs.size()]);
-    else mark = style.dash == Dash::none ? "•" : style.dash == Dash::solid ? "──" : style.dash == Dash::dashed ? "╌╌" : style.dash == Dash::dotted ? "··" : "─·";
+    if (page.ascii)
+      mark = style.dash == Dash::none ? "o" : std::string(1, kLineGlyphs[i % kLineGlyphs.size()]);
+    else
+      mark = style.dash == Dash::none     ? "•"
+             : style.dash == Dash::solid  ? "──"
+             : style.dash == Dash::dashed ? "╌╌"
+             : style.dash == Dash::dotted ? "··"
+                                          : "─·";
     draw_samples(lines, {mark, page.cut(curves.series[i].name, columns - 3), *style.colour}, columns, used);
   }
   for (size_t i = 0; i < curves.bands.size(); ++i)
     if (!curves.bands[i].name.empty())
-      draw_samples(lines, {page.ascii ? "." : "··", page.cut(curves.bands[i].name, columns - 3), curves.bands[i].colour.value_or(palette(i))}, columns, used);
+      draw_samples(lines,
+                   {page.ascii ? "." : "··", page.cut(curves.bands[i].name, columns - 3), curves.bands[i].colour.value_or(palette(i))},
+                   columns, used);
   return lines;
 }
 
-void draw_axes(TextCanvas& canvas, const TerminalPage& page, const PanelRanges& r, const std::vector<Tick>& y_ticks, int left, int top, int area) {
+void draw_axes(TextCanvas& canvas, const TerminalPage& page, const PanelRanges& r, const std::vector<Tick>& y_ticks, int left, int top,
+               int area) {
   const char32_t wall = page.ascii ? U'|' : U'│', floor = page.ascii ? U'-' : U'─';
   for (int y = 0; y < page.lines; ++y) canvas.put(left - 1, top + y, wall);
   for (int x = 0; x < area; ++x) canvas.put(left + x, top + page.lines, floor);
@@ -211,7 +229,9 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
   std::vector<std::vector<Sample>> legend;
   int used = 0;
   constexpr std::string_view ascii_fill = "#=+:%o";
-  const auto glyph = [&](size_t s) { return page.ascii ? static_cast<char32_t>(ascii_fill[s % ascii_fill.size()]) : s % 2 == 1 ? U'▒' : U'█'; };
+  const auto glyph = [&](size_t s) {
+    return page.ascii ? static_cast<char32_t>(ascii_fill[s % ascii_fill.size()]) : s % 2 == 1 ? U'▒' : U'█';
+  };
   for (size_t s = 0; s < bars.series.size(); ++s) {
     if (bars.series[s].name.empty()) continue;
     std::string mark;
@@ -236,7 +256,8 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
       if (std::isfinite(place)) {
         const int from = left + static_cast<int>(std::lround(std::min(base, place) * area));
         end = left + static_cast<int>(std::lround(std::max(base, place) * area));
-        for (int x = from; x < end; ++x) canvas.put(x, first + static_cast<int>(s), glyph(s), page.ascii ? std::nullopt : std::optional(palette(s)));
+        for (int x = from; x < end; ++x)
+          canvas.put(x, first + static_cast<int>(s), glyph(s), page.ascii ? std::nullopt : std::optional(palette(s)));
       }
       canvas.text(std::max(end, left) + 1, first + static_cast<int>(s), page.number(short_number(v)));
     }

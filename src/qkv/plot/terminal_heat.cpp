@@ -34,7 +34,8 @@ HeatGrid plan_grid(const TerminalPage& page, const HeatMap& map, int columns) {
   HeatGrid g;
   const int64_t rows = map.values.size(0), cols = map.values.size(1);
   const bool y_tokens = !map.y_tokens.empty() && rows <= kMostLines;
-  g.label_columns = 1 + (y_tokens ? widest(map.y_tokens, std::min(18, columns / 3)) : static_cast<int>(std::to_string(std::max<int64_t>(rows - 1, 0)).size()));
+  g.label_columns = 1 + (y_tokens ? widest(map.y_tokens, std::min(18, columns / 3))
+                                  : static_cast<int>(std::to_string(std::max<int64_t>(rows - 1, 0)).size()));
   const int64_t room = std::max(1, columns - g.label_columns);
   const int64_t most_rows = page.ascii || y_tokens ? kMostLines : 2 * kMostLines;
   const int64_t factor = std::max((cols + room - 1) / room, (rows + most_rows - 1) / most_rows);
@@ -44,7 +45,7 @@ HeatGrid plan_grid(const TerminalPage& page, const HeatMap& map, int columns) {
   const int64_t space = room / g.cells.cols;  // columns a cell may have
   const int token = map.x_tokens.empty() || g.cols_each > 1 ? 0 : widest(map.x_tokens, 12);
   if (map.cell_values && space >= 6) {
-    g.wide = 6;
+    g.wide = token > 5 && token + 1 <= space ? token + 1 : 6;
   } else if (token > 0 && token + 1 <= space && token <= 7) {
     g.wide = std::max(token + 1, 2);
     g.tall = static_cast<int>(std::clamp<int64_t>(g.wide / 2, 1, std::max<int64_t>(1, 24 / g.cells.rows)));
@@ -76,10 +77,14 @@ void draw_cells(TextCanvas& canvas, const TerminalPage& page, const HeatGrid& g,
       const float upper = g.cells.at(row, c);
       for (int k = 0; k < g.wide; ++k) {
         const int x = g.label_columns + static_cast<int>(c) * g.wide + k;
-        if (page.ascii) canvas.put(x, top + line, ramp(range, upper));
-        else if (!g.halves) canvas.put(x, top + line, U'▀', cell_colour(page, range, upper), cell_colour(page, range, upper));
-        else if (row + 1 < g.cells.rows) canvas.put(x, top + line, U'▀', cell_colour(page, range, upper), cell_colour(page, range, g.cells.at(row + 1, c)));
-        else canvas.put(x, top + line, U'▀', cell_colour(page, range, upper));
+        if (page.ascii)
+          canvas.put(x, top + line, ramp(range, upper));
+        else if (!g.halves)
+          canvas.put(x, top + line, U'▀', cell_colour(page, range, upper), cell_colour(page, range, upper));
+        else if (row + 1 < g.cells.rows)
+          canvas.put(x, top + line, U'▀', cell_colour(page, range, upper), cell_colour(page, range, g.cells.at(row + 1, c)));
+        else
+          canvas.put(x, top + line, U'▀', cell_colour(page, range, upper));
       }
     }
   }
@@ -98,7 +103,8 @@ void draw_marks(TextCanvas& canvas, const TerminalPage& page, const HeatMap& map
         const float v = g.cells.at(i, j);
         const std::vector<char32_t> digits = code_points(cut_to(page.number(cell_number(v)), g.wide, "~"));
         int x = g.label_columns + static_cast<int>(j) * g.wide + (g.wide - static_cast<int>(digits.size())) / 2;
-        for (int k = 0; page.ascii && k < g.wide; ++k) canvas.put(g.label_columns + static_cast<int>(j) * g.wide + k, top + static_cast<int>(i) * g.tall, U' ');
+        for (int k = 0; page.ascii && k < g.wide; ++k)
+          canvas.put(g.label_columns + static_cast<int>(j) * g.wide + k, top + static_cast<int>(i) * g.tall, U' ');
         for (char32_t d : digits) canvas.put(x++, top + static_cast<int>(i) * g.tall, d, ink(v), ground(v));
       }
   }
@@ -147,7 +153,7 @@ void draw_column_labels(TextCanvas& canvas, const TerminalPage& page, const Heat
       continue;
     }
     int y = top - 1;  // one character a line, combining marks with theirs
-    for (char32_t p : code_points(page.cut(map.x_tokens[i], 12))) canvas.put(x, display_width(p) == 0 ? y : ++y, p);
+    for (char32_t p : code_points(page.cut(map.x_tokens[i], 12))) canvas.put(x + (g.wide - 1) / 2, display_width(p) == 0 ? y : ++y, p);
   }
 }
 
@@ -161,7 +167,8 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
     return canvas;
   }
   const HeatGrid g = plan_grid(page, map, columns);
-  const int texts = std::max({display_width(panel.x.label), page.y_labels ? display_width(panel.y.label) - g.label_columns : 0, display_width(panel.title)});
+  const int texts = std::max(
+      {display_width(panel.x.label), page.y_labels ? display_width(panel.y.label) - g.label_columns : 0, display_width(panel.title)});
   const int width = std::min(columns, g.label_columns + std::max(g.width(), std::min(texts, 40)));
   const int top = page.header(), foot = foot_lines(map, g);
   TextCanvas canvas(width, top + g.lines() + foot + (panel.x.label.empty() ? 0 : 1));
@@ -170,7 +177,8 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
   draw_marks(canvas, page, map, g, colours, top);
   draw_row_labels(canvas, page, map, g, top);
   draw_column_labels(canvas, page, map, g, top + g.lines());
-  if (!panel.x.label.empty()) canvas.centred(g.label_columns, std::max(g.width(), width - g.label_columns), top + g.lines() + foot, panel.x.label);
+  if (!panel.x.label.empty())
+    canvas.centred(g.label_columns, std::max(g.width(), width - g.label_columns), top + g.lines() + foot, panel.x.label);
   return canvas;
 }
 
@@ -183,8 +191,10 @@ TextCanvas colour_bar_line(const TerminalPage& page, const ColourRange& range, i
   canvas.text(0, 0, low);
   for (int i = 0; i < steps; ++i, ++x) {
     const double t = i / (steps - 1.0);
-    if (page.ascii) canvas.put(x, 0, static_cast<char32_t>(kRamp[static_cast<size_t>(std::lround(t * 9))]));
-    else canvas.put(x, 0, U'▀', colour_at(page.figure.colours.map, t), colour_at(page.figure.colours.map, t));
+    if (page.ascii)
+      canvas.put(x, 0, static_cast<char32_t>(kRamp[static_cast<size_t>(std::lround(t * 9))]));
+    else
+      canvas.put(x, 0, U'▀', colour_at(page.figure.colours.map, t), colour_at(page.figure.colours.map, t));
   }
   canvas.text(x + 1, 0, high);
   x += 1 + display_width(high);

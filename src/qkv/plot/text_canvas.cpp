@@ -44,7 +44,8 @@ void TextCanvas::copy(const TextCanvas& from, int x, int y) {
 std::string TextCanvas::str() const {
   std::string out;
   const auto code = [&](int kind, Colour c) {
-    out += "\x1b[" + std::to_string(kind) + ";2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" + std::to_string(c.blue) + "m";
+    out +=
+        "\x1b[" + std::to_string(kind) + ";2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" + std::to_string(c.blue) + "m";
   };
   for (int y = 0; y < height_; ++y) {
     std::optional<Colour> ink, ground;

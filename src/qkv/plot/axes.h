@@ -1,0 +1,60 @@
+// Ranges, ticks and numbers of axes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qkv/plot/figure.h"
+
+namespace qkv::plotting {
+
+/// Whether a value can be placed on an axis: finite, and far enough from overflow that ranges stay finite.
+inline bool drawable(double v) { return v > -1e300 && v < 1e300; }
+
+struct Range {
+  double low = 0, high = 1;
+  AxisScale scale = AxisScale::linear;
+
+  /// The place of a value: 0 at low, 1 at high; NaN when it has none.
+  double fraction(double value) const;
+};
+
+struct Tick {
+  double value;
+  std::string label;
+};
+
+/// Ticks at 1, 2 or 5 times a power of ten inside the range, at most that many; on a log scale at powers of ten where it spans enough.
+std::vector<Tick> nice_ticks(const Range& range, int at_most);
+
+/// On a log scale of not too many decades the multiples 2 .. 9 of its powers of ten; else nothing.
+std::vector<double> minor_ticks(const Range& range);
+
+/// Indices 0, step, 2 step ... below count, at most that many; steps are 1, 2 or 5 times a power of ten.
+std::vector<int64_t> index_ticks(int64_t count, int at_most);
+
+/// A number with as many decimals as a step needs: "0.25", "1.2×10⁶", "−3"; `step` 0: four significant digits.
+std::string tick_label(double value, double step, double largest);
+/// A number for a cell, a bar or a terminal line: at most four significant digits.
+std::string short_number(double value);
+
+/// The ranges of a panel's axes: its limits, else its data with a small margin.
+struct PanelRanges {
+  Range x, y;
+};
+/// Ranges of every panel, united where the figure shares an axis.
+std::vector<PanelRanges> panel_ranges(const Figure& figure);
+
+/// The numbers at the two ends of each panel's colour scale; all the same unless the figure asks for one a panel.
+struct ColourRange {
+  double low = 0, high = 1;
+  bool has_nan = false;
+  double fraction(double value) const;  // NaN stays NaN, infinities go to the ends
+};
+std::vector<ColourRange> colour_ranges(const Figure& figure);
+
+/// The style of the series at a place: its own, else the palette's.
+LineStyle resolved_style(const Series& series, size_t place);
+Colour palette(size_t place);
+
+}  // namespace qkv::plotting

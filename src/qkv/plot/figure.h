@@ -1,0 +1,152 @@
+// Figure: a grid of panels (heat maps, curves with points and bands, bars, histograms) that svg.h, save.h and terminal.h draw.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "qkv/plot/colour.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+enum class AxisScale { linear, log };
+
+/// An axis; limits that are not set follow the data.
+struct Axis {
+  std::string label = {};
+  std::optional<double> low = {}, high = {};
+  AxisScale scale = AxisScale::linear;
+};
+
+struct CellIndex {
+  int64_t row, col;
+};
+
+struct HeatMap {
+  Tensor values;                                          // (rows, cols); row 0 is drawn on top
+  std::vector<std::string> x_tokens = {}, y_tokens = {};  // one a column, one a row; empty: the axis shows indices
+  std::vector<CellIndex> boxes = {};                      // cells with a frame around them: gold alignments
+  bool cell_values = false;                               // write each number into its cell, where it fits
+  bool square_cells = true;
+};
+
+enum class Dash { solid, dashed, dash_dot, dotted, none };
+
+struct LineStyle {
+  std::optional<Colour> colour = {};  // not set: the palette's, by place
+  Dash dash = Dash::solid;
+  bool circles = false;
+  double alpha = 1;
+  double width = 1.5;
+};
+
+/// The style of a format as the book writes it: "-", "m--", "g-.", "r:", "o", "ko-" (a colour of bgrcmyk, a line, a circle).
+LineStyle line_style(std::string_view format);
+
+/// Points (x[i], y[i]) in order; a value that is not finite breaks the line.
+struct Series {
+  std::string name;  // in the legend; empty: not there
+  std::vector<double> x, y;
+  std::optional<LineStyle> style = {};  // not set: "-", "m--", "g-.", "r:" and on through the palette, by place
+};
+
+/// The area between low[i] and high[i] over x[i]: a confidence band.
+struct Band {
+  std::string name;
+  std::vector<double> x, low, high;
+  std::optional<Colour> colour = {};
+};
+
+struct Curves {
+  std::vector<Series> series;
+  std::vector<Band> bands = {};  // drawn below the series
+  bool grid = true;
+};
+
+struct NamedValues {
+  std::string name;
+  std::vector<double> values;
+};
+
+/// Groups of bars: series[s].values[c] stands at categories[c].
+struct Bars {
+  std::vector<std::string> categories;
+  std::vector<NamedValues> series;
+  bool bar_values = false;  // write each number above its bar, where it fits
+};
+
+/// Counts of several samples in the same equal bins over their joint range; the second is hatched.
+struct Histogram {
+  std::vector<NamedValues> samples;
+  int bins = 10;
+};
+
+struct Panel {
+  std::variant<HeatMap, Curves, Bars, Histogram> content;
+  std::string title = {};
+  Axis x = {}, y = {};
+};
+
+/// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all panels to
+/// the largest (around zero for the diverging map), and one bar.
+struct ColourScale {
+  ColourMap map = ColourMap::viridis;
+  std::optional<double> low = {}, high = {};
+  bool per_panel = false;  // each panel has a scale and a bar of its own
+  bool bar = true;
+};
+
+/// paper: black on white. inherit: no background, text in the colour of the page around, for pages with a dark mode.
+enum class Theme { paper, inherit };
+
+/// Inches as the book's figsize, at 96 pixels.
+struct FigureSize {
+  double width, height;
+};
+
+struct Figure {
+  int rows = 1, cols = 1;
+  std::vector<Panel> panels;  // rows x cols, row by row
+  std::string title;
+  bool share_x = false, share_y = false;  // one range for all panels, tick labels on the outer ones only
+  ColourScale colours;
+  std::optional<FigureSize> size;  // not set: from the content
+  std::string id = "fig";          // begins every id in the SVG: several figures in one page need different ones
+  Theme theme = Theme::paper;
+};
+
+struct HeatMapOptions {
+  ColourScale colours = {};
+  std::optional<FigureSize> size = {};
+  std::vector<std::string> x_tokens = {}, y_tokens = {};  // shared by all panels
+  bool cell_values = false;
+};
+
+/// The book's show_heatmaps: values (rows, cols, queries, keys) as rows x cols panels; (n, queries, keys) is one row, (queries, keys)
+/// one panel. Titles, one a column or none, stand on the top row; x_label on the bottom row; y_label on the first column.
+Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label, const std::vector<std::string>& titles = {},
+                const HeatMapOptions& options = {});
+
+/// One panel of curves, the book's plot: curves({{"sin", x, y}}, {.label = "x"}, {.label = "f(x)", .low = -1}).
+Figure curves(std::vector<Series> series, Axis x = {}, Axis y = {});
+Figure bars(std::vector<std::string> categories, std::vector<NamedValues> series, Axis x = {}, Axis y = {});
+Figure histogram(std::vector<NamedValues> samples, Axis x = {}, Axis y = {}, int bins = 10);
+
+/// Vectors x (n) and y (n) as a series; the format as in line_style, "" for the palette's.
+Series series(const std::string& name, const Tensor& x, const Tensor& y, std::string_view format = "");
+
+/// Bin edges (bins + 1) and for each sample its counts (bins); a value on an inner edge belongs to the bin above it.
+struct HistogramCounts {
+  std::vector<double> edges;
+  std::vector<std::vector<double>> counts;
+};
+HistogramCounts histogram_counts(const Histogram& histogram);
+
+/// Fails, naming both counts, when parts of a figure do not fit together. Every backend calls it.
+void validate(const Figure& figure);
+
+}  // namespace qkv

@@ -1,0 +1,17 @@
+// Figures as files.
+#pragma once
+
+#include <string>
+
+#include "qkv/plot/figure.h"
+
+namespace qkv {
+
+/// Fails unless the path ends in .svg, .png or .txt: call it before long work whose figure goes there.
+void check_figure_path(const std::string& path);
+
+/// Writes the figure in the format of the path's ending: .svg, .png (png_scale pixels an SVG unit) or .txt (the terminal figure in
+/// ASCII). The file appears complete or not at all.
+void save(const Figure& figure, const std::string& path, double png_scale = 2);
+
+}  // namespace qkv

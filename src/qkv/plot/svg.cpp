@@ -1,0 +1,171 @@
+// The SVG backend: page, axes, titles, colour bars; the data is drawn in svg_content.cpp and svg_heat.cpp.
+#include "qkv/plot/svg.h"
+
+#include <algorithm>
+
+#include "qkv/plot/svg_writer.h"
+
+namespace qkv {
+namespace plotting {
+namespace {
+
+constexpr int64_t kMostRectangles = 4000;
+constexpr std::string_view kFontFamily =
+    "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'DejaVu Sans', sans-serif";
+
+void define_colours(SvgWriter& w, const Figure& figure) {
+  bool heat = false, hatched = false;
+  for (const Panel& p : figure.panels) {
+    heat |= std::holds_alternative<HeatMap>(p.content);
+    if (const Histogram* h = std::get_if<Histogram>(&p.content)) hatched |= h->samples.size() > 1;
+    if (const Bars* b = std::get_if<Bars>(&p.content)) hatched |= b->series.size() > 1;
+  }
+  w.open("defs").body();
+  if (heat && figure.colours.bar) {
+    w.open("linearGradient")
+        .attribute("id", w.id + "-colours")
+        .attribute("x1", 0)
+        .attribute("y1", 1)
+        .attribute("x2", 0)
+        .attribute("y2", 0)
+        .body();
+    for (int i = 0; i <= 20; ++i)
+      w.open("stop").attribute("offset", i / 20.0).attribute("stop-color", hex(colour_at(figure.colours.map, i / 20.0))).end();
+    w.close("linearGradient");
+  }
+  if (hatched) {
+    const std::string colour = hex(palette(1));
+    w.open("pattern")
+        .attribute("id", w.id + "-hatch")
+        .attribute("width", 5)
+        .attribute("height", 5)
+        .attribute("patternUnits", "userSpaceOnUse")
+        .attribute("patternTransform", "rotate(45)")
+        .body();
+    w.rect({0, 0, 5, 5}).attribute("fill", colour).attribute("fill-opacity", 0.3).end();
+    w.line(2.5, 0, 2.5, 5, colour, 1.6);
+    w.close("pattern");
+  }
+}
+
+void define_clips(SvgWriter& w, const FigurePlan& plan) {
+  for (size_t i = 0; i < plan.panels.size(); ++i) {
+    w.open("clipPath").attribute("id", w.id + "-clip-" + std::to_string(i)).body();
+    w.rect(plan.panels[i].frame).end();
+    w.close("clipPath");
+  }
+  w.close("defs");
+}
+
+void draw_grid(SvgWriter& w, const PanelPlan& plan, bool vertical) {
+  const Box& f = plan.frame;
+  w.open("g").attribute("class", "grid");
+  if (!w.paper) w.attribute("opacity", 0.18);
+  w.body();
+  if (vertical)
+    for (const Mark& m : plan.x_marks.marks) w.line(f.x + m.place * f.width, f.y, f.x + m.place * f.width, f.y + f.height, w.ink.grid, 0.7);
+  for (const Mark& m : plan.y_marks.marks) w.line(f.x, f.y + m.place * f.height, f.x + f.width, f.y + m.place * f.height, w.ink.grid, 0.7);
+  w.close("g");
+}
+
+void draw_x_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
+  const Box& f = plan.frame;
+  const double base = f.y + f.height;
+  for (const Mark& m : plan.x_marks.marks) {
+    const double x = f.x + m.place * f.width;
+    w.line(x, base, x, base + kTickLength, w.ink.frame, 0.8);
+    if (!plan.x_labels) continue;
+    const double y = base + kTickLength + 3;
+    if (plan.x_marks.angle == 0)
+      w.text(x, y + kFont * 0.5, m.label, kFont, Anchor::middle);
+    else
+      w.text(x + (plan.x_marks.angle == 45 ? 2 : 0), y + (plan.x_marks.angle == 45 ? 2 : 0), m.label, kFont, Anchor::end,
+             plan.x_marks.angle);
+  }
+  for (double place : plan.x_marks.minor)
+    w.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55, w.ink.frame, 0.6);
+  if (!panel.x.label.empty())
+    w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, panel.x.label, kFont, Anchor::middle);
+}
+
+void draw_y_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
+  const Box& f = plan.frame;
+  for (const Mark& m : plan.y_marks.marks) {
+    const double y = f.y + m.place * f.height;
+    w.line(f.x - kTickLength, y, f.x, y, w.ink.frame, 0.8);
+    if (plan.y_labels) w.text(f.x - kTickLength - 3, y, m.label, kFont, Anchor::end);
+  }
+  for (double place : plan.y_marks.minor)
+    w.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height, w.ink.frame, 0.6);
+  if (!panel.y.label.empty())
+    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2, panel.y.label, kFont,
+           Anchor::middle, 90);
+}
+
+void draw_panel(SvgWriter& w, const Figure& figure, size_t index, const PanelPlan& plan, bool heat_as_image) {
+  const Panel& panel = figure.panels[index];
+  const Box& f = plan.frame;
+  w.open("g").attribute("class", "panel").attribute("id", w.id + "-panel-" + std::to_string(index)).body();
+  if (const Curves* c = std::get_if<Curves>(&panel.content); c && c->grid) draw_grid(w, plan, true);
+  if (std::holds_alternative<Bars>(panel.content) || std::holds_alternative<Histogram>(panel.content)) draw_grid(w, plan, false);
+  draw_content(w, figure, index, plan, heat_as_image);
+  draw_x_axis(w, panel, plan);
+  draw_y_axis(w, panel, plan);
+  w.rect(f).attribute("class", "frame").attribute("fill", "none").attribute("stroke", w.ink.frame).attribute("stroke-width", 0.8).end();
+  w.text(f.x + f.width / 2, f.y - 5 - kTitleFont * 0.5, panel.title, kTitleFont, Anchor::middle);
+  draw_legend(w, panel, plan);
+  if (plan.bar) draw_colour_bar(w, *plan.bar, plan.colours);
+  w.close("g");
+}
+
+}  // namespace
+
+void draw_colour_bar(SvgWriter& w, const Box& box, const ColourRange& range) {
+  w.open("g").attribute("class", "colour-bar").body();
+  Box scale = box;
+  if (range.has_nan) scale.height -= 20;
+  w.rect(scale).attribute("fill", "url(#" + w.id + "-colours)").attribute("stroke", w.ink.frame).attribute("stroke-width", 0.6).end();
+  const Range axis{range.low, range.high};
+  const double right = box.x + box.width;
+  for (const Tick& t : bar_ticks(range, scale.height)) {
+    const double y = scale.y + scale.height * (1 - axis.fraction(t.value));
+    w.line(right, y, right + kTickLength, y, w.ink.frame, 0.8);
+    w.text(right + kTickLength + 3, y, t.label, kFont, Anchor::start);
+  }
+  if (range.has_nan) {
+    const Box swatch{box.x, box.y + box.height - box.width, box.width, box.width};
+    w.rect(swatch).attribute("fill", hex(kNanColour)).attribute("stroke", w.ink.frame).attribute("stroke-width", 0.6).end();
+    w.text(right + kTickLength + 3, swatch.y + swatch.height / 2, "NaN", kFont, Anchor::start);
+  }
+  w.close("g");
+}
+
+}  // namespace plotting
+
+std::string svg(const Figure& figure) {
+  using namespace plotting;
+  validate(figure);
+  const FigurePlan plan = layout(figure);
+  int64_t cells = 0;
+  for (const Panel& p : figure.panels)
+    if (const HeatMap* map = std::get_if<HeatMap>(&p.content)) cells += map->values.numel();
+  SvgWriter w(figure);
+  w.open("svg")
+      .attribute("xmlns", "http://www.w3.org/2000/svg")
+      .attribute("width", plan.width)
+      .attribute("height", plan.height)
+      .attribute("viewBox", "0 0 " + svg_number(plan.width) + " " + svg_number(plan.height))
+      .attribute("role", "img");
+  if (!figure.title.empty()) w.attribute("aria-label", xml_escaped(figure.title));
+  w.attribute("font-family", kFontFamily).attribute("font-size", kFont).attribute("fill", w.ink.text).body();
+  define_colours(w, figure);
+  define_clips(w, plan);
+  if (w.paper) w.rect({0, 0, plan.width, plan.height}).attribute("fill", "#fff").end();
+  w.text(plan.width / 2, 8 + kFigureTitleFont * 0.5, figure.title, kFigureTitleFont, Anchor::middle);
+  for (size_t i = 0; i < figure.panels.size(); ++i) draw_panel(w, figure, i, plan.panels[i], cells > kMostRectangles);
+  if (plan.bar) draw_colour_bar(w, *plan.bar, plan.colours);
+  w.close("svg");
+  return std::move(w.out);
+}
+
+}  // namespace qkv

@@ -1,0 +1,14 @@
+// A figure as SVG text.
+#pragma once
+
+#include <string>
+
+#include "qkv/plot/figure.h"
+
+namespace qkv {
+
+/// The figure as one <svg> element, fit for a file and for inline use in HTML. The same figure gives the same bytes. Heat maps of
+/// more than 4,000 cells in all are embedded as images, and averaged down to at most 1,024 cells a side.
+std::string svg(const Figure& figure);
+
+}  // namespace qkv

@@ -1,0 +1,22 @@
+// A figure as lines of text for a terminal.
+#pragma once
+
+#include <string>
+
+#include "qkv/plot/figure.h"
+
+namespace qkv {
+
+/// truecolor: 24-bit colours, half blocks and Braille dots. ascii: no escape codes, and nothing but ASCII around the figure's texts.
+enum class TerminalColour { truecolor, ascii };
+
+struct TerminalOptions {
+  int columns = 80;
+  TerminalColour colour = TerminalColour::truecolor;
+};
+
+/// The figure in lines of equal display width (at most options.columns, wide characters count two), each ended by a newline. Panels that
+/// do not fit beside each other go below each other; large heat maps are averaged down.
+std::string terminal(const Figure& figure, const TerminalOptions& options = {});
+
+}  // namespace qkv

@@ -1,0 +1,32 @@
+// Panels of a figure as blocks of terminal cells.
+#pragma once
+
+#include "qkv/plot/axes.h"
+#include "qkv/plot/terminal.h"
+#include "qkv/plot/text_canvas.h"
+
+namespace qkv::plotting {
+
+/// What every panel of a terminal figure needs to know.
+struct TerminalPage {
+  const Figure& figure;
+  bool ascii;
+  bool titles = false, y_labels = false;  // some panel beside has one: then all leave a line for it
+  int lines = 16;                         // of a panel of curves
+
+  /// A tick label or number in the characters of the page.
+  std::string number(std::string label) const;
+  std::string cut(std::string_view text, int columns) const { return cut_to(text, columns, ascii ? "~" : "…"); }
+  int header() const { return (titles ? 1 : 0) + (y_labels ? 1 : 0); }
+  void draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const;
+};
+
+TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMap& map, const ColourRange& colours, int columns);
+TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curves& curves, const PanelRanges& ranges, int columns);
+TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& bars, const Range& values, int columns);
+/// A histogram as bars, a category for each bin.
+Bars as_bars(const TerminalPage& page, const Histogram& histogram);
+/// One line: low, the colours between, high.
+TextCanvas colour_bar_line(const TerminalPage& page, const ColourRange& range, int columns);
+
+}  // namespace qkv::plotting

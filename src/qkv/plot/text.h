@@ -1,0 +1,30 @@
+// Text as figures need it: code points, widths on a page and in a terminal, escaping.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv::plotting {
+
+/// The code points of UTF-8 text; what is not UTF-8, and every control character, becomes U+FFFD.
+std::vector<char32_t> code_points(std::string_view utf8);
+void append_utf8(std::string& out, char32_t point);
+
+/// Columns in a terminal: 0 for combining marks, 2 for Chinese, Japanese, Korean and other wide characters, else 1.
+int display_width(char32_t point);
+int display_width(std::string_view utf8);
+
+/// An estimate, on the generous side, of the width of a sans-serif text at a font size, in pixels.
+double text_width(std::string_view utf8, double font_size);
+
+/// The text cut to a width, with "…" at its end when something was cut.
+std::string shortened(std::string_view utf8, double font_size, double width);
+
+/// Valid UTF-8 that can stand in XML text and in a quoted attribute.
+std::string xml_escaped(std::string_view utf8);
+
+/// A number for an attribute: two decimals at most, no trailing zeros, never "-0".
+std::string svg_number(double value);
+
+}  // namespace qkv::plotting

@@ -6,6 +6,10 @@
 #include <tbb/task_arena.h>
 #include <tbb/version.h>
 
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -89,6 +93,19 @@ std::string thread_library() { return std::string("oneTBB ") + TBB_runtime_versi
 SerialScope::SerialScope() : before_(serial) { serial = true; }
 SerialScope::~SerialScope() { serial = before_; }
 
+void flush_denormals() {
+  static thread_local bool done = false;
+  if (done) return;
+  done = true;
+#if defined(__SSE__)
+  _mm_setcsr(_mm_getcsr() | 0x8000);
+#elif defined(__aarch64__)
+  uint64_t fpcr;
+  asm volatile("mrs %0, fpcr" : "=r"(fpcr));
+  asm volatile("msr fpcr, %0" : : "r"(fpcr | (uint64_t{1} << 24)));
+#endif
+}
+
 namespace detail {
 
 bool parallel_worthwhile(int64_t blocks, double total_ns) {
@@ -102,6 +119,7 @@ void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
         int64_t{0}, blocks,
         [&](int64_t b) {
           BlockOrder order(region);
+          flush_denormals();
           SerialScope inside;  // a block never opens a region of its own
           body(context, b);
         },

@@ -26,6 +26,10 @@ class SerialScope {
   bool before_;
 };
 
+/// From now on results that would be denormal are zero on this thread; inputs are read as they are. Blocks of parallel_for and matrix
+/// products see to it themselves.
+void flush_denormals();
+
 namespace detail {
 bool parallel_worthwhile(int64_t blocks, double total_ns);
 void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t));

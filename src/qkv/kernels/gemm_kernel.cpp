@@ -1,12 +1,9 @@
-// A row-stable matrix product on Highway. Tiles of up to 6 rows by 2 vectors (4 by 3 at an odd edge, 1 by 8 for few rows) stay in
-// registers; panels of op(B) are packed so that a tile reads them in order. How the work is cut never changes an element's bits.
+// A row-stable matrix product on Highway. Tiles of up to 6 rows by 2 vectors (4 by 3 at an odd edge, 1 by 8 for a
+// single row) stay in registers; panels of op(B) are packed so that a tile reads them in order. How the work is cut
+// never changes an element's bits.
 #include "qkv/kernels/gemm_kernel.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <cstring>
-#include <new>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "qkv/kernels/gemm_kernel.cpp"
@@ -14,60 +11,11 @@
 
 #include <hwy/cache_control.h>
 
-#include "qkv/kernels/map-inl.h"
-
-#ifndef QKV_KERNELS_GEMM_SCRATCH_
-#define QKV_KERNELS_GEMM_SCRATCH_
-namespace qkv::kernels {
-
-#ifndef KD
-#define KD 320
-#define KC 256
-#define KR 96
-#endif
-constexpr int64_t kDepth = KD;     // longest panel of K: 16 columns of it are 20 KB, and stay in L1
-constexpr int64_t kColumns = KC;   // columns of op(B) packed at once: 320 KB, in L2
-constexpr int64_t kRowBlock = KR;   // rows of op(A) used at once
-constexpr int64_t kTileRows = 6;
-constexpr int64_t kFewRows = 4;      // up to here B^T is not packed
-constexpr int64_t kPrefetchDepth = 96;
-constexpr int64_t kRowGap = 16;     // between rows of a packed block
-constexpr int64_t kRowOrder = 6144; // a panel of op(B) of at most that many floats stays in L1 whole
-
-// Memory for packed panels, one set a thread, taken once.
-struct GemmScratch {
-  struct Free {
-    void operator()(float* p) const { std::free(p); }
-  };
-  static std::unique_ptr<float, Free> take(int64_t count) {
-    float* p = static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(count) * sizeof(float)));
-    if (!p) throw std::bad_alloc();
-    return std::unique_ptr<float, Free>(p);
-  }
-  std::unique_ptr<float, Free> b = take(kDepth * (kColumns + 64));
-  std::unique_ptr<float, Free> a = take((kDepth + kRowGap) * kRowBlock);
-  static GemmScratch& mine() {
-    static thread_local GemmScratch scratch;
-    return scratch;
-  }
-};
-
-// Length of the panels of K: equal parts of at most kDepth, in multiples of 8.
-inline int64_t panel_depth(int64_t K) {
-  if (K <= kDepth) return K;
-  const int64_t parts = (K + kDepth - 1) / kDepth;
-  return ((K + parts - 1) / parts + 7) / 8 * 8;
-}
-
-}  // namespace qkv::kernels
-#endif
+#include "qkv/kernels/gemm_pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
-
-// How A lies: rows across (element k of row r at a[r * stride + k]) or down (at a[k * stride + r]).
-enum class Lie { across, down };
 
 // A row of tiles, or a column of them: `count` tiles of the same size, each `step` further in its operand.
 struct Left {
@@ -87,39 +35,10 @@ struct Output {
   float alpha, beta;
 };
 
-HWY_INLINE Vec LoadTail(Floats d, const float* p, int64_t count) {
-#if HWY_TARGET == HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, p);
-#else
-  return LoadPart(d, p, count);
-#endif
-}
-
-// Stores the first count < Lanes(d) elements and touches nothing behind them.
-HWY_INLINE void StoreTail(Vec v, Floats d, float* p, int64_t count) {
-#if HWY_TARGET == HWY_AVX2
-  const hn::Full128<float> d4;
-  const hn::Half<decltype(d4)> d2;
-  auto part = hn::LowerHalf(d4, v);
-  if (count & 4) {
-    hn::StoreU(part, d4, p);
-    p += 4;
-    part = hn::UpperHalf(d4, v);
-  }
-  if (count & 2) {
-    hn::StoreU(hn::LowerHalf(d2, part), d2, p);
-    p += 2;
-    part = hn::Shuffle1032(part);
-  }
-  if (count & 1) *p = hn::GetLane(part);
-#else
-  StorePart(v, d, p, count);
-#endif
-}
-
 // C <- alpha sum + beta C for one tile of which `columns` are stored; beta = 0 never reads C.
 template <int kRows, int kVectors, bool kAdd>
-HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t stride, Vec alpha, Vec beta, int64_t columns) {
+HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t stride, Vec alpha, Vec beta,
+                          int64_t columns) {
   const Floats d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   if (columns >= kVectors * lanes) [[likely]] {
@@ -141,15 +60,18 @@ HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t s
     for (int v = 0; v < kVectors; ++v) {
       float* to = c + r * stride + v * lanes;
       const Vec y = hn::Mul(sum[r][v], alpha);
-      if (v + 1 < kVectors) hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, to), y) : y, d, to);
-      else StoreTail(kAdd ? hn::MulAdd(beta, LoadTail(d, to, tail), y) : y, d, to, tail);
+      if (v + 1 < kVectors)
+        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, to), y) : y, d, to);
+      else
+        StoreTail(kAdd ? hn::MulAdd(beta, LoadTail(d, to, tail), y) : y, d, to, tail);
     }
   }
 }
 
 // `count` tiles of kRows rows of op(A) times kVectors vectors of op(B) over K steps.
 template <Lie kLie, int kRows, int kVectors>
-HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right& right, const Output& out, int64_t columns) {
+HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right& right, const Output& out,
+                        int64_t columns) {
   const Floats d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const Vec alpha = hn::Set(d, out.alpha), beta = hn::Set(d, out.beta);
@@ -167,7 +89,8 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right&
     }
     if (K >= kPrefetchDepth) {  // C comes from afar: ask for it before the loop, not after
 #pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) hwy::Prefetch(c_tile + r * c_stride), hwy::Prefetch(c_tile + r * c_stride + kVectors * lanes - 1);
+      for (int r = 0; r < kRows; ++r)
+        hwy::Prefetch(c_tile + r * c_stride), hwy::Prefetch(c_tile + r * c_stride + kVectors * lanes - 1);
     }
     const float* HWY_RESTRICT b = b_tile;
     const float* HWY_RESTRICT a = a_tile;
@@ -185,8 +108,10 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right&
       b += b_stride;
       a += kLie == Lie::across ? 1 : a_stride;
     }
-    if (add) StoreTile<kRows, kVectors, true>(sum, c_tile, c_stride, alpha, beta, columns);
-    else StoreTile<kRows, kVectors, false>(sum, c_tile, c_stride, alpha, beta, columns);
+    if (add)
+      StoreTile<kRows, kVectors, true>(sum, c_tile, c_stride, alpha, beta, columns);
+    else
+      StoreTile<kRows, kVectors, false>(sum, c_tile, c_stride, alpha, beta, columns);
     a_tile += left.step;
     b_tile += right.step;
     c_tile += out.step;
@@ -197,83 +122,23 @@ using TilesFunction = void (*)(int64_t, int64_t, const Left&, const Right&, cons
 
 template <Lie kLie>
 HWY_INLINE TilesFunction TilesOf(int64_t rows, int64_t vectors) {
-  static constexpr TilesFunction table[6][3] = {
-      {Tiles<kLie, 1, 1>, Tiles<kLie, 1, 2>, Tiles<kLie, 1, 3>}, {Tiles<kLie, 2, 1>, Tiles<kLie, 2, 2>, Tiles<kLie, 2, 3>},
-      {Tiles<kLie, 3, 1>, Tiles<kLie, 3, 2>, Tiles<kLie, 3, 3>}, {Tiles<kLie, 4, 1>, Tiles<kLie, 4, 2>, Tiles<kLie, 4, 3>},
-      {Tiles<kLie, 5, 1>, Tiles<kLie, 5, 2>, nullptr},           {Tiles<kLie, 6, 1>, Tiles<kLie, 6, 2>, nullptr}};
+  static constexpr TilesFunction table[6][3] = {{Tiles<kLie, 1, 1>, Tiles<kLie, 1, 2>, Tiles<kLie, 1, 3>},
+                                                {Tiles<kLie, 2, 1>, Tiles<kLie, 2, 2>, Tiles<kLie, 2, 3>},
+                                                {Tiles<kLie, 3, 1>, Tiles<kLie, 3, 2>, Tiles<kLie, 3, 3>},
+                                                {Tiles<kLie, 4, 1>, Tiles<kLie, 4, 2>, Tiles<kLie, 4, 3>},
+                                                {Tiles<kLie, 5, 1>, Tiles<kLie, 5, 2>, nullptr},
+                                                {Tiles<kLie, 6, 1>, Tiles<kLie, 6, 2>, nullptr}};
   return vectors == 8 ? Tiles<kLie, 1, 8> : table[rows - 1][vectors - 1];
 }
 
-// Packs rows [0, K) x columns [0, count) of op(B) = B into rows of `width` floats, zeros behind count.
-void PackRows(const float* B, int64_t ldb, int64_t K, int64_t count, int64_t width, float* out) {
-  const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), tail = count % lanes;
-  for (int64_t k = 0; k < K; ++k, B += ldb, out += width) {
-    int64_t j = 0;
-    for (; j + lanes <= count; j += lanes) hn::Store(hn::LoadU(d, B + j), d, out + j);
-    if (tail) hn::Store(LoadTail(d, B + j, tail), d, out + j);
-  }
-}
-
-// Registers can transpose where a vector is one or two blocks of four lanes; elsewhere the packer goes element by element.
-#if HWY_TARGET != HWY_SCALAR && (HWY_MAX_BYTES == 16 || HWY_TARGET == HWY_AVX2)
-#define QKV_GEMM_TRANSPOSES 1
-constexpr int64_t kLanes = HWY_TARGET == HWY_AVX2 ? 8 : 4;
-
-// Four steps k .. k + 3 of kLanes columns: y[i] holds step k + i of all of them. row[j] is column j.
-HWY_INLINE void LoadTransposed(Floats d, const float* const (&row)[kLanes], int64_t k, Vec (&y)[4]) {
-  const hn::Repartition<double, Floats> pairs;
-  Vec v[4];
-#if HWY_TARGET == HWY_AVX2
-  const hn::Full128<float> d4;
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) v[i] = hn::Combine(d, hn::LoadU(d4, row[i + 4] + k), hn::LoadU(d4, row[i] + k));
-#else
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) v[i] = hn::LoadU(d, row[i] + k);
-#endif
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v[0], v[1])), high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[0], v[1]));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v[2], v[3])), high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[2], v[3]));
-  y[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-  y[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-  y[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-  y[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
-}
-
-// Columns j .. j + kLanes - 1 of B^T; one that is not there repeats the last, and its lane is never stored.
-HWY_INLINE void ColumnPointers(const float* B, int64_t ldb, int64_t j, int64_t count, const float* (&row)[kLanes]) {
-  for (int64_t i = 0; i < kLanes; ++i) row[i] = B + std::min(j + i, count - 1) * ldb;
-}
-#endif
-
-// Packs op(B) = B^T: column j is B[j * ldb ..]. Same result as PackRows of the transposed matrix.
-void PackColumns(const float* B, int64_t ldb, int64_t K, int64_t count, int64_t width, float* out) {
-  int64_t k = 0;
 #ifdef QKV_GEMM_TRANSPOSES
-  const Floats d;
-  for (int64_t j = 0; j < count; j += kLanes) {
-    const float* row[kLanes];
-    ColumnPointers(B, ldb, j, count, row);
-    float* to = out + j;
-    for (k = 0; k + 4 <= K; k += 4, to += 4 * width) {
-      Vec v[4];
-      LoadTransposed(d, row, k, v);
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) hn::Store(v[i], d, to + i * width);
-    }
-  }
-#endif
-  for (; k < K; ++k)
-    for (int64_t j = 0; j < width; ++j) out[k * width + j] = B[std::min(j, count - 1) * ldb + k];
-}
-
-#ifdef QKV_GEMM_TRANSPOSES
-// kRows rows of op(A) against B^T without packing: for few rows a packed panel would not be read often enough to pay. kGroups groups of
-// columns go side by side, so that one row's chains of additions hide each other's latency.
+// kRows rows of op(A) against B^T without packing: for few rows a packed panel would not be read often enough to pay.
+// kGroups groups of columns go side by side, so that one row's chains of additions hide each other's latency.
 template <int kRows, int kGroups>
 HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
   const Floats d;
-  const int64_t row_stride = c.transpose_a ? 1 : c.lda, k_stride = c.transpose_a ? c.lda : 1;
+  const bool across = c.transpose_a == Transpose::no;
+  const int64_t row_stride = across ? c.lda : 1, k_stride = across ? 1 : c.lda;
   const float* column[kGroups][kLanes];
   for (int g = 0; g < kGroups; ++g) ColumnPointers(c.B, c.ldb, j + g * kLanes, c.N, column[g]);
   for (int64_t p = 0; p < c.K; p += depth) {
@@ -305,13 +170,16 @@ HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
         HWY_ALIGN float lanes[kLanes];
         for (int64_t i = 0; i < kLanes; ++i) lanes[i] = column[g][i][k];
 #pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) sum[r][g] = hn::MulAdd(hn::Set(d, c.A[r * row_stride + k * k_stride]), hn::Load(d, lanes), sum[r][g]);
+        for (int r = 0; r < kRows; ++r)
+          sum[r][g] = hn::MulAdd(hn::Set(d, c.A[r * row_stride + k * k_stride]), hn::Load(d, lanes), sum[r][g]);
       }
     }
     const float beta = p == 0 ? c.beta : 1.f;
     const Vec alpha = hn::Set(d, c.alpha);
-    if (beta != 0) StoreTile<kRows, kGroups, true>(sum, c.C + j, c.ldc, alpha, hn::Set(d, beta), c.N - j);
-    else StoreTile<kRows, kGroups, false>(sum, c.C + j, c.ldc, alpha, alpha, c.N - j);
+    if (beta != 0)
+      StoreTile<kRows, kGroups, true>(sum, c.C + j, c.ldc, alpha, hn::Set(d, beta), c.N - j);
+    else
+      StoreTile<kRows, kGroups, false>(sum, c.C + j, c.ldc, alpha, alpha, c.N - j);
   }
 }
 
@@ -329,111 +197,117 @@ void FewRowsOfTransposed(const GemmCall& c) {
 }
 #endif
 
-// Copies a block of op(A) so that tiles of 6 rows read one stretch of memory: across, rows of K + 16 floats (no power of two between
-// rows); down, 6 rows side by side for every k.
-void PackLeft(Lie lie, const float* A, int64_t lda, int64_t M, int64_t K, float* out) {
-  if (lie == Lie::across) {
-    for (int64_t i = 0; i < M; ++i) std::copy_n(A + i * lda, K, out + i * (K + kRowGap));
+// A row of tiles: `rows` rows against all N columns, left to right.
+template <Lie kLie>
+void RowOfTiles(int64_t rows, int64_t N, int64_t K, const Left& a, const Right& b, const Output& out) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), width = 2 * lanes, vectors = (N + lanes - 1) / lanes;
+  int64_t pairs = N / width;                           // full pairs of vectors
+  if (vectors - 2 * pairs == 1 && pairs > 0) --pairs;  // a single vector at the edge joins the last pair
+  const Output to{out.data, out.stride, width, out.alpha, out.beta};
+  if (pairs) TilesOf<kLie>(rows, 2)(pairs, K, a, {b.data, b.stride, b.pair, b.pair}, to, width);
+  const int64_t left = vectors - 2 * pairs, columns = N - pairs * width;
+  if (left == 0) return;
+  const Right rest{b.data + pairs * b.pair, b.stride, b.pair, 0};
+  Output edge{out.data + pairs * width, out.stride, 0, out.alpha, out.beta};
+  if (left < 3 || rows <= 4) return TilesOf<kLie>(rows, left)(1, K, a, rest, edge, columns);
+  TilesOf<kLie>(3, 3)(1, K, a, rest, edge, columns);
+  edge.data += 3 * out.stride;
+  TilesOf<kLie>(rows - 3, 3)(1, K, {a.data + (kLie == Lie::across ? 3 * a.stride : 3), a.stride, 0}, rest, edge,
+                             columns);
+}
+
+// M rows as tiles: `full` tiles of 6 and the last ones. A sliver of 1 to 3 rows keeps the multipliers waiting, so it
+// shares the rows of the tile before it, where tiles follow each other without a gap.
+struct RowCut {
+  int64_t full, first, second;
+};
+
+HWY_INLINE RowCut CutRows(int64_t M, bool gapless) {
+  const int64_t full = M / kTileRows, rest = M % kTileRows;
+  if (!gapless || full == 0 || rest == 0 || rest > 3) return {full, rest, 0};
+  return {full - 1, (kTileRows + rest + 1) / 2, (kTileRows + rest) / 2};
+}
+
+// Rows outside, columns inside: C is written in order. Pays where op(B) stays in L1 and rows are not too short.
+HWY_INLINE bool RowOrder(int64_t N, int64_t K) { return N > 64 && K * N <= kNearFloats; }
+
+// M rows of op(A), tiles of 6 rows `a.step` apart, against N columns of op(B).
+template <Lie kLie>
+void Block(int64_t M, int64_t N, int64_t K, const Left& a, const Right& b, const Output& out) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), vectors = (N + lanes - 1) / lanes;
+  const int64_t row = kLie == Lie::across ? a.stride : 1;
+  const RowCut cut = CutRows(M, a.step == kTileRows * row);
+  const Left first{a.data + cut.full * a.step, a.stride, 0}, second{first.data + cut.first * row, a.stride, 0};
+  const int64_t second_row = cut.full * kTileRows + cut.first;
+  if (M > 1 && RowOrder(N, K)) {
+    Output to = out;
+    for (int64_t t = 0; t < cut.full; ++t, to.data += kTileRows * out.stride)
+      RowOfTiles<kLie>(kTileRows, N, K, {a.data + t * a.step, a.stride, 0}, b, to);
+    if (cut.first) RowOfTiles<kLie>(cut.first, N, K, first, b, to);
+    to.data = out.data + second_row * out.stride;
+    if (cut.second) RowOfTiles<kLie>(cut.second, N, K, second, b, to);
     return;
   }
-  const int64_t tile = K * kTileRows + kRowGap;
-  for (int64_t k = 0; k < K; ++k, A += lda, out += kTileRows) {
-    int64_t i = 0;
-    float* to = out;
-    for (; i + 8 <= M; i += kTileRows, to += tile) std::memcpy(to, A + i, 8 * sizeof(float));  // two more than needed: the next k mends it
-    for (; i < M; i += kTileRows, to += tile) std::copy_n(A + i, std::min(kTileRows, M - i), to);
+  for (int64_t v = 0, wide; v < vectors; v += wide) {
+    wide = M == 1 && vectors - v >= 8 ? 8 : std::min<int64_t>(2, vectors - v);
+    const Right panel{b.data + v / 2 * b.pair, b.stride, b.pair, 0};
+    Output to{out.data + v * lanes, out.stride, kTileRows * out.stride, out.alpha, out.beta};
+    if (cut.full) TilesOf<kLie>(kTileRows, wide)(cut.full, K, a, panel, to, N - v * lanes);
+    to.data += cut.full * to.step;
+    if (cut.first) TilesOf<kLie>(cut.first, wide)(1, K, first, panel, to, N - v * lanes);
+    to.data += cut.first * out.stride;
+    if (cut.second) TilesOf<kLie>(cut.second, wide)(1, K, second, panel, to, N - v * lanes);
   }
 }
 
-// One block: M rows of op(A), tile after tile of 6 rows `tile_step` apart, against N columns of op(B).
+// A block of rows whose steps [0, K) of op(A) start at A; copied first where it is read often enough.
 template <Lie kLie>
-void Block(int64_t M, int64_t N, int64_t K, Left a, Right b, Output out) {
-  const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), vectors = (N + lanes - 1) / lanes;
-  if (M == 1) {
-    for (int64_t v = 0; v < vectors;) {
-      const int64_t wide = vectors - v >= 8 ? 8 : std::min<int64_t>(vectors - v, 2);
-      TilesOf<kLie>(1, wide)(1, K, a, {b.data + v / 2 * b.pair, b.stride, b.pair, 0},
-                             {out.data + v * lanes, out.stride, 0, out.alpha, out.beta}, N - v * lanes);
-      v += wide;
-    }
-    return;
+void PackedBlock(bool pack, int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, const Right& b,
+                 const Output& out) {
+  Left a{A, lda, kLie == Lie::across ? kTileRows * lda : kTileRows};
+  if (pack) {
+    float* packed = gemm_scratch().a;
+    PackLeft(kLie, A, lda, M, K, packed);
+    if (kLie == Lie::across)
+      a = {packed, K + kRowGap, kTileRows * (K + kRowGap)};
+    else
+      a = {packed, kTileRows, kTileRows * K + kRowGap};
   }
-  const int64_t odd = vectors % 2 == 0 ? 0 : vectors >= 3 ? 3 : 1;  // vectors of the last column of tiles
-  const int64_t pairs = (vectors - odd) / 2;
-  const bool tail_pair = odd == 0 && N % lanes != 0;
-  if (K * N <= kRowOrder) {  // op(B) stays in L1: rows outside, C written in order
-    for (int64_t i = 0; i < M; i += kTileRows) {
-      const int64_t rows = std::min(kTileRows, M - i);
-      const Left from{a.data + i / kTileRows * a.step, a.stride, 0};
-      Output to{out.data + i * out.stride, out.stride, 2 * lanes, out.alpha, out.beta};
-      const int64_t full = pairs - tail_pair;
-      if (full) TilesOf<kLie>(rows, 2)(full, K, from, {b.data, b.stride, b.pair, b.pair}, to, 2 * lanes);
-      to.data += full * 2 * lanes;
-      const Right rest{b.data + full * b.pair, b.stride, b.pair, 0};
-      if (tail_pair) TilesOf<kLie>(rows, 2)(1, K, from, rest, to, N - full * 2 * lanes);
-      if (odd == 3 && rows > 4) {
-        TilesOf<kLie>(3, 3)(1, K, from, rest, to, N - full * 2 * lanes);
-        to.data += 3 * out.stride;
-        TilesOf<kLie>(rows - 3, 3)(1, K, {from.data + (kLie == Lie::across ? 3 * a.stride : 3), a.stride, 0}, rest, to, N - full * 2 * lanes);
-      } else if (odd) {
-        TilesOf<kLie>(rows, odd)(1, K, from, rest, to, N - full * 2 * lanes);
-      }
-    }
-    return;
-  }
-  const int64_t full_tiles = M / kTileRows, rest = M % kTileRows;
-  for (int64_t v = 0; v < vectors; v += 2) {
-    const int64_t wide = std::min<int64_t>(2, vectors - v), columns = N - v * lanes;
-    const Right panel{b.data + v / 2 * b.pair, b.stride, b.pair, 0};
-    Output to{out.data + v * lanes, out.stride, kTileRows * out.stride, out.alpha, out.beta};
-    if (full_tiles) TilesOf<kLie>(kTileRows, wide)(full_tiles, K, a, panel, to, columns);
-    to.data += full_tiles * to.step;
-    if (rest) TilesOf<kLie>(rest, wide)(1, K, {a.data + full_tiles * a.step, a.stride, 0}, panel, to, columns);
-  }
+  Block<kLie>(M, N, K, a, b, out);
 }
 
 void TiledGemm(const GemmCall& c) {
-  const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), width = 2 * lanes;
-  const int64_t depth = panel_depth(c.K);
+  const bool across = c.transpose_a == Transpose::no, transpose_b = c.transpose_b == Transpose::yes;
 #ifdef QKV_GEMM_TRANSPOSES
-  if (c.transpose_b && c.M <= kFewRows) return FewRowsOfTransposed(c);
+  if (transpose_b && c.M <= kFewRows) return FewRowsOfTransposed(c);
 #endif
-  GemmScratch& scratch = GemmScratch::mine();
-  for (int64_t j = 0; j < c.N; j += kColumns) {
-    const int64_t N = std::min(kColumns, c.N - j);
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), width = 2 * lanes, depth = panel_depth(c.K);
+  for (int64_t j = 0; j < c.N; j += kColumnBlock)
     for (int64_t p = 0; p < c.K; p += depth) {
-      const int64_t K = std::min(depth, c.K - p);
-      const float* B = c.transpose_b ? c.B + j * c.ldb + p : c.B + p * c.ldb + j;
-      Right right{B, c.ldb, width, 0};
-      if (c.transpose_b || N % lanes != 0 || (c.M > 24 && K * c.ldb > kRowOrder)) {
-        right = {scratch.b.get(), width, K * width, 0};
+      const int64_t N = std::min(kColumnBlock, c.N - j), K = std::min(depth, c.K - p);
+      const float* B = transpose_b ? c.B + j * c.ldb + p : c.B + p * c.ldb + j;
+      Right b{B, c.ldb, width, 0};
+      if (transpose_b || N % lanes != 0 || (c.M > kManyRows && K * c.ldb > kNearFloats)) {
+        float* packed = gemm_scratch().b;
         for (int64_t n = 0; n < N; n += width) {
-          float* to = scratch.b.get() + n * K;
-          const int64_t count = std::min(width, N - n);
-          if (c.transpose_b) PackColumns(B + n * c.ldb, c.ldb, K, count, width, to);
-          else PackRows(B + n, c.ldb, K, count, width, to);
+          if (transpose_b)
+            PackColumns(B + n * c.ldb, c.ldb, K, std::min(width, N - n), width, packed + n * K);
+          else
+            PackRows(B + n, c.ldb, K, std::min(width, N - n), width, packed + n * K);
         }
+        b = {packed, width, K * width, 0};
       }
-      for (int64_t i = 0; i < c.M; i += kRowBlock) {
-        const int64_t M = std::min(kRowBlock, c.M - i);
+      const bool pack = N >= 64 && c.M > kTileRows && c.K > (across ? 192 : 96);
+      const int64_t rows = pack ? kRowBlock : RowOrder(N, K) ? c.M : 2 * kRowBlock;
+      for (int64_t i = 0; i < c.M; i += rows) {
+        const int64_t M = std::min(rows, c.M - i);
         const Output out{c.C + i * c.ldc + j, c.ldc, 0, c.alpha, p == 0 ? c.beta : 1.f};
-        const bool pack = N >= 64 && M > 6 && K * c.M > 4096 && c.K >= 128;
-        float* packed = scratch.a.get();
-        if (c.transpose_a) {
-          const float* A = c.A + p * c.lda + i;
-          if (pack) PackLeft(Lie::down, A, c.lda, M, K, packed);
-          Block<Lie::down>(M, N, K, pack ? Left{packed, kTileRows, K * kTileRows + kRowGap} : Left{A, c.lda, kTileRows}, right, out);
-        } else {
-          const float* A = c.A + i * c.lda + p;
-          const int64_t row = K + kRowGap;
-          if (pack) PackLeft(Lie::across, A, c.lda, M, K, packed);
-          Block<Lie::across>(M, N, K, pack ? Left{packed, row, kTileRows * row} : Left{A, c.lda, kTileRows * c.lda}, right, out);
-        }
+        if (across)
+          PackedBlock<Lie::across>(pack, M, N, K, c.A + i * c.lda + p, c.lda, b, out);
+        else
+          PackedBlock<Lie::down>(pack, M, N, K, c.A + p * c.lda + i, c.lda, b, out);
       }
     }
-  }
 }
 
 }  // namespace HWY_NAMESPACE

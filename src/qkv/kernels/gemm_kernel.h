@@ -1,26 +1,40 @@
-// The raw product behind gemm.h: a packed, register-tiled loop nest on Highway.
+// The raw product behind gemm.h: a packed, register-tiled loop nest on Highway. Internal to the kernels.
 #pragma once
 
 #include <cstdint>
 
+#include "qkv/kernels/gemm.h"
+
 namespace qkv::kernels {
 
-/// C <- alpha op(A) op(B) + beta C with M, N, K >= 1; op(A) is (M, K), op(B) is (K, N), all row-major.
-struct GemmCall {
-  bool transpose_a, transpose_b;
-  int64_t M, N, K;
-  float alpha;
-  const float* A;
-  int64_t lda;
-  const float* B;
-  int64_t ldb;
-  float beta;
-  float* C;
-  int64_t ldc;
-};
+// Sizes of the loop nest. They may change bits only through kDepth.
+inline constexpr int64_t kDepth = 320;        // longest panel of K: 16 columns of it are 20 KB, and stay in L1
+inline constexpr int64_t kColumnBlock = 512;  // columns of op(B) packed at once
+inline constexpr int64_t kRowBlock = 48;      // rows of op(A) used at once: 60 KB, in L2
+inline constexpr int64_t kTileRows = 6;
+inline constexpr int64_t kFewRows = 4;         // up to here B^T is not packed
+inline constexpr int64_t kManyRows = 24;       // from here on a large B is packed even if it need not be
+inline constexpr int64_t kPrefetchDepth = 96;  // loops this long ask for their tile of C first
+inline constexpr int64_t kRowGap = 16;         // floats between rows or tiles of a packed block
+inline constexpr int64_t kNearFloats = 6144;   // a panel of op(B) of at most that many floats stays in L1 whole
 
-/// Every element is one chain of multiply-adds over k in ascending order, cut into panels that K alone decides; so its bits depend on its
-/// row of op(A), its column of op(B), K, alpha and beta, and on nothing else: not M, not N, not its place, not the layout.
+/// Length of the panels of K: equal parts of at most kDepth, in multiples of 8.
+inline int64_t panel_depth(int64_t K) {
+  if (K <= kDepth) return K;
+  const int64_t parts = (K + kDepth - 1) / kDepth;
+  return ((K + parts - 1) / parts + 7) / 8 * 8;
+}
+
+/// Memory for packed blocks, one set a thread, taken at its first product.
+struct GemmScratch {
+  float* a;
+  float* b;
+};
+GemmScratch gemm_scratch();
+
+/// The product for M, N, K >= 1. Every element is one chain of multiply-adds over k in ascending order, cut into panels
+/// that K alone decides: its bits depend on its row of op(A), its column of op(B), K, alpha and beta, not on M, N, its
+/// place or the layout.
 void tiled_gemm(const GemmCall& call);
 
 }  // namespace qkv::kernels

@@ -54,6 +54,7 @@ std::vector<OpCase> softmax_rows();
 std::vector<OpCase> norm_rows();
 std::vector<OpCase> embedding_rows();
 std::vector<OpCase> loss_rows();
+std::vector<OpCase> matmul_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

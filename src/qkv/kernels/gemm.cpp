@@ -1,0 +1,140 @@
+// Matrix products: empty cases, thread set-up, and the fixed cuts that run in parallel.
+#include "qkv/kernels/gemm.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "qkv/core/parallel.h"
+#include "qkv/kernels/gemm_kernel.h"
+
+namespace qkv::kernels {
+namespace {
+
+constexpr double kFlopsPerNanosecond = 60;  // for estimates of work
+constexpr double kBlockFlops = 2e5;         // a block is worth about 3 us at least
+constexpr int64_t kBlocksWanted = 8;
+constexpr int64_t kCachedFloats = 1 << 16;  // a C of that size is still in L2 when it is complete
+
+int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
+int64_t round_up(int64_t n, int64_t unit) { return blocks_of(n, unit) * unit; }
+
+// C <- beta C
+void scale_only(const GemmCall& c) {
+  for (int64_t i = 0; i < c.M; ++i) {
+    float* row = c.C + i * c.ldc;
+    if (c.beta == 0)
+      std::fill_n(row, c.N, 0.f);
+    else if (c.beta != 1)
+      std::transform(row, row + c.N, row, [&](float x) { return c.beta * x; });
+  }
+}
+
+// How C is cut: a function of the shape.
+struct Cut {
+  int64_t rows, columns, row_blocks, column_blocks;
+  int64_t count() const { return row_blocks * column_blocks; }
+};
+
+double flops_of(const GemmCall& c) {
+  return 2.0 * static_cast<double>(c.M) * static_cast<double>(c.N) * static_cast<double>(c.K);
+}
+
+Cut cut_of(const GemmCall& c, int64_t products) {
+  // Each block packs its own panels of B, at the price of about 4 rows: so blocks have many rows, and columns are cut
+  // when rows are few.
+  const double row_flops = 2.0 * static_cast<double>(c.N) * static_cast<double>(std::max<int64_t>(c.K, 1));
+  const int64_t least = static_cast<int64_t>(std::min(kBlockFlops / row_flops, 1e9)) + 1;
+  Cut cut;
+  cut.rows =
+      std::min(std::max<int64_t>(c.M, 1), round_up(std::max({int64_t{96}, least, blocks_of(c.M, 64)}), kTileRows));
+  cut.row_blocks = blocks_of(c.M, cut.rows);
+  cut.columns = c.N;
+  if (cut.row_blocks * products < kBlocksWanted && c.N >= 128 && flops_of(c) >= 2 * kBlockFlops) {
+    const int64_t parts = blocks_of(kBlocksWanted, cut.row_blocks * products);
+    cut.columns = std::min(c.N, round_up(std::max<int64_t>(64, blocks_of(c.N, parts)), 16));
+  }
+  cut.column_blocks = blocks_of(c.N, cut.columns);
+  return cut;
+}
+
+GemmBlock block_of(const GemmCall& c, const Cut& cut, int64_t b) {
+  const int64_t row = b / cut.column_blocks * cut.rows, column = b % cut.column_blocks * cut.columns;
+  return {row, std::min(cut.rows, c.M - row), column, std::min(cut.columns, c.N - column)};
+}
+
+void run_block(GemmCall c, const GemmBlock& block) {
+  c.A += block.row * (c.transpose_a == Transpose::no ? c.lda : 1);
+  c.B += block.column * (c.transpose_b == Transpose::no ? 1 : c.ldb);
+  c.C += block.row * c.ldc + block.column;
+  c.M = block.rows;
+  c.N = block.columns;
+  gemm(c);
+}
+
+}  // namespace
+
+GemmScratch gemm_scratch() {
+  struct Memory {
+    static float* take(int64_t floats) {
+      float* p = static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(floats) * sizeof(float)));
+      if (!p) throw std::bad_alloc();
+      return p;
+    }
+    struct Free {
+      void operator()(float* p) const { std::free(p); }
+    };
+    std::unique_ptr<float, Free> a{take((kDepth + kRowGap) * kRowBlock)}, b{take(kDepth * (kColumnBlock + 64))};
+  };
+  static thread_local Memory memory;
+  return {memory.a.get(), memory.b.get()};
+}
+
+void gemm(const GemmCall& c) {
+  flush_denormals();
+  if (c.M == 0 || c.N == 0) return;
+  if (c.K == 0 || c.alpha == 0) return scale_only(c);
+  tiled_gemm(c);
+}
+
+void gemm_parallel(const GemmCall& c, void (*after)(void*, GemmBlock), void* context) {
+  if (c.M == 0 || c.N == 0) return;
+  const Cut cut = cut_of(c, 1);
+  const double ns = flops_of(c) / kFlopsPerNanosecond;
+  if (!detail::parallel_worthwhile(cut.count(), ns) &&
+      (!after || c.M * c.N <= kCachedFloats)) {  // uncut is cheaper, with the same bits
+    gemm(c);
+    if (after) after(context, {0, c.M, 0, c.N});
+    return;
+  }
+  parallel_for(cut.count(), ns, [&](int64_t b) {
+    const GemmBlock block = block_of(c, cut, b);
+    run_block(c, block);
+    if (after) after(context, block);
+  });
+}
+
+void gemm_batched(const GemmCall& c, const GemmBatch& batch) {
+  if (batch.count == 1) return gemm_parallel(c);
+  if (c.M == 0 || c.N == 0 || batch.count == 0) return;
+  const Cut cut = cut_of(c, batch.count);
+  const double flops = flops_of(c), ns = flops * static_cast<double>(batch.count) / kFlopsPerNanosecond;
+  const auto product = [&](int64_t i) {
+    GemmCall one = c;
+    one.A += i * batch.stride_a;
+    one.B += i * batch.stride_b;
+    one.C += i * batch.stride_c;
+    return one;
+  };
+  if (cut.count() == 1 || !detail::parallel_worthwhile(batch.count * cut.count(), ns)) {
+    const int64_t group = static_cast<int64_t>(std::min(kBlockFlops / std::max(flops, 1.0), 1e6)) + 1;
+    return parallel_ranges(batch.count, group, ns, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) gemm(product(i));
+    });
+  }
+  parallel_for(batch.count * cut.count(), ns,
+               [&](int64_t b) { run_block(product(b / cut.count()), block_of(c, cut, b % cut.count())); });
+}
+
+}  // namespace qkv::kernels

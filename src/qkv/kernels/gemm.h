@@ -1,0 +1,63 @@
+// Matrix products of row-major float32 arrays: C <- alpha op(A) op(B) + beta C, op(A) being (M, K), op(B) (K, N) and C
+// (M, N).
+//
+// All of these are row-stable and more: an element's bits depend on its row of op(A), its column of op(B), K, alpha and
+// beta, and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the number of threads
+// change nothing, for any entry point here; so a row has the same bits alone and among any mates, and a weight gradient
+// the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta. NaN and infinity go where
+// the formula sends them; denormal results are 0.
+#pragma once
+
+#include <cstdint>
+
+namespace qkv {
+
+/// Whether an operand is used as it lies in memory or transposed.
+enum class Transpose { no, yes };
+
+inline Transpose operator!(Transpose t) { return t == Transpose::no ? Transpose::yes : Transpose::no; }
+
+}  // namespace qkv
+
+namespace qkv::kernels {
+
+/// One product. A is (M, K), or (K, M) if transposed, with lda floats from row to row; B is (K, N) or (N, K) likewise.
+struct GemmCall {
+  Transpose transpose_a, transpose_b;
+  int64_t M, N, K;
+  float alpha;
+  const float* A;
+  int64_t lda;
+  const float* B;
+  int64_t ldb;
+  float beta;
+  float* C;
+  int64_t ldc;
+};
+
+/// A product on the calling thread.
+void gemm(const GemmCall& call);
+inline void gemm(Transpose transpose_a, Transpose transpose_b, int64_t M, int64_t N, int64_t K, float alpha,
+                 const float* A, int64_t lda, const float* B, int64_t ldb, float beta, float* C, int64_t ldc) {
+  gemm({transpose_a, transpose_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc});
+}
+
+/// A block of C that is complete.
+struct GemmBlock {
+  int64_t row, rows, column, columns;
+};
+
+/// The same product over fixed blocks of C in parallel. after(context, block), if given, runs once for every block of C
+/// as soon as it is complete, on the thread that has it in its cache.
+void gemm_parallel(const GemmCall& call, void (*after)(void* context, GemmBlock block) = nullptr,
+                   void* context = nullptr);
+
+/// Distances between the products of a batch, in floats; 0 shares an operand. C must not be shared.
+struct GemmBatch {
+  int64_t count, stride_a, stride_b, stride_c;
+};
+
+/// count independent products, in parallel over fixed blocks of them; `call` is the first.
+void gemm_batched(const GemmCall& call, const GemmBatch& batch);
+
+}  // namespace qkv::kernels

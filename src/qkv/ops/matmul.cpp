@@ -1,0 +1,179 @@
+// Matrix products and their pullbacks. Gradients are added where they belong by the product itself: no temporaries.
+#include "qkv/ops/matmul.h"
+
+#include <algorithm>
+
+#include "qkv/core/parallel.h"
+#include "qkv/kernels/elementwise.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+namespace {
+
+using kernels::gemm_batched, kernels::gemm_parallel, kernels::GemmCall;
+
+// What a batched product does: sizes of op(a) (M, K) and op(b) (K, N), and how many of each there are (1: shared by the
+// batch).
+struct Product {
+  Transpose ta, tb;
+  int64_t M, N, K, batch;
+  int64_t stride_a, stride_b;  // 0: shared
+  int64_t lda() const { return ta == Transpose::no ? K : M; }
+  int64_t ldb() const { return tb == Transpose::no ? N : K; }
+};
+
+bool same_leading_axes(const Shape& a, const Shape& b) {
+  return a.rank() == b.rank() && std::equal(a.begin(), a.end() - 2, b.begin());
+}
+
+Product product_of(const Shape& a, const Shape& b, Transpose ta, Transpose tb) {
+  check(a.rank() >= 2 && b.rank() >= 2, "[matmul] expected two axes or more: ", a, " x ", b);
+  const bool plain_a = ta == Transpose::no, plain_b = tb == Transpose::no;
+  const int64_t M = plain_a ? a[-2] : a[-1], K = plain_a ? a[-1] : a[-2], N = plain_b ? b[-1] : b[-2];
+  const char* note_a = plain_a ? " x " : " transposed x ";
+  check(K == (plain_b ? b[-2] : b[-1]), "[matmul] inner sizes differ: ", a, note_a, b, plain_b ? "" : " transposed");
+  const int64_t batch_a = a.product(0, a.rank() - 2), batch_b = b.product(0, b.rank() - 2);
+  check(batch_a == 1 || batch_b == 1 || same_leading_axes(a, b), "[matmul] leading axes differ: ", a, " x ", b);
+  Product p{ta, tb, M, N, K, batch_a == 1 ? batch_b : batch_a, batch_a == 1 ? 0 : M * K, batch_b == 1 ? 0 : K * N};
+  if (plain_a && p.stride_b == 0) {  // all rows of the batch against one matrix: a single product
+    p.M *= p.batch;
+    p.batch = 1;
+  }
+  return p;
+}
+
+Shape output_shape(const Shape& a, const Shape& b, Transpose ta, Transpose tb) {
+  const auto leading = [](const Shape& s) { return Shape(std::span<const int64_t>(s.begin(), s.end() - 2)); };
+  Shape out = broadcast("matmul", leading(a), leading(b));
+  out.push_back(ta == Transpose::no ? a[-2] : a[-1]);
+  out.push_back(tb == Transpose::no ? b[-1] : b[-2]);
+  return out;
+}
+
+// target (+)= the products of a batch; with stride_c = 0 they are summed in order.
+void add_products(GemmCall call, const kernels::GemmBatch& batch, const GradTarget& target) {
+  call.C = target.data;
+  call.beta = target.add ? 1.f : 0.f;
+  if (batch.stride_c != 0 || batch.count == 1) return gemm_batched(call, batch);
+  if (batch.count == 0 && !target.add) std::fill_n(call.C, call.M * call.N, 0.f);
+  for (int64_t i = 0; i < batch.count; ++i) {
+    gemm_parallel(call);
+    call.A += batch.stride_a;
+    call.B += batch.stride_b;
+    call.beta = 1;
+  }
+}
+
+// da = dy op(b)^T, or its transpose op(b) dy^T
+void pull_left(const Product& p, const float* b, const float* dy, const GradTarget& da) {
+  const int64_t MN = p.M * p.N;
+  if (p.ta == Transpose::no)
+    add_products({Transpose::no, !p.tb, p.M, p.K, p.N, 1, dy, p.N, b, p.ldb(), 0, nullptr, p.K},
+                 {p.batch, MN, p.stride_b, p.stride_a}, da);
+  else
+    add_products({p.tb, Transpose::yes, p.K, p.M, p.N, 1, b, p.ldb(), dy, p.N, 0, nullptr, p.M},
+                 {p.batch, p.stride_b, MN, p.stride_a}, da);
+}
+
+// db = op(a)^T dy, or its transpose dy^T op(a)
+void pull_right(const Product& p, const float* a, const float* dy, const GradTarget& db) {
+  const int64_t MN = p.M * p.N;
+  if (p.tb == Transpose::no)
+    add_products({!p.ta, Transpose::no, p.K, p.N, p.M, 1, a, p.lda(), dy, p.N, 0, nullptr, p.N},
+                 {p.batch, p.stride_a, MN, p.stride_b}, db);
+  else
+    add_products({Transpose::yes, p.ta, p.N, p.K, p.M, 1, dy, p.N, a, p.lda(), 0, nullptr, p.K},
+                 {p.batch, MN, p.stride_a, p.stride_b}, db);
+}
+
+// dz = dy activation'(z), from what forward kept: z for gelu, y for the others.
+Tensor activation_back(Activation activation, const Tensor& kept, const Tensor& dy) {
+  constexpr int64_t kBlock = 1 << 14;
+  kernels::Binary* const kernel = activation == Activation::relu   ? kernels::relu_back_y
+                                  : activation == Activation::gelu ? kernels::gelu_back_x
+                                  : activation == Activation::tanh ? kernels::tanh_back_y
+                                                                   : kernels::sigmoid_back_y;
+  Tensor dz = Tensor::empty(kept.shape());
+  const double ns = (activation == Activation::gelu ? 1.5 : 0.3) * static_cast<double>(dz.numel());
+  parallel_ranges(dz.numel(), kBlock, ns, [&](int64_t begin, int64_t end) {
+    kernel(kept.ptr() + begin, dy.ptr() + begin, dz.mutable_ptr() + begin, end - begin);
+  });
+  return dz;
+}
+
+// target (+)= the sum of the rows of x (rows, columns).
+void add_column_sum(const float* x, int64_t rows, int64_t columns, const GradTarget& target) {
+  constexpr int64_t kBlock = 64;
+  parallel_ranges(columns, kBlock, 0.1 * static_cast<double>(rows * columns), [&](int64_t begin, int64_t end) {
+    kernels::column_sum(x + begin, {rows, end - begin, columns}, target.data + begin, target.add);
+  });
+}
+
+// What turns a finished block of x weight^T into the output.
+struct Epilogue {
+  Activation activation;
+  float* z;
+  float* y;
+  const float* bias;
+  int64_t columns;
+  static void run(void* self, kernels::GemmBlock block) {
+    const Epilogue& e = *static_cast<const Epilogue*>(self);
+    const int64_t at = block.row * e.columns + block.column;
+    const float* bias = e.bias ? e.bias + block.column : nullptr;
+    kernels::bias_activation(e.activation, e.z + at, e.y + at, bias, {block.rows, block.columns, e.columns});
+  }
+};
+
+}  // namespace
+
+// y = op(a) op(b).   d op(a) = dy op(b)^T, d op(b) = op(a)^T dy
+Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
+  const Product p = product_of(a.shape(), b.shape(), transpose_a, transpose_b);
+  Tensor y = Tensor::empty(output_shape(a.shape(), b.shape(), transpose_a, transpose_b));
+  gemm_batched({p.ta, p.tb, p.M, p.N, p.K, 1, a.ptr(), p.lda(), b.ptr(), p.ldb(), 0, y.mutable_ptr(), p.N},
+               {p.batch, p.stride_a, p.stride_b, p.M * p.N});
+  record("matmul", y, {&a, &b}, [p, a = Tape::saved(a, {&b}), b = Tape::saved(b, {&a})](Pull& pull) {
+    if (pull.wants(0)) pull_left(p, b.ptr(), pull.dy().ptr(), pull.into(0));
+    if (pull.wants(1)) pull_right(p, a.ptr(), pull.dy().ptr(), pull.into(1));
+  });
+  return y;
+}
+
+// z = x W^T + b, y = f(z).   dz = dy f'(z), dx = dz W, dW = dz^T x, db = sum over rows of dz
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
+  check(weight.rank() == 2, "[linear] expected a weight of shape (out, in), got ", weight.shape());
+  check(x.rank() >= 1 && x.size(-1) == weight.size(1), "[linear] inner sizes differ: ", x.shape(), " x ",
+        weight.shape(), " transposed");
+  check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "[linear] the bias has shape ", bias.shape(),
+        ", the weight ", weight.shape());
+  const int64_t N = weight.size(0), K = weight.size(1), M = x.shape().product(0, x.rank() - 1);
+  Shape shape = x.shape();
+  shape.set(-1, N);
+  Tensor y = Tensor::empty(shape);
+  const bool tracked = Tape::tracks(x) || Tape::tracks(weight) || Tape::tracks(bias);
+  const Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
+  Epilogue epilogue{activation, z.mutable_ptr(), y.mutable_ptr(), bias.ptr(), N};
+  const bool bare = !bias.defined() && activation == Activation::none;
+  gemm_parallel({Transpose::no, Transpose::yes, M, N, K, 1, x.ptr(), K, weight.ptr(), K, 0, z.mutable_ptr(), N},
+                bare ? nullptr : Epilogue::run, &epilogue);
+  if (!tracked) return y;
+  record("linear", y, {&x, &weight, &bias},
+         [M, N, K, activation, x = Tape::saved(x, {&weight}), weight = Tape::saved(weight, {&x}),
+          kept = activation == Activation::none ? Tensor() : z.detached()](Pull& p) {
+           const Tensor dz = kept.defined() ? activation_back(activation, kept, p.dy()) : p.dy();
+           if (p.wants(0)) {
+             const GradTarget dx = p.into(0);
+             gemm_parallel({Transpose::no, Transpose::no, M, K, N, 1, dz.ptr(), N, weight.ptr(), K, dx.add ? 1.f : 0.f,
+                            dx.data, K});
+           }
+           if (p.wants(1)) {
+             const GradTarget dw = p.into(1);
+             gemm_parallel(
+                 {Transpose::yes, Transpose::no, N, K, M, 1, dz.ptr(), N, x.ptr(), K, dw.add ? 1.f : 0.f, dw.data, K});
+           }
+           if (p.wants(2)) add_column_sum(dz.ptr(), M, N, p.into(2));
+         });
+  return y;
+}
+
+}  // namespace qkv

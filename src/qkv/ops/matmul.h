@@ -1,0 +1,19 @@
+// Matrix products: batched matmul, and linear with bias and activation in one.
+#pragma once
+
+#include "qkv/kernels/gemm.h"
+#include "qkv/kernels/linear.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// op(a) op(b) over the last two axes: (..., M, K) x (..., K, N) -> (..., M, N), an operand that is transposed being
+/// (..., K, M) or
+/// (..., N, K). The leading axes are equal, or one operand has none (or only ones) and is shared by the whole batch.
+Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
+              Transpose transpose_b = Transpose::no);
+
+/// activation(x weight^T + bias): x (..., in), weight (out, in), bias (out) or undefined -> (..., out).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Activation activation = Activation::none);
+
+}  // namespace qkv

@@ -1,0 +1,113 @@
+// Rows of the op table: matmul with its transposes and shared operands, linear with its activations.
+#include <cmath>
+
+#include "qkv/ops/matmul.h"
+#include "unit/ops/op_table.h"
+
+namespace qkv::tests {
+namespace {
+
+constexpr const char* kCancels =
+    "a sum that cancels is not good to 1e-5 of itself; matmul_test.cpp puts NaN and infinities in";
+
+// op(a) op(b) over the last two axes; an operand with fewer leading elements is shared.
+Array product(const Array& a, const Array& b, bool ta, bool tb) {
+  const int64_t M = ta ? a.shape[-1] : a.shape[-2], K = ta ? a.shape[-2] : a.shape[-1],
+                N = tb ? b.shape[-2] : b.shape[-1];
+  const int64_t batch_a = a.shape.product(0, a.shape.rank() - 2), batch_b = b.shape.product(0, b.shape.rank() - 2);
+  const Shape& lead = a.shape.rank() >= b.shape.rank() && (batch_a != 1 || batch_b == 1) ? a.shape : b.shape;
+  Shape shape = lead;
+  shape.set(-2, M);
+  shape.set(-1, N);
+  Array y(shape);
+  for (int64_t s = 0; s < shape.product(0, shape.rank() - 2); ++s)
+    for (int64_t i = 0; i < M; ++i)
+      for (int64_t j = 0; j < N; ++j) {
+        double sum = 0;
+        const int64_t at_a = batch_a == 1 ? 0 : s * M * K, at_b = batch_b == 1 ? 0 : s * K * N;
+        for (int64_t k = 0; k < K; ++k)
+          sum += a[at_a + (ta ? k * M + i : i * K + k)] * b[at_b + (tb ? j * K + k : k * N + j)];
+        y[(s * M + i) * N + j] = sum;
+      }
+  return y;
+}
+
+Shape swapped(Shape s, bool swap) {
+  if (!swap) return s;
+  const int64_t last = s[-1];
+  s.set(-1, s[-2]);
+  s.set(-2, last);
+  return s;
+}
+
+OpCase matmul_row(bool ta, bool tb) {
+  OpCase row;
+  row.op = "matmul";
+  row.label = std::string(ta ? "a transposed" : "a plain") + (tb ? ", b transposed" : ", b plain");
+  const std::vector<std::pair<Shape, Shape>> plain = {
+      {{3, 4}, {4, 5}},    {{1, 1}, {1, 1}},      {{7, 9}, {9, 17}},      {{0, 3}, {3, 2}},
+      {{2, 0}, {0, 3}},    {{2, 3}, {3, 0}},      {{3, 2, 5}, {3, 5, 4}}, {{2, 3, 2, 5}, {2, 3, 5, 4}},
+      {{3, 2, 5}, {5, 4}}, {{2, 5}, {3, 5, 4}},   {{1, 2, 5}, {3, 5, 4}}, {{2, 2, 3, 2}, {2, 1}},
+      {{0, 2, 3}, {3, 4}}, {{0, 2, 3}, {0, 3, 4}}};
+  for (const auto& [a, b] : plain) row.shapes.push_back({swapped(a, ta), swapped(b, tb)});
+  row.call = [ta, tb](const Tensors& x) {
+    return matmul(x[0], x[1], ta ? Transpose::yes : Transpose::no, tb ? Transpose::yes : Transpose::no);
+  };
+  row.reference = [ta, tb](const Arrays& x) { return product(x[0], x[1], ta, tb); };
+  row.special = Special::none;
+  row.exception = kCancels;
+  return row;
+}
+
+OpCase linear_row(const char* label, Activation activation, double (*f)(double)) {
+  OpCase row;
+  row.op = "linear";
+  row.label = label;
+  row.shapes = {{{4, 3}, {5, 3}, {5}}, {{2, 3, 4}, {9, 4}, {9}}, {{3}, {2, 3}, {2}},
+                {{1, 1}, {1, 1}, {1}}, {{0, 3}, {2, 3}, {2}},    {{2, 0}, {3, 0}, {3}}};
+  row.call = [activation](const Tensors& x) { return linear(x[0], x[1], x[2], activation); };
+  row.reference = [f](const Arrays& x) {
+    Shape shape = x[0].shape;
+    const int64_t N = x[1].shape[0], K = x[1].shape[1];
+    shape.set(-1, N);
+    Array y(shape);
+    for (int64_t i = 0; i < y.numel(); ++i) {
+      double z = x[2][i % N];
+      for (int64_t k = 0; k < K; ++k) z += x[0][i / N * K + k] * x[1][i % N * K + k];
+      y[i] = f(z);
+    }
+    return y;
+  };
+  row.special = Special::none;
+  row.exception = kCancels;
+  return row;
+}
+
+}  // namespace
+
+std::vector<OpCase> matmul_rows() {
+  std::vector<OpCase> rows;
+  for (bool ta : {false, true})
+    for (bool tb : {false, true}) rows.push_back(matmul_row(ta, tb));
+  rows.push_back(linear_row("no activation", Activation::none, [](double z) { return z; }));
+  rows.push_back(linear_row("relu", Activation::relu, [](double z) { return z > 0 ? z : 0; }));
+  rows.push_back(
+      linear_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
+  rows.push_back(linear_row("tanh", Activation::tanh, [](double z) { return std::tanh(z); }));
+  rows.push_back(linear_row("sigmoid", Activation::sigmoid, [](double z) { return 1 / (1 + std::exp(-z)); }));
+  OpCase bare = linear_row("no bias", Activation::none, [](double z) { return z; });
+  bare.shapes = {{{4, 3}, {5, 3}}, {{2, 3, 4}, {9, 4}}};
+  bare.call = [](const Tensors& x) { return linear(x[0], x[1]); };
+  bare.reference = [](const Arrays& x) {
+    Array rows = x[0];
+    rows.shape = {x[0].numel() / x[0].shape[-1], x[0].shape[-1]};
+    Array y = product(rows, x[1], false, true);
+    y.shape = x[0].shape;
+    y.shape.set(-1, x[1].shape[0]);
+    return y;
+  };
+  rows.push_back(bare);
+  return rows;
+}
+
+}  // namespace qkv::tests

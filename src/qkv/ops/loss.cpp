@@ -3,6 +3,7 @@
 
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/loss.h"
+#include "qkv/ops/reduction.h"
 #include "qkv/ops/rows.h"
 #include "qkv/tensor/tape.h"
 
@@ -11,62 +12,20 @@ namespace {
 
 constexpr int64_t kBlock = 4096;  // elements of a partial sum
 
-// The sum in double, in a fixed order.
-double ordered_sum(const float* x, int64_t n) {
-  double sums[4] = {0, 0, 0, 0};
-  for (int64_t i = 0; i < n; ++i) sums[i % 4] += x[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
-// Targets with -1 for those that do not count, and how many do.
-struct Wanted {
-  Ids ids;
-  int64_t counted;
-};
-
-Wanted wanted_ids(const char* op, const Shape& logits, const Ids& targets, const CrossEntropyOptions& options) {
-  Shape expected = targets.shape();
-  expected.push_back(logits[-1]);
-  check(expected == logits, "[", op, "] targets of shape ", targets.shape(), " do not fit logits of shape ", logits);
-  const float smoothing = options.label_smoothing;
-  check(smoothing >= 0 && smoothing <= 1, "[", op, "] label smoothing must be in [0, 1], got ", smoothing);
-  check(options.reduction != Reduction::half_sum, "[", op, "] half_sum is a reduction of squared errors only");
-  Wanted wanted{Ids::empty(targets.shape()), 0};
-  int32_t* out = wanted.ids.mutable_ptr();
-  for (const int32_t id : targets.data()) {
-    const bool counts = !options.ignore_id || id != *options.ignore_id;
-    check(!counts || (id >= 0 && id < logits[-1]), "[", op, "] target ", id, " is outside the ", logits[-1], " classes");
-    *out++ = counts ? id : -1;
-    wanted.counted += counts;
-  }
-  return wanted;
-}
-
-// What the sum of the losses is multiplied by.
-float reduction_factor(Reduction reduction, int64_t counted) {
-  if (reduction == Reduction::half_sum) return 0.5f;
-  return reduction != Reduction::mean ? 1 : counted == 0 ? 0 : static_cast<float>(1 / static_cast<double>(counted));
-}
-
-// The mean is divided once, in double; an empty one is 0.
-Tensor reduced(double sum, Reduction reduction, int64_t counted) {
-  if (reduction == Reduction::half_sum) return scalar(static_cast<float>(sum / 2));
-  if (reduction == Reduction::mean) return scalar(counted == 0 ? 0 : static_cast<float>(sum / static_cast<double>(counted)));
-  return scalar(static_cast<float>(sum));
-}
-
 }  // namespace
 
 // loss = lse - sum_j w_j x_j, lse = log sum e^x, w the smoothed target.   dx = dloss (e^(x - lse) - w)
 Tensor cross_entropy(const Tensor& logits, const Ids& targets, const CrossEntropyOptions& options) {
-  check(logits.rank() >= 1, "[cross_entropy] expected logits of shape (..., V), got ", logits.shape());
-  const Wanted wanted = wanted_ids("cross_entropy", logits.shape(), targets, options);
   const Rows rows("cross_entropy", logits.shape());
+  Shape expected = targets.shape();
+  expected.push_back(rows.width);
+  check(expected == logits.shape(), "[cross_entropy] targets of shape ", targets.shape(), " do not fit logits of shape ", logits.shape());
+  const WantedIds wanted = wanted_ids("cross_entropy", rows.width, targets, options);
   Tensor losses = Tensor::empty(targets.shape()), lse = Tensor::empty(targets.shape());
   const kernels::CrossEntropy c{logits.ptr(), wanted.ids.ptr(), options.label_smoothing, rows.width};
   rows.each(0.6, [&](int64_t r, int64_t n) { kernels::cross_entropy(c, losses.mutable_ptr(), lse.mutable_ptr(), r, r + n); });
   const bool each = options.reduction == Reduction::none;
-  Tensor y = each ? losses : reduced(ordered_sum(losses.ptr(), losses.numel()), options.reduction, wanted.counted);
+  Tensor y = reduced(losses, options.reduction, wanted.counted);
   record("cross_entropy", y, {&logits},
          [logits = logits.detached(), ids = wanted.ids, lse, rows, each, smoothing = options.label_smoothing,
           factor = reduction_factor(options.reduction, wanted.counted)](Pull& p) {
@@ -98,7 +57,7 @@ Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction r
     parallel_ranges(n, kBlock, 0.2 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       parts.mutable_ptr()[begin / kBlock] = kernels::squared_distance(prediction.ptr() + begin, target.ptr() + begin, end - begin);
     });
-    y = reduced(ordered_sum(parts.ptr(), parts.numel()), reduction, n);
+    y = reduced(parts, reduction, n);
   }
   record("squared_error", y, {&prediction, &target},
          [a = prediction.detached(), b = target.detached(), n, each, factor = reduction_factor(reduction, n)](Pull& p) {

@@ -11,6 +11,7 @@ namespace qkv {
 struct Rows {
   int64_t count, width;
 
+  Rows(int64_t count_, int64_t width_) : count(count_), width(width_) {}
   /// The rows of the last axis; a tensor without axes is an error of that op.
   Rows(const char* op, const Shape& shape) : count(0), width(0) {
     check(shape.rank() >= 1, "[", op, "] expected at least one axis, got shape ", shape);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qkv/ops/linear_loss.h"
 #include "qkv/ops/loss.h"
 #include "unit/ops/op_table.h"
 
@@ -50,6 +51,29 @@ OpCase cross(std::string label, const CrossEntropyOptions& options) {
           .ranges = {{-3, 3}}};
 }
 
+// x (..., D), weight (V, D) and, if there is a third input, bias (V).
+OpCase linear(std::string label, const CrossEntropyOptions& options, std::vector<std::vector<Shape>> shapes) {
+  const auto logits_shape = [](Shape x, const Shape& weight) {
+    x.set(-1, weight[0]);
+    return x;
+  };
+  return {.op = "linear_cross_entropy", .label = label, .shapes = std::move(shapes),
+          .call = [=](const Tensors& x) {
+            const Ids targets = some_targets(logits_shape(x[0].shape(), x[1].shape()));
+            return linear_cross_entropy(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), targets, options);
+          },
+          .reference = [=](const Arrays& x) {
+            Array z(logits_shape(x[0].shape, x[1].shape));
+            const int64_t v = x[1].shape[0], d = x[1].shape[1];
+            for (int64_t i = 0; i < z.numel(); ++i) {
+              z[i] = x.size() > 2 ? x[2][i % v] : 0;
+              for (int64_t k = 0; k < d; ++k) z[i] += x[0][i / v * d + k] * x[1][i % v * d + k];
+            }
+            return plain_cross_entropy(z, options);
+          },
+          .ranges = {{-1, 1}, {-0.4f, 0.4f}, {-1, 1}}};  // so that one huge input leaves the loss of a row within float
+}
+
 OpCase squares(std::string label, Reduction reduction, std::vector<Shape> shapes) {
   OpCase row{.op = "squared_error", .label = label, .shapes = {},
              .call = [=](const Tensors& x) { return squared_error(x[0], x[1], reduction); },
@@ -75,6 +99,9 @@ std::vector<OpCase> loss_rows() {
           cross("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum}),
           cross("each, one id ignored", {.ignore_id = 1, .reduction = Reduction::none}),
           cross("mean, smoothed, one id ignored", {.ignore_id = 1, .label_smoothing = 0.3f}),
+          linear("mean", {}, {{{3, 4}, {5, 4}, {5}}, {{2, 2, 7}, {9, 7}, {9}}, {{0, 4}, {5, 4}, {5}}, {{3, 1}, {1, 1}, {1}}, {{5, 8}, {33, 8}}}),
+          linear("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum}, {{{3, 9}, {17, 9}, {17}}, {{4}, {5, 4}}}),
+          linear("each, one id ignored", {.ignore_id = 1, .reduction = Reduction::none}, {{{6, 3}, {5, 3}, {5}}}),
           squares("mean", Reduction::mean, shapes),
           squares("sum", Reduction::sum, shapes),
           squares("half", Reduction::half_sum, shapes),

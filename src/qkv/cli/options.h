@@ -8,15 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
+
 namespace qkv::cli {
-
-enum class Language { en, zh };
-
-/// A text in both languages of the program.
-struct Text {
-  std::string en, zh;
-  const std::string& in(Language language) const { return language == Language::zh ? zh : en; }
-};
 
 /// The hint 'did you mean "near"?', or "" without a near word.
 std::string did_you_mean(const std::string& near, Language language);

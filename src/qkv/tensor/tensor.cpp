@@ -68,12 +68,18 @@ Tensor Tensor::copied() const {
   return t;
 }
 
-Tensor parameter(const Tensor& values) {
+uint32_t reserve_leaves(uint32_t count) {
   static std::atomic<uint32_t> next{1};
+  return next.fetch_add(count, std::memory_order_relaxed);
+}
+
+Tensor parameter(const Tensor& values, uint32_t leaf) {
   Tensor t = values.detached();
-  t.id_ = next.fetch_add(1, std::memory_order_relaxed);
+  t.id_ = leaf;
   return t;
 }
+
+Tensor parameter(const Tensor& values) { return parameter(values, reserve_leaves(1)); }
 
 Tensor full(const Shape& shape, float value) {
   Tensor t = Tensor::empty(shape);

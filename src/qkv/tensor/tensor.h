@@ -55,7 +55,7 @@ class Tensor {
 
  private:
   friend class Tape;
-  friend Tensor parameter(const Tensor& values);
+  friend Tensor parameter(const Tensor& values, uint32_t leaf);
   Buffer buffer_;
   float* data_ = nullptr;
   Shape shape_;
@@ -65,6 +65,10 @@ class Tensor {
 
 /// A leaf that shares the values of `values` and collects a gradient on every tape it meets.
 Tensor parameter(const Tensor& values);
+
+/// Leaf numbers for many parameters in a row, and a leaf with one of them.
+uint32_t reserve_leaves(uint32_t count);
+Tensor parameter(const Tensor& values, uint32_t leaf);
 
 // Makers.
 Tensor zeros(const Shape& shape);

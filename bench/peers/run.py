@@ -1,0 +1,143 @@
+"""Runs qkv and its peers on the same inputs, interleaved, and writes the ratios to bench/RESULTS.md.
+
+Started by bench/peers/run, which sets up the Python environment. No ratio is reported unless the results agree first.
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy
+import torch
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import cases
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class OurSide:
+    """The program bench/peers/side.cpp on a pipe."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if not answer.endswith("ok"):
+            sys.exit(f"qkv's side failed at '{line}': {answer or 'it ended'}")
+        return answer[:-2].strip()
+
+
+def agree(case, ours, theirs):
+    """Exits unless every result agrees within the case's tolerance of its largest element."""
+    for name, reference in theirs.items():
+        mine = ours[name]
+        if mine.shape != reference.shape:
+            sys.exit(f"{case.name}: '{name}' has shape {mine.shape}, the peer's {reference.shape}; nothing is reported")
+        worst = float(numpy.max(numpy.abs(mine.astype(float) - reference.astype(float)))) if mine.size else 0.0
+        limit = case.tolerance * max(float(numpy.max(numpy.abs(reference))), 1e-30)
+        if not worst <= limit:
+            sys.exit(f"{case.name}: '{name}' differs by {worst:.3g}, allowed {limit:.3g}; nothing is reported")
+
+
+def best_setting(case, peer):
+    """The peer's better thread count, by its median."""
+    def median(threads):
+        torch.set_num_threads(threads)
+        peer.run()
+        return statistics.median(timed(peer.run, case.repeats) for _ in range(5))
+    return min((1, os.cpu_count() or 1), key=median)
+
+
+def timed(work, repeats):
+    start = time.perf_counter()
+    for _ in range(repeats):
+        work()
+    return (time.perf_counter() - start) / repeats
+
+
+def compare(case, side, folder, rounds):
+    inputs = case.inputs()
+    file = folder / "inputs.npz"
+    numpy.savez(file, **inputs)
+    side.ask(f"load {case.name} {file}")
+    peer = case.peer(inputs)
+    side.ask(f"results {folder / 'results.npz'}")
+    agree(case, dict(numpy.load(folder / "results.npz")), peer.results())
+    threads = best_setting(case, peer) if case.framework == "PyTorch" else 1
+    torch.set_num_threads(threads)
+    side.ask(f"time {case.our_repeats}")
+    ours, theirs = [], []
+    for _ in range(rounds):
+        ours.append(float(side.ask(f"time {case.our_repeats}")) / case.units)
+        theirs.append(timed(peer.run, case.repeats) / case.units)
+    return ours, theirs, threads
+
+
+def describe(seconds):
+    for unit, scale in (("ns", 1e9), ("us", 1e6), ("ms", 1e3)):
+        if seconds * scale < 1000:
+            return f"{seconds * scale:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def machine():
+    cpu = platform.processor() or platform.machine()
+    for line in open("/proc/cpuinfo", encoding="utf-8"):
+        if line.startswith("model name"):
+            cpu = line.split(":")[1].strip()
+            break
+    return f"{cpu}, {os.cpu_count()} cores"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--filter", default="", help="only cases whose name holds this")
+    parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds a case")
+    parser.add_argument("--side", default=str(ROOT / "build/bench/bench/peer_side"), help="the program of our side")
+    parser.add_argument("--write", action="store_true", help="write bench/RESULTS.md")
+    arguments = parser.parse_args()
+    torch.set_flush_denormal(True)
+
+    side, rows = OurSide(arguments.side), []
+    for case in cases.ALL:
+        if arguments.filter not in case.name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            ours, theirs, threads = compare(case, side, pathlib.Path(folder), arguments.rounds)
+        mine, peer = statistics.median(ours), statistics.median(theirs)
+        ratio, best = peer / mine, min(theirs) / min(ours)
+        rows.append((case.title, describe(mine), f"{case.framework}, {threads} thread{'s' * (threads > 1)}", describe(peer), f"{ratio:.1f}", f"{best:.1f}", case.target))
+        print(f"{case.title}: {describe(mine)} against {describe(peer)} ({rows[-1][2]}): {ratio:.1f} times (best against best {best:.1f}), target {case.target}", flush=True)
+    if arguments.write and not arguments.filter:
+        write(rows)
+
+
+def write(rows):
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    text = f"""# Measured against peers
+
+Made by `bench/peers/run --write` on {datetime.date.today()}: {machine()}; commit {commit or 'unknown'}; PyTorch {torch.__version__.split('+')[0]}.
+Both sides ran in turns on the same inputs, after their results agreed; times are medians, and the peer has its better thread count
+and flush-to-zero. The last ratio is of the best rounds, which a busy machine disturbs least.
+
+| work | qkv | peer | its time | times faster | best against best | target |
+|---|---|---|---|---|---|---|
+"""
+    for row in rows:
+        text += "| " + " | ".join(row) + " |\n"
+    (ROOT / "bench" / "RESULTS.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

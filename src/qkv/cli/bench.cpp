@@ -1,0 +1,164 @@
+// qkv bench: the speed table of this machine. Ratios to other libraries are bench/peers' business.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "qkv/cli/command.h"
+#include "qkv/core/parallel.h"
+#include "qkv/kernels/gemm.h"
+#include "qkv/kernels/target.h"
+#include "qkv/nn/layers.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/loss.h"
+#include "qkv/ops/norm.h"
+#include "qkv/ops/softmax.h"
+#include "qkv/train/optimizer.h"
+#include "qkv/train/shards.h"
+
+namespace qkv::cli {
+namespace {
+
+struct Line {
+  std::string name;
+  double seconds;         // of a repetition, best of several rounds
+  double work = 0;        // per repetition, in the unit below
+  std::string unit = {};  // "GFLOP/s", "GB/s", "rows/s"
+};
+
+// The best of rounds that take about 20 ms each.
+double best_seconds(const std::function<void()>& work) {
+  using Clock = std::chrono::steady_clock;
+  const auto timed = [&](int64_t repeats) {
+    const auto start = Clock::now();
+    for (int64_t i = 0; i < repeats; ++i) work();
+    return std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(repeats);
+  };
+  work();
+  const int64_t repeats = std::clamp<int64_t>(static_cast<int64_t>(0.02 / std::max(timed(1), 1e-9)), 1, 1'000'000);
+  double best = timed(repeats);
+  for (int round = 0; round < 6; ++round) best = std::min(best, timed(repeats));
+  return best;
+}
+
+Line recorded_op() {
+  const Tensor w = parameter(ones({8})), c = ones({8});
+  const double seconds = best_seconds([&] {
+    Tape tape;
+    Tensor y = w;
+    for (int i = 0; i < 100; ++i) y = mul(y, c);
+    tape.backward(y, c);
+  });
+  return {"recorded op, 8 elements, forward + backward", seconds / 100};
+}
+
+Line product(int64_t m, int64_t n, int64_t k) {
+  const Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
+  const double seconds =
+      best_seconds([&] { kernels::gemm(Transpose::no, Transpose::no, m, n, k, 1, a.ptr(), k, b.ptr(), n, 0, c.mutable_ptr(), n); });
+  return {fmt::format("matrix product {} x {} x {}, one thread", m, n, k), seconds, 2e-9 * static_cast<double>(m * n * k), "GFLOP/s"};
+}
+
+Line memory_line(const std::string& name, double bytes_an_element, const std::function<Tensor(const Tensor&)>& op) {
+  const Tensor x = normal({2048, 512}, Rng(3));
+  return {name + ", 2048 x 512", best_seconds([&] { op(x); }), bytes_an_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
+}
+
+struct Perceptron {
+  Linear first{32, 64, Rng(1)}, second{64, 32, Rng(2)}, third{32, 201, Rng(3)};
+  Tensor operator()(const Tensor& x) const { return third(second(first(x, Activation::relu), Activation::relu)); }
+  void visit(auto&& f) {
+    f("first", first);
+    f("second", second);
+    f("third", third);
+  }
+};
+
+Line perceptron_step() {
+  Perceptron model;
+  Parameters all = flatten(model);
+  Adam adam(all);
+  Shards shards(all);
+  const Tensor x = normal({640, 32}, Rng(4));
+  Ids targets = Ids::empty({640});
+  for (int64_t i = 0; i < 640; ++i) targets.mutable_ptr()[i] = static_cast<int32_t>(i % 201);
+  const double seconds = best_seconds([&] {
+    shards.gradients(640, {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
+      const Tensor sum = cross_entropy(model(x.part(begin * 32, {end - begin, 32})), targets.part(begin, {end - begin}), {.reduction = Reduction::sum});
+      return {scale(sum, 1 / 640.f), sum.item(), static_cast<double>(end - begin)};
+    });
+    adam.step(all, shards.gradient(), 1e-3f, clip_factor(norm(shards.gradient()), 1));
+  });
+  return {"perceptron 640 x 32 -> 64 -> 32 -> 201, training step", seconds, 640, "rows/s"};
+}
+
+Line adam_line() {
+  struct One {
+    Tensor w = parameter(zeros({1 << 22}));
+    void visit(auto&& f) { f("w", w); }
+  } model;
+  Parameters all = flatten(model);
+  Adam adam(all);
+  const Tensor gradient = normal(all.flat().shape(), Rng(5));
+  return {"Adam, 4 M parameters", best_seconds([&] { adam.step(all, gradient, 1e-3f); }), 28e-9 * static_cast<double>(gradient.numel()), "GB/s"};
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-6) return fmt::format("{:.1f} ns", seconds * 1e9);
+  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+  return fmt::format("{:.3f} ms", seconds * 1e3);
+}
+
+class BenchCommand : public Command {
+ public:
+  std::string name() const override { return "bench"; }
+  Text summary() const override { return {"how fast the engine is on this machine", "引擎在这台机器上有多快"}; }
+  std::string example() const override { return "qkv bench --filter product"; }
+  void bind(Options& options) override {
+    options.option("--filter TEXT", {"only lines whose name holds this text", "只运行名称含有该文本的行"}, filter_);
+    options.flag("--json", {"one JSON object", "输出一个 JSON 对象"}, json_);
+  }
+
+  int run(const Global&) override {
+    const std::vector<std::pair<std::string, std::function<Line()>>> lines = {
+        {"recorded op", recorded_op},
+        {"matrix product 640 x 32 x 32", [] { return product(640, 32, 32); }},
+        {"matrix product 640 x 200 x 32", [] { return product(640, 200, 32); }},
+        {"matrix product 64 x 64 x 64", [] { return product(64, 64, 64); }},
+        {"matrix product 10 x 10 x 8", [] { return product(10, 10, 8); }},
+        {"matrix product 32 x 32 x 640", [] { return product(32, 32, 640); }},
+        {"matrix product 2048 x 512 x 512", [] { return product(2048, 512, 512); }},
+        {"matrix product 1 x 512 x 512", [] { return product(1, 512, 512); }},
+        {"softmax", [] { return memory_line("softmax", 8, softmax); }},
+        {"layer norm", [] { return memory_line("layer norm", 8, [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }); }},
+        {"gelu", [] { return memory_line("gelu", 8, gelu); }},
+        {"adam", adam_line},
+        {"perceptron", perceptron_step}};
+    nlohmann::ordered_json all = {{"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
+    int shown = 0;
+    for (const auto& [key, measure] : lines) {
+      if (key.find(filter_) == key.npos) continue;
+      const Line line = measure();
+      ++shown;
+      if (json_) all["lines"].push_back({{"name", line.name}, {"seconds", line.seconds}, {"rate", line.work / line.seconds}, {"unit", line.unit}});
+      else if (line.unit.empty()) fmt::print("{:<56} {:>11}\n", line.name, time_text(line.seconds));
+      else fmt::print("{:<56} {:>11} {:>12.1f} {}\n", line.name, time_text(line.seconds), line.work / line.seconds, line.unit);
+      std::fflush(stdout);
+    }
+    if (shown == 0) throw UsageError("--filter: no line of the table holds \"" + filter_ + "\"", "qkv bench without it shows all of them");
+    if (json_) fmt::print("{}\n", all.dump(2));
+    return 0;
+  }
+
+ private:
+  std::string filter_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> bench_command() { return std::make_unique<BenchCommand>(); }
+
+}  // namespace qkv::cli

@@ -1,0 +1,98 @@
+// Optimizer kernels.
+#include "qkv/kernels/optimizer.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "qkv/kernels/optimizer.cpp"
+#include <hwy/foreach_target.h>
+
+#include "qkv/kernels/map-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::kernels {
+namespace HWY_NAMESPACE {
+
+// Adam (Kingma and Ba, 2015): m <- b1 m + (1 - b1) g, v <- b2 v + (1 - b2) g^2, w <- w - rate m^ / (sqrt v^ + eps);
+// AdamW (Loshchilov and Hutter, 2019): w <- w (1 - rate decay) before that.
+void AdamKernel(float* w, const float* g, float* m, float* v, int64_t n, const AdamStep& s) {
+  const Floats d;
+  const Vec b1 = hn::Set(d, s.beta1), c1 = hn::Set(d, 1 - s.beta1), b2 = hn::Set(d, s.beta2), c2 = hn::Set(d, 1 - s.beta2);
+  const Vec scale = hn::Set(d, s.gradient_scale), l2 = hn::Set(d, s.l2), shrink = hn::Set(d, 1 - s.rate * s.decay);
+  const Vec rate = hn::Set(d, s.rate * s.correction1), correction2 = hn::Set(d, s.correction2), epsilon = hn::Set(d, s.epsilon);
+  const auto update = [&](Vec& wi, Vec gi, Vec& mi, Vec& vi) HWY_ATTR {
+    gi = hn::MulAdd(l2, wi, hn::Mul(gi, scale));
+    mi = hn::MulAdd(b1, mi, hn::Mul(c1, gi));
+    vi = hn::MulAdd(b2, vi, hn::Mul(c2, hn::Mul(gi, gi)));
+    const Vec deviation = hn::Add(hn::Sqrt(hn::Mul(vi, correction2)), epsilon);
+    wi = hn::NegMulAdd(rate, hn::Div(mi, deviation), hn::Mul(wi, shrink));
+  };
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    Vec wi = hn::LoadU(d, w + i), mi = hn::LoadU(d, m + i), vi = hn::LoadU(d, v + i);
+    update(wi, hn::LoadU(d, g + i), mi, vi);
+    hn::StoreU(wi, d, w + i);
+    hn::StoreU(mi, d, m + i);
+    hn::StoreU(vi, d, v + i);
+  }
+  if (i < n) {
+    Vec wi = LoadPart(d, w + i, n - i), mi = LoadPart(d, m + i, n - i), vi = LoadPart(d, v + i, n - i);
+    update(wi, LoadPart(d, g + i, n - i), mi, vi);
+    StorePart(wi, d, w + i, n - i);
+    StorePart(mi, d, m + i, n - i);
+    StorePart(vi, d, v + i, n - i);
+  }
+}
+
+// u <- momentum u + g, w <- w - rate u
+void SgdKernel(float* w, const float* g, float* velocity, int64_t n, const SgdStep& s) {
+  const Floats d;
+  const Vec scale = hn::Set(d, s.gradient_scale), l2 = hn::Set(d, s.l2), momentum = hn::Set(d, s.momentum), rate = hn::Set(d, s.rate);
+  if (!velocity) {
+    Map(w, g, w, n, [&](Floats, Vec wi, Vec gi) HWY_ATTR { return hn::NegMulAdd(rate, hn::MulAdd(l2, wi, hn::Mul(gi, scale)), wi); });
+    return;
+  }
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  for (int64_t i = 0; i < n; i += lanes) {
+    const int64_t count = n - i < lanes ? n - i : lanes;
+    const Vec wi = LoadPart(d, w + i, count), gi = LoadPart(d, g + i, count);
+    const Vec ui = hn::MulAdd(momentum, LoadPart(d, velocity + i, count), hn::MulAdd(l2, wi, hn::Mul(gi, scale)));
+    StorePart(ui, d, velocity + i, count);
+    StorePart(hn::NegMulAdd(rate, ui, wi), d, w + i, count);
+  }
+}
+
+double SumOfSquaresKernel(const float* x, int64_t n) {
+  const Floats d;
+  const hn::Rebind<double, hn::Half<Floats>> dd;
+  const hn::Half<Floats> dh;
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), half = lanes / 2;
+  auto low = hn::Zero(dd), high = hn::Zero(dd);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    const auto a = hn::PromoteTo(dd, hn::LoadU(dh, x + i)), b = hn::PromoteTo(dd, hn::LoadU(dh, x + i + half));
+    low = hn::MulAdd(a, a, low);
+    high = hn::MulAdd(b, b, high);
+  }
+  double sum = hn::GetLane(hn::SumOfLanes(dd, hn::Add(low, high)));
+  for (; i < n; ++i) sum += double{x[i]} * x[i];
+  return sum;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace qkv::kernels
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qkv::kernels {
+
+HWY_EXPORT(AdamKernel);
+void adam(float* w, const float* g, float* m, float* v, int64_t n, const AdamStep& step) {
+  HWY_DYNAMIC_DISPATCH(AdamKernel)(w, g, m, v, n, step);
+}
+HWY_EXPORT(SgdKernel);
+void sgd(float* w, const float* g, float* velocity, int64_t n, const SgdStep& step) { HWY_DYNAMIC_DISPATCH(SgdKernel)(w, g, velocity, n, step); }
+HWY_EXPORT(SumOfSquaresKernel);
+double sum_of_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOfSquaresKernel)(x, n); }
+
+}  // namespace qkv::kernels
+#endif

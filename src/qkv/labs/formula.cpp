@@ -1,0 +1,202 @@
+// A recursive-descent reader of the TeX subset, with two writers.
+#include "qkv/labs/formula.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "qkv/core/check.h"
+
+namespace qkv::labs {
+namespace {
+
+enum class Kind { identifier, number, sign, text, row, fraction, root, accent, scripts };
+
+struct Node {
+  Kind kind;
+  std::string text;  // of a leaf; the mark of an accent
+  std::vector<Node> parts;  // of a row; [over, under]; [inside]; [base, sub, super], absent ones empty rows
+};
+
+const std::map<std::string, std::string, std::less<>> kSigns = {
+    {"sum", "∑"}, {"prod", "∏"}, {"int", "∫"}, {"cdot", "·"}, {"times", "×"}, {"odot", "⊙"}, {"le", "≤"}, {"ge", "≥"}, {"ne", "≠"}, {"approx", "≈"},
+    {"in", "∈"}, {"to", "→"}, {"infty", "∞"}, {"partial", "∂"}, {"nabla", "∇"}, {"pm", "±"}, {"ldots", "…"}, {"cdots", "⋯"}, {"top", "⊤"},
+    {"sim", "∼"}, {"propto", "∝"}, {"lVert", "‖"}, {"rVert", "‖"}, {"mid", "|"}, {"leftarrow", "←"}, {"quad", "  "}, {"lvert", "|"}, {"rvert", "|"}};
+const std::map<std::string, std::string, std::less<>> kGreek = {
+    {"alpha", "α"}, {"beta", "β"}, {"gamma", "γ"}, {"delta", "δ"}, {"epsilon", "ε"}, {"eta", "η"}, {"theta", "θ"}, {"lambda", "λ"},
+    {"mu", "μ"}, {"pi", "π"}, {"rho", "ρ"}, {"sigma", "σ"}, {"tau", "τ"}, {"phi", "φ"}, {"omega", "ω"}, {"Delta", "Δ"}, {"Phi", "Φ"},
+    {"Sigma", "Σ"}, {"Omega", "Ω"}, {"ell", "ℓ"}};
+const std::map<std::string, std::string, std::less<>> kFunctions = {{"exp", "exp"}, {"log", "log"}, {"ln", "ln"}, {"sin", "sin"}, {"cos", "cos"}, {"tanh", "tanh"},
+    {"max", "max"}, {"min", "min"}, {"softmax", "softmax"}, {"sgn", "sgn"}, {"Cov", "Cov"}};
+const std::map<std::string, std::string, std::less<>> kAccents = {{"hat", "^"}, {"tilde", "~"}, {"bar", "¯"}};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view tex) : tex_(tex) {}
+
+  Node row(char end) {
+    Node all{Kind::row, "", {}};
+    for (skip(); at_ < tex_.size() && tex_[at_] != end; skip()) all.parts.push_back(scripted());
+    check(end == '\0' || at_ < tex_.size(), "[formula] a group is not closed: ", tex_);
+    if (end != '\0') ++at_;
+    return all;
+  }
+
+ private:
+  void skip() {
+    while (at_ < tex_.size() && tex_[at_] == ' ') ++at_;
+  }
+
+  Node scripted() {
+    Node base = atom();
+    std::optional<Node> sub, super;
+    for (skip(); at_ < tex_.size() && (tex_[at_] == '_' || tex_[at_] == '^'); skip()) {
+      auto& script = tex_[at_++] == '_' ? sub : super;
+      skip();
+      script = atom();
+    }
+    if (!sub && !super) return base;
+    const Node none{Kind::row, "", {}};
+    return {Kind::scripts, "", {base, sub.value_or(none), super.value_or(none)}};
+  }
+
+  Node group() {
+    skip();
+    check(at_ < tex_.size() && tex_[at_] == '{', "[formula] a { is missing: ", tex_);
+    ++at_;
+    return row('}');
+  }
+
+  Node atom() {
+    check(at_ < tex_.size(), "[formula] ends too early: ", tex_);
+    const char c = tex_[at_];
+    if (c == '{') return group();
+    if (c == '\\') return command();
+    if (c >= '0' && c <= '9') {
+      size_t end = at_;
+      while (end < tex_.size() && ((tex_[end] >= '0' && tex_[end] <= '9') || tex_[end] == '.')) ++end;
+      Node number{Kind::number, std::string(tex_.substr(at_, end - at_)), {}};
+      at_ = end;
+      return number;
+    }
+    ++at_;
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return {Kind::identifier, std::string(1, c), {}};
+    if (c == '\'') return {Kind::sign, "′", {}};
+    if (c == '-') return {Kind::sign, "−", {}};
+    return {Kind::sign, std::string(1, c), {}};
+  }
+
+  Node command() {
+    size_t end = ++at_;
+    while (end < tex_.size() && ((tex_[end] >= 'a' && tex_[end] <= 'z') || (tex_[end] >= 'A' && tex_[end] <= 'Z'))) ++end;
+    if (end == at_) return {Kind::sign, std::string(tex_.substr(at_++, 1)), {}};  // \, \{ \}
+    const std::string name(tex_.substr(at_, end - at_));
+    at_ = end;
+    if (name == "frac") {
+      Node over = group();
+      return {Kind::fraction, "", {over, group()}};
+    }
+    if (name == "sqrt") return {Kind::root, "", {group()}};
+    if (name == "left" || name == "right") return atom();
+    if (name == "text" || name == "mathrm") {
+      skip();
+      const size_t close = tex_.find('}', at_);
+      check(at_ < tex_.size() && tex_[at_] == '{' && close != tex_.npos, "[formula] a group is not closed: ", tex_);
+      Node text{Kind::text, std::string(tex_.substr(at_ + 1, close - at_ - 1)), {}};
+      at_ = close + 1;
+      return text;
+    }
+    if (auto a = kAccents.find(name); a != kAccents.end()) return {Kind::accent, a->second, {group()}};
+    if (auto s = kSigns.find(name); s != kSigns.end()) return {Kind::sign, s->second, {}};
+    if (auto g = kGreek.find(name); g != kGreek.end()) return {Kind::identifier, g->second, {}};
+    if (auto f = kFunctions.find(name); f != kFunctions.end()) return {Kind::text, f->second, {}};
+    fail("[formula] unknown command \\", name, " in ", tex_);
+  }
+
+  std::string_view tex_;
+  size_t at_ = 0;
+};
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+  return out;
+}
+
+bool is_big(const Node& n) { return n.kind == Kind::sign && (n.text == "∑" || n.text == "∏"); }
+
+std::string to_mathml(const Node& n) {
+  const auto tag = [](const char* name, const std::string& inside) { return std::string("<") + name + ">" + inside + "</" + name + ">"; };
+  switch (n.kind) {
+    case Kind::identifier: return tag("mi", n.text);
+    case Kind::number: return tag("mn", n.text);
+    case Kind::sign: return tag("mo", escaped(n.text));
+    case Kind::text: return tag("mtext", escaped(n.text));
+    case Kind::row: {
+      std::string inside;
+      for (const Node& part : n.parts) inside += to_mathml(part);
+      return tag("mrow", inside);
+    }
+    case Kind::fraction: return tag("mfrac", to_mathml(n.parts[0]) + to_mathml(n.parts[1]));
+    case Kind::root: return tag("msqrt", to_mathml(n.parts[0]));
+    case Kind::accent: return tag("mover", to_mathml(n.parts[0]) + tag("mo", n.text));
+    case Kind::scripts: {
+      const bool sub = !n.parts[1].parts.empty() || n.parts[1].kind != Kind::row, super = !n.parts[2].parts.empty() || n.parts[2].kind != Kind::row;
+      const bool big = is_big(n.parts[0]);
+      const char* name = sub && super ? (big ? "munderover" : "msubsup") : sub ? (big ? "munder" : "msub") : (big ? "mover" : "msup");
+      return tag(name, to_mathml(n.parts[0]) + (sub ? to_mathml(n.parts[1]) : "") + (super ? to_mathml(n.parts[2]) : ""));
+    }
+  }
+  return "";
+}
+
+std::string to_plain(const Node& n);
+
+// "x" as it is, "x + y" in brackets.
+std::string bracketed(const Node& n) {
+  const std::string text = to_plain(n);
+  const bool one = n.kind != Kind::row || n.parts.size() <= 1;
+  return one ? text : "(" + text + ")";
+}
+
+std::string to_plain(const Node& n) {
+  static const std::map<std::string, std::string> kSuper = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"⊤", "ᵀ"}, {"n", "ⁿ"}};
+  static const std::map<std::string, std::string> kSub = {{"0", "₀"}, {"1", "₁"}, {"2", "₂"}, {"3", "₃"}, {"i", "ᵢ"}, {"j", "ⱼ"}, {"k", "ₖ"}, {"t", "ₜ"}, {"n", "ₙ"}};
+  switch (n.kind) {
+    case Kind::row: {
+      std::string out;
+      for (const Node& part : n.parts) {
+        const std::string text = to_plain(part);
+        const bool spaced = part.kind == Kind::sign && (text == "=" || text == "+" || text == "−" || text == "≈" || text == "→" || text == "∼" || text == "←");
+        const bool word = part.kind == Kind::text && text.size() > 1;
+        if (spaced) out += " " + text + " ";
+        else if (word && !out.empty() && out.back() != ' ' && out.back() != '(') out += " " + text;
+        else out += text;
+        if (text == "," || (part.kind == Kind::scripts && is_big(part.parts[0])) || is_big(part)) out += " ";
+      }
+      return out;
+    }
+    case Kind::fraction: return bracketed(n.parts[0]) + "/" + bracketed(n.parts[1]);
+    case Kind::root: return "√" + bracketed(n.parts[0]);
+    case Kind::accent: return to_plain(n.parts[0]) + n.text;
+    case Kind::scripts: {
+      std::string out = to_plain(n.parts[0]);
+      const std::string sub = to_plain(n.parts[1]), super = to_plain(n.parts[2]);
+      if (!sub.empty()) out += kSub.count(sub) ? kSub.at(sub) : "_" + bracketed(n.parts[1]);
+      if (!super.empty()) out += kSuper.count(super) ? kSuper.at(super) : "^" + bracketed(n.parts[2]);
+      return out;
+    }
+    default: return n.text;
+  }
+}
+
+}  // namespace
+
+std::string mathml(std::string_view tex, bool display) {
+  return std::string("<math") + (display ? " display=\"block\"" : "") + ">" + to_mathml(Reader(tex).row('\0')) + "</math>";
+}
+
+std::string plain_formula(std::string_view tex) { return to_plain(Reader(tex).row('\0')); }
+
+}  // namespace qkv::labs

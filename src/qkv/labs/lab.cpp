@@ -1,0 +1,41 @@
+// Pages, and the list of labs.
+#include "qkv/labs/lab.h"
+
+#include <algorithm>
+
+#include "qkv/labs/sections.h"
+
+namespace qkv::labs {
+
+void Page::add(Block block) {
+  blocks_.push_back(std::move(block));
+  if (watch) watch(blocks_.back());
+}
+
+int64_t Page::claims() const {
+  return std::count_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return std::holds_alternative<Claim>(b); });
+}
+
+int64_t Page::failed_claims() const {
+  return std::count_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return std::holds_alternative<Claim>(b) && !std::get<Claim>(b).holds; });
+}
+
+const std::vector<Lab>& all_labs() {
+  static const std::vector<Lab> labs = {engine_lab()};
+  return labs;
+}
+
+const Lab* find_lab(const std::string& name) {
+  for (const Lab& lab : all_labs())
+    if (lab.name == name || lab.section == name) return &lab;
+  return nullptr;
+}
+
+Page run(const Lab& lab, uint64_t seed, std::function<void(const Block&)> watch) {
+  Page page(seed);
+  page.watch = std::move(watch);
+  for (auto* step : lab.steps) step(page);
+  return page;
+}
+
+}  // namespace qkv::labs

@@ -1,0 +1,96 @@
+// The report: one self-contained page.
+#include <fmt/format.h>
+
+#include "qkv/core/version.h"
+#include "qkv/labs/formula.h"
+#include "qkv/labs/markup.h"
+#include "qkv/labs/render.h"
+#include "qkv/plot/svg.h"
+
+namespace qkv::labs {
+namespace {
+
+constexpr const char* kStyle = R"(
+:root { color-scheme: light dark; --ink: #1d2129; --soft: #5b6472; --page: #ffffff; --box: #f4f5f7; --line: #dfe2e7; --good: #1a7f4b; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --soft: #a0a7b3; --page: #15181d; --box: #1f242c; --line: #333a45; --good: #5cc98e; --bad: #ff8a80; } }
+body { margin: 0 auto; padding: 2rem 1.25rem 5rem; max-width: 52rem; background: var(--page); color: var(--ink);
+  font: 16px/1.6 system-ui, "Noto Sans", "Noto Sans CJK SC", sans-serif; }
+h1 { font-size: 1.9rem; margin: 0 0 .25rem; } h2 { margin-top: 3.5rem; border-bottom: 1px solid var(--line); padding-bottom: .3rem; }
+h3 { margin-top: 2.2rem; } .soft { color: var(--soft); } nav ol { padding-left: 1.4rem; } a { color: inherit; }
+pre { background: var(--box); padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .88rem; line-height: 1.45; }
+code { background: var(--box); padding: .1em .3em; border-radius: 4px; font-size: .92em; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; } th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: left;
+  font-variant-numeric: tabular-nums; } figure { margin: 1.5rem 0; } figure > div { background: #fff; border: 1px solid var(--line); border-radius: 6px; padding: .5rem;
+  overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; margin: 0 auto; } figcaption { color: var(--soft); font-size: .92rem; margin-top: .4rem; }
+.claim { padding: .35rem .8rem; border-left: 3px solid var(--good); background: var(--box); margin: .5rem 0; border-radius: 0 6px 6px 0; }
+.claim.bad { border-color: var(--bad); } .claim b { color: var(--good); } .claim.bad b { color: var(--bad); } math { font-size: 1.05em; }
+)";
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+  return out;
+}
+
+struct HtmlWriter {
+  std::string plain(std::string_view s) { return escape(s); }
+  std::string code(std::string_view s) { return "<code>" + escape(s) + "</code>"; }
+  std::string strong(std::string_view s) { return "<strong>" + escape(s) + "</strong>"; }
+  std::string formula(std::string_view s) { return mathml(s, false); }
+};
+
+std::string inline_html(const std::string& text) { return marked_up(text, HtmlWriter{}); }
+
+std::string table_html(const Table& table, Language language) {
+  std::string out = "<table><thead><tr>";
+  for (const Text& t : table.head) out += "<th>" + inline_html(t.in(language)) + "</th>";
+  out += "</tr></thead><tbody>";
+  for (const auto& row : table.rows) {
+    out += "<tr>";
+    for (const std::string& cell : row) out += "<td>" + inline_html(cell) + "</td>";
+    out += "</tr>";
+  }
+  return out + "</tbody></table>\n";
+}
+
+std::string block_html(const Block& block, const std::string& lab, Language language) {
+  if (auto* b = std::get_if<Heading>(&block)) return "<h3>" + inline_html(b->text.in(language)) + "</h3>\n";
+  if (auto* b = std::get_if<Paragraph>(&block)) return "<p>" + inline_html(b->text.in(language)) + "</p>\n";
+  if (auto* b = std::get_if<Formula>(&block)) return mathml(b->tex, true) + "\n";
+  if (auto* b = std::get_if<Output>(&block)) return "<pre>" + escape(b->text) + "</pre>\n";
+  if (auto* b = std::get_if<Table>(&block)) return table_html(*b, language);
+  if (auto* b = std::get_if<Picture>(&block)) {
+    Figure figure = b->figure;
+    figure.id = lab + "-" + b->name;
+    return "<figure><div>" + svg(figure) + "</div><figcaption>" + inline_html(b->caption.in(language)) + "</figcaption></figure>\n";
+  }
+  const auto& claim = std::get<Claim>(block);
+  return fmt::format("<div class=\"claim{}\"><b>{}</b> {} <span class=\"soft\">[{}]</span></div>\n", claim.holds ? "" : " bad", claim.holds ? "✓" : "✗",
+                     inline_html(claim.text.in(language)), escape(claim.measured));
+}
+
+}  // namespace
+
+std::string html_report(const std::vector<Finished>& labs, Language language) {
+  const bool zh = language == Language::zh;
+  int64_t claims = 0, failed = 0;
+  double seconds = 0;
+  std::string body, list;
+  for (const auto& [lab, page, took] : labs) {
+    claims += page.claims(), failed += page.failed_claims(), seconds += took;
+    const std::string title = lab->section + " " + lab->title.in(language);
+    list += fmt::format("<li><a href=\"#{}\">{}</a></li>", lab->name, escape(title));
+    body += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", lab->name, escape(title));
+    for (const Block& block : page.blocks()) body += block_html(block, lab->name, language);
+    body += "</section>\n";
+  }
+  const std::string summary = zh ? fmt::format("{} 个实验，{} 条论断，{} 条不成立，用时 {:.1f} 秒", labs.size(), claims, failed, seconds)
+                                 : fmt::format("{} labs, {} claims checked, {} failed, {:.1f} seconds", labs.size(), claims, failed, seconds);
+  return fmt::format(
+      "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
+      "<title>qkv: {}</title><style>{}</style></head><body>\n<header><h1>{}</h1><p class=\"soft\">qkv {} · {}</p></header>\n<nav><ol>{}</ol></nav>\n{}"
+      "</body></html>\n",
+      zh ? "zh-CN" : "en", zh ? "注意力一览" : "a tour of attention", kStyle, zh ? "注意力一览" : "A tour of attention", version(), summary, list, body);
+}
+
+}  // namespace qkv::labs

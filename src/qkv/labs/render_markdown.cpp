@@ -1,0 +1,55 @@
+// A page as a Markdown note.
+#include "qkv/labs/markup.h"
+#include "qkv/labs/render.h"
+#include "qkv/plot/save.h"
+
+namespace qkv::labs {
+namespace {
+
+std::string table_markdown(const Table& table, Language language) {
+  std::string out = "|", line = "|";
+  for (const Text& t : table.head) {
+    out += " " + t.in(language) + " |";
+    line += "---|";
+  }
+  out += "\n" + line + "\n";
+  for (const auto& row : table.rows) {
+    out += "|";
+    for (const std::string& cell : row) out += " " + cell + " |";
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string markdown(const Lab& lab, const Page& page, Language language) {
+  std::string out = "# " + lab.section + " " + lab.title.in(language) + "\n";
+  for (const Block& block : page.blocks()) {
+    out += "\n";
+    if (auto* b = std::get_if<Heading>(&block)) out += "## " + b->text.in(language) + "\n";
+    else if (auto* b = std::get_if<Paragraph>(&block)) out += b->text.in(language) + "\n";
+    else if (auto* b = std::get_if<Formula>(&block)) out += "$$" + b->tex + "$$\n";
+    else if (auto* b = std::get_if<Output>(&block)) out += "```text\n" + b->text + (b->text.ends_with('\n') ? "" : "\n") + "```\n";
+    else if (auto* b = std::get_if<Picture>(&block)) out += "![" + b->caption.in(language) + "](" + b->name + ".svg)\n\n*" + b->caption.in(language) + "*\n";
+    else if (auto* b = std::get_if<Table>(&block)) out += table_markdown(*b, language);
+    else {
+      const auto& claim = std::get<Claim>(block);
+      out += std::string(claim.holds ? "- ✓ " : "- ✗ ") + claim.text.in(language) + " (" + claim.measured + ")\n";
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> save_figures(const Page& page, const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const Block& block : page.blocks())
+    if (auto* picture = std::get_if<Picture>(&block))
+      for (const char* ending : {".svg", ".png"}) {
+        paths.push_back(folder + "/" + picture->name + ending);
+        save(picture->figure, paths.back());
+      }
+  return paths;
+}
+
+}  // namespace qkv::labs

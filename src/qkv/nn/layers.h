@@ -1,0 +1,73 @@
+// The small layers that models are made of. A layer is a struct of its parameters; calling it runs it.
+#pragma once
+
+#include "qkv/nn/module.h"
+#include "qkv/ops/matmul.h"
+#include "qkv/tensor/run.h"
+
+namespace qkv {
+
+/// y = activation(x weight^T + bias), (..., in) -> (..., out). Starts as PyTorch's: U(+-1/sqrt(in)) for both.
+struct Linear {
+  enum class Bias { yes, no };
+
+  Tensor weight;  // (out, in)
+  Tensor bias;    // (out), or absent
+
+  Linear() = default;
+  Linear(int64_t in, int64_t out, const Rng& rng, Bias with_bias = Bias::yes);
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const { return linear(x, weight, bias, activation); }
+  void visit(auto&& f) {
+    f("weight", weight);
+    f("bias", bias);
+  }
+};
+
+/// Rows of a table by id, (...) -> (..., width). Starts as N(0, 1).
+struct Embedding {
+  Tensor weight;  // (count, width)
+
+  Embedding() = default;
+  Embedding(int64_t count, int64_t width, const Rng& rng);
+  Tensor operator()(const Ids& ids) const;
+  void visit(auto&& f) { f("weight", weight); }
+};
+
+/// Normalises the last axis to mean 0 and variance 1, then gamma y + beta.
+struct LayerNorm {
+  Tensor gamma, beta;  // (width)
+
+  LayerNorm() = default;
+  explicit LayerNorm(int64_t width);
+  Tensor operator()(const Tensor& x) const;
+  /// layer_norm(x + dropout(y)) in one pass: the book's AddNorm.
+  Tensor operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const;
+  void visit(auto&& f) {
+    f("gamma", gamma);
+    f("beta", beta);
+  }
+};
+
+/// Zeroes elements with that probability in training and scales the others up; nothing otherwise.
+struct Dropout {
+  float rate = 0;
+
+  Tensor operator()(const Tensor& x, const Run& run) const;
+  void visit(auto&&) {}
+};
+
+/// Two linear layers with an activation between, the same at every position: the book's PositionWiseFFN.
+struct FeedForward {
+  Linear first, second;
+  Activation activation = Activation::relu;
+
+  FeedForward() = default;
+  FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between = Activation::relu);
+  Tensor operator()(const Tensor& x) const { return second(first(x, activation)); }
+  void visit(auto&& f) {
+    f("first", first);
+    f("second", second);
+  }
+};
+
+}  // namespace qkv

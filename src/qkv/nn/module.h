@@ -1,0 +1,151 @@
+// A module is a struct whose `visit(f)` names its fields: tensors, modules, lists of modules. Everything that needs the
+// parameters (counting, flattening, saving, optimizing) walks visit.
+//
+//   struct Linear {
+//     Tensor weight, bias;
+//     void visit(auto&& f) { f("weight", weight); f("bias", bias); }
+//   };
+//
+// Copying a module shares its weights; clone() does not.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qkv/tensor/tape.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+struct NamedTensor {
+  std::string name;  // "decoder.1.cross.to_q.weight"
+  Tensor tensor;
+};
+
+namespace detail {
+
+template <class F>
+struct FieldWalker {
+  std::string prefix;
+  F& f;
+
+  void operator()(std::string_view name, Tensor& tensor) {
+    if (tensor.defined()) f(prefix + std::string(name), tensor);
+  }
+  template <class Module>
+  void operator()(std::string_view name, Module& module) {
+    FieldWalker inner{prefix + std::string(name) + ".", f};
+    module.visit(inner);
+  }
+  template <class Module>
+  void operator()(std::string_view name, std::vector<Module>& modules) {
+    for (size_t i = 0; i < modules.size(); ++i) (*this)(std::string(name) + "." + std::to_string(i), modules[i]);
+  }
+  template <class Module>
+  void operator()(std::string_view name, std::optional<Module>& module) {
+    if (module) (*this)(name, *module);
+  }
+};
+
+}  // namespace detail
+
+/// Calls f(name, Tensor&) for every tensor of the module, tied ones each time they are met.
+template <class Module, class F>
+void each_tensor(Module& module, F&& f) {
+  detail::FieldWalker<F> walker{"", f};
+  module.visit(walker);
+}
+
+/// The parameters with their dotted names; a tied one stands once, under its first name.
+template <class Module>
+std::vector<NamedTensor> parameters(Module module) {
+  std::vector<NamedTensor> list;
+  std::set<uint32_t> seen;
+  each_tensor(module, [&](const std::string& name, Tensor& t) {
+    if (t.is_parameter() && seen.insert(t.leaf_id()).second) list.push_back({name, t});
+  });
+  return list;
+}
+
+/// Number of trainable elements.
+template <class Module>
+int64_t count_parameters(const Module& module) {
+  int64_t n = 0;
+  for (const auto& p : parameters(module)) n += p.tensor.numel();
+  return n;
+}
+
+/// All parameters of a model in one flat buffer, each beginning at a multiple of 16 elements; the padding stays zero.
+class Parameters {
+ public:
+  struct Entry {
+    std::string name;
+    Shape shape;
+    int64_t offset;
+  };
+
+  const Tensor& flat() const { return flat_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  /// Number of trainable elements, without the padding.
+  int64_t count() const;
+  /// The values of entry i, sharing memory; likewise of any buffer laid out like flat().
+  Tensor values(size_t i) const { return in(flat_, i); }
+  Tensor in(const Tensor& like_flat, size_t i) const { return like_flat.part(entries_[i].offset, entries_[i].shape); }
+  /// A gradient buffer for one tape at a time.
+  GradArena grad_arena() const { return GradArena(first_leaf_, offsets_); }
+
+ private:
+  template <class Module>
+  friend Parameters flatten(Module& model);
+  void lay_out(const std::vector<NamedTensor>& list);
+  Tensor leaf(size_t i) const;
+
+  Tensor flat_;
+  std::vector<Entry> entries_;
+  std::vector<int64_t> offsets_;  // of every entry, then the total
+  uint32_t first_leaf_ = 0;
+};
+
+/// Moves the parameters of a model into one flat buffer; the model's tensors become views of it. Tied parameters stay tied.
+template <class Module>
+Parameters flatten(Module& model) {
+  Parameters all;
+  const auto list = parameters(model);
+  all.lay_out(list);
+  each_tensor(model, [&](const std::string&, Tensor& t) {
+    for (size_t i = 0; i < list.size(); ++i)
+      if (t.is_parameter() && list[i].tensor.leaf_id() == t.leaf_id()) {
+        t = all.leaf(i);
+        return;
+      }
+  });
+  return all;
+}
+
+/// A model with the same values and memory of its own. Tied parameters stay tied.
+template <class Module>
+Module clone(Module model) {
+  std::vector<std::pair<uint32_t, Tensor>> copies;
+  each_tensor(model, [&](const std::string&, Tensor& t) {
+    if (!t.is_parameter()) {
+      t = t.copied();
+      return;
+    }
+    for (const auto& [leaf, copy] : copies)
+      if (leaf == t.leaf_id()) {
+        t = copy;
+        return;
+      }
+    copies.emplace_back(t.leaf_id(), parameter(t.copied()));
+    t = copies.back().second;
+  });
+  return model;
+}
+
+}  // namespace qkv

@@ -1,0 +1,121 @@
+// Training: epochs of batches, gradients, clipping, updates, checkpoints, observers. The whole loop is `fit` below.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <span>
+#include <string>
+
+#include "qkv/train/optimizer.h"
+#include "qkv/train/schedule.h"
+#include "qkv/train/shards.h"
+
+namespace qkv {
+
+/// What an observer is told. Losses are sum / count as the task counts them (for text: per target token).
+struct Progress {
+  int64_t epoch = 0, epochs = 0;    // epoch under way, from 1
+  int64_t step = 0, steps = 0;      // updates done, and in all
+  int64_t batch = 0, batches = 0;   // of this epoch
+  double batch_loss = 0, epoch_loss = 0;
+  double rate = 0, gradient_norm = 0;
+  double count = 0;                 // tokens (or rows) of this epoch so far
+  double epoch_seconds = 0, seconds = 0;  // of this process
+  int64_t steps_here = 0;           // updates done by this process
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void started(const Progress&) {}       // once, after a checkpoint was read if there was one
+  virtual void step(const Progress&) {}          // after every update
+  virtual void epoch(const Progress&) {}         // after every epoch
+  virtual void finished(const Progress&) {}      // at the end, also of an interrupted run
+};
+
+struct FitOptions {
+  int64_t epochs = 1;
+  Schedule rate = constant_rate(1e-3f);
+  double clip = 0;                    // limit of the global gradient norm; 0: none
+  uint64_t seed = 0;                  // of dropout; the task's own order of batches is its own affair
+  int64_t shard_rows = -1;            // -1: by the model's size (see Shards)
+  std::string checkpoint = {};        // file; it is read if it exists. Empty: none
+  int64_t checkpoint_every = 0;       // steps; 0: at the end of every epoch
+  const std::atomic<bool>* stop = nullptr;  // set by a signal handler: save and return
+};
+
+struct FitResult {
+  Progress progress;
+  bool interrupted = false;
+};
+
+namespace detail {
+
+/// Where a run stands; with the weights and the optimizer's state it is all that a checkpoint holds.
+struct FitState {
+  int64_t epoch = 0, batch = 0, step = 0;
+  double loss_sum = 0, count = 0;  // of the epoch so far
+};
+bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, FitState& state);
+void save(const std::string& file, const Parameters& parameters, const Optimizer& optimizer, uint64_t seed, const FitState& state);
+void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step);
+
+}  // namespace detail
+
+/// Trains the model that `task` knows. A Task has
+///   int64_t batches() const;                                          // in an epoch
+///   Batch batch(int64_t epoch, int64_t index) const;                  // a pure function of both
+///   int64_t rows(const Batch&) const;
+///   Loss loss(const Batch&, int64_t begin, int64_t end, const Run&) const;  // of those rows, recorded
+/// A run that is killed and started again ends with the same bits.
+template <class Task>
+FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& task, const FitOptions& options,
+              std::span<Observer* const> observers = {}) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
+  detail::FitState at;
+  detail::restore(options.checkpoint, parameters, optimizer, options.seed, at);
+  Shards shards = options.shard_rows < 0 ? Shards(parameters) : Shards(parameters, options.shard_rows);
+  Run run{.training = true, .rng = Rng(options.seed).at("fit")};
+
+  FitResult result;
+  Progress& p = result.progress;
+  p.epochs = options.epochs, p.batches = task.batches(), p.steps = p.epochs * p.batches;
+  p.epoch = std::min(at.epoch + 1, p.epochs), p.step = at.step, p.batch = at.batch;
+  for (Observer* o : observers) o->started(p);
+
+  const auto start = Clock::now();
+  for (; at.epoch < options.epochs && !result.interrupted; ++at.epoch, at.batch = 0, at.loss_sum = at.count = 0) {
+    const auto epoch_start = Clock::now();
+    p.epoch = at.epoch + 1;
+    while (at.batch < p.batches) {
+      const auto batch = task.batch(at.epoch, at.batch);
+      run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
+      const BatchLoss loss =
+          shards.gradients(task.rows(batch), run, [&](int64_t begin, int64_t end, const Run& r) { return task.loss(batch, begin, end, r); });
+      p.gradient_norm = norm(shards.gradient());
+      detail::check_finite(loss, p.gradient_norm, at.step);
+      p.rate = options.rate(at.step);
+      optimizer.step(parameters, shards.gradient(), static_cast<float>(p.rate), clip_factor(p.gradient_norm, options.clip));
+
+      ++at.step, ++at.batch, ++p.steps_here;
+      at.loss_sum += loss.sum, at.count += loss.count;
+      p.step = at.step, p.batch = at.batch, p.count = at.count;
+      p.batch_loss = loss.sum / std::max(loss.count, 1.0), p.epoch_loss = at.loss_sum / std::max(at.count, 1.0);
+      p.epoch_seconds = since(epoch_start), p.seconds = since(start);
+      const bool epoch_done = at.batch == p.batches;
+      for (Observer* o : observers) o->step(p);
+      if (epoch_done)
+        for (Observer* o : observers) o->epoch(p);
+      result.interrupted = options.stop && options.stop->load();
+      const bool due = options.checkpoint_every > 0 ? at.step % options.checkpoint_every == 0 : epoch_done;
+      if (due || result.interrupted || (epoch_done && p.epoch == p.epochs))
+        detail::save(options.checkpoint, parameters, optimizer, options.seed, epoch_done ? detail::FitState{at.epoch + 1, 0, at.step} : at);
+      if (result.interrupted) break;
+    }
+  }
+  for (Observer* o : observers) o->finished(p);
+  return result;
+}
+
+}  // namespace qkv

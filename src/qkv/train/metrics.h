@@ -1,0 +1,25 @@
+// metrics.jsonl: one JSON object a line for every epoch, and for every so many steps.
+#pragma once
+
+#include <string>
+
+#include "qkv/train/fit.h"
+
+namespace qkv {
+
+class MetricsFile : public Observer {
+ public:
+  /// every: steps between lines; 0 writes epochs only.
+  explicit MetricsFile(std::string path, int64_t every = 0) : path_(std::move(path)), every_(every) {}
+  /// Cuts an existing file back to the step where the run goes on, so that no step stands there twice.
+  void started(const Progress& p) override;
+  void step(const Progress& p) override;
+  void epoch(const Progress& p) override;
+
+ private:
+  void append(const char* kind, const Progress& p, double loss);
+  std::string path_;
+  int64_t every_;
+};
+
+}  // namespace qkv

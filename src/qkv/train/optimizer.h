@@ -1,0 +1,86 @@
+// Optimizers over the flat parameters of a model.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qkv/nn/module.h"
+
+namespace qkv {
+
+/// Global L2 norm of a gradient, in fixed blocks: the same bits at any thread count.
+double norm(const Tensor& gradient);
+
+/// What clipping multiplies gradients with: limit / norm where the norm is above the limit, else 1. No limit: 0.
+float clip_factor(double norm, double limit);
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  /// One update with that learning rate; the gradient, laid out like the parameters, is multiplied by gradient_scale on the fly.
+  virtual void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) = 0;
+  /// Buffers laid out like the parameters, by name ("adam.m"), and the number of updates so far: all there is to save.
+  virtual std::vector<NamedTensor> state() const = 0;
+  int64_t updates() const { return updates_; }
+  void set_updates(int64_t count) { updates_ = count; }
+
+ protected:
+  int64_t updates_ = 0;
+};
+
+struct SgdOptions {
+  float momentum = 0;
+  float l2 = 0;  // weight decay as a term of the loss
+};
+
+class Sgd : public Optimizer {
+ public:
+  explicit Sgd(const Parameters& parameters, const SgdOptions& options = {});
+  void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) override;
+  std::vector<NamedTensor> state() const override;
+
+ private:
+  SgdOptions options_;
+  Tensor velocity_;  // absent without momentum
+};
+
+struct AdamOptions {
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  float l2 = 0;     // weight decay as a term of the loss (Adam)
+  float decay = 0;  // weight decay apart from the loss (AdamW)
+};
+
+class Adam : public Optimizer {
+ public:
+  explicit Adam(const Parameters& parameters, const AdamOptions& options = {});
+  void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) override;
+  std::vector<NamedTensor> state() const override;
+
+ private:
+  AdamOptions options_;
+  Tensor m_, v_;  // running means of the gradient and of its square
+};
+
+/// Adam with decoupled weight decay.
+inline Adam adamw(const Parameters& parameters, float decay, AdamOptions options = {}) {
+  options.decay = decay;
+  return Adam(parameters, options);
+}
+
+/// Averages of parameters over steps or checkpoints: a plain mean, or an exponential one.
+class ParameterAverage {
+ public:
+  /// decay 0: the mean of all values added; else average <- decay * average + (1 - decay) * values.
+  explicit ParameterAverage(double decay = 0) : decay_(decay) {}
+  void add(const Tensor& flat);
+  const Tensor& average() const { return average_; }
+  int64_t count() const { return count_; }
+
+ private:
+  double decay_;
+  int64_t count_ = 0;
+  Tensor average_;
+};
+
+}  // namespace qkv

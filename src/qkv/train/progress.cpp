@@ -1,0 +1,55 @@
+// Progress as text.
+#include "qkv/train/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace qkv {
+namespace {
+
+double per_second(const Progress& p) { return p.epoch_seconds > 0 ? p.count / p.epoch_seconds : 0; }
+
+double seconds_left(const Progress& p) {
+  return p.steps_here > 0 ? p.seconds / static_cast<double>(p.steps_here) * static_cast<double>(p.steps - p.step) : 0;
+}
+
+std::string grouped(double number) {
+  std::string digits = fmt::format("{:.0f}", number);
+  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+}  // namespace
+
+std::string duration(double seconds) {
+  const int64_t s = std::isfinite(seconds) ? std::llround(std::max(seconds, 0.0)) : 0;
+  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+std::string progress_bar(const Progress& p, int columns) {
+  const std::string head = fmt::format("epoch {}/{} ", p.epoch, p.epochs);
+  const std::string tail =
+      fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {} left", p.step, p.steps, p.epoch_loss, grouped(per_second(p)), duration(seconds_left(p)));
+  const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
+  std::string bar;
+  if (room >= 6) {
+    const int width = std::min(room, 30);
+    const int done = p.steps > 0 ? static_cast<int>(static_cast<double>(width) * static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
+    bar = "[" + std::string(static_cast<size_t>(done), '#') + std::string(static_cast<size_t>(width - done), '-') + "]";
+  }
+  return (head + bar + tail).substr(0, static_cast<size_t>(std::max(columns - 1, 0)));
+}
+
+std::string progress_line(const Progress& p) {
+  return fmt::format("epoch {}/{} step {}/{} loss {:.4f} {:.0f} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, per_second(p));
+}
+
+std::string progress_json(const Progress& p) {
+  return nlohmann::ordered_json{{"epoch", p.epoch}, {"epochs", p.epochs}, {"step", p.step}, {"steps", p.steps}, {"loss", p.epoch_loss},
+                                {"tokens_per_second", per_second(p)}, {"seconds_left", seconds_left(p)}}.dump();
+}
+
+}  // namespace qkv

@@ -1,0 +1,82 @@
+// The gradient of a batch, cut into fixed shards of its rows: each has its own tape, pool and gradient arena, and their gradients
+// are summed in shard order, so the bits do not depend on how many threads took part.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "qkv/core/parallel.h"
+#include "qkv/nn/module.h"
+#include "qkv/tensor/run.h"
+
+namespace qkv {
+
+/// What a loss function returns for some rows of a batch.
+struct Loss {
+  Tensor objective;  // recorded, one element; the sum over the shards is differentiated
+  double sum = 0;    // what is reported: sum / count over the batch or the epoch
+  double count = 0;
+};
+
+struct BatchLoss {
+  double sum = 0, count = 0;
+};
+
+/// Models below this size train faster on shards than with parallel ops.
+inline constexpr int64_t kShardedParameters = 1'000'000;
+inline constexpr int64_t kShardRows = 32;
+
+class Shards {
+ public:
+  /// rows: of a shard; 0 takes the whole batch as one shard, with parallelism inside the ops.
+  Shards(const Parameters& parameters, int64_t rows) : parameters_(parameters), rows_(rows) {}
+  /// 32 rows a shard for small models, one shard for large ones.
+  explicit Shards(const Parameters& parameters)
+      : Shards(parameters, parameters.count() < kShardedParameters ? kShardRows : 0) {}
+
+  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them backward.
+  template <class LossFunction>
+  BatchLoss gradients(int64_t batch_rows, const Run& run, const LossFunction& loss) {
+    const int64_t size = rows_ > 0 ? rows_ : std::max<int64_t>(batch_rows, 1);
+    used_ = static_cast<size_t>((batch_rows + size - 1) / size);
+    while (shards_.size() < used_) shards_.push_back(std::make_unique<Shard>(parameters_));
+    const auto work = [&](int64_t s) {
+      Shard& shard = *shards_[static_cast<size_t>(s)];
+      PoolScope pool(shard.pool);
+      Tape tape(shard.gradient);
+      Run here = run;
+      here.rng = run.rng.at_shard(static_cast<uint32_t>(s));
+      Loss result = loss(s * size, std::min(batch_rows, (s + 1) * size), here);
+      shard.loss = {result.sum, result.count};
+      tape.backward(result.objective);
+    };
+    // One shard runs here, so that its ops may use all threads.
+    if (used_ == 1) work(0);
+    else parallel_for(static_cast<int64_t>(used_), kParallelNanoseconds, work);
+    return sum_up();
+  }
+
+  /// The gradient of the last batch, laid out like the parameters.
+  const Tensor& gradient() const { return used_ == 1 ? shards_[0]->gradient.flat() : total_; }
+  /// Buffers that any shard's pool had to ask from the system so far.
+  int64_t pool_misses() const;
+
+ private:
+  struct Shard {
+    explicit Shard(const Parameters& parameters) : gradient(parameters.grad_arena()) {}
+    Pool pool;
+    GradArena gradient;
+    BatchLoss loss;
+  };
+  BatchLoss sum_up();
+
+  const Parameters& parameters_;
+  int64_t rows_;
+  size_t used_ = 0;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  Tensor total_;
+};
+
+}  // namespace qkv

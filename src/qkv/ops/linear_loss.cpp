@@ -77,12 +77,13 @@ struct Targets {
   // dx (+)= g weight, dweight += g^T x, dbias += sum of the rows of g, g (rows, V) being the gradient of a chunk's logits
   void add_chunk(const Saved& s, int64_t begin, int64_t rows, const float* g) const {
     if (x.data)
-      kernels::gemm_parallel({.transpose_a = Transpose::no, .transpose_b = Transpose::no, .M = rows, .N = s.d, .K = s.v, .alpha = 1, .A = g,
-                              .lda = s.v, .B = s.weight.ptr(), .ldb = s.d, .beta = x.add ? 1.f : 0.f, .C = x.data + begin * s.d, .ldc = s.d});
+      kernels::gemm_parallel({.transpose_a = Transpose::no, .transpose_b = Transpose::no, .M = rows, .N = s.d, .K = s.v, .alpha = 1,
+                              .A = g, .lda = s.v, .B = s.weight.ptr(), .ldb = s.d, .beta = x.add ? 1.f : 0.f,
+                              .C = x.data + begin * s.d, .ldc = s.d});
     if (weight.data)
-      kernels::gemm_parallel({.transpose_a = Transpose::yes, .transpose_b = Transpose::no, .M = s.v, .N = s.d, .K = rows, .alpha = 1, .A = g,
-                              .lda = s.v, .B = s.x.ptr() + begin * s.d, .ldb = s.d, .beta = weight.add || begin > 0 ? 1.f : 0.f,
-                              .C = weight.data, .ldc = s.d});
+      kernels::gemm_parallel({.transpose_a = Transpose::yes, .transpose_b = Transpose::no, .M = s.v, .N = s.d, .K = rows, .alpha = 1,
+                              .A = g, .lda = s.v, .B = s.x.ptr() + begin * s.d, .ldb = s.d,
+                              .beta = weight.add || begin > 0 ? 1.f : 0.f, .C = weight.data, .ldc = s.d});
     if (bias.data)
       parallel_ranges(s.v, 1024, 0.15 * static_cast<double>(rows * s.v), [&](int64_t first, int64_t last) {
         for (int64_t r = 0; r < rows; ++r) kernels::add(bias.data + first, g + r * s.v + first, bias.data + first, last - first);
@@ -93,7 +94,8 @@ struct Targets {
 }  // namespace
 
 // loss = cross_entropy(z), z = x W^T + b.   g = dloss (e^(z - lse) - w), dx = g W, dW = g^T x, db = sum of rows of g
-Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets, const CrossEntropyOptions& options) {
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets,
+                            const CrossEntropyOptions& options) {
   check_shapes(x, weight, bias, targets);
   const WantedIds wanted = wanted_ids("linear_cross_entropy", weight.size(0), targets, options);
   const Saved saved{x.detached(), weight.detached(), bias.detached(), wanted.ids, Tensor::empty(targets.shape()),
@@ -110,7 +112,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   }
   Tensor y = reduced(losses, options.reduction, wanted.counted);
   record("linear_cross_entropy", y, {&x, &weight, &bias},
-         [saved, step = options.reduction == Reduction::none ? 1 : 0, factor = reduction_factor(options.reduction, wanted.counted)](Pull& p) {
+         [saved, step = options.reduction == Reduction::none ? 1 : 0,
+          factor = reduction_factor(options.reduction, wanted.counted)](Pull& p) {
            const Tensor& dy = p.dy();
            const Targets sums(p, saved);
            const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});

@@ -45,7 +45,8 @@ TEST(LinearCrossEntropy, RowsAreThoseOfTheRowAloneAndParametersTheirSumAcrossChu
 }
 
 TEST(LinearCrossEntropy, HasTheSameBitsWithOneTwoAndEightThreads) {
-  const Tensor x = uniform({300, 16}, Rng(1)), weight = uniform({1100, 16}, Rng(2)), bias = uniform({1100}, Rng(3)), dy = uniform({300}, Rng(4));
+  const Tensor x = uniform({300, 16}, Rng(1)), weight = uniform({1100, 16}, Rng(2)), bias = uniform({1100}, Rng(3));
+  const Tensor dy = uniform({300}, Rng(4));
   Ids targets = Ids::empty({300});
   for (int32_t i = 0; i < 300; ++i) targets.mutable_ptr()[i] = i;
   const int before = threads();

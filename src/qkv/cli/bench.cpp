@@ -94,11 +94,13 @@ Line perceptron_step() {
   return {"perceptron 640 x 32 -> 64 -> 32 -> 201, training step", seconds, 640, "rows/s"};
 }
 
+struct OneTensor {
+  Tensor w = parameter(zeros({1 << 22}));
+  void visit(auto&& f) { f("w", w); }
+};
+
 Line adam_line() {
-  struct One {
-    Tensor w = parameter(zeros({1 << 22}));
-    void visit(auto&& f) { f("w", w); }
-  } model;
+  OneTensor model;
   Parameters all = flatten(model);
   Adam adam(all);
   const Tensor gradient = normal(all.flat().shape(), Rng(5));

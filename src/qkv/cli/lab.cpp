@@ -54,7 +54,7 @@ class LabCommand : public Command {
     const auto files = labs::save_figures(page, folder);
     if (format_ == "md") write_file(folder + "/" + lab.name + ".md", labs::markdown(lab, page, global.language));
     if (!global.quiet) {
-      fmt::print(global.language == Language::zh ? "\n{} 条论断，{} 条不成立；{} 个图文件在 {}\n" : "\n{} claims, {} failed; {} figure files in {}\n", page.claims(),
+      fmt::print(fmt::runtime(global.language == Language::zh ? "\n{} 条论断，{} 条不成立；{} 个图文件在 {}\n" : "\n{} claims, {} failed; {} figure files in {}\n"), page.claims(),
                  page.failed_claims(), files.size(), folder);
     }
     if (page.failed_claims()) fmt::print(stderr, "qkv: error: lab {}: {} of {} claims failed\n", lab.name, page.failed_claims(), page.claims());

@@ -35,14 +35,14 @@ class TourCommand : public Command {
       labs::Page page = labs::run(lab, global.seed);
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (!global.quiet)
-        fmt::print(zh ? "· {} 条论断，{} 条不成立，{:.1f} 秒\n" : "· {} claims, {} failed, {:.1f} s\n", page.claims(), page.failed_claims(), seconds);
+        fmt::print(fmt::runtime(zh ? "· {} 条论断，{} 条不成立，{:.1f} 秒\n" : "· {} claims, {} failed, {:.1f} s\n"), page.claims(), page.failed_claims(), seconds);
       failed += page.failed_claims();
       finished.push_back({&lab, std::move(page), seconds});
     }
     std::filesystem::create_directories(out_);
     const std::string file = out_ + "/index.html";
     write_file(file, labs::html_report(finished, global.language));
-    if (!global.quiet) fmt::print(zh ? "报告：{}\n" : "report: {}\n", file);
+    if (!global.quiet) fmt::print(fmt::runtime(zh ? "报告：{}\n" : "report: {}\n"), file);
     if (failed) fmt::print(stderr, "qkv: error: {} claims failed; the report shows which\n", failed);
     return failed ? 1 : 0;
   }

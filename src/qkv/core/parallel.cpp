@@ -109,6 +109,7 @@ void flush_denormals() {
 namespace detail {
 
 bool parallel_worthwhile(int64_t blocks, double total_ns) {
+  flush_denormals();  // a serial run must round like the blocks of a parallel one
   return blocks > 1 && total_ns >= kParallelNanoseconds && !serial && threads() > 1;
 }
 

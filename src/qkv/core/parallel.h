@@ -26,7 +26,7 @@ class SerialScope {
   bool before_;
 };
 
-/// From now on results that would be denormal are zero on this thread; inputs are read as they are. Blocks of parallel_for and matrix
+/// From now on results that would be denormal are zero on this thread; inputs are read as they are. parallel_for, tapes and matrix
 /// products see to it themselves.
 void flush_denormals();
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "qkv/core/parallel.h"
 #include "qkv/kernels/elementwise.h"
 
 namespace qkv {
@@ -121,6 +122,7 @@ GradArena::GradArena(uint32_t first_leaf, std::span<const int64_t> offsets)
     : first_leaf_(first_leaf), offsets_(offsets), flat_(zeros({offsets.back()})) {}
 
 Tape::Tape() : before_(current_tape) {
+  flush_denormals();
   Buffer first = Buffer::take(TapeState::kBlock - 64);
   std::byte* base = first.data();
   state_ = new (base) TapeState;

@@ -17,9 +17,13 @@ double seconds_left(const Progress& p) {
 }
 
 std::string grouped(double number) {
-  std::string digits = fmt::format("{:.0f}", number);
-  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
-  return digits;
+  const std::string digits = fmt::format("{:.0f}", number);
+  std::string out;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
+    out += digits[i];
+  }
+  return out;
 }
 
 }  // namespace

@@ -117,11 +117,11 @@ TEST(Fit, AfterWarmUpAStepCallsNoOperatorNewAndMissesNoPool) {
   Adam adam(all);
   Shards shards(all);
   const tests::ToyTask task{model};
-  Run run{.training = true, .rng = Rng(3)};
+  qkv::Run run{.training = true, .rng = Rng(3)};
   const auto one_step = [&](int64_t step) {
     const auto batch = task.batch(step / 5, step % 5);
     run.rng = run.rng.at_step(static_cast<uint64_t>(step));
-    shards.gradients(100, run, [&](int64_t b, int64_t e, const Run& r) { return task.loss(batch, b, e, r); });
+    shards.gradients(100, run, [&](int64_t b, int64_t e, const qkv::Run& r) { return task.loss(batch, b, e, r); });
     adam.step(all, shards.gradient(), 0.01f, clip_factor(norm(shards.gradient()), 1));
   };
   for (int64_t step = 0; step < 50; ++step) one_step(step);

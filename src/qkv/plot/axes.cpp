@@ -232,21 +232,27 @@ std::string short_number(double value) {
 std::vector<PanelRanges> panel_ranges(const Figure& figure) {
   std::vector<PanelRanges> out;
   for (const Panel& p : figure.panels) out.push_back(std::visit([&](const auto& content) { return ranges_of(p, content); }, p.content));
-  const auto unite = [&](Range PanelRanges::*axis) {
-    Range all = out[0].*axis;
-    for (const PanelRanges& r : out) {
-      all.low = std::min(all.low, (r.*axis).low);
-      all.high = std::max(all.high, (r.*axis).high);
-    }
-    for (size_t i = 0; i < out.size(); ++i)  // an axis of cells or categories keeps its own count
-      if (std::holds_alternative<Curves>(figure.panels[i].content) || std::holds_alternative<Histogram>(figure.panels[i].content) ||
-          (std::holds_alternative<Bars>(figure.panels[i].content) && axis == &PanelRanges::y)) {
-        (out[i].*axis).low = all.low;
-        (out[i].*axis).high = all.high;
-      }
+  // Axes of numbers with the same scale become one; an axis of cells or categories keeps its own count.
+  const auto numeric = [&](size_t i, Range PanelRanges::*axis) {
+    const auto& content = figure.panels[i].content;
+    return std::holds_alternative<Curves>(content) || std::holds_alternative<Histogram>(content) ||
+           (std::holds_alternative<Bars>(content) && axis == &PanelRanges::y);
   };
-  if (figure.share_x) unite(&PanelRanges::x);
-  if (figure.share_y) unite(&PanelRanges::y);
+  const auto unite = [&](Range PanelRanges::*axis, AxisScale scale) {
+    Range all{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(), scale};
+    const auto joins = [&](size_t i) { return numeric(i, axis) && (out[i].*axis).scale == scale; };
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (!joins(i)) continue;
+      all.low = std::min(all.low, (out[i].*axis).low);
+      all.high = std::max(all.high, (out[i].*axis).high);
+    }
+    for (size_t i = 0; i < out.size(); ++i)
+      if (joins(i)) out[i].*axis = all;
+  };
+  for (AxisScale scale : {AxisScale::linear, AxisScale::log}) {
+    if (figure.share_x) unite(&PanelRanges::x, scale);
+    if (figure.share_y) unite(&PanelRanges::y, scale);
+  }
   return out;
 }
 

@@ -39,7 +39,7 @@ void check_tokens(const char* axis, const char* what, const std::vector<T>& toke
 void check_axis(const char* name, const Axis& axis) {
   for (const std::optional<double>& limit : {axis.low, axis.high}) {
     check(!limit || plotting::drawable(*limit), "[figure] ", name, " limit cannot be drawn: ", limit.value_or(0));
-    check(!limit || axis.scale == AxisScale::linear || *limit > 0, "[figure] ", name, " limit ", limit.value_or(0), " on a log scale");
+    check(!limit || axis.scale == AxisScale::linear || *limit >= 1e-300, "[figure] ", name, " limit ", limit.value_or(0), " on a log scale");
   }
   check(!axis.low || !axis.high || *axis.low < *axis.high, "[figure] ", name, " limits are not in order: ", axis.low.value_or(0), " and ",
         axis.high.value_or(0));

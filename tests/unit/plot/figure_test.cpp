@@ -48,6 +48,7 @@ TEST(Figure, ErrorsNameBothCounts) {
   EXPECT_EQ(message([] { series("s", zeros({2}), zeros({3})); }), "[series] x and y must be vectors of one length, got (2,) and (3,)");
   EXPECT_EQ(message([] { curves({}, {.low = 2, .high = 1}); }), "[figure] x limits are not in order: 2 and 1");
   EXPECT_EQ(message([] { curves({}, {}, {.low = 0, .scale = AxisScale::log}); }), "[figure] y limit 0 on a log scale");
+  EXPECT_EQ(message([] { curves({}, {.high = 5e-324, .scale = AxisScale::log}); }), "[figure] x limit 5e-324 on a log scale");
   EXPECT_EQ(message([] { line_style("z"); }), "[figure] unknown line format \"z\", expected a colour of bgrcmyk, o, and one of - -- -. :");
   EXPECT_EQ(message([] { colour_map("jet"); }), "unknown colour map \"jet\", expected viridis, reds, blues or diverging");
   Figure figure;
@@ -143,6 +144,18 @@ TEST(Axes, SharedAxesUniteTheRanges) {
   EXPECT_EQ(ranges[0].y.low, ranges[1].y.low);
   EXPECT_LE(ranges[1].y.low, 0);
   EXPECT_GE(ranges[0].y.high, 9);
+}
+
+TEST(Axes, SharingLeavesOtherScalesAndCellsAlone) {
+  Figure figure;
+  figure.cols = 3;
+  figure.share_y = true;
+  figure.panels = {
+      {Curves{{{"", {0, 1}, {-5, 5}}}}}, {Curves{{{"", {0, 1}, {1, 10}}}}, "", {}, {.scale = AxisScale::log}}, {HeatMap{eye(40)}}};
+  const auto ranges = panel_ranges(figure);
+  EXPECT_LT(ranges[0].y.high, 6);
+  EXPECT_GT(ranges[1].y.low, 0.5);
+  EXPECT_EQ(ranges[2].y.high, 40);
 }
 
 TEST(Axes, TheDivergingScaleIsSymmetric) {

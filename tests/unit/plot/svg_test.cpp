@@ -241,6 +241,11 @@ TEST(Svg, BarsStandOnZeroAndHistogramsHatchTheSecond) {
   EXPECT_EQ(h.named("pattern").size(), 1);
 }
 
+TEST(Svg, BarsOnALogScaleSkipWhatItCannotShow) {
+  const SvgText s = drawn(bars({"a", "b", "c", "d"}, {{"s", {1, 10, 0, -3}}}, {}, {.scale = AxisScale::log}));
+  EXPECT_EQ(s.of_class("bar").size(), 2);
+}
+
 TEST(Svg, GoldBoxesStandAroundTheirCells) {
   Figure figure;
   figure.panels.push_back({HeatMap{zeros({4, 4}), {}, {}, {{1, 2}}}});

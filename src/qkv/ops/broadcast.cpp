@@ -70,7 +70,12 @@ void run_row(kernels::Binary kernel, const float* a, bool spread_a, const float*
 Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, const Tensor& b) {
   if (a.shape() == b.shape()) {
     Tensor y = Tensor::empty(a.shape());
-    parallel_ranges(y.numel(), kBlock, 0.4 * static_cast<double>(y.numel()), [&](int64_t begin, int64_t end) {
+    const int64_t n = y.numel();
+    if (n <= kBlock) {
+      kernel(a.ptr(), b.ptr(), y.mutable_ptr(), n);
+      return y;
+    }
+    parallel_ranges(n, kBlock, 0.4 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       kernel(a.ptr() + begin, b.ptr() + begin, y.mutable_ptr() + begin, end - begin);
     });
     return y;

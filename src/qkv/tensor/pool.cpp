@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #include "qkv/core/check.h"
 
@@ -39,63 +40,110 @@ class SpinLock {
 
 struct PoolCore {
   using Block = Buffer::Block;
-  SpinLock lock;
+
+  std::atomic<const void*> owner{nullptr};  // the thread that takes without locks: the address of its token
   Block* waiting[kClasses] = {};
-  int64_t misses = 0, bytes = 0, outside = 0;
-  bool closed = false;
+  int64_t misses = 0, bytes = 0;
+  int64_t outside = 0;  // blocks in use, and those given back by other threads that were not fetched yet
+
+  SpinLock lock;                          // of what follows
+  std::atomic<Block*> returned{nullptr};  // given back by other threads
+  bool closed = false;                    // the Pool is gone: blocks are freed as they come back
+
+  void keep(Block* block) {
+    block->next = waiting[block->size_class];
+    waiting[block->size_class] = block;
+    --outside;
+  }
+
+  void fetch_returned() {
+    lock.lock();
+    Block* block = returned.exchange(nullptr, std::memory_order_relaxed);
+    lock.unlock();
+    while (block) keep(std::exchange(block, block->next));
+  }
 
   Block* take(size_t bytes_wanted) {
     const uint32_t c = class_of(bytes_wanted);
-    check(c < kClasses, "[buffer] ", bytes_wanted, " bytes are more than any machine has");
-    lock.lock();
+    if (!waiting[c] && returned.load(std::memory_order_relaxed)) fetch_returned();
     ++outside;
-    Block* block = waiting[c];
-    if (block) {
+    if (Block* block = waiting[c]) {
       waiting[c] = block->next;
-      lock.unlock();
       block->owners.store(1, std::memory_order_relaxed);
       return block;
     }
+    return fresh(c, bytes_wanted);
+  }
+
+  Block* fresh(uint32_t c, size_t bytes_wanted) {
+    check(c < kClasses, "[buffer] ", bytes_wanted, " bytes are more than any machine has");
+    void* memory = std::aligned_alloc(64, Buffer::kHeader + (class_bytes(c) + 63) / 64 * 64);
+    if (!memory) {
+      --outside;
+      fail("[buffer] the system has no ", bytes_wanted, " bytes left");
+    }
     ++misses;
     bytes += static_cast<int64_t>(class_bytes(c));
-    lock.unlock();
-    void* memory = std::aligned_alloc(64, Buffer::kHeader + (class_bytes(c) + 63) / 64 * 64);
-    if (!memory) fail("[buffer] the system has no ", bytes_wanted, " bytes left");
-    block = new (memory) Block{};
+    Block* block = new (memory) Block{};
     block->owners.store(1, std::memory_order_relaxed);
     block->size_class = c;
     block->home = this;
     return block;
   }
 
-  void give(Block* block) {
-    lock.lock();
-    block->next = waiting[block->size_class];
-    waiting[block->size_class] = block;
-    const bool last = --outside == 0 && closed;
-    lock.unlock();
-    if (last) destroy();
-  }
+  void give(Block* block);
 
   void trim() {
-    lock.lock();
+    fetch_returned();
     for (uint32_t c = 0; c < kClasses; ++c)
       while (Block* block = waiting[c]) {
         waiting[c] = block->next;
         bytes -= static_cast<int64_t>(class_bytes(c));
         std::free(block);
       }
-    lock.unlock();
   }
 
-  void destroy() {
+  void close() {
     trim();
-    delete this;
+    lock.lock();
+    closed = true;
+    Block* late = returned.exchange(nullptr, std::memory_order_relaxed);
+    while (late) {
+      std::free(std::exchange(late, late->next));
+      --outside;
+    }
+    const bool last = outside == 0;
+    lock.unlock();
+    if (last) delete this;
   }
 };
 
 namespace {
+
+thread_local const char token = 0;  // its address names the thread
 thread_local Pool* current_pool = nullptr;
+
+// The thread's own pool; it goes with the thread, its blocks when their last holder lets go.
+struct ThreadPool {
+  Pool pool;
+  ~ThreadPool() { current_pool = nullptr; }
+};
+
+}  // namespace
+
+void PoolCore::give(Block* block) {
+  if (owner.load(std::memory_order_relaxed) == &token) return keep(block);
+  lock.lock();
+  if (!closed) {
+    block->next = returned.load(std::memory_order_relaxed);
+    returned.store(block, std::memory_order_relaxed);
+    lock.unlock();
+    return;
+  }
+  std::free(block);
+  const bool last = --outside == 0;
+  lock.unlock();
+  if (last) delete this;
 }
 
 Buffer Buffer::take(size_t bytes) {
@@ -109,25 +157,29 @@ void Buffer::give_back() { block_->home->give(block_); }
 Pool::Pool() : core_(new PoolCore) {}
 
 Pool::~Pool() {
-  core_->lock.lock();
-  core_->closed = true;
-  const bool last = core_->outside == 0;
-  core_->lock.unlock();
-  if (last) core_->destroy();
+  core_->owner.store(nullptr, std::memory_order_relaxed);
+  core_->close();
 }
 
 int64_t Pool::misses() const { return core_->misses; }
 int64_t Pool::bytes() const { return core_->bytes; }
 void Pool::trim() { core_->trim(); }
 
-Pool& Pool::process() {
-  static Pool* pool = new Pool;  // never destroyed: tensors may be static
-  return *pool;
+Pool& Pool::of_thread() {
+  thread_local ThreadPool own;
+  own.pool.core_->owner.store(&token, std::memory_order_relaxed);
+  return own.pool;
 }
 
-Pool& Pool::current() { return current_pool ? *current_pool : process(); }
+Pool& Pool::current() {
+  if (!current_pool) [[unlikely]] current_pool = &of_thread();
+  return *current_pool;
+}
 
-PoolScope::PoolScope(Pool& pool) : before_(current_pool) { current_pool = &pool; }
+PoolScope::PoolScope(Pool& pool) : before_(current_pool) {
+  current_pool = &pool;
+  pool.core_->owner.store(&token, std::memory_order_relaxed);
+}
 PoolScope::~PoolScope() { current_pool = before_; }
 
 }  // namespace qkv

@@ -39,14 +39,16 @@ class Buffer {
   };
   void retain() const { if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed); }
   void release() {
-    if (block_ && block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) give_back();
+    // The only owner needs no atomic subtraction: nobody is left who could add one.
+    if (block_ && (block_->owners.load(std::memory_order_acquire) == 1 || block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)) give_back();
     block_ = nullptr;
   }
   void give_back();
   Block* block_ = nullptr;
 };
 
-/// Keeps freed blocks by size class. A shard of the batch has its own, so what a step finds there does not depend on threads.
+/// Keeps freed blocks by size class. A pool belongs to one thread at a time, which takes and gives without locks; what other threads
+/// give back waits aside until it is needed. A shard of the batch has its own, so what a step finds there does not depend on threads.
 class Pool {
  public:
   Pool();
@@ -60,8 +62,8 @@ class Pool {
   /// Gives all waiting blocks back to the system.
   void trim();
 
-  /// The process's pool, and the thread's current one.
-  static Pool& process();
+  /// The thread's own pool, and its current one: that of the innermost PoolScope, else its own.
+  static Pool& of_thread();
   static Pool& current();
 
  private:
@@ -70,7 +72,7 @@ class Pool {
   PoolCore* core_;
 };
 
-/// Makes a pool the thread's current one while it lives.
+/// Makes a pool the thread's current one, and the thread its owner, while it lives.
 class PoolScope {
  public:
   explicit PoolScope(Pool& pool);

@@ -125,11 +125,11 @@ TEST(Fit, AfterWarmUpAStepCallsNoOperatorNewAndMissesNoPool) {
     adam.step(all, shards.gradient(), 0.01f, clip_factor(norm(shards.gradient()), 1));
   };
   for (int64_t step = 0; step < 50; ++step) one_step(step);
-  const int64_t news = tests::operator_new_calls(), misses = shards.pool_misses() + Pool::process().misses(), bytes = Pool::process().bytes();
+  const int64_t news = tests::operator_new_calls(), misses = shards.pool_misses() + Pool::of_thread().misses(), bytes = Pool::of_thread().bytes();
   for (int64_t step = 50; step < 150; ++step) one_step(step);
   EXPECT_EQ(tests::operator_new_calls(), news);
-  EXPECT_EQ(shards.pool_misses() + Pool::process().misses(), misses);
-  EXPECT_EQ(Pool::process().bytes(), bytes);
+  EXPECT_EQ(shards.pool_misses() + Pool::of_thread().misses(), misses);
+  EXPECT_EQ(Pool::of_thread().bytes(), bytes);
 }
 
 TEST(Fit, AStopRequestSavesAndAResumedRunGoesOn) {

@@ -18,8 +18,8 @@ struct CrossValidated {
   int evaluations = 0;
 };
 
-/// The width with the smallest leave-one-out score: a grid over the logarithm of a common factor of the rule's widths (1/32 of the rule to the
-/// range of the data), then golden section around the best grid point; in several dimensions also golden section coordinate by
+/// The width with the smallest leave-one-out score: a grid over the logarithm of a common factor of the rule's widths
+/// (1/32 of the rule to the range of the data), then golden section around the best grid point; in several dimensions also golden section coordinate by
 /// coordinate, until a round gains less than 1 in 10,000. Deterministic.
 CrossValidated cross_validate(const KernelRegression& regression);
 

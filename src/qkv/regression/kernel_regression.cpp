@@ -133,7 +133,7 @@ Predictions KernelRegression::predict_at(const Points& at, std::optional<double>
     quantile = normal_quantile(*level);
     out.low = out.high = Points(at.rows, m);
     const Predictions left_out = leave_one_out();
-    check(left_out.absent < rows(), "[band] no row has a neighbour at this bandwidth (", width_[0], "): there are no residuals to take a band from");
+    check(left_out.absent < rows(), "[band] no row has a neighbour at the bandwidth ", width_[0], ": there are no residuals");
     out.deviation.assign(static_cast<size_t>(m), 0.0);
     for (int64_t i = 0; i < rows(); ++i) {
       for (int64_t j = 0; j < m; ++j) {

@@ -143,8 +143,8 @@ Learned learn_bandwidth(const Points& x, const Points& y, const Rng& rng, const 
     out.losses.push_back(now.loss);
     for (int64_t a = 0; a < x.width; ++a) out.w[a] -= options.rate * now.slope[a];
     for (const double value : out.w)
-      check(std::isfinite(value) && std::isfinite(now.loss), "[learn] diverged in epoch ", epoch + 1, ": w = ", value, ", loss = ", now.loss,
-            "; use a smaller rate than ", options.rate);
+      check(std::isfinite(value) && std::isfinite(now.loss), "[learn] diverged in epoch ", epoch + 1, ": w = ", value, ", loss = ",
+            now.loss, "; use a smaller rate than ", options.rate);
   }
   return out;
 }

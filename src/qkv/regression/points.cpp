@@ -11,7 +11,8 @@ Points Points::from_columns(std::span<const std::vector<double>> columns) {
   Points points(columns.empty() ? 0 : static_cast<int64_t>(columns[0].size()), static_cast<int64_t>(columns.size()));
   for (int64_t a = 0; a < points.width; ++a) {
     const auto& column = columns[static_cast<size_t>(a)];
-    check(static_cast<int64_t>(column.size()) == points.rows, "[points] columns of different lengths: ", points.rows, " and ", column.size());
+    const auto size = static_cast<int64_t>(column.size());
+    check(size == points.rows, "[points] columns of different lengths: ", points.rows, " and ", size);
     for (int64_t i = 0; i < points.rows; ++i) points.at(i, a) = column[static_cast<size_t>(i)];
   }
   return points;

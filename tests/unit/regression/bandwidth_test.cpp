@@ -74,7 +74,8 @@ TEST(Bandwidth, RuleOfThumbIsTheNormalReference) {
   std::vector<double> x(10);
   for (int i = 0; i < 10; ++i) x[i] = i;
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 3.0276503540974917 * std::pow(10, -0.2), 1e-12);
-  EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::epanechnikov)[0] / rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 2.2138, 1e-4);
+  const double gaussian = rule_bandwidth(Points::of(x), KernelShape::gaussian)[0];
+  EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::epanechnikov)[0] / gaussian, 2.2138, 1e-4);
   x[9] = 1000;  // an outlier: the quartiles count
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 4.5 / 1.349 * std::pow(10, -0.2), 1e-12);
   EXPECT_EQ(error_of([] { rule_bandwidth(Points::of({4.0, 4.0, 4.0}), KernelShape::gaussian); }),

@@ -46,7 +46,8 @@ inline std::vector<double> solve(std::vector<std::vector<double>> a, std::vector
 }
 
 /// One query: l_i = e_1^T (X^T K X)^-1 X^T K with X = [1] or [1, x - q], and f = sum l_i y_i.
-inline BruteForce brute_force(const Points& x, const Points& y, const RegressionOptions& o, std::span<const double> q, int64_t without = -1) {
+inline BruteForce brute_force(const Points& x, const Points& y, const RegressionOptions& o, std::span<const double> q,
+                              int64_t without = -1) {
   const int64_t n = x.rows, d = x.width;
   const KernelShape shape = o.estimator == Estimator::average ? KernelShape::constant : o.kernel;
   std::vector<double> k(n, 1.0);

@@ -113,7 +113,8 @@ TEST(KernelRegression, TheNotesWorkedExamples) {
   EXPECT_NEAR(w.at({0, 1}), 0.49999999, 1e-7);
   EXPECT_EQ(w.at({0, 1}), w.at({0, 2}));
 
-  const std::vector<std::vector<double>> keys = {{51, 56, 56}, {70, 82, 82}}, values = {{40, 43, 48}, {155, 159, 162}}, queries = {{57, 55}, {83, 76}};
+  const std::vector<std::vector<double>> keys = {{51, 56, 56}, {70, 82, 82}}, values = {{40, 43, 48}, {155, 159, 162}};
+  const std::vector<std::vector<double>> queries = {{57, 55}, {83, 76}};
   const KernelRegression measures(Points::from_columns(keys), Points::from_columns(values), {.bandwidth = {1}});
   const Predictions p = measures.predict(Points::from_columns(queries));
   EXPECT_NEAR(p.values.at(0, 0), 45.5, 1e-9);

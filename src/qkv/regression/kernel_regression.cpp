@@ -112,7 +112,7 @@ void KernelRegression::check_options() {
   const auto& h = options_.bandwidth;
   check(h.size() == 1 || h.size() == d, "[regression] ", h.size(), " bandwidths for ", d, " columns of x: give one, or one a column");
   for (const double value : h)
-    check(value > 0 && std::isfinite(value), "[regression] a bandwidth must be positive and finite, got ", value);
+    check(value > 0 && std::isfinite(value) && std::isfinite(1 / value), "[regression] a bandwidth must be positive and finite, got ", value);
   width_ = h.size() == d ? h : std::vector<double>(d, h[0]);
 }
 

@@ -94,6 +94,25 @@ TEST(KernelRegression, FastSumsAgreeOnClustersDuplicatesGapsAndFarOffsets) {
   }
 }
 
+TEST(KernelRegression, WhereFastSumsHaveNoDigitsLeftKeysAreSummedOneByOne) {
+  Points x(20000, 1), y(20000, 1);
+  for (int64_t i = 0; i < x.rows; ++i) {
+    x.at(i, 0) = 1e-5 * static_cast<double>(i);
+    y.at(i, 0) = std::sin(static_cast<double>(i));
+  }
+  y.at(0, 0) = 7;
+  for (const KernelShape shape : {KernelShape::triangular, KernelShape::epanechnikov}) {
+    const KernelRegression regression(x, y, {shape, Estimator::local_constant, {1}});  // one key of a crowded cell, at the very edge
+    EXPECT_NEAR(regression.predict(Points::of({-1 + 1e-12})).values.at(0, 0), 7, 1e-9) << kernel_name(shape);
+  }
+  const Sample lonely{Points::of({0, 8, 8.3, 16.5, 100}), Points::of({1, 2, 4, 8, 16})};  // weights of 1e-14 beside one's own
+  expect_equal(lonely, Points::of({0.0, 4.0, 12.5}), {.bandwidth = {1}}, 1e-9);
+  const Predictions left_out = KernelRegression(lonely.x, lonely.y, {.bandwidth = {1}}).leave_one_out();
+  const double ratio = std::exp(-0.5 * (8.3 * 8.3 - 8 * 8));
+  EXPECT_NEAR(left_out.values.at(0, 0), (2 + 4 * ratio) / (1 + ratio), 1e-9);
+  EXPECT_NEAR(left_out.values.at(4, 0), 8, 1e-9);
+}
+
 TEST(KernelRegression, ManyOutputsAreManyRegressions) {
   const Sample s = sample(500, 1, 19, 8);
   const Points at = grid(0, 5, 11);

@@ -6,13 +6,17 @@ namespace qkv::cli {
 std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> lab_command();
 std::unique_ptr<Command> bench_command();
+std::unique_ptr<Command> data_command();
 std::unique_ptr<Command> info_command();
+std::unique_ptr<Command> regress_command();
 
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(tour_command());
   commands.push_back(lab_command());
   commands.push_back(bench_command());
+  commands.push_back(regress_command());
+  commands.push_back(data_command());
   commands.push_back(info_command());
   return commands;
 }

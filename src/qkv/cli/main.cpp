@@ -110,7 +110,7 @@ std::string parse(const Arguments& arguments, const Specs& specs, Language langu
       continue;
     }
     CLI::Option* option = app.add_option(names, texts[i]);
-    if (spec.kind != OptionKind::positionals) option->expected(1);
+    if (spec.kind != OptionKind::positionals) option->expected(1)->allow_extra_args(false);  // else --seed 1 FILE takes both
     if (spec.kind == OptionKind::value || spec.kind == OptionKind::repeated)
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     declared.push_back(option);

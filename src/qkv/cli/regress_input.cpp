@@ -1,0 +1,137 @@
+// Columns and points for qkv regress.
+#include "qkv/cli/regress_input.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "qkv/cli/command.h"
+#include "qkv/io/npy.h"
+
+namespace qkv::cli {
+namespace {
+
+/// An .npy of shape (n) or (n, columns) as a table with columns "1", "2", ...
+Table npy_table(const std::string& path) {
+  const Array array = read_npy(path);
+  const Shape& shape = array.shape();
+  check(shape.rank() == 1 || shape.rank() == 2, path, ": expected shape (rows, columns), got ", shape);
+  const int64_t rows = shape[0], width = shape.rank() == 2 ? shape[1] : 1;
+  check(width <= 65536, path, ": ", width, " columns are too many");
+  Table table;
+  table.columns.assign(static_cast<size_t>(width), std::vector<double>(static_cast<size_t>(rows)));
+  for (int64_t c = 0; c < width; ++c) table.names.push_back(std::to_string(c + 1));
+  const auto fill = [&](auto values) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t c = 0; c < width; ++c) table.columns[c][i] = static_cast<double>(values[static_cast<size_t>(i * width + c)]);
+  };
+  switch (array.dtype()) {
+    case Dtype::float32: fill(array.values<float>()); break;
+    case Dtype::float64: fill(array.values<double>()); break;
+    case Dtype::int32: fill(array.values<int32_t>()); break;
+    case Dtype::int64: fill(array.values<int64_t>()); break;
+    case Dtype::boolean:
+    case Dtype::uint8: fill(array.values<uint8_t>()); break;
+  }
+  return table;
+}
+
+/// The wanted columns of an .npy table, with rows that are not finite refused or dropped.
+CsvContent pick(const std::string& path, const Table& table, const std::vector<std::string>& wanted, Missing missing) {
+  CsvContent out;
+  std::vector<size_t> places;
+  for (const std::string& name : wanted) {
+    const auto found = std::find(table.names.begin(), table.names.end(), name);
+    check(found != table.names.end(), path, ": there is no column \"", name, "\"; the columns are 1 to ", table.names.size());
+    places.push_back(static_cast<size_t>(found - table.names.begin()));
+    out.table.names.push_back(name);
+  }
+  out.table.columns.resize(places.size());
+  for (int64_t i = 0; i < table.rows(); ++i) {
+    const auto bad = std::find_if(places.begin(), places.end(), [&](size_t p) { return !std::isfinite(table.columns[p][i]); });
+    if (bad != places.end()) {
+      check(missing == Missing::drop_row && std::isnan(table.columns[*bad][i]), path, ": row ", i + 1, ", column \"", table.names[*bad],
+            "\": expected a number, found ", table.columns[*bad][i]);
+      ++out.dropped;
+      continue;
+    }
+    for (size_t c = 0; c < places.size(); ++c) out.table.columns[c].push_back(table.columns[places[c]][i]);
+  }
+  return out;
+}
+
+bool is_file(const std::string& text) { return text.ends_with(".csv") || text.ends_with(".tsv") || text.ends_with(".npy"); }
+
+std::vector<std::string> column_names(const std::string& path) {
+  return path.ends_with(".npy") ? npy_table(path).names : csv_columns(path);
+}
+
+CsvContent read_columns(const std::string& path, const std::vector<std::string>& wanted, Missing missing) {
+  if (path.ends_with(".npy")) return pick(path, npy_table(path), wanted, missing);
+  return read_csv(path, {.columns = wanted, .missing = missing, .missing_hint = "--drop-missing drops rows with missing numbers"});
+}
+
+std::vector<double> numbers(const std::string& text) {
+  std::vector<double> out;
+  for (size_t start = 0; start <= text.size();) {
+    const size_t end = std::min(text.find(',', start), text.size());
+    double value = 0;
+    const char *first = text.data() + start, *last = text.data() + end;
+    const auto [stop, error] = std::from_chars(first, last, value);
+    if (error != std::errc() || stop != last || !std::isfinite(value))
+      throw UsageError(qkv::text("--at: expected numbers or a .csv or .npy file, got \"", text, "\""));
+    out.push_back(value);
+    start = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+RegressInput read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing) {
+  if (x.empty() || y.empty()) {
+    const std::vector<std::string> all = column_names(path);
+    check(all.size() >= 2, path, ": has ", all.size(), " column, a regression needs an x and a y");
+    if (y.empty()) y = {all.back()};
+    if (x.empty())
+      for (const std::string& name : all)
+        if (std::find(y.begin(), y.end(), name) == y.end()) x.push_back(name);
+    check(!x.empty(), path, ": no column is left for x");
+  }
+  std::vector<std::string> wanted = x;
+  wanted.insert(wanted.end(), y.begin(), y.end());
+  CsvContent content = read_columns(path, wanted, missing);
+  check(content.table.rows() > 0, path, ": has no rows", content.dropped ? text(" left after ", content.dropped, " were dropped") : "");
+  const auto& names = content.table.names;
+  const std::span columns(content.table.columns);
+  return {.x_names = {names.begin(), names.begin() + static_cast<std::ptrdiff_t>(x.size())},
+          .y_names = {names.begin() + static_cast<std::ptrdiff_t>(x.size()), names.end()},
+          .x = Points::from_columns(columns.first(x.size())),
+          .y = Points::from_columns(columns.subspan(x.size())),
+          .dropped = content.dropped};
+}
+
+Points read_points(const std::vector<std::string>& texts, const std::vector<std::string>& x_names) {
+  Points out(0, static_cast<int64_t>(x_names.size()));
+  const size_t d = x_names.size();
+  for (const std::string& text : texts) {
+    if (is_file(text)) {
+      const std::vector<std::string> all = column_names(text);
+      const auto is_there = [&](const std::string& name) { return std::find(all.begin(), all.end(), name) != all.end(); };
+      const bool named = std::all_of(x_names.begin(), x_names.end(), is_there);
+      check(named || all.size() == d, text, ": has ", all.size(), " columns, x has ", d, ", and their names differ");
+      const Points points = Points::from_columns(read_columns(text, named ? x_names : all, Missing::refuse).table.columns);
+      out.values.insert(out.values.end(), points.values.begin(), points.values.end());
+      out.rows += points.rows;
+      continue;
+    }
+    const std::vector<double> values = numbers(text);
+    if (d > 1 && values.size() != d)
+      throw UsageError(qkv::text("--at: a point has ", d, " numbers here, got ", values.size(), " in \"", text, "\""));
+    out.values.insert(out.values.end(), values.begin(), values.end());
+    out.rows += static_cast<int64_t>(d > 1 ? 1 : values.size());
+  }
+  return out;
+}
+
+}  // namespace qkv::cli

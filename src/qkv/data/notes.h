@@ -1,0 +1,28 @@
+// The small data sets of the attention chapter's notes, as tables.
+#pragma once
+
+#include "qkv/core/rng.h"
+#include "qkv/io/csv.h"
+
+namespace qkv {
+
+/// The two editions of the book train on different curves.
+enum class Edition { zh, en };
+
+/// zh: 2 sin x + x^0.8. en: 2 sin x + x.
+double notes_curve(Edition edition, double x);
+
+struct NotesOptions {
+  Edition edition = Edition::zh;
+  int64_t points = 50;   // the English edition has 40
+  double noise = 0.5;    // standard deviation; the English edition has 1
+  static NotesOptions of(Edition edition);
+};
+
+/// Columns x (uniform in [0, 5), ascending) and y = curve(x) + noise.
+Table nadaraya_watson_data(const Rng& rng, const NotesOptions& options = {});
+/// Three people: waist and weight; waist, chest, weight and height.
+Table waist_data();
+Table measures_data();
+
+}  // namespace qkv

@@ -1,0 +1,231 @@
+// Kernel regression: options, predictions, bands, leave-one-out.
+#include "qkv/regression/kernel_regression.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "qkv/core/check.h"
+#include "qkv/core/parallel.h"
+#include "qkv/regression/regression_data.h"
+
+namespace qkv {
+namespace {
+
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+constexpr std::array kKernelNames = {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"};
+constexpr std::array kEstimatorNames = {"average", "local-constant", "local-linear"};
+
+template <class Names>
+int parse_name(const char* what, const Names& names, std::string_view name) {
+  std::string list;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (name == names[i]) return static_cast<int>(i);
+    list += (i ? ", " : "") + std::string(names[i]);
+  }
+  fail("unknown ", what, " \"", name, "\": expected one of ", list);
+}
+
+}  // namespace
+
+const char* kernel_name(KernelShape shape) { return kKernelNames[static_cast<size_t>(shape)]; }
+const char* estimator_name(Estimator estimator) { return kEstimatorNames[static_cast<size_t>(estimator)]; }
+KernelShape parse_kernel(std::string_view name) { return static_cast<KernelShape>(parse_name("kernel", kKernelNames, name)); }
+Estimator parse_estimator(std::string_view name) { return static_cast<Estimator>(parse_name("estimator", kEstimatorNames, name)); }
+
+// Newton's method on erfc from a start that is never past the root: erfc is convex for z > 0.
+double normal_quantile(double level) {
+  check(level > 0 && level < 1, "[band] the level must lie between 0 and 1, got ", level);
+  double z = 0;
+  for (int step = 0; step < 200; ++step) {
+    const double miss = std::erfc(z / std::numbers::sqrt2) - (1 - level);
+    const double slope = std::sqrt(2 / std::numbers::pi) * std::exp(-0.5 * z * z);
+    const double next = z + miss / slope;
+    if (!(std::abs(next - z) > 1e-13 * (1 + z))) break;
+    z = next;
+  }
+  return z;
+}
+
+namespace {
+
+void check_rows(const Points& x, const Points& y) {
+  check(x.rows == y.rows, "[regression] x has ", x.rows, " rows, y has ", y.rows);
+  check(x.rows > 0, "[regression] there are no rows");
+  check(x.width > 0 && y.width > 0, "[regression] x has ", x.width, " columns, y has ", y.width, ": each needs one at least");
+  check_finite("x", x);
+  check_finite("y", y);
+}
+
+/// Mean and population variance of a column, in two passes.
+std::pair<double, double> mean_and_variance(const Points& points, int64_t column) {
+  const double n = static_cast<double>(points.rows);
+  double mean = 0, squares = 0;
+  for (int64_t i = 0; i < points.rows; ++i) mean += points.at(i, column) / n;
+  for (int64_t i = 0; i < points.rows; ++i) squares += (points.at(i, column) - mean) * (points.at(i, column) - mean);
+  return {mean, squares / n};
+}
+
+Points less_mean(const Points& y, std::vector<double>& mean, std::vector<double>& variance) {
+  Points out = y;
+  for (int64_t j = 0; j < y.width; ++j) {
+    const auto [m, v] = mean_and_variance(y, j);
+    mean.push_back(m);
+    variance.push_back(v);
+    for (int64_t i = 0; i < y.rows; ++i) out.at(i, j) -= m;
+  }
+  return out;
+}
+
+}  // namespace
+
+KernelRegression::Data::Data(Points x_rows, Points y_rows)
+    : x((check_rows(x_rows, y_rows), std::move(x_rows))), y(std::move(y_rows)), centred(less_mean(y, mean, variance)), cloud(x, centred) {
+  for (int64_t a = 0; a < x.width; ++a) spread.push_back(std::sqrt(mean_and_variance(x, a).second));
+  if (x.width == 1) line.emplace(x.values, centred);
+}
+
+KernelRegression::KernelRegression(Points x, Points y, RegressionOptions options)
+    : KernelRegression(std::make_shared<const Data>(std::move(x), std::move(y)), std::move(options)) {}
+
+KernelRegression::KernelRegression(std::shared_ptr<const Data> data, RegressionOptions options)
+    : data_(std::move(data)), x_(data_->x), y_(data_->y), options_(std::move(options)), kernel_(options_.kernel),
+      estimator_(options_.estimator) {
+  check_options();
+}
+
+KernelRegression::~KernelRegression() = default;
+KernelRegression::KernelRegression(KernelRegression&&) noexcept = default;
+KernelRegression KernelRegression::with(RegressionOptions options) const { return KernelRegression(data_, std::move(options)); }
+
+void KernelRegression::check_options() {
+  if (estimator_ == Estimator::average) kernel_ = KernelShape::constant;
+  const size_t d = static_cast<size_t>(x_.width);
+  if (kernel_ == KernelShape::constant) {  // no width: any unit of length will do
+    width_ = data_->spread;
+    for (double& w : width_) w = w > 0 ? w : 1;
+    return;
+  }
+  const auto& h = options_.bandwidth;
+  check(h.size() == 1 || h.size() == d, "[regression] ", h.size(), " bandwidths for ", d, " columns of x: give one, or one a column");
+  for (const double value : h)
+    check(value > 0 && std::isfinite(value) && std::isfinite(1 / value), "[regression] a bandwidth must be positive and finite, got ", value);
+  width_ = h.size() == d ? h : std::vector<double>(d, h[0]);
+}
+
+void KernelRegression::check_points(const char* op, const Points& at) const {
+  check(at.width == x_.width, "[", op, "] points have ", at.width, " coordinates, the data have ", x_.width);
+  check_finite("query", at);
+}
+
+Predictions KernelRegression::predict(const Points& at) const { return predict_at(at, std::nullopt); }
+Predictions KernelRegression::predict_with_band(const Points& at, double level) const { return predict_at(at, level); }
+
+Predictions KernelRegression::predict_at(const Points& at, std::optional<double> level) const {
+  check_points("predict", at);
+  const int64_t m = outputs();
+  Predictions out{.values = Points(at.rows, m), .low = {}, .high = {}, .deviation = {}};
+  double quantile = 0;
+  if (level) {
+    quantile = normal_quantile(*level);
+    out.low = out.high = Points(at.rows, m);
+    const Predictions left_out = leave_one_out();
+    check(left_out.absent < rows(), "[band] no row has a neighbour at the bandwidth ", width_[0], ": there are no residuals");
+    out.deviation.assign(static_cast<size_t>(m), 0.0);
+    for (int64_t i = 0; i < rows(); ++i) {
+      for (int64_t j = 0; j < m; ++j) {
+        const double residual = y_.at(i, j) - left_out.values.at(i, j);
+        if (!std::isnan(residual)) out.deviation[j] += residual * residual / static_cast<double>(rows() - left_out.absent);
+      }
+    }
+    for (double& sigma : out.deviation) sigma = std::sqrt(sigma);
+  }
+  for_each_query(at, {order(), level.has_value()}, [&](int64_t i, const LocalSums& sums, const LocalFit& fit, bool found) {
+    const double scale = level && found ? quantile * std::sqrt(fit.squared_weights(sums)) : kAbsent;
+    for (int64_t j = 0; j < m; ++j) {
+      const double value = found ? fit.prediction()[j] + data_->mean[j] : kAbsent;
+      out.values.at(i, j) = value;
+      if (!level) continue;
+      out.low.at(i, j) = value - scale * out.deviation[j];
+      out.high.at(i, j) = value + scale * out.deviation[j];
+    }
+  });
+  for (int64_t i = 0; i < at.rows; ++i) out.absent += std::isnan(out.values.at(i, 0));
+  return out;
+}
+
+Predictions KernelRegression::leave_one_out() const {
+  check(rows() >= 2, "[leave-one-out] needs at least 2 rows, got ", rows());
+  Predictions out{.values = Points(rows(), outputs()), .low = {}, .high = {}, .deviation = {}};
+  for_each_row_left_out([&](int64_t i, const LocalSums&, const LocalFit& fit, bool found) {
+    for (int64_t j = 0; j < outputs(); ++j) out.values.at(i, j) = found ? fit.prediction()[j] + data_->mean[j] : kAbsent;
+  });
+  for (int64_t i = 0; i < rows(); ++i) out.absent += std::isnan(out.values.at(i, 0));
+  return out;
+}
+
+double KernelRegression::leave_one_out_score() const {
+  const Predictions left_out = leave_one_out();
+  const double n = static_cast<double>(rows());
+  double total = 0;
+  for (int64_t j = 0; j < outputs(); ++j) {
+    if (!(data_->variance[j] > 0)) continue;  // a constant output is predicted by anything
+    double squares = 0;
+    for (int64_t i = 0; i < rows(); ++i) {
+      const double value = left_out.values.at(i, j), y = data_->centred.at(i, j);
+      const double error = std::isnan(value) ? y * n / (n - 1) : y_.at(i, j) - value;
+      squares += error * error;
+    }
+    total += squares / (n * data_->variance[j]);
+  }
+  return total / static_cast<double>(outputs());
+}
+
+Tensor KernelRegression::weights(const Points& at) const {
+  check_points("weights", at);
+  check(at.rows == 0 || rows() <= (int64_t{1} << 31) / at.rows, "[weights] ", at.rows, " queries x ", rows(), " rows are too many to show");
+  Tensor out = Tensor::empty({at.rows, rows()});
+  const double work = static_cast<double>(at.rows * rows()) * (2.0 + static_cast<double>(dimension()));
+  parallel_ranges(at.rows, 8, work, [&](int64_t first, int64_t last) {
+    CloudSums cloud_sums(data_->cloud, kernel_, width_, {order(), false});
+    LocalSums sums(dimension(), outputs());
+    LocalFit fit(dimension(), outputs(), estimator_);
+    std::vector<double> kernel(static_cast<size_t>(rows())), u(static_cast<size_t>(dimension()));
+    for (int64_t q = first; q < last; ++q) {
+      cloud_sums.direct(at.row(q), -1, sums);
+      const bool found = fit.solve(sums);
+      cloud_sums.weights(at.row(q), -1, kernel);
+      float* row = out.mutable_ptr() + q * rows();
+      for (int64_t i = 0; i < rows(); ++i) {
+        for (int64_t a = 0; a < dimension(); ++a) u[a] = (x_.at(i, a) - cloud_sums.reference()[a]) / width_[a];
+        row[i] = found ? static_cast<float>(fit.weight(sums, kernel[i], u)) : 0;
+      }
+    }
+  });
+  return out;
+}
+
+std::vector<double> KernelRegression::effective_keys(const Points& at) const {
+  check_points("effective_keys", at);
+  std::vector<double> out(static_cast<size_t>(at.rows));
+  const double work = static_cast<double>(at.rows * rows()) * (10.0 + static_cast<double>(dimension()));
+  parallel_ranges(at.rows, 8, work, [&](int64_t first, int64_t last) {
+    CloudSums cloud_sums(data_->cloud, kernel_, width_, {});
+    LocalSums sums(dimension(), outputs());
+    std::vector<double> kernel(static_cast<size_t>(rows()));
+    for (int64_t q = first; q < last; ++q) {
+      cloud_sums.direct(at.row(q), -1, sums);
+      cloud_sums.weights(at.row(q), -1, kernel);
+      double entropy = 0;
+      for (const double k : kernel)
+        if (k > 0) entropy -= k / sums.s0 * std::log(k / sums.s0);
+      out[q] = sums.s0 > 0 ? std::exp(entropy) : 0;
+    }
+  });
+  return out;
+}
+
+}  // namespace qkv

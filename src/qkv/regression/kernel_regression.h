@@ -1,0 +1,93 @@
+// Kernel regression (Nadaraya, 1964; Watson, 1964): attention pooling on raw inputs, f(q) = sum_i alpha(q, x_i) y_i.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "qkv/regression/line.h"
+#include "qkv/regression/local_fit.h"
+#include "qkv/regression/points.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// "gaussian", "boxcar", "epanechnikov", "triangular", "constant"; "average", "local-constant", "local-linear".
+const char* kernel_name(KernelShape shape);
+const char* estimator_name(Estimator estimator);
+KernelShape parse_kernel(std::string_view name);
+Estimator parse_estimator(std::string_view name);
+
+struct RegressionOptions {
+  KernelShape kernel = KernelShape::gaussian;
+  Estimator estimator = Estimator::local_constant;
+  std::vector<double> bandwidth = {1};  // one for all coordinates, or one each; not read by the average and the constant kernel
+};
+
+/// Predictions at some points. Where no key has weight there is none: NaN in `values` (and in the band), counted in `absent`.
+struct Predictions {
+  Points values;                  // (queries, outputs)
+  Points low, high;               // (queries, outputs), when a band was asked for
+  std::vector<double> deviation;  // (outputs): the noise's sigma behind the band
+  int64_t absent = 0;
+};
+
+/// A data set under one kernel, width and estimator. Same bits at any number of threads.
+class KernelRegression {
+ public:
+  /// x (n, d), y (n, m).
+  KernelRegression(Points x, Points y, RegressionOptions options = {});
+  ~KernelRegression();
+  KernelRegression(KernelRegression&&) noexcept;
+
+  /// f at the points `at` (queries, d).
+  Predictions predict(const Points& at) const;
+  /// Also a pointwise band f +- z sigma sqrt(sum_i l_i^2), where f = sum_i l_i y_i, z is the normal quantile of `level`, and sigma^2 is
+  /// the mean square of the leave-one-out residuals. It covers the noise of the estimate, not its bias.
+  Predictions predict_with_band(const Points& at, double level = 0.95) const;
+  /// f_-i(x_i): each row predicted from the others.
+  Predictions leave_one_out() const;
+  /// Mean over rows and outputs of squared leave-one-out errors, each output in units of its variance. A row without neighbours counts
+  /// as predicted by the mean of the others.
+  double leave_one_out_score() const;
+
+  /// l_i for every query and row of the data: (queries, n). For the local constant these are the attention weights.
+  Tensor weights(const Points& at) const;
+  /// exp(entropy) of the attention weights K_i / sum K of each query: how many keys it really looks at; 0 where it sees none.
+  std::vector<double> effective_keys(const Points& at) const;
+
+  int64_t rows() const { return x_.rows; }
+  int64_t dimension() const { return x_.width; }
+  int64_t outputs() const { return y_.width; }
+  const Points& x() const { return x_; }
+  const RegressionOptions& options() const { return options_; }
+  /// The same data with other options; nothing is sorted again.
+  KernelRegression with(RegressionOptions options) const;
+
+ private:
+  struct Data;
+  KernelRegression(std::shared_ptr<const Data> data, RegressionOptions options);
+  void check_options();
+  void check_points(const char* op, const Points& at) const;
+  /// Calls visit(query, sums, fit, found) for every point; blocks of queries run in parallel.
+  using Visit = std::function<void(int64_t, const LocalSums&, const LocalFit&, bool)>;
+  void for_each_query(const Points& at, SumsWanted wanted, const Visit& visit) const;
+  void for_each_row_left_out(const Visit& visit) const;
+  void on_line(const Points& at, SumsWanted wanted, const Visit& visit) const;
+  void rows_on_line(const Visit& visit) const;
+  Predictions predict_at(const Points& at, std::optional<double> level) const;
+  int order() const { return estimator_ == Estimator::local_linear ? 2 : 0; }
+
+  std::shared_ptr<const Data> data_;
+  const Points &x_, &y_;  // y as given
+  RegressionOptions options_;
+  KernelShape kernel_;     // constant for the average
+  Estimator estimator_;
+  std::vector<double> width_;  // (d)
+};
+
+/// z with P(|N(0, 1)| <= z) = level.
+double normal_quantile(double level);
+
+}  // namespace qkv

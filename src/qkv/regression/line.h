@@ -1,0 +1,86 @@
+// Keys on a line, and two fast ways to sum kernels over them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "qkv/kernels/smoothing.h"
+#include "qkv/regression/points.h"
+
+namespace qkv {
+
+using kernels::KernelShape;
+
+/// Keys in ascending order, equal ones merged.
+struct Line {
+  /// x (rows), y (rows, outputs); y must outlive the line.
+  Line(std::span<const double> x, const Points& y);
+  int64_t keys() const { return static_cast<int64_t>(x.size()); }
+  int64_t columns() const { return 1 + y->width; }
+
+  const Points* y;
+  std::vector<double> x;           // (keys)
+  std::vector<double> value;       // (1 + outputs, keys): how many rows a key has, and the sum of each of their y
+  std::vector<int64_t> order;      // (rows): row numbers by ascending x
+  std::vector<int64_t> key_begin;  // (keys + 1): the rows of a key are order[key_begin[k]] .. order[key_begin[k + 1] - 1]
+};
+
+/// Runs of keys no longer than a span.
+struct Cells {
+  Cells(const std::vector<double>& x, double span);
+  int64_t size() const { return static_cast<int64_t>(centre.size()); }
+  std::vector<double> centre;  // (cells), ascending
+  std::vector<int64_t> begin;  // (cells + 1)
+};
+
+/// order 0 asks for sum K and sum K y; order 2 also for their first and second moments in u = (x - query) / h. Squares are sums of
+/// K^2, K^2 u and K^2 u^2, for bands.
+struct SumsWanted {
+  int order = 0;
+  bool squares = false;
+};
+
+/// The fast Gauss transform over the first `columns` columns of a line; kernels/gauss_line.h has the error bound.
+class GaussTransform {
+ public:
+  GaussTransform(const Line& line, int64_t columns, double width);
+  /// sums (count, columns, order + 1) of ascending queries.
+  void sums(std::span<const double> queries, int order, double* sums) const;
+
+ private:
+  const Line* line_;
+  int64_t columns_;
+  double width_;
+  Cells cells_;
+  std::vector<int64_t> slot_;                 // (cells): row of the moments
+  std::vector<std::vector<double>> moments_;  // for each group of columns: (slots, columns, terms)
+};
+
+/// Windows of a compact shape. K is a polynomial in u on each side of the query, so a window is known by the power sums of its keys.
+/// Keys are cut into cells of at most h / 2; within a cell, prefix power sums around its centre in units of h are kept, summed with
+/// compensation, so each is right to an ulp of the cell's mass. Moving a power sum of degree p from |t| <= 1/4 around a centre at
+/// |e| <= 5/4 to the query multiplies errors by at most 1.5^p. Together the error of every sum here (degree 6 at most) stays below
+/// kCompactError epsilon times the rows of the touched cells (times the largest |y|). One prefix sum over all keys would
+/// lose its digits as h becomes small against the range; this one does not know the range.
+class CompactWindows {
+ public:
+  CompactWindows(const Line& line, KernelShape shape, double width, SumsWanted wanted);
+  /// For each of the ascending queries: (columns, order + 1) sums, 3 squares if wanted, and the rows in the touched cells.
+  void sums(std::span<const double> queries, double* sums) const;
+
+ private:
+  void add_range(int64_t first, int64_t last, double query, std::vector<double>& power, double& touched) const;
+  const Line* line_;
+  KernelShape shape_;
+  double width_;
+  SumsWanted wanted_;
+  int count_terms_, value_terms_, terms_;
+  Cells cells_;
+  std::vector<int64_t> cell_of_;  // (keys)
+  std::vector<double> prefix_;    // (keys, terms): sums over the cell's keys up to and with this one
+};
+
+inline constexpr double kCompactError = 512;
+
+}  // namespace qkv

@@ -1,0 +1,41 @@
+// Kernel sums over keys on a line: fast, with a bound, and key by key where the bound does not hold.
+#pragma once
+
+#include <optional>
+
+#include "qkv/regression/line.h"
+#include "qkv/regression/local_fit.h"
+
+namespace qkv {
+
+/// Sums of one shape at one width. The line must outlive it.
+class LineSums {
+ public:
+  LineSums(const Line& line, KernelShape shape, double width, SumsWanted wanted);
+
+  /// Doubles a query takes in `sums`.
+  int64_t stride() const { return line_->columns() * (wanted_.order + 1) + (wanted_.squares ? 3 : 0) + 1; }
+  /// Fast sums of ascending queries: (count, stride).
+  void fast(std::span<const double> queries, double* sums) const;
+  /// A query's fast sums, ready for a fit; returns a bound on the error of s0, in rows (and of t0, in rows times the largest |y|).
+  double unpack(const double* sums, double query, LocalSums& out) const;
+  /// Takes out one row, whose x is the query.
+  void leave_out(int64_t row, LocalSums& sums) const;
+  /// Sums of one query key by key, without one row whose x is the query (-1: with all). Far from every key the weights are relative
+  /// to the nearest one, which then has weight 1.
+  void direct(double query, int64_t without_row, LocalSums& out) const;
+
+ private:
+  struct Term;
+  void add(const Term& term, LocalSums& out) const;
+  const Line* line_;
+  KernelShape shape_;
+  double width_;
+  SumsWanted wanted_;
+  std::optional<GaussTransform> gauss_, gauss_squared_;
+  std::optional<CompactWindows> compact_;
+  std::optional<LocalSums> all_;  // constant shape: the same for every query, around the mean of x
+  double mean_ = 0;
+};
+
+}  // namespace qkv

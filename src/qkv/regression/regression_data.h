@@ -1,0 +1,23 @@
+// What a KernelRegression keeps of its data: shared by all widths and kernels that are tried on it.
+#pragma once
+
+#include <optional>
+
+#include "qkv/regression/cloud_sums.h"
+#include "qkv/regression/kernel_regression.h"
+
+namespace qkv {
+
+struct KernelRegression::Data {
+  Data(Points x_rows, Points y_rows);
+  Data(const Data&) = delete;
+
+  Points x, y;
+  std::vector<double> spread;          // (d): standard deviation of each coordinate
+  std::vector<double> mean, variance;  // (m): of y
+  Points centred;                      // y - mean: sums of it lose fewer digits
+  Cloud cloud;
+  std::optional<Line> line;  // in one dimension
+};
+
+}  // namespace qkv

@@ -26,7 +26,7 @@ int64_t Checkpoint::integer(const std::string& name) const {
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   check(!checkpoint.counters.contains(kMark), path, ": a counter cannot be named ", kMark);
   std::map<std::string, std::string> metadata = checkpoint.counters;
-  metadata[kMark] = kVersion;
+  metadata.emplace(kMark, kVersion);
   write_safetensors(path, checkpoint.tensors, metadata);
 }
 

@@ -38,7 +38,7 @@ struct FitOptions {
   Schedule rate = constant_rate(1e-3f);
   double clip = 0;                    // limit of the global gradient norm; 0: none
   uint64_t seed = 0;                  // of dropout; the task's own order of batches is its own affair
-  int64_t shard_rows = -1;            // -1: by the model's size (see Shards)
+  int64_t shard_rows = -1;            // of a shard; -1: by the sizes of model and batch (see Shards)
   std::string checkpoint = {};        // file; it is read if it exists. Empty: none
   int64_t checkpoint_every = 0;       // steps; 0: at the end of every epoch
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: save and return
@@ -75,7 +75,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
   detail::FitState at;
   detail::restore(options.checkpoint, parameters, optimizer, options.seed, at);
-  Shards shards = options.shard_rows < 0 ? Shards(parameters) : Shards(parameters, options.shard_rows);
+  Shards shards(parameters, options.shard_rows);
   Run run{.training = true, .rng = Rng(options.seed).at("fit")};
 
   FitResult result;

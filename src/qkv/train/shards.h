@@ -26,20 +26,26 @@ struct BatchLoss {
 
 /// Models below this size train faster on shards than with parallel ops.
 inline constexpr int64_t kShardedParameters = 1'000'000;
-inline constexpr int64_t kShardRows = 32;
+/// Such a batch is cut into at most kMostShards shards of at least kShardRows rows each.
+inline constexpr int64_t kShardRows = 32, kMostShards = 8;
 
 class Shards {
  public:
-  /// rows: of a shard; 0 takes the whole batch as one shard, with parallelism inside the ops.
-  Shards(const Parameters& parameters, int64_t rows) : parameters_(parameters), rows_(rows) {}
-  /// 32 rows a shard for small models, one shard for large ones.
-  explicit Shards(const Parameters& parameters)
-      : Shards(parameters, parameters.count() < kShardedParameters ? kShardRows : 0) {}
+  /// rows: of a shard; 0 takes the whole batch as one shard, with parallelism inside the ops; -1 decides by the sizes of model and batch.
+  explicit Shards(const Parameters& parameters, int64_t rows = -1)
+      : parameters_(parameters), rows_(rows >= 0 || parameters.count() < kShardedParameters ? rows : 0) {}
+
+  /// Rows of a shard for a batch of that many: a function of sizes alone, never of the number of threads.
+  int64_t shard_rows(int64_t batch_rows) const {
+    if (rows_ > 0) return rows_;
+    if (rows_ == 0) return std::max<int64_t>(batch_rows, 1);
+    return std::max(kShardRows, (batch_rows + kMostShards * 16 - 1) / (kMostShards * 16) * 16);
+  }
 
   /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them backward.
   template <class LossFunction>
   BatchLoss gradients(int64_t batch_rows, const Run& run, const LossFunction& loss) {
-    const int64_t size = rows_ > 0 ? rows_ : std::max<int64_t>(batch_rows, 1);
+    const int64_t size = shard_rows(batch_rows);
     used_ = static_cast<size_t>((batch_rows + size - 1) / size);
     while (shards_.size() < used_) shards_.push_back(std::make_unique<Shard>(parameters_));
     const auto work = [&](int64_t s) {

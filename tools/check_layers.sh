@@ -27,7 +27,6 @@ BEGIN {
   may["labs"] = may["serve"] = may["cli"] = "*"
 
   # Libraries that one file alone may include.
-  only["^(oneapi/)?dnnl"] = "kernels/gemm.cpp"
   only["^(oneapi/)?tbb/"] = "core/parallel.cpp"
   only["^CLI/"] = "cli/main.cpp"
 

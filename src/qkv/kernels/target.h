@@ -9,7 +9,7 @@ namespace qkv::kernels {
 /// Names of the targets compiled in that this CPU has, best first: "AVX2", "SSE4", "SSSE3".
 std::vector<std::string> available_targets();
 
-/// Forces every kernel (oneDNN included, if not used before) to one target, or "" for the best one again. Process-wide; a target
+/// Forces every kernel to one target, or "" for the best one again. Process-wide; a target
 /// the CPU lacks, or one that is not compiled in, is an error and changes nothing.
 void force_target(const std::string& name);
 

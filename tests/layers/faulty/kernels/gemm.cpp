@@ -1,2 +1,0 @@
-// The one file that may.
-#include <oneapi/dnnl/dnnl.h>

@@ -1,0 +1,2 @@
+// A Tensor in a kernel.
+#include "qkv/tensor/tensor.h"

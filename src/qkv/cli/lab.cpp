@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/folder.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 
@@ -42,6 +42,8 @@ class LabCommand : public Command {
   }
 
   int64_t run_one(const labs::Lab& lab, const Global& global) const {
+    const std::string folder = out_.empty() ? "out/" + lab.name : out_;
+    make_folder(folder);  // before the work: a bad path is known at once
     const bool to_screen = format_ == "text" && !global.quiet;
     if (to_screen) fmt::print("{} {}\n", lab.section, lab.title.in(global.language));
     const labs::Page page = labs::run(lab, global.seed, [&](const labs::Block& block) {
@@ -49,8 +51,6 @@ class LabCommand : public Command {
       fmt::print("{}", labs::plain(block, global.language));
       std::fflush(stdout);
     });
-    const std::string folder = out_.empty() ? "out/" + lab.name : out_;
-    std::filesystem::create_directories(folder);
     const auto files = labs::save_figures(page, folder);
     if (format_ == "md") write_file(folder + "/" + lab.name + ".md", labs::markdown(lab, page, global.language));
     if (!global.quiet) {

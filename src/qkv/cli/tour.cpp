@@ -3,9 +3,9 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/folder.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 
@@ -24,6 +24,7 @@ class TourCommand : public Command {
 
   int run(const Global& global) override {
     const bool zh = global.language == Language::zh;
+    make_folder(out_);  // before the work: a bad path is known at once
     std::vector<labs::Finished> finished;
     int64_t failed = 0;
     for (const labs::Lab& lab : labs::all_labs()) {
@@ -39,7 +40,6 @@ class TourCommand : public Command {
       failed += page.failed_claims();
       finished.push_back({&lab, std::move(page), seconds});
     }
-    std::filesystem::create_directories(out_);
     const std::string file = out_ + "/index.html";
     write_file(file, labs::html_report(finished, global.language));
     if (!global.quiet) fmt::print(fmt::runtime(zh ? "报告：{}\n" : "report: {}\n"), file);

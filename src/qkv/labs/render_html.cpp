@@ -85,7 +85,7 @@ std::string html_report(const std::vector<Finished>& labs, Language language) {
     body += "</section>\n";
   }
   const std::string summary = zh ? fmt::format("{} 个实验，{} 条论断，{} 条不成立，用时 {:.1f} 秒", labs.size(), claims, failed, seconds)
-                                 : fmt::format("{} labs, {} claims checked, {} failed, {:.1f} seconds", labs.size(), claims, failed, seconds);
+                                 : fmt::format("{} lab{}, {} claims checked, {} failed, {:.1f} seconds", labs.size(), labs.size() == 1 ? "" : "s", claims, failed, seconds);
   return fmt::format(
       "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
       "<title>qkv: {}</title><style>{}</style></head><body>\n<header><h1>{}</h1><p class=\"soft\">qkv {} · {}</p></header>\n<nav><ol>{}</ol></nav>\n{}"

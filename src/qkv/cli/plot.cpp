@@ -1,0 +1,217 @@
+// qkv plot: a heat-map grid or curves from .npy, .csv or metrics.jsonl to .svg, .png or the terminal.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "qkv/cli/command.h"
+#include "qkv/io/csv.h"
+#include "qkv/io/file.h"
+#include "qkv/io/npy.h"
+#include "qkv/plot/save.h"
+#include "qkv/plot/terminal.h"
+
+namespace qkv::cli {
+namespace {
+
+std::vector<std::string> split(const std::string& text, char mark) {
+  std::vector<std::string> parts(1);
+  for (char c : text) {
+    if (c == mark) parts.emplace_back();
+    else parts.back() += c;
+  }
+  return parts;
+}
+
+double number(const std::string& option, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) throw UsageError(option + ": expected a number, got \"" + text + "\"");
+  return value;
+}
+
+// "0,5" -> {0, 5}
+std::pair<double, double> two_numbers(const std::string& option, const std::string& text, char mark) {
+  const auto parts = split(text, mark);
+  if (parts.size() != 2) throw UsageError(option + ": expected two numbers like 0" + mark + "5, got \"" + text + "\"");
+  return {number(option, parts[0]), number(option, parts[1])};
+}
+
+// Losses by step or epoch from a file of JSON lines.
+Table read_metrics(const std::string& path) {
+  const InputFile file(path);  // refuses what cannot be read, with its name
+  std::ifstream lines(path);
+  Table table{{"step", "loss"}, {{}, {}}};
+  int64_t count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++count;
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number() || !entry.contains("loss") || !entry["loss"].is_number())
+      fail(path, ": line ", count, ": expected a JSON object with \"step\" and \"loss\"");
+    if (entry.value("kind", "epoch") != "epoch") continue;
+    table.columns[0].push_back(entry["step"].get<double>());
+    table.columns[1].push_back(entry["loss"].get<double>());
+  }
+  if (count == 0) fail(path, ": is empty, expected JSON lines");
+  return table;
+}
+
+class PlotCommand : public Command {
+ public:
+  std::string name() const override { return "plot"; }
+  Text summary() const override { return {"heat maps or curves from .npy, .csv or metrics.jsonl", "把 .npy、.csv 或 metrics.jsonl 画成热图或曲线"}; }
+  std::string example() const override { return "qkv plot weights.npy --xlabel Keys --ylabel Queries -o heat.png"; }
+
+  void bind(Options& options) override {
+    options.positionals("FILE", {".npy (one axis: a curve; two to four: heat maps), .csv or .jsonl; several files of curves share a panel",
+                                 ".npy（一个轴为曲线，二到四个轴为热图）、.csv 或 .jsonl；多个曲线文件共用一幅图"}, files_, 1);
+    options.option("-o,--output FILE", {".svg, .png or .txt; without it the figure goes to the terminal", ".svg、.png 或 .txt；不写则画在终端"}, output_);
+    options.option("--kind KIND", {"curves, points or bars for columns; heatmap for arrays", "列数据：curves、points、bars；数组：heatmap"}, kind_,
+                   {"auto", "heatmap", "curves", "points", "bars", "histogram"});
+    options.option("--x COLUMN", {"column of the x axis (default: the first)", "作为 x 轴的列（默认第一列）"}, x_);
+    options.option("--y COLUMN", {"a column to draw; repeat for more (default: all others)", "要画的列，可重复（默认其余各列）"}, y_);
+    options.option("--title TEXT", {"title of the figure", "图的标题"}, title_);
+    options.option("--titles A,B,...", {"a title for every column of a grid", "网格每一列的标题"}, titles_);
+    options.option("--xlabel TEXT", {"label of the x axis", "x 轴标签"}, x_label_);
+    options.option("--ylabel TEXT", {"label of the y axis", "y 轴标签"}, y_label_);
+    options.option("--xtokens A,B,...", {"a word for every column of a heat map", "热图每一列的词"}, x_tokens_);
+    options.option("--ytokens A,B,...", {"a word for every row of a heat map", "热图每一行的词"}, y_tokens_);
+    options.option("--xlim LOW,HIGH", {"range of the x axis", "x 轴范围"}, x_limits_);
+    options.option("--ylim LOW,HIGH", {"range of the y axis", "y 轴范围"}, y_limits_);
+    options.flag("--log-x", {"logarithmic x axis", "对数 x 轴"}, log_x_);
+    options.flag("--log-y", {"logarithmic y axis", "对数 y 轴"}, log_y_);
+    options.option("--cmap NAME", {"colour map of heat maps", "热图的颜色"}, colours_, {"viridis", "reds", "blues", "diverging"});
+    options.option("--range LOW,HIGH", {"values at the ends of the colour scale", "颜色两端对应的值"}, range_);
+    options.flag("--per-panel", {"a colour scale for every panel", "每个面板各用一个颜色标尺"}, per_panel_);
+    options.option("--size WxH", {"size in inches, as 6x2.5", "尺寸（英寸），如 6x2.5"}, size_);
+  }
+
+  int run(const Global& global) override {
+    if (output_) check_figure_path(*output_);
+    Figure figure = make();
+    if (!title_.empty()) figure.title = title_;
+    if (size_) {
+      const auto [width, height] = two_numbers("--size", *size_, 'x');
+      if (!(width > 0 && height > 0 && width <= 100 && height <= 100)) throw UsageError("--size: expected inches between 0 and 100, got \"" + *size_ + "\"");
+      figure.size = FigureSize{width, height};
+    }
+    if (output_) save(figure, *output_);
+    else fmt::print("{}", terminal(figure, {terminal_columns(), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
+    return 0;
+  }
+
+ private:
+  static int terminal_columns() {
+    winsize size{};
+    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+  }
+
+  Figure make() const {
+    const bool heat = kind_ == "heatmap" || (kind_ == "auto" && files_[0].ends_with(".npy") && read_npy(files_[0]).shape().rank() > 1);
+    if (!heat) return make_curves();
+    if (files_.size() > 1) throw UsageError("a heat map is drawn of one file, got " + std::to_string(files_.size()));
+    return make_heatmaps();
+  }
+
+  Figure make_heatmaps() const {
+    HeatMapOptions options;
+    options.colours.map = colour_map(colours_);
+    options.colours.per_panel = per_panel_;
+    if (range_) std::tie(options.colours.low, options.colours.high) = two_numbers("--range", *range_, ',');
+    if (!x_tokens_.empty()) options.x_tokens = split(x_tokens_, ',');
+    if (!y_tokens_.empty()) options.y_tokens = split(y_tokens_, ',');
+    const std::string& file = files_[0];
+    Tensor values;
+    if (file.ends_with(".csv")) {
+      const Table table = read_csv(file).table;
+      const int64_t rows = table.rows(), columns = static_cast<int64_t>(table.columns.size());
+      values = Tensor::empty({rows, columns});
+      for (int64_t c = 0; c < columns; ++c)
+        for (int64_t r = 0; r < rows; ++r) values.mutable_ptr()[r * columns + c] = static_cast<float>(table.columns[static_cast<size_t>(c)][static_cast<size_t>(r)]);
+    } else {
+      values = read_npy(file).to_tensor(file);
+    }
+    if (values.rank() < 2 || values.rank() > 4) fail(file, ": a heat map needs an array of 2 to 4 axes, got shape ", values.shape());
+    return heatmaps(values, x_label_, y_label_, titles_.empty() ? std::vector<std::string>{} : split(titles_, ','), options);
+  }
+
+  Table read_table(const std::string& file) const {
+    if (file.ends_with(".jsonl")) return read_metrics(file);
+    if (!file.ends_with(".npy")) return read_csv(file, {.columns = wanted_columns(file)}).table;
+    const Tensor values = read_npy(file).to_tensor(file);
+    if (values.rank() == 0 || values.rank() > 2) fail(file, ": curves need an array of 1 or 2 axes, got shape ", values.shape());
+    const int64_t rows = values.size(0), columns = values.rank() == 2 ? values.size(1) : 1;
+    Table table;
+    if (values.rank() == 1) {
+      table.names.push_back("index");
+      table.columns.emplace_back();
+      for (int64_t r = 0; r < rows; ++r) table.columns[0].push_back(static_cast<double>(r));
+    }
+    for (int64_t c = 0; c < columns; ++c) {
+      table.names.push_back(std::to_string(c + 1));
+      table.columns.emplace_back();
+      for (int64_t r = 0; r < rows; ++r) table.columns.back().push_back(values.ptr()[r * columns + c]);
+    }
+    return table;
+  }
+
+  // --x and --y name columns; without them the first column is x and all others are drawn.
+  std::vector<std::string> wanted_columns(const std::string& file) const {
+    if (!x_ && y_.empty()) return {};
+    const auto all = csv_columns(file);
+    std::vector<std::string> wanted = {x_ ? *x_ : all.at(0)};
+    if (y_.empty())
+      for (const std::string& name : all)
+        if (name != wanted[0]) wanted.push_back(name);
+    wanted.insert(wanted.end(), y_.begin(), y_.end());
+    return wanted;
+  }
+
+  Axis axis(const std::string& label, const std::optional<std::string>& limits, const char* option, bool log) const {
+    Axis a{.label = label, .scale = log ? AxisScale::log : AxisScale::linear};
+    if (limits) std::tie(a.low, a.high) = two_numbers(option, *limits, ',');
+    return a;
+  }
+
+  Figure make_curves() const {
+    std::vector<Series> all;
+    std::vector<NamedValues> columns;
+    std::string first_x;
+    for (const std::string& file : files_) {
+      const Table table = read_table(file);
+      if (table.columns.size() < 2 && kind_ != "histogram") fail(file, ": curves need at least two columns, x and y, got ", table.columns.size());
+      if (first_x.empty()) first_x = table.names[0];
+      for (size_t c = kind_ == "histogram" && table.columns.size() == 1 ? 0 : 1; c < table.columns.size(); ++c) {
+        const std::string name = files_.size() > 1 ? file + " " + table.names[c] : table.names[c];
+        all.push_back({name, table.columns[0], table.columns[c]});
+        if (kind_ == "points") all.back().style = line_style("o");
+        columns.push_back({name, table.columns[c]});
+      }
+    }
+    const Axis x = axis(x_label_.empty() && kind_ != "histogram" ? first_x : x_label_, x_limits_, "--xlim", log_x_);
+    const Axis y = axis(!y_label_.empty() || all.size() > 1 ? y_label_ : all[0].name, y_limits_, "--ylim", log_y_);
+    if (kind_ == "histogram") return histogram(columns, x, axis(y_label_.empty() ? "count" : y_label_, y_limits_, "--ylim", log_y_));
+    if (kind_ == "bars") {
+      std::vector<std::string> categories;
+      for (double at : all[0].x) categories.push_back(fmt::format("{:g}", at));
+      return bars(categories, columns, x, y);
+    }
+    if (all.size() == 1) all[0].name.clear();  // the axis says it
+    return curves(all, x, y);
+  }
+
+  std::vector<std::string> files_, y_;
+  std::optional<std::string> output_, x_, x_limits_, y_limits_, range_, size_;
+  std::string kind_ = "auto", title_, titles_, x_label_, y_label_, x_tokens_, y_tokens_, colours_ = "viridis";
+  bool log_x_ = false, log_y_ = false, per_panel_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> plot_command() { return std::make_unique<PlotCommand>(); }
+
+}  // namespace qkv::cli

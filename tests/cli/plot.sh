@@ -1,0 +1,34 @@
+# qkv plot: every kind of input and output, and what it refuses.
+npy eye.npy '<f4' '(2, 2)' '\0\0\x80\x3f\0\0\0\0\0\0\0\0\0\0\x80\x3f'
+npy line.npy '<f4' '(3,)' '\0\0\x80\x3f\0\0\0\x40\0\0\x40\x40'
+printf 'x,a,b\n0,1,2\n1,3,1\n2,2,5\n' >table.csv
+printf '{"kind":"epoch","step":5,"loss":1.5}\n{"kind":"step","step":6,"loss":9}\n{"kind":"epoch","step":10,"loss":0.5}\n' >metrics.jsonl
+
+expect 0 '' plot eye.npy --xlabel Keys --ylabel Queries -o heat.svg
+expect_match '<svg.*>Keys<.*>Queries<' "$(cat heat.svg)"
+expect 0 '' plot eye.npy -o heat.png
+expect_match 'PNG' "$(head -c 8 heat.png | tr -d '\0')"
+expect 0 '' plot eye.npy --xtokens go,. --ytokens va,! --cmap reds --range 0,1 --title 注意力 --size 3x3 -o tokens.svg
+expect_match '注意力.*go' "$(tr -d '\n' <tokens.svg)"
+expect 0 '' plot table.csv -o table.svg
+expect_match '>a<.*>b<' "$(tr -d '\n' <table.svg)"
+expect 0 '' plot table.csv --x x --y b --kind points --xlim 0,5 --ylim -1,6 -o points.svg
+for kind in bars histogram curves; do expect 0 '' plot table.csv --kind "$kind" -o "$kind.svg"; done
+expect 0 '' plot metrics.jsonl --log-y -o loss.svg
+expect_match '>step<' "$(tr -d '\n' <loss.svg)"
+expect 0 '' plot line.npy
+expect_match 'index' "$out"
+expect 0 '' plot eye.npy
+expect_match '@@' "$out"
+expect 0 '' plot eye.npy -o heat.txt
+
+expect 1 'qkv: error: heat.bmp: unknown ending ".bmp", expected .svg, .png or .txt' plot eye.npy -o heat.bmp
+expect 1 'qkv: error: cannot open nosuch.csv: No such file or directory' plot nosuch.csv
+expect 1 'qkv: error: table.csv: there is no column "c"; the columns are "x", "a", "b"' plot table.csv --y c
+expect 2 'qkv: error: --size: expected two numbers like 0x5, got "3"' plot eye.npy --size 3
+expect 2 'qkv: error: --range: expected a number, got "a"' plot eye.npy --range a,1
+expect 2 'qkv: error: a heat map is drawn of one file, got 2' plot eye.npy eye.npy
+expect 1 'qkv: error: line.npy: a heat map needs an array of 2 to 4 axes, got shape (3,)' plot line.npy --kind heatmap
+printf 'no json\n' >bad.jsonl
+expect 1 'qkv: error: bad.jsonl: line 1: expected a JSON object with "step" and "loss"' plot bad.jsonl
+expect 1 'qkv: error: cannot write gone/heat.svg: No such file or directory' plot eye.npy -o gone/heat.svg

@@ -277,8 +277,10 @@ void Backward(const BackwardCall& x) {
   const AttentionMask& mask = x.call.mask;
   const int64_t blocks = (z.queries + kBlock - 1) / kBlock, items = z.batch * z.key_heads, repeat = z.heads / z.key_heads;
   const double head_ns = 3 * PairCost(z, static_cast<double>(z.queries) * static_cast<double>(z.keys));
-  std::vector<double> dscale(x.to.dscale ? static_cast<size_t>(z.batch * z.heads * blocks * kGroups) : 0);
-  const auto parts = [&](int64_t bh) { return x.to.dscale ? dscale.data() + bh * blocks * kGroups : nullptr; };
+  static thread_local std::vector<double> kept;  // no allocation once warm
+  if (x.to.dscale) kept.assign(static_cast<size_t>(z.batch * z.heads * blocks * kGroups), 0.0);
+  double* const dscale = x.to.dscale ? kept.data() : nullptr;
+  const auto parts = [&](int64_t bh) { return dscale ? dscale + bh * blocks * kGroups : nullptr; };
   if (items < 2 * threads() && head_ns > 1e6) {  // few heads: the groups of one go side by side
     const int64_t padded = Padded(z.width);
     const std::unique_ptr<float[]> partial(new float[static_cast<size_t>(kGroups * z.queries * padded)]);
@@ -300,7 +302,7 @@ void Backward(const BackwardCall& x) {
   }
   if (x.to.dscale) {
     *x.to.dscale = 0;
-    for (const double part : dscale) *x.to.dscale += part;
+    for (const double part : kept) *x.to.dscale += part;
   }
   if (!x.to.dbias || !mask.bias) return;
   const int64_t panels = (z.queries + kPanel - 1) / kPanel, slice_heads = mask.bias_head ? z.heads : 1;

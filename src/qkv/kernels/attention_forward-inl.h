@@ -126,7 +126,7 @@ HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Runnin
       ++empty;
       continue;
     }
-    lse[r] = static_cast<float>((std::log2(static_cast<double>(row.total[r])) + static_cast<double>(row.top[r])) * 0.693147180559945309);
+    lse[r] = LogSum(row.top[r], row.total[r]);
     const Vec share = hn::Set(Floats(), factor / row.total[r]);
     Map(sums + r * padded, to, width, [share](Floats, Vec x) HWY_ATTR { return hn::Mul(x, share); });
   }
@@ -223,7 +223,7 @@ void Weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float*
   std::fill_n(weights, z.keys, 0.f);
   const float row_lse = lse[(b * z.heads + h) * z.queries + i];
   if (row_lse == -kInfinity) return;
-  const float base = static_cast<float>(static_cast<double>(row_lse) * 1.44269504088896341);
+  const float base = ToLog2(row_lse);
   PackPanel(head.QueryRows(q, i), 1, z.width, QueryFactor(call), scratch.packed);
   for (int64_t tile = panel.lo / kTile * kTile; tile < panel.hi; tile += kTile) {
     const int64_t j0 = std::max(panel.lo, tile), j1 = std::min(panel.hi, tile + kTile);

@@ -89,7 +89,7 @@ struct QueryBlock {
     std::fill_n(delta, kBlock, 0.f);
     for (int64_t r = 0; r < count; ++r) {
       if (row_lse[r] == -kInfinity) continue;
-      lse[r] = static_cast<float>(static_cast<double>(row_lse[r]) * 1.44269504088896341);
+      lse[r] = ToLog2(row_lse[r]);
       const float *o = out.data + r * out.stride, *g = dout.data + r * dout.stride;
       Vec sum = hn::Zero(d);
       int64_t c = 0;

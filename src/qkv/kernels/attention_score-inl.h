@@ -6,9 +6,6 @@
 #define QKV_KERNELS_ATTENTION_SCORE_INL_H_
 #endif
 
-#include <cmath>
-#include <limits>
-
 #include "qkv/kernels/attention.h"
 #include "qkv/kernels/attention_tile-inl.h"
 
@@ -16,30 +13,6 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
-
-constexpr float kLog2E = 1.44269504f, kLn2 = 0.69314718f;
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-/// max(floor, x), NaN where x is: x86's max returns its second operand when one is NaN.
-HWY_INLINE Vec AtLeast(Vec floor, Vec x) { return hn::Max(floor, x); }
-
-/// 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x to a whole n and leaves
-/// n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0.
-HWY_INLINE Vec PowerOfTwo(Floats d, Vec x) {
-  const hn::RebindToSigned<Floats> di;
-  const Vec magic = hn::Set(d, 12583039.f);
-  const Vec in_range = AtLeast(hn::Set(d, -127.f), x);
-  const Vec shifted = hn::Add(in_range, magic);
-  const Vec r = hn::Sub(in_range, hn::Sub(shifted, magic));
-  Vec p = hn::Set(d, 1.5462614e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3392022e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.6180537e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.5503549e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 2.4022651e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 6.9314719e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.f));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
-}
 
 /// The heads of one (batch row, query head), and where its masks start.
 struct Head {

@@ -11,14 +11,13 @@
 #include <cstdint>
 #include <utility>
 
-#include "qkv/kernels/math-inl.h"
+#include "qkv/kernels/attention_math-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
 constexpr int64_t kPanel = 3 * kLanes;                            // queries of a panel
 constexpr int64_t kBlock = 96;                                    // queries of a work item: whole panels
 constexpr int64_t kTile = 144;                                    // keys of a tile: a panel of scores and a slab of values fit in L1

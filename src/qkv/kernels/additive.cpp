@@ -278,8 +278,8 @@ void Backward(const Inputs& x, const Outputs& y) {
 int64_t AdditiveForward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, Heads out, float* lse) {
   return additive::Forward({call, pq, pk, w, v}, out, lse);
 }
-void AdditiveBackward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, ConstHeads out, const float* lse,
-                      ConstHeads dout, const AdditiveGradients& gradients) {
+void AdditiveBackward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, ConstHeads out,
+                      const float* lse, ConstHeads dout, const AdditiveGradients& gradients) {
   additive::Backward({call, pq, pk, w, v}, {out, lse, dout, gradients});
 }
 void AdditiveWeights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse, int64_t b, int64_t i,

@@ -82,7 +82,8 @@ void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, C
                         ConstHeads dout, const AttentionGradients& gradients);
 
 /// The weights (before dropout) of row i of (b, h): keys floats, exactly 0 where masked.
-void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i, float* weights);
+void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i,
+                       float* weights);
 
 /// Additive scores: w . tanh(pq_i + pk_j), with pq (B, Lq, D) and pk (B, Lk, D) projected already, w (D); values (B, Lk, Dv); one head
 /// (sizes.heads = key_heads = 1). Same mask, dropout, lse and meaning as above.

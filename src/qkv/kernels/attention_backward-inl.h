@@ -61,8 +61,8 @@ HWY_INLINE void ClearRest(const QueryBlock& block, const TilePlan& plan, const B
 }
 
 // c rows of keys += left (kTile, kBlock) times rows of the block, chunks of keys with the same panels at a time.
-HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const float* left, const uint8_t* seen, ConstRows right,
-                          int64_t columns, Rows c) {
+HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const float* left, const uint8_t* seen, ConstRows rows,
+                          Right right, int64_t columns, Rows c) {
   const auto panels_of = [&](int64_t j) {
     std::pair<int64_t, int64_t> range{block.panels, 0};
     for (int64_t p = 0; p < block.panels; ++p) {
@@ -79,70 +79,106 @@ HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const f
     next = std::min(next, plan.end);
     if (first < last) {
       const int64_t row = first * kPanel, depth = std::min(last * kPanel, block.count) - row, at = (j - plan.tile) * kBlock + row;
-      const ConstRows from{right.data + row * right.stride, right.stride};
+      const ConstRows from{rows.data + row * rows.stride, rows.stride};
       const Rows to{c.data + (j - plan.tile) * c.stride, c.stride};
       if (seen) AddSeenProduct<Lie::across>(next - j, columns, depth, {left + at, kBlock}, seen + at, from, to, false);
-      else AddProduct<Lie::across>(next - j, columns, depth, {left + at, kBlock}, from, to, false);
+      else AddProduct<Lie::across>(next - j, columns, depth, {left + at, kBlock}, right.From(row), to, false);
     }
     j = next;
   }
 }
 
-// One block of queries against one tile of keys. Returns the tile's share of dscale (distance forms).
-HWY_NOINLINE double BackwardTile(const BackwardCall& x, const Head& head, const QueryBlock& block, const TilePlan& plan, const Dropper& dropper,
-                                 const BackwardScratch& scratch) {
-  const AttentionSizes& z = head.call.sizes;
-  const int64_t count = plan.end - plan.begin, skip = plan.begin - plan.tile;
-  bool hides = false;
-  for (int64_t p = 0; p < block.panels; ++p) hides |= plan.from[p] < plan.to[p] && MayHide(head.call, block.panel[p], plan.from[p], plan.to[p]);
-  const bool guard = hides && !(AllFinite(head.KeyRows(x.k, plan.begin), count, z.width) &&
-                                AllFinite(head.KeyRows(x.v, plan.begin), count, z.value_width) && AllFinite(block.queries, block.count, z.width) &&
-                                AllFinite(block.douts, block.count, z.value_width));
-  for (int64_t p = 0; p < block.panels; ++p) {
-    if (plan.from[p] < plan.to[p]) PanelGradients(x, head, block, p, plan.from[p], plan.to[p], plan.from[p] - plan.tile, dropper, guard, scratch);
+/// One block of queries against one tile of keys.
+struct BackwardTile {
+  const BackwardCall& x;
+  const Head& head;
+  const QueryBlock& block;
+  const TilePlan& plan;
+  const BackwardScratch& scratch;
+  const uint8_t* seen = nullptr;  // set when NaN or infinities could flow through hidden pairs
+
+  /// dV, dK, dkey_bias get their share, scratch.group or scratch.columns dQ's. Returns the share of dscale (distance forms).
+  HWY_NOINLINE double Run(const Dropper& dropper) {
+    const AttentionSizes& z = head.call.sizes;
+    if (MayHideSome() && !AllIsFinite()) seen = scratch.seen;
+    for (int64_t p = 0; p < block.panels; ++p) {
+      const int64_t j0 = plan.from[p], j1 = plan.to[p];
+      if (j0 < j1) PanelGradients(x, head, block, p, j0, j1, j0 - plan.tile, dropper, seen != nullptr, scratch);
+    }
+    ClearRest(block, plan, scratch);
+    // dV += P^T dO
+    if (x.to.dv.data) {
+      AddToKeys(block, plan, scratch.weights, seen, block.douts, block.right_douts, z.value_width, head.KeyRows(x.to.dv, plan.tile));
+    }
+    if (x.to.dkey_bias) AddToKeyBias();
+    if (head.call.form != ScoreForm::dot) return AddDistances();
+    // dK += dS^T Q, scaled once at the end
+    if (x.to.dk.data) {
+      AddToKeys(block, plan, scratch.dscores, seen, block.queries, block.right_queries, z.width, head.KeyRows(x.to.dk, plan.tile));
+    }
+    if (x.to.dq.data || x.to.dscale) AddToQueries();
+    return 0;
   }
-  ClearRest(block, plan, scratch);
-  const uint8_t* seen = guard ? scratch.seen : nullptr;
-  // dV += P^T dO
-  if (x.to.dv.data) AddToKeys(block, plan, scratch.weights, seen, block.douts, z.value_width, head.KeyRows(x.to.dv, plan.tile));
-  if (x.to.dkey_bias) {
+
+ private:
+  int64_t Keys(int64_t p) const { return plan.to[p] - plan.from[p]; }
+  int64_t At(int64_t p) const { return (plan.from[p] - plan.tile) * kBlock + p * kPanel; }
+
+  HWY_INLINE bool MayHideSome() const {
+    for (int64_t p = 0; p < block.panels; ++p) {
+      if (Keys(p) > 0 && MayHide(head.call, block.panel[p], plan.from[p], plan.to[p])) return true;
+    }
+    return false;
+  }
+  HWY_INLINE bool AllIsFinite() const {
+    const AttentionSizes& z = head.call.sizes;
+    const int64_t count = plan.end - plan.begin;
+    return AllFinite(head.KeyRows(x.k, plan.begin), count, z.width) && AllFinite(head.KeyRows(x.v, plan.begin), count, z.value_width) &&
+           AllFinite(block.queries, block.count, z.width) && AllFinite(block.douts, block.count, z.value_width);
+  }
+
+  HWY_INLINE void AddToKeyBias() const {
     const Floats d;
+    const AttentionSizes& z = head.call.sizes;
     float* to = x.to.dkey_bias + (head.b * z.key_heads + head.hk) * z.keys + plan.tile;
-    for (int64_t j = skip; j < skip + count; ++j) {
+    for (int64_t j = plan.begin - plan.tile; j < plan.end - plan.tile; ++j) {
       Vec sum = hn::Zero(d);
       for (int64_t r = 0; r < block.count; r += kLanes) sum = hn::Add(sum, hn::Load(d, scratch.dscores + j * kBlock + r));
       to[j] += hn::GetLane(hn::SumOfLanes(d, sum));
     }
   }
-  double dscale = 0;
-  if (head.call.form != ScoreForm::dot) {
+
+  // dQ += dS K, scaled at the end
+  HWY_INLINE void AddToQueries() const {
+    const int64_t width = head.call.sizes.width;
+    const ConstRows keys = head.KeyRows(x.k, plan.begin);
+    const Right right = PackRight(keys, plan.end - plan.begin, width, block.panels > 1, scratch.keys);
     for (int64_t p = 0; p < block.panels; ++p) {
-      const int64_t keys = plan.to[p] - plan.from[p], at = (plan.from[p] - plan.tile) * kBlock + p * kPanel;
-      if (keys == 0) continue;
-      dscale += PullsOfScores(head, block.panel[p], keys, scratch.squares + at, scratch.dscores + at);
-      if (seen) ClearHidden(keys, block.panel[p].vectors * kLanes, kBlock, seen + at, scratch.weights + at, scratch.dscores + at);
+      if (Keys(p) == 0) continue;
+      const ConstRows dscores{scratch.dscores + At(p), kBlock};
+      const Rows to{scratch.group + p * kPanel * scratch.padded, scratch.padded};
+      const int64_t rows = block.panel[p].count, skip = plan.from[p] - plan.begin;
+      const ConstRows from{keys.data + skip * keys.stride, keys.stride};
+      if (seen) AddSeenProduct<Lie::down>(rows, width, Keys(p), dscores, seen + At(p), from, to, false);
+      else AddProduct<Lie::down>(rows, Whole(width), Keys(p), dscores, right.From(skip), to, false);
+    }
+  }
+
+  HWY_INLINE double AddDistances() const {
+    const int64_t width = head.call.sizes.width;
+    double dscale = 0;
+    for (int64_t p = 0; p < block.panels; ++p) {
+      if (Keys(p) == 0) continue;
+      const Panel& panel = block.panel[p];
+      float* dscores = scratch.dscores + At(p);
+      dscale += PullsOfScores(head, panel, Keys(p), scratch.squares + At(p), seen ? seen + At(p) : nullptr, dscores);
       const Rows dk = x.to.dk.data ? head.KeyRows(x.to.dk, plan.from[p]) : Rows{nullptr, 0};
-      AddDifferences(block.panel[p], keys, z.width, scratch.packed + p * kPanel * z.width, head.KeyRows(x.k, plan.from[p]),
-                     scratch.dscores + at, seen ? seen + at : nullptr, scratch.columns + p * kPanel * z.width, dk);
+      AddDifferences(panel, Keys(p), width, scratch.packed + p * kPanel * width, head.KeyRows(x.k, plan.from[p]), dscores,
+                     seen ? seen + At(p) : nullptr, scratch.columns + p * kPanel * width, dk);
     }
     return dscale;
   }
-  // dK += dS^T Q, scaled once at the end
-  if (x.to.dk.data) AddToKeys(block, plan, scratch.dscores, seen, block.queries, z.width, head.KeyRows(x.to.dk, plan.tile));
-  // dQ += dS K, scaled at the end
-  if (!x.to.dq.data && !x.to.dscale) return 0;
-  const ConstRows keys = PaddedRows(head.KeyRows(x.k, plan.begin), count, z.width, scratch.keys);
-  for (int64_t p = 0; p < block.panels; ++p) {
-    const int64_t depth = plan.to[p] - plan.from[p], at = (plan.from[p] - plan.tile) * kBlock + p * kPanel;
-    if (depth == 0) continue;
-    const ConstRows from{keys.data + (plan.from[p] - plan.begin) * keys.stride, keys.stride};
-    const Rows to{scratch.group + p * kPanel * scratch.padded, scratch.padded};
-    const int64_t rows = block.panel[p].count;
-    if (seen) AddSeenProduct<Lie::down>(rows, scratch.padded, depth, {scratch.dscores + at, kBlock}, seen + at, from, to, false);
-    else AddProduct<Lie::down>(rows, scratch.padded, depth, {scratch.dscores + at, kBlock}, from, to, false);
-  }
-  return 0;
-}
+};
 
 // All tiles of one group for one block: scratch.group <- this group's dQ, not yet scaled. Returns its share of dscale (distance forms).
 HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t group, const Dropper& dropper,
@@ -154,7 +190,7 @@ HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const Q
   const int64_t first = block.lo / kTile;
   for (int64_t t = first + (group - first % kGroups + kGroups) % kGroups; t * kTile < block.hi; t += kGroups) {
     TilePlan plan;
-    if (plan.Set(block, z.keys, t * kTile)) dscale += BackwardTile(x, head, block, plan, dropper, scratch);
+    if (plan.Set(block, z.keys, t * kTile)) dscale += BackwardTile{x, head, block, plan, scratch}.Run(dropper);
   }
   if (scratch.columns) {
     for (int64_t r = 0; r < block.count; ++r) {
@@ -173,7 +209,8 @@ HWY_INLINE double WriteQueries(const BackwardCall& x, const Head& head, int64_t 
   double dscale = 0;
   for (int64_t r = 0; r < count; ++r) {
     if (x.to.dq.data) {
-      Map(total + r * padded, head.QueryRows(x.to.dq, first + r).data, width, [factor](Floats, Vec y) HWY_ATTR { return hn::Mul(y, factor); });
+      float* dq = head.QueryRows(x.to.dq, first + r).data;
+      Map(total + r * padded, dq, width, [factor](Floats, Vec y) HWY_ATTR { return hn::Mul(y, factor); });
     }
     if (!x.to.dscale || !dot) continue;
     const float* q = head.QueryRows(x.q, first + r).data;

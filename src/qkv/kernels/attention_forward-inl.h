@@ -86,7 +86,7 @@ HWY_INLINE void AddRow(float a, const float* b, float* c, int64_t columns) {
 }
 
 /// AddProduct that leaves out the pairs not seen, for operands that hold NaN or infinities: same order, same bits where all is finite.
-/// c (rows, columns) += a (rows, depth) b (depth, columns)
+/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns)
 template <Lie kLie>
 HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, const uint8_t* seen, ConstRows b, Rows c,
                                  bool fresh) {
@@ -109,7 +109,7 @@ struct ForwardScratch {
   float* packed;   // (panels, D, kPanel)
   float* sums;     // (kBlock, Dv padded): not yet divided
   float* scores;   // (kTile, kPanel)
-  float* values;   // (kTile, Dv padded): a copy when Dv is no whole number of vectors
+  float* values;   // (kTile, Dv padded): a copy
   uint8_t* seen;   // (kTile, kPanel)
 };
 
@@ -134,7 +134,8 @@ HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Runnin
 }
 
 // Rows [i0, i1) of one head, at most kBlock.
-HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse, int64_t i0, int64_t i1) {
+HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse, int64_t i0,
+                                  int64_t i1) {
   const AttentionSizes& z = head.call.sizes;
   const int64_t padded = Padded(z.value_width), panels = (i1 - i0 + kPanel - 1) / kPanel;
   ForwardScratch scratch(z);
@@ -155,7 +156,8 @@ HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, 
   }
   for (int64_t tile = lo / kTile * kTile; tile < hi; tile += kTile) {
     const int64_t first_key = std::max(lo, tile), last_key = std::min(hi, tile + kTile);
-    const ConstRows values = PaddedRows(head.KeyRows(v, first_key), last_key - first_key, z.value_width, scratch.values);
+    const ConstRows values = head.KeyRows(v, first_key);
+    const Right packed_values = PackRight(values, last_key - first_key, z.value_width, panels > 1, scratch.values);
     int finite = -1;  // not looked at yet
     for (int64_t p = 0; p < panels; ++p) {
       const int64_t j0 = std::max(panel[p].lo, tile), j1 = std::min(panel[p].hi, tile + kTile), count = panel[p].count;
@@ -178,9 +180,12 @@ HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, 
           hn::Store(hn::IfThenElseZero(kept, hn::Load(Floats(), at)), Floats(), at);
         });
       }
-      const ConstRows seen_values{values.data + (j0 - first_key) * values.stride, values.stride};
-      if (finite == 0) AddSeenProduct<Lie::down>(count, padded, j1 - j0, {s, kPanel}, scratch.seen, seen_values, sums, fresh[p]);
-      else AddProduct<Lie::down>(count, padded, j1 - j0, {s, kPanel}, seen_values, sums, fresh[p]);
+      if (finite == 0) {
+        const ConstRows from{values.data + (j0 - first_key) * values.stride, values.stride};
+        AddSeenProduct<Lie::down>(count, z.value_width, j1 - j0, {s, kPanel}, scratch.seen, from, sums, fresh[p]);
+      } else {
+        AddProduct<Lie::down>(count, Whole(z.value_width), j1 - j0, {s, kPanel}, packed_values.From(j0 - first_key), sums, fresh[p]);
+      }
       fresh[p] = false;
     }
   }
@@ -193,7 +198,9 @@ HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, 
 }
 
 /// Nanoseconds that a number of (query, key) pairs will take, roughly: for parallel_for.
-HWY_INLINE double PairCost(const AttentionSizes& z, double pairs) { return pairs * (1 + 0.03 * static_cast<double>(z.width + z.value_width)); }
+HWY_INLINE double PairCost(const AttentionSizes& z, double pairs) {
+  return pairs * (1 + 0.03 * static_cast<double>(z.width + z.value_width));
+}
 
 /// Block number n of `count` when early and late ones cost differently (causal masks): from both ends in turn, so that the halves of the
 /// order weigh the same.

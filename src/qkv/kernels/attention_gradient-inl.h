@@ -41,7 +41,7 @@ struct BackwardScratch {
   Scratch memory;
   int64_t padded, padded_value;
   float *packed, *packed_dout;  // (panels, D, kPanel), (panels, Dv, kPanel)
-  float *queries, *douts;       // (kBlock, D padded), (kBlock, Dv padded): copies when the width is no whole number of vectors
+  float *queries, *douts;       // (kBlock, D padded), (kBlock, Dv padded): right operands
   float* keys;                  // (kTile, D padded): the same
   float *weights, *dscores;     // (kTile, kBlock)
   float *group, *total;         // (kBlock, D padded): dQ of one group of tiles, and the sum of groups
@@ -56,6 +56,7 @@ struct QueryBlock {
   Panel panel[kBlock / kPanel];
   HWY_ALIGN float lse[kBlock], delta[kBlock];  // lse in units of log 2
   ConstRows queries, douts;
+  Right right_queries, right_douts;
 
   HWY_NOINLINE void Set(const BackwardCall& x, const Head& head, int64_t i0, int64_t i1, const BackwardScratch& scratch) {
     const AttentionSizes& z = head.call.sizes;
@@ -72,8 +73,10 @@ struct QueryBlock {
       PackPanel(head.QueryRows(x.q, row), rows, z.width, QueryFactor(head.call), scratch.packed + p * kPanel * z.width);
       PackPanel(head.QueryRows(x.dout, row), rows, z.value_width, 1, scratch.packed_dout + p * kPanel * z.value_width);
     }
-    queries = PaddedRows(head.QueryRows(x.q, i0), count, z.width, scratch.queries);
-    douts = PaddedRows(head.QueryRows(x.dout, i0), count, z.value_width, scratch.douts);
+    queries = head.QueryRows(x.q, i0);
+    douts = head.QueryRows(x.dout, i0);
+    right_queries = PackRight(queries, count, z.width, panels > 1, scratch.queries);
+    right_douts = PackRight(douts, count, z.value_width, panels > 1, scratch.douts);
     SetRows(x, head);
   }
 
@@ -169,16 +172,26 @@ HWY_INLINE DistanceSlopes SlopesOf(Floats d, ScoreForm form, float scale, Vec r2
   return {hn::Mul(share, s), hn::Mul(share, r2)};
 }
 
+/// x where a pair is seen, else 0 whatever x is. seen null: all are.
+HWY_INLINE Vec WhereSeen(Floats d, Vec x, const uint8_t* seen, int64_t at) {
+  if (!seen) return x;
+  HWY_ALIGN float part[kLanes];
+  hn::Store(x, d, part);
+  for (int64_t r = 0; r < kLanes; ++r) part[r] = seen[at + r] ? part[r] : 0;
+  return hn::Load(d, part);
+}
+
 /// dscores of a distance form become the pulls dS * slope, with which dQ and dK are sums of pull (q - k). Returns its share of dscale.
-HWY_NOINLINE double PullsOfScores(const Head& head, const Panel& panel, int64_t count, const float* squares, float* dscores) {
+HWY_NOINLINE double PullsOfScores(const Head& head, const Panel& panel, int64_t count, const float* squares, const uint8_t* seen,
+                                  float* dscores) {
   const Floats d;
   double sum = 0;
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t at = j * kBlock; at < j * kBlock + panel.vectors * kLanes; at += kLanes) {
       const DistanceSlopes slopes = SlopesOf(d, head.call.form, head.call.scale, hn::Load(d, squares + at));
-      const Vec dscore = hn::Load(d, dscores + at);
-      sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Mul(dscore, slopes.scale))));
-      hn::Store(hn::Mul(dscore, slopes.pull), d, dscores + at);
+      const Vec dscore = hn::Load(d, dscores + at), by_scale = WhereSeen(d, hn::Mul(dscore, slopes.scale), seen, at);
+      sum += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, by_scale)));
+      hn::Store(WhereSeen(d, hn::Mul(dscore, slopes.pull), seen, at), d, dscores + at);
     }
   }
   return sum;
@@ -193,17 +206,12 @@ HWY_NOINLINE void AddDifferences(const Panel& panel, int64_t count, int64_t widt
       const Vec key = hn::Set(d, keys.data[j * keys.stride + c]);
       Vec sum = hn::Zero(d);
       for (int64_t lane = 0; lane < panel.vectors * kLanes; lane += kLanes) {
-        const Vec pull = hn::Load(d, pulls + j * kBlock + lane);
-        Vec e = hn::Mul(pull, hn::Sub(hn::Load(d, packed + c * kPanel + lane), key));
-        if (seen) {
-          HWY_ALIGN float part[kLanes];
-          hn::Store(e, d, part);
-          for (int64_t r = 0; r < kLanes; ++r) part[r] = seen[j * kBlock + lane + r] ? part[r] : 0;
-          e = hn::Load(d, part);
-        }
+        const int64_t at = j * kBlock + lane;
+        const Vec pull = hn::Load(d, pulls + at), difference = hn::Sub(hn::Load(d, packed + c * kPanel + lane), key);
+        const Vec e = WhereSeen(d, hn::Mul(pull, difference), seen, at);
         sum = hn::Add(sum, e);
-        float* at = columns + c * kPanel + lane;
-        hn::Store(hn::Add(hn::Load(d, at), e), d, at);
+        float* column = columns + c * kPanel + lane;
+        hn::Store(hn::Add(hn::Load(d, column), e), d, column);
       }
       if (dk.data) dk.data[j * dk.stride + c] -= hn::GetLane(hn::SumOfLanes(d, sum));
     }

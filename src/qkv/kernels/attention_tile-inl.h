@@ -25,7 +25,8 @@ constexpr int64_t kChunk = 12;                                    // keys of a t
 static_assert(kBlock % kPanel == 0 && kTile % kChunk == 0);
 
 constexpr int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-constexpr int64_t Padded(int64_t width) { return RoundUp(width, kLanes); }
+constexpr int64_t Whole(int64_t width) { return RoundUp(width, kLanes); }       // in whole vectors
+constexpr int64_t Padded(int64_t width) { return RoundUp(width, 2 * kLanes); }  // in pairs of vectors: the room a row gets
 
 /// Rows of floats: row i is at data + i * stride.
 struct ConstRows {
@@ -83,7 +84,8 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
 
 // The full group of kRows, then what is left, fewer rows at a time.
 template <Pairing kPairing, int kRows, int kVectors, int... kLess>
-HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out, std::integer_sequence<int, kLess...>) {
+HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out,
+                            std::integer_sequence<int, kLess...>) {
   using Function = void (*)(int64_t, ConstRows, const float*, int64_t, Rows);
   static constexpr Function tail[] = {ScoreRows<kPairing, kLess + 1, kVectors>...};
   const int64_t groups = count / kRows, rest = count % kRows;
@@ -103,12 +105,20 @@ HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_
   else ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, std::make_integer_sequence<int, 8>());
 }
 
+/// Right operand of a product: vectors 2p and 2p + 1 of row k are at data + p * pair + k * stride.
+struct Right {
+  const float* data;
+  int64_t stride, pair;
+
+  Right From(int64_t row) const { return {data + row * stride, stride, pair}; }
+};
+
 /// How the left operand of AddProduct lies: element (r, k) at [r * stride + k] or at [k * stride + r].
 enum class Lie { across, down };
 
 // c[r][.] <- (fresh ? 0 : c[r][.]) + sum over k of a(r, k) b[k][.], for one tile of kRows rows and kVectors vectors.
 template <Lie kLie, int kRows, int kVectors>
-HWY_INLINE void AddTile(int64_t depth, ConstRows left, ConstRows right, Rows c, bool fresh) {
+HWY_INLINE void AddTile(int64_t depth, ConstRows left, Right right, Rows c, bool fresh) {
   const Floats d;
   Vec sum[kRows][kVectors];
 #pragma GCC unroll 8
@@ -121,7 +131,7 @@ HWY_INLINE void AddTile(int64_t depth, ConstRows left, ConstRows right, Rows c, 
   for (int64_t k = 0; k < depth; ++k) {
     Vec bv[kVectors];
 #pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(d, b + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(d, b + v / 2 * right.pair + v % 2 * kLanes);
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
       const Vec av = hn::Set(d, kLie == Lie::across ? a[r * left.stride] : a[r]);
@@ -140,7 +150,7 @@ HWY_INLINE void AddTile(int64_t depth, ConstRows left, ConstRows right, Rows c, 
 
 // One or two vectors of columns, all rows.
 template <Lie kLie, int kVectors>
-HWY_NOINLINE void AddColumns(int64_t rows, int64_t depth, ConstRows a, ConstRows b, Rows c, bool fresh) {
+HWY_NOINLINE void AddColumns(int64_t rows, int64_t depth, ConstRows a, Right b, Rows c, bool fresh) {
   const int64_t step = kLie == Lie::across ? a.stride : 1;
   int64_t r = 0;
   for (; r + 6 <= rows; r += 6) {
@@ -158,11 +168,11 @@ HWY_NOINLINE void AddColumns(int64_t rows, int64_t depth, ConstRows a, ConstRows
   }
 }
 
-/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns). Rows of b are padded to whole vectors; c need not be.
+/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns). b is padded to whole vectors; c need not be.
 template <Lie kLie>
-HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, ConstRows b, Rows c, bool fresh) {
+HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, Right b, Rows c, bool fresh) {
   int64_t j = 0;
-  const auto right = [&] { return ConstRows{b.data + j, b.stride}; };
+  const auto right = [&] { return Right{b.data + j / (2 * kLanes) * b.pair + j % (2 * kLanes), b.stride, b.pair}; };
   const auto sum = [&] { return Rows{c.data + j, c.stride}; };
   if (rows == 1) {
     for (; j + 8 * kLanes <= columns; j += 8 * kLanes) AddTile<kLie, 1, 8>(depth, a, right(), sum(), fresh);
@@ -180,16 +190,21 @@ HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRo
   }
 }
 
-/// The rows where they are if their width is whole vectors, else a copy padded with zeros in `copy`.
-HWY_INLINE ConstRows PaddedRows(ConstRows rows, int64_t count, int64_t width, float* copy) {
-  const int64_t padded = Padded(width);
-  if (padded == width) return rows;
-  for (int64_t i = 0; i < count; ++i) {
-    float* to = copy + i * padded;
-    std::copy_n(rows.data + i * rows.stride, width, to);
-    std::fill(to + width, to + padded, 0.f);
+/// rows (count, width) as a right operand: where they are, if that is whole vectors and they will be read but a few times, else copied
+/// to `copy` two vectors of columns at a time. Rows of 64 floats apart share a few cache sets: a column of them does not stay in L1.
+HWY_INLINE Right PackRight(ConstRows rows, int64_t count, int64_t width, bool reused, float* copy) {
+  const Floats d;
+  if (!reused && width % kLanes == 0) return {rows.data, rows.stride, 2 * kLanes};
+  const int64_t pair = count * 2 * kLanes;
+  for (int64_t c = 0; c < width; c += kLanes) {
+    const int64_t columns = std::min(kLanes, width - c);
+    float* to = copy + c / (2 * kLanes) * pair + c % (2 * kLanes);
+    const float* from = rows.data + c;
+    for (int64_t k = 0; k < count; ++k, from += rows.stride, to += 2 * kLanes) {
+      hn::Store(columns == kLanes ? hn::LoadU(d, from) : LoadPart(d, from, columns), d, to);
+    }
   }
-  return {copy, padded};
+  return {copy, 2 * kLanes, pair};
 }
 
 #if HWY_TARGET != HWY_SCALAR

@@ -23,13 +23,14 @@ struct Additive : Problem {
     out.assign(dout.size(), -7.f), lse.assign(static_cast<size_t>(sizes.batch * sizes.queries), -7.f);
     empty = additive_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(), {v.data(), v_strides()},
                              {out.data(), out_strides()}, lse.data());
-    dq.assign(q.size(), -7.f), dk.assign(k.size(), -7.f), dv.assign(v.size(), -7.f), dw.assign(w.size(), -7.f), dbias.assign(bias.size(), -7.f);
+    dq.assign(q.size(), -7.f), dk.assign(k.size(), -7.f), dv.assign(v.size(), -7.f);
+    dw.assign(w.size(), -7.f), dbias.assign(bias.size(), -7.f);
     AdditiveGradients to;
     to.dpq = {dq.data(), q_strides()}, to.dpk = {dk.data(), k_strides()}, to.dv = {dv.data(), v_strides()};
     to.dw = dw.data();
     to.dbias = bias.empty() ? nullptr : dbias.data();
-    additive_backward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(), {v.data(), v_strides()}, {out.data(), out_strides()},
-                      lse.data(), {dout.data(), out_strides()}, to);
+    additive_backward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(), {v.data(), v_strides()},
+                      {out.data(), out_strides()}, lse.data(), {dout.data(), out_strides()}, to);
   }
   std::vector<float> row(int64_t b, int64_t i) const {
     std::vector<float> y(static_cast<size_t>(sizes.keys), -7.f);
@@ -60,7 +61,7 @@ PlainAdditive plain_additive(const Additive& p) {
         if (m.keep && !m.keep[b * m.keep_batch + i * z.keys + j]) continue;
         double& score = s[static_cast<size_t>(j)] = m.bias ? static_cast<double>(m.bias[b * m.bias_batch + i * z.keys + j]) : 0;
         for (int64_t c = 0; c < z.width; ++c) {
-          const double e = static_cast<double>(p.q[at(p.q_strides(), b, 0, i, c)]) + static_cast<double>(p.k[at(p.k_strides(), b, 0, j, c)]);
+          const double e = double{p.q[at(p.q_strides(), b, 0, i, c)]} + double{p.k[at(p.k_strides(), b, 0, j, c)]};
           score += static_cast<double>(p.w[static_cast<size_t>(c)]) * std::tanh(e);
         }
         sum += std::exp(score);
@@ -88,7 +89,7 @@ PlainAdditive plain_additive(const Additive& p) {
         const double ds = y.weights[row * s.size() + J] * (dp[J] - mean);
         if (m.bias) y.dbias[static_cast<size_t>(b * m.bias_batch + i * z.keys + j)] += ds;
         for (int64_t c = 0; c < z.width; ++c) {
-          const double e = static_cast<double>(p.q[at(p.q_strides(), b, 0, i, c)]) + static_cast<double>(p.k[at(p.k_strides(), b, 0, j, c)]);
+          const double e = double{p.q[at(p.q_strides(), b, 0, i, c)]} + double{p.k[at(p.k_strides(), b, 0, j, c)]};
           const double t = std::tanh(e), flow = ds * static_cast<double>(p.w[static_cast<size_t>(c)]) * (1 - t * t);
           y.dq[at(p.q_strides(), b, 0, i, c)] += flow;
           y.dk[at(p.k_strides(), b, 0, j, c)] += flow;
@@ -105,7 +106,8 @@ void expect_near(const char* what, const std::vector<float>& got, const std::vec
   double most = 0;
   for (const double x : want) most = std::isfinite(x) ? std::max(most, std::fabs(x)) : most;
   for (size_t i = 0; i < want.size(); ++i) {
-    const bool equal = want[i] == -INFINITY ? got[i] == -INFINITY : std::fabs(static_cast<double>(got[i]) - want[i]) <= tolerance * (std::fabs(want[i]) + most) + 1e-7;
+    const double allowed = tolerance * (std::fabs(want[i]) + most) + 1e-7;
+    const bool equal = want[i] == -INFINITY ? got[i] == -INFINITY : std::fabs(double{got[i]} - want[i]) <= allowed;
     ASSERT_TRUE(equal) << what << "[" << i << "] = " << got[i] << ", expected " << want[i];
   }
 }
@@ -174,7 +176,9 @@ TEST_P(AdditiveKernel, HiddenKeysPaddingAndThreadsChangeNoBit) {
       for (size_t j = 20; j < 60; ++j) q.k[(60 + j) * 19 + 2] = NAN, q.v[(60 + j) * 11 + 3] = INFINITY;
     }
     q.run();
-    for (const auto& [now, before] : {std::pair{&q.out, &p.out}, {&q.lse, &p.lse}, {&q.dq, &p.dq}, {&q.dk, &p.dk}, {&q.dv, &p.dv}, {&q.dw, &p.dw}}) {
+    const std::pair<std::vector<float>*, std::vector<float>*> pairs[] = {{&q.out, &p.out}, {&q.lse, &p.lse}, {&q.dq, &p.dq},
+                                                                         {&q.dk, &p.dk},   {&q.dv, &p.dv},   {&q.dw, &p.dw}};
+    for (const auto& [now, before] : pairs) {
       EXPECT_EQ(std::memcmp(now->data(), before->data(), now->size() * sizeof(float)), 0) << count;
     }
   }

@@ -68,8 +68,8 @@ struct Problem {
   void forward() {
     out.assign(dout.size(), -7.f);
     lse.assign(static_cast<size_t>(sizes.batch * sizes.heads * sizes.queries), -7.f);
-    empty = attention_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, {v.data(), v_strides()}, {out.data(), out_strides()},
-                              lse.data());
+    empty = attention_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, {v.data(), v_strides()},
+                              {out.data(), out_strides()}, lse.data());
   }
   void backward() {
     dq.assign(q.size(), -7.f);
@@ -134,7 +134,8 @@ inline Plain plain(const Problem& p) {
   y.out.resize(p.dout.size());
   y.lse.resize(static_cast<size_t>(z.batch * z.heads * z.queries));
   y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys));
-  y.dq.resize(p.q.size()), y.dk.resize(p.k.size()), y.dv.resize(p.v.size()), y.dbias.resize(p.bias.size()), y.dkey_bias.resize(p.key_bias.size());
+  y.dq.resize(p.q.size()), y.dk.resize(p.k.size()), y.dv.resize(p.v.size());
+  y.dbias.resize(p.bias.size()), y.dkey_bias.resize(p.key_bias.size());
   const double factor = p.dropout.rate > 0 ? 1 / (1 - static_cast<double>(p.dropout.rate)) : 1;
   for (int64_t b = 0; b < z.batch; ++b)
     for (int64_t h = 0; h < z.heads; ++h)

@@ -17,8 +17,8 @@ void expect_near(const char* what, const std::vector<Got>& got, const std::vecto
   double most = 0;
   for (const double x : want) most = std::isfinite(x) ? std::max(most, std::fabs(x)) : most;
   for (size_t i = 0; i < want.size(); ++i) {
-    const bool equal = want[i] == -INFINITY ? got[i] == -INFINITY
-                                            : std::fabs(static_cast<double>(got[i]) - want[i]) <= tolerance * (std::fabs(want[i]) + most) + absolute;
+    const double allowed = tolerance * (std::fabs(want[i]) + most) + absolute;
+    const bool equal = want[i] == -INFINITY ? got[i] == -INFINITY : std::fabs(static_cast<double>(got[i]) - want[i]) <= allowed;
     ASSERT_TRUE(equal) << what << "[" << i << "] = " << got[i] << ", expected " << want[i];
   }
 }

@@ -54,6 +54,7 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
     }
     const float* HWY_RESTRICT key = rows.data;
     const float* HWY_RESTRICT query = panel;
+#pragma GCC unroll 4
     for (int64_t c = 0; c < width; ++c, ++key, query += kPanel) {
       Vec q[kVectors];
 #pragma GCC unroll 8
@@ -128,6 +129,7 @@ HWY_INLINE void AddTile(int64_t depth, ConstRows left, Right right, Rows c, bool
   }
   const float* HWY_RESTRICT a = left.data;
   const float* HWY_RESTRICT b = right.data;
+#pragma GCC unroll 4
   for (int64_t k = 0; k < depth; ++k) {
     Vec bv[kVectors];
 #pragma GCC unroll 8
@@ -196,12 +198,16 @@ HWY_INLINE Right PackRight(ConstRows rows, int64_t count, int64_t width, bool re
   const Floats d;
   if (!reused && width % kLanes == 0) return {rows.data, rows.stride, 2 * kLanes};
   const int64_t pair = count * 2 * kLanes;
-  for (int64_t c = 0; c < width; c += kLanes) {
-    const int64_t columns = std::min(kLanes, width - c);
-    float* to = copy + c / (2 * kLanes) * pair + c % (2 * kLanes);
-    const float* from = rows.data + c;
-    for (int64_t k = 0; k < count; ++k, from += rows.stride, to += 2 * kLanes) {
-      hn::Store(columns == kLanes ? hn::LoadU(d, from) : LoadPart(d, from, columns), d, to);
+  for (int64_t k = 0; k < count; ++k) {
+    const float* from = rows.data + k * rows.stride;
+    float* to = copy + k * 2 * kLanes;
+    int64_t c = 0;
+    for (; c + 2 * kLanes <= width; c += 2 * kLanes, to += pair) {
+      hn::Store(hn::LoadU(d, from + c), d, to);
+      hn::Store(hn::LoadU(d, from + c + kLanes), d, to + kLanes);
+    }
+    for (; c < width; c += kLanes, to += kLanes) {
+      hn::Store(c + kLanes <= width ? hn::LoadU(d, from + c) : LoadPart(d, from + c, width - c), d, to);
     }
   }
   return {copy, 2 * kLanes, pair};

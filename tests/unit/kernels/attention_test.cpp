@@ -179,6 +179,21 @@ TEST_P(AttentionKernel, KeepsLargeAndSmallScoresApart) {
   expect_near("lse", p.lse, want.lse, 1e-6);
 }
 
+TEST_P(AttentionKernel, OneRowOfManyKeysHasThePlainWeights) {
+  Problem p({1, 1, 1, 1, 32768, 64, 64}, 81);
+  p.scale = 0.125f;
+  p.forward();
+  const std::vector<float> got = p.weights(0, 0, 0);
+  std::vector<double> want(got.size());
+  double sum = 0;
+  for (size_t j = 0; j < want.size(); ++j) {
+    double dot = 0;
+    for (size_t c = 0; c < 64; ++c) dot += static_cast<double>(p.q[c]) * static_cast<double>(p.k[j * 64 + c]);
+    sum += want[j] = std::exp(0.125 * dot);
+  }
+  for (size_t j = 0; j < want.size(); ++j) ASSERT_NEAR(got[j], want[j] / sum, 1e-6 * want[j] / sum + 1e-10) << j;
+}
+
 INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -186,7 +186,7 @@ void Weights(const Inputs& x, const float* lse, int64_t b, int64_t i, float* wei
   if (row_lse == -kInfinity || seen.begin >= seen.end) return;
   float* at = weights + seen.begin;
   RowScores(x, b, i, seen, at);
-  Map(at, at, seen.end - seen.begin, [row_lse](Floats, Vec s) HWY_ATTR { return Weight(s, row_lse); });
+  attn::WeightsOfScores(at, seen.end - seen.begin, attn::ToLog2(row_lse));
 }
 
 /// What backward reads besides, and where it writes.

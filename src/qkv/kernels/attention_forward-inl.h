@@ -230,15 +230,13 @@ void Weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float*
   std::fill_n(weights, z.keys, 0.f);
   const float row_lse = lse[(b * z.heads + h) * z.queries + i];
   if (row_lse == -kInfinity) return;
-  const float base = ToLog2(row_lse);
   PackPanel(head.QueryRows(q, i), 1, z.width, QueryFactor(call), scratch.packed);
   for (int64_t tile = panel.lo / kTile * kTile; tile < panel.hi; tile += kTile) {
     const int64_t j0 = std::max(panel.lo, tile), j1 = std::min(panel.hi, tile + kTile);
     PanelScores(head, panel, scratch.packed, k, j0, j1, {scratch.scores, kPanel});
-    for (int64_t j = j0; j < j1; ++j) weights[j] = scratch.scores[(j - j0) * kPanel] - base;
+    for (int64_t j = j0; j < j1; ++j) weights[j] = scratch.scores[(j - j0) * kPanel];
   }
-  float* seen = weights + panel.lo;
-  Map(seen, seen, std::max<int64_t>(0, panel.hi - panel.lo), [](Floats, Vec x) HWY_ATTR { return PowerOfTwo(Floats(), x); });
+  WeightsOfScores(weights + panel.lo, panel.hi - panel.lo, ToLog2(row_lse));
 }
 
 }  // namespace attn

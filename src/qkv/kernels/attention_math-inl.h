@@ -53,6 +53,17 @@ HWY_INLINE float LogSum(float top, float total) {
   return static_cast<float>((std::log2(static_cast<double>(total)) + static_cast<double>(top)) * 0.693147180559945309);
 }
 
+/// Weights of one row from its scores and log-sum-exp, both in units of log 2; then made to sum to one, which takes off what the
+/// rounding of the log-sum-exp has put on all of them.
+HWY_INLINE void WeightsOfScores(float* row, int64_t n, float lse) {
+  const Vec base = hn::Set(Floats(), lse);
+  Map(row, row, n, [base](Floats d, Vec score) HWY_ATTR { return PowerOfTwo(d, hn::Sub(score, base)); });
+  double sum = 0;
+  for (int64_t j = 0; j < n; ++j) sum += static_cast<double>(row[j]);
+  const Vec share = hn::Set(Floats(), static_cast<float>(1 / sum));
+  Map(row, row, n, [share](Floats, Vec weight) HWY_ATTR { return hn::Mul(weight, share); });
+}
+
 }  // namespace attn
 }  // namespace HWY_NAMESPACE
 }  // namespace qkv::kernels

@@ -191,7 +191,7 @@ TEST_P(AttentionKernel, OneRowOfManyKeysHasThePlainWeights) {
     for (size_t c = 0; c < 64; ++c) dot += static_cast<double>(p.q[c]) * static_cast<double>(p.k[j * 64 + c]);
     sum += want[j] = std::exp(0.125 * dot);
   }
-  for (size_t j = 0; j < want.size(); ++j) ASSERT_NEAR(got[j], want[j] / sum, 1e-6 * want[j] / sum + 1e-10) << j;
+  for (size_t j = 0; j < want.size(); ++j) ASSERT_NEAR(got[j], want[j] / sum, 5e-6 * want[j] / sum) << j;  // of float scores around 4
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });

@@ -97,7 +97,8 @@ void measure(Shape shape) {
     for (int i = 0; i < 3; ++i) rate = std::max(rate, sgemm_rate());
   }
   const double flop = kWidth * c.pairs() / 1e9, forward = 4 * flop / c.forward, both = 14 * flop / c.both;
-  fmt::print("n {:5} heads {} {:6} dropout {:.1f}  sgemm {:5.1f}", shape.n, shape.heads, shape.causal ? "causal" : "plain", shape.dropout, rate);
+  const char* mask = shape.causal ? "causal" : "plain";
+  fmt::print("n {:5} heads {} {:6} dropout {:.1f}  sgemm {:5.1f}", shape.n, shape.heads, mask, shape.dropout, rate);
   fmt::print("  forward {:8.3f} ms {:5.1f} = {:3.0f} %", c.forward * 1e3, forward, 100 * forward / rate);
   fmt::print("  forward+backward {:8.3f} ms {:5.1f} = {:3.0f} %\n", c.both * 1e3, both, 100 * both / rate);
 }

@@ -150,7 +150,8 @@ TEST_P(AttentionLaw, AHiddenKeyNeverReachesARowWhateverItHolds) {
                                   {Hide::bias, ScoreForm::epanechnikov}}) {
     for (const float bad : {kNaN, INFINITY, -INFINITY}) {
       for (const bool in_keys : {false, true}) {
-        SCOPED_TRACE(testing::Message() << "form " << static_cast<int>(form) << " hidden by " << static_cast<int>(how) << ", value " << bad << (in_keys ? " in k" : " in v"));
+        SCOPED_TRACE(testing::Message() << "form " << static_cast<int>(form) << " hidden by " << static_cast<int>(how) << ", value " << bad
+                                        << (in_keys ? " in k" : " in v"));
         Problem p({1, 1, 1, 60, 200, 8, 12}, 12);
         p.form = form;
         p.scale = 0.3f;

@@ -1,4 +1,4 @@
-"""Makes the golden files with PyTorch: a two-layer perceptron and one attention block, ten Adam steps each."""
+"""Makes the golden files with PyTorch: a two-layer perceptron and one attention block, ten Adam steps each; and attention alone."""
 
 import json
 import struct
@@ -74,12 +74,46 @@ def run(model, x, targets, path):
     write_safetensors(path, tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
 
 
+def attention_case(tensors, name, q, k, v, mask=None, bias=None, causal=False):
+    """One call of PyTorch's own attention: inputs, output, and the gradients of sum(output * dy)."""
+    inputs = {"q": q, "k": k, "v": v} | ({"bias": bias} if bias is not None else {})
+    for t in inputs.values():
+        t.requires_grad_()
+    shared = q.shape[1] // k.shape[1]
+    y = nn.functional.scaled_dot_product_attention(
+        q, k.repeat_interleave(shared, 1), v.repeat_interleave(shared, 1), attn_mask=mask if bias is None else bias, is_causal=causal
+    )
+    dy = torch.randn_like(y)
+    y.backward(dy)
+    tensors |= {f"{name}.{key}": t for key, t in inputs.items()} | {f"{name}.d{key}": t.grad for key, t in inputs.items()}
+    tensors |= {f"{name}.output": y, f"{name}.dy": dy}
+    if mask is not None:
+        tensors[f"{name}.keep"] = mask.to(torch.int32)
+
+
+def attention(path):
+    def qkv(b, h, hk, n, m, d, dv):
+        return torch.randn(b, h, n, d), torch.randn(b, hk, m, d), torch.randn(b, hk, m, dv)
+
+    tensors = {}
+    attention_case(tensors, "plain", *qkv(2, 2, 2, 7, 7, 8, 8))
+    attention_case(tensors, "causal", *qkv(2, 2, 2, 19, 19, 5, 5), causal=True)
+    attention_case(tensors, "unequal", *qkv(1, 3, 3, 5, 21, 16, 9))
+    attention_case(tensors, "grouped", *qkv(2, 6, 2, 4, 9, 4, 3))
+    keep = torch.rand(2, 1, 6, 11) < 0.6
+    keep[..., 0] = True
+    attention_case(tensors, "keep", *qkv(2, 2, 2, 6, 11, 8, 8), mask=keep)
+    attention_case(tensors, "bias", *qkv(2, 2, 1, 6, 11, 8, 8), bias=torch.randn(1, 2, 6, 11))
+    write_safetensors(path, tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
+
+
 def main():
     folder = sys.argv[1]
     torch.manual_seed(1)
     torch.set_num_threads(1)
     run(Perceptron(), torch.randn(20, 12), torch.randint(5, (20,)), folder + "/perceptron.safetensors")
     run(AttentionBlock(), torch.randn(3, 7, 8), torch.randint(6, (3, 7)), folder + "/attention_block.safetensors")
+    attention(folder + "/attention.safetensors")
 
 
 main()

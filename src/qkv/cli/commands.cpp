@@ -6,6 +6,7 @@ namespace qkv::cli {
 std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> lab_command();
 std::unique_ptr<Command> plot_command();
+std::unique_ptr<Command> attend_command();
 std::unique_ptr<Command> bench_command();
 std::unique_ptr<Command> data_command();
 std::unique_ptr<Command> info_command();
@@ -17,6 +18,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(lab_command());
   commands.push_back(plot_command());
   commands.push_back(bench_command());
+  commands.push_back(attend_command());
   commands.push_back(regress_command());
   commands.push_back(data_command());
   commands.push_back(info_command());

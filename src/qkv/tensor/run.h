@@ -1,6 +1,7 @@
 // Run: all that a forward pass depends on besides its inputs and weights.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "qkv/core/rng.h"
@@ -14,10 +15,18 @@ struct Run {
   bool training = false;
   Rng rng{0};
   Probe* probe = nullptr;
+  std::string path = {};  // kept for a probe only
 
   /// The run of a child: its random numbers are those of its path, whatever its siblings draw.
-  Run at(std::string_view child) const { return {training, rng.at(child), probe}; }
-  Run at(uint64_t index) const { return {training, rng.at(index), probe}; }
+  Run at(std::string_view child) const { return {training, rng.at(child), probe, probe ? below(child) : std::string()}; }
+  Run at(uint64_t index) const { return {training, rng.at(index), probe, probe ? below(std::to_string(index)) : std::string()}; }
+
+ private:
+  std::string below(std::string_view child) const {
+    std::string out = path;
+    if (!out.empty()) out += '.';
+    return out += child;
+  }
 };
 
 }  // namespace qkv

@@ -55,6 +55,7 @@ std::vector<OpCase> norm_rows();
 std::vector<OpCase> embedding_rows();
 std::vector<OpCase> loss_rows();
 std::vector<OpCase> matmul_rows();
+std::vector<OpCase> attention_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

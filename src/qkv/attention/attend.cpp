@@ -1,0 +1,90 @@
+// Attend: what is common to all scorers.
+#include "qkv/attention/attend.h"
+
+#include <algorithm>
+
+#include "qkv/ops/attention_plain.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/shape.h"
+#include "qkv/tensor/probe.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv::detail {
+namespace {
+
+Tensor four_axes(const Tensor& x) {
+  if (x.rank() == 4) return x;
+  return reshape(x, x.rank() == 3 ? Shape{x.size(0), 1, x.size(1), x.size(2)} : Shape{1, 1, x.size(0), x.size(1)});
+}
+
+Tensor given_axes(const Tensor& x, int rank) {
+  if (rank == 4) return x;
+  return reshape(x, rank == 3 ? Shape{x.size(0), x.size(2), x.size(3)} : Shape{x.size(2), x.size(3)});
+}
+
+// Keys that no query of their batch row sees, set to 0: a NaN there would come back through a matrix product of the gradient.
+Tensor without_unseen(const Tensor& k, const AttentionPlan& plan, int64_t queries) {
+  if (all_finite(k)) return k;
+  Tensor seen = zeros(k.shape());
+  const int64_t keys = k.size(2), width = k.size(3);
+  for (int64_t head = 0; head < k.size(0) * k.size(1); ++head)
+    for (int64_t i = 0; i < queries; ++i) {
+      const PlanRow row = plan.row(head / k.size(1), head % k.size(1), i, keys);
+      for (int64_t j = row.begin; j < row.end; ++j)
+        if (row.sees(j)) std::fill_n(seen.mutable_ptr() + (head * keys + j) * width, width, 1.f);
+    }
+  return where(seen, k, zeros(k.shape()));
+}
+
+void show(const AttendCall& call, const Attended& attended) {
+  if (!call.run->probe) return;
+  const TapePause pause;
+  call.run->probe->attention(call.run->path, attended.weights);
+}
+
+}  // namespace
+
+AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run, const AttendOptions& options) {
+  const Shape &sq = q.shape(), &sk = k.shape(), &sv = v.shape();
+  check(q.rank() >= 2 && q.rank() <= 4, "[attend] queries are (L, D), (B, L, D) or (B, H, L, D), got ", sq);
+  check(q.rank() == k.rank() && k.rank() == v.rank(), "[attend] queries, keys and values differ in axes: ", sq, ", ", sk, ", ", sv);
+  check(sk[-2] == sv[-2], "[attend] keys and values differ in number: ", sk, " and ", sv);
+  if (q.rank() >= 3) check(sq[0] == sk[0] && sk[0] == sv[0], "[attend] batch sizes differ: ", sq, ", ", sk, ", ", sv);
+  if (q.rank() == 4) {
+    check(sk[1] == sv[1], "[attend] keys and values have different heads: ", sk, " and ", sv);
+    check(sk[1] > 0 && sq[1] % sk[1] == 0, "[attend] query heads are no multiple of the key heads: ", sq, " and ", sk);
+  }
+  const int64_t batch = q.rank() >= 3 ? sq[0] : 1, heads = q.rank() == 4 ? sq[1] : 1;
+  return {four_axes(q), four_axes(k), four_axes(v), q.rank(), mask.plan("attend", {batch, heads, sq[-2], sk[-2], q.rank()}),
+          attention_dropout("attend", options.dropout, run), &run};
+}
+
+Attended attend_fused(const AttendCall& call, const Lowered& scores) {
+  const AttentionResult result = std::visit([&](const auto& s) { return attention(s, call.v, call.plan, call.dropout); }, scores);
+  Attended out{given_axes(result.output, call.rank), Weights(scores, call.plan, result.lse), result.empty_rows, AttendPath::fused};
+  show(call, out);
+  return out;
+}
+
+AttendCall with_all_heads(AttendCall call) {
+  const int64_t shared = call.q.size(1) / call.k.size(1);
+  if (shared > 1) {
+    call.k = repeat_interleave(call.k, shared, 1);
+    call.v = repeat_interleave(call.v, shared, 1);
+  }
+  call.k = without_unseen(call.k, call.plan, call.q.size(2));
+  return call;
+}
+
+Attended attend_composed(const AttendCall& call, const Tensor& scores) {
+  const Shape expected{call.q.size(0), call.q.size(1), call.q.size(2), call.k.size(2)};
+  check(scores.shape() == expected, "[attend] the scorer gave scores ", scores.shape(), ", expected (B, H, Lq, Lk) ", expected);
+  const MaskedSoftmax alpha = masked_softmax(call.plan.bias.defined() ? add(scores, call.plan.bias) : scores, call.plan);
+  const Tensor kept = call.dropout.rate > 0 ? mul(alpha.weights, dropout_factors(expected, call.dropout)) : alpha.weights;
+  const Tensor output = pool_values(kept, call.v, call.plan);
+  Attended out{given_axes(output, call.rank), Weights(alpha.weights), alpha.empty_rows, AttendPath::composed};
+  show(call, out);
+  return out;
+}
+
+}  // namespace qkv::detail

@@ -1,0 +1,60 @@
+// attend: f(q) = sum_i alpha_i v_i, alpha = softmax over i of score(q, k_i), over the keys that the mask lets q see.
+#pragma once
+
+#include <cstdint>
+
+#include "qkv/attention/mask.h"
+#include "qkv/attention/scorer.h"
+#include "qkv/attention/weights.h"
+#include "qkv/tensor/run.h"
+
+namespace qkv {
+
+/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer; the definition of the other.
+enum class AttendPath { fused, composed };
+
+struct AttendOptions {
+  float dropout = 0;  // of the weights, while training
+  AttendPath path = AttendPath::fused;
+};
+
+struct Attended {
+  Tensor output;           // (B, H, Lq, Dv), or without the axes that the queries do not have
+  Weights weights;         // (B, H, Lq, Lk), before dropout
+  int64_t empty_rows = 0;  // queries that see no key: output and weights are 0 there
+  AttendPath path = AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or because it was asked for
+};
+
+namespace detail {
+
+/// An attention with its tensors as (B, H, L, D), its mask compiled and its dropout drawn from the run.
+struct AttendCall {
+  Tensor q, k, v;
+  int rank;  // of the tensors as given
+  AttentionPlan plan;
+  AttentionDropout dropout;
+  const Run* run;
+};
+
+AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run, const AttendOptions& options);
+Attended attend_fused(const AttendCall& call, const Lowered& scores);
+/// Key and value heads repeated, so that there are as many as query heads.
+AttendCall with_all_heads(AttendCall call);
+Attended attend_composed(const AttendCall& call, const Tensor& scores);
+
+}  // namespace detail
+
+/// Attention pooling. q (B, H, Lq, D), k (B, Hk, Lk, D'), v (B, Hk, Lk, Dv), H a multiple of Hk: query head h reads key head h / (H / Hk).
+/// Or (B, L, D) or (L, D) each. Gradients go to q, k, v, the scorer's parameters and a learned bias.
+template <Scorer S>
+Attended attend(const S& scorer, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask = Mask::none(), const Run& run = {},
+                const AttendOptions& options = {}) {
+  detail::AttendCall call = detail::attend_call(q, k, v, mask, run, options);
+  if constexpr (LoweringScorer<S>) {
+    if (options.path == AttendPath::fused) return detail::attend_fused(call, scorer.lower(call.q, call.k));
+  }
+  call = detail::with_all_heads(call);
+  return detail::attend_composed(call, scorer.scores(call.q, call.k));
+}
+
+}  // namespace qkv

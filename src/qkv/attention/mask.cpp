@@ -1,0 +1,201 @@
+// Masks: composition, and compilation to key intervals, a dense keep and a bias.
+#include "qkv/attention/mask.h"
+
+#include <algorithm>
+
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/shape.h"
+
+namespace qkv {
+namespace {
+
+// Element-wise minimum: the intersection of two sets of lengths.
+Ids shorter(const char* what, const Ids& a, const Ids& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  check(a.shape() == b.shape(), "[mask] ", what, " of different shapes: ", a.shape(), " & ", b.shape());
+  Ids out = Ids::empty(a.shape());
+  std::transform(a.ptr(), a.ptr() + a.numel(), b.ptr(), out.mutable_ptr(), [](int32_t x, int32_t y) { return std::min(x, y); });
+  return out;
+}
+
+void check_not_negative(const char* what, const Ids& lengths) {
+  for (int32_t n : lengths.data()) check(n >= 0, "[mask] ", what, " cannot be negative, got ", n);
+}
+
+enum class Seen { where_one, where_zero };
+
+Tensor zeros_and_ones(const char* name, const Tensor& x, Seen seen) {
+  check(x.rank() >= 2 && x.rank() <= 4, "[mask] ", name, " takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ", x.shape());
+  Tensor out = Tensor::empty(x.shape());
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const float v = x.ptr()[i];
+    check(v == 0 || v == 1, "[mask] ", name, " takes zeros and ones, got ", v);
+    out.mutable_ptr()[i] = seen == Seen::where_one ? v : 1 - v;
+  }
+  return out;
+}
+
+Tensor as_floats(const Ids& x) {
+  Tensor out = Tensor::empty(x.shape());
+  std::transform(x.ptr(), x.ptr() + x.numel(), out.mutable_ptr(), [](int32_t v) { return static_cast<float>(v); });
+  return out;
+}
+
+// Three axes mean (B, Lq, Lk), four (B, H, Lq, Lk): aligned at the last axis they would not match.
+void check_ranks(const char* what, const Shape& a, const Shape& b) {
+  check(std::min(a.rank(), b.rank()) == 2 || a.rank() == b.rank(), "[mask] ", what, " with and without a head axis: ", a, " & ", b);
+}
+
+// The mask's shape as (1 or B, 1 or H, 1 or Lq, 1 or Lk).
+Shape four_axes(const char* op, const char* what, const Shape& s, const MaskSizes& sizes) {
+  check(s.rank() != 3 || sizes.rank != 4, "[", op, "] a ", what, " of three axes beside heads, give (B, 1 or H, Lq, Lk): ", s);
+  const Shape full = s.rank() == 2 ? Shape{1, 1, s[0], s[1]} : s.rank() == 3 ? Shape{s[0], 1, s[1], s[2]} : s;
+  const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
+  for (int axis = 0; axis < 4; ++axis)
+    check(full[axis] == 1 || full[axis] == weights[axis], "[", op, "] a ", what, " does not fit the weights (B, H, Lq, Lk): ", s, " and ",
+          weights);
+  return full;
+}
+
+}  // namespace
+
+Mask Mask::valid_lens(const Ids& lengths) {
+  check(lengths.rank() == 1 || lengths.rank() == 2, "[mask] valid_lens takes lengths (B) or (B, Lq), got ", lengths.shape());
+  check_not_negative("a valid length", lengths);
+  Mask m;
+  (lengths.rank() == 1 ? m.lengths_ : m.row_lengths_) = lengths;
+  return m;
+}
+
+Mask Mask::causal(int64_t offset) {
+  check(offset > -kUnlimited && offset < kUnlimited, "[mask] causal offset out of range: ", offset);
+  Mask m;
+  m.right_ = offset;
+  return m;
+}
+
+Mask Mask::window(int64_t left, int64_t right) {
+  check(left >= 0 && right >= 0 && left <= kUnlimited && right <= kUnlimited, "[mask] window sizes must be 0 or more, got ", left, " and ",
+        right);
+  Mask m;
+  m.left_ = left;
+  m.right_ = right;
+  return m;
+}
+
+Mask Mask::prefix(const Ids& lengths) {
+  check(lengths.rank() == 1, "[mask] prefix takes lengths (B), got ", lengths.shape());
+  check_not_negative("a prefix length", lengths);
+  Mask m;
+  m.prefix_ = lengths;
+  return m;
+}
+
+Mask Mask::keep(const Tensor& seen) {
+  Mask m;
+  m.keep_ = zeros_and_ones("keep", seen, Seen::where_one);
+  return m;
+}
+
+Mask Mask::drop(const Tensor& hidden) {
+  Mask m;
+  m.keep_ = zeros_and_ones("drop", hidden, Seen::where_zero);
+  return m;
+}
+
+Mask Mask::keep(const Ids& seen) { return keep(as_floats(seen)); }
+Mask Mask::drop(const Ids& hidden) { return drop(as_floats(hidden)); }
+
+Mask Mask::bias(const Tensor& added) {
+  check(added.rank() >= 2 && added.rank() <= 4, "[mask] bias takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ", added.shape());
+  Mask m;
+  m.bias_ = added;
+  return m;
+}
+
+Mask Mask::operator&(const Mask& other) const {
+  Mask m = *this;
+  m.left_ = std::min(left_, other.left_);
+  m.right_ = std::min(right_, other.right_);
+  m.lengths_ = shorter("valid lengths", lengths_, other.lengths_);
+  m.row_lengths_ = shorter("valid lengths", row_lengths_, other.row_lengths_);
+  m.prefix_ = shorter("prefixes", prefix_, other.prefix_);
+  if (!keep_.defined()) m.keep_ = other.keep_;
+  if (keep_.defined() && other.keep_.defined()) {
+    check_ranks("keep masks", keep_.shape(), other.keep_.shape());
+    m.keep_ = mul(keep_, other.keep_);
+  }
+  if (!bias_.defined()) m.bias_ = other.bias_;
+  if (bias_.defined() && other.bias_.defined()) {
+    check_ranks("biases", bias_.shape(), other.bias_.shape());
+    m.bias_ = add(bias_, other.bias_);
+  }
+  return m;
+}
+
+bool Mask::has_intervals() const {
+  return left_ != kUnlimited || right_ != kUnlimited || lengths_.defined() || row_lengths_.defined() || prefix_.defined();
+}
+
+bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bias_.defined(); }
+
+void Mask::check_lengths(const char* op, const MaskSizes& sizes) const {
+  const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
+  for (const Ids* lengths : {&lengths_, &prefix_})
+    check(!lengths->defined() || lengths->size(0) == sizes.batch, "[", op, "] lengths do not fit the weights (B, H, Lq, Lk): ",
+          lengths->shape(), " and ", weights);
+  check(!row_lengths_.defined() || row_lengths_.shape() == Shape{sizes.batch, sizes.queries}, "[", op,
+        "] lengths do not fit the weights (B, H, Lq, Lk): ", row_lengths_.shape(), " and ", weights);
+}
+
+void Mask::plan_intervals(AttentionPlan& plan, const MaskSizes& sizes) const {
+  const bool by_batch = lengths_.defined() || row_lengths_.defined() || prefix_.defined();
+  const int64_t rows = by_batch ? sizes.batch : 1;
+  plan.begin = Ids::empty({rows, sizes.queries});
+  plan.end = Ids::empty({rows, sizes.queries});
+  for (int64_t b = 0; b < rows; ++b)
+    for (int64_t i = 0; i < sizes.queries; ++i) {
+      const int64_t at = b * sizes.queries + i;
+      const int64_t first = left_ == kUnlimited ? 0 : i - left_;
+      int64_t last = right_ == kUnlimited ? sizes.keys : i + right_ + 1;
+      if (lengths_.defined()) last = std::min<int64_t>(last, lengths_.ptr()[b]);
+      if (row_lengths_.defined()) last = std::min<int64_t>(last, row_lengths_.ptr()[at]);
+      if (prefix_.defined()) last = std::min<int64_t>(last, std::max<int64_t>(i + 1, prefix_.ptr()[b]));
+      last = std::clamp<int64_t>(last, 0, sizes.keys);
+      plan.end.mutable_ptr()[at] = static_cast<int32_t>(last);
+      plan.begin.mutable_ptr()[at] = static_cast<int32_t>(std::clamp<int64_t>(first, 0, last));
+    }
+}
+
+void Mask::plan_keep(const char* op, AttentionPlan& plan, const MaskSizes& sizes) const {
+  const Shape s = four_axes(op, "keep mask", keep_.shape(), sizes);
+  const Shape wide{s[0], s[1], sizes.queries, sizes.keys};
+  plan.keep = {wide, Buffer::take(static_cast<size_t>(std::max<int64_t>(wide.numel(), 1)))};
+  auto* to = reinterpret_cast<uint8_t*>(plan.keep.bytes.data());
+  for (int64_t head = 0; head < s[0] * s[1]; ++head)
+    for (int64_t i = 0; i < sizes.queries; ++i) {
+      const float* from = keep_.ptr() + (head * s[2] + (s[2] == 1 ? 0 : i)) * s[3];
+      for (int64_t j = 0; j < sizes.keys; ++j) *to++ = from[s[3] == 1 ? 0 : j] != 0;
+    }
+}
+
+AttentionPlan Mask::plan(const char* op, const MaskSizes& sizes) const {
+  check(sizes.keys <= kUnlimited && sizes.queries <= kUnlimited, "[", op, "] too many queries or keys: ", sizes.queries, " and ",
+        sizes.keys);
+  AttentionPlan plan;
+  if (has_intervals()) {
+    check_lengths(op, sizes);
+    plan_intervals(plan, sizes);
+  }
+  if (keep_.defined()) plan_keep(op, plan, sizes);
+  if (bias_.defined()) {
+    const Shape s = four_axes(op, "bias", bias_.shape(), sizes);
+    const Shape wide{s[0], s[1], sizes.queries, sizes.keys};
+    plan.bias = bias_.shape() == s ? bias_ : reshape(bias_, s);
+    if (!(s == wide)) plan.bias = add(plan.bias, zeros(wide));
+  }
+  return plan;
+}
+
+}  // namespace qkv

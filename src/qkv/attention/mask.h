@@ -1,0 +1,64 @@
+// Masks by name: which keys a query may see. Never a bare bool, since the ecosystem disagrees about what `true` means.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "qkv/ops/attention_plan.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// Sizes of an attention's weights, and how many axes the caller's tensors had: a mask of three axes is (B, Lq, Lk) where there are
+/// no heads, and refused where there are.
+struct MaskSizes {
+  int64_t batch, heads, queries, keys;
+  int rank = 4;
+};
+
+class Mask {
+ public:
+  static constexpr int64_t kUnlimited = std::numeric_limits<int32_t>::max();
+
+  /// Every query sees every key.
+  static Mask none() { return {}; }
+  /// Query i of batch row b sees the first lengths[b], or lengths[b, i], keys: (B) or (B, Lq). More than there are means all.
+  static Mask valid_lens(const Ids& lengths);
+  /// Query i sees keys 0 .. i + offset, whatever the two lengths.
+  static Mask causal(int64_t offset = 0);
+  /// Query i sees keys i - left .. i + right.
+  static Mask window(int64_t left, int64_t right);
+  /// Query i of batch row b sees keys 0 .. max(i, lengths[b] - 1): both ways inside the prefix, causal after it. (B)
+  static Mask prefix(const Ids& lengths);
+  /// Sees where it is 1, or where it is 0; no other value. (Lq, Lk), (B, Lq, Lk) without heads, (B, H, Lq, Lk); sizes of 1 spread.
+  static Mask keep(const Tensor& seen);
+  static Mask keep(const Ids& seen);
+  static Mask drop(const Tensor& hidden);
+  static Mask drop(const Ids& hidden);
+  /// Added to the scores, with a gradient when it is tracked; -inf hides. Shapes as for keep.
+  static Mask bias(const Tensor& added);
+
+  /// What both show; biases add up.
+  Mask operator&(const Mask& other) const;
+
+  /// Whether nothing is hidden and nothing added.
+  bool is_none() const;
+  /// Compiled for these sizes; what does not fit is an error of `op` that names both shapes.
+  AttentionPlan plan(const char* op, const MaskSizes& sizes) const;
+
+ private:
+  bool has_intervals() const;
+  void check_lengths(const char* op, const MaskSizes& sizes) const;
+  void plan_intervals(AttentionPlan& plan, const MaskSizes& sizes) const;
+  void plan_keep(const char* op, AttentionPlan& plan, const MaskSizes& sizes) const;
+
+  // Intersections of these are of the same kind, so a mask has a fixed size however it was composed.
+  int64_t left_ = kUnlimited, right_ = kUnlimited;  // key in [i - left, i + right]
+  Ids lengths_;                                     // (B)
+  Ids row_lengths_;                                 // (B, Lq)
+  Ids prefix_;                                      // (B)
+  Tensor keep_;                                     // 0 or 1
+  Tensor bias_;
+};
+
+}  // namespace qkv

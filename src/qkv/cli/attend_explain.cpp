@@ -1,0 +1,105 @@
+// The steps of an attention as text.
+#include "qkv/cli/attend_explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "qkv/ops/elementwise.h"
+
+namespace qkv::cli {
+namespace {
+
+bool few_numbers(const Shape& s) { return s.numel() <= 400 && s[-1] <= 16; }  // more are not printed
+
+Tensor four_axes(const Tensor& x) {
+  const Shape s = x.shape();
+  return x.viewed(s.rank() == 4 ? s : s.rank() == 3 ? Shape{s[0], 1, s[1], s[2]} : Shape{1, 1, s[0], s[1]});
+}
+
+// The shape of weights in the axes that the queries have.
+Shape pair_shape(const Tensor& q, const Tensor& k) {
+  Shape s = q.shape();
+  s.set(-1, k.size(-2));
+  return s;
+}
+
+std::string step(const std::string& title, const std::string& formula, const Shape& shape, const Tensor& values) {
+  std::string out = fmt::format("{:<8} {}  {}\n", title, formula, shape.str());
+  if (values.defined() && few_numbers(values.shape())) out += numbers_text(values, "  ");
+  return out;
+}
+
+// Key heads shared in order, as plain copies.
+Tensor all_heads(const Tensor& k, int64_t heads) {
+  const int64_t shared = heads / k.size(1), block = k.size(2) * k.size(3);
+  Tensor out = Tensor::empty({k.size(0), heads, k.size(2), k.size(3)});
+  for (int64_t n = 0; n < k.size(0) * heads; ++n) std::copy_n(k.ptr() + n / shared * block, block, out.mutable_ptr() + n * block);
+  return out;
+}
+
+// Scores with what is hidden as -inf and the bias added.
+Tensor masked(const Tensor& scores, const AttentionPlan& plan, int64_t& hidden) {
+  const Shape s = scores.shape();
+  Tensor out = Tensor::empty(s);
+  for (int64_t n = 0; n < s.numel(); ++n) {
+    const int64_t r = n / s[3], j = n % s[3];
+    const PlanRow row = plan.row(r / s[2] / s[1], r / s[2] % s[1], r % s[2], s[3]);
+    hidden += !row.sees(j);
+    out.mutable_ptr()[n] = row.sees(j) ? scores.ptr()[n] + (row.bias ? row.bias[j] : 0) : -std::numeric_limits<float>::infinity();
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string numbers_text(const Tensor& x, const std::string& indent) {
+  const int64_t columns = x.rank() ? x.size(-1) : 1, rows = columns ? x.numel() / columns : 0;
+  const int64_t height = x.rank() >= 2 ? x.size(-2) : 1;
+  std::vector<std::string> cells;
+  size_t width = 0;
+  for (float v : x.data()) {
+    cells.push_back(fmt::format("{:.6g}", v == 0 ? 0.f : v));
+    width = std::max(width, cells.back().size());
+  }
+  std::string out;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (r && height && r % height == 0) out += "\n";
+    out += indent;
+    for (int64_t c = 0; c < columns; ++c) out += fmt::format("{}{:>{}}", c ? "  " : "", cells[static_cast<size_t>(r * columns + c)], width);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string explanation(const ExplainInput& in, const Attended& attended) {
+  const Tensor q = four_axes(in.q), k = four_axes(in.k);
+  const Shape pairs = pair_shape(in.q, in.k), weights{q.size(0), q.size(1), q.size(2), k.size(2)};
+  const bool few = few_numbers(weights);
+  std::string out = fmt::format("inputs   Q {}  K {}  V {}\n", in.q.shape().str(), in.k.shape().str(), in.v.shape().str());
+  Tensor scores;
+  const auto* scaled = std::get_if<ScaledDot>(&in.scorer);
+  if (few) {
+    const Tensor keys = all_heads(k, q.size(1));
+    scores = scaled ? Dot{}.scores(q, keys) : std::visit([&](const auto& s) { return s.scores(q, keys); }, in.scorer);
+  }
+  out += step("scores", scorer_facts(in.name).formula, pairs, scores);
+  if (scaled) {
+    const float factor = scaled->scale_for(q.size(3));
+    const std::string formula = scaled->scale ? fmt::format("times {:.6g}", factor) : fmt::format("divided by sqrt({})", q.size(3));
+    if (few) scores = scale(scores, factor);
+    out += step("scale", formula, pairs, scores);
+  }
+  if (!in.mask.is_none()) {
+    int64_t hidden = 0;
+    if (few) scores = masked(scores, in.mask.plan("attend", {q.size(0), q.size(1), q.size(2), k.size(2), in.q.rank()}), hidden);
+    out += step("mask", few ? fmt::format("hidden keys become -inf: {} of {}", hidden, weights.numel()) : "hidden keys become -inf", pairs,
+                scores);
+  }
+  out += step("softmax", "over the keys of each query", pairs, few ? attended.weights.matrix() : Tensor());
+  out += step("output", "weights times V", attended.output.shape(), attended.output);
+  return out;
+}
+
+}  // namespace qkv::cli

@@ -1,0 +1,175 @@
+// Scores of a panel of queries against a run of keys, in units of log 2: the form, the biases, the mask.
+#if defined(QKV_KERNELS_ATTENTION_SCORE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QKV_KERNELS_ATTENTION_SCORE_INL_H_
+#undef QKV_KERNELS_ATTENTION_SCORE_INL_H_
+#else
+#define QKV_KERNELS_ATTENTION_SCORE_INL_H_
+#endif
+
+#include "qkv/kernels/attention.h"
+#include "qkv/kernels/attention_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qkv::kernels {
+namespace HWY_NAMESPACE {
+namespace attn {
+
+/// The heads of one (batch row, query head), and where its masks start.
+struct Head {
+  const AttentionCall& call;
+  int64_t b, h, hk;
+
+  Head(const AttentionCall& c, int64_t batch, int64_t head) : call(c), b(batch), h(head), hk(head / (c.sizes.heads / c.sizes.key_heads)) {}
+  ConstRows QueryRows(const ConstHeads& x, int64_t i) const {
+    return {x.data + b * x.stride.batch + h * x.stride.head + i * x.stride.row, x.stride.row};
+  }
+  Rows QueryRows(const Heads& x, int64_t i) const {
+    return {x.data + b * x.stride.batch + h * x.stride.head + i * x.stride.row, x.stride.row};
+  }
+  ConstRows KeyRows(const ConstHeads& x, int64_t j) const {
+    return {x.data + b * x.stride.batch + hk * x.stride.head + j * x.stride.row, x.stride.row};
+  }
+  Rows KeyRows(const Heads& x, int64_t j) const {
+    return {x.data + b * x.stride.batch + hk * x.stride.head + j * x.stride.row, x.stride.row};
+  }
+};
+
+/// Up to kPanel query rows and the keys they may see: row `lane` keys [begin, end); all of them [all_begin, all_end), some [lo, hi).
+struct Panel {
+  int64_t first, count, vectors;
+  int64_t lo, hi, all_begin, all_end;
+  HWY_ALIGN int32_t begin[kPanel], end[kPanel];
+
+  HWY_INLINE void Set(const Head& head, int64_t first_row, int64_t rows) {
+    const AttentionMask& mask = head.call.mask;
+    const auto keys = static_cast<int32_t>(head.call.sizes.keys);
+    first = first_row;
+    count = rows;
+    vectors = (rows + kLanes - 1) / kLanes;
+    if (!mask.begin && !mask.end) {
+      lo = all_begin = 0;
+      hi = all_end = keys;
+      return;
+    }
+    lo = all_end = keys;
+    hi = all_begin = 0;
+    const int64_t offset = head.b * mask.interval_batch + first_row;
+    for (int64_t r = 0; r < vectors * kLanes; ++r) {
+      begin[r] = r < rows && mask.begin ? std::max(mask.begin[offset + r], 0) : 0;
+      end[r] = r >= rows ? 0 : mask.end ? std::min(mask.end[offset + r], keys) : keys;
+      if (r >= rows) continue;
+      if (begin[r] < end[r]) {
+        lo = std::min<int64_t>(lo, begin[r]);
+        hi = std::max<int64_t>(hi, end[r]);
+      }
+      all_begin = std::max<int64_t>(all_begin, begin[r]);
+      all_end = std::min<int64_t>(all_end, end[r]);
+    }
+  }
+};
+
+/// Whether some key of [j0, j1) may be hidden from some row of the panel.
+HWY_INLINE bool MayHide(const AttentionCall& call, const Panel& panel, int64_t j0, int64_t j1) {
+  return j0 < panel.all_begin || j1 > panel.all_end || call.mask.keep || call.mask.bias || call.mask.key_bias ||
+         (call.form != ScoreForm::dot && call.form != ScoreForm::gaussian);
+}
+
+/// A vector of scores of a distance form from r2 = |q - k|^2, by 1 - u or 1 - u^2 for the compact kernels.
+HWY_INLINE Vec DistanceScore(Floats d, ScoreForm form, float scale, Vec r2) {
+  if (form == ScoreForm::gaussian) return hn::Mul(r2, hn::Set(d, -0.5f * scale * scale * kLog2E));
+  const Vec u = hn::Mul(hn::Set(d, scale), hn::Sqrt(r2)), one = hn::Set(d, 1.f), zero = hn::Zero(d);
+  if (form == ScoreForm::boxcar) return hn::IfThenElse(hn::Gt(u, one), hn::Set(d, -kInfinity), hn::Mul(u, zero));
+  const Vec rest = form == ScoreForm::triangular ? hn::Sub(one, u) : hn::NegMulAdd(u, u, one);
+  return hn::Mul(Log(d, AtLeast(zero, rest)), hn::Set(d, kLog2E));
+}
+
+/// score + bias in one lane: -inf in the bias masks whatever the score is.
+HWY_INLINE void AddBias(float bias, float& score) { score = bias == -kInfinity ? -kInfinity : score + bias * kLog2E; }
+
+// The masks of one call on scores s (j1 - j0, stride): row by row, for they lie along the keys and the scores along the queries.
+HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
+  const Floats d;
+  const hn::RebindToSigned<Floats> di;
+  const AttentionMask& mask = head.call.mask;
+  const int64_t keys = head.call.sizes.keys;
+  if (mask.key_bias) {
+    const float* bias = mask.key_bias + (head.b * head.call.sizes.key_heads + head.hk) * keys;
+    for (int64_t j = j0; j < j1; ++j) {
+      const Vec add = hn::Set(d, bias[j] * kLog2E);
+      for (float *at = s.data + (j - j0) * s.stride, *end = at + panel.vectors * kLanes; at != end; at += kLanes) {
+        hn::Store(bias[j] == -kInfinity ? add : hn::Add(hn::Load(d, at), add), d, at);
+      }
+    }
+  }
+  if (mask.bias) {
+    const float* bias = mask.bias + head.b * mask.bias_batch + head.h * mask.bias_head + panel.first * keys;
+    for (int64_t r = 0; r < panel.count; ++r, bias += keys) {
+      for (int64_t j = j0; j < j1; ++j) AddBias(bias[j], s.data[(j - j0) * s.stride + r]);
+    }
+  }
+  if (mask.keep) {
+    const uint8_t* keep = mask.keep + head.b * mask.keep_batch + head.h * mask.keep_head + panel.first * keys;
+    for (int64_t r = 0; r < panel.count; ++r, keep += keys) {
+      for (int64_t j = j0; j < j1; ++j) {
+        if (!keep[j]) s.data[(j - j0) * s.stride + r] = -kInfinity;
+      }
+    }
+  }
+  if (j0 >= panel.all_begin && j1 <= panel.all_end) return;
+  const Vec hidden = hn::Set(d, -kInfinity);
+  for (int64_t v = 0; v < panel.vectors; ++v) {
+    const auto begin = hn::Load(di, panel.begin + v * kLanes), end = hn::Load(di, panel.end + v * kLanes);
+    for (int64_t j = j0; j < j1; ++j) {
+      float* at = s.data + (j - j0) * s.stride + v * kLanes;
+      const auto key = hn::Set(di, static_cast<int32_t>(j));
+      const auto seen = hn::RebindMask(d, hn::AndNot(hn::Gt(begin, key), hn::Gt(end, key)));
+      hn::Store(hn::IfThenElse(seen, hn::Load(d, at), hidden), d, at);
+    }
+  }
+}
+
+/// s (j1 - j0, stride) <- the scores of a packed panel against keys [j0, j1), times log2(e); -inf where hidden. squares, unless null:
+/// |q - k|^2 of a distance form.
+HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
+                            float* squares = nullptr) {
+  const AttentionCall& call = head.call;
+  if (call.form == ScoreForm::dot) {
+    Scores<Pairing::product>(j1 - j0, head.KeyRows(k, j0), packed, panel.vectors, call.sizes.width, s);
+  } else {
+    const Floats d;
+    Scores<Pairing::difference>(j1 - j0, head.KeyRows(k, j0), packed, panel.vectors, call.sizes.width, s);
+    for (int64_t j = 0; j < j1 - j0; ++j) {
+      for (int64_t r = 0; r < panel.vectors * kLanes; r += kLanes) {
+        const Vec r2 = hn::Load(d, s.data + j * s.stride + r);
+        if (squares) hn::Store(r2, d, squares + j * s.stride + r);
+        hn::Store(DistanceScore(d, call.form, call.scale, r2), d, s.data + j * s.stride + r);
+      }
+    }
+  }
+  if (MayHide(call, panel, j0, j1)) ApplyMask(head, panel, j0, j1, s);
+}
+
+/// What a query is multiplied by when it is packed.
+HWY_INLINE float QueryFactor(const AttentionCall& call) { return call.form == ScoreForm::dot ? call.scale * kLog2E : 1.f; }
+
+/// Whether rows (count, width) hold no NaN and no infinity: x - x is 0 then.
+HWY_INLINE bool AllFinite(ConstRows rows, int64_t count, int64_t width) {
+  const Floats d;
+  Vec sum = hn::Zero(d);
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = rows.data + i * rows.stride;
+    int64_t c = 0;
+    for (; c + kLanes <= width; c += kLanes) {
+      const Vec x = hn::LoadU(d, row + c);
+      sum = hn::Add(sum, hn::Sub(x, x));
+    }
+    for (; c < width; ++c) sum = hn::Add(sum, hn::Set(d, row[c] - row[c]));
+  }
+  return hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)));
+}
+
+}  // namespace attn
+}  // namespace HWY_NAMESPACE
+}  // namespace qkv::kernels
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,53 @@
+// Fused attention: one tape node that keeps its output and the log-sum-exp of every row, O(n) memory forward and backward.
+// What it stands for, in plain ops, is in attention_plain.h.
+#pragma once
+
+#include <cstdint>
+
+#include "qkv/kernels/attention.h"
+#include "qkv/ops/attention_plan.h"
+#include "qkv/tensor/run.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+using kernels::AttentionDropout;
+using kernels::ScoreForm;
+
+/// Scores that are a function of one query and one key: a dot product plus a bias of the key, or the log of a kernel of their distance.
+struct PairScores {
+  Tensor q, k;                      // (B, H, Lq, D) and (B, Hk, Lk, D); H is a multiple of Hk
+  ScoreForm form = ScoreForm::dot;  // kernels/attention.h has the formulas
+  float scale = 1;
+  Tensor factor = {};               // one element or absent: scale * factor is the scale, and factor gets a gradient
+  Tensor key_bias = {};             // (B, Hk, Lk) or absent: added to the score of that key
+
+  float full_scale() const { return factor.defined() ? scale * factor.item() : scale; }
+};
+
+/// Additive scores: w . tanh(pq + pk).
+struct AdditiveScores {
+  Tensor pq, pk;  // (B, H, Lq, D) and (B, Hk, Lk, D), projected already
+  Tensor w;       // (D)
+};
+
+struct AttentionResult {
+  Tensor output;       // (B, H, Lq, Dv)
+  Tensor lse;          // (B, H, Lq): log of the sum of e^score; -inf for a row that sees nothing
+  int64_t empty_rows;  // rows that see nothing; their output is 0
+};
+
+/// softmax(scores + bias) v over the keys that the plan shows. v (B, Hk, Lk, Dv)
+AttentionResult attention(const PairScores& scores, const Tensor& v, const AttentionPlan& plan, const AttentionDropout& dropout = {});
+AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const AttentionPlan& plan, const AttentionDropout& dropout = {});
+
+/// The weights of row i of (b, h), before dropout, recomputed from what forward kept: Lk floats. Not recorded.
+void attention_row(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
+                   float* weights);
+void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
+                   float* weights);
+
+/// The dropout of a run: none unless it trains.
+AttentionDropout attention_dropout(const char* op, float rate, const Run& run);
+
+}  // namespace qkv

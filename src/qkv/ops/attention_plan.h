@@ -1,0 +1,43 @@
+// Which keys every row of an attention may see, compiled: an interval per row, a dense keep, a bias.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "qkv/kernels/attention.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// 0 or 1 for every pair of query and key: (1 or B, 1 or H, Lq, Lk).
+struct KeepMap {
+  Shape shape;
+  Buffer bytes;
+  const uint8_t* ptr() const { return reinterpret_cast<const uint8_t*>(bytes.data()); }
+};
+
+/// What one row sees.
+struct PlanRow {
+  int64_t begin, end;
+  const uint8_t* keep;  // null: all
+  const float* bias;    // null: none
+
+  bool sees(int64_t j) const {
+    return j >= begin && j < end && (!keep || keep[j] != 0) && (!bias || bias[j] != -std::numeric_limits<float>::infinity());
+  }
+};
+
+/// Everything absent: every row sees every key and nothing is added.
+struct AttentionPlan {
+  Ids begin, end;  // (1 or B, Lq): row i sees keys [begin, end), 0 <= begin <= end <= Lk
+  KeepMap keep;    // of those, where it is not 0
+  Tensor bias;     // (1 or B, 1 or H, Lq, Lk), added to the scores; -inf masks
+
+  PlanRow row(int64_t b, int64_t h, int64_t i, int64_t keys) const;
+  /// The same for the kernels; valid as long as the plan is.
+  kernels::AttentionMask mask() const;
+  /// The plan of (B H, 1, Lq, Lk) that shows row (b H + h, 0, i) what this one shows (b, h, i). The bias is expanded by a recorded op.
+  AttentionPlan heads_as_batch(int64_t batch, int64_t heads) const;
+};
+
+}  // namespace qkv

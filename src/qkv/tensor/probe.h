@@ -1,0 +1,18 @@
+// Probe: looks at a forward pass without touching it.
+#pragma once
+
+#include <string_view>
+
+namespace qkv {
+
+class Weights;  // attention/weights.h
+
+/// Given to a Run. Called after an attention is computed, with nothing recorded and no random number drawn: it cannot change bits.
+class Probe {
+ public:
+  virtual ~Probe() = default;
+  /// The weights of the attention at a path such as "encoder.0.self".
+  virtual void attention(std::string_view path, const Weights& weights) = 0;
+};
+
+}  // namespace qkv

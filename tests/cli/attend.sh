@@ -1,0 +1,129 @@
+# qkv attend: the worked example of the notes, masks, scorers, files, and what it refuses.
+printf '57,83\n55,76\n' >q.csv
+printf '51,70\n56,82\n56,82\n' >k.csv
+printf '40,155\n43,159\n48,162\n' >v.csv
+files=(--query q.csv --key k.csv --value v.csv)
+
+expect 0 '' attend "${files[@]}"
+expect_out ' 45.5  160.5
+ 45.5  160.5'
+expect 0 '' attend "${files[@]}" --explain
+expect_out 'inputs   Q (2, 2)  K (3, 2)  V (3, 2)
+scores   Q K^T  (2, 3)
+  8717  9998  9998
+  8125  9312  9312
+scale    divided by sqrt(2)  (2, 3)
+  6163.85  7069.65  7069.65
+  5745.24  6584.58  6584.58
+softmax  over the keys of each query  (2, 3)
+    0  0.5  0.5
+    0  0.5  0.5
+output   weights times V  (2, 2)
+   45.5  160.5
+   45.5  160.5'
+expect 0 '' attend "${files[@]}" --score gaussian --causal --explain
+expect_out 'inputs   Q (2, 2)  K (3, 2)  V (3, 2)
+scores   -u^2 / 2, u = |w (q - k)|  (2, 3)
+  -102.5      -1      -1
+     -26   -18.5   -18.5
+mask     hidden keys become -inf: 3 of 6  (2, 3)
+  -102.5    -inf    -inf
+     -26   -18.5    -inf
+softmax  over the keys of each query  (2, 3)
+            1            0            0
+  0.000552779     0.999448            0
+output   weights times V  (2, 2)
+       40      155
+  42.9983  158.998'
+expect 0 '' attend "${files[@]}" --score dot --json
+expect_out '{"shape":[2,2],"output":[[45.5,160.5],[45.5,160.5]],"empty_rows":0}'
+expect 0 '' attend "${files[@]}" --score constant
+expect_out '43.6667  158.667
+43.6667  158.667'
+expect 0 '' attend "${files[@]}" --score scaled-dot --scale 0.01 --json
+expect_match '"output":\[\[45.49' "$out"
+expect 0 '' attend "${files[@]}" --score constant --window 0,1
+expect_out ' 41.5    157
+ 45.5  160.5'
+printf '1,0,0\n0,1,0\n' >keep.csv
+expect 0 '' attend "${files[@]}" --keep keep.csv
+expect_out ' 40  155
+ 43  159'
+hidden='\0\0\x80\xff'
+npy bias.npy '<f4' '(2, 3)' "\0\0\0\0$hidden$hidden$hidden$hidden\0\0\0\0"
+expect 0 '' attend "${files[@]}" --score constant --bias bias.npy
+expect_out ' 40  155
+ 48  162'
+expect 0 'qkv: note: 2 of 2 queries see no key; their output is 0' attend "${files[@]}" --valid-lens 0
+expect_out '0  0
+0  0'
+expect 0 '' attend "${files[@]}" --valid-lens 0 --quiet --output empty.npy
+expect_out ''
+# Kernels of bounded support: a query far from every key sees none.
+expect 0 'qkv: note: 1 of 2 queries see no key; their output is 0' attend "${files[@]}" --score boxcar --bandwidth 2
+expect_out ' 45.5  160.5
+    0      0'
+
+# Files out, and in again. Batches and heads: 1.0 2.0 as (1, 1, 2, 1), three axes as (1, 2, 1).
+npy heads.npy '<f4' '(1, 1, 2, 1)' '\0\0\x80\x3f\0\0\0\x40'
+npy batch.npy '<f4' '(1, 2, 1)' '\0\0\x80\x3f\0\0\0\x40'
+expect 0 '' attend --query heads.npy --key heads.npy --value heads.npy -o out.npy --weights w.npy --plot heat.svg
+expect_out ''
+run info out.npy w.npy
+expect_match '^0 out.npy: npy, 1 array, 2 elements.*\(1, 1, 2, 1\)  float32.*w.npy: .*\(1, 1, 2, 2\)  float32' "$code $out"
+expect_match '^<svg .*Keys.*Queries|^<svg .*Queries.*Keys' "$(tr '\n' ' ' <heat.svg)"
+expect 0 '' attend --query batch.npy --key batch.npy --value batch.npy --valid-lens 1 --plot heat.txt
+expect_out '1
+1'
+[[ -s heat.txt ]] || mismatch "no heat.txt"
+# Additive with W_q = W_k = w_v = 1: one hidden unit. Bilinear with W = 2. Salience with w = 1.
+one='\0\0\x80\x3f'
+safetensors additive.safetensors '{"W_q":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]},"W_k":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]},"w_v":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}' "$one$one$one"
+safetensors bilinear.safetensors '{"W":{"dtype":"F32","shape":[1,1],"data_offsets":[0,4]}}' '\0\0\0\x40'
+safetensors w.safetensors '{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}' "$one"
+one_dimension=(--query batch.npy --key batch.npy --value batch.npy)
+expect 0 '' attend "${one_dimension[@]}" --score additive --params additive.safetensors
+expect_out '1.50776
+1.50107'
+expect 0 '' attend "${one_dimension[@]}" --score bilinear --params bilinear.safetensors
+expect_out ' 1.8808
+1.98201'
+expect 0 '' attend "${one_dimension[@]}" --score salience --params w.safetensors --temperature 0.5
+expect_out '1.8808
+1.8808'
+
+# The command line.
+expect 2 'qkv: error: --query FILE is missing
+hint: qkv attend --help shows an example' attend
+expect 2 'qkv: error: --value FILE is missing
+hint: qkv attend --help shows an example' attend --query q.csv --key k.csv
+expect 2 'qkv: error: --score: got "scald-dot", expected one of constant, salience, gaussian, boxcar, triangular, epanechnikov, negative-squared-distance, dot, scaled-dot, bilinear, cosine, vector-sum, additive
+hint: did you mean "scaled-dot"?' attend "${files[@]}" --score scald-dot
+expect 2 'qkv: error: --score additive needs --params FILE.safetensors with the tensor "W_q"' attend "${files[@]}" --score additive
+expect 2 'qkv: error: --score dot has no parameters, but --params is given' attend "${files[@]}" --score dot --params w.safetensors
+expect 2 'qkv: error: --scale is for --score scaled-dot, not gaussian' attend "${files[@]}" --score gaussian --scale 2
+expect 2 'qkv: error: --bandwidth is for the kernels gaussian, boxcar, triangular and epanechnikov, not dot' attend "${files[@]}" --score dot --bandwidth 2
+expect 2 'qkv: error: --bandwidth must be positive, got 0' attend "${files[@]}" --score gaussian --bandwidth 0
+expect 2 'qkv: error: --temperature must be positive, got -1' attend "${files[@]}" --score cosine --temperature -1
+expect 2 'qkv: error: --window takes how many keys to the left and to the right, such as 2,0, got "3"' attend "${files[@]}" --window 3
+expect 2 'qkv: error: --valid-lens takes lengths such as 2,6 or an .npy file, got "2,x"' attend "${files[@]}" --valid-lens 2,x
+expect 2 'qkv: error: --output must end in .npy, got "out.csv"' attend "${files[@]}" -o out.csv
+expect 2 'qkv: error: --json and --explain exclude each other' attend "${files[@]}" --json --explain
+
+# Inputs that do not fit, or are not there.
+printf '1,2,3\n' >wide.csv
+expect 1 'qkv: error: [attend] query and key widths differ: (1, 3) x (3, 2)' attend --query wide.csv --key k.csv --value v.csv
+expect 1 'qkv: error: [attend] keys and values differ in number: (3, 2) and (2, 2)' attend --query q.csv --key k.csv --value q.csv
+expect 1 'qkv: error: [attend] queries, keys and values differ in axes: (1, 2, 1), (1, 1, 2, 1), (1, 2, 1)' attend --query batch.npy --key heads.npy --value batch.npy
+expect 1 'qkv: error: [attend] lengths do not fit the weights (B, H, Lq, Lk): (2,) and (1, 1, 2, 3)' attend "${files[@]}" --valid-lens 2,3
+expect 1 'qkv: error: [mask] a valid length cannot be negative, got -1' attend "${files[@]}" --valid-lens=-1
+printf '1,0\n0,1\n1,1\n' >tall.csv
+expect 1 'qkv: error: [attend] a keep mask does not fit the weights (B, H, Lq, Lk): (3, 2) and (1, 1, 2, 3)' attend "${files[@]}" --keep tall.csv
+expect 1 'qkv: error: [mask] keep takes zeros and ones, got 57' attend "${files[@]}" --keep q.csv
+expect 1 'qkv: error: w.safetensors: --score bilinear needs a tensor "W"' attend "${one_dimension[@]}" --score bilinear --params w.safetensors
+expect 1 'qkv: error: [bilinear] W must be (query width, key width): (1, 1) for queries (1, 1, 2, 2) and keys (1, 1, 3, 2)' attend "${files[@]}" --score bilinear --params bilinear.safetensors
+expect 1 'qkv: error: q.txt: expected a .npy or .csv file' attend --query q.txt --key k.csv --value v.csv
+run attend --query none.npy --key k.csv --value v.csv
+expect_match '^1 qkv: error: .*none.npy: ' "$code $err"
+run attend "${files[@]}" --plot heat.gif
+expect_match '^1 qkv: error: .*heat.gif.*\.svg' "$code $err"

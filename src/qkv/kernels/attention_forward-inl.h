@@ -99,15 +99,18 @@ HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, C
   }
 }
 
+// Long sequences go two blocks at a time: half the traffic of keys and values through the outer caches, and the same bits.
+constexpr int64_t kLongBlock = 2 * kBlock, kLongQueries = 2048;
+
 /// All of a block's working memory.
 struct ForwardScratch {
   explicit ForwardScratch(const AttentionSizes& z)
-      : memory(kBlock * (z.width + Padded(z.value_width)) + kTile * (kPanel + Padded(z.value_width)) + kTile * kPanel / 4, 5),
-        packed(memory.take(kBlock * z.width)), sums(memory.take(kBlock * Padded(z.value_width))), scores(memory.take(kTile * kPanel)),
+      : memory(kLongBlock * (z.width + Padded(z.value_width)) + kTile * (kPanel + Padded(z.value_width)) + kTile * kPanel / 4, 5),
+        packed(memory.take(kLongBlock * z.width)), sums(memory.take(kLongBlock * Padded(z.value_width))), scores(memory.take(kTile * kPanel)),
         values(memory.take(kTile * Padded(z.value_width))), seen(reinterpret_cast<uint8_t*>(memory.take(kTile * kPanel / 4))) {}
   Scratch memory;
   float* packed;   // (panels, D, kPanel)
-  float* sums;     // (kBlock, Dv padded): not yet divided
+  float* sums;     // (kLongBlock, Dv padded): not yet divided
   float* scores;   // (kTile, kPanel)
   float* values;   // (kTile, Dv padded): a copy
   uint8_t* seen;   // (kTile, kPanel)
@@ -133,16 +136,16 @@ HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Runnin
   return empty;
 }
 
-// Rows [i0, i1) of one head, at most kBlock.
+// Rows [i0, i1) of one head, at most kLongBlock.
 HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse, int64_t i0,
                                   int64_t i1) {
   const AttentionSizes& z = head.call.sizes;
   const int64_t padded = Padded(z.value_width), panels = (i1 - i0 + kPanel - 1) / kPanel;
   ForwardScratch scratch(z);
   const Dropper dropper(head.call.dropout, z, head.b, head.h);
-  Panel panel[kBlock / kPanel];
-  Running row[kBlock / kPanel];
-  bool fresh[kBlock / kPanel];
+  Panel panel[kLongBlock / kPanel];
+  Running row[kLongBlock / kPanel];
+  bool fresh[kLongBlock / kPanel];
   int64_t lo = z.keys, hi = 0;
   for (int64_t p = 0; p < panels; ++p) {
     const int64_t first = i0 + p * kPanel;
@@ -208,13 +211,14 @@ HWY_INLINE int64_t FromBothEnds(int64_t n, int64_t count) { return n % 2 ? count
 
 int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {
   const AttentionSizes& z = call.sizes;
-  const int64_t blocks = (z.queries + kBlock - 1) / kBlock, heads = z.batch * z.heads;
+  const int64_t rows = z.queries >= kLongQueries ? kLongBlock : kBlock;
+  const int64_t blocks = (z.queries + rows - 1) / rows, heads = z.batch * z.heads;
   std::atomic<int64_t> empty{0};
   const double ns = PairCost(z, static_cast<double>(heads * z.queries) * static_cast<double>(z.keys));
   parallel_for(heads * blocks, ns, [&](int64_t item) {
     const int64_t bh = item / blocks, block = FromBothEnds(item % blocks, blocks);
     const Head head(call, bh / z.heads, bh % z.heads);
-    const int64_t i0 = block * kBlock, i1 = std::min(i0 + kBlock, z.queries);
+    const int64_t i0 = block * rows, i1 = std::min(i0 + rows, z.queries);
     const int64_t found = ForwardBlock(head, q, k, v, out, lse + bh * z.queries, i0, i1);
     if (found > 0) empty.fetch_add(found, std::memory_order_relaxed);
   });

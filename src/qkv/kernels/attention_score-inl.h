@@ -115,17 +115,21 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
       }
     }
   }
-  if (j0 >= panel.all_begin && j1 <= panel.all_end) return;
+  // Keys that every row sees need no look.
   const Vec hidden = hn::Set(d, -kInfinity);
-  for (int64_t v = 0; v < panel.vectors; ++v) {
-    const auto begin = hn::Load(di, panel.begin + v * kLanes), end = hn::Load(di, panel.end + v * kLanes);
-    for (int64_t j = j0; j < j1; ++j) {
-      float* at = s.data + (j - j0) * s.stride + v * kLanes;
+  const auto hide = [&](int64_t from, int64_t to) HWY_ATTR {
+    for (int64_t j = from; j < to; ++j) {
       const auto key = hn::Set(di, static_cast<int32_t>(j));
-      const auto seen = hn::RebindMask(d, hn::AndNot(hn::Gt(begin, key), hn::Gt(end, key)));
-      hn::Store(hn::IfThenElse(seen, hn::Load(d, at), hidden), d, at);
+      for (int64_t r = 0; r < panel.vectors * kLanes; r += kLanes) {
+        float* at = s.data + (j - j0) * s.stride + r;
+        const auto seen = hn::AndNot(hn::Gt(hn::Load(di, panel.begin + r), key), hn::Gt(hn::Load(di, panel.end + r), key));
+        hn::Store(hn::IfThenElse(hn::RebindMask(d, seen), hn::Load(d, at), hidden), d, at);
+      }
     }
-  }
+  };
+  const int64_t shown = std::clamp(panel.all_begin, j0, j1);
+  hide(j0, shown);
+  hide(std::clamp(panel.all_end, shown, j1), j1);
 }
 
 /// s (j1 - j0, stride) <- the scores of a packed panel against keys [j0, j1), times log2(e); -inf where hidden. squares, unless null:

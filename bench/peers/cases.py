@@ -79,4 +79,120 @@ class PerceptronStep(Case):
         return Peer()
 
 
-ALL = [RecordedOp(), PerceptronStep()]
+class Attention(Case):
+    """scaled_dot_product_attention, width 64; without dropout when results are compared."""
+
+    def __init__(self, kind, n, heads, causal, dropout=0.0):
+        self.kind, self.n, self.heads, self.causal, self.dropout = kind, n, heads, causal, dropout
+        words = ("causal" if causal else "plain") + (f", dropout {dropout}" if dropout else "")
+        self.name = f"attention-{kind}-{n}-{'causal' if causal else 'plain'}"
+        what = "forward" if kind == "forward" else "forward + backward"
+        self.title = f"attention {what}, n {n}, {heads} heads of 64, {words}"
+        self.repeats = self.our_repeats = max(1, int(2e8 / (n * n * heads)))
+        self.target = ">= 1.5" if causal or kind == "training" else ">= 1.3"
+
+    def inputs(self):
+        torch.manual_seed(4)
+        data = {name: torch.randn(1, self.heads, self.n, 64).numpy() for name in ("q", "k", "v", "dy")}
+        return data | {"causal": numpy.array([self.causal], numpy.int32), "dropout": numpy.array([self.dropout], numpy.float32)}
+
+    def peer(self, inputs):
+        case = self
+
+        class Peer:
+            def __init__(self):
+                training = case.kind == "training"
+                self.q, self.k, self.v = (torch.tensor(inputs[name], requires_grad=training) for name in "qkv")
+                self.dy = torch.tensor(inputs["dy"])
+
+            def forward(self, dropout):
+                return nn.functional.scaled_dot_product_attention(self.q, self.k, self.v, is_causal=case.causal, dropout_p=dropout)
+
+            def gradients(self, dropout):
+                self.q.grad = self.k.grad = self.v.grad = None
+                self.forward(dropout).backward(self.dy)
+
+            def run(self):
+                if case.kind == "training":
+                    self.gradients(case.dropout)
+                else:
+                    with torch.no_grad():
+                        self.forward(0.0)
+
+            def results(self):
+                if case.kind == "forward":
+                    with torch.no_grad():
+                        return {"output": self.forward(0.0).numpy()}
+                self.gradients(0.0)
+                return {"dq": self.q.grad.numpy(), "dk": self.k.grad.numpy(), "dv": self.v.grad.numpy()}
+
+        return Peer()
+
+
+class LearnedPooling(Case):
+    name, title = "learned-pooling", "the book's learned Nadaraya-Watson pooling, 50 points, 5 epochs"
+    tolerance, target = 1e-4, ">= 50"
+
+    def inputs(self):
+        rng = numpy.random.default_rng(5)
+        x = numpy.sort(rng.random(50) * 5)
+        return {"x": x, "y": 2 * numpy.sin(x) + x**0.8 + rng.normal(0, 0.5, 50), "w": numpy.array([0.6])}
+
+    def peer(self, inputs):
+        class Peer:
+            def __init__(self):
+                x, y = torch.tensor(inputs["x"], dtype=torch.float32), torch.tensor(inputs["y"], dtype=torch.float32)
+                others = (1 - torch.eye(50)).bool()
+                self.x, self.y = x, y
+                self.keys, self.values = x.repeat(50, 1)[others].reshape(50, -1), y.repeat(50, 1)[others].reshape(50, -1)
+
+            def run(self):
+                w = torch.tensor(inputs["w"], dtype=torch.float32, requires_grad=True)
+                optimizer = torch.optim.SGD([w], lr=0.5)
+                losses = []
+                for _ in range(5):
+                    optimizer.zero_grad()
+                    weights = torch.softmax(-(((self.x[:, None] - self.keys) * w) ** 2) / 2, 1)
+                    loss = ((torch.bmm(weights[:, None], self.values[:, :, None]).reshape(-1) - self.y) ** 2).sum()
+                    loss.backward()
+                    optimizer.step()
+                    losses.append(loss.detach())
+                return losses, w
+
+            def results(self):
+                losses, w = self.run()
+                return {"losses": torch.stack(losses).double().numpy(), "w": w.detach().double().numpy()}
+
+        return Peer()
+
+
+class LeaveOneOut(Case):
+    name, title, framework = "leave-one-out-bandwidth", "leave-one-out bandwidth, n = 1000, one dimension", "statsmodels"
+    tolerance, repeats, our_repeats, target = 1e-3, 1, 10, ">= 500"
+
+    def inputs(self):
+        rng = numpy.random.default_rng(6)
+        x = rng.random(1000) * 5
+        return {"x": x, "y": 2 * numpy.sin(x) + x**0.8 + rng.normal(0, 0.5, 1000)}
+
+    def peer(self, inputs):
+        from statsmodels.nonparametric.kernel_regression import KernelReg
+
+        class Peer:
+            def run(self):
+                return KernelReg(inputs["y"], inputs["x"], "c", reg_type="lc", bw="cv_ls").bw
+
+            def results(self):
+                return {"bandwidth": numpy.array(self.run())}
+
+        return Peer()
+
+
+ALL = [
+    RecordedOp(),
+    PerceptronStep(),
+    *[Attention("forward", n, heads, causal) for causal in (False, True) for n, heads in ((512, 8), (1024, 8), (4096, 8), (16384, 2))],
+    *[Attention("training", n, heads, causal, 0.1) for causal in (False, True) for n, heads in ((512, 8), (1024, 8), (4096, 8))],
+    LearnedPooling(),
+    LeaveOneOut(),
+]

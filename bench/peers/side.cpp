@@ -13,7 +13,8 @@
 namespace qkv::peers {
 
 std::unique_ptr<Case> make_case(const std::string& name, const Arrays& inputs) {
-  if (auto found = engine_case(name, inputs)) return found;
+  for (auto* make : {engine_case, attention_case, regression_case})
+    if (auto found = make(name, inputs)) return found;
   fail("unknown case \"", name, "\"");
 }
 

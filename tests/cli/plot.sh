@@ -31,4 +31,4 @@ expect 2 'qkv: error: a heat map is drawn of one file, got 2' plot eye.npy eye.n
 expect 1 'qkv: error: line.npy: a heat map needs an array of 2 to 4 axes, got shape (3,)' plot line.npy --kind heatmap
 printf 'no json\n' >bad.jsonl
 expect 1 'qkv: error: bad.jsonl: line 1: expected a JSON object with "step" and "loss"' plot bad.jsonl
-expect 1 'qkv: error: cannot write gone/heat.svg: No such file or directory' plot eye.npy -o gone/heat.svg
+expect 1 'qkv: error: gone/heat.svg: cannot write: No such file or directory' plot eye.npy -o gone/heat.svg

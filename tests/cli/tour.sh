@@ -2,7 +2,7 @@
 expect 0 '' tour --out report
 expect_match 'claims, 0 failed.*report: report/index.html' "$out"
 page=$(cat report/index.html)
-expect_match '^<!doctype html>.*<svg.*<math.*</html>$' "$page"
+expect_match '^<!doctype html>.*<math.*<svg.*</html>$' "$page"
 [[ $page != *http://* || $page == *http://www.w3.org/* ]] || mismatch "the report points outside"
 [[ $page != *'class="claim bad"'* ]] || mismatch "the report shows a failed claim"
 expect 0 '' --lang zh tour -o zh --quiet

@@ -31,7 +31,7 @@ mask     hidden keys become -inf: 3 of 6  (2, 3)
      -26   -18.5    -inf
 softmax  over the keys of each query  (2, 3)
             1            0            0
-  0.000552779     0.999448            0
+  0.000552778     0.999447            0
 output   weights times V  (2, 2)
        40      155
   42.9983  158.998'

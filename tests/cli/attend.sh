@@ -21,20 +21,20 @@ softmax  over the keys of each query  (2, 3)
 output   weights times V  (2, 2)
    45.5  160.5
    45.5  160.5'
-expect 0 '' attend "${files[@]}" --score gaussian --causal --explain
+expect 0 '' attend "${files[@]}" --score gaussian --bandwidth 2 --causal --explain
 expect_out 'inputs   Q (2, 2)  K (3, 2)  V (3, 2)
 scores   -u^2 / 2, u = |w (q - k)|  (2, 3)
-  -102.5      -1      -1
-     -26   -18.5   -18.5
+  -25.625    -0.25    -0.25
+     -6.5   -4.625   -4.625
 mask     hidden keys become -inf: 3 of 6  (2, 3)
-  -102.5    -inf    -inf
-     -26   -18.5    -inf
+  -25.625     -inf     -inf
+     -6.5   -4.625     -inf
 softmax  over the keys of each query  (2, 3)
-            1            0            0
-  0.000552778     0.999447            0
+         1         0         0
+  0.132964  0.867036         0
 output   weights times V  (2, 2)
        40      155
-  42.9983  158.998'
+  42.6011  158.468'
 expect 0 '' attend "${files[@]}" --score dot --json
 expect_out '{"shape":[2,2],"output":[[45.5,160.5],[45.5,160.5]],"empty_rows":0}'
 expect 0 '' attend "${files[@]}" --score constant

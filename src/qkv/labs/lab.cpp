@@ -21,7 +21,7 @@ int64_t Page::failed_claims() const {
 }
 
 const std::vector<Lab>& all_labs() {
-  static const std::vector<Lab> labs = {engine_lab()};
+  static const std::vector<Lab> labs = {engine_lab(), regression_lab()};
   return labs;
 }
 

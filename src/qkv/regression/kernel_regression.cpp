@@ -220,8 +220,10 @@ std::vector<double> KernelRegression::effective_keys(const Points& at) const {
       cloud_sums.direct(at.row(q), -1, sums);
       cloud_sums.weights(at.row(q), -1, kernel);
       double entropy = 0;
-      for (const double k : kernel)
-        if (k > 0) entropy -= k / sums.s0 * std::log(k / sums.s0);
+      for (const double k : kernel) {
+        const double alpha = k / sums.s0;  // may be zero where k is not: it underflows
+        if (alpha > 0) entropy -= alpha * std::log(alpha);
+      }
       out[q] = sums.s0 > 0 ? std::exp(entropy) : 0;
     }
   });

@@ -1,0 +1,193 @@
+// Data, fits and statistics of lab 10.2.
+#include "qkv/labs/regression_common.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "qkv/core/parallel.h"
+
+namespace qkv::labs::regression {
+
+double zh_truth(double x) { return 2 * std::sin(x) + std::pow(x, 0.8); }
+double en_truth(double x) { return 2 * std::sin(x) + x; }
+
+namespace {
+
+Sample sample_of(double (*truth)(double), const Rng& rng, int64_t n, double deviation) {
+  Sample s;
+  for (int64_t i = 0; i < n; ++i) s.x.push_back(5 * double{rng.at("x").uniform(static_cast<uint64_t>(i))});
+  std::sort(s.x.begin(), s.x.end());
+  const Rng noise = rng.at("noise");
+  for (int64_t i = 0; i < n; ++i) s.y.push_back(truth(s.x[static_cast<size_t>(i)]) + deviation * noise.normal(static_cast<uint64_t>(i)));
+  return s;
+}
+
+/// Training points within half a unit of x, a unit of the part of that window that lies in (0, 5).
+double density(const Sample& s, double x) {
+  const auto inside = std::count_if(s.x.begin(), s.x.end(), [&](double key) { return std::abs(key - x) < 0.5; });
+  return static_cast<double>(inside) / (std::min(x + 0.5, 5.0) - std::max(x - 0.5, 0.0));
+}
+
+BookRun book_run(uint64_t seed) {
+  const Sample s = zh_sample(rng_of(seed).at("zh"));
+  const Learned learned = learn_bandwidth(Points::of(s.x), Points::of(s.y), rng_of(seed).at("zh").at("w"));
+  const Vector& truth = zh_test_y();
+  const Points at = Points::of(test_x());
+  const KernelRegression plain = model(s), sharp = plain.with({.bandwidth = learned.bandwidth()});
+  const Vector plain_fit = plain.predict(at).values.values, sharp_fit = sharp.predict(at).values.values;
+  const Vector keys = sharp.effective_keys(at);
+  BookRun run;
+  run.average = mean_square_difference(Vector(truth.size(), mean(s.y)), truth);
+  run.plain = mean_square_difference(plain_fit, truth);
+  run.learned = mean_square_difference(sharp_fit, truth);
+  run.w_start = learned.start[0];
+  run.w_first = learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = 1, .start = run.w_start}).w[0];
+  run.w = learned.w[0];
+  run.losses = learned.losses;
+  run.rough_plain = roughness(plain_fit);
+  run.rough_learned = roughness(sharp_fit);
+  run.keys_plain = mean(plain.effective_keys(at));
+  run.keys_learned = mean(keys);
+  Vector size, dense;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    run.error_plain.push_back(plain_fit[i] - truth[i]);
+    size.push_back(std::abs(run.error_plain[i]));
+    dense.push_back(density(s, test_x()[i]));
+  }
+  run.error_with_density = correlation(size, dense);
+  run.keys_with_density = correlation(keys, dense);
+  return run;
+}
+
+}  // namespace
+
+Sample zh_sample(const Rng& rng, int64_t n) { return sample_of(zh_truth, rng, n, 0.5); }
+Sample en_sample(const Rng& rng, int64_t n) { return sample_of(en_truth, rng, n, 1); }
+Rng rng_of(uint64_t seed) { return Rng(seed).at("kernel-regression"); }
+Sample page_sample(const Page& page) { return zh_sample(rng_of(page.seed()).at("zh")); }
+
+Learned page_learned(const Page& page) {
+  const Sample s = page_sample(page);
+  return learn_bandwidth(Points::of(s.x), Points::of(s.y), rng_of(page.seed()).at("zh").at("w"));
+}
+
+const Vector& test_x() {
+  static const Vector x = [] {
+    Vector v;
+    for (int i = 0; i < 50; ++i) v.push_back(i / 10.0);
+    return v;
+  }();
+  return x;
+}
+
+Vector values(double (*f)(double), const Vector& x) {
+  Vector y;
+  for (double v : x) y.push_back(f(v));
+  return y;
+}
+
+const Vector& zh_test_y() {
+  static const Vector y = values(zh_truth, test_x());
+  return y;
+}
+
+const Vector& en_test_y() {
+  static const Vector y = values(en_truth, test_x());
+  return y;
+}
+
+KernelRegression model(const Sample& sample, const RegressionOptions& options) {
+  return KernelRegression(Points::of(sample.x), Points::of(sample.y), options);
+}
+
+Vector fit(const Sample& sample, const RegressionOptions& options) { return model(sample, options).predict(Points::of(test_x())).values.values; }
+Vector fit(const Sample& sample, double width) { return fit(sample, RegressionOptions{.bandwidth = {width}}); }
+
+Tensor column(const Vector& v) {
+  const std::vector<float> floats(v.begin(), v.end());
+  return Tensor({static_cast<int64_t>(v.size()), 1}, floats);
+}
+
+double zh_error(const Vector& prediction) { return mean_square_difference(prediction, zh_test_y()); }
+
+double leave_one_out_loss(const Sample& sample, double w) {
+  return learn_bandwidth(Points::of(sample.x), Points::of(sample.y), Rng(0), {.epochs = 1, .start = w}).losses[0];
+}
+
+double mean(const Vector& v) { return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size()); }
+
+double median(Vector v) {
+  std::sort(v.begin(), v.end());
+  const size_t half = v.size() / 2;
+  return v.size() % 2 ? v[half] : (v[half - 1] + v[half]) / 2;
+}
+
+double mean_square_difference(const Vector& a, const Vector& b) {
+  double total = 0;
+  for (size_t i = 0; i < a.size(); ++i) total += (a[i] - b[i]) * (a[i] - b[i]);
+  return total / static_cast<double>(a.size());
+}
+
+double correlation(const Vector& a, const Vector& b) {
+  const double ma = mean(a), mb = mean(b);
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - ma) * (b[i] - mb);
+    aa += (a[i] - ma) * (a[i] - ma);
+    bb += (b[i] - mb) * (b[i] - mb);
+  }
+  return ab / std::sqrt(aa * bb);
+}
+
+double roughness(const Vector& curve) {
+  double total = 0;
+  for (size_t i = 2; i < curve.size(); ++i) total += std::pow(curve[i] - 2 * curve[i - 1] + curve[i - 2], 2);
+  return total;
+}
+
+int64_t count_above(const Vector& v, double limit) {
+  return std::count_if(v.begin(), v.end(), [&](double value) { return value > limit; });
+}
+
+double slope(const Vector& x, const Vector& y) {
+  const double mx = mean(x), my = mean(y);
+  double xy = 0, xx = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mx) * (y[i] - my);
+    xx += (x[i] - mx) * (x[i] - mx);
+  }
+  return xy / xx;
+}
+
+const std::vector<BookRun>& book_runs() {
+  static const std::vector<BookRun> runs = [] {
+    std::vector<BookRun> list(300);
+    test_x(), zh_test_y();
+    parallel_for(300, 1e9, [&](int64_t k) { list[static_cast<size_t>(k)] = book_run(static_cast<uint64_t>(k)); });
+    return list;
+  }();
+  return runs;
+}
+
+Vector collect(double (*number)(const BookRun&)) {
+  Vector v;
+  for (const BookRun& run : book_runs()) v.push_back(number(run));
+  return v;
+}
+
+std::vector<Series> fit_series(const Sample& sample, const Vector& truth, const Vector& prediction) {
+  LineStyle points = line_style("o");
+  points.alpha = 0.5;
+  return {{"Truth", test_x(), truth, line_style("-")}, {"Pred", test_x(), prediction, line_style("m--")}, {"Data", sample.x, sample.y, points}};
+}
+
+Figure fit_figure(const Sample& sample, const Vector& prediction) {
+  return curves(fit_series(sample, zh_test_y(), prediction), {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5});
+}
+
+Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles) {
+  return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles, {.colours = {.map = ColourMap::reds}});
+}
+
+}  // namespace qkv::labs::regression

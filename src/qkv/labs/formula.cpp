@@ -166,8 +166,16 @@ std::string to_plain(const Node& n) {
   switch (n.kind) {
     case Kind::row: {
       std::string out;
+      const Node* before = nullptr;
       for (const Node& part : n.parts) {
         const std::string text = to_plain(part);
+        const bool sign_of_number = text == "−" && (!before || (before->kind == Kind::sign && before->text != ")" && before->text != "|" && before->text != "‖"));
+        if (before && before->kind == Kind::text && before->text.size() > 1 && (part.kind == Kind::identifier || part.kind == Kind::number)) out += " ";
+        before = &part;
+        if (sign_of_number) {
+          out += text;
+          continue;
+        }
         const bool spaced = part.kind == Kind::sign && (text == "=" || text == "+" || text == "−" || text == "≈" || text == "→" || text == "∼" || text == "←");
         const bool word = part.kind == Kind::text && text.size() > 1;
         if (spaced) out += " " + text + " ";
@@ -179,7 +187,7 @@ std::string to_plain(const Node& n) {
     }
     case Kind::fraction: return bracketed(n.parts[0]) + "/" + bracketed(n.parts[1]);
     case Kind::root: return "√" + bracketed(n.parts[0]);
-    case Kind::accent: return to_plain(n.parts[0]) + n.text;
+    case Kind::accent: return to_plain(n.parts[0]) + (n.text == "^" ? "\u0302" : n.text == "~" ? "\u0303" : "\u0304");  // combining
     case Kind::scripts: {
       std::string out = to_plain(n.parts[0]);
       const std::string sub = to_plain(n.parts[1]), super = to_plain(n.parts[2]);

@@ -23,10 +23,9 @@ Sample sample_of(double (*truth)(double), const Rng& rng, int64_t n, double devi
   return s;
 }
 
-/// Training points within half a unit of x, a unit of the part of that window that lies in (0, 5).
+/// Training points within a quarter of x.
 double density(const Sample& s, double x) {
-  const auto inside = std::count_if(s.x.begin(), s.x.end(), [&](double key) { return std::abs(key - x) < 0.5; });
-  return static_cast<double>(inside) / (std::min(x + 0.5, 5.0) - std::max(x - 0.5, 0.0));
+  return static_cast<double>(std::count_if(s.x.begin(), s.x.end(), [&](double key) { return std::abs(key - x) < 0.25; }));
 }
 
 BookRun book_run(uint64_t seed) {
@@ -101,7 +100,9 @@ KernelRegression model(const Sample& sample, const RegressionOptions& options) {
   return KernelRegression(Points::of(sample.x), Points::of(sample.y), options);
 }
 
-Vector fit(const Sample& sample, const RegressionOptions& options) { return model(sample, options).predict(Points::of(test_x())).values.values; }
+Vector fit(const Sample& sample, const RegressionOptions& options) {
+  return model(sample, options).predict(Points::of(test_x())).values.values;
+}
 Vector fit(const Sample& sample, double width) { return fit(sample, RegressionOptions{.bandwidth = {width}}); }
 
 Tensor column(const Vector& v) {
@@ -179,7 +180,8 @@ Vector collect(double (*number)(const BookRun&)) {
 std::vector<Series> fit_series(const Sample& sample, const Vector& truth, const Vector& prediction) {
   LineStyle points = line_style("o");
   points.alpha = 0.5;
-  return {{"Truth", test_x(), truth, line_style("-")}, {"Pred", test_x(), prediction, line_style("m--")}, {"Data", sample.x, sample.y, points}};
+  return {
+      {"Truth", test_x(), truth, line_style("-")}, {"Pred", test_x(), prediction, line_style("m--")}, {"Data", sample.x, sample.y, points}};
 }
 
 Figure fit_figure(const Sample& sample, const Vector& prediction) {

@@ -59,12 +59,12 @@ double slope(const Vector& x, const Vector& y);
 
 /// One experiment of the book: fresh data, three poolings.
 struct BookRun {
-  double average, plain, learned;               // mean squared error on the test inputs
-  double w_start, w_first, w;                   // before, after one step, after five
-  Vector losses;                                // (5)
+  double average, plain, learned;  // mean squared error on the test inputs
+  double w_start, w_first, w;      // before, after one step, after five
+  Vector losses;                   // (5)
   double rough_plain, rough_learned;
-  double keys_plain, keys_learned;              // mean effective number of keys
-  Vector error_plain;                           // (50): prediction - truth
+  double keys_plain, keys_learned;               // mean effective number of keys
+  Vector error_plain;                            // (50): prediction - truth
   double error_with_density, keys_with_density;  // correlations over the test inputs: of |error|, plain; of effective keys, learned
 };
 

@@ -30,16 +30,28 @@ Labelled two_classes(const Rng& rng, int64_t n) {
   return d;
 }
 
-constexpr int64_t kGrid = 60;
-double grid_at(int64_t i) { return -2 + 4 * (static_cast<double>(i) + 0.5) / kGrid; }
+constexpr int64_t kGrid = 61;
+double grid_at(int64_t i) { return -2 + 4 * static_cast<double>(i) / (kGrid - 1); }
+
+/// Whole numbers at their places on the grid.
+std::vector<std::string> grid_names(bool upwards) {
+  std::vector<std::string> names(kGrid);
+  for (int v = -2; v <= 2; ++v) names[static_cast<size_t>((v + 2) * (kGrid - 1) / 4)] = std::to_string(v);
+  if (upwards) std::reverse(names.begin(), names.end());
+  return names;
+}
 
 }  // namespace
 
 void parzen_step(Page& page) {
-  page.heading({"Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does", "练习 11.2.1：Parzen 窗分类等价于 Nadaraya-Watson 分类"});
-  page.say({"With labels of 1 and -1, a Parzen window estimates the density of each class together with its frequency, and decides for the larger. The difference of the two is the "
-            "numerator of Nadaraya-Watson; the denominator, the density of all points, is positive and cannot change the sign.",
-            "标签取 1 和 -1。Parzen 窗估计每一类的密度（连同它的频率），取较大的一类。两者之差正是 Nadaraya-Watson 的分子；分母是全部点的密度，恒为正，改变不了符号。"});
+  page.heading(
+      {"Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does", "练习 11.2.1：Parzen 窗分类等价于 Nadaraya-Watson 分类"});
+  page.say(
+      {"With labels of 1 and -1, a Parzen window estimates the density of each class together with its frequency, and decides for the "
+       "larger. The difference of the two is the numerator of Nadaraya-Watson; the denominator, the density of all points, is positive and "
+       "cannot change the sign.",
+       "标签取 1 和 -1。Parzen 窗估计每一类的密度（连同它的频率），取较大的一类。两者之差正是 Nadaraya-Watson "
+       "的分子；分母是全部点的密度，恒为正，改变不了符号。"});
   page.formula("\\hat{p}(x, 1) - \\hat{p}(x, -1) = \\frac{1}{n} \\sum_i y_i K(x - x_i) = f(x) \\hat{p}(x)");
   const Labelled d = two_classes(rng_of(page.seed()).at("classes"), 240);
   const double h = 0.3;
@@ -69,21 +81,36 @@ void parzen_step(Page& page) {
   LineStyle red = line_style("ro"), blue = line_style("bo");
   red.dash = blue.dash = Dash::none;
   red.alpha = blue.alpha = 0.6;
-  figure.panels = {{.content = Curves{{{"y = 1", px[1], py[1], red}, {"y = -1", px[0], py[0], blue}}}, .title = "Data", .x = {.label = "x1", .low = -2, .high = 2}, .y = {.label = "x2", .low = -2, .high = 2}},
-                   {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid})}, .title = "Parzen: p(x, 1) - p(x, -1)"},
-                   {.content = HeatMap{.values = maps.part(kGrid * kGrid, {kGrid, kGrid})}, .title = "Nadaraya-Watson: f(x)"}};
+  figure.panels = {
+      {.content = Curves{{{"y = 1", px[1], py[1], red}, {"y = -1", px[0], py[0], blue}}},
+       .title = "Data",
+       .x = {.label = "x1", .low = -2, .high = 2},
+       .y = {.label = "x2", .low = -2, .high = 2}},
+      {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_tokens = grid_names(false), .y_tokens = grid_names(true)},
+       .title = "Parzen: p(x, 1) - p(x, -1)",
+       .x = {.label = "x1"}},
+      {.content = HeatMap{.values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_tokens = grid_names(false), .y_tokens = grid_names(true)},
+       .title = "Nadaraya-Watson: f(x)",
+       .x = {.label = "x1"}}};
   figure.colours = {.map = ColourMap::diverging, .per_panel = true};
   figure.size = FigureSize{12, 3.8};
-  page.draw("parzen", figure, {"The two maps differ in size and agree in colour: red where class 1 wins. Far from the data the densities vanish, the ratio does not.",
-                               "两幅图大小不同、颜色一致：红色处第 1 类胜出。远离数据处密度趋于零，比值却不会。"});
-  page.claim(same == decided && decided > 3000, {"Both decide alike at every point of a grid.", "在网格的每一点上，两者的判决都相同。"}, fmt::format("{} of {}", same, decided));
+  page.draw("parzen", figure,
+            {"The two maps differ in size and agree in colour: red where class 1 wins. Far from the data the densities vanish, the ratio "
+             "does not.",
+             "两幅图大小不同、颜色一致：红色处第 1 类胜出。远离数据处密度趋于零，比值却不会。"});
+  page.claim(same == decided && decided > 3000, {"Both decide alike at every point of a grid.", "在网格的每一点上，两者的判决都相同。"},
+             fmt::format("{} of {}", same, decided));
 }
 
 void unit_norm_step(Page& page) {
   page.heading({"Exercise 11.2.3: inputs of length 1", "练习 11.2.3：输入的长度都为 1"});
-  page.say({"Then the squared lengths are constants, which softmax does not see, and the distance becomes a dot product: the kernel is scaled dot-product attention with scale $1/h^2$.",
-            "这时长度的平方是常数，softmax 看不见常数，距离就变成了点积：这个核就是缩放系数为 $1/h^2$ 的点积注意力。"});
-  page.formula("\\lVert x - x_i \\rVert^2 = 2 - 2 x^\\top x_i, \\quad \\softmax_i(-\\frac{\\lVert x - x_i \\rVert^2}{2 h^2}) = \\softmax_i(\\frac{x^\\top x_i}{h^2})");
+  page.say(
+      {"Then the squared lengths are constants, which softmax does not see, and the distance becomes a dot product: the kernel is scaled "
+       "dot-product attention with scale $1/h^2$.",
+       "这时长度的平方是常数，softmax 看不见常数，距离就变成了点积：这个核就是缩放系数为 $1/h^2$ 的点积注意力。"});
+  page.formula(
+      "\\lVert x - x_i \\rVert^2 = 2 - 2 x^\\top x_i, \\quad \\softmax_i(-\\frac{\\lVert x - x_i \\rVert^2}{2 h^2}) = "
+      "\\softmax_i(\\frac{x^\\top x_i}{h^2})");
   const Rng rng = rng_of(page.seed()).at("unit");
   const auto unit = [](Tensor x) {
     for (int64_t i = 0; i < x.size(0); ++i) {
@@ -97,7 +124,8 @@ void unit_norm_step(Page& page) {
   const Tensor q = unit(normal({20, 8}, rng.at("q"))), k = unit(normal({64, 8}, rng.at("k"))), v = normal({64, 3}, rng.at("v"));
   const Tensor raw = normal({64, 8}, rng.at("k"));
   const auto difference = [&](const Tensor& keys) {
-    const Tensor a = attend(Gaussian::bandwidth(h), q, keys, v).weights.matrix(), b = attend(ScaledDot{1 / (h * h)}, q, keys, v).weights.matrix();
+    const Tensor a = attend(Gaussian::bandwidth(h), q, keys, v).weights.matrix(),
+                 b = attend(ScaledDot{1 / (h * h)}, q, keys, v).weights.matrix();
     double worst = 0;
     for (int64_t i = 0; i < a.numel(); ++i) worst = std::max(worst, std::abs(double{a.ptr()[i]} - b.ptr()[i]));
     return worst;
@@ -119,9 +147,14 @@ void unit_norm_step(Page& page) {
   LineStyle circles = line_style("ro");
   circles.dash = Dash::none;
   circles.alpha = 0.6;
-  page.draw("unit-norm", curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")}, {"by distance", cosine, distance_weight, circles}}, {.label = "cosine of query and key"}, {.label = "weight", .low = 0}),
-            {"64 unit keys under one query, h = 0.5: the weights by distance lie on the weights by dot product.", "一个查询下的 64 个单位长度的键，h = 0.5：按距离得到的权重落在按点积得到的权重上。"});
-  page.claim(on_sphere < 1e-5 && off_sphere > 0.01, {"On the unit sphere distance and dot product give the same weights; with keys of any length they do not.", "在单位球面上，距离与点积给出相同的权重；键的长度任意时则不同。"},
+  page.draw("unit-norm",
+            curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")}, {"by distance", cosine, distance_weight, circles}},
+                   {.label = "cosine of query and key"}, {.label = "weight", .low = 0}),
+            {"64 unit keys under one query, h = 0.5: the weights by distance lie on the weights by dot product.",
+             "一个查询下的 64 个单位长度的键，h = 0.5：按距离得到的权重落在按点积得到的权重上。"});
+  page.claim(on_sphere < 1e-5 && off_sphere > 0.01,
+             {"On the unit sphere distance and dot product give the same weights; with keys of any length they do not.",
+              "在单位球面上，距离与点积给出相同的权重；键的长度任意时则不同。"},
              fmt::format("largest difference {:.0e}; with keys of any length {:.2f}", on_sphere, off_sphere));
 }
 
@@ -138,10 +171,12 @@ struct Design {
     for (int64_t i = 0; i < n; ++i) start.push_back(5 * double{rng.at("x").uniform(static_cast<uint64_t>(i * d))});
     std::sort(start.begin(), start.end());
     for (int64_t i = 0; i < n; ++i)
-      for (int a = 0; a < d; ++a) x.at(i, a) = a == 0 ? start[static_cast<size_t>(i)] : 5 * double{rng.at("x").uniform(static_cast<uint64_t>(i * d + a))};
+      for (int a = 0; a < d; ++a)
+        x.at(i, a) = a == 0 ? start[static_cast<size_t>(i)] : 5 * double{rng.at("x").uniform(static_cast<uint64_t>(i * d + a))};
     for (int64_t j = 0; j < queries; ++j)
       for (int a = 0; a < d; ++a) {  // evenly along the first axis
-        const double u = a == 0 ? (static_cast<double>(j) + 0.5) / static_cast<double>(queries) : double{rng.at("at").uniform(static_cast<uint64_t>(j * d + a))};
+        const double u = a == 0 ? (static_cast<double>(j) + 0.5) / static_cast<double>(queries)
+                                : double{rng.at("at").uniform(static_cast<uint64_t>(j * d + a))};
         at.at(j, a) = margin + (5 - 2 * margin) * u;
       }
     first = start;
@@ -160,7 +195,8 @@ struct Design {
     double total = 0;
     for (int64_t j = 0; j < at.rows; ++j) {
       const double q = at.at(j, 0), reach = 6 * h;
-      const int64_t begin = std::lower_bound(first.begin(), first.end(), q - reach) - first.begin(), end = std::upper_bound(first.begin(), first.end(), q + reach) - first.begin();
+      const int64_t begin = std::lower_bound(first.begin(), first.end(), q - reach) - first.begin(),
+                    end = std::upper_bound(first.begin(), first.end(), q + reach) - first.begin();
       double s = 0, squares = 0, t = 0;
       for (int64_t i = begin; i < end; ++i) {
         double u = 0;
@@ -178,10 +214,13 @@ struct Design {
   /// log of the best width, and its error: golden section between two widths.
   std::pair<double, double> best(double low, double high) const {
     constexpr double kGolden = 0.6180339887498949;
-    double a = std::log(low), b = std::log(high), c = b - kGolden * (b - a), e = a + kGolden * (b - a), fc = error(std::exp(c)), fe = error(std::exp(e));
+    double a = std::log(low), b = std::log(high), c = b - kGolden * (b - a), e = a + kGolden * (b - a), fc = error(std::exp(c)),
+           fe = error(std::exp(e));
     for (int i = 0; i < 9; ++i) {
-      if (fc < fe) b = e, e = c, fe = fc, c = b - kGolden * (b - a), fc = error(std::exp(c));
-      else a = c, c = e, fc = fe, e = a + kGolden * (b - a), fe = error(std::exp(e));
+      if (fc < fe)
+        b = e, e = c, fe = fc, c = b - kGolden * (b - a), fc = error(std::exp(c));
+      else
+        a = c, c = e, fc = fe, e = a + kGolden * (b - a), fe = error(std::exp(e));
     }
     return {(a + b) / 2, std::min(fc, fe)};
   }
@@ -190,20 +229,23 @@ struct Design {
 struct Law {
   std::string name;
   int d;
-  double margin;   // of the queries to the border
-  double theory;   // exponent of the width
+  double margin;  // of the queries to the border
+  double theory;  // exponent of the width
   Vector n, width, error;
   double exponent = 0;
 };
 
 void measure(Law& law, const Rng& rng) {
   constexpr int kSets = 3;
-  const Vector sizes = law.d == 1 ? Vector{200, 800, 3200, 12800} : law.d == 2 ? Vector{500, 1500, 4500, 13500} : Vector{1000, 2500, 6250, 15625};
+  const Vector sizes = law.d == 1   ? Vector{200, 800, 3200, 12800}
+                       : law.d == 2 ? Vector{500, 1500, 4500, 13500}
+                                    : Vector{1000, 2500, 6250, 15625};
   for (double n : sizes) {
     double log_width = 0, error = 0;
     Vector widths(kSets), errors(kSets);
     parallel_for(kSets, 1e9, [&](int64_t k) {
-      const Design design(law.d, static_cast<int64_t>(n), 60, law.margin, rng.at(law.name).at(static_cast<uint64_t>(n)).at(static_cast<uint64_t>(k)));
+      const Design design(law.d, static_cast<int64_t>(n), 60, law.margin,
+                          rng.at(law.name).at(static_cast<uint64_t>(n)).at(static_cast<uint64_t>(k)));
       std::tie(widths[static_cast<size_t>(k)], errors[static_cast<size_t>(k)]) = design.best(0.03, 0.6);
     });
     log_width = mean(widths), error = mean(errors);
@@ -218,13 +260,21 @@ void measure(Law& law, const Rng& rng) {
 
 void shrinking_step(Page& page) {
   page.heading({"Exercise 11.2.4: how fast should the width shrink?", "练习 11.2.4：宽度应当缩小得多快？"});
-  page.say({"A window of width $h$ in $d$ dimensions holds about $n h^d$ points, so the variance is like $1/(n h^d)$; away from the border the bias is like $h^2$. The sum of variance and squared bias is least where",
-            "$d$ 维中宽度为 $h$ 的窗口里大约有 $n h^d$ 个点，所以方差约为 $1/(n h^d)$；远离边界处偏差约为 $h^2$。方差加偏差平方在下式处最小："});
+  page.say(
+      {"A window of width $h$ in $d$ dimensions holds about $n h^d$ points, so the variance is like $1/(n h^d)$; away from the border the "
+       "bias is like $h^2$. The sum of variance and squared bias is least where",
+       "$d$ 维中宽度为 $h$ 的窗口里大约有 $n h^d$ 个点，所以方差约为 $1/(n h^d)$；远离边界处偏差约为 $h^2$。方差加偏差平方在下式处最小："});
   page.formula("h \\sim n^{-\\frac{1}{d + 4}}, \\quad \\text{error} \\sim n^{-\\frac{4}{d + 4}}");
-  page.say({"The experiment needs no noise to be drawn: for given inputs the expected error is the squared bias plus $0.25 \\sum_i \\alpha_i^2$, and its minimum over $h$ is found by golden section. "
-            "At a border the window is one-sided and the bias only like $h$; counted in, it asks for a faster $n^{-1/4}$ in one dimension.",
-            "实验不必真的抽取噪声：给定输入时，期望误差就是偏差平方加 $0.25 \\sum_i \\alpha_i^2$，再用黄金分割对 $h$ 求最小。在边界上窗口只有一侧，偏差只有 $h$ 的量级；把边界算进去，一维时要求更快的 $n^{-1/4}$。"});
-  std::vector<Law> laws = {{"d = 1", 1, 1.25, -1.0 / 5, {}, {}, {}}, {"d = 2", 2, 1.25, -1.0 / 6, {}, {}, {}}, {"d = 3", 3, 1.25, -1.0 / 7, {}, {}, {}}, {"d = 1 with border", 1, 0, -1.0 / 4, {}, {}, {}}};
+  page.say(
+      {"The experiment needs no noise to be drawn: for given inputs the expected error is the squared bias plus $0.25 \\sum_i "
+       "\\alpha_i^2$, and its minimum over $h$ is found by golden section. At a border the window is one-sided and the bias only like $h$; "
+       "counted in, it asks for a faster $n^{-1/4}$ in one dimension.",
+       "实验不必真的抽取噪声：给定输入时，期望误差就是偏差平方加 $0.25 \\sum_i \\alpha_i^2$，再用黄金分割对 $h$ "
+       "求最小。在边界上窗口只有一侧，偏差只有 $h$ 的量级；把边界算进去，一维时要求更快的 $n^{-1/4}$。"});
+  std::vector<Law> laws = {{"d = 1", 1, 1.25, -1.0 / 5, {}, {}, {}},
+                           {"d = 2", 2, 1.25, -1.0 / 6, {}, {}, {}},
+                           {"d = 3", 3, 1.25, -1.0 / 7, {}, {}, {}},
+                           {"d = 1 with border", 1, 0, -1.0 / 4, {}, {}, {}}};
   std::vector<Series> widths, errors;
   std::vector<std::vector<std::string>> rows;
   double worst = 0;
@@ -234,20 +284,36 @@ void shrinking_step(Page& page) {
     measure(law, rng_of(page.seed()).at("shrink"));
     widths.push_back({law.name, law.n, law.width, line_style(formats[i])});
     errors.push_back({law.name, law.n, law.error, line_style(formats[i])});
-    rows.push_back({law.name, fmt::format("{:.3f}", law.width.front()), fmt::format("{:.3f}", law.width.back()), fmt::format("{:.3f}", law.exponent), fmt::format("{:.3f}", law.theory)});
+    rows.push_back({law.name, fmt::format("{:.3f}", law.width.front()), fmt::format("{:.3f}", law.width.back()),
+                    fmt::format("{:.3f}", law.exponent), fmt::format("{:.3f}", law.theory)});
     worst = std::max(worst, std::abs(law.exponent - law.theory));
   }
-  page.table({{"inputs", "输入"}, {"best width, smallest n", "最小 n 的最佳宽度"}, {"largest n", "最大 n"}, {"fitted exponent", "拟合的指数"}, {"theory", "理论"}}, rows);
+  page.table({{"inputs", "输入"},
+              {"best width, smallest n", "最小 n 的最佳宽度"},
+              {"largest n", "最大 n"},
+              {"fitted exponent", "拟合的指数"},
+              {"theory", "理论"}},
+             rows);
   Figure figure;
   figure.cols = 2;
-  figure.panels = {{.content = Curves{widths}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "best width", .scale = AxisScale::log}},
-                   {.content = Curves{errors}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "expected error", .scale = AxisScale::log}}};
+  figure.panels = {
+      {.content = Curves{widths}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "best width", .scale = AxisScale::log}},
+      {.content = Curves{errors}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "expected error", .scale = AxisScale::log}}};
   figure.size = FigureSize{9.5, 3.6};
-  page.draw("shrinking", figure, {"Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and the error falls more slowly.", "双对数坐标上的直线就是 n 的幂。维数越高，宽度必须越大，误差下降越慢。"});
-  page.claim(worst < 0.06, {"The fitted exponents are near $-1/(d + 4)$, and near $-1/4$ with the border.", "拟合出的指数接近 $-1/(d + 4)$，计入边界时接近 $-1/4$。"}, fmt::format("largest deviation {:.3f}", worst));
+  page.draw("shrinking", figure,
+            {"Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and the error falls "
+             "more slowly.",
+             "双对数坐标上的直线就是 n 的幂。维数越高，宽度必须越大，误差下降越慢。"});
+  page.claim(worst < 0.06,
+             {"The fitted exponents are near $-1/(d + 4)$, and near $-1/4$ with the border.",
+              "拟合出的指数接近 $-1/(d + 4)$，计入边界时接近 $-1/4$。"},
+             fmt::format("largest deviation {:.3f}", worst));
   bool slower = true;
-  for (size_t i = 0; i < 2; ++i) slower = slower && laws[i].width.back() < laws[i + 1].width.back() && laws[i].error.back() < laws[i + 1].error.back();
-  page.claim(slower, {"With about as many points, each dimension more needs a wider kernel and leaves a larger error.", "点数相近时，每多一维就需要更宽的核，误差也更大。"},
+  for (size_t i = 0; i < 2; ++i)
+    slower = slower && laws[i].width.back() < laws[i + 1].width.back() && laws[i].error.back() < laws[i + 1].error.back();
+  page.claim(slower,
+             {"With about as many points, each dimension more needs a wider kernel and leaves a larger error.",
+              "点数相近时，每多一维就需要更宽的核，误差也更大。"},
              fmt::format("errors {:.4f}, {:.4f}, {:.4f}", laws[0].error.back(), laws[1].error.back(), laws[2].error.back()));
 }
 

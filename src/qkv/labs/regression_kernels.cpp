@@ -14,7 +14,9 @@ Sample page_en(const Page& page) { return en_sample(rng_of(page.seed()).at("en")
 Panel fit_panel(const Sample& s, const Vector& prediction, const std::string& title) {
   LineStyle points = line_style("o");
   points.alpha = 0.5;
-  return {.content = Curves{{{"y_hat", test_x(), prediction, line_style("-")}, {"y", test_x(), en_test_y(), line_style("m--")}, {"", s.x, s.y, points}}},
+  return {.content = Curves{{{"y_hat", test_x(), prediction, line_style("-")},
+                             {"y", test_x(), en_test_y(), line_style("m--")},
+                             {"", s.x, s.y, points}}},
           .title = title,
           .x = {.label = "x", .low = 0, .high = 5},
           .y = {.label = "y", .low = -1, .high = 7}};
@@ -23,7 +25,10 @@ Panel fit_panel(const Sample& s, const Vector& prediction, const std::string& ti
 Figure row_of(std::vector<Panel> panels) {
   Figure figure;
   figure.cols = static_cast<int>(panels.size());
-  for (size_t i = 1; i < panels.size(); ++i) panels[i].y.label.clear();
+  for (size_t i = 1; i < panels.size(); ++i) {  // labels and legend once
+    panels[i].y.label.clear();
+    for (Series& s : std::get<Curves>(panels[i].content).series) s.name.clear();
+  }
   figure.panels = std::move(panels);
   figure.share_y = true;
   figure.size = FigureSize{12, 3};
@@ -32,7 +37,8 @@ Figure row_of(std::vector<Panel> panels) {
 
 Figure map_row(const std::vector<Tensor>& maps, const std::vector<std::string>& titles) {
   Tensor all = Tensor::empty({static_cast<int64_t>(maps.size()), maps[0].size(0), maps[0].size(1)});
-  for (size_t i = 0; i < maps.size(); ++i) std::copy(maps[i].data().begin(), maps[i].data().end(), all.mutable_ptr() + static_cast<int64_t>(i) * maps[0].numel());
+  for (size_t i = 0; i < maps.size(); ++i)
+    std::copy(maps[i].data().begin(), maps[i].data().end(), all.mutable_ptr() + static_cast<int64_t>(i) * maps[0].numel());
   Figure figure = weights_figure(all, titles);
   figure.colours.per_panel = true;
   figure.size = FigureSize{13, 3.2};
@@ -43,19 +49,26 @@ struct Kernel {
   const char* title;
   KernelShape shape;
 };
-const Kernel kKernels[] = {{"Gaussian", KernelShape::gaussian}, {"Boxcar", KernelShape::boxcar}, {"Constant", KernelShape::constant}, {"Triangular", KernelShape::triangular}};
+const Kernel kKernels[] = {{"Gaussian", KernelShape::gaussian},
+                           {"Boxcar", KernelShape::boxcar},
+                           {"Constant", KernelShape::constant},
+                           {"Triangular", KernelShape::triangular}};
 
 Figure kernel_figure() {
   Vector u;
   for (int i = -250; i <= 250; ++i) u.push_back(i / 100.0);
   const auto panel = [&](const char* title, double (*k)(double)) {
-    return Panel{.content = Curves{{{"", u, values(k, u), line_style("-")}}}, .title = title, .x = {.label = "u", .low = -2.5, .high = 2.5}, .y = {.label = "K(u)", .low = -0.05, .high = 1.1}};
+    return Panel{.content = Curves{{{"", u, values(k, u), line_style("-")}}},
+                 .title = title,
+                 .x = {.label = "u", .low = -2.5, .high = 2.5},
+                 .y = {.label = "K(u)", .low = -0.05, .high = 1.1}};
   };
-  std::vector<Panel> panels = {panel("Gaussian", [](double v) { return std::exp(-v * v / 2); }), panel("Boxcar", [](double v) { return std::abs(v) <= 1 ? 1.0 : 0.0; }),
-                               panel("Constant", [](double) { return 1.0; }), panel("Triangular", [](double v) { return std::max(0.0, 1 - std::abs(v)); })};
+  std::vector<Panel> panels = {panel("Gaussian", [](double v) { return std::exp(-v * v / 2); }),
+                               panel("Boxcar", [](double v) { return std::abs(v) <= 1 ? 1.0 : 0.0; }),
+                               panel("Constant", [](double) { return 1.0; }),
+                               panel("Triangular (dashed: Epanechnikov)", [](double v) { return std::max(0.0, 1 - std::abs(v)); })};
   auto& last = std::get<Curves>(panels[3].content).series;
-  last[0].name = "1 - |u|";
-  last.push_back({"1 - u² (Epanechnikov)", u, values([](double v) { return std::max(0.0, 1 - v * v); }, u), line_style("m--")});
+  last.push_back({"", u, values([](double v) { return std::max(0.0, 1 - v * v); }, u), line_style("m--")});
   return row_of(panels);
 }
 
@@ -63,9 +76,12 @@ Figure kernel_figure() {
 
 void kernels_step(Page& page) {
   page.heading({"Four kernels", "四种核"});
-  page.say({"The English edition of the book takes another curve, $f(x) = 2 \\sin x + x$, forty points and noise of standard deviation 1, trains nothing, and tries kernels "
-            "of the distance $u = q - k$. What it calls Epanechikov is the triangular kernel; Epanechnikov's is $1 - u^2$, drawn beside it.",
-            "英文版用另一条曲线 $f(x) = 2 \\sin x + x$、四十个点、标准差为 1 的噪声，不做训练，而是尝试距离 $u = q - k$ 的不同核。书中叫作 Epanechikov 的其实是三角核；真正的 Epanechnikov 核是 $1 - u^2$，画在旁边。"});
+  page.say(
+      {"The English edition of the book takes another curve, $f(x) = 2 \\sin x + x$, forty points and noise of standard deviation 1, "
+       "trains nothing, and tries kernels of the distance $u = q - k$. What it calls Epanechikov is the triangular kernel; Epanechnikov's "
+       "is $1 - u^2$, drawn beside it.",
+       "英文版用另一条曲线 $f(x) = 2 \\sin x + x$、四十个点、标准差为 1 的噪声，不做训练，而是尝试距离 $u = q - k$ 的不同核。书中叫作 "
+       "Epanechikov 的其实是三角核；真正的 Epanechnikov 核是 $1 - u^2$，画在旁边。"});
   page.draw("kernels", kernel_figure(), {"How much a key at distance u counts.", "距离为 u 的键占多少份量。"});
   const Sample s = page_en(page);
   const Points at = Points::of(test_x());
@@ -82,8 +98,13 @@ void kernels_step(Page& page) {
     maps.push_back(m.weights(at));
     titles.push_back(k.title);
   }
-  page.draw("kernel-fits", row_of(panels), {"Estimates with width 1: three kernels trace the curve, the constant one gives the mean.", "宽度为 1 的估计：三种核描出曲线，常数核给出平均值。"});
-  page.draw("kernel-weights", map_row(maps, titles), {"The weights, one query a row. Three bands look alike; the constant kernel does not know where it is.", "注意力权重，每行一个查询。三条带看上去相似；常数核不知道自己在哪里。"});
+  page.draw("kernel-fits", row_of(panels),
+            {"Estimates with width 1: three kernels trace the curve, the constant one gives the mean.",
+             "宽度为 1 的估计：三种核描出曲线，常数核给出平均值。"});
+  page.draw(
+      "kernel-weights", map_row(maps, titles),
+      {"The weights, one query a row, each map with its own scale. Three bands look alike; the constant kernel does not know where it is.",
+       "注意力权重，每行一个查询，每幅图各用自己的色标。三条带看上去相似；常数核不知道自己在哪里。"});
 
   int64_t close = 0;
   Vector errors[4];
@@ -101,22 +122,27 @@ void kernels_step(Page& page) {
   }
   for (int k = 0; k < 4; ++k) rows.push_back({kKernels[k].title, fmt::format("{:.3f}", median(errors[k]))});
   page.table({{"kernel", "核"}, {"median test error, 100 data sets", "测试误差中位数（100 份数据）"}}, rows);
-  page.claim(close >= 95, {"Gaussian, boxcar and triangular kernels all beat the constant one, in nearly all of 100 data sets.", "在 100 份数据的几乎全部上，高斯核、矩形核与三角核都优于常数核。"},
+  page.claim(close >= 95,
+             {"Gaussian, boxcar and triangular kernels all beat the constant one, in nearly all of 100 data sets.",
+              "在 100 份数据的几乎全部上，高斯核、矩形核与三角核都优于常数核。"},
              fmt::format("{} of 100", close));
   const Predictions constant = model(s, {.kernel = KernelShape::constant}).predict(at);
   double worst = 0;
   for (double v : constant.values.values) worst = std::max(worst, std::abs(v - mean(s.y)));
-  page.claim(worst < 1e-9, {"The constant kernel is average pooling.", "常数核就是平均汇聚。"}, fmt::format("largest difference from the mean {:.0e}", worst));
+  page.claim(worst < 1e-9, {"The constant kernel is average pooling.", "常数核就是平均汇聚。"},
+             fmt::format("largest difference from the mean {:.0e}", worst));
   const Predictions far = model(s, {.kernel = KernelShape::boxcar}).predict(Points::of({2.5, 8}));
   page.claim(far.absent >= 1 && std::isnan(far.values.values[1]),
-             {"A kernel of bounded reach has nothing to say at $x = 8$: dividing by a sum of zero is reported as an absent prediction, not hidden.",
+             {"A kernel of bounded reach has nothing to say at $x = 8$: dividing by a sum of zero is reported as an absent prediction, not "
+              "hidden.",
               "有界的核在 $x = 8$ 处无话可说：除以零和的情况会报告为“没有预测”，而不是悄悄略过。"},
              fmt::format("{} of 2 predictions absent; {} on the test inputs", far.absent, absent));
 }
 
 void widths_step(Page& page) {
   page.heading({"Four widths", "四种宽度"});
-  page.say({"The shape of the kernel matters little; its width matters a lot. The Gaussian again, with", "核的形状影响不大，宽度影响很大。仍用高斯核："});
+  page.say({"The shape of the kernel matters little; its width matters a lot. The Gaussian again, with",
+            "核的形状影响不大，宽度影响很大。仍用高斯核："});
   page.formula("K(u) = \\exp(-\\frac{u^2}{2 \\sigma^2}), \\quad \\sigma \\in \\{0.1, 0.2, 0.5, 1\\}");
   const Sample s = page_en(page);
   const Points at = Points::of(test_x());
@@ -132,12 +158,15 @@ void widths_step(Page& page) {
     maps.push_back(m.weights(at));
     keys.push_back(m.effective_keys(at));
   }
-  page.draw("width-fits", row_of(panels), {"Narrower kernel, more detail: first the curve's, then the noise's.", "核越窄，细节越多：先是曲线的细节，再是噪声的。"});
+  page.draw("width-fits", row_of(panels),
+            {"Narrower kernel, more detail: first the curve's, then the noise's.", "核越窄，细节越多：先是曲线的细节，再是噪声的。"});
   page.draw("width-weights", map_row(maps, titles), {"Narrower kernel, narrower band.", "核越窄，权重带越窄。"});
   bool growing = true;
   for (size_t i = 0; i < 50; ++i)
     for (size_t k = 1; k < 4; ++k) growing = growing && keys[k][i] >= keys[k - 1][i] - 1e-9;
-  page.claim(growing, {"For every query the effective number of keys grows with the width: a wider kernel is a softmax at a higher temperature.", "对每个查询，有效键数都随宽度增大：更宽的核就是温度更高的 softmax。"},
+  page.claim(growing,
+             {"For every query the effective number of keys grows with the width: a wider kernel is a softmax at a higher temperature.",
+              "对每个查询，有效键数都随宽度增大：更宽的核就是温度更高的 softmax。"},
              fmt::format("mean {:.1f}, {:.1f}, {:.1f}, {:.1f} keys", mean(keys[0]), mean(keys[1]), mean(keys[2]), mean(keys[3])));
   int64_t smoother = 0;
   Vector errors[4];
@@ -151,10 +180,15 @@ void widths_step(Page& page) {
     }
     smoother += rough[0] > rough[1] && rough[1] > rough[2] && rough[2] > rough[3];
   }
-  page.claim(smoother >= 95, {"Each wider kernel gives a smoother curve, in nearly all of 100 data sets.", "在 100 份数据的几乎全部上，核每宽一档，曲线就更光滑。"}, fmt::format("{} of 100", smoother));
+  page.claim(smoother >= 95,
+             {"Each wider kernel gives a smoother curve, in nearly all of 100 data sets.",
+              "在 100 份数据的几乎全部上，核每宽一档，曲线就更光滑。"},
+             fmt::format("{} of 100", smoother));
   page.claim(median(errors[2]) < median(errors[0]) && median(errors[2]) < median(errors[3]),
-             {"Neither the narrowest nor the widest is best: 0.5 beats 0.1 and 1 in the median.", "最窄和最宽都不是最好：按中位数，0.5 优于 0.1 和 1。"},
-             fmt::format("test errors {:.3f}, {:.3f}, {:.3f}, {:.3f}", median(errors[0]), median(errors[1]), median(errors[2]), median(errors[3])));
+             {"Neither the narrowest nor the widest is best: 0.5 beats 0.1 and 1 in the median.",
+              "最窄和最宽都不是最好：按中位数，0.5 优于 0.1 和 1。"},
+             fmt::format("test errors {:.3f}, {:.3f}, {:.3f}, {:.3f}", median(errors[0]), median(errors[1]), median(errors[2]),
+                         median(errors[3])));
 }
 
 }  // namespace qkv::labs::regression

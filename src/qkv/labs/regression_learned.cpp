@@ -127,14 +127,20 @@ const char* const kNames[kPoolings] = {"one width", "width by place", "two width
 
 Fitted fitted(int pooling, const Sample& s, const Rng& rng) {
   switch (pooling) {
-    case 0: return fitted(OneWidth{}, s);
-    case 1: return fitted(WidthByPlace{}, s);
-    case 2: return fitted(TwoWidths{}, s);
-    case 3: return fitted(LearnedReach{}, s);
-    default: return fitted(PerceptronScore(rng), s, {.steps = 200, .rate = 0.02f});
+    case 0:
+      return fitted(OneWidth{}, s);
+    case 1:
+      return fitted(WidthByPlace{}, s);
+    case 2:
+      return fitted(TwoWidths{}, s);
+    case 3:
+      return fitted(LearnedReach{}, s);
+    default:
+      return fitted(PerceptronScore(rng), s, {.steps = 200, .rate = 0.02f});
   }
 }
 
+/// Only the first panel names its curves.
 void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) {
   Figure fits, losses;
   fits.cols = 4;
@@ -148,7 +154,12 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
     for (size_t i = 0; i < all[static_cast<size_t>(p)].losses.size(); ++i) steps.push_back(static_cast<double>(i + 1));
     curve.push_back({kNames[p], steps, all[static_cast<size_t>(p)].losses});
     if (p == 0) continue;
-    Panel panel{.content = Curves{fit_series(s, zh_test_y(), all[static_cast<size_t>(p)].prediction)}, .title = kNames[p], .x = {.label = "x", .low = 0, .high = 5}, .y = {.label = p == 1 ? "y" : "", .low = -1, .high = 5}};
+    Panel panel{.content = Curves{fit_series(s, zh_test_y(), all[static_cast<size_t>(p)].prediction)},
+                .title = kNames[p],
+                .x = {.label = "x", .low = 0, .high = 5},
+                .y = {.label = p == 1 ? "y" : "", .low = -1, .high = 5}};
+    if (p > 1)
+      for (Series& line : std::get<Curves>(panel.content).series) line.name.clear();
     fits.panels.push_back(panel);
     titles.push_back(kNames[p]);
     const Tensor& w = all[static_cast<size_t>(p)].weights;
@@ -158,19 +169,27 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
   Figure heat = weights_figure(maps, titles);
   heat.colours.per_panel = true;
   heat.size = FigureSize{13.5, 3.4};
-  page.draw("new-weights", heat, {"Their weights. The width by place makes a band that widens and narrows; the perceptron has found a band by itself.", "它们的权重。随位置变化的宽度形成有宽有窄的带；感知机自己找到了一条带。"});
-  page.draw("new-losses", curves(curve, {.label = "step"}, {.label = "leave-one-out error", .low = 0}), {"Training, with Adam.", "用 Adam 训练的过程。"});
+  page.draw("new-weights", heat,
+            {"Their weights. The width by place makes a band that widens and narrows; the perceptron knows no distance: it sends a query "
+             "wherever values of the right height are, near or far.",
+             "它们的权重。随位置变化的宽度形成有宽有窄的带；感知机不知道距离：哪里有高度合适的值，它就让查询看向哪里，不论远近。"});
+  page.draw("new-losses", curves(curve, {.label = "step"}, {.label = "leave-one-out error", .low = 0}),
+            {"Training, with Adam.", "用 Adam 训练的过程。"});
 }
 
 }  // namespace
 
 void new_poolings_step(Page& page) {
   page.heading({"Exercise 10.2.4: other learned poolings", "练习 10.2.4：设计别的带参数汇聚"});
-  page.say({"Whatever gives a score can be trained. Each of these is a type with one function `scores(q, k)`; `attend` does the rest, and the diagonal is masked so that no "
-            "point sees itself. **Width by place**: $w(x)$ is learned at $x = 0, 1, ..., 5$ and interpolated. **Two widths**: a narrow peak on a wide foot, so that a "
-            "lonely query still finds help. **Learned reach**: Epanechnikov's kernel, which ignores what is far. **Perceptron**: a network scores the pair, with no distance built in.",
-            "凡是能给出分数的，都可以训练。下面每一种都是一个类型，只有一个函数 `scores(q, k)`，其余由 `attend` 完成；对角线被遮住，所以没有点能看见自己。**随位置变化的宽度**：在 $x = 0, 1, …, 5$ 处学习 $w(x)$，中间插值。"
-            "**两个宽度**：宽底座上的窄峰，孤立的查询也能得到帮助。**学习作用范围**：Epanechnikov 核，忽略远处的键。**感知机评分**：用网络给一对 (q, k) 打分，不预设任何距离。"});
+  page.say(
+      {"Whatever gives a score can be trained. Each of these is a type with one function `scores(q, k)`; `attend` does the rest, and the "
+       "diagonal is masked so that no point sees itself. **Width by place**: $w(x)$ is learned at $x = 0, 1, ..., 5$ and interpolated. "
+       "**Two widths**: a narrow peak on a wide foot, so that a lonely query still finds help. **Learned reach**: Epanechnikov's kernel, "
+       "which ignores what is far. **Perceptron**: a network scores the pair, with no distance built in.",
+       "凡是能给出分数的，都可以训练。下面每一种都是一个类型，只有一个函数 `scores(q, k)`，其余由 `attend` "
+       "完成；对角线被遮住，所以没有点能看见自己。**随位置变化的宽度**：在 $x = 0, 1, …, 5$ 处学习 "
+       "$w(x)$，中间插值。**两个宽度**：宽底座上的窄峰，孤立的查询也能得到帮助。**学习作用范围**：Epanechnikov "
+       "核，忽略远处的键。**感知机评分**：用网络给一对 (q, k) 打分，不预设任何距离。"});
   page.formula("K(u) = \\exp(-\\frac{(u w)^2}{2}) + c \\exp(-\\frac{u^2 (w^2 + v^2)}{2})");
   const Sample s = page_sample(page);
   constexpr int kRuns = 12;
@@ -180,32 +199,46 @@ void new_poolings_step(Page& page) {
     const SerialScope serial;
     const int pooling = static_cast<int>(task % kPoolings);
     const auto p = static_cast<size_t>(pooling), run = static_cast<size_t>(task / kPoolings);
-    if (run == kRuns) mine[p] = fitted(pooling, s, rng_of(page.seed()).at("perceptron"));
-    else errors[p][run] = zh_error(fitted(pooling, zh_sample(rng_of(run).at("zh")), rng_of(run).at("perceptron")).prediction);
+    if (run == kRuns)
+      mine[p] = fitted(pooling, s, rng_of(page.seed()).at("perceptron"));
+    else
+      errors[p][run] = zh_error(fitted(pooling, zh_sample(rng_of(run).at("zh")), rng_of(run).at("perceptron")).prediction);
   });
   draw_poolings(page, s, mine);
   std::vector<std::vector<std::string>> rows;
   int64_t good = 0;
   for (size_t p = 0; p < kPoolings; ++p) {
-    rows.push_back({kNames[p], fmt::format("{:.4f}", mine[p].losses.front()), fmt::format("{:.4f}", mine[p].losses.back()), fmt::format("{:.3f}", zh_error(mine[p].prediction)),
-                    fmt::format("{:.3f}", median(errors[p]))});
+    rows.push_back({kNames[p], fmt::format("{:.4f}", mine[p].losses.front()), fmt::format("{:.4f}", mine[p].losses.back()),
+                    fmt::format("{:.3f}", zh_error(mine[p].prediction)), fmt::format("{:.3f}", median(errors[p]))});
     good += median(errors[p]) < 0.115;
   }
-  page.table({{"pooling", "汇聚方式"}, {"left-out error before", "训练前留一误差"}, {"after", "训练后"}, {"test error", "测试误差"}, {"median of 12 data sets", "12 份数据的中位数"}}, rows);
+  page.table({{"pooling", "汇聚方式"},
+              {"left-out error before", "训练前留一误差"},
+              {"after", "训练后"},
+              {"test error", "测试误差"},
+              {"median of 12 data sets", "12 份数据的中位数"}},
+             rows);
   bool learned = true;
   for (const Fitted& f : mine) learned = learned && f.losses.back() < f.losses.front();
-  page.claim(learned, {"Training lowers the left-out error of every pooling.", "训练降低了每一种汇聚的留一误差。"}, fmt::format("{} poolings", kPoolings));
-  page.claim(good >= 4, {"With smaller steps, at least four of the five beat the book's five big ones (0.115) in the median.", "步子小一些，五种之中至少四种的中位数优于书中的五大步（0.115）。"},
+  page.claim(learned, {"Training lowers the left-out error of every pooling.", "训练降低了每一种汇聚的留一误差。"},
+             fmt::format("{} poolings", kPoolings));
+  page.claim(good >= 4,
+             {"With smaller steps, at least four of the five beat the book's five big ones (0.115) in the median.",
+              "步子小一些，五种之中至少四种的中位数优于书中的五大步（0.115）。"},
              fmt::format("{} of {}", good, kPoolings));
-  page.say({"The lesson is a modest one: fifty noisy points pay for one width, and hardly for six or for a network. What the extra freedom gains in fit it loses in variance.",
-            "结论很朴素：五十个带噪声的点足以确定一个宽度，却很难支撑六个宽度或一个网络。多出来的自由度换来的贴合，又在方差上还了回去。"});
+  page.say(
+      {"The lesson is a modest one: fifty noisy points pay for one width, and hardly for six or for a network. What the extra freedom "
+       "gains in fit it loses in variance.",
+       "结论很朴素：五十个带噪声的点足以确定一个宽度，却很难支撑六个宽度或一个网络。多出来的自由度换来的贴合，又在方差上还了回去。"});
 }
 
 void leaving_out_step(Page& page) {
   page.heading({"Exercise 11.2.2: learning the width without leaving out, and with", "练习 11.2.2：不留一与留一地学习宽度"});
-  page.say({"If a point may look at itself, the best advice is its own value: the training error goes to 0 as the width goes to 0, and gradient descent follows it there. Left "
-            "out, a point has to be explained by its neighbours, and there is a best width.",
-            "如果一个点可以看见自己，最好的参考就是它自己的值：宽度趋于 0 时训练误差趋于 0，梯度下降会一路跟过去。把它自己排除在外，就必须由邻居来解释，于是存在一个最佳宽度。"});
+  page.say(
+      {"If a point may look at itself, the best advice is its own value: the training error goes to 0 as the width goes to 0, and gradient "
+       "descent follows it there. Left out, a point has to be explained by its neighbours, and there is a best width.",
+       "如果一个点可以看见自己，最好的参考就是它自己的值：宽度趋于 0 时训练误差趋于 "
+       "0，梯度下降会一路跟过去。把它自己排除在外，就必须由邻居来解释，于是存在一个最佳宽度。"});
   const Sample s = page_sample(page);
   const KernelRegression m = model(s);
   Vector h, inside, left_out, test;
@@ -218,22 +251,39 @@ void leaving_out_step(Page& page) {
   }
   Vector steps, width_in, width_out;
   OneWidth in, out;
-  const auto follow = [](OneWidth& scorer, Vector& widths) { return [&](int, double) { widths.push_back(std::exp(-double{scorer.log_w.item()})); }; };
+  const auto follow = [](OneWidth& scorer, Vector& widths) {
+    return [&](int, double) { widths.push_back(std::exp(-double{scorer.log_w.item()})); };
+  };
   train(in, s, {.steps = 250, .rate = 0.03f, .leave_out = LeaveOut::no}, follow(in, width_in));
   train(out, s, {.steps = 250, .rate = 0.03f}, follow(out, width_out));
   for (int i = 1; i <= 250; ++i) steps.push_back(i);
   Figure figure;
   figure.cols = 2;
-  figure.panels = {{.content = Curves{{{"training", h, inside, line_style("m--")}, {"left out", h, left_out, line_style("-")}, {"test", h, test, line_style("k:")}}},
-                    .x = {.label = "width", .low = 0.003, .high = 3, .scale = AxisScale::log}, .y = {.label = "mean squared error", .low = 0, .high = 1.5}},
-                   {.content = Curves{{{"point sees itself", steps, width_in, line_style("m--")}, {"left out", steps, width_out, line_style("-")}}},
-                    .x = {.label = "step", .low = 0, .high = 250}, .y = {.label = "width", .scale = AxisScale::log}}};
+  figure.panels = {
+      {.content = Curves{{{"training", h, inside, line_style("m--")},
+                          {"left out", h, left_out, line_style("b-")},
+                          {"test", h, test, line_style("k:")}}},
+       .x = {.label = "width", .low = 0.003, .high = 3, .scale = AxisScale::log},
+       .y = {.label = "mean squared error", .low = 0, .high = 1.5}},
+      {.content = Curves{{{"point sees itself", steps, width_in, line_style("m--")}, {"left out", steps, width_out, line_style("b-")}}},
+       .x = {.label = "step", .low = 0, .high = 250},
+       .y = {.label = "width", .scale = AxisScale::log}}};
   figure.size = FigureSize{9, 3.4};
-  page.draw("leaving-out", figure, {"Left: three errors over the width; the left-out one knows the noise floor of 0.25 but has its minimum near the test error's. Right: the width during training.",
-                                    "左：三种误差随宽度的变化；留一误差含有 0.25 的噪声底，但最小值的位置与测试误差相近。右：训练中宽度的变化。"});
-  page.draw("collapsed-fit", fit_figure(s, fit(s, 0.003)), {"Where learning without leaving out leads: every point explains itself, and between points the nearest one rules.", "不留一的学习通向这里：每个点只解释自己，点与点之间由最近的点说了算。"});
+  page.draw("leaving-out", figure,
+            {"Left: three errors over the width; the left-out one knows the noise floor of 0.25 but has its minimum near the test error's. "
+             "Right: the width during training.",
+             "左：三种误差随宽度的变化；留一误差含有 0.25 的噪声底，但最小值的位置与测试误差相近。右：训练中宽度的变化。"});
+  Vector fine;
+  for (int i = 0; i <= 1000; ++i) fine.push_back(i * 0.005);
+  std::vector<Series> collapsed = fit_series(s, zh_test_y(), {});
+  collapsed[1] = {"Pred", fine, m.with({.bandwidth = {0.003}}).predict(Points::of(fine)).values.values, line_style("m-")};
+  page.draw("collapsed-fit", curves(collapsed, {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
+            {"Where learning without leaving out leads: every point explains itself, and between points the nearest one rules.",
+             "不留一的学习通向这里：每个点只解释自己，点与点之间由最近的点说了算。"});
   const double tiny = mean_square_difference(m.with({.bandwidth = {1e-7}}).predict(m.x()).values.values, s.y);
-  page.claim(tiny < 1e-9 && width_in.back() < width_out.back(), {"(a) Seeing itself, the training error has no bottom but 0, and the width collapses.", "（a）能看见自己时，训练误差一直降到 0，宽度塌缩。"},
+  page.claim(tiny < 1e-9 && width_in.back() < width_out.back(),
+             {"(a) Seeing itself, the training error has no bottom but 0, and the width collapses.",
+              "（a）能看见自己时，训练误差一直降到 0，宽度塌缩。"},
              fmt::format("training error {:.0e} at width 1e-7; learned widths {:.3f} and {:.3f}", tiny, width_in.back(), width_out.back()));
 
   Vector chosen, best, gap, width_ratio;
@@ -244,7 +294,8 @@ void leaving_out_step(Page& page) {
     double in_best = 1e9, test_best = 1e9, h_in = 0, h_test = 0;
     for (double v : h) {
       const KernelRegression at = r.with({.bandwidth = {v}});
-      const double e = mean_square_difference(at.predict(r.x()).values.values, d.y), t = zh_error(at.predict(Points::of(test_x())).values.values);
+      const double e = mean_square_difference(at.predict(r.x()).values.values, d.y),
+                   t = zh_error(at.predict(Points::of(test_x())).values.values);
       if (e < in_best) in_best = e, h_in = v;
       if (t < test_best) test_best = t, h_test = v;
     }
@@ -254,10 +305,16 @@ void leaving_out_step(Page& page) {
     best.push_back(test_best);
     width_ratio.push_back(std::abs(std::log(cv / h_test)));
   }
-  page.claim(smallest == 60, {"In all of 60 data sets the training error likes the narrowest width of the grid best.", "在 60 份数据的全部上，训练误差都最喜欢网格里最窄的宽度。"}, fmt::format("{} of 60", smallest));
-  page.claim(median(chosen) < 2 * median(best), {"(b) Left out, it does not collapse; one number chosen from fifty points still varies, and the test error is somewhat above the best possible.",
-                                                 "（b）留一之后不再塌缩；但从五十个点里选出的一个数仍有波动，测试误差比可能的最好结果略高。"},
-             fmt::format("median {:.3f}, best {:.3f}; width off by a factor of {:.2f}", median(chosen), median(best), std::exp(median(width_ratio))));
+  page.claim(smallest == 60,
+             {"In all of 60 data sets the training error likes the narrowest width of the grid best.",
+              "在 60 份数据的全部上，训练误差都最喜欢网格里最窄的宽度。"},
+             fmt::format("{} of 60", smallest));
+  page.claim(median(chosen) < 2 * median(best),
+             {"(b) Left out, it does not collapse; one number chosen from fifty points still varies, and the test error is somewhat above "
+              "the best possible.",
+              "（b）留一之后不再塌缩；但从五十个点里选出的一个数仍有波动，测试误差比可能的最好结果略高。"},
+             fmt::format("median {:.3f}, best {:.3f}; width off by a factor of {:.2f}", median(chosen), median(best),
+                         std::exp(median(width_ratio))));
 }
 
 }  // namespace qkv::labs::regression

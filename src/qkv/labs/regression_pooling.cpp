@@ -13,9 +13,11 @@ namespace qkv::labs::regression {
 
 void average_step(Page& page) {
   page.heading({"The data, and average pooling", "数据与平均汇聚"});
-  page.say({"Fifty inputs are drawn uniformly from (0, 5) and sorted; the outputs carry normal noise of **standard deviation** 0.5 (a variance of 0.25: "
-            "what N(0, 0.5) means in code). The test inputs are 0, 0.1, ..., 4.9, and the truth there is free of noise.",
-            "从 (0, 5) 均匀抽取五十个输入并排序；输出带有**标准差**为 0.5 的正态噪声（方差 0.25，代码里的 N(0, 0.5) 就是这个意思）。测试输入是 0、0.1、…、4.9，那里的真实值没有噪声。"});
+  page.say(
+      {"Fifty inputs are drawn uniformly from (0, 5) and sorted; the outputs carry normal noise of **standard deviation** 0.5 (a variance "
+       "of 0.25: what N(0, 0.5) means in code). The test inputs are 0, 0.1, ..., 4.9, and the truth there is free of noise.",
+       "从 (0, 5) 均匀抽取五十个输入并排序；输出带有**标准差**为 0.5 的正态噪声（方差 0.25，代码里的 N(0, 0.5) 就是这个意思）。测试输入是 "
+       "0、0.1、…、4.9，那里的真实值没有噪声。"});
   page.formula("y_i = 2 \\sin(x_i) + x_i^{0.8} + \\epsilon");
   const Sample s = page_sample(page);
   Vector squares;
@@ -23,24 +25,32 @@ void average_step(Page& page) {
     const Sample other = zh_sample(rng_of(k).at("zh"));
     squares.push_back(mean_square_difference(other.y, values(zh_truth, other.x)));
   }
-  page.claim(std::abs(std::sqrt(mean(squares)) - 0.5) < 0.02, {"The noise has standard deviation 0.5, over 100 data sets.", "在 100 份数据上，噪声的标准差为 0.5。"},
+  page.claim(std::abs(std::sqrt(mean(squares)) - 0.5) < 0.02,
+             {"The noise has standard deviation 0.5, over 100 data sets.", "在 100 份数据上，噪声的标准差为 0.5。"},
              fmt::format("{:.4f}", std::sqrt(mean(squares))));
-  page.say({"The simplest pooling gives every value the same weight, whatever is asked: a horizontal line.", "最简单的汇聚不管查询是什么，给每个值相同的权重：得到一条水平线。"});
+  page.say({"The simplest pooling gives every value the same weight, whatever is asked: a horizontal line.",
+            "最简单的汇聚不管查询是什么，给每个值相同的权重：得到一条水平线。"});
   const Vector flat = fit(s, {.estimator = Estimator::average});
   page.draw("average-fit", fit_figure(s, flat), {"Average pooling does not look at the query.", "平均汇聚不看查询。"});
   const Attended constant = attend(Constant{}, column(test_x()), column(s.x), column(s.y));
   double worst = 0;
-  for (size_t i = 0; i < flat.size(); ++i) worst = std::max({worst, std::abs(flat[i] - mean(s.y)), std::abs(constant.output.ptr()[i] - mean(s.y))});
-  page.claim(worst < 1e-5, {"Attention with a constant score is the mean of the values for every query.", "分数为常数的注意力，对每个查询都等于值的平均。"},
-             fmt::format("mean {:.3f}, largest difference {:.0e}", mean(s.y), worst));
+  for (size_t i = 0; i < flat.size(); ++i)
+    worst = std::max({worst, std::abs(flat[i] - mean(s.y)), std::abs(constant.output.ptr()[i] - mean(s.y))});
+  page.claim(
+      worst < 1e-5,
+      {"Attention with a constant score is the mean of the values for every query.", "分数为常数的注意力，对每个查询都等于值的平均。"},
+      fmt::format("mean {:.3f}, largest difference {:.0e}", mean(s.y), worst));
 }
 
 void plain_step(Page& page) {
   page.heading({"Non-parametric attention pooling", "非参数注意力汇聚"});
-  page.say({"Nadaraya and Watson weigh a value by how near its key is to the query. With a Gaussian kernel of width 1 the weights are a softmax of "
-            "minus half the squared distance; the factor $1/\\sqrt{2\\pi}$ of the density cancels. There is nothing to train.",
-            "Nadaraya 和 Watson 按键与查询的远近给值加权。用宽度为 1 的高斯核时，权重就是负的半个平方距离的 softmax；密度里的因子 $1/\\sqrt{2\\pi}$ 被约掉。这里没有要训练的东西。"});
-  page.formula("f(x) = \\sum_{i=1}^n \\frac{K(x - x_i)}{\\sum_{j=1}^n K(x - x_j)} y_i = \\sum_{i=1}^n \\softmax_i(-\\frac{1}{2} (x - x_i)^2) y_i");
+  page.say(
+      {"Nadaraya and Watson weigh a value by how near its key is to the query. With a Gaussian kernel of width 1 the weights are a softmax "
+       "of minus half the squared distance; the factor $1/\\sqrt{2\\pi}$ of the density cancels. There is nothing to train.",
+       "Nadaraya 和 Watson 按键与查询的远近给值加权。用宽度为 1 的高斯核时，权重就是负的半个平方距离的 softmax；密度里的因子 "
+       "$1/\\sqrt{2\\pi}$ 被约掉。这里没有要训练的东西。"});
+  page.formula(
+      "f(x) = \\sum_{i=1}^n \\frac{K(x - x_i)}{\\sum_{j=1}^n K(x - x_j)} y_i = \\sum_{i=1}^n \\softmax_i(-\\frac{1}{2} (x - x_i)^2) y_i");
   const Sample s = page_sample(page);
   const KernelRegression plain = model(s);
   const Vector curve = plain.predict(Points::of(test_x())).values.values;
@@ -48,7 +58,8 @@ void plain_step(Page& page) {
             {"Smooth and nearer to the truth than the mean, but flattened: the peak is too low and the left end far too high.",
              "曲线光滑，比平均值更接近真实曲线，但被压平了：峰太低，左端明显太高。"});
   page.draw("plain-weights", weights_figure(plain.weights(Points::of(test_x()))),
-            {"One row a query: the nearer a key, the larger its weight. Width 1 makes a broad band.", "每行是一个查询：键越近，权重越大。宽度 1 形成一条宽带。"});
+            {"One row a query: the nearer a key, the larger its weight. Width 1 makes a broad band.",
+             "每行是一个查询：键越近，权重越大。宽度 1 形成一条宽带。"});
   const Attended shifted = attend(Gaussian{}, column(test_x()), column(s.x), column(s.y), Mask::bias(full({1, 50}, -0.9189385f)));
   double worst = 0;
   for (size_t i = 0; i < curve.size(); ++i) worst = std::max(worst, std::abs(shifted.output.ptr()[i] - curve[i]));
@@ -56,11 +67,13 @@ void plain_step(Page& page) {
              fmt::format("largest difference {:.0e}", worst));
 
   const Vector at_training = plain.predict(Points::of(s.x)).values.values;
-  page.say({fmt::format("One of the book's four code listings asks at the training inputs and draws the answers over the test inputs. It looks much the "
-                        "same and is not: its error here is {:.3f} in place of {:.3f}, because answer number i belongs to another x.",
-                        zh_error(at_training), zh_error(curve)),
-            fmt::format("书中四份代码里有一份把训练输入当作查询，却把答案画在测试输入上。图看上去差不多，其实不对：这里的误差是 {:.3f} 而不是 {:.3f}，因为第 i 个答案属于另一个 x。",
-                        zh_error(at_training), zh_error(curve))});
+  page.say(
+      {fmt::format("One of the book's four code listings asks at the training inputs and draws the answers over the test inputs. It looks "
+                   "much the same and is not: its error here is {:.3f} in place of {:.3f}, because answer number i belongs to another x.",
+                   zh_error(at_training), zh_error(curve)),
+       fmt::format("书中四份代码里有一份把训练输入当作查询，却把答案画在测试输入上。图看上去差不多，其实不对：这里的误差是 {:.3f} 而不是 "
+                   "{:.3f}，因为第 i 个答案属于另一个 x。",
+                   zh_error(at_training), zh_error(curve))});
 }
 
 namespace {
@@ -81,9 +94,10 @@ void learned_step(Page& page) {
   page.say({"One parameter: the distance is multiplied by $w$ before it is squared, so $1/|w|$ is the width of the kernel.",
             "只有一个参数：距离先乘以 $w$ 再平方，所以 $1/|w|$ 就是核的宽度。"});
   page.formula("f(x) = \\sum_{i=1}^n \\softmax_i(-\\frac{1}{2} ((x - x_i) w)^2) y_i");
-  page.say({"It is trained leave-one-out: each point is predicted from the 49 others, the squared errors are summed, and five steps of gradient descent "
-            "with rate 0.5 follow, from a random start between 0 and 1.",
-            "训练用留一法：每个点由其余 49 个点来预测，把平方误差相加，从 0 到 1 之间的随机起点出发，以学习率 0.5 做五步梯度下降。"});
+  page.say(
+      {"It is trained leave-one-out: each point is predicted from the 49 others, the squared errors are summed, and five steps of gradient "
+       "descent with rate 0.5 follow, from a random start between 0 and 1.",
+       "训练用留一法：每个点由其余 49 个点来预测，把平方误差相加，从 0 到 1 之间的随机起点出发，以学习率 0.5 做五步梯度下降。"});
   const Sample s = page_sample(page);
   const Learned learned = page_learned(page);
   std::string log = fmt::format("w = {:.4f}\n", learned.start[0]);
@@ -93,28 +107,38 @@ void learned_step(Page& page) {
     epochs.push_back(static_cast<double>(e + 1));
   }
   page.print(log + fmt::format("w = {:.4f}", learned.w[0]));
-  page.draw("learned-loss", curves({{"", epochs, learned.losses, line_style("bo-")}}, {.label = "epoch", .low = 1, .high = 5}, {.label = "loss"}),
+  page.draw("learned-loss",
+            curves({{"", epochs, learned.losses, line_style("bo-")}}, {.label = "epoch", .low = 0.9, .high = 5.1}, {.label = "loss"}),
             {"Summed squared leave-one-out error before each of the five steps.", "五步中每一步之前的留一法平方误差之和。"});
   const KernelRegression sharp = model(s, {.bandwidth = learned.bandwidth()});
   const Vector curve = sharp.predict(Points::of(test_x())).values.values, plain = fit(s, 1.0);
-  page.draw("learned-fit", fit_figure(s, curve), {"The learned fit follows the data closely, their noise too.", "学到的拟合紧跟数据，也紧跟数据里的噪声。"});
+  page.draw("learned-fit", fit_figure(s, curve),
+            {"The learned fit follows the data closely, their noise too.", "学到的拟合紧跟数据，也紧跟数据里的噪声。"});
   Tensor both = Tensor::empty({2, 50, 50});
   const Tensor first = model(s).weights(Points::of(test_x())), second = sharp.weights(Points::of(test_x()));
   std::copy(first.data().begin(), first.data().end(), both.mutable_ptr());
   std::copy(second.data().begin(), second.data().end(), both.mutable_ptr() + 2500);
   Figure maps = weights_figure(both, {"width 1", fmt::format("learned, width {:.3f}", 1 / std::abs(learned.w[0]))});
   maps.colours.per_panel = true;
-  page.draw("learned-weights", maps, {"The band before and after learning; each map has its own scale.", "学习前后的权重带；两幅图各用自己的色标。"});
+  page.draw("learned-weights", maps,
+            {"The band before and after learning; each map has its own scale.", "学习前后的权重带；两幅图各用自己的色标。"});
   if (std::abs(learned.w[0]) < 0.5)
-    page.say({"This seed is one of the few whose start lies in the trap around $w = 0$ (see below): nothing was learned. Another `--seed` shows the usual picture.",
-              "这个种子恰好是少数起点落在 $w = 0$ 附近陷阱里的情况（见下文）：什么也没有学到。换一个 `--seed` 就能看到通常的图。"});
+    page.say(
+        {"This seed is one of the few whose start lies in the trap around $w = 0$ (see below): nothing was learned. Another `--seed` shows "
+         "the usual picture.",
+         "这个种子恰好是少数起点落在 $w = 0$ 附近陷阱里的情况（见下文）：什么也没有学到。换一个 `--seed` 就能看到通常的图。"});
   page.table({{"pooling", "汇聚方式"}, {"test error", "测试误差"}, {"effective keys", "有效键数"}, {"roughness", "粗糙度"}},
              {{"average", fmt::format("{:.3f}", zh_error(Vector(50, mean(s.y)))), "50.0", "0.0000"},
-              {"width 1", fmt::format("{:.3f}", zh_error(plain)), fmt::format("{:.1f}", mean(model(s).effective_keys(Points::of(test_x())))), fmt::format("{:.4f}", roughness(plain))},
-              {"learned", fmt::format("{:.3f}", zh_error(curve)), fmt::format("{:.1f}", mean(sharp.effective_keys(Points::of(test_x())))), fmt::format("{:.4f}", roughness(curve))}});
-  const double w = learned.start[0], exact = (w - learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = 1, .start = w}).w[0]) / 0.5, taped = taped_slope(s, w);
+              {"width 1", fmt::format("{:.3f}", zh_error(plain)),
+               fmt::format("{:.1f}", mean(model(s).effective_keys(Points::of(test_x())))), fmt::format("{:.4f}", roughness(plain))},
+              {"learned", fmt::format("{:.3f}", zh_error(curve)), fmt::format("{:.1f}", mean(sharp.effective_keys(Points::of(test_x())))),
+               fmt::format("{:.4f}", roughness(curve))}});
+  const double w = learned.start[0],
+               exact = (w - learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = 1, .start = w}).w[0]) / 0.5,
+               taped = taped_slope(s, w);
   page.claim(std::abs(exact - taped) < 2e-3 * (1 + std::abs(exact)),
-             {"The first step's slope by hand, and by `attend` on the tape with the diagonal masked, are the same.", "第一步的斜率，手工推导的与用记录带上遮住对角线的 `attend` 求得的一致。"},
+             {"The first step's slope by hand, and by `attend` on the tape with the diagonal masked, are the same.",
+              "第一步的斜率，手工推导的与用记录带上遮住对角线的 `attend` 求得的一致。"},
              fmt::format("{:.4f} and {:.4f}", exact, taped));
 }
 

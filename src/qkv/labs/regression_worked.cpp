@@ -39,22 +39,27 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
 
 void three_points_step(Page& page) {
   page.heading({"Three people, one query", "三个人，一个查询"});
-  page.say({"Waists of 51, 56 and 58 are the keys, the weights of these people, 40, 43 and 48, the values. What does someone with a waist of 57 "
-            "weigh? A first answer is the mean of the two neighbours, 45.5; it never looks at the third person. Attention looks at everybody: the "
-            "score says how near a key is, softmax turns scores into weights, and the answer is the weighted mean of the values.",
-            "腰围 51、56、58 是键，对应的体重 40、43、48 是值。腰围 57 的人有多重？最直接的回答是取两个相邻值的平均 45.5，但第三个人完全没有用上。"
-            "注意力汇聚会看所有人：注意力分数表示键离查询有多近，softmax 把分数变成注意力权重，答案就是值的加权平均。"});
+  page.say(
+      {"Waists of 51, 56 and 58 are the keys, the weights of these people, 40, 43 and 48, the values. What does someone with a waist of 57 "
+       "weigh? A first answer is the mean of the two neighbours, 45.5; it never looks at the third person. Attention looks at everybody: "
+       "the score says how near a key is, softmax turns scores into weights, and the answer is the weighted mean of the values.",
+       "腰围 51、56、58 是键，对应的体重 40、43、48 是值。腰围 57 的人有多重？最直接的回答是取两个相邻值的平均 "
+       "45.5，但第三个人完全没有用上。注意力汇聚会看所有人：注意力分数表示键离查询有多近，softmax "
+       "把分数变成注意力权重，答案就是值的加权平均。"});
   page.formula("f(q) = \\sum_i \\alpha(q, k_i) v_i, \\quad \\alpha(q, k_i) = \\softmax_i(-\\frac{1}{2} (q - k_i)^2)");
   const Vector scores = {-18, -0.5, -0.5}, alpha = softmax_of(scores);
   const KernelRegression people = model(kPeople);
   const double f = people.predict(Points::of({57})).values.values[0];
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < 3; ++i)
-    rows.push_back({fmt::format("{}", kPeople.x[i]), fmt::format("{}", kPeople.y[i]), fmt::format("{:.1f}", scores[i]), fmt::format("{:.8g}", alpha[i])});
-  page.table({{"waist $k_i$", "腰围 $k_i$"}, {"weight $v_i$", "体重 $v_i$"}, {"score", "注意力分数"}, {"attention weight", "注意力权重"}}, rows);
-  page.claim(std::abs(f - 45.49999993) < 1e-8 && std::abs(pooled(alpha, kPeople.y) - f) < 1e-12,
-             {"A waist of 57 gives 45.5, with weights of about 0, 1/2 and 1/2.", "腰围 57 的预测值是 45.5，三个注意力权重约为 0、1/2、1/2。"},
-             fmt::format("f(57) = {:.8f}", f));
+    rows.push_back({fmt::format("{}", kPeople.x[i]), fmt::format("{}", kPeople.y[i]), fmt::format("{:.1f}", scores[i]),
+                    fmt::format("{:.8g}", alpha[i])});
+  page.table({{"waist $k_i$", "腰围 $k_i$"}, {"weight $v_i$", "体重 $v_i$"}, {"score", "注意力分数"}, {"attention weight", "注意力权重"}},
+             rows);
+  page.claim(
+      std::abs(f - 45.49999993) < 1e-8 && std::abs(pooled(alpha, kPeople.y) - f) < 1e-12,
+      {"A waist of 57 gives 45.5, with weights of about 0, 1/2 and 1/2.", "腰围 57 的预测值是 45.5，三个注意力权重约为 0、1/2、1/2。"},
+      fmt::format("f(57) = {:.8f}", f));
 
   Vector x, narrow, wide;
   for (int i = 0; i <= 120; ++i) x.push_back(49 + i * 0.1);
@@ -62,20 +67,26 @@ void three_points_step(Page& page) {
   wide = people.with({.bandwidth = {3}}).predict(Points::of(x)).values.values;
   LineStyle points = line_style("ko"), query = line_style("ro");
   points.dash = query.dash = Dash::none;
-  page.draw("three-people",
-            curves({{"width 1", x, narrow, line_style("-")}, {"width 3", x, wide, line_style("m--")}, {"people", kPeople.x, kPeople.y, points}, {"query 57", {57}, {f}, query}},
-                   {.label = "waist", .low = 49, .high = 61}, {.label = "weight", .low = 38, .high = 50}),
-            {"Every waist is a query. With width 1 the answer steps from one person to the next; with width 3 everyone has a say everywhere.",
-             "每个腰围都是一个查询。宽度为 1 时，预测从一个人跳到另一个人；宽度为 3 时，每个人处处都有份量。"});
+  page.draw(
+      "three-people",
+      curves({{"width 1", x, narrow, line_style("-")},
+              {"width 3", x, wide, line_style("m--")},
+              {"people", kPeople.x, kPeople.y, points},
+              {"query 57", {57}, {f}, query}},
+             {.label = "waist", .low = 49, .high = 61}, {.label = "weight", .low = 38, .high = 50}),
+      {"Every waist is a query. With width 1 the answer steps from one person to the next; with width 3 everyone has a say everywhere.",
+       "每个腰围都是一个查询。宽度为 1 时，预测从一个人跳到另一个人；宽度为 3 时，每个人处处都有份量。"});
 }
 
 void attend_step(Page& page) {
   page.heading({"Kernel regression is attention", "核回归就是注意力"});
-  page.say({"The library has two ways to this number: `KernelRegression` sums kernels in double precision, `attend` is the attention of the rest of "
-            "the chapter, here with the Gaussian scorer. On the fifty points and fifty queries of this section both give the same curve and the "
-            "same weights; what follows holds for either.",
-            "程序库有两条路得到这个数：`KernelRegression` 以双精度对核求和；`attend` 就是本章其余部分使用的注意力，这里配上高斯评分函数。"
-            "对本节的五十个训练点和五十个查询，两者给出同样的曲线和同样的注意力权重，所以下面的结论对两者都成立。"});
+  page.say(
+      {"The library has two ways to this number: `KernelRegression` sums kernels in double precision, `attend` is the attention of the "
+       "rest of the chapter, here with the Gaussian scorer. On the fifty points and fifty queries of this section both give the same curve "
+       "and the same weights; what follows holds for either.",
+       "程序库有两条路得到这个数：`KernelRegression` 以双精度对核求和；`attend` "
+       "就是本章其余部分使用的注意力，这里配上高斯评分函数。对本节的五十个训练点和五十个查询，两者给出同样的曲线和同样的注意力权重，所以下"
+       "面的结论对两者都成立。"});
   const Sample s = page_sample(page);
   const KernelRegression nadaraya = model(s);
   const Tensor expected = column(nadaraya.predict(Points::of(test_x())).values.values);
@@ -84,7 +95,8 @@ void attend_step(Page& page) {
   const double map = largest_difference(pool.weights.matrix().data(), nadaraya.weights(Points::of(test_x())).data());
   page.print("attend(Gaussian{}, x_test, x_train, y_train).output");
   page.claim(curve < 1e-5 && map < 1e-6,
-             {"Nadaraya-Watson regression and `attend` with the Gaussian scorer agree.", "Nadaraya-Watson 回归与使用高斯评分函数的 `attend` 结果一致。"},
+             {"Nadaraya-Watson regression and `attend` with the Gaussian scorer agree.",
+              "Nadaraya-Watson 回归与使用高斯评分函数的 `attend` 结果一致。"},
              fmt::format("largest difference: output {:.1e}, weights {:.1e}", curve, map));
   double low = 1, off = 0;
   const Tensor weights = pool.weights.matrix().viewed({50, 50});
@@ -93,29 +105,35 @@ void attend_step(Page& page) {
     for (int64_t j = 0; j < 50; ++j) total += weights.at({i, j}), low = std::min(low, double{weights.at({i, j})});
     off = std::max(off, std::abs(total - 1));
   }
-  page.claim(low >= 0 && off < 1e-5, {"For every query the weights are not negative and sum to 1.", "对每个查询，注意力权重非负且总和为 1。"},
+  page.claim(low >= 0 && off < 1e-5,
+             {"For every query the weights are not negative and sum to 1.", "对每个查询，注意力权重非负且总和为 1。"},
              fmt::format("smallest {:.1e}, sums within {:.0e} of 1", low, std::max(off, 1e-7)));
 }
 
 void batched_product_step(Page& page) {
   page.heading({"Weighted sums as a batched product", "用批量矩阵乘法计算加权和"});
-  page.say({"A query's answer is a row of weights times a column of values. With many queries, each with keys of its own (as in leave-one-out "
-            "training), these are many small products at once: shapes $(n, a, b)$ and $(n, b, c)$ give $(n, a, c)$.",
-            "一个查询的答案，是一行注意力权重乘以一列值。若有许多查询，且每个查询有自己的键（如留一法训练），就是同时做许多个小矩阵乘法：形状 $(n, a, b)$ 与 $(n, b, c)$ 得到 $(n, a, c)$。"});
+  page.say(
+      {"A query's answer is a row of weights times a column of values. With many queries, each with keys of its own (as in leave-one-out "
+       "training), these are many small products at once: shapes $(n, a, b)$ and $(n, b, c)$ give $(n, a, c)$.",
+       "一个查询的答案，是一行注意力权重乘以一列值。若有许多查询，且每个查询有自己的键（如留一法训练），就是同时做许多个小矩阵乘法：形状 "
+       "$(n, a, b)$ 与 $(n, b, c)$ 得到 $(n, a, c)$。"});
   const Tensor shapes = matmul(ones({2, 1, 4}), ones({2, 4, 6}));
   const Tensor product = matmul(full({2, 1, 10}, 0.1f), arange(0, 20).viewed({2, 10, 1}));
-  page.print(fmt::format("(2, 1, 4) x (2, 4, 6) -> ({}, {}, {})\n[[[{:.1f}]], [[{:.1f}]]]", shapes.size(0), shapes.size(1), shapes.size(2), product.ptr()[0],
-                         product.ptr()[1]));
+  page.print(fmt::format("(2, 1, 4) x (2, 4, 6) -> ({}, {}, {})\n[[[{:.1f}]], [[{:.1f}]]]", shapes.size(0), shapes.size(1), shapes.size(2),
+                         product.ptr()[0], product.ptr()[1]));
   page.claim(shapes.shape() == Shape({2, 1, 6}) && std::abs(product.ptr()[0] - 4.5f) < 1e-5f && std::abs(product.ptr()[1] - 14.5f) < 1e-5f,
-             {"Ten equal weights of 0.1 average the values 0 ... 9 to 4.5 and 10 ... 19 to 14.5.", "十个相等的权重 0.1 把值 0…9 平均为 4.5，把 10…19 平均为 14.5。"},
+             {"Ten equal weights of 0.1 average the values 0 ... 9 to 4.5 and 10 ... 19 to 14.5.",
+              "十个相等的权重 0.1 把值 0…9 平均为 4.5，把 10…19 平均为 14.5。"},
              fmt::format("{:.4f} and {:.4f}", product.ptr()[0], product.ptr()[1]));
 }
 
 void errata_step(Page& page) {
   page.heading({"If the formula is copied with a slip", "公式抄错会怎样"});
-  page.say({"Notes are written in haste. Each slip below was found in notes on this section; taken at its word, each gives a different estimator, "
-            "and working out which one is a good exercise. All are tried on the three people, query 57, $w = 1$.",
-            "笔记难免写得匆忙。下面每处笔误都来自关于本节的笔记；如果照字面执行，每处都会变成另一个估计量，想清楚它变成了什么是很好的练习。这里都用三个人、查询 57、$w = 1$ 来试。"});
+  page.say(
+      {"Notes are written in haste. Each slip below was found in notes on this section; taken at its word, each gives a different "
+       "estimator, and working out which one is a good exercise. All are tried on the three people, query 57, $w = 1$.",
+       "笔记难免写得匆忙。下面每处笔误都来自关于本节的笔记；如果照字面执行，每处都会变成另一个估计量，想清楚它变成了什么是很好的练习。这里"
+       "都用三个人、查询 57、$w = 1$ 来试。"});
   const Vector &x = kPeople.x, &y = kPeople.y;
   const auto kernel = [&](double q, size_t i) { return std::exp(-0.5 * (q - x[i]) * (q - x[i])); };
   const double total = kernel(57, 0) + kernel(57, 1) + kernel(57, 2), average = mean(y);
@@ -137,25 +155,34 @@ void errata_step(Page& page) {
               {"yᵢ in the denominator, 000", number(value_below), "yᵢ beside the fraction"},
               {"no factor yᵢ, 002", number(no_value), "… yᵢ"}});
   page.claim(std::abs(no_minus - 40) < 1e-6,
-             {"Without the minus sign the farthest person gets all the attention, and the answer is 40.0.", "少了负号，最远的人得到全部注意力，答案变成 40.0。"},
+             {"Without the minus sign the farthest person gets all the attention, and the answer is 40.0.",
+              "少了负号，最远的人得到全部注意力，答案变成 40.0。"},
              fmt::format("f(57) = {:.6f}", no_minus));
-  page.claim(std::abs(1.0 / 3 - average) > 1, {"$1/n$ alone is no average: it forgets what is averaged.", "只写 $1/n$ 不是平均：漏掉了被平均的东西。"},
+  page.claim(std::abs(1.0 / 3 - average) > 1,
+             {"$1/n$ alone is no average: it forgets what is averaged.", "只写 $1/n$ 不是平均：漏掉了被平均的东西。"},
              fmt::format("{:.3f} in place of {:.3f}", 1.0 / 3, average));
   page.claim(std::abs(square_outside(57) - square_outside(51)) < 1e-12,
              {"With the square outside, the query cancels from the softmax: every query gets the same answer, and the largest key wins.",
               "平方写在外面时，查询在 softmax 中被约掉：所有查询得到同一个答案，最大的键胜出。"},
              fmt::format("f(57) = {:.4f}, f(51) = {:.4f}", square_outside(57), square_outside(51)));
   page.claim(std::abs(i_below - average) < 1e-12,
-             {"With $x_i$ in the denominator's sum too, every weight is $1/n$: this is average pooling again.", "分母的求和中也写 $x_i$，每个权重都成了 $1/n$：又回到平均汇聚。"},
+             {"With $x_i$ in the denominator's sum too, every weight is $1/n$: this is average pooling again.",
+              "分母的求和中也写 $x_i$，每个权重都成了 $1/n$：又回到平均汇聚。"},
              fmt::format("{:.4f}, the mean is {:.4f}", i_below, average));
-  page.claim(std::abs(no_value - 1) < 1e-12, {"Without $y_i$ the weights alone are summed: always 1.", "漏掉 $y_i$ 就只对权重求和：永远等于 1。"}, fmt::format("{:.6f}", no_value));
+  page.claim(std::abs(no_value - 1) < 1e-12,
+             {"Without $y_i$ the weights alone are summed: always 1.", "漏掉 $y_i$ 就只对权重求和：永远等于 1。"},
+             fmt::format("{:.6f}", no_value));
   page.claim(value_below < 1 / 40.0,
-             {"With $y_i$ below the line it is a mean of reciprocals, one over a weight.", "把 $y_i$ 写进分母，得到的是倒数的平均，即体重分之一。"}, fmt::format("{:.5f}", value_below));
-  page.say({"Smaller ones: a score is $a$, the weight that softmax makes of it is $\\alpha$ (003); $y_y$ is $y_i$ (002); the vectors of fifty numbers have shape "
-            "(50), not (1, 50), and $w$ is one number, not a matrix of 50 x 49, which would have 2,450 parameters and none for a new query (001); "
-            "and the estimator is named after Nadaraya and Watson, both of 1964.",
-            "还有一些小处：分数记作 $a$，经 softmax 得到的权重记作 $\\alpha$（003）；$y_y$ 应为 $y_i$（002）；五十个数的向量形状是 (50) 而不是 (1, 50)，$w$ 是一个标量，"
-            "不是 50 x 49 的矩阵——那样会有 2450 个参数，而对新的查询一个也用不上（001）；这个估计量以 Nadaraya 和 Watson（都在 1964 年）命名，不是 Waston。"});
+             {"With $y_i$ below the line it is a mean of reciprocals, one over a weight.",
+              "把 $y_i$ 写进分母，得到的是倒数的平均，即体重分之一。"},
+             fmt::format("{:.5f}", value_below));
+  page.say(
+      {"Smaller ones: a score is $a$, the weight that softmax makes of it is $\\alpha$ (003); $y_y$ is $y_i$ (002); the vectors of fifty "
+       "numbers have shape (50), not (1, 50), and $w$ is one number, not a matrix of 50 x 49, which would have 2,450 parameters and none "
+       "for a new query (001); and the estimator is named after Nadaraya and Watson, both of 1964.",
+       "还有一些小处：分数记作 $a$，经 softmax 得到的权重记作 $\\alpha$（003）；$y_y$ 应为 $y_i$（002）；五十个数的向量形状是 (50) 而不是 "
+       "(1, 50)，$w$ 是一个标量，不是 50 x 49 的矩阵——那样会有 2450 个参数，而对新的查询一个也用不上（001）；这个估计量以 Nadaraya 和 "
+       "Watson（都在 1964 年）命名，不是 Waston。"});
 }
 
 }  // namespace qkv::labs::regression

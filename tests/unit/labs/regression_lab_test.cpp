@@ -1,0 +1,118 @@
+// Lab 10.2: its claims, its worked numbers, and its text in both languages.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "qkv/labs/formula.h"
+#include "qkv/labs/regression_common.h"
+#include "qkv/labs/render.h"
+
+namespace qkv::labs {
+namespace {
+
+const Page& page_of(uint64_t seed) {
+  static std::map<uint64_t, Page> pages;
+  if (!pages.count(seed)) pages.emplace(seed, run(*find_lab("10.2"), seed));
+  return pages.at(seed);
+}
+
+std::string failures(const Page& page) {
+  std::string list;
+  for (const Block& block : page.blocks())
+    if (const auto* claim = std::get_if<Claim>(&block); claim && !claim->holds) list += claim->text.en + " [" + claim->measured + "]\n";
+  return list;
+}
+
+const Claim& claim_with(const Page& page, const std::string& words) {
+  for (const Block& block : page.blocks())
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return *claim;
+  throw std::runtime_error("no claim with the words " + words);
+}
+
+TEST(RegressionLab, IsFoundByNameAndSection) {
+  ASSERT_TRUE(find_lab("10.2"));
+  EXPECT_EQ(find_lab("10.2"), find_lab("kernel-regression"));
+}
+
+TEST(RegressionLab, EveryClaimHoldsWhateverTheSeed) {
+  for (const uint64_t seed : {0, 7, 116}) {  // 116: its start is stuck near w = 0
+    EXPECT_GE(page_of(seed).claims(), 45);
+    EXPECT_EQ(failures(page_of(seed)), "") << "seed " << seed;
+  }
+}
+
+TEST(RegressionLab, ShowsTheWorkedNumbers) {
+  const Page& page = page_of(0);
+  EXPECT_EQ(claim_with(page, "A waist of 57").measured, "f(57) = 45.49999993");
+  EXPECT_EQ(claim_with(page, "Without the minus sign").measured, "f(57) = 40.000000");
+  EXPECT_EQ(claim_with(page, "Ten equal weights").measured, "4.5000 and 14.5000");
+}
+
+TEST(RegressionLab, FormulasOfTheNotesWithSlipsGiveOtherEstimators) {
+  const Page& page = page_of(0);
+  for (const char* words : {"With the square outside", "every weight is $1/n$", "Without $y_i$", "$1/n$ alone"})
+    EXPECT_TRUE(claim_with(page, words).holds) << words;
+}
+
+TEST(RegressionLab, HasTextAndCaptionsInBothLanguages) {
+  std::set<std::string> names;
+  int chinese = 0;
+  const auto both = [&](const Text& text) {
+    EXPECT_FALSE(text.en.empty()) << text.zh;
+    EXPECT_FALSE(text.zh.empty()) << text.en;
+    for (const unsigned char c : text.en) EXPECT_FALSE(c >= 0xE4 && c <= 0xE9) << text.en;  // no Chinese in English text
+    chinese += text.en != text.zh;
+  };
+  for (const Block& block : page_of(0).blocks()) {
+    if (const auto* heading = std::get_if<Heading>(&block)) both(heading->text);
+    if (const auto* paragraph = std::get_if<Paragraph>(&block)) both(paragraph->text);
+    if (const auto* claim = std::get_if<Claim>(&block)) both(claim->text);
+    if (const auto* picture = std::get_if<Picture>(&block)) {
+      both(picture->caption);
+      EXPECT_TRUE(names.insert(picture->name).second) << picture->name << " is there twice";
+      EXPECT_NO_THROW(validate(picture->figure)) << picture->name;
+    }
+  }
+  EXPECT_GE(names.size(), 25u);
+  EXPECT_GT(chinese, 100);
+}
+
+TEST(RegressionLab, RendersAsTextAndMarkdownInBothLanguages) {
+  const Lab& lab = *find_lab("10.2");
+  for (const Language language : {Language::en, Language::zh}) {
+    std::string screen;
+    for (const Block& block : page_of(0).blocks()) screen += plain(block, language);
+    EXPECT_EQ(screen.find('$'), std::string::npos);
+    const std::string note = markdown(lab, page_of(0), language);
+    EXPECT_NE(note.find(lab.title.in(language)), std::string::npos);
+    EXPECT_NE(note.find("stuck-valley.svg"), std::string::npos);
+  }
+}
+
+TEST(RegressionLab, TheThreeHundredRunsAreThoseOfThePages) {
+  const Page page(17);
+  const Learned learned = regression::page_learned(page);
+  EXPECT_EQ(learned.w[0], regression::book_runs()[17].w);
+  EXPECT_EQ(learned.losses, regression::book_runs()[17].losses);
+}
+
+TEST(RegressionLab, MediansOfTheThreeHundredRunsAreThoseOfTheBook) {
+  using namespace regression;
+  EXPECT_NEAR(median(collect([](const BookRun& r) { return r.average; })), 0.89, 0.089);
+  EXPECT_NEAR(median(collect([](const BookRun& r) { return r.plain; })), 0.42, 0.042);
+  EXPECT_NEAR(median(collect([](const BookRun& r) { return r.learned; })), 0.115, 0.0115);
+}
+
+TEST(PlainFormula, TellsASignFromADifference) {
+  EXPECT_EQ(plain_formula("\\exp(-\\frac{1}{2} (x - y)^2)"), "exp(−1/2(x − y)²)");
+  EXPECT_EQ(plain_formula("n^{-\\frac{1}{d + 4}}"), "n^(−1/(d + 4))");
+  EXPECT_EQ(plain_formula("f(x) - 1"), "f(x) − 1");
+  EXPECT_EQ(plain_formula("2 \\sin x + x"), "2 sin x + x");
+  EXPECT_EQ(plain_formula("\\hat{p}"), "p\u0302");
+}
+
+}  // namespace
+}  // namespace qkv::labs

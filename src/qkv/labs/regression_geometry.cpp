@@ -33,11 +33,10 @@ Labelled two_classes(const Rng& rng, int64_t n) {
 constexpr int64_t kGrid = 61;
 double grid_at(int64_t i) { return -2 + 4 * static_cast<double>(i) / (kGrid - 1); }
 
-/// Whole numbers at their places on the grid.
-std::vector<std::string> grid_names(bool upwards) {
+/// Whole numbers at their places on the grid, from 2 down to -2.
+std::vector<std::string> grid_names() {
   std::vector<std::string> names(kGrid);
-  for (int v = -2; v <= 2; ++v) names[static_cast<size_t>((v + 2) * (kGrid - 1) / 4)] = std::to_string(v);
-  if (upwards) std::reverse(names.begin(), names.end());
+  for (int v = -2; v <= 2; ++v) names[static_cast<size_t>((2 - v) * (kGrid - 1) / 4)] = std::to_string(v);
   return names;
 }
 
@@ -86,12 +85,14 @@ void parzen_step(Page& page) {
        .title = "Data",
        .x = {.label = "x1", .low = -2, .high = 2},
        .y = {.label = "x2", .low = -2, .high = 2}},
-      {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_tokens = grid_names(false), .y_tokens = grid_names(true)},
+      {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_tokens = std::vector<std::string>(kGrid), .y_tokens = grid_names()},
        .title = "Parzen: p(x, 1) - p(x, -1)",
-       .x = {.label = "x1"}},
-      {.content = HeatMap{.values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_tokens = grid_names(false), .y_tokens = grid_names(true)},
+       .x = {.label = "x1 from -2 to 2"}},
+      {.content =
+           HeatMap{
+               .values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_tokens = std::vector<std::string>(kGrid), .y_tokens = grid_names()},
        .title = "Nadaraya-Watson: f(x)",
-       .x = {.label = "x1"}}};
+       .x = {.label = "x1 from -2 to 2"}}};
   figure.colours = {.map = ColourMap::diverging, .per_panel = true};
   figure.size = FigureSize{12, 3.8};
   page.draw("parzen", figure,

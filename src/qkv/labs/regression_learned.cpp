@@ -270,7 +270,7 @@ void leaving_out_step(Page& page) {
        .y = {.label = "width", .scale = AxisScale::log}}};
   figure.size = FigureSize{9, 3.4};
   page.draw("leaving-out", figure,
-            {"Left: three errors over the width; the left-out one knows the noise floor of 0.25 but has its minimum near the test error's. "
+            {"Left: three errors over the width; the left-out one carries the noise's 0.25 but has its minimum near the test error's. "
              "Right: the width during training.",
              "左：三种误差随宽度的变化；留一误差含有 0.25 的噪声底，但最小值的位置与测试误差相近。右：训练中宽度的变化。"});
   Vector fine;

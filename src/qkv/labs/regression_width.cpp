@@ -58,10 +58,10 @@ Growth growth(const Rng& rng, int64_t n, int data_sets) {
 void more_data_step(Page& page) {
   page.heading({"Exercise 10.2.1: does more data help the non-parametric estimator?", "练习 10.2.1：数据更多，非参数估计会更好吗？"});
   page.say(
-      {"It is often said that with enough data it converges to the truth. That needs a second half of the sentence: **if the width shrinks "
-       "as the data grow**. At width 1 more data remove the noise and leave the smoothing; the limit is the truth smoothed with that "
-       "kernel, and its error can be computed.",
-       "常有人说，数据足够多时它会收敛到真实曲线。这句话还缺后半句：**前提是宽度随数据增多而缩小**。宽度固定为 1 "
+      {"It is often said, in note 001 too, that with enough data it converges to the truth. That needs a second half of the sentence: **if "
+       "the width shrinks as the data grow**. At width 1 more data remove the noise and leave the smoothing; the limit is the truth "
+       "smoothed with that kernel, and its error can be computed.",
+       "常有人说（笔记 001 也这样说），数据足够多时它会收敛到真实曲线。这句话还缺后半句：**前提是宽度随数据增多而缩小**。宽度固定为 1 "
        "时，更多的数据只能消除噪声，平滑造成的偏差仍在；极限是用该核平滑过的真实曲线，它的误差可以直接算出。"});
   const Vector limit_curve = smoothed_truth();
   const double limit = zh_error(limit_curve);

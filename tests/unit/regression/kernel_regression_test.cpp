@@ -221,6 +221,11 @@ TEST(KernelRegression, EffectiveKeysIsTheExponentOfTheEntropy) {
   EXPECT_NEAR(KernelRegression(x, y, {.estimator = Estimator::average}).effective_keys(Points::of({0.1}))[0], 4, 1e-12);
   EXPECT_NEAR(KernelRegression(x, y, {.bandwidth = {1}}).effective_keys(Points::of({10.0}))[0], 1, 1e-9);
   EXPECT_EQ(KernelRegression(x, y, {.kernel = KernelShape::boxcar, .bandwidth = {1}}).effective_keys(Points::of({5.0}))[0], 0);
+  // A far key's weight is a number, its share of the sum underflows.
+  std::vector<double> crowd(100, 0.0);
+  crowd.push_back(37.64);
+  const KernelRegression tiny(Points::of(crowd), Points::of(crowd), {.bandwidth = {1}});
+  EXPECT_NEAR(tiny.effective_keys(Points::of({0.0}))[0], 100, 1e-9);
 }
 
 TEST(KernelRegression, AQueryFarFromAllKeysFollowsTheNearest) {

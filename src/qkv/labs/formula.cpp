@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "qkv/core/check.h"
@@ -160,23 +161,35 @@ std::string bracketed(const Node& n) {
   return one ? text : "(" + text + ")";
 }
 
+bool ends_with_letter(const std::string& text) {
+  return !text.empty() && ((text.back() >= 'a' && text.back() <= 'z') || (text.back() >= 'A' && text.back() <= 'Z'));
+}
+
+// Spaces around relations and binary signs, none after a sign that stands for itself: "a − b", "−a"; a word keeps its distance.
+std::string plain_row(const Node& n) {
+  static const std::set<std::string> kSpaced = {"=", "+", "−", "≈", "→", "∼", "←", "×", "·", "≤", "≥", "≠"};
+  std::string out;
+  bool after_word = false;
+  for (const Node& part : n.parts) {
+    const std::string text = to_plain(part);
+    const bool unary = (text == "−" || text == "+" || text == "±") && (out.empty() || out.back() == ' ' || out.back() == '(' || out.back() == '/');
+    const bool leaf = part.kind == Kind::sign, word = part.kind == Kind::text && text.size() > 1;
+    const bool name = part.kind == Kind::identifier || part.kind == Kind::scripts || part.kind == Kind::number;
+    const bool open = out.empty() || out.back() == ' ' || out.back() == '(';
+    if (leaf && kSpaced.count(text) && !unary) out += " " + text + " ";
+    else if (!open && (word || (after_word && name))) out += " " + text;
+    else out += text;
+    after_word = word || (part.kind == Kind::scripts && ends_with_letter(text));
+    if (text == "," || (part.kind == Kind::scripts && is_big(part.parts[0])) || is_big(part)) out += " ";
+  }
+  return out;
+}
+
 std::string to_plain(const Node& n) {
-  static const std::map<std::string, std::string> kSuper = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"⊤", "ᵀ"}, {"n", "ⁿ"}};
+  static const std::map<std::string, std::string> kSuper = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"4", "⁴"}, {"5", "⁵"}, {"6", "⁶"}, {"⊤", "ᵀ"}, {"n", "ⁿ"}};
   static const std::map<std::string, std::string> kSub = {{"0", "₀"}, {"1", "₁"}, {"2", "₂"}, {"3", "₃"}, {"i", "ᵢ"}, {"j", "ⱼ"}, {"k", "ₖ"}, {"t", "ₜ"}, {"n", "ₙ"}};
   switch (n.kind) {
-    case Kind::row: {
-      std::string out;
-      for (const Node& part : n.parts) {
-        const std::string text = to_plain(part);
-        const bool spaced = part.kind == Kind::sign && (text == "=" || text == "+" || text == "−" || text == "≈" || text == "→" || text == "∼" || text == "←");
-        const bool word = part.kind == Kind::text && text.size() > 1;
-        if (spaced) out += " " + text + " ";
-        else if (word && !out.empty() && out.back() != ' ' && out.back() != '(') out += " " + text;
-        else out += text;
-        if (text == "," || (part.kind == Kind::scripts && is_big(part.parts[0])) || is_big(part)) out += " ";
-      }
-      return out;
-    }
+    case Kind::row: return plain_row(n);
     case Kind::fraction: return bracketed(n.parts[0]) + "/" + bracketed(n.parts[1]);
     case Kind::root: return "√" + bracketed(n.parts[0]);
     case Kind::accent: return to_plain(n.parts[0]) + n.text;

@@ -47,7 +47,7 @@ std::string table_html(const Table& table, Language language) {
   out += "</tr></thead><tbody>";
   for (const auto& row : table.rows) {
     out += "<tr>";
-    for (const std::string& cell : row) out += "<td>" + inline_html(cell) + "</td>";
+    for (const Text& cell : row) out += "<td>" + inline_html(cell.in(language)) + "</td>";
     out += "</tr>";
   }
   return out + "</tbody></table>\n";

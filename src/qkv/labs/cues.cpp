@@ -113,7 +113,7 @@ void desk(Page& page) {
   double spread = 0;
   for (double w : weights_of(average, 0)) spread = std::max(spread, std::abs(w - 0.2));
   page.claim(spread < 1e-7, {"Average pooling is attention with a constant score: every weight is 1/5.", "平均汇聚就是评分为常数的注意力：每个权重都是 1/5。"},
-             fmt::format("max |α − 1/5| = {:.1e}", spread));
+             "max |α − 1/5| = " + tiny(spread));
   page.claim(same_rows(average.output) && same_rows(salient.output) && same_rows(largest.output),
              {"Average, salient and max pooling give the same bits whatever the task.", "无论任务是什么，平均、显著性和最大汇聚给出的结果逐位相同。"}, "f(q₁) = f(q₂)");
   const double cup = salient.weights.row(0, 0, 0).at({kCup}), only = largest.weights.row(0, 0, 0).at({kCup});

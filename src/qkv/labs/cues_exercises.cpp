@@ -78,7 +78,7 @@ void covariance(Page& page) {
   page.draw("covariance", heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}, {.colours = {.map = ColourMap::diverging}}),
             {"The Jacobian of the output by the query, and the covariance of the keys under the weights: one matrix.",
              "输出对查询的雅可比矩阵，与键在权重分布下的协方差：是同一个矩阵。"});
-  page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"}, fmt::format("max |Δ| = {:.1e}", off));
+  page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"}, "max |Δ| = " + tiny(off));
 
   Tape tape;
   const Tensor far = parameter(scale(q.detached(), 1000));
@@ -87,7 +87,7 @@ void covariance(Page& page) {
   page.say({"So a query learns only where it hesitates: with all the weight on one key the covariance is 0. A query a thousand times as long, and "
             "the gradient is gone; that is why section 10.3 divides the score.",
             "所以查询只在犹豫时才学习：全部权重落在一个键上时，协方差为 0。查询放大一千倍，梯度就消失了；这正是 10.3 节要把分数除小的原因。"});
-  page.claim(left < 1e-6, {"A saturated softmax passes no gradient to its query.", "饱和的 softmax 不向查询传递梯度。"}, fmt::format("|∇| = {:.1e}", left));
+  page.claim(left < 1e-6, {"A saturated softmax passes no gradient to its query.", "饱和的 softmax 不向查询传递梯度。"}, "|∇| = " + tiny(left));
 }
 
 namespace {
@@ -205,7 +205,7 @@ void squeeze_and_excitation(Page& page) {
   for (float g : gates.data()) total += g;
   page.draw("squeeze-excitation", bars(names, {{"gates (two keys each)", numbers(gates)}, {"softmax over channels", numbers(softmax(excitation))}}, {.label = "channel"}, {.label = "weight", .low = 0, .high = 1}),
             {"Gates open independently; a softmax over the channels would make them share a weight of 1.", "各个门独立开合；若对通道做 softmax，它们就得共分总和为 1 的权重。"});
-  page.claim(off < 1e-5, {"The block and the attention over \"take\" and \"leave\" agree.", "该模块与在“取”和“舍”上的注意力结果一致。"}, fmt::format("max |Δ| = {:.1e}, Σ gates = {:.2f}", off, total));
+  page.claim(off < 1e-5, {"The block and the attention over \"take\" and \"leave\" agree.", "该模块与在“取”和“舍”上的注意力结果一致。"}, fmt::format("max |Δ| = {}, Σσ(e) = {:.2f}", tiny(off), total));
 }
 
 }  // namespace qkv::labs::cues

@@ -91,19 +91,19 @@ void database(Page& page) {
   const std::vector<std::string> asked = {"hopper", "shanon", "lovelase"};
   const Tensor q = letters(asked);
   const Attended exact = attend(Boxcar::bandwidth(0.5f), q, k, v), near = attend(Boxcar::bandwidth(1.5f), q, k, v);
-  const Attended soft = attend(Gaussian::bandwidth(0.7f), q, k, v), all = attend(Constant{}, q, k, v);
-  Tensor maps = Tensor::empty({4, 3, 5});
-  const Attended* every[] = {&exact, &near, &soft, &all};
-  for (int64_t p = 0; p < 4; ++p) std::copy_n(every[p]->weights.matrix().ptr(), 15, maps.mutable_ptr() + p * 15);
+  const Attended soft = attend(Gaussian::bandwidth(1), q, k, v), all = attend(Constant{}, q, k, v);
+  Tensor maps = Tensor::empty({3, 3, 5});
+  const Attended* every[] = {&exact, &near, &soft};
+  for (int64_t p = 0; p < 3; ++p) std::copy_n(every[p]->weights.matrix().ptr(), 15, maps.mutable_ptr() + p * 15);
   std::vector<std::vector<std::string>> rows;
   for (int64_t i = 0; i < 3; ++i)
     rows.push_back({asked[static_cast<size_t>(i)], year(exact, i), year(near, i), year(soft, i), year(all, i)});
-  page.table({{"query", "查询"}, {"exact", "精确"}, {"radius 1.5", "半径 1.5"}, {"Gaussian, $h = 0.7$", "高斯，$h = 0.7$"}, {"constant", "常数"}}, rows);
+  page.table({{"query", "查询"}, {"exact", "精确"}, {"radius 1.5", "半径 1.5"}, {"Gaussian, $h = 1$", "高斯，$h = 1$"}, {"constant", "常数"}}, rows);
   page.draw("database",
-            heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 0.7", "constant"},
-                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .size = FigureSize{10.5, 3.1}, .x_tokens = kNames, .y_tokens = asked}),
-            {"One table asked in four ways. The two misspelt names find nothing exactly, and their owners approximately.",
-             "同一张表，四种问法。两个拼错的名字精确查找一无所获，近似查找则找到了本人。"});
+            heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 1"},
+                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .size = FigureSize{8, 2.1}, .x_tokens = kNames, .y_tokens = asked, .cell_values = true}),
+            {"One table asked in three ways. The two misspelt names find nothing exactly, and their owners approximately.",
+             "同一张表，三种问法。两个拼错的名字精确查找一无所获，近似查找则找到了本人。"});
   page.claim(year(exact, 0) == "1906.0" && exact.empty_rows == 2 && exact.output.at({1, 0}) == 0,
              {"Exact look-up is one-hot where the key exists, and empty, not an average, where it does not.", "键存在时精确查找是独热的；不存在时结果为空，而不是平均值。"},
              fmt::format("f(hopper) = {}, empty rows: {}", year(exact, 0), exact.empty_rows));
@@ -138,7 +138,7 @@ void kinds_of_weights(Page& page) {
     worst = std::max(worst, std::abs(weighted / total - out));
     inside = inside && out >= *low && out <= *high;
   }
-  page.claim(worst < 1e-5, {"Dividing a Gaussian kernel by its sum is softmax of its logarithm.", "高斯核除以其总和，等于对其对数做 softmax。"}, fmt::format("max |Δf| = {:.1e}", worst));
+  page.claim(worst < 1e-5, {"Dividing a Gaussian kernel by its sum is softmax of its logarithm.", "高斯核除以其总和，等于对其对数做 softmax。"}, "max |Δf| = " + tiny(worst));
   page.claim(inside, {"A convex combination never leaves the range of the values.", "凸组合不会超出值的范围。"}, fmt::format("{:.2f} … {:.2f}", *low, *high));
 }
 

@@ -18,6 +18,7 @@ struct Node {
   Kind kind;
   std::string text;  // of a leaf; the mark of an accent
   std::vector<Node> parts;  // of a row; [over, under]; [inside]; [base, sub, super], absent ones empty rows
+  const char* form = "";    // of a sign: "prefix" or "postfix" where its place does not tell, "fence" if it grows with what it holds
 };
 
 const std::map<std::string, std::string, std::less<>> kSigns = {
@@ -99,7 +100,12 @@ class Reader {
       return {Kind::fraction, "", {over, group()}};
     }
     if (name == "sqrt") return {Kind::root, "", {group()}};
-    if (name == "left" || name == "right") return atom();
+    if (name == "left" || name == "right") {
+      skip();
+      Node fence = atom();
+      fence.form = "fence";
+      return fence;
+    }
     if (name == "text" || name == "mathrm") {
       skip();
       const size_t close = tex_.find('}', at_);
@@ -109,7 +115,8 @@ class Reader {
       return text;
     }
     if (auto a = kAccents.find(name); a != kAccents.end()) return {Kind::accent, a->second, {group()}};
-    if (auto s = kSigns.find(name); s != kSigns.end()) return {Kind::sign, s->second, {}};
+    if (auto s = kSigns.find(name); s != kSigns.end())
+      return {Kind::sign, s->second, {}, name == "lvert" || name == "lVert" ? "prefix" : name == "rvert" || name == "rVert" ? "postfix" : ""};
     if (auto g = kGreek.find(name); g != kGreek.end()) return {Kind::identifier, g->second, {}};
     if (auto f = kFunctions.find(name); f != kFunctions.end()) return {Kind::text, f->second, {}};
     fail("[formula] unknown command \\", name, " in ", tex_);
@@ -127,18 +134,48 @@ std::string escaped(const std::string& text) {
 
 bool is_big(const Node& n) { return n.kind == Kind::sign && (n.text == "∑" || n.text == "∏"); }
 
+// In TeX a bracket has its own size unless \left and \right say otherwise, and a minus at the beginning is a sign, not a difference.
+std::string sign_mathml(const Node& n, bool leads) {
+  const std::string form = n.form;
+  const bool unary = leads && (n.text == "−" || n.text == "+" || n.text == "±");
+  const bool bracket = n.text == "(" || n.text == ")" || n.text == "[" || n.text == "]" || n.text == "|" || n.text == "‖";
+  std::string attributes;
+  if (form == "prefix" || unary) attributes += " form=\"prefix\"";
+  if (form == "postfix") attributes += " form=\"postfix\"";
+  if (bracket && form != "fence") attributes += " stretchy=\"false\"";
+  return "<mo" + attributes + ">" + escaped(n.text) + "</mo>";
+}
+
+// Whether a sign after this one begins something.
+bool opens(const Node& n) {
+  static const std::set<std::string> kOpening = {"(", "[", ",", "=", "≈", "≤", "≥", "∼", "→", "←", "+", "−", "·", "×", "/", "  "};
+  return n.kind == Kind::sign && kOpening.count(n.text) > 0;
+}
+
+std::string to_mathml(const Node& n);
+
+std::string row_mathml(const Node& n) {
+  std::string inside;
+  const Node* before = nullptr;
+  for (const Node& part : n.parts) {
+    const bool leads = !before || opens(*before);
+    const bool word = part.kind == Kind::text && part.text.size() > 1;
+    const bool after_word = before && before->kind == Kind::text && before->text.size() > 1 && (part.kind == Kind::identifier || part.kind == Kind::scripts);
+    if ((word && !leads) || after_word) inside += "<mspace width=\"0.17em\"/>";
+    inside += part.kind == Kind::sign ? sign_mathml(part, leads) : to_mathml(part);
+    before = &part;
+  }
+  return "<mrow>" + inside + "</mrow>";
+}
+
 std::string to_mathml(const Node& n) {
   const auto tag = [](const char* name, const std::string& inside) { return std::string("<") + name + ">" + inside + "</" + name + ">"; };
   switch (n.kind) {
     case Kind::identifier: return tag("mi", n.text);
     case Kind::number: return tag("mn", n.text);
-    case Kind::sign: return tag("mo", escaped(n.text));
+    case Kind::sign: return sign_mathml(n, false);
     case Kind::text: return tag("mtext", escaped(n.text));
-    case Kind::row: {
-      std::string inside;
-      for (const Node& part : n.parts) inside += to_mathml(part);
-      return tag("mrow", inside);
-    }
+    case Kind::row: return row_mathml(n);
     case Kind::fraction: return tag("mfrac", to_mathml(n.parts[0]) + to_mathml(n.parts[1]));
     case Kind::root: return tag("msqrt", to_mathml(n.parts[0]));
     case Kind::accent: return tag("mover", to_mathml(n.parts[0]) + tag("mo", n.text));

@@ -85,7 +85,7 @@ void masking(Page& page) {
     }
   page.claim(zeros_beyond && worst < 1e-6 && both.at({1, 0, 0}) == 1,
              {"Rows sum to one, entries beyond the length are exactly 0, and a length of 1 gives exactly 1.", "每行之和为一，超出长度的项恰为 0，长度为 1 时权重恰为 1。"},
-             fmt::format("max |Σα − 1| = {:.0e}", worst));
+             "max |Σα − 1| = " + tiny(worst));
 }
 
 void minus_a_million(Page& page) {

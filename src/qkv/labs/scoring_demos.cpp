@@ -53,10 +53,10 @@ void equal_keys(Page& page) {
   Tensor maps = Tensor::empty({2, 2, 10});
   std::copy_n(added.weights.matrix().ptr(), 20, maps.mutable_ptr());
   std::copy_n(dotted.weights.matrix().ptr(), 20, maps.mutable_ptr() + 20);
-  page.draw("equal-keys", heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"}, {.colours = {.map = ColourMap::reds}}),
+  page.draw("equal-keys", heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"}, {.colours = {.map = ColourMap::reds}, .size = FigureSize{8, 1.7}, .y_tokens = {"0", "1"}}),
             {"Both maps are 1/2 on two keys and 1/6 on six.", "两幅图都是：两个键各 1/2，六个键各 1/6。"});
   const double off = std::max(largest_difference(added.output, expected_output()), largest_difference(dotted.output, expected_output()));
-  page.claim(off < 1e-4, {"Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]].", "两者都给出 [[2, 3, 4, 5]] 和 [[10, 11, 12, 13]]。"}, fmt::format("max |Δ| = {:.1e}", off));
+  page.claim(off < 1e-4, {"Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]].", "两者都给出 [[2, 3, 4, 5]] 和 [[10, 11, 12, 13]]。"}, "max |Δ| = " + tiny(off));
 
   const Attended noisy = attend(ScaledDot{}, q2, keys, values, mask, {.training = true, .rng = rng.at("dropout")}, {.dropout = 0.5f});
   page.say({"In training, dropout strikes the weights on their way to the values. What is kept for looking at are the weights before it.",
@@ -79,7 +79,7 @@ void random_keys(Page& page) {
   std::copy_n(dotted.weights.matrix().ptr(), 20, maps.mutable_ptr());
   std::copy_n(added.weights.matrix().ptr(), 20, maps.mutable_ptr() + 20);
   page.print(text("scaled dot product: ", dotted.output.shape(), ", additive: ", added.output.shape()));
-  page.draw("random-keys", heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"}, {.colours = {.map = ColourMap::reds}}),
+  page.draw("random-keys", heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"}, {.colours = {.map = ColourMap::reds}, .size = FigureSize{8, 1.7}, .y_tokens = {"0", "1"}}),
             {"Random keys get different weights, within the valid lengths 2 and 6.", "随机的键得到不同的权重，但都在有效长度 2 和 6 之内。"});
   bool masked = true;
   for (int64_t p = 0; p < 2; ++p)
@@ -111,7 +111,10 @@ void different_keys(Page& page) {
     rows.push_back({fmt::format("${}$", names[c]), fmt::format("{:.3f}", largest_difference(a.weights.matrix(), s.weights.matrix())),
                     fmt::format("{:.2f}", effective_keys(a)), fmt::format("{:.2f}", effective_keys(s))});
   }
-  page.draw("different-keys", heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"}, {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+  Figure figure = heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"}, {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .size = FigureSize{8, 3}});
+  figure.panels[0].y.label = "additive";
+  figure.panels[3].y.label = "scaled dot";
+  page.draw("different-keys", figure,
             {"Top: additive. Bottom: scaled dot product. They agree on equal keys only.", "上：加性；下：缩放点积。只有键都相同时两者一致。"});
   page.table({{"keys", "键"}, {"largest difference of a weight", "权重的最大差"}, {"effective keys, additive", "有效键数，加性"}, {"effective keys, dot", "有效键数，点积"}}, rows);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
@@ -37,6 +38,17 @@ Tensor pair_of(const Tensor& a, const Tensor& b) {
   return both;
 }
 
+// Points around the origin: (count, 2).
+Tensor on_circle(int64_t count, double start, double radius) {
+  Tensor points = Tensor::empty({count, 2});
+  for (int64_t i = 0; i < count; ++i) {
+    const double angle = start + 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
+    points.mutable_ptr()[2 * i] = static_cast<float>(radius * std::cos(angle));
+    points.mutable_ptr()[2 * i + 1] = static_cast<float>(radius * std::sin(angle));
+  }
+  return points;
+}
+
 // -|k|^2 / 2 for each key: (1, m).
 Tensor length_bias(const Tensor& k) { return scale(sum(mul(k, k), -1), -0.5f).viewed({1, k.size(0)}); }
 
@@ -57,7 +69,7 @@ void bilinear(Page& page) {
   page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds}}),
             {"Queries of length 20 weigh keys of length 2.", "长度为 20 的查询给长度为 2 的键加权。"});
   const double off = std::max(largest_difference(by_matrix.output, query_moved.output), largest_difference(by_matrix.output, key_moved.output));
-  page.claim(off < 1e-5, {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.", "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"}, fmt::format("max |Δ| = {:.1e}", off));
+  page.claim(off < 1e-5, {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.", "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"}, "max |Δ| = " + tiny(off));
 }
 
 void vector_sum(Page& page) {
@@ -105,9 +117,9 @@ void distance(Page& page) {
             "最后一项对每个键都相同，被 softmax 消去。所以距离注意力就是给每个键加上偏置 $-\\frac{1}{2} \\lVert k_i \\rVert^2$ 的点积注意力，对键别无所求：在点积层里加一行即可。"
             "若所有键长度相同（例如经过层规范化），偏置也被消去，这就是实践中点积已经够用的原因。长度不同时，点积偏爱长的键而不是近的键。"});
   const Rng rng = Rng(page.seed()).at("distance");
-  const Tensor q = normal({8, 2}, rng.at("q")), v = normal({10, 4}, rng.at("v"));
-  Tensor k = normal({10, 2}, rng.at("k"));
-  for (int f = 0; f < 2; ++f) k.mutable_ptr()[f] *= 4 / static_cast<float>(std::max(length_of(k.part(0, {2})), 1e-3));
+  const Tensor q = on_circle(8, 0, 2), v = normal({10, 4}, rng.at("v"));
+  Tensor k = on_circle(10, 0.3, 2);
+  for (int64_t f = 0; f < 2; ++f) k.mutable_ptr()[f] *= 2;
   Tensor unit = k.copied();
   for (int64_t i = 0; i < 10; ++i) {
     const double length = length_of(k.part(2 * i, {2}));
@@ -116,12 +128,12 @@ void distance(Page& page) {
   const Attended gaussian = attend(Gaussian{}, q, k, v), biased = attend(Dot{}, q, k, v, Mask::bias(length_bias(k))), plain = attend(Dot{}, q, k, v);
   page.draw("distance", heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries", {"dot product", "distance"},
                                  {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
-            {"Key 0 is long and far away. The dot product adores it whenever a query points its way; the distance ignores it unless the query is near.",
-             "键 0 又长又远。只要查询大致朝向它，点积就对它青睐有加；距离则不予理会，除非查询就在附近。"});
+            {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by distance its neighbours are nearer.",
+             "查询和键都在一个圆上，只有键 0 远一倍。只要查询大致朝向它，点积就偏爱它；按距离，则是它的邻居更近。"});
   const double off = largest_difference(gaussian.weights.matrix(), biased.weights.matrix());
-  page.claim(off < 1e-5, {"The Gaussian score is the dot product with a key bias.", "高斯评分就是带键偏置的点积。"}, fmt::format("max |Δα| = {:.1e}", off));
+  page.claim(off < 1e-5, {"The Gaussian score is the dot product with a key bias.", "高斯评分就是带键偏置的点积。"}, "max |Δα| = " + tiny(off));
   const double same = largest_difference(attend(Gaussian{}, q, unit, v).weights.matrix(), attend(Dot{}, q, unit, v).weights.matrix());
-  page.claim(same < 1e-5, {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"}, fmt::format("max |Δα| = {:.1e}", same));
+  page.claim(same < 1e-5, {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"}, "max |Δα| = " + tiny(same));
   int64_t by_distance = 0, by_dot = 0;
   for (uint64_t s = 0; s < 100; ++s) {
     const Tensor qs = normal({8, 2}, rng.at(s).at("q")), ks = normal({10, 2}, rng.at(s).at("k"));

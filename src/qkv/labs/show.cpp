@@ -34,18 +34,6 @@ std::string nested(const Tensor& x, int axis, int64_t offset, int decimals) {
 
 std::string shown(const Tensor& x, int decimals) { return nested(x, 0, 0, decimals); }
 
-std::string aligned(const Tensor& x, int decimals) {
-  const int64_t rows = x.numel() / std::max<int64_t>(x.size(-1), 1), cols = x.size(-1);
-  size_t width = 0;
-  for (float v : x.data()) width = std::max(width, fmt::format("{:.{}f}", v, decimals).size());
-  std::string out;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < cols; ++c) out += fmt::format("  {:>{}.{}f}", x.ptr()[r * cols + c], width, decimals);
-    out += "\n";
-  }
-  return out;
-}
-
 std::vector<double> numbers(const Tensor& x) { return {x.data().begin(), x.data().end()}; }
 
 double largest_difference(const Tensor& a, const Tensor& b) {
@@ -58,6 +46,8 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   }
   return worst;
 }
+
+std::string tiny(double x) { return x == 0 ? "0" : fmt::format("{:.1e}", x); }
 
 double length_of(const Tensor& x) {
   double sum = 0;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "qkv/core/check.h"
@@ -17,6 +18,7 @@ struct Node {
   Kind kind;
   std::string text;  // of a leaf; the mark of an accent
   std::vector<Node> parts;  // of a row; [over, under]; [inside]; [base, sub, super], absent ones empty rows
+  const char* form = "";    // of a sign: "prefix" or "postfix" where its place does not tell, "fence" if it grows with what it holds
 };
 
 const std::map<std::string, std::string, std::less<>> kSigns = {
@@ -98,7 +100,12 @@ class Reader {
       return {Kind::fraction, "", {over, group()}};
     }
     if (name == "sqrt") return {Kind::root, "", {group()}};
-    if (name == "left" || name == "right") return atom();
+    if (name == "left" || name == "right") {
+      skip();
+      Node fence = atom();
+      fence.form = "fence";
+      return fence;
+    }
     if (name == "text" || name == "mathrm") {
       skip();
       const size_t close = tex_.find('}', at_);
@@ -108,7 +115,8 @@ class Reader {
       return text;
     }
     if (auto a = kAccents.find(name); a != kAccents.end()) return {Kind::accent, a->second, {group()}};
-    if (auto s = kSigns.find(name); s != kSigns.end()) return {Kind::sign, s->second, {}};
+    if (auto s = kSigns.find(name); s != kSigns.end())
+      return {Kind::sign, s->second, {}, name == "lvert" || name == "lVert" ? "prefix" : name == "rvert" || name == "rVert" ? "postfix" : ""};
     if (auto g = kGreek.find(name); g != kGreek.end()) return {Kind::identifier, g->second, {}};
     if (auto f = kFunctions.find(name); f != kFunctions.end()) return {Kind::text, f->second, {}};
     fail("[formula] unknown command \\", name, " in ", tex_);
@@ -126,18 +134,48 @@ std::string escaped(const std::string& text) {
 
 bool is_big(const Node& n) { return n.kind == Kind::sign && (n.text == "∑" || n.text == "∏"); }
 
+// In TeX a bracket has its own size unless \left and \right say otherwise, and a minus at the beginning is a sign, not a difference.
+std::string sign_mathml(const Node& n, bool leads) {
+  const std::string form = n.form;
+  const bool unary = leads && (n.text == "−" || n.text == "+" || n.text == "±");
+  const bool bracket = n.text == "(" || n.text == ")" || n.text == "[" || n.text == "]" || n.text == "|" || n.text == "‖";
+  std::string attributes;
+  if (form == "prefix" || unary) attributes += " form=\"prefix\"";
+  if (form == "postfix") attributes += " form=\"postfix\"";
+  if (bracket && form != "fence") attributes += " stretchy=\"false\"";
+  return "<mo" + attributes + ">" + escaped(n.text) + "</mo>";
+}
+
+// Whether a sign after this one begins something.
+bool opens(const Node& n) {
+  static const std::set<std::string> kOpening = {"(", "[", ",", "=", "≈", "≤", "≥", "∼", "→", "←", "+", "−", "·", "×", "/", "  "};
+  return n.kind == Kind::sign && kOpening.count(n.text) > 0;
+}
+
+std::string to_mathml(const Node& n);
+
+std::string row_mathml(const Node& n) {
+  std::string inside;
+  const Node* before = nullptr;
+  for (const Node& part : n.parts) {
+    const bool leads = !before || opens(*before);
+    const bool word = part.kind == Kind::text && part.text.size() > 1;
+    const bool after_word = before && before->kind == Kind::text && before->text.size() > 1 && (part.kind == Kind::identifier || part.kind == Kind::scripts);
+    if ((word && !leads) || after_word) inside += "<mspace width=\"0.17em\"/>";
+    inside += part.kind == Kind::sign ? sign_mathml(part, leads) : to_mathml(part);
+    before = &part;
+  }
+  return "<mrow>" + inside + "</mrow>";
+}
+
 std::string to_mathml(const Node& n) {
   const auto tag = [](const char* name, const std::string& inside) { return std::string("<") + name + ">" + inside + "</" + name + ">"; };
   switch (n.kind) {
     case Kind::identifier: return tag("mi", n.text);
     case Kind::number: return tag("mn", n.text);
-    case Kind::sign: return tag("mo", escaped(n.text));
+    case Kind::sign: return sign_mathml(n, false);
     case Kind::text: return tag("mtext", escaped(n.text));
-    case Kind::row: {
-      std::string inside;
-      for (const Node& part : n.parts) inside += to_mathml(part);
-      return tag("mrow", inside);
-    }
+    case Kind::row: return row_mathml(n);
     case Kind::fraction: return tag("mfrac", to_mathml(n.parts[0]) + to_mathml(n.parts[1]));
     case Kind::root: return tag("msqrt", to_mathml(n.parts[0]));
     case Kind::accent: return tag("mover", to_mathml(n.parts[0]) + tag("mo", n.text));
@@ -160,31 +198,35 @@ std::string bracketed(const Node& n) {
   return one ? text : "(" + text + ")";
 }
 
+bool ends_with_letter(const std::string& text) {
+  return !text.empty() && ((text.back() >= 'a' && text.back() <= 'z') || (text.back() >= 'A' && text.back() <= 'Z'));
+}
+
+// Spaces around relations and binary signs, none after a sign that stands for itself: "a − b", "−a"; a word keeps its distance.
+std::string plain_row(const Node& n) {
+  static const std::set<std::string> kSpaced = {"=", "+", "−", "≈", "→", "∼", "←", "×", "·", "≤", "≥", "≠"};
+  std::string out;
+  bool after_word = false;
+  for (const Node& part : n.parts) {
+    const std::string text = to_plain(part);
+    const bool unary = (text == "−" || text == "+" || text == "±") && (out.empty() || out.back() == ' ' || out.back() == '(' || out.back() == '/');
+    const bool leaf = part.kind == Kind::sign, word = part.kind == Kind::text && text.size() > 1;
+    const bool name = part.kind == Kind::identifier || part.kind == Kind::scripts || part.kind == Kind::number;
+    const bool open = out.empty() || out.back() == ' ' || out.back() == '(';
+    if (leaf && kSpaced.count(text) && !unary) out += " " + text + " ";
+    else if (!open && (word || (after_word && name))) out += " " + text;
+    else out += text;
+    after_word = word || (part.kind == Kind::scripts && ends_with_letter(text));
+    if (text == "," || (part.kind == Kind::scripts && is_big(part.parts[0])) || is_big(part)) out += " ";
+  }
+  return out;
+}
+
 std::string to_plain(const Node& n) {
-  static const std::map<std::string, std::string> kSuper = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"⊤", "ᵀ"}, {"n", "ⁿ"}};
+  static const std::map<std::string, std::string> kSuper = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"4", "⁴"}, {"5", "⁵"}, {"6", "⁶"}, {"⊤", "ᵀ"}, {"n", "ⁿ"}};
   static const std::map<std::string, std::string> kSub = {{"0", "₀"}, {"1", "₁"}, {"2", "₂"}, {"3", "₃"}, {"i", "ᵢ"}, {"j", "ⱼ"}, {"k", "ₖ"}, {"t", "ₜ"}, {"n", "ₙ"}};
   switch (n.kind) {
-    case Kind::row: {
-      std::string out;
-      const Node* before = nullptr;
-      for (const Node& part : n.parts) {
-        const std::string text = to_plain(part);
-        const bool sign_of_number = text == "−" && (!before || (before->kind == Kind::sign && before->text != ")" && before->text != "|" && before->text != "‖"));
-        if (before && before->kind == Kind::text && before->text.size() > 1 && (part.kind == Kind::identifier || part.kind == Kind::number)) out += " ";
-        before = &part;
-        if (sign_of_number) {
-          out += text;
-          continue;
-        }
-        const bool spaced = part.kind == Kind::sign && (text == "=" || text == "+" || text == "−" || text == "≈" || text == "→" || text == "∼" || text == "←");
-        const bool word = part.kind == Kind::text && text.size() > 1;
-        if (spaced) out += " " + text + " ";
-        else if (word && !out.empty() && out.back() != ' ' && out.back() != '(') out += " " + text;
-        else out += text;
-        if (text == "," || (part.kind == Kind::scripts && is_big(part.parts[0])) || is_big(part)) out += " ";
-      }
-      return out;
-    }
+    case Kind::row: return plain_row(n);
     case Kind::fraction: return bracketed(n.parts[0]) + "/" + bracketed(n.parts[1]);
     case Kind::root: return "√" + bracketed(n.parts[0]);
     case Kind::accent: return to_plain(n.parts[0]) + (n.text == "^" ? "\u0302" : n.text == "~" ? "\u0303" : "\u0304");  // combining

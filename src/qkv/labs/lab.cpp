@@ -12,6 +12,15 @@ void Page::add(Block block) {
   if (watch) watch(blocks_.back());
 }
 
+void Page::table(std::vector<Text> head, const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::vector<Text>> cells;
+  for (const auto& row : rows) {
+    cells.emplace_back();
+    for (const std::string& cell : row) cells.back().push_back({cell, cell});
+  }
+  add(Table{std::move(head), std::move(cells)});
+}
+
 int64_t Page::claims() const {
   return std::count_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return std::holds_alternative<Claim>(b); });
 }
@@ -21,7 +30,7 @@ int64_t Page::failed_claims() const {
 }
 
 const std::vector<Lab>& all_labs() {
-  static const std::vector<Lab> labs = {engine_lab(), regression_lab()};
+  static const std::vector<Lab> labs = {engine_lab(), cues_lab(), regression_lab(), scoring_lab()};
   return labs;
 }
 

@@ -18,7 +18,7 @@ struct Paragraph { Text text; };        // `code` and $formula$ inside
 struct Formula { std::string tex; };    // on a line of its own
 struct Output { std::string text; };    // as a program prints it
 struct Picture { std::string name; Figure figure; Text caption; };
-struct Table { std::vector<Text> head; std::vector<std::vector<std::string>> rows; };
+struct Table { std::vector<Text> head; std::vector<std::vector<Text>> rows; };
 struct Claim { Text text; std::string measured; bool holds; };
 
 using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim>;
@@ -33,7 +33,10 @@ class Page {
   void print(std::string text) { add(Output{std::move(text)}); }
   /// name becomes the file name, so it is unique in the lab: "identity".
   void draw(std::string name, Figure figure, Text caption) { add(Picture{std::move(name), std::move(figure), std::move(caption)}); }
-  void table(std::vector<Text> head, std::vector<std::vector<std::string>> rows) { add(Table{std::move(head), std::move(rows)}); }
+  /// Cells that read the same in both languages: numbers, formulas.
+  void table(std::vector<Text> head, const std::vector<std::vector<std::string>>& rows);
+  /// Cells in words.
+  void word_table(std::vector<Text> head, std::vector<std::vector<Text>> rows) { add(Table{std::move(head), std::move(rows)}); }
   /// States something and whether it held, with the number that decided.
   void claim(bool holds, Text text, std::string measured) { add(Claim{std::move(text), std::move(measured), holds}); }
 

@@ -20,10 +20,11 @@ h3 { margin-top: 2.2rem; } .soft { color: var(--soft); } nav ol { padding-left: 
 pre { background: var(--box); padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; font-size: .88rem; line-height: 1.45; }
 code { background: var(--box); padding: .1em .3em; border-radius: 4px; font-size: .92em; }
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; } th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: left;
-  font-variant-numeric: tabular-nums; } figure { margin: 1.5rem 0; } figure > div { background: #fff; border: 1px solid var(--line); border-radius: 6px; padding: .5rem;
-  overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; margin: 0 auto; } figcaption { color: var(--soft); font-size: .92rem; margin-top: .4rem; }
+  font-variant-numeric: tabular-nums; } figure { margin: 1.5rem 0; } figure > div { width: fit-content; max-width: 100%; box-sizing: border-box; margin: 0 auto; background: #fff; border: 1px solid var(--line); border-radius: 6px; padding: .5rem;
+  overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; margin: 0 auto; } figcaption { color: var(--soft); font-size: .92rem; margin: .4rem auto 0; text-align: center; max-width: 44rem; text-wrap: balance; }
+td.number { white-space: nowrap; }
 .claim { padding: .35rem .8rem; border-left: 3px solid var(--good); background: var(--box); margin: .5rem 0; border-radius: 0 6px 6px 0; }
-.claim.bad { border-color: var(--bad); } .claim b { color: var(--good); } .claim.bad b { color: var(--bad); } math { font-size: 1.05em; }
+.claim.bad { border-color: var(--bad); } .claim b { color: var(--good); } .claim.bad b { color: var(--bad); } math { font-size: 1.08em; font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "DejaVu Math TeX Gyre", "Noto Sans Math", math; }
 )";
 
 std::string escape(std::string_view text) {
@@ -41,13 +42,16 @@ struct HtmlWriter {
 
 std::string inline_html(const std::string& text) { return marked_up(text, HtmlWriter{}); }
 
+// Digits and punctuation only: a cell that must not be broken into lines.
+bool is_numeric(const std::string& cell) { return cell.find_first_not_of("0123456789.,()[]-+/ e") == cell.npos; }
+
 std::string table_html(const Table& table, Language language) {
   std::string out = "<table><thead><tr>";
   for (const Text& t : table.head) out += "<th>" + inline_html(t.in(language)) + "</th>";
   out += "</tr></thead><tbody>";
   for (const auto& row : table.rows) {
     out += "<tr>";
-    for (const std::string& cell : row) out += "<td>" + inline_html(cell) + "</td>";
+    for (const Text& cell : row) out += (is_numeric(cell.in(language)) ? "<td class=\"number\">" : "<td>") + inline_html(cell.in(language)) + "</td>";
     out += "</tr>";
   }
   return out + "</tbody></table>\n";

@@ -15,7 +15,7 @@ std::string table_markdown(const Table& table, Language language) {
   out += "\n" + line + "\n";
   for (const auto& row : table.rows) {
     out += "|";
-    for (const std::string& cell : row) out += " " + cell + " |";
+    for (const Text& cell : row) out += " " + cell.in(language) + " |";
     out += "\n";
   }
   return out;

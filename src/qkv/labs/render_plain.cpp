@@ -43,9 +43,13 @@ std::string wrapped(const std::string& text) {
 }
 
 std::string table_text(const Table& table, Language language) {
-  std::vector<std::vector<std::string>> rows(1);
-  for (const Text& t : table.head) rows[0].push_back(marked_up(t.in(language), PlainWriter{}));
-  rows.insert(rows.end(), table.rows.begin(), table.rows.end());
+  std::vector<std::vector<std::string>> rows;
+  const auto add_row = [&](const std::vector<Text>& cells) {
+    rows.emplace_back();
+    for (const Text& cell : cells) rows.back().push_back(marked_up(cell.in(language), PlainWriter{}));
+  };
+  add_row(table.head);
+  for (const auto& cells : table.rows) add_row(cells);
   std::vector<int> widths;
   for (const auto& row : rows)
     for (size_t c = 0; c < row.size(); ++c) {

@@ -1,0 +1,58 @@
+// Writing tensors out.
+#include "qkv/labs/show.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace qkv::labs {
+namespace {
+
+// -0.0001 at three decimals is 0, not -0.
+std::string number(float value, int decimals) {
+  std::string text = fmt::format("{:.{}f}", value, decimals);
+  if (text.find('.') != text.npos && std::isfinite(value)) {
+    while (text.back() == '0') text.pop_back();
+    if (text.back() == '.') text.pop_back();
+  }
+  return text == "-0" ? "0" : text;
+}
+
+std::string nested(const Tensor& x, int axis, int64_t offset, int decimals) {
+  if (axis == x.rank()) return number(x.ptr()[offset], decimals);
+  const int64_t stride = x.shape().product(axis + 1, x.rank());
+  std::string out = "[";
+  for (int64_t i = 0; i < x.size(axis); ++i) {
+    if (i > 0) out += axis + 1 == x.rank() ? ", " : ",\n" + std::string(static_cast<size_t>(axis + 1), ' ');
+    out += nested(x, axis + 1, offset + i * stride, decimals);
+  }
+  return out + "]";
+}
+
+}  // namespace
+
+std::string shown(const Tensor& x, int decimals) { return nested(x, 0, 0, decimals); }
+
+std::vector<double> numbers(const Tensor& x) { return {x.data().begin(), x.data().end()}; }
+
+double largest_difference(const Tensor& a, const Tensor& b) {
+  check(a.shape() == b.shape(), "[largest_difference] shapes differ: ", a.shape(), " and ", b.shape());
+  double worst = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    const double difference = std::abs(static_cast<double>(a.ptr()[i]) - b.ptr()[i]);
+    worst = std::isnan(difference) ? difference : std::max(worst, difference);
+    if (std::isnan(worst)) break;
+  }
+  return worst;
+}
+
+std::string tiny(double x) { return x == 0 ? "0" : fmt::format("{:.1e}", x); }
+
+double length_of(const Tensor& x) {
+  double sum = 0;
+  for (float v : x.data()) sum += static_cast<double>(v) * v;
+  return std::sqrt(sum);
+}
+
+}  // namespace qkv::labs

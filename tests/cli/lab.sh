@@ -1,0 +1,28 @@
+# qkv lab: the list, one lab with its figures, a note, both languages, names that do not exist.
+run lab
+expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions' "$code $out"
+run --lang zh lab
+expect_match '10\.1 +cues +注意力提示' "$out"
+
+run lab 10.1 --out d
+expect_match '^0 10\.1 Attention cues.*== The words ==.*ok    A query moves the weight.* claims, 0 failed; [0-9]+ figure files in d$' "$code $out"
+for figure in desk-weights identity random-softmax database covariance; do
+  expect_match '<svg.*</svg>' "$(cat d/$figure.svg)"
+  expect_match '^.PNG' "$(head -c 4 d/$figure.png | tr -d '\211' | sed 's/^/x/')"
+done
+[[ ! -e d/cues.md ]] || mismatch "a note without --format md"
+
+run lab scoring --out n --format md --seed 3
+expect_match '^0 [^=]* claims, 0 failed' "$code $out"
+expect_match '^# 10\.3 Attention scoring functions' "$(cat n/scoring.md)"
+for figure in $(sed -n 's/^!\[.*\](\(.*\))$/\1/p' n/scoring.md); do [[ -s n/$figure ]] || mismatch "the note shows $figure, which is not there"; done
+expect_match '\[\[\[2, 3, 4, 5\]\],.*\[\[10, 11, 12, 13\]\]\]' "$(cat n/scoring.md)"
+run --lang zh lab scoring --out z --format md
+expect_match '^# 10\.3 注意力评分函数.*掩蔽 softmax' "$(cat z/scoring.md)"
+expect_match '条论断，0 条不成立' "$out"
+
+expect 0 '' lab cues --quiet --out q
+expect_out ''
+expect 1 'qkv: error: there is no lab "nosuch"
+hint: qkv lab lists them' lab nosuch
+expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf

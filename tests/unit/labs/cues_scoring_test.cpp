@@ -1,0 +1,91 @@
+// Labs 10.1 and 10.3.
+#include "unit/labs/labs_support.h"
+
+using namespace qkv;
+using namespace qkv::labs;
+
+namespace {
+
+class LabPage : public testing::TestWithParam<const char*> {
+ protected:
+  const Lab& lab() const { return *find_lab(GetParam()); }
+};
+
+const Claim* claim_about(const Page& page, const std::string& words) {
+  for (const Block& block : page.blocks())
+    if (auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return claim;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_P(LabPage, ClaimsHoldForSeveralSeeds) {
+  for (uint64_t seed : {0, 1, 2, 3, 17}) expect_claims_hold(run(lab(), seed));
+}
+
+TEST_P(LabPage, SpeaksBothLanguagesAndDrawsEveryFigure) {
+  const Page page = run(lab(), 0);
+  expect_words_in_both_languages(page);
+  expect_figures_draw(page);
+  expect_renders(lab(), page);
+}
+
+INSTANTIATE_TEST_SUITE_P(Labs, LabPage, testing::Values("10.1", "10.3"), [](const auto& info) { return std::string(find_lab(info.param)->name); });
+
+TEST(Labs, AreInTheOrderOfTheChapterAndFoundByNameAndSection) {
+  EXPECT_EQ(find_lab("cues"), find_lab("10.1"));
+  EXPECT_EQ(find_lab("scoring"), find_lab("10.3"));
+  EXPECT_EQ(find_lab("nosuch"), nullptr);
+  for (size_t i = 1; i < all_labs().size(); ++i) EXPECT_LT(std::stod(all_labs()[i - 1].section), std::stod(all_labs()[i].section));
+}
+
+TEST(Labs, WatchSeesEveryBlockInOrder) {
+  size_t seen = 0;
+  const Page page = run(*find_lab("cues"), 0, [&](const Block&) { ++seen; });
+  EXPECT_EQ(seen, page.blocks().size());
+}
+
+TEST(ScoringLab, PrintsTheBooksDemos) {
+  const std::string printed = everything_printed(run(*find_lab("scoring"), 0));
+  EXPECT_NE(printed.find("additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"), std::string::npos);
+  EXPECT_NE(printed.find("[[[4.5]],\n [[14.5]]]"), std::string::npos);
+  EXPECT_NE(printed.find("[[8717, 9998, 9998],\n [8125, 9312, 9312]]"), std::string::npos);
+  EXPECT_NE(printed.find("(2, 3, 4) x (2, 4, 6) -> (2, 3, 6)"), std::string::npos);
+}
+
+TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
+  const Page page = run(*find_lab("scoring"), 0);
+  ASSERT_NE(claim_about(page, "answers 40"), nullptr);
+  EXPECT_EQ(claim_about(page, "answers 40")->measured, "f(57) = 40.0000");
+  ASSERT_NE(claim_about(page, "Without softmax"), nullptr);
+  EXPECT_EQ(claim_about(page, "Without softmax")->measured, "(1258498, 4560493), (1172392, 4248527)");
+  ASSERT_NE(claim_about(page, "the answer is 45.5"), nullptr);
+  EXPECT_EQ(claim_about(page, "the answer is 45.5")->measured, "f(57) = 45.50000; 45.49999993 (double)");
+}
+
+TEST(CuesLab, ListsTheWordsOfTheNotes) {
+  const Page page = run(*find_lab("cues"), 0);
+  const std::string note = markdown(*find_lab("cues"), page, Language::en);
+  for (const char* word : {"意志提示", "volitional cue, query", "非自主性提示", "感官输入", "注意力汇聚 / 注意力池化", "$\\alpha$"}) EXPECT_NE(note.find(word), note.npos) << word;
+}
+
+TEST(LabTables, CellsInWordsFollowTheLanguage) {
+  Page page(0);
+  page.word_table({{"head", "表头"}}, {{{"word", "词"}}});
+  page.table({{"head", "表头"}}, {{"1.5"}});
+  EXPECT_NE(plain(page.blocks()[0], Language::en).find("word"), std::string::npos);
+  EXPECT_NE(plain(page.blocks()[0], Language::zh).find("词"), std::string::npos);
+  EXPECT_NE(plain(page.blocks()[1], Language::zh).find("1.5"), std::string::npos);
+}
+
+TEST(FailedClaim, IsCountedAndMarkedInEveryForm) {
+  Page page(0);
+  page.claim(false, {"Two is three.", "二等于三。"}, "2");
+  page.claim(true, {"Two is two.", "二等于二。"}, "2");
+  EXPECT_EQ(page.claims(), 2);
+  EXPECT_EQ(page.failed_claims(), 1);
+  EXPECT_TRUE(plain(page.blocks()[0], Language::en).starts_with("FAILED"));
+  const Lab lab{"9", "test", {"Test", "测试"}, {}};
+  EXPECT_NE(markdown(lab, page, Language::en).find("- ✗ Two is three. (2)"), std::string::npos);
+  EXPECT_NE(html_report({{&lab, page, 1}}, Language::en).find("class=\"claim bad\""), std::string::npos);
+}

@@ -1,0 +1,101 @@
+// What every lab must keep: claims for any seed, words in both languages, figures that can be drawn.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "qkv/labs/formula.h"
+#include "qkv/labs/markup.h"
+#include "qkv/labs/render.h"
+#include "qkv/plot/svg.h"
+
+namespace qkv::labs {
+
+inline void expect_claims_hold(const Page& page) {
+  EXPECT_GT(page.claims(), 0);
+  for (const Block& block : page.blocks())
+    if (auto* claim = std::get_if<Claim>(&block)) EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << claim->text.en << " [" << claim->measured << "]";
+}
+
+inline bool has_chinese(const std::string& text) {
+  for (size_t i = 0; i + 2 < text.size(); ++i)
+    if (static_cast<unsigned char>(text[i]) >= 0xE4 && static_cast<unsigned char>(text[i]) <= 0xE9) return true;
+  return false;
+}
+
+// Both languages there, the Chinese one Chinese, the formulas readable.
+inline void expect_both(const Text& text) {
+  EXPECT_FALSE(text.en.empty());
+  EXPECT_TRUE(has_chinese(text.zh)) << text.zh;
+  EXPECT_FALSE(has_chinese(text.en)) << text.en;
+  struct Reader {
+    std::string plain(std::string_view s) {
+      EXPECT_EQ(s.find('$'), s.npos) << s;
+      return std::string(s);
+    }
+    std::string code(std::string_view s) { return std::string(s); }
+    std::string strong(std::string_view s) { return std::string(s); }
+    std::string formula(std::string_view s) { return mathml(s, false) + plain_formula(s); }
+  };
+  for (const std::string* side : {&text.en, &text.zh}) EXPECT_FALSE(marked_up(*side, Reader{}).empty());
+}
+
+inline void expect_words_in_both_languages(const Page& page) {
+  for (const Block& block : page.blocks()) {
+    if (auto* b = std::get_if<Heading>(&block)) expect_both(b->text);
+    if (auto* b = std::get_if<Paragraph>(&block)) expect_both(b->text);
+    if (auto* b = std::get_if<Picture>(&block)) expect_both(b->caption);
+    if (auto* b = std::get_if<Claim>(&block)) {
+      expect_both(b->text);
+      EXPECT_FALSE(b->measured.empty()) << b->text.en;
+    }
+    if (auto* b = std::get_if<Table>(&block))
+      for (const auto& row : b->rows) {
+        EXPECT_EQ(row.size(), b->head.size());
+        for (const Text& cell : row) EXPECT_FALSE(cell.en.empty() || cell.zh.empty());
+      }
+  }
+}
+
+inline void expect_figures_draw(const Page& page) {
+  std::set<std::string> names;
+  for (const Block& block : page.blocks())
+    if (auto* b = std::get_if<Picture>(&block)) {
+      EXPECT_TRUE(names.insert(b->name).second) << b->name << " names two figures";
+      const std::string drawn = svg(b->figure);
+      EXPECT_NE(drawn.find("</svg>"), drawn.npos) << b->name;
+    }
+  EXPECT_GT(names.size(), 0u);
+}
+
+// Every figure is linked, every formula and table is there, in both languages.
+inline void expect_renders(const Lab& lab, const Page& page) {
+  for (Language language : {Language::en, Language::zh}) {
+    const std::string note = markdown(lab, page, language), report = html_report({{&lab, page, 1}}, language);
+    EXPECT_NE(note.find("# " + lab.section + " " + lab.title.in(language)), note.npos);
+    EXPECT_NE(report.find(lab.title.in(language)), report.npos);
+    for (const Block& block : page.blocks()) {
+      if (auto* b = std::get_if<Picture>(&block)) {
+        EXPECT_NE(note.find("](" + b->name + ".svg)"), note.npos);
+        EXPECT_NE(report.find(lab.name + "-" + b->name), report.npos);
+      }
+      if (auto* b = std::get_if<Formula>(&block)) {
+        EXPECT_NE(note.find("$$" + b->tex + "$$"), note.npos);
+        EXPECT_NE(report.find(mathml(b->tex, true)), report.npos);
+      }
+      if (auto* b = std::get_if<Heading>(&block)) EXPECT_NE(note.find("## " + b->text.in(language)), note.npos);
+      EXPECT_FALSE(plain(block, language).empty());
+    }
+  }
+}
+
+inline std::string everything_printed(const Page& page) {
+  std::string all;
+  for (const Block& block : page.blocks())
+    if (auto* b = std::get_if<Output>(&block)) all += b->text + "\n";
+  return all;
+}
+
+}  // namespace qkv::labs

@@ -6,10 +6,18 @@
 
 namespace qkv {
 
-void append_text(std::string& out, double part) {
+namespace {
+
+// As few digits as tell the number from its neighbours of the same type.
+template <class Number>
+void append_number(std::string& out, Number number) {
   std::array<char, 32> digits;
-  auto end = std::to_chars(digits.data(), digits.data() + digits.size(), part).ptr;
-  out.append(digits.data(), end);
+  out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }
+
+}  // namespace
+
+void append_text(std::string& out, double part) { append_number(out, part); }
+void append_text(std::string& out, float part) { append_number(out, part); }
 
 }  // namespace qkv

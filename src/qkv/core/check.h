@@ -25,6 +25,7 @@ inline void append_text(std::string& out, const char* part) { out += part; }
 inline void append_text(std::string& out, char part) { out += part; }
 inline void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
 void append_text(std::string& out, double part);
+void append_text(std::string& out, float part);  // 0.1f is "0.1"
 template <std::integral T>
 void append_text(std::string& out, T part) { out += std::to_string(part); }
 

@@ -102,6 +102,7 @@ Tensor arange(float begin, float end, float step) {
         " by ", step);
   // Counted in double with a little slack, so that 0 to 5 by 0.1 has 50 elements although 0.1f is above 0.1.
   const double count = std::ceil((double{end} - begin) / step - 1e-6);
+  check(count < 0x1p53, "[arange] too many steps from ", begin, " to ", end, " by ", step);
   Tensor t = Tensor::empty({static_cast<int64_t>(std::max(count, 0.0))});
   for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = static_cast<float>(begin + static_cast<double>(i) * step);
   return t;

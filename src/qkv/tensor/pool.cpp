@@ -1,8 +1,9 @@
-// Size classes, four to a power of two, each a locked stack of blocks.
+// Size classes, four to a power of two, each a stack of blocks that only the owner thread touches, and one locked list of returns.
 #include "qkv/tensor/pool.h"
 
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -41,7 +42,7 @@ class SpinLock {
 struct PoolCore {
   using Block = Buffer::Block;
 
-  std::atomic<const void*> owner{nullptr};  // the thread that takes without locks: the address of its token
+  std::atomic<const void*> owner{nullptr};  // the thread that takes and keeps without locks: the address of its token; null: none
   Block* waiting[kClasses] = {};
   int64_t misses = 0, bytes = 0;
   int64_t outside = 0;  // blocks in use, and those given back by other threads that were not fetched yet
@@ -65,6 +66,7 @@ struct PoolCore {
 
   Block* take(size_t bytes_wanted) {
     const uint32_t c = class_of(bytes_wanted);
+    check(c < kClasses, "[buffer] ", bytes_wanted, " bytes are more than any machine has");
     if (!waiting[c] && returned.load(std::memory_order_relaxed)) fetch_returned();
     ++outside;
     if (Block* block = waiting[c]) {
@@ -76,7 +78,6 @@ struct PoolCore {
   }
 
   Block* fresh(uint32_t c, size_t bytes_wanted) {
-    check(c < kClasses, "[buffer] ", bytes_wanted, " bytes are more than any machine has");
     void* memory = std::aligned_alloc(64, Buffer::kHeader + (class_bytes(c) + 63) / 64 * 64);
     if (!memory) {
       --outside;
@@ -92,6 +93,24 @@ struct PoolCore {
   }
 
   void give(Block* block);
+
+  // Makes the calling thread the owner; false if it was already. What the owner before did is visible to it.
+  bool claim(const void* thread) {
+    const void* before = nullptr;
+    if (owner.compare_exchange_strong(before, thread, std::memory_order_acquire)) return true;
+    check(before == thread, "[pool] another thread works with this pool: one at a time");
+    return false;
+  }
+  void disclaim() { owner.store(nullptr, std::memory_order_release); }
+
+  // For a thread whose own pool is gone already (a static object that computes in its destructor): a core for this one block.
+  static Block* orphan(size_t bytes_wanted) {
+    auto core = std::make_unique<PoolCore>();
+    Block* block = core->take(bytes_wanted);
+    core->closed = true;
+    core.release();  // goes with the block
+    return block;
+  }
 
   void trim() {
     fetch_returned();
@@ -122,14 +141,19 @@ namespace {
 
 thread_local const char token = 0;  // its address names the thread
 thread_local Pool* current_pool = nullptr;
+thread_local bool own_pool_gone = false;
+
+}  // namespace
 
 // The thread's own pool; it goes with the thread, its blocks when their last holder lets go.
 struct ThreadPool {
   Pool pool;
-  ~ThreadPool() { current_pool = nullptr; }
+  ThreadPool() { pool.core_->claim(&token); }
+  ~ThreadPool() {
+    current_pool = nullptr;
+    own_pool_gone = true;
+  }
 };
-
-}  // namespace
 
 void PoolCore::give(Block* block) {
   if (owner.load(std::memory_order_relaxed) == &token) return keep(block);
@@ -148,7 +172,8 @@ void PoolCore::give(Block* block) {
 
 Buffer Buffer::take(size_t bytes) {
   Buffer buffer;
-  buffer.block_ = Pool::current().core_->take(bytes);
+  if (!current_pool && own_pool_gone) [[unlikely]] buffer.block_ = PoolCore::orphan(bytes);
+  else buffer.block_ = Pool::current().core_->take(bytes);
   return buffer;
 }
 
@@ -157,7 +182,7 @@ void Buffer::give_back() { block_->home->give(block_); }
 Pool::Pool() : core_(new PoolCore) {}
 
 Pool::~Pool() {
-  core_->owner.store(nullptr, std::memory_order_relaxed);
+  core_->disclaim();
   core_->close();
 }
 
@@ -166,8 +191,8 @@ int64_t Pool::bytes() const { return core_->bytes; }
 void Pool::trim() { core_->trim(); }
 
 Pool& Pool::of_thread() {
+  check(!own_pool_gone, "[pool] the thread is ending and its own pool is gone");
   thread_local ThreadPool own;
-  own.pool.core_->owner.store(&token, std::memory_order_relaxed);
   return own.pool;
 }
 
@@ -176,10 +201,11 @@ Pool& Pool::current() {
   return *current_pool;
 }
 
-PoolScope::PoolScope(Pool& pool) : before_(current_pool) {
-  current_pool = &pool;
-  pool.core_->owner.store(&token, std::memory_order_relaxed);
+PoolScope::PoolScope(Pool& pool) : pool_(pool), claimed_(pool.core_->claim(&token)), before_(std::exchange(current_pool, &pool)) {}
+
+PoolScope::~PoolScope() {
+  current_pool = before_;
+  if (claimed_) pool_.core_->disclaim();
 }
-PoolScope::~PoolScope() { current_pool = before_; }
 
 }  // namespace qkv

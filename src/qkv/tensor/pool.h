@@ -69,10 +69,12 @@ class Pool {
  private:
   friend class Buffer;
   friend class PoolScope;
+  friend struct ThreadPool;
   PoolCore* core_;
 };
 
-/// Makes a pool the thread's current one, and the thread its owner, while it lives.
+/// Makes a pool the thread's current one, and the thread its owner, while it lives. Scopes nest, of one pool too; another thread's
+/// pool is refused. Blocks that outlive the scope may be given back by any thread.
 class PoolScope {
  public:
   explicit PoolScope(Pool& pool);
@@ -81,6 +83,8 @@ class PoolScope {
   PoolScope& operator=(const PoolScope&) = delete;
 
  private:
+  Pool& pool_;
+  bool claimed_;  // by this scope, not by one around it
   Pool* before_;
 };
 

@@ -183,7 +183,7 @@ void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::sp
       Slot* leaf = s.leaf_slot(*x);
       if (s.arena) {
         const uint32_t index = x->leaf_id() - s.arena->first_leaf_;
-        if (index + 1 < s.arena->offsets_.size()) leaf->fixed = s.arena->flat_.mutable_ptr() + s.arena->offsets_[index];
+        if (index < s.arena->offsets_.size() - 1) leaf->fixed = s.arena->flat_.mutable_ptr() + s.arena->offsets_[index];
       }
       *slot++ = leaf;
     } else {

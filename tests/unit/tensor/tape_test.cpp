@@ -59,3 +59,39 @@ TEST(Tape, WritesGradientsIntoItsArenaAndZeroesTheUntouched) {
   const std::vector<float> expected = {2, 2, 0, 0, 0};
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), arena.flat().data().begin()));
 }
+
+TEST(Tape, AParameterJustBeforeThoseOfTheArenaKeepsItsOwnGradient) {
+  Tensor alone = parameter(ones({2}));
+  Tensor flat = zeros({2}), inside = parameter(flat);
+  const int64_t offsets[] = {0, 2};
+  GradArena arena(inside.leaf_id(), offsets);
+  ASSERT_EQ(inside.leaf_id(), alone.leaf_id() + 1);
+  Tensor after = parameter(ones({2}));
+  Tape tape(arena);
+  tape.backward(plus(plus(alone, inside), after), Tensor({2}, {3, 4}));
+  EXPECT_EQ(tape.grad(alone).data()[1], 4);
+  EXPECT_EQ(tape.grad(after).data()[0], 3);
+  EXPECT_EQ(arena.flat().data()[1], 4);
+}
+
+TEST(Tape, SaysWhatItCannotDo) {
+  const Tensor w = parameter(ones({2})), c = ones({2});
+  Tape tape;
+  const Tensor y = plus(w, c);
+  const auto error_of = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of([&] { tape.backward(y); }), "[backward] the loss must have one element, got shape (2,)");
+  EXPECT_EQ(error_of([&] { tape.backward(c, c); }), "[backward] the tensor was not recorded on this tape: it depends on no parameter");
+  EXPECT_EQ(error_of([&] { tape.backward(y, ones({3})); }), "[backward] the gradient has shape (3,), the tensor (2,)");
+  EXPECT_EQ(error_of([&] { tape.grad(w); }), "[grad] backward has not run");
+  tape.backward(y, c);
+  EXPECT_EQ(error_of([&] { tape.backward(y, c); }), "[backward] the tape has run already: open a new one");
+  EXPECT_EQ(error_of([&] { plus(y, w); }), "[plus] the tape has run backward already: open a new one");
+  EXPECT_EQ(error_of([&] { tape.grad(c); }), "[grad] expected a parameter: mark the tensor with parameter() before it is used");
+}

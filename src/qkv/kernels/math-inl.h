@@ -114,14 +114,17 @@ HWY_INLINE Vec GeluSlope(Floats d, Vec x) {
   return hn::MulAdd(x, phi, hn::Mul(hn::Set(d, 0.5f), Erfc(d, hn::Mul(x, hn::Set(d, -0.70710678f)))));
 }
 
-/// sin and cos: vectors up to 10,000, libm in double beyond, NaN for infinities.
+/// sin and cos: vectors up to 10,000, libm in double beyond, NaN for infinities. A lane's bits do not depend on the other lanes.
 template <bool kCos>
 HWY_INLINE Vec SinCos(Floats d, Vec x) {
-  if (hn::AllTrue(d, hn::Lt(hn::Abs(x), hn::Set(d, 10000.f)))) return kCos ? hn::Cos(d, x) : hn::Sin(d, x);
+  const auto small = hn::Lt(hn::Abs(x), hn::Set(d, 10000.f));
+  const Vec reduced = hn::IfThenElseZero(small, x);
+  const Vec y = kCos ? hn::Cos(d, reduced) : hn::Sin(d, reduced);
+  if (hn::AllTrue(d, small)) return y;
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(x, d, lanes);
   for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<float>(kCos ? std::cos(double{lanes[i]}) : std::sin(double{lanes[i]}));
-  return hn::Load(d, lanes);
+  return hn::IfThenElse(small, y, hn::Load(d, lanes));
 }
 
 }  // namespace HWY_NAMESPACE

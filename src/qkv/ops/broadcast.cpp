@@ -72,6 +72,7 @@ Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, co
     Tensor y = Tensor::empty(a.shape());
     const int64_t n = y.numel();
     if (n <= kBlock) {
+      flush_denormals();  // as the blocks of a large tensor do
       kernel(a.ptr(), b.ptr(), y.mutable_ptr(), n);
       return y;
     }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "qkv/io/atomic_file.h"
 #include "qkv/train/checkpoint.h"
 
 namespace qkv::detail {
@@ -14,31 +15,46 @@ namespace {
 std::string bits_of(double x) { return std::to_string(std::bit_cast<int64_t>(x)); }
 double from_bits(int64_t bits) { return std::bit_cast<double>(bits); }
 
-// Copies tensor `name` of the checkpoint over `to`.
-void copy_in(const std::string& file, const Checkpoint& saved, const std::string& name, const Tensor& to) {
+// Tensor `name` of the checkpoint, which must have that shape.
+const Tensor& tensor_of(const std::string& file, const Checkpoint& saved, const std::string& name, const Shape& shape) {
   const auto found = saved.tensors.find(name);
   if (found == saved.tensors.end()) fail(file, ": has no tensor \"", name, "\": it is a checkpoint of another model or optimizer");
-  check(found->second.shape() == to.shape(), file, ": \"", name, "\" has shape ", found->second.shape(), ", the model needs ", to.shape());
-  std::copy_n(found->second.ptr(), to.numel(), to.mutable_ptr());
+  check(found->second.shape() == shape, file, ": \"", name, "\" has shape ", found->second.shape(), ", the model needs ", shape);
+  return found->second;
 }
 
 }  // namespace
 
-bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, FitState& state) {
+void check_start(const FitOptions& options, int64_t batches) {
+  check(options.epochs >= 0, "[fit] epochs must be 0 or more, got ", options.epochs);
+  check(batches >= 1, "[fit] the task has no batches: there is nothing to learn from");
+  check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
+  check(options.shard_rows >= -1, "[fit] rows of a shard must be -1 (by size), 0 (the whole batch) or more, got ", options.shard_rows);
+  check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (every epoch) or more, got ", options.checkpoint_every);
+  if (!options.checkpoint.empty()) AtomicFile probe(options.checkpoint);  // opened as for a save, and left as it was
+}
+
+bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, int64_t batches, FitState& state) {
   if (file.empty() || !std::filesystem::exists(file)) return false;
   const Checkpoint saved = load_checkpoint(file);
   check(saved.integer("seed") == static_cast<int64_t>(seed), file, ": was trained with seed ", saved.integer("seed"), ", not ",
         static_cast<int64_t>(seed));
-  size_t expected = 0;
-  for (size_t i = 0; i < parameters.entries().size(); ++i, ++expected)
-    copy_in(file, saved, parameters.entries()[i].name, parameters.values(i));
+  const FitState read{saved.integer("epoch"), saved.integer("batch"), saved.integer("step"), from_bits(saved.integer("loss_sum_bits")),
+                      from_bits(saved.integer("count_bits"))};
+  const int64_t updates = saved.integer("updates");
+  check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file, ": goes on at epoch ",
+        read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches, " batches: it was trained on other data");
+  std::vector<std::pair<const Tensor*, Tensor>> copies;  // from, to
+  const auto plan = [&](const std::string& name, const Tensor& to) { copies.emplace_back(&tensor_of(file, saved, name, to.shape()), to); };
+  for (size_t i = 0; i < parameters.entries().size(); ++i) plan(parameters.entries()[i].name, parameters.values(i));
   for (const auto& buffer : optimizer.state())
-    for (size_t i = 0; i < parameters.entries().size(); ++i, ++expected)
-      copy_in(file, saved, buffer.name + "." + parameters.entries()[i].name, parameters.in(buffer.tensor, i));
-  check(saved.tensors.size() == expected, file, ": has ", saved.tensors.size(), " tensors, the model and its optimizer need ", expected);
-  optimizer.set_updates(saved.integer("updates"));
-  state = {saved.integer("epoch"), saved.integer("batch"), saved.integer("step"),
-           from_bits(saved.integer("loss_sum_bits")), from_bits(saved.integer("count_bits"))};
+    for (size_t i = 0; i < parameters.entries().size(); ++i)
+      plan(buffer.name + "." + parameters.entries()[i].name, parameters.in(buffer.tensor, i));
+  check(saved.tensors.size() == copies.size(), file, ": has ", saved.tensors.size(), " tensors, the model and its optimizer need ",
+        copies.size());
+  for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), to.mutable_ptr());
+  optimizer.set_updates(updates);
+  state = read;
   return true;
 }
 
@@ -63,6 +79,10 @@ void save(const std::string& file, const Parameters& parameters, const Optimizer
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step) {
   check(std::isfinite(loss.sum) && std::isfinite(gradient_norm), "[fit] step ", step + 1, ": the loss is ", loss.sum,
         " and the gradient's norm ", gradient_norm, "; the weights are as they were before it");
+}
+
+void check_rate(double rate, int64_t step) {
+  check(std::isfinite(rate) && rate >= 0, "[fit] step ", step + 1, ": the learning rate is ", rate, ", expected 0 or more");
 }
 
 }  // namespace qkv::detail

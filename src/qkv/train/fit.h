@@ -56,9 +56,14 @@ struct FitState {
   int64_t epoch = 0, batch = 0, step = 0;
   double loss_sum = 0, count = 0;  // of the epoch so far
 };
-bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, FitState& state);
+/// Refuses, before any work is done, what cannot end well: options that make no sense, a task without batches, a checkpoint that
+/// could not be written.
+void check_start(const FitOptions& options, int64_t batches);
+/// Reads the checkpoint if there is one; the model and the optimizer change only if all of it fits.
+bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, int64_t batches, FitState& state);
 void save(const std::string& file, const Parameters& parameters, const Optimizer& optimizer, uint64_t seed, const FitState& state);
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step);
+void check_rate(double rate, int64_t step);
 
 }  // namespace detail
 
@@ -74,7 +79,8 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   using Clock = std::chrono::steady_clock;
   const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
   detail::FitState at;
-  detail::restore(options.checkpoint, parameters, optimizer, options.seed, at);
+  detail::check_start(options, task.batches());
+  detail::restore(options.checkpoint, parameters, optimizer, options.seed, task.batches(), at);
   Shards shards(parameters, options.shard_rows);
   Run run{.training = true, .rng = Rng(options.seed).at("fit")};
 
@@ -96,6 +102,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
       p.gradient_norm = norm(shards.gradient());
       detail::check_finite(loss, p.gradient_norm, at.step);
       p.rate = options.rate(at.step);
+      detail::check_rate(p.rate, at.step);
       optimizer.step(parameters, shards.gradient(), static_cast<float>(p.rate), clip_factor(p.gradient_norm, options.clip));
 
       ++at.step, ++at.batch, ++p.steps_here;

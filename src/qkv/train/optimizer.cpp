@@ -36,6 +36,7 @@ float clip_factor(double norm, double limit) { return limit > 0 && norm > limit 
 
 Sgd::Sgd(const Parameters& parameters, const SgdOptions& options) : options_(options) {
   check(options.momentum >= 0 && options.momentum < 1, "[sgd] momentum must be in [0, 1), got ", options.momentum);
+  check(options.l2 >= 0, "[sgd] weight decay must be 0 or more, got ", options.l2);
   if (options.momentum > 0) velocity_ = zeros(parameters.flat().shape());
 }
 
@@ -58,6 +59,8 @@ Adam::Adam(const Parameters& parameters, const AdamOptions& options)
     : options_(options), m_(zeros(parameters.flat().shape())), v_(zeros(parameters.flat().shape())) {
   check(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1, "[adam] betas must be in [0, 1), got ",
         options.beta1, " and ", options.beta2);
+  check(options.epsilon > 0, "[adam] epsilon must be above 0, got ", options.epsilon);
+  check(options.l2 >= 0 && options.decay >= 0, "[adam] weight decay must be 0 or more, got l2 ", options.l2, " and decay ", options.decay);
 }
 
 void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale) {
@@ -74,6 +77,10 @@ void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate
 }
 
 std::vector<NamedTensor> Adam::state() const { return {{"adam.m", m_}, {"adam.v", v_}}; }
+
+ParameterAverage::ParameterAverage(double decay) : decay_(decay) {
+  check(decay >= 0 && decay < 1, "[average] decay must be in [0, 1), got ", decay);
+}
 
 void ParameterAverage::add(const Tensor& flat) {
   ++count_;

@@ -72,7 +72,7 @@ inline Adam adamw(const Parameters& parameters, float decay, AdamOptions options
 class ParameterAverage {
  public:
   /// decay 0: the mean of all values added; else average <- decay * average + (1 - decay) * values.
-  explicit ParameterAverage(double decay = 0) : decay_(decay) {}
+  explicit ParameterAverage(double decay = 0);
   void add(const Tensor& flat);
   const Tensor& average() const { return average_; }
   int64_t count() const { return count_; }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -57,6 +58,15 @@ bool run_toy_fit(const fs::path& folder, int thread_count, int kill_after_ms) {
     EXPECT_EQ(WEXITSTATUS(status), 0);
   }
   return WIFEXITED(status);
+}
+
+std::string error_of(auto&& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
 }
 
 std::string contents(const fs::path& file) {
@@ -163,18 +173,129 @@ TEST(Fit, RefusesACheckpointOfAnotherModelOrSeed) {
   Sgd sgd(all, {.momentum = 0.9f});
   const tests::ToyTask task{model};
   fit(all, adam, task, {.epochs = 1, .seed = 3, .checkpoint = file});
-  const auto message = [&](auto&& call) -> std::string {
-    try {
-      call();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(message([&] { fit(all, adam, task, {.epochs = 2, .seed = 4, .checkpoint = file}); }), file + ": was trained with seed 3, not 4");
-  EXPECT_EQ(message([&] { fit(all, sgd, task, {.epochs = 2, .seed = 3, .checkpoint = file}); }),
+  EXPECT_EQ(error_of([&] { fit(all, adam, task, {.epochs = 2, .seed = 4, .checkpoint = file}); }), file + ": was trained with seed 3, not 4");
+  EXPECT_EQ(error_of([&] { fit(all, sgd, task, {.epochs = 2, .seed = 3, .checkpoint = file}); }),
             file + ": has no tensor \"sgd.velocity.first.weight\": it is a checkpoint of another model or optimizer");
 }
+
+TEST(Fit, ARefusedCheckpointLeavesModelAndOptimizerAsTheyWere) {
+  TemporaryFolder folder;
+  const std::string file = folder.path / "last.safetensors";
+  tests::ToyModel trained_model(Rng(1)), fresh(Rng(2));
+  Parameters all = flatten(trained_model), others = flatten(fresh);
+  Adam adam(all);
+  Sgd sgd(others, {.momentum = 0.9f});
+  fit(all, adam, tests::ToyTask{trained_model}, {.epochs = 1, .seed = 3, .checkpoint = file});
+  const std::vector<float> before(others.flat().data().begin(), others.flat().data().end());
+  EXPECT_NE(error_of([&] { fit(others, sgd, tests::ToyTask{fresh}, {.epochs = 2, .seed = 3, .checkpoint = file}); }), "no error");
+  EXPECT_EQ(std::vector<float>(others.flat().data().begin(), others.flat().data().end()), before);
+  EXPECT_EQ(sgd.updates(), 0);
+}
+
+namespace {
+// The toy task with another number of batches.
+struct OtherBatches : tests::ToyTask {
+  int64_t count;
+  OtherBatches(const tests::ToyModel& model, int64_t batches) : ToyTask{model}, count(batches) {}
+  int64_t batches() const { return count; }
+};
+}  // namespace
+
+TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
+  TemporaryFolder folder;
+  tests::ToyModel model(Rng(1));
+  Parameters all = flatten(model);
+  Adam adam(all);
+  int64_t steps = 0;
+  struct Counter : Observer {
+    int64_t& steps;
+    explicit Counter(int64_t& s) : steps(s) {}
+    void step(const Progress&) override { ++steps; }
+  } counter(steps);
+  Observer* observers[] = {&counter};
+  const auto error = [&](const FitOptions& options, int64_t batches = 5) {
+    return error_of([&] { fit(all, adam, OtherBatches(model, batches), options, observers); });
+  };
+  const std::string nowhere = folder.path / "none" / "last.safetensors", below = folder.path / "text" / "last.safetensors";
+  std::ofstream(folder.path / "text") << "text";
+  EXPECT_EQ(error({.epochs = -1}), "[fit] epochs must be 0 or more, got -1");
+  EXPECT_EQ(error({.epochs = 1}, 0), "[fit] the task has no batches: there is nothing to learn from");
+  EXPECT_EQ(error({.clip = -1}), "[fit] the limit of the gradient norm must be 0 (none) or more, got -1");
+  EXPECT_EQ(error({.shard_rows = -2}), "[fit] rows of a shard must be -1 (by size), 0 (the whole batch) or more, got -2");
+  EXPECT_EQ(error({.checkpoint_every = -1}), "[fit] steps between checkpoints must be 0 (every epoch) or more, got -1");
+  EXPECT_EQ(error({.rate = constant_rate(-0.5f)}), "[fit] step 1: the learning rate is -0.5, expected 0 or more");
+  EXPECT_EQ(error({.rate = constant_rate(NAN)}), "[fit] step 1: the learning rate is nan, expected 0 or more");
+  EXPECT_EQ(error({.checkpoint = nowhere}), "cannot write " + nowhere + ": No such file or directory");
+  EXPECT_EQ(error({.checkpoint = below}), "cannot write " + below + ": Not a directory");
+  EXPECT_EQ(error({.checkpoint = folder.path}), folder.path.string() + " is a directory, expected a file");
+  EXPECT_EQ(error({.checkpoint = folder.path / "text"}).substr(0, (folder.path / "text").string().size() + 2), (folder.path / "text").string() + ": ");
+  MetricsFile metrics((folder.path / "none" / "metrics.jsonl").string());
+  Observer* with_metrics[] = {&metrics, &counter};
+  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {}, with_metrics); }),
+            "cannot write " + (folder.path / "none" / "metrics.jsonl").string() + ": No such file or directory");
+  EXPECT_EQ(steps, 0);
+  EXPECT_EQ(error({.epochs = 0}), "no error");
+  EXPECT_EQ(steps, 0);
+}
+
+TEST(Fit, RefusesToGoOnWithOtherData) {
+  TemporaryFolder folder;
+  const std::string file = folder.path / "last.safetensors";
+  tests::ToyModel model(Rng(1));
+  Parameters all = flatten(model);
+  Adam adam(all);
+  std::atomic<bool> stop{false};
+  struct StopAfterFour : Observer {
+    std::atomic<bool>& stop;
+    explicit StopAfterFour(std::atomic<bool>& s) : stop(s) {}
+    void step(const Progress& p) override { stop = p.step == 4; }
+  } four(stop);
+  Observer* observers[] = {&four};
+  EXPECT_TRUE(fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file, .stop = &stop}, observers).interrupted);
+  EXPECT_EQ(error_of([&] { fit(all, adam, OtherBatches(model, 3), {.epochs = 2, .checkpoint = file}); }),
+            file + ": goes on at epoch 0, batch 4, step 4, but an epoch has 3 batches: it was trained on other data");
+}
+
+TEST(Optimizers, RefuseOptionsThatMakeNoSense) {
+  tests::ToyModel model(Rng(1));
+  const Parameters all = flatten(model);
+  EXPECT_EQ(error_of([&] { Sgd(all, {.momentum = 1}); }), "[sgd] momentum must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { Sgd(all, {.l2 = -1}); }), "[sgd] weight decay must be 0 or more, got -1");
+  EXPECT_EQ(error_of([&] { Adam(all, {.beta1 = 1}); }), "[adam] betas must be in [0, 1), got 1 and 0.999");
+  EXPECT_EQ(error_of([&] { Adam(all, {.epsilon = 0}); }), "[adam] epsilon must be above 0, got 0");
+  EXPECT_EQ(error_of([&] { Adam(all, {.decay = -0.5f}); }), "[adam] weight decay must be 0 or more, got l2 0 and decay -0.5");
+  EXPECT_EQ(error_of([&] { ParameterAverage(1.0); }), "[average] decay must be in [0, 1), got 1");
+  Adam adam(all);
+  EXPECT_EQ(error_of([&] { adam.step(all, zeros({3}), 0.1f); }).substr(0, 35), "[adam] a gradient of 3 elements for");
+  EXPECT_EQ(error_of([] { warmup_inverse_sqrt(1, 0); }), "[schedule] warm-up must be at least one step, got 0");
+  EXPECT_EQ(error_of([] { cosine_rate(1, 10, 10); }), "[schedule] a cosine needs more steps in all than warm-up steps, got 10 and 10");
+  EXPECT_EQ(error_of([] { step_rate(1, 0, 0.5f); }), "[schedule] the rate must change every 1 or more steps, got 0");
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their own memory grows
+TEST(Fit, ResidentMemoryIsFlatOverAThousandSteps) {
+  struct Memory : Observer {
+    int64_t at_start = 0, at_end = 0;
+    static int64_t resident() {
+      int64_t whole = 0, pages = 0;
+      std::ifstream("/proc/self/statm") >> whole >> pages;
+      return pages * ::sysconf(_SC_PAGESIZE);
+    }
+    void step(const Progress& p) override {
+      if (p.step == 200) at_start = resident();
+      if (p.step == 1200) at_end = resident();
+    }
+  } memory;
+  set_threads(2);
+  tests::ToyModel model(Rng(1));
+  Parameters all = flatten(model);
+  Adam adam(all);
+  Observer* observers[] = {&memory};
+  fit(all, adam, tests::ToyTask{model}, {.epochs = 240, .rate = constant_rate(0.001f), .clip = 1, .seed = 3}, observers);
+  ASSERT_GT(memory.at_start, 0);
+  EXPECT_LE(memory.at_end - memory.at_start, 300 << 10);
+}
+#endif
 
 TEST(Fit, ALossThatIsNotFiniteNeverReachesTheWeights) {
   tests::ToyModel model(Rng(1));

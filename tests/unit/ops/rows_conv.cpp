@@ -68,7 +68,7 @@ std::vector<OpCase> conv_rows() {
 std::vector<OpCase> batch_norm_rows() {
   return {{.op = "batch_norm", .label = "training",
            .shapes = {{{4, 3}, {3}, {3}}, {{7, 9}, {9}, {9}}, {{8, 33}, {33}, {33}}, {{2, 3, 4}, {3}, {3}}, {{3, 2, 8}, {2}, {2}},
-                      {{4, 70}, {70}, {70}}, {{5, 1, 1}, {1}, {1}}, {{3, 0}, {0}, {0}}},
+                      {{4, 70}, {70}, {70}}, {{5, 1, 1}, {1}, {1}}, {{1, 1}, {1}, {1}}, {{3, 0}, {0}, {0}}},
            .call = [](const Tensors& x) { return batch_norm(x[0], x[1], x[2]); },
            .reference = normalised}};
 }

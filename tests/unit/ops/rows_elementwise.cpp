@@ -7,7 +7,7 @@
 namespace qkv::tests {
 namespace {
 
-const std::vector<std::vector<Shape>> kOneInput = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}};
+const std::vector<std::vector<Shape>> kOneInput = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}, {{33001}}};
 
 OpCase unary(std::string op, Tensor (*call)(const Tensor&), double (*reference)(double), std::pair<float, float> range = {-2, 2}) {
   return {.op = op, .label = "plain", .shapes = kOneInput, .call = [=](const Tensors& x) { return call(x[0]); },
@@ -35,7 +35,7 @@ OpCase binary(std::string op, Tensor (*call)(const Tensor&, const Tensor&), doub
               std::pair<float, float> second = {-2, 2}) {
   return {.op = op, .label = "broadcast",
           .shapes = {{{3, 5}, {3, 5}}, {{3, 5}, {5}}, {{5}, {3, 5}}, {{3, 1}, {1, 9}}, {{}, {7}}, {{7}, {1}}, {{2, 3, 1, 8}, {2, 1, 4, 8}},
-                     {{0, 3}, {1, 3}}, {{3, 0}, {3, 1}}, {{1}, {1}}, {{}, {}}, {{4, 1, 3}, {2, 1}}, {{2, 300}, {2, 1}}},
+                     {{0, 3}, {1, 3}}, {{3, 0}, {3, 1}}, {{1}, {1}}, {{}, {}}, {{4, 1, 3}, {2, 1}}, {{2, 300}, {2, 1}}, {{33001}, {33001}}, {{130, 257}, {257}}, {{130, 257}, {130, 1}}},
           .call = [=](const Tensors& x) { return call(x[0], x[1]); },
           .reference = [=](const Arrays& x) {
             Array y(broadcast("reference", x[0].shape, x[1].shape));
@@ -62,6 +62,11 @@ std::vector<OpCase> elementwise_rows() {
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }),
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }, {-6, 6}),
       unary("exp", exp, [](double x) { return std::exp(x); }, {-80, 80}),
+      unary("log", log, [](double x) { return std::log(x); }, {0.001f, 1e6f}),
+      unary("sin", sin, [](double x) { return std::sin(x); }, {-300, 300}),
+      unary("cos", cos, [](double x) { return std::cos(x); }, {-300, 300}),
+      unary("tanh", tanh, [](double x) { return std::tanh(x); }, {-20, 20}),
+      unary("sigmoid", sigmoid, [](double x) { return 1 / (1 + std::exp(-x)); }, {-30, 30}),
       unary("abs", abs, [](double x) { return std::abs(x); }, {-2, -0.1f}),
       unary("relu", relu, [](double x) { return x < 0 ? 0 : x; }, {-2, -0.1f}),
       unary("scale", [](const Tensor& x) { return scale(x, -1.5f); }, [](double x) { return -1.5 * x; }),

@@ -45,7 +45,7 @@ Array plain_cross_entropy(const Array& x, const CrossEntropyOptions& options) {
 
 OpCase cross(std::string label, const CrossEntropyOptions& options) {
   return {.op = "cross_entropy", .label = label,
-          .shapes = {{{3, 5}}, {{0, 4}}, {{3, 1}}, {{2, 3}}, {{7}}, {{2, 2, 8}}, {{2, 9}}, {{2, 33}}, {{3, 201}}, {{90, 4}}},
+          .shapes = {{{3, 5}}, {{0, 4}}, {{3, 1}}, {{2, 3}}, {{7}}, {{2, 2, 8}}, {{2, 9}}, {{2, 33}}, {{3, 201}}, {{90, 4}}, {{1, 1}}, {{3000, 9}}},
           .call = [=](const Tensors& x) { return cross_entropy(x[0], some_targets(x[0].shape()), options); },
           .reference = [=](const Arrays& x) { return plain_cross_entropy(x[0], options); },
           .ranges = {{-3, 3}}};
@@ -94,14 +94,14 @@ OpCase squares(std::string label, Reduction reduction, std::vector<Shape> shapes
 }  // namespace
 
 std::vector<OpCase> loss_rows() {
-  const std::vector<Shape> shapes = {{3, 5}, {0}, {1}, {}, {7}, {8}, {9}, {33}, {201}};
+  const std::vector<Shape> shapes = {{3, 5}, {0}, {1}, {}, {7}, {8}, {9}, {33}, {201}, {33001}};
   return {cross("mean", {}),
           cross("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum}),
           cross("each, one id ignored", {.ignore_id = 1, .reduction = Reduction::none}),
           cross("mean, smoothed, one id ignored", {.ignore_id = 1, .label_smoothing = 0.3f}),
           linear("mean", {},
-                 {{{3, 4}, {5, 4}, {5}}, {{2, 2, 7}, {9, 7}, {9}}, {{0, 4}, {5, 4}, {5}}, {{3, 1}, {1, 1}, {1}}, {{5, 8}, {33, 8}}}),
-          linear("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum}, {{{3, 9}, {17, 9}, {17}}, {{4}, {5, 4}}}),
+                 {{{3, 4}, {5, 4}, {5}}, {{2, 2, 7}, {9, 7}, {9}}, {{0, 4}, {5, 4}, {5}}, {{3, 1}, {1, 1}, {1}}, {{1, 1}, {3, 1}, {3}}, {{5, 8}, {33, 8}}}),
+          linear("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum}, {{{3, 9}, {17, 9}, {17}}, {{4}, {5, 4}}, {{1}, {2, 1}}}),
           linear("each, one id ignored", {.ignore_id = 1, .reduction = Reduction::none}, {{{6, 3}, {5, 3}, {5}}}),
           squares("mean", Reduction::mean, shapes),
           squares("sum", Reduction::sum, shapes),

@@ -41,7 +41,7 @@ Array sum(const Array& a, const Array& b) {
 
 std::vector<std::vector<Shape>> norm_shapes(bool residual) {
   std::vector<std::vector<Shape>> sets;
-  for (Shape x : std::vector<Shape>{{3, 5}, {0, 4}, {4, 0}, {3, 1}, {2, 3}, {7}, {2, 8}, {2, 9}, {2, 33}, {1, 201}, {2, 2, 2, 4}}) {
+  for (Shape x : std::vector<Shape>{{3, 5}, {0, 4}, {4, 0}, {3, 1}, {2, 3}, {7}, {2, 8}, {2, 9}, {2, 33}, {1, 201}, {2, 2, 2, 4}, {1, 1}, {300, 71}}) {
     const Shape d{x[-1]};
     if (residual) sets.push_back({x, x, d, d});
     else sets.push_back({x, d, d});
@@ -69,7 +69,7 @@ OpCase residual(std::string label, float rate, const Run& run, std::function<Arr
 
 std::vector<OpCase> norm_rows() {
   std::vector<OpCase> rows = {
-      {.op = "dropout", .label = "in training", .shapes = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}, {{201}}},
+      {.op = "dropout", .label = "in training", .shapes = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}, {{201}}, {{20001}}},
        .call = [](const Tensors& x) { return dropout(x[0], 0.3f, kTraining); },
        .reference = [](const Arrays& x) { return plain_dropout(x[0], 0.3f, kTraining.rng); }},
       {.op = "layer_norm", .label = "plain", .shapes = norm_shapes(false),

@@ -43,9 +43,9 @@ struct Pattern {
 std::vector<OpCase> rows_of(const Pattern& p) {
   const auto plus = [](double sum, double x) { return sum + x; };
   const auto larger = [](double most, double x) { return std::isnan(most) || x < most ? most : x; };
-  std::vector<std::vector<Shape>> not_empty;
+  std::vector<std::vector<Shape>> not_empty;  // no result is of nothing; there may be no results
   for (const auto& shapes : p.shapes)
-    if (shapes[0].numel() > 0) not_empty.push_back(shapes);
+    if (shapes[0].numel() > 0 || reduced(Array(shapes[0]), p.axes, p.keep, 0, plus).numel() == 0) not_empty.push_back(shapes);
   return {{.op = "sum", .label = p.label, .shapes = p.shapes,
            .call = [p](const Tensors& x) { return sum(x[0], std::span<const int>(p.axes), p.keep); },
            .reference = [p, plus](const Arrays& x) { return reduced(x[0], p.axes, p.keep, 0, plus); }},

@@ -9,7 +9,7 @@ namespace qkv::tests {
 namespace {
 
 const std::vector<std::vector<Shape>> kRows = {{{3, 5}}, {{0}}, {{0, 4}}, {{4, 0}}, {{1}},     {{5, 1}},      {{2, 3}},
-                                               {{7}},    {{8}}, {{9}},    {{2, 33}}, {{2, 201}}, {{2, 2, 3, 4}}};
+                                               {{7}},    {{8}}, {{9}},    {{2, 33}}, {{2, 201}}, {{2, 2, 3, 4}}, {{300, 71}}};
 
 // x - max - log sum e^(x - max), a row at a time.
 Array plain_log_softmax(const Array& x) {

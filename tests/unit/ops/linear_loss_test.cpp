@@ -5,6 +5,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/tensor/tape.h"
+#include "unit/ops/expect_error.h"
 
 namespace qkv {
 namespace {
@@ -62,12 +63,15 @@ TEST(LinearCrossEntropy, HasTheSameBitsWithOneTwoAndEightThreads) {
 }
 
 TEST(LinearCrossEntropy, ErrorsNameBothShapes) {
-  try {
-    linear_cross_entropy(zeros({2, 3}), zeros({5, 4}), Tensor(), Ids({2}, {0, 1}));
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "[linear_cross_entropy] x has shape (2, 3), targets and weight ask for (2, 4)");
-  }
+  const Tensor x = zeros({2, 3}), weight = zeros({5, 3});
+  const Ids targets({2}, {0, 1});
+  tests::expect_error([&] { linear_cross_entropy(x, zeros({5, 4}), Tensor(), targets); },
+                      "[linear_cross_entropy] x has shape (2, 3), targets and weight ask for (2, 4)");
+  tests::expect_error([&] { linear_cross_entropy(x, zeros({3}), Tensor(), targets); },
+                      "[linear_cross_entropy] the weight must have shape (V, D), got (3,)");
+  tests::expect_error([&] { linear_cross_entropy(x, weight, zeros({4}), targets); }, "[linear_cross_entropy] bias has shape (4,) for 5 classes");
+  tests::expect_error([&] { linear_cross_entropy(x, weight, Tensor(), Ids({2}, {0, 5})); },
+                      "[linear_cross_entropy] target 5 is outside the 5 classes");
 }
 
 }  // namespace

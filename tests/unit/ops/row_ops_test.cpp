@@ -110,6 +110,14 @@ void expect_error(const std::function<void()>& call, const char* message) {
 TEST(RowOps, ErrorsNameTheOpAndBothValues) {
   const Tensor x = zeros({2, 3}), three = zeros({3});
   expect_error([&] { softmax(scalar(1)); }, "[softmax] expected at least one axis, got shape ()");
+  expect_error([&] { log_softmax(scalar(1)); }, "[log_softmax] expected at least one axis, got shape ()");
+  expect_error([&] { layer_norm(scalar(1), three, three); }, "[layer_norm] expected at least one axis, got shape ()");
+  expect_error([&] { residual_layer_norm(x, x, zeros({2}), three, 0, kInference); },
+               "[residual_layer_norm] gamma has shape (2,) for rows of shape (3,)");
+  expect_error([&] { residual_layer_norm(x, x, three, three, 1, kInference); },
+               "[residual_layer_norm] the dropout rate must be in [0, 1), got 1");
+  expect_error([&] { embedding_scaled_position(x, Ids({}, {0}), 1, zeros({1, 3}), 0, kInference); },
+               "[embedding_scaled_position] ids must have a last axis of places, got shape ()");
   expect_error([&] { layer_norm(x, zeros({2}), three); }, "[layer_norm] gamma has shape (2,) for rows of shape (3,)");
   expect_error([&] { layer_norm(x, three, zeros({3, 1})); }, "[layer_norm] beta has shape (3, 1) for rows of shape (3,)");
   expect_error([&] { residual_layer_norm(x, three, three, three, 0, kInference); }, "[residual_layer_norm] shapes differ: (2, 3) + (3,)");

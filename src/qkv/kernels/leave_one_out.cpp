@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "qkv/kernels/scratch.h"
 
@@ -23,47 +24,63 @@ struct RowGroup {
   double* reference;  // (d, lanes): the nearest other key
   double* square;     // (d, lanes)
   double* sums;       // (1 + m, 1 + d, lanes)
+  int64_t first_own = 0, last_own = 0;  // least and largest row number
 };
 
-/// ((x - q) w)^2, or with a reference point r that less ((r - q) w)^2 = (x - r) ((x - q) + (r - q)) w^2, no digits lost. The factors of w
-/// come last, so equal points are at 0 even where w^2 is not finite.
+/// -w^2 / 2, finite so that equal points are at 0 whatever w is.
+HWY_INLINE double Steepness(double w) { return -std::min(0.5 * w * w, std::numeric_limits<double>::max()); }
+
+/// (x - q)^2, or with a reference point r that less (r - q)^2 = (x - r) ((x - q) + (r - q)), no digits lost.
 template <bool kRelative>
-HWY_INLINE VecD SquaredDistance(VecD x, VecD q, VecD r, VecD w) {
-  if constexpr (kRelative) return hn::Mul(hn::Mul(hn::Mul(hn::Sub(x, r), hn::Add(hn::Sub(x, q), hn::Sub(r, q))), w), w);
-  const VecD u = hn::Mul(hn::Sub(x, q), w);
-  return hn::Mul(u, u);
+HWY_INLINE VecD SquaredDistance(VecD x, VecD q, VecD r) {
+  const VecD difference = hn::Sub(x, q);
+  if constexpr (kRelative) return hn::Mul(hn::Sub(x, r), hn::Add(difference, hn::Sub(r, q)));
+  return hn::Mul(difference, difference);
 }
 
-/// exp(-distance / 2), 0 for the row itself.
 template <bool kRelative>
-HWY_INLINE VecD Weight(Doubles d, VecD distance, VecD key, VecD own) {
-  VecD exponent = hn::Mul(hn::Set(d, -0.5), distance);
+HWY_INLINE VecD Weight(Doubles d, VecD exponent) {
   if constexpr (kRelative) exponent = hn::Min(exponent, hn::Zero(d));  // the reference is the nearest key up to rounding
-  return hn::IfThenZeroElse(hn::Eq(key, own), ExpNonPositive(d, exponent));
+  return ExpNonPositive(d, exponent);
 }
 
-/// One coordinate and one output, as in the book: all sums in registers.
+/// Sums of rows with one coordinate and one output, as in the book: in registers.
+struct LineTotals {
+  VecD k, kd2, ky, kyd2;
+};
+/// kOwn: a key of the range may be the row itself.
+template <bool kRelative, bool kOwn>
+HWY_INLINE void AddLineRange(const LeaveOneOut& data, double w, const RowGroup& group, int64_t first, int64_t last, LineTotals& out) {
+  const Doubles d;
+  const VecD own = hn::Load(d, group.own), q = hn::Load(d, group.query), r = hn::Load(d, group.reference);
+  const VecD steepness = hn::Set(d, Steepness(w));
+  LineTotals total = out;
+  for (int64_t j = first; j < last; ++j) {
+    const VecD x = hn::Set(d, data.x[j]), y = hn::Set(d, data.y[j]);
+    VecD weight = Weight<kRelative>(d, hn::Mul(SquaredDistance<kRelative>(x, q, r), steepness));
+    if constexpr (kOwn) weight = hn::IfThenZeroElse(hn::Eq(own, hn::Set(d, static_cast<double>(j))), weight);
+    const VecD weight_d2 = hn::Mul(weight, SquaredDistance<false>(x, q, q));
+    total.k = hn::Add(total.k, weight);
+    total.kd2 = hn::Add(total.kd2, weight_d2);
+    total.ky = hn::MulAdd(weight, y, total.ky);
+    total.kyd2 = hn::MulAdd(weight_d2, y, total.kyd2);
+  }
+  out = total;
+}
+
 template <bool kRelative>
 HWY_INLINE void AddLine(const LeaveOneOut& data, const double* w, const RowGroup& group) {
   const Doubles d;
   const size_t lanes = hn::Lanes(d);
-  const VecD own = hn::Load(d, group.own), q = hn::Load(d, group.query), r = hn::Load(d, group.reference), width = hn::Set(d, w[0]);
-  const VecD one = hn::Set(d, 1.0);
-  VecD key = hn::Zero(d), k = key, kd2 = key, ky = key, kyd2 = key;
-  for (int64_t j = 0; j < data.n; ++j) {
-    const VecD x = hn::Set(d, data.x[j]), y = hn::Set(d, data.y[j]), difference = hn::Sub(x, q);
-    const VecD weight = Weight<kRelative>(d, SquaredDistance<kRelative>(x, q, r, width), key, own);
-    const VecD weight_d2 = hn::Mul(weight, hn::Mul(difference, difference));
-    k = hn::Add(k, weight);
-    kd2 = hn::Add(kd2, weight_d2);
-    ky = hn::MulAdd(weight, y, ky);
-    kyd2 = hn::MulAdd(weight_d2, y, kyd2);
-    key = hn::Add(key, one);
-  }
-  hn::Store(k, d, group.sums);
-  hn::Store(kd2, d, group.sums + lanes);
-  hn::Store(ky, d, group.sums + 2 * lanes);
-  hn::Store(kyd2, d, group.sums + 3 * lanes);
+  const VecD zero = hn::Zero(d);
+  LineTotals total{zero, zero, zero, zero};
+  AddLineRange<kRelative, false>(data, w[0], group, 0, group.first_own, total);
+  AddLineRange<kRelative, true>(data, w[0], group, group.first_own, group.last_own + 1, total);
+  AddLineRange<kRelative, false>(data, w[0], group, group.last_own + 1, data.n, total);
+  hn::Store(total.k, d, group.sums);
+  hn::Store(total.kd2, d, group.sums + lanes);
+  hn::Store(total.ky, d, group.sums + 2 * lanes);
+  hn::Store(total.kyd2, d, group.sums + 3 * lanes);
 }
 
 /// Any number of coordinates and outputs: sums in memory.
@@ -71,18 +88,18 @@ template <bool kRelative>
 HWY_INLINE void AddCloud(const LeaveOneOut& data, const double* w, const RowGroup& group) {
   const Doubles d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const VecD own = hn::Load(d, group.own), one = hn::Set(d, 1.0);
+  const VecD own = hn::Load(d, group.own);
   std::fill(group.sums, group.sums + data.terms() * lanes, 0.0);
-  VecD key = hn::Zero(d);
   for (int64_t j = 0; j < data.n; ++j) {
-    VecD distance = hn::Zero(d);
+    VecD exponent = hn::Zero(d);
     for (int64_t a = 0; a < data.d; ++a) {
       const VecD x = hn::Set(d, data.x[a * data.n + j]), q = hn::Load(d, group.query + a * lanes);
-      const VecD r = hn::Load(d, group.reference + a * lanes), difference = hn::Sub(x, q);
-      distance = hn::Add(distance, SquaredDistance<kRelative>(x, q, r, hn::Set(d, w[a])));
-      hn::Store(hn::Mul(difference, difference), d, group.square + a * lanes);
+      const VecD r = hn::Load(d, group.reference + a * lanes);
+      exponent = hn::MulAdd(SquaredDistance<kRelative>(x, q, r), hn::Set(d, Steepness(w[a])), exponent);
+      hn::Store(SquaredDistance<false>(x, q, q), d, group.square + a * lanes);
     }
-    const VecD weight = Weight<kRelative>(d, distance, key, own);
+    const VecD itself = hn::Set(d, static_cast<double>(j));
+    const VecD weight = hn::IfThenZeroElse(hn::Eq(own, itself), Weight<kRelative>(d, exponent));
     double* sum = group.sums;
     for (int64_t c = 0; c <= data.m; ++c) {
       const VecD term = c == 0 ? weight : hn::Mul(weight, hn::Set(d, data.y[(c - 1) * data.n + j]));
@@ -91,7 +108,6 @@ HWY_INLINE void AddCloud(const LeaveOneOut& data, const double* w, const RowGrou
       for (int64_t a = 0; a < data.d; ++a, sum += lanes)
         hn::Store(hn::MulAdd(term, hn::Load(d, group.square + a * lanes), hn::Load(d, sum)), d, sum);
     }
-    key = hn::Add(key, one);
   }
 }
 
@@ -107,18 +123,19 @@ void FindNearest(const LeaveOneOut& data, const double* w, const RowGroup& group
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   double largest = 0;
   for (int64_t a = 0; a < data.d; ++a) largest = std::max(largest, std::abs(w[a]));
-  const VecD own = hn::Load(d, group.own), one = hn::Set(d, 1.0);
-  VecD least = hn::Set(d, HUGE_VAL), nearest = own, key = hn::Zero(d);
+  const VecD own = hn::Load(d, group.own);
+  VecD least = hn::Set(d, HUGE_VAL), nearest = own;
   for (int64_t j = 0; j < data.n; ++j) {
+    const VecD key = hn::Set(d, static_cast<double>(j));
     VecD distance = hn::Zero(d);
     for (int64_t a = 0; a < data.d; ++a) {
       const VecD x = hn::Set(d, data.x[a * data.n + j]), q = hn::Load(d, group.query + a * lanes);
-      distance = hn::Add(distance, SquaredDistance<false>(x, q, q, hn::Set(d, w[a] / largest)));
+      const double relative = w[a] / largest;
+      distance = hn::MulAdd(SquaredDistance<false>(x, q, q), hn::Set(d, relative * relative), distance);
     }
     distance = hn::IfThenElse(hn::Eq(key, own), hn::Set(d, HUGE_VAL), distance);
     nearest = hn::IfThenElse(hn::Lt(distance, least), key, nearest);
     least = hn::Min(least, distance);
-    key = hn::Add(key, one);
   }
   hn::Store(nearest, d, group.square);  // free until the next sums
   for (int64_t lane = lanes; lane-- > 0;) {
@@ -132,7 +149,7 @@ void LeaveOneOutSums(const LeaveOneOut& data, const double* w, const int64_t* ro
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), terms = data.terms(), floats = 2 * lanes;  // a double is two floats
   Scratch scratch(floats * (1 + 3 * data.d + terms), 5);
   const auto take = [&](int64_t vectors) { return static_cast<double*>(static_cast<void*>(scratch.take(floats * vectors))); };
-  const RowGroup group{take(1), take(data.d), take(data.d), take(data.d), take(terms)};
+  RowGroup group{take(1), take(data.d), take(data.d), take(data.d), take(terms)};
   std::fill(group.reference, group.reference + data.d * lanes, 0.0);
   for (int64_t first = 0; first < count; first += lanes) {
     const int64_t filled = std::min(lanes, count - first);
@@ -141,6 +158,8 @@ void LeaveOneOutSums(const LeaveOneOut& data, const double* w, const int64_t* ro
       group.own[lane] = static_cast<double>(row);
       for (int64_t a = 0; a < data.d; ++a) group.query[a * lanes + lane] = data.x[a * data.n + row];
     }
+    const auto [least, largest] = std::minmax_element(rows + first, rows + first + filled);
+    group.first_own = *least, group.last_own = *largest;
     AddKeys<false>(data, w, group);
     bool far = false;
     for (int64_t lane = 0; lane < filled; ++lane) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
+#include "qkv/core/parallel.h"
 #include "unit/regression/brute_force.h"
 
 using namespace qkv;
@@ -137,6 +138,45 @@ TEST(LearnedBandwidth, LossesAndStepsFollowTheDefinition) {
     }
     for (size_t a = 0; a < w.size(); ++a) EXPECT_NEAR(learned.w[a], w[a], 1e-5);
     EXPECT_NEAR(learned.bandwidth()[0], 1 / std::abs(learned.w[0]), 1e-15);
+  }
+}
+
+TEST(LearnedBandwidth, StepsAreTheSameBitsAtAnyNumberOfThreads) {
+  const int before = threads();
+  for (const int64_t n : {300, 2400}) {  // several blocks, key by key and by the line's fast sums
+    const Sample s = sample(n, 1, 1, 63);
+    const LearnOptions options{.rate = 1e-3, .epochs = 4, .start = 0.6};
+    set_threads(1);
+    const Learned one = learn_bandwidth(s.x, s.y, Rng(0), options);
+    for (const int count : {2, 5}) {
+      set_threads(count);
+      const Learned several = learn_bandwidth(s.x, s.y, Rng(0), options);
+      EXPECT_EQ(several.losses, one.losses);
+      EXPECT_EQ(several.w, one.w);
+    }
+  }
+  set_threads(before);
+}
+
+TEST(LearnedBandwidth, AtZeroTheLossIsThatOfTheAverageOfTheOthersAndNothingMoves) {
+  const Sample s = sample(30, 2, 1, 64);
+  const Learned learned = learn_bandwidth(s.x, s.y, Rng(0), {.epochs = 2, .start = 0.0});
+  double sum = 0, want = 0;
+  for (const double y : s.y.values) sum += y;
+  for (const double y : s.y.values) want += ((sum - y) / 29 - y) * ((sum - y) / 29 - y);
+  EXPECT_NEAR(learned.losses[0], want, 1e-12 * want);
+  EXPECT_EQ(learned.losses[1], learned.losses[0]);
+  EXPECT_EQ(learned.w, (std::vector<double>{0, 0}));
+}
+
+TEST(LearnedBandwidth, SoSharpThatEveryWeightUnderflowsTheNearestRowCounts) {
+  // Rows 2 and 4 are equal points; row 5 has two nearest at the same distance, which share.
+  const Points x = Points::of({0.0, 1.0, 10.0, 1.0, 5.5}), y = Points::of({1.0, 2.0, 4.0, 8.0, 16.0});
+  for (const double start : {1e3, 1e100, 1e300}) {
+    const Learned learned = learn_bandwidth(x, y, Rng(0), {.epochs = 1, .start = start});
+    const double share = (4 + 2 + 8) / 3.0 - 16;  // 5.5 is 4.5 from 10, 1 and 1
+    EXPECT_NEAR(learned.losses[0], 4 * 4 + 6 * 6 + 12 * 12 + 6 * 6 + share * share, 1e-9) << start;  // 0 sees 2 and 8: 5
+    EXPECT_EQ(learned.w[0], start);
   }
 }
 

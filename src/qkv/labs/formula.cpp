@@ -229,7 +229,7 @@ std::string to_plain(const Node& n) {
     case Kind::row: return plain_row(n);
     case Kind::fraction: return bracketed(n.parts[0]) + "/" + bracketed(n.parts[1]);
     case Kind::root: return "√" + bracketed(n.parts[0]);
-    case Kind::accent: return to_plain(n.parts[0]) + n.text;
+    case Kind::accent: return to_plain(n.parts[0]) + (n.text == "^" ? "\u0302" : n.text == "~" ? "\u0303" : "\u0304");  // combining
     case Kind::scripts: {
       std::string out = to_plain(n.parts[0]);
       const std::string sub = to_plain(n.parts[1]), super = to_plain(n.parts[2]);

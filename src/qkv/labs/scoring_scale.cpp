@@ -16,7 +16,7 @@
 namespace qkv::labs::scoring {
 namespace {
 
-constexpr int64_t kRows = 128;
+constexpr int64_t kRows = 64;
 
 struct Sharpness {
   double keys;      // mean exp(entropy) of a row
@@ -49,10 +49,10 @@ Sharpness sharpness(const Draw& draw, float scale) {
 
 // The variance of q . k over independent pairs.
 double variance(int64_t d, const Rng& rng) {
-  constexpr int64_t pairs = 2048;
+  const int64_t pairs = std::clamp<int64_t>(262144 / d, 512, 8192);
   const Tensor products = sum(mul(normal({pairs, d}, rng.at("a")), normal({pairs, d}, rng.at("b"))), -1);
   double square = 0;
-  for (float x : products.data()) square += static_cast<double>(x) * x / pairs;
+  for (float x : products.data()) square += static_cast<double>(x) * x / static_cast<double>(pairs);
   return square;
 }
 
@@ -94,9 +94,9 @@ void square_root_of_d(Page& page) {
   page.say({"If the elements of $q$ and $k$ are independent with mean 0 and variance 1, then $q^\\top k$ is a sum of $d$ products of variance 1: it has variance $d$. Scores that grow "
             "like $\\sqrt{d}$ push softmax into the corner where one key takes all, and there the gradient is gone (it is a covariance under the weights, lab 10.1). "
             "Dividing by $\\sqrt{d}$ keeps the variance at 1. Dividing by $d$, as the note writes, overdoes it: the variance becomes $1/d$ and the weights "
-            "an average. Below 128 queries, each with 16 keys of its own.",
+            "an average. Below 64 queries, each with 16 keys of its own.",
             "若 $q$ 与 $k$ 的元素独立、均值为 0、方差为 1，则 $q^\\top k$ 是 $d$ 个方差为 1 的乘积之和，方差为 $d$。分数随 $\\sqrt{d}$ 增长，会把 softmax 推到一个键独占的角落，"
-            "梯度在那里消失（它是权重分布下的协方差，见实验 10.1）。除以 $\\sqrt{d}$ 使方差保持为 1。像笔记那样除以 $d$ 就过头了：方差变成 $1/d$，权重成了平均。下面是 128 个查询，每个有自己的 16 个键。"});
+            "梯度在那里消失（它是权重分布下的协方差，见实验 10.1）。除以 $\\sqrt{d}$ 使方差保持为 1。像笔记那样除以 $d$ 就过头了：方差变成 $1/d$，权重成了平均。下面是 64 个查询，每个有自己的 16 个键。"});
   const Rng rng = Rng(page.seed()).at("scale");
   std::vector<double> widths, keys[3], gradients[3];
   std::vector<std::vector<std::string>> rows;

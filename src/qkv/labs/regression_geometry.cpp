@@ -277,7 +277,7 @@ void shrinking_step(Page& page) {
                            {"d = 3", 3, 1.25, -1.0 / 7, {}, {}, {}},
                            {"d = 1 with border", 1, 0, -1.0 / 4, {}, {}, {}}};
   std::vector<Series> widths, errors;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<NamedRow> rows;
   double worst = 0;
   const char* formats[] = {"bo-", "mo--", "go-.", "ko:"};
   for (size_t i = 0; i < laws.size(); ++i) {
@@ -285,16 +285,18 @@ void shrinking_step(Page& page) {
     measure(law, rng_of(page.seed()).at("shrink"));
     widths.push_back({law.name, law.n, law.width, line_style(formats[i])});
     errors.push_back({law.name, law.n, law.error, line_style(formats[i])});
-    rows.push_back({law.name, fmt::format("{:.3f}", law.width.front()), fmt::format("{:.3f}", law.width.back()),
-                    fmt::format("{:.3f}", law.exponent), fmt::format("{:.3f}", law.theory)});
+    rows.push_back({{law.name, law.margin > 0 ? law.name : "d = 1，含边界"},
+                    {fmt::format("{:.3f}", law.width.front()), fmt::format("{:.3f}", law.width.back()), fmt::format("{:.3f}", law.exponent),
+                     fmt::format("{:.3f}", law.theory)}});
     worst = std::max(worst, std::abs(law.exponent - law.theory));
   }
-  page.table({{"inputs", "输入"},
-              {"best width, smallest n", "最小 n 的最佳宽度"},
-              {"largest n", "最大 n"},
-              {"fitted exponent", "拟合的指数"},
-              {"theory", "理论"}},
-             rows);
+  named_table(page,
+              {{"inputs", "输入"},
+               {"best width, smallest n", "最小 n 的最佳宽度"},
+               {"largest n", "最大 n"},
+               {"fitted exponent", "拟合的指数"},
+               {"theory", "理论"}},
+              rows);
   Figure figure;
   figure.cols = 2;
   figure.panels = {

@@ -46,13 +46,13 @@ Figure map_row(const std::vector<Tensor>& maps, const std::vector<std::string>& 
 }
 
 struct Kernel {
-  const char* title;
+  const char *title, *chinese;
   KernelShape shape;
 };
-const Kernel kKernels[] = {{"Gaussian", KernelShape::gaussian},
-                           {"Boxcar", KernelShape::boxcar},
-                           {"Constant", KernelShape::constant},
-                           {"Triangular", KernelShape::triangular}};
+const Kernel kKernels[] = {{"Gaussian", "高斯核", KernelShape::gaussian},
+                           {"Boxcar", "矩形核", KernelShape::boxcar},
+                           {"Constant", "常数核", KernelShape::constant},
+                           {"Triangular", "三角核", KernelShape::triangular}};
 
 Figure kernel_figure() {
   Vector u;
@@ -88,7 +88,7 @@ void kernels_step(Page& page) {
   std::vector<Panel> panels;
   std::vector<Tensor> maps;
   std::vector<std::string> titles;
-  std::vector<std::vector<std::string>> rows;
+  std::vector<NamedRow> rows;
   int64_t absent = 0;
   for (const Kernel& k : kKernels) {
     const KernelRegression m = model(s, {.kernel = k.shape});
@@ -120,8 +120,8 @@ void kernels_step(Page& page) {
     }
     close += e[0] < e[2] && e[1] < e[2] && e[3] < e[2];
   }
-  for (int k = 0; k < 4; ++k) rows.push_back({kKernels[k].title, fmt::format("{:.3f}", median(errors[k]))});
-  page.table({{"kernel", "核"}, {"median test error, 100 data sets", "测试误差中位数（100 份数据）"}}, rows);
+  for (int k = 0; k < 4; ++k) rows.push_back({{kKernels[k].title, kKernels[k].chinese}, {fmt::format("{:.3f}", median(errors[k]))}});
+  named_table(page, {{"kernel", "核"}, {"median test error, 100 data sets", "测试误差中位数（100 份数据）"}}, rows);
   page.claim(close >= 95,
              {"Gaussian, boxcar and triangular kernels all beat the constant one, in nearly all of 100 data sets.",
               "在 100 份数据的几乎全部上，高斯核、矩形核与三角核都优于常数核。"},

@@ -125,6 +125,8 @@ Fitted fitted(S scorer, const Sample& s, const Training& training = {}) {
 constexpr int kPoolings = 5;
 const char* const kNames[kPoolings] = {"one width", "width by place", "two widths", "Epanechnikov, learned reach", "perceptron score"};
 
+const char* const kChineseNames[kPoolings] = {"一个宽度", "随位置变化的宽度", "两个宽度", "Epanechnikov，学习作用范围", "感知机评分"};
+
 Fitted fitted(int pooling, const Sample& s, const Rng& rng) {
   switch (pooling) {
     case 0:
@@ -205,19 +207,21 @@ void new_poolings_step(Page& page) {
       errors[p][run] = zh_error(fitted(pooling, zh_sample(rng_of(run).at("zh")), rng_of(run).at("perceptron")).prediction);
   });
   draw_poolings(page, s, mine);
-  std::vector<std::vector<std::string>> rows;
+  std::vector<NamedRow> rows;
   int64_t good = 0;
   for (size_t p = 0; p < kPoolings; ++p) {
-    rows.push_back({kNames[p], fmt::format("{:.4f}", mine[p].losses.front()), fmt::format("{:.4f}", mine[p].losses.back()),
-                    fmt::format("{:.3f}", zh_error(mine[p].prediction)), fmt::format("{:.3f}", median(errors[p]))});
+    rows.push_back({{kNames[p], kChineseNames[p]},
+                    {fmt::format("{:.4f}", mine[p].losses.front()), fmt::format("{:.4f}", mine[p].losses.back()),
+                     fmt::format("{:.3f}", zh_error(mine[p].prediction)), fmt::format("{:.3f}", median(errors[p]))}});
     good += median(errors[p]) < 0.115;
   }
-  page.table({{"pooling", "汇聚方式"},
-              {"left-out error before", "训练前留一误差"},
-              {"after", "训练后"},
-              {"test error", "测试误差"},
-              {"median of 12 data sets", "12 份数据的中位数"}},
-             rows);
+  named_table(page,
+              {{"pooling", "汇聚方式"},
+               {"left-out error before", "训练前留一误差"},
+               {"after", "训练后"},
+               {"test error", "测试误差"},
+               {"median of 12 data sets", "12 份数据的中位数"}},
+              rows);
   bool learned = true;
   for (const Fitted& f : mine) learned = learned && f.losses.back() < f.losses.front();
   page.claim(learned, {"Training lowers the left-out error of every pooling.", "训练降低了每一种汇聚的留一误差。"},

@@ -127,12 +127,14 @@ void learned_step(Page& page) {
         {"This seed is one of the few whose start lies in the trap around $w = 0$ (see below): nothing was learned. Another `--seed` shows "
          "the usual picture.",
          "这个种子恰好是少数起点落在 $w = 0$ 附近陷阱里的情况（见下文）：什么也没有学到。换一个 `--seed` 就能看到通常的图。"});
-  page.table({{"pooling", "汇聚方式"}, {"test error", "测试误差"}, {"effective keys", "有效键数"}, {"roughness", "粗糙度"}},
-             {{"average", fmt::format("{:.3f}", zh_error(Vector(50, mean(s.y)))), "50.0", "0.0000"},
-              {"width 1", fmt::format("{:.3f}", zh_error(plain)),
-               fmt::format("{:.1f}", mean(model(s).effective_keys(Points::of(test_x())))), fmt::format("{:.4f}", roughness(plain))},
-              {"learned", fmt::format("{:.3f}", zh_error(curve)), fmt::format("{:.1f}", mean(sharp.effective_keys(Points::of(test_x())))),
-               fmt::format("{:.4f}", roughness(curve))}});
+  named_table(page, {{"pooling", "汇聚方式"}, {"test error", "测试误差"}, {"effective keys", "有效键数"}, {"roughness", "粗糙度"}},
+              {{{"average", "平均"}, {fmt::format("{:.3f}", zh_error(Vector(50, mean(s.y)))), "50.0", "0.0000"}},
+               {{"width 1", "宽度 1"},
+                {fmt::format("{:.3f}", zh_error(plain)), fmt::format("{:.1f}", mean(model(s).effective_keys(Points::of(test_x())))),
+                 fmt::format("{:.4f}", roughness(plain))}},
+               {{"learned", "学习"},
+                {fmt::format("{:.3f}", zh_error(curve)), fmt::format("{:.1f}", mean(sharp.effective_keys(Points::of(test_x())))),
+                 fmt::format("{:.4f}", roughness(curve))}}});
   const double w = learned.start[0],
                exact = (w - learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = 1, .start = w}).w[0]) / 0.5,
                taped = taped_slope(s, w);

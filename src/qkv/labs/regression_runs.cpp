@@ -54,14 +54,14 @@ void runs_step(Page& page) {
   const Vector average = collect([](const BookRun&r) { return r.average; }), plain = collect([](const BookRun&r) { return r.plain; });
   const Vector learned = collect([](const BookRun&r) { return r.learned; }), w = collect([](const BookRun&r) { return std::abs(r.w); });
   const double medians[] = {median(average), median(plain), median(learned)}, expected[] = {0.89, 0.42, 0.115};
-  const char* names[] = {"average", "width 1", "learned"};
-  std::vector<std::vector<std::string>> rows;
+  const Text names[] = {{"average", "平均"}, {"width 1", "宽度 1"}, {"learned", "学习"}};
+  std::vector<NamedRow> rows;
   bool near = true;
   for (int i = 0; i < 3; ++i) {
-    rows.push_back({names[i], fmt::format("{:.3f}", medians[i]), fmt::format("{:.3f}", expected[i])});
+    rows.push_back({names[i], {fmt::format("{:.3f}", medians[i]), fmt::format("{:.3f}", expected[i])}});
     near = near && std::abs(medians[i] / expected[i] - 1) < 0.1;
   }
-  page.table({{"pooling", "汇聚方式"}, {"median test error", "测试误差中位数"}, {"another simulation", "另一次独立模拟"}}, rows);
+  named_table(page, {{"pooling", "汇聚方式"}, {"median test error", "测试误差中位数"}, {"another simulation", "另一次独立模拟"}}, rows);
   page.draw(
       "runs-errors",
       curves({share_below("average", average, "k:"), share_below("width 1", plain, "m--"), share_below("learned", learned, "b-")},

@@ -206,13 +206,14 @@ void width_choice_step(Page& page) {
   };
   const double fixed = median(collect([](const BookRun&r) { return r.plain; })),
                learned = median(collect([](const BookRun&r) { return r.learned; }));
-  page.table({{"width", "宽度"}, {"median test error", "测试误差中位数"}},
-             {{"1", fmt::format("{:.3f}", fixed)},
-              {"rule of thumb", fmt::format("{:.3f}", column_median(0))},
-              {"five gradient steps", fmt::format("{:.3f}", learned)},
-              {"leave-one-out", fmt::format("{:.3f}", column_median(1))},
-              {"leave-one-out, local linear", fmt::format("{:.3f}", column_median(4))},
-              {fmt::format("best of the grid, {:.2f}", column_median(3)), fmt::format("{:.3f}", column_median(2))}});
+  named_table(page, {{"width", "宽度"}, {"median test error", "测试误差中位数"}},
+              {{{"1", "1"}, {fmt::format("{:.3f}", fixed)}},
+               {{"rule of thumb", "经验法则"}, {fmt::format("{:.3f}", column_median(0))}},
+               {{"five gradient steps", "五步梯度下降"}, {fmt::format("{:.3f}", learned)}},
+               {{"leave-one-out", "留一法"}, {fmt::format("{:.3f}", column_median(1))}},
+               {{"leave-one-out, local linear", "留一法，局部线性"}, {fmt::format("{:.3f}", column_median(4))}},
+               {{fmt::format("best of the grid, {:.2f}", column_median(3)), fmt::format("网格中最好的，{:.2f}", column_median(3))},
+                {fmt::format("{:.3f}", column_median(2))}}});
   page.claim(
       column_median(1) < learned && column_median(1) < column_median(0) && column_median(2) < column_median(1),
       {"A width by exact leave-one-out beats width 1, the rule and the five steps, and costs little against the best width in hindsight.",

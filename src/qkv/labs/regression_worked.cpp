@@ -146,14 +146,15 @@ void errata_step(Page& page) {
     no_value += kernel(57, i) / total;
     value_below += kernel(57, i) / (total * y[i]);
   }
-  const auto number = [](double v) { return fmt::format("{:.4g}", v); };
-  page.table({{"slip", "笔误"}, {"$f(57)$", "$f(57)$"}, {"right reading", "正确写法"}},
-             {{"softmax(½(q − k)²), 003", number(no_minus), "softmax(−½(q − k)²)"},
-              {"f(x) = 1/n, 000", number(1.0 / 3), "f(x) = (1/n) Σ yᵢ"},
-              {"exp(−½(x − xᵢ)w)², 000", number(square_outside(57)), "exp(−½((x − xᵢ)w)²)"},
-              {"Σⱼ exp(−½(x − xᵢ)²), 000, 002", number(i_below), "Σⱼ exp(−½(x − xⱼ)²)"},
-              {"yᵢ in the denominator, 000", number(value_below), "yᵢ beside the fraction"},
-              {"no factor yᵢ, 002", number(no_value), "… yᵢ"}});
+  const auto same = [](const std::string& s) { return Text{s, s}; };
+  const auto number = [&](double v) { return same(fmt::format("{:.4g}", v)); };
+  page.word_table({{"slip", "笔误"}, {"$f(57)$", "$f(57)$"}, {"right reading", "正确写法"}},
+                  {{same("softmax(½(q − k)²), 003"), number(no_minus), same("softmax(−½(q − k)²)")},
+                   {same("f(x) = 1/n, 000"), number(1.0 / 3), same("f(x) = (1/n) Σ yᵢ")},
+                   {same("exp(−½(x − xᵢ)w)², 000"), number(square_outside(57)), same("exp(−½((x − xᵢ)w)²)")},
+                   {same("Σⱼ exp(−½(x − xᵢ)²), 000, 002"), number(i_below), same("Σⱼ exp(−½(x − xⱼ)²)")},
+                   {{"yᵢ in the denominator, 000", "yᵢ 写进分母，000"}, number(value_below), {"yᵢ beside the fraction", "yᵢ 写在分式旁边"}},
+                   {{"no factor yᵢ, 002", "漏掉因子 yᵢ，002"}, number(no_value), same("… yᵢ")}});
   page.claim(std::abs(no_minus - 40) < 1e-6,
              {"Without the minus sign the farthest person gets all the attention, and the answer is 40.0.",
               "少了负号，最远的人得到全部注意力，答案变成 40.0。"},

@@ -70,6 +70,9 @@ TEST(RegressionLab, HasTextAndCaptionsInBothLanguages) {
     if (const auto* heading = std::get_if<Heading>(&block)) both(heading->text);
     if (const auto* paragraph = std::get_if<Paragraph>(&block)) both(paragraph->text);
     if (const auto* claim = std::get_if<Claim>(&block)) both(claim->text);
+    if (const auto* table = std::get_if<Table>(&block))
+      for (const auto& row : table->rows)
+        for (const Text& cell : row) both(cell);
     if (const auto* picture = std::get_if<Picture>(&block)) {
       both(picture->caption);
       EXPECT_TRUE(names.insert(picture->name).second) << picture->name << " is there twice";

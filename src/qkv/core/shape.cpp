@@ -14,10 +14,9 @@ void Shape::push_back(int64_t size) {
   check(rank_ < kMaxRank, "[shape] at most ", kMaxRank, " axes");
   check(size >= 0, "[shape] sizes cannot be negative, got ", size);
   sizes_[rank_++] = size;
-  constexpr int64_t kMost = int64_t{1} << 60;  // so that a number of bytes is one, too
   int64_t total = 1;
   for (int i = 0; i < rank_; ++i)
-    if (__builtin_mul_overflow(total, std::max<int64_t>(sizes_[i], 1), &total) || total > kMost) fail("[shape] too many elements: ", str());
+    if (__builtin_mul_overflow(total, std::max<int64_t>(sizes_[i], 1), &total)) fail("[shape] too many elements: ", str());
 }
 
 int64_t Shape::product(int first, int last) const {

@@ -9,11 +9,20 @@
 #include "qkv/kernels/dropout.h"
 
 namespace qkv {
+namespace {
+
+// Memory for that many elements of four bytes; a shape may have more elements than bytes can be counted.
+Buffer take_words(const Shape& shape) {
+  check(shape.numel() <= int64_t{1} << 60, "[tensor] too many elements: ", shape);
+  return Buffer::take(static_cast<size_t>(shape.numel()) * 4);
+}
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape) {
   Tensor t;
   t.shape_ = shape;
-  t.buffer_ = Buffer::take(static_cast<size_t>(shape.numel()) * sizeof(float));
+  t.buffer_ = take_words(shape);
   t.data_ = reinterpret_cast<float*>(t.buffer_.data());
   return t;
 }
@@ -130,7 +139,7 @@ Tensor sort(const Tensor& x) {
 Ids Ids::empty(const Shape& shape) {
   Ids t;
   t.shape_ = shape;
-  t.buffer_ = Buffer::take(static_cast<size_t>(shape.numel()) * sizeof(int32_t));
+  t.buffer_ = take_words(shape);
   t.data_ = reinterpret_cast<int32_t*>(t.buffer_.data());
   return t;
 }

@@ -26,34 +26,41 @@ Tensor letters(const std::vector<std::string>& names) {
 }
 
 std::string year(const Attended& a, int64_t query) {
-  return a.weights.column_mass().numel() && sum(a.weights.row(0, 0, query)).item() == 0 ? "—" : fmt::format("{:.1f}", a.output.at({query, 0}));
+  return a.weights.column_mass().numel() && sum(a.weights.row(0, 0, query)).item() == 0 ? "—"
+                                                                                        : fmt::format("{:.1f}", a.output.at({query, 0}));
 }
 
 }  // namespace
 
 void identity_map(Page& page) {
   page.heading({"Weights as a picture", "把权重画成图"});
-  page.say({"A row of the heat map is a query, a column a key, the colour a weight. The simplest picture is the identity: a query puts all "
-            "its weight on the key that equals it. It is what attention gives when ten keys point in ten different directions and the "
-            "queries are the same vectors, long enough for softmax to choose.",
-            "热图的一行是一个查询，一列是一个键，颜色是权重。最简单的图是单位矩阵：查询把全部权重给予与它相等的那个键。当十个键指向十个不同方向，"
-            "而查询就是这些向量，并且长到足以让 softmax 作出选择时，注意力给出的正是它。"});
+  page.say(
+      {"A row of the heat map is a query, a column a key, the colour a weight. The simplest picture is the identity: a query puts all "
+       "its weight on the key that equals it. It is what attention gives when ten keys point in ten different directions and the "
+       "queries are the same vectors, long enough for softmax to choose.",
+       "热图的一行是一个查询，一列是一个键，颜色是权重。最简单的图是单位矩阵：查询把全部权重给予与它相等的那个键。当十个键指向十个不同方向"
+       "，"
+       "而查询就是这些向量，并且长到足以让 softmax 作出选择时，注意力给出的正是它。"});
   const Tensor x = scale(eye(10), 40);
   const Tensor weights = attend(Dot{}, x, x, eye(10)).weights.matrix();
   page.draw("identity", heatmaps(weights, "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds}}),
             {"The weight is 1 where query and key are the same, else 0.", "查询与键相同处权重为 1，其余为 0。"});
   const double off = largest_difference(weights.viewed({10, 10}), eye(10));
-  page.claim(off == 0, {"The weights are the identity matrix, to the bit.", "权重逐位等于单位矩阵。"}, fmt::format("max |α − I| = {}", off));
+  page.claim(off == 0, {"The weights are the identity matrix, to the bit.", "权重逐位等于单位矩阵。"},
+             fmt::format("max |α − I| = {}", off));
 }
 
 void random_map(Page& page) {
   page.heading({"Exercise 10.1.2: random scores", "练习 10.1.2：随机分数"});
-  page.say({"Ten by ten random numbers from [0, 1) and a softmax over each row. The colours look lively only because the scale is stretched: "
-            "scores that differ by less than 1 give weights that differ by less than a factor $e$, so a row is nearly an average. "
-            "A row's effective number of keys is $\\exp(H)$, $H$ its entropy: 1 for a choice, 10 for an average. The second map has the same scores, "
-            "ten times as large.",
-            "从 [0, 1) 取十乘十个随机数，对每一行做 softmax。颜色显得丰富，只是因为色标被拉伸：相差不到 1 的分数，权重之比小于 $e$，所以每行几乎就是平均。"
-            "一行的有效键数是 $\\exp(H)$，$H$ 为熵：1 表示作出选择，10 表示平均。第二幅图用同样的分数，放大十倍。"});
+  page.say(
+      {"Ten by ten random numbers from [0, 1) and a softmax over each row. The colours look lively only because the scale is stretched: "
+       "scores that differ by less than 1 give weights that differ by less than a factor $e$, so a row is nearly an average. "
+       "A row's effective number of keys is $\\exp(H)$, $H$ its entropy: 1 for a choice, 10 for an average. The second map has the same "
+       "scores, "
+       "ten times as large.",
+       "从 [0, 1) 取十乘十个随机数，对每一行做 softmax。颜色显得丰富，只是因为色标被拉伸：相差不到 1 的分数，权重之比小于 "
+       "$e$，所以每行几乎就是平均。"
+       "一行的有效键数是 $\\exp(H)$，$H$ 为熵：1 表示作出选择，10 表示平均。第二幅图用同样的分数，放大十倍。"});
   const Tensor scores = uniform({10, 10}, Rng(page.seed()).at("random-map"));
   const Tensor soft = softmax(scores), sharp = softmax(scale(scores, 10));
   Tensor both = Tensor::empty({2, 10, 10});
@@ -72,21 +79,28 @@ void random_map(Page& page) {
     const auto [low, high] = std::minmax_element(soft.ptr() + i * 10, soft.ptr() + i * 10 + 10);
     ratio = std::max(ratio, static_cast<double>(*high / *low));
   }
-  page.claim(worst < 1e-6 && ratio < std::exp(1.0), {"Every row sums to one, and no weight is $e$ times another of its row.", "每行之和为一，同一行中没有一个权重达到另一个的 $e$ 倍。"},
-             fmt::format("max |Σα − 1| = {:.0e}, max α/α' = {:.2f}", worst, ratio));
-  page.claim(keys > 8.5 && sharp_keys < keys - 1, {"Random scores below 1 spread the weight over nearly all keys; ten times the score sharpens it.",
-             "小于 1 的随机分数把权重摊到几乎所有键上；分数放大十倍则变得尖锐。"}, fmt::format("exp(H) = {:.2f} → {:.2f}", keys, sharp_keys));
+  page.claim(
+      worst < 1e-6 && ratio < std::exp(1.0),
+      {"Every row sums to one, and no weight is $e$ times another of its row.", "每行之和为一，同一行中没有一个权重达到另一个的 $e$ 倍。"},
+      fmt::format("max |Σα − 1| = {:.0e}, max α/α' = {:.2f}", worst, ratio));
+  page.claim(keys > 8.5 && sharp_keys < keys - 1,
+             {"Random scores below 1 spread the weight over nearly all keys; ten times the score sharpens it.",
+              "小于 1 的随机分数把权重摊到几乎所有键上；分数放大十倍则变得尖锐。"},
+             fmt::format("exp(H) = {:.2f} → {:.2f}", keys, sharp_keys));
 }
 
 void database(Page& page) {
   page.heading({"A database that forgives (exercise 11.1.1, English edition)", "宽容的数据库（英文版练习 11.1.1）"});
-  page.say({"A database holds pairs of key and value, and attention reads it: here five names and years of birth. A key is the count of "
-            "each letter, and a name is compared with a key by distance. **Exact look-up** is the score that is 0 for the same letters and "
-            "minus infinity else. **Approximate look-up**, what databases call fuzzy matching, is a kernel: the boxcar answers with "
-            "all keys within a radius, the Gaussian prefers the nearest and is differentiable. A **constant** score answers with the "
-            "average of the whole table. Only the score changes, the database does not.",
-            "数据库存放键值对，注意力则读取它：这里是五个人名和出生年份。键是各字母出现的次数，名字与键用距离比较。**精确查找**的评分：字母相同为 0，否则为负无穷。"
-            "**近似查找**（数据库所说的模糊匹配）是一个核：boxcar 核返回半径以内的所有键，高斯核偏爱最近的，而且可微。**常数**评分返回整张表的平均。改变的只是评分，数据库不变。"});
+  page.say(
+      {"A database holds pairs of key and value, and attention reads it: here five names and years of birth. A key is the count of "
+       "each letter, and a name is compared with a key by distance. **Exact look-up** is the score that is 0 for the same letters and "
+       "minus infinity else. **Approximate look-up**, what databases call fuzzy matching, is a kernel: the boxcar answers with "
+       "all keys within a radius, the Gaussian prefers the nearest and is differentiable. A **constant** score answers with the "
+       "average of the whole table. Only the score changes, the database does not.",
+       "数据库存放键值对，注意力则读取它：这里是五个人名和出生年份。键是各字母出现的次数，名字与键用距离比较。**精确查找**"
+       "的评分：字母相同为 0，否则为负无穷。"
+       "**近似查找**（数据库所说的模糊匹配）是一个核：boxcar "
+       "核返回半径以内的所有键，高斯核偏爱最近的，而且可微。**常数**评分返回整张表的平均。改变的只是评分，数据库不变。"});
   const Tensor k = letters(kNames), v({5, 1}, {1912, 1906, 1815, 1916, 1882});
   const std::vector<std::string> asked = {"hopper", "shanon", "lovelase"};
   const Tensor q = letters(asked);
@@ -98,28 +112,39 @@ void database(Page& page) {
   std::vector<std::vector<std::string>> rows;
   for (int64_t i = 0; i < 3; ++i)
     rows.push_back({asked[static_cast<size_t>(i)], year(exact, i), year(near, i), year(soft, i), year(all, i)});
-  page.table({{"query", "查询"}, {"exact", "精确"}, {"radius 1.5", "半径 1.5"}, {"Gaussian, $h = 1$", "高斯，$h = 1$"}, {"constant", "常数"}}, rows);
+  page.table(
+      {{"query", "查询"}, {"exact", "精确"}, {"radius 1.5", "半径 1.5"}, {"Gaussian, $h = 1$", "高斯，$h = 1$"}, {"constant", "常数"}},
+      rows);
   page.draw("database",
             heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 1"},
-                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .size = FigureSize{8, 2.1}, .x_tokens = kNames, .y_tokens = asked, .cell_values = true}),
+                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1},
+                      .size = FigureSize{8, 2.1},
+                      .x_tokens = kNames,
+                      .y_tokens = asked,
+                      .cell_values = true}),
             {"One table asked in three ways. The two misspelt names find nothing exactly, and their owners approximately.",
              "同一张表，三种问法。两个拼错的名字精确查找一无所获，近似查找则找到了本人。"});
   page.claim(year(exact, 0) == "1906.0" && exact.empty_rows == 2 && exact.output.at({1, 0}) == 0,
-             {"Exact look-up is one-hot where the key exists, and empty, not an average, where it does not.", "键存在时精确查找是独热的；不存在时结果为空，而不是平均值。"},
+             {"Exact look-up is one-hot where the key exists, and empty, not an average, where it does not.",
+              "键存在时精确查找是独热的；不存在时结果为空，而不是平均值。"},
              fmt::format("f(hopper) = {}, empty rows: {}", year(exact, 0), exact.empty_rows));
-  page.claim(year(near, 1) == "1916.0" && year(near, 2) == "1815.0" && soft.weights.row(0, 0, 1).at({3}) > 0.9 && soft.weights.row(0, 0, 2).at({2}) > 0.9,
+  page.claim(year(near, 1) == "1916.0" && year(near, 2) == "1815.0" && soft.weights.row(0, 0, 1).at({3}) > 0.9 &&
+                 soft.weights.row(0, 0, 2).at({2}) > 0.9,
              {"A kernel finds both misspelt names.", "核评分找到了两个拼错的名字。"},
              fmt::format("α = {:.3f}, {:.3f}", soft.weights.row(0, 0, 1).at({3}), soft.weights.row(0, 0, 2).at({2})));
 }
 
 void kinds_of_weights(Page& page) {
   page.heading({"What weights may be", "权重的几种约束"});
-  page.say({"The sum $\\sum_i \\alpha_i v_i$ makes sense under several rules. Weights that are only non-negative reach the cone of the values; "
-            "weights that also sum to one stay inside their convex hull, which is the usual case; one weight of 1 is a look-up; all equal is "
-            "average pooling. Any non-negative similarity $K(q, k)$ can be divided by its sum, and that is a softmax in disguise: the "
-            "score is $\\log K$.",
-            "求和 $\\sum_i \\alpha_i v_i$ 在几种约束下都有意义。权重只要求非负时，输出落在值张成的锥内；再要求和为一，输出就在凸包之内，这是通常的情形；"
-            "只有一个权重为 1 是查找；全部相等是平均汇聚。任何非负的相似度 $K(q, k)$ 都可以除以其总和，而这是换了装束的 softmax：评分就是 $\\log K$。"});
+  page.say(
+      {"The sum $\\sum_i \\alpha_i v_i$ makes sense under several rules. Weights that are only non-negative reach the cone of the values; "
+       "weights that also sum to one stay inside their convex hull, which is the usual case; one weight of 1 is a look-up; all equal is "
+       "average pooling. Any non-negative similarity $K(q, k)$ can be divided by its sum, and that is a softmax in disguise: the "
+       "score is $\\log K$.",
+       "求和 $\\sum_i \\alpha_i v_i$ "
+       "在几种约束下都有意义。权重只要求非负时，输出落在值张成的锥内；再要求和为一，输出就在凸包之内，这是通常的情形；"
+       "只有一个权重为 1 是查找；全部相等是平均汇聚。任何非负的相似度 $K(q, k)$ 都可以除以其总和，而这是换了装束的 softmax：评分就是 "
+       "$\\log K$。"});
   page.formula("\\frac{K(q, k_i)}{\\sum_j K(q, k_j)} = \\mathrm{softmax}(\\log K(q, k_i))");
   const Rng rng = Rng(page.seed()).at("kinds");
   const Tensor q = normal({20, 3}, rng.at("q")), k = normal({30, 3}, rng.at("k")), v = normal({30, 1}, rng.at("v"));
@@ -138,8 +163,11 @@ void kinds_of_weights(Page& page) {
     worst = std::max(worst, std::abs(weighted / total - out));
     inside = inside && out >= *low && out <= *high;
   }
-  page.claim(worst < 1e-5, {"Dividing a Gaussian kernel by its sum is softmax of its logarithm.", "高斯核除以其总和，等于对其对数做 softmax。"}, "max |Δf| = " + tiny(worst));
-  page.claim(inside, {"A convex combination never leaves the range of the values.", "凸组合不会超出值的范围。"}, fmt::format("{:.2f} … {:.2f}", *low, *high));
+  page.claim(worst < 1e-5,
+             {"Dividing a Gaussian kernel by its sum is softmax of its logarithm.", "高斯核除以其总和，等于对其对数做 softmax。"},
+             "max |Δf| = " + tiny(worst));
+  page.claim(inside, {"A convex combination never leaves the range of the values.", "凸组合不会超出值的范围。"},
+             fmt::format("{:.2f} … {:.2f}", *low, *high));
 }
 
 }  // namespace qkv::labs::cues

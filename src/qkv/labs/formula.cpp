@@ -33,6 +33,9 @@ const std::map<std::string, std::string, std::less<>> kFunctions = {{"exp", "exp
     {"max", "max"}, {"min", "min"}, {"softmax", "softmax"}, {"sgn", "sgn"}, {"Cov", "Cov"}};
 const std::map<std::string, std::string, std::less<>> kAccents = {{"hat", "^"}, {"tilde", "~"}, {"bar", "¯"}};
 
+// \lvert or \lVert, \rvert or \rVert.
+bool is_bar(std::string_view name, char side) { return name.size() == 5 && name[0] == side && name.ends_with("ert"); }
+
 class Reader {
  public:
   explicit Reader(std::string_view tex) : tex_(tex) {}
@@ -116,7 +119,7 @@ class Reader {
     }
     if (auto a = kAccents.find(name); a != kAccents.end()) return {Kind::accent, a->second, {group()}};
     if (auto s = kSigns.find(name); s != kSigns.end())
-      return {Kind::sign, s->second, {}, name == "lvert" || name == "lVert" ? "prefix" : name == "rvert" || name == "rVert" ? "postfix" : ""};
+      return {Kind::sign, s->second, {}, is_bar(name, 'l') ? "prefix" : is_bar(name, 'r') ? "postfix" : ""};
     if (auto g = kGreek.find(name); g != kGreek.end()) return {Kind::identifier, g->second, {}};
     if (auto f = kFunctions.find(name); f != kFunctions.end()) return {Kind::text, f->second, {}};
     fail("[formula] unknown command \\", name, " in ", tex_);

@@ -21,6 +21,7 @@ void distance(Page& page);
 // scoring_scale.cpp: why the score is divided, and the notes' table of measures.
 void square_root_of_d(Page& page);
 void measures(Page& page);
+void saturation(Page& page);
 void errata(Page& page);
 // scoring_cost.cpp
 void cost(Page& page);

@@ -56,35 +56,47 @@ Tensor length_bias(const Tensor& k) { return scale(sum(mul(k, k), -1), -0.5f).vi
 
 void bilinear(Page& page) {
   page.heading({"Exercise 10.3.2: different lengths, matrix products only", "练习 10.3.2：长度不同，只用矩阵乘法"});
-  page.say({"Put a matrix between them: $a(q, k) = q^\\top W k$ with $W$ of query length times key length. It is a dot product after the query has been carried into the "
-            "keys' space, or the keys into the query's; which is cheaper depends on which of the two is more numerous. "
-            "With $W = W_q^\\top W_k$ of low rank both are carried into a third space: that is a head of section 10.5.",
-            "在两者之间放一个矩阵：$a(q, k) = q^\\top W k$，$W$ 的大小为查询长度乘以键长度。这相当于先把查询变换到键的空间再做点积，或把键变换到查询的空间；哪种更省，取决于两者谁更多。"
-            "若 $W = W_q^\\top W_k$ 是低秩的，则两者都被变换到第三个空间：这就是 10.5 节的一个头。"});
+  page.say(
+      {"Put a matrix between them: $a(q, k) = q^\\top W k$ with $W$ of query length times key length. It is a dot product after the query "
+       "has been carried into the "
+       "keys' space, or the keys into the query's; which is cheaper depends on which of the two is more numerous. "
+       "With $W = W_q^\\top W_k$ of low rank both are carried into a third space: that is a head of section 10.5.",
+       "在两者之间放一个矩阵：$a(q, k) = q^\\top W k$，$W$ "
+       "的大小为查询长度乘以键长度。这相当于先把查询变换到键的空间再做点积，或把键变换到查询的空间；哪种更省，取决于两者谁更多。"
+       "若 $W = W_q^\\top W_k$ 是低秩的，则两者都被变换到第三个空间：这就是 10.5 节的一个头。"});
   const Rng rng = Rng(page.seed()).at("bilinear");
   const Tensor q = normal({4, 20}, rng.at("q")), k = normal({10, 2}, rng.at("k")), v = normal({10, 4}, rng.at("v"));
   const Bilinear scorer = Bilinear::random(20, 2, rng.at("W"));
   const Attended by_matrix = attend(scorer, q, k, v);
-  const Attended query_moved = attend(Dot{}, matmul(q, scorer.W), k, v), key_moved = attend(Dot{}, q, matmul(k, scorer.W, Transpose::no, Transpose::yes), v);
+  const Attended query_moved = attend(Dot{}, matmul(q, scorer.W), k, v),
+                 key_moved = attend(Dot{}, q, matmul(k, scorer.W, Transpose::no, Transpose::yes), v);
   page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds}}),
             {"Queries of length 20 weigh keys of length 2.", "长度为 20 的查询给长度为 2 的键加权。"});
-  const double off = std::max(largest_difference(by_matrix.output, query_moved.output), largest_difference(by_matrix.output, key_moved.output));
-  page.claim(off < 1e-5, {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.", "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"}, "max |Δ| = " + tiny(off));
+  const double off =
+      std::max(largest_difference(by_matrix.output, query_moved.output), largest_difference(by_matrix.output, key_moved.output));
+  page.claim(
+      off < 1e-5,
+      {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.", "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"},
+      "max |Δ| = " + tiny(off));
 }
 
 void vector_sum(Page& page) {
   page.heading({"Exercise 10.3.3: is the sum of the vectors a better score?", "练习 10.3.3：向量之和是更好的评分吗？"});
-  page.say({"No: it is blind. A score from $q + k$ by summing the elements is $\\sum_j q_j + \\sum_j k_j$. The first sum is the same for every key of a row, and softmax "
-            "ignores what is added to a whole row. The query drops out, and what remains is a pooling by the key alone. (Additive "
-            "attention adds too, but bends the sum with tanh before it reduces it; that is what keeps the query in.)",
-            "不是：它是盲的。把 $q + k$ 的元素相加得到的评分是 $\\sum_j q_j + \\sum_j k_j$。第一个和对一行中所有的键都相同，而 softmax 不理会整行同加的数。查询被消去，剩下的是只看键的汇聚。"
-            "（加性注意力也是相加，但在归约之前先用 tanh 弯曲了这个和；查询正是因此得以保留。）"});
+  page.say(
+      {"No: it is blind. A score from $q + k$ by summing the elements is $\\sum_j q_j + \\sum_j k_j$. The first sum is the same for every "
+       "key of a row, and softmax "
+       "ignores what is added to a whole row. The query drops out, and what remains is a pooling by the key alone. (Additive "
+       "attention adds too, but bends the sum with tanh before it reduces it; that is what keeps the query in.)",
+       "不是：它是盲的。把 $q + k$ 的元素相加得到的评分是 $\\sum_j q_j + \\sum_j k_j$。第一个和对一行中所有的键都相同，而 softmax "
+       "不理会整行同加的数。查询被消去，剩下的是只看键的汇聚。"
+       "（加性注意力也是相加，但在归约之前先用 tanh 弯曲了这个和；查询正是因此得以保留。）"});
   const Rng rng = Rng(page.seed()).at("vector-sum");
   constexpr int64_t d = 8, m = 10;
   const Tensor k = normal({m, d}, rng.at("k")), q = k + normal({m, d}, rng.at("noise"), 0, 0.2f);
   const Attended summed = attend(VectorSum{}, q, k, k), dotted = attend(ScaledDot{.scale = 1}, q, k, k);
-  page.draw("vector-sum", heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries", {"sum of q + k", "dot product"},
-                                   {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+  page.draw("vector-sum",
+            heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries", {"sum of q + k", "dot product"},
+                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
             {"Query i is key i with some noise. The sum weighs the keys alike for every query; the dot product finds the diagonal.",
              "第 i 个查询是第 i 个键加上少许噪声。向量和对每个查询都给出同样的权重；点积找到了对角线。"});
   double moved = 0;
@@ -94,7 +106,9 @@ void vector_sum(Page& page) {
   const Tensor leaf = parameter(q), key_leaf = parameter(k);
   tape.backward(sum(attend(VectorSum{}, leaf, key_leaf, k).output));
   const double gradient = length_of(tape.grad(leaf));
-  page.claim(moved == 0 && gradient == 0 && length_of(tape.grad(key_leaf)) > 0, {"Under the sum no query changes any weight, and the gradient by the query is exactly 0; the keys have one.", "在向量和评分下，任何查询都不改变权重，对查询的梯度恰为 0，对键的则不然。"},
+  page.claim(moved == 0 && gradient == 0 && length_of(tape.grad(key_leaf)) > 0,
+             {"Under the sum no query changes any weight, and the gradient by the query is exactly 0; the keys have one.",
+              "在向量和评分下，任何查询都不改变权重，对查询的梯度恰为 0，对键的则不然。"},
              fmt::format("max |Δα| = {}, |∇q| = {}, |∇k| = {:.2f}", moved, gradient, length_of(tape.grad(key_leaf))));
   int64_t sum_found = 0, dot_found = 0;
   for (uint64_t s = 0; s < 100; ++s) {
@@ -102,20 +116,28 @@ void vector_sum(Page& page) {
     const Attended by_sum = attend(VectorSum{}, qs, ks, ks), by_dot = attend(Dot{}, qs, ks, ks);
     for (int64_t i = 0; i < m; ++i) sum_found += heaviest(by_sum, i) == i, dot_found += heaviest(by_dot, i) == i;
   }
-  page.claim(sum_found == 100 && dot_found > 700, {"Asked for the key that a query was made from, the sum is right once in ten, by chance; the dot product mostly.",
-             "要找出查询由哪个键生成：向量和十次中碰对一次，点积大多正确。"}, fmt::format("{} / 1000, {} / 1000", sum_found, dot_found));
+  page.claim(sum_found == 100 && dot_found > 700,
+             {"Asked for the key that a query was made from, the sum is right once in ten, by chance; the dot product mostly.",
+              "要找出查询由哪个键生成：向量和十次中碰对一次，点积大多正确。"},
+             fmt::format("{} / 1000, {} / 1000", sum_found, dot_found));
 }
 
 void distance(Page& page) {
   page.heading({"Attention by distance (exercise 11.3.1, English edition)", "按距离的注意力（英文版练习 11.3.1）"});
   page.say({"The Gaussian score and the dot product are relatives:", "高斯评分与点积是近亲："});
-  page.formula("-\\frac{1}{2} \\lVert q - k_i \\rVert^2 = q^\\top k_i - \\frac{1}{2} \\lVert k_i \\rVert^2 - \\frac{1}{2} \\lVert q \\rVert^2");
-  page.say({"The last term is the same for every key and softmax drops it. So distance attention is dot-product attention with a bias for each key, "
-            "$-\\frac{1}{2} \\lVert k_i \\rVert^2$, and nothing else is needed of the keys: one line to add to a dot-product layer. If all keys have the same length, as after layer "
-            "normalisation, the bias drops out too, and that is the reason why a plain dot product is enough in practice. Where lengths differ, the "
-            "dot product favours the long key over the near one.",
-            "最后一项对每个键都相同，被 softmax 消去。所以距离注意力就是给每个键加上偏置 $-\\frac{1}{2} \\lVert k_i \\rVert^2$ 的点积注意力，对键别无所求：在点积层里加一行即可。"
-            "若所有键长度相同（例如经过层规范化），偏置也被消去，这就是实践中点积已经够用的原因。长度不同时，点积偏爱长的键而不是近的键。"});
+  page.formula(
+      "-\\frac{1}{2} \\lVert q - k_i \\rVert^2 = q^\\top k_i - \\frac{1}{2} \\lVert k_i \\rVert^2 - \\frac{1}{2} \\lVert q \\rVert^2");
+  page.say(
+      {"The last term is the same for every key and softmax drops it. So distance attention is dot-product attention with a bias for each "
+       "key, "
+       "$-\\frac{1}{2} \\lVert k_i \\rVert^2$, and nothing else is needed of the keys: one line to add to a dot-product layer. If all keys "
+       "have the same length, as after layer "
+       "normalisation, the bias drops out too, and that is the reason why a plain dot product is enough in practice. Where lengths differ, "
+       "the "
+       "dot product favours the long key over the near one.",
+       "最后一项对每个键都相同，被 softmax 消去。所以距离注意力就是给每个键加上偏置 $-\\frac{1}{2} \\lVert k_i \\rVert^2$ "
+       "的点积注意力，对键别无所求：在点积层里加一行即可。"
+       "若所有键长度相同（例如经过层规范化），偏置也被消去，这就是实践中点积已经够用的原因。长度不同时，点积偏爱长的键而不是近的键。"});
   const Rng rng = Rng(page.seed()).at("distance");
   const Tensor q = on_circle(8, 0, 2), v = normal({10, 4}, rng.at("v"));
   Tensor k = on_circle(10, 0.3, 2);
@@ -125,15 +147,20 @@ void distance(Page& page) {
     const double length = length_of(k.part(2 * i, {2}));
     for (int64_t f = 0; f < 2; ++f) unit.mutable_ptr()[2 * i + f] = static_cast<float>(unit.ptr()[2 * i + f] / length);
   }
-  const Attended gaussian = attend(Gaussian{}, q, k, v), biased = attend(Dot{}, q, k, v, Mask::bias(length_bias(k))), plain = attend(Dot{}, q, k, v);
-  page.draw("distance", heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries", {"dot product", "distance"},
-                                 {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
-            {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by distance its neighbours are nearer.",
+  const Attended gaussian = attend(Gaussian{}, q, k, v), biased = attend(Dot{}, q, k, v, Mask::bias(length_bias(k))),
+                 plain = attend(Dot{}, q, k, v);
+  page.draw("distance",
+            heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries", {"dot product", "distance"},
+                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+            {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by "
+             "distance its neighbours are nearer.",
              "查询和键都在一个圆上，只有键 0 远一倍。只要查询大致朝向它，点积就偏爱它；按距离，则是它的邻居更近。"});
   const double off = largest_difference(gaussian.weights.matrix(), biased.weights.matrix());
-  page.claim(off < 1e-5, {"The Gaussian score is the dot product with a key bias.", "高斯评分就是带键偏置的点积。"}, "max |Δα| = " + tiny(off));
+  page.claim(off < 1e-5, {"The Gaussian score is the dot product with a key bias.", "高斯评分就是带键偏置的点积。"},
+             "max |Δα| = " + tiny(off));
   const double same = largest_difference(attend(Gaussian{}, q, unit, v).weights.matrix(), attend(Dot{}, q, unit, v).weights.matrix());
-  page.claim(same < 1e-5, {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"}, "max |Δα| = " + tiny(same));
+  page.claim(same < 1e-5, {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"},
+             "max |Δα| = " + tiny(same));
   int64_t by_distance = 0, by_dot = 0;
   for (uint64_t s = 0; s < 100; ++s) {
     const Tensor qs = normal({8, 2}, rng.at(s).at("q")), ks = normal({10, 2}, rng.at(s).at("k"));
@@ -144,8 +171,10 @@ void distance(Page& page) {
       by_dot += heaviest(p, i) == near;
     }
   }
-  page.claim(by_distance == 800 && by_dot < 640, {"Under the distance the nearest key always weighs most; under the dot product of unequal lengths often not.",
-             "按距离，最近的键权重总是最大；长度不等时按点积则常常不是。"}, fmt::format("{} / 800, {} / 800", by_distance, by_dot));
+  page.claim(by_distance == 800 && by_dot < 640,
+             {"Under the distance the nearest key always weighs most; under the dot product of unequal lengths often not.",
+              "按距离，最近的键权重总是最大；长度不等时按点积则常常不是。"},
+             fmt::format("{} / 800, {} / 800", by_distance, by_dot));
 }
 
 }  // namespace qkv::labs::scoring

@@ -40,7 +40,8 @@ TEST_P(LabPage, SpeaksBothLanguagesAndDrawsEveryFigure) {
   expect_renders(lab(), page);
 }
 
-INSTANTIATE_TEST_SUITE_P(Labs, LabPage, testing::Values("10.1", "10.3"), [](const auto& info) { return std::string(find_lab(info.param)->name); });
+INSTANTIATE_TEST_SUITE_P(Labs, LabPage, testing::Values("10.1", "10.3"),
+                         [](const auto& info) { return std::string(find_lab(info.param)->name); });
 
 TEST(Labs, AreInTheOrderOfTheChapterAndFoundByNameAndSection) {
   EXPECT_EQ(find_lab("cues"), find_lab("10.1"));
@@ -57,7 +58,9 @@ TEST(Labs, WatchSeesEveryBlockInOrder) {
 
 TEST(ScoringLab, PrintsTheBooksDemos) {
   const std::string printed = everything_printed(page_of("10.3"));
-  EXPECT_NE(printed.find("additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"), std::string::npos);
+  EXPECT_NE(
+      printed.find("additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"),
+      std::string::npos);
   EXPECT_NE(printed.find("[[[4.5]],\n [[14.5]]]"), std::string::npos);
   EXPECT_NE(printed.find("[[8717, 9998, 9998],\n [8125, 9312, 9312]]"), std::string::npos);
   EXPECT_NE(printed.find("(2, 3, 4) x (2, 4, 6) -> (2, 3, 6)"), std::string::npos);
@@ -76,7 +79,8 @@ TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
 TEST(CuesLab, ListsTheWordsOfTheNotes) {
   const Page& page = page_of("10.1");
   const std::string note = markdown(*find_lab("cues"), page, Language::en);
-  for (const char* word : {"意志提示", "volitional cue, query", "非自主性提示", "感官输入", "注意力汇聚 / 注意力池化", "$\\alpha$"}) EXPECT_NE(note.find(word), note.npos) << word;
+  for (const char* word : {"意志提示", "volitional cue, query", "非自主性提示", "感官输入", "注意力汇聚 / 注意力池化", "$\\alpha$"})
+    EXPECT_NE(note.find(word), note.npos) << word;
 }
 
 TEST(LabTables, CellsInWordsFollowTheLanguage) {

@@ -16,7 +16,8 @@ namespace qkv::labs {
 inline void expect_claims_hold(const Page& page) {
   EXPECT_GT(page.claims(), 0);
   for (const Block& block : page.blocks())
-    if (auto* claim = std::get_if<Claim>(&block)) EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << claim->text.en << " [" << claim->measured << "]";
+    if (auto* claim = std::get_if<Claim>(&block))
+      EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << claim->text.en << " [" << claim->measured << "]";
 }
 
 inline bool has_chinese(const std::string& text) {

@@ -159,17 +159,26 @@ HWY_INLINE float QueryFactor(const AttentionCall& call) { return call.form == Sc
 /// Whether rows (count, width) hold no NaN and no infinity: x - x is 0 then.
 HWY_INLINE bool AllFinite(ConstRows rows, int64_t count, int64_t width) {
   const Floats d;
-  Vec sum = hn::Zero(d);
+  constexpr int kSums = 4;  // additions wait for each other: four at a time
+  Vec sum[kSums] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
   for (int64_t i = 0; i < count; ++i) {
     const float* row = rows.data + i * rows.stride;
     int64_t c = 0;
+    for (; c + kSums * kLanes <= width; c += kSums * kLanes) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kSums; ++v) {
+        const Vec x = hn::LoadU(d, row + c + v * kLanes);
+        sum[v] = hn::Add(sum[v], hn::Sub(x, x));
+      }
+    }
     for (; c + kLanes <= width; c += kLanes) {
       const Vec x = hn::LoadU(d, row + c);
-      sum = hn::Add(sum, hn::Sub(x, x));
+      sum[0] = hn::Add(sum[0], hn::Sub(x, x));
     }
-    for (; c < width; ++c) sum = hn::Add(sum, hn::Set(d, row[c] - row[c]));
+    for (; c < width; ++c) sum[0] = hn::Add(sum[0], hn::Set(d, row[c] - row[c]));
   }
-  return hn::AllTrue(d, hn::Eq(sum, hn::Zero(d)));
+  const Vec all = hn::Add(hn::Add(sum[0], sum[1]), hn::Add(sum[2], sum[3]));
+  return hn::AllTrue(d, hn::Eq(all, hn::Zero(d)));
 }
 
 }  // namespace attn

@@ -16,8 +16,9 @@ namespace qkv::labs {
 inline void expect_claims_hold(const Page& page) {
   EXPECT_GT(page.claims(), 0);
   for (const Block& block : page.blocks())
-    if (auto* claim = std::get_if<Claim>(&block))
+    if (auto* claim = std::get_if<Claim>(&block)) {
       EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << claim->text.en << " [" << claim->measured << "]";
+    }
 }
 
 inline bool has_chinese(const std::string& text) {
@@ -86,7 +87,9 @@ inline void expect_renders(const Lab& lab, const Page& page) {
         EXPECT_NE(note.find("$$" + b->tex + "$$"), note.npos);
         EXPECT_NE(report.find(mathml(b->tex, true)), report.npos);
       }
-      if (auto* b = std::get_if<Heading>(&block)) EXPECT_NE(note.find("## " + b->text.in(language)), note.npos);
+      if (auto* b = std::get_if<Heading>(&block)) {
+        EXPECT_NE(note.find("## " + b->text.in(language)), note.npos);
+      }
       EXPECT_FALSE(plain(block, language).empty());
     }
   }

@@ -103,10 +103,10 @@ std::vector<double> differences(const OpCase& row, const Arrays& arrays, size_t 
   return slopes;
 }
 
-// All elements of small inputs; of large ones both ends and a dozen between.
+// All elements of small inputs; of large ones both ends and three between.
 std::vector<int64_t> places_of(int64_t n) {
   std::vector<int64_t> places;
-  for (int64_t i = 0; i < n; i += n <= kLarge ? 1 : n / 13) places.push_back(i);
+  for (int64_t i = 0; i < n; i += n <= kLarge ? 1 : n / 4) places.push_back(i);
   if (n > kLarge) places.push_back(n - 1);
   return places;
 }

@@ -19,7 +19,7 @@ class LabCommand : public Command {
 
   void bind(Options& options) override {
     options.positionals("NAME", {"name or section of a lab; without one the labs are listed", "实验的名称或节号；不写则列出全部实验"}, names_);
-    options.option("-o,--out DIR", {"folder for the figures, each as .svg and .png", "图的输出文件夹，每幅图存为 .svg 和 .png"}, out_);
+    options.option("-o,--out DIR", {"folder for the figures, each as .svg and .png (default: out/NAME)", "图的输出文件夹，每幅图存为 .svg 和 .png（默认 out/NAME）"}, out_);
     options.option("--format FORMAT", {"text on the screen, or a Markdown note NAME.md beside the figures", "屏幕文本，或在图旁边写 Markdown 笔记 NAME.md"}, format_,
                    {"text", "md"});
   }

@@ -37,7 +37,7 @@ double number(const std::string& option, const std::string& text) {
 // "0,5" -> {0, 5}
 std::pair<double, double> two_numbers(const std::string& option, const std::string& text, char mark) {
   const auto parts = split(text, mark);
-  if (parts.size() != 2) throw UsageError(option + ": expected two numbers like 0" + mark + "5, got \"" + text + "\"");
+  if (parts.size() != 2) throw UsageError(option + ": expected two numbers like 6" + mark + "2.5, got \"" + text + "\"");
   return {number(option, parts[0]), number(option, parts[1])};
 }
 

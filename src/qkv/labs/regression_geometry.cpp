@@ -288,7 +288,7 @@ void shrinking_step(Page& page) {
     rows.push_back({{law.name, law.margin > 0 ? law.name : "d = 1，含边界"},
                     {fmt::format("{:.3f}", law.width.front()), fmt::format("{:.3f}", law.width.back()), fmt::format("{:.3f}", law.exponent),
                      fmt::format("{:.3f}", law.theory)}});
-    worst = std::max(worst, std::abs(law.exponent - law.theory));
+    if (law.margin > 0) worst = std::max(worst, std::abs(law.exponent - law.theory));
   }
   named_table(page,
               {{"inputs", "输入"},
@@ -308,8 +308,8 @@ void shrinking_step(Page& page) {
              "more slowly.",
              "双对数坐标上的直线就是 n 的幂。维数越高，宽度必须越大，误差下降越慢。"});
   page.claim(worst < 0.06,
-             {"The fitted exponents are near $-1/(d + 4)$, and near $-1/4$ with the border.",
-              "拟合出的指数接近 $-1/(d + 4)$，计入边界时接近 $-1/4$。"},
+             {"Away from the border the fitted exponents are near $-1/(d + 4)$; with the border these n are too few to tell $-1/4$ from $-1/5$.",
+              "远离边界时，拟合出的指数接近 $-1/(d + 4)$；计入边界时，这些 n 还不足以区分 $-1/4$ 与 $-1/5$。"},
              fmt::format("largest deviation {:.3f}", worst));
   bool slower = true;
   for (size_t i = 0; i < 2; ++i)

@@ -109,6 +109,7 @@ def machine():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--filter", default="", help="only cases whose name holds this")
+    parser.add_argument("--skip", action="append", default=[], help="leave out cases whose name holds this; may be repeated")
     parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds a case")
     parser.add_argument("--side", default=str(ROOT / "build/bench/bench/peer_side"), help="the program of our side")
     parser.add_argument("--write", action="store_true", help="write bench/RESULTS.md")
@@ -117,7 +118,7 @@ def main():
 
     side, rows = OurSide(arguments.side), []
     for case in cases.ALL:
-        if arguments.filter not in case.name:
+        if arguments.filter not in case.name or any(part in case.name for part in arguments.skip):
             continue
         with tempfile.TemporaryDirectory() as folder:
             ours, theirs, threads = compare(case, side, pathlib.Path(folder), arguments.rounds)

@@ -24,6 +24,7 @@ BEGIN {
   may["decode"] = "core kernels tensor ops nn io data decode"
   may["regression"] = to_attention " train io regression"
   may["models"] = to_attention " models"
+  may["tasks"] = to_attention " io data eval train decode models tasks"
   may["labs"] = may["serve"] = may["cli"] = "*"
 
   # Libraries that one file alone may include.

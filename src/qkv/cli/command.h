@@ -17,6 +17,7 @@ enum class LogFormat { bar, plain, json, none };
 struct Global {
   int threads = 1;
   uint64_t seed = 0;
+  bool seed_given = false;
   bool quiet = false;
   LogFormat log_format = LogFormat::plain;  // bar when standard error is a terminal; none when quiet
   Language language = Language::en;

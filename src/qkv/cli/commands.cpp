@@ -11,6 +11,9 @@ std::unique_ptr<Command> bench_command();
 std::unique_ptr<Command> data_command();
 std::unique_ptr<Command> info_command();
 std::unique_ptr<Command> regress_command();
+std::unique_ptr<Command> inspect_command();
+std::unique_ptr<Command> train_command();
+std::unique_ptr<Command> translate_command();
 
 std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
@@ -18,6 +21,9 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(lab_command());
   commands.push_back(plot_command());
   commands.push_back(bench_command());
+  commands.push_back(train_command());
+  commands.push_back(translate_command());
+  commands.push_back(inspect_command());
   commands.push_back(attend_command());
   commands.push_back(regress_command());
   commands.push_back(data_command());

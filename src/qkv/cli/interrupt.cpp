@@ -18,11 +18,13 @@ void on_interrupt(int) {
 }  // namespace
 
 void catch_interrupts() {
-  struct sigaction action {};
-  if (::sigaction(SIGINT, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) return;
-  action = {};
-  action.sa_handler = on_interrupt;
-  ::sigaction(SIGINT, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    struct sigaction action {};
+    if (::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN) continue;
+    action = {};
+    action.sa_handler = on_interrupt;
+    ::sigaction(signal, &action, nullptr);
+  }
 }
 
 InterruptScope::InterruptScope() { can_stop = 1; }

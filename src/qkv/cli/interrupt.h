@@ -1,11 +1,11 @@
-// Ctrl-C: ends the program with code 130, at once or, for work that can be kept, at its next stop.
+// Ctrl-C and SIGTERM: end the program with code 130, at once or, for work that can be kept, at its next stop.
 #pragma once
 
 namespace qkv::cli {
 
 inline constexpr int kInterrupted = 130;
 
-/// From now on an interrupt ends the program with code 130. A parent's wish to ignore interrupts (nohup, &) is kept.
+/// From now on SIGINT or SIGTERM ends the program with code 130. A parent's wish to ignore interrupts (nohup, &) is kept.
 void catch_interrupts();
 
 /// While one is alive the first interrupt only makes interrupted() true, so that a run can save itself; the second ends the program.

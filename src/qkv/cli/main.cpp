@@ -28,14 +28,14 @@ using Arguments = std::vector<std::string>;
 // The values of the options that every command has.
 struct GlobalValues {
   std::optional<int64_t> threads;
-  int64_t seed = 0;
+  std::optional<int64_t> seed;
   bool quiet = false, version = false, help = false;
   std::optional<std::string> log_format, language, kernel_target;
 
   void bind(Options& options) {
     options.option("--threads N", {"threads to use; the CPUs of this machine when absent", "线程数；默认为本机可用的 CPU 数"}, threads, 1,
                    1024);
-    options.option("--seed N", {"seed of all random numbers", "随机数种子"}, seed, 0);
+    options.option("--seed N", {"seed of all random numbers (default 0; of train: the configuration's)", "随机数种子（默认 0；train 取自配置）"}, seed, 0);
     options.flag("-q,--quiet", {"no progress, only results", "不显示进度，只输出结果"}, quiet);
     options.option("--log-format F",
                    {"how progress is shown; bar on a terminal, else plain", "进度的显示方式；终端上为 bar，否则为 plain"}, log_format,
@@ -152,7 +152,8 @@ Global applied(const GlobalValues& values, Language language) {
       throw UsageError(text("--kernel-target: ", error.what()));
     }
   }
-  global.seed = static_cast<uint64_t>(values.seed);
+  global.seed = static_cast<uint64_t>(values.seed.value_or(0));
+  global.seed_given = values.seed.has_value();
   global.quiet = values.quiet;
   global.log_format = values.quiet ? LogFormat::none : ::isatty(STDERR_FILENO) ? LogFormat::bar : LogFormat::plain;
   if (values.log_format) {

@@ -1,12 +1,12 @@
 // What fit needs outside its loop: reading, writing and refusing.
 #include "qkv/train/fit.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <filesystem>
 
 #include "qkv/io/atomic_file.h"
-#include "qkv/train/checkpoint.h"
 
 namespace qkv::detail {
 namespace {
@@ -34,13 +34,14 @@ void check_start(const FitOptions& options, int64_t batches) {
   if (!options.checkpoint.empty()) AtomicFile probe(options.checkpoint);  // opened as for a save, and left as it was
 }
 
-bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, int64_t batches, FitState& state) {
+bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches, FitState& state) {
+  const std::string& file = options.checkpoint;
   if (file.empty() || !std::filesystem::exists(file)) return false;
   const Checkpoint saved = load_checkpoint(file);
-  check(saved.integer("seed") == static_cast<int64_t>(seed), file, ": was trained with seed ", saved.integer("seed"), ", not ",
-        static_cast<int64_t>(seed));
+  check(saved.integer("seed") == static_cast<int64_t>(options.seed), file, ": was trained with seed ", saved.integer("seed"), ", not ",
+        static_cast<int64_t>(options.seed));
   const FitState read{saved.integer("epoch"), saved.integer("batch"), saved.integer("step"), from_bits(saved.integer("loss_sum_bits")),
-                      from_bits(saved.integer("count_bits"))};
+                      from_bits(saved.integer("count_bits")), saved.integer("ended") != 0};
   const int64_t updates = saved.integer("updates");
   check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file, ": goes on at epoch ",
         read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches, " batches: it was trained on other data");
@@ -50,30 +51,34 @@ bool restore(const std::string& file, const Parameters& parameters, Optimizer& o
   for (const auto& buffer : optimizer.state())
     for (size_t i = 0; i < parameters.entries().size(); ++i)
       plan(buffer.name + "." + parameters.entries()[i].name, parameters.in(buffer.tensor, i));
-  check(saved.tensors.size() == copies.size(), file, ": has ", saved.tensors.size(), " tensors, the model and its optimizer need ",
-        copies.size());
+  const auto own = static_cast<size_t>(
+      std::count_if(saved.tensors.begin(), saved.tensors.end(), [](const auto& entry) { return !entry.first.starts_with("companion."); }));
+  check(own == copies.size(), file, ": has ", own, " tensors, the model and its optimizer need ", copies.size());
+  if (options.companion) options.companion->restore(saved);
   for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), to.mutable_ptr());
   optimizer.set_updates(updates);
   state = read;
   return true;
 }
 
-void save(const std::string& file, const Parameters& parameters, const Optimizer& optimizer, uint64_t seed, const FitState& state) {
-  if (file.empty()) return;
+void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state) {
+  if (options.checkpoint.empty()) return;
   Checkpoint saved;
   for (size_t i = 0; i < parameters.entries().size(); ++i) {
     const std::string& name = parameters.entries()[i].name;
     saved.tensors[name] = parameters.values(i);
     for (const auto& buffer : optimizer.state()) saved.tensors[buffer.name + "." + name] = parameters.in(buffer.tensor, i);
   }
-  saved.counters = {{"seed", std::to_string(static_cast<int64_t>(seed))},
+  saved.counters = {{"seed", std::to_string(static_cast<int64_t>(options.seed))},
                     {"updates", std::to_string(optimizer.updates())},
                     {"epoch", std::to_string(state.epoch)},
                     {"batch", std::to_string(state.batch)},
                     {"step", std::to_string(state.step)},
                     {"loss_sum_bits", bits_of(state.loss_sum)},
-                    {"count_bits", bits_of(state.count)}};
-  save_checkpoint(file, saved);
+                    {"count_bits", bits_of(state.count)},
+                    {"ended", state.ended ? "1" : "0"}};
+  if (options.companion) options.companion->save(saved);
+  save_checkpoint(options.checkpoint, saved);
 }
 
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step) {

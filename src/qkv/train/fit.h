@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "qkv/train/checkpoint.h"
 #include "qkv/train/optimizer.h"
 #include "qkv/train/schedule.h"
 #include "qkv/train/shards.h"
@@ -22,6 +24,7 @@ struct Progress {
   double count = 0;                 // tokens (or rows) of this epoch so far
   double epoch_seconds = 0, seconds = 0;  // of this process
   int64_t steps_here = 0;           // updates done by this process
+  std::optional<double> valid_loss = {};  // of this epoch, where a companion validates
 };
 
 class Observer {
@@ -33,6 +36,17 @@ class Observer {
   virtual void finished(const Progress&) {}      // at the end, also of an interrupted run
 };
 
+/// Goes through training beside the weights: validates, averages, ends it early. What it must remember is saved with the weights.
+class Companion {
+ public:
+  virtual ~Companion() = default;
+  /// After an epoch, before observers hear of it. True ends the training here.
+  virtual bool after_epoch(Progress&) { return false; }
+  /// Its own counters and tensors; names begin with "companion.".
+  virtual void save(Checkpoint&) const {}
+  virtual void restore(const Checkpoint&) {}
+};
+
 struct FitOptions {
   int64_t epochs = 1;
   Schedule rate = constant_rate(1e-3f);
@@ -41,12 +55,15 @@ struct FitOptions {
   int64_t shard_rows = -1;            // of a shard; -1: by the sizes of model and batch (see Shards)
   std::string checkpoint = {};        // file; it is read if it exists. Empty: none
   int64_t checkpoint_every = 0;       // steps; 0: at the end of every epoch
+  double checkpoint_seconds = 0;      // an epoch that ends sooner after the last checkpoint makes none
+  Companion* companion = nullptr;
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: save and return
 };
 
 struct FitResult {
   Progress progress;
   bool interrupted = false;
+  bool ended_early = false;  // by the companion, now or before the checkpoint
 };
 
 namespace detail {
@@ -55,13 +72,14 @@ namespace detail {
 struct FitState {
   int64_t epoch = 0, batch = 0, step = 0;
   double loss_sum = 0, count = 0;  // of the epoch so far
+  bool ended = false;              // by the companion
 };
 /// Refuses, before any work is done, what cannot end well: options that make no sense, a task without batches, a checkpoint that
 /// could not be written.
 void check_start(const FitOptions& options, int64_t batches);
 /// Reads the checkpoint if there is one; the model and the optimizer change only if all of it fits.
-bool restore(const std::string& file, const Parameters& parameters, Optimizer& optimizer, uint64_t seed, int64_t batches, FitState& state);
-void save(const std::string& file, const Parameters& parameters, const Optimizer& optimizer, uint64_t seed, const FitState& state);
+bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches, FitState& state);
+void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state);
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step);
 void check_rate(double rate, int64_t step);
 
@@ -80,7 +98,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   const auto since = [](Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); };
   detail::FitState at;
   detail::check_start(options, task.batches());
-  detail::restore(options.checkpoint, parameters, optimizer, options.seed, task.batches(), at);
+  detail::restore(options, parameters, optimizer, task.batches(), at);
   Shards shards(parameters, options.shard_rows);
   Run run{.training = true, .rng = Rng(options.seed).at("fit")};
 
@@ -91,9 +109,11 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   for (Observer* o : observers) o->started(p);
 
   const auto start = Clock::now();
-  for (; at.epoch < options.epochs && !result.interrupted; ++at.epoch, at.batch = 0, at.loss_sum = at.count = 0) {
+  auto saved = start;
+  for (; at.epoch < options.epochs && !result.interrupted && !at.ended; ++at.epoch, at.batch = 0, at.loss_sum = at.count = 0) {
     const auto epoch_start = Clock::now();
     p.epoch = at.epoch + 1;
+    p.valid_loss.reset();
     while (at.batch < p.batches) {
       const auto batch = task.batch(at.epoch, at.batch);
       run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
@@ -112,15 +132,23 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
       p.epoch_seconds = since(epoch_start), p.seconds = since(start);
       const bool epoch_done = at.batch == p.batches;
       for (Observer* o : observers) o->step(p);
-      if (epoch_done)
+      if (epoch_done) {
+        at.ended = options.companion && options.companion->after_epoch(p);
         for (Observer* o : observers) o->epoch(p);
+      }
       result.interrupted = options.stop && options.stop->load();
-      const bool due = options.checkpoint_every > 0 ? at.step % options.checkpoint_every == 0 : epoch_done;
-      if (due || result.interrupted || (epoch_done && p.epoch == p.epochs))
-        detail::save(options.checkpoint, parameters, optimizer, options.seed, epoch_done ? detail::FitState{at.epoch + 1, 0, at.step} : at);
+      const bool due = options.checkpoint_every > 0 ? at.step % options.checkpoint_every == 0
+                                                    : epoch_done && since(saved) >= options.checkpoint_seconds;
+      if (due || result.interrupted || at.ended || (epoch_done && p.epoch == p.epochs)) {
+        const bool ended = at.ended;
+        detail::save(options, parameters, optimizer,
+                     epoch_done ? detail::FitState{.epoch = at.epoch + 1, .step = at.step, .ended = ended} : at);
+        saved = Clock::now();
+      }
       if (result.interrupted) break;
     }
   }
+  result.ended_early = at.ended;
   for (Observer* o : observers) o->finished(p);
   return result;
 }

@@ -32,6 +32,7 @@ void MetricsFile::epoch(const Progress& p) { append("epoch", p, p.epoch_loss); }
 void MetricsFile::append(const char* kind, const Progress& p, double loss) {
   nlohmann::ordered_json line = {{"kind", kind}, {"epoch", p.epoch}, {"step", p.step}, {"loss", loss}, {"rate", p.rate},
                                  {"gradient_norm", p.gradient_norm}, {"count", p.count}, {"seconds", p.epoch_seconds}};
+  if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   std::ofstream out(path_, std::ios::app);
   out << line.dump() << '\n' << std::flush;
   if (!out) fail("cannot write ", path_, ": ", std::strerror(errno));

@@ -48,12 +48,16 @@ std::string progress_bar(const Progress& p, int columns) {
 }
 
 std::string progress_line(const Progress& p) {
-  return fmt::format("epoch {}/{} step {}/{} loss {:.4f} {:.0f} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, per_second(p));
+  const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
+  return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {:.0f} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, valid,
+                     per_second(p));
 }
 
 std::string progress_json(const Progress& p) {
-  return nlohmann::ordered_json{{"epoch", p.epoch}, {"epochs", p.epochs}, {"step", p.step}, {"steps", p.steps}, {"loss", p.epoch_loss},
-                                {"tokens_per_second", per_second(p)}, {"seconds_left", seconds_left(p)}}.dump();
+  nlohmann::ordered_json line = {{"epoch", p.epoch}, {"epochs", p.epochs}, {"step", p.step}, {"steps", p.steps}, {"loss", p.epoch_loss},
+                                 {"tokens_per_second", per_second(p)}, {"seconds_left", seconds_left(p)}};
+  if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
+  return line.dump();
 }
 
 }  // namespace qkv

@@ -1,0 +1,204 @@
+// qkv inspect: where a trained model looks while it writes a sentence.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "qkv/cli/command.h"
+#include "qkv/data/corpus.h"
+#include "qkv/eval/alignment.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/io/npz.h"
+#include "qkv/plot/save.h"
+#include "qkv/plot/svg.h"
+#include "qkv/plot/terminal.h"
+#include "qkv/tasks/translator.h"
+#include "qkv/tasks/word_attention.h"
+
+namespace qkv::cli {
+namespace {
+
+int terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '<') out += "&lt;";
+    else if (c == '>') out += "&gt;";
+    else if (c == '&') out += "&amp;";
+    else out += c;
+  }
+  return out;
+}
+
+// The attention of one sentence pair, token by token.
+struct Looked {
+  std::string source, target;
+  std::vector<std::string> source_tokens, target_tokens;  // ends included
+  Tensor attention;                                       // (steps, maps, T)
+  double log_probability = 0;
+};
+
+class Inspect : public Command {
+ public:
+  std::string name() const override { return "inspect"; }
+  Text summary() const override { return {"draws the attention of a trained model on a sentence", "画出训练好的模型在一个句子上的注意力"}; }
+  std::string example() const override { return "qkv inspect --model runs/bahdanau 'the red cat is not sleeping .' -o heat.svg"; }
+
+  void bind(Options& options) override {
+    options.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
+    options.option("--target TEXT", {"this translation instead of the model's own", "使用给定译文而不是模型自己的译文"}, target_);
+    options.option("--pairs FILE", {"take sentence and translation from a file of tab-separated pairs", "从制表符分隔的句对文件中取句子与译文"}, pairs_);
+    options.option("--line N", {"of that file, from 1", "该文件的行号，从 1 起"}, line_, 1);
+    options.option("--gold FILE", {"gold alignments (Pharaoh) of the file's lines: their cells get a frame", "该文件各行的标准对齐（Pharaoh）：对应格子加框"}, gold_);
+    options.option("--base N", {"the gold file counts words from 0 or 1; found out when absent", "标准对齐从 0 还是 1 计数；默认自动判断"}, base_, 0, 1);
+    options.option("--beam N", {"hypotheses kept while translating", "翻译时的束宽"}, beam_, 1, 1000);
+    options.option("-o,--output FILE", {"draw to .svg, .png, .html or .txt, or write the weights to .npz; without it on the terminal",
+                    "画到 .svg、.png、.html 或 .txt，或把权重写入 .npz；默认显示在终端"}, output_);
+    options.flag("--json", {"print tokens and weights as JSON", "以 JSON 打印词元与权重"}, json_);
+    options.positionals("SENTENCE", {"the sentence; several words need no quotes", "句子；多个词无需引号"}, words_);
+  }
+
+  int run(const Global& global) override {
+    check_command_line();
+    const Translator translator(model_);
+    const Looked seen = look(translator);
+    check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
+    if (json_) return print_json(seen);
+    if (!output_) {
+      fmt::print("{}\n", seen.target);
+      fmt::print("{}", terminal(figure(translator, seen, global), {terminal_columns(), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
+      return 0;
+    }
+    if (output_->ends_with(".npz")) {
+      write_npz(*output_, {{"attention", Array(seen.attention)}});
+    } else if (output_->ends_with(".html")) {
+      Figure f = figure(translator, seen, global);
+      f.theme = Theme::inherit;
+      write_file(*output_, html(seen, svg(f)));
+    } else {
+      save(figure(translator, seen, global), *output_);
+    }
+    if (!global.quiet) fmt::print("{}\n{}\n", seen.target, *output_);
+    return 0;
+  }
+
+ private:
+  void check_command_line() const {
+    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (pairs_.empty() == words_.empty()) throw UsageError("give a sentence, or --pairs FILE and --line N");
+    if (!pairs_.empty() && !line_) throw UsageError("--pairs needs --line N");
+    if (gold_ && pairs_.empty()) throw UsageError("--gold goes with --pairs and --line");
+    if (target_ && !pairs_.empty()) throw UsageError("--target and --pairs exclude each other");
+    if (output_ && !output_->ends_with(".npz") && !output_->ends_with(".html")) {
+      for (const char* ending : {".svg", ".png", ".txt"})
+        if (output_->ends_with(ending)) return;
+      throw UsageError(text("--output: expected a path that ends in .svg, .png, .html, .txt or .npz, got \"", *output_, "\""));
+    }
+  }
+
+  Looked look(const Translator& translator) const {
+    std::string source, target = target_.value_or("");
+    for (const std::string& word : words_) source += (source.empty() ? "" : " ") + word;
+    if (!pairs_.empty()) {
+      const SentencePairs all = read_pairs(pairs_);
+      check(*line_ <= all.size(), pairs_, ": has ", all.size(), " lines, line ", *line_, " was asked for");
+      source = all.source[static_cast<size_t>(*line_ - 1)], target = all.target[static_cast<size_t>(*line_ - 1)];
+    }
+    const Tokenizers& tokenizers = translator.tokenizers();
+    Looked out{.source = source};
+    std::vector<int32_t> source_ids, target_ids;
+    if (!target.empty()) {
+      const auto forced = translator.force({{source}, {target}});
+      source_ids = forced[0].source, target_ids = forced[0].target;
+      out.target = target, out.attention = forced[0].forced.attention, out.log_probability = forced[0].forced.log_probability();
+    } else {
+      TranslateOptions options = translator.defaults();
+      options.keep_attention = true;
+      if (beam_) options.beam = *beam_;
+      const std::vector<std::string> one = {source};
+      const auto translation = translator.translate(one, options)[0];
+      check(!translation.hypotheses.empty(), "the sentence is empty");
+      const Hypothesis& best = translation.hypotheses[0];
+      source_ids = translation.source, target_ids = best.tokens;
+      if (best.ended) target_ids.push_back(tokenizers.target.eos());
+      out.target = translator.text(best), out.attention = best.attention, out.log_probability = best.log_probability;
+    }
+    out.source_tokens = tokenizers.source.tokens(source_ids);
+    out.target_tokens = tokenizers.target.tokens(target_ids);
+    return out;
+  }
+
+  // One panel a map; gold links are frames, from words to tokens.
+  Figure figure(const Translator& translator, const Looked& seen, const Global& global) const {
+    const int64_t steps = seen.attention.size(0), maps = seen.attention.size(1), keys = seen.attention.size(2);
+    Tensor grid = Tensor::empty({maps, steps, keys});
+    for (int64_t s = 0; s < steps; ++s)
+      for (int64_t m = 0; m < maps; ++m) std::copy_n(seen.attention.ptr() + (s * maps + m) * keys, keys, grid.mutable_ptr() + (m * steps + s) * keys);
+    const bool zh = global.language == Language::zh;
+    Figure out = heatmaps(grid, zh ? "源语言" : "source", zh ? "译文" : "translation", {},
+                          {.colours = {.low = 0, .high = 1}, .x_tokens = seen.source_tokens, .y_tokens = seen.target_tokens});
+    const std::vector<CellIndex> boxes = gold_boxes(translator, seen);
+    for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
+    return out;
+  }
+
+  std::vector<CellIndex> gold_boxes(const Translator& translator, const Looked& seen) const {
+    if (!gold_) return {};
+    const std::vector<std::string> lines = read_lines(*gold_);
+    const auto n = static_cast<size_t>(*line_);
+    check(n <= lines.size(), *gold_, ": has ", lines.size(), " lines, line ", n, " was asked for");
+    const AlignmentFile gold = parse_alignments(lines, *gold_, base_ ? std::optional<int>(static_cast<int>(*base_)) : std::nullopt);
+    const auto columns = translator.tokenizers().source.word_of_token(seen.source), rows = translator.tokenizers().target.word_of_token(seen.target);
+    const auto words = [](const std::vector<int32_t>& of) { return of.empty() ? 0 : of.back() + 1; };
+    std::vector<CellIndex> out;
+    for (const AlignmentLink& link : gold.lines[n - 1]) {
+      check(link.source < words(columns) && link.target < words(rows), *gold_, ": line ", n, ": the link ", link.source, "-", link.target,
+            " is outside of ", words(columns), " source and ", words(rows), " target words");
+      for (size_t r = 0; r < rows.size(); ++r)
+        for (size_t c = 0; c < columns.size(); ++c)
+          if (rows[r] == link.target && columns[c] == link.source) out.push_back({static_cast<int64_t>(r), static_cast<int64_t>(c)});
+    }
+    return out;
+  }
+
+  static std::string html(const Looked& seen, const std::string& figure) {
+    return text("<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>", escaped(seen.source),
+                "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+                "svg{max-width:100%;height:auto}</style>\n<h1>", escaped(seen.source), "</h1>\n<p>", escaped(seen.target), "</p>\n", figure, "\n");
+  }
+
+  static int print_json(const Looked& seen) {
+    nlohmann::ordered_json out = {{"source", seen.source}, {"target", seen.target}, {"source_tokens", seen.source_tokens},
+                                  {"target_tokens", seen.target_tokens}, {"log_probability", seen.log_probability}};
+    nlohmann::ordered_json maps = nlohmann::ordered_json::array();
+    for (int64_t m = 0; m < seen.attention.size(1); ++m) {
+      nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+      for (int64_t s = 0; s < seen.attention.size(0); ++s) {
+        const float* row = seen.attention.ptr() + (s * seen.attention.size(1) + m) * seen.attention.size(2);
+        rows.push_back(std::vector<float>(row, row + seen.attention.size(2)));
+      }
+      maps.push_back(std::move(rows));
+    }
+    out["attention"] = std::move(maps);
+    fmt::print("{}\n", out.dump());
+    return 0;
+  }
+
+  std::string model_, pairs_;
+  std::vector<std::string> words_;
+  std::optional<std::string> target_, gold_, output_;
+  std::optional<int64_t> line_, beam_, base_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> inspect_command() { return std::make_unique<Inspect>(); }
+
+}  // namespace qkv::cli

@@ -1,0 +1,195 @@
+// qkv train: a configuration and data become a run folder with a model.
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+
+#include "qkv/cli/command.h"
+#include "qkv/cli/interrupt.h"
+#include "qkv/eval/d2l_bleu.h"
+#include "qkv/io/file.h"
+#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translator.h"
+#include "qkv/train/progress.h"
+
+namespace qkv::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+int terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/// Draws progress on standard error, and asks fit to stop when the user wants to.
+class Screen : public Observer {
+ public:
+  Screen(LogFormat format, std::atomic<bool>& stop) : format_(format), stop_(stop) {}
+
+  void started(const Progress& p) override {
+    if (p.step > 0 && format_ != LogFormat::none) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
+  }
+  void step(const Progress& p) override {
+    if (interrupted()) stop_ = true;
+    if (format_ != LogFormat::bar || p.seconds - drawn_ < 0.1) return;
+    drawn_ = p.seconds;
+    const int columns = terminal_columns();
+    fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
+    std::fflush(stderr);
+  }
+  void epoch(const Progress& p) override {
+    last_ = p;
+    // Lines for a log: a few dozen a run, however many epochs it has.
+    const int64_t every = std::max<int64_t>(1, p.epochs / 50);
+    const bool due = p.epoch % every == 0 || p.epoch == p.epochs;
+    if (format_ == LogFormat::bar && p.valid_loss) {
+      const int columns = terminal_columns();
+      fmt::print(stderr, "\r{:<{}}\n", progress_line(p), columns - 1);
+    } else if (format_ == LogFormat::plain && due) {
+      fmt::print(stderr, "{}\n", progress_line(p));
+    } else if (format_ == LogFormat::json) {
+      fmt::print(stderr, "{}\n", progress_json(p));
+    }
+  }
+  void finished(const Progress&) override {
+    if (format_ == LogFormat::bar && drawn_ > 0) fmt::print(stderr, "\n");
+  }
+  /// The last epoch that was trained here.
+  const Progress& last() const { return last_; }
+
+ private:
+  LogFormat format_;
+  std::atomic<bool>& stop_;
+  Progress last_;
+  double drawn_ = 0;
+};
+
+class Train : public Command {
+ public:
+  std::string name() const override { return "train"; }
+  Text summary() const override { return {"trains a translation model; the same command again goes on where it stopped", "训练翻译模型；再次运行同一命令会从中断处继续"}; }
+  std::string example() const override { return "qkv train --preset d2l-bahdanau --data fra.txt -o runs/bahdanau"; }
+
+  void bind(Options& options) override {
+    options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training and decoding", "YAML 配置文件：data、model、training、decoding 四块"}, config_file_);
+    options.option("--preset NAME", {"ready settings, which the file and the options below change", "预设，可被配置文件和下列选项修改"}, preset_, translation_presets());
+    options.option("--data FILE", {"sentence pairs (data.pairs): tab-separated, .gz too, or en-fr, the built-in corpus", "句对（data.pairs）：制表符分隔，可为 .gz；en-fr 为内置语料"}, data_);
+    options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file)", "输出文件夹（默认 runs/预设名或文件名）"}, output_);
+    options.flag("--restart", {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"}, restart_);
+    options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"}, dump_);
+    for (const Setting& s : model_settings().all()) {
+      if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
+      overrides_.emplace_back(s.name(), std::nullopt);
+      options.option(s.flag() + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh}, overrides_.back().second, s.choices);
+    }
+  }
+
+  int run(const Global& global) override;
+
+ private:
+  static Settings model_settings() {
+    static TranslationConfig defaults;
+    return defaults.settings();
+  }
+  TranslationConfig configuration(const Global& global) const;
+  std::string folder() const;
+  void remove_old_run(const std::string& folder) const;
+  void book_ending(const TranslationRun& run, const Progress& last) const;
+
+  std::string config_file_, preset_, output_;
+  std::optional<std::string> data_;
+  bool restart_ = false, dump_ = false;
+  std::deque<std::pair<std::string, std::optional<std::string>>> overrides_;
+};
+
+TranslationConfig Train::configuration(const Global& global) const {
+  TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
+  Settings settings = config.settings();
+  if (!config_file_.empty()) settings.read(config_file_);
+  try {
+    if (data_) {
+      config.data.source.clear(), config.data.target.clear();
+      settings.find("data.pairs").set(*data_, "--data");
+    }
+    for (const auto& [name, value] : overrides_)
+      if (value) settings.find(name).set(*value, settings.find(name).flag());
+    if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
+  } catch (const Error& e) {
+    throw UsageError(e.what(), e.hint());
+  }
+  return config;
+}
+
+std::string Train::folder() const {
+  if (!output_.empty()) return output_;
+  if (!preset_.empty()) return "runs/" + preset_;
+  return "runs/" + fs::path(config_file_).stem().string();
+}
+
+void Train::remove_old_run(const std::string& folder) const {
+  for (const char* name : {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention", "source.model", "target.model",
+                           "vocab.source.txt", "vocab.target.txt", "tokenizer.source.txt", "tokenizer.target.txt"}) {
+    std::error_code error;
+    fs::remove_all(folder + "/" + name, error);
+    check(!error, "cannot remove ", folder, "/", name, ": ", error.message());
+  }
+}
+
+// What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
+void Train::book_ending(const TranslationRun& run, const Progress& last) const {
+  if (last.epoch_seconds > 0)
+    fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.count / last.epoch_seconds);
+  const Translator translator(run.model(), run.tokenizers(), run.config());
+  std::vector<std::string> sentences;
+  for (const BookSentence& s : book_sentences()) sentences.emplace_back(s.source);
+  const auto translations = translator.translate(sentences, translator.defaults());
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const std::string said = translations[i].hypotheses.empty() ? "" : translator.text(translations[i].hypotheses[0]);
+    fmt::print("{} => {},  bleu {:.3f}\n", sentences[i], said, d2l_bleu(said, book_sentences()[i].target, 2));
+  }
+}
+
+int Train::run(const Global& global) {
+  if (preset_.empty() && config_file_.empty() && !data_)
+    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset bahdanau needs no file");
+  TranslationConfig config = configuration(global);
+  if (dump_) {
+    fmt::print("{}", config.settings().dump());
+    return 0;
+  }
+  const std::string where = preset_.empty() && config_file_.empty() && output_.empty() ? "runs/translation" : folder();
+  if (restart_) remove_old_run(where);
+  const InterruptScope scope;
+  TranslationRun run(config, where);
+  const bool speaks = global.log_format != LogFormat::none;
+  if (speaks) {
+    fmt::print(stderr, "{} pairs{}, vocabularies {} and {}, {} parameters, {}\n", grouped(static_cast<uint64_t>(run.training_pairs())),
+               run.validation_pairs() > 0 ? fmt::format(" and {} for validation", grouped(static_cast<uint64_t>(run.validation_pairs()))) : "",
+               run.tokenizers().source.size(), run.tokenizers().target.size(), grouped(static_cast<uint64_t>(run.model().parameters().count())), where);
+  }
+  std::atomic<bool> stop = false;
+  Screen screen(global.log_format, stop);
+  Observer* observers[] = {&screen};
+  const FitResult result = run.train(observers, &stop);
+  if (result.interrupted) {
+    fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step, result.progress.steps);
+    return kInterrupted;
+  }
+  if (speaks && result.progress.steps_here == 0)
+    fmt::print(stderr, "{}: finished before; nothing was trained (--restart begins again)\n", where);
+  else if (speaks && result.ended_early)
+    fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
+  if (is_book_preset(config.preset)) book_ending(run, screen.last());
+  return 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Command> train_command() { return std::make_unique<Train>(); }
+
+}  // namespace qkv::cli

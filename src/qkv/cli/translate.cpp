@@ -1,0 +1,142 @@
+// qkv translate: sentences from standard input, translations to standard output, line for line.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "qkv/cli/command.h"
+#include "qkv/data/text.h"
+#include "qkv/tasks/translator.h"
+
+namespace qkv::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Standard input or files, read block by block: a stream of any length needs memory for one block.
+constexpr size_t kBlockLines = 4096;
+
+class Translate : public Command {
+ public:
+  std::string name() const override { return "translate"; }
+  Text summary() const override { return {"translates lines of text with a trained model", "用训练好的模型逐行翻译"}; }
+  std::string example() const override { return "echo 'the red cat is not sleeping .' | qkv translate --model runs/bahdanau --beam 5"; }
+
+  void bind(Options& options) override {
+    options.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
+    options.option("--beam N", {"hypotheses kept (default: as the model's configuration says)", "束宽（默认取自模型配置）"}, beam_, 1, 1000);
+    options.option("--length-penalty A", {"log p / length^A ranks hypotheses", "按 log p / 长度^A 排序"}, penalty_, 0, 10);
+    options.option("--max-length N", {"tokens of a translation at most", "译文的最大词元数"}, max_length_, 1, 100000);
+    options.option("--nbest N", {"print the N best of the beam, each as LINE ||| text ||| log p ||| score", "输出束中最好的 N 个：行号 ||| 译文 ||| log p ||| 得分"}, nbest_, 1, 1000);
+    options.flag("--scores", {"put log p and score behind each translation, separated by tabs", "在译文后附上 log p 与得分（制表符分隔）"}, scores_);
+    options.flag("--attention", {"with --json: the weights of every output token", "与 --json 合用：每个输出词元的注意力权重"}, attention_);
+    options.flag("--json", {"one JSON object a line", "每行一个 JSON 对象"}, json_);
+    options.option("--rows N", {"sentences decoded at once", "同时解码的句子数"}, rows_, 1, 100000);
+    options.positionals("FILE", {"texts to translate instead of standard input", "要翻译的文件（默认标准输入）"}, files_);
+  }
+
+  int run(const Global&) override {
+    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (nbest_ && beam_ && *nbest_ > *beam_) throw UsageError(text("--nbest ", *nbest_, " of a beam of ", *beam_, ": the beam must hold as many"));
+    if (attention_ && !json_) throw UsageError("--attention is for --json");
+    const Translator translator(model_);
+    TranslateOptions options = translator.defaults();
+    options.keep_attention = attention_;
+    if (beam_) options.beam = *beam_;
+    if (penalty_) options.length_penalty = *penalty_;
+    if (max_length_) options.max_length = *max_length_;
+    if (rows_) options.rows = *rows_;
+    if (nbest_) options.best = *nbest_, options.beam = std::max(options.beam, *nbest_);
+    if (files_.empty()) {
+      translate_stream(translator, options, std::cin, "standard input");
+    } else {
+      for (const std::string& file : files_) translate_lines(translator, options, read_lines(file), 0);
+    }
+    std::fflush(stdout);
+    if (std::ferror(stdout)) fail("cannot write to standard output");
+    return 0;
+  }
+
+ private:
+  void translate_stream(const Translator& translator, const TranslateOptions& options, std::istream& in, const std::string& name) const {
+    std::vector<std::string> block;
+    size_t line = 0;
+    for (std::string sentence; std::getline(in, sentence);) {
+      if (!sentence.empty() && sentence.back() == '\r') sentence.pop_back();
+      check_utf8(sentence, name, static_cast<int64_t>(line + block.size() + 1));
+      block.push_back(std::move(sentence));
+      // A person or a program may be waiting for the answer to the last line.
+      if (block.size() < kBlockLines && in.rdbuf()->in_avail() > 0) continue;
+      translate_lines(translator, options, block, line);
+      std::fflush(stdout);
+      line += block.size();
+      block.clear();
+    }
+    if (!block.empty()) translate_lines(translator, options, block, line);
+  }
+
+  void translate_lines(const Translator& translator, const TranslateOptions& options, const std::vector<std::string>& lines, size_t first) const {
+    const auto translations = translator.translate(lines, options);
+    for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], first + i);
+  }
+
+  void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
+    if (json_) {
+      fmt::print("{}\n", object(translator, sentence, t, line).dump());
+      return;
+    }
+    if (nbest_) {
+      for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line + 1, translator.text(h), h.log_probability, h.score);
+      return;
+    }
+    if (t.hypotheses.empty()) {
+      fmt::print("{}\n", scores_ ? "\t0.0000\t0.0000" : "");
+      return;
+    }
+    const Hypothesis& best = t.hypotheses[0];
+    if (scores_) fmt::print("{}\t{:.4f}\t{:.4f}\n", translator.text(best), best.log_probability, best.score);
+    else fmt::print("{}\n", translator.text(best));
+  }
+
+  Json object(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
+    Json out = {{"line", line + 1}, {"source", sentence}};
+    out["source_tokens"] = translator.tokenizers().source.tokens(t.source);
+    Json list = Json::array();
+    for (const Hypothesis& h : t.hypotheses) {
+      Json one = {{"text", translator.text(h)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
+                  {"tokens", translator.tokenizers().target.tokens(h.tokens)}};
+      if (attention_ && h.attention.defined()) one["attention"] = weights(h.attention);
+      list.push_back(std::move(one));
+    }
+    out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0]);
+    out["hypotheses"] = std::move(list);
+    return out;
+  }
+
+  // (steps, maps, T) as maps of steps of weights.
+  static Json weights(const Tensor& a) {
+    Json maps = Json::array();
+    for (int64_t m = 0; m < a.size(1); ++m) {
+      Json steps = Json::array();
+      for (int64_t s = 0; s < a.size(0); ++s) {
+        const float* row = a.ptr() + (s * a.size(1) + m) * a.size(2);
+        steps.push_back(std::vector<float>(row, row + a.size(2)));
+      }
+      maps.push_back(std::move(steps));
+    }
+    return maps;
+  }
+
+  std::string model_;
+  std::vector<std::string> files_;
+  std::optional<int64_t> beam_, max_length_, nbest_, rows_;
+  std::optional<double> penalty_;
+  bool scores_ = false, attention_ = false, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> translate_command() { return std::make_unique<Translate>(); }
+
+}  // namespace qkv::cli

@@ -1,0 +1,48 @@
+// All rows take every step; a row that is done is fed its last token and not listened to.
+#include "qkv/decode/force.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "qkv/core/check.h"
+#include "qkv/ops/softmax.h"
+
+namespace qkv {
+
+double Forced::log_probability() const { return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0); }
+
+std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin) {
+  const auto rows = static_cast<int64_t>(targets.size());
+  check(source.rank() == 2 && source.size(0) == rows, "[force] ", rows, " outputs for source ", source.shape());
+  std::vector<Forced> out(targets.size());
+  if (rows == 0) return out;
+  size_t longest = 0;
+  for (const auto& t : targets) longest = std::max(longest, t.size());
+  model.start(source, lengths);
+  Ids tokens = Ids::empty({rows});
+  std::fill_n(tokens.mutable_ptr(), rows, begin);
+  std::vector<Tensor> attention;
+  for (size_t step = 0; step < longest; ++step) {
+    const Tensor log_p = log_softmax(model.step(tokens));
+    attention.push_back(model.attention());
+    Ids next = Ids::empty({rows});
+    for (size_t r = 0; r < targets.size(); ++r) {
+      const bool done = step >= targets[r].size();
+      next.mutable_ptr()[r] = done ? tokens.ptr()[r] : targets[r][step];
+      if (!done) out[r].log_probabilities.push_back(log_p.ptr()[static_cast<int64_t>(r) * log_p.size(1) + targets[r][step]]);
+    }
+    tokens = next;
+  }
+  if (attention.empty() || !attention[0].defined()) return out;
+  const int64_t maps = attention[0].size(1), keys = attention[0].size(2);
+  for (size_t r = 0; r < targets.size(); ++r) {
+    const auto steps = static_cast<int64_t>(targets[r].size());
+    out[r].attention = Tensor::empty({steps, maps, keys});
+    for (int64_t t = 0; t < steps; ++t)
+      std::copy_n(attention[static_cast<size_t>(t)].ptr() + static_cast<int64_t>(r) * maps * keys, maps * keys,
+                  out[r].attention.mutable_ptr() + t * maps * keys);
+  }
+  return out;
+}
+
+}  // namespace qkv

@@ -1,0 +1,191 @@
+// Beam search. Rows of the model are the live hypotheses of all unfinished sentences, sentence by sentence.
+#include "qkv/decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "qkv/core/check.h"
+#include "qkv/core/parallel.h"
+#include "qkv/ops/softmax.h"
+
+namespace qkv {
+namespace {
+
+// What a row wrote, as a path through the steps: token and attention of step t belong to row `row` of that step.
+struct Node {
+  int32_t token;
+  int32_t row;      // of the model at that step
+  int32_t parent;   // node of the step before, or -1
+};
+
+struct Live {
+  int32_t node = -1;
+  double log_probability = 0;
+};
+
+struct Ended {
+  int32_t node;  // of the last token, or -1 for an empty output
+  int32_t end_row, steps;
+  double log_probability, score;
+  bool ended;
+};
+
+struct Sentence {
+  int64_t index;  // in the batch
+  std::vector<Live> live;
+  std::vector<Ended> ended;
+};
+
+struct Candidate {
+  int32_t live, token;
+  double log_probability;
+};
+
+class Search {
+ public:
+  Search(StepModel& model, const SearchOptions& options) : model_(model), options_(options) {}
+  std::vector<std::vector<Hypothesis>> operator()(const Ids& source, const Ids& lengths);
+
+ private:
+  void take_step(int64_t step);
+  std::vector<Candidate> candidates(const Sentence& sentence, int32_t first_row, const Tensor& log_p) const;
+  void finish(Sentence& sentence);
+  Hypothesis hypothesis(const Ended& e) const;
+  double score(double log_probability, int64_t tokens) const {
+    return log_probability / std::pow(static_cast<double>(std::max<int64_t>(tokens, 1)), options_.length_penalty);
+  }
+
+  StepModel& model_;
+  const SearchOptions& options_;
+  std::vector<Sentence> sentences_;          // unfinished
+  std::vector<Node> nodes_;
+  std::vector<Tensor> attention_;            // of every step, (R, maps, T)
+  std::vector<std::vector<Hypothesis>> results_;
+};
+
+// The best 2 beam continuations of a sentence: whatever share of them ends, `beam` go on.
+std::vector<Candidate> Search::candidates(const Sentence& sentence, int32_t first_row, const Tensor& log_p) const {
+  const int64_t vocabulary = log_p.size(1);
+  const auto most = static_cast<size_t>(std::min<int64_t>(2 * options_.beam, vocabulary * static_cast<int64_t>(sentence.live.size())));
+  const auto better = [](const Candidate& a, const Candidate& b) {
+    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+    return a.live != b.live ? a.live < b.live : a.token < b.token;
+  };
+  std::vector<Candidate> best;  // a heap with the worst in front
+  for (size_t h = 0; h < sentence.live.size(); ++h) {
+    const float* row = log_p.ptr() + (first_row + static_cast<int64_t>(h)) * vocabulary;
+    for (int64_t v = 0; v < vocabulary; ++v) {
+      const Candidate c{static_cast<int32_t>(h), static_cast<int32_t>(v), sentence.live[h].log_probability + row[v]};
+      if (v == options_.never || std::isnan(row[v])) continue;
+      if (best.size() == most && !better(c, best.front())) continue;
+      if (best.size() == most) std::pop_heap(best.begin(), best.end(), better), best.pop_back();
+      best.push_back(c), std::push_heap(best.begin(), best.end(), better);
+    }
+  }
+  std::sort_heap(best.begin(), best.end(), better);
+  return best;
+}
+
+Hypothesis Search::hypothesis(const Ended& e) const {
+  Hypothesis out{.log_probability = e.log_probability, .score = e.score, .ended = e.ended};
+  std::vector<int32_t> rows;
+  if (e.ended) rows.push_back(e.end_row);
+  for (int32_t n = e.node; n >= 0; n = nodes_[static_cast<size_t>(n)].parent) {
+    out.tokens.push_back(nodes_[static_cast<size_t>(n)].token);
+    rows.push_back(nodes_[static_cast<size_t>(n)].row);
+  }
+  std::reverse(out.tokens.begin(), out.tokens.end());
+  std::reverse(rows.begin(), rows.end());
+  if (options_.keep_attention && !attention_.empty() && attention_[0].defined()) {
+    const int64_t maps = attention_[0].size(1), keys = attention_[0].size(2);
+    out.attention = Tensor::empty({static_cast<int64_t>(rows.size()), maps, keys});
+    for (size_t t = 0; t < rows.size(); ++t)
+      std::copy_n(attention_[t].ptr() + rows[t] * maps * keys, maps * keys, out.attention.mutable_ptr() + static_cast<int64_t>(t) * maps * keys);
+  }
+  return out;
+}
+
+void Search::finish(Sentence& sentence) {
+  std::stable_sort(sentence.ended.begin(), sentence.ended.end(), [](const Ended& a, const Ended& b) { return a.score > b.score; });
+  auto& out = results_[static_cast<size_t>(sentence.index)];
+  for (size_t i = 0; i < sentence.ended.size() && out.size() < static_cast<size_t>(options_.best); ++i) out.push_back(hypothesis(sentence.ended[i]));
+}
+
+void Search::take_step(int64_t step) {
+  int64_t count = 0;
+  for (const Sentence& s : sentences_) count += static_cast<int64_t>(s.live.size());
+  Ids tokens = Ids::empty({count});
+  int64_t row = 0;
+  for (const Sentence& s : sentences_)
+    for (const Live& l : s.live) tokens.mutable_ptr()[row++] = l.node < 0 ? options_.begin : nodes_[static_cast<size_t>(l.node)].token;
+  const Tensor log_p = log_softmax(model_.step(tokens));
+  if (options_.keep_attention) attention_.push_back(model_.attention());
+
+  std::vector<std::vector<Candidate>> found(sentences_.size());
+  std::vector<int32_t> first(sentences_.size(), 0);
+  for (size_t s = 1; s < first.size(); ++s) first[s] = first[s - 1] + static_cast<int32_t>(sentences_[s - 1].live.size());
+  parallel_for(static_cast<int64_t>(sentences_.size()), static_cast<double>(log_p.numel()),
+               [&](int64_t s) { found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], log_p); });
+
+  std::vector<int32_t> rows;
+  std::vector<Sentence> unfinished;
+  for (size_t s = 0; s < sentences_.size(); ++s) {
+    Sentence& sentence = sentences_[s];
+    const std::vector<Live> before = std::move(sentence.live);
+    sentence.live.clear();
+    std::vector<int32_t> from;
+    for (size_t rank = 0; rank < found[s].size() && sentence.live.size() < static_cast<size_t>(options_.beam); ++rank) {
+      const Candidate& c = found[s][rank];
+      const int32_t model_row = first[s] + c.live, parent = before[static_cast<size_t>(c.live)].node;
+      if (c.token == options_.end) {
+        // An end among the worse half of the candidates would not have been kept.
+        if (rank < static_cast<size_t>(options_.beam))
+          sentence.ended.push_back({parent, model_row, static_cast<int32_t>(step), c.log_probability, score(c.log_probability, step + 1), true});
+        continue;
+      }
+      nodes_.push_back({c.token, model_row, parent});
+      sentence.live.push_back({static_cast<int32_t>(nodes_.size()) - 1, c.log_probability});
+      from.push_back(model_row);
+    }
+    const bool enough = sentence.ended.size() >= static_cast<size_t>(options_.beam);
+    if (!enough && step + 1 >= options_.max_length)
+      for (const Live& l : sentence.live)
+        sentence.ended.push_back({l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step + 1), false});
+    if (enough || sentence.live.empty() || step + 1 >= options_.max_length) {
+      finish(sentence);
+      continue;
+    }
+    rows.insert(rows.end(), from.begin(), from.end());
+    unfinished.push_back(std::move(sentence));
+  }
+  sentences_ = std::move(unfinished);
+  if (!sentences_.empty()) model_.select(rows);
+}
+
+std::vector<std::vector<Hypothesis>> Search::operator()(const Ids& source, const Ids& lengths) {
+  results_.resize(static_cast<size_t>(source.size(0)));
+  if (source.size(0) == 0) return std::move(results_);
+  if (options_.max_length == 0) {
+    for (auto& r : results_) r.push_back({});
+    return std::move(results_);
+  }
+  model_.start(source, lengths);
+  for (int64_t b = 0; b < source.size(0); ++b) sentences_.push_back({b, {Live{}}, {}});
+  for (int64_t step = 0; !sentences_.empty(); ++step) take_step(step);
+  return std::move(results_);
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> search(StepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options) {
+  check(options.beam >= 1, "[search] the beam must hold 1 hypothesis or more, got ", options.beam);
+  check(options.best >= 1 && options.best <= options.beam, "[search] the best ", options.best, " of a beam of ", options.beam,
+        " were asked for");
+  check(options.max_length >= 0, "[search] the longest output must be 0 or more, got ", options.max_length);
+  check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0), "[search] source ", source.shape(), " and lengths ",
+        lengths.shape(), " do not fit");
+  return Search(model, options)(source, lengths);
+}
+
+}  // namespace qkv

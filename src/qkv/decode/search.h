@@ -1,0 +1,33 @@
+// Search for the best output of a StepModel: greedy and beam, many sentences at once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "qkv/decode/step_model.h"
+
+namespace qkv {
+
+struct SearchOptions {
+  int64_t beam = 1;             // hypotheses kept; 1 is greedy
+  int64_t best = 1;             // hypotheses returned, at most `beam`
+  double length_penalty = 0.75; // a: a hypothesis of L tokens (its end included) is ranked by log p / L^a
+  int64_t max_length = 50;      // tokens, its end not included
+  int32_t begin = 2, end = 3;   // ids of <bos> and <eos>
+  int32_t never = -1;           // an id that is never written (<pad>), or -1
+  bool keep_attention = false;
+};
+
+struct Hypothesis {
+  std::vector<int32_t> tokens = {};  // without <bos> and <eos>
+  double log_probability = 0;   // of the tokens and the end
+  double score = 0;             // log p / L^a
+  bool ended = false;           // false: cut off at max_length
+  Tensor attention = {};        // (steps, maps, T); the step that wrote the end included
+};
+
+/// The best hypotheses of every source sentence, best first. source (B, T), lengths (B). Equal scores: the earlier hypothesis, then the
+/// smaller id. What one sentence gets does not depend on the others.
+std::vector<std::vector<Hypothesis>> search(StepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options);
+
+}  // namespace qkv

@@ -1,0 +1,186 @@
+// YAML in and out. yaml-cpp accepts repeated keys, anchors and numbers in octal; we do not.
+#include "qkv/io/settings.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "qkv/core/check.h"
+#include "qkv/core/suggest.h"
+#include "qkv/io/file.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint64_t kMostBytes = 1 << 20;  // of a configuration file
+
+template <class Number>
+Number number_of(const std::string& value, const std::string& where, const char* kind, Number low, Number high) {
+  Number out{};
+  const char* last = value.data() + value.size();
+  const auto [end, error] = std::from_chars(value.data(), last, out);
+  if (error != std::errc() || end != last) fail(where, ": expected ", kind, ", got \"", value, "\"");
+  if constexpr (std::is_floating_point_v<Number>) check(std::isfinite(out), where, ": expected a finite number, got ", value);
+  if (out < low || out > high) {
+    const bool above = high == std::numeric_limits<Number>::max() || high == std::numeric_limits<Number>::infinity();
+    if (above) fail(where, ": expected ", low, " or more, got ", value);
+    fail(where, ": expected ", low, " to ", high, ", got ", value);
+  }
+  return out;
+}
+
+std::string shortest(double value) {
+  char buffer[32];
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
+}
+
+// A scalar that YAML would take for something else, or that begins or ends oddly, stands in quotes.
+std::string quoted(const std::string& text) {
+  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '.' || c == '-'; };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain) && text[0] != '-' && text[0] != '.' && !std::isdigit(text[0]) && text != "~" &&
+      text != "null")
+    return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') out += "\\n";
+    else if (c == '\t') out += "\\t";
+    else out += c;
+  }
+  return out + "\"";
+}
+
+std::string at_line(const std::string& name, const YAML::Mark& mark) { return text(name, ":", mark.line + 1); }
+
+std::string with_suggestion(const std::string& word, std::vector<std::string> known) {
+  const std::string near = nearest_word(word, known);
+  return near.empty() ? std::string() : text("did you mean \"", near, "\"?");
+}
+
+}  // namespace
+
+std::string Setting::flag() const {
+  std::string out = "--" + key;
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+void Settings::add(Setting setting) { settings_.push_back(std::move(setting)); }
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low, int64_t high) {
+  add({block, key, help, "N", {},
+       [&value, low, high](const std::string& v, const std::string& where) { value = number_of(v, where, "a whole number", low, high); },
+       [&value] { return std::to_string(value); }});
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, double& value, double low, double high) {
+  add({block, key, help, "X", {},
+       [&value, low, high](const std::string& v, const std::string& where) { value = number_of(v, where, "a number", low, high); },
+       [&value] { return shortest(value); }});
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, bool& value) {
+  add({block, key, help, "BOOL", {"true", "false"},
+       [&value](const std::string& v, const std::string& where) {
+         check(v == "true" || v == "false", where, ": expected true or false, got \"", v, "\"");
+         value = v == "true";
+       },
+       [&value] { return value ? "true" : "false"; }});
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value,
+                   const std::vector<std::string>& choices, const std::string& value_name) {
+  add({block, key, help, value_name, choices,
+       [&value, choices](const std::string& v, const std::string& where) {
+         if (!choices.empty() && std::find(choices.begin(), choices.end(), v) == choices.end()) {
+           std::string list;
+           for (const auto& c : choices) list += (list.empty() ? "" : ", ") + c;
+           throw Error(text(where, ": expected one of ", list, ", got \"", v, "\""), with_suggestion(v, choices));
+         }
+         value = v;
+       },
+       [&value] { return quoted(value); }});
+}
+
+const Setting& Settings::find(const std::string& name) const {
+  for (const Setting& s : settings_)
+    if (s.name() == name) return s;
+  fail("there is no setting \"", name, "\"");
+}
+
+void Settings::read(const std::string& path) {
+  const InputFile file(path);
+  check(file.size() <= kMostBytes, path, ": has ", grouped(file.size()), " bytes; a configuration has at most ", grouped(kMostBytes));
+  std::string content(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(content)));
+  parse(content, path);
+}
+
+void Settings::parse(const std::string& yaml, const std::string& name) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(yaml);
+  } catch (const YAML::Exception& e) {
+    fail(at_line(name, e.mark), ": not YAML: ", e.msg);
+  }
+  if (root.IsNull()) return;
+  check(root.IsMap(), name, ": expected blocks of \"key: value\" lines");
+  std::vector<std::string> blocks;
+  for (const Setting& s : settings_)
+    if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
+
+  std::vector<std::pair<const Setting*, std::pair<std::string, std::string>>> values;  // what, (value, where)
+  std::set<std::string> seen;
+  for (const auto& entry : root) {
+    check(entry.first.IsScalar(), at_line(name, entry.first.Mark()), ": the name of a block must be a word");
+    const std::string block = entry.first.Scalar(), where = at_line(name, entry.first.Mark());
+    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
+      throw Error(text(where, ": unknown block \"", block, "\""), with_suggestion(block, blocks));
+    check(seen.insert(block).second, where, ": the block \"", block, "\" stands here twice");
+    if (entry.second.IsNull()) continue;
+    check(entry.second.IsMap(), where, ": the block \"", block, "\" must hold \"key: value\" lines");
+    for (const auto& line : entry.second) {
+      const std::string here = at_line(name, line.first.Mark());
+      check(line.first.IsScalar(), here, ": a key must be a word");
+      const std::string key = line.first.Scalar(), full = block + "." + key;
+      const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) { return s.name() == full; });
+      if (found == settings_.end()) {
+        std::vector<std::string> known;
+        for (const Setting& s : settings_)
+          if (s.block == block) known.push_back(s.key);
+        throw Error(text(here, ": unknown key \"", key, "\" in the block \"", block, "\""), with_suggestion(key, known));
+      }
+      check(seen.insert(full).second, here, ": the key \"", full, "\" stands here twice");
+      check(line.second.IsScalar() || line.second.IsNull(), here, ": \"", full, "\" must have one value");
+      values.push_back({&*found, {line.second.IsNull() ? std::string() : line.second.Scalar(), text(here, ": ", full)}});
+    }
+  }
+  // All of it is checked before any of it counts.
+  std::vector<std::string> before;
+  for (const Setting& s : settings_) before.push_back(s.get());
+  try {
+    for (const auto& [setting, value] : values) setting->set(value.first, value.second);
+  } catch (...) {
+    for (size_t i = 0; i < settings_.size(); ++i) {
+      const YAML::Node old = YAML::Load(before[i]);
+      settings_[i].set(old.IsScalar() ? old.Scalar() : std::string(), "");
+    }
+    throw;
+  }
+}
+
+std::string Settings::dump() const {
+  std::string out, block;
+  for (const Setting& s : settings_) {
+    if (s.block != block) out += text(block.empty() ? "" : "\n", block = s.block, ":\n");
+    std::string line = text("  ", s.key, ": ", s.get());
+    if (line.size() < 34) line.resize(34, ' ');
+    out += line + "  # " + s.help.en + "\n";
+  }
+  return out;
+}
+
+}  // namespace qkv

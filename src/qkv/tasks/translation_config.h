@@ -1,0 +1,87 @@
+// All that a translation run depends on: data, model, training and decoding, with the book's settings as presets.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "qkv/io/settings.h"
+
+namespace qkv {
+
+struct TranslationDataConfig {
+  std::string pairs;                           // TSV of two columns, or "en-fr": the built-in corpus
+  std::string source, target;                  // or two line-aligned files
+  std::string valid_pairs, valid_source, valid_target;
+  double valid_share = 0;                      // else this share of the pairs, split by distinct source
+  int64_t limit = 0;                           // sentence pairs read; 0: all
+  bool reverse = false;                        // translate from the second side into the first
+  std::string tokenizer = "words";             // book, book-en, spaces, words, bpe, unigram
+  int64_t min_count = 2;                       // words seen less often are <unk>
+  int64_t vocabulary = 8000;                   // subword pieces
+  bool shared_vocabulary = false;              // one for both sides
+  bool lowercase = true;                       // of subwords
+  int64_t max_tokens = 0;                      // longer training pairs are left out; 0: none is
+  int64_t corpus_size = 20000, corpus_seed = 1;  // of the built-in corpus
+};
+
+struct TranslationModelConfig {
+  std::string kind = "seq2seq";
+  std::string cell = "gru";
+  std::string attention = "additive";
+  int64_t embed = 256, hidden = 256, layers = 1;
+  bool bidirectional = false;
+  bool skip_padding = true;
+  double dropout = 0.1, embed_dropout = 0;
+};
+
+struct TranslationTrainingConfig {
+  int64_t epochs = 10;
+  int64_t batch_rows = 64, batch_tokens = 0;   // rows, or a budget of padded tokens
+  bool by_length = false;                      // batches of sentences of like length
+  double rate = 1e-3;
+  std::string schedule = "constant";
+  int64_t warmup = 0;
+  double decay_factor = 0.5;                   // schedule step: the rate times this every decay_epochs
+  int64_t decay_epochs = 1;
+  double clip = 1;
+  double weight_decay = 0;
+  std::string loss = "token";                  // token: mean over target tokens. book: summed, divided by num_steps
+  int64_t num_steps = 10;
+  bool mask_loss = true;                       // false: padding is a target too (an exercise)
+  double feed_back = 0;                        // share of target inputs replaced by the model's own predictions (an exercise)
+  double label_smoothing = 0;
+  int64_t patience = 0;                        // epochs without a better validation loss before the end; 0: never
+  int64_t average_last = 0;                    // the model is the mean of the weights after so many last epochs
+  int64_t seed = 1;
+  double checkpoint_seconds = 5;
+  int64_t attention_every = 0;                 // epochs between pictures of the pinned sentences; 0: none
+};
+
+struct TranslationDecodingConfig {
+  int64_t beam = 1;
+  double length_penalty = 0.75;
+  int64_t max_length = 0;                      // tokens of an output; 0: by the longest training target
+  int64_t batch_rows = 64;
+};
+
+struct TranslationConfig {
+  TranslationDataConfig data;
+  TranslationModelConfig model;
+  TranslationTrainingConfig training;
+  TranslationDecodingConfig decoding;
+  std::string preset;  // its name, for what the book prints at the end
+
+  /// The table of all settings, over this object.
+  Settings settings();
+  /// Refuses what cannot work, naming the settings that disagree.
+  void check() const;
+};
+
+std::vector<std::string> translation_presets();
+/// Fails with a suggestion for a name that does not exist.
+TranslationConfig translation_preset(const std::string& name);
+/// One of the book's presets: ends with the book's line and its four sentences.
+bool is_book_preset(const std::string& name);
+
+}  // namespace qkv

@@ -1,0 +1,98 @@
+// Reading corpora, splitting off validation, making tokenizers.
+#include "qkv/tasks/translation_data.h"
+
+#include <cmath>
+
+#include "qkv/core/check.h"
+#include "qkv/data/en_fr.h"
+#include "qkv/data/text.h"
+
+namespace qkv {
+namespace {
+
+SentencePairs swapped(SentencePairs pairs, bool reverse) {
+  if (reverse) std::swap(pairs.source, pairs.target);
+  return pairs;
+}
+
+SentencePairs first_pairs(SentencePairs pairs, int64_t limit) {
+  if (limit > 0 && limit < pairs.size()) pairs.source.resize(static_cast<size_t>(limit)), pairs.target.resize(static_cast<size_t>(limit));
+  return pairs;
+}
+
+SentencePairs sentences_of(const std::vector<AlignedPair>& corpus) {
+  SentencePairs out;
+  for (const AlignedPair& pair : corpus) out.source.push_back(pair.source), out.target.push_back(pair.target);
+  return out;
+}
+
+void read_built_in(const TranslationDataConfig& c, SentencePairs& train, SentencePairs& valid) {
+  const EnFrSplit split = en_fr_split({.size = c.corpus_size, .seed = static_cast<uint64_t>(c.corpus_seed), .reverse = c.reverse});
+  train = first_pairs(sentences_of(split.train), c.limit);
+  valid = sentences_of(split.valid);
+}
+
+void read_files(const TranslationDataConfig& c, uint64_t seed, SentencePairs& train, SentencePairs& valid) {
+  train = c.pairs.empty() ? first_pairs(read_aligned(c.source, c.target), c.limit) : read_pairs(c.pairs, c.limit > 0 ? c.limit : -1);
+  train = swapped(std::move(train), c.reverse);
+  if (!c.valid_pairs.empty()) valid = swapped(read_pairs(c.valid_pairs), c.reverse);
+  else if (!c.valid_source.empty()) valid = swapped(read_aligned(c.valid_source, c.valid_target), c.reverse);
+  else if (c.valid_share > 0) {
+    const auto wanted = static_cast<int64_t>(std::ceil(c.valid_share * static_cast<double>(train.size())));
+    const Split split = split_by_source(train, wanted, 0, seed);
+    valid = select(train, split.validation);
+    train = select(train, split.train);
+  }
+}
+
+Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rule, int64_t min_count) {
+  std::vector<std::vector<std::string>> lines;
+  lines.reserve(sentences.size());
+  for (const std::string& s : sentences) lines.push_back(words_of(s, rule));
+  return Tokenizer::words(Vocabulary::build(lines, min_count), rule);
+}
+
+Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& train) {
+  if (c.tokenizer == "bpe" || c.tokenizer == "unigram") {
+    const SubwordOptions options{.kind = c.tokenizer == "bpe" ? SubwordKind::bpe : SubwordKind::unigram, .vocabulary = c.vocabulary};
+    const auto lowered = [&](std::vector<std::string> sentences) {
+      if (c.lowercase)
+        for (std::string& s : sentences) s = lower_case(s);
+      return sentences;
+    };
+    if (c.shared_vocabulary) {
+      std::vector<std::string> both = train.source;
+      both.insert(both.end(), train.target.begin(), train.target.end());
+      const Tokenizer shared = Tokenizer::subwords(Subwords::train(lowered(std::move(both)), options), c.lowercase);
+      return {shared, shared};
+    }
+    return {Tokenizer::subwords(Subwords::train(lowered(train.source), options), c.lowercase),
+            Tokenizer::subwords(Subwords::train(lowered(train.target), options), c.lowercase)};
+  }
+  const WordRule rule = c.tokenizer == "spaces" ? WordRule::spaces : WordRule::words;
+  return {word_tokenizer(train.source, rule, c.min_count), word_tokenizer(train.target, rule, c.min_count)};
+}
+
+}  // namespace
+
+TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder) {
+  if (config.tokenizer == "book") {
+    check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book reads the book's fra.txt: give it with --data");
+    BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
+    return {std::move(book.sentences), {}, {book.source, book.target}};
+  }
+  SentencePairs train, valid;
+  if (config.pairs == "en-fr") read_built_in(config, train, valid);
+  else read_files(config, seed, train, valid);
+  Tokenizers tokenizers = tokenizer_folder.empty() ? make_tokenizers(config, train) : load_tokenizers(tokenizer_folder);
+  return {std::move(train), std::move(valid), std::move(tokenizers)};
+}
+
+Tokenizers load_tokenizers(const std::string& folder) { return {Tokenizer::load(folder, "source"), Tokenizer::load(folder, "target")}; }
+
+void save_tokenizers(const Tokenizers& tokenizers, const std::string& folder) {
+  tokenizers.source.save(folder, "source");
+  tokenizers.target.save(folder, "target");
+}
+
+}  // namespace qkv

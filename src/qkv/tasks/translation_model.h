@@ -1,0 +1,36 @@
+// A translation model of any kind behind one interface: for training, decoding, saving and loading.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "qkv/decode/step_model.h"
+#include "qkv/models/seq2seq.h"
+#include "qkv/tasks/translation_config.h"
+
+namespace qkv {
+
+class TranslationModel {
+ public:
+  TranslationModel(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng);
+  TranslationModel(const TranslationModel&) = delete;
+  TranslationModel& operator=(const TranslationModel&) = delete;
+
+  const Parameters& parameters() const { return parameters_; }
+  /// What the output layer reads, (B, T') -> (B, T', width). source (B, T), lengths (B), target_in (B, T').
+  Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run) const;
+  const Linear& output() const { return model_.output; }
+  /// A decoder with a state of its own; the model must outlive it.
+  std::unique_ptr<StepModel> decoder() const;
+
+  /// The weights alone, by name.
+  void save(const std::string& path) const;
+  /// Also from a checkpoint. A file of another model is refused: the first name or shape that differs is in the message.
+  void load(const std::string& path);
+
+ private:
+  Seq2Seq model_;
+  Parameters parameters_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,243 @@
+// Opening, resuming and training a run.
+#include "qkv/tasks/translation_run.h"
+
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "qkv/core/check.h"
+#include "qkv/decode/force.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/io/npz.h"
+#include "qkv/train/metrics.h"
+#include "qkv/train/progress.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Settings that may change between two starts of one run: what was trained so far is what it would have been.
+bool may_change(const Setting& s, const TranslationConfig& config) {
+  static const std::set<std::string> free = {"checkpoint_seconds", "patience", "attention_every"};
+  if (s.block == "decoding") return true;
+  if (s.block != "training") return false;
+  if (s.key == "epochs") return config.training.schedule != "cosine" && config.training.average_last == 0;
+  return free.contains(s.key);
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  check(!error, "cannot make the folder ", path, ": ", error.message());
+}
+
+Schedule schedule(const TranslationTrainingConfig& c, int64_t batches) {
+  const auto rate = static_cast<float>(c.rate);
+  if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
+  if (c.schedule == "cosine") return cosine_rate(rate, std::max<int64_t>(c.epochs * batches, 1), c.warmup);
+  if (c.schedule == "step") return step_rate(rate, std::max<int64_t>(c.decay_epochs * batches, 1), static_cast<float>(c.decay_factor));
+  return constant_rate(rate);
+}
+
+// Pairs as ids, without those that have more tokens on a side than `longest` (0: all are kept).
+std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokenizers, int64_t longest) {
+  std::vector<IdPair> pairs = encode_pairs(text, tokenizers.source, tokenizers.target);
+  if (longest > 0)
+    std::erase_if(pairs, [&](const IdPair& p) { return static_cast<int64_t>(std::max(p.source.size(), p.target.size())) > longest; });
+  return pairs;
+}
+
+class TrainLog : public Observer {
+ public:
+  explicit TrainLog(std::string path) : path_(std::move(path)) {}
+  void started(const Progress& p) override { append(text(p.step > 0 ? "resumed" : "started", " at step ", p.step)); }
+  void epoch(const Progress& p) override { append(progress_line(p)); }
+  void finished(const Progress& p) override { append(text("stopped at step ", p.step, " of ", p.steps)); }
+
+ private:
+  void append(const std::string& line) { std::ofstream(path_, std::ios::app) << line << '\n'; }
+  std::string path_;
+};
+
+// Validates, keeps the best weights, averages the last ones, pins attention maps.
+class Keeper : public Companion {
+ public:
+  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder)
+      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)) {}
+
+  struct Pinned {
+    Ids source, lengths;
+    std::vector<std::vector<int32_t>> targets;
+    int32_t begin = 0;
+  };
+  void pin(Pinned pinned) { pinned_ = std::move(pinned); }
+
+  bool after_epoch(Progress& p) override {
+    if (config_.average_last > 0 && p.epoch > config_.epochs - config_.average_last) add_to_average();
+    if (config_.attention_every > 0 && p.epoch % config_.attention_every == 0) save_attention(p.epoch);
+    if (!valid_) return false;
+    const double loss = valid_->validate();
+    p.valid_loss = loss;
+    if (std::isfinite(loss) && loss < best_) {
+      best_ = loss, waited_ = 0;
+      best_weights_ = model_.parameters().flat().copied();
+      if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
+      return false;
+    }
+    return ++waited_ >= config_.patience && config_.patience > 0;
+  }
+
+  void save(Checkpoint& out) const override {
+    out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
+    out.set("companion.waited", waited_);
+    out.set("companion.averaged", averaged_);
+    if (averaged_ > 0) out.tensors["companion.average"] = average_;
+  }
+  void restore(const Checkpoint& in) override {
+    best_ = std::bit_cast<double>(in.integer("companion.best_bits"));
+    waited_ = in.integer("companion.waited");
+    averaged_ = in.integer("companion.averaged");
+    if (averaged_ > 0) average_ = in.tensors.at("companion.average").copied();
+  }
+
+  // The weights that the run is for.
+  void choose(TranslationModel& model) const {
+    const Tensor flat = model.parameters().flat();
+    if (averaged_ > 0) std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
+    else if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
+    else if (std::isfinite(best_)) model.load(folder_ + "/checkpoints/best.safetensors");
+  }
+
+ private:
+  void add_to_average() {
+    const Tensor flat = model_.parameters().flat();
+    if (averaged_ == 0) average_ = zeros(flat.shape());
+    ++averaged_;
+    const float share = 1.0f / static_cast<float>(averaged_);
+    for (int64_t i = 0; i < flat.numel(); ++i) average_.mutable_ptr()[i] += share * (flat.ptr()[i] - average_.ptr()[i]);
+  }
+
+  void save_attention(int64_t epoch) {
+    if (folder_.empty() || pinned_.targets.empty()) return;
+    const auto decoder = model_.decoder();
+    const auto forced = force(*decoder, pinned_.source, pinned_.lengths, pinned_.targets, pinned_.begin);
+    std::map<std::string, Array> maps;
+    for (size_t i = 0; i < forced.size(); ++i)
+      if (forced[i].attention.defined()) maps[text("sentence_", i)] = Array(forced[i].attention);
+    if (maps.empty()) return;
+    make_folder(folder_ + "/attention");
+    const std::string digits = std::to_string(epoch);
+    write_npz(text(folder_, "/attention/epoch_", std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0'), digits, ".npz"), maps);
+  }
+
+  const TranslationTrainingConfig& config_;
+  const TranslationModel& model_;
+  const TranslationTask* valid_;
+  std::string folder_;
+  Pinned pinned_;
+  double best_ = std::numeric_limits<double>::infinity();
+  int64_t waited_ = 0, averaged_ = 0;
+  Tensor best_weights_, average_;
+};
+
+}  // namespace
+
+std::span<const BookSentence> book_sentences() {
+  static constexpr BookSentence sentences[] = {
+      {"go .", "va !"}, {"i lost .", "j'ai perdu ."}, {"he's calm .", "il est calme ."}, {"i'm home .", "je suis chez moi ."}};
+  return sentences;
+}
+
+std::string run_weights(const std::string& folder) {
+  for (const char* name : {"/model.safetensors", "/checkpoints/best.safetensors", "/checkpoints/last.safetensors"})
+    if (fs::exists(folder + name)) return folder + name;
+  fail(folder, ": holds no model.safetensors and no checkpoint");
+}
+
+TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder) : config_(config), folder_(std::move(folder)) {
+  config_.check();
+  const bool resumes = !folder_.empty() && fs::exists(folder_ + "/config.yaml");
+  if (resumes) open_folder();
+  text_ = std::make_unique<TranslationText>(
+      read_translation_text(config_.data, static_cast<uint64_t>(config_.training.seed), resumes ? folder_ : std::string()));
+  train_ = encoded(text_->train, tokenizers(), config_.data.max_tokens);
+  valid_ = encoded(text_->valid, tokenizers(), 0);
+  check(!train_.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
+        " pairs are longer");
+  if (config_.decoding.max_length == 0) {
+    size_t longest = 0;
+    for (const IdPair& pair : train_) longest = std::max(longest, pair.target.size());
+    config_.decoding.max_length = static_cast<int64_t>(2 * longest + 10);
+  }
+  model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
+                                              Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
+  if (!folder_.empty() && !resumes) {
+    make_folder(folder_ + "/checkpoints");
+    save_tokenizers(tokenizers(), folder_);
+    write_file(folder_ + "/config.yaml", config_.settings().dump());  // last: it makes the folder a run
+  }
+}
+
+void TranslationRun::open_folder() {
+  const std::string path = folder_ + "/config.yaml";
+  TranslationConfig old;
+  Settings was = old.settings(), now = config_.settings();
+  was.read(path);
+  if (config_.decoding.max_length == 0) config_.decoding.max_length = old.decoding.max_length;
+  for (size_t i = 0; i < now.all().size(); ++i) {
+    const Setting &a = was.all()[i], &b = now.all()[i];
+    if (a.get() != b.get() && !may_change(b, config_))
+      throw Error(text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for"),
+                  "--restart begins again; -o names another folder");
+  }
+  write_file(path, now.dump());
+}
+
+FitResult TranslationRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
+  const TranslationTrainingConfig& c = config_.training;
+  const int32_t pad = tokenizers().target.pad();
+  const TranslationTask task(*model_, c, training_batches(c, train_, tokenizers()), pad);
+  std::optional<TranslationTask> valid;
+  if (!valid_.empty())
+    valid.emplace(*model_, c,
+                  TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .shuffle = false}), pad);
+  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_);
+  if (c.attention_every > 0) {
+    const auto& from = valid_.empty() ? train_ : valid_;
+    const std::vector<IdPair> first(from.begin(), from.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(from.size())));
+    const TranslationBatch batch =
+        TranslationBatches(first, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 4, .shuffle = false}).batch(0, 0);
+    Keeper::Pinned pinned{batch.source, batch.source_lens, {}, tokenizers().target.bos()};
+    for (const IdPair& pair : first) pinned.targets.push_back(pair.target);
+    keeper.pin(std::move(pinned));
+  }
+
+  const Parameters& parameters = model_->parameters();
+  Adam adam(parameters, {.decay = static_cast<float>(c.weight_decay)});
+  std::vector<Observer*> all(observers.begin(), observers.end());
+  std::optional<MetricsFile> metrics;
+  std::optional<TrainLog> log;
+  if (!folder_.empty()) {
+    all.insert(all.begin(), &metrics.emplace(in_folder("metrics.jsonl")));
+    all.push_back(&log.emplace(in_folder("train.log")));
+  }
+  const FitResult result = fit(parameters, adam, task,
+                               {.epochs = c.epochs,
+                                .rate = schedule(c, task.batches()),
+                                .clip = c.clip,
+                                .seed = static_cast<uint64_t>(c.seed),
+                                .checkpoint = in_folder("checkpoints/last.safetensors"),
+                                .checkpoint_seconds = c.checkpoint_seconds,
+                                .companion = &keeper,
+                                .stop = stop},
+                               all);
+  if (result.interrupted) return result;
+  keeper.choose(*model_);
+  if (!folder_.empty()) model_->save(in_folder("model.safetensors"));
+  return result;
+}
+
+}  // namespace qkv

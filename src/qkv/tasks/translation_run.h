@@ -1,0 +1,51 @@
+// A run: a folder with a configuration, vocabularies, checkpoints and a model, and the training that fills it.
+//
+//   config.yaml  vocab.*  model.safetensors  metrics.jsonl  train.log  checkpoints/{last,best}.safetensors  attention/
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "qkv/tasks/translation_task.h"
+
+namespace qkv {
+
+class TranslationRun {
+ public:
+  /// Reads the data and makes the model. A folder with a run of the same configuration is gone on with; of another one, refused: the
+  /// message names the setting. An empty folder name keeps everything in memory.
+  TranslationRun(const TranslationConfig& config, std::string folder);
+
+  const TranslationConfig& config() const { return config_; }
+  const Tokenizers& tokenizers() const { return text_->tokenizers; }
+  const TranslationModel& model() const { return *model_; }
+  const std::string& folder() const { return folder_; }
+  int64_t training_pairs() const { return static_cast<int64_t>(train_.size()); }
+  int64_t validation_pairs() const { return static_cast<int64_t>(valid_.size()); }
+  const TranslationText& text() const { return *text_; }
+
+  /// Trains to the end, or until stop is set. Afterwards the model has the weights that the run is for: the average, the best, or the last.
+  FitResult train(std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr);
+
+ private:
+  void open_folder();
+  std::string in_folder(const char* name) const { return folder_.empty() ? std::string() : folder_ + "/" + name; }
+
+  TranslationConfig config_;
+  std::string folder_;
+  std::unique_ptr<TranslationText> text_;
+  std::vector<IdPair> train_, valid_;
+  std::unique_ptr<TranslationModel> model_;
+};
+
+/// The book's four sentences, their translations, and nothing else: what its presets end with.
+struct BookSentence {
+  const char *source, *target;
+};
+std::span<const BookSentence> book_sentences();
+
+/// Folder of `--model RUN`: the weights to use, model.safetensors or the best or last checkpoint.
+std::string run_weights(const std::string& folder);
+
+}  // namespace qkv

@@ -1,0 +1,82 @@
+// The loss of translation, as the settings define it.
+#include "qkv/tasks/translation_task.h"
+
+#include <numeric>
+
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/linear_loss.h"
+#include "qkv/ops/matmul.h"
+
+namespace qkv {
+namespace {
+
+Ids row_range(const Ids& ids, int64_t begin, int64_t end) {
+  const int64_t width = ids.rank() == 2 ? ids.size(1) : 1;
+  return ids.part(begin * width, ids.rank() == 2 ? Shape{end - begin, width} : Shape{end - begin});
+}
+
+double sum_of(const Ids& ids) { return std::accumulate(ids.data().begin(), ids.data().end(), 0.0); }
+
+// Some inputs of the decoder replaced by what the model itself predicts for that place from the true inputs before it.
+Ids with_predictions(const Ids& target_in, const Tensor& logits, double share, const Rng& rng) {
+  const int64_t steps = target_in.size(1), vocabulary = logits.size(2);
+  const Tensor chance = uniform(target_in.shape(), rng);
+  Ids out = Ids::empty(target_in.shape());
+  for (int64_t i = 0; i < target_in.numel(); ++i) {
+    int32_t& token = out.mutable_ptr()[i];
+    token = target_in.ptr()[i];
+    if (i % steps == 0 || chance.ptr()[i] >= share) continue;
+    const float* row = logits.ptr() + (i - 1) * vocabulary;
+    token = static_cast<int32_t>(std::max_element(row, row + vocabulary) - row);
+  }
+  return out;
+}
+
+}  // namespace
+
+Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t end, const Run& run) const {
+  const Ids source = row_range(batch.source, begin, end), lengths = row_range(batch.source_lens, begin, end);
+  const Ids target_out = row_range(batch.target_out, begin, end);
+  Ids target_in = row_range(batch.target_in, begin, end);
+  const Linear& output = model_.output();
+  if (config_.feed_back > 0) {
+    const TapePause pause;
+    const Tensor logits = output(model_.features(source, lengths, target_in, Run{}));
+    target_in = with_predictions(target_in, logits, config_.feed_back, run.rng.at("feed_back"));
+  }
+  CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.label_smoothing), .reduction = Reduction::sum};
+  if (config_.mask_loss) options.ignore_id = pad_;
+  const Tensor total = linear_cross_entropy(model_.features(source, lengths, target_in, run), output.weight, output.bias, target_out, options);
+  const double tokens = sum_of(row_range(batch.target_lens, begin, end));
+  // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
+  if (config_.loss == "book") {
+    const double unit = 1.0 / static_cast<double>(config_.num_steps);
+    return {scale(total, static_cast<float>(unit)), total.item() * unit, tokens};
+  }
+  const double counted = config_.mask_loss ? sum_of(batch.target_lens) : static_cast<double>(batch.target_out.numel());
+  return {scale(total, static_cast<float>(1.0 / counted)), total.item(), config_.mask_loss ? tokens : static_cast<double>(target_out.numel())};
+}
+
+double TranslationTask::validate() const {
+  double sum = 0, count = 0;
+  const Linear& output = model_.output();
+  for (int64_t b = 0; b < batches(); ++b) {
+    const TranslationBatch batch = batches_.batch(0, b);
+    const Tensor x = model_.features(batch.source, batch.source_lens, batch.target_in, Run{});
+    sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out, {.ignore_id = pad_, .reduction = Reduction::sum}).item();
+    count += sum_of(batch.target_lens);
+  }
+  return sum / std::max(count, 1.0);
+}
+
+TranslationBatches training_batches(const TranslationTrainingConfig& config, std::vector<IdPair> pairs, const Tokenizers& tokenizers) {
+  return TranslationBatches(std::move(pairs), tokenizers.source.pad(), tokenizers.target.pad(), tokenizers.target.bos(),
+                            {.rows = config.batch_rows,
+                             .tokens = config.batch_tokens,
+                             .by_length = config.by_length,
+                             .fixed_steps = config.mask_loss ? 0 : config.num_steps,
+                             .shuffle = true,
+                             .seed = static_cast<uint64_t>(config.seed)});
+}
+
+}  // namespace qkv

@@ -1,0 +1,33 @@
+// Translation as a task for fit: batches of ids, and the loss of some rows of one.
+#pragma once
+
+#include "qkv/data/translation.h"
+#include "qkv/tasks/translation_data.h"
+#include "qkv/tasks/translation_model.h"
+#include "qkv/train/fit.h"
+
+namespace qkv {
+
+class TranslationTask {
+ public:
+  TranslationTask(const TranslationModel& model, const TranslationTrainingConfig& config, TranslationBatches batches, int32_t pad)
+      : model_(model), config_(config), batches_(std::move(batches)), pad_(pad) {}
+
+  int64_t batches() const { return batches_.batches(); }
+  TranslationBatch batch(int64_t epoch, int64_t index) const { return batches_.batch(epoch, index); }
+  int64_t rows(const TranslationBatch& batch) const { return batch.source.size(0); }
+  Loss loss(const TranslationBatch& batch, int64_t begin, int64_t end, const Run& run) const;
+  /// Mean cross-entropy a target token over all batches, in nats, without dropout.
+  double validate() const;
+
+ private:
+  const TranslationModel& model_;
+  const TranslationTrainingConfig& config_;
+  TranslationBatches batches_;
+  int32_t pad_;
+};
+
+/// The batches a configuration asks for.
+TranslationBatches training_batches(const TranslationTrainingConfig& config, std::vector<IdPair> pairs, const Tokenizers& tokenizers);
+
+}  // namespace qkv

@@ -1,0 +1,129 @@
+// Batches of sentences of like length, decoded, and put back in order.
+#include "qkv/tasks/translator.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+
+#include "qkv/core/check.h"
+#include "qkv/tasks/translation_run.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kMostTokens = 4096;  // of a sentence
+
+TranslationConfig read_config(const std::string& folder) {
+  check(std::filesystem::is_directory(folder), folder, ": no such folder; expected one that qkv train wrote");
+  check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
+  TranslationConfig config;
+  config.settings().read(folder + "/config.yaml");
+  return config;
+}
+
+struct Padded {
+  Ids ids, lengths;
+};
+
+Padded padded(std::span<const std::vector<int32_t>> sentences, std::span<const size_t> rows, int32_t pad) {
+  size_t longest = 0;
+  for (const size_t r : rows) longest = std::max(longest, sentences[r].size());
+  const auto count = static_cast<int64_t>(rows.size());
+  Padded out{Ids::empty({count, static_cast<int64_t>(longest)}), Ids::empty({count})};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const auto& s = sentences[rows[i]];
+    int32_t* row = out.ids.mutable_ptr() + i * longest;
+    std::copy(s.begin(), s.end(), row);
+    std::fill(row + s.size(), row + longest, pad);
+    out.lengths.mutable_ptr()[i] = static_cast<int32_t>(s.size());
+  }
+  return out;
+}
+
+// A hypothesis' attention has a column for every padded position of its batch: only the sentence's own are kept.
+Tensor first_columns(const Tensor& x, int64_t columns) {
+  if (!x.defined() || x.size(2) == columns) return x;
+  const int64_t rows = x.size(0) * x.size(1), width = x.size(2);
+  Tensor out = Tensor::empty({x.size(0), x.size(1), columns});
+  for (int64_t r = 0; r < rows; ++r) std::copy_n(x.ptr() + r * width, columns, out.mutable_ptr() + r * columns);
+  return out;
+}
+
+// Calls work(rows) for groups of at most `size` of those rows, shortest sentences first.
+template <class Work>
+void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, int64_t size, const Work& work) {
+  std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
+  for (size_t begin = 0; begin < rows.size(); begin += static_cast<size_t>(size))
+    work(std::span(rows).subspan(begin, std::min(rows.size() - begin, static_cast<size_t>(size))));
+}
+
+}  // namespace
+
+Translator::Translator(const std::string& folder) : config_(read_config(folder)), tokenizers_(load_tokenizers(folder)) {
+  own_ = std::make_unique<TranslationModel>(config_.model, tokenizers_.source.size(), tokenizers_.target.size(), Rng(0));
+  own_->load(run_weights(folder));
+  model_ = own_.get();
+}
+
+Translator::Translator(const TranslationModel& model, Tokenizers tokenizers, const TranslationConfig& config)
+    : config_(config), tokenizers_(std::move(tokenizers)), model_(&model) {}
+
+TranslateOptions Translator::defaults() const {
+  const TranslationDecodingConfig& d = config_.decoding;
+  return {.beam = d.beam, .length_penalty = d.length_penalty, .max_length = d.max_length > 0 ? d.max_length : 50, .rows = d.batch_rows};
+}
+
+std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, size_t line) const {
+  std::vector<int32_t> ids = tokenizer.encode(sentence);
+  check(ids.size() <= kMostTokens, "line ", line + 1, ": has ", ids.size(), " tokens; a sentence may have ", kMostTokens);
+  if (!ids.empty()) ids.push_back(tokenizer.eos());
+  return ids;
+}
+
+std::vector<Translation> Translator::translate(std::span<const std::string> sentences, const TranslateOptions& options) const {
+  std::vector<std::vector<int32_t>> ids;
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    ids.push_back(encode(sentences[i], tokenizers_.source, i));
+    if (!ids.back().empty()) rows.push_back(i);
+  }
+  std::vector<Translation> out(sentences.size());
+  const auto decoder = model_->decoder();
+  const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
+                                     .max_length = options.max_length, .begin = tokenizers_.target.bos(), .end = tokenizers_.target.eos(),
+                                     .never = tokenizers_.target.pad(), .keep_attention = options.keep_attention};
+  in_batches(ids, rows, options.rows, [&](std::span<const size_t> batch) {
+    const Padded source = padded(ids, batch, tokenizers_.source.pad());
+    auto found = search(*decoder, source.ids, source.lengths, search_options);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
+      out[batch[i]] = {ids[batch[i]], std::move(found[i])};
+    }
+  });
+  return out;
+}
+
+std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs) const {
+  std::vector<std::vector<int32_t>> sources, targets;
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    sources.push_back(encode(pairs.source[i], tokenizers_.source, i));
+    targets.push_back(encode(pairs.target[i], tokenizers_.target, i));
+    if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
+  }
+  std::vector<ForcedTranslation> out(pairs.source.size());
+  const auto decoder = model_->decoder();
+  in_batches(sources, rows, config_.decoding.batch_rows, [&](std::span<const size_t> batch) {
+    const Padded source = padded(sources, batch, tokenizers_.source.pad());
+    std::vector<std::vector<int32_t>> wanted;
+    for (const size_t r : batch) wanted.push_back(targets[r]);
+    auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos());
+    for (size_t i = 0; i < batch.size(); ++i) {
+      forced[i].attention = first_columns(forced[i].attention, static_cast<int64_t>(sources[batch[i]].size()));
+      out[batch[i]] = {sources[batch[i]], targets[batch[i]], std::move(forced[i])};
+    }
+  });
+  return out;
+}
+
+}  // namespace qkv

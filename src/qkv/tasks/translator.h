@@ -1,0 +1,63 @@
+// A trained model with its tokenizers: sentences in, translations out.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qkv/decode/force.h"
+#include "qkv/decode/search.h"
+#include "qkv/tasks/translation_data.h"
+#include "qkv/tasks/translation_model.h"
+
+namespace qkv {
+
+struct TranslateOptions {
+  int64_t beam = 1, best = 1;
+  double length_penalty = 0.75;
+  int64_t max_length = 50;
+  int64_t rows = 64;  // sentences decoded at once
+  bool keep_attention = false;
+};
+
+/// source: the ids that the model read, <eos> included. Attention of a hypothesis is (steps, maps, source ids).
+struct Translation {
+  std::vector<int32_t> source;
+  std::vector<Hypothesis> hypotheses;  // best first; none for an empty sentence
+};
+
+struct ForcedTranslation {
+  std::vector<int32_t> source, target;  // both with <eos>
+  Forced forced;
+};
+
+class Translator {
+ public:
+  /// Of a model or run folder.
+  explicit Translator(const std::string& folder);
+  /// Of a model in memory, which must outlive it.
+  Translator(const TranslationModel& model, Tokenizers tokenizers, const TranslationConfig& config);
+
+  const TranslationConfig& config() const { return config_; }
+  const Tokenizers& tokenizers() const { return tokenizers_; }
+  const TranslationModel& model() const { return *model_; }
+  /// As the configuration's decoding block says.
+  TranslateOptions defaults() const;
+
+  /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses.
+  std::vector<Translation> translate(std::span<const std::string> sentences, const TranslateOptions& options) const;
+  std::string text(const Hypothesis& hypothesis) const { return tokenizers_.target.decode(hypothesis.tokens); }
+
+  /// Scores and attention of given translations.
+  std::vector<ForcedTranslation> force(const SentencePairs& pairs) const;
+
+ private:
+  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, size_t line) const;
+  TranslationConfig config_;
+  Tokenizers tokenizers_;
+  std::unique_ptr<TranslationModel> own_;
+  const TranslationModel* model_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,57 @@
+// Projection of token weights to words.
+#include "qkv/tasks/word_attention.h"
+
+#include <algorithm>
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+namespace {
+
+int32_t word_count(const std::vector<int32_t>& word_of_token) {
+  return word_of_token.empty() ? 0 : *std::max_element(word_of_token.begin(), word_of_token.end()) + 1;
+}
+
+}  // namespace
+
+Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer, const std::string& source,
+                      const Tokenizer& target_tokenizer, const std::string& target) {
+  const auto columns = source_tokenizer.word_of_token(source), rows = target_tokenizer.word_of_token(target);
+  const int64_t maps = attention.size(1), keys = attention.size(2), words_in = word_count(columns), words_out = word_count(rows);
+  check(static_cast<int64_t>(columns.size()) <= keys && static_cast<int64_t>(rows.size()) <= attention.size(0), "[word_attention] ",
+        rows.size(), " and ", columns.size(), " tokens for weights ", attention.shape());
+  std::vector<float> tokens(static_cast<size_t>(words_out), 0);
+  for (const int32_t r : rows) ++tokens[static_cast<size_t>(r)];
+  Tensor out = zeros({maps, words_out, words_in});
+  for (int64_t m = 0; m < maps; ++m)
+    for (size_t t = 0; t < rows.size(); ++t) {
+      const float* from = attention.ptr() + (static_cast<int64_t>(t) * maps + m) * keys;
+      float* to = out.mutable_ptr() + (m * words_out + rows[t]) * words_in;
+      for (size_t s = 0; s < columns.size(); ++s) to[columns[s]] += from[s] / tokens[static_cast<size_t>(rows[t])];
+    }
+  return out;
+}
+
+Alignment align_words(const Tensor& weights, double share) {
+  Alignment out;
+  const int64_t words_out = weights.size(0), words_in = weights.size(1);
+  for (int64_t t = 0; t < words_out; ++t) {
+    const float* row = weights.ptr() + t * words_in;
+    const float* best = std::max_element(row, row + words_in);
+    for (int64_t s = 0; s < words_in; ++s)
+      if (row + s == best || row[s] >= share * static_cast<double>(*best)) {
+        if (row + s != best && share >= 1) continue;  // of equal weights the first
+        out.push_back({static_cast<int32_t>(s), static_cast<int32_t>(t)});
+      }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::string pharaoh(const Alignment& alignment) {
+  std::string out;
+  for (const AlignmentLink& link : alignment) out += text(out.empty() ? "" : " ", link.source, link.possible ? "p" : "-", link.target);
+  return out;
+}
+
+}  // namespace qkv

@@ -1,0 +1,97 @@
+// Settings: YAML in, YAML out, and every way to get it wrong with its line.
+#include "qkv/io/settings.h"
+
+#include <gtest/gtest.h>
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+namespace {
+
+struct Values {
+  int64_t epochs = 10;
+  double rate = 0.005;
+  bool shuffle = true;
+  std::string cell = "gru", file;
+
+  Settings settings() {
+    Settings s;
+    s.add("training", "epochs", {"passes over the data", "轮数"}, epochs, 0, 1000);
+    s.add("training", "rate", {"learning rate", "学习率"}, rate, 0);
+    s.add("training", "shuffle", {"new order every epoch", "打乱"}, shuffle);
+    s.add("model", "cell", {"the cell", "单元"}, cell, {"gru", "lstm"});
+    s.add("model", "file_name", {"a file", "文件"}, file, {}, "FILE");
+    return s;
+  }
+};
+
+std::string error_of(const std::string& yaml) {
+  Values v;
+  try {
+    v.settings().parse(yaml, "run.yaml");
+  } catch (const Error& e) {
+    EXPECT_EQ(v.epochs, 10) << "a refused file changed a value";
+    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint());
+  }
+  return "";
+}
+
+TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
+  Values v;
+  v.settings().parse("training:\n  epochs: 3\n  shuffle: false\nmodel:\n  cell: lstm\n  file_name: \"a b.txt\"\n", "run.yaml");
+  EXPECT_EQ(v.epochs, 3);
+  EXPECT_FALSE(v.shuffle);
+  EXPECT_EQ(v.rate, 0.005);
+  EXPECT_EQ(v.cell, "lstm");
+  EXPECT_EQ(v.file, "a b.txt");
+}
+
+TEST(Settings, DumpReadsBackAsTheSameValues) {
+  for (const std::string& name : {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "true", "# no comment", "a: b"}) {
+    Values out;
+    out.epochs = 7, out.rate = 1e-5, out.shuffle = false, out.file = name;
+    Values in;
+    in.settings().parse(out.settings().dump(), "dump");
+    EXPECT_EQ(in.epochs, 7);
+    EXPECT_EQ(in.rate, 1e-5);
+    EXPECT_FALSE(in.shuffle);
+    EXPECT_EQ(in.file, name);
+  }
+}
+
+TEST(Settings, RefusesWithLineAndSuggestion) {
+  EXPECT_EQ(error_of("training:\n  epoch: 3\n"), "run.yaml:2: unknown key \"epoch\" in the block \"training\" | did you mean \"epochs\"?");
+  EXPECT_EQ(error_of("traning:\n  epochs: 3\n"), "run.yaml:1: unknown block \"traning\" | did you mean \"training\"?");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n  epochs: 4\n"), "run.yaml:3: the key \"training.epochs\" stands here twice");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\ntraining:\n  rate: 1\n"), "run.yaml:3: the block \"training\" stands here twice");
+  EXPECT_EQ(error_of("training:\n  epochs: many\n"), "run.yaml:2: training.epochs: expected a whole number, got \"many\"");
+  EXPECT_EQ(error_of("training:\n  epochs: 3.5\n"), "run.yaml:2: training.epochs: expected a whole number, got \"3.5\"");
+  EXPECT_EQ(error_of("training:\n  epochs: -1\n"), "run.yaml:2: training.epochs: expected 0 to 1000, got -1");
+  EXPECT_EQ(error_of("training:\n  epochs: 99999999999999999999\n"), "run.yaml:2: training.epochs: expected a whole number, got \"99999999999999999999\"");
+  EXPECT_EQ(error_of("training:\n  rate: -0.5\n"), "run.yaml:2: training.rate: expected 0 or more, got -0.5");
+  EXPECT_EQ(error_of("training:\n  rate: nan\n"), "run.yaml:2: training.rate: expected a finite number, got nan");
+  EXPECT_EQ(error_of("training:\n  shuffle: yes\n"), "run.yaml:2: training.shuffle: expected true or false, got \"yes\"");
+  EXPECT_EQ(error_of("model:\n  cell: gruu\n"), "run.yaml:2: model.cell: expected one of gru, lstm, got \"gruu\" | did you mean \"gru\"?");
+  EXPECT_EQ(error_of("training:\n  epochs: [1, 2]\n"), "run.yaml:2: \"training.epochs\" must have one value");
+  EXPECT_EQ(error_of("training: 3\n"), "run.yaml:1: the block \"training\" must hold \"key: value\" lines");
+  EXPECT_EQ(error_of("- a\n- b\n"), "run.yaml: expected blocks of \"key: value\" lines");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"), "run.yaml:3: training.rate: expected a number, got \"x\"");
+  EXPECT_NE(error_of("training: {epochs: 3\n").find("not YAML"), std::string::npos);
+  EXPECT_EQ(error_of(""), "");
+  EXPECT_EQ(error_of("training:\n"), "");
+}
+
+TEST(Settings, AnExpandingAliasIsRefusedNotWalked) {
+  std::string bomb = "a: &a [x,x]\n";
+  for (char c = 'b'; c < 'z'; ++c) bomb += text(c, ": &", c, " [*", static_cast<char>(c - 1), ",*", static_cast<char>(c - 1), "]\n");
+  EXPECT_EQ(error_of(bomb), "run.yaml:1: unknown block \"a\"");
+}
+
+TEST(Settings, FlagsAreKebabCase) {
+  Values v;
+  EXPECT_EQ(v.settings().find("model.file_name").flag(), "--file-name");
+  EXPECT_THROW(v.settings().find("model.nothing"), Error);
+}
+
+}  // namespace
+}  // namespace qkv

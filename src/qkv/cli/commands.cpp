@@ -3,15 +3,17 @@
 
 namespace qkv::cli {
 
-std::unique_ptr<Command> tour_command();
-std::unique_ptr<Command> lab_command();
-std::unique_ptr<Command> plot_command();
+std::unique_ptr<Command> align_command();
 std::unique_ptr<Command> attend_command();
 std::unique_ptr<Command> bench_command();
 std::unique_ptr<Command> data_command();
 std::unique_ptr<Command> info_command();
-std::unique_ptr<Command> regress_command();
 std::unique_ptr<Command> inspect_command();
+std::unique_ptr<Command> lab_command();
+std::unique_ptr<Command> plot_command();
+std::unique_ptr<Command> regress_command();
+std::unique_ptr<Command> score_command();
+std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> train_command();
 std::unique_ptr<Command> translate_command();
 
@@ -19,14 +21,16 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(tour_command());
   commands.push_back(lab_command());
-  commands.push_back(plot_command());
-  commands.push_back(bench_command());
   commands.push_back(train_command());
   commands.push_back(translate_command());
   commands.push_back(inspect_command());
+  commands.push_back(score_command());
+  commands.push_back(align_command());
   commands.push_back(attend_command());
   commands.push_back(regress_command());
+  commands.push_back(plot_command());
   commands.push_back(data_command());
+  commands.push_back(bench_command());
   commands.push_back(info_command());
   return commands;
 }

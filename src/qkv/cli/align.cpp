@@ -1,0 +1,100 @@
+// qkv align: scores a file of word alignments against gold ones.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "qkv/cli/command.h"
+#include "qkv/cli/text_input.h"
+#include "qkv/eval/alignment.h"
+#include "qkv/eval/unicode.h"
+
+namespace qkv::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<int64_t> word_counts(const std::string& path) {
+  std::vector<int64_t> counts;
+  for (const std::string& line : read_text_lines(path)) counts.push_back(static_cast<int64_t>(split_whitespace(line).size()));
+  return counts;
+}
+
+std::string percent(const std::optional<double>& value) { return value ? fmt::format("{:.1f} %", 100 * *value) : "undefined"; }
+Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+class Align : public Command {
+ public:
+  std::string name() const override { return "align"; }
+  Text summary() const override {
+    return {"alignment error rate of word alignments against gold ones", "词对齐与标准对齐比较的对齐错误率（AER）"};
+  }
+  std::string example() const override { return "qkv align --alignment hyp.align --gold gold.align --base 0"; }
+
+  void bind(Options& o) override {
+    o.option("--alignment FILE", {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
+                                  "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"}, alignment_);
+    o.option("--gold FILE", {"gold alignments: 1-2 sure, 1p2 or 1?2 possible", "标准对齐：1-2 为确定，1p2 或 1?2 为可能"}, gold_);
+    o.option("--base N", {"the first word is 0 or 1 in both files; found out when absent, with a note",
+                          "两个文件中第一个词的编号，0 或 1；不给出时自动判断并提示"}, base_, 0, 1);
+    o.option("--gold-base N", {"the same of the gold file alone", "仅用于标准对齐文件"}, gold_base_, 0, 1);
+    o.option("--source FILE", {"source sentences: links outside of them are refused", "源语言句子：越界的链接会报错"}, source_);
+    o.option("--target FILE", {"target sentences", "目标语言句子"}, target_);
+    o.flag("--json", {"print the result as JSON", "以 JSON 打印结果"}, json_);
+  }
+
+  int run(const Global& global) override {
+    if (!alignment_) throw UsageError("--alignment FILE is missing", "qkv align --help shows an example");
+    if (!gold_) throw UsageError("--gold FILE is missing", "qkv align --help shows an example");
+    if (*alignment_ == "-" && *gold_ == "-") throw UsageError("--alignment and --gold cannot both be standard input");
+    if (source_.has_value() != target_.has_value()) throw UsageError("--source and --target go together");
+    const AlignmentFile alignments = read(*alignment_, base_, "--base", global);
+    const AlignmentFile gold = read(*gold_, gold_base_ ? gold_base_ : base_, "--gold-base", global);
+    check_same_lines(*alignment_, alignments.lines.size(), *gold_, gold.lines.size());
+    if (source_) {
+      const auto source = word_counts(*source_), target = word_counts(*target_);
+      check_alignment_lengths(alignments, input_name(*alignment_), source, target);
+      check_alignment_lengths(gold, input_name(*gold_), source, target);
+    }
+    print(score_alignments(alignments.lines, gold.lines), gold.lines.size());
+    return 0;
+  }
+
+ private:
+  static AlignmentFile read(const std::string& path, const std::optional<int64_t>& base, const char* option, const Global& global) {
+    const std::optional<int> known = base ? std::optional<int>(static_cast<int>(*base)) : std::nullopt;
+    AlignmentFile file = parse_alignments(read_text_lines(path), input_name(path), known);
+    if (file.base_detected && !global.quiet) {
+      const Text note = file.base == 0 ? Text{text("an index is 0, so words are counted from 0; ", option, " 0 says so"),
+                                              text("有编号为 0，故从 0 开始计数；可用 ", option, " 0 指明")}
+                                       : Text{text("no index is 0, so words are taken to be counted from 1; ", option, " decides"),
+                                              text("没有编号为 0，视为从 1 开始计数；可用 ", option, " 指定")};
+      fmt::print(stderr, "qkv: note: {}: {}\n", input_name(path), note.in(global.language));
+    }
+    return file;
+  }
+
+  void print(const AlignmentScore& score, size_t lines) const {
+    if (!json_) {
+      fmt::print("AER {}  precision {}  recall {}  F {}  ({} links, gold {} sure and {} possible, {} lines)\n", percent(score.error_rate()),
+                 percent(score.precision()), percent(score.recall()), percent(score.f_score()), score.links, score.sure,
+                 score.possible - score.sure, lines);
+      return;
+    }
+    const Json json = {{"aer", number_or_null(score.error_rate())}, {"precision", number_or_null(score.precision())},
+                       {"recall", number_or_null(score.recall())},  {"f", number_or_null(score.f_score())},
+                       {"links", score.links},                      {"sure", score.sure},
+                       {"possible", score.possible - score.sure},   {"in_sure", score.in_sure},
+                       {"in_sure_or_possible", score.in_possible},  {"lines", lines}};
+    fmt::print("{}\n", json.dump());
+  }
+
+  std::optional<std::string> alignment_, gold_, source_, target_;
+  std::optional<int64_t> base_, gold_base_;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> align_command() { return std::make_unique<Align>(); }
+
+}  // namespace qkv::cli

@@ -1,0 +1,39 @@
+// Counting the n-grams of one segment: exact, without building a string for any of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+using Symbols = std::vector<int32_t>;
+
+/// Numbers for words, equal ones equal, over all the sentences given.
+std::vector<Symbols> word_numbers(std::span<const std::vector<std::string_view>> sentences);
+
+/// The n-grams of several sequences, order by order. An n-gram's number comes from that of the (n-1)-gram before its last symbol.
+class NgramCounter {
+ public:
+  explicit NgramCounter(std::vector<Symbols> sequences);
+
+  /// Goes on to the next order; the first call counts single symbols.
+  void next_order();
+  /// How many different n-grams there are in all, how often number `gram` stands in a sequence, and how many n-grams that one has.
+  size_t different() const { return counts_.size() / sequences_.size(); }
+  int32_t count(size_t gram, size_t sequence) const { return counts_[gram * sequences_.size() + sequence]; }
+  int64_t total(size_t sequence) const;
+
+ private:
+  int32_t number_of(uint64_t key);
+
+  std::vector<Symbols> sequences_, grams_;  // grams_[s][i]: number of the n-gram that begins at i
+  std::vector<int32_t> counts_;             // (different, sequences)
+  std::vector<uint64_t> keys_;              // the table: open addressing, a power of two
+  std::vector<int32_t> numbers_;            // -1: free
+  int shift_ = 0;
+  size_t order_ = 0;
+};
+
+}  // namespace qkv

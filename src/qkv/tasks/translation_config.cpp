@@ -35,7 +35,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "kind", {"the architecture", "模型结构"}, m.kind, {"seq2seq"});
   s.add(block, "cell", {"the recurrent cell", "循环单元"}, m.cell, {"gru", "lstm"});
   s.add(block, "attention", {"how the decoder scores the source's states", "解码器的注意力评分函数"}, m.attention,
-        {"none", "additive", "dot", "scaled-dot", "bilinear"});
+        {"none", "additive", "dot", "scaled-dot", "bilinear", "cosine"});
   s.add(block, "embed", {"width of the embeddings", "词嵌入宽度"}, m.embed, 1, 65536);
   s.add(block, "hidden", {"width of the states", "隐状态宽度"}, m.hidden, 1, 65536);
   s.add(block, "layers", {"recurrent layers of encoder and decoder", "编码器与解码器的循环层数"}, m.layers, 1, 64);

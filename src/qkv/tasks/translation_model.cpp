@@ -1,6 +1,8 @@
 // Building a model from its configuration, and its weights as a file.
 #include "qkv/tasks/translation_model.h"
 
+#include <algorithm>
+
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
 #include "qkv/io/safetensors.h"
@@ -9,6 +11,16 @@
 namespace qkv {
 namespace {
 
+ScorerKind scorer_kind(const std::string& name) {
+  if (name == "none") return ScorerKind::none;
+  if (name == "additive") return ScorerKind::additive;
+  if (name == "dot") return ScorerKind::dot;
+  if (name == "scaled-dot") return ScorerKind::scaled_dot;
+  if (name == "bilinear") return ScorerKind::bilinear;
+  if (name == "cosine") return ScorerKind::cosine;
+  fail("model.attention: there is no scorer \"", name, "\"");
+}
+
 Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
   return {.source_vocabulary = source_vocabulary,
           .target_vocabulary = target_vocabulary,
@@ -16,8 +28,8 @@ Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t sou
           .hidden = config.hidden,
           .layers = config.layers,
           .dropout = static_cast<float>(config.dropout),
-          .cell = config.cell == "lstm" ? Cell::lstm : Cell::gru,
-          .attention = score_kind(config.attention),
+          .cell = config.cell == "lstm" ? CellKind::lstm : CellKind::gru,
+          .attention = scorer_kind(config.attention),
           .bidirectional = config.bidirectional,
           .skip_padding = config.skip_padding,
           .embed_dropout = static_cast<float>(config.embed_dropout)};
@@ -48,8 +60,8 @@ class Seq2SeqSteps : public StepModel, private Probe {
 TranslationModel::TranslationModel(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng)
     : model_(seq2seq_options(config, source_vocabulary, target_vocabulary), rng), parameters_(flatten(model_)) {}
 
-Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run) const {
-  return model_.features(source, lengths, target_in, run);
+Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens) const {
+  return model_.features(source, lengths, target_in, run, target_lens);
 }
 
 std::unique_ptr<StepModel> TranslationModel::decoder() const { return std::make_unique<Seq2SeqSteps>(model_); }

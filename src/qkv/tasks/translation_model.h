@@ -17,8 +17,9 @@ class TranslationModel {
   TranslationModel& operator=(const TranslationModel&) = delete;
 
   const Parameters& parameters() const { return parameters_; }
-  /// What the output layer reads, (B, T') -> (B, T', width). source (B, T), lengths (B), target_in (B, T').
-  Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run) const;
+  /// What the output layer reads: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens (B) a model may leave
+  /// out what lies beyond them.
+  Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
   const Linear& output() const { return model_.output; }
   /// A decoder with a state of its own; the model must outlive it.
   std::unique_ptr<StepModel> decoder() const;

@@ -46,8 +46,10 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
   }
   CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.label_smoothing), .reduction = Reduction::sum};
   if (config_.mask_loss) options.ignore_id = pad_;
-  const Tensor total = linear_cross_entropy(model_.features(source, lengths, target_in, run), output.weight, output.bias, target_out, options);
-  const double tokens = sum_of(row_range(batch.target_lens, begin, end));
+  const Ids target_lens = row_range(batch.target_lens, begin, end);
+  const Tensor features = model_.features(source, lengths, target_in, run, config_.mask_loss ? target_lens : Ids());
+  const Tensor total = linear_cross_entropy(features, output.weight, output.bias, target_out, options);
+  const double tokens = sum_of(target_lens);
   // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
   if (config_.loss == "book") {
     const double unit = 1.0 / static_cast<double>(config_.num_steps);
@@ -62,7 +64,7 @@ double TranslationTask::validate() const {
   const Linear& output = model_.output();
   for (int64_t b = 0; b < batches(); ++b) {
     const TranslationBatch batch = batches_.batch(0, b);
-    const Tensor x = model_.features(batch.source, batch.source_lens, batch.target_in, Run{});
+    const Tensor x = model_.features(batch.source, batch.source_lens, batch.target_in, Run{}, batch.target_lens);
     sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out, {.ignore_id = pad_, .reduction = Reduction::sum}).item();
     count += sum_of(batch.target_lens);
   }

@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)  # its .pc has the wrong version: ask for none
 
 # The random numbers' oracle in the tests; it has no config file.
@@ -15,4 +16,4 @@ find_path(RANDOM123_INCLUDE_DIR Random123/philox.h)
 set(QKV_PRIVATE_LIBRARIES
   $<BUILD_INTERFACE:hwy::hwy> $<BUILD_INTERFACE:TBB::tbb> $<BUILD_INTERFACE:fmt::fmt>
   $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:ZLIB::ZLIB> $<BUILD_INTERFACE:yaml-cpp>
-  $<BUILD_INTERFACE:PkgConfig::utf8proc> ${CMAKE_DL_LIBS})
+  $<BUILD_INTERFACE:PkgConfig::sentencepiece> $<BUILD_INTERFACE:PkgConfig::utf8proc> ${CMAKE_DL_LIBS})

@@ -1,62 +1,128 @@
-// qkv data: writes the data sets that come with the program.
-#include <cstdio>
+// qkv data: writes the data sets that come with the program, and prepares text of your own.
+#include "qkv/cli/data.h"
 
-#include "qkv/cli/command.h"
-#include "qkv/data/notes.h"
+#include <algorithm>
+#include <functional>
+
+#include "qkv/core/suggest.h"
 
 namespace qkv::cli {
 namespace {
+
+// A name, how many files it reads, the options that are its own besides --output, and the function that does it.
+struct DataName {
+  std::string name;
+  size_t least_files, most_files;
+  std::vector<std::string> options;
+  int (*run)(const DataOptions&, const Global&);
+};
+
+constexpr size_t kAny = SIZE_MAX;
+
+const std::vector<DataName>& data_names() {
+  static const std::vector<DataName> names = {
+      {"nadaraya-watson", 0, 0, {"--points", "--noise", "--edition"}, data_notes},
+      {"waist", 0, 0, {}, data_notes},
+      {"measures", 0, 0, {}, data_notes},
+      {"vocab", 1, kAny, {"--rule", "--min-count", "--column"}, data_vocab},
+      {"subwords", 1, kAny, {"--model", "--size", "--column", "--lowercase"}, data_subwords},
+      {"split", 1, 2, {"--validation", "--test", "--alignments"}, data_split},
+      {"fra-eng", 0, 0, {"--from"}, data_fra_eng},
+  };
+  return names;
+}
+
+std::string joined_names() {
+  std::string out;
+  const auto& names = data_names();
+  for (size_t i = 0; i < names.size(); ++i) out += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i].name;
+  return out;
+}
 
 class Data : public Command {
  public:
   std::string name() const override { return "data"; }
   Text summary() const override {
-    return {"write a built-in data set: nadaraya-watson, waist or measures", "写出内置数据集：nadaraya-watson、waist 或 measures"};
+    return {"write a data set; make vocabularies, subword models and splits", "写出数据集；建立词表、子词模型，划分数据"};
   }
-  std::string example() const override { return "qkv data nadaraya-watson -o points.csv"; }
+  std::string example() const override {
+    return "qkv data nadaraya-watson -o points.csv\n"
+           "  qkv data vocab train.de --rule words --min-count 2 -o vocab.de.txt\n"
+           "  qkv data subwords train.de train.en --size 8000 -o shared.model\n"
+           "  qkv data split pairs.tsv --validation 1000 --test 1000 -o parts\n"
+           "  qkv data fra-eng -o fra.txt";
+  }
+
   void bind(Options& options) override {
-    options.positional("NAME", {"nadaraya-watson, waist or measures", "nadaraya-watson、waist 或 measures"}, set_);
-    options.option("-o,--output FILE", {"a .csv file; standard output when absent",
-                    "输出的 .csv 文件；默认写到标准输出"}, output_);
-    options.option("--points N", {"nadaraya-watson: how many (50; English edition 40)",
-                    "nadaraya-watson：点数（50；英文版 40）"}, points_, 1, 100'000'000);
+    DataOptions& o = options_;
+    options.positional("NAME", {joined_names(), joined_names()}, o.name);
+    options.positionals("FILE", {"text to read (vocab, subwords, split); .gz too", "要读入的文本（vocab、subwords、split）；可为 .gz"}, o.files);
+    options.option("-o,--output FILE", {"where to write; split: a folder", "输出位置；split 为文件夹"}, o.output);
+    options.option("--points N", {"nadaraya-watson: how many (50; English edition 40)", "nadaraya-watson：点数（50；英文版 40）"}, o.points, 1,
+                   100'000'000);
     options.option("--noise S", {"nadaraya-watson: standard deviation of the noise (0.5; English edition 1)",
-                    "nadaraya-watson：噪声标准差（0.5；英文版 1）"}, noise_, 0);
-    options.option("--edition E", {"nadaraya-watson: zh is 2 sin x + x^0.8, en is 2 sin x + x",
-                    "nadaraya-watson：zh 为 2 sin x + x^0.8，en 为 2 sin x + x"}, edition_, {"zh", "en"});
+                    "nadaraya-watson：噪声标准差（0.5；英文版 1）"}, o.noise, 0);
+    options.option("--edition E", {"nadaraya-watson: zh is 2 sin x + x^0.8, en is 2 sin x + x (zh)",
+                    "nadaraya-watson：zh 为 2 sin x + x^0.8，en 为 2 sin x + x（zh）"}, o.edition, {"zh", "en"});
+    options.option(
+        "--rule R",
+        {"vocab: what a word is: the book's rule; between blanks; the same in lower case; words and punctuation (book)",
+         "vocab：何为一个词：书中规则；按空白；小写后按空白；词与标点分开（book）"},
+        o.rule, {"book", "spaces", "lower", "words"});
+    options.option("--min-count N", {"vocab: leave out what is rarer (2)", "vocab：略去更少见的词（2）"}, o.min_count, 1, INT64_MAX);
+    options.option("--column N", {"vocab, subwords: read this column of tab separated files (1: source, 2: target)",
+                    "vocab、subwords：读取制表符分隔文件的这一列（1 源语言，2 目标语言）"}, o.column, 1, 2);
+    options.option("--model M", {"subwords: how they are found (bpe)", "subwords：训练方法（bpe）"}, o.model, {"bpe", "unigram"});
+    options.option("--size N", {"subwords: how many, with the four special ones (8000)", "subwords：子词个数，含四个特殊词元（8000）"}, o.size, 8,
+                   1'000'000);
+    options.flag("--lowercase", {"subwords: of the text in lower case", "subwords：先转为小写"}, o.lowercase);
+    options.option("--validation N", {"split: pairs at least (1000)", "split：验证集句对数下限（1000）"}, o.validation, 0, INT64_MAX);
+    options.option("--test N", {"split: pairs at least (1000)", "split：测试集句对数下限（1000）"}, o.test, 0, INT64_MAX);
+    options.option("--alignments FILE", {"split: one line a pair, divided like the pairs", "split：每个句对一行，随句对一同划分"}, o.alignments);
+    options.option("--from FILE|URL", {"fra-eng: the archive, if you have it already or know another place",
+                    "fra-eng：已经下载好的压缩包，或另一个下载地址"}, o.from);
   }
 
   int run(const Global& global) override {
-    const Table table = make(global);
-    if (output_) {
-      write_csv(*output_, table);
-      return 0;
-    }
-    const std::string text = csv_text(table);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return 0;
+    const DataName& chosen = find(global);
+    const DataOptions& o = options_;
+    const std::vector<std::pair<std::string, bool>> given = {
+        {"--points", o.points.has_value()},       {"--noise", o.noise.has_value()},           {"--edition", o.edition.has_value()},
+        {"--rule", o.rule.has_value()},           {"--min-count", o.min_count.has_value()},   {"--column", o.column.has_value()},
+        {"--model", o.model.has_value()},         {"--size", o.size.has_value()},             {"--lowercase", o.lowercase},
+        {"--validation", o.validation.has_value()}, {"--test", o.test.has_value()},           {"--alignments", o.alignments.has_value()},
+        {"--from", o.from.has_value()}};
+    for (const auto& [option, is_given] : given)
+      if (is_given) refuse_foreign(option, chosen);
+    if (o.files.size() > chosen.most_files)
+      throw UsageError(text("data ", chosen.name, ": unexpected argument \"", o.files[chosen.most_files], "\""));
+    if (o.files.size() < chosen.least_files) throw UsageError(text("data ", chosen.name, ": the argument FILE is missing"));
+    return chosen.run(o, global);
   }
 
  private:
-  Table make(const Global& global) const {
-    if (output_ && !output_->ends_with(".csv")) throw UsageError(text("--output: expected a .csv file, got \"", *output_, "\""));
-    if (set_ == "nadaraya-watson") {
-      NotesOptions options = NotesOptions::of(edition_ == "en" ? Edition::en : Edition::zh);
-      options.points = points_.value_or(options.points);
-      options.noise = noise_.value_or(options.noise);
-      return nadaraya_watson_data(Rng(global.seed), options);
+  const DataName& find(const Global& global) const {
+    std::vector<std::string> known;
+    for (const DataName& n : data_names()) {
+      if (n.name == options_.name) return n;
+      known.push_back(n.name);
     }
-    if (points_ || noise_ || edition_ != "zh")
-      throw UsageError(text("--points, --noise and --edition belong to nadaraya-watson, not to \"", set_, "\""));
-    if (set_ == "waist") return waist_data();
-    if (set_ == "measures") return measures_data();
-    throw UsageError(text("unknown data set \"", set_, "\": expected nadaraya-watson, waist or measures"));
+    throw UsageError(text("unknown data set \"", options_.name, "\": expected ", joined_names()),
+                     did_you_mean(nearest_word(options_.name, known), global.language));
   }
 
-  std::string set_, edition_ = "zh";
-  std::optional<std::string> output_;
-  std::optional<int64_t> points_;
-  std::optional<double> noise_;
+  // An option of other names is a mistake, not something to pass over.
+  static void refuse_foreign(const std::string& option, const DataName& chosen) {
+    std::string owners;
+    for (const DataName& n : data_names()) {
+      if (std::find(n.options.begin(), n.options.end(), option) == n.options.end()) continue;
+      if (n.name == chosen.name) return;
+      owners += (owners.empty() ? "" : " and ") + n.name;
+    }
+    throw UsageError(text(option, " belongs to ", owners, ", not to \"", chosen.name, "\""));
+  }
+
+  DataOptions options_;
 };
 
 }  // namespace

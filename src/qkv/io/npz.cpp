@@ -1,12 +1,8 @@
-// .npz: a small zip reader and writer over zlib. The central directory is what counts; zip64 is refused by name.
+// .npz: arrays out of a zip file, and a zip writer that always makes the same bytes.
 #include "qkv/io/npz.h"
-
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
-#include <set>
 #include <span>
 
 #include "qkv/core/check.h"
@@ -16,61 +12,13 @@ namespace qkv {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
-constexpr uint64_t kLocalSize = 30, kCentralSize = 46, kEndSize = 22;
 constexpr uint64_t kMax32 = 0xffffffff;
-constexpr uint64_t kLargestRatio = 1032;  // deflate cannot pack tighter
 constexpr const char* kZip64 = ": zip64 archives (4 GB or 65,535 arrays and more) are not supported";
-
-uint16_t get16(const unsigned char* p) { return static_cast<uint16_t>(p[0] | p[1] << 8); }
-uint32_t get32(const unsigned char* p) { return get16(p) | uint32_t{get16(p + 2)} << 16; }
 
 void put16(std::string& out, uint64_t value) { out += {static_cast<char>(value & 0xff), static_cast<char>(value >> 8 & 0xff)}; }
 void put32(std::string& out, uint64_t value) {
   put16(out, value);
   put16(out, value >> 16);
-}
-
-uint32_t crc_of(std::span<const std::byte> bytes) {
-  return static_cast<uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
-}
-
-std::span<std::byte> raw(std::vector<unsigned char>& bytes) { return std::as_writable_bytes(std::span(bytes)); }
-
-// zlib counts in 32 bits: feeds the stream in parts and calls `step` until it ends or fails.
-template <class Step>
-int pump(z_stream& stream, std::span<const std::byte> in, std::span<std::byte> out, Step&& step) {
-  constexpr size_t kPart = size_t{1} << 30;
-  size_t in_left = in.size(), out_left = out.size();
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  int code = Z_OK;
-  while (code == Z_OK) {
-    if (stream.avail_in == 0) in_left -= stream.avail_in = static_cast<uInt>(std::min(in_left, kPart));
-    if (stream.avail_out == 0) out_left -= stream.avail_out = static_cast<uInt>(std::min(out_left, kPart));
-    code = step(in_left == 0);
-  }
-  return code;
-}
-
-void inflate_exactly(const std::string& label, std::span<const std::byte> packed, std::span<std::byte> out) {
-  z_stream stream{};
-  check(inflateInit2(&stream, -MAX_WBITS) == Z_OK, label, ": zlib has no memory");
-  const std::unique_ptr<z_stream, decltype(&inflateEnd)> closer(&stream, &inflateEnd);
-  std::byte none{};  // zlib wants a place to write to even for nothing
-  const int code = pump(stream, packed, out.empty() ? std::span(&none, 0) : out, [&](bool) { return inflate(&stream, Z_NO_FLUSH); });
-  check(code == Z_STREAM_END && stream.total_out == out.size() && stream.total_in == packed.size(), label,
-        ": the packed bytes are damaged", stream.msg ? ": " : "", stream.msg ? stream.msg : "");
-}
-
-std::vector<std::byte> deflated(std::span<const std::byte> bytes) {
-  z_stream stream{};
-  check(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK, "[npz] zlib has no memory");
-  const std::unique_ptr<z_stream, decltype(&deflateEnd)> closer(&stream, &deflateEnd);
-  std::vector<std::byte> out(deflateBound(&stream, bytes.size()));
-  const int code = pump(stream, bytes, out, [&](bool last) { return deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH); });
-  check(code == Z_STREAM_END, "[npz] zlib failed with code ", code);
-  out.resize(stream.total_out);
-  return out;
 }
 
 std::vector<std::byte> npy_bytes(const Array& array) {
@@ -83,110 +31,23 @@ std::vector<std::byte> npy_bytes(const Array& array) {
 
 }  // namespace
 
-NpzFile::NpzFile(const std::string& path) : file_(path) { read_directory(); }
-
-// The end record is the last 22 bytes, or stands before a comment of up to 65,535.
-uint64_t NpzFile::find_directory_end() const {
-  const std::string& path = file_.path();
-  check(file_.size() >= kEndSize, path, ": ", grouped(file_.size()), " bytes are too few for an .npz file");
-  std::vector<unsigned char> tail(std::min<uint64_t>(file_.size(), kEndSize + 0xffff));
-  const uint64_t tail_offset = file_.size() - tail.size();
-  file_.read(tail_offset, raw(tail));
-  for (size_t at = tail.size() - kEndSize + 1; at-- > 0;)
-    if (get32(&tail[at]) == kEnd && at + kEndSize + get16(&tail[at + 20]) == tail.size()) return tail_offset + at;
-  fail(path, ": not an .npz file, or cut off: it has no zip directory at its end");
-}
-
-void NpzFile::read_directory() {
-  const std::string& path = file_.path();
-  const uint64_t end_offset = find_directory_end();
-  std::vector<unsigned char> end(kEndSize);
-  file_.read(end_offset, raw(end));
-  const unsigned count = get16(&end[10]);
-  const uint64_t length = get32(&end[12]), offset = get32(&end[16]);
-  check(count != 0xffff && length != kMax32 && offset != kMax32, path, kZip64);
-  check(get16(&end[4]) == 0 && get16(&end[6]) == 0 && get16(&end[8]) == count, path, ": zip archives in several parts are not supported");
-  check(offset <= end_offset && length == end_offset - offset, path, ": the zip directory says ", length, " bytes at offset ", offset,
-        ", it must end at ", grouped(end_offset));
-  std::vector<unsigned char> directory(length);
-  file_.read(offset, raw(directory));
-  read_entries(directory, count);
-  check_layout(offset);
-}
-
-void NpzFile::read_entries(const std::vector<unsigned char>& directory, unsigned count) {
-  const std::string& path = file_.path();
-  std::set<std::string> seen;
-  uint64_t at = 0;
-  for (unsigned i = 0; i < count; ++i) {
-    check(directory.size() - at >= kCentralSize && get32(&directory[at]) == kCentral, path, ": entry ", i + 1, " of ", count,
-          " of the zip directory is damaged");
-    const unsigned char* p = &directory[at];
-    const uint64_t name_length = get16(p + 28), rest = uint64_t{get16(p + 30)} + get16(p + 32);
-    check(directory.size() - at - kCentralSize >= name_length + rest, path, ": entry ", i + 1, " of ", count,
-          " of the zip directory is cut off");
-    Entry entry;
-    entry.name.assign(reinterpret_cast<const char*>(p) + kCentralSize, name_length);
-    entry.method = get16(p + 10);
-    entry.crc = get32(p + 16);
-    entry.packed = get32(p + 20);
-    entry.size = get32(p + 24);
-    entry.offset = get32(p + 42);
-    at += kCentralSize + name_length + rest;
-    check(entry.packed != kMax32 && entry.size != kMax32 && entry.offset != kMax32, label(entry), kZip64);
-    check((get16(p + 8) & 1) == 0, label(entry), ": encrypted zip entries are not supported");
-    check(entry.method == 0 || entry.method == 8, label(entry), ": zip method ", entry.method, ", expected 0 (stored) or 8 (deflate)");
-    check(entry.name.size() > 4 && entry.name.ends_with(".npy"), label(entry), ": not an array, expected a name that ends in .npy");
-    check(seen.insert(entry.name).second, label(entry), ": the name is there twice");
-    entries_.push_back(std::move(entry));
-  }
-  check(at == directory.size(), path, ": the zip directory has ", grouped(directory.size() - at), " bytes after its ", count, " entries");
-}
-
-// Entries lie before the directory and do not overlap; what they unpack to is bounded by what is there.
-void NpzFile::check_layout(uint64_t directory_offset) const {
-  std::vector<const Entry*> order;
-  for (const Entry& entry : entries_) order.push_back(&entry);
-  std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return a->offset < b->offset; });
-  for (size_t i = 0; i < order.size(); ++i) {
-    const Entry& entry = *order[i];
-    const uint64_t limit = i + 1 < order.size() ? order[i + 1]->offset : directory_offset;
-    const uint64_t least = kLocalSize + entry.name.size() + entry.packed;
-    check(limit <= directory_offset && entry.offset <= limit && least <= limit - entry.offset, label(entry), ": says ", entry.packed,
-          " bytes at offset ", entry.offset, ", which run into what follows at ", grouped(limit));
-    const uint64_t most = entry.method == 0 ? entry.packed : entry.packed * kLargestRatio;
-    check(entry.size <= most && (entry.method != 0 || entry.size == entry.packed), label(entry), ": says that ", entry.packed,
-          " packed bytes make ", entry.size);
-  }
+NpzFile::NpzFile(const std::string& path) : zip_(path, "an .npz file") {
+  for (const ZipFile::Entry& entry : zip_.entries())
+    check(entry.name.size() > 4 && entry.name.ends_with(".npy"), zip_.label(entry), ": not an array, expected a name that ends in .npy");
 }
 
 std::vector<std::string> NpzFile::names() const {
   std::vector<std::string> out;
-  for (const Entry& entry : entries_) out.push_back(entry.name.substr(0, entry.name.size() - 4));
+  for (const ZipFile::Entry& entry : zip_.entries()) out.push_back(entry.name.substr(0, entry.name.size() - 4));
   return out;
 }
 
-std::vector<std::byte> NpzFile::unpack(const Entry& entry) const {
-  std::vector<unsigned char> local(kLocalSize + entry.name.size());
-  file_.read(entry.offset, raw(local));
-  check(get32(local.data()) == kLocal && get16(&local[26]) == entry.name.size() &&
-            std::memcmp(&local[kLocalSize], entry.name.data(), entry.name.size()) == 0,
-        label(entry), ": no such zip entry at offset ", entry.offset);
-  const uint64_t data = entry.offset + local.size() + get16(&local[28]);
-  std::vector<std::byte> packed(entry.packed);
-  file_.read(data, packed);
-  if (entry.method == 0) return packed;
-  std::vector<std::byte> bytes(entry.size);
-  inflate_exactly(label(entry), packed, bytes);
-  return bytes;
-}
-
 Array NpzFile::array(const std::string& name) const {
-  const auto entry = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.name == name + ".npy"; });
-  check(entry != entries_.end(), file_.path(), ": has no array \"", name, "\"");
-  const std::vector<std::byte> bytes = unpack(*entry);
-  check(crc_of(bytes) == entry->crc, label(*entry), ": the bytes are damaged, CRC ", crc_of(bytes), ", expected ", entry->crc);
-  return read_npy_array(label(*entry), bytes.size(), [&](uint64_t offset, std::span<std::byte> out) {
+  const auto& entries = zip_.entries();
+  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const ZipFile::Entry& e) { return e.name == name + ".npy"; });
+  check(entry != entries.end(), zip_.path(), ": has no array \"", name, "\"");
+  const std::vector<std::byte> bytes = zip_.unpack(*entry);
+  return read_npy_array(zip_.label(*entry), bytes.size(), [&](uint64_t offset, std::span<std::byte> out) {
     if (!out.empty()) std::memcpy(out.data(), bytes.data() + offset, out.size());
   });
 }
@@ -249,7 +110,5 @@ void write_npz(const std::string& path, const std::map<std::string, Array>& arra
   file.write(directory + end);
   file.commit();
 }
-
-std::string zip_library() { return std::string("zlib ") + zlibVersion(); }
 
 }  // namespace qkv

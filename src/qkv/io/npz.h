@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "qkv/io/array.h"
-#include "qkv/io/file.h"
 #include "qkv/io/npy.h"
+#include "qkv/io/zip.h"
 
 namespace qkv {
 
@@ -22,21 +22,7 @@ class NpzFile {
   Array array(const std::string& name) const;
 
  private:
-  struct Entry {
-    std::string name;  // with ".npy"
-    uint16_t method = 0;
-    uint32_t crc = 0;
-    uint64_t packed = 0, size = 0, offset = 0;
-  };
-  void read_directory();
-  uint64_t find_directory_end() const;
-  void read_entries(const std::vector<unsigned char>& directory, unsigned count);
-  void check_layout(uint64_t directory_offset) const;
-  std::vector<std::byte> unpack(const Entry& entry) const;
-  std::string label(const Entry& entry) const { return file_.path() + ": " + entry.name; }
-
-  InputFile file_;
-  std::vector<Entry> entries_;
+  ZipFile zip_;
 };
 
 enum class Compression { stored, deflate };
@@ -45,8 +31,5 @@ enum class Compression { stored, deflate };
 std::map<std::string, Array> read_npz(const std::string& path);
 /// Writes an archive, in the order of the names and always the same bytes for the same arrays.
 void write_npz(const std::string& path, const std::map<std::string, Array>& arrays, Compression compression = Compression::stored);
-
-/// "zlib 1.2.13".
-std::string zip_library();
 
 }  // namespace qkv

@@ -1,0 +1,25 @@
+// The options of `qkv data`, shared by the functions behind its names; the table of names is in data.cpp.
+#pragma once
+
+#include "qkv/cli/command.h"
+
+namespace qkv::cli {
+
+/// What the command line gave. An option that is absent has no value: each name refuses the options that are not its own.
+struct DataOptions {
+  std::string name;
+  std::vector<std::string> files;
+  std::optional<std::string> output, edition, rule, model, alignments, from;
+  std::optional<int64_t> points, size, min_count, column, validation, test;
+  std::optional<double> noise;
+  bool lowercase = false;
+};
+
+// One function a name: writes what it makes and returns the exit code.
+int data_notes(const DataOptions& options, const Global& global);     // nadaraya-watson, waist, measures
+int data_vocab(const DataOptions& options, const Global& global);     // a vocabulary of the words of text files
+int data_subwords(const DataOptions& options, const Global& global);  // a SentencePiece model of text files
+int data_split(const DataOptions& options, const Global& global);     // pairs to train, validation and test
+int data_fra_eng(const DataOptions& options, const Global& global);   // the book's file
+
+}  // namespace qkv::cli

@@ -1,0 +1,143 @@
+// qkv data vocab, subwords, split: text of your own made ready for training.
+#include <cstdio>
+#include <filesystem>
+
+#include "qkv/cli/data.h"
+#include "qkv/cli/folder.h"
+#include "qkv/data/tokenizer.h"
+#include "qkv/data/corpus.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/io/file.h"
+
+namespace qkv::cli {
+namespace {
+
+// The sentences of all files: their lines, or one column of their pairs.
+std::vector<std::string> sentences_of(const DataOptions& o) {
+  std::vector<std::string> all;
+  for (const std::string& file : o.files) {
+    std::vector<std::string> part;
+    if (o.column) {
+      SentencePairs pairs = read_pairs(file);
+      part = std::move(*o.column == 1 ? pairs.source : pairs.target);
+    } else {
+      part = read_lines(file);
+    }
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+const std::string& needed_output(const DataOptions& o) {
+  if (!o.output) throw UsageError(text("data ", o.name, ": --output is missing"));
+  return *o.output;
+}
+
+std::string number(size_t n) { return grouped(n); }
+
+// 0.0426 -> "4.3 %"
+std::string percent(double share) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.1f %%", 100 * share);
+  return out;
+}
+
+void say(const Global& global, const Text& line) {
+  if (!global.quiet) std::printf("%s\n", line.in(global.language).c_str());
+}
+
+void write_lines(const std::string& path, const std::vector<std::string>& lines, const std::vector<int64_t>& numbers) {
+  std::string out;
+  for (const int64_t i : numbers) out += lines[static_cast<size_t>(i)] + '\n';
+  write_file(path, out);
+}
+
+// "train.de" -> ".de"; two files without endings of their own are called .source and .target.
+std::pair<std::string, std::string> endings(const std::vector<std::string>& files) {
+  const auto ending = [](std::string name) {
+    if (name.ends_with(".gz")) name.resize(name.size() - 3);
+    return std::filesystem::path(name).extension().string();
+  };
+  const std::string a = ending(files[0]), b = ending(files[1]);
+  if (a.empty() || b.empty() || a == b) return {".source", ".target"};
+  return {a, b};
+}
+
+}  // namespace
+
+int data_vocab(const DataOptions& o, const Global& global) {
+  const WordRule rule = rule_named(o.rule.value_or("book"));
+  std::vector<std::vector<std::string>> lines;
+  size_t all = 0;
+  for (const std::string& sentence : sentences_of(o)) {
+    std::vector<std::string>& line = lines.emplace_back();
+    for (Word& word : split_words(sentence, rule)) line.push_back(std::move(word.text));
+    all += line.size();
+  }
+  if (all == 0) fail(o.files.front(), ": has no words");
+  const Vocabulary vocabulary = Vocabulary::build(lines, o.min_count.value_or(2));
+  if (!o.output) {
+    for (int32_t i = 0; i < vocabulary.size(); ++i) std::printf("%s\n", vocabulary.token(i).c_str());
+    return 0;
+  }
+  vocabulary.save(*o.output);
+  size_t unknown = 0;
+  for (const auto& line : lines)
+    for (const std::string& word : line) unknown += !vocabulary.contains(word);
+  const std::string share = percent(static_cast<double>(unknown) / static_cast<double>(all));
+  const std::string size = number(static_cast<size_t>(vocabulary.size()));
+  say(global, {text(*o.output, ": ", size, " tokens; ", share, " of ", number(all), " words are unknown"),
+               text(*o.output, "：", size, " 个词元；", number(all), " 个词中 ", share, " 不在词表内")});
+  return 0;
+}
+
+int data_subwords(const DataOptions& o, const Global& global) {
+  const std::string& output = needed_output(o);
+  std::vector<std::string> sentences = sentences_of(o);
+  if (o.lowercase)
+    for (std::string& sentence : sentences) sentence = lowercase(sentence);
+  SubwordOptions options;
+  options.kind = o.model == "unigram" ? SubwordKind::unigram : SubwordKind::bpe;
+  options.size = static_cast<int32_t>(o.size.value_or(options.size));
+  const Subwords model = Subwords::train(sentences, options);
+  model.save(output);
+  size_t words = 0, pieces = 0;
+  for (const std::string& sentence : sentences) words += split_blanks(sentence).size(), pieces += model.encode(sentence).size();
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.2f", static_cast<double>(pieces) / static_cast<double>(words));
+  const std::string size = number(static_cast<size_t>(model.size()));
+  say(global, {text(output, ": ", size, " pieces, ", ratio, " to a word"), text(output, "：", size, " 个子词，平均每词 ", ratio, " 个")});
+  return 0;
+}
+
+int data_split(const DataOptions& o, const Global& global) {
+  const std::string& folder = needed_output(o);
+  const bool aligned = o.files.size() == 2;
+  const SentencePairs pairs = aligned ? read_aligned(o.files[0], o.files[1]) : read_pairs(o.files[0]);
+  const std::vector<std::string> alignments = o.alignments ? read_lines(*o.alignments) : std::vector<std::string>();
+  if (o.alignments && std::ssize(alignments) != pairs.size())
+    fail(*o.alignments, " has ", alignments.size(), " lines, ", o.files[0], " has ", pairs.size(), " pairs");
+  const Split split = split_by_source(pairs, o.validation.value_or(1000), o.test.value_or(1000), global.seed);
+  make_folder(folder);
+  const auto write_part = [&](const std::string& name, const std::vector<int64_t>& numbers) {
+    if (numbers.empty()) return;
+    const std::string base = folder + "/" + name;
+    if (aligned) {
+      const auto [source, target] = endings(o.files);
+      write_lines(base + source, pairs.source, numbers);
+      write_lines(base + target, pairs.target, numbers);
+    } else {
+      write_pairs(base + ".tsv", select(pairs, numbers));
+    }
+    if (o.alignments) write_lines(base + ".align", alignments, numbers);
+  };
+  write_part("train", split.train);
+  write_part("validation", split.validation);
+  write_part("test", split.test);
+  const std::string train = number(split.train.size()), validation = number(split.validation.size()), test = number(split.test.size());
+  say(global, {text(folder, ": train ", train, ", validation ", validation, ", test ", test, " pairs; no source sentence in two of them"),
+               text(folder, "：训练 ", train, "，验证 ", validation, "，测试 ", test, " 个句对；各部分没有相同的源句")});
+  return 0;
+}
+
+}  // namespace qkv::cli

@@ -1,0 +1,180 @@
+// Files of sentences and sentence pairs, plain or gzipped.
+#include "qkv/data/corpus.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+
+#include "qkv/core/check.h"
+#include "qkv/data/shuffle.h"
+#include "qkv/data/text.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/io/file.h"
+
+namespace qkv {
+namespace {
+
+constexpr size_t kPart = size_t{1} << 20;
+
+// Unpacks all members of a gzip file; the output grows by what is really there, never by what a header says.
+std::string gunzip(const InputFile& file, uint64_t limit) {
+  z_stream stream{};
+  check(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK, file.path(), ": zlib has no memory");
+  const std::unique_ptr<z_stream, decltype(&inflateEnd)> closer(&stream, &inflateEnd);
+  std::vector<Bytef> in(kPart), out(kPart);
+  std::string text;
+  uint64_t at = 0;
+  for (int code = Z_OK; at < file.size() || stream.avail_in > 0 || code != Z_STREAM_END;) {
+    if (stream.avail_in == 0 && at < file.size()) {
+      const size_t size = static_cast<size_t>(std::min<uint64_t>(kPart, file.size() - at));
+      file.read(at, std::as_writable_bytes(std::span(in.data(), size)));
+      stream.next_in = in.data(), stream.avail_in = static_cast<uInt>(size), at += size;
+    }
+    if (code == Z_STREAM_END) {  // another member follows
+      check(inflateReset(&stream) == Z_OK, file.path(), ": zlib cannot go on");
+    }
+    stream.next_out = out.data(), stream.avail_out = kPart;
+    code = inflate(&stream, Z_NO_FLUSH);
+    check(code == Z_OK || code == Z_STREAM_END, file.path(), ": the gzip file is ", code == Z_BUF_ERROR ? "cut off" : "damaged",
+          stream.msg ? ": " : "", stream.msg ? stream.msg : "");
+    const size_t got = kPart - stream.avail_out;
+    check(got <= limit - text.size(), file.path(), ": unpacks to more than ", grouped(limit), " bytes");
+    text.append(reinterpret_cast<const char*>(out.data()), got);
+  }
+  return text;
+}
+
+std::string raw_text(const std::string& path, uint64_t limit) {
+  const InputFile file(path);
+  check(file.size() > 0, path, ": is empty, expected text");
+  unsigned char magic[2] = {};
+  if (file.size() >= 2) file.read(0, std::as_writable_bytes(std::span(magic)));
+  if (magic[0] == 0x1f && magic[1] == 0x8b) return gunzip(file, limit);  // no UTF-8 text begins so
+  check(file.size() <= limit, path, ": has ", grouped(file.size()), " bytes, expected at most ", grouped(limit));
+  std::string text(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(text.data(), text.size())));
+  return text;
+}
+
+// Calls f(line, number) for every line of the text; a last line end opens no further line.
+template <class F>
+void each_line(std::string_view text, F&& f) {
+  int64_t number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    if (!f(text.substr(at, end - at), ++number)) return;
+    at = end + 1;
+  }
+}
+
+// What sentences have in common that no split may part.
+std::string source_key(const std::string& sentence) {
+  std::string key;
+  for (const Word& word : split_words(sentence, WordRule::lower)) key += word.text + ' ';
+  return key;
+}
+
+}  // namespace
+
+std::string read_text(const std::string& path, uint64_t limit) {
+  std::string text = raw_text(path, limit);
+  check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), path, ": is UTF-16, expected UTF-8");
+  check_utf8(text, path);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  if (text.find("\r\n") != std::string::npos) {
+    size_t to = 0;
+    for (size_t from = 0; from < text.size(); ++from)
+      if (text[from] != '\r' || from + 1 == text.size() || text[from + 1] != '\n') text[to++] = text[from];
+    text.resize(to);
+  }
+  check(!text.empty(), path, ": is empty, expected text");
+  return text;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  const std::string text = read_text(path);
+  std::vector<std::string> lines;
+  lines.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
+  each_line(text, [&](std::string_view line, int64_t) { return lines.emplace_back(line), true; });
+  return lines;
+}
+
+void check_columns(std::string_view line, const std::string& path, int64_t number, ThirdColumn third) {
+  const auto columns = 1 + std::count(line.begin(), line.end(), '\t');
+  if (columns == 2 || (columns == 3 && third == ThirdColumn::ignore)) return;
+  throw Error(text(path, ": line ", number, ": has ", columns, columns == 1 ? " column" : " columns", ", expected two separated by a tab"),
+              columns == 3 ? "newer Tatoeba files have a third column; they do not give the book's numbers" : "");
+}
+
+SentencePairs read_pairs(const std::string& tsv_path, int64_t limit, ThirdColumn third) {
+  check(limit >= -1, "[read_pairs] the limit is ", limit, ", expected -1 (all) or more");
+  const std::string text = read_text(tsv_path);
+  SentencePairs pairs;
+  each_line(text, [&](std::string_view line, int64_t number) {
+    if (limit >= 0 && number > limit) return false;
+    check_columns(line, tsv_path, number, third);
+    const size_t tab = line.find('\t'), end = std::min(line.find('\t', tab + 1), line.size());
+    pairs.source.emplace_back(line.substr(0, tab));
+    pairs.target.emplace_back(line.substr(tab + 1, end - tab - 1));
+    return true;
+  });
+  return pairs;
+}
+
+SentencePairs read_aligned(const std::string& source_path, const std::string& target_path) {
+  SentencePairs pairs{read_lines(source_path), read_lines(target_path)};
+  check(pairs.source.size() == pairs.target.size(), source_path, " has ", pairs.source.size(), " lines, ", target_path, " has ",
+        pairs.target.size(), ": line-aligned files have equally many");
+  return pairs;
+}
+
+void write_pairs(const std::string& path, const SentencePairs& pairs) {
+  std::string text;
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    for (const std::string* sentence : {&pairs.source[i], &pairs.target[i]})
+      check(sentence->find_first_of("\t\n\r") == std::string::npos, path, ": pair ", i + 1, " has a tab or a line end inside a sentence");
+    text += pairs.source[i] + '\t' + pairs.target[i] + '\n';
+  }
+  write_file(path, text);
+}
+
+Split split_by_source(const SentencePairs& pairs, int64_t validation, int64_t test, uint64_t seed) {
+  check(pairs.source.size() == pairs.target.size(), "[split] ", pairs.source.size(), " sources and ", pairs.target.size(), " targets");
+  check(validation >= 0 && test >= 0, "[split] sizes are ", validation, " and ", test, ", expected 0 or more");
+  std::unordered_map<std::string, size_t> group_of;
+  std::vector<std::vector<int64_t>> groups;  // numbers of the pairs of a source
+  for (int64_t i = 0; i < pairs.size(); ++i) {
+    const auto [at, is_new] = group_of.try_emplace(source_key(pairs.source[static_cast<size_t>(i)]), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[at->second].push_back(i);
+  }
+  Split split;
+  const auto take = [](std::vector<int64_t>& part, const std::vector<int64_t>& group) {
+    part.insert(part.end(), group.begin(), group.end());
+  };
+  for (const int64_t g : shuffled(static_cast<int64_t>(groups.size()), Rng(seed).at("split"))) {
+    const std::vector<int64_t>& group = groups[static_cast<size_t>(g)];
+    if (std::ssize(split.test) < test) take(split.test, group);
+    else if (std::ssize(split.validation) < validation) take(split.validation, group);
+    else take(split.train, group);
+  }
+  check(!split.train.empty() && std::ssize(split.test) >= test && std::ssize(split.validation) >= validation, "[split] ", pairs.size(),
+        " pairs of ", groups.size(), " sources are too few for ", validation, " of validation, ", test, " of test and some to train on");
+  for (std::vector<int64_t>* part : {&split.train, &split.validation, &split.test}) std::sort(part->begin(), part->end());
+  return split;
+}
+
+SentencePairs select(const SentencePairs& pairs, const std::vector<int64_t>& numbers) {
+  SentencePairs out;
+  for (const int64_t i : numbers) {
+    out.source.push_back(pairs.source[static_cast<size_t>(i)]);
+    out.target.push_back(pairs.target[static_cast<size_t>(i)]);
+  }
+  return out;
+}
+
+}  // namespace qkv

@@ -1,0 +1,135 @@
+// SentencePiece behind our interface: the one file that includes it.
+#include "qkv/data/subwords.h"
+
+#include <sentencepiece_processor.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "qkv/core/check.h"
+#include "qkv/data/text.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/io/file.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint64_t kLargestModel = uint64_t{256} << 20;
+
+// What SentencePiece says, without the place in its sources that it puts in front, on one line.
+std::string reason(const sentencepiece::util::Status& status) {
+  std::string message = status.error_message();
+  if (const size_t bracket = message.find("] "); bracket != std::string::npos) message.erase(0, bracket + 2);
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  while (message.ends_with(' ')) message.pop_back();
+  return message.empty() ? "SentencePiece gives no reason" : message;
+}
+
+class Sentences : public sentencepiece::SentenceIterator {
+ public:
+  explicit Sentences(std::span<const std::string> sentences) : sentences_(sentences) {}
+  bool done() const override { return at_ == sentences_.size(); }
+  void Next() override { ++at_; }
+  const std::string& value() const override { return sentences_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  std::span<const std::string> sentences_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+struct Subwords::State {
+  sentencepiece::SentencePieceProcessor processor;
+  std::string bytes;  // the .model file
+};
+
+Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOptions& options) {
+  check(options.size >= 8, "[subwords] a model of ", options.size, " pieces is asked for, expected at least 8");
+  check(options.coverage > 0 && options.coverage <= 1, "[subwords] the coverage is ", options.coverage,
+        ", expected more than 0, at most 1");
+  size_t longest = 0;
+  bool any = false;
+  for (const std::string& sentence : sentences) {
+    check(find_invalid_utf8(sentence) == std::string_view::npos, "[subwords] a sentence is not UTF-8");
+    longest = std::max(longest, sentence.size());
+    any = any || !split_blanks(sentence).empty();
+  }
+  check(any, "[subwords] there is no text to train on");
+  Sentences iterator(sentences);
+  std::string bytes;
+  const std::unordered_map<std::string, std::string> settings = {
+      {"model_type", options.kind == SubwordKind::bpe ? "bpe" : "unigram"},
+      {"vocab_size", text(options.size)},
+      {"character_coverage", text(options.coverage)},
+      {"unk_id", "0"}, {"pad_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"},
+      {"unk_piece", "<unk>"}, {"pad_piece", "<pad>"}, {"bos_piece", "<bos>"}, {"eos_piece", "<eos>"},
+      {"max_sentence_length", text(std::max<size_t>(longest + 1, 4192))},  // by default longer ones are dropped without a word
+      {"num_threads", "1"}, {"minloglevel", "2"}};
+  const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &bytes);
+  check(status.ok(), "[subwords] cannot train ", options.size, " pieces: ", reason(status));
+  return from_bytes(std::move(bytes), "[subwords] the trained model");
+}
+
+Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
+  const auto state = std::make_shared<State>();
+  const auto status = state->processor.LoadFromSerializedProto(bytes);
+  check(status.ok(), name, ": not a SentencePiece model, or damaged: ", reason(status));
+  const auto& p = state->processor;
+  check(p.GetPieceSize() > 0, name, ": the model has no pieces");
+  for (const auto& [special, id] : {std::pair{"<unk>", p.unk_id()}, {"<pad>", p.pad_id()}, {"<bos>", p.bos_id()}, {"<eos>", p.eos_id()}})
+    check(id >= 0 && id < p.GetPieceSize(), name, ": the model has no piece for ", special);
+  state->bytes = std::move(bytes);
+  return Subwords(state);
+}
+
+Subwords Subwords::load(const std::string& path) {
+  const InputFile file(path);
+  check(file.size() > 0, path, ": is empty, expected a SentencePiece model");
+  check(file.size() <= kLargestModel, path, ": has ", grouped(file.size()), " bytes, expected a model of at most ", grouped(kLargestModel));
+  std::string bytes(file.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
+  return from_bytes(std::move(bytes), path);
+}
+
+void Subwords::save(const std::string& path) const { write_file(path, state_->bytes); }
+
+std::vector<int32_t> Subwords::encode(std::string_view sentence) const {
+  std::vector<int> ids;
+  const auto status = state_->processor.Encode(sentence, &ids);
+  check(status.ok(), "[subwords] cannot encode: ", reason(status));
+  return {ids.begin(), ids.end()};
+}
+
+std::vector<Piece> Subwords::encode_pieces(std::string_view sentence) const {
+  const sentencepiece::ImmutableSentencePieceText encoded = state_->processor.EncodeAsImmutableProto(sentence);
+  std::vector<Piece> out;
+  for (size_t i = 0; i < encoded.pieces_size(); ++i) {
+    const auto piece = encoded.pieces(static_cast<int>(i));
+    out.push_back({static_cast<int32_t>(piece.id()), piece.begin()});
+  }
+  return out;
+}
+
+std::string Subwords::decode(std::span<const int32_t> ids) const {
+  for (const int32_t id : ids) piece(id);  // SentencePiece would not check
+  std::string out;
+  const auto status = state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &out);
+  check(status.ok(), "[subwords] cannot decode: ", reason(status));
+  return out;
+}
+
+const std::string& Subwords::piece(int32_t id) const {
+  check(id >= 0 && id < size(), "[subwords] no piece has the number ", id, ", expected 0 to ", size() - 1);
+  return state_->processor.IdToPiece(id);
+}
+
+int32_t Subwords::size() const { return state_->processor.GetPieceSize(); }
+int32_t Subwords::unk() const { return state_->processor.unk_id(); }
+int32_t Subwords::pad() const { return state_->processor.pad_id(); }
+int32_t Subwords::bos() const { return state_->processor.bos_id(); }
+int32_t Subwords::eos() const { return state_->processor.eos_id(); }
+
+}  // namespace qkv

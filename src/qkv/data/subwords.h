@@ -1,0 +1,53 @@
+// Subword models: SentencePiece (Kudo and Richardson, 2018), trained and used from here.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+enum class SubwordKind { bpe, unigram };
+
+struct SubwordOptions {
+  SubwordKind kind = SubwordKind::bpe;
+  int32_t size = 8000;       // with <unk> <pad> <bos> <eos>, which are 0 to 3
+  double coverage = 1;       // share of the characters that get a piece; below 1 for scripts with very many
+};
+
+/// A piece of a sentence and where it comes from.
+struct Piece {
+  int32_t id = 0;
+  size_t begin = 0;  // byte of the sentence
+};
+
+/// Cheap to copy; never changes. Blanks are part of the pieces, written as "▁".
+class Subwords {
+ public:
+  /// Trains on sentences in memory; the same sentences make the same bytes.
+  static Subwords train(std::span<const std::string> sentences, const SubwordOptions& options = {});
+  /// Reads a .model file; one that is damaged or lacks a special piece is an error.
+  static Subwords load(const std::string& path);
+  void save(const std::string& path) const;
+
+  std::vector<int32_t> encode(std::string_view sentence) const;
+  std::vector<Piece> encode_pieces(std::string_view sentence) const;
+  std::string decode(std::span<const int32_t> ids) const;
+  const std::string& piece(int32_t id) const;
+  int32_t size() const;
+  int32_t unk() const;
+  int32_t pad() const;
+  int32_t bos() const;
+  int32_t eos() const;
+
+ private:
+  struct State;
+  explicit Subwords(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  static Subwords from_bytes(std::string bytes, const std::string& name);
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,127 @@
+// UTF-8 and lower case over utf8proc, with a short way for ASCII; the book's preprocessing.
+#include "qkv/data/text.h"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+namespace {
+
+constexpr uint64_t kHighBits = 0x8080808080808080;
+
+// Index of the first byte from `at` on that is not ASCII, or the size.
+size_t skip_ascii(std::string_view text, size_t at) {
+  for (uint64_t word; at + 8 <= text.size(); at += 8) {
+    std::memcpy(&word, text.data() + at, 8);
+    if (word & kHighBits) break;
+  }
+  while (at < text.size() && static_cast<signed char>(text[at]) >= 0) ++at;
+  return at;
+}
+
+// The character at `at` and its length in bytes; length 0 when it is not UTF-8.
+struct Character {
+  utf8proc_int32_t code;
+  size_t length;
+};
+
+Character character_at(std::string_view text, size_t at) {
+  utf8proc_int32_t code = 0;
+  const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
+                                       static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+  return {code, length > 0 ? static_cast<size_t>(length) : 0};
+}
+
+void append_lower(std::string& out, std::string_view text, size_t& at) {
+  const unsigned char first = static_cast<unsigned char>(text[at]);
+  if (first < 0x80) {
+    out += static_cast<char>(first >= 'A' && first <= 'Z' ? first + 32 : first);
+    ++at;
+    return;
+  }
+  const Character c = character_at(text, at);
+  const utf8proc_int32_t lower = c.length ? utf8proc_tolower(c.code) : 0;
+  if (c.length == 0 || lower == c.code) {
+    out.append(text, at, std::max<size_t>(c.length, 1));
+  } else {
+    utf8proc_uint8_t bytes[4];
+    out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(utf8proc_encode_char(lower, bytes)));
+  }
+  at += std::max<size_t>(c.length, 1);
+}
+
+}  // namespace
+
+size_t find_invalid_utf8(std::string_view text) {
+  for (size_t at = skip_ascii(text, 0); at < text.size(); at = skip_ascii(text, at)) {
+    const Character c = character_at(text, at);
+    if (c.length == 0) return at;
+    at += c.length;
+  }
+  return std::string_view::npos;
+}
+
+void check_utf8(std::string_view text, const std::string& name) {
+  const size_t at = find_invalid_utf8(text);
+  if (at == std::string_view::npos) return;
+  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  const unsigned char byte = static_cast<unsigned char>(text[at]);
+  constexpr const char* kDigits = "0123456789abcdef";
+  fail(name, ": line ", line, ": not UTF-8: byte 0x", kDigits[byte >> 4], kDigits[byte & 15], " at offset ", at);
+}
+
+std::string lowercase(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t at = 0; at < text.size();) append_lower(out, text, at);
+  return out;
+}
+
+std::string preprocess_nmt(std::string_view text) {
+  std::string out;
+  out.reserve(text.size() + text.size() / 16);
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    if (c == ',' || c == '.' || c == '!' || c == '?') {
+      if (at > 0 && out.back() != ' ') out += ' ';
+      out += c;
+      ++at;
+    } else if (text.compare(at, 2, "\xC2\xA0") == 0) {
+      out += ' ';
+      at += 2;
+    } else if (text.compare(at, 3, "\xE2\x80\xAF") == 0) {
+      out += ' ';
+      at += 3;
+    } else {
+      append_lower(out, text, at);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string_view> split_spaces(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (size_t at = 0;;) {
+    const size_t space = std::min(text.find(' ', at), text.size());
+    out.push_back(text.substr(at, space - at));
+    if (space == text.size()) return out;
+    at = space + 1;
+  }
+}
+
+std::vector<std::string_view> split_blanks(std::string_view text) {
+  std::vector<std::string_view> out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t begin = std::min(text.find_first_not_of(" \t", at), text.size());
+    const size_t end = std::min(text.find_first_of(" \t", begin), text.size());
+    if (end > begin) out.push_back(text.substr(begin, end - begin));
+    at = end;
+  }
+  return out;
+}
+
+}  // namespace qkv

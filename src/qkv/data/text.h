@@ -1,0 +1,51 @@
+// Text: UTF-8 that is checked, Unicode lower case, and the ways to cut a sentence into words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+/// Where the first byte stands that is no part of a UTF-8 character, or npos.
+size_t find_invalid_utf8(std::string_view text);
+/// Fails with the name, the line (counted from 1) and the byte offset of what is not UTF-8.
+void check_utf8(std::string_view text, const std::string& name);
+
+/// Every character in lower case by Unicode's one-to-one mapping: "Ça" -> "ça", "ŒUF" -> "œuf". What is not UTF-8 stays as it is.
+std::string lowercase(std::string_view text);
+
+/// The book's preprocess_nmt: U+202F and U+00A0 become spaces, all is lower-cased, and each of , . ! ? that stands behind anything but a
+/// space gets a space in front. A tab or a line end counts as anything; the first character of the text never gets one.
+std::string preprocess_nmt(std::string_view text);
+
+/// Cut at every single space, so that two in a row give an empty word and "" gives one (the Chinese edition).
+std::vector<std::string_view> split_spaces(std::string_view text);
+/// The parts between spaces and tabs, none of them empty.
+std::vector<std::string_view> split_blanks(std::string_view text);
+
+/// What a word is.
+enum class WordRule {
+  book,    // preprocess_nmt, then between blanks: "Don't go!" -> don't go !
+  spaces,  // between blanks, as it stands
+  lower,   // the same in lower case
+  words,   // lower case; letters and digits apart from punctuation: "L'homme (20%)." -> l' homme ( 20 % ) .
+};
+
+/// "book", "spaces", "lower", "words"; and back, failing with what is known.
+std::string_view rule_name(WordRule rule);
+WordRule rule_named(std::string_view name);
+
+/// A word of a sentence, and which of its parts between blanks it comes from, counted from 0.
+struct Word {
+  std::string text;
+  int32_t part = 0;
+};
+
+/// The words of a sentence. None is empty.
+std::vector<Word> split_words(std::string_view sentence, WordRule rule);
+/// A sentence of words: joined by spaces; for WordRule::words punctuation goes back to where it is written.
+std::string join_words(const std::vector<std::string>& words, WordRule rule);
+
+}  // namespace qkv

@@ -1,0 +1,51 @@
+// Tokenizer: from sentences to ids and back, by words over a vocabulary or by subwords.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qkv/data/subwords.h"
+#include "qkv/data/text.h"
+#include "qkv/data/vocabulary.h"
+
+namespace qkv {
+
+/// Cheap to copy; never changes.
+class Tokenizer {
+ public:
+  /// Words by rule; those that the vocabulary has not become <unk>.
+  static Tokenizer words(Vocabulary vocabulary, WordRule rule);
+  static Tokenizer subwords(Subwords model, bool lowercase);
+
+  /// The ids of a sentence, without <bos> and <eos>. No text can make <pad>, <bos> or <eos>: where it spells them it becomes <unk>.
+  std::vector<int32_t> encode(std::string_view sentence) const;
+  /// The sentence of ids; <pad>, <bos> and <eos> are left out.
+  std::string decode(std::span<const int32_t> ids) const;
+  /// Every id's token, specials too, as on the axes of a heat map.
+  std::vector<std::string> tokens(std::span<const int32_t> ids) const;
+  /// For every token of encode(sentence) the number, from 0, of the blank-separated word it comes from.
+  std::vector<int32_t> word_of_token(std::string_view sentence) const;
+
+  int32_t size() const;
+  int32_t unk() const;
+  int32_t pad() const;
+  int32_t bos() const;  // -1 where the vocabulary has none
+  int32_t eos() const;
+  /// The vocabulary of a tokenizer of words, else null.
+  const Vocabulary* vocabulary() const;
+
+  /// Writes tokenizer.NAME.txt (one line: "words RULE", "subwords lower" or "subwords cased") and vocab.NAME.txt or NAME.model.
+  void save(const std::string& folder, const std::string& name) const;
+  static Tokenizer load(const std::string& folder, const std::string& name);
+
+ private:
+  struct State;
+  explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  bool is_hidden(int32_t id) const { return id == pad() || id == bos() || id == eos(); }
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace qkv

@@ -1,0 +1,71 @@
+// Translation data as models take it: pairs of ids, batches of them, and the book's two loaders.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qkv/data/corpus.h"
+#include "qkv/data/tokenizer.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// A sentence pair: both without <bos>, both end with <eos>.
+struct IdPair {
+  std::vector<int32_t> source, target;
+};
+
+/// Encodes pairs and appends each side's <eos>.
+std::vector<IdPair> encode_pairs(const SentencePairs& pairs, const Tokenizer& source, const Tokenizer& target);
+
+/// B sentences of at most T source and T' target tokens, padded with <pad>. target_in is <bos>, then target_out without its last column.
+struct TranslationBatch {
+  Ids source;       // (B, T)
+  Ids source_lens;  // (B)
+  Ids target_in;    // (B, T')
+  Ids target_out;   // (B, T')
+  Ids target_lens;  // (B)
+};
+
+struct BatchOptions {
+  int64_t rows = 64;
+  int64_t tokens = 0;        // budget of rows times the longest side of the batch, padding included; 0: cut by rows. Implies by_length
+  bool by_length = false;    // sentences of about one length together
+  int64_t fixed_steps = 0;   // T and T', longer sides cut (the book: 10); 0: as long as the longest of the batch
+  bool shuffle = true;       // anew in every epoch
+  uint64_t seed = 0;
+};
+
+/// The batches of an epoch. batch(epoch, index) is a pure function of both, and batches() is the same in every epoch: the order of the
+/// lengths, and with it every cut, does not depend on the shuffle. Safe to call from several threads.
+class TranslationBatches {
+ public:
+  TranslationBatches(std::vector<IdPair> pairs, int32_t pad_source, int32_t pad_target, int32_t bos, const BatchOptions& options);
+  int64_t batches() const;
+  TranslationBatch batch(int64_t epoch, int64_t index) const;
+  /// The numbers of the pairs in a batch, in the order of its rows.
+  std::vector<int64_t> rows(int64_t epoch, int64_t index) const;
+  const std::vector<IdPair>& pairs() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;  // copies share it
+};
+
+/// One of the book's corpora: what it trains on, and how long its arrays are.
+struct BookCorpus {
+  Tokenizer source, target;               // words by the book's rule over the vocabularies of these pairs
+  SentencePairs sentences;                // prepared: "go ." and "va !"
+  std::vector<IdPair> train, validation;  // the Chinese edition has no validation
+  int64_t num_steps = 0;                  // for BatchOptions::fixed_steps
+};
+
+/// The Chinese edition's load_data_nmt on fra.txt: lines 0 to num_examples, so one more than that (-1: all of them), words seen twice,
+/// arrays of 10 steps. A line that has not two columns is an error here; the book passes over it.
+BookCorpus load_book_zh(const std::string& path, int64_t num_examples = 600);
+/// The English edition's MTFraEng: num_train + num_val + 1 lines, vocabularies of the padded lists, arrays of 9 steps; all but the first
+/// num_train pairs are for validation.
+BookCorpus load_book_en(const std::string& path, int64_t num_train = 512, int64_t num_val = 128, int64_t num_steps = 9);
+
+}  // namespace qkv

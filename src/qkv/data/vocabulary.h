@@ -1,0 +1,65 @@
+// Vocabulary: tokens and their numbers.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qkv/data/notes.h"
+
+namespace qkv {
+
+inline constexpr std::string_view kUnknown = "<unk>", kPadding = "<pad>", kBegin = "<bos>", kEnd = "<eos>";
+
+/// Counts tokens in the order in which they first appear. The texts behind them must outlive it.
+class TokenCounts {
+ public:
+  TokenCounts();
+  ~TokenCounts();
+  TokenCounts(TokenCounts&&) noexcept;
+  TokenCounts& operator=(TokenCounts&&) noexcept;
+  void add(std::string_view token, int64_t times = 1);
+
+ private:
+  friend class Vocabulary;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Cheap to copy; never changes.
+class Vocabulary {
+ public:
+  /// The specials alone.
+  Vocabulary();
+  /// Of all tokens that occur at least `min_count` times.
+  /// zh: <unk> <pad> <bos> <eos> are 0 to 3, the others follow by count, ties by first appearance.
+  /// en: all tokens, <unk> <pad> <eos> among them, sorted by code point; <bos> is there only if the lines have it.
+  static Vocabulary build(const std::vector<std::vector<std::string>>& lines, int64_t min_count, Edition edition = Edition::zh);
+  static Vocabulary build(const TokenCounts& counts, int64_t min_count, Edition edition = Edition::zh);
+
+  /// The token's number; that of <unk> when it is not known.
+  int32_t id(std::string_view token) const;
+  const std::string& token(int32_t id) const;
+  int32_t size() const;
+  bool contains(std::string_view token) const;
+  int32_t unk() const;
+  int32_t pad() const;
+  int32_t bos() const;  // -1 in the English edition's source vocabulary, which has none
+  int32_t eos() const;
+
+  /// One token a line, in the order of the numbers. Loading refuses, with file and line, what misses a special, repeats a token or is
+  /// not UTF-8; a file that is sorted (the English edition's) may lack <bos>.
+  void save(const std::string& path) const;
+  static Vocabulary load(const std::string& path);
+
+  bool operator==(const Vocabulary& other) const;
+
+ private:
+  struct State;
+  explicit Vocabulary(std::vector<std::string> tokens);
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace qkv

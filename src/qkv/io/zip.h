@@ -1,0 +1,52 @@
+// Reading zip archives: the central directory is read and checked at once, an entry when asked for. zip64 is refused by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qkv/io/file.h"
+
+namespace qkv {
+
+class ZipFile {
+ public:
+  struct Entry {
+    std::string name;
+    uint16_t method = 0;  // 0 stored, 8 deflated
+    uint32_t crc = 0;
+    uint64_t packed = 0, size = 0, offset = 0;
+  };
+
+  /// `what` names the kind of file in errors: "a .zip file", "an .npz file".
+  ZipFile(const std::string& path, std::string what);
+
+  const std::string& path() const { return file_.path(); }
+  /// In the order of the directory; names are distinct.
+  const std::vector<Entry>& entries() const { return entries_; }
+  /// The bytes of an entry, checked against its CRC.
+  std::vector<std::byte> unpack(const Entry& entry) const;
+  /// "FILE: ENTRY", as errors begin.
+  std::string label(const Entry& entry) const { return file_.path() + ": " + entry.name; }
+
+ private:
+  void read_directory();
+  uint64_t find_directory_end() const;
+  void read_entries(const std::vector<unsigned char>& directory, unsigned count);
+  void check_layout(uint64_t directory_offset) const;
+
+  InputFile file_;
+  std::string what_;
+  std::vector<Entry> entries_;
+};
+
+/// What writing an archive needs: the CRC of bytes, and the bytes deflated.
+uint32_t crc_of(std::span<const std::byte> bytes);
+std::vector<std::byte> deflated(std::span<const std::byte> bytes);
+
+/// "zlib 1.2.13".
+std::string zip_library();
+
+}  // namespace qkv

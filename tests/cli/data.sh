@@ -1,0 +1,80 @@
+# qkv data: vocabularies, subword models, splits, the book's file.
+e='qkv: error:'
+printf 'Go.\tVa !\nGo on.\tContinue !\nI go.\tJe vais.\nGo on.\tPoursuis.\n' >p.tsv
+expect 0 '' data vocab p.tsv --column 1
+expect_out '<unk>
+<pad>
+<bos>
+<eos>
+go
+.
+on'
+expect 0 '' data vocab p.tsv --column 2 --min-count 1 -o vocab.fr.txt
+expect_out 'vocab.fr.txt: 11 tokens; 0.0 % of 9 words are unknown'
+[[ $(sed -n 5p vocab.fr.txt) == '!' ]] || mismatch "vocab.fr.txt has $(cat vocab.fr.txt)"
+expect 0 '' --quiet data vocab p.tsv --column 1 --rule words -o v.txt
+expect_out ''
+expect 0 '' --lang zh data vocab p.tsv --column 1 --rule spaces -o v.txt
+expect_out 'v.txt：6 个词元；7 个词中 42.9 % 不在词表内'
+
+for i in $(seq 40); do echo "the walker $i walks and the talker talks at home"; echo "a worker works $i times"; done >t.txt
+gzip -k t.txt
+expect 0 '' data subwords t.txt --size 60 -o a.model
+expect_match '^a.model: 60 pieces, [0-9.]+ to a word$' "$out"
+expect 0 '' data subwords t.txt.gz --size 60 -o b.model
+cmp -s a.model b.model || mismatch 'the same text made two different models'
+expect 0 '' data subwords t.txt --size 38 --model unigram --lowercase -o u.model
+run data subwords t.txt --size 5000 -o c.model
+expect_match "^$e \[subwords\] cannot train 5000 pieces: Vocabulary size too high" "$err"
+[[ $code == 1 && ! -e c.model ]] || mismatch 'a failed training left a file or a wrong exit code'
+
+for i in $(seq 100); do echo "Source $((i % 50))	target $i"; done >many.tsv
+seq 100 >many.align
+expect 0 '' --seed 3 data split many.tsv --validation 10 --test 5 --alignments many.align -o parts
+expect_out 'parts: train 84, validation 10, test 6 pairs; no source sentence in two of them'
+sort -u <(cut -f1 parts/train.tsv | sort -u) <(cut -f1 parts/test.tsv | sort -u) <(cut -f1 parts/validation.tsv | sort -u) | wc -l >n
+for a in train test validation; do cut -f1 parts/$a.tsv | sort -u; done | sort | uniq -d >leak
+[[ ! -s leak && $(cat n) == 50 ]] || mismatch "a source stands in two parts: $(cat leak)"
+paste parts/test.tsv parts/test.align | awk '{ if ($4 != $NF) exit 1 }' || mismatch 'alignments went astray'
+expect 0 '' --seed 3 data split many.tsv --validation 10 --test 5 -o again
+cmp -s parts/test.tsv again/test.tsv || mismatch 'one seed made two splits'
+cut -f1 many.tsv >m.de && cut -f2 many.tsv >m.en
+expect 0 '' --seed 3 data split m.de m.en --validation 10 --test 0 -o two
+[[ $(ls two | tr '\n' ' ') == 'train.de train.en validation.de validation.en ' ]] || mismatch "two has $(ls two)"
+
+# What is wrong is said with its place.
+head -3 m.en >short.en
+expect 1 "$e m.de has 100 lines, short.en has 3: line-aligned files have equally many" data split m.de short.en -o x
+expect 1 "$e many.align has 100 lines, p.tsv has 4 pairs" data split p.tsv --alignments many.align -o x
+expect 1 "$e [split] 4 pairs of 3 sources are too few for 1000 of validation, 1000 of test and some to train on" data split p.tsv -o x
+printf 'a\tb\nalone\n' >one.tsv
+expect 1 "$e one.tsv: line 2: has 1 column, expected two separated by a tab" data split one.tsv -o x
+printf 'ok\nb\xe9te\n' >latin.txt
+expect 1 "$e latin.txt: line 2: not UTF-8: byte 0xe9 at offset 4" data vocab latin.txt
+: >empty.txt
+expect 1 "$e empty.txt: is empty, expected text" data vocab empty.txt
+printf '\n \n' >blank.txt
+expect 1 "$e blank.txt: has no words" data vocab blank.txt
+expect 1 "$e [subwords] there is no text to train on" data subwords blank.txt -o x.model
+expect 1 "$e cannot open none.txt: No such file or directory" data vocab none.txt
+[[ ! -e x && ! -e x.model ]] || mismatch 'a refused command left something behind'
+expect 2 "$e data vocab: the argument FILE is missing" data vocab
+expect 2 "$e data subwords: --output is missing" data subwords t.txt
+expect 2 "$e data split: unexpected argument \"c\"" data split a b c -o x
+expect 2 "$e data waist: unexpected argument \"a\"" data waist a
+expect 2 "$e --size belongs to subwords, not to \"waist\"" data waist --size 100
+expect 2 "$e --column belongs to vocab and subwords, not to \"split\"" data split p.tsv --column 1 -o x
+run data vocabs
+expect_match "^$e unknown data set \"vocabs\": expected nadaraya-watson, waist, measures, .* or [a-z-]+.hint: did you mean \"vocab\"\?$" "$err"
+[[ $code == 2 ]] || mismatch "exit code $code, expected 2"
+
+# The book's file is known by its digest, wherever it comes from.
+hint='hint: get http://d2l-data.s3-accelerate.amazonaws.com/fra-eng.zip elsewhere, then: qkv data fra-eng --from fra-eng.zip -o fra.txt'
+printf 'abc' >fake.zip
+expect 1 "$e fake.zip: its SHA-1 is a9993e364706816aba3e25717850c26c9cd0d89d, expected 94646ad1522d915e7b0f9296181140edcf86a4f5
+$hint" data fra-eng --from fake.zip
+expect 1 "$e cannot open none.zip: No such file or directory" data fra-eng --from none.zip
+run data fra-eng --from http://127.0.0.1:9/fra-eng.zip
+expect_match "^$e cannot fetch http://127.0.0.1:9/fra-eng.zip: " "$err"
+[[ $code == 1 && $err == *"$hint" ]] || mismatch "exit code $code: $err"
+[[ ! -e fra.txt ]] || mismatch 'a failed fetch left fra.txt'

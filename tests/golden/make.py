@@ -1,4 +1,4 @@
-"""Makes the golden files with PyTorch: a two-layer perceptron and one attention block, ten Adam steps each; and attention alone."""
+"""Makes the golden files with PyTorch: small models and ten Adam steps of each; attention and recurrent layers alone."""
 
 import json
 import struct
@@ -107,6 +107,83 @@ def attention(path):
     write_safetensors(path, tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
 
 
+def recurrent_case(tensors, name, layer, x, lens):
+    """One call of PyTorch's own GRU or LSTM on packed sequences: inputs, weights, outputs, last states and every gradient."""
+    count = layer.num_layers * (2 if layer.bidirectional else 1)
+    h0 = torch.randn(count, x.shape[0], layer.hidden_size).requires_grad_()
+    c0 = torch.randn(count, x.shape[0], layer.hidden_size).requires_grad_()
+    lstm = isinstance(layer, nn.LSTM)
+    x.requires_grad_()
+    packed = nn.utils.rnn.pack_padded_sequence(x, lens, batch_first=True, enforce_sorted=False)
+    y, last = layer(packed, (h0, c0) if lstm else h0)
+    y, _ = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])
+    results = {"y": y} | ({"h": last[0], "c": last[1]} if lstm else {"h": last})
+    gradients = {key: torch.randn_like(t) for key, t in results.items()}
+    sum((t * gradients[key]).sum() for key, t in results.items()).backward()
+    inputs = {"x": x, "h0": h0} | ({"c0": c0} if lstm else {}) | dict(layer.named_parameters())
+    tensors |= {f"{name}.{key}": t for key, t in (inputs | results).items()} | {f"{name}.lens": lens.to(torch.int32)}
+    tensors |= {f"{name}.d{key}": t for key, t in gradients.items()} | {f"{name}.grad.{key}": t.grad for key, t in inputs.items()}
+
+
+def recurrent(path):
+    tensors = {}
+    lens = torch.tensor([3, 7, 1, 5])
+    recurrent_case(tensors, "gru", nn.GRU(5, 6, 2, batch_first=True, bidirectional=True), torch.randn(4, 7, 5), lens)
+    recurrent_case(tensors, "lstm", nn.LSTM(5, 6, 2, batch_first=True), torch.randn(4, 7, 5), lens)
+    write_safetensors(path, tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
+
+
+class Bahdanau(nn.Module):
+    """A GRU encoder, and a GRU decoder that attends to its states in every step: 2 layers, additive scores, teacher forcing."""
+
+    def __init__(self, source, target, embed, hidden):
+        super().__init__()
+        self.source, self.target = nn.Embedding(source, embed), nn.Embedding(target, embed)
+        self.encoder = nn.GRU(embed, hidden, 2, batch_first=True)
+        self.W_q, self.W_k, self.w_v = (nn.Linear(hidden, n, bias=False) for n in (hidden, hidden, 1))
+        self.decoder = nn.GRU(embed + hidden, hidden, 2, batch_first=True)
+        self.output = nn.Linear(hidden, target)
+
+    def forward(self, source, lens, target):
+        packed = nn.utils.rnn.pack_padded_sequence(self.source(source), lens, batch_first=True, enforce_sorted=False)
+        states, h = self.encoder(packed)
+        states, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
+        keys, hidden_keys = self.W_k(states), torch.arange(source.shape[1])[None] >= lens[:, None]
+        outputs, weights = [], []
+        for embedded in self.target(target).unbind(1):
+            scores = self.w_v(torch.tanh(self.W_q(h[-1])[:, None] + keys))[..., 0].masked_fill(hidden_keys, float("-inf"))
+            weights.append(torch.softmax(scores, -1))
+            context = (weights[-1][:, None] @ states)[:, 0]
+            y, h = self.decoder(torch.cat((context, embedded), -1)[:, None], h)
+            outputs.append(y[:, 0])
+        return self.output(torch.stack(outputs, 1)), torch.stack(weights, 1)
+
+
+def bahdanau(path):
+    """Loss: the sum over valid places over the number of places, as the book has it; gradients clipped to norm 1."""
+    model = Bahdanau(13, 11, 6, 8)
+    source, lens = torch.randint(13, (5, 6)), torch.tensor([4, 6, 2, 5, 1])
+    target_in, targets, target_lens = torch.randint(11, (5, 4)), torch.randint(11, (5, 4)), torch.tensor([4, 2, 3, 1, 4])
+    tensors = {"input.source": source, "input.lens": lens, "input.target_in": target_in, "input.targets": targets, "input.target_lens": target_lens}
+    tensors = {name: t.to(torch.int32) for name, t in tensors.items()} | {"start." + name: p.clone() for name, p in model.named_parameters()}
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
+    losses = []
+    for step in range(10):
+        optimizer.zero_grad()
+        logits, weights = model(source, lens, target_in)
+        counted = (torch.arange(4)[None] < target_lens[:, None]).float()
+        loss = (nn.functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none") * counted).sum() / 4
+        loss.backward()
+        if step == 0:
+            tensors |= {"logits": logits.clone(), "weights": weights.clone()} | {"grad." + name: p.grad.clone() for name, p in model.named_parameters()}
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        losses.append(loss.detach())
+        optimizer.step()
+    tensors["losses"] = torch.stack(losses)
+    tensors |= {"end." + name: p.clone() for name, p in model.named_parameters()}
+    write_safetensors(path, tensors, {"made_with": "PyTorch " + torch.__version__.split("+")[0]})
+
+
 def main():
     folder = sys.argv[1]
     torch.manual_seed(1)
@@ -114,6 +191,8 @@ def main():
     run(Perceptron(), torch.randn(20, 12), torch.randint(5, (20,)), folder + "/perceptron.safetensors")
     run(AttentionBlock(), torch.randn(3, 7, 8), torch.randint(6, (3, 7)), folder + "/attention_block.safetensors")
     attention(folder + "/attention.safetensors")
+    recurrent(folder + "/recurrent.safetensors")
+    bahdanau(folder + "/bahdanau.safetensors")
 
 
 main()

@@ -1,0 +1,63 @@
+// The gates of recurrent cells: everything of a step but its matrix products, for rows side by side.
+#pragma once
+
+#include <cstdint>
+
+namespace qkv {
+
+/// How a recurrent layer makes its next state (h the state before, * elementwise):
+///   gru          r, z = sigmoid, n = tanh(W_n x + b + r * (U_n h + b')), h' = (1 - z) n + z h: PyTorch's, reset after the product
+///   gru_before   the same with n = tanh(W_n x + b + U_n (r * h) + b'): the book's and the original paper's (Cho et al., 2014)
+///   lstm         i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber, 1997)
+enum class CellKind { gru, gru_before, lstm };
+
+/// Gates of a cell, each as wide as the state: rows of its weights, in PyTorch's order r, z, n or i, f, g, o.
+constexpr int64_t cell_gates(CellKind kind) { return kind == CellKind::lstm ? 4 : 3; }
+
+}  // namespace qkv
+
+namespace qkv::kernels {
+
+/// What a step keeps of a row, `width` floats each:
+///   gru          n, r, z, U_n h + b'   gradients of the sums replace them: of the input product in 0-2, of the recurrent one in 1-3
+///   gru_before   n, r, z, r * h        the first three are replaced, for both products
+///   lstm         i, f, g, o, tanh c'   the first four are replaced, for both products
+/// Before the step the place of each gate holds its input product W x, without biases.
+constexpr int64_t cell_slots(CellKind kind) { return kind == CellKind::lstm ? 5 : 4; }
+
+/// Rows of one step. All but `kept` are (rows, width), one after the other.
+struct CellStep {
+  int64_t rows, width;
+  float* kept;             // (rows, slots, width)
+  const float* recurrent;  // U h of all gates, (rows, gates, width); gru_before: see below
+  const float* bias;       // (slots of gates, width), the sum of both biases; gru: n has only its input bias, b' is a fourth
+  const float *h_before, *c_before;
+  float *h, *c;  // c: lstm only
+};
+
+void gru_step(const CellStep& step);
+void lstm_step(const CellStep& step);
+/// The two halves of gru_before: r, z and r * h from `recurrent` = U_rz h, (rows, 2, width); then n and h from U_n (r * h), (rows, width).
+void gru_before_gates(const CellStep& step);
+void gru_before_step(const CellStep& step);
+
+/// Backward of one step: kept gates become gradients as said above; dh, the gradient of the new state, becomes that part of the gradient
+/// of the old one which does not go through a product (likewise dc).
+struct CellBack {
+  int64_t rows, width;
+  float* kept;
+  const float *h_before, *c_before;
+  float *dh, *dc;
+  const float* dreset = nullptr;  // gru_before, second half: the gradient of r * h
+};
+
+void gru_back(const CellBack& back);
+void lstm_back(const CellBack& back);
+/// The two halves of gru_before: n and z; then, with the gradient of r * h, r.
+void gru_before_back(const CellBack& back);
+void gru_before_reset_back(const CellBack& back);
+
+/// y = x * factor, or += if add, elementwise.
+void multiply_into(const float* x, const float* factor, float* y, int64_t n, bool add);
+
+}  // namespace qkv::kernels

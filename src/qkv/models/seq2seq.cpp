@@ -1,0 +1,247 @@
+// Encoder and decoder put together. Additive attention runs as one op over all steps; any other scorer step by step.
+#include "qkv/models/seq2seq.h"
+
+#include <algorithm>
+
+#include "qkv/attention/attend.h"
+#include "qkv/attention/scorers.h"
+#include "qkv/nn/init.h"
+#include "qkv/ops/attention_decoder.h"
+#include "qkv/ops/dropout.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/shape.h"
+#include "qkv/tensor/probe.h"
+
+namespace qkv {
+namespace {
+
+Linear xavier_linear(int64_t in, int64_t out, const Rng& rng) {
+  Linear layer(in, out, rng);
+  layer.weight = parameter(xavier_uniform({out, in}, rng.at("weight")));
+  return layer;
+}
+
+void check_source(const Ids& source, const Ids& lens) {
+  check(source.rank() == 2, "[seq2seq] expected source ids of shape (B, S), got ", source.shape());
+  check(!lens.defined() || lens.shape() == Shape{source.size(0)}, "[seq2seq] source lengths have shape ", lens.shape(), " for source ids ",
+        source.shape());
+}
+
+// Attention with whichever scorer; q (B, 1, H), keys (B, S, ...) as keys_of gives them.
+Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, const Tensor& values, const Ids& lens, const Run& run) {
+  const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
+  const AttendOptions how{.dropout = m.options.dropout};
+  const Seq2Seq::Attention& a = m.decoder.attention;
+  switch (m.options.attention) {
+    case ScorerKind::additive: return attend(ProjectedAdditive{a.W_q, a.w_v}, q, keys, values, mask, run, how);
+    case ScorerKind::dot: return attend(Dot{}, q, keys, values, mask, run, how);
+    case ScorerKind::scaled_dot: return attend(ScaledDot{}, q, keys, values, mask, run, how);
+    case ScorerKind::bilinear: return attend(Bilinear{a.W}, q, keys, values, mask, run, how);
+    case ScorerKind::cosine: return attend(Cosine{}, q, keys, values, mask, run, how);
+    case ScorerKind::none: break;
+  }
+  fail("[seq2seq] the model has no attention");
+}
+
+// (R, D) -> (rows.size(), D), likewise with more axes.
+Tensor taken(const Tensor& x, std::span<const int32_t> rows) {
+  if (!x.defined()) return x;
+  Shape shape = x.shape();
+  const int64_t width = x.numel() / std::max<int64_t>(1, shape[0]);
+  shape.set(0, static_cast<int64_t>(rows.size()));
+  Tensor out = Tensor::empty(shape);
+  for (size_t i = 0; i < rows.size(); ++i) std::copy_n(x.ptr() + rows[i] * width, width, out.mutable_ptr() + static_cast<int64_t>(i) * width);
+  return out;
+}
+
+// 1 for steps below a row's length, 0 beyond: (B, T, 1).
+Tensor step_mask(const Ids& lens, int64_t steps) {
+  Tensor mask = Tensor::empty({lens.size(0), steps, 1});
+  for (int64_t b = 0; b < lens.size(0); ++b)
+    for (int64_t t = 0; t < steps; ++t) mask.mutable_ptr()[b * steps + t] = t < lens.ptr()[b] ? 1.f : 0.f;
+  return mask;
+}
+
+void show(const Run& run, const Tensor& weights) {  // (B, T, S)
+  if (!run.probe) return;
+  const TapePause pause;
+  run.probe->attention(run.path, Weights(weights.viewed({weights.size(0), 1, weights.size(1), weights.size(2)})));
+}
+
+}  // namespace
+
+Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
+  check(o.source_vocabulary > 0 && o.target_vocabulary > 0, "[seq2seq] vocabularies need at least one token, got ", o.source_vocabulary, " and ",
+        o.target_vocabulary);
+  check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden, " and ",
+        o.layers);
+  const int64_t width = o.bidirectional ? 2 * o.hidden : o.hidden;
+  const bool same_width = o.attention == ScorerKind::dot || o.attention == ScorerKind::scaled_dot || o.attention == ScorerKind::cosine;
+  check(!same_width || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ", width,
+        " have no dot product: a bidirectional encoder takes additive or bilinear scores");
+  const auto stack = [&](int64_t inputs, bool both, const Rng& r) {
+    return Recurrent(inputs, o.hidden, {o.layers, o.cell, o.dropout, both, RecurrentOptions::Init::xavier}, r);
+  };
+  encoder = {Embedding(o.source_vocabulary, o.embed, rng.at("encoder").at("embedding")),
+             stack(o.embed, o.bidirectional, rng.at("encoder").at("recurrent"))};
+  for (uint64_t l = 0; o.bidirectional && l < static_cast<uint64_t>(o.layers); ++l) {
+    bridge.h.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("h").at(l)));
+    if (o.cell == CellKind::lstm) bridge.c.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("c").at(l)));
+  }
+  const Rng scorer = rng.at("decoder").at("attention");
+  if (o.attention == ScorerKind::additive) {
+    const Additive a = Additive::random(o.hidden, width, o.hidden, scorer);
+    decoder.attention = {.W_q = a.W_q, .W_k = a.W_k, .w_v = a.w_v, .W = {}};
+  } else if (o.attention == ScorerKind::bilinear) {
+    decoder.attention.W = Bilinear::random(o.hidden, width, scorer).W;
+  }
+  decoder.embedding = Embedding(o.target_vocabulary, o.embed, rng.at("decoder").at("embedding"));
+  decoder.recurrent = stack(o.embed + width, false, rng.at("decoder").at("recurrent"));
+  output = xavier_linear(o.hidden, o.target_vocabulary, rng.at("output"));
+}
+
+Seq2Seq::Encoded Seq2Seq::encode(const Ids& source, const Ids& source_lens, const Run& run) const {
+  check_source(source, source_lens);
+  const Run here = run.at("encoder");
+  const Tensor x = qkv::dropout(encoder.embedding(source), options.embed_dropout, here.at("embedding"));
+  Recurrent::Output out = encoder.recurrent(x, here.at("recurrent"), options.skip_padding ? source_lens : Ids());
+  if (!options.bidirectional) return {out.y, out.state.back().h, std::move(out.state)};
+  Encoded encoded{out.y, concat({out.state.back().h, out.reverse_state.back().h}, -1), {}};
+  for (size_t l = 0; l < out.state.size(); ++l) {
+    CellState first{bridge.h[l](concat({out.state[l].h, out.reverse_state[l].h}, -1), Activation::tanh), {}};
+    if (options.cell == CellKind::lstm) first.c = bridge.c[l](concat({out.state[l].c, out.reverse_state[l].c}, -1));
+    encoded.first.push_back(std::move(first));
+  }
+  return encoded;
+}
+
+Tensor Seq2Seq::keys_of(const Tensor& states) const {
+  return options.attention == ScorerKind::additive ? linear(states, decoder.attention.W_k) : states;
+}
+
+Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens) const {
+  check(target_in.rank() == 2 && source.rank() == 2 && target_in.size(0) == source.size(0), "[seq2seq] source and target differ in rows: ",
+        source.shape(), " and ", target_in.shape());
+  const Encoded encoded = encode(source, source_lens, run);
+  const Run here = run.at("decoder");
+  const Tensor embedded = qkv::dropout(decoder.embedding(target_in), options.embed_dropout, here.at("embedding"));
+  const Tensor y = options.attention == ScorerKind::none       ? decode_baseline(encoded, embedded, here, target_lens)
+                   : options.attention == ScorerKind::additive ? decode_additive(encoded, source_lens, embedded, here, target_lens)
+                                                               : decode_stepwise(encoded, source_lens, embedded, here, target_lens);
+  return qkv::dropout(y, options.embed_dropout, run.at("output"));
+}
+
+Tensor Seq2Seq::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens) const {
+  return output(features(source, source_lens, target_in, run, target_lens));
+}
+
+Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, const Run& run, const Ids& target_lens) const {
+  const int64_t B = embedded.size(0), T = embedded.size(1), width = encoded.context.size(1);
+  const Tensor context = repeat_interleave(reshape(encoded.context, {B, 1, width}), T, 1);
+  return decoder.recurrent(concat({embedded, context}, -1), run.at("recurrent"), target_lens, encoded.first).y;
+}
+
+Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
+                                const Ids& target_lens) const {
+  if (decoder.recurrent.layers.size() > kMostDecoderLayers) return decode_stepwise(encoded, source_lens, embedded, run, target_lens);
+  const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
+  std::vector<CellWeights> weights;
+  std::vector<Tensor> factors;
+  for (const RecurrentLayer& layer : decoder.recurrent.layers) weights.push_back(layer.weights());
+  AttentionDecoder d{.kind = options.cell, .keys = keys_of(encoded.states), .values = encoded.states, .source_lens = source_lens,
+                     .W_q = decoder.attention.W_q, .w_v = decoder.attention.w_v, .inputs = embedded, .target_lens = target_lens,
+                     .layers = weights, .first = encoded.first, .weight_factors = {}, .factors = {}};
+  if (drops("seq2seq", options.dropout, run)) {
+    d.weight_factors = qkv::dropout(ones({B, T, S}), options.dropout, run.at("attention"));
+    for (size_t l = 1; l < weights.size(); ++l)
+      factors.push_back(qkv::dropout(ones({B, T, options.hidden}), options.dropout, run.at("recurrent").at("dropout").at(l)));
+    d.factors = factors;
+  }
+  const AttentionDecoderResult result = attention_decoder(d);
+  show(run.at("attention"), result.weights);
+  return result.y;
+}
+
+Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
+                                const Ids& target_lens) const {
+  const int64_t B = embedded.size(0), T = embedded.size(1), H = options.hidden;
+  const Tensor keys = keys_of(encoded.states);
+  const Run attention = run.at("attention"), between = run.at("recurrent").at("dropout");
+  std::vector<CellState> state = encoded.first;
+  std::vector<Tensor> tops, weights;
+  for (int64_t t = 0; t < T; ++t) {
+    Run step = attention.at(static_cast<uint64_t>(t));
+    step.probe = nullptr;  // it gets all steps at once
+    const Attended seen = attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.states, source_lens, step);
+    if (attention.probe) weights.push_back(seen.weights.matrix().viewed({B, 1, keys.size(1)}));
+    Tensor x = reshape(concat({seen.output, slice(embedded, 1, t, t + 1)}, -1), {B, -1});
+    for (size_t l = 0; l < state.size(); ++l) {
+      if (l > 0) x = qkv::dropout(x, options.dropout, between.at(l).at(static_cast<uint64_t>(t)));
+      state[l] = recurrent_step(options.cell, x, decoder.recurrent.layers[l].weights(), state[l]);
+      x = state[l].h;
+    }
+    tops.push_back(reshape(x, {B, 1, H}));
+  }
+  if (tops.empty()) return zeros({B, 0, H});
+  if (attention.probe) {
+    const TapePause pause;
+    show(attention, concat(weights, 1));
+  }
+  const Tensor y = concat(tops, 1);
+  return target_lens.defined() ? mul(y, step_mask(target_lens, T)) : y;
+}
+
+Seq2Seq::State Seq2Seq::start(const Ids& source, const Ids& source_lens, const Run& run) const {
+  Encoded encoded = encode(source, source_lens, run);
+  State state;
+  state.layers = std::move(encoded.first);
+  if (options.attention == ScorerKind::none) {
+    state.context = encoded.context;
+  } else {
+    state.keys = keys_of(encoded.states);
+    state.values = encoded.states;
+    state.lens = source_lens;
+  }
+  for (int64_t b = 0; b < source.size(0); ++b) state.sentence.push_back(static_cast<int32_t>(b));
+  return state;
+}
+
+Tensor Seq2Seq::step(State& state, const Ids& tokens, const Run& run) const {
+  const int64_t R = state.rows();
+  check(tokens.shape() == Shape{R}, "[seq2seq] expected one token for each of ", R, " rows, got ids of shape ", tokens.shape());
+  const Run here = run.at("decoder");
+  const Tensor embedded = decoder.embedding(tokens);
+  Tensor x;
+  if (options.attention == ScorerKind::none) {
+    x = concat({embedded, state.context}, -1);
+  } else {
+    const Tensor query = reshape(state.layers.back().h, {R, 1, options.hidden});
+    const Attended seen = attend_with(*this, query, state.keys, state.values, state.lens, here.at("attention"));
+    x = concat({reshape(seen.output, {R, state.values.size(2)}), embedded}, -1);
+  }
+  for (size_t l = 0; l < state.layers.size(); ++l) {
+    state.layers[l] = recurrent_step(options.cell, x, decoder.recurrent.layers[l].weights(), state.layers[l]);
+    x = state.layers[l].h;
+  }
+  return output(x);
+}
+
+void Seq2Seq::select(State& state, std::span<const int32_t> rows) const {
+  for (const int32_t row : rows) check(row >= 0 && row < state.rows(), "[seq2seq] row ", row, " is not in 0 to ", state.rows() - 1);
+  for (CellState& layer : state.layers) layer = {taken(layer.h, rows), taken(layer.c, rows)};
+  std::vector<int32_t> sentence;
+  for (const int32_t row : rows) sentence.push_back(state.sentence[static_cast<size_t>(row)]);
+  // Rows of one sentence attend to the same states: while the sentences stay in their places there is nothing to move.
+  if (sentence == state.sentence) return;
+  state.keys = taken(state.keys, rows);
+  state.values = taken(state.values, rows);
+  state.context = taken(state.context, rows);
+  if (state.lens.defined()) {
+    Ids lens = Ids::empty({static_cast<int64_t>(rows.size())});
+    for (size_t i = 0; i < rows.size(); ++i) lens.mutable_ptr()[i] = state.lens.ptr()[rows[i]];
+    state.lens = lens;
+  }
+  state.sentence = std::move(sentence);
+}
+
+}  // namespace qkv

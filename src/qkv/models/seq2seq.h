@@ -1,0 +1,121 @@
+// Recurrent encoder and decoder for sequences: the baseline without attention (Sutskever et al., 2014; Cho et al., 2014) and the decoder
+// that attends in every step (Bahdanau et al., 2015).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "qkv/nn/layers.h"
+#include "qkv/nn/recurrent.h"
+#include "qkv/ops/attention.h"
+
+namespace qkv {
+
+/// How the decoder scores the encoder's states; none: it reads the encoder's last state in every step instead.
+enum class ScorerKind { none, additive, dot, scaled_dot, bilinear, cosine };
+
+struct Seq2SeqOptions {
+  int64_t source_vocabulary = 0, target_vocabulary = 0;
+  int64_t embed = 32, hidden = 32, layers = 2;
+  float dropout = 0.1f;  // of attention weights, and between recurrent layers
+  CellKind cell = CellKind::gru;
+  ScorerKind attention = ScorerKind::additive;
+  bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh) makes the decoder's first state
+  bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
+  float embed_dropout = 0;     // of embeddings and of what the output layer reads
+};
+
+struct Seq2Seq {
+  struct Encoder {
+    Embedding embedding;
+    Recurrent recurrent;
+    void visit(auto&& f) {
+      f("embedding", embedding);
+      f("recurrent", recurrent);
+    }
+  };
+  /// From the states of both directions to the decoder's first, one layer each; empty unless bidirectional.
+  struct Bridge {
+    std::vector<Linear> h, c;
+    void visit(auto&& f) {
+      f("h", h);
+      f("c", c);
+    }
+  };
+  /// The parameters of the scorer; those that it does not have are absent.
+  struct Attention {
+    Tensor W_q, W_k, w_v;  // additive
+    Tensor W;              // bilinear
+    void visit(auto&& f) {
+      f("W_q", W_q);
+      f("W_k", W_k);
+      f("w_v", w_v);
+      f("W", W);
+    }
+  };
+  struct Decoder {
+    Embedding embedding;
+    Attention attention;
+    Recurrent recurrent;
+    void visit(auto&& f) {
+      f("embedding", embedding);
+      f("attention", attention);
+      f("recurrent", recurrent);
+    }
+  };
+
+  Seq2SeqOptions options;
+  Encoder encoder;
+  Bridge bridge;
+  Decoder decoder;
+  Linear output;  // hidden -> target vocabulary
+
+  Seq2Seq() = default;
+  /// Starts as the book's PyTorch does: matrices Xavier-uniform, embeddings N(0, 1), biases as the layers have them.
+  Seq2Seq(const Seq2SeqOptions& options, const Rng& rng);
+
+  /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T, hidden).
+  /// target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a masked loss does not see the difference.
+  /// The probe gets the weights of all steps, (B, 1, T, S), at "decoder.attention".
+  Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
+  /// output(features): (B, T, target vocabulary).
+  Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
+
+  /// Where a decoding stands: R rows, each a hypothesis of some sentence.
+  struct State {
+    std::vector<CellState> layers;  // (R, hidden) each
+    Tensor keys, values;            // (R, S, ...): what is attended to, projected once; absent without attention
+    Tensor context;                 // (R, encoder width): without attention
+    Ids lens;                       // (R), or absent
+    std::vector<int32_t> sentence;  // of every row
+    int64_t rows() const { return static_cast<int64_t>(sentence.size()); }
+  };
+  /// The state before the first token: a row for each sentence. source (B, S), source_lens (B) or absent.
+  State start(const Ids& source, const Ids& source_lens, const Run& run) const;
+  /// One token more for every row: tokens (R) -> logits (R, target vocabulary). The probe gets the weights, (R, 1, 1, S), at
+  /// "decoder.attention".
+  Tensor step(State& state, const Ids& tokens, const Run& run) const;
+  /// Row i becomes what rows[i] was: keeps, repeats, reorders.
+  void select(State& state, std::span<const int32_t> rows) const;
+
+  void visit(auto&& f) {
+    f("encoder", encoder);
+    f("bridge", bridge);
+    f("decoder", decoder);
+    f("output", output);
+  }
+
+ private:
+  struct Encoded {
+    Tensor states;                 // (B, S, encoder width)
+    Tensor context;                // (B, encoder width): the last state of the last layer
+    std::vector<CellState> first;  // of the decoder's layers
+  };
+  Encoded encode(const Ids& source, const Ids& source_lens, const Run& run) const;
+  Tensor keys_of(const Tensor& states) const;
+  Tensor decode_baseline(const Encoded& encoded, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
+  Tensor decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
+  Tensor decode_stepwise(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
+};
+
+}  // namespace qkv

@@ -1,0 +1,240 @@
+// The attention decoder: threads own rows through all steps; what is the same for all steps is one product.
+#include "qkv/ops/attention_decoder.h"
+
+#include <array>
+#include <optional>
+
+#include "qkv/kernels/additive_step.h"
+#include "qkv/kernels/elementwise.h"
+#include "qkv/kernels/gemm.h"
+#include "qkv/kernels/rearrange.h"
+
+namespace qkv {
+namespace {
+
+using kernels::gemm;
+using kernels::gemm_parallel;
+
+struct Sizes {
+  int64_t B, S, T, A, Dv, E, H, layers;
+};
+
+Sizes checked_sizes(const AttentionDecoder& d) {
+  constexpr const char* op = "attention_decoder";
+  check(d.keys.rank() == 3 && d.values.rank() == 3 && d.inputs.rank() == 3, "[", op, "] expected keys, values and inputs of three axes, got ",
+        d.keys.shape(), ", ", d.values.shape(), " and ", d.inputs.shape());
+  check(d.keys.size(0) == d.values.size(0) && d.keys.size(1) == d.values.size(1), "[", op, "] keys and values differ: ", d.keys.shape(), " and ",
+        d.values.shape());
+  check(d.inputs.size(0) == d.keys.size(0), "[", op, "] batch sizes differ: ", d.inputs.shape(), " and ", d.keys.shape());
+  check(!d.layers.empty() && d.layers.size() <= kMostDecoderLayers, "[", op, "] expected 1 to ", kMostDecoderLayers, " layers, got ", d.layers.size());
+  check(d.first.size() == d.layers.size(), "[", op, "] ", d.first.size(), " first states for ", d.layers.size(), " layers");
+  const Sizes z{d.keys.size(0), d.keys.size(1), d.inputs.size(1), d.keys.size(2), d.values.size(2), d.inputs.size(2), d.layers[0].width(),
+                static_cast<int64_t>(d.layers.size())};
+  check(d.W_q.shape() == Shape({z.A, z.H}) && d.w_v.shape() == Shape{z.A}, "[", op, "] W_q ", d.W_q.shape(), " and w_v ", d.w_v.shape(),
+        " do not fit keys ", d.keys.shape(), " and ", z.H, " units");
+  for (size_t l = 0; l < d.layers.size(); ++l) {
+    check_cell(op, d.kind, d.layers[l], l == 0 ? z.Dv + z.E : z.H);
+    check(d.layers[l].width() == z.H, "[", op, "] layer ", l, " has ", d.layers[l].width(), " units, the first ", z.H);
+    for (const Tensor* state : {&d.first[l].h, &d.first[l].c})
+      check(!state->defined() || state->shape() == Shape({z.B, z.H}), "[", op, "] a first state has shape ", state->shape(), ", expected ",
+            Shape{z.B, z.H});
+  }
+  check(!d.source_lens.defined() || d.source_lens.shape() == Shape{z.B}, "[", op, "] source lengths have shape ", d.source_lens.shape(),
+        " for ", z.B, " rows");
+  if (d.source_lens.defined())
+    for (const int32_t n : d.source_lens.data()) check(n >= 0 && n <= z.S, "[", op, "] source length ", n, " is not in 0 to ", z.S);
+  check(!d.weight_factors.defined() || d.weight_factors.shape() == Shape({z.B, z.T, z.S}), "[", op, "] factors of the weights have shape ",
+        d.weight_factors.shape(), ", expected ", Shape{z.B, z.T, z.S});
+  check(d.factors.empty() || d.factors.size() + 1 == d.layers.size(), "[", op, "] ", d.factors.size(), " factors between ", z.layers, " layers");
+  for (const Tensor& f : d.factors)
+    check(f.shape() == Shape({z.B, z.T, z.H}), "[", op, "] factors have shape ", f.shape(), ", expected ", Shape{z.B, z.T, z.H});
+  return z;
+}
+
+// What both directions hold; packed arrays have a row for every step that is made.
+struct Saved {
+  Sizes z;
+  Steps steps;
+  Tensor keys, values, W_q, w_v;
+  Ids source_lens;
+  Tensor inputs;    // (total, E), packed
+  Tensor queries;   // (total, A): W_q h
+  Tensor contexts;  // (total, Dv)
+  Tensor weights;   // (B, T, S)
+  Tensor weight_factors;
+  std::array<Tensor, kMostDecoderLayers> factors;  // packed, of the inputs of layer l
+  std::array<Tensor, kMostDecoderLayers> below;    // packed inputs of layer l, from 1 on
+  std::array<CellWeights, kMostDecoderLayers> layers;
+  std::array<CellKept, kMostDecoderLayers> kept;
+
+  const CellKept& top() const { return kept[static_cast<size_t>(z.layers - 1)]; }
+  double cost() const {
+    const double attention = static_cast<double>(steps.total() * z.S) * static_cast<double>(z.A) * 0.5;
+    return attention + static_cast<double>(z.layers) * 2 * cell_cost(top().kind, z.H, steps.total());
+  }
+  // The attention of sorted row i at step s.
+  kernels::AdditiveRow row(int64_t i, int64_t s) const {
+    const int64_t b = steps.row(i);
+    return {source_lens.defined() ? source_lens.ptr()[b] : z.S, z.A, z.Dv, queries.ptr() + (steps.start(s) + i) * z.A,
+            keys.ptr() + b * z.S * z.A, w_v.ptr(), values.ptr() + b * z.S * z.Dv,
+            weight_factors.defined() ? weight_factors.ptr() + (b * z.T + s) * z.S : nullptr};
+  }
+  float* weights_of(int64_t i, int64_t s) const { return weights.mutable_ptr() + (steps.row(i) * z.T + s) * z.S; }
+  void pull(Pull& p) const;
+};
+
+using Layers = std::array<std::optional<CellForward>, kMostDecoderLayers>;
+
+// Rows [begin, end) through all steps.
+void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, int64_t begin, int64_t end) {
+  const Sizes& z = saved.z;
+  const Steps& steps = saved.steps;
+  for (int64_t s = 0; s < z.T; ++s) {
+    const int64_t n = std::min(end, steps.active(s)) - begin, at = steps.start(s) + begin;
+    if (n <= 0) return;
+    // query <- W_q h
+    gemm(Transpose::no, Transpose::no, n, z.A, z.H, 1, saved.top().h_before.ptr() + at * z.H, z.H, W_q_t.ptr(), z.A, 0,
+         saved.queries.mutable_ptr() + at * z.A, z.A);
+    for (int64_t i = begin; i < begin + n; ++i) {
+      const kernels::AdditiveRow row = saved.row(i, s);
+      kernels::additive_row(row, saved.weights_of(i, s), saved.contexts.mutable_ptr() + (steps.start(s) + i) * z.Dv);
+      std::fill(saved.weights_of(i, s) + row.keys, saved.weights_of(i, s) + z.S, 0.f);
+    }
+    layers[0]->add_inputs(saved.contexts.ptr() + at * z.Dv, 0, z.Dv, at, n, true);
+    layers[0]->step(s, begin, end);
+    for (size_t l = 1; l < static_cast<size_t>(z.layers); ++l) {
+      if (saved.factors[l].defined())
+        kernels::multiply_into(layers[l - 1]->h().ptr() + at * z.H, saved.factors[l].ptr() + at * z.H, saved.below[l].mutable_ptr() + at * z.H,
+                               n * z.H, false);
+      layers[l]->add_inputs(saved.below[l].ptr() + at * z.H, 0, z.H, at, n, false);
+      layers[l]->step(s, begin, end);
+    }
+  }
+}
+
+// The inputs of the node: keys, values, W_q, w_v, inputs, then of every layer its weights and first state.
+constexpr int kFixedInputs = 5, kLayerInputs = 6;
+
+// Backward through time for rows [begin, end): fills dqueries (total, A), dkeys, dvalues and dw (B, A), all else is in the layers.
+struct BackwardBuffers {
+  Tensor dqueries, dkeys, dvalues, dw, dcontext, scores, dbelow;
+};
+
+void run_backward(const Saved& saved, const std::array<std::optional<CellBackward>, kMostDecoderLayers>& layers, const Tensor& dy,
+                  const BackwardBuffers& to, int64_t begin, int64_t end) {
+  const Sizes& z = saved.z;
+  const Steps& steps = saved.steps;
+  const size_t top = static_cast<size_t>(z.layers - 1);
+  for (int64_t s = z.T - 1; s >= 0; --s) {
+    const int64_t n = std::min(end, steps.active(s)) - begin, at = steps.start(s) + begin;
+    if (n <= 0) continue;
+    for (int64_t i = begin; i < begin + n; ++i) {
+      float* dh = layers[top]->dh().mutable_ptr() + i * z.H;
+      kernels::add(dh, dy.ptr() + (steps.row(i) * z.T + s) * z.H, dh, z.H);
+    }
+    for (size_t l = top; l > 0; --l) {
+      layers[l]->step(s, begin, end);
+      float* dbelow = layers[l - 1]->dh().mutable_ptr() + begin * z.H;
+      if (!saved.factors[l].defined()) {
+        layers[l]->input_gradient(dbelow, 0, z.H, at, n, true);
+        continue;
+      }
+      float* din = to.dbelow.mutable_ptr() + begin * z.H;
+      layers[l]->input_gradient(din, 0, z.H, at, n, false);
+      kernels::multiply_into(din, saved.factors[l].ptr() + at * z.H, dbelow, n * z.H, true);
+    }
+    layers[0]->step(s, begin, end);
+    float* dcontext = to.dcontext.mutable_ptr() + begin * z.Dv;
+    layers[0]->input_gradient(dcontext, 0, z.Dv, at, n, false);
+    for (int64_t i = begin; i < begin + n; ++i) {
+      const int64_t b = steps.row(i), packed = steps.start(s) + i;
+      kernels::additive_row_back(saved.row(i, s), saved.weights_of(i, s), dcontext + (i - begin) * z.Dv,
+                                 {to.dqueries.mutable_ptr() + packed * z.A, to.dkeys.mutable_ptr() + b * z.S * z.A,
+                                  to.dw.mutable_ptr() + b * z.A, to.dvalues.mutable_ptr() + b * z.S * z.Dv},
+                                 to.scores.mutable_ptr() + i * z.S);
+    }
+    // dh of the last layer, before this step, += dquery W_q
+    gemm(Transpose::no, Transpose::no, n, z.H, z.A, 1, to.dqueries.ptr() + at * z.A, z.A, saved.W_q.ptr(), z.H, 1,
+         layers[top]->dh().mutable_ptr() + begin * z.H, z.H);
+  }
+}
+
+// The steps backward as the recurrent layer's, with dcontext through the attention (kernels/additive_step.h). Over all steps at once:
+// dW_q = dquery^T h,  dinputs = d(W x) W,  weights as in recurrent_cell
+void Saved::pull(Pull& p) const {
+  std::array<std::optional<CellBackward>, kMostDecoderLayers> back;
+  const size_t count = static_cast<size_t>(z.layers);
+  for (size_t l = 0; l < count; ++l) back[l].emplace(kept[l], layers[l], steps, Tensor(), Tensor());
+  BackwardBuffers to{Tensor::empty({steps.total(), z.A}), zeros(keys.shape()), zeros(values.shape()), zeros({z.B, z.A}),
+                     Tensor::empty({z.B, z.Dv}), Tensor::empty({z.B, z.S}), Tensor::empty({z.B, z.H})};
+  const Tensor& dy = p.dy();
+  steps.each_range(2 * cost(), [&](int64_t begin, int64_t end) { run_backward(*this, back, dy, to, begin, end); });
+  if (p.wants(2)) {
+    const GradTarget dq = p.into(2);
+    gemm_parallel({Transpose::yes, Transpose::no, z.A, z.H, steps.total(), 1, to.dqueries.ptr(), z.A, top().h_before.ptr(), z.H,
+                   dq.add ? 1.f : 0.f, dq.data, z.H});
+  }
+  if (p.wants(3)) {
+    Tensor dw = zeros({z.A});
+    for (int64_t b = 0; b < z.B; ++b) kernels::add(dw.ptr(), to.dw.ptr() + b * z.A, dw.mutable_ptr(), z.A);
+    p.give(3, std::move(dw));
+  }
+  if (p.wants(4)) {
+    const Tensor dinputs = Tensor::empty({steps.total(), z.E});
+    back[0]->all_input_gradients(dinputs.mutable_ptr(), z.Dv, z.E);
+    const GradTarget di = p.into(4);
+    steps.scatter(dinputs, di.data, di.add);
+  }
+  for (size_t l = 0; l < count; ++l) {
+    const int at = kFixedInputs + kLayerInputs * static_cast<int>(l);
+    if (p.wants(at)) {
+      const GradTarget dw = p.into(at);
+      back[l]->pull_input(dw, l == 0 ? contexts.ptr() : below[l].ptr(), 0, l == 0 ? z.Dv : z.H);
+      if (l == 0) back[l]->pull_input(dw, inputs.ptr(), z.Dv, z.E);
+    }
+    back[l]->pull_rest(p, at + 1);
+    if (p.wants(at + 4)) p.give(at + 4, back[l]->first_dh());
+    if (kept[l].kind == CellKind::lstm && p.wants(at + 5)) p.give(at + 5, back[l]->first_dc());
+  }
+  p.give(0, std::move(to.dkeys));
+  p.give(1, std::move(to.dvalues));
+}
+
+Tensor transposed(const Tensor& x) {
+  Tensor y = Tensor::empty({x.size(1), x.size(0)});
+  const std::array<int64_t, 2> sizes{x.size(1), x.size(0)}, strides{1, x.size(1)};
+  if (y.numel() > 0) kernels::permute(x.ptr(), y.mutable_ptr(), sizes, strides);
+  return y;
+}
+
+}  // namespace
+
+AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
+  const Sizes z = checked_sizes(d);
+  const Steps steps("attention_decoder", z.B, z.T, d.target_lens);
+  Saved saved{z, steps, d.keys.detached(), d.values.detached(), d.W_q.detached(), d.w_v.detached(), d.source_lens, steps.gather(d.inputs),
+              Tensor::empty({steps.total(), z.A}), Tensor::empty({steps.total(), z.Dv}), zeros({z.B, z.T, z.S}), d.weight_factors, {}, {}, {}, {}};
+  Layers layers;
+  std::array<const Tensor*, kFixedInputs + kLayerInputs * kMostDecoderLayers> inputs{&d.keys, &d.values, &d.W_q, &d.w_v, &d.inputs};
+  for (size_t l = 0; l < d.layers.size(); ++l) {
+    const CellWeights& w = d.layers[l];
+    layers[l].emplace(d.kind, w, steps, d.first[l].h, d.first[l].c);
+    saved.layers[l] = {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(), w.bias_recurrent.detached()};
+    saved.kept[l] = layers[l]->kept();
+    if (l > 0 && !d.factors.empty()) saved.factors[l] = steps.gather(d.factors[l - 1]);
+    if (l > 0) saved.below[l] = saved.factors[l].defined() ? Tensor::empty({steps.total(), z.H}) : layers[l - 1]->h();
+    const std::array<const Tensor*, kLayerInputs> mine{&w.input, &w.recurrent, &w.bias_input, &w.bias_recurrent, &d.first[l].h, &d.first[l].c};
+    std::copy(mine.begin(), mine.end(), inputs.begin() + kFixedInputs + kLayerInputs * static_cast<int64_t>(l));
+  }
+  layers[0]->set_inputs(saved.inputs.ptr(), z.Dv, z.E);
+  const Tensor W_q_t = transposed(d.W_q);
+  steps.each_range(saved.cost(), [&](int64_t begin, int64_t end) { run_forward(saved, layers, W_q_t, begin, end); });
+  AttentionDecoderResult result{Tensor::empty({z.B, z.T, z.H}), saved.weights};
+  steps.scatter(layers[d.layers.size() - 1]->h(), result.y.mutable_ptr(), false);
+  Tensor* const outputs[] = {&result.y};
+  record("attention_decoder", outputs, std::span(inputs).first(kFixedInputs + kLayerInputs * d.layers.size()),
+         [saved = std::move(saved)](Pull& p) { saved.pull(p); });
+  return result;
+}
+
+}  // namespace qkv

@@ -1,0 +1,230 @@
+// A recurrent layer, step by step: products by kernels::gemm, gates by kernels/recurrent. Input products are made for all steps at
+// once where they can be, weight gradients in one product over all steps.
+#include "qkv/ops/recurrent_cell.h"
+
+#include <array>
+
+#include "qkv/kernels/elementwise.h"
+#include "qkv/kernels/gemm.h"
+#include "qkv/kernels/linear.h"
+#include "qkv/kernels/rearrange.h"
+
+namespace qkv {
+namespace {
+
+using kernels::gemm;
+using kernels::gemm_parallel;
+
+// `count` gates from `gate` on, in the order of the weights, lie in as many slots from `slot` on.
+struct Segment {
+  int64_t slot, gate, count;
+};
+struct Segments {
+  std::array<Segment, 2> list;
+  int size;
+  const Segment* begin() const { return list.data(); }
+  const Segment* end() const { return list.data() + size; }
+};
+
+// Of the input products, and of the recurrent ones that multiply h.
+Segments input_segments(CellKind kind) {
+  if (kind == CellKind::lstm) return {{{{0, 0, 4}}}, 1};
+  return {{{{1, 0, 2}, {0, 2, 1}}}, 2};
+}
+Segment recurrent_segment(CellKind kind) {
+  if (kind == CellKind::lstm) return {0, 0, 4};
+  return {1, 0, kind == CellKind::gru ? 3 : 2};
+}
+
+// x (rows, columns) -> (columns, rows)
+Tensor transposed(const float* x, int64_t rows, int64_t columns) {
+  Tensor y = Tensor::empty({columns, rows});
+  const std::array<int64_t, 2> sizes{columns, rows}, strides{1, columns};
+  if (y.numel() > 0) kernels::permute(x, y.mutable_ptr(), sizes, strides);
+  return y;
+}
+
+// Rows of the weights in the order of the slots.
+Tensor by_slots(CellKind kind, const Tensor& weight, int64_t width) {
+  if (kind == CellKind::lstm) return weight.detached();
+  Tensor out = Tensor::empty(weight.shape());
+  const int64_t gate = width * weight.size(1);
+  for (const Segment& s : input_segments(kind)) std::copy_n(weight.ptr() + s.gate * gate, s.count * gate, out.mutable_ptr() + s.slot * gate);
+  return out;
+}
+
+// The biases as kernels/recurrent.h wants them.
+Tensor slot_biases(CellKind kind, const CellWeights& w) {
+  const int64_t H = w.width();
+  const float *in = w.bias_input.ptr(), *rec = w.bias_recurrent.ptr();
+  Tensor bias = Tensor::empty({4 * H});
+  float* to = bias.mutable_ptr();
+  for (const Segment& s : input_segments(kind)) kernels::add(in + s.gate * H, rec + s.gate * H, to + s.slot * H, s.count * H);
+  if (kind == CellKind::gru) {
+    std::copy_n(in + 2 * H, H, to);
+    std::copy_n(rec + 2 * H, H, to + 3 * H);
+  }
+  return bias;
+}
+
+// to (columns) (+)= the sum of the rows of x.
+void add_column_sums(const float* x, int64_t rows, int64_t columns, int64_t stride, float* to, bool add) {
+  constexpr int64_t kBlock = 64;
+  parallel_ranges(columns, kBlock, 0.1 * static_cast<double>(rows * columns), [&](int64_t begin, int64_t end) {
+    kernels::column_sum(x + begin, {rows, end - begin, stride}, to + begin, add);
+  });
+}
+
+}  // namespace
+
+void check_cell(const char* op, CellKind kind, const CellWeights& w, int64_t inputs) {
+  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op, "] recurrent weights must be (gates x units, units), got ", w.recurrent.shape());
+  const int64_t H = w.width(), rows = cell_gates(kind) * H;
+  check(w.recurrent.size(0) == rows, "[", op, "] recurrent weights have shape ", w.recurrent.shape(), ", expected ", Shape{rows, H});
+  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(), ", expected ", Shape{rows, inputs});
+  for (const Tensor* bias : {&w.bias_input, &w.bias_recurrent})
+    check(bias->shape() == Shape{rows}, "[", op, "] a bias has shape ", bias->shape(), ", expected ", Shape{rows});
+}
+
+double cell_cost(CellKind kind, int64_t width, int64_t steps) {
+  const double gates = static_cast<double>(cell_gates(kind) * width);
+  return static_cast<double>(steps) * gates * (static_cast<double>(width) / 30 + 1);
+}
+
+CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps, const Tensor& h, const Tensor& c) : steps_(steps) {
+  const int64_t H = w.width(), D = w.input.size(1), B = steps.batch(), N = steps.total(), G = cell_gates(kind);
+  kept_ = {kind, H, Tensor::empty({N, kernels::cell_slots(kind), H}), Tensor::empty({N, H}), {}};
+  input_t_ = transposed(by_slots(kind, w.input, H).ptr(), G * H, D);
+  const Segment rec = recurrent_segment(kind);
+  recurrent_t_ = transposed(w.recurrent.ptr(), rec.count * H, H);
+  if (kind == CellKind::gru_before) recurrent_n_t_ = transposed(w.recurrent.ptr() + 2 * H * H, H, H);
+  bias_ = slot_biases(kind, w);
+  h_ = Tensor::empty({N, H});
+  products_ = Tensor::empty({B, rec.count * H});
+  const int64_t first = steps.length() > 0 ? steps.active(0) : 0;
+  // Rows with a first step begin in h_before; the others end where they begin.
+  h_last_ = steps.sorted(h, H);
+  std::copy_n(h_last_.ptr(), first * H, kept_.h_before.mutable_ptr());
+  if (kind != CellKind::lstm) return;
+  kept_.c_before = Tensor::empty({N, H});
+  c_new_ = Tensor::empty({B, H});
+  c_last_ = steps.sorted(c, H);
+  std::copy_n(c_last_.ptr(), first * H, kept_.c_before.mutable_ptr());
+}
+
+void CellForward::add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
+  const int64_t columns = cell_gates(kept_.kind) * kept_.width;
+  gemm(Transpose::no, Transpose::no, rows, columns, count, 1, x, count, input_t_.ptr() + first * columns, columns, add ? 1.f : 0.f,
+       kept_.gates.mutable_ptr() + row * kept_.stride(), kept_.stride());
+}
+
+void CellForward::set_inputs(const float* x, int64_t first, int64_t count) const {
+  const int64_t columns = cell_gates(kept_.kind) * kept_.width;
+  gemm_parallel({Transpose::no, Transpose::no, steps_.total(), columns, count, 1, x, count, input_t_.ptr() + first * columns, columns, 0,
+                 kept_.gates.mutable_ptr(), kept_.stride()});
+}
+
+void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
+  const int64_t H = kept_.width, n = std::min(end, steps_.active(s)) - begin, at = steps_.start(s) + begin;
+  if (n <= 0) return;
+  const float* before = kept_.h_before.ptr() + at * H;
+  const int64_t columns = recurrent_t_.size(1);
+  float* products = products_.mutable_ptr() + begin * columns;
+  gemm(Transpose::no, Transpose::no, n, columns, H, 1, before, H, recurrent_t_.ptr(), columns, 0, products, columns);
+  kernels::CellStep step{n, H, kept_.gates.mutable_ptr() + at * kept_.stride(), products, bias_.ptr(), before, nullptr,
+                         h_.mutable_ptr() + at * H, nullptr};
+  if (kept_.kind == CellKind::lstm) {
+    step.c_before = kept_.c_before.ptr() + at * H;
+    step.c = c_new_.mutable_ptr() + begin * H;
+    kernels::lstm_step(step);
+  } else if (kept_.kind == CellKind::gru) {
+    kernels::gru_step(step);
+  } else {
+    kernels::gru_before_gates(step);
+    gemm(Transpose::no, Transpose::no, n, H, H, 1, step.kept + 3 * H, kept_.stride(), recurrent_n_t_.ptr(), H, 0, products, H);
+    kernels::gru_before_step(step);
+  }
+  // The first `go_on` rows have a next step, for the others this was the last.
+  const int64_t go_on = std::clamp<int64_t>((s + 1 < steps_.length() ? steps_.active(s + 1) : 0) - begin, 0, n);
+  const auto pass_on = [&](const float* now, const Tensor& next, const Tensor& last) {
+    std::copy_n(now, go_on * H, next.mutable_ptr() + (steps_.start(s + 1) + begin) * H);
+    std::copy_n(now + go_on * H, (n - go_on) * H, last.mutable_ptr() + (begin + go_on) * H);
+  };
+  pass_on(step.h, kept_.h_before, h_last_);
+  if (step.c) pass_on(step.c, kept_.c_before, c_last_);
+}
+
+CellBackward::CellBackward(const CellKept& kept, const CellWeights& weights, const Steps& steps, const Tensor& dh, const Tensor& dc)
+    : steps_(steps), kept_(kept), weights_(weights), input_(by_slots(kept.kind, weights.input, kept.width)),
+      dh_(steps.sorted(dh, kept.width)) {
+  if (kept.kind == CellKind::lstm) dc_ = steps.sorted(dc, kept.width);
+  if (kept.kind == CellKind::gru_before) dreset_ = Tensor::empty({steps.batch(), kept.width});
+}
+
+void CellBackward::step(int64_t s, int64_t begin, int64_t end) const {
+  const int64_t H = kept_.width, n = std::min(end, steps_.active(s)) - begin, at = steps_.start(s) + begin;
+  if (n <= 0) return;
+  kernels::CellBack back{n, H, kept_.gates.mutable_ptr() + at * kept_.stride(), kept_.h_before.ptr() + at * H, nullptr,
+                         dh_.mutable_ptr() + begin * H, nullptr};
+  if (kept_.kind == CellKind::lstm) {
+    back.c_before = kept_.c_before.ptr() + at * H;
+    back.dc = dc_.mutable_ptr() + begin * H;
+    kernels::lstm_back(back);
+  } else if (kept_.kind == CellKind::gru) {
+    kernels::gru_back(back);
+  } else {
+    kernels::gru_before_back(back);
+    float* dreset = dreset_.mutable_ptr() + begin * H;
+    gemm(Transpose::no, Transpose::no, n, H, H, 1, back.kept, kept_.stride(), weights_.recurrent.ptr() + 2 * H * H, H, 0, dreset, H);
+    back.dreset = dreset;
+    kernels::gru_before_reset_back(back);
+  }
+  // dh += d(U h) U
+  const Segment rec = recurrent_segment(kept_.kind);
+  gemm(Transpose::no, Transpose::no, n, H, rec.count * H, 1, back.kept + rec.slot * H, kept_.stride(), weights_.recurrent.ptr(), H, 1,
+       back.dh, H);
+}
+
+void CellBackward::input_gradient(float* to, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
+  gemm(Transpose::no, Transpose::no, rows, count, input_.size(0), 1, kept_.gates.ptr() + row * kept_.stride(), kept_.stride(),
+       input_.ptr() + first, input_.size(1), add ? 1.f : 0.f, to, count);
+}
+
+void CellBackward::all_input_gradients(float* to, int64_t first, int64_t count) const {
+  gemm_parallel({Transpose::no, Transpose::no, steps_.total(), count, input_.size(0), 1, kept_.gates.ptr(), kept_.stride(),
+                 input_.ptr() + first, input_.size(1), 0, to, count});
+}
+
+// dW = d(W x)^T x
+void CellBackward::pull_input(const GradTarget& to, const float* x, int64_t first, int64_t count) const {
+  const int64_t H = kept_.width, D = input_.size(1);
+  for (const Segment& s : input_segments(kept_.kind))
+    gemm_parallel({Transpose::yes, Transpose::no, s.count * H, count, steps_.total(), 1, kept_.gates.ptr() + s.slot * H, kept_.stride(), x,
+                   count, to.add ? 1.f : 0.f, to.data + s.gate * H * D + first, D});
+}
+
+// dU = d(U h)^T h, and biases get the sums of the rows of both
+void CellBackward::pull_rest(Pull& pull, int first) const {
+  const int64_t H = kept_.width, N = steps_.total(), stride = kept_.stride();
+  const float* gates = kept_.gates.ptr();
+  const Segment rec = recurrent_segment(kept_.kind);
+  const bool before = kept_.kind == CellKind::gru_before;
+  if (pull.wants(first)) {
+    const GradTarget to = pull.into(first);
+    const float beta = to.add ? 1.f : 0.f;
+    gemm_parallel({Transpose::yes, Transpose::no, rec.count * H, H, N, 1, gates + rec.slot * H, stride, kept_.h_before.ptr(), H, beta, to.data, H});
+    if (before) gemm_parallel({Transpose::yes, Transpose::no, H, H, N, 1, gates, stride, gates + 3 * H, stride, beta, to.data + 2 * H * H, H});
+  }
+  if (pull.wants(first + 1)) {
+    const GradTarget to = pull.into(first + 1);
+    for (const Segment& s : input_segments(kept_.kind))
+      add_column_sums(gates + s.slot * H, N, s.count * H, stride, to.data + s.gate * H, to.add);
+  }
+  if (pull.wants(first + 2)) {
+    const GradTarget to = pull.into(first + 2);
+    add_column_sums(gates + rec.slot * H, N, rec.count * H, stride, to.data, to.add);
+    if (before) add_column_sums(gates, N, H, stride, to.data + 2 * H, to.add);
+  }
+}
+
+}  // namespace qkv

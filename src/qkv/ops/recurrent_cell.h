@@ -1,0 +1,97 @@
+// One recurrent layer over packed steps, forward and backward: what the ops with recurrent layers are made of. Records nothing.
+#pragma once
+
+#include "qkv/kernels/recurrent.h"
+#include "qkv/ops/steps.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+
+/// Weights of a layer as PyTorch stores them: gates r, z, n or i, f, g, o, G of them, and two biases. D inputs, H units.
+struct CellWeights {
+  Tensor input;           // (G H, D)
+  Tensor recurrent;       // (G H, H)
+  Tensor bias_input;      // (G H)
+  Tensor bias_recurrent;  // (G H)
+
+  int64_t width() const { return recurrent.size(-1); }
+};
+
+/// Fails with the op's name unless the weights fit a cell of that kind with so many inputs.
+void check_cell(const char* op, CellKind kind, const CellWeights& weights, int64_t inputs);
+
+/// What backward needs of a layer besides its weights and inputs.
+struct CellKept {
+  CellKind kind = CellKind::gru;
+  int64_t width = 0;
+  Tensor gates;     // (total, slots, H), see kernels/recurrent.h
+  Tensor h_before;  // (total, H)
+  Tensor c_before;  // (total, H), lstm only
+
+  int64_t stride() const { return kernels::cell_slots(kind) * width; }
+};
+
+/// Nanoseconds of the steps of a layer, about: its recurrent products and gates, forward.
+double cell_cost(CellKind kind, int64_t width, int64_t steps);
+
+/// A layer on its way through the steps. Ranges of rows are independent: threads own rows.
+class CellForward {
+ public:
+  /// h and c (B, H) or absent, which means 0.
+  CellForward(CellKind kind, const CellWeights& weights, const Steps& steps, const Tensor& h, const Tensor& c);
+
+  /// gates (+)= x input[:, first .. first + count - 1]^T for packed rows; x (rows, count).
+  void add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const;
+  /// The same for all packed rows, in parallel.
+  void set_inputs(const float* x, int64_t first, int64_t count) const;
+  /// Sorted rows begin .. end - 1, as many of them as have that step; their input products are there.
+  void step(int64_t s, int64_t begin, int64_t end) const;
+
+  const CellKept& kept() const { return kept_; }
+  /// New states, packed: (total, H).
+  const Tensor& h() const { return h_; }
+  /// States after the last step of every row, in the order of the batch: (B, H).
+  Tensor last_h() const { return steps_.unsorted(h_last_); }
+  Tensor last_c() const { return steps_.unsorted(c_last_); }
+
+ private:
+  const Steps& steps_;
+  CellKept kept_;
+  Tensor input_t_;                     // (D, G H), columns in the order of the slots
+  Tensor recurrent_t_, recurrent_n_t_;  // (H, G H); gru_before: (H, 2 H) and (H, H)
+  Tensor bias_;                        // (4 H)
+  Tensor h_, h_last_, c_last_, c_new_, products_;
+};
+
+/// The same layer on its way back. dh() is the gradient of the state after the step that comes next; callers add what reaches it.
+class CellBackward {
+ public:
+  /// dh and dc: gradients of the last states, (B, H); dc absent unless lstm.
+  CellBackward(const CellKept& kept, const CellWeights& weights, const Steps& steps, const Tensor& dh, const Tensor& dc);
+
+  void step(int64_t s, int64_t begin, int64_t end) const;
+  /// to (rows, count) (+)= the gradient of input columns first .. of packed rows, after their step.
+  void input_gradient(float* to, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const;
+  /// The same for all packed rows, in parallel.
+  void all_input_gradients(float* to, int64_t first, int64_t count) const;
+
+  /// Sorted (B, H).
+  const Tensor& dh() const { return dh_; }
+  /// Gradients of the first states, in the order of the batch.
+  Tensor first_dh() const { return steps_.unsorted(dh_); }
+  Tensor first_dc() const { return steps_.unsorted(dc_); }
+
+  /// Adds to the gradient of the input weights, columns first ..; x (total, count) packed.
+  void pull_input(const GradTarget& to, const float* x, int64_t first, int64_t count) const;
+  /// Hands over the gradients of recurrent weights and biases: inputs `first`, first + 1, first + 2 of the node.
+  void pull_rest(Pull& pull, int first) const;
+
+ private:
+  const Steps& steps_;
+  const CellKept& kept_;
+  const CellWeights& weights_;
+  Tensor input_;  // (G H, D), rows in the order of the slots
+  Tensor dh_, dc_, dreset_;
+};
+
+}  // namespace qkv

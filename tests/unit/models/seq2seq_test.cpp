@@ -1,0 +1,308 @@
+// Encoder and decoder: PyTorch's Bahdanau model step for step, the book's sizes, decoding against teacher forcing, beams, probes.
+#include "qkv/models/seq2seq.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "qkv/attention/weights.h"
+#include "qkv/core/parallel.h"
+#include "qkv/io/safetensors.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/linear_loss.h"
+#include "qkv/ops/loss.h"
+#include "qkv/ops/reduce.h"
+#include "qkv/ops/shape.h"
+#include "qkv/tensor/probe.h"
+#include "qkv/train/optimizer.h"
+#include "unit/attention/cases.h"
+#include "unit/ops/expect_error.h"
+
+namespace qkv::tests {
+namespace {
+
+void expect_near_largest(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
+  ASSERT_EQ(a.shape(), b.shape()) << what;
+  double largest = 0, worst = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    ASSERT_TRUE(std::isfinite(a.ptr()[i])) << what;
+    largest = std::max(largest, std::abs(double{b.ptr()[i]}));
+    worst = std::max(worst, std::abs(double{a.ptr()[i]} - b.ptr()[i]));
+  }
+  EXPECT_LE(worst, tolerance * largest) << what;
+}
+
+// What a probe saw last, as a matrix (B, 1, T, S).
+struct LastWeights : Probe {
+  std::string path;
+  Tensor matrix;
+  int calls = 0;
+  void attention(std::string_view where, const Weights& weights) override {
+    path = where;
+    matrix = weights.matrix();
+    ++calls;
+  }
+};
+
+// PyTorch's name of a parameter of ours.
+std::string torch_name(const std::string& name) {
+  const auto layer = [&](const std::string& ours, const std::string& theirs) -> std::string {
+    if (name.rfind(ours, 0) != 0) return "";
+    const size_t dot = name.find('.', ours.size());
+    return theirs + name.substr(dot + 1) + "_l" + name.substr(ours.size(), dot - ours.size());
+  };
+  if (name == "encoder.embedding.weight") return "source.weight";
+  if (name == "decoder.embedding.weight") return "target.weight";
+  if (name.rfind("decoder.attention.", 0) == 0) return name.substr(18) + ".weight";
+  if (const auto found = layer("encoder.recurrent.layers.", "encoder."); !found.empty()) return found;
+  if (const auto found = layer("decoder.recurrent.layers.", "decoder."); !found.empty()) return found;
+  return name;
+}
+
+TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
+  const SafetensorsFile golden(QKV_SOURCE_DIR "/tests/golden/bahdanau.safetensors");
+  const auto ids = [&](const char* name) { return golden.array(std::string("input.") + name).to_ids(name); };
+  const Ids source = ids("source"), lens = ids("lens"), target_in = ids("target_in"), targets = ids("targets"), target_lens = ids("target_lens");
+  const auto tensor = [&](const std::string& kind, const std::string& name, const Shape& shape) {
+    return golden.tensor(kind + torch_name(name)).viewed(shape);  // w_v is a matrix of one row there
+  };
+  Seq2Seq model({.source_vocabulary = 13, .target_vocabulary = 11, .embed = 6, .hidden = 8, .dropout = 0}, Rng(1));
+  each_tensor(model, [&](const std::string& name, Tensor& t) { t = parameter(tensor("start.", name, t.shape())); });
+  Parameters all = flatten(model);
+  ASSERT_EQ(all.entries().size(), 23u);
+  Ids wanted = Ids::empty({5, 4});
+  for (int64_t i = 0; i < 20; ++i) wanted.mutable_ptr()[i] = i % 4 < target_lens.ptr()[i / 4] ? targets.ptr()[i] : -1;
+
+  LastWeights probe;
+  expect_near_largest(model.logits(source, lens, target_in, {.probe = &probe}), golden.tensor("logits"), 1e-5, "logits");
+  EXPECT_EQ(probe.path, "decoder.attention");
+  expect_near_largest(probe.matrix.viewed({5, 4, 6}), golden.tensor("weights"), 1e-5, "weights");
+
+  Adam adam(all);
+  GradArena arena = all.grad_arena();
+  const Tensor losses = golden.tensor("losses");
+  for (int64_t step = 0; step < 10; ++step) {
+    Tape tape(arena);
+    const Tensor features = model.features(source, lens, target_in, {.training = true}, target_lens);
+    const Tensor sum = linear_cross_entropy(features, model.output.weight, model.output.bias, wanted, {.ignore_id = -1, .reduction = Reduction::sum});
+    const Tensor loss = scale(sum, 0.25f);
+    EXPECT_NEAR(loss.item(), losses.ptr()[step], 1e-5 * losses.ptr()[step]) << "step " << step;
+    tape.backward(loss);
+    if (step == 0)
+      for (const auto& p : parameters(model))
+        expect_near_largest(tape.grad(p.tensor), tensor("grad.", p.name, p.tensor.shape()), 1e-5, "gradient of " + p.name);
+    adam.step(all, arena.flat(), 0.005f, clip_factor(norm(arena.flat()), 1));
+  }
+  for (const auto& p : parameters(model)) expect_near_largest(p.tensor, tensor("end.", p.name, p.tensor.shape()), 1e-4, "end of " + p.name);
+}
+
+TEST(Seq2Seq, TheBooksModelsHaveTheBooksParameters) {
+  Seq2SeqOptions book{.source_vocabulary = 184, .target_vocabulary = 201};
+  EXPECT_EQ(count_parameters(Seq2Seq(book, Rng(1))), 49449);
+  book.attention = ScorerKind::none;
+  EXPECT_EQ(count_parameters(Seq2Seq(book, Rng(1))), 47369);
+  EXPECT_EQ(count_parameters(Seq2Seq({.source_vocabulary = 194, .target_vocabulary = 214, .embed = 256, .hidden = 256}, Rng(1))), 2066390);
+}
+
+TEST(Seq2Seq, StartsAsTheBooksPyTorchModel) {
+  const Seq2Seq model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  const auto bounded = [](const Tensor& t, double fan) {
+    const float most = max(abs(t)).item(), bound = static_cast<float>(std::sqrt(6 / fan));
+    EXPECT_LE(most, bound);
+    EXPECT_GT(most, 0.9f * bound);
+  };
+  bounded(model.encoder.recurrent.layers[0].weight_ih, 96 + 32);
+  bounded(model.decoder.recurrent.layers[0].weight_ih, 96 + 64);
+  bounded(model.decoder.recurrent.layers[1].weight_hh, 96 + 32);
+  bounded(model.decoder.attention.w_v, 32 + 1);
+  bounded(model.output.weight, 201 + 32);
+  EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
+  EXPECT_LE(max(abs(model.decoder.recurrent.layers[0].bias_hh)).item(), 1 / std::sqrt(32.f));
+}
+
+struct Variant {
+  const char* name;
+  Seq2SeqOptions options;
+};
+std::vector<Variant> variants() {
+  const Seq2SeqOptions base{.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10};
+  std::vector<Variant> list;
+  const auto add = [&](const char* name, auto&& change) {
+    list.push_back({name, base});
+    change(list.back().options);
+  };
+  add("additive", [](Seq2SeqOptions&) {});
+  add("none", [](Seq2SeqOptions& o) { o.attention = ScorerKind::none; });
+  add("dot", [](Seq2SeqOptions& o) { o.attention = ScorerKind::dot; });
+  add("scaled dot, lstm", [](Seq2SeqOptions& o) { o.attention = ScorerKind::scaled_dot, o.cell = CellKind::lstm; });
+  add("cosine", [](Seq2SeqOptions& o) { o.attention = ScorerKind::cosine; });
+  add("bilinear, both ways", [](Seq2SeqOptions& o) { o.attention = ScorerKind::bilinear, o.bidirectional = true; });
+  add("additive, lstm, both ways", [](Seq2SeqOptions& o) { o.cell = CellKind::lstm, o.bidirectional = true; });
+  add("additive, reset before the product, one layer", [](Seq2SeqOptions& o) { o.cell = CellKind::gru_before, o.layers = 1; });
+  add("none, both ways, lstm", [](Seq2SeqOptions& o) { o.attention = ScorerKind::none, o.bidirectional = true, o.cell = CellKind::lstm; });
+  add("additive, through the padding", [](Seq2SeqOptions& o) { o.skip_padding = false; });
+  return list;
+}
+
+Ids some_ids(int64_t rows, int64_t columns, uint64_t below, uint64_t seed) {
+  Ids ids = Ids::empty({rows, columns});
+  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(below, static_cast<uint64_t>(i)));
+  return ids;
+}
+
+Ids column(const Ids& ids, int64_t c) {
+  Ids out = Ids::empty({ids.size(0)});
+  for (int64_t r = 0; r < ids.size(0); ++r) out.mutable_ptr()[r] = ids.ptr()[r * ids.size(1) + c];
+  return out;
+}
+
+TEST(Seq2Seq, DecodingStepByStepIsTeacherForcing) {
+  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1});
+  for (const auto& [name, options] : variants()) {
+    const Seq2Seq model(options, Rng(3));
+    LastWeights all, one;
+    const Tensor logits = model.logits(source, lens, target, {.probe = &all});
+    EXPECT_EQ(all.calls, options.attention == ScorerKind::none ? 0 : 1) << name;
+    Seq2Seq::State state = model.start(source, lens, {});
+    for (int64_t t = 0; t < 5; ++t) {
+      const Tensor step = model.step(state, column(target, t), {.probe = &one});
+      expect_near(step, Array(reshape(slice(logits, 1, t, t + 1), {4, 7})), 1e-5, name);
+      if (options.attention == ScorerKind::none) continue;
+      EXPECT_EQ(one.path, "decoder.attention");
+      ASSERT_EQ(one.matrix.shape(), Shape({4, 1, 1, 6})) << name;
+      expect_near(one.matrix, Array(slice(all.matrix, 2, t, t + 1)), 1e-5, name);
+      for (int64_t b = 0; b < 4; ++b)
+        for (int64_t j = lens.ptr()[b]; j < 6; ++j) ASSERT_EQ(one.matrix.at({b, 0, 0, j}), 0.f) << name;
+    }
+  }
+}
+
+TEST(Seq2Seq, PaddingAndBatchMatesChangeNoBit) {
+  const Ids source = some_ids(5, 6, 9, 1), target = some_ids(5, 4, 7, 2), lens({5}, {6, 2, 4, 1, 3});
+  for (const auto& [name, options] : variants()) {
+    if (!options.skip_padding) continue;
+    const Seq2Seq model(options, Rng(3));
+    const Tensor all = model.logits(source, lens, target, {});
+    for (int64_t b = 0; b < 5; ++b) {
+      const Ids alone = source.part(b * 6, {1, 6}).part(0, {1, lens.ptr()[b]});
+      expect_same(slice(all, 0, b, b + 1), model.logits(alone, {}, target.part(b * 4, {1, 4}), {}), name);
+    }
+  }
+}
+
+TEST(Seq2Seq, StepsBeyondATargetsEndAreZeroAndChangeNothingElse) {
+  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1}), ends({4}, {2, 5, 0, 4});
+  for (const auto& [name, options] : variants()) {
+    const Seq2Seq model(options, Rng(3));
+    const qkv::Run training{.training = true, .rng = Rng(4)};
+    const Tensor whole = model.features(source, lens, target, training), cut = model.features(source, lens, target, training, ends);
+    for (int64_t b = 0; b < 4; ++b) {
+      const int64_t n = ends.ptr()[b];
+      expect_same(slice(slice(cut, 0, b, b + 1), 1, 0, n), slice(slice(whole, 0, b, b + 1), 1, 0, n), name);
+      const Tensor beyond = slice(slice(cut, 0, b, b + 1), 1, n, 5);
+      for (float v : beyond.data()) ASSERT_EQ(v, 0.f) << name;
+    }
+  }
+}
+
+// Central differences of the whole model, on a few elements of every parameter.
+TEST(Seq2Seq, GradientsReachEveryParameter) {
+  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 3});
+  for (const auto& [name, options] : variants()) {
+    Seq2Seq model(options, Rng(3));
+    const Tensor dy = uniform({4, 5, 7}, Rng(5), -1, 1);
+    const qkv::Run training{.training = true, .rng = Rng(4)};
+    const auto loss = [&] { return sum(mul(model.logits(source, lens, target, training), dy)); };
+    Tape tape;
+    tape.backward(loss());
+    const TapePause pause;
+    for (const auto& p : parameters(model)) {
+      const Tensor gradient = tape.grad(p.tensor);
+      const float most = max(abs(gradient)).item();
+      EXPECT_GT(most, 0.f) << name << ", " << p.name;
+      for (const int64_t i : {int64_t{0}, p.tensor.numel() / 2}) {
+        float& w = p.tensor.mutable_ptr()[i];
+        const float before = w, step = 1e-2f;
+        w = before + step;
+        const double above = loss().item();
+        w = before - step;
+        const double slope = (above - loss().item()) / (2 * double{step});
+        w = before;
+        EXPECT_NEAR(gradient.ptr()[i], slope, 5e-3 * std::max(1.0, double{most})) << name << ", " << p.name << "[" << i << "]";
+      }
+    }
+  }
+}
+
+TEST(Seq2Seq, SelectedRowsGoOnAsTheirParents) {
+  const Ids source = some_ids(3, 6, 9, 1), lens({3}, {6, 2, 4});
+  for (const auto& [name, options] : variants()) {
+    const Seq2Seq model(options, Rng(3));
+    Seq2Seq::State state = model.start(source, lens, {});
+    model.step(state, Ids({3}, {1, 2, 3}), {});
+    const Seq2Seq::State before = state;
+    const Tensor plain = model.step(state, Ids({3}, {4, 5, 6}), {});
+    for (const std::vector<int32_t>& rows : {std::vector<int32_t>{2, 0}, {1, 1, 0, 2, 2}, {0, 1, 2}}) {
+      Seq2Seq::State chosen = before;
+      model.select(chosen, rows);
+      Ids tokens = Ids::empty({static_cast<int64_t>(rows.size())});
+      for (size_t i = 0; i < rows.size(); ++i) tokens.mutable_ptr()[i] = rows[i] + 4;
+      const Tensor logits = model.step(chosen, tokens, {});
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const int64_t at = static_cast<int64_t>(i);
+        expect_same(slice(logits, 0, at, at + 1), slice(plain, 0, rows[i], rows[i] + 1), name);
+      }
+    }
+    // Rows of one sentence change places: the states move, what they attend to need not.
+    Seq2Seq::State beams = before;
+    model.select(beams, std::vector<int32_t>{0, 0, 1, 1});
+    const Tensor first = model.step(beams, Ids({4}, {1, 2, 3, 4}), {});
+    Seq2Seq::State swapped = beams;
+    model.select(swapped, std::vector<int32_t>{1, 0, 3, 3});
+    const Tensor a = model.step(beams, Ids({4}, {1, 1, 1, 1}), {}), b = model.step(swapped, Ids({4}, {1, 1, 1, 1}), {});
+    const int64_t parents[] = {1, 0, 3, 3};
+    for (int64_t i = 0; i < 4; ++i) expect_same(slice(b, 0, i, i + 1), slice(a, 0, parents[i], parents[i] + 1), name);
+  }
+}
+
+TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
+  const Ids source = some_ids(50, 9, 90, 1), target = some_ids(50, 8, 70, 2);
+  Ids lens = Ids::empty({50}), ends = Ids::empty({50});
+  for (int64_t b = 0; b < 50; ++b) lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9), ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
+  Seq2Seq model({.source_vocabulary = 90, .target_vocabulary = 70, .embed = 40, .hidden = 48, .bidirectional = true}, Rng(3));
+  const Parameters all = flatten(model);
+  const auto gradient = [&](int count, Probe* probe) {
+    set_threads(count);
+    GradArena arena = all.grad_arena();
+    Tape tape(arena);
+    const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4), .probe = probe}, ends);
+    tape.backward(sum(mul(y, y)));
+    return arena.flat().copied();
+  };
+  const int before = threads();
+  LastWeights probe;
+  const Tensor one = gradient(1, nullptr), three = gradient(3, nullptr), probed = gradient(2, &probe);
+  set_threads(before);
+  EXPECT_EQ(probe.matrix.shape(), Shape({50, 1, 8, 9}));
+  expect_same(one, three, "threads");
+  expect_same(one, probed, "probe");
+}
+
+TEST(Seq2Seq, ErrorsSayWhatDoesNotFit) {
+  const Seq2SeqOptions base{.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10};
+  const Seq2Seq model(base, Rng(1));
+  Seq2SeqOptions wrong = base;
+  wrong.bidirectional = true, wrong.attention = ScorerKind::dot;
+  expect_error([&] { Seq2Seq(wrong, Rng(1)); },
+               "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder takes additive or bilinear scores");
+  wrong = base, wrong.source_vocabulary = 0;
+  expect_error([&] { Seq2Seq(wrong, Rng(1)); }, "[seq2seq] vocabularies need at least one token, got 0 and 7");
+  expect_error([&] { model.features(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); }, "[seq2seq] source and target differ in rows: (2, 3) and (3, 3)");
+  expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({1}, {3}), {}); }, "[seq2seq] source lengths have shape (1,) for source ids (2, 3)");
+  Seq2Seq::State state = model.start(some_ids(2, 3, 9, 1), {}, {});
+  expect_error([&] { model.step(state, Ids({1}, {3}), {}); }, "[seq2seq] expected one token for each of 2 rows, got ids of shape (1,)");
+  expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[seq2seq] row 2 is not in 0 to 1");
+}
+
+}  // namespace
+}  // namespace qkv::tests

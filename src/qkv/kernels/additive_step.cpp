@@ -66,16 +66,13 @@ void Forward(const AdditiveRow& row, float* weights, float* context) {
   Mix(row, weights, context);
 }
 
-// dP = factors * (dcontext . value),  dS = P (dP - sum(P dP)),  sum(P dP) = context . dcontext;  with t = tanh(query + key):
+// dP = factors * (dcontext . value),  dS = P (dP - sum(P dP)), summed from these very P and dP: dS then adds up to 0, and what is the same
+// for all keys cancels in dquery.  With t = tanh(query + key):
 // dw += dS t,  dquery += dS w (1 - t^2),  dkey += the same,  dvalue += P factors dcontext
-void Backward(const AdditiveRow& row, const float* weights, const float* context, const float* dcontext, const AdditiveRowGradient& to,
-              float* dscores) {
+void Backward(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to, float* dscores) {
   const Floats d;
   const int64_t width = row.width, value_width = row.value_width;
-  std::fill_n(to.dquery, width, 0.f);
-  const float delta = SumOver(value_width, [&](int64_t c, int64_t left) HWY_ATTR {
-    return hn::Mul(LoadUpTo(d, context + c, left), LoadUpTo(d, dcontext + c, left));
-  });
+  double delta = 0;
   for (int64_t j = 0; j < row.keys; ++j) {
     const float factor = row.factors ? row.factors[j] : 1.f;
     const Vec share = hn::Set(d, weights[j] * factor);
@@ -87,8 +84,11 @@ void Backward(const AdditiveRow& row, const float* weights, const float* context
       dot = hn::MulAdd(g, LoadUpTo(d, value + c, left), dot);
       StoreUpTo(hn::MulAdd(share, g, LoadUpTo(d, dvalue + c, left)), d, dvalue + c, left);
     });
-    dscores[j] = weights[j] * (Sum(dot) * factor - delta);
+    dscores[j] = Sum(dot) * factor;
+    delta += static_cast<double>(weights[j]) * static_cast<double>(dscores[j]);
   }
+  for (int64_t j = 0; j < row.keys; ++j)
+    dscores[j] = static_cast<float>(static_cast<double>(weights[j]) * (static_cast<double>(dscores[j]) - delta));
   ForVectors(width, [&](int64_t c, int64_t left) HWY_ATTR {
     const Vec q = LoadUpTo(d, row.query + c, left), w = LoadUpTo(d, row.w + c, left), one = hn::Set(d, 1.f);
     Vec dq = hn::Zero(d), dw = LoadUpTo(d, to.dw + c, left);
@@ -108,9 +108,8 @@ void Backward(const AdditiveRow& row, const float* weights, const float* context
 }  // namespace additive_step
 
 void AdditiveRowForward(const AdditiveRow& row, float* weights, float* context) { additive_step::Forward(row, weights, context); }
-void AdditiveRowBack(const AdditiveRow& row, const float* weights, const float* context, const float* dcontext,
-                     const AdditiveRowGradient& to, float* scratch) {
-  additive_step::Backward(row, weights, context, dcontext, to, scratch);
+void AdditiveRowBack(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to, float* scratch) {
+  additive_step::Backward(row, weights, dcontext, to, scratch);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -124,9 +123,9 @@ HWY_EXPORT(AdditiveRowForward);
 HWY_EXPORT(AdditiveRowBack);
 
 void additive_row(const AdditiveRow& row, float* weights, float* context) { HWY_DYNAMIC_DISPATCH(AdditiveRowForward)(row, weights, context); }
-void additive_row_back(const AdditiveRow& row, const float* weights, const float* context, const float* dcontext,
-                       const AdditiveRowGradient& to, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(AdditiveRowBack)(row, weights, context, dcontext, to, scratch);
+void additive_row_back(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
+                       float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AdditiveRowBack)(row, weights, dcontext, to, scratch);
 }
 
 }  // namespace qkv::kernels

@@ -148,7 +148,7 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
     layers[0]->input_gradient(dcontext, 0, z.Dv, at, n, false);
     for (int64_t i = begin; i < begin + n; ++i) {
       const int64_t b = steps.row(i), packed = steps.start(s) + i;
-      kernels::additive_row_back(saved.row(i, s), saved.weights_of(i, s), saved.contexts.ptr() + packed * z.Dv, dcontext + (i - begin) * z.Dv,
+      kernels::additive_row_back(saved.row(i, s), saved.weights_of(i, s), dcontext + (i - begin) * z.Dv,
                                  {to.dqueries.mutable_ptr() + packed * z.A, to.dkeys.mutable_ptr() + b * z.S * z.A,
                                   to.dw.mutable_ptr() + b * z.A, to.dvalues.mutable_ptr() + b * z.S * z.Dv},
                                  to.scores.mutable_ptr() + i * z.S);

@@ -111,7 +111,8 @@ class Inspect : public Command {
       source = all.source[static_cast<size_t>(*line_ - 1)], target = all.target[static_cast<size_t>(*line_ - 1)];
     }
     const Tokenizers& tokenizers = translator.tokenizers();
-    Looked out{.source = source};
+    Looked out;
+    out.source = source;
     std::vector<int32_t> source_ids, target_ids;
     if (!target.empty()) {
       const auto forced = translator.force({{source}, {target}});

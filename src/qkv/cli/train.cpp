@@ -82,7 +82,8 @@ class Train : public Command {
     options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file)", "输出文件夹（默认 runs/预设名或文件名）"}, output_);
     options.flag("--restart", {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"}, restart_);
     options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"}, dump_);
-    for (const Setting& s : model_settings().all()) {
+    const Settings settings = model_settings();
+    for (const Setting& s : settings.all()) {
       if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
       overrides_.emplace_back(s.name(), std::nullopt);
       options.option(s.flag() + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh}, overrides_.back().second, s.choices);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/tasks/translator.h"
 
@@ -64,7 +65,8 @@ class Translate : public Command {
     size_t line = 0;
     for (std::string sentence; std::getline(in, sentence);) {
       if (!sentence.empty() && sentence.back() == '\r') sentence.pop_back();
-      check_utf8(sentence, name, static_cast<int64_t>(line + block.size() + 1));
+      if (const size_t bad = find_invalid_utf8(sentence); bad != std::string::npos)
+        fail(name, ": line ", line + block.size() + 1, ": byte ", bad + 1, " is not UTF-8");
       block.push_back(std::move(sentence));
       // A person or a program may be waiting for the answer to the last line.
       if (block.size() < kBlockLines && in.rdbuf()->in_avail() > 0) continue;

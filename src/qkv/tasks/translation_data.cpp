@@ -48,16 +48,19 @@ void read_files(const TranslationDataConfig& c, uint64_t seed, SentencePairs& tr
 Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rule, int64_t min_count) {
   std::vector<std::vector<std::string>> lines;
   lines.reserve(sentences.size());
-  for (const std::string& s : sentences) lines.push_back(words_of(s, rule));
+  for (const std::string& s : sentences) {
+    auto& line = lines.emplace_back();
+    for (Word& word : split_words(s, rule)) line.push_back(std::move(word.text));
+  }
   return Tokenizer::words(Vocabulary::build(lines, min_count), rule);
 }
 
 Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& train) {
   if (c.tokenizer == "bpe" || c.tokenizer == "unigram") {
-    const SubwordOptions options{.kind = c.tokenizer == "bpe" ? SubwordKind::bpe : SubwordKind::unigram, .vocabulary = c.vocabulary};
+    const SubwordOptions options{.kind = c.tokenizer == "bpe" ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
     const auto lowered = [&](std::vector<std::string> sentences) {
       if (c.lowercase)
-        for (std::string& s : sentences) s = lower_case(s);
+        for (std::string& s : sentences) s = lowercase(s);
       return sentences;
     };
     if (c.shared_vocabulary) {

@@ -190,7 +190,7 @@ void TranslationRun::open_folder() {
   for (size_t i = 0; i < now.all().size(); ++i) {
     const Setting &a = was.all()[i], &b = now.all()[i];
     if (a.get() != b.get() && !may_change(b, config_))
-      throw Error(text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for"),
+      throw Error(qkv::text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for"),
                   "--restart begins again; -o names another folder");
   }
   write_file(path, now.dump());

@@ -12,6 +12,8 @@
 #include "qkv/cli/terminal.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/version.h"
+#include "qkv/data/subwords.h"
+#include "qkv/data/text.h"
 #include "qkv/io/file.h"
 #include "qkv/io/npz.h"
 #include "qkv/kernels/target.h"
@@ -41,6 +43,8 @@ std::vector<std::string> libraries() {
   return {kernels::simd_library(),
           thread_library(),
           zip_library(),
+          unicode_library(),
+          subword_library(),
           option_library(),
           fmt::format("fmt {}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100),
           fmt::format("nlohmann-json {}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)};

@@ -56,8 +56,27 @@ Sides split_sides(std::string_view text, Edition edition) {
   return out;
 }
 
+// A side's vocabulary, and the id of every token of the side.
+struct Numbered {
+  Vocabulary vocabulary;
+  std::vector<int32_t> ids;
+};
+
+Numbered number_zh(const Side& side) {
+  TokenCounts counts;
+  std::vector<size_t> numbers;  // two million tokens are looked up once, not twice
+  numbers.reserve(side.tokens.size());
+  for (const std::string_view token : side.tokens) numbers.push_back(counts.add(token));
+  Numbered out{Vocabulary::build(counts, 2, Edition::zh), {}};
+  std::vector<int32_t> id_of(counts.distinct());
+  for (size_t i = 0; i < id_of.size(); ++i) id_of[i] = out.vocabulary.id(counts.token(i));
+  out.ids.reserve(numbers.size());
+  for (const size_t number : numbers) out.ids.push_back(id_of[number]);
+  return out;
+}
+
 // The English edition counts the tokens of the cut and padded lists, the specials among them.
-Vocabulary vocabulary_en(const Side& side, int64_t num_steps, bool with_begin) {
+Numbered number_en(const Side& side, int64_t num_steps, bool with_begin) {
   TokenCounts counts;
   for (size_t i = 0; i < side.lines(); ++i) {
     const auto line = side.line(i);
@@ -66,31 +85,22 @@ Vocabulary vocabulary_en(const Side& side, int64_t num_steps, bool with_begin) {
     if (shown < static_cast<size_t>(num_steps)) counts.add(kEnd), counts.add(kPadding, num_steps - static_cast<int64_t>(shown) - 1);
     if (with_begin) counts.add(kBegin);
   }
-  return Vocabulary::build(counts, 2, Edition::en);
+  Numbered out{Vocabulary::build(counts, 2, Edition::en), {}};
+  for (const std::string_view token : side.tokens) out.ids.push_back(out.vocabulary.id(token));
+  return out;
 }
 
-Vocabulary vocabulary_zh(const Side& side) {
-  TokenCounts counts;
-  for (const std::string_view token : side.tokens) counts.add(token);
-  return Vocabulary::build(counts, 2, Edition::zh);
-}
-
-std::vector<int32_t> line_ids(const Side& side, size_t i, const Vocabulary& vocabulary) {
+std::vector<int32_t> line_ids(const Side& side, size_t i, const Numbered& numbered) {
   std::vector<int32_t> ids;
-  const auto line = side.line(i);
-  ids.reserve(line.size() + 1);
-  for (const std::string_view token : line) ids.push_back(vocabulary.id(token));
-  ids.push_back(vocabulary.eos());
+  ids.reserve(side.begin[i + 1] - side.begin[i] + 1);
+  for (size_t at = side.begin[i]; at < side.begin[i + 1]; ++at) ids.push_back(numbered.ids[at]);
+  ids.push_back(numbered.vocabulary.eos());
   return ids;
 }
 
-BookCorpus corpus_of(Sides sides, const Vocabulary& source, const Vocabulary& target, int64_t num_train, int64_t num_steps) {
-  BookCorpus book{Tokenizer::words(source, WordRule::book),
-                  Tokenizer::words(target, WordRule::book),
-                  std::move(sides.sentences),
-                  {},
-                  {},
-                  num_steps};
+BookCorpus corpus_of(Sides sides, const Numbered& source, const Numbered& target, int64_t num_train, int64_t num_steps) {
+  BookCorpus book{Tokenizer::words(source.vocabulary, WordRule::book), Tokenizer::words(target.vocabulary, WordRule::book),
+                  std::move(sides.sentences), {}, {}, num_steps};
   for (size_t i = 0; i < sides.source.lines(); ++i) {
     auto& part = static_cast<int64_t>(i) < num_train ? book.train : book.validation;
     part.push_back({line_ids(sides.source, i, source), line_ids(sides.target, i, target)});
@@ -104,7 +114,7 @@ BookCorpus load_book_zh(const std::string& path, int64_t num_examples) {
   check(num_examples >= -1, "[load_book_zh] num_examples is ", num_examples, ", expected -1 (all) or more");
   const std::string text = prepared_text(path, num_examples < 0 ? INT64_MAX : num_examples + 1);
   Sides sides = split_sides(text, Edition::zh);
-  const Vocabulary source = vocabulary_zh(sides.source), target = vocabulary_zh(sides.target);
+  const Numbered source = number_zh(sides.source), target = number_zh(sides.target);
   return corpus_of(std::move(sides), source, target, INT64_MAX, 10);
 }
 
@@ -113,7 +123,7 @@ BookCorpus load_book_en(const std::string& path, int64_t num_train, int64_t num_
         " and ", num_steps, ", expected at least 1, 0 and 1");
   const std::string text = prepared_text(path, num_train + num_val + 1);
   Sides sides = split_sides(text, Edition::en);
-  const Vocabulary source = vocabulary_en(sides.source, num_steps, false), target = vocabulary_en(sides.target, num_steps, true);
+  const Numbered source = number_en(sides.source, num_steps, false), target = number_en(sides.target, num_steps, true);
   return corpus_of(std::move(sides), source, target, num_train, num_steps);
 }
 

@@ -132,4 +132,6 @@ int32_t Subwords::pad() const { return state_->processor.pad_id(); }
 int32_t Subwords::bos() const { return state_->processor.bos_id(); }
 int32_t Subwords::eos() const { return state_->processor.eos_id(); }
 
+std::string subword_library() { return "SentencePiece " QKV_SENTENCEPIECE_VERSION; }
+
 }  // namespace qkv

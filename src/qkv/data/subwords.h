@@ -50,4 +50,7 @@ class Subwords {
   std::shared_ptr<const State> state_;
 };
 
+/// "SentencePiece 0.1.97".
+std::string subword_library();
+
 }  // namespace qkv

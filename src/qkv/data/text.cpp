@@ -124,4 +124,6 @@ std::vector<std::string_view> split_blanks(std::string_view text) {
   return out;
 }
 
+std::string unicode_library() { return std::string("utf8proc ") + utf8proc_version(); }
+
 }  // namespace qkv

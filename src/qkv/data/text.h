@@ -48,4 +48,7 @@ std::vector<Word> split_words(std::string_view sentence, WordRule rule);
 /// A sentence of words: joined by spaces; for WordRule::words punctuation goes back to where it is written.
 std::string join_words(const std::vector<std::string>& words, WordRule rule);
 
+/// "utf8proc 2.8.0".
+std::string unicode_library();
+
 }  // namespace qkv

@@ -31,11 +31,15 @@ TokenCounts::~TokenCounts() = default;
 TokenCounts::TokenCounts(TokenCounts&&) noexcept = default;
 TokenCounts& TokenCounts::operator=(TokenCounts&&) noexcept = default;
 
-void TokenCounts::add(std::string_view token, int64_t times) {
+size_t TokenCounts::add(std::string_view token, int64_t times) {
   const auto [at, is_new] = state_->index.try_emplace(token, state_->counted.size());
   if (is_new) state_->counted.push_back({token, 0});
   state_->counted[at->second].count += times;
+  return at->second;
 }
+
+size_t TokenCounts::distinct() const { return state_->counted.size(); }
+std::string_view TokenCounts::token(size_t number) const { return state_->counted[number].token; }
 
 struct Vocabulary::State {
   std::vector<std::string> tokens;

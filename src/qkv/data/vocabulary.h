@@ -20,7 +20,10 @@ class TokenCounts {
   ~TokenCounts();
   TokenCounts(TokenCounts&&) noexcept;
   TokenCounts& operator=(TokenCounts&&) noexcept;
-  void add(std::string_view token, int64_t times = 1);
+  /// Returns the number of the token among the distinct ones, by first appearance.
+  size_t add(std::string_view token, int64_t times = 1);
+  size_t distinct() const;
+  std::string_view token(size_t number) const;
 
  private:
   friend class Vocabulary;

@@ -12,27 +12,62 @@
 namespace qkv {
 namespace {
 
-constexpr double kDrawNanoseconds = 20;
+constexpr double kDrawNanoseconds = 10;
+constexpr int64_t kTogether = 8;  // resamples that one pass over the counts serves
 
 double p_value(int64_t beyond, int64_t samples) { return static_cast<double>(beyond + 1) / static_cast<double>(samples + 1); }
+
+// Scores of resampled corpora: weigh(sample, weights) says how often each segment is in it, and score(sums) what comes of the weighted sums
+// of the rows, (segments, width). Weights first and then one pass in order is several times faster than jumping from row to row.
+template <class Weigh, class Score>
+std::vector<double> resampled(const std::vector<double>& rows, size_t width, int64_t samples, const Weigh& weigh, const Score& score) {
+  const size_t segments = rows.size() / width;
+  std::vector<double> scores(static_cast<size_t>(samples));
+  const double work = kDrawNanoseconds * static_cast<double>(samples) * static_cast<double>(segments);
+  parallel_ranges(samples, kTogether, work, [&](int64_t begin, int64_t end) {
+    const auto together = static_cast<size_t>(end - begin);
+    std::vector<int32_t> weights(together * segments, 0);
+    for (size_t s = 0; s < together; ++s) weigh(begin + static_cast<int64_t>(s), std::span(weights).subspan(s * segments, segments));
+    std::vector<double> sums(together * width, 0.0);
+    for (size_t i = 0; i < segments; ++i)
+      for (size_t s = 0; s < together; ++s) {
+        const double weight = weights[s * segments + i];
+        for (size_t j = 0; j < width; ++j) sums[s * width + j] += weight * rows[i * width + j];
+      }
+    for (size_t s = 0; s < together; ++s)
+      scores[static_cast<size_t>(begin) + s] = score(std::span<const double>(sums).subspan(s * width, width));
+  });
+  return scores;
+}
+
+// Segments drawn with replacement; a word of Philox times their number, shifted, is an index.
+void draw_segments(const Rng& stream, std::span<int32_t> weights) {
+  const auto segments = static_cast<uint64_t>(weights.size());
+  for (uint64_t i = 0; i < segments; i += 4) {
+    const auto words = philox({stream.step(), stream.shard(), static_cast<uint32_t>(i / 4), 0}, stream.key());
+    for (uint64_t k = 0; k < 4 && i + k < segments; ++k) ++weights[(words[k] * segments) >> 32];
+  }
+}
+
+// 1 for segments that change sides, each with probability 1/2.
+void draw_swaps(const Rng& stream, std::span<int32_t> weights) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < weights.size(); ++i, bits >>= 1) {
+    if (i % 32 == 0) bits = stream.word(i / 32);
+    weights[i] = static_cast<int32_t>(bits & 1);
+  }
+}
 
 }  // namespace
 
 std::vector<double> bootstrap_scores(const Metric& metric, const SegmentCounts& counts, int64_t samples, uint64_t seed) {
   check(samples >= 1, "[bootstrap] needs at least 1 sample, got ", samples);
-  std::vector<double> scores(static_cast<size_t>(samples));
+  check(counts.segments() < (uint64_t{1} << 31), "[bootstrap] too many segments: ", counts.segments());
   const Rng rng = Rng(seed).at("bootstrap");
-  const size_t segments = counts.segments(), width = counts.width;
-  parallel_for(samples, kDrawNanoseconds * static_cast<double>(samples) * static_cast<double>(segments), [&](int64_t sample) {
-    const Rng stream = rng.at_step(static_cast<uint64_t>(sample));
-    std::vector<double> sums(width, 0.0);
-    for (size_t i = 0; i < segments; ++i) {
-      const double* row = counts.rows.data() + stream.below(segments, i) * width;
-      for (size_t j = 0; j < width; ++j) sums[j] += row[j];
-    }
-    scores[static_cast<size_t>(sample)] = metric.score(sums);
-  });
-  return scores;
+  return resampled(
+      counts.rows, counts.width, samples,
+      [&](int64_t sample, std::span<int32_t> weights) { draw_segments(rng.at_step(static_cast<uint64_t>(sample)), weights); },
+      [&](std::span<const double> sums) { return metric.score(sums); });
 }
 
 Interval interval95(std::vector<double> scores) {
@@ -60,27 +95,22 @@ double paired_randomization_p(const Metric& metric, const SegmentCounts& baselin
         "[paired randomization] numbers of segments differ: ", baseline.segments(), " and ", system.segments());
   const std::vector<double> base_sums = baseline.sums(), system_sums = system.sums();
   const double real = std::abs(metric.score(base_sums) - metric.score(system_sums));
-  const size_t segments = baseline.segments(), width = baseline.width;
-  std::vector<double> change(baseline.rows.size());  // what swapping a segment does to the first of the two
+  std::vector<double> change(baseline.rows.size());  // what swapping a segment adds to the first and takes from the second
   for (size_t i = 0; i < change.size(); ++i) change[i] = system.rows[i] - baseline.rows[i];
 
   const Rng rng = Rng(seed).at("randomization");
-  std::vector<char> beyond(static_cast<size_t>(trials), 0);
-  parallel_for(trials, kDrawNanoseconds * static_cast<double>(trials) * static_cast<double>(segments), [&](int64_t trial) {
-    const Rng stream = rng.at_step(static_cast<uint64_t>(trial));
-    std::vector<double> first = base_sums, second = system_sums;
-    uint32_t bits = 0;
-    for (size_t i = 0; i < segments; ++i) {
-      if (i % 32 == 0) bits = stream.word(i / 32);
-      if (!(bits >> (i % 32) & 1)) continue;
-      for (size_t j = 0; j < width; ++j) {
-        first[j] += change[i * width + j];
-        second[j] -= change[i * width + j];
-      }
-    }
-    beyond[static_cast<size_t>(trial)] = std::abs(metric.score(first) - metric.score(second)) > real;
-  });
-  return p_value(std::count(beyond.begin(), beyond.end(), 1), trials);
+  const auto differences = resampled(
+      change, baseline.width, trials,
+      [&](int64_t trial, std::span<int32_t> weights) { draw_swaps(rng.at_step(static_cast<uint64_t>(trial)), weights); },
+      [&](std::span<const double> changes) {
+        std::vector<double> first = base_sums, second = system_sums;
+        for (size_t j = 0; j < changes.size(); ++j) {
+          first[j] += changes[j];
+          second[j] -= changes[j];
+        }
+        return std::abs(metric.score(first) - metric.score(second));
+      });
+  return p_value(std::count_if(differences.begin(), differences.end(), [real](double d) { return d > real; }), trials);
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Linear layer and cross-entropy in one op: memory O(N D) and one chunk of logits, not O(N V).
+// Linear layer and cross-entropy in one op: memory O(N D) and one chunk of logits, not O(N V); rows that do not count are left out.
 #include "qkv/ops/linear_loss.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace {
 // What both directions need; all but dloss is known at the forward pass.
 struct Saved {
   Tensor x, weight, bias;  // (N, D), (V, D), (V) or absent
-  Ids ids;                 // (N), -1 where a target does not count
+  Ids ids;                 // (N)
+  Ids rows;                // (N): where these rows stand among all, absent if all of them count
   Tensor lse;              // (N)
   int64_t n, d, v;
   float smoothing;
@@ -62,12 +63,49 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, con
         weight.size(0), " classes");
 }
 
+// Rows `rows` of x (..., D), or of numbers (...).
+Tensor taken(const Tensor& x, const Ids& rows, int64_t d) {
+  Tensor out = Tensor::empty({rows.numel(), d});
+  parallel_ranges(rows.numel(), 256, 0.2 * static_cast<double>(rows.numel() * d), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) std::copy_n(x.ptr() + rows.ptr()[i] * d, d, out.mutable_ptr() + i * d);
+  });
+  return out;
+}
+
+// The way back: to (total, d) (+)= x at these rows, 0 at the others.
+void put_back(const Tensor& x, const Ids& rows, int64_t d, float* to, int64_t total, bool add) {
+  if (!add) std::fill_n(to, total * d, 0.f);
+  parallel_ranges(rows.numel(), 256, 0.2 * static_cast<double>(rows.numel() * d), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* row = to + rows.ptr()[i] * d;
+      kernels::add(row, x.ptr() + i * d, row, d);
+    }
+  });
+}
+
+// Which rows count, and their ids; rows absent if all do.
+struct Counted {
+  Ids rows, ids;
+
+  Counted(const Ids& all, int64_t count) {
+    ids = all.viewed({all.numel()});
+    if (count == all.numel()) return;
+    rows = Ids::empty({count});
+    ids = Ids::empty({count});
+    for (int64_t i = 0, at = 0; i < all.numel(); ++i)
+      if (all.ptr()[i] >= 0) {
+        rows.mutable_ptr()[at] = static_cast<int32_t>(i);
+        ids.mutable_ptr()[at++] = all.ptr()[i];
+      }
+  }
+};
+
 // The gradients that are wanted, each a place to add to.
 struct Targets {
   GradTarget x{nullptr, false}, weight{nullptr, false}, bias{nullptr, false};
 
   Targets(Pull& p, const Saved& s) {
-    if (p.wants(0)) x = p.into(0);
+    if (p.wants(0) && !s.rows.defined()) x = p.into(0);
     if (p.wants(1)) weight = p.into(1);
     if (p.wants(2)) bias = p.into(2);
     if (bias.data && !bias.add) std::fill_n(bias.data, s.v, 0.f);
@@ -98,9 +136,11 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
                             const CrossEntropyOptions& options) {
   check_shapes(x, weight, bias, targets);
   const WantedIds wanted = wanted_ids("linear_cross_entropy", weight.size(0), targets, options);
-  const Saved saved{x.detached(), weight.detached(), bias.detached(), wanted.ids, Tensor::empty(targets.shape()),
-                    targets.numel(), weight.size(1), weight.size(0), options.label_smoothing};
-  const Tensor losses = Tensor::empty(targets.shape());
+  const Counted counted(wanted.ids, wanted.counted);
+  const int64_t n = counted.ids.numel(), total = targets.numel(), d = weight.size(1);
+  const Saved saved{counted.rows.defined() ? taken(x, counted.rows, d) : x.detached(), weight.detached(), bias.detached(), counted.ids,
+                    counted.rows, Tensor::empty({n}), n, d, weight.size(0), options.label_smoothing};
+  Tensor losses = Tensor::empty({n});
   {
     const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
     saved.each_chunk([&](int64_t begin, int64_t rows) {
@@ -110,12 +150,21 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
       });
     });
   }
+  const bool one_each = options.reduction == Reduction::none;
+  if (one_each) {
+    const Tensor all = Tensor::empty(targets.shape());
+    if (saved.rows.defined()) put_back(losses, saved.rows, 1, all.mutable_ptr(), total, false);
+    losses = saved.rows.defined() ? all : losses.viewed(targets.shape());
+  }
   Tensor y = reduced(losses, options.reduction, wanted.counted);
   record("linear_cross_entropy", y, {&x, &weight, &bias},
-         [saved, step = options.reduction == Reduction::none ? 1 : 0,
-          factor = reduction_factor(options.reduction, wanted.counted)](Pull& p) {
-           const Tensor& dy = p.dy();
-           const Targets sums(p, saved);
+         [saved, total, one_each, factor = reduction_factor(options.reduction, wanted.counted)](Pull& p) {
+           const Tensor dy = one_each && saved.rows.defined() ? taken(p.dy(), saved.rows, 1) : p.dy();
+           const int64_t step = one_each ? 1 : 0;
+           Targets sums(p, saved);
+           const bool apart = p.wants(0) && saved.rows.defined();
+           const Tensor dx = apart ? Tensor::empty(saved.x.shape()) : Tensor();
+           if (apart) sums.x = {dx.mutable_ptr(), false};
            const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
            saved.each_chunk([&](int64_t begin, int64_t rows) {
              saved.logits(begin, rows, z.mutable_ptr());
@@ -125,6 +174,9 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
              });
              sums.add_chunk(saved, begin, rows, z.ptr());
            });
+           if (!apart) return;
+           const GradTarget to = p.into(0);
+           put_back(dx, saved.rows, saved.d, to.data, total, to.add);
          });
   return y;
 }

@@ -62,6 +62,31 @@ TEST(LinearCrossEntropy, HasTheSameBitsWithOneTwoAndEightThreads) {
   set_threads(before);
 }
 
+TEST(LinearCrossEntropy, ARowThatDoesNotCountIsNotEvenRead) {
+  const Tensor weight = parameter(uniform({5, 3}, Rng(1))), bias = parameter(zeros({5}));
+  Tensor values = uniform({2, 2, 3}, Rng(2));
+  const auto gradients = [&](const Tensor& x, const Ids& targets, Reduction reduction) {
+    const Tensor leaf = parameter(x);
+    Tape tape;
+    const Tensor y = linear_cross_entropy(leaf, weight, bias, targets, {.ignore_id = -1, .reduction = reduction});
+    tape.backward(y, ones(y.shape()));
+    return std::vector<Tensor>{y.detached(), tape.grad(leaf), tape.grad(weight), tape.grad(bias)};
+  };
+  values.mutable_ptr()[4] = std::numeric_limits<float>::quiet_NaN();
+  const auto with = gradients(values, Ids({2, 2}, {3, -1, 0, 4}), Reduction::none);
+  EXPECT_EQ(with[0].shape(), Shape({2, 2}));
+  EXPECT_EQ(with[0].ptr()[1], 0.f);
+  for (int64_t i = 3; i < 6; ++i) EXPECT_EQ(with[1].ptr()[i], 0.f);
+  Tensor counted = Tensor::empty({3, 3});
+  std::copy_n(values.ptr(), 3, counted.mutable_ptr());
+  std::copy_n(values.ptr() + 6, 6, counted.mutable_ptr() + 3);
+  const auto without = gradients(counted, Ids({3}, {3, 0, 4}), Reduction::none);
+  EXPECT_TRUE(same_bits(with[2], without[2]) && same_bits(with[3], without[3]));
+  const auto none = gradients(values, Ids({2, 2}, {-1, -1, -1, -1}), Reduction::mean);
+  for (const Tensor& t : none)
+    for (float v : t.data()) EXPECT_EQ(v, 0.f);
+}
+
 TEST(LinearCrossEntropy, ErrorsNameBothShapes) {
   const Tensor x = zeros({2, 3}), weight = zeros({5, 3});
   const Ids targets({2}, {0, 1});

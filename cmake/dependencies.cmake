@@ -8,6 +8,8 @@ find_package(ZLIB REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/qkv/data/subwords.cpp PROPERTIES  # its headers do not say
+  COMPILE_DEFINITIONS QKV_SENTENCEPIECE_VERSION="${sentencepiece_VERSION}")
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)  # its .pc has the wrong version: ask for none
 
 # The random numbers' oracle in the tests; it has no config file.

@@ -99,6 +99,7 @@ TranslationBatches::TranslationBatches(std::vector<IdPair> pairs, int32_t pad_so
   check(options.rows >= 1, "[batches] rows is ", options.rows, ", expected at least 1");
   check(options.tokens >= 0, "[batches] tokens is ", options.tokens, ", expected 0 (cut by rows) or more");
   check(options.fixed_steps >= 0, "[batches] fixed_steps is ", options.fixed_steps, ", expected 0 (as long as needed) or more");
+  check(options.source_steps >= 0, "[batches] source_steps is ", options.source_steps, ", expected 0 (as long as needed) or more");
   check(pad_source >= 0 && pad_target >= 0 && bos >= 0, "[batches] <pad> and <bos> are ", pad_source, ", ", pad_target, " and ", bos,
         ", expected 0 or more");
   for (size_t i = 0; i < pairs.size(); ++i)
@@ -125,11 +126,13 @@ TranslationBatch TranslationBatches::batch(int64_t epoch, int64_t index) const {
   const auto pair = [&](int64_t row) -> const IdPair& { return s.pairs[static_cast<size_t>(numbers[static_cast<size_t>(row)])]; };
   const int64_t count = std::ssize(numbers);
   int64_t source_steps = s.options.fixed_steps, target_steps = s.options.fixed_steps;
-  if (s.options.fixed_steps == 0)
+  if (s.options.fixed_steps == 0) {
+    source_steps = s.options.source_steps;
     for (int64_t row = 0; row < count; ++row) {
       source_steps = std::max<int64_t>(source_steps, std::ssize(pair(row).source));
       target_steps = std::max<int64_t>(target_steps, std::ssize(pair(row).target));
     }
+  }
   TranslationBatch out{Ids::empty({count, source_steps}), Ids::empty({count}), Ids::empty({count, target_steps}),
                        Ids::empty({count, target_steps}), Ids::empty({count})};
   for (int64_t row = 0; row < count; ++row) {

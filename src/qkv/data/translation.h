@@ -33,6 +33,7 @@ struct BatchOptions {
   int64_t tokens = 0;        // budget of rows times the longest side of the batch, padding included; 0: cut by rows. Implies by_length
   bool by_length = false;    // sentences of about one length together
   int64_t fixed_steps = 0;   // T and T', longer sides cut (the book: 10); 0: as long as the longest of the batch
+  int64_t source_steps = 0;  // T at least: for an encoder that runs through the padding (the book: 10)
   bool shuffle = true;       // anew in every epoch
   uint64_t seed = 0;
 };

@@ -59,7 +59,7 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "clip", {"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, t.clip, 0);
   s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0);
   s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss, {"token", "book"});
-  s.add(block, "num_steps", {"of the book's loss and of its sentences", "书中损失与句长的步数"}, t.num_steps, 1);
+  s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1);
   s.add(block, "mask_loss", {"false: padding is a target too", "false：填充也计入损失"}, t.mask_loss);
   s.add(block, "feed_back", {"share of the decoder's inputs that are its own predictions", "解码器输入取自身预测的比例"}, t.feed_back, 0, 1);
   s.add(block, "label_smoothing", {"share of the wanted distribution spread over all tokens", "标签平滑"}, t.label_smoothing, 0, 0.99);
@@ -85,6 +85,7 @@ TranslationConfig book(const std::string& name) {
   c.data.limit = 600;
   c.model.embed = c.model.hidden = 32;
   c.model.layers = 2;
+  c.model.skip_padding = false;
   c.training.rate = 0.005;
   c.training.loss = "book";
   c.decoding.max_length = 10;

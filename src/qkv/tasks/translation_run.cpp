@@ -199,17 +199,17 @@ void TranslationRun::open_folder() {
 FitResult TranslationRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
   const TranslationTrainingConfig& c = config_.training;
   const int32_t pad = tokenizers().target.pad();
-  const TranslationTask task(*model_, c, training_batches(c, train_, tokenizers()), pad);
+  const TranslationTask task(*model_, c, training_batches(config_, train_, tokenizers()), pad);
   std::optional<TranslationTask> valid;
   if (!valid_.empty())
     valid.emplace(*model_, c,
-                  TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .shuffle = false}), pad);
+                  TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .source_steps = source_steps(config_), .shuffle = false}), pad);
   Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_);
   if (c.attention_every > 0) {
     const auto& from = valid_.empty() ? train_ : valid_;
     const std::vector<IdPair> first(from.begin(), from.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(from.size())));
     const TranslationBatch batch =
-        TranslationBatches(first, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 4, .shuffle = false}).batch(0, 0);
+        TranslationBatches(first, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 4, .source_steps = source_steps(config_), .shuffle = false}).batch(0, 0);
     Keeper::Pinned pinned{batch.source, batch.source_lens, {}, tokenizers().target.bos()};
     for (const IdPair& pair : first) pinned.targets.push_back(pair.target);
     keeper.pin(std::move(pinned));

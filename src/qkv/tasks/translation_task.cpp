@@ -71,12 +71,16 @@ double TranslationTask::validate() const {
   return sum / std::max(count, 1.0);
 }
 
-TranslationBatches training_batches(const TranslationTrainingConfig& config, std::vector<IdPair> pairs, const Tokenizers& tokenizers) {
+int64_t source_steps(const TranslationConfig& config) { return config.model.skip_padding ? 0 : config.training.num_steps; }
+
+TranslationBatches training_batches(const TranslationConfig& all, std::vector<IdPair> pairs, const Tokenizers& tokenizers) {
+  const TranslationTrainingConfig& config = all.training;
   return TranslationBatches(std::move(pairs), tokenizers.source.pad(), tokenizers.target.pad(), tokenizers.target.bos(),
                             {.rows = config.batch_rows,
                              .tokens = config.batch_tokens,
                              .by_length = config.by_length,
                              .fixed_steps = config.mask_loss ? 0 : config.num_steps,
+                             .source_steps = source_steps(all),
                              .shuffle = true,
                              .seed = static_cast<uint64_t>(config.seed)});
 }

@@ -27,7 +27,11 @@ class TranslationTask {
   int32_t pad_;
 };
 
+/// To how many tokens a source sentence is padded at least: an encoder that runs through the padding, as the book's, must see as much of
+/// it after training as before. Else 0.
+int64_t source_steps(const TranslationConfig& config);
+
 /// The batches a configuration asks for.
-TranslationBatches training_batches(const TranslationTrainingConfig& config, std::vector<IdPair> pairs, const Tokenizers& tokenizers);
+TranslationBatches training_batches(const TranslationConfig& config, std::vector<IdPair> pairs, const Tokenizers& tokenizers);
 
 }  // namespace qkv

@@ -25,8 +25,8 @@ struct Padded {
   Ids ids, lengths;
 };
 
-Padded padded(std::span<const std::vector<int32_t>> sentences, std::span<const size_t> rows, int32_t pad) {
-  size_t longest = 0;
+Padded padded(std::span<const std::vector<int32_t>> sentences, std::span<const size_t> rows, int32_t pad, int64_t least) {
+  auto longest = static_cast<size_t>(least);
   for (const size_t r : rows) longest = std::max(longest, sentences[r].size());
   const auto count = static_cast<int64_t>(rows.size());
   Padded out{Ids::empty({count, static_cast<int64_t>(longest)}), Ids::empty({count})};
@@ -93,7 +93,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
                                      .max_length = options.max_length, .begin = tokenizers_.target.bos(), .end = tokenizers_.target.eos(),
                                      .never = tokenizers_.target.pad(), .keep_attention = options.keep_attention};
   in_batches(ids, rows, options.rows, [&](std::span<const size_t> batch) {
-    const Padded source = padded(ids, batch, tokenizers_.source.pad());
+    const Padded source = padded(ids, batch, tokenizers_.source.pad(), source_steps(config_));
     auto found = search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
@@ -114,7 +114,7 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs) con
   std::vector<ForcedTranslation> out(pairs.source.size());
   const auto decoder = model_->decoder();
   in_batches(sources, rows, config_.decoding.batch_rows, [&](std::span<const size_t> batch) {
-    const Padded source = padded(sources, batch, tokenizers_.source.pad());
+    const Padded source = padded(sources, batch, tokenizers_.source.pad(), source_steps(config_));
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
     auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos());

@@ -82,11 +82,21 @@ std::string lowercase(std::string_view text) {
 }
 
 std::string preprocess_nmt(std::string_view text) {
+  const auto is_sign = [](char c) { return c == ',' || c == '.' || c == '!' || c == '?'; };
   std::string out;
   out.reserve(text.size() + text.size() / 16);
   for (size_t at = 0; at < text.size();) {
+    size_t end = at;  // of a run that only lower case can change
+    while (end < text.size() && static_cast<signed char>(text[end]) >= 0 && !is_sign(text[end])) ++end;
+    if (end > at) {
+      const size_t from = out.size();
+      out.append(text, at, end - at);
+      for (size_t i = from; i < out.size(); ++i) out[i] = static_cast<char>(out[i] >= 'A' && out[i] <= 'Z' ? out[i] + 32 : out[i]);
+      at = end;
+      continue;
+    }
     const char c = text[at];
-    if (c == ',' || c == '.' || c == '!' || c == '?') {
+    if (is_sign(c)) {
       if (at > 0 && out.back() != ' ') out += ' ';
       out += c;
       ++at;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "qkv/core/check.h"
 #include "qkv/data/corpus.h"
@@ -21,9 +22,42 @@ struct Counted {
 
 }  // namespace
 
+// A table of its own, because counting a corpus is mostly waiting for memory: tokens lie close together and a slot is eight bytes.
 struct TokenCounts::State {
-  std::unordered_map<std::string_view, size_t> index;
-  std::vector<Counted> counted;  // by first appearance
+  struct Slot {
+    uint32_t hash = 0;
+    uint32_t number = UINT32_MAX;  // in counted; this one: free
+  };
+  std::vector<Slot> slots = std::vector<Slot>(1024);  // a power of two, at most half full
+  std::vector<Counted> counted;                       // by first appearance; views of the chunks
+  std::vector<std::unique_ptr<char[]>> chunks;
+  size_t left = 0;  // bytes of the last chunk
+  char* next = nullptr;
+
+  std::string_view keep(std::string_view token) {
+    if (token.size() > left) {
+      left = std::max<size_t>(token.size(), size_t{1} << 16);
+      next = chunks.emplace_back(std::make_unique<char[]>(left)).get();
+    }
+    std::copy(token.begin(), token.end(), next);
+    const std::string_view kept(next, token.size());
+    next += token.size(), left -= token.size();
+    return kept;
+  }
+
+  // The slot of the token, or the free one where it belongs.
+  Slot& find(std::string_view token, uint32_t hash) {
+    for (size_t at = hash & (slots.size() - 1);; at = (at + 1) & (slots.size() - 1)) {
+      Slot& slot = slots[at];
+      if (slot.number == UINT32_MAX || (slot.hash == hash && counted[slot.number].token == token)) return slot;
+    }
+  }
+
+  void grow() {
+    const std::vector<Slot> old = std::exchange(slots, std::vector<Slot>(slots.size() * 2));
+    for (const Slot& slot : old)
+      if (slot.number != UINT32_MAX) find(counted[slot.number].token, slot.hash) = slot;
+  }
 };
 
 TokenCounts::TokenCounts() : state_(std::make_unique<State>()) {}
@@ -32,10 +66,17 @@ TokenCounts::TokenCounts(TokenCounts&&) noexcept = default;
 TokenCounts& TokenCounts::operator=(TokenCounts&&) noexcept = default;
 
 size_t TokenCounts::add(std::string_view token, int64_t times) {
-  const auto [at, is_new] = state_->index.try_emplace(token, state_->counted.size());
-  if (is_new) state_->counted.push_back({token, 0});
-  state_->counted[at->second].count += times;
-  return at->second;
+  State& s = *state_;
+  const uint32_t hash = static_cast<uint32_t>(std::hash<std::string_view>{}(token));
+  State::Slot* slot = &s.find(token, hash);
+  if (slot->number == UINT32_MAX) {
+    check(s.counted.size() < INT32_MAX, "[vocabulary] more than ", INT32_MAX, " distinct tokens");
+    if (2 * (s.counted.size() + 1) > s.slots.size()) s.grow(), slot = &s.find(token, hash);
+    *slot = {hash, static_cast<uint32_t>(s.counted.size())};
+    s.counted.push_back({s.keep(token), 0});
+  }
+  s.counted[slot->number].count += times;
+  return slot->number;
 }
 
 size_t TokenCounts::distinct() const { return state_->counted.size(); }

@@ -13,7 +13,7 @@ namespace qkv {
 
 inline constexpr std::string_view kUnknown = "<unk>", kPadding = "<pad>", kBegin = "<bos>", kEnd = "<eos>";
 
-/// Counts tokens in the order in which they first appear. The texts behind them must outlive it.
+/// Counts tokens in the order in which they first appear.
 class TokenCounts {
  public:
   TokenCounts();
@@ -23,7 +23,7 @@ class TokenCounts {
   /// Returns the number of the token among the distinct ones, by first appearance.
   size_t add(std::string_view token, int64_t times = 1);
   size_t distinct() const;
-  std::string_view token(size_t number) const;
+  std::string_view token(size_t number) const;  // valid as long as the counts
 
  private:
   friend class Vocabulary;

@@ -86,3 +86,19 @@ TEST(Vocabulary, RefusesFilesThatAreNone) {
   EXPECT_EQ(refused(""), path + ": is empty, expected text");
   EXPECT_EQ(refused("<unk>\r\n<pad>\r\n<bos>\r\n<eos>\r\na\r\n"), "no error");
 }
+
+TEST(TokenCounts, ManyTokensKeepTheirNumbersAndOutliveTheirText) {
+  TokenCounts counts;
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 20'000; ++i) {
+      const std::string token = i == 7 ? std::string(100'000, 'x') : text("token ", i);
+      EXPECT_EQ(counts.add(token, i % 2 + 1), static_cast<size_t>(i));
+    }
+  ASSERT_EQ(counts.distinct(), 20'000u);
+  EXPECT_EQ(counts.token(19'999), "token 19999");
+  EXPECT_EQ(counts.token(7).size(), 100'000u);
+  const Vocabulary v = Vocabulary::build(counts, 4);  // odd numbers were counted 6 times, even ones 3
+  EXPECT_EQ(v.size(), 10'004);
+  EXPECT_EQ(v.token(4), "token 1");
+  EXPECT_EQ(v.token(10'003), "token 19999");
+}

@@ -1,4 +1,4 @@
-// qkv align: scores a file of word alignments against gold ones.
+// qkv align: word alignments from a model's attention, and the error rate of alignments against gold ones.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -7,6 +7,9 @@
 #include "qkv/cli/text_input.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/eval/unicode.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/tasks/translator.h"
+#include "qkv/tasks/word_attention.h"
 
 namespace qkv::cli {
 namespace {
@@ -26,11 +29,16 @@ class Align : public Command {
  public:
   std::string name() const override { return "align"; }
   Text summary() const override {
-    return {"alignment error rate of word alignments against gold ones", "词对齐与标准对齐比较的对齐错误率（AER）"};
+    return {"word alignments from a model's attention, and their error rate against gold ones", "由模型注意力得到词对齐，及其与标准对齐比较的错误率（AER）"};
   }
-  std::string example() const override { return "qkv align --alignment hyp.align --gold gold.align --base 0"; }
+  std::string example() const override { return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align"; }
 
   void bind(Options& o) override {
+    o.option("--model DIR", {"align by the attention of this model (a folder that qkv train wrote)", "用该模型的注意力做对齐（qkv train 输出的文件夹）"}, model_);
+    o.option("--pairs FILE", {"with --model: tab-separated sentence pairs; or --source and --target", "与 --model 合用：制表符分隔的句对；或 --source 与 --target"}, pairs_);
+    o.option("--share X", {"with --model: link every word that has this share of the largest weight; 1 links the largest alone",
+                           "与 --model 合用：链接权重不小于最大值这一比例的词；1 只链接最大者"}, share_, 0, 1);
+    o.option("-o,--output FILE", {"with --model: write the alignments there", "与 --model 合用：把对齐写入该文件"}, output_);
     o.option("--alignment FILE", {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
                                   "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"}, alignment_);
     o.option("--gold FILE", {"gold alignments: 1-2 sure, 1p2 or 1?2 possible", "标准对齐：1-2 为确定，1p2 或 1?2 为可能"}, gold_);
@@ -43,7 +51,9 @@ class Align : public Command {
   }
 
   int run(const Global& global) override {
-    if (!alignment_) throw UsageError("--alignment FILE is missing", "qkv align --help shows an example");
+    if (model_) return align_by_model(global);
+    if (!alignment_) throw UsageError("give --alignment FILE to score one, or --model DIR to make one", "qkv align --help shows an example");
+    if (pairs_ || output_) throw UsageError("--pairs and --output go with --model");
     if (!gold_) throw UsageError("--gold FILE is missing", "qkv align --help shows an example");
     if (*alignment_ == "-" && *gold_ == "-") throw UsageError("--alignment and --gold cannot both be standard input");
     if (source_.has_value() != target_.has_value()) throw UsageError("--source and --target go together");
@@ -60,6 +70,47 @@ class Align : public Command {
   }
 
  private:
+  SentencePairs sentences() const {
+    if (pairs_ && source_) throw UsageError("--pairs and --source exclude each other");
+    if (pairs_) return read_pairs(*pairs_);
+    if (source_ && target_) return read_aligned(*source_, *target_);
+    throw UsageError("--model needs sentences: --pairs FILE, or --source FILE and --target FILE");
+  }
+
+  int align_by_model(const Global& global) const {
+    if (alignment_) throw UsageError("--model and --alignment exclude each other");
+    const SentencePairs pairs = sentences();
+    std::optional<AlignmentFile> gold;
+    if (gold_) {
+      gold = read(*gold_, gold_base_ ? gold_base_ : base_, "--gold-base", global);
+      check_same_lines(pairs_ ? *pairs_ : *source_, pairs.source.size(), *gold_, gold->lines.size());
+    }
+    const Translator translator(*model_);
+    const Tokenizers& tokenizers = translator.tokenizers();
+    const auto forced = translator.force(pairs);
+    std::vector<Alignment> alignments;
+    std::vector<int64_t> source_words, target_words;
+    std::string lines;
+    for (size_t i = 0; i < forced.size(); ++i) {
+      Alignment links;
+      if (!forced[i].source.empty() && !forced[i].target.empty()) {
+        const Tensor& attention = forced[i].forced.attention;
+        check(attention.defined(), *model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
+        const Tensor weights = word_attention(attention, tokenizers.source, pairs.source[i], tokenizers.target, pairs.target[i]);
+        links = align_words(weights.viewed({weights.size(1), weights.size(2)}), share_);
+      }
+      source_words.push_back(static_cast<int64_t>(split_whitespace(pairs.source[i]).size()));
+      target_words.push_back(static_cast<int64_t>(split_whitespace(pairs.target[i]).size()));
+      lines += pharaoh(links) + "\n";
+      alignments.push_back(std::move(links));
+    }
+    if (gold) check_alignment_lengths(*gold, *gold_, source_words, target_words);
+    if (output_) write_file(*output_, lines);
+    if (gold) print(score_alignments(alignments, gold->lines), gold->lines.size());
+    else if (!output_) fmt::print("{}", lines);
+    return 0;
+  }
+
   static AlignmentFile read(const std::string& path, const std::optional<int64_t>& base, const char* option, const Global& global) {
     const std::optional<int> known = base ? std::optional<int>(static_cast<int>(*base)) : std::nullopt;
     AlignmentFile file = parse_alignments(read_text_lines(path), input_name(path), known);
@@ -88,7 +139,8 @@ class Align : public Command {
     fmt::print("{}\n", json.dump());
   }
 
-  std::optional<std::string> alignment_, gold_, source_, target_;
+  std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_;
+  double share_ = 1;
   std::optional<int64_t> base_, gold_base_;
   bool json_ = false;
 };

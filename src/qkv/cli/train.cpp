@@ -156,9 +156,9 @@ void Train::book_ending(const TranslationRun& run, const Progress& last) const {
 }
 
 int Train::run(const Global& global) {
-  if (preset_.empty() && config_file_.empty() && !data_)
-    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset bahdanau needs no file");
   TranslationConfig config = configuration(global);
+  if (preset_.empty() && config_file_.empty() && !data_ && config.data.source.empty())
+    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset bahdanau needs no file");
   if (dump_) {
     fmt::print("{}", config.settings().dump());
     return 0;

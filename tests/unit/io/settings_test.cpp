@@ -47,7 +47,7 @@ TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
 }
 
 TEST(Settings, DumpReadsBackAsTheSameValues) {
-  for (const std::string& name : {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "true", "# no comment", "a: b"}) {
+  for (const std::string name : {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "true", "# no comment", "a: b"}) {
     Values out;
     out.epochs = 7, out.rate = 1e-5, out.shuffle = false, out.file = name;
     Values in;

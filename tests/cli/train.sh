@@ -1,0 +1,105 @@
+# qkv train, translate and inspect on a language made here: digits to words, in reverse.
+names=(nul un deux trois quatre cinq)
+for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
+  (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
+done; done; done >pairs.tsv
+settings=(--data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidden 24 --rate 0.01 --batch-rows 16 --seed 3)
+
+# A run, what it writes, and a second start that finds it finished.
+run train "${settings[@]}" --epochs 40 -o run
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+expect_match '^108 pairs, vocabularies 10 and 10, 10,834 parameters, run' "$err"
+expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9]+ tok/s$' "$err"
+for file in config.yaml model.safetensors metrics.jsonl train.log checkpoints/last.safetensors vocab.source.txt; do
+  [[ -s run/$file ]] || mismatch "run/$file is missing"
+done
+sum=$(sha256sum <run/model.safetensors)
+expect 0 $'108 pairs, vocabularies 10 and 10, 10,834 parameters, run\nresumed at epoch 40, step 280\nrun: finished before; nothing was trained (--restart begins again)' \
+  train "${settings[@]}" --epochs 40 -o run
+[[ $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "a finished run changed its model"
+run train "${settings[@]}" --epochs 40 -o run --restart --quiet
+[[ $code == 0 && -z $err && $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "--restart: other bits, or words: $err"
+
+# The same from a file; a setting that differs; dumps.
+run train "${settings[@]}" --epochs 40 --dump-config
+printf '%s\n' "$out" >own.yaml
+run train -c own.yaml --seed 3 -o from_file -q
+[[ $(sha256sum <from_file/model.safetensors) == "$sum" ]] || mismatch "the dumped configuration gives another model"
+expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was asked for\nhint: --restart begins again; -o names another folder' \
+  train "${settings[@]}" --epochs 40 --layers 2 -o run
+
+# Translation: order, empty lines, scores, n-best, JSON.
+out=$(printf '1 2 3\n\n5 4 3\n' | "$QKV" translate --model run)
+expect_out $'trois deux un\n\ntrois quatre cinq'
+out=$(printf '1 2 3\n' | "$QKV" translate --model run --beam 3 --nbest 2)
+expect_match $'^1 \\|\\|\\| trois deux un \\|\\|\\| -[0-9.]+ \\|\\|\\| -[0-9.]+\n1 \\|\\|\\| ' "$out"
+out=$(printf '1 2 3\r\n' | "$QKV" translate --model run --scores)
+expect_match $'^trois deux un\t-[0-9.]+\t-[0-9.]+$' "$out"
+out=$(printf '1 2 3\n' | "$QKV" translate --model run --json --attention)
+expect_match '"source_tokens":\["1","2","3","<eos>"\].*"text":"trois deux un","hypotheses":\[.*"attention":\[\[\[' "$out"
+printf '1 2 3\n' >in.txt
+expect 0 '' translate --model run in.txt
+expect_out 'trois deux un'
+out=$(printf 'a\xff\n' | "$QKV" translate --model run 2>&1); code=$?
+[[ $code == 1 && $out == 'qkv: error: standard input: line 1: byte 2 is not UTF-8' ]] || mismatch "bad UTF-8: $code $out"
+out=$(printf '%05000d\n' 0 | sed 's/0/0 /g' | "$QKV" translate --model run 2>&1); code=$?
+[[ $code == 1 && $out == 'qkv: error: line 1: has 5000 tokens; a sentence may have 4096' ]] || mismatch "too long: $code $out"
+
+# Pictures of the attention.
+expect 0 '' inspect --model run 1 2 3 -o heat.svg
+expect_out $'trois deux un\nheat.svg'
+expect_match '<svg' "$(head -c 300 heat.svg)"
+printf '1 2 3\ttrois deux un\n' >one.tsv
+printf '0-2 1-1 2-0\n' >one.align
+expect 0 '' inspect --model run --pairs one.tsv --line 1 --gold one.align -o heat.png
+expect 0 '' inspect --model run 1 2 3 -o heat.npz
+expect 0 '' inspect --model run 1 2 3 -o heat.html
+expect 0 '' inspect --model run 1 2 3 --json
+expect_match '"target_tokens":\["trois","deux","un","<eos>"\]' "$out"
+expect 0 '' inspect --model run 1 2 3
+expect_match 'trois' "$out"
+printf '0-7\n' >far.align
+expect 1 'qkv: error: far.align: line 1: the link 0-7 is outside of 3 source and 3 target words' \
+  inspect --model run --pairs one.tsv --line 1 --gold far.align -o heat.png
+
+# Word alignments from the attention.
+run align --model run --pairs one.tsv --gold one.align
+[[ $code == 0 ]] || mismatch "align: $err"
+expect_match '^AER [0-9.]+ %' "$out"
+expect 0 '' align --model run --pairs one.tsv
+expect_match '^[0-2]-[0-2]( [0-2]-[0-2])+$' "$out"
+
+# SIGTERM saves and stops; the same command goes on; the end is the same.
+"$QKV" train "${settings[@]}" --epochs 100000 -o stopped 2>stopped.err & child=$!
+for _ in {1..200}; do [[ -s stopped/metrics.jsonl ]] && break; sleep 0.05; done
+kill -TERM $child; wait $child; code=$?
+[[ $code == 130 ]] || mismatch "after SIGTERM: exit code $code: $(cat stopped.err)"
+expect_match 'stopped after step [0-9]+ of 700000; the same command goes on from here$' "$(cat stopped.err)"
+[[ -s stopped/checkpoints/last.safetensors && ! -e stopped/model.safetensors ]] || mismatch "SIGTERM: no checkpoint, or a model"
+
+# Bad input.
+expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
+expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x
+printf 'a\tb\nonly one column\n' >bad.tsv
+run train --data bad.tsv -o x
+[[ $code == 1 ]] || mismatch "one column: exit code $code"
+expect_match '^qkv: error: bad\.tsv.*line 2' "$err"
+printf 'a\nb\n' >two.txt; printf 'a\n' >one.txt
+run train --source two.txt --target one.txt -o x
+expect_match 'two\.txt.* 2 .*one\.txt.* 1 ' "$err"
+printf 'training:\n  epoch: 3\n' >bad.yaml
+expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
+expect 2 'qkv: error: --epochs: expected a whole number, got "many"' train --data pairs.tsv --epochs many -o x
+expect 1 'qkv: error: nowhere: no such folder; expected one that qkv train wrote' translate --model nowhere
+[[ ! -e x ]] || mismatch "a refused command left the folder x"
+cp -r run broken; head -c 2000 run/model.safetensors >broken/model.safetensors
+run translate --model broken
+[[ $code == 1 ]] || mismatch "a cut model: exit code $code"
+expect_match '^qkv: error: broken/model\.safetensors' "$err"
+cp -r run other; sed -i 's/hidden: 24/hidden: 32/' other/config.yaml
+run translate --model other
+expect_match '^qkv: error: other/model\.safetensors: "[a-z.]+[^"]*" has shape .*, the configuration says ' "$err"
+cp -r run specials; sed -i '/<eos>/d' specials/vocab.target.txt
+run translate --model specials
+[[ $code == 1 ]] || mismatch "a vocabulary without <eos>: exit code $code"
+expect_match '^qkv: error: specials/vocab\.target\.txt.*<eos>' "$err"

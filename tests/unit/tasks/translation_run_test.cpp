@@ -1,0 +1,238 @@
+// Translation from a configuration to a model: resumed to the bit, at any thread count, and what a folder refuses.
+#include "qkv/tasks/translation_run.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "qkv/core/check.h"
+#include "qkv/core/parallel.h"
+#include "qkv/io/npz.h"
+#include "qkv/io/safetensors.h"
+#include "qkv/tasks/translator.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TranslationRunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(folder_);
+    // Digits to words, reversed: a language that attention learns in seconds.
+    const char* names[] = {"nul", "un", "deux", "trois", "quatre", "cinq"};
+    std::ofstream out(pairs());
+    for (int a = 0; a < 6; ++a)
+      for (int b = 0; b < 6; ++b)
+        for (int c = 0; c < 6; ++c)
+          if ((a + b + c) % 2 == 0) out << a << ' ' << b << ' ' << c << '\t' << names[c] << ' ' << names[b] << ' ' << names[a] << '\n';
+  }
+  void TearDown() override {
+    set_threads(2);
+    fs::remove_all(folder_);
+  }
+  std::string pairs() const { return folder_ / "pairs.tsv"; }
+  std::string run_folder(const char* name = "run") const { return folder_ / name; }
+  TranslationConfig config(int64_t epochs = 3) const {
+    TranslationConfig c;
+    c.data.pairs = pairs();
+    c.data.tokenizer = "spaces";
+    c.data.valid_share = 0.1;
+    c.model.embed = c.model.hidden = 24;
+    c.training.epochs = epochs;
+    c.training.rate = 0.01;
+    c.training.checkpoint_seconds = 0;
+    return c;
+  }
+  static std::vector<float> weights(const TranslationRun& run) {
+    const auto data = run.model().parameters().flat().data();
+    return {data.begin(), data.end()};
+  }
+  fs::path folder_ = fs::temp_directory_path() / ("qkv-translation-" + std::to_string(::getpid()));
+};
+
+std::string error_of(const auto& work) {
+  try {
+    work();
+  } catch (const Error& e) {
+    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint());
+  }
+  return "";
+}
+
+TEST_F(TranslationRunTest, ResumesToTheBitAtAnyThreadCountWithEveryKeeping) {
+  for (const int64_t average : {0, 2}) {
+    TranslationConfig c = config(4);
+    c.training.average_last = average;
+    set_threads(1);
+    TranslationRun whole(c, "");
+    whole.train();
+    set_threads(2);
+    const std::string folder = run_folder(average ? "average" : "best");
+    {
+      std::atomic<bool> stop = false;
+      struct StopAfter : Observer {
+        explicit StopAfter(std::atomic<bool>& flag) : stop(flag) {}
+        void step(const Progress& p) override { stop = p.step >= 5; }
+        std::atomic<bool>& stop;
+      } observer(stop);
+      Observer* list[] = {&observer};
+      TranslationRun first(c, folder);
+      const FitResult r = first.train(list, &stop);
+      EXPECT_TRUE(r.interrupted);
+      EXPECT_FALSE(fs::exists(folder + "/model.safetensors"));
+    }
+    set_threads(8);
+    TranslationRun second(c, folder);
+    const FitResult r = second.train();
+    EXPECT_FALSE(r.interrupted);
+    EXPECT_EQ(weights(second), weights(whole));
+    const SafetensorsFile saved(folder + "/model.safetensors");
+    const Tensor output = saved.tensor("output.weight");
+    EXPECT_TRUE(std::equal(output.data().begin(), output.data().end(), whole.model().output().weight.data().begin()));
+    // A third start has nothing to do and changes nothing.
+    TranslationRun third(c, folder);
+    EXPECT_EQ(third.train().progress.steps_here, 0);
+    EXPECT_EQ(weights(third), weights(whole));
+  }
+}
+
+TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
+  TranslationConfig c = config(60);
+  c.training.batch_rows = 16;
+  TranslationRun run(c, run_folder());
+  run.train();
+  const Translator translator(run_folder());
+  const std::vector<std::string> lines = {"1 2 3", "", "5 4 3", "   ", "0 0 0", "1 1"};
+  TranslateOptions options = translator.defaults();
+  options.keep_attention = true;
+  const auto one_by_one = translator.translate(lines, options);
+  ASSERT_EQ(one_by_one.size(), lines.size());
+  EXPECT_EQ(translator.text(one_by_one[0].hypotheses[0]), "trois deux un");
+  EXPECT_TRUE(one_by_one[1].hypotheses.empty());
+  EXPECT_EQ(translator.text(one_by_one[2].hypotheses[0]), "trois quatre cinq");
+  EXPECT_TRUE(one_by_one[3].hypotheses.empty());
+  EXPECT_EQ(translator.text(one_by_one[4].hypotheses[0]), "nul nul nul");
+  // Rows of weights over the sentence's own tokens, its end included.
+  const Tensor a = one_by_one[0].hypotheses[0].attention;
+  EXPECT_EQ(a.shape(), Shape({4, 1, 4}));
+  for (int64_t t = 0; t < 4; ++t) {
+    float sum = 0;
+    for (int64_t s = 0; s < 4; ++s) sum += a.at({t, 0, s});
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+  // Batch mates change nothing, bit for bit.
+  options.beam = 3;
+  const auto beam = translator.translate(lines, options);
+  for (const size_t i : {0u, 2u, 4u, 5u}) {
+    const auto alone = translator.translate(std::span(&lines[i], 1), options);
+    EXPECT_EQ(alone[0].hypotheses[0].tokens, beam[i].hypotheses[0].tokens);
+    EXPECT_EQ(alone[0].hypotheses[0].score, beam[i].hypotheses[0].score);
+  }
+  // A forced translation is as likely as the search said.
+  const auto forced = translator.force({{"1 2 3"}, {"trois deux un"}});
+  EXPECT_NEAR(forced[0].forced.log_probability(), one_by_one[0].hypotheses[0].log_probability, 1e-5);
+}
+
+TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
+  TranslationRun(config(1), run_folder()).train();
+  TranslationConfig other = config(1);
+  other.model.hidden = 16;
+  EXPECT_EQ(error_of([&] { TranslationRun(other, run_folder()); }),
+            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --restart begins again; -o names another folder");
+  // More epochs of the same are the same run gone on with.
+  TranslationRun longer(config(2), run_folder());
+  longer.train();
+  TranslationRun whole(config(2), "");
+  whole.train();
+  EXPECT_EQ(weights(longer), weights(whole));
+}
+
+TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifference) {
+  TranslationRun run(config(1), run_folder());
+  run.train();
+  TranslationModelConfig other = config(1).model;
+  other.hidden = 16;
+  TranslationModel model(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
+  const std::string file = run_folder() + "/model.safetensors", message = error_of([&] { model.load(file); });
+  EXPECT_NE(message.find("the configuration says"), std::string::npos) << message;
+  EXPECT_NE(message.find(file), std::string::npos);
+  other = config(1).model;
+  other.attention = "none";
+  TranslationModel baseline(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
+  EXPECT_NE(error_of([&] { baseline.load(file); }), "");
+}
+
+TEST_F(TranslationRunTest, EndsEarlyWhenValidationGetsWorse) {
+  TranslationConfig c = config(400);
+  c.training.patience = 2;
+  c.training.rate = 0.05;
+  TranslationRun run(c, run_folder());
+  const FitResult r = run.train();
+  EXPECT_TRUE(r.ended_early);
+  EXPECT_LT(r.progress.epoch, 400);
+  const std::string best = run_folder() + "/checkpoints/best.safetensors";
+  const Tensor kept = SafetensorsFile(best).tensor("output.weight");
+  EXPECT_TRUE(std::equal(kept.data().begin(), kept.data().end(), run.model().output().weight.data().begin()));
+}
+
+TEST_F(TranslationRunTest, SavesTheAttentionOfPinnedSentences) {
+  TranslationConfig c = config(4);
+  c.training.attention_every = 2;
+  TranslationRun(c, run_folder()).train();
+  for (const char* name : {"/attention/epoch_0002.npz", "/attention/epoch_0004.npz"}) {
+    const auto maps = read_npz(run_folder() + name);
+    EXPECT_EQ(maps.size(), 4u);
+    EXPECT_EQ(maps.begin()->second.shape(), Shape({4, 1, 4}));
+  }
+  EXPECT_FALSE(fs::exists(run_folder() + "/attention/epoch_0003.npz"));
+}
+
+TEST_F(TranslationRunTest, EverySettingOfTheExercisesTrains) {
+  const auto loss = [&](auto&& change) {
+    TranslationConfig c = config(2);
+    change(c);
+    TranslationRun run(c, "");
+    return run.train().progress.epoch_loss;
+  };
+  const double plain = loss([](auto&) {});
+  EXPECT_LT(plain, 2.5);
+  for (const char* scorer : {"none", "dot", "scaled-dot", "bilinear", "cosine"})
+    EXPECT_LT(loss([&](auto& c) { c.model.attention = scorer; }), 2.5) << scorer;
+  EXPECT_LT(loss([](auto& c) { c.model.cell = "lstm"; }), 2.5);
+  EXPECT_LT(loss([](auto& c) { c.model.bidirectional = true; }), 2.5);
+  EXPECT_LT(loss([](auto& c) { c.model.layers = 2, c.model.embed_dropout = 0.2; }), 2.5);
+  EXPECT_LT(loss([](auto& c) { c.training.label_smoothing = 0.1; }), 3.0);
+  EXPECT_LT(loss([](auto& c) { c.training.mask_loss = false; }), 2.5);
+  EXPECT_GT(loss([](auto& c) { c.training.feed_back = 1; }), plain) << "its own predictions are worse inputs than the truth";
+  EXPECT_LT(loss([](auto& c) { c.training.batch_tokens = 100; }), 2.5);
+  EXPECT_LT(loss([](auto& c) { c.data.tokenizer = "bpe", c.data.vocabulary = 14; }), 3.5);
+  EXPECT_LT(loss([](auto& c) { c.data.reverse = true; }), 2.5);
+  for (const char* schedule : {"warmup", "cosine", "step"})
+    EXPECT_LT(loss([&](auto& c) { c.training.schedule = schedule, c.training.warmup = 2; }), 2.6) << schedule;
+}
+
+TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
+  const auto refused = [&](auto&& change) {
+    TranslationConfig c = config();
+    change(c);
+    return error_of([&] { c.check(); });
+  };
+  EXPECT_EQ(refused([](auto& c) { c.data.pairs = ""; }),
+            "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
+  EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
+  EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }), "training.patience is 3, but there is no validation data");
+  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9 of 3 epochs");
+}
+
+TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
+  EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
+            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, bahdanau | did you mean \"d2l-bahdanau\"?");
+  for (const std::string& name : translation_presets()) EXPECT_EQ(translation_preset(name).preset, name);
+}
+
+}  // namespace
+}  // namespace qkv

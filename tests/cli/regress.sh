@@ -96,7 +96,7 @@ expect 2 'qkv: error: --output: expected a path that ends in .csv or .npy, got "
 expect 2 'qkv: error: --bandwidth learn is for the gaussian kernel and the local-constant estimator, got boxcar and local-constant' \
   regress --data waist.csv --kernel boxcar --bandwidth learn
 expect 2 'qkv: error: the option --data FILE is missing' regress --x a
-expect 2 'qkv: error: unknown data set "waists": expected nadaraya-watson, waist or measures' data waists
+expect 2 'qkv: error: unknown data set "waists": expected en-fr, nadaraya-watson, waist or measures' data waists
 npy cube.npy '<f4' '(1, 1, 1)' '\0\0\0\0'
 expect 1 'qkv: error: cube.npy: expected shape (rows, columns), got (1, 1, 1)' regress --data cube.npy
 npy inf.npy '<f4' '(1, 2)' '\0\0\x80\x7f\0\0\0\0'

@@ -1,0 +1,50 @@
+// The built-in English-French corpus: sentence pairs from a small grammar, with gold word alignments (docs/corpus.md has the conventions).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace qkv {
+
+/// Which part of the split a sentence belongs to. It depends on its words alone, never on the seed.
+enum class CorpusPart { train, valid, test };
+
+/// (source word, target word), 0-based.
+using WordLinks = std::vector<std::pair<int32_t, int32_t>>;
+
+/// A sentence pair; words are separated by one blank.
+struct AlignedPair {
+  std::string source, target;
+  WordLinks links;     // sure links, ascending
+  WordLinks possible;  // links that are neither asked for nor wrong (the "is" of "is sleeping" with "dort"), ascending
+  CorpusPart part = CorpusPart::train;
+};
+
+struct EnFrOptions {
+  int64_t size = 20'000;
+  uint64_t seed = 1;
+  bool reverse = false;  // French to English
+};
+
+/// The largest size that may be asked for.
+constexpr int64_t en_fr_limit = 2'000'000;
+
+/// `size` pairs, all sources distinct and all targets distinct, in the order of generation: a smaller corpus of the same seed is a prefix.
+std::vector<AlignedPair> en_fr_corpus(const EnFrOptions& options = {});
+
+struct EnFrSplit {
+  std::vector<AlignedPair> train, valid, test;
+};
+
+/// A corpus dealt out by `part`: a held-out sentence has a combination of two known words (verb and object, adjective and noun, ...)
+/// that no training sentence of any seed has.
+EnFrSplit en_fr_split(std::vector<AlignedPair> corpus);
+EnFrSplit en_fr_split(const EnFrOptions& options = {});
+
+/// Links as Pharaoh writes them, "0-0 1-2"; those of a pair with its possible links as "1p2", ordered by words.
+std::string pharaoh(const WordLinks& links);
+std::string pharaoh(const AlignedPair& pair);
+
+}  // namespace qkv

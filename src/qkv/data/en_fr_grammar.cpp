@@ -120,7 +120,7 @@ bool Speaker::relative_object() {
     Clause outer;
     outer.subject = choose_.subject(person);
     outer.verb = &verb(dice_.pick({Word("like"), Word("look"), Word("buy"), Word("see")}));
-    if (outer.verb == inner.verb || !(outer.verb->objects & thing.noun->classes)) return false;
+    if (outer.verb == inner.verb || !(outer.verb->objects & thing.noun->classes) || !choose_.suits(outer, *thing.noun)) return false;
     outer.tense = outer.verb->uses & present ? Tense::present : Tense::past;
     if (dice_.percent(20)) outer.polarity = Polarity::negative;
     outer.write_en(sentence_);

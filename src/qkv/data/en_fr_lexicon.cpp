@@ -85,7 +85,7 @@ constexpr uint32_t objects = clothing | machine | portable | container | furnitu
 constexpr Adjective adjective_table[] = {
     {"small", "petit", "petit", "petite", "petits", "petites", Position::before, living | objects | plant | place, false, "smaller"},
     {"tall", "grand", "grand", "grande", "grands", "grandes", Position::before, person, false, "taller"},
-    {"big", "grand", "grand", "grande", "grands", "grandes", Position::before, animal | objects | place | shop | market, false, "bigger"},
+    {"big", "grand", "grand", "grande", "grands", "grandes", Position::before, animal | objects | place | shop | market},
     {"handsome", "beau", "bel", "belle", "beaux", "belles", Position::before, person},  // men
     {"beautiful", "beau", "bel", "belle", "beaux", "belles", Position::before, living | clothing | machine | landmark | plant | place},
     {"old", "vieux", "vieil", "vieille", "vieux", "vieilles", Position::before,

@@ -56,6 +56,11 @@ void Speaker::complete(Clause& clause, bool with_place) {
     clause.receiver = choose_.definite(person);
     if (dice_.percent(40)) clause.receiver = choose_.named();
     if (clause.receiver->head() == clause.subject.head()) clause.receiver = choose_.definite(family);
+    // Paul gives it to his mother, not to Paul's.
+    if (clause.receiver->noun && clause.receiver->name && clause.receiver->name == clause.subject.name) {
+      clause.receiver->name = nullptr;
+      clause.receiver->determiner = Determiner::our;
+    }
   }
   if (verb.frame == Frame::to_place) clause.place = choose_.destination(Place::Role::to);
   if (verb.frame == Frame::from_place) clause.place = choose_.destination(Place::Role::from);
@@ -108,7 +113,7 @@ Copula Speaker::draw_copula(const NounPhrase& subject) {
   }
   if (!copula.adjective) return copula;
   const Word word = copula.adjective->en;
-  copula.very = word != "open" && word != "closed" && word != "french" && word != "english" && dice_.percent(22);
+  copula.very = word != "open" && word != "closed" && !copula.adjective->joins && dice_.percent(22);
   return copula;
 }
 
@@ -279,7 +284,7 @@ bool Speaker::comparing() {
   const uint32_t classes = copula.subject.classes() & copula.than->classes();
   std::vector<const Adjective*> found;
   for (const Adjective& one : adjectives())
-    if (!one.comparative.empty() && one.classes & classes) found.push_back(&one);
+    if (!one.comparative.empty() && one.classes & classes && (kind == person || one.en == "old" || one.en == "young")) found.push_back(&one);
   if (found.empty()) return false;
   copula.adjective = found[dice_.below(found.size())];
   copula.negated = dice_.percent(20);

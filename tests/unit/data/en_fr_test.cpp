@@ -260,6 +260,33 @@ TEST(EnFr, HoldsOutCombinationsOfWordsThatTrainingKnows) {
     }
 }
 
+TEST(EnFr, KeepsACombinationOutOfTrainingAltogetherOrNotAtAll) {
+  // Adjective and noun side by side, by lists of this test: a held-out one must have no training sentence at all.
+  const WordSet adjectives = {"small", "tall", "big", "beautiful", "handsome", "old", "young", "good", "red", "blue", "black", "white",
+                              "french"};
+  struct Seen {
+    size_t train = 0, held_out = 0;
+  };
+  std::map<std::string, Seen> seen;
+  for (const AlignedPair& pair : en_fr_corpus({.size = 40'000, .seed = 5})) {
+    const Words en = words(pair.source);
+    for (size_t i = 0; i + 1 < en.size(); ++i)
+      if (adjectives.contains(en[i]) && !adjectives.contains(en[i + 1]))
+        ++(pair.part == CorpusPart::train ? seen[en[i] + " " + en[i + 1]].train : seen[en[i] + " " + en[i + 1]].held_out);
+  }
+  size_t never_trained = 0, trained = 0;
+  for (const auto& [words_together, counts] : seen) {
+    if (counts.train + counts.held_out < 20) continue;
+    counts.train == 0 ? ++never_trained : ++trained;
+    // By chance one sentence in eight is held out for another pair; a pair of its own leaves nothing to training.
+    if (counts.train > 0) {
+      EXPECT_GT(counts.train, counts.held_out) << words_together;
+    }
+  }
+  EXPECT_GE(never_trained, 5u);
+  EXPECT_GT(trained, 50u);
+}
+
 TEST(EnFr, PutsASentenceIntoTheSamePartWhateverTheSeed) {
   std::map<std::string, CorpusPart> parts;
   size_t met_again = 0;

@@ -163,6 +163,7 @@ void Chooser::choose_object_determiner(NounPhrase& phrase, const Clause& clause)
     phrase.determiner = draw < 88 ? Determiner::the : Determiner::this_one;
     if (base == "want" || (classes & sound && is_mass)) phrase.determiner = indefinite;
   }
+  if (phrase.determiner == Determiner::his && phrase.noun->en == "dress") phrase.determiner = Determiner::the;
   if (plural && affirmative && phrase.determiner == Determiner::some && classes & countable && base != "wear" && dice_.percent(50))
     phrase.determiner = dice_.pick({Determiner::two, Determiner::three, Determiner::four, Determiner::five, Determiner::six});
 }

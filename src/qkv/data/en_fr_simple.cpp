@@ -40,7 +40,7 @@ void Speaker::draw_time(Clause& clause) {
     }
     return;
   }
-  if (!dice_.percent(30)) return;
+  if (!dice_.percent(30) || clause.verb->frame == Frame::city) return;
   if (clause.tense == Tense::past) clause.time = &dice_.pick(past_times());
   if (clause.tense == Tense::future || clause.tense == Tense::want) clause.time = &dice_.pick(future_times());
   if (clause.tense == Tense::present && clause.verb->aspect == Aspect::progressive) clause.time = &dice_.pick(present_times());

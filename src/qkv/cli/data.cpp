@@ -21,6 +21,7 @@ constexpr size_t kAny = SIZE_MAX;
 
 const std::vector<DataName>& data_names() {
   static const std::vector<DataName> names = {
+      {"en-fr", 0, 0, {"--size", "--alignments", "--reverse", "--split"}, data_en_fr},
       {"nadaraya-watson", 0, 0, {"--points", "--noise", "--edition"}, data_notes},
       {"waist", 0, 0, {}, data_notes},
       {"measures", 0, 0, {}, data_notes},
@@ -46,7 +47,8 @@ class Data : public Command {
     return {"write a data set; make vocabularies, subword models and splits", "写出数据集；建立词表、子词模型，划分数据"};
   }
   std::string example() const override {
-    return "qkv data nadaraya-watson -o points.csv\n"
+    return "qkv data en-fr --size 20000 --seed 1 -o pairs.tsv --alignments pairs.align\n"
+           "  qkv data nadaraya-watson -o points.csv\n"
            "  qkv data vocab train.de --rule words --min-count 2 -o vocab.de.txt\n"
            "  qkv data subwords train.de train.en --size 8000 -o shared.model\n"
            "  qkv data split pairs.tsv --validation 1000 --test 1000 -o parts\n"
@@ -73,12 +75,16 @@ class Data : public Command {
     options.option("--column N", {"vocab, subwords: read this column of tab separated files (1: source, 2: target)",
                     "vocab、subwords：读取制表符分隔文件的这一列（1 源语言，2 目标语言）"}, o.column, 1, 2);
     options.option("--model M", {"subwords: how they are found (bpe)", "subwords：训练方法（bpe）"}, o.model, {"bpe", "unigram"});
-    options.option("--size N", {"subwords: how many, with the four special ones (8000)", "subwords：子词个数，含四个特殊词元（8000）"}, o.size, 8,
-                   1'000'000);
+    options.option("--size N", {"en-fr: sentence pairs (20000); subwords: how many, with the four special ones (8000)",
+                    "en-fr：句对数（20000）；subwords：子词个数，含四个特殊词元（8000）"}, o.size, 1, 2'000'000);
     options.flag("--lowercase", {"subwords: of the text in lower case", "subwords：先转为小写"}, o.lowercase);
     options.option("--validation N", {"split: pairs at least (1000)", "split：验证集句对数下限（1000）"}, o.validation, 0, INT64_MAX);
     options.option("--test N", {"split: pairs at least (1000)", "split：测试集句对数下限（1000）"}, o.test, 0, INT64_MAX);
-    options.option("--alignments FILE", {"split: one line a pair, divided like the pairs", "split：每个句对一行，随句对一同划分"}, o.alignments);
+    options.option("--alignments FILE", {"en-fr: write gold word links there, one line a pair, 0-0 sure, 1p2 possible; split: read and divided like the pairs",
+                    "en-fr：写出标准词对齐，每行一个句对，0-0 确定，1p2 可能；split：随句对一同划分"}, o.alignments);
+    options.flag("--reverse", {"en-fr: French to English", "en-fr：法语到英语"}, o.reverse);
+    options.option("--split PREFIX", {"en-fr: write PREFIX.train, .valid and .test, each as .tsv and .align",
+                    "en-fr：写出 PREFIX.train、.valid 和 .test，各有 .tsv 和 .align"}, o.split);
     options.option("--from FILE|URL", {"fra-eng: the archive, if you have it already or know another place",
                     "fra-eng：已经下载好的压缩包，或另一个下载地址"}, o.from);
   }
@@ -91,7 +97,7 @@ class Data : public Command {
         {"--rule", o.rule.has_value()},           {"--min-count", o.min_count.has_value()},   {"--column", o.column.has_value()},
         {"--model", o.model.has_value()},         {"--size", o.size.has_value()},             {"--lowercase", o.lowercase},
         {"--validation", o.validation.has_value()}, {"--test", o.test.has_value()},           {"--alignments", o.alignments.has_value()},
-        {"--from", o.from.has_value()}};
+        {"--from", o.from.has_value()},           {"--reverse", o.reverse},                   {"--split", o.split.has_value()}};
     for (const auto& [option, is_given] : given)
       if (is_given) refuse_foreign(option, chosen);
     if (o.files.size() > chosen.most_files)

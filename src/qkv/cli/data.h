@@ -9,10 +9,10 @@ namespace qkv::cli {
 struct DataOptions {
   std::string name;
   std::vector<std::string> files;
-  std::optional<std::string> output, edition, rule, model, alignments, from;
+  std::optional<std::string> output, edition, rule, model, alignments, from, split;
   std::optional<int64_t> points, size, min_count, column, validation, test;
   std::optional<double> noise;
-  bool lowercase = false;
+  bool lowercase = false, reverse = false;
 };
 
 // One function a name: writes what it makes and returns the exit code.
@@ -20,6 +20,7 @@ int data_notes(const DataOptions& options, const Global& global);     // nadaray
 int data_vocab(const DataOptions& options, const Global& global);     // a vocabulary of the words of text files
 int data_subwords(const DataOptions& options, const Global& global);  // a SentencePiece model of text files
 int data_split(const DataOptions& options, const Global& global);     // pairs to train, validation and test
+int data_en_fr(const DataOptions& options, const Global& global);     // the built-in corpus
 int data_fra_eng(const DataOptions& options, const Global& global);   // the book's file
 
 }  // namespace qkv::cli

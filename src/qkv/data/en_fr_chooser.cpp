@@ -18,6 +18,8 @@ const T* pick_where(Dice& dice, std::span<const T> from, auto&& fits) {
   return found.empty() ? nullptr : found[dice.below(found.size())];
 }
 
+bool can_own(const Name& name, const Noun& noun) { return name.gender == Gender::feminine || noun.en != "dress"; }
+
 NounPhrase third_person(NounPhrase::Kind kind, Gender gender, bool plural) {
   NounPhrase phrase;
   phrase.kind = kind;
@@ -36,7 +38,9 @@ bool fits(const Adjective& adjective, uint32_t classes, const Agreement& agreeme
 }  // namespace
 
 NounPhrase Chooser::pronoun() {
-  const int who = static_cast<int>(dice_.below(6));
+  // he and she share the verb's form with every noun and name, they with every plural: the others need more examples.
+  constexpr int shares[] = {0, 0, 0, 1, 1, 1, 1, 2, 3, 3, 3, 3, 4, 5};
+  const int who = shares[dice_.below(std::size(shares))];
   NounPhrase phrase;
   phrase.agreement.person = std::min(who, 4);
   if (who == 5) phrase.agreement = {.person = 2, .gender = Gender::feminine};
@@ -65,7 +69,9 @@ void Chooser::describe(NounPhrase& phrase, size_t percent) {
   if (phrase.kind != NounPhrase::Kind::noun || !dice_.percent(percent)) return;
   if (phrase.noun->classes & family && phrase.noun->count == Count::singular) return;
   const auto suits = [&](const Adjective& one, Position position) {
-    return one.position == position && fits(one, phrase.noun->classes, phrase.agreement);
+    // un beau frère and une petite amie would be read as other words.
+    const bool other_word = phrase.noun->classes & family && (one.masculine == "beau" || one.masculine == "petit");
+    return one.position == position && !other_word && fits(one, phrase.noun->classes, phrase.agreement);
   };
   if (dice_.percent(55))
     phrase.before = pick_where(dice_, adjectives(), [&](const Adjective& one) { return suits(one, Position::before); });
@@ -82,9 +88,10 @@ NounPhrase Chooser::definite(uint32_t classes) {
   const bool is_family = phrase.noun->classes & family, is_mine = phrase.noun->classes & mine;
   if (is_mine && (is_family || dice_.percent(30))) {
     phrase.determiner = dice_.pick({Determiner::my, Determiner::your, Determiner::our, Determiner::my});
-    if (dice_.percent(20) && !(phrase.noun->classes & (food | drink))) {
+    const Name& owner = dice_.pick(names());
+    if (dice_.percent(20) && !(phrase.noun->classes & (food | drink)) && can_own(owner, *phrase.noun)) {
       phrase.determiner = Determiner::the;
-      phrase.name = &dice_.pick(names());
+      phrase.name = &owner;
     }
   } else if (dice_.percent(20)) {
     phrase.determiner = Determiner::this_one;
@@ -156,7 +163,8 @@ void Chooser::choose_object_determiner(NounPhrase& phrase, const Clause& clause)
     phrase.determiner = draw < 88 ? Determiner::the : Determiner::this_one;
     if (base == "want" || (classes & sound && is_mass)) phrase.determiner = indefinite;
   }
-  if (plural && affirmative && phrase.determiner == Determiner::some && classes & countable && dice_.percent(50))
+  if (phrase.determiner == Determiner::his && phrase.noun->en == "dress") phrase.determiner = Determiner::the;
+  if (plural && affirmative && phrase.determiner == Determiner::some && classes & countable && base != "wear" && dice_.percent(50))
     phrase.determiner = dice_.pick({Determiner::two, Determiner::three, Determiner::four, Determiner::five, Determiner::six});
 }
 
@@ -164,6 +172,7 @@ bool Chooser::suits(const Clause& clause, const Noun& object) const {
   const Word base = clause.verb->base;
   if (object.en == clause.subject.head()) return false;
   if (base == "have" && object.classes & family && object.count == Count::singular) return false;
+  if (base == "buy" && object.classes & letter) return false;
   if (base == "know" && object.count == Count::mass) return false;
   if (object.classes & film && !(clause.subject.classes() & person)) return false;
   const bool puts_on = base == "wear" || base == "have";
@@ -179,6 +188,7 @@ NounPhrase Chooser::object(const Clause& clause) {
     NounPhrase someone = named();
     if (clause.subject.name != someone.name) return someone;
   }
+  if (classes & ride && dice_.percent(25)) classes = ride;  // two nouns among so many people
   const bool several = base != "wear" && base != "have";
   const bool they_wear = base == "wear" && clause.subject.agreement.plural;
   NounPhrase phrase;
@@ -193,8 +203,8 @@ NounPhrase Chooser::object(const Clause& clause) {
   const bool may_be_owned = phrase.noun->classes & (pet | portable | clothing | machine | family);
   const bool generic_in_french = base == "like" && phrase.agreement.plural;
   const bool owned_by_name = phrase.determiner == Determiner::the && may_be_owned && !generic_in_french && dice_.percent(15);
-  if (owned_by_name) phrase.name = &dice_.pick(names());
-  if (phrase.name && phrase.name == clause.subject.name) phrase.name = nullptr;
+  const Name& owner = dice_.pick(names());
+  if (owned_by_name && can_own(owner, *phrase.noun) && &owner != clause.subject.name) phrase.name = &owner;
   const bool numbered = phrase.determiner >= Determiner::two;
   phrase.negated = clause.polarity != Polarity::affirmative && !numbered;
   describe(phrase, phrase.negated ? 15 : 35);

@@ -1,6 +1,8 @@
 // Writing clauses in English and in French, with the links between them.
 #include "qkv/data/en_fr_clause.h"
 
+#include "qkv/core/check.h"
+
 namespace qkv::en_fr {
 namespace {
 
@@ -146,6 +148,7 @@ void Clause::write_fr(Sentence& sentence) const {
 }
 
 void Copula::write_en(Sentence& sentence) {
+  check(adjective || profession || place || !state_en.empty() || !years_en.empty(), "[en-fr] nothing is said of \"", subject.head(), "\"");
   if (asks) be_ = sentence.en(be_form(subject.agreement));
   if (writes_subject) subject.write_en(sentence);
   if (!asks) be_ = sentence.en(be_form(subject.agreement));

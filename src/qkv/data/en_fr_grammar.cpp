@@ -87,6 +87,9 @@ bool Speaker::relative_object() {
   inner.tense = inner.verb->uses & present && dice_.percent(35) ? Tense::present : Tense::past;
   if (dice_.percent(15)) inner.polarity = Polarity::negative;
   NounPhrase thing = choose_.noun(inner.verb->objects);
+  const bool is_mass = thing.noun->count == Count::mass;
+  if (is_mass && inner.verb->base != "drink") return false;  // what can be counted shows more agreement
+  if (thing.noun->count == Count::both && dice_.percent(25)) thing.agreement.person = 4, thing.agreement.plural = true;
   if (!choose_.suits(inner, *thing.noun)) return false;
   choose_.describe(thing, 15);
   inner.gap = thing.agreement;
@@ -117,7 +120,7 @@ bool Speaker::relative_object() {
     Clause outer;
     outer.subject = choose_.subject(person);
     outer.verb = &verb(dice_.pick({Word("like"), Word("look"), Word("buy"), Word("see")}));
-    if (outer.verb == inner.verb || !(outer.verb->objects & thing.noun->classes)) return false;
+    if (outer.verb == inner.verb || !(outer.verb->objects & thing.noun->classes) || !choose_.suits(outer, *thing.noun)) return false;
     outer.tense = outer.verb->uses & present ? Tense::present : Tense::past;
     if (dice_.percent(20)) outer.polarity = Polarity::negative;
     outer.write_en(sentence_);
@@ -195,8 +198,7 @@ bool Speaker::reason() {
   if (box || light) return false;
   if (chosen.verb == "stay") {
     act.place.emplace();  // at home
-    const auto all = nouns();
-    if (dice_.percent(50)) act.place->noun = &*std::find_if(all.begin(), all.end(), [](const Noun& one) { return one.en == "house"; });
+    if (dice_.percent(50)) act.place->noun = &noun("house");
   }
   write(act);
   join("because", "parce", "que");
@@ -210,8 +212,7 @@ bool Speaker::reason() {
       state.state_en = chosen.en;
       state.state_fr = chosen.fr;
     } else {
-      const auto all = adjectives();
-      state.adjective = &*std::find_if(all.begin(), all.end(), [&](const Adjective& one) { return one.en == chosen.en; });
+      state.adjective = &adjective(chosen.en);
     }
     state.very = dice_.percent(25);
     write(state);
@@ -276,19 +277,24 @@ std::optional<AlignedPair> Speaker::speak(bool reverse) {
       {7, &Speaker::wh_question},      {1, &Speaker::where_is},       {11, &Speaker::describing},     {4, &Speaker::comparing},
       {1, &Speaker::aging},            {4, &Speaker::locating},       {2, &Speaker::professing},      {3, &Speaker::there_is},
       {3, &Speaker::relative_subject}, {6, &Speaker::relative_object}, {8, &Speaker::compound},       {4, &Speaker::reason},
-      {4, &Speaker::thinking},         {2, &Speaker::weather_alone}};
+      {4, &Speaker::thinking},         {2, &Speaker::weather_alone},
+      {5, &Speaker::moving},           {2, &Speaker::opening}};
   size_t total = 0;
   for (const Construction& one : constructions) total += one.weight;
   size_t draw = dice_.below(total);
   const Construction* chosen = constructions;
   for (; draw >= chosen->weight; ++chosen) draw -= chosen->weight;
-  if (!(this->*chosen->draw)()) return std::nullopt;
-  AlignedPair pair = sentence_.finish(reverse);
-  for (const std::string* side : {&pair.source, &pair.target}) {
-    const auto words = std::count(side->begin(), side->end(), ' ') + 1;
-    if (words < 3 || words > 16) return std::nullopt;
+  for (int attempt = 0; attempt < 20; ++attempt) {  // in the same construction: else those that fail often would be rare
+    sentence_ = Sentence{};
+    if (!(this->*chosen->draw)()) continue;
+    AlignedPair pair = sentence_.finish(reverse);
+    const auto fits = [](const std::string& side) {
+      const auto words = std::count(side.begin(), side.end(), ' ') + 1;
+      return words >= 3 && words <= 16;
+    };
+    if (fits(pair.source) && fits(pair.target)) return pair;
   }
-  return pair;
+  return std::nullopt;
 }
 
 std::optional<AlignedPair> draw_sentence(const Rng& rng, bool reverse) {

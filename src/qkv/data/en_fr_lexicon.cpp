@@ -55,8 +55,8 @@ constexpr Noun noun_table[] = {
     {"key", "keys", "clé", "clés", f, portable},
     {"bag", "bags", "sac", "sacs", m, portable | container},
     {"box", "boxes", "boîte", "boîtes", f, container | door},
-    {"table", "tables", "table", "tables", f, furniture | surface},
-    {"bed", "beds", "lit", "lits", m, furniture | surface},
+    {"table", "", "table", "", f, furniture | surface, singular},
+    {"bed", "", "lit", "", m, furniture | surface, singular},
     {"door", "doors", "porte", "portes", f, door | landmark},
     {"window", "windows", "fenêtre", "fenêtres", f, door},
     {"flower", "flowers", "fleur", "fleurs", f, plant},
@@ -85,12 +85,13 @@ constexpr uint32_t objects = clothing | machine | portable | container | furnitu
 constexpr Adjective adjective_table[] = {
     {"small", "petit", "petit", "petite", "petits", "petites", Position::before, living | objects | plant | place, false, "smaller"},
     {"tall", "grand", "grand", "grande", "grands", "grandes", Position::before, person, false, "taller"},
-    {"big", "grand", "grand", "grande", "grands", "grandes", Position::before, animal | objects | place | shop | market, false, "bigger"},
+    {"big", "grand", "grand", "grande", "grands", "grandes", Position::before, animal | objects | place | shop | market},
     {"handsome", "beau", "bel", "belle", "beaux", "belles", Position::before, person},  // men
     {"beautiful", "beau", "bel", "belle", "beaux", "belles", Position::before, living | clothing | machine | landmark | plant | place},
     {"old", "vieux", "vieil", "vieille", "vieux", "vieilles", Position::before,
      adult | animal | objects | readable | film | place | shop, false, "older"},
-    {"new", "nouveau", "nouvel", "nouvelle", "nouveaux", "nouvelles", Position::before, clothing | machine | readable | film | furniture},
+    {"new", "nouveau", "nouvel", "nouvelle", "nouveaux", "nouvelles", Position::before,
+     clothing | machine | readable | film | furniture | profession},
     {"young", "jeune", "jeune", "jeune", "jeunes", "jeunes", Position::before, adult | animal, false, "younger"},
     {"good", "bon", "bon", "bonne", "bons", "bonnes", Position::before, food | drink | readable | film | sound},
     {"red", "rouge", "rouge", "rouge", "rouges", "rouges", Position::after,
@@ -132,6 +133,18 @@ constexpr Time habit_table[] = {{"every day", "chaque jour", "0-0 1-1"},
 
 std::span<const Noun> nouns() { return noun_table; }
 std::span<const Adjective> adjectives() { return adjective_table; }
+const Noun& noun(Word en) {
+  for (const Noun& one : noun_table)
+    if (one.en == en) return one;
+  fail("[en-fr] there is no noun \"", en, "\"");
+}
+
+const Adjective& adjective(Word en) {
+  for (const Adjective& one : adjective_table)
+    if (one.en == en) return one;
+  fail("[en-fr] there is no adjective \"", en, "\"");
+}
+
 std::span<const Name> names() { return name_table; }
 std::span<const Town> towns() { return town_table; }
 std::span<const Time> past_times() { return past_table; }

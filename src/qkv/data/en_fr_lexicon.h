@@ -84,6 +84,8 @@ std::span<const Time> future_times();
 std::span<const Time> habit_times();
 
 const Verb& verb(Word base);
+const Noun& noun(Word en);
+const Adjective& adjective(Word en);
 /// The forms of être, avoir, aller, vouloir, pouvoir, penser: je, tu, il, nous, ils.
 extern const Word etre_forms[5], avoir_forms[5], aller_forms[5], vouloir_forms[5], pouvoir_forms[5], penser_forms[5];
 

@@ -15,7 +15,7 @@ const Verb& Speaker::draw_verb(const std::function<bool(const Verb&)>& fits) {
 Tense Speaker::draw_tense(const Verb& verb) {
   for (;;) {
     const size_t draw = dice_.below(100);
-    const Tense tense = draw < 45 ? Tense::present : draw < 76 ? Tense::past : draw < 80 ? Tense::perfect : draw < 88 ? Tense::future
+    const Tense tense = draw < 52 ? Tense::present : draw < 77 ? Tense::past : draw < 80 ? Tense::perfect : draw < 88 ? Tense::future
                         : draw < 95 ? Tense::want : Tense::can;
     const uint32_t use = tense == Tense::present ? present : tense == Tense::past ? past : tense == Tense::perfect ? perfect : modal;
     const bool needs_object = tense == Tense::perfect && verb.frame != Frame::object;
@@ -40,7 +40,7 @@ void Speaker::draw_time(Clause& clause) {
     }
     return;
   }
-  if (!dice_.percent(30)) return;
+  if (!dice_.percent(30) || clause.verb->frame == Frame::city) return;
   if (clause.tense == Tense::past) clause.time = &dice_.pick(past_times());
   if (clause.tense == Tense::future || clause.tense == Tense::want) clause.time = &dice_.pick(future_times());
   if (clause.tense == Tense::present && clause.verb->aspect == Aspect::progressive) clause.time = &dice_.pick(present_times());
@@ -56,6 +56,11 @@ void Speaker::complete(Clause& clause, bool with_place) {
     clause.receiver = choose_.definite(person);
     if (dice_.percent(40)) clause.receiver = choose_.named();
     if (clause.receiver->head() == clause.subject.head()) clause.receiver = choose_.definite(family);
+    // Paul gives it to his mother, not to Paul's.
+    if (clause.receiver->noun && clause.receiver->name && clause.receiver->name == clause.subject.name) {
+      clause.receiver->name = nullptr;
+      clause.receiver->determiner = Determiner::our;
+    }
   }
   if (verb.frame == Frame::to_place) clause.place = choose_.destination(Place::Role::to);
   if (verb.frame == Frame::from_place) clause.place = choose_.destination(Place::Role::from);
@@ -108,7 +113,7 @@ Copula Speaker::draw_copula(const NounPhrase& subject) {
   }
   if (!copula.adjective) return copula;
   const Word word = copula.adjective->en;
-  copula.very = word != "open" && word != "closed" && word != "french" && word != "english" && dice_.percent(22);
+  copula.very = word != "open" && word != "closed" && !copula.adjective->joins && dice_.percent(22);
   return copula;
 }
 
@@ -126,6 +131,34 @@ bool Speaker::statement() {
   }
   write(clause);
   mark(".");
+  return true;
+}
+
+// They left: the participle of être shows who.
+bool Speaker::moving() {
+  Clause clause;
+  clause.subject = choose_.subject(person);
+  if (dice_.percent(60)) clause.subject = choose_.definite(dice_.percent(80) ? person : animal);
+  clause.verb = &draw_verb([&](const Verb& one) { return one.etre && one.subjects & clause.subject.classes(); });
+  clause.tense = Tense::past;
+  draw_polarity(clause);
+  draw_time(clause);
+  complete(clause, dice_.percent(20));
+  write(clause);
+  mark(".");
+  return true;
+}
+
+// The doors are open: one word that English also has as a verb.
+bool Speaker::opening() {
+  Copula copula;
+  copula.subject = choose_.definite(door | shop);
+  copula.adjective = choose_.predicate(copula.subject);
+  if (!copula.adjective || copula.adjective->position != Position::predicate) return false;
+  copula.negated = dice_.percent(30);
+  copula.asks = !copula.negated && dice_.percent(20);
+  write(copula);
+  mark(copula.asks ? "?" : ".");
   return true;
 }
 
@@ -234,6 +267,8 @@ bool Speaker::describing() {
   if (thing && !choose_.predicate(subject)) subject = choose_.definite(clothing);
   if (thing) subject.after = nullptr;
   Copula copula = draw_copula(subject);
+  const bool costs = thing && !subject.before && subject.noun->classes & (clothing | machine) && dice_.percent(30);
+  if (costs) copula.adjective = &adjective("expensive");
   write(copula);
   mark(".");
   return true;
@@ -249,7 +284,7 @@ bool Speaker::comparing() {
   const uint32_t classes = copula.subject.classes() & copula.than->classes();
   std::vector<const Adjective*> found;
   for (const Adjective& one : adjectives())
-    if (!one.comparative.empty() && one.classes & classes) found.push_back(&one);
+    if (!one.comparative.empty() && one.classes & classes && (kind == person || one.en == "old" || one.en == "young")) found.push_back(&one);
   if (found.empty()) return false;
   copula.adjective = found[dice_.below(found.size())];
   copula.negated = dice_.percent(20);
@@ -262,7 +297,7 @@ bool Speaker::aging() {
   struct Number {
     Word en, fr;
   };
-  constexpr Number numbers[] = {{"two", "deux"}, {"three", "trois"}, {"four", "quatre"}, {"five", "cinq"}, {"six", "six"}, {"ten", "dix"}};
+  constexpr Number numbers[] = {{"two", "deux"}, {"three", "trois"}, {"four", "quatre"}, {"five", "cinq"}, {"six", "six"}};
   Copula copula;
   copula.subject = choose_.subject(dice_.percent(80) ? person : animal);
   const Noun* noun = copula.subject.noun;

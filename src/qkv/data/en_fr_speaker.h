@@ -36,6 +36,8 @@ class Speaker {
 
   // Sentences. False when the draw makes no sense.
   bool statement();
+  bool moving();
+  bool opening();
   bool with_pronoun();
   bool giving();
   bool yes_no();

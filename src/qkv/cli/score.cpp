@@ -109,8 +109,11 @@ class Score : public Command {
     if (name == "d2l-bleu") return std::make_unique<D2lBleu>(D2lBleuOptions{static_cast<int>(d2l_k_), lowercase_});
     const auto& smoothings = smoothing_names();
     const auto smoothing = std::find(smoothings.begin(), smoothings.end(), smooth_) - smoothings.begin();
-    return std::make_unique<Bleu>(BleuOptions{bleu_tokenizer_named(tokenizer_), static_cast<Smoothing>(smoothing), smooth_value_, lowercase_,
-                                              /*effective_order=*/sentence_});
+    return std::make_unique<Bleu>(BleuOptions{.tokenizer = bleu_tokenizer_named(tokenizer_),
+                                              .smoothing = static_cast<Smoothing>(smoothing),
+                                              .smooth_value = smooth_value_,
+                                              .lowercase = lowercase_,
+                                              .effective_order = sentence_});
   }
 
   int digits(const std::string& name) const { return static_cast<int>(width_) + (name == "d2l-bleu" ? 2 : 0); }

@@ -88,8 +88,8 @@ std::string score_json(const std::vector<std::string>& systems, const std::vecto
     }
     list.push_back({{"system", systems[s]}, {"scores", std::move(scores)}});
   }
-  return Json{{"references", references}, {"lines", lines}, {"systems", std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  const Json json = {{"references", references}, {"lines", lines}, {"systems", std::move(list)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // a file name may be no UTF-8
 }
 
 }  // namespace qkv::cli

@@ -19,7 +19,9 @@ Symbols characters(std::string_view line, bool whitespace) {
   return out;
 }
 
-bool is_ascii_punctuation(char c) { return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~'); }
+bool is_ascii_punctuation(char c) {
+  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
 
 bool is_one_character(std::string_view word) {
   return std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) == 1;
@@ -55,11 +57,14 @@ void append_counts(std::vector<Symbols> sequences, int order, std::vector<std::v
 }  // namespace
 
 Chrf::Chrf(const ChrfOptions& options) : options_(options) {
-  check(options.char_order >= 1 && options.word_order >= 0 && options.beta >= 1, "[chrF] expected orders of at least 1 and 0 and beta of at ",
-        "least 1, got ", options.char_order, ", ", options.word_order, " and ", options.beta);
+  check(options.char_order >= 1 && options.word_order >= 0 && options.beta >= 1,
+        "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got ", options.char_order, ", ", options.word_order, " and ",
+        options.beta);
 }
 
-std::string Chrf::name() const { return fmt::format("chrF{}{}", options_.beta, std::string(static_cast<size_t>(options_.word_order), '+')); }
+std::string Chrf::name() const {
+  return fmt::format("chrF{}{}", options_.beta, std::string(static_cast<size_t>(options_.word_order), '+'));
+}
 
 std::string Chrf::settings() const {
   return fmt::format("case:{}|eff:{}|nc:{}|nw:{}|space:{}", options_.lowercase ? "lc" : "mixed", options_.eps_smoothing ? "no" : "yes",

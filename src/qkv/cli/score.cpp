@@ -81,6 +81,7 @@ class Score : public Command {
     const uint64_t seed = global.seed == 0 ? kSignificanceSeed : global.seed;
     for (const std::string& name : names) scores.push_back(scored(name, systems, references, seed));
     Lines labels;
+    labels.reserve(hypotheses_.size());
     for (const std::string& path : hypotheses_) labels.push_back(input_name(path));
     if (json_) fmt::print("{}", score_json(labels, scores, references.size(), systems[0].size()));
     else if (systems.size() == 1) fmt::print("{}", score_lines(scores));
@@ -94,7 +95,7 @@ class Score : public Command {
     if (hypotheses_.empty()) hypotheses_.push_back("-");
     const auto inputs = std::count(references_.begin(), references_.end(), "-") + std::count(hypotheses_.begin(), hypotheses_.end(), "-");
     if (inputs > 1) throw UsageError(text("standard input can be read once, but it is given ", inputs, " times"));
-    const auto names = metric_names(metric_, language);
+    auto names = metric_names(metric_, language);
     const bool has_d2l = std::find(names.begin(), names.end(), "d2l-bleu") != names.end();
     if (has_d2l && references_.size() > 1) throw UsageError(text("d2l-bleu is defined for one reference, got ", references_.size()));
     if (smooth_value_ && smooth_ != "floor" && smooth_ != "add-k") throw UsageError("--smooth-value belongs to --smooth floor and add-k");

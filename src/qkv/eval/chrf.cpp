@@ -79,10 +79,12 @@ void Chrf::count(std::string_view hypothesis, std::span<const std::string_view> 
 
   std::vector<std::vector<double>> rows(references.size());
   std::vector<Symbols> symbols;
+  symbols.reserve(lines.size());
   for (const std::string& line : lines) symbols.push_back(characters(line, options_.whitespace));
   append_counts(std::move(symbols), options_.char_order, rows);
   if (options_.word_order > 0) {
     std::vector<std::vector<std::string_view>> words;
+    words.reserve(lines.size());
     for (const std::string& line : lines) words.push_back(chrf_words(line));
     append_counts(word_numbers(words), options_.word_order, rows);
   }

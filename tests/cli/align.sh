@@ -38,4 +38,4 @@ expect 1 'qkv: error: hyp.align has 3 lines and short.align 2, expected as many'
 printf '0-0\n0-0 1:2\n' >bad.align
 expect 1 'qkv: error: bad.align: line 2: expected a link like 1-2, 1p2 or 1?2, got "1:2"' align --alignment bad.align --gold gold.align
 : >empty.align
-expect 1 'qkv: error: empty.align is empty, expected lines of text' align --alignment hyp.align --gold empty.align --base 0
+expect 1 'qkv: error: empty.align: is empty, expected text' align --alignment hyp.align --gold empty.align --base 0

@@ -68,7 +68,7 @@ head -n 2 hyp.txt >short.txt
 expect 1 'qkv: error: short.txt has 2 lines and ref.txt 3, expected as many' score --ref ref.txt short.txt
 expect 1 'qkv: error: hyp.txt has 3 lines and short.txt 2, expected as many' score --ref ref.txt --ref short.txt hyp.txt
 : >empty.txt
-expect 1 'qkv: error: empty.txt is empty, expected lines of text' score --ref empty.txt hyp.txt
-expect 1 'qkv: error: standard input is empty, expected lines of text' score --ref ref.txt
+expect 1 'qkv: error: empty.txt: is empty, expected text' score --ref empty.txt hyp.txt
+expect 1 'qkv: error: standard input: is empty, expected text' score --ref ref.txt
 printf 'fine\nnot \xff fine\n' >bad.txt
-expect 1 'qkv: error: bad.txt: line 2 is not UTF-8 at byte 5' score --ref ref.txt bad.txt
+expect 1 'qkv: error: bad.txt: line 2: not UTF-8: byte 0xff at offset 9' score --ref ref.txt bad.txt

@@ -81,6 +81,7 @@ class Score : public Command {
     const uint64_t seed = global.seed == 0 ? kSignificanceSeed : global.seed;
     for (const std::string& name : names) scores.push_back(scored(name, systems, references, seed));
     Lines labels;
+    labels.reserve(hypotheses_.size());
     for (const std::string& path : hypotheses_) labels.push_back(input_name(path));
     if (json_) fmt::print("{}", score_json(labels, scores, references.size(), systems[0].size()));
     else if (systems.size() == 1) fmt::print("{}", score_lines(scores));
@@ -94,7 +95,7 @@ class Score : public Command {
     if (hypotheses_.empty()) hypotheses_.push_back("-");
     const auto inputs = std::count(references_.begin(), references_.end(), "-") + std::count(hypotheses_.begin(), hypotheses_.end(), "-");
     if (inputs > 1) throw UsageError(text("standard input can be read once, but it is given ", inputs, " times"));
-    const auto names = metric_names(metric_, language);
+    auto names = metric_names(metric_, language);
     const bool has_d2l = std::find(names.begin(), names.end(), "d2l-bleu") != names.end();
     if (has_d2l && references_.size() > 1) throw UsageError(text("d2l-bleu is defined for one reference, got ", references_.size()));
     if (smooth_value_ && smooth_ != "floor" && smooth_ != "add-k") throw UsageError("--smooth-value belongs to --smooth floor and add-k");
@@ -109,8 +110,11 @@ class Score : public Command {
     if (name == "d2l-bleu") return std::make_unique<D2lBleu>(D2lBleuOptions{static_cast<int>(d2l_k_), lowercase_});
     const auto& smoothings = smoothing_names();
     const auto smoothing = std::find(smoothings.begin(), smoothings.end(), smooth_) - smoothings.begin();
-    return std::make_unique<Bleu>(BleuOptions{bleu_tokenizer_named(tokenizer_), static_cast<Smoothing>(smoothing), smooth_value_, lowercase_,
-                                              /*effective_order=*/sentence_});
+    return std::make_unique<Bleu>(BleuOptions{.tokenizer = bleu_tokenizer_named(tokenizer_),
+                                              .smoothing = static_cast<Smoothing>(smoothing),
+                                              .smooth_value = smooth_value_,
+                                              .lowercase = lowercase_,
+                                              .effective_order = sentence_});
   }
 
   int digits(const std::string& name) const { return static_cast<int>(width_) + (name == "d2l-bleu" ? 2 : 0); }

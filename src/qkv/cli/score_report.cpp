@@ -24,6 +24,8 @@ std::string cell(const SystemScore& score, int digits) {
   return fmt::format("{:.{}f}{}", score.value, digits, beside.empty() ? "" : " (" + beside + ")");
 }
 
+size_t width(const std::string& text) { return static_cast<size_t>(plotting::display_width(text)); }
+
 std::string joined_columns(const std::vector<std::vector<std::string>>& columns) {
   std::string out;
   for (size_t row = 0; row < columns[0].size(); ++row) {
@@ -31,9 +33,9 @@ std::string joined_columns(const std::vector<std::vector<std::string>>& columns)
     for (size_t c = 0; c < columns.size(); ++c) {
       line += columns[c][row];
       if (c + 1 == columns.size()) break;
-      int widest = 0;
-      for (const std::string& text : columns[c]) widest = std::max(widest, plotting::display_width(text));
-      line.append(static_cast<size_t>(widest - plotting::display_width(columns[c][row]) + 2), ' ');
+      size_t widest = 0;
+      for (const std::string& text : columns[c]) widest = std::max(widest, width(text));
+      line.append(widest - width(columns[c][row]) + 2, ' ');
     }
     out += line + "\n";
   }
@@ -88,8 +90,8 @@ std::string score_json(const std::vector<std::string>& systems, const std::vecto
     }
     list.push_back({{"system", systems[s]}, {"scores", std::move(scores)}});
   }
-  return Json{{"references", references}, {"lines", lines}, {"systems", std::move(list)}}.dump(-1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  const Json json = {{"references", references}, {"lines", lines}, {"systems", std::move(list)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // a file name may be no UTF-8
 }
 
 }  // namespace qkv::cli

@@ -1,8 +1,13 @@
 // Text files that commands read.
 #include "qkv/cli/text_input.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <span>
+#include <string_view>
 
 #include "qkv/core/check.h"
 #include "qkv/eval/unicode.h"
@@ -30,17 +35,18 @@ std::string all_bytes(const std::string& path) {
 std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::vector<std::string> read_text_lines(const std::string& path) {
-  const std::string bytes = all_bytes(path);
+  const std::string bytes = all_bytes(path), name = input_name(path);
+  check(!bytes.empty(), name, ": is empty, expected text");
+  if (const auto bad = invalid_utf8(bytes)) {
+    const auto line = 1 + std::count(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*bad), '\n');
+    fail(name, ": line ", line, ": not UTF-8: byte ", fmt::format("{:#04x}", static_cast<unsigned char>(bytes[*bad])), " at offset ", *bad);
+  }
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
-    const std::string_view line(bytes.data() + begin, end - begin);
-    const auto bad = invalid_utf8(line);
-    check(!bad, input_name(path), ": line ", lines.size() + 1, " is not UTF-8 at byte ", bad.value_or(0) + 1);
-    lines.emplace_back(right_stripped(line));
+    lines.emplace_back(right_stripped(std::string_view(bytes).substr(begin, end - begin)));
     begin = end + 1;
   }
-  check(!lines.empty(), input_name(path), " is empty, expected lines of text");
   return lines;
 }
 

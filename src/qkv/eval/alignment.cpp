@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 
 #include "qkv/core/check.h"
 
@@ -43,6 +44,11 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 bool same_pair(const AlignmentLink& a, const AlignmentLink& b) { return a.source == b.source && a.target == b.target; }
 
+// By source, then target; of two equal pairs the sure one first.
+bool in_order(const AlignmentLink& a, const AlignmentLink& b) {
+  return std::tie(a.source, a.target, a.possible) < std::tie(b.source, b.target, b.possible);
+}
+
 std::optional<double> quotient(int64_t above, int64_t below) {
   if (below == 0) return std::nullopt;
   return static_cast<double>(above) / static_cast<double>(below);
@@ -72,7 +78,7 @@ AlignmentFile parse_alignments(std::span<const std::string> lines, const std::st
       link.source -= out.base;
       link.target -= out.base;
     }
-    std::sort(links.begin(), links.end());  // of two equal pairs the sure one first
+    std::sort(links.begin(), links.end(), in_order);
     links.erase(std::unique(links.begin(), links.end(), same_pair), links.end());
   }
   return out;

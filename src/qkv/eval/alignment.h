@@ -1,7 +1,6 @@
 // Word alignments in Pharaoh format and their error rate against gold links (Och and Ney, 2003).
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -14,7 +13,7 @@ namespace qkv {
 struct AlignmentLink {
   int32_t source = 0, target = 0;
   bool possible = false;
-  auto operator<=>(const AlignmentLink&) const = default;
+  bool operator==(const AlignmentLink&) const = default;
 };
 using Alignment = std::vector<AlignmentLink>;
 

@@ -19,7 +19,9 @@ Symbols characters(std::string_view line, bool whitespace) {
   return out;
 }
 
-bool is_ascii_punctuation(char c) { return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~'); }
+bool is_ascii_punctuation(char c) {
+  return (c >= '!' && c <= '/') || (c >= ':' && c <= '@') || (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
+}
 
 bool is_one_character(std::string_view word) {
   return std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) == 1;
@@ -55,11 +57,14 @@ void append_counts(std::vector<Symbols> sequences, int order, std::vector<std::v
 }  // namespace
 
 Chrf::Chrf(const ChrfOptions& options) : options_(options) {
-  check(options.char_order >= 1 && options.word_order >= 0 && options.beta >= 1, "[chrF] expected orders of at least 1 and 0 and beta of at ",
-        "least 1, got ", options.char_order, ", ", options.word_order, " and ", options.beta);
+  check(options.char_order >= 1 && options.word_order >= 0 && options.beta >= 1,
+        "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got ", options.char_order, ", ", options.word_order, " and ",
+        options.beta);
 }
 
-std::string Chrf::name() const { return fmt::format("chrF{}{}", options_.beta, std::string(static_cast<size_t>(options_.word_order), '+')); }
+std::string Chrf::name() const {
+  return fmt::format("chrF{}{}", options_.beta, std::string(static_cast<size_t>(options_.word_order), '+'));
+}
 
 std::string Chrf::settings() const {
   return fmt::format("case:{}|eff:{}|nc:{}|nw:{}|space:{}", options_.lowercase ? "lc" : "mixed", options_.eps_smoothing ? "no" : "yes",
@@ -74,10 +79,12 @@ void Chrf::count(std::string_view hypothesis, std::span<const std::string_view> 
 
   std::vector<std::vector<double>> rows(references.size());
   std::vector<Symbols> symbols;
+  symbols.reserve(lines.size());
   for (const std::string& line : lines) symbols.push_back(characters(line, options_.whitespace));
   append_counts(std::move(symbols), options_.char_order, rows);
   if (options_.word_order > 0) {
     std::vector<std::vector<std::string_view>> words;
+    words.reserve(lines.size());
     for (const std::string& line : lines) words.push_back(chrf_words(line));
     append_counts(word_numbers(words), options_.word_order, rows);
   }

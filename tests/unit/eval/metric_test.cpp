@@ -36,7 +36,8 @@ TEST(D2lBleu, WorksTheExampleOfTheText) {
   // Lengths 5 and 6; p1 = 4/5, p2 = 3/4, p3 = 1/3, p4 = 0.
   const double penalty = std::exp(1 - 6.0 / 5);
   EXPECT_NEAR(d2l_bleu("A B B C D", "A B C D E F", 1), penalty * std::pow(0.8, 0.5), 1e-12);
-  EXPECT_NEAR(d2l_bleu("A B B C D", "A B C D E F", 3), penalty * std::pow(0.8, 0.5) * std::pow(0.75, 0.25) * std::pow(1 / 3.0, 0.125), 1e-12);
+  EXPECT_NEAR(d2l_bleu("A B B C D", "A B C D E F", 3), penalty * std::pow(0.8, 0.5) * std::pow(0.75, 0.25) * std::pow(1 / 3.0, 0.125),
+              1e-12);
   EXPECT_EQ(d2l_bleu("A B B C D", "A B C D E F", 4), 0);
 }
 

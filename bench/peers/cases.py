@@ -241,9 +241,11 @@ class BahdanauStep(Case):
         torch.manual_seed(7)
         rng = numpy.random.default_rng(8)
         s, t = self.steps
-        source_lens, target_lens = rng.choice([3, 4, 5], 64, p=[0.06, 0.83, 0.11]), rng.choice([3, 4, 5, 6, 7], 64, p=[0.28, 0.32, 0.32, 0.06, 0.02])
-        data = {name: p.detach().numpy().reshape(-1) if name.endswith("w_v") else p.detach().numpy() for name, p in Bahdanau(0).qkv_parameters()}
-        ids = {"source": rng.integers(4, 184, (64, s)), "target_in": rng.integers(4, 201, (64, t)), "targets": rng.integers(4, 201, (64, t))}
+        source_lens = rng.choice([3, 4, 5], 64, p=[0.06, 0.83, 0.11])
+        target_lens = rng.choice([3, 4, 5, 6, 7], 64, p=[0.28, 0.32, 0.32, 0.06, 0.02])
+        data = {name: p.detach().squeeze(0).numpy() for name, p in Bahdanau(0).qkv_parameters()}  # w_v is a matrix of one row
+        ids = {"source": rng.integers(4, 184, (64, s))}
+        ids |= {name: rng.integers(4, 201, (64, t)) for name in ("target_in", "targets")}
         ids["source"][numpy.arange(s)[None] >= source_lens[:, None]] = 1
         return data | {name: v.astype(numpy.int32) for name, v in (ids | {"source_lens": source_lens, "target_lens": target_lens}).items()}
 

@@ -49,7 +49,8 @@ Tensor by_slots(CellKind kind, const Tensor& weight, int64_t width) {
   if (kind == CellKind::lstm) return weight.detached();
   Tensor out = Tensor::empty(weight.shape());
   const int64_t gate = width * weight.size(1);
-  for (const Segment& s : input_segments(kind)) std::copy_n(weight.ptr() + s.gate * gate, s.count * gate, out.mutable_ptr() + s.slot * gate);
+  for (const Segment& s : input_segments(kind))
+    std::copy_n(weight.ptr() + s.gate * gate, s.count * gate, out.mutable_ptr() + s.slot * gate);
   return out;
 }
 
@@ -78,10 +79,12 @@ void add_column_sums(const float* x, int64_t rows, int64_t columns, int64_t stri
 }  // namespace
 
 void check_cell(const char* op, CellKind kind, const CellWeights& w, int64_t inputs) {
-  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op, "] recurrent weights must be (gates x units, units), got ", w.recurrent.shape());
+  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op, "] recurrent weights must be (gates x units, units), got ",
+        w.recurrent.shape());
   const int64_t H = w.width(), rows = cell_gates(kind) * H;
   check(w.recurrent.size(0) == rows, "[", op, "] recurrent weights have shape ", w.recurrent.shape(), ", expected ", Shape{rows, H});
-  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(), ", expected ", Shape{rows, inputs});
+  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(), ", expected ",
+        Shape{rows, inputs});
   for (const Tensor* bias : {&w.bias_input, &w.bias_recurrent})
     check(bias->shape() == Shape{rows}, "[", op, "] a bias has shape ", bias->shape(), ", expected ", Shape{rows});
 }
@@ -212,8 +215,10 @@ void CellBackward::pull_rest(Pull& pull, int first) const {
   if (pull.wants(first)) {
     const GradTarget to = pull.into(first);
     const float beta = to.add ? 1.f : 0.f;
-    gemm_parallel({Transpose::yes, Transpose::no, rec.count * H, H, N, 1, gates + rec.slot * H, stride, kept_.h_before.ptr(), H, beta, to.data, H});
-    if (before) gemm_parallel({Transpose::yes, Transpose::no, H, H, N, 1, gates, stride, gates + 3 * H, stride, beta, to.data + 2 * H * H, H});
+    gemm_parallel(
+        {Transpose::yes, Transpose::no, rec.count * H, H, N, 1, gates + rec.slot * H, stride, kept_.h_before.ptr(), H, beta, to.data, H});
+    if (before)
+      gemm_parallel({Transpose::yes, Transpose::no, H, H, N, 1, gates, stride, gates + 3 * H, stride, beta, to.data + 2 * H * H, H});
   }
   if (pull.wants(first + 1)) {
     const GradTarget to = pull.into(first + 1);

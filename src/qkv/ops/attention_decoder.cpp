@@ -236,6 +236,7 @@ AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
   for (size_t l = 0; l < d.layers.size(); ++l) {
     const CellWeights& w = d.layers[l];
     layers[l].emplace(d.kind, w, steps, d.first[l].h, d.first[l].c);
+    layers[l]->prepare_add_inputs();
     saved.layers[l] = {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(), w.bias_recurrent.detached()};
     saved.kept[l] = layers[l]->kept();
     if (l > 0 && !d.factors.empty()) saved.factors[l] = steps.gather(d.factors[l - 1]);

@@ -36,25 +36,37 @@ Ids lengths(int64_t rows, int64_t longest, uint64_t seed) {
   Ids lens = Ids::empty({rows});
   const int64_t least = std::max<int64_t>(1, longest * 3 / 10);
   for (int64_t b = 0; b < rows; ++b)
-    lens.mutable_ptr()[b] = static_cast<int32_t>(least + static_cast<int64_t>(Rng(seed).below(static_cast<uint64_t>(longest - least + 1), static_cast<uint64_t>(b))));
+    lens.mutable_ptr()[b] = static_cast<int32_t>(
+        least + static_cast<int64_t>(Rng(seed).below(static_cast<uint64_t>(longest - least + 1), static_cast<uint64_t>(b))));
   lens.mutable_ptr()[0] = static_cast<int32_t>(longest);
   return lens;
 }
 
 Ids ids(int64_t rows, int64_t columns, int64_t below, uint64_t seed) {
   Ids out = Ids::empty({rows, columns});
-  for (int64_t i = 0; i < out.numel(); ++i) out.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(static_cast<uint64_t>(below), static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < out.numel(); ++i)
+    out.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(static_cast<uint64_t>(below), static_cast<uint64_t>(i)));
   return out;
 }
 
 class Step {
  public:
   explicit Step(const Sizes& z)
-      : z_(z), source_(ids(z.batch, z.source, z.vocabulary, 1)), target_(ids(z.batch, z.target, z.vocabulary, 2)),
-        source_lens_(lengths(z.batch, z.source, 3)), target_lens_(lengths(z.batch, z.target, 4)), wanted_(ids(z.batch, z.target, z.vocabulary, 5)),
-        model_({.source_vocabulary = z.vocabulary, .target_vocabulary = z.vocabulary, .embed = z.embed, .hidden = z.hidden,
-                .cell = z.lstm ? CellKind::lstm : CellKind::gru}, Rng(6)),
-        all_(flatten(model_)), adam_(all_), shards_(all_) {
+      : z_(z),
+        source_(ids(z.batch, z.source, z.vocabulary, 1)),
+        target_(ids(z.batch, z.target, z.vocabulary, 2)),
+        source_lens_(lengths(z.batch, z.source, 3)),
+        target_lens_(lengths(z.batch, z.target, 4)),
+        wanted_(ids(z.batch, z.target, z.vocabulary, 5)),
+        model_({.source_vocabulary = z.vocabulary,
+                .target_vocabulary = z.vocabulary,
+                .embed = z.embed,
+                .hidden = z.hidden,
+                .cell = z.lstm ? CellKind::lstm : CellKind::gru},
+               Rng(6)),
+        all_(flatten(model_)),
+        adam_(all_),
+        shards_(all_) {
     for (int64_t i = 0; i < wanted_.numel(); ++i)
       if (i % z.target >= target_lens_.ptr()[i / z.target]) wanted_.mutable_ptr()[i] = -1;
   }
@@ -64,7 +76,8 @@ class Step {
       const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
       const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
       const Tensor y = model_.features(rows(source_), lens(source_lens_), rows(target_), run, lens(target_lens_));
-      const Tensor sum = linear_cross_entropy(y, model_.output.weight, model_.output.bias, rows(wanted_), {.ignore_id = -1, .reduction = Reduction::sum});
+      const Tensor sum =
+          linear_cross_entropy(y, model_.output.weight, model_.output.bias, rows(wanted_), {.ignore_id = -1, .reduction = Reduction::sum});
       return {scale(sum, 1.f / static_cast<float>(z_.target)), sum.item(), static_cast<double>(n)};
     });
     adam_.step(all_, shards_.gradient(), 5e-3f, clip_factor(norm(shards_.gradient()), 1));
@@ -118,9 +131,11 @@ void measure(const Sizes& z) {
   }
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
   const double gflops = step.flop() / best / 1e9;
-  fmt::print("B {:3} embed {:3} hidden {:3} V {:4} S {:2} T {:2} {:4} {:9} parameters: best {:8.3f} ms, median {:8.3f}, {:7.0f} tokens/s, {:5.1f} GFLOP/s of {:5.1f}\n",
-             z.batch, z.embed, z.hidden, z.vocabulary, z.source, z.target, z.lstm ? "lstm" : "gru", step.parameters(), best * 1e3,
-             times[times.size() / 2] * 1e3, static_cast<double>(step.tokens()) / best, gflops, rate);
+  fmt::print(
+      "B {:3} embed {:3} hidden {:3} V {:4} S {:2} T {:2} {:4} {:9} parameters: best {:8.3f} ms, median {:8.3f}, {:7.0f} tokens/s, {:5.1f} "
+      "GFLOP/s of {:5.1f}\n",
+      z.batch, z.embed, z.hidden, z.vocabulary, z.source, z.target, z.lstm ? "lstm" : "gru", step.parameters(), best * 1e3,
+      times[times.size() / 2] * 1e3, static_cast<double>(step.tokens()) / best, gflops, rate);
 }
 
 }  // namespace

@@ -188,9 +188,108 @@ class LeaveOneOut(Case):
         return Peer()
 
 
+class Bahdanau(nn.Module):
+    """The book's encoder and attention decoder, with the keys projected once a sequence. Names are those of qkv's parameters."""
+
+    SIZES = {"source": 184, "target": 201, "embed": 32, "hidden": 32}
+
+    def __init__(self, dropout):
+        super().__init__()
+        z = self.SIZES
+        self.source, self.target = nn.Embedding(z["source"], z["embed"]), nn.Embedding(z["target"], z["embed"])
+        self.encoder = nn.GRU(z["embed"], z["hidden"], 2, batch_first=True, dropout=dropout)
+        self.W_q, self.W_k, self.w_v = (nn.Linear(z["hidden"], n, bias=False) for n in (z["hidden"], z["hidden"], 1))
+        self.decoder = nn.GRU(z["embed"] + z["hidden"], z["hidden"], 2, batch_first=True, dropout=dropout)
+        self.output, self.drop = nn.Linear(z["hidden"], z["target"]), nn.Dropout(dropout)
+
+    def forward(self, source, hidden_keys, target):
+        states, h = self.encoder(self.source(source))
+        keys, outputs = self.W_k(states), []
+        for embedded in self.target(target).unbind(1):
+            scores = self.w_v(torch.tanh(self.W_q(h[-1])[:, None] + keys))[..., 0].masked_fill(hidden_keys, float("-inf"))
+            context = torch.bmm(self.drop(torch.softmax(scores, -1))[:, None], states)
+            y, h = self.decoder(torch.cat((context, embedded[:, None]), -1), h)
+            outputs.append(y)
+        return self.output(torch.cat(outputs, 1))
+
+    def qkv_parameters(self):
+        """(name in qkv, parameter)"""
+        for name, p in self.named_parameters():
+            part, rest = name.split(".")
+            if part in ("source", "target"):
+                yield {"source": "encoder", "target": "decoder"}[part] + ".embedding.weight", p
+            elif part in ("encoder", "decoder"):
+                yield f"{part}.recurrent.layers.{rest[-1]}.{rest[:-3]}", p
+            elif part == "output":
+                yield name, p
+            else:
+                yield f"decoder.attention.{part}", p
+
+
+class BahdanauStep(Case):
+    """Lengths as in the book's 601 pairs; the encoder runs through the padding, as the book's does."""
+
+    tolerance, repeats, our_repeats, target = 1e-4, 5, 20, ">= 8"
+
+    def __init__(self, steps):
+        self.steps = steps
+        trimmed = "10 steps, padded" if steps == (10, 10) else f"trimmed to {steps[0]} and {steps[1]} steps"
+        self.name = f"bahdanau-step-{steps[0]}-{steps[1]}"
+        self.title = f"training step of the book's Bahdanau model, batch 64, {trimmed} (dropout 0.1, clipping, Adam)"
+
+    def inputs(self):
+        torch.manual_seed(7)
+        rng = numpy.random.default_rng(8)
+        s, t = self.steps
+        source_lens = rng.choice([3, 4, 5], 64, p=[0.06, 0.83, 0.11])
+        target_lens = rng.choice([3, 4, 5, 6, 7], 64, p=[0.28, 0.32, 0.32, 0.06, 0.02])
+        data = {name: p.detach().squeeze(0).numpy() for name, p in Bahdanau(0).qkv_parameters()}  # w_v is a matrix of one row
+        ids = {"source": rng.integers(4, 184, (64, s))}
+        ids |= {name: rng.integers(4, 201, (64, t)) for name in ("target_in", "targets")}
+        ids["source"][numpy.arange(s)[None] >= source_lens[:, None]] = 1
+        return data | {name: v.astype(numpy.int32) for name, v in (ids | {"source_lens": source_lens, "target_lens": target_lens}).items()}
+
+    def peer(self, inputs):
+        steps = self.steps
+
+        class Peer:
+            def __init__(self):
+                self.ids = {name: torch.tensor(inputs[name]).long() for name in ("source", "target_in", "targets")}
+                self.hidden_keys = torch.arange(steps[0])[None] >= torch.tensor(inputs["source_lens"])[:, None]
+                self.counted = (torch.arange(steps[1])[None] < torch.tensor(inputs["target_lens"])[:, None]).float()
+                self.start(0.1)
+
+            def start(self, dropout):
+                self.model = Bahdanau(dropout)
+                with torch.no_grad():
+                    for name, p in self.model.qkv_parameters():
+                        p.copy_(torch.tensor(inputs[name]).reshape(p.shape))
+                self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.005, fused=True)
+
+            def run(self):
+                self.optimizer.zero_grad()
+                logits = self.model(self.ids["source"], self.hidden_keys, self.ids["target_in"])
+                losses = nn.functional.cross_entropy(logits.transpose(1, 2), self.ids["targets"], reduction="none")
+                loss = (losses * self.counted).sum() / steps[1]
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                self.optimizer.step()
+                return loss
+
+            def results(self):
+                self.start(0.0)
+                losses = torch.stack([self.run().detach() for _ in range(10)]).numpy()
+                self.start(0.1)
+                return {"losses": losses}
+
+        return Peer()
+
+
 ALL = [
     RecordedOp(),
     PerceptronStep(),
+    BahdanauStep((10, 10)),
+    BahdanauStep((5, 7)),
     *[Attention("forward", n, heads, causal) for causal in (False, True) for n, heads in ((512, 8), (1024, 8), (4096, 8), (16384, 2))],
     *[Attention("training", n, heads, causal, 0.1) for causal in (False, True) for n, heads in ((512, 8), (1024, 8))],
     LearnedPooling(),

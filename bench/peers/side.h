@@ -27,5 +27,6 @@ std::unique_ptr<Case> make_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> engine_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> attention_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> regression_case(const std::string& name, const Arrays& inputs);
+std::unique_ptr<Case> model_case(const std::string& name, const Arrays& inputs);
 
 }  // namespace qkv::peers

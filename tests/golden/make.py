@@ -164,8 +164,9 @@ def bahdanau(path):
     model = Bahdanau(13, 11, 6, 8)
     source, lens = torch.randint(13, (5, 6)), torch.tensor([4, 6, 2, 5, 1])
     target_in, targets, target_lens = torch.randint(11, (5, 4)), torch.randint(11, (5, 4)), torch.tensor([4, 2, 3, 1, 4])
-    tensors = {"input.source": source, "input.lens": lens, "input.target_in": target_in, "input.targets": targets, "input.target_lens": target_lens}
-    tensors = {name: t.to(torch.int32) for name, t in tensors.items()} | {"start." + name: p.clone() for name, p in model.named_parameters()}
+    inputs = {"source": source, "lens": lens, "target_in": target_in, "targets": targets, "target_lens": target_lens}
+    tensors = {"input." + name: t.to(torch.int32) for name, t in inputs.items()}
+    tensors |= {"start." + name: p.clone() for name, p in model.named_parameters()}
     optimizer = torch.optim.Adam(model.parameters(), lr=0.005)
     losses = []
     for step in range(10):
@@ -175,7 +176,8 @@ def bahdanau(path):
         loss = (nn.functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none") * counted).sum() / 4
         loss.backward()
         if step == 0:
-            tensors |= {"logits": logits.clone(), "weights": weights.clone()} | {"grad." + name: p.grad.clone() for name, p in model.named_parameters()}
+            tensors |= {"logits": logits.clone(), "weights": weights.clone()}
+            tensors |= {"grad." + name: p.grad.clone() for name, p in model.named_parameters()}
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         losses.append(loss.detach())
         optimizer.step()

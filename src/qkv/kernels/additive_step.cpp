@@ -122,7 +122,9 @@ namespace qkv::kernels {
 HWY_EXPORT(AdditiveRowForward);
 HWY_EXPORT(AdditiveRowBack);
 
-void additive_row(const AdditiveRow& row, float* weights, float* context) { HWY_DYNAMIC_DISPATCH(AdditiveRowForward)(row, weights, context); }
+void additive_row(const AdditiveRow& row, float* weights, float* context) {
+  HWY_DYNAMIC_DISPATCH(AdditiveRowForward)(row, weights, context);
+}
 void additive_row_back(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
                        float* scratch) {
   HWY_DYNAMIC_DISPATCH(AdditiveRowBack)(row, weights, dcontext, to, scratch);

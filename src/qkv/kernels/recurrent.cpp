@@ -132,7 +132,8 @@ void Lstm(const CellStep& s) {
   const int64_t w = s.width;
   ForRows(s.rows, w, [&](int64_t row, int64_t at, int64_t left) HWY_ATTR {
     const Slots<float> kept{s.kept + row * 5 * w + at, w, left}, h{s.h + row * w + at, w, left}, c{s.c + row * w + at, w, left};
-    const Slots<const float> u{s.recurrent + row * 4 * w + at, w, left}, b{s.bias + at, w, left}, before{s.c_before + row * w + at, w, left};
+    const Slots<const float> u{s.recurrent + row * 4 * w + at, w, left}, b{s.bias + at, w, left},
+        before{s.c_before + row * w + at, w, left};
     const auto sum = [&](int64_t gate) HWY_ATTR { return hn::Add(hn::Add(kept.At(gate), b.At(gate)), u.At(gate)); };
     const Vec i = FastSigmoid(d, sum(0)), f = FastSigmoid(d, sum(1)), g = FastTanh(d, sum(2)), o = FastSigmoid(d, sum(3));
     const Vec next = hn::MulAdd(f, before.At(0), hn::Mul(i, g)), t = FastTanh(d, next);

@@ -50,7 +50,8 @@ Tensor taken(const Tensor& x, std::span<const int32_t> rows) {
   const int64_t width = x.numel() / std::max<int64_t>(1, shape[0]);
   shape.set(0, static_cast<int64_t>(rows.size()));
   Tensor out = Tensor::empty(shape);
-  for (size_t i = 0; i < rows.size(); ++i) std::copy_n(x.ptr() + rows[i] * width, width, out.mutable_ptr() + static_cast<int64_t>(i) * width);
+  for (size_t i = 0; i < rows.size(); ++i)
+    std::copy_n(x.ptr() + rows[i] * width, width, out.mutable_ptr() + static_cast<int64_t>(i) * width);
   return out;
 }
 
@@ -71,10 +72,10 @@ void show(const Run& run, const Tensor& weights) {  // (B, T, S)
 }  // namespace
 
 Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
-  check(o.source_vocabulary > 0 && o.target_vocabulary > 0, "[seq2seq] vocabularies need at least one token, got ", o.source_vocabulary, " and ",
-        o.target_vocabulary);
-  check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden, " and ",
-        o.layers);
+  check(o.source_vocabulary > 0 && o.target_vocabulary > 0, "[seq2seq] vocabularies need at least one token, got ", o.source_vocabulary,
+        " and ", o.target_vocabulary);
+  check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden,
+        " and ", o.layers);
   const int64_t width = o.bidirectional ? 2 * o.hidden : o.hidden;
   const bool same_width = o.attention == ScorerKind::dot || o.attention == ScorerKind::scaled_dot || o.attention == ScorerKind::cosine;
   check(!same_width || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ", width,
@@ -143,19 +144,15 @@ Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, 
 
 Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
                                 const Ids& target_lens) const {
-  if (decoder.recurrent.layers.size() > kMostDecoderLayers) return decode_stepwise(encoded, source_lens, embedded, run, target_lens);
   const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
-  std::vector<CellWeights> weights;
-  std::vector<Tensor> factors;
-  for (const RecurrentLayer& layer : decoder.recurrent.layers) weights.push_back(layer.weights());
   AttentionDecoder d{.kind = options.cell, .keys = keys_of(encoded.states), .values = encoded.states, .source_lens = source_lens,
                      .W_q = decoder.attention.W_q, .w_v = decoder.attention.w_v, .inputs = embedded, .target_lens = target_lens,
-                     .layers = weights, .first = encoded.first, .weight_factors = {}, .factors = {}};
+                     .layers = {}, .first = encoded.first, .weight_factors = {}, .factors = {}};
+  for (const RecurrentLayer& layer : decoder.recurrent.layers) d.layers.push_back(layer.weights());
   if (drops("seq2seq", options.dropout, run)) {
     d.weight_factors = qkv::dropout(ones({B, T, S}), options.dropout, run.at("attention"));
-    for (size_t l = 1; l < weights.size(); ++l)
-      factors.push_back(qkv::dropout(ones({B, T, options.hidden}), options.dropout, run.at("recurrent").at("dropout").at(l)));
-    d.factors = factors;
+    for (size_t l = 1; l < d.layers.size(); ++l)
+      d.factors.push_back(qkv::dropout(ones({B, T, options.hidden}), options.dropout, run.at("recurrent").at("dropout").at(l)));
   }
   const AttentionDecoderResult result = attention_decoder(d);
   show(run.at("attention"), result.weights);
@@ -167,8 +164,9 @@ Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, 
   const int64_t B = embedded.size(0), T = embedded.size(1), H = options.hidden;
   const Tensor keys = keys_of(encoded.states);
   const Run attention = run.at("attention"), between = run.at("recurrent").at("dropout");
-  std::vector<CellState> state = encoded.first;
+  Few<CellState> state = encoded.first;
   std::vector<Tensor> tops, weights;
+  tops.reserve(static_cast<size_t>(T));
   for (int64_t t = 0; t < T; ++t) {
     Run step = attention.at(static_cast<uint64_t>(t));
     step.probe = nullptr;  // it gets all steps at once

@@ -74,16 +74,16 @@ struct Seq2Seq {
   /// Starts as the book's PyTorch does: matrices Xavier-uniform, embeddings N(0, 1), biases as the layers have them.
   Seq2Seq(const Seq2SeqOptions& options, const Rng& rng);
 
-  /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T, hidden).
-  /// target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a masked loss does not see the difference.
-  /// The probe gets the weights of all steps, (B, 1, T, S), at "decoder.attention".
+  /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T,
+  /// hidden). target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a masked loss does not see the
+  /// difference. The probe gets the weights of all steps, (B, 1, T, S), at "decoder.attention".
   Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
   /// output(features): (B, T, target vocabulary).
   Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
 
   /// Where a decoding stands: R rows, each a hypothesis of some sentence.
   struct State {
-    std::vector<CellState> layers;  // (R, hidden) each
+    Few<CellState> layers;          // (R, hidden) each
     Tensor keys, values;            // (R, S, ...): what is attended to, projected once; absent without attention
     Tensor context;                 // (R, encoder width): without attention
     Ids lens;                       // (R), or absent
@@ -109,13 +109,15 @@ struct Seq2Seq {
   struct Encoded {
     Tensor states;                 // (B, S, encoder width)
     Tensor context;                // (B, encoder width): the last state of the last layer
-    std::vector<CellState> first;  // of the decoder's layers
+    Few<CellState> first;          // of the decoder's layers
   };
   Encoded encode(const Ids& source, const Ids& source_lens, const Run& run) const;
   Tensor keys_of(const Tensor& states) const;
   Tensor decode_baseline(const Encoded& encoded, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
-  Tensor decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
-  Tensor decode_stepwise(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run, const Ids& target_lens) const;
+  Tensor decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
+                         const Ids& target_lens) const;
+  Tensor decode_stepwise(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
+                         const Ids& target_lens) const;
 };
 
 }  // namespace qkv

@@ -8,6 +8,8 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kMostLayers = Few<CellState>::kMost;
+
 RecurrentLayer random_layer(int64_t inputs, int64_t units, const RecurrentOptions& o, const Rng& rng) {
   const int64_t rows = cell_gates(o.cell) * units;
   const auto weight = [&](int64_t columns, const char* name) {
@@ -21,7 +23,8 @@ RecurrentLayer random_layer(int64_t inputs, int64_t units, const RecurrentOption
 }  // namespace
 
 Recurrent::Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& o, const Rng& rng) : options(o) {
-  check(inputs > 0 && units > 0 && o.layers > 0, "[recurrent] expected at least one input, unit and layer, got ", inputs, ", ", units, " and ", o.layers);
+  check(inputs > 0 && units > 0, "[recurrent] expected at least one input and unit, got ", inputs, " and ", units);
+  check(o.layers > 0 && o.layers <= kMostLayers, "[recurrent] expected 1 to ", kMostLayers, " layers, got ", o.layers);
   for (int64_t l = 0; l < o.layers; ++l) {
     const uint64_t at = static_cast<uint64_t>(l);
     const int64_t in = l == 0 ? inputs : o.bidirectional ? 2 * units : units;
@@ -30,8 +33,8 @@ Recurrent::Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& o, c
   }
 }
 
-Recurrent::Output Recurrent::operator()(const Tensor& x, const Run& run, const Ids& lens, const std::vector<CellState>& first,
-                                        const std::vector<CellState>& reverse_first) const {
+Recurrent::Output Recurrent::operator()(const Tensor& x, const Run& run, const Ids& lens, const Few<CellState>& first,
+                                        const Few<CellState>& reverse_first) const {
   check(first.empty() || first.size() == layers.size(), "[recurrent] ", first.size(), " first states for ", layers.size(), " layers");
   check(reverse_first.empty() || reverse_first.size() == reverse.size(), "[recurrent] ", reverse_first.size(), " first states for ",
         reverse.size(), " reverse layers");
@@ -43,8 +46,8 @@ Recurrent::Output Recurrent::operator()(const Tensor& x, const Run& run, const I
     out.state.push_back(forward.state);
     out.y = forward.y;
     if (reverse.empty()) continue;
-    RecurrentResult backward = recurrent(options.cell, in, reverse[l].weights(), reverse_first.empty() ? CellState{} : reverse_first[l], lens,
-                                         Direction::backward);
+    RecurrentResult backward = recurrent(options.cell, in, reverse[l].weights(), reverse_first.empty() ? CellState{} : reverse_first[l],
+                                         lens, Direction::backward);
     out.reverse_state.push_back(backward.state);
     out.y = concat({forward.y, backward.y}, -1);
   }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "qkv/core/few.h"
 #include "qkv/nn/module.h"
 #include "qkv/ops/recurrent.h"
 #include "qkv/tensor/run.h"
@@ -40,15 +41,15 @@ struct Recurrent {
 
   struct Output {
     Tensor y;                              // of the last layer; 0 beyond a row's length
-    std::vector<CellState> state, reverse_state;  // of every layer, after a row's last step (its first for the reverse direction)
+    Few<CellState> state, reverse_state;  // of every layer, after a row's last step (its first for the reverse direction)
   };
 
   Recurrent() = default;
   Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& options, const Rng& rng);
   /// lens (B): a row's state stops at its length; absent: steps run to the end, padding or not, as the book's do. `first`: the state of
   /// every layer before its first step, forward and reverse, or none.
-  Output operator()(const Tensor& x, const Run& run, const Ids& lens = {}, const std::vector<CellState>& first = {},
-                    const std::vector<CellState>& reverse_first = {}) const;
+  Output operator()(const Tensor& x, const Run& run, const Ids& lens = {}, const Few<CellState>& first = {},
+                    const Few<CellState>& reverse_first = {}) const;
   int64_t units() const { return layers.at(0).weight_hh.size(1); }
   int64_t outputs() const { return units() * (reverse.empty() ? 1 : 2); }
   void visit(auto&& f) {

@@ -15,18 +15,20 @@ namespace {
 using kernels::gemm;
 using kernels::gemm_parallel;
 
+constexpr size_t kMostLayers = Few<CellWeights>::kMost;
+
 struct Sizes {
   int64_t B, S, T, A, Dv, E, H, layers;
 };
 
 Sizes checked_sizes(const AttentionDecoder& d) {
   constexpr const char* op = "attention_decoder";
-  check(d.keys.rank() == 3 && d.values.rank() == 3 && d.inputs.rank() == 3, "[", op, "] expected keys, values and inputs of three axes, got ",
-        d.keys.shape(), ", ", d.values.shape(), " and ", d.inputs.shape());
-  check(d.keys.size(0) == d.values.size(0) && d.keys.size(1) == d.values.size(1), "[", op, "] keys and values differ: ", d.keys.shape(), " and ",
-        d.values.shape());
+  check(d.keys.rank() == 3 && d.values.rank() == 3 && d.inputs.rank() == 3, "[", op,
+        "] expected keys, values and inputs of three axes, got ", d.keys.shape(), ", ", d.values.shape(), " and ", d.inputs.shape());
+  check(d.keys.size(0) == d.values.size(0) && d.keys.size(1) == d.values.size(1), "[", op, "] keys and values differ: ", d.keys.shape(),
+        " and ", d.values.shape());
   check(d.inputs.size(0) == d.keys.size(0), "[", op, "] batch sizes differ: ", d.inputs.shape(), " and ", d.keys.shape());
-  check(!d.layers.empty() && d.layers.size() <= kMostDecoderLayers, "[", op, "] expected 1 to ", kMostDecoderLayers, " layers, got ", d.layers.size());
+  check(!d.layers.empty(), "[", op, "] expected at least one layer");
   check(d.first.size() == d.layers.size(), "[", op, "] ", d.first.size(), " first states for ", d.layers.size(), " layers");
   const Sizes z{d.keys.size(0), d.keys.size(1), d.inputs.size(1), d.keys.size(2), d.values.size(2), d.inputs.size(2), d.layers[0].width(),
                 static_cast<int64_t>(d.layers.size())};
@@ -45,7 +47,8 @@ Sizes checked_sizes(const AttentionDecoder& d) {
     for (const int32_t n : d.source_lens.data()) check(n >= 0 && n <= z.S, "[", op, "] source length ", n, " is not in 0 to ", z.S);
   check(!d.weight_factors.defined() || d.weight_factors.shape() == Shape({z.B, z.T, z.S}), "[", op, "] factors of the weights have shape ",
         d.weight_factors.shape(), ", expected ", Shape{z.B, z.T, z.S});
-  check(d.factors.empty() || d.factors.size() + 1 == d.layers.size(), "[", op, "] ", d.factors.size(), " factors between ", z.layers, " layers");
+  check(d.factors.empty() || d.factors.size() + 1 == d.layers.size(), "[", op, "] ", d.factors.size(), " factors between ", z.layers,
+        " layers");
   for (const Tensor& f : d.factors)
     check(f.shape() == Shape({z.B, z.T, z.H}), "[", op, "] factors have shape ", f.shape(), ", expected ", Shape{z.B, z.T, z.H});
   return z;
@@ -62,10 +65,10 @@ struct Saved {
   Tensor contexts;  // (total, Dv)
   Tensor weights;   // (B, T, S)
   Tensor weight_factors;
-  std::array<Tensor, kMostDecoderLayers> factors;  // packed, of the inputs of layer l
-  std::array<Tensor, kMostDecoderLayers> below;    // packed inputs of layer l, from 1 on
-  std::array<CellWeights, kMostDecoderLayers> layers;
-  std::array<CellKept, kMostDecoderLayers> kept;
+  std::array<Tensor, kMostLayers> factors;  // packed, of the inputs of layer l
+  std::array<Tensor, kMostLayers> below;    // packed inputs of layer l, from 1 on
+  std::array<CellWeights, kMostLayers> layers;
+  std::array<CellKept, kMostLayers> kept;
 
   const CellKept& top() const { return kept[static_cast<size_t>(z.layers - 1)]; }
   double cost() const {
@@ -83,7 +86,7 @@ struct Saved {
   void pull(Pull& p) const;
 };
 
-using Layers = std::array<std::optional<CellForward>, kMostDecoderLayers>;
+using Layers = std::array<std::optional<CellForward>, kMostLayers>;
 
 // Rows [begin, end) through all steps.
 void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, int64_t begin, int64_t end) {
@@ -104,8 +107,8 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
     layers[0]->step(s, begin, end);
     for (size_t l = 1; l < static_cast<size_t>(z.layers); ++l) {
       if (saved.factors[l].defined())
-        kernels::multiply_into(layers[l - 1]->h().ptr() + at * z.H, saved.factors[l].ptr() + at * z.H, saved.below[l].mutable_ptr() + at * z.H,
-                               n * z.H, false);
+        kernels::multiply_into(layers[l - 1]->h().ptr() + at * z.H, saved.factors[l].ptr() + at * z.H,
+                               saved.below[l].mutable_ptr() + at * z.H, n * z.H, false);
       layers[l]->add_inputs(saved.below[l].ptr() + at * z.H, 0, z.H, at, n, false);
       layers[l]->step(s, begin, end);
     }
@@ -120,7 +123,7 @@ struct BackwardBuffers {
   Tensor dqueries, dkeys, dvalues, dw, dcontext, scores, dbelow;
 };
 
-void run_backward(const Saved& saved, const std::array<std::optional<CellBackward>, kMostDecoderLayers>& layers, const Tensor& dy,
+void run_backward(const Saved& saved, const std::array<std::optional<CellBackward>, kMostLayers>& layers, const Tensor& dy,
                   const BackwardBuffers& to, int64_t begin, int64_t end) {
   const Sizes& z = saved.z;
   const Steps& steps = saved.steps;
@@ -162,7 +165,7 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
 // The steps backward as the recurrent layer's, with dcontext through the attention (kernels/additive_step.h). Over all steps at once:
 // dW_q = dquery^T h,  dinputs = d(W x) W,  weights as in recurrent_cell
 void Saved::pull(Pull& p) const {
-  std::array<std::optional<CellBackward>, kMostDecoderLayers> back;
+  std::array<std::optional<CellBackward>, kMostLayers> back;
   const size_t count = static_cast<size_t>(z.layers);
   for (size_t l = 0; l < count; ++l) back[l].emplace(kept[l], layers[l], steps, Tensor(), Tensor());
   BackwardBuffers to{Tensor::empty({steps.total(), z.A}), zeros(keys.shape()), zeros(values.shape()), zeros({z.B, z.A}),
@@ -212,18 +215,34 @@ Tensor transposed(const Tensor& x) {
 AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
   const Sizes z = checked_sizes(d);
   const Steps steps("attention_decoder", z.B, z.T, d.target_lens);
-  Saved saved{z, steps, d.keys.detached(), d.values.detached(), d.W_q.detached(), d.w_v.detached(), d.source_lens, steps.gather(d.inputs),
-              Tensor::empty({steps.total(), z.A}), Tensor::empty({steps.total(), z.Dv}), zeros({z.B, z.T, z.S}), d.weight_factors, {}, {}, {}, {}};
+  Saved saved{z,
+              steps,
+              d.keys.detached(),
+              d.values.detached(),
+              d.W_q.detached(),
+              d.w_v.detached(),
+              d.source_lens,
+              steps.gather(d.inputs),
+              Tensor::empty({steps.total(), z.A}),
+              Tensor::empty({steps.total(), z.Dv}),
+              zeros({z.B, z.T, z.S}),
+              d.weight_factors,
+              {},
+              {},
+              {},
+              {}};
   Layers layers;
-  std::array<const Tensor*, kFixedInputs + kLayerInputs * kMostDecoderLayers> inputs{&d.keys, &d.values, &d.W_q, &d.w_v, &d.inputs};
+  std::array<const Tensor*, kFixedInputs + kLayerInputs * kMostLayers> inputs{&d.keys, &d.values, &d.W_q, &d.w_v, &d.inputs};
   for (size_t l = 0; l < d.layers.size(); ++l) {
     const CellWeights& w = d.layers[l];
     layers[l].emplace(d.kind, w, steps, d.first[l].h, d.first[l].c);
+    layers[l]->prepare_add_inputs();
     saved.layers[l] = {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(), w.bias_recurrent.detached()};
     saved.kept[l] = layers[l]->kept();
     if (l > 0 && !d.factors.empty()) saved.factors[l] = steps.gather(d.factors[l - 1]);
     if (l > 0) saved.below[l] = saved.factors[l].defined() ? Tensor::empty({steps.total(), z.H}) : layers[l - 1]->h();
-    const std::array<const Tensor*, kLayerInputs> mine{&w.input, &w.recurrent, &w.bias_input, &w.bias_recurrent, &d.first[l].h, &d.first[l].c};
+    const std::array<const Tensor*, kLayerInputs> mine{&w.input,          &w.recurrent,  &w.bias_input,
+                                                       &w.bias_recurrent, &d.first[l].h, &d.first[l].c};
     std::copy(mine.begin(), mine.end(), inputs.begin() + kFixedInputs + kLayerInputs * static_cast<int64_t>(l));
   }
   layers[0]->set_inputs(saved.inputs.ptr(), z.Dv, z.E);

@@ -1,8 +1,7 @@
 // A recurrent decoder that attends in every step (Bahdanau et al., 2015), teacher forced, as one tape node.
 #pragma once
 
-#include <span>
-
+#include "qkv/core/few.h"
 #include "qkv/ops/recurrent.h"
 #include "qkv/tensor/tensor.h"
 
@@ -17,10 +16,10 @@ struct AttentionDecoder {
   Tensor W_q, w_v;  // (A, H), (A): score = w_v . tanh(W_q query + key)
   Tensor inputs;    // (B, T, E)
   Ids target_lens;  // (B) or absent: steps beyond are not made, their outputs are 0
-  std::span<const CellWeights> layers;  // the first reads concat(context, input), each other one the states below it
-  std::span<const CellState> first;     // of every layer
+  Few<CellWeights> layers;  // the first reads concat(context, input), each other one the states below it
+  Few<CellState> first;     // of every layer
   Tensor weight_factors;                // (B, T, S) or absent: dropout of the weights
-  std::span<const Tensor> factors;      // (B, T, H) each, or none: dropout of the outputs of every layer but the last
+  Few<Tensor> factors;      // (B, T, H) each, or none: dropout of the outputs of every layer but the last
 };
 
 struct AttentionDecoderResult {
@@ -28,11 +27,8 @@ struct AttentionDecoderResult {
   Tensor weights;  // (B, T, S), before dropout; 0 for steps that are not made. Not recorded
 };
 
-/// For t = 0, 1, ...: query = state of the last layer before the step, context = additive attention, one step of every layer. Gradients to all
-/// tensors but the factors. Stands for a loop of `linear`, additive `attend`, `concat` and `recurrent_step`.
+/// For t = 0, 1, ...: query = state of the last layer before the step, context = additive attention, one step of every layer. Gradients to
+/// all tensors but the factors. Stands for a loop of `linear`, additive `attend`, `concat` and `recurrent_step`.
 AttentionDecoderResult attention_decoder(const AttentionDecoder& d);
-
-/// Layers that attention_decoder takes.
-inline constexpr size_t kMostDecoderLayers = 8;
 
 }  // namespace qkv

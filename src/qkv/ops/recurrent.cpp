@@ -50,7 +50,8 @@ void Saved::pull(Pull& p) const {
 }
 
 void check_state(const char* name, const Tensor& state, const Shape& expected) {
-  check(!state.defined() || state.shape() == expected, "[recurrent] the first ", name, " has shape ", state.shape(), ", expected ", expected);
+  check(!state.defined() || state.shape() == expected, "[recurrent] the first ", name, " has shape ", state.shape(), ", expected ",
+        expected);
 }
 
 }  // namespace
@@ -75,8 +76,8 @@ RecurrentResult recurrent(CellKind kind, const Tensor& x, const CellWeights& wei
   RecurrentResult result{Tensor::empty({B, T, H}), {layer.last_h(), {}}};
   steps.scatter(layer.h(), result.y.mutable_ptr(), false);
 
-  const std::initializer_list<const Tensor*> inputs{&x,      &weights.input, &weights.recurrent, &weights.bias_input, &weights.bias_recurrent,
-                                                    &first.h, &first.c};
+  const std::initializer_list<const Tensor*> inputs{
+      &x, &weights.input, &weights.recurrent, &weights.bias_input, &weights.bias_recurrent, &first.h, &first.c};
   const auto pullback = [saved = Saved{steps, layer.kept(), detached(weights), packed}](Pull& p) { saved.pull(p); };
   if (kind == CellKind::lstm) {
     result.state.c = layer.last_c();

@@ -49,7 +49,8 @@ Tensor by_slots(CellKind kind, const Tensor& weight, int64_t width) {
   if (kind == CellKind::lstm) return weight.detached();
   Tensor out = Tensor::empty(weight.shape());
   const int64_t gate = width * weight.size(1);
-  for (const Segment& s : input_segments(kind)) std::copy_n(weight.ptr() + s.gate * gate, s.count * gate, out.mutable_ptr() + s.slot * gate);
+  for (const Segment& s : input_segments(kind))
+    std::copy_n(weight.ptr() + s.gate * gate, s.count * gate, out.mutable_ptr() + s.slot * gate);
   return out;
 }
 
@@ -78,10 +79,12 @@ void add_column_sums(const float* x, int64_t rows, int64_t columns, int64_t stri
 }  // namespace
 
 void check_cell(const char* op, CellKind kind, const CellWeights& w, int64_t inputs) {
-  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op, "] recurrent weights must be (gates x units, units), got ", w.recurrent.shape());
+  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op, "] recurrent weights must be (gates x units, units), got ",
+        w.recurrent.shape());
   const int64_t H = w.width(), rows = cell_gates(kind) * H;
   check(w.recurrent.size(0) == rows, "[", op, "] recurrent weights have shape ", w.recurrent.shape(), ", expected ", Shape{rows, H});
-  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(), ", expected ", Shape{rows, inputs});
+  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(), ", expected ",
+        Shape{rows, inputs});
   for (const Tensor* bias : {&w.bias_input, &w.bias_recurrent})
     check(bias->shape() == Shape{rows}, "[", op, "] a bias has shape ", bias->shape(), ", expected ", Shape{rows});
 }
@@ -91,13 +94,15 @@ double cell_cost(CellKind kind, int64_t width, int64_t steps) {
   return static_cast<double>(steps) * gates * (static_cast<double>(width) / 30 + 1);
 }
 
-CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps, const Tensor& h, const Tensor& c) : steps_(steps) {
-  const int64_t H = w.width(), D = w.input.size(1), B = steps.batch(), N = steps.total(), G = cell_gates(kind);
+CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps, const Tensor& h, const Tensor& c)
+    : steps_(steps), weights_(w) {
+  const int64_t H = w.width(), B = steps.batch(), N = steps.total();
   kept_ = {kind, H, Tensor::empty({N, kernels::cell_slots(kind), H}), Tensor::empty({N, H}), {}};
-  input_t_ = transposed(by_slots(kind, w.input, H).ptr(), G * H, D);
   const Segment rec = recurrent_segment(kind);
-  recurrent_t_ = transposed(w.recurrent.ptr(), rec.count * H, H);
-  if (kind == CellKind::gru_before) recurrent_n_t_ = transposed(w.recurrent.ptr() + 2 * H * H, H, H);
+  if (steps.length() > 1) {  // read in every step: in the order that the products want
+    recurrent_t_ = transposed(w.recurrent.ptr(), rec.count * H, H);
+    if (kind == CellKind::gru_before) recurrent_n_t_ = transposed(w.recurrent.ptr() + 2 * H * H, H, H);
+  }
   bias_ = slot_biases(kind, w);
   h_ = Tensor::empty({N, H});
   products_ = Tensor::empty({B, rec.count * H});
@@ -112,25 +117,37 @@ CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps
   std::copy_n(c_last_.ptr(), first * H, kept_.c_before.mutable_ptr());
 }
 
+void CellForward::set_inputs(const float* x, int64_t first, int64_t count) const {
+  const int64_t H = kept_.width, D = weights_.input.size(1);
+  for (const Segment& s : input_segments(kept_.kind))
+    gemm_parallel({Transpose::no, Transpose::yes, steps_.total(), s.count * H, count, 1, x, count,
+                   weights_.input.ptr() + s.gate * H * D + first, D, 0, kept_.gates.mutable_ptr() + s.slot * H, kept_.stride()});
+}
+
+void CellForward::prepare_add_inputs() {
+  input_t_ = transposed(by_slots(kept_.kind, weights_.input, kept_.width).ptr(), weights_.input.size(0), weights_.input.size(1));
+}
+
 void CellForward::add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
   const int64_t columns = cell_gates(kept_.kind) * kept_.width;
   gemm(Transpose::no, Transpose::no, rows, columns, count, 1, x, count, input_t_.ptr() + first * columns, columns, add ? 1.f : 0.f,
        kept_.gates.mutable_ptr() + row * kept_.stride(), kept_.stride());
 }
 
-void CellForward::set_inputs(const float* x, int64_t first, int64_t count) const {
-  const int64_t columns = cell_gates(kept_.kind) * kept_.width;
-  gemm_parallel({Transpose::no, Transpose::no, steps_.total(), columns, count, 1, x, count, input_t_.ptr() + first * columns, columns, 0,
-                 kept_.gates.mutable_ptr(), kept_.stride()});
+void CellForward::recur(const float* x, int64_t stride, int64_t rows, int64_t gate, int64_t count, float* to) const {
+  const int64_t H = kept_.width, columns = count * H;
+  const Tensor& t = gate == 0 ? recurrent_t_ : recurrent_n_t_;
+  if (t.defined()) gemm(Transpose::no, Transpose::no, rows, columns, H, 1, x, stride, t.ptr(), columns, 0, to, columns);
+  else gemm(Transpose::no, Transpose::yes, rows, columns, H, 1, x, stride, weights_.recurrent.ptr() + gate * H * H, H, 0, to, columns);
 }
 
 void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
   const int64_t H = kept_.width, n = std::min(end, steps_.active(s)) - begin, at = steps_.start(s) + begin;
   if (n <= 0) return;
   const float* before = kept_.h_before.ptr() + at * H;
-  const int64_t columns = recurrent_t_.size(1);
-  float* products = products_.mutable_ptr() + begin * columns;
-  gemm(Transpose::no, Transpose::no, n, columns, H, 1, before, H, recurrent_t_.ptr(), columns, 0, products, columns);
+  const Segment rec = recurrent_segment(kept_.kind);
+  float* products = products_.mutable_ptr() + begin * rec.count * H;
+  recur(before, H, n, rec.gate, rec.count, products);
   kernels::CellStep step{n, H, kept_.gates.mutable_ptr() + at * kept_.stride(), products, bias_.ptr(), before, nullptr,
                          h_.mutable_ptr() + at * H, nullptr};
   if (kept_.kind == CellKind::lstm) {
@@ -141,7 +158,7 @@ void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
     kernels::gru_step(step);
   } else {
     kernels::gru_before_gates(step);
-    gemm(Transpose::no, Transpose::no, n, H, H, 1, step.kept + 3 * H, kept_.stride(), recurrent_n_t_.ptr(), H, 0, products, H);
+    recur(step.kept + 3 * H, kept_.stride(), n, 2, 1, products);
     kernels::gru_before_step(step);
   }
   // The first `go_on` rows have a next step, for the others this was the last.
@@ -212,8 +229,10 @@ void CellBackward::pull_rest(Pull& pull, int first) const {
   if (pull.wants(first)) {
     const GradTarget to = pull.into(first);
     const float beta = to.add ? 1.f : 0.f;
-    gemm_parallel({Transpose::yes, Transpose::no, rec.count * H, H, N, 1, gates + rec.slot * H, stride, kept_.h_before.ptr(), H, beta, to.data, H});
-    if (before) gemm_parallel({Transpose::yes, Transpose::no, H, H, N, 1, gates, stride, gates + 3 * H, stride, beta, to.data + 2 * H * H, H});
+    gemm_parallel(
+        {Transpose::yes, Transpose::no, rec.count * H, H, N, 1, gates + rec.slot * H, stride, kept_.h_before.ptr(), H, beta, to.data, H});
+    if (before)
+      gemm_parallel({Transpose::yes, Transpose::no, H, H, N, 1, gates, stride, gates + 3 * H, stride, beta, to.data + 2 * H * H, H});
   }
   if (pull.wants(first + 1)) {
     const GradTarget to = pull.into(first + 1);

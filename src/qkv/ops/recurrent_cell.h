@@ -37,13 +37,15 @@ double cell_cost(CellKind kind, int64_t width, int64_t steps);
 /// A layer on its way through the steps. Ranges of rows are independent: threads own rows.
 class CellForward {
  public:
-  /// h and c (B, H) or absent, which means 0.
+  /// h and c (B, H) or absent, which means 0. The weights must outlive it.
   CellForward(CellKind kind, const CellWeights& weights, const Steps& steps, const Tensor& h, const Tensor& c);
 
-  /// gates (+)= x input[:, first .. first + count - 1]^T for packed rows; x (rows, count).
-  void add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const;
-  /// The same for all packed rows, in parallel.
+  /// gates = x input[:, first .. first + count - 1]^T for all packed rows, in parallel; x (total, count).
   void set_inputs(const float* x, int64_t first, int64_t count) const;
+  /// Before add_inputs is called.
+  void prepare_add_inputs();
+  /// gates (+)= the same for some packed rows; x (rows, count).
+  void add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const;
   /// Sorted rows begin .. end - 1, as many of them as have that step; their input products are there.
   void step(int64_t s, int64_t begin, int64_t end) const;
 
@@ -55,10 +57,14 @@ class CellForward {
   Tensor last_c() const { return steps_.unsorted(c_last_); }
 
  private:
+  // to (rows, gates of the product) = x (rows, H) times recurrent weights of `count` gates from `gate` on.
+  void recur(const float* x, int64_t stride, int64_t rows, int64_t gate, int64_t count, float* to) const;
+
   const Steps& steps_;
+  const CellWeights& weights_;
   CellKept kept_;
   Tensor input_t_;                     // (D, G H), columns in the order of the slots
-  Tensor recurrent_t_, recurrent_n_t_;  // (H, G H); gru_before: (H, 2 H) and (H, H)
+  Tensor recurrent_t_, recurrent_n_t_;  // (H, G H); gru_before: (H, 2 H) and (H, H). Absent for a single step
   Tensor bias_;                        // (4 H)
   Tensor h_, h_last_, c_last_, c_new_, products_;
 };

@@ -15,7 +15,8 @@ double copy_cost(int64_t rows, int64_t width) { return static_cast<double>(rows)
 Steps::Steps(const char* op, int64_t batch, int64_t length, const Ids& lens, Direction direction)
     : batch_(batch), length_(length), direction_(direction), order_(Ids::empty({batch})), lens_(Ids::empty({batch})),
       active_(Ids::empty({length + 1})), start_(Ids::empty({length + 1})) {
-  check(!lens.defined() || lens.shape() == Shape{batch}, "[", op, "] lengths have shape ", lens.shape(), ", expected one for each of ", batch, " rows");
+  check(!lens.defined() || lens.shape() == Shape{batch}, "[", op, "] lengths have shape ", lens.shape(), ", expected one for each of ",
+        batch, " rows");
   check(batch * length <= std::numeric_limits<int32_t>::max(), "[", op, "] ", batch, " rows of ", length, " steps are too many");
   const auto length_of = [&](int64_t b) { return lens.defined() ? int64_t{lens.ptr()[b]} : length; };
   int32_t *active = active_.mutable_ptr(), *start = start_.mutable_ptr();
@@ -42,11 +43,13 @@ Steps::Steps(const char* op, int64_t batch, int64_t length, const Ids& lens, Dir
 Tensor Steps::gather(const Tensor& x) const {
   const int64_t width = x.size(-1);
   Tensor packed = Tensor::empty({total(), width});
-  parallel_ranges(length_, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, batch_ * width)), copy_cost(total(), width), [&](int64_t begin, int64_t end) {
-    for (int64_t s = begin; s < end; ++s)
-      for (int64_t i = 0; i < active(s); ++i)
-        std::copy_n(x.ptr() + (row(i) * length_ + time(i, s)) * width, width, packed.mutable_ptr() + (start(s) + i) * width);
-  });
+  parallel_ranges(length_, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, batch_ * width)), copy_cost(total(), width),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t s = begin; s < end; ++s)
+                      for (int64_t i = 0; i < active(s); ++i)
+                        std::copy_n(x.ptr() + (row(i) * length_ + time(i, s)) * width, width,
+                                    packed.mutable_ptr() + (start(s) + i) * width);
+                  });
   return packed;
 }
 

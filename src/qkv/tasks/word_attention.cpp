@@ -44,7 +44,7 @@ Alignment align_words(const Tensor& weights, double share) {
         out.push_back({static_cast<int32_t>(s), static_cast<int32_t>(t)});
       }
   }
-  std::sort(out.begin(), out.end());
+  std::sort(out.begin(), out.end(), [](const AlignmentLink& a, const AlignmentLink& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
   return out;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "counting_new.h"
 #include "qkv/attention/weights.h"
 #include "qkv/core/parallel.h"
 #include "qkv/io/safetensors.h"
@@ -62,7 +63,8 @@ std::string torch_name(const std::string& name) {
 TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
   const SafetensorsFile golden(QKV_SOURCE_DIR "/tests/golden/bahdanau.safetensors");
   const auto ids = [&](const char* name) { return golden.array(std::string("input.") + name).to_ids(name); };
-  const Ids source = ids("source"), lens = ids("lens"), target_in = ids("target_in"), targets = ids("targets"), target_lens = ids("target_lens");
+  const Ids source = ids("source"), lens = ids("lens"), target_in = ids("target_in"), targets = ids("targets"),
+            target_lens = ids("target_lens");
   const auto tensor = [&](const std::string& kind, const std::string& name, const Shape& shape) {
     return golden.tensor(kind + torch_name(name)).viewed(shape);  // w_v is a matrix of one row there
   };
@@ -84,7 +86,8 @@ TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
   for (int64_t step = 0; step < 10; ++step) {
     Tape tape(arena);
     const Tensor features = model.features(source, lens, target_in, {.training = true}, target_lens);
-    const Tensor sum = linear_cross_entropy(features, model.output.weight, model.output.bias, wanted, {.ignore_id = -1, .reduction = Reduction::sum});
+    const Tensor sum =
+        linear_cross_entropy(features, model.output.weight, model.output.bias, wanted, {.ignore_id = -1, .reduction = Reduction::sum});
     const Tensor loss = scale(sum, 0.25f);
     EXPECT_NEAR(loss.item(), losses.ptr()[step], 1e-5 * losses.ptr()[step]) << "step " << step;
     tape.backward(loss);
@@ -268,7 +271,8 @@ TEST(Seq2Seq, SelectedRowsGoOnAsTheirParents) {
 TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
   const Ids source = some_ids(50, 9, 90, 1), target = some_ids(50, 8, 70, 2);
   Ids lens = Ids::empty({50}), ends = Ids::empty({50});
-  for (int64_t b = 0; b < 50; ++b) lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9), ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
+  for (int64_t b = 0; b < 50; ++b)
+    lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9), ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
   Seq2Seq model({.source_vocabulary = 90, .target_vocabulary = 70, .embed = 40, .hidden = 48, .bidirectional = true}, Rng(3));
   const Parameters all = flatten(model);
   const auto gradient = [&](int count, Probe* probe) {
@@ -288,6 +292,28 @@ TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
   expect_same(one, probed, "probe");
 }
 
+TEST(Seq2Seq, AfterWarmUpATrainingStepCallsNoOperatorNew) {
+  const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 7, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6}),
+            ends({8}, {5, 1, 2, 3, 4, 5, 5, 0});
+  for (const CellKind cell : {CellKind::gru, CellKind::lstm})
+    for (const ScorerKind attention : {ScorerKind::none, ScorerKind::additive}) {
+      Seq2Seq model({.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10, .cell = cell, .attention = attention,
+                     .bidirectional = true}, Rng(3));
+      const Parameters all = flatten(model);
+      GradArena arena = all.grad_arena();
+      const auto step = [&] {
+        Tape tape(arena);
+        const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4)}, ends);
+        tape.backward(linear_cross_entropy(y, model.output.weight, model.output.bias, target, {.ignore_id = 1}));
+      };
+      for (int i = 0; i < 5; ++i) step();
+      const int64_t news = operator_new_calls(), misses = Pool::of_thread().misses();
+      for (int i = 0; i < 5; ++i) step();
+      EXPECT_EQ(operator_new_calls(), news);
+      EXPECT_EQ(Pool::of_thread().misses(), misses);
+    }
+}
+
 TEST(Seq2Seq, ErrorsSayWhatDoesNotFit) {
   const Seq2SeqOptions base{.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10};
   const Seq2Seq model(base, Rng(1));
@@ -297,8 +323,10 @@ TEST(Seq2Seq, ErrorsSayWhatDoesNotFit) {
                "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder takes additive or bilinear scores");
   wrong = base, wrong.source_vocabulary = 0;
   expect_error([&] { Seq2Seq(wrong, Rng(1)); }, "[seq2seq] vocabularies need at least one token, got 0 and 7");
-  expect_error([&] { model.features(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); }, "[seq2seq] source and target differ in rows: (2, 3) and (3, 3)");
-  expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({1}, {3}), {}); }, "[seq2seq] source lengths have shape (1,) for source ids (2, 3)");
+  expect_error([&] { model.features(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
+               "[seq2seq] source and target differ in rows: (2, 3) and (3, 3)");
+  expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({1}, {3}), {}); },
+               "[seq2seq] source lengths have shape (1,) for source ids (2, 3)");
   Seq2Seq::State state = model.start(some_ids(2, 3, 9, 1), {}, {});
   expect_error([&] { model.step(state, Ids({1}, {3}), {}); }, "[seq2seq] expected one token for each of 2 rows, got ids of shape (1,)");
   expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[seq2seq] row 2 is not in 0 to 1");

@@ -49,7 +49,7 @@ void follow_pytorch(const std::string& name, const RecurrentOptions& options) {
 
   Tape tape;
   const auto first = [&](int64_t direction) {
-    std::vector<CellState> states;
+    Few<CellState> states;
     for (int64_t l = 0; l < options.layers && direction < directions; ++l) {
       const auto part = [&](const Tensor& t) {
         return t.defined() ? reshape(slice(t, 0, l * directions + direction, l * directions + direction + 1), {B, 6}) : Tensor();
@@ -198,7 +198,8 @@ TEST(Recurrent, ErrorsNameTheShapes) {
   expect_error([&] { recurrent(CellKind::gru, x, w, {zeros({2, 3}), {}}); }, "[recurrent] the first h has shape (2, 3), expected (2, 4)");
   expect_error([&] { recurrent(CellKind::gru, x, w, {{}, zeros({2, 4})}); }, "[recurrent] a GRU has no c, got one of shape (2, 4)");
   expect_error([&] { recurrent(CellKind::gru, x, w, {}, Ids({2}, {5, 6})); }, "[recurrent] length 6 of row 1 is not in 0 to 5");
-  expect_error([&] { recurrent(CellKind::gru, x, w, {}, Ids({1}, {5})); }, "[recurrent] lengths have shape (1,), expected one for each of 2 rows");
+  expect_error([&] { recurrent(CellKind::gru, x, w, {}, Ids({1}, {5})); },
+               "[recurrent] lengths have shape (1,), expected one for each of 2 rows");
 }
 
 }  // namespace

@@ -94,7 +94,8 @@ TEST(LinearCrossEntropy, ErrorsNameBothShapes) {
                       "[linear_cross_entropy] x has shape (2, 3), targets and weight ask for (2, 4)");
   tests::expect_error([&] { linear_cross_entropy(x, zeros({3}), Tensor(), targets); },
                       "[linear_cross_entropy] the weight must have shape (V, D), got (3,)");
-  tests::expect_error([&] { linear_cross_entropy(x, weight, zeros({4}), targets); }, "[linear_cross_entropy] bias has shape (4,) for 5 classes");
+  tests::expect_error([&] { linear_cross_entropy(x, weight, zeros({4}), targets); },
+                      "[linear_cross_entropy] bias has shape (4,) for 5 classes");
   tests::expect_error([&] { linear_cross_entropy(x, weight, Tensor(), Ids({2}, {0, 5})); },
                       "[linear_cross_entropy] target 5 is outside the 5 classes");
 }

@@ -18,7 +18,8 @@ struct PlainCell {
   CellKind kind;
   const Array &input, &recurrent, &bias_input, &bias_recurrent;
 
-  PlainCell(CellKind k, const Arrays& a, size_t first) : kind(k), input(a[first]), recurrent(a[first + 1]), bias_input(a[first + 2]), bias_recurrent(a[first + 3]) {}
+  PlainCell(CellKind k, const Arrays& a, size_t first)
+      : kind(k), input(a[first]), recurrent(a[first + 1]), bias_input(a[first + 2]), bias_recurrent(a[first + 3]) {}
   int64_t width() const { return recurrent.shape[1]; }
 
   double product(const Array& w, int64_t row, const std::vector<double>& x) const {
@@ -130,9 +131,9 @@ Tensor some_factors(const Shape& shape, uint64_t seed) {
 
 Tensor decode(const DecoderShape& d, const Tensors& x) {
   const int64_t B = x[0].size(0), S = x[0].size(1), T = x[4].size(1), H = x[2].size(1);
-  std::vector<CellWeights> layers;
-  std::vector<CellState> first;
-  std::vector<Tensor> factors;
+  Few<CellWeights> layers;
+  Few<CellState> first;
+  Few<Tensor> factors;
   for (size_t l = 0; l < d.layers; ++l) {
     const size_t at = 5 + l * d.per_layer();
     layers.push_back({x[at], x[at + 1], x[at + 2], x[at + 3]});
@@ -145,7 +146,8 @@ Tensor decode(const DecoderShape& d, const Tensors& x) {
 }
 
 Array plain_decode(const DecoderShape& d, const Arrays& a) {
-  const int64_t B = a[0].shape[0], S = a[0].shape[1], A = a[0].shape[2], Dv = a[1].shape[2], T = a[4].shape[1], E = a[4].shape[2], H = a[2].shape[1];
+  const int64_t B = a[0].shape[0], S = a[0].shape[1], A = a[0].shape[2], Dv = a[1].shape[2], T = a[4].shape[1], E = a[4].shape[2],
+                H = a[2].shape[1];
   const Ids source = lengths(B, S), target = lengths(B, T);
   const Tensor weight_factors = some_factors({B, T, S}, 100);
   Array y(Shape{B, T, H});

@@ -26,7 +26,7 @@ expect 0 '' align --alignment hyp.align --gold gold.align --base 0 --source sour
 expect 1 'qkv: error: hyp.align: line 3: the link "0-1" (counted from 0) is outside of 1 source and 1 target words' align --alignment hyp.align --gold gold.align --base 0 --source source.txt --target source.txt
 
 # Refusals.
-expect 2 'qkv: error: --alignment FILE is missing
+expect 2 'qkv: error: give --alignment FILE to score one, or --model DIR to make one
 hint: qkv align --help shows an example' align --gold gold.align
 expect 2 'qkv: error: --gold FILE is missing
 hint: qkv align --help shows an example' align --alignment hyp.align

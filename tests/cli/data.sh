@@ -62,10 +62,10 @@ expect 2 "$e data vocab: the argument FILE is missing" data vocab
 expect 2 "$e data subwords: --output is missing" data subwords t.txt
 expect 2 "$e data split: unexpected argument \"c\"" data split a b c -o x
 expect 2 "$e data waist: unexpected argument \"a\"" data waist a
-expect 2 "$e --size belongs to subwords, not to \"waist\"" data waist --size 100
+expect 2 "$e --size belongs to en-fr and subwords, not to \"waist\"" data waist --size 100
 expect 2 "$e --column belongs to vocab and subwords, not to \"split\"" data split p.tsv --column 1 -o x
 run data vocabs
-expect_match "^$e unknown data set \"vocabs\": expected nadaraya-watson, waist, measures, .* or [a-z-]+.hint: did you mean \"vocab\"\?$" "$err"
+expect_match "^$e unknown data set \"vocabs\": expected en-fr, nadaraya-watson, waist, measures, .* or [a-z-]+.hint: did you mean \"vocab\"\?$" "$err"
 [[ $code == 2 ]] || mismatch "exit code $code, expected 2"
 
 # The book's file is known by its digest, wherever it comes from.

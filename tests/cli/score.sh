@@ -25,6 +25,10 @@ expect_match '^\{"sentences":\[\{"line":1,"d2l-bleu":0\.[0-9]+\},\{"line":2,' "$
 expect_match '^BLEU.* = 58\.1 ' "$("$QKV" score --ref ref.txt <hyp.txt)"
 expect_match '^BLEU.* = 58\.1 ' "$(sed 's/$/\r/' hyp.txt | "$QKV" score --ref ref.txt -)"
 
+gzip -k hyp.txt ref.txt
+expect 0 '' score --ref ref.txt.gz hyp.txt.gz
+expect_out "$bleu"
+
 # Intervals and paired tests.
 expect 0 '' score --ref ref.txt hyp.txt --bootstrap --resamples 200
 expect_match "^BLEU\|nrefs:1\|bs:200\|seed:12345\|case:.* = 58\.1 \(μ = [0-9]+\.[0-9] ± [0-9]+\.[0-9]\) 93\.3/" "$out"
@@ -71,4 +75,5 @@ expect 1 'qkv: error: hyp.txt has 3 lines and short.txt 2, expected as many' sco
 expect 1 'qkv: error: empty.txt: is empty, expected text' score --ref empty.txt hyp.txt
 expect 1 'qkv: error: standard input: is empty, expected text' score --ref ref.txt
 printf 'fine\nnot \xff fine\n' >bad.txt
+expect_match '^qkv: error: standard input: line 2: not UTF-8: byte 0xff at offset 9$' "$("$QKV" score --ref ref.txt <bad.txt 2>&1)"
 expect 1 'qkv: error: bad.txt: line 2: not UTF-8: byte 0xff at offset 9' score --ref ref.txt bad.txt

@@ -86,7 +86,7 @@ run train --data bad.tsv -o x
 expect_match '^qkv: error: bad\.tsv.*line 2' "$err"
 printf 'a\nb\n' >two.txt; printf 'a\n' >one.txt
 run train --source two.txt --target one.txt -o x
-expect_match 'two\.txt.* 2 .*one\.txt.* 1 ' "$err"
+expect_match 'two\.txt has 2 lines, one\.txt has 1: ' "$err"
 printf 'training:\n  epoch: 3\n' >bad.yaml
 expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
 expect 2 'qkv: error: --epochs: expected a whole number, got "many"' train --data pairs.tsv --epochs many -o x

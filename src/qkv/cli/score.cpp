@@ -78,7 +78,7 @@ class Score : public Command {
       return 0;
     }
     std::vector<MetricScores> scores;
-    const uint64_t seed = global.seed == 0 ? kSignificanceSeed : global.seed;
+    const uint64_t seed = global.seed_given ? global.seed : kSignificanceSeed;
     for (const std::string& name : names) scores.push_back(scored(name, systems, references, seed));
     Lines labels;
     labels.reserve(hypotheses_.size());

@@ -9,7 +9,7 @@ namespace qkv::cli {
 /// "standard input" for "-", else the path.
 std::string input_name(const std::string& path);
 
-/// The lines of a file, or of standard input when the path is "-", without white space at their ends.
+/// The lines of a file, gzipped or not, or of standard input when the path is "-", without white space at their ends.
 /// An empty file is an error, and so is a line that is not UTF-8, by its number.
 std::vector<std::string> read_text_lines(const std::string& path);
 

@@ -67,7 +67,8 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
       {"unk_id", "0"}, {"pad_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"},
       {"unk_piece", "<unk>"}, {"pad_piece", "<pad>"}, {"bos_piece", "<bos>"}, {"eos_piece", "<eos>"},
       {"max_sentence_length", text(std::max<size_t>(longest + 1, 4192))},  // by default longer ones are dropped without a word
-      {"num_threads", "1"}, {"minloglevel", "2"}};
+      // No table of normalised characters in the model: SentencePiece follows a damaged one wherever it points.
+      {"normalization_rule_name", "identity"}, {"num_threads", "1"}, {"minloglevel", "2"}};
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &bytes);
   check(status.ok(), "[subwords] cannot train ", options.size, " pieces: ", reason(status));
   return from_bytes(std::move(bytes), "[subwords] the trained model");

@@ -150,6 +150,8 @@ Array plain_decode(const DecoderShape& d, const Arrays& a) {
                 H = a[2].shape[1];
   const Ids source = lengths(B, S), target = lengths(B, T);
   const Tensor weight_factors = some_factors({B, T, S}, 100);
+  Few<Tensor> factors;
+  for (size_t l = 0; l < d.layers; ++l) factors.push_back(some_factors({B, T, H}, l));
   Array y(Shape{B, T, H});
   for (int64_t b = 0; b < B; ++b) {
     std::vector<std::vector<double>> h, c;
@@ -180,10 +182,8 @@ Array plain_decode(const DecoderShape& d, const Arrays& a) {
       const std::vector<double> e = row_of(a[4], b * T + t, E);
       x.insert(x.end(), e.begin(), e.end());
       for (size_t l = 0; l < d.layers; ++l) {
-        if (l > 0 && d.dropout) {
-          const Tensor factors = some_factors({B, T, H}, l);
-          for (int64_t j = 0; j < H; ++j) x[static_cast<size_t>(j)] *= double{factors.ptr()[(b * T + t) * H + j]};
-        }
+        if (l > 0 && d.dropout)
+          for (int64_t j = 0; j < H; ++j) x[static_cast<size_t>(j)] *= double{factors[l].ptr()[(b * T + t) * H + j]};
         PlainCell(d.kind, a, 5 + l * d.per_layer()).step(x, h[l], c[l]);
         x = h[l];
       }

@@ -7,6 +7,7 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/nn/init.h"
 #include "qkv/ops/attention_decoder.h"
+#include "qkv/ops/broadcast.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
@@ -84,7 +85,12 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
     return Recurrent(inputs, o.hidden, {o.layers, o.cell, o.dropout, both, RecurrentOptions::Init::xavier}, r);
   };
   encoder = {Embedding(o.source_vocabulary, o.embed, rng.at("encoder").at("embedding")),
-             stack(o.embed, o.bidirectional, rng.at("encoder").at("recurrent"))};
+             stack(o.embed, o.bidirectional, rng.at("encoder").at("recurrent")),
+             {}};
+  if (o.encoder_skip) {
+    encoder.skip = xavier_linear(o.embed, width, rng.at("encoder").at("skip"));
+    encoder.skip.bias = {};
+  }
   for (uint64_t l = 0; o.bidirectional && l < static_cast<uint64_t>(o.layers); ++l) {
     bridge.h.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("h").at(l)));
     if (o.cell == CellKind::lstm) bridge.c.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("c").at(l)));
@@ -106,6 +112,8 @@ Seq2Seq::Encoded Seq2Seq::encode(const Ids& source, const Ids& source_lens, cons
   const Run here = run.at("encoder");
   const Tensor x = qkv::dropout(encoder.embedding(source), options.embed_dropout, here.at("embedding"));
   Recurrent::Output out = encoder.recurrent(x, here.at("recurrent"), options.skip_padding ? source_lens : Ids());
+  out.y = qkv::dropout(out.y, options.state_dropout, here.at("states"));
+  if (options.encoder_skip) out.y = add(out.y, encoder.skip(x));
   if (!options.bidirectional) return {out.y, out.state.back().h, std::move(out.state)};
   Encoded encoded{out.y, concat({out.state.back().h, out.reverse_state.back().h}, -1), {}};
   for (size_t l = 0; l < out.state.size(); ++l) {

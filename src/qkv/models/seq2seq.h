@@ -23,15 +23,19 @@ struct Seq2SeqOptions {
   bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh) makes the decoder's first state
   bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
   float embed_dropout = 0;     // of embeddings and of what the output layer reads
+  bool encoder_skip = false;   // a state also has its own word's embedding, by a linear layer: attention then points at the word itself
+  float state_dropout = 0;     // of the encoder's recurrent states, before the skip
 };
 
 struct Seq2Seq {
   struct Encoder {
     Embedding embedding;
     Recurrent recurrent;
+    Linear skip;  // absent without encoder_skip
     void visit(auto&& f) {
       f("embedding", embedding);
       f("recurrent", recurrent);
+      f("skip", skip);
     }
   };
   /// From the states of both directions to the decoder's first, one layer each; empty unless bidirectional.

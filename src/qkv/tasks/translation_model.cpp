@@ -32,7 +32,9 @@ Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t sou
           .attention = scorer_kind(config.attention),
           .bidirectional = config.bidirectional,
           .skip_padding = config.skip_padding,
-          .embed_dropout = static_cast<float>(config.embed_dropout)};
+          .embed_dropout = static_cast<float>(config.embed_dropout),
+          .encoder_skip = config.encoder_skip,
+          .state_dropout = static_cast<float>(config.state_dropout)};
 }
 
 // Decoding, with the weights of the last step kept.

@@ -36,8 +36,9 @@ class Align : public Command {
   void bind(Options& o) override {
     o.option("--model DIR", {"align by the attention of this model (a folder that qkv train wrote)", "用该模型的注意力做对齐（qkv train 输出的文件夹）"}, model_);
     o.option("--pairs FILE", {"with --model: tab-separated sentence pairs; or --source and --target", "与 --model 合用：制表符分隔的句对；或 --source 与 --target"}, pairs_);
-    o.option("--share X", {"with --model: link every word that has this share of the largest weight; 1 links the largest alone",
-                           "与 --model 合用：链接权重不小于最大值这一比例的词；1 只链接最大者"}, share_, 0, 1);
+    o.option("--rule R", {"with --model: link each target word with the source word of its largest weight; or let source words compete, so that one "
+                          "that is taken goes twice only when no other has a tenth of the weight",
+                          "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"}, rule_, {"competing", "largest"});
     o.option("-o,--output FILE", {"with --model: write the alignments there", "与 --model 合用：把对齐写入该文件"}, output_);
     o.option("--alignment FILE", {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
                                   "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"}, alignment_);
@@ -97,7 +98,7 @@ class Align : public Command {
         const Tensor& attention = forced[i].forced.attention;
         check(attention.defined(), *model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
         const Tensor weights = word_attention(attention, tokenizers.source, pairs.source[i], tokenizers.target, pairs.target[i]);
-        links = align_words(weights.viewed({weights.size(1), weights.size(2)}), share_);
+        links = align_words(weights.viewed({weights.size(1), weights.size(2)}), rule_ == "largest" ? LinkRule::largest : LinkRule::competing);
       }
       source_words.push_back(static_cast<int64_t>(split_whitespace(pairs.source[i]).size()));
       target_words.push_back(static_cast<int64_t>(split_whitespace(pairs.target[i]).size()));
@@ -140,7 +141,7 @@ class Align : public Command {
   }
 
   std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_;
-  double share_ = 1;
+  std::string rule_ = "competing";
   std::optional<int64_t> base_, gold_base_;
   bool json_ = false;
 };

@@ -7,7 +7,6 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/nn/init.h"
 #include "qkv/ops/attention_decoder.h"
-#include "qkv/ops/broadcast.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
@@ -87,10 +86,7 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
   encoder = {Embedding(o.source_vocabulary, o.embed, rng.at("encoder").at("embedding")),
              stack(o.embed, o.bidirectional, rng.at("encoder").at("recurrent")),
              {}};
-  if (o.encoder_skip) {
-    encoder.skip = xavier_linear(o.embed, width, rng.at("encoder").at("skip"));
-    encoder.skip.bias = {};
-  }
+  if (o.values == SourceValues::words) encoder.words = xavier_linear(o.embed, width, rng.at("encoder").at("words"));
   for (uint64_t l = 0; o.bidirectional && l < static_cast<uint64_t>(o.layers); ++l) {
     bridge.h.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("h").at(l)));
     if (o.cell == CellKind::lstm) bridge.c.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("c").at(l)));
@@ -112,10 +108,9 @@ Seq2Seq::Encoded Seq2Seq::encode(const Ids& source, const Ids& source_lens, cons
   const Run here = run.at("encoder");
   const Tensor x = qkv::dropout(encoder.embedding(source), options.embed_dropout, here.at("embedding"));
   Recurrent::Output out = encoder.recurrent(x, here.at("recurrent"), options.skip_padding ? source_lens : Ids());
-  out.y = qkv::dropout(out.y, options.state_dropout, here.at("states"));
-  if (options.encoder_skip) out.y = add(out.y, encoder.skip(x));
-  if (!options.bidirectional) return {out.y, out.state.back().h, std::move(out.state)};
-  Encoded encoded{out.y, concat({out.state.back().h, out.reverse_state.back().h}, -1), {}};
+  const Tensor values = options.values == SourceValues::words ? encoder.words(x) : out.y;
+  if (!options.bidirectional) return {out.y, values, out.state.back().h, std::move(out.state)};
+  Encoded encoded{out.y, values, concat({out.state.back().h, out.reverse_state.back().h}, -1), {}};
   for (size_t l = 0; l < out.state.size(); ++l) {
     CellState first{bridge.h[l](concat({out.state[l].h, out.reverse_state[l].h}, -1), Activation::tanh), {}};
     if (options.cell == CellKind::lstm) first.c = bridge.c[l](concat({out.state[l].c, out.reverse_state[l].c}, -1));
@@ -153,7 +148,7 @@ Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, 
 Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
                                 const Ids& target_lens) const {
   const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
-  AttentionDecoder d{.kind = options.cell, .keys = keys_of(encoded.states), .values = encoded.states, .source_lens = source_lens,
+  AttentionDecoder d{.kind = options.cell, .keys = keys_of(encoded.states), .values = encoded.values, .source_lens = source_lens,
                      .W_q = decoder.attention.W_q, .w_v = decoder.attention.w_v, .inputs = embedded, .target_lens = target_lens,
                      .layers = {}, .first = encoded.first, .weight_factors = {}, .factors = {}};
   for (const RecurrentLayer& layer : decoder.recurrent.layers) d.layers.push_back(layer.weights());
@@ -178,7 +173,7 @@ Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, 
   for (int64_t t = 0; t < T; ++t) {
     Run step = attention.at(static_cast<uint64_t>(t));
     step.probe = nullptr;  // it gets all steps at once
-    const Attended seen = attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.states, source_lens, step);
+    const Attended seen = attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.values, source_lens, step);
     if (attention.probe) weights.push_back(seen.weights.matrix().viewed({B, 1, keys.size(1)}));
     Tensor x = reshape(concat({seen.output, slice(embedded, 1, t, t + 1)}, -1), {B, -1});
     for (size_t l = 0; l < state.size(); ++l) {
@@ -205,7 +200,7 @@ Seq2Seq::State Seq2Seq::start(const Ids& source, const Ids& source_lens, const R
     state.context = encoded.context;
   } else {
     state.keys = keys_of(encoded.states);
-    state.values = encoded.states;
+    state.values = encoded.values;
     state.lens = source_lens;
   }
   for (int64_t b = 0; b < source.size(0); ++b) state.sentence.push_back(static_cast<int32_t>(b));

@@ -14,6 +14,10 @@ namespace qkv {
 /// How the decoder scores the encoder's states; none: it reads the encoder's last state in every step instead.
 enum class ScorerKind { none, additive, dot, scaled_dot, bilinear, cosine };
 
+/// What attention averages: the encoder's states, which know their neighbours too; or the source words alone, their embeddings by a linear
+/// layer, while states are only compared: then the weights must sit on the words that a translation needs.
+enum class SourceValues { states, words };
+
 struct Seq2SeqOptions {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t embed = 32, hidden = 32, layers = 2;
@@ -23,19 +27,18 @@ struct Seq2SeqOptions {
   bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh) makes the decoder's first state
   bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
   float embed_dropout = 0;     // of embeddings and of what the output layer reads
-  bool encoder_skip = false;   // a state also has its own word's embedding, by a linear layer: attention then points at the word itself
-  float state_dropout = 0;     // of the encoder's recurrent states, before the skip
+  SourceValues values = SourceValues::states;
 };
 
 struct Seq2Seq {
   struct Encoder {
     Embedding embedding;
     Recurrent recurrent;
-    Linear skip;  // absent without encoder_skip
+    Linear words;  // embeddings to values; absent where values are states
     void visit(auto&& f) {
       f("embedding", embedding);
       f("recurrent", recurrent);
-      f("skip", skip);
+      f("words", words);
     }
   };
   /// From the states of both directions to the decoder's first, one layer each; empty unless bidirectional.
@@ -111,7 +114,8 @@ struct Seq2Seq {
 
  private:
   struct Encoded {
-    Tensor states;                 // (B, S, encoder width)
+    Tensor states;                 // (B, S, encoder width): keys come from them
+    Tensor values;                 // (B, S, encoder width)
     Tensor context;                // (B, encoder width): the last state of the last layer
     Few<CellState> first;          // of the decoder's layers
   };

@@ -41,10 +41,9 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "layers", {"recurrent layers of encoder and decoder", "编码器与解码器的循环层数"}, m.layers, 1, 64);
   s.add(block, "bidirectional", {"the encoder reads both ways", "双向编码器"}, m.bidirectional);
   s.add(block, "skip_padding", {"the encoder stops at a sentence's end; the book's runs on through the padding", "编码器在句末停止；书中的编码器会经过填充"}, m.skip_padding);
-  s.add(block, "encoder_skip", {"a state of the encoder also has its own word's embedding: attention then points at the word itself", "编码器状态加上该词自身的嵌入：注意力因此指向词本身"}, m.encoder_skip);
+  s.add(block, "values", {"what attention averages: the encoder's states, or the words alone, which gives sharper alignments", "注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"}, m.values, {"states", "words"});
   s.add(block, "dropout", {"of attention weights and between layers", "注意力权重与层间的 dropout"}, m.dropout, 0, 0.99);
   s.add(block, "embed_dropout", {"of embeddings and before the output layer", "词嵌入与输出层前的 dropout"}, m.embed_dropout, 0, 0.99);
-  s.add(block, "state_dropout", {"of the encoder's states, before the skip", "编码器状态的 dropout（跳接之前）"}, m.state_dropout, 0, 0.99);
 }
 
 void add_training(Settings& s, TranslationTrainingConfig& t) {

@@ -32,8 +32,8 @@ struct TranslationModelConfig {
   int64_t embed = 256, hidden = 256, layers = 1;
   bool bidirectional = false;
   bool skip_padding = true;
-  bool encoder_skip = false;                   // attention points at the word itself
-  double dropout = 0.1, embed_dropout = 0, state_dropout = 0;
+  std::string values = "states";               // what attention averages: states, or words alone
+  double dropout = 0.1, embed_dropout = 0;
 };
 
 struct TranslationTrainingConfig {

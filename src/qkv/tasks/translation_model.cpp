@@ -33,8 +33,7 @@ Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t sou
           .bidirectional = config.bidirectional,
           .skip_padding = config.skip_padding,
           .embed_dropout = static_cast<float>(config.embed_dropout),
-          .encoder_skip = config.encoder_skip,
-          .state_dropout = static_cast<float>(config.state_dropout)};
+          .values = config.values == "words" ? SourceValues::words : SourceValues::states};
 }
 
 // Decoding, with the weights of the last step kept.

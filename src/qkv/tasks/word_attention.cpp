@@ -32,18 +32,31 @@ Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer
   return out;
 }
 
-Alignment align_words(const Tensor& weights, double share) {
-  Alignment out;
+Alignment align_words(const Tensor& weights, LinkRule rule, double share) {
   const int64_t words_out = weights.size(0), words_in = weights.size(1);
+  if (words_in == 0) return {};
+  const auto weight = [&](int64_t t, int64_t s) { return weights.ptr()[t * words_in + s]; };
+  std::vector<int32_t> largest(static_cast<size_t>(words_out)), link;
   for (int64_t t = 0; t < words_out; ++t) {
     const float* row = weights.ptr() + t * words_in;
-    const float* best = std::max_element(row, row + words_in);
-    for (int64_t s = 0; s < words_in; ++s)
-      if (row + s == best || row[s] >= share * static_cast<double>(*best)) {
-        if (row + s != best && share >= 1) continue;  // of equal weights the first
-        out.push_back({static_cast<int32_t>(s), static_cast<int32_t>(t)});
-      }
+    largest[static_cast<size_t>(t)] = static_cast<int32_t>(std::max_element(row, row + words_in) - row);
   }
+  link = largest;
+  if (rule == LinkRule::competing) {
+    std::vector<std::pair<int64_t, int64_t>> pairs;  // (target, source), by falling weight
+    for (int64_t t = 0; t < words_out; ++t)
+      for (int64_t s = 0; s < words_in; ++s)
+        if (weight(t, s) >= share * static_cast<double>(weight(t, largest[static_cast<size_t>(t)]))) pairs.emplace_back(t, s);
+    std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) { return weight(a.first, a.second) > weight(b.first, b.second); });
+    std::vector<bool> linked(static_cast<size_t>(words_out)), taken(static_cast<size_t>(words_in));
+    for (const auto& [t, s] : pairs) {
+      if (linked[static_cast<size_t>(t)] || taken[static_cast<size_t>(s)]) continue;
+      link[static_cast<size_t>(t)] = static_cast<int32_t>(s);
+      linked[static_cast<size_t>(t)] = taken[static_cast<size_t>(s)] = true;
+    }
+  }
+  Alignment out;
+  for (int64_t t = 0; t < words_out; ++t) out.push_back({link[static_cast<size_t>(t)], static_cast<int32_t>(t)});
   std::sort(out.begin(), out.end(), [](const AlignmentLink& a, const AlignmentLink& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
   return out;
 }

@@ -15,9 +15,13 @@ namespace qkv {
 Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer, const std::string& source,
                       const Tokenizer& target_tokenizer, const std::string& target);
 
-/// Links every target word with the source word of its largest weight, and with every other that has at least `share` of that weight.
+/// How links are read off the weights. largest: every target word with the source word of its largest weight. competing: the same, but
+/// source words are taken in the order of the weights, and a word that is taken is left to its taker if another one has at least `share` of
+/// the target word's largest weight: an article that looks at its noun for the gender is linked with the article.
+enum class LinkRule { largest, competing };
+
 /// weights (target words, source words).
-Alignment align_words(const Tensor& weights, double share = 1);
+Alignment align_words(const Tensor& weights, LinkRule rule = LinkRule::competing, double share = 0.1);
 
 /// "0-0 1-2".
 std::string pharaoh(const Alignment& alignment);

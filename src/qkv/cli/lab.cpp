@@ -22,6 +22,7 @@ class LabCommand : public Command {
     options.option("-o,--out DIR", {"folder for the figures, each as .svg and .png (default: out/NAME)", "图的输出文件夹，每幅图存为 .svg 和 .png（默认 out/NAME）"}, out_);
     options.option("--format FORMAT", {"text on the screen, or a Markdown note NAME.md beside the figures", "屏幕文本，或在图旁边写 Markdown 笔记 NAME.md"}, format_,
                    {"text", "md"});
+    options.option("--data FILE", {"lab 10.4: the book's fra.txt, and its experiment at full size, instead of the built-in corpus", "10.4 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"}, data_);
   }
 
   int run(const Global& global) override {
@@ -30,6 +31,7 @@ class LabCommand : public Command {
     for (const std::string& name : names_) {
       const labs::Lab* lab = labs::find_lab(name);
       if (!lab) throw Error("there is no lab \"" + name + "\"", "qkv lab lists them");
+      if (!data_.empty() && !lab->takes_data) throw UsageError(fmt::format("--data: lab {} takes no data", lab->name));
       failed += run_one(*lab, global);
     }
     return failed ? 1 : 0;
@@ -46,7 +48,7 @@ class LabCommand : public Command {
     make_folder(folder);  // before the work: a bad path is known at once
     const bool to_screen = format_ == "text" && !global.quiet;
     if (to_screen) fmt::print("{} {}\n", lab.section, lab.title.in(global.language));
-    const labs::Page page = labs::run(lab, global.seed, [&](const labs::Block& block) {
+    const labs::Page page = labs::run(lab, {.seed = global.seed, .data = data_}, [&](const labs::Block& block) {
       if (!to_screen) return;
       fmt::print("{}", labs::plain(block, global.language));
       std::fflush(stdout);
@@ -62,7 +64,7 @@ class LabCommand : public Command {
   }
 
   std::vector<std::string> names_;
-  std::string out_, format_ = "text";
+  std::string out_, format_ = "text", data_;
 };
 
 }  // namespace

@@ -33,7 +33,7 @@ class TourCommand : public Command {
         fmt::print("{:<6} {} ", lab.section, lab.title.in(global.language));
         std::fflush(stdout);
       }
-      labs::Page page = labs::run(lab, global.seed);
+      labs::Page page = labs::run(lab, {.seed = global.seed});
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       if (!global.quiet)
         fmt::print(fmt::runtime(zh ? "· {} 条论断，{} 条不成立，{:.1f} 秒\n" : "· {} claims, {} failed, {:.1f} s\n"), page.claims(), page.failed_claims(), seconds);

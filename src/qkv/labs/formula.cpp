@@ -23,7 +23,7 @@ struct Node {
 
 const std::map<std::string, std::string, std::less<>> kSigns = {
     {"sum", "∑"}, {"prod", "∏"}, {"int", "∫"}, {"cdot", "·"}, {"times", "×"}, {"odot", "⊙"}, {"le", "≤"}, {"ge", "≥"}, {"ne", "≠"}, {"approx", "≈"},
-    {"in", "∈"}, {"to", "→"}, {"infty", "∞"}, {"partial", "∂"}, {"nabla", "∇"}, {"pm", "±"}, {"ldots", "…"}, {"cdots", "⋯"}, {"top", "⊤"},
+    {"in", "∈"}, {"cap", "∩"}, {"to", "→"}, {"infty", "∞"}, {"partial", "∂"}, {"nabla", "∇"}, {"pm", "±"}, {"ldots", "…"}, {"cdots", "⋯"}, {"top", "⊤"},
     {"sim", "∼"}, {"propto", "∝"}, {"lVert", "‖"}, {"rVert", "‖"}, {"mid", "|"}, {"leftarrow", "←"}, {"quad", "  "}, {"lvert", "|"}, {"rvert", "|"}};
 const std::map<std::string, std::string, std::less<>> kGreek = {
     {"alpha", "α"}, {"beta", "β"}, {"gamma", "γ"}, {"delta", "δ"}, {"epsilon", "ε"}, {"eta", "η"}, {"theta", "θ"}, {"lambda", "λ"},

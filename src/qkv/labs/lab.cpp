@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "qkv/core/check.h"
 #include "qkv/labs/sections.h"
 
 namespace qkv::labs {
@@ -30,7 +31,7 @@ int64_t Page::failed_claims() const {
 }
 
 const std::vector<Lab>& all_labs() {
-  static const std::vector<Lab> labs = {engine_lab(), cues_lab(), regression_lab(), scoring_lab()};
+  static const std::vector<Lab> labs = {engine_lab(), cues_lab(), regression_lab(), scoring_lab(), bahdanau_lab()};
   return labs;
 }
 
@@ -40,10 +41,12 @@ const Lab* find_lab(const std::string& name) {
   return nullptr;
 }
 
-Page run(const Lab& lab, uint64_t seed, std::function<void(const Block&)> watch) {
-  Page page(seed);
+Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch) {
+  check(options.data.empty() || lab.takes_data, "lab ", lab.name, " takes no data; got \"", options.data, "\"");
+  Page page(options);
   page.watch = std::move(watch);
   for (auto* step : lab.steps) step(page);
+  page.forget();
   return page;
 }
 

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <memory>
 #include <string>
+#include <typeindex>
 #include <variant>
 #include <vector>
 
@@ -23,9 +26,15 @@ struct Claim { Text text; std::string measured; bool holds; };
 
 using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim>;
 
+/// What a lab is started with.
+struct LabOptions {
+  uint64_t seed = 0;
+  std::string data = {};  // a file for the labs that take one; empty: they use what is built in
+};
+
 class Page {
  public:
-  explicit Page(uint64_t seed) : seed_(seed) {}
+  explicit Page(LabOptions options) : options_(std::move(options)) {}
 
   void heading(Text text) { add(Heading{std::move(text)}); }
   void say(Text text) { add(Paragraph{std::move(text)}); }
@@ -40,7 +49,17 @@ class Page {
   /// States something and whether it held, with the number that decided.
   void claim(bool holds, Text text, std::string measured) { add(Claim{std::move(text), std::move(measured), holds}); }
 
-  uint64_t seed() const { return seed_; }
+  uint64_t seed() const { return options_.seed; }
+  const std::string& data() const { return options_.data; }
+  /// An object that the steps of a lab share, made when it is first asked for: models that several of them look at.
+  template <class T>
+  T& shared() {
+    std::shared_ptr<void>& object = shared_[typeid(T)];
+    if (!object) object = std::make_shared<T>();
+    return *static_cast<T*>(object.get());
+  }
+  /// Frees what the steps shared.
+  void forget() { shared_.clear(); }
   const std::vector<Block>& blocks() const { return blocks_; }
   int64_t claims() const;
   int64_t failed_claims() const;
@@ -49,8 +68,9 @@ class Page {
 
  private:
   void add(Block block);
-  uint64_t seed_;
+  LabOptions options_;
   std::vector<Block> blocks_;
+  std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
 
 struct Lab {
@@ -58,6 +78,7 @@ struct Lab {
   std::string name;     // "kernel-regression"
   Text title;
   std::vector<void (*)(Page&)> steps;
+  bool takes_data = false;  // LabOptions::data is for it
 };
 
 /// All labs, in the order of the chapter.
@@ -65,7 +86,7 @@ const std::vector<Lab>& all_labs();
 /// By name or section; null if there is none.
 const Lab* find_lab(const std::string& name);
 
-/// Runs every step.
-Page run(const Lab& lab, uint64_t seed, std::function<void(const Block&)> watch = {});
+/// Runs every step. A file for a lab that takes none is refused.
+Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {});
 
 }  // namespace qkv::labs

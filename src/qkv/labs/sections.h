@@ -9,5 +9,6 @@ Lab engine_lab();      // 0: how gradients are made, checked and used
 Lab cues_lab();        // 10.1: what queries, keys and values are
 Lab regression_lab();  // 10.2: attention pooling by kernel regression
 Lab scoring_lab();     // 10.3: masked softmax and the scoring functions
+Lab bahdanau_lab();    // 10.4: translation with and without attention
 
 }  // namespace qkv::labs

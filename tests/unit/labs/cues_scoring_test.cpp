@@ -17,7 +17,7 @@ class LabPage : public testing::TestWithParam<const char*> {
 const Page& page_of(const std::string& name) {
   static std::map<std::string, Page> pages;
   auto found = pages.find(name);
-  return found != pages.end() ? found->second : pages.emplace(name, run(*find_lab(name), 0)).first->second;
+  return found != pages.end() ? found->second : pages.emplace(name, run(*find_lab(name), {})).first->second;
 }
 
 const Claim* claim_about(const Page& page, const std::string& words) {
@@ -52,7 +52,7 @@ TEST(Labs, AreInTheOrderOfTheChapterAndFoundByNameAndSection) {
 
 TEST(Labs, WatchSeesEveryBlockInOrder) {
   size_t seen = 0;
-  const Page page = run(*find_lab("cues"), 0, [&](const Block&) { ++seen; });
+  const Page page = run(*find_lab("cues"), {}, [&](const Block&) { ++seen; });
   EXPECT_EQ(seen, page.blocks().size());
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 const Page& page_of(uint64_t seed) {
   static std::map<uint64_t, Page> pages;
-  if (!pages.count(seed)) pages.emplace(seed, run(*find_lab("10.2"), seed));
+  if (!pages.count(seed)) pages.emplace(seed, run(*find_lab("10.2"), {.seed = seed}));
   return pages.at(seed);
 }
 
@@ -96,7 +96,7 @@ TEST(RegressionLab, RendersAsTextAndMarkdownInBothLanguages) {
 }
 
 TEST(RegressionLab, TheThreeHundredRunsAreThoseOfThePages) {
-  const Page page(17);
+  const Page page({.seed = 17});
   const Learned learned = regression::page_learned(page);
   EXPECT_EQ(learned.w[0], regression::book_runs()[17].w);
   EXPECT_EQ(learned.losses, regression::book_runs()[17].losses);

@@ -1,0 +1,78 @@
+// What the steps of lab 10.4 share: the data, models that are trained once, held-out sentences with their gold links, and small tables.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "qkv/data/en_fr.h"
+#include "qkv/eval/alignment.h"
+#include "qkv/labs/lab.h"
+#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translator.h"
+
+namespace qkv::labs::bahdanau {
+
+/// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its own, else `attention`.
+/// Those of the exercises are shorter; `reference` is attention trained as long as they are.
+enum class Kind { baseline, attention, aligned, reference, lstm, dot, unmasked, fed_back };
+
+struct Trained {
+  TranslationRun run;
+  std::vector<double> epochs, losses, valid_losses;  // after each epoch, as the training reports them; the last empty without validation
+  double tokens_per_second = 0;                      // of target tokens, in the fastest epoch, on one core
+  Translator translator() const { return Translator(run.model(), run.tokenizers(), run.config()); }
+};
+
+/// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
+TranslationConfig config_of(const Page& page, Kind kind);
+/// Trained when it is first asked for, together with others that a reader of the page will want, then kept for the page.
+const Trained& trained(Page& page, Kind kind);
+/// Trained on the book's subset of its own file: 601 pairs, vocabularies of 184 and 201.
+bool is_books_data(Page& page);
+
+/// Held-out pairs of the built-in corpus, those whose words the model of `aligned` all knows.
+const std::vector<AlignedPair>& held_out(Page& page);
+Alignment gold_of(const AlignedPair& pair);
+SentencePairs sentences_of(std::span<const AlignedPair> pairs);
+
+/// Greedy unless said otherwise.
+std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences);
+/// The share of sentences that are as wanted, 0 to 1.
+double share_exact(const std::vector<std::string>& written, const std::vector<std::string>& wanted);
+/// Mean cross-entropy a target token, without dropout, teacher forced.
+double forced_loss(const Trained& model, const SentencePairs& pairs);
+
+/// "49,449".
+std::string grouped(int64_t number);
+std::string percent(double share);
+/// A table whose first column is in words.
+void named_table(Page& page, std::vector<Text> head, const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
+
+// bahdanau_data.cpp: from text to batches.
+void text_step(Page& page);
+void batch_step(Page& page);
+void vocabulary_step(Page& page);
+// bahdanau_model.cpp: both decoders, their shapes and sizes, and the masked loss.
+void baseline_step(Page& page);
+void attention_step(Page& page);
+void masked_loss_step(Page& page);
+// bahdanau_training.cpp
+void training_step(Page& page);
+void sentences_step(Page& page);
+// bahdanau_alignment.cpp: where the decoder looks.
+void heat_map_step(Page& page);
+void swap_step(Page& page);
+void alignment_step(Page& page);
+// bahdanau_exercises.cpp
+void lstm_step(Page& page);
+void scoring_step(Page& page);
+void unmasked_step(Page& page);
+void feed_back_step(Page& page);
+void questions_step(Page& page);
+// bahdanau_search.cpp
+void beam_example_step(Page& page);
+void beam_step(Page& page);
+
+}  // namespace qkv::labs::bahdanau

@@ -34,6 +34,23 @@ void make_folder(const std::string& path) {
   check(!error, "cannot make the folder ", path, ": ", error.message());
 }
 
+// config.yaml goes first: without it the rest is no run, wherever this is cut off.
+void remove_run(const std::string& folder) {
+  for (const char* name : {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention", "source.model", "target.model",
+                           "vocab.source.txt", "vocab.target.txt", "tokenizer.source.txt", "tokenizer.target.txt"}) {
+    std::error_code error;
+    fs::remove_all(folder + "/" + name, error);
+    check(!error, "cannot remove ", folder, "/", name, ": ", error.message());
+  }
+}
+
+// Weights without their configuration: a new run would go on with them as if they were its own.
+void refuse_remains(const std::string& folder) {
+  for (const char* name : {"model.safetensors", "checkpoints/best.safetensors", "checkpoints/last.safetensors"})
+    if (fs::exists(folder + "/" + name))
+      throw Error(text(folder, ": has ", name, " but no config.yaml: it is what was left of a run"), "--restart removes it; -o names another folder");
+}
+
 Schedule schedule(const TranslationTrainingConfig& c, int64_t batches) {
   const auto rate = static_cast<float>(c.rate);
   if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
@@ -157,10 +174,11 @@ std::string run_weights(const std::string& folder) {
   fail(folder, ": holds no model.safetensors and no checkpoint");
 }
 
-TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder) : config_(config), folder_(std::move(folder)) {
+TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder, OldRun old) : config_(config), folder_(std::move(folder)) {
   config_.check();
-  const bool resumes = !folder_.empty() && fs::exists(folder_ + "/config.yaml");
+  const bool keeps = !folder_.empty() && old == OldRun::gone_on_with, resumes = keeps && fs::exists(folder_ + "/config.yaml");
   if (resumes) open_folder();
+  else if (keeps) refuse_remains(folder_);
   text_ = std::make_unique<TranslationText>(
       read_translation_text(config_.data, static_cast<uint64_t>(config_.training.seed), resumes ? folder_ : std::string()));
   train_ = encoded(text_->train, tokenizers(), config_.data.max_tokens);
@@ -175,6 +193,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
                                               Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   if (!folder_.empty() && !resumes) {
+    if (old == OldRun::removed) remove_run(folder_);
     make_folder(folder_ + "/checkpoints");
     save_tokenizers(tokenizers(), folder_);
     write_file(folder_ + "/config.yaml", config_.settings().dump());  // last: it makes the folder a run

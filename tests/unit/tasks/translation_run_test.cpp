@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
@@ -149,6 +150,38 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationRun whole(config(2), "");
   whole.train();
   EXPECT_EQ(weights(longer), weights(whole));
+}
+
+TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
+  TranslationRun(config(1), run_folder()).train();
+  const auto files = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(run_folder())) out.insert(entry.path());
+    return out;
+  };
+  const auto before = files();
+  TranslationConfig missing = config(1);
+  missing.data.pairs = run_folder("nothing.tsv");
+  EXPECT_NE(error_of([&] { TranslationRun(missing, run_folder(), OldRun::removed); }), "");
+  EXPECT_EQ(files(), before);
+  TranslationConfig other = config(1);
+  other.model.hidden = 16;
+  TranslationRun again(other, run_folder(), OldRun::removed);
+  EXPECT_FALSE(fs::exists(run_folder() + "/checkpoints/last.safetensors"));
+  EXPECT_EQ(again.train().progress.steps_here, 2);
+}
+
+TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
+  TranslationRun(config(1), run_folder()).train();
+  fs::remove(run_folder() + "/config.yaml");
+  fs::remove(run_folder() + "/model.safetensors");
+  EXPECT_EQ(error_of([&] { TranslationRun(config(2), run_folder()); }),
+            run_folder() + ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
+  EXPECT_FALSE(fs::exists(run_folder() + "/config.yaml"));
+  TranslationRun again(config(2), run_folder(), OldRun::removed);
+  TranslationRun whole(config(2), "");
+  again.train(), whole.train();
+  EXPECT_EQ(weights(again), weights(whole));
 }
 
 TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifference) {

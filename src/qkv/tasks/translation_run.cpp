@@ -67,6 +67,21 @@ std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokeniz
   return pairs;
 }
 
+// A number that other sentences, or the same in another order, would hardly have (FNV-1a).
+int64_t fingerprint(const std::vector<IdPair>& train, const std::vector<IdPair>& valid) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const auto* pairs : {&train, &valid}) {
+    add(pairs->size());
+    for (const IdPair& pair : *pairs)
+      for (const auto* side : {&pair.source, &pair.target}) {
+        add(side->size());
+        for (const int32_t id : *side) add(static_cast<uint64_t>(id));
+      }
+  }
+  return static_cast<int64_t>(hash);
+}
+
 class TrainLog : public Observer {
  public:
   explicit TrainLog(std::string path) : path_(std::move(path)) {}
@@ -82,8 +97,8 @@ class TrainLog : public Observer {
 // Validates, keeps the best weights, averages the last ones, pins attention maps.
 class Keeper : public Companion {
  public:
-  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder)
-      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)) {}
+  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data)
+      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data) {}
 
   struct Pinned {
     Ids source, lengths;
@@ -109,15 +124,24 @@ class Keeper : public Companion {
 
   void save(Checkpoint& out) const override {
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
+    out.set("companion.data", data_);
     out.set("companion.waited", waited_);
     out.set("companion.averaged", averaged_);
     if (averaged_ > 0) out.tensors["companion.average"] = average_;
   }
   void restore(const Checkpoint& in) override {
+    const std::string file = folder_ + "/checkpoints/last.safetensors";
+    if (in.integer("companion.data") != data_)
+      throw Error(text(file, ": was trained on other sentences than the data files hold now"), "--restart begins again; -o names another folder");
     best_ = std::bit_cast<double>(in.integer("companion.best_bits"));
     waited_ = in.integer("companion.waited");
     averaged_ = in.integer("companion.averaged");
-    if (averaged_ > 0) average_ = in.tensors.at("companion.average").copied();
+    if (averaged_ == 0) return;
+    const auto average = in.tensors.find("companion.average");
+    const Shape& shape = model_.parameters().flat().shape();
+    check(averaged_ > 0 && average != in.tensors.end(), file, ": ", averaged_, " epochs are averaged, but the average is missing");
+    check(average->second.shape() == shape, file, ": \"companion.average\" has shape ", average->second.shape(), ", the model needs ", shape);
+    average_ = average->second.copied();
   }
 
   // The weights that the run is for.
@@ -154,6 +178,7 @@ class Keeper : public Companion {
   const TranslationModel& model_;
   const TranslationTask* valid_;
   std::string folder_;
+  int64_t data_;  // fingerprint
   Pinned pinned_;
   double best_ = std::numeric_limits<double>::infinity();
   int64_t waited_ = 0, averaged_ = 0;
@@ -223,7 +248,7 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   if (!valid_.empty())
     valid.emplace(*model_, c,
                   TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .source_steps = source_steps(config_), .shuffle = false}), pad);
-  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_);
+  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_, fingerprint(train_, valid_));
   if (c.attention_every > 0) {
     const auto& from = valid_.empty() ? train_ : valid_;
     const std::vector<IdPair> first(from.begin(), from.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(from.size())));

@@ -184,6 +184,39 @@ TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
   EXPECT_EQ(weights(again), weights(whole));
 }
 
+TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
+  for (const char* tokenizer : {"spaces", "book"}) {
+    SetUp();
+    TranslationConfig c = config(1);
+    c.data.tokenizer = tokenizer, c.data.valid_share = 0;
+    TranslationRun(c, run_folder(tokenizer)).train();
+    std::string content;
+    std::getline(std::ifstream(pairs()), content, '\0');
+    std::swap(content[0], content[content.find('5')]);  // as many words, as many batches
+    std::ofstream(pairs()) << content;
+    c.training.epochs = 2;
+    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(tokenizer)).train(); }),
+              run_folder(tokenizer) + "/checkpoints/last.safetensors: was trained on other sentences than the data files hold now"
+                                      " | --restart begins again; -o names another folder");
+  }
+}
+
+TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
+  TranslationConfig c = config(2);
+  c.training.average_last = 2;
+  TranslationRun(c, run_folder()).train();
+  const std::string file = run_folder() + "/checkpoints/last.safetensors";
+  const Checkpoint good = load_checkpoint(file);
+  Checkpoint bad = good;
+  bad.tensors["companion.average"] = zeros({7});
+  save_checkpoint(file, bad);
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }),
+            text(file, ": \"companion.average\" has shape (7,), the model needs ", good.tensors.at("companion.average").shape()));
+  bad.tensors.erase("companion.average");
+  save_checkpoint(file, bad);
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }), file + ": 2 epochs are averaged, but the average is missing");
+}
+
 TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifference) {
   TranslationRun run(config(1), run_folder());
   run.train();

@@ -138,6 +138,23 @@ TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
   EXPECT_NEAR(forced[0].forced.log_probability(), one_by_one[0].hypotheses[0].log_probability, 1e-5);
 }
 
+TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThePadding) {
+  TranslationConfig c = config(1);
+  c.model.skip_padding = false;
+  c.training.num_steps = 5;
+  TranslationRun run(c, "");
+  const Translator translator(run.model(), run.tokenizers(), run.config());
+  const SentencePairs pairs{{"1 2 3", "4", "1 2 3 4 5 0 1 2 3", "5 4 3 2 1 0", "0 1 2 3 4 5"}, {"un", "deux", "trois", "un", "un"}};
+  const auto together = translator.translate(pairs.source, translator.defaults());
+  const auto forced = translator.force(pairs);
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    const auto alone = translator.translate(std::span(&pairs.source[i], 1), translator.defaults());
+    EXPECT_EQ(alone[0].hypotheses[0].tokens, together[i].hypotheses[0].tokens) << i;
+    EXPECT_EQ(alone[0].hypotheses[0].log_probability, together[i].hypotheses[0].log_probability) << i;
+    EXPECT_EQ(translator.force({{pairs.source[i]}, {pairs.target[i]}})[0].forced.log_probabilities, forced[i].forced.log_probabilities) << i;
+  }
+}
+
 TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationRun(config(1), run_folder()).train();
   TranslationConfig other = config(1);

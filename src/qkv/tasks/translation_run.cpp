@@ -119,8 +119,11 @@ class Keeper : public Companion {
       if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
       return false;
     }
-    return ++waited_ >= config_.patience && config_.patience > 0;
+    ++waited_;
+    return !goes_on();
   }
+  // Patience may have grown between two starts.
+  bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
 
   void save(Checkpoint& out) const override {
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));

@@ -262,6 +262,21 @@ TEST_F(TranslationRunTest, EndsEarlyWhenValidationGetsWorse) {
   EXPECT_TRUE(std::equal(kept.data().begin(), kept.data().end(), run.model().output().weight.data().begin()));
 }
 
+TEST_F(TranslationRunTest, MorePatienceGoesOnWithARunThatEndedEarly) {
+  TranslationConfig c = config(400);
+  c.training.patience = 1;
+  c.training.rate = 0.05;
+  const int64_t ended = TranslationRun(c, run_folder()).train().progress.epoch;
+  EXPECT_EQ(TranslationRun(c, run_folder()).train().progress.steps_here, 0);
+  c.training.patience = 3;
+  TranslationRun longer(c, run_folder()), whole(c, "");
+  const FitResult r = longer.train();
+  EXPECT_TRUE(r.ended_early);
+  EXPECT_GE(r.progress.epoch, ended + 2);
+  EXPECT_EQ(whole.train().progress.epoch, r.progress.epoch);
+  EXPECT_EQ(weights(longer), weights(whole));
+}
+
 TEST_F(TranslationRunTest, SavesTheAttentionOfPinnedSentences) {
   TranslationConfig c = config(4);
   c.training.attention_every = 2;

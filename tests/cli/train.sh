@@ -19,6 +19,8 @@ expect 0 $'108 pairs, vocabularies 10 and 10, 10,834 parameters, run\nresumed at
 [[ $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "a finished run changed its model"
 run train "${settings[@]}" --epochs 40 -o run --restart --quiet
 [[ $code == 0 && -z $err && $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "--restart: other bits, or words: $err"
+expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o run --restart
+[[ $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "--restart removed a run before it could begin another"
 
 # The same from a file; a setting that differs; dumps.
 run train "${settings[@]}" --epochs 40 --dump-config

@@ -99,7 +99,6 @@ class Train : public Command {
   }
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
-  void remove_old_run(const std::string& folder) const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
 
   std::string config_file_, preset_, output_;
@@ -132,15 +131,6 @@ std::string Train::folder() const {
   return "runs/" + fs::path(config_file_).stem().string();
 }
 
-void Train::remove_old_run(const std::string& folder) const {
-  for (const char* name : {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention", "source.model", "target.model",
-                           "vocab.source.txt", "vocab.target.txt", "tokenizer.source.txt", "tokenizer.target.txt"}) {
-    std::error_code error;
-    fs::remove_all(folder + "/" + name, error);
-    check(!error, "cannot remove ", folder, "/", name, ": ", error.message());
-  }
-}
-
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
 void Train::book_ending(const TranslationRun& run, const Progress& last) const {
   if (last.epoch_seconds > 0)
@@ -164,9 +154,8 @@ int Train::run(const Global& global) {
     return 0;
   }
   const std::string where = preset_.empty() && config_file_.empty() && output_.empty() ? "runs/translation" : folder();
-  if (restart_) remove_old_run(where);
   const InterruptScope scope;
-  TranslationRun run(config, where);
+  TranslationRun run(config, where, restart_ ? OldRun::removed : OldRun::gone_on_with);
   const bool speaks = global.log_format != LogFormat::none;
   if (speaks) {
     fmt::print(stderr, "{} pairs{}, vocabularies {} and {}, {} parameters, {}\n", grouped(static_cast<uint64_t>(run.training_pairs())),

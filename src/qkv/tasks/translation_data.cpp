@@ -82,7 +82,7 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
   if (config.tokenizer == "book") {
     check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
-    return {std::move(book.sentences), {}, {book.source, book.target}};
+    return {std::move(book.sentences), {}, tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
   SentencePairs train, valid;
   if (config.pairs == "en-fr") read_built_in(config, train, valid);

@@ -34,6 +34,23 @@ void make_folder(const std::string& path) {
   check(!error, "cannot make the folder ", path, ": ", error.message());
 }
 
+// config.yaml goes first: without it the rest is no run, wherever this is cut off.
+void remove_run(const std::string& folder) {
+  for (const char* name : {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention", "source.model", "target.model",
+                           "vocab.source.txt", "vocab.target.txt", "tokenizer.source.txt", "tokenizer.target.txt"}) {
+    std::error_code error;
+    fs::remove_all(folder + "/" + name, error);
+    check(!error, "cannot remove ", folder, "/", name, ": ", error.message());
+  }
+}
+
+// Weights without their configuration: a new run would go on with them as if they were its own.
+void refuse_remains(const std::string& folder) {
+  for (const char* name : {"model.safetensors", "checkpoints/best.safetensors", "checkpoints/last.safetensors"})
+    if (fs::exists(folder + "/" + name))
+      throw Error(text(folder, ": has ", name, " but no config.yaml: it is what was left of a run"), "--restart removes it; -o names another folder");
+}
+
 Schedule schedule(const TranslationTrainingConfig& c, int64_t batches) {
   const auto rate = static_cast<float>(c.rate);
   if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
@@ -48,6 +65,21 @@ std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokeniz
   if (longest > 0)
     std::erase_if(pairs, [&](const IdPair& p) { return static_cast<int64_t>(std::max(p.source.size(), p.target.size())) > longest; });
   return pairs;
+}
+
+// A number that other sentences, or the same in another order, would hardly have (FNV-1a).
+int64_t fingerprint(const std::vector<IdPair>& train, const std::vector<IdPair>& valid) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const auto* pairs : {&train, &valid}) {
+    add(pairs->size());
+    for (const IdPair& pair : *pairs)
+      for (const auto* side : {&pair.source, &pair.target}) {
+        add(side->size());
+        for (const int32_t id : *side) add(static_cast<uint64_t>(id));
+      }
+  }
+  return static_cast<int64_t>(hash);
 }
 
 class TrainLog : public Observer {
@@ -65,8 +97,8 @@ class TrainLog : public Observer {
 // Validates, keeps the best weights, averages the last ones, pins attention maps.
 class Keeper : public Companion {
  public:
-  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder)
-      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)) {}
+  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data)
+      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data) {}
 
   struct Pinned {
     Ids source, lengths;
@@ -87,20 +119,32 @@ class Keeper : public Companion {
       if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
       return false;
     }
-    return ++waited_ >= config_.patience && config_.patience > 0;
+    ++waited_;
+    return !goes_on();
   }
+  // Patience may have grown between two starts.
+  bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
 
   void save(Checkpoint& out) const override {
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
+    out.set("companion.data", data_);
     out.set("companion.waited", waited_);
     out.set("companion.averaged", averaged_);
     if (averaged_ > 0) out.tensors["companion.average"] = average_;
   }
   void restore(const Checkpoint& in) override {
+    const std::string file = folder_ + "/checkpoints/last.safetensors";
+    if (in.integer("companion.data") != data_)
+      throw Error(text(file, ": was trained on other sentences than the data files hold now"), "--restart begins again; -o names another folder");
     best_ = std::bit_cast<double>(in.integer("companion.best_bits"));
     waited_ = in.integer("companion.waited");
     averaged_ = in.integer("companion.averaged");
-    if (averaged_ > 0) average_ = in.tensors.at("companion.average").copied();
+    if (averaged_ == 0) return;
+    const auto average = in.tensors.find("companion.average");
+    const Shape& shape = model_.parameters().flat().shape();
+    check(averaged_ > 0 && average != in.tensors.end(), file, ": ", averaged_, " epochs are averaged, but the average is missing");
+    check(average->second.shape() == shape, file, ": \"companion.average\" has shape ", average->second.shape(), ", the model needs ", shape);
+    average_ = average->second.copied();
   }
 
   // The weights that the run is for.
@@ -137,6 +181,7 @@ class Keeper : public Companion {
   const TranslationModel& model_;
   const TranslationTask* valid_;
   std::string folder_;
+  int64_t data_;  // fingerprint
   Pinned pinned_;
   double best_ = std::numeric_limits<double>::infinity();
   int64_t waited_ = 0, averaged_ = 0;
@@ -157,10 +202,11 @@ std::string run_weights(const std::string& folder) {
   fail(folder, ": holds no model.safetensors and no checkpoint");
 }
 
-TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder) : config_(config), folder_(std::move(folder)) {
+TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder, OldRun old) : config_(config), folder_(std::move(folder)) {
   config_.check();
-  const bool resumes = !folder_.empty() && fs::exists(folder_ + "/config.yaml");
+  const bool keeps = !folder_.empty() && old == OldRun::gone_on_with, resumes = keeps && fs::exists(folder_ + "/config.yaml");
   if (resumes) open_folder();
+  else if (keeps) refuse_remains(folder_);
   text_ = std::make_unique<TranslationText>(
       read_translation_text(config_.data, static_cast<uint64_t>(config_.training.seed), resumes ? folder_ : std::string()));
   train_ = encoded(text_->train, tokenizers(), config_.data.max_tokens);
@@ -175,6 +221,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
                                               Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   if (!folder_.empty() && !resumes) {
+    if (old == OldRun::removed) remove_run(folder_);
     make_folder(folder_ + "/checkpoints");
     save_tokenizers(tokenizers(), folder_);
     write_file(folder_ + "/config.yaml", config_.settings().dump());  // last: it makes the folder a run
@@ -204,7 +251,7 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   if (!valid_.empty())
     valid.emplace(*model_, c,
                   TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .source_steps = source_steps(config_), .shuffle = false}), pad);
-  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_);
+  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_, fingerprint(train_, valid_));
   if (c.attention_every > 0) {
     const auto& from = valid_.empty() ? train_ : valid_;
     const std::vector<IdPair> first(from.begin(), from.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(from.size())));

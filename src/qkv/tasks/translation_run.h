@@ -11,11 +11,15 @@
 
 namespace qkv {
 
+/// What becomes of a run that the folder holds already.
+enum class OldRun { gone_on_with, removed };
+
 class TranslationRun {
  public:
   /// Reads the data and makes the model. A folder with a run of the same configuration is gone on with; of another one, refused: the
-  /// message names the setting. An empty folder name keeps everything in memory.
-  TranslationRun(const TranslationConfig& config, std::string folder);
+  /// message names the setting. An old run is removed only when all that the new one needs has been read. An empty folder name keeps
+  /// everything in memory.
+  TranslationRun(const TranslationConfig& config, std::string folder, OldRun old = OldRun::gone_on_with);
 
   const TranslationConfig& config() const { return config_; }
   const Tokenizers& tokenizers() const { return text_->tokenizers; }

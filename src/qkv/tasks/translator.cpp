@@ -49,12 +49,16 @@ Tensor first_columns(const Tensor& x, int64_t columns) {
   return out;
 }
 
-// Calls work(rows) for groups of at most `size` of those rows, shortest sentences first.
+// Calls work(rows) for groups of at most `size` of those rows, shortest sentences first. Sentences that are padded to `least` tokens are
+// for an encoder that sees the padding: they share a group only if it makes none of them longer.
 template <class Work>
-void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, int64_t size, const Work& work) {
+void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, int64_t size, int64_t least, const Work& work) {
   std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
-  for (size_t begin = 0; begin < rows.size(); begin += static_cast<size_t>(size))
-    work(std::span(rows).subspan(begin, std::min(rows.size() - begin, static_cast<size_t>(size))));
+  const auto steps = [&](size_t i) { return std::max(sentences[rows[i]].size(), static_cast<size_t>(least)); };
+  for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
+    for (end = begin + 1; end < rows.size() && end - begin < static_cast<size_t>(size) && (least == 0 || steps(end) == steps(begin)); ++end) continue;
+    work(std::span(rows).subspan(begin, end - begin));
+  }
 }
 
 }  // namespace
@@ -92,8 +96,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
                                      .max_length = options.max_length, .begin = tokenizers_.target.bos(), .end = tokenizers_.target.eos(),
                                      .never = tokenizers_.target.pad(), .keep_attention = options.keep_attention};
-  in_batches(ids, rows, options.rows, [&](std::span<const size_t> batch) {
-    const Padded source = padded(ids, batch, tokenizers_.source.pad(), source_steps(config_));
+  const int64_t least = source_steps(config_);
+  in_batches(ids, rows, options.rows, least, [&](std::span<const size_t> batch) {
+    const Padded source = padded(ids, batch, tokenizers_.source.pad(), least);
     auto found = search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
@@ -113,8 +118,9 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs) con
   }
   std::vector<ForcedTranslation> out(pairs.source.size());
   const auto decoder = model_->decoder();
-  in_batches(sources, rows, config_.decoding.batch_rows, [&](std::span<const size_t> batch) {
-    const Padded source = padded(sources, batch, tokenizers_.source.pad(), source_steps(config_));
+  const int64_t least = source_steps(config_);
+  in_batches(sources, rows, config_.decoding.batch_rows, least, [&](std::span<const size_t> batch) {
+    const Padded source = padded(sources, batch, tokenizers_.source.pad(), least);
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
     auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos());

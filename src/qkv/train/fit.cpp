@@ -58,6 +58,7 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
   for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), to.mutable_ptr());
   optimizer.set_updates(updates);
   state = read;
+  if (state.ended && options.companion && options.companion->goes_on()) state.ended = false;
   return true;
 }
 

@@ -45,6 +45,8 @@ class Companion {
   /// Its own counters and tensors; names begin with "companion.".
   virtual void save(Checkpoint&) const {}
   virtual void restore(const Checkpoint&) {}
+  /// Asked after restore() when it had ended the training before: true takes that back.
+  virtual bool goes_on() const { return false; }
 };
 
 struct FitOptions {

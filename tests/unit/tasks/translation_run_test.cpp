@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
@@ -137,6 +138,23 @@ TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
   EXPECT_NEAR(forced[0].forced.log_probability(), one_by_one[0].hypotheses[0].log_probability, 1e-5);
 }
 
+TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThePadding) {
+  TranslationConfig c = config(1);
+  c.model.skip_padding = false;
+  c.training.num_steps = 5;
+  TranslationRun run(c, "");
+  const Translator translator(run.model(), run.tokenizers(), run.config());
+  const SentencePairs pairs{{"1 2 3", "4", "1 2 3 4 5 0 1 2 3", "5 4 3 2 1 0", "0 1 2 3 4 5"}, {"un", "deux", "trois", "un", "un"}};
+  const auto together = translator.translate(pairs.source, translator.defaults());
+  const auto forced = translator.force(pairs);
+  for (size_t i = 0; i < pairs.source.size(); ++i) {
+    const auto alone = translator.translate(std::span(&pairs.source[i], 1), translator.defaults());
+    EXPECT_EQ(alone[0].hypotheses[0].tokens, together[i].hypotheses[0].tokens) << i;
+    EXPECT_EQ(alone[0].hypotheses[0].log_probability, together[i].hypotheses[0].log_probability) << i;
+    EXPECT_EQ(translator.force({{pairs.source[i]}, {pairs.target[i]}})[0].forced.log_probabilities, forced[i].forced.log_probabilities) << i;
+  }
+}
+
 TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationRun(config(1), run_folder()).train();
   TranslationConfig other = config(1);
@@ -149,6 +167,71 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationRun whole(config(2), "");
   whole.train();
   EXPECT_EQ(weights(longer), weights(whole));
+}
+
+TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
+  TranslationRun(config(1), run_folder()).train();
+  const auto files = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(run_folder())) out.insert(entry.path());
+    return out;
+  };
+  const auto before = files();
+  TranslationConfig missing = config(1);
+  missing.data.pairs = run_folder("nothing.tsv");
+  EXPECT_NE(error_of([&] { TranslationRun(missing, run_folder(), OldRun::removed); }), "");
+  EXPECT_EQ(files(), before);
+  TranslationConfig other = config(1);
+  other.model.hidden = 16;
+  TranslationRun again(other, run_folder(), OldRun::removed);
+  EXPECT_FALSE(fs::exists(run_folder() + "/checkpoints/last.safetensors"));
+  EXPECT_EQ(again.train().progress.steps_here, 2);
+}
+
+TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
+  TranslationRun(config(1), run_folder()).train();
+  fs::remove(run_folder() + "/config.yaml");
+  fs::remove(run_folder() + "/model.safetensors");
+  EXPECT_EQ(error_of([&] { TranslationRun(config(2), run_folder()); }),
+            run_folder() + ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
+  EXPECT_FALSE(fs::exists(run_folder() + "/config.yaml"));
+  TranslationRun again(config(2), run_folder(), OldRun::removed);
+  TranslationRun whole(config(2), "");
+  again.train(), whole.train();
+  EXPECT_EQ(weights(again), weights(whole));
+}
+
+TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
+  for (const char* tokenizer : {"spaces", "book"}) {
+    SetUp();
+    TranslationConfig c = config(1);
+    c.data.tokenizer = tokenizer, c.data.valid_share = 0;
+    TranslationRun(c, run_folder(tokenizer)).train();
+    std::string content;
+    std::getline(std::ifstream(pairs()), content, '\0');
+    std::swap(content[0], content[content.find('5')]);  // as many words, as many batches
+    std::ofstream(pairs()) << content;
+    c.training.epochs = 2;
+    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(tokenizer)).train(); }),
+              run_folder(tokenizer) + "/checkpoints/last.safetensors: was trained on other sentences than the data files hold now"
+                                      " | --restart begins again; -o names another folder");
+  }
+}
+
+TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
+  TranslationConfig c = config(2);
+  c.training.average_last = 2;
+  TranslationRun(c, run_folder()).train();
+  const std::string file = run_folder() + "/checkpoints/last.safetensors";
+  const Checkpoint good = load_checkpoint(file);
+  Checkpoint bad = good;
+  bad.tensors["companion.average"] = zeros({7});
+  save_checkpoint(file, bad);
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }),
+            text(file, ": \"companion.average\" has shape (7,), the model needs ", good.tensors.at("companion.average").shape()));
+  bad.tensors.erase("companion.average");
+  save_checkpoint(file, bad);
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }), file + ": 2 epochs are averaged, but the average is missing");
 }
 
 TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifference) {
@@ -177,6 +260,21 @@ TEST_F(TranslationRunTest, EndsEarlyWhenValidationGetsWorse) {
   const std::string best = run_folder() + "/checkpoints/best.safetensors";
   const Tensor kept = SafetensorsFile(best).tensor("output.weight");
   EXPECT_TRUE(std::equal(kept.data().begin(), kept.data().end(), run.model().output().weight.data().begin()));
+}
+
+TEST_F(TranslationRunTest, MorePatienceGoesOnWithARunThatEndedEarly) {
+  TranslationConfig c = config(400);
+  c.training.patience = 1;
+  c.training.rate = 0.05;
+  const int64_t ended = TranslationRun(c, run_folder()).train().progress.epoch;
+  EXPECT_EQ(TranslationRun(c, run_folder()).train().progress.steps_here, 0);
+  c.training.patience = 3;
+  TranslationRun longer(c, run_folder()), whole(c, "");
+  const FitResult r = longer.train();
+  EXPECT_TRUE(r.ended_early);
+  EXPECT_GE(r.progress.epoch, ended + 2);
+  EXPECT_EQ(whole.train().progress.epoch, r.progress.epoch);
+  EXPECT_EQ(weights(longer), weights(whole));
 }
 
 TEST_F(TranslationRunTest, SavesTheAttentionOfPinnedSentences) {

@@ -2,6 +2,7 @@
 #include "qkv/labs/bahdanau.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -18,14 +19,27 @@ struct Workshop {
   std::vector<AlignedPair> held_out;
 };
 
+// Processor time of this thread: what other programs take does not count.
+double thread_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 struct Recorder : Observer {
   Trained* to = nullptr;
   double tokens = 0;  // of an epoch's targets, without padding, whatever the loss counts
+  double first = 0;   // when the first batch of the epoch was done
+  void step(const Progress& p) override {
+    if (p.batch == 1) first = thread_seconds();
+    if (p.batch < p.batches || p.batches < 2) return;
+    const double share = static_cast<double>(p.batches - 1) / static_cast<double>(p.batches);
+    to->tokens_per_second = std::max(to->tokens_per_second, share * tokens / std::max(thread_seconds() - first, 1e-9));
+  }
   void epoch(const Progress& p) override {
     to->epochs.push_back(static_cast<double>(p.epoch));
     to->losses.push_back(p.epoch_loss);
     if (p.valid_loss) to->valid_losses.push_back(*p.valid_loss);
-    to->tokens_per_second = std::max(to->tokens_per_second, tokens / std::max(p.epoch_seconds, 1e-9));
   }
 };
 
@@ -60,6 +74,7 @@ TranslationConfig small_config(uint64_t seed) {
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
   c.training.schedule = "cosine";
+  c.training.warmup = 400;
   c.training.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
   return c;
 }
@@ -73,7 +88,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
   if (is_exercise(kind)) {
     c.training.epochs = from_file ? 100 : 8;
     c.model.bidirectional = false;  // a dot product needs queries as wide as the keys
-    if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005;
+    if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005, c.training.warmup = 0;
   }
   c.training.seed = static_cast<int64_t>(page.seed());
   turn_into(c, kind);

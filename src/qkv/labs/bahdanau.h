@@ -21,7 +21,7 @@ enum class Kind { baseline, attention, aligned, reference, lstm, dot, unmasked, 
 struct Trained {
   TranslationRun run;
   std::vector<double> epochs, losses, valid_losses;  // after each epoch, as the training reports them; the last empty without validation
-  double tokens_per_second = 0;                      // of target tokens, in the fastest epoch, on one core
+  double tokens_per_second = 0;                      // of target tokens, a second of processor time, in the fastest epoch
   Translator translator() const { return Translator(run.model(), run.tokenizers(), run.config()); }
 };
 

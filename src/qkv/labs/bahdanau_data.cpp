@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_set>
 
 #include "qkv/data/text.h"
@@ -29,7 +30,7 @@ std::vector<std::vector<std::string>> words_of(const std::vector<std::string>& s
 // A side of the corpus in numbers.
 struct SideFacts {
   int64_t tokens = 0, distinct = 0, unknown = 0, longest = 0;
-  std::vector<double> lengths;
+  std::map<int64_t, double> lengths;  // how many sentences have so many words
 };
 
 SideFacts facts(const std::vector<std::vector<std::string>>& lines, const Tokenizer& tokenizer) {
@@ -38,7 +39,7 @@ SideFacts facts(const std::vector<std::vector<std::string>>& lines, const Tokeni
   for (const auto& line : lines) {
     const auto size = static_cast<int64_t>(line.size());
     out.tokens += size, out.longest = std::max(out.longest, size);
-    out.lengths.push_back(static_cast<double>(size));
+    ++out.lengths[size];
     for (const std::string& word : line) {
       seen.insert(word);
       out.unknown += tokenizer.vocabulary()->id(word) == tokenizer.unk();
@@ -46,6 +47,18 @@ SideFacts facts(const std::vector<std::vector<std::string>>& lines, const Tokeni
   }
   out.distinct = static_cast<int64_t>(seen.size());
   return out;
+}
+
+// The book's histogram with a bar for every length.
+Figure lengths_figure(const SideFacts& source, const SideFacts& target) {
+  std::vector<std::string> names;
+  NamedValues s{"source", {}}, t{"target", {}};
+  const auto count = [](const SideFacts& side, int64_t length) { return side.lengths.contains(length) ? side.lengths.at(length) : 0.0; };
+  for (int64_t n = std::min(source.lengths.begin()->first, target.lengths.begin()->first); n <= std::max(source.longest, target.longest); ++n) {
+    names.push_back(std::to_string(n));
+    s.values.push_back(count(source, n)), t.values.push_back(count(target, n));
+  }
+  return bars(names, {s, t}, {.label = "# tokens per sequence"}, {.label = "count"});
 }
 
 WordRule rule_of(const Page& page) { return page.data().empty() ? WordRule::spaces : WordRule::book; }
@@ -89,8 +102,8 @@ void text_step(Page& page) {
                {{"tokens, `<eos>` included", "词元数（含 `<eos>`）"}, {grouped(s.tokens + pairs), grouped(t.tokens + pairs)}},
                {{"of them `<unk>`", "其中 `<unk>`"}, {grouped(s.unknown), grouped(t.unknown)}},
                {{"longest sentence", "最长的句子"}, {grouped(s.longest), grouped(t.longest)}}});
-  page.draw("lengths", histogram({{"source", s.lengths}, {"target", t.lengths}}, {.label = "# tokens per sequence"}, {.label = "count"}, 10),
-            {"How long the sentences are. French needs a few words more.", "句子的长度分布。法语略长一些。"});
+  page.draw("lengths", lengths_figure(s, t),
+            {"How long the sentences are. French needs a few words more on average.", "句子的长度分布。法语略长一些。"});
   if (is_books_data(page)) {
     page.claim(t.tokens + pairs == 2541 && s.tokens + pairs == 2433 && s.unknown == 78 && t.unknown == 345,
                {"It is the book's subset: vocabularies of 184 and 201, 2,541 target tokens an epoch.",

@@ -20,19 +20,20 @@ double epochs_of(const Trained& t) { return static_cast<double>(t.run.config().t
 void say_settings(Page& page) {
   const Trained& reference = trained(page, Kind::reference);
   const auto pairs = grouped(reference.run.training_pairs());
-  page.say({fmt::format("The exercises train smaller models: {} pairs, {:.0f} epochs, an encoder that reads one way. Each is compared with a reference, "
+  page.say({fmt::format("The exercises train more briefly: {} pairs, {:.0f} epochs, an encoder that reads one way. Each is compared with a reference, "
                         "GRU with additive attention, that was trained just so.", pairs, epochs_of(reference)),
-            fmt::format("练习中训练较小的模型：{} 对，{:.0f} 轮，单向编码器。每个都与同样训练的参照模型（GRU 加性注意力）比较。", pairs, epochs_of(reference))});
+            fmt::format("练习中的训练较短：{} 对，{:.0f} 轮，单向编码器。每个都与同样训练的参照模型（GRU 加性注意力）比较。", pairs, epochs_of(reference))});
 }
 
 std::vector<std::string> measures(const Trained& t, const SentencePairs& judge) {
-  return {grouped(t.run.model().parameters().flat().numel()), fmt::format("{:.3f}", t.losses.back()), fmt::format("{:.3f}", forced_loss(t, judge)),
+  return {grouped(t.run.model().parameters().count()), fmt::format("{:.3f}", t.losses.back()), fmt::format("{:.3f}", forced_loss(t, judge)),
           grouped(static_cast<int64_t>(t.tokens_per_second))};
 }
 
 std::vector<Text> head(Page& page) {
   const bool new_sentences = trained(page, Kind::reference).run.validation_pairs() > 0;
-  return {{"", ""}, {"parameters", "参数"}, {"last training loss", "最后的训练损失"},
+  const bool book_unit = trained(page, Kind::reference).run.config().training.loss == "book";
+  return {{"", ""}, {"parameters", "参数"}, book_unit ? Text{"last training loss, book's unit", "最后的训练损失（书中单位）"} : Text{"last training loss", "最后的训练损失"},
           new_sentences ? Text{"nats a token, new sentences", "每词元奈特（新句子）"} : Text{"nats a token, training sentences", "每词元奈特（训练句子）"},
           {"tokens/s, one core", "词元/秒（单核）"}};
 }
@@ -76,7 +77,7 @@ void scoring_step(Page& page) {
   named_table(page, head(page), {{{"additive", "加性"}, measures(reference, judge)}, {{"scaled dot product", "缩放点积"}, measures(dot, judge)}});
   page.draw("dot", losses("scaled dot product", dot, reference), {"Training loss with both scores.", "两种评分的训练损失。"});
   const int64_t width = reference.run.config().model.hidden;
-  const int64_t fewer = reference.run.model().parameters().flat().numel() - dot.run.model().parameters().flat().numel();
+  const int64_t fewer = reference.run.model().parameters().count() - dot.run.model().parameters().count();
   page.claim(fewer == 2 * width * width + width && dot.losses.back() < 0.5 * dot.losses.front(),
              {"It learns the task with $2 h^2 + h$ parameters fewer.", "它用少 $2 h^2 + h$ 个的参数也能学会。"},
              fmt::format("{} fewer, loss {:.3f} -> {:.3f}", grouped(fewer), dot.losses.front(), dot.losses.back()));

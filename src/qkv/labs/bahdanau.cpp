@@ -74,7 +74,6 @@ TranslationConfig small_config(uint64_t seed) {
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
   c.training.schedule = "cosine";
-  c.training.warmup = 400;
   c.training.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
   return c;
 }
@@ -88,7 +87,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
   if (is_exercise(kind)) {
     c.training.epochs = from_file ? 100 : 8;
     c.model.bidirectional = false;  // a dot product needs queries as wide as the keys
-    if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005, c.training.warmup = 0;
+    if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005;
   }
   c.training.seed = static_cast<int64_t>(page.seed());
   turn_into(c, kind);

@@ -89,13 +89,13 @@ void text_step(Page& page) {
               "ones there, so no model can reach a loss of 0: the floor is 0.0161 in the book's unit.",
               "书中读取文件的第 0 至 600 行，即 601 对。同一个英语句子常有多个法语译文，所以损失不可能为 0：按书中的单位，下限是 0.0161。"});
   std::string sample;
-  for (size_t i = 0; i < 4; ++i) sample += fmt::format("{}{:<42} {}", i ? "\n" : "", run.text().train.source[i], run.text().train.target[i]);
+  for (size_t i = 0; i < 4; ++i) sample += fmt::format("{}{}\n    {}", i ? "\n" : "", run.text().train.source[i], run.text().train.target[i]);
   page.print(sample);
 
   const auto source = words_of(run.text().train.source, rule_of(page)), target = words_of(run.text().train.target, rule_of(page));
   const SideFacts s = facts(source, run.tokenizers().source), t = facts(target, run.tokenizers().target);
   const auto pairs = run.training_pairs();
-  named_table(page, {{"training pairs: ", "训练句对："}, {"source", "源语言"}, {"target", "目标语言"}},
+  named_table(page, {{"training pairs", "训练句对"}, {"source", "源语言"}, {"target", "目标语言"}},
               {{{"sentences", "句子"}, {grouped(pairs), grouped(pairs)}},
                {{"distinct words", "不同的词"}, {grouped(s.distinct), grouped(t.distinct)}},
                {{"vocabulary, 4 specials included", "词表（含 4 个特殊词元）"}, {grouped(run.tokenizers().source.size()), grouped(run.tokenizers().target.size())}},
@@ -135,7 +135,7 @@ void batch_step(Page& page) {
                                      .batch(0, 0);
   std::string out;
   for (int64_t r = 0; r < batch.source.size(0); ++r)
-    out += fmt::format("{}source      {}   length {}\ntarget in   {}\ntarget out  {}   length {}\n            {} => {}", r ? "\n\n" : "",
+    out += fmt::format("{}source      {}   length {}\ntarget in   {}\ntarget out  {}   length {}\n\n  {}\n  {}", r ? "\n\n" : "",
                        row_of(batch.source, r), batch.source_lens.ptr()[r], row_of(batch.target_in, r), row_of(batch.target_out, r),
                        batch.target_lens.ptr()[r], two.source[static_cast<size_t>(r)], two.target[static_cast<size_t>(r)]);
   page.print(out);

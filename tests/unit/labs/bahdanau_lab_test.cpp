@@ -9,7 +9,8 @@ namespace {
 
 const Claim& claim_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return *claim;
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+      return *claim;
   throw std::runtime_error("no claim with the words " + words);
 }
 
@@ -32,7 +33,8 @@ void expect_numbers_of_the_book(const Page& page) {
 void expect_swap_and_negation_with_gold_links(const Page& page) {
   int maps = 0;
   for (const Block& block : page.blocks())
-    if (const auto* picture = std::get_if<Picture>(&block); picture && (picture->name == "adjective-swap" || picture->name == "negation")) {
+    if (const auto* picture = std::get_if<Picture>(&block);
+        picture && (picture->name == "adjective-swap" || picture->name == "negation")) {
       const auto& map = std::get<HeatMap>(picture->figure.panels[0].content);
       EXPECT_GE(map.boxes.size(), 3u);
       EXPECT_EQ(static_cast<int64_t>(map.x_tokens.size()), map.values.size(1));
@@ -68,7 +70,8 @@ TEST(BahdanauLab, GroupsDigitsAndCountsExactSentences) {
 TEST(BahdanauLab, SettingsOfTheBooksFileAreTheBooks) {
   using namespace bahdanau;
   const Page with({.seed = 5, .data = "fra.txt"});
-  const TranslationConfig c = config_of(with, Kind::attention), b = config_of(with, Kind::baseline), own = config_of(with, Kind::aligned);
+  const TranslationConfig c = config_of(with, Kind::attention), b = config_of(with, Kind::baseline),
+                          own = config_of(with, Kind::aligned);
   EXPECT_EQ(c.data.pairs, "fra.txt");
   EXPECT_EQ(c.training.epochs, 250);
   EXPECT_EQ(b.training.epochs, 300);

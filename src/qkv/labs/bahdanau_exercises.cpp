@@ -147,10 +147,10 @@ void unmasked_step(Page& page) {
                      : Text{"The mean over all places is a smaller number, for a model that is about as good: easy "
                             "places water it down. (The English edition does this in "
                             "its sections 11.4 and 11.7, and prints losses below the floor of the masked loss.) Part "
-                            "of the gradient goes into the padding as well.",
+                            "of the gradient goes into the padding as well, and time with it.",
                             "对所有位置求平均得到的数更小，模型却相差不大：容易的位置把它稀释了。（英文版在 11.4 与 "
                             "11.7 节正是如此，打印的损失低于掩蔽损失的下限。）"
-                            "而且一部分梯度花在了填充上。"});
+                            "而且一部分梯度和时间花在了填充上。"});
   const double masked_nats = forced_loss(reference, judge), open_nats = forced_loss(open, judge);
   if (book_unit)
     page.claim(
@@ -174,10 +174,10 @@ void feed_back_step(Page& page) {
        "inputs in training are what it predicts for "
        "that place itself (scheduled sampling; Bengio and others, 2015). At the beginning those are mostly wrong, so "
        "learning is harder and the training "
-       "loss higher; with all inputs replaced from the start it would hardly begin to learn.",
-       "在强制教学下，解码器直到翻译时才会遇到自己的错误。这里训练中一半的输入换成它自己对该位置的预测（计划采样；Bengi"
-       "o 等，2015）。"
-       "开始时这些预测大多是错的，所以学习更难，训练损失更高；若从一开始就全部替换，几乎无从学起。"});
+       "loss higher, the more so in a training as short as this one.",
+       "在强制教学下，解码器直到翻译时才会遇到自己的错误。这里训练中一半的输入换成它自己对该位置的预测"
+       "（计划采样；Bengio 等，2015）。"
+       "开始时这些预测大多是错的，所以学习更难，训练损失更高，在如此短的训练中尤其如此。"});
   const SentencePairs judge = judged_on(page);
   const double exact = share_exact(translate(fed, judge.source), judge.target),
                plain = share_exact(translate(reference, judge.source), judge.target);

@@ -184,10 +184,11 @@ void sentences_step(Page& page) {
        "数字是书中自定义的分数，并非通常的 BLEU：一元与二元精确率的指数为 1/2 与 "
        "1/4，再乘以对过短输出的惩罚。完全正确为 1。"});
   if (page.data().empty()) return;
-  page.table(
+  named_table(
+      page,
       {{"mean of the four", "四句平均"}, {"here", "本程序"}, {"book", "书"}, {"21 published runs", "21 次公开运行"}},
-      {{"baseline", fmt::format("{:.3f}", mean_plain), "0.776", "0.677"},
-       {"attention", fmt::format("{:.3f}", mean_attended), "0.914", "0.883"}});
+      {{{"baseline", "基线"}, {fmt::format("{:.3f}", mean_plain), "0.776", "0.677"}},
+       {{"attention", "注意力"}, {fmt::format("{:.3f}", mean_attended), "0.914", "0.883"}}});
   if (is_books_data(page))
     page.claim(mean_attended >= 0.5,
                {"The decoder with attention gets at least half of what there is to get.",

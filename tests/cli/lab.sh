@@ -1,6 +1,6 @@
 # qkv lab: the list, one lab with its figures, a note, both languages, names that do not exist.
 run lab
-expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions' "$code $out"
+expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions.*10\.4 +bahdanau +Bahdanau attention' "$code $out"
 run --lang zh lab
 expect_match '10\.1 +cues +注意力提示' "$out"
 
@@ -26,3 +26,6 @@ expect_out ''
 expect 1 'qkv: error: there is no lab "nosuch"
 hint: qkv lab lists them' lab nosuch
 expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf
+# Lab 10.4 trains for a while: the tour runs all of it. What it is given is checked before.
+expect 2 'qkv: error: --data: lab cues takes no data' lab cues --data fra.txt
+expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab bahdanau --data nosuch.txt --quiet

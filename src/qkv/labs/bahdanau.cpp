@@ -1,7 +1,9 @@
-// Lab 10.4: translation with a recurrent encoder and decoder, without attention and with Bahdanau's. Trainings that its steps share.
+// Lab 10.4: translation with a recurrent encoder and decoder, without attention and with Bahdanau's. Trainings that its
+// steps share.
 #include "qkv/labs/bahdanau.h"
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include <algorithm>
 
@@ -18,14 +20,27 @@ struct Workshop {
   std::vector<AlignedPair> held_out;
 };
 
+// Processor time of this thread: what other programs take does not count.
+double thread_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
 struct Recorder : Observer {
   Trained* to = nullptr;
   double tokens = 0;  // of an epoch's targets, without padding, whatever the loss counts
+  double first = 0;   // when the first batch of the epoch was done
+  void step(const Progress& p) override {
+    if (p.batch == 1) first = thread_seconds();
+    if (p.batch < p.batches || p.batches < 2) return;
+    const double share = static_cast<double>(p.batches - 1) / static_cast<double>(p.batches);
+    to->tokens_per_second = std::max(to->tokens_per_second, share * tokens / std::max(thread_seconds() - first, 1e-9));
+  }
   void epoch(const Progress& p) override {
     to->epochs.push_back(static_cast<double>(p.epoch));
     to->losses.push_back(p.epoch_loss);
     if (p.valid_loss) to->valid_losses.push_back(*p.valid_loss);
-    to->tokens_per_second = std::max(to->tokens_per_second, tokens / std::max(p.epoch_seconds, 1e-9));
   }
 };
 
@@ -44,7 +59,8 @@ std::unique_ptr<Trained> train(const TranslationConfig& config) {
   Recorder recorder;
   recorder.to = model.get();
   const Tokenizer& target = model->run.tokenizers().target;
-  for (const std::string& s : model->run.text().train.target) recorder.tokens += static_cast<double>(target.encode(s).size() + 1);
+  for (const std::string& s : model->run.text().train.target)
+    recorder.tokens += static_cast<double>(target.encode(s).size() + 1);
   Observer* const observers[] = {&recorder};
   model->run.train(observers);
   return model;
@@ -68,7 +84,8 @@ TranslationConfig small_config(uint64_t seed) {
 
 TranslationConfig config_of(const Page& page, Kind kind) {
   const bool from_file = !page.data().empty() && kind != Kind::aligned;
-  TranslationConfig c = from_file ? translation_preset(kind == Kind::baseline ? "d2l-seq2seq" : "d2l-bahdanau") : small_config(page.seed());
+  TranslationConfig c = from_file ? translation_preset(kind == Kind::baseline ? "d2l-seq2seq" : "d2l-bahdanau")
+                                  : small_config(page.seed());
   if (from_file) c.data.pairs = page.data();
   if (is_exercise(kind)) {
     c.training.epochs = from_file ? 100 : 8;
@@ -85,8 +102,10 @@ const Trained& trained(Page& page, Kind kind) {
   auto& models = page.shared<Workshop>().models;
   if (!models.contains(kind)) {
     std::vector<Kind> together = {Kind::baseline, Kind::attention};
-    if (is_exercise(kind)) together = {Kind::reference, Kind::lstm, Kind::dot, Kind::unmasked, Kind::fed_back};
-    else if (!page.data().empty()) together.push_back(Kind::aligned);
+    if (is_exercise(kind))
+      together = {Kind::reference, Kind::lstm, Kind::dot, Kind::unmasked, Kind::fed_back};
+    else if (!page.data().empty())
+      together.push_back(Kind::aligned);
     for (const Kind k : together) models[k];
     // Models this small leave nothing to share within a step: each has a thread of its own instead.
     parallel_for(static_cast<int64_t>(together.size()), 1e12, [&](int64_t i) {
@@ -113,8 +132,10 @@ const std::vector<AlignedPair>& held_out(Page& page) {
     const auto ids = tokenizer.encode(sentence);
     return std::find(ids.begin(), ids.end(), tokenizer.unk()) == ids.end();
   };
-  for (AlignedPair& pair : en_fr_split({.size = data.corpus_size, .seed = static_cast<uint64_t>(data.corpus_seed)}).test)
-    if (knows(run.tokenizers().source, pair.source) && knows(run.tokenizers().target, pair.target)) pairs.push_back(std::move(pair));
+  for (AlignedPair& pair :
+       en_fr_split({.size = data.corpus_size, .seed = static_cast<uint64_t>(data.corpus_seed)}).test)
+    if (knows(run.tokenizers().source, pair.source) && knows(run.tokenizers().target, pair.target))
+      pairs.push_back(std::move(pair));
   return pairs;
 }
 
@@ -122,7 +143,8 @@ Alignment gold_of(const AlignedPair& pair) {
   Alignment out;
   for (const auto& [s, t] : pair.links) out.push_back({s, t, false});
   for (const auto& [s, t] : pair.possible) out.push_back({s, t, true});
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
   return out;
 }
 
@@ -157,13 +179,15 @@ double forced_loss(const Trained& model, const SentencePairs& pairs) {
 
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
   return digits;
 }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-void named_table(Page& page, std::vector<Text> head, const std::vector<std::pair<Text, std::vector<std::string>>>& rows) {
+void named_table(Page& page, std::vector<Text> head,
+                 const std::vector<std::pair<Text, std::vector<std::string>>>& rows) {
   std::vector<std::vector<Text>> cells;
   for (const auto& [name, values] : rows) {
     cells.push_back({name});
@@ -179,9 +203,9 @@ Lab bahdanau_lab() {
   return {"10.4",
           "bahdanau",
           {"Bahdanau attention: translation", "Bahdanau 注意力：机器翻译"},
-          {text_step, batch_step, vocabulary_step, baseline_step, attention_step, masked_loss_step, training_step, sentences_step,
-           heat_map_step, swap_step, alignment_step, lstm_step, scoring_step, unmasked_step, feed_back_step, beam_example_step, beam_step,
-           questions_step},
+          {text_step, batch_step, vocabulary_step, baseline_step, attention_step, masked_loss_step, training_step,
+           sentences_step, heat_map_step, swap_step, alignment_step, lstm_step, scoring_step, unmasked_step,
+           feed_back_step, beam_example_step, beam_step, questions_step},
           true};
 }
 

@@ -1,4 +1,5 @@
-// What the steps of lab 10.4 share: the data, models that are trained once, held-out sentences with their gold links, and small tables.
+// What the steps of lab 10.4 share: the data, models that are trained once, held-out sentences with their gold links,
+// and small tables.
 #pragma once
 
 #include <map>
@@ -14,20 +15,22 @@
 
 namespace qkv::labs::bahdanau {
 
-/// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its own, else `attention`.
-/// Those of the exercises are shorter; `reference` is attention trained as long as they are.
+/// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its
+/// own, else `attention`. Those of the exercises are shorter; `reference` is attention trained as long as they are.
 enum class Kind { baseline, attention, aligned, reference, lstm, dot, unmasked, fed_back };
 
 struct Trained {
   TranslationRun run;
-  std::vector<double> epochs, losses, valid_losses;  // after each epoch, as the training reports them; the last empty without validation
-  double tokens_per_second = 0;                      // of target tokens, in the fastest epoch, on one core
+  std::vector<double> epochs, losses,
+      valid_losses;              // after each epoch, as the training reports them; the last empty without validation
+  double tokens_per_second = 0;  // of target tokens, a second of processor time, in the fastest epoch
   Translator translator() const { return Translator(run.model(), run.tokenizers(), run.config()); }
 };
 
 /// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
 TranslationConfig config_of(const Page& page, Kind kind);
-/// Trained when it is first asked for, together with others that a reader of the page will want, then kept for the page.
+/// Trained when it is first asked for, together with others that a reader of the page will want, then kept for the
+/// page.
 const Trained& trained(Page& page, Kind kind);
 /// Trained on the book's subset of its own file: 601 pairs, vocabularies of 184 and 201.
 bool is_books_data(Page& page);
@@ -48,7 +51,8 @@ double forced_loss(const Trained& model, const SentencePairs& pairs);
 std::string grouped(int64_t number);
 std::string percent(double share);
 /// A table whose first column is in words.
-void named_table(Page& page, std::vector<Text> head, const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
+void named_table(Page& page, std::vector<Text> head,
+                 const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
 
 // bahdanau_data.cpp: from text to batches.
 void text_step(Page& page);

@@ -29,7 +29,7 @@ const Claim* claim_about(const Page& page, const std::string& words) {
 }  // namespace
 
 TEST_P(LabPage, ClaimsHoldForSeveralSeeds) {
-  for (uint64_t seed : {1, 2, 17}) expect_claims_hold(run(lab(), seed));
+  for (uint64_t seed : {1, 2, 17}) expect_claims_hold(run(lab(), {.seed = seed}));
 }
 
 TEST_P(LabPage, SpeaksBothLanguagesAndDrawsEveryFigure) {
@@ -84,7 +84,7 @@ TEST(CuesLab, ListsTheWordsOfTheNotes) {
 }
 
 TEST(LabTables, CellsInWordsFollowTheLanguage) {
-  Page page(0);
+  Page page({});
   page.word_table({{"head", "表头"}}, {{{"word", "词"}}});
   page.table({{"head", "表头"}}, {{"1.5"}});
   EXPECT_NE(plain(page.blocks()[0], Language::en).find("word"), std::string::npos);
@@ -93,7 +93,7 @@ TEST(LabTables, CellsInWordsFollowTheLanguage) {
 }
 
 TEST(FailedClaim, IsCountedAndMarkedInEveryForm) {
-  Page page(0);
+  Page page({});
   page.claim(false, {"Two is three.", "二等于三。"}, "2");
   page.claim(true, {"Two is two.", "二等于二。"}, "2");
   EXPECT_EQ(page.claims(), 2);

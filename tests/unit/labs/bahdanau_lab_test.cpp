@@ -1,0 +1,102 @@
+// Lab 10.4: its claims, the numbers that it must show, its text in both languages.
+#include <stdexcept>
+
+#include "labs_support.h"
+#include "qkv/labs/bahdanau.h"
+
+namespace qkv::labs {
+namespace {
+
+const Claim& claim_with(const Page& page, const std::string& words) {
+  for (const Block& block : page.blocks())
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+      return *claim;
+  throw std::runtime_error("no claim with the words " + words);
+}
+
+TEST(BahdanauLab, IsFoundByNameAndSection) {
+  ASSERT_TRUE(find_lab("10.4"));
+  EXPECT_EQ(find_lab("10.4"), find_lab("bahdanau"));
+}
+
+void expect_numbers_of_the_book(const Page& page) {
+  EXPECT_EQ(claim_with(page, "47,369").measured, "47,369");
+  EXPECT_EQ(claim_with(page, "49,449 in all").measured, "49,449");
+  EXPECT_EQ(claim_with(page, "half of it, and nothing").measured, "2.3025851, 1.1512926, 0");
+  EXPECT_EQ(claim_with(page, "by greedy search").measured, "0.048, 0.054");
+  const std::string printed = everything_printed(page);
+  EXPECT_NE(printed.find("[[1, 0, 0],\n [4, 5, 0]]"), printed.npos);
+  EXPECT_NE(printed.find("go .\tva !"), printed.npos);
+  EXPECT_NE(printed.find("output          (4, 7, 10)"), printed.npos);
+}
+
+void expect_swap_and_negation_with_gold_links(const Page& page) {
+  int maps = 0;
+  for (const Block& block : page.blocks())
+    if (const auto* picture = std::get_if<Picture>(&block);
+        picture && (picture->name == "adjective-swap" || picture->name == "negation")) {
+      const auto& map = std::get<HeatMap>(picture->figure.panels[0].content);
+      EXPECT_GE(map.boxes.size(), 3u);
+      EXPECT_EQ(static_cast<int64_t>(map.x_tokens.size()), map.values.size(1));
+      EXPECT_EQ(static_cast<int64_t>(map.y_tokens.size()), map.values.size(0));
+      ++maps;
+    }
+  EXPECT_EQ(maps, 2);
+}
+
+// One test: it trains seven models.
+TEST(BahdanauLab, KeepsItsClaimsTextsFiguresAndTheNumbersOfTheBook) {
+  const Lab& lab = *find_lab("10.4");
+  const Page page = run(lab, {.seed = 3});
+  EXPECT_GE(page.claims(), 20);
+  expect_claims_hold(page);
+  expect_words_in_both_languages(page);
+  expect_figures_draw(page);
+  expect_renders(lab, page);
+  expect_numbers_of_the_book(page);
+  expect_swap_and_negation_with_gold_links(page);
+}
+
+TEST(BahdanauLab, GroupsDigitsAndCountsExactSentences) {
+  using namespace bahdanau;
+  EXPECT_EQ(grouped(7), "7");
+  EXPECT_EQ(grouped(123), "123");
+  EXPECT_EQ(grouped(49449), "49,449");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(share_exact({"a b", "c"}, {"a b", "d"}), 0.5);
+  EXPECT_EQ(percent(0.1234), "12.3 %");
+}
+
+TEST(BahdanauLab, SettingsOfTheBooksFileAreTheBooks) {
+  using namespace bahdanau;
+  const Page with({.seed = 5, .data = "fra.txt"});
+  const TranslationConfig c = config_of(with, Kind::attention), b = config_of(with, Kind::baseline),
+                          own = config_of(with, Kind::aligned);
+  EXPECT_EQ(c.data.pairs, "fra.txt");
+  EXPECT_EQ(c.training.epochs, 250);
+  EXPECT_EQ(b.training.epochs, 300);
+  EXPECT_EQ(b.model.attention, "none");
+  EXPECT_EQ(c.training.seed, 5);
+  EXPECT_EQ(own.data.pairs, "en-fr");
+}
+
+TEST(Labs, AFileForALabThatTakesNoneIsRefused) {
+  try {
+    run(*find_lab("cues"), {.data = "fra.txt"});
+    FAIL() << "it ran";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("lab cues takes no data; got \"fra.txt\""), std::string::npos) << e.what();
+  }
+}
+
+TEST(Labs, StepsShareAnObjectUntilItIsForgotten) {
+  Page p({});
+  p.shared<std::string>() = "made once";
+  EXPECT_EQ(p.shared<std::string>(), "made once");
+  EXPECT_EQ(p.shared<int>(), 0);
+  p.forget();
+  EXPECT_EQ(p.shared<std::string>(), "");
+}
+
+}  // namespace
+}  // namespace qkv::labs

@@ -45,7 +45,24 @@ expect_out 'trois deux un'
 out=$(printf 'a\xff\n' | "$QKV" translate --model run 2>&1); code=$?
 [[ $code == 1 && $out == 'qkv: error: standard input: line 1: byte 2 is not UTF-8' ]] || mismatch "bad UTF-8: $code $out"
 out=$(printf '%05000d\n' 0 | sed 's/0/0 /g' | "$QKV" translate --model run 2>&1); code=$?
-[[ $code == 1 && $out == 'qkv: error: line 1: has 5000 tokens; a sentence may have 4096' ]] || mismatch "too long: $code $out"
+[[ $code == 1 && $out == 'qkv: error: standard input: line 1: has 5000 tokens; a sentence may have 4096' ]] || mismatch "too long: $code $out"
+{ yes '1 2' | head -n 5000; printf '%05000d\n' 0 | sed 's/0/0 /g'; } >long.txt
+out=$("$QKV" translate --model run --max-length 1 <long.txt 2>&1 >/dev/null)
+expect_out 'qkv: error: standard input: line 5001: has 5000 tokens; a sentence may have 4096'
+expect 1 'qkv: error: long.txt: line 5001: has 5000 tokens; a sentence may have 4096' translate --model run --max-length 1 long.txt
+# Standard input is read like a file: a byte order mark is no word. What cannot be read is not an empty text.
+out=$(printf '\xef\xbb\xbf1 2 3\n' | "$QKV" translate --model run)
+expect_out 'trois deux un'
+out=$("$QKV" translate --model run 2>&1 <.); code=$?
+[[ $code == 1 && $out == 'qkv: error: cannot read standard input' ]] || mismatch "a folder as input: $code $out"
+# Who waits for an answer before the next line gets it.
+coproc "$QKV" translate --model run --json
+printf '1 2 3\n5 4' >&"${COPROC[1]}"; sleep 0.2; printf ' 3\n1 1\n' >&"${COPROC[1]}"
+for line in 1 2 3; do
+  read -r -t 20 out <&"${COPROC[0]}" || mismatch "no answer to line $line"
+  expect_match "^\\{\"line\":$line," "$out"
+done
+eval "exec ${COPROC[1]}>&-"; wait "$COPROC_PID" || mismatch "the conversation ended with code $?"
 
 # Pictures of the attention.
 expect 0 '' inspect --model run 1 2 3 -o heat.svg

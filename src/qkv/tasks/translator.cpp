@@ -77,9 +77,9 @@ TranslateOptions Translator::defaults() const {
   return {.beam = d.beam, .length_penalty = d.length_penalty, .max_length = d.max_length > 0 ? d.max_length : 50, .rows = d.batch_rows};
 }
 
-std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, size_t line) const {
+std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
   std::vector<int32_t> ids = tokenizer.encode(sentence);
-  check(ids.size() <= kMostTokens, "line ", line + 1, ": has ", ids.size(), " tokens; a sentence may have ", kMostTokens);
+  check(ids.size() <= kMostTokens, name, name.empty() ? "" : ": ", "line ", line, ": has ", ids.size(), " tokens; a sentence may have ", kMostTokens);
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;
 }
@@ -88,7 +88,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<std::vector<int32_t>> ids;
   std::vector<size_t> rows;
   for (size_t i = 0; i < sentences.size(); ++i) {
-    ids.push_back(encode(sentences[i], tokenizers_.source, i));
+    ids.push_back(encode(sentences[i], tokenizers_.source, options.name, options.first_line + i));
     if (!ids.back().empty()) rows.push_back(i);
   }
   std::vector<Translation> out(sentences.size());
@@ -112,8 +112,8 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs) con
   std::vector<std::vector<int32_t>> sources, targets;
   std::vector<size_t> rows;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
-    sources.push_back(encode(pairs.source[i], tokenizers_.source, i));
-    targets.push_back(encode(pairs.target[i], tokenizers_.target, i));
+    sources.push_back(encode(pairs.source[i], tokenizers_.source, "", i + 1));
+    targets.push_back(encode(pairs.target[i], tokenizers_.target, "", i + 1));
     if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
   }
   std::vector<ForcedTranslation> out(pairs.source.size());

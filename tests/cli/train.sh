@@ -80,6 +80,10 @@ expect_match 'trois' "$out"
 printf '0-7\n' >far.align
 expect 1 'qkv: error: far.align: line 1: the link 0-7 is outside of 3 source and 3 target words' \
   inspect --model run --pairs one.tsv --line 1 --gold far.align -o heat.png
+expect 1 'qkv: error: the sentence: line 1: not UTF-8: byte 0xff at offset 2' inspect --model run $'1 \xff' --json
+expect 1 'qkv: error: the translation: line 1: not UTF-8: byte 0xff at offset 0' inspect --model run 1 --target $'\xff' -o bad.svg
+expect 1 'qkv: error: the sentence is empty' inspect --model run ' ' --target un
+expect 1 'qkv: error: the translation is empty' inspect --model run 1 --target ' '
 
 # Word alignments from the attention.
 run align --model run --pairs one.tsv --gold one.align

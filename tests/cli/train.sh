@@ -126,3 +126,6 @@ cp -r run specials; sed -i '/<eos>/d' specials/vocab.target.txt
 run translate --model specials
 [[ $code == 1 ]] || mismatch "a vocabulary without <eos>: exit code $code"
 expect_match '^qkv: error: specials/vocab\.target\.txt.*<eos>' "$err"
+# A sorted vocabulary may lack <bos>, as the English edition's source does; the target side begins with it.
+sed 's/<bos>/zwei/' run/vocab.target.txt | LC_ALL=C sort >specials/vocab.target.txt
+expect 1 'qkv: error: specials/vocab.target.txt: the special token <bos> is missing: translations begin with it' translate --model specials

@@ -323,6 +323,12 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
   EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }), "training.patience is 3, but there is no validation data");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.training.patience = 3; }),
+            "data.tokenizer book has no validation data: the book trains on all pairs");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.data.valid_share = 0, c.data.reverse = true; }),
+            "data.tokenizer book translates from the first side into the second: data.reverse is true");
+  EXPECT_EQ(error_of([&] { config().settings().find("data.tokenizer").set("book-en", "here"); }),
+            "here: expected one of book, spaces, words, bpe, unigram, got \"book-en\" | did you mean \"book\"?");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9 of 3 epochs");
 }
 

@@ -103,6 +103,8 @@ expect_match 'stopped after step [0-9]+ of 700000; the same command goes on from
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x
+expect 1 'qkv: error: cannot open no.txt: No such file or directory' train --preset bahdanau --source no.txt --target no.txt -o x
+expect 2 'qkv: error: --epochs: expected 0 to 1000000000, got 9223372036854775807' train --data pairs.tsv --epochs 9223372036854775807 -o x
 printf 'a\tb\nonly one column\n' >bad.tsv
 run train --data bad.tsv -o x
 [[ $code == 1 ]] || mismatch "one column: exit code $code"

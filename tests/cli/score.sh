@@ -77,3 +77,5 @@ expect 1 'qkv: error: standard input: is empty, expected text' score --ref ref.t
 printf 'fine\nnot \xff fine\n' >bad.txt
 expect_match '^qkv: error: standard input: line 2: not UTF-8: byte 0xff at offset 9$' "$("$QKV" score --ref ref.txt <bad.txt 2>&1)"
 expect 1 'qkv: error: bad.txt: line 2: not UTF-8: byte 0xff at offset 9' score --ref ref.txt bad.txt
+out=$({ printf '\xef\xbb\xbf'; cat ref.txt; } | "$QKV" score --ref ref.txt)
+expect_match '^BLEU.* = 100\.0' "$out"

@@ -45,7 +45,24 @@ expect_out 'trois deux un'
 out=$(printf 'a\xff\n' | "$QKV" translate --model run 2>&1); code=$?
 [[ $code == 1 && $out == 'qkv: error: standard input: line 1: byte 2 is not UTF-8' ]] || mismatch "bad UTF-8: $code $out"
 out=$(printf '%05000d\n' 0 | sed 's/0/0 /g' | "$QKV" translate --model run 2>&1); code=$?
-[[ $code == 1 && $out == 'qkv: error: line 1: has 5000 tokens; a sentence may have 4096' ]] || mismatch "too long: $code $out"
+[[ $code == 1 && $out == 'qkv: error: standard input: line 1: has 5000 tokens; a sentence may have 4096' ]] || mismatch "too long: $code $out"
+{ yes '1 2' | head -n 5000; printf '%05000d\n' 0 | sed 's/0/0 /g'; } >long.txt
+out=$("$QKV" translate --model run --max-length 1 <long.txt 2>&1 >/dev/null)
+expect_out 'qkv: error: standard input: line 5001: has 5000 tokens; a sentence may have 4096'
+expect 1 'qkv: error: long.txt: line 5001: has 5000 tokens; a sentence may have 4096' translate --model run --max-length 1 long.txt
+# Standard input is read like a file: a byte order mark is no word. What cannot be read is not an empty text.
+out=$(printf '\xef\xbb\xbf1 2 3\n' | "$QKV" translate --model run)
+expect_out 'trois deux un'
+out=$("$QKV" translate --model run 2>&1 <.); code=$?
+[[ $code == 1 && $out == 'qkv: error: cannot read standard input' ]] || mismatch "a folder as input: $code $out"
+# Who waits for an answer before the next line gets it.
+coproc "$QKV" translate --model run --json
+printf '1 2 3\n5 4' >&"${COPROC[1]}"; sleep 0.2; printf ' 3\n1 1\n' >&"${COPROC[1]}"
+for line in 1 2 3; do
+  read -r -t 20 out <&"${COPROC[0]}" || mismatch "no answer to line $line"
+  expect_match "^\\{\"line\":$line," "$out"
+done
+eval "exec ${COPROC[1]}>&-"; wait "$COPROC_PID" || mismatch "the conversation ended with code $?"
 
 # Pictures of the attention.
 expect 0 '' inspect --model run 1 2 3 -o heat.svg
@@ -63,6 +80,10 @@ expect_match 'trois' "$out"
 printf '0-7\n' >far.align
 expect 1 'qkv: error: far.align: line 1: the link 0-7 is outside of 3 source and 3 target words' \
   inspect --model run --pairs one.tsv --line 1 --gold far.align -o heat.png
+expect 1 'qkv: error: the sentence: line 1: not UTF-8: byte 0xff at offset 2' inspect --model run $'1 \xff' --json
+expect 1 'qkv: error: the translation: line 1: not UTF-8: byte 0xff at offset 0' inspect --model run 1 --target $'\xff' -o bad.svg
+expect 1 'qkv: error: the sentence is empty' inspect --model run ' ' --target un
+expect 1 'qkv: error: the translation is empty' inspect --model run 1 --target ' '
 
 # Word alignments from the attention.
 run align --model run --pairs one.tsv --gold one.align
@@ -82,6 +103,8 @@ expect_match 'stopped after step [0-9]+ of 700000; the same command goes on from
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x
+expect 1 'qkv: error: cannot open no.txt: No such file or directory' train --preset bahdanau --source no.txt --target no.txt -o x
+expect 2 'qkv: error: --epochs: expected 0 to 1000000000, got 9223372036854775807' train --data pairs.tsv --epochs 9223372036854775807 -o x
 printf 'a\tb\nonly one column\n' >bad.tsv
 run train --data bad.tsv -o x
 [[ $code == 1 ]] || mismatch "one column: exit code $code"
@@ -105,3 +128,6 @@ cp -r run specials; sed -i '/<eos>/d' specials/vocab.target.txt
 run translate --model specials
 [[ $code == 1 ]] || mismatch "a vocabulary without <eos>: exit code $code"
 expect_match '^qkv: error: specials/vocab\.target\.txt.*<eos>' "$err"
+# A sorted vocabulary may lack <bos>, as the English edition's source does; the target side begins with it.
+sed 's/<bos>/zwei/' run/vocab.target.txt | LC_ALL=C sort >specials/vocab.target.txt
+expect 1 'qkv: error: specials/vocab.target.txt: the special token <bos> is missing: translations begin with it' translate --model specials

@@ -8,6 +8,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/data/corpus.h"
+#include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/npz.h"
@@ -110,7 +111,11 @@ class Inspect : public Command {
       check(*line_ <= all.size(), pairs_, ": has ", all.size(), " lines, line ", *line_, " was asked for");
       source = all.source[static_cast<size_t>(*line_ - 1)], target = all.target[static_cast<size_t>(*line_ - 1)];
     }
+    check_utf8(source, "the sentence");
+    check_utf8(target, "the translation");
     const Tokenizers& tokenizers = translator.tokenizers();
+    check(!tokenizers.source.encode(source).empty(), "the sentence is empty");
+    check(target.empty() || !tokenizers.target.encode(target).empty(), "the translation is empty");
     Looked out;
     out.source = source;
     std::vector<int32_t> source_ids, target_ids;
@@ -124,7 +129,7 @@ class Inspect : public Command {
       if (beam_) options.beam = *beam_;
       const std::vector<std::string> one = {source};
       const auto translation = translator.translate(one, options)[0];
-      check(!translation.hypotheses.empty(), "the sentence is empty");
+      check(!translation.hypotheses.empty(), model_, ": no translation is left: the model's scores are not numbers");
       const Hypothesis& best = translation.hypotheses[0];
       source_ids = translation.source, target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());

@@ -19,8 +19,9 @@ std::vector<std::string> standard_input_lines() {
   std::array<char, 1 << 16> part{};
   while (const size_t got = std::fread(part.data(), 1, part.size(), stdin)) bytes.append(part.data(), got);
   check(std::ferror(stdin) == 0, "cannot read standard input");
-  check(!bytes.empty(), "standard input: is empty, expected text");
   check_utf8(bytes, "standard input");
+  if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
+  check(!bytes.empty(), "standard input: is empty, expected text");
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());

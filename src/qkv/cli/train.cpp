@@ -117,6 +117,8 @@ TranslationConfig Train::configuration(const Global& global) const {
       settings.find("data.pairs").set(*data_, "--data");
     }
     for (const auto& [name, value] : overrides_)
+      if (value && name == "data.source" && !data_) config.data.pairs.clear();  // a preset's, or the file's
+    for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag());
     if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
   } catch (const Error& e) {

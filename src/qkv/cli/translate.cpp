@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 
 // Standard input or files, read block by block: a stream of any length needs memory for one block.
 constexpr size_t kBlockLines = 4096;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 class Translate : public Command {
  public:
@@ -50,9 +51,14 @@ class Translate : public Command {
     if (rows_) options.rows = *rows_;
     if (nbest_) options.best = *nbest_, options.beam = std::max(options.beam, *nbest_);
     if (files_.empty()) {
-      translate_stream(translator, options, std::cin, "standard input");
+      std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
+      options.name = "standard input";
+      translate_stream(translator, options, std::cin);
     } else {
-      for (const std::string& file : files_) translate_lines(translator, options, read_lines(file), 0);
+      for (const std::string& file : files_) {
+        options.name = file;
+        translate_lines(translator, options, read_lines(file));
+      }
     }
     std::fflush(stdout);
     if (std::ferror(stdout)) fail("cannot write to standard output");
@@ -60,27 +66,28 @@ class Translate : public Command {
   }
 
  private:
-  void translate_stream(const Translator& translator, const TranslateOptions& options, std::istream& in, const std::string& name) const {
+  void translate_stream(const Translator& translator, TranslateOptions options, std::istream& in) const {
     std::vector<std::string> block;
-    size_t line = 0;
     for (std::string sentence; std::getline(in, sentence);) {
       if (!sentence.empty() && sentence.back() == '\r') sentence.pop_back();
       if (const size_t bad = find_invalid_utf8(sentence); bad != std::string::npos)
-        fail(name, ": line ", line + block.size() + 1, ": byte ", bad + 1, " is not UTF-8");
+        fail(options.name, ": line ", options.first_line + block.size(), ": byte ", bad + 1, " is not UTF-8");
+      if (options.first_line == 1 && block.empty() && sentence.starts_with(kByteOrderMark)) sentence.erase(0, kByteOrderMark.size());
       block.push_back(std::move(sentence));
       // A person or a program may be waiting for the answer to the last line.
       if (block.size() < kBlockLines && in.rdbuf()->in_avail() > 0) continue;
-      translate_lines(translator, options, block, line);
+      translate_lines(translator, options, block);
       std::fflush(stdout);
-      line += block.size();
+      options.first_line += block.size();
       block.clear();
     }
-    if (!block.empty()) translate_lines(translator, options, block, line);
+    check(!in.bad(), "cannot read ", options.name);
+    if (!block.empty()) translate_lines(translator, options, block);
   }
 
-  void translate_lines(const Translator& translator, const TranslateOptions& options, const std::vector<std::string>& lines, size_t first) const {
+  void translate_lines(const Translator& translator, const TranslateOptions& options, const std::vector<std::string>& lines) const {
     const auto translations = translator.translate(lines, options);
-    for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], first + i);
+    for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], options.first_line + i);
   }
 
   void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
@@ -89,7 +96,7 @@ class Translate : public Command {
       return;
     }
     if (nbest_) {
-      for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line + 1, translator.text(h), h.log_probability, h.score);
+      for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h), h.log_probability, h.score);
       return;
     }
     if (t.hypotheses.empty()) {
@@ -102,7 +109,7 @@ class Translate : public Command {
   }
 
   Json object(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
-    Json out = {{"line", line + 1}, {"source", sentence}};
+    Json out = {{"line", line}, {"source", sentence}};
     out["source_tokens"] = translator.tokenizers().source.tokens(t.source);
     Json list = Json::array();
     for (const Hypothesis& h : t.hypotheses) {

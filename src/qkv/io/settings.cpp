@@ -40,14 +40,15 @@ std::string shortest(double value) {
 // A scalar that YAML would take for something else, or that begins or ends oddly, stands in quotes.
 std::string quoted(const std::string& text) {
   const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '.' || c == '-'; };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain) && text[0] != '-' && text[0] != '.' && !std::isdigit(text[0]) && text != "~" &&
-      text != "null")
+  const bool is_null = text == "null" || text == "Null" || text == "NULL";
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain) && text[0] != '-' && text[0] != '.' && !std::isdigit(text[0]) && !is_null)
     return text;
+  constexpr std::string_view digits = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
     else out += c;
   }
   return out + "\"";
@@ -122,7 +123,9 @@ void Settings::read(const std::string& path) {
 void Settings::parse(const std::string& yaml, const std::string& name) {
   YAML::Node root;
   try {
-    root = YAML::Load(yaml);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+    check(documents.size() <= 1, name, ": has ", documents.size(), " YAML documents, expected one");
+    if (!documents.empty()) root = documents[0];
   } catch (const YAML::Exception& e) {
     fail(at_line(name, e.mark), ": not YAML: ", e.msg);
   }
@@ -175,7 +178,8 @@ void Settings::parse(const std::string& yaml, const std::string& name) {
 std::string Settings::dump() const {
   std::string out, block;
   for (const Setting& s : settings_) {
-    if (s.block != block) out += text(block.empty() ? "" : "\n", block = s.block, ":\n");
+    if (s.block != block) out += text(block.empty() ? "" : "\n", s.block, ":\n");
+    block = s.block;
     std::string line = text("  ", s.key, ": ", s.get());
     if (line.size() < 34) line.resize(34, ' ');
     out += line + "  # " + s.help.en + "\n";

@@ -9,6 +9,8 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kMostEpochs = 1'000'000'000;  // times batches, it is still a number of steps
+
 void add_data(Settings& s, TranslationDataConfig& d) {
   const char* block = "data";
   s.add(block, "pairs", {"a file of tab-separated sentence pairs, .gz too; en-fr is the built-in corpus", "制表符分隔的句对文件，可为 .gz；en-fr 为内置语料"}, d.pairs, {}, "FILE");
@@ -20,7 +22,7 @@ void add_data(Settings& s, TranslationDataConfig& d) {
   s.add(block, "valid_share", {"without such files: this share of the pairs, no source sentence on both sides", "没有验证文件时：句对的这一部分，按源句划分"}, d.valid_share, 0, 0.5);
   s.add(block, "limit", {"sentence pairs read, 0 all", "读取的句对数，0 为全部"}, d.limit, 0);
   s.add(block, "reverse", {"translate from the second side into the first", "从第二列译到第一列"}, d.reverse);
-  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer, {"book", "book-en", "spaces", "words", "bpe", "unigram"});
+  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer, {"book", "spaces", "words", "bpe", "unigram"});
   s.add(block, "min_count", {"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, d.min_count, 1);
   s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, 8, 1'000'000);
   s.add(block, "shared_vocabulary", {"one subword vocabulary for both sides", "两侧共用一个子词表"}, d.shared_vocabulary);
@@ -48,7 +50,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
 
 void add_training(Settings& s, TranslationTrainingConfig& t) {
   const char* block = "training";
-  s.add(block, "epochs", {"passes over the data", "训练轮数"}, t.epochs, 0);
+  s.add(block, "epochs", {"passes over the data", "训练轮数"}, t.epochs, 0, kMostEpochs);
   s.add(block, "batch_rows", {"sentence pairs a step", "每步句对数"}, t.batch_rows, 1, 1'000'000);
   s.add(block, "batch_tokens", {"or at most so many padded tokens a step, 0 by rows", "或每步最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
   s.add(block, "by_length", {"batches of sentences of like length", "把长度相近的句子放在一批"}, t.by_length);
@@ -56,7 +58,7 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "schedule", {"how the rate changes", "学习率的变化"}, t.schedule, {"constant", "warmup", "cosine", "step"});
   s.add(block, "warmup", {"steps of rising rate", "预热步数"}, t.warmup, 0);
   s.add(block, "decay_factor", {"schedule step: the rate is multiplied by this", "step：学习率乘以该值"}, t.decay_factor, 0, 1);
-  s.add(block, "decay_epochs", {"schedule step: every so many epochs", "step：每隔若干轮"}, t.decay_epochs, 1);
+  s.add(block, "decay_epochs", {"schedule step: every so many epochs", "step：每隔若干轮"}, t.decay_epochs, 1, kMostEpochs);
   s.add(block, "clip", {"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, t.clip, 0);
   s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0);
   s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss, {"token", "book"});
@@ -109,7 +111,10 @@ void TranslationConfig::check() const {
   need(d.source.empty() == d.target.empty(), "data.source and data.target come together: source is \"", d.source, "\", target is \"", d.target, "\"");
   need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target come together: \"", d.valid_source, "\" and \"", d.valid_target, "\"");
   need(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
-  const bool validates = !d.valid_pairs.empty() || !d.valid_source.empty() || d.valid_share > 0 || d.pairs == "en-fr";
+  const bool valid_files = !d.valid_pairs.empty() || !d.valid_source.empty();
+  need(d.tokenizer != "book" || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
+  need(d.tokenizer != "book" || !d.reverse, "data.tokenizer book translates from the first side into the second: data.reverse is true");
+  const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
   need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, " of ", training.epochs, " epochs");

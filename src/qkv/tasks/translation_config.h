@@ -16,7 +16,7 @@ struct TranslationDataConfig {
   double valid_share = 0;                      // else this share of the pairs, split by distinct source
   int64_t limit = 0;                           // sentence pairs read; 0: all
   bool reverse = false;                        // translate from the second side into the first
-  std::string tokenizer = "words";             // book, book-en, spaces, words, bpe, unigram
+  std::string tokenizer = "words";             // book, spaces, words, bpe, unigram
   int64_t min_count = 2;                       // words seen less often are <unk>
   int64_t vocabulary = 8000;                   // subword pieces
   bool shared_vocabulary = false;              // one for both sides

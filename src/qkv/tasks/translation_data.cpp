@@ -91,7 +91,11 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
   return {std::move(train), std::move(valid), std::move(tokenizers)};
 }
 
-Tokenizers load_tokenizers(const std::string& folder) { return {Tokenizer::load(folder, "source"), Tokenizer::load(folder, "target")}; }
+Tokenizers load_tokenizers(const std::string& folder) {
+  Tokenizers out{Tokenizer::load(folder, "source"), Tokenizer::load(folder, "target")};
+  check(out.target.bos() >= 0, folder, "/vocab.target.txt: the special token ", kBegin, " is missing: translations begin with it");
+  return out;
+}
 
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& folder) {
   tokenizers.source.save(folder, "source");

@@ -12,6 +12,7 @@ namespace qkv {
 namespace {
 
 constexpr size_t kMostTokens = 4096;  // of a sentence
+constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
   check(std::filesystem::is_directory(folder), folder, ": no such folder; expected one that qkv train wrote");
@@ -49,14 +50,25 @@ Tensor first_columns(const Tensor& x, int64_t columns) {
   return out;
 }
 
-// Calls work(rows) for groups of at most `size` of those rows, shortest sentences first. Sentences that are padded to `least` tokens are
+struct BatchLimits {
+  int64_t rows;
+  int64_t least;                             // tokens to which sentences are padded
+  int64_t row_floats = 0, token_floats = 0;  // that decoding a row keeps, and on top of it for each source token
+};
+
+// Calls work(rows) for groups of those rows within the limits, shortest sentences first. Sentences that are padded to `least` tokens are
 // for an encoder that sees the padding: they share a group only if it makes none of them longer.
 template <class Work>
-void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, int64_t size, int64_t least, const Work& work) {
+void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, const BatchLimits& limits, const Work& work) {
   std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
-  const auto steps = [&](size_t i) { return std::max(sentences[rows[i]].size(), static_cast<size_t>(least)); };
+  const auto steps = [&](size_t i) { return std::max(std::ssize(sentences[rows[i]]), limits.least); };
+  const auto fits = [&](size_t begin, size_t end) {  // the sentence at `end` too
+    const auto count = static_cast<int64_t>(end + 1 - begin);
+    return count <= limits.rows && (limits.least == 0 || steps(end) == steps(begin)) &&
+           count * (limits.row_floats + steps(end) * limits.token_floats) <= kMostFloats;
+  };
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
-    for (end = begin + 1; end < rows.size() && end - begin < static_cast<size_t>(size) && (least == 0 || steps(end) == steps(begin)); ++end) continue;
+    for (end = begin + 1; end < rows.size() && fits(begin, end); ++end) continue;
     work(std::span(rows).subspan(begin, end - begin));
   }
 }
@@ -77,9 +89,9 @@ TranslateOptions Translator::defaults() const {
   return {.beam = d.beam, .length_penalty = d.length_penalty, .max_length = d.max_length > 0 ? d.max_length : 50, .rows = d.batch_rows};
 }
 
-std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, size_t line) const {
+std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
   std::vector<int32_t> ids = tokenizer.encode(sentence);
-  check(ids.size() <= kMostTokens, "line ", line + 1, ": has ", ids.size(), " tokens; a sentence may have ", kMostTokens);
+  check(ids.size() <= kMostTokens, name, name.empty() ? "" : ": ", "line ", line, ": has ", ids.size(), " tokens; a sentence may have ", kMostTokens);
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;
 }
@@ -88,7 +100,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<std::vector<int32_t>> ids;
   std::vector<size_t> rows;
   for (size_t i = 0; i < sentences.size(); ++i) {
-    ids.push_back(encode(sentences[i], tokenizers_.source, i));
+    ids.push_back(encode(sentences[i], tokenizers_.source, options.name, options.first_line + i));
     if (!ids.back().empty()) rows.push_back(i);
   }
   std::vector<Translation> out(sentences.size());
@@ -96,9 +108,11 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
                                      .max_length = options.max_length, .begin = tokenizers_.target.bos(), .end = tokenizers_.target.eos(),
                                      .never = tokenizers_.target.pad(), .keep_attention = options.keep_attention};
-  const int64_t least = source_steps(config_);
-  in_batches(ids, rows, options.rows, least, [&](std::span<const size_t> batch) {
-    const Padded source = padded(ids, batch, tokenizers_.source.pad(), least);
+  // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states.
+  const int64_t states = (config_.model.bidirectional ? 3 : 2) * config_.model.hidden;
+  const BatchLimits limits{options.rows, source_steps(config_), options.beam * tokenizers_.target.size(), options.beam * states};
+  in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
+    const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
     auto found = search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
@@ -112,15 +126,15 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs) con
   std::vector<std::vector<int32_t>> sources, targets;
   std::vector<size_t> rows;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
-    sources.push_back(encode(pairs.source[i], tokenizers_.source, i));
-    targets.push_back(encode(pairs.target[i], tokenizers_.target, i));
+    sources.push_back(encode(pairs.source[i], tokenizers_.source, "", i + 1));
+    targets.push_back(encode(pairs.target[i], tokenizers_.target, "", i + 1));
     if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
   }
   std::vector<ForcedTranslation> out(pairs.source.size());
   const auto decoder = model_->decoder();
-  const int64_t least = source_steps(config_);
-  in_batches(sources, rows, config_.decoding.batch_rows, least, [&](std::span<const size_t> batch) {
-    const Padded source = padded(sources, batch, tokenizers_.source.pad(), least);
+  const BatchLimits limits{config_.decoding.batch_rows, source_steps(config_)};
+  in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
+    const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
     auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos());

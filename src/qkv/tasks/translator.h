@@ -19,6 +19,8 @@ struct TranslateOptions {
   int64_t max_length = 50;
   int64_t rows = 64;  // sentences decoded at once
   bool keep_attention = false;
+  std::string name = {};   // of the text, and the number of its first sentence: for errors
+  size_t first_line = 1;
 };
 
 /// source: the ids that the model read, <eos> included. Attention of a hypothesis is (steps, maps, source ids).
@@ -53,7 +55,7 @@ class Translator {
   std::vector<ForcedTranslation> force(const SentencePairs& pairs) const;
 
  private:
-  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, size_t line) const;
+  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const;
   TranslationConfig config_;
   Tokenizers tokenizers_;
   std::unique_ptr<TranslationModel> own_;

@@ -47,9 +47,10 @@ TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
 }
 
 TEST(Settings, DumpReadsBackAsTheSameValues) {
-  for (const std::string name : {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "true", "# no comment", "a: b"}) {
+  for (const std::string name : {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "line\nend", "carriage\rreturn", "bell\a\x7f", "Null", "NULL", "~", "true", "# no comment", "a: b"}) {
     Values out;
     out.epochs = 7, out.rate = 1e-5, out.shuffle = false, out.file = name;
+    EXPECT_TRUE(out.settings().dump().starts_with("training:\n  epochs: 7"));
     Values in;
     in.settings().parse(out.settings().dump(), "dump");
     EXPECT_EQ(in.epochs, 7);
@@ -77,6 +78,7 @@ TEST(Settings, RefusesWithLineAndSuggestion) {
   EXPECT_EQ(error_of("- a\n- b\n"), "run.yaml: expected blocks of \"key: value\" lines");
   EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"), "run.yaml:3: training.rate: expected a number, got \"x\"");
   EXPECT_NE(error_of("training: {epochs: 3\n").find("not YAML"), std::string::npos);
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n---\ntraining:\n  epochs: 4\n"), "run.yaml: has 2 YAML documents, expected one");
   EXPECT_EQ(error_of(""), "");
   EXPECT_EQ(error_of("training:\n"), "");
 }

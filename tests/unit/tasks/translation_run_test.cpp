@@ -13,6 +13,7 @@
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/tasks/translator.h"
+#include "qkv/tensor/pool.h"
 
 namespace qkv {
 namespace {
@@ -153,6 +154,23 @@ TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThe
     EXPECT_EQ(alone[0].hypotheses[0].log_probability, together[i].hypotheses[0].log_probability) << i;
     EXPECT_EQ(translator.force({{pairs.source[i]}, {pairs.target[i]}})[0].forced.log_probabilities, forced[i].forced.log_probabilities) << i;
   }
+}
+
+TEST_F(TranslationRunTest, AWideBeamDecodesFewerSentencesAtOnceNotInAllTheMemory) {
+  std::ofstream out(pairs());
+  for (int i = 0; i < 3000; ++i) out << i % 7 << '\t' << "w" << i << '\n';
+  out.close();
+  TranslationConfig c = config(0);
+  c.data.valid_share = 0, c.data.min_count = 1;
+  c.model.embed = c.model.hidden = 4;
+  TranslationRun run(c, "");
+  const Translator translator(run.model(), run.tokenizers(), run.config());
+  const std::vector<std::string> lines(56, "1 2 3");
+  Pool pool;
+  const PoolScope scope(pool);
+  const auto found = translator.translate(lines, {.beam = 1000, .max_length = 2, .rows = 56});
+  EXPECT_LT(pool.bytes(), int64_t{1} << 30) << "56 sentences with 1000 hypotheses of 3004 scores are 0.7 GB, twice";
+  for (const Translation& t : found) EXPECT_EQ(t.hypotheses[0].tokens, found[0].hypotheses[0].tokens);
 }
 
 TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
@@ -323,6 +341,12 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
   EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }), "training.patience is 3, but there is no validation data");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.training.patience = 3; }),
+            "data.tokenizer book has no validation data: the book trains on all pairs");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.data.valid_share = 0, c.data.reverse = true; }),
+            "data.tokenizer book translates from the first side into the second: data.reverse is true");
+  EXPECT_EQ(error_of([&] { config().settings().find("data.tokenizer").set("book-en", "here"); }),
+            "here: expected one of book, spaces, words, bpe, unigram, got \"book-en\" | did you mean \"book\"?");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9 of 3 epochs");
 }
 

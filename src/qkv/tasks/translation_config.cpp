@@ -144,10 +144,16 @@ TranslationConfig translation_preset(const std::string& name) {
     c.data.pairs = "en-fr";
     c.data.tokenizer = "spaces";
     c.data.min_count = 1;
+    c.data.corpus_size = 60000;
     c.model.embed = c.model.hidden = 128;
     c.model.bidirectional = true;
-    c.training.epochs = 12;
-    c.training.rate = 0.003;
+    c.model.values = "words";
+    c.model.dropout = 0;
+    c.model.embed_dropout = 0.1;
+    c.training.epochs = 8;
+    c.training.rate = 0.004;
+    c.training.schedule = "cosine";
+    c.training.batch_rows = 96;
     c.training.by_length = true;
     return c;
   }

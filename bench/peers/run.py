@@ -81,8 +81,7 @@ def compare(case, side, folder, rounds):
     torch.set_num_threads(threads)
     side.ask(f"time {case.our_repeats}")
     ours, theirs = [], []
-    if case.framework != "PyTorch":
-        rounds = 3  # seconds each
+    rounds = min(rounds, case.rounds or rounds)
     for _ in range(rounds):
         time.sleep(0.05)
         ours.append(float(side.ask(f"time {case.our_repeats}")) / case.units)

@@ -16,6 +16,8 @@ namespace qkv {
 namespace {
 
 constexpr uint64_t kLargestModel = uint64_t{256} << 20;
+// Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads anywhere.
+constexpr size_t kLongestWord = 32'766;
 
 // What SentencePiece says, without the place in its sources that it puts in front, on one line.
 std::string reason(const sentencepiece::util::Status& status) {
@@ -56,6 +58,10 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
     check(find_invalid_utf8(sentence) == std::string_view::npos, "[subwords] a sentence is not UTF-8");
     longest = std::max(longest, sentence.size());
     any = any || !split_blanks(sentence).empty();
+    if (options.kind != SubwordKind::bpe || sentence.size() <= kLongestWord) continue;
+    for (const std::string_view word : split_spaces(sentence))
+      check(word.size() <= kLongestWord, "[subwords] a word has ", grouped(word.size()), " bytes, expected at most ",
+            grouped(kLongestWord), " for BPE");
   }
   check(any, "[subwords] there is no text to train on");
   Sentences iterator(sentences);

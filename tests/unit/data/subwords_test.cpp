@@ -92,6 +92,10 @@ TEST(Subwords, ImpossibleRequestsAreOneClearError) {
     const std::string few = error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 10}); });
     EXPECT_TRUE(few.starts_with("[subwords] cannot train 10 pieces: Vocabulary size")) << few;
   }
+  // The library's BPE trainer would read outside of its memory.
+  EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.size = 8}); }),
+            "[subwords] a word has 32,767 bytes, expected at most 32,766 for BPE");
+  EXPECT_EQ(Subwords::train(std::vector<std::string>{"b " + std::string(32'766, 'a')}, {.size = 8}).size(), 8);
   EXPECT_EQ(error_of([] { small().piece(48); }), "[subwords] no piece has the number 48, expected 0 to 47");
   EXPECT_EQ(error_of([] { small().decode(std::vector<int32_t>{4, -1}); }), "[subwords] no piece has the number -1, expected 0 to 47");
 }

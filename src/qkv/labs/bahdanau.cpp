@@ -71,6 +71,8 @@ TranslationConfig small_config(uint64_t seed) {
   c.data.corpus_size = 8000;
   c.data.corpus_seed = static_cast<int64_t>(seed);
   c.model.embed = c.model.hidden = 64;
+  c.model.values = TranslationModelConfig{}.values;  // the book's decoder: what is weighted is the encoder's states
+  c.model.embed_dropout = 0;
   c.training.epochs = 8;
   c.model.dropout = 0;  // on the weights it spreads them
   c.training.batch_rows = 16;

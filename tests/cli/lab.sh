@@ -23,6 +23,7 @@ expect_match '条论断，0 条不成立' "$out"
 
 expect 0 '' lab cues --quiet --out q
 expect_out ''
+expect 1 $'qkv: error: there is no lab "bahdanou"\nhint: did you mean "bahdanau"?' lab bahdanou
 expect 1 'qkv: error: there is no lab "nosuch"
 hint: qkv lab lists them' lab nosuch
 expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf

@@ -14,7 +14,7 @@ for file in config.yaml model.safetensors metrics.jsonl train.log checkpoints/la
   [[ -s run/$file ]] || mismatch "run/$file is missing"
 done
 sum=$(sha256sum <run/model.safetensors)
-expect 0 $'108 pairs, vocabularies 10 and 10, 10,834 parameters, run\nresumed at epoch 40, step 280\nrun: finished before; nothing was trained (--restart begins again)' \
+expect 0 $'108 pairs, vocabularies 10 and 10, 10,834 parameters, run\nrun: finished before; nothing was trained (--restart begins again)' \
   train "${settings[@]}" --epochs 40 -o run
 [[ $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "a finished run changed its model"
 run train "${settings[@]}" --epochs 40 -o run --restart --quiet
@@ -39,7 +39,12 @@ out=$(printf '1 2 3\r\n' | "$QKV" translate --model run --scores)
 expect_match $'^trois deux un\t-[0-9.]+\t-[0-9.]+$' "$out"
 out=$(printf '1 2 3\n' | "$QKV" translate --model run --json --attention)
 expect_match '"source_tokens":\["1","2","3","<eos>"\].*"text":"trois deux un","hypotheses":\[.*"attention":\[\[\[' "$out"
+out=$(printf '1 2 3\n1 seven 3\n' | "$QKV" translate --model run 2>&1 >/dev/null)
+expect_out 'qkv: note: line 2: not in the vocabulary: seven'
+out=$(printf '1 seven 3\n' | "$QKV" translate --model run --quiet 2>&1 >/dev/null)
+expect_out ''
 printf '1 2 3\n' >in.txt
+expect 1 'qkv: error: in.txt: is a file; expected a folder that qkv train wrote' translate --model in.txt
 expect 0 '' translate --model run in.txt
 expect_out 'trois deux un'
 out=$(printf 'a\xff\n' | "$QKV" translate --model run 2>&1); code=$?
@@ -98,13 +103,15 @@ for _ in {1..200}; do [[ -s stopped/metrics.jsonl ]] && break; sleep 0.05; done
 kill -TERM $child; wait $child; code=$?
 [[ $code == 130 ]] || mismatch "after SIGTERM: exit code $code: $(cat stopped.err)"
 expect_match 'stopped after step [0-9]+ of 700000; the same command goes on from here$' "$(cat stopped.err)"
+out=$(printf '1 2 3\n' | "$QKV" translate --model stopped 2>&1 >/dev/null)
+expect_out 'qkv: note: the run is not finished; its weights so far are used: stopped/checkpoints/last.safetensors'
 [[ -s stopped/checkpoints/last.safetensors && ! -e stopped/model.safetensors ]] || mismatch "SIGTERM: no checkpoint, or a model"
 
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x
 expect 1 'qkv: error: cannot open no.txt: No such file or directory' train --preset bahdanau --source no.txt --target no.txt -o x
-expect 2 'qkv: error: --epochs: expected 0 to 1000000000, got 9223372036854775807' train --data pairs.tsv --epochs 9223372036854775807 -o x
+expect 2 'qkv: error: --epochs: expected 1 to 1000000000, got 9223372036854775807' train --data pairs.tsv --epochs 9223372036854775807 -o x
 printf 'a\tb\nonly one column\n' >bad.tsv
 run train --data bad.tsv -o x
 [[ $code == 1 ]] || mismatch "one column: exit code $code"

@@ -32,7 +32,7 @@ class Screen : public Observer {
   Screen(LogFormat format, std::atomic<bool>& stop) : format_(format), stop_(stop) {}
 
   void started(const Progress& p) override {
-    if (p.step > 0 && format_ != LogFormat::none) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
+    if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
   }
   void step(const Progress& p) override {
     if (interrupted()) stop_ = true;
@@ -73,7 +73,7 @@ class Train : public Command {
  public:
   std::string name() const override { return "train"; }
   Text summary() const override { return {"trains a translation model; the same command again goes on where it stopped", "训练翻译模型；再次运行同一命令会从中断处继续"}; }
-  std::string example() const override { return "qkv train --preset d2l-bahdanau --data fra.txt -o runs/bahdanau"; }
+  std::string example() const override { return "qkv train --preset bahdanau\n  qkv train --preset d2l-bahdanau --data fra.txt"; }
 
   void bind(Options& options) override {
     options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training and decoding", "YAML 配置文件：data、model、training、decoding 四块"}, config_file_);

@@ -1,13 +1,16 @@
 // qkv translate: sentences from standard input, translations to standard output, line for line.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/terminal.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
+#include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
 
 namespace qkv::cli {
@@ -38,11 +41,14 @@ class Translate : public Command {
     options.positionals("FILE", {"texts to translate instead of standard input", "要翻译的文件（默认标准输入）"}, files_);
   }
 
-  int run(const Global&) override {
+  int run(const Global& global) override {
     if (model_.empty()) throw UsageError("the option --model DIR is missing");
     if (nbest_ && beam_ && *nbest_ > *beam_) throw UsageError(text("--nbest ", *nbest_, " of a beam of ", *beam_, ": the beam must hold as many"));
     if (attention_ && !json_) throw UsageError("--attention is for --json");
     const Translator translator(model_);
+    quiet_ = global.quiet;
+    if (const std::string weights = run_weights(model_); !quiet_ && !weights.ends_with("/model.safetensors"))
+      fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", weights);
     TranslateOptions options = translator.defaults();
     options.keep_attention = attention_;
     if (beam_) options.beam = *beam_;
@@ -90,7 +96,26 @@ class Translate : public Command {
     for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], options.first_line + i);
   }
 
+  // A word that the model does not know is read as <unk>, and what comes of it may look like a translation: said for the first lines.
+  void note_unknown(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
+    constexpr int kMostNotes = 10;
+    const Tokenizer& tokenizer = translator.tokenizers().source;
+    if (quiet_ || notes_ > kMostNotes || std::find(t.source.begin(), t.source.end(), tokenizer.unk()) == t.source.end()) return;
+    if (notes_++ == kMostNotes) {
+      fmt::print(stderr, "qkv: note: more lines have unknown words\n");
+      return;
+    }
+    const auto parts = split_blanks(sentence);
+    const auto part = tokenizer.word_of_token(sentence);
+    std::string list;
+    for (size_t i = 0; i < part.size(); ++i)
+      if (t.source[i] == tokenizer.unk() && static_cast<size_t>(part[i]) < parts.size())
+        list += (list.empty() ? "" : ", ") + std::string(parts[static_cast<size_t>(part[i])]);
+    fmt::print(stderr, "qkv: note: line {}: not in the vocabulary: {}\n", line, printable(list));
+  }
+
   void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
+    note_unknown(translator, sentence, t, line);
     if (json_) {
       fmt::print("{}\n", object(translator, sentence, t, line).dump());
       return;
@@ -141,6 +166,8 @@ class Translate : public Command {
   std::vector<std::string> files_;
   std::optional<int64_t> beam_, max_length_, nbest_, rows_;
   std::optional<double> penalty_;
+  mutable int notes_ = 0;
+  bool quiet_ = false;
   bool scores_ = false, attention_ = false, json_ = false;
 };
 

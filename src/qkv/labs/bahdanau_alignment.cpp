@@ -227,7 +227,7 @@ void alignment_step(Page& page) {
               {{{"largest attention weight", "最大注意力权重"}, row(attention)},
                {{"along the diagonal", "沿对角线"}, row(straight)}});
   page.claim(*attention.precision() > 0.5 && near > 0.8 * target_words,
-             {"Most French words look at their own English word, and four in five at it or at the word next to it.",
+             {"Most French words look at their own English word, and at least four in five at it or at the word next to it.",
               "大多数法语词看向各自的英语词；五分之四看向它或与它相邻的词。"},
              fmt::format("{} and {} of {} words", percent(*attention.precision()), percent(near / target_words),
                          grouped(static_cast<int64_t>(target_words))));

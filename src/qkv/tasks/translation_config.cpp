@@ -50,7 +50,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
 
 void add_training(Settings& s, TranslationTrainingConfig& t) {
   const char* block = "training";
-  s.add(block, "epochs", {"passes over the data", "训练轮数"}, t.epochs, 0, kMostEpochs);
+  s.add(block, "epochs", {"passes over the data", "训练轮数"}, t.epochs, 1, kMostEpochs);
   s.add(block, "batch_rows", {"sentence pairs a step", "每步句对数"}, t.batch_rows, 1, 1'000'000);
   s.add(block, "batch_tokens", {"or at most so many padded tokens a step, 0 by rows", "或每步最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
   s.add(block, "by_length", {"batches of sentences of like length", "把长度相近的句子放在一批"}, t.by_length);
@@ -149,11 +149,11 @@ TranslationConfig translation_preset(const std::string& name) {
     c.model.bidirectional = true;
     c.model.values = "words";
     c.model.dropout = 0;
-    c.model.embed_dropout = 0.1;
+    c.model.embed_dropout = 0.2;
     c.training.epochs = 8;
     c.training.rate = 0.004;
     c.training.schedule = "cosine";
-    c.training.batch_rows = 96;
+    c.training.batch_rows = 64;
     c.training.by_length = true;
     return c;
   }

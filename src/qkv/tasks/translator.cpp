@@ -15,7 +15,8 @@ constexpr size_t kMostTokens = 4096;  // of a sentence
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
-  check(std::filesystem::is_directory(folder), folder, ": no such folder; expected one that qkv train wrote");
+  check(std::filesystem::exists(folder), folder, ": no such folder; expected one that qkv train wrote");
+  check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
   check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
   TranslationConfig config;
   config.settings().read(folder + "/config.yaml");

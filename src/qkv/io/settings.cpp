@@ -38,7 +38,7 @@ std::string shortest(double value) {
 }
 
 // A scalar that YAML would take for something else, or that begins or ends oddly, stands in quotes.
-std::string quoted(const std::string& text) {
+std::string yaml_scalar(const std::string& text) {
   const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '.' || c == '-'; };
   const bool is_null = text == "null" || text == "Null" || text == "NULL";
   if (!text.empty() && std::all_of(text.begin(), text.end(), plain) && text[0] != '-' && text[0] != '.' && !std::isdigit(text[0]) && !is_null)
@@ -103,7 +103,7 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
          }
          value = v;
        },
-       [&value] { return quoted(value); }});
+       [&value] { return yaml_scalar(value); }});
 }
 
 const Setting& Settings::find(const std::string& name) const {

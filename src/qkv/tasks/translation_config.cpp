@@ -22,7 +22,7 @@ void add_data(Settings& s, TranslationDataConfig& d) {
   s.add(block, "valid_share", {"without such files: this share of the pairs, no source sentence on both sides", "没有验证文件时：句对的这一部分，按源句划分"}, d.valid_share, 0, 0.5);
   s.add(block, "limit", {"sentence pairs read, 0 all", "读取的句对数，0 为全部"}, d.limit, 0);
   s.add(block, "reverse", {"translate from the second side into the first", "从第二列译到第一列"}, d.reverse);
-  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer, {"book", "spaces", "words", "bpe", "unigram"});
+  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer, {"book", "book-en", "spaces", "words", "bpe", "unigram"});
   s.add(block, "min_count", {"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, d.min_count, 1);
   s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, 8, 1'000'000);
   s.add(block, "shared_vocabulary", {"one subword vocabulary for both sides", "两侧共用一个子词表"}, d.shared_vocabulary);
@@ -67,6 +67,7 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "feed_back", {"share of the decoder's inputs that are its own predictions", "解码器输入取自身预测的比例"}, t.feed_back, 0, 1);
   s.add(block, "label_smoothing", {"share of the wanted distribution spread over all tokens", "标签平滑"}, t.label_smoothing, 0, 0.99);
   s.add(block, "patience", {"epochs without a better validation loss before the end, 0 never", "验证损失不再下降多少轮后停止，0 不停"}, t.patience, 0);
+  s.add(block, "keep", {"the weights of the model: those with the best validation loss, or the last", "模型的权重：验证损失最低者，或最后的"}, t.keep, {"best", "last"});
   s.add(block, "average_last", {"the model is the mean of the weights after so many last epochs, 0 none", "模型取最后若干轮权重的平均，0 不取"}, t.average_last, 0);
   s.add(block, "seed", {"of weights, order and dropout", "权重、顺序与 dropout 的种子"}, t.seed, 0);
   s.add(block, "checkpoint_seconds", {"least time between two checkpoints", "两次检查点的最小间隔（秒）"}, t.checkpoint_seconds, 0);
@@ -79,6 +80,23 @@ void add_decoding(Settings& s, TranslationDecodingConfig& d) {
   s.add(block, "length_penalty", {"a: log p / length^a ranks hypotheses", "a：按 log p / 长度^a 排序"}, d.length_penalty, 0, 10);
   s.add(block, "max_length", {"tokens of an output, 0 by the longest training target", "输出的最大词元数，0 取决于训练数据"}, d.max_length, 0);
   s.add(block, "decode_rows", {"sentences decoded at once", "同时解码的句子数"}, d.batch_rows, 1, 100000);
+}
+
+// The English edition: 512 pairs, larger layers, 30 epochs, the mean over tokens. Its section 11.4 forgets to mask the loss; this does not.
+TranslationConfig english_book(const std::string& name) {
+  TranslationConfig c;
+  c.preset = name;
+  c.data.tokenizer = "book-en";
+  c.model.layers = 2;
+  c.model.skip_padding = false;
+  c.model.dropout = 0.2;
+  c.training.epochs = 30;
+  c.training.batch_rows = 128;
+  c.training.rate = 0.005;
+  c.training.num_steps = 9;
+  c.training.keep = "last";
+  c.decoding.max_length = 9;
+  return c;
 }
 
 TranslationConfig book(const std::string& name) {
@@ -112,9 +130,12 @@ void TranslationConfig::check() const {
   need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target come together: \"", d.valid_source, "\" and \"", d.valid_target, "\"");
   need(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
   const bool valid_files = !d.valid_pairs.empty() || !d.valid_source.empty();
+  const bool book = d.tokenizer == "book" || d.tokenizer == "book-en";
+  need(!book || !d.reverse, "data.tokenizer ", d.tokenizer, " translates from the first side into the second: data.reverse is true");
+  need(d.tokenizer != "book-en" || (!valid_files && d.valid_share == 0 && d.limit == 0),
+       "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   need(d.tokenizer != "book" || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
-  need(d.tokenizer != "book" || !d.reverse, "data.tokenizer book translates from the first side into the second: data.reverse is true");
-  const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr";
+  const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
   need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, " of ", training.epochs, " epochs");
@@ -122,7 +143,7 @@ void TranslationConfig::check() const {
   need(model.attention != "none" || model.kind == "seq2seq", "model.attention none is for seq2seq");
 }
 
-std::vector<std::string> translation_presets() { return {"d2l-seq2seq", "d2l-bahdanau", "bahdanau"}; }
+std::vector<std::string> translation_presets() { return {"d2l-seq2seq", "d2l-bahdanau", "d2l-en-seq2seq", "d2l-en-bahdanau", "bahdanau"}; }
 
 bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); }
 
@@ -136,6 +157,12 @@ TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-bahdanau") {
     TranslationConfig c = book(name);
     c.training.epochs = 250;
+    return c;
+  }
+  if (name == "d2l-en-bahdanau") return english_book(name);
+  if (name == "d2l-en-seq2seq") {
+    TranslationConfig c = english_book(name);
+    c.model.attention = "none";
     return c;
   }
   if (name == "bahdanau") {

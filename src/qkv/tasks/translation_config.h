@@ -53,6 +53,7 @@ struct TranslationTrainingConfig {
   double feed_back = 0;                        // share of target inputs replaced by the model's own predictions (an exercise)
   double label_smoothing = 0;
   int64_t patience = 0;                        // epochs without a better validation loss before the end; 0: never
+  std::string keep = "best";                   // where there is validation: the weights with the lowest loss, or the last
   int64_t average_last = 0;                    // the model is the mean of the weights after so many last epochs
   int64_t seed = 1;
   double checkpoint_seconds = 5;

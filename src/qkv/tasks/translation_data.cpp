@@ -84,6 +84,18 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
     BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
     return {std::move(book.sentences), {}, tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
+  if (config.tokenizer == "book-en") {
+    check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book-en reads the book's fra.txt: give it with --data");
+    BookCorpus book = load_book_en(config.pairs);
+    SentencePairs first = book.sentences, rest;
+    const auto cut = static_cast<std::ptrdiff_t>(book.train.size());
+    for (auto [all, tail] : {std::pair{&first.source, &rest.source}, std::pair{&first.target, &rest.target}}) {
+      tail->assign(all->begin() + cut, all->end());
+      all->resize(book.train.size());
+    }
+    return {std::move(first), std::move(rest),
+            tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
+  }
   SentencePairs train, valid;
   if (config.pairs == "en-fr") read_built_in(config, train, valid);
   else read_files(config, seed, train, valid);

@@ -151,6 +151,7 @@ class Keeper : public Companion {
   void choose(TranslationModel& model) const {
     const Tensor flat = model.parameters().flat();
     if (averaged_ > 0) std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
+    else if (config_.keep == "last") return;
     else if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
     else if (std::isfinite(best_)) model.load(folder_ + "/checkpoints/best.safetensors");
   }

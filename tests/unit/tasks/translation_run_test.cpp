@@ -345,14 +345,14 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "data.tokenizer book has no validation data: the book trains on all pairs");
   EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.data.valid_share = 0, c.data.reverse = true; }),
             "data.tokenizer book translates from the first side into the second: data.reverse is true");
-  EXPECT_EQ(error_of([&] { config().settings().find("data.tokenizer").set("book-en", "here"); }),
-            "here: expected one of book, spaces, words, bpe, unigram, got \"book-en\" | did you mean \"book\"?");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book-en"; }),
+            "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9 of 3 epochs");
 }
 
 TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
   EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
-            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, bahdanau | did you mean \"d2l-bahdanau\"?");
+            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, d2l-en-seq2seq, d2l-en-bahdanau, bahdanau | did you mean \"d2l-bahdanau\"?");
   for (const std::string& name : translation_presets()) EXPECT_EQ(translation_preset(name).preset, name);
 }
 

@@ -3,7 +3,6 @@
 #include <filesystem>
 
 #include "qkv/cli/data.h"
-#include "qkv/cli/folder.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"

@@ -1,12 +1,13 @@
 // qkv inspect: where a trained model looks while it writes a sentence.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
+#include "qkv/cli/terminal.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
@@ -15,27 +16,12 @@
 #include "qkv/plot/save.h"
 #include "qkv/plot/svg.h"
 #include "qkv/plot/terminal.h"
+#include "qkv/plot/text.h"
 #include "qkv/tasks/translator.h"
 #include "qkv/tasks/word_attention.h"
 
 namespace qkv::cli {
 namespace {
-
-int terminal_columns() {
-  winsize size{};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
-  }
-  return out;
-}
 
 // The attention of one sentence pair, token by token.
 struct Looked {
@@ -73,7 +59,7 @@ class Inspect : public Command {
     if (json_) return print_json(seen);
     if (!output_) {
       fmt::print("{}\n", seen.target);
-      fmt::print("{}", terminal(figure(translator, seen, global), {terminal_columns(), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
+      fmt::print("{}", terminal(figure(translator, seen, global), {terminal_columns(STDOUT_FILENO), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
       return 0;
     }
     if (output_->ends_with(".npz")) {
@@ -174,24 +160,15 @@ class Inspect : public Command {
   }
 
   static std::string html(const Looked& seen, const std::string& figure) {
-    return text("<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>", escaped(seen.source),
+    return text("<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>", plotting::xml_escaped(seen.source),
                 "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-                "svg{max-width:100%;height:auto}</style>\n<h1>", escaped(seen.source), "</h1>\n<p>", escaped(seen.target), "</p>\n", figure, "\n");
+                "svg{max-width:100%;height:auto}</style>\n<h1>", plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", figure, "\n");
   }
 
   static int print_json(const Looked& seen) {
     nlohmann::ordered_json out = {{"source", seen.source}, {"target", seen.target}, {"source_tokens", seen.source_tokens},
                                   {"target_tokens", seen.target_tokens}, {"log_probability", seen.log_probability}};
-    nlohmann::ordered_json maps = nlohmann::ordered_json::array();
-    for (int64_t m = 0; m < seen.attention.size(1); ++m) {
-      nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-      for (int64_t s = 0; s < seen.attention.size(0); ++s) {
-        const float* row = seen.attention.ptr() + (s * seen.attention.size(1) + m) * seen.attention.size(2);
-        rows.push_back(std::vector<float>(row, row + seen.attention.size(2)));
-      }
-      maps.push_back(std::move(rows));
-    }
-    out["attention"] = std::move(maps);
+    out["attention"] = attention_lists(seen.attention);
     fmt::print("{}\n", out.dump());
     return 0;
   }

@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "qkv/cli/command.h"
-#include "qkv/cli/folder.h"
 #include "qkv/core/suggest.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"

@@ -1,6 +1,5 @@
 // qkv plot: a heat-map grid or curves from .npy, .csv or metrics.jsonl to .svg, .png or the terminal.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/terminal.h"
 #include "qkv/io/csv.h"
 #include "qkv/io/file.h"
 #include "qkv/io/npy.h"
@@ -100,16 +100,11 @@ class PlotCommand : public Command {
       figure.size = FigureSize{width, height};
     }
     if (output_) save(figure, *output_);
-    else fmt::print("{}", terminal(figure, {terminal_columns(), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
+    else fmt::print("{}", terminal(figure, {terminal_columns(STDOUT_FILENO), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
     return 0;
   }
 
  private:
-  static int terminal_columns() {
-    winsize size{};
-    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
-  }
-
   Figure make() const {
     const bool heat = kind_ == "heatmap" || (kind_ == "auto" && files_[0].ends_with(".npy") && read_npy(files_[0]).shape().rank() > 1);
     if (!heat) return make_curves();

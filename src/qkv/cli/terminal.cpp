@@ -1,6 +1,7 @@
 // Errors, hints and help texts.
 #include "qkv/cli/terminal.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,6 +67,11 @@ std::string printable(std::string_view text) {
     }
   }
   return out;
+}
+
+int terminal_columns(int descriptor) {
+  winsize size{};
+  return ::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
 bool wants_color(int descriptor) {

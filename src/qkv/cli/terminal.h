@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 /// True when the stream is a terminal and neither NO_COLOR nor TERM=dumb is set.
 bool wants_color(int descriptor);
 
+/// Columns of the terminal behind the descriptor, or of a usual one when it is none.
+int terminal_columns(int descriptor);
+
 /// "qkv: error: ..." and, when there is one, "hint: ...", on standard error.
 void print_error(std::string_view message, std::string_view hint = "");
 

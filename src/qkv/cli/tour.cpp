@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "qkv/cli/command.h"
-#include "qkv/cli/folder.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 

@@ -1,6 +1,5 @@
 // qkv train: a configuration and data become a run folder with a model.
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,6 +9,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/terminal.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
 #include "qkv/tasks/translation_run.h"
@@ -20,11 +20,6 @@ namespace qkv::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-int terminal_columns() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 /// Draws progress on standard error, and asks fit to stop when the user wants to.
 class Screen : public Observer {
@@ -38,7 +33,7 @@ class Screen : public Observer {
     if (interrupted()) stop_ = true;
     if (format_ != LogFormat::bar || p.seconds - drawn_ < 0.1) return;
     drawn_ = p.seconds;
-    const int columns = terminal_columns();
+    const int columns = terminal_columns(STDERR_FILENO);
     fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
     std::fflush(stderr);
   }
@@ -48,7 +43,7 @@ class Screen : public Observer {
     const int64_t every = std::max<int64_t>(1, p.epochs / 50);
     const bool due = p.epoch % every == 0 || p.epoch == p.epochs;
     if (format_ == LogFormat::bar && p.valid_loss) {
-      const int columns = terminal_columns();
+      const int columns = terminal_columns(STDERR_FILENO);
       fmt::print(stderr, "\r{:<{}}\n", progress_line(p), columns - 1);
     } else if (format_ == LogFormat::plain && due) {
       fmt::print(stderr, "{}\n", progress_line(p));

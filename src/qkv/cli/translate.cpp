@@ -6,6 +6,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/data/corpus.h"
@@ -140,7 +141,7 @@ class Translate : public Command {
     for (const Hypothesis& h : t.hypotheses) {
       Json one = {{"text", translator.text(h)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
                   {"tokens", translator.tokenizers().target.tokens(h.tokens)}};
-      if (attention_ && h.attention.defined()) one["attention"] = weights(h.attention);
+      if (attention_ && h.attention.defined()) one["attention"] = attention_lists(h.attention);
       list.push_back(std::move(one));
     }
     out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0]);
@@ -148,19 +149,6 @@ class Translate : public Command {
     return out;
   }
 
-  // (steps, maps, T) as maps of steps of weights.
-  static Json weights(const Tensor& a) {
-    Json maps = Json::array();
-    for (int64_t m = 0; m < a.size(1); ++m) {
-      Json steps = Json::array();
-      for (int64_t s = 0; s < a.size(0); ++s) {
-        const float* row = a.ptr() + (s * a.size(1) + m) * a.size(2);
-        steps.push_back(std::vector<float>(row, row + a.size(2)));
-      }
-      maps.push_back(std::move(steps));
-    }
-    return maps;
-  }
 
   std::string model_;
   std::vector<std::string> files_;

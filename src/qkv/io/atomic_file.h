@@ -34,4 +34,7 @@ class AtomicFile {
 /// Replaces a file by that text, atomically.
 void write_file(const std::string& path, std::string_view text);
 
+/// Makes the folder and those above it; fails with its name.
+void make_folder(const std::string& path);
+
 }  // namespace qkv

@@ -28,12 +28,6 @@ bool may_change(const Setting& s, const TranslationConfig& config) {
   return free.contains(s.key);
 }
 
-void make_folder(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  check(!error, "cannot make the folder ", path, ": ", error.message());
-}
-
 // config.yaml goes first: without it the rest is no run, wherever this is cut off.
 void remove_run(const std::string& folder) {
   for (const char* name : {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention", "source.model", "target.model",

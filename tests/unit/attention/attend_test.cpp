@@ -14,21 +14,14 @@
 #include "qkv/tensor/probe.h"
 #include "qkv/tensor/tape.h"
 #include "unit/attention/cases.h"
+#include "support/files.h"
 
 namespace qkv::tests {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInf = std::numeric_limits<float>::infinity();
 
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 // The values of the book's demos: 0 .. 39 as (10, 4), twice.
 Tensor demo_values() { return tile(reshape(arange(0, 40), {1, 10, 4}), {2, 1, 1}); }

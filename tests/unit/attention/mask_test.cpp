@@ -8,19 +8,12 @@
 #include "qkv/attention/masked_softmax.h"
 #include "qkv/tensor/tape.h"
 #include "unit/attention/cases.h"
+#include "support/files.h"
 
 namespace qkv::tests {
 namespace {
 
-template <class Call>
-std::string error_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 std::string error_of_plan(const Mask& mask, const MaskSizes& sizes) {
   return error_of([&] { mask.plan("attend", sizes); });

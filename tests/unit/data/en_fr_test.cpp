@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "qkv/core/check.h"
+#include "support/files.h"
 
 using namespace qkv;
 
@@ -49,14 +50,7 @@ const WordSet plural_only = {"les", "des", "aux", "ces", "mes", "tes", "ses", "n
 const WordSet after_masculine = {"bleu", "noir", "blanc", "français", "cher"};
 const WordSet after_feminine = {"bleue", "noire", "blanche", "française", "chère"};
 
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 }  // namespace
 

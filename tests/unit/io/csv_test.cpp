@@ -10,6 +10,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/rng.h"
+#include "support/files.h"
 
 using namespace qkv;
 
@@ -20,14 +21,8 @@ using Column = std::vector<double>;
 
 CsvContent parse(std::string_view text, const CsvOptions& options = {}) { return parse_csv(text, "d.csv", options); }
 
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
+
 std::string error_in(std::string_view text, const CsvOptions& options = {}) { return error_of([&] { parse(text, options); }); }
 
 }  // namespace

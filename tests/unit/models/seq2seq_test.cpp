@@ -17,21 +17,13 @@
 #include "qkv/tensor/probe.h"
 #include "qkv/train/optimizer.h"
 #include "unit/attention/cases.h"
+#include "support/near.h"
 #include "unit/ops/expect_error.h"
 
 namespace qkv::tests {
 namespace {
 
-void expect_near_largest(const Tensor& a, const Tensor& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.shape(), b.shape()) << what;
-  double largest = 0, worst = 0;
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    ASSERT_TRUE(std::isfinite(a.ptr()[i])) << what;
-    largest = std::max(largest, std::abs(double{b.ptr()[i]}));
-    worst = std::max(worst, std::abs(double{a.ptr()[i]} - b.ptr()[i]));
-  }
-  EXPECT_LE(worst, tolerance * largest) << what;
-}
+using qkv_test::expect_near_largest;
 
 // What a probe saw last, as a matrix (B, 1, T, S).
 struct LastWeights : Probe {

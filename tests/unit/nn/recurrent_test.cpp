@@ -12,22 +12,14 @@
 #include "qkv/ops/reduce.h"
 #include "qkv/ops/shape.h"
 #include "unit/attention/cases.h"
+#include "support/near.h"
 #include "unit/ops/expect_error.h"
 
 namespace qkv::tests {
 namespace {
 
 // 1e-5 of the largest element.
-void expect_near_largest(const Tensor& a, const Tensor& b, const std::string& what) {
-  ASSERT_EQ(a.shape(), b.shape()) << what;
-  double largest = 0, worst = 0;
-  for (int64_t i = 0; i < a.numel(); ++i) {
-    ASSERT_TRUE(std::isfinite(a.ptr()[i])) << what;
-    largest = std::max(largest, std::abs(double{b.ptr()[i]}));
-    worst = std::max(worst, std::abs(double{a.ptr()[i]} - b.ptr()[i]));
-  }
-  EXPECT_LE(worst, 1e-5 * largest) << what;
-}
+void expect_near_largest(const Tensor& a, const Tensor& b, const std::string& what) { qkv_test::expect_near_largest(a, b, 1e-5, what); }
 
 // A case of tests/golden/recurrent.safetensors run by our layers.
 void follow_pytorch(const std::string& name, const RecurrentOptions& options) {

@@ -8,18 +8,12 @@
 #include <thread>
 
 #include "qkv/core/parallel.h"
+#include "support/files.h"
 
 namespace qkv {
 namespace {
 
-std::string error_of(auto&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 }  // namespace
 

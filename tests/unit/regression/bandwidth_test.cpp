@@ -8,20 +8,14 @@
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
 #include "unit/regression/brute_force.h"
+#include "support/files.h"
 
 using namespace qkv;
 using namespace qkv::test;
 
 namespace {
 
-std::string error_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 /// L(w) and its slope by central differences, from the definition.
 double loss(const Points& x, const Points& y, std::vector<double> w) {

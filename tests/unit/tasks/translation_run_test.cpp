@@ -295,6 +295,42 @@ TEST_F(TranslationRunTest, MorePatienceGoesOnWithARunThatEndedEarly) {
   EXPECT_EQ(weights(longer), weights(whole));
 }
 
+TEST_F(TranslationRunTest, TheEnglishPresetSplitsAsItsBookAndResumesFromItsFolder) {
+  std::ofstream out(folder_ / "fra.txt");
+  for (int i = 0; i < 700; ++i) out << "Go " << i % 20 << ".\tVa " << i % 30 << " !\n";
+  out.close();
+  TranslationConfig c = translation_preset("d2l-en-bahdanau");
+  c.data.pairs = folder_ / "fra.txt";
+  c.model.embed = c.model.hidden = 16;
+  c.training.epochs = 2;
+  TranslationRun run(c, run_folder());
+  EXPECT_EQ(run.training_pairs(), 512);
+  EXPECT_EQ(run.validation_pairs(), 129);
+  EXPECT_LT(run.tokenizers().source.bos(), 0) << "the English edition's source vocabulary has no <bos>";
+  EXPECT_EQ(run.text().train.source[3], "go 3 .");
+  run.train();
+  TranslationRun again(c, run_folder());
+  EXPECT_EQ(again.train().progress.steps_here, 0);
+  EXPECT_EQ(weights(again), weights(run));
+}
+
+TEST_F(TranslationRunTest, KeepsTheBestWeightsOrTheLast) {
+  TranslationConfig c = config(12);
+  c.training.rate = 0.1;  // so large that the loss goes up and down
+  TranslationRun best(c, run_folder("best"));
+  const FitResult result = best.train();
+  c.training.keep = "last";
+  TranslationRun last(c, run_folder("last"));
+  last.train();
+  const auto weight = [&](const char* run, const char* file) {
+    const Tensor t = SafetensorsFile(run_folder(run) + file).tensor("output.weight");
+    return std::vector<float>(t.data().begin(), t.data().end());
+  };
+  EXPECT_EQ(weight("best", "/model.safetensors"), weight("best", "/checkpoints/best.safetensors"));
+  EXPECT_EQ(weight("last", "/model.safetensors"), weight("last", "/checkpoints/last.safetensors"));
+  EXPECT_NE(weight("best", "/model.safetensors"), weight("last", "/model.safetensors")) << "the last epoch was the best one: " << *result.progress.valid_loss;
+}
+
 TEST_F(TranslationRunTest, SavesTheAttentionOfPinnedSentences) {
   TranslationConfig c = config(4);
   c.training.attention_every = 2;

@@ -14,18 +14,12 @@
 
 #include "qkv/core/check.h"
 #include "qkv/tensor/tensor.h"
+#include "support/files.h"
 
 namespace qkv {
 namespace {
 
-std::string error_of(auto&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 void on_another_thread(auto&& call) { std::thread(call).join(); }
 

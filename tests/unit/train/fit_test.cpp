@@ -18,6 +18,7 @@
 #include "qkv/train/checkpoint.h"
 #include "qkv/train/metrics.h"
 #include "qkv/train/progress.h"
+#include "support/files.h"
 
 namespace qkv {
 namespace {
@@ -60,14 +61,7 @@ bool run_toy_fit(const fs::path& folder, int thread_count, int kill_after_ms) {
   return WIFEXITED(status);
 }
 
-std::string error_of(auto&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
+using qkv_test::error_of;
 
 std::string contents(const fs::path& file) {
   std::ifstream in(file, std::ios::binary);

@@ -16,10 +16,11 @@ enum class AttendPath { fused, composed };
 struct AttendOptions {
   float dropout = 0;  // of the weights, while training
   AttendPath path = AttendPath::fused;
+  HeadAxis axis = HeadAxis::outer;  // inner: tensors are (B, L, H, D), so that heads are never copied apart and back
 };
 
 struct Attended {
-  Tensor output;           // (B, H, Lq, Dv), or without the axes that the queries do not have
+  Tensor output;           // (B, H, Lq, Dv), or without the axes that the queries do not have, or with heads where the queries have them
   Weights weights;         // (B, H, Lq, Lk), before dropout
   int64_t empty_rows = 0;  // queries that see no key: output and weights are 0 there
   AttendPath path = AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or because it was asked for
@@ -30,14 +31,17 @@ namespace detail {
 /// An attention with its tensors as (B, H, L, D), its mask compiled and its dropout drawn from the run.
 struct AttendCall {
   Tensor q, k, v;
-  int rank;  // of the tensors as given
+  int rank;               // of the tensors as given
+  HeadAxis given, axis;   // of the tensors as given, and as they are here
   AttentionPlan plan;
   AttentionDropout dropout;
   const Run* run;
 };
 
-AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run, const AttendOptions& options);
-Attended attend_fused(const AttendCall& call, const Lowered& scores);
+/// any_axis: heads that are the inner axis may stay there.
+AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run, const AttendOptions& options,
+                       bool any_axis);
+Attended attend_fused(const AttendCall& call, Lowered scores);
 /// Key and value heads repeated, so that there are as many as query heads.
 AttendCall with_all_heads(AttendCall call);
 Attended attend_composed(const AttendCall& call, const Tensor& scores);
@@ -45,13 +49,14 @@ Attended attend_composed(const AttendCall& call, const Tensor& scores);
 }  // namespace detail
 
 /// Attention pooling. q (B, H, Lq, D), k (B, Hk, Lk, D'), v (B, Hk, Lk, Dv), H a multiple of Hk: query head h reads key head h / (H / Hk).
-/// Or (B, L, D) or (L, D) each. Gradients go to q, k, v, the scorer's parameters and a learned bias.
+/// Or (B, L, D) or (L, D) each, or with options.axis inner (B, L, H, D). Gradients go to q, k, v, the scorer's parameters and a learned bias.
 template <Scorer S>
 Attended attend(const S& scorer, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask = Mask::none(), const Run& run = {},
                 const AttendOptions& options = {}) {
-  detail::AttendCall call = detail::attend_call(q, k, v, mask, run, options);
+  const bool fused = LoweringScorer<S> && options.path == AttendPath::fused;
+  detail::AttendCall call = detail::attend_call(q, k, v, mask, run, options, fused && lowers_any_head_axis(scorer));
   if constexpr (LoweringScorer<S>) {
-    if (options.path == AttendPath::fused) return detail::attend_fused(call, scorer.lower(call.q, call.k));
+    if (fused) return detail::attend_fused(call, scorer.lower(call.q, call.k));
   }
   call = detail::with_all_heads(call);
   return detail::attend_composed(call, scorer.scores(call.q, call.k));

@@ -25,4 +25,11 @@ concept LoweringScorer = Scorer<S> && requires(const S& s, const Tensor& q, cons
   { s.lower(q, k) } -> std::convertible_to<Lowered>;
 };
 
+/// Whether the scorer lowers tensors whose heads are the inner axis too: those that only look at the last axis say so.
+template <class S>
+bool lowers_any_head_axis(const S& scorer) {
+  if constexpr (requires { { scorer.any_head_axis() } -> std::convertible_to<bool>; }) return scorer.any_head_axis();
+  return false;
+}
+
 }  // namespace qkv

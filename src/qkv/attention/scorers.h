@@ -73,6 +73,7 @@ struct NegativeSquaredDistance {
 struct Dot {
   Tensor scores(const Tensor& q, const Tensor& k) const;
   PairScores lower(const Tensor& q, const Tensor& k) const { return {q, k}; }
+  static constexpr bool any_head_axis() { return true; }
   void visit(auto&&) const {}
 };
 
@@ -82,6 +83,7 @@ struct ScaledDot {
   float scale_for(int64_t width) const { return scale ? *scale : 1 / std::sqrt(static_cast<float>(width)); }
   Tensor scores(const Tensor& q, const Tensor& k) const;
   PairScores lower(const Tensor& q, const Tensor& k) const { return {.q = q, .k = k, .scale = scale_for(q.size(-1))}; }
+  static constexpr bool any_head_axis() { return true; }
   void visit(auto&&) const {}
 };
 

@@ -21,7 +21,7 @@ const Tensor& keys_of(const Lowered& s) {
 
 Lowered detached(const Lowered& scores) {
   if (const auto* s = std::get_if<PairScores>(&scores))
-    return PairScores{s->q.detached(), s->k.detached(), s->form, s->scale, s->factor.detached(), s->key_bias.detached()};
+    return PairScores{s->q.detached(), s->k.detached(), s->form, s->scale, s->factor.detached(), s->key_bias.detached(), s->axis};
   const auto& s = std::get<AdditiveScores>(scores);
   return AdditiveScores{s.pq.detached(), s.pk.detached(), s.w.detached()};
 }
@@ -29,7 +29,9 @@ Lowered detached(const Lowered& scores) {
 }  // namespace
 
 Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse) {
-  const Shape &q = queries_of(scores).shape(), &k = keys_of(scores).shape();
+  const auto* pairs = std::get_if<PairScores>(&scores);
+  const HeadAxis axis = pairs ? pairs->axis : HeadAxis::outer;
+  const Shape q = heads_outer(queries_of(scores).shape(), axis), k = heads_outer(keys_of(scores).shape(), axis);
   shape_ = {q[0], q[1], q[2], k[2]};
   plan.bias = plan.bias.detached();
   source_ = Kept{detached(scores), std::move(plan), std::move(lse)};

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "qkv/attention/attend.h"
-#include "qkv/attention/scorers.h"
+#include "qkv/models/rows.h"
 #include "qkv/nn/init.h"
 #include "qkv/ops/attention_decoder.h"
 #include "qkv/ops/dropout.h"
@@ -27,32 +27,13 @@ void check_source(const Ids& source, const Ids& lens) {
         source.shape());
 }
 
-// Attention with whichever scorer; q (B, 1, H), keys (B, S, ...) as keys_of gives them.
+// q (B, 1, H), keys (B, S, ...) as keys_of gives them.
 Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, const Tensor& values, const Ids& lens, const Run& run) {
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
   const AttendOptions how{.dropout = m.options.dropout};
-  const Seq2Seq::Attention& a = m.decoder.attention;
-  switch (m.options.attention) {
-    case ScorerKind::additive: return attend(ProjectedAdditive{a.W_q, a.w_v}, q, keys, values, mask, run, how);
-    case ScorerKind::dot: return attend(Dot{}, q, keys, values, mask, run, how);
-    case ScorerKind::scaled_dot: return attend(ScaledDot{}, q, keys, values, mask, run, how);
-    case ScorerKind::bilinear: return attend(Bilinear{a.W}, q, keys, values, mask, run, how);
-    case ScorerKind::cosine: return attend(Cosine{}, q, keys, values, mask, run, how);
-    case ScorerKind::none: break;
-  }
-  fail("[seq2seq] the model has no attention");
-}
-
-// (R, D) -> (rows.size(), D), likewise with more axes.
-Tensor taken(const Tensor& x, std::span<const int32_t> rows) {
-  if (!x.defined()) return x;
-  Shape shape = x.shape();
-  const int64_t width = x.numel() / std::max<int64_t>(1, shape[0]);
-  shape.set(0, static_cast<int64_t>(rows.size()));
-  Tensor out = Tensor::empty(shape);
-  for (size_t i = 0; i < rows.size(); ++i)
-    std::copy_n(x.ptr() + rows[i] * width, width, out.mutable_ptr() + static_cast<int64_t>(i) * width);
-  return out;
+  const AnyScorer& scorer = m.decoder.attention;
+  if (scorer.kind == ScorerKind::additive) return attend(ProjectedAdditive{scorer.W_q, scorer.w_v}, q, keys, values, mask, run, how);
+  return attend(scorer, q, keys, values, mask, run, how);
 }
 
 // 1 for steps below a row's length, 0 beyond: (B, T, 1).
@@ -91,13 +72,7 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
     bridge.h.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("h").at(l)));
     if (o.cell == CellKind::lstm) bridge.c.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("c").at(l)));
   }
-  const Rng scorer = rng.at("decoder").at("attention");
-  if (o.attention == ScorerKind::additive) {
-    const Additive a = Additive::random(o.hidden, width, o.hidden, scorer);
-    decoder.attention = {.W_q = a.W_q, .W_k = a.W_k, .w_v = a.w_v, .W = {}};
-  } else if (o.attention == ScorerKind::bilinear) {
-    decoder.attention.W = Bilinear::random(o.hidden, width, scorer).W;
-  }
+  decoder.attention = AnyScorer(o.attention, o.hidden, width, o.hidden, rng.at("decoder").at("attention"));
   decoder.embedding = Embedding(o.target_vocabulary, o.embed, rng.at("decoder").at("embedding"));
   decoder.recurrent = stack(o.embed + width, false, rng.at("decoder").at("recurrent"));
   output = xavier_linear(o.hidden, o.target_vocabulary, rng.at("output"));
@@ -237,11 +212,7 @@ void Seq2Seq::select(State& state, std::span<const int32_t> rows) const {
   state.keys = taken(state.keys, rows);
   state.values = taken(state.values, rows);
   state.context = taken(state.context, rows);
-  if (state.lens.defined()) {
-    Ids lens = Ids::empty({static_cast<int64_t>(rows.size())});
-    for (size_t i = 0; i < rows.size(); ++i) lens.mutable_ptr()[i] = state.lens.ptr()[rows[i]];
-    state.lens = lens;
-  }
+  state.lens = taken(state.lens, rows);
   state.sentence = std::move(sentence);
 }
 

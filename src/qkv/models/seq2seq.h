@@ -5,14 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "qkv/attention/any_scorer.h"
 #include "qkv/nn/layers.h"
 #include "qkv/nn/recurrent.h"
-#include "qkv/ops/attention.h"
 
 namespace qkv {
-
-/// How the decoder scores the encoder's states; none: it reads the encoder's last state in every step instead.
-enum class ScorerKind { none, additive, dot, scaled_dot, bilinear, cosine };
 
 /// What attention averages: the encoder's states, which know their neighbours too; or the source words alone, their embeddings by a linear
 /// layer, while states are only compared: then the weights must sit on the words that a translation needs.
@@ -23,7 +20,7 @@ struct Seq2SeqOptions {
   int64_t embed = 32, hidden = 32, layers = 2;
   float dropout = 0.1f;  // of attention weights, and between recurrent layers
   CellKind cell = CellKind::gru;
-  ScorerKind attention = ScorerKind::additive;
+  ScorerKind attention = ScorerKind::additive;  // of the encoder's states; none: the decoder reads the last one in every step instead
   bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh) makes the decoder's first state
   bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
   float embed_dropout = 0;     // of embeddings and of what the output layer reads
@@ -49,20 +46,9 @@ struct Seq2Seq {
       f("c", c);
     }
   };
-  /// The parameters of the scorer; those that it does not have are absent.
-  struct Attention {
-    Tensor W_q, W_k, w_v;  // additive
-    Tensor W;              // bilinear
-    void visit(auto&& f) {
-      f("W_q", W_q);
-      f("W_k", W_k);
-      f("w_v", w_v);
-      f("W", W);
-    }
-  };
   struct Decoder {
     Embedding embedding;
-    Attention attention;
+    AnyScorer attention;
     Recurrent recurrent;
     void visit(auto&& f) {
       f("embedding", embedding);

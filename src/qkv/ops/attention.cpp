@@ -14,12 +14,18 @@ using kernels::AttentionCall;
 using kernels::ConstHeads;
 using kernels::Heads;
 
-kernels::HeadStrides strides(const Shape& s) { return {s[1] * s[2] * s[3], s[2] * s[3], s[3]}; }
-ConstHeads in(const Tensor& x) { return {x.ptr(), strides(x.shape())}; }
-Heads to(const Tensor& x) { return {x.defined() ? x.mutable_ptr() : nullptr, strides(x.shape())}; }
+kernels::HeadStrides strides(const Shape& s, HeadAxis axis) {
+  const int64_t batch = s[1] * s[2] * s[3];
+  if (axis == HeadAxis::inner) return {batch, s[3], s[2] * s[3]};
+  return {batch, s[2] * s[3], s[3]};
+}
+ConstHeads in(const Tensor& x, HeadAxis axis = HeadAxis::outer) { return {x.ptr(), strides(x.shape(), axis)}; }
+Heads to(const Tensor& x, HeadAxis axis = HeadAxis::outer) { return {x.defined() ? x.mutable_ptr() : nullptr, strides(x.shape(), axis)}; }
 
-kernels::AttentionSizes sizes_of(const Shape& q, const Shape& k, const Shape& v) {
-  check(q.rank() == 4 && k.rank() == 4 && v.rank() == 4, "[attention] expected (B, H, L, D) each, got ", q, ", ", k, ", ", v);
+kernels::AttentionSizes sizes_of(const Shape& q_shape, const Shape& k_shape, const Shape& v_shape, HeadAxis axis = HeadAxis::outer) {
+  check(q_shape.rank() == 4 && k_shape.rank() == 4 && v_shape.rank() == 4, "[attention] expected four axes each, got ", q_shape, ", ",
+        k_shape, ", ", v_shape);
+  const Shape q = heads_outer(q_shape, axis), k = heads_outer(k_shape, axis), v = heads_outer(v_shape, axis);
   check(q[0] == k[0] && k[0] == v[0], "[attention] batch sizes differ: ", q, ", ", k, ", ", v);
   check(k[1] == v[1], "[attention] keys and values have different heads: ", k, " and ", v);
   check(k[1] > 0 && q[1] % k[1] == 0, "[attention] query heads are no multiple of the key heads: ", q, " and ", k);
@@ -30,15 +36,15 @@ kernels::AttentionSizes sizes_of(const Shape& q, const Shape& k, const Shape& v)
 }
 
 // Of no key at all every row is empty; the kernels are not asked.
-AttentionResult nothing_seen(const kernels::AttentionSizes& s) {
-  return {zeros({s.batch, s.heads, s.queries, s.value_width}),
+AttentionResult nothing_seen(const kernels::AttentionSizes& s, HeadAxis axis = HeadAxis::outer) {
+  return {zeros(heads_outer({s.batch, s.heads, s.queries, s.value_width}, axis)),
           full({s.batch, s.heads, s.queries}, -std::numeric_limits<float>::infinity()), s.batch * s.heads * s.queries};
 }
 
 bool trivial(const kernels::AttentionSizes& s) { return s.keys == 0 || s.batch * s.heads * s.queries == 0; }
 
 AttentionCall call_of(const PairScores& scores, const Shape& v, const AttentionPlan& plan, const AttentionDropout& dropout) {
-  AttentionCall call{sizes_of(scores.q.shape(), scores.k.shape(), v), scores.form, scores.full_scale(), plan.mask(), dropout};
+  AttentionCall call{sizes_of(scores.q.shape(), scores.k.shape(), v, scores.axis), scores.form, scores.full_scale(), plan.mask(), dropout};
   if (scores.key_bias.defined()) call.mask.key_bias = scores.key_bias.ptr();
   return call;
 }
@@ -48,7 +54,7 @@ AttentionCall call_of(const AdditiveScores& scores, const Shape& v, const Attent
 }
 
 PairScores detached(const PairScores& s) {
-  return {s.q.detached(), s.k.detached(), s.form, s.scale, s.factor.detached(), s.key_bias.detached()};
+  return {s.q.detached(), s.k.detached(), s.form, s.scale, s.factor.detached(), s.key_bias.detached(), s.axis};
 }
 
 AttentionPlan detached(AttentionPlan plan) {
@@ -63,6 +69,10 @@ void hand_over(Pull& p, int input, Tensor& gradient) {
 
 }  // namespace
 
+Shape heads_outer(const Shape& shape, HeadAxis axis) {
+  return axis == HeadAxis::outer ? shape : Shape{shape[0], shape[2], shape[1], shape[3]};  // its own inverse
+}
+
 AttentionDropout attention_dropout(const char* op, float rate, const Run& run) {
   if (!drops(op, rate, run)) return {};
   return {rate, run.rng.key(), run.rng.step(), run.rng.shard() << 16};
@@ -74,21 +84,23 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
   check(!scores.key_bias.defined() || scores.key_bias.shape() == Shape{call.sizes.batch, call.sizes.key_heads, call.sizes.keys},
         "[attention] the bias of the keys does not fit: ", scores.key_bias.shape(), " for keys ", scores.k.shape());
   if (trivial(call.sizes)) {
-    AttentionResult nothing = nothing_seen(call.sizes);
+    AttentionResult nothing = nothing_seen(call.sizes, scores.axis);
     record("attention", nothing.output, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor}, [](Pull&) {});
     return nothing;
   }
-  Tensor out = Tensor::empty({call.sizes.batch, call.sizes.heads, call.sizes.queries, call.sizes.value_width});
+  const HeadAxis axis = scores.axis;
+  Tensor out = Tensor::empty(heads_outer({call.sizes.batch, call.sizes.heads, call.sizes.queries, call.sizes.value_width}, axis));
   Tensor lse = Tensor::empty({call.sizes.batch, call.sizes.heads, call.sizes.queries});
-  const int64_t empty_rows = kernels::attention_forward(call, in(scores.q), in(scores.k), in(v), to(out), lse.mutable_ptr());
+  const int64_t empty_rows = kernels::attention_forward(call, in(scores.q, axis), in(scores.k, axis), in(v, axis), to(out, axis), lse.mutable_ptr());
   record("attention", out, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor},
          [scores = detached(scores), v = v.detached(), plan = detached(plan), dropout, out = out.detached(), lse](Pull& p) {
            Tensor dq = wanted(p, 0, scores.q.shape()), dk = wanted(p, 1, scores.k.shape()), dv = wanted(p, 2, v.shape());
            Tensor dbias = wanted(p, 3, plan.bias.shape()), dkey_bias = wanted(p, 4, scores.key_bias.shape());
            double dscale = 0;
-           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q), in(scores.k), in(v), in(out), lse.ptr(),
-                                       in(p.dy()),
-                                       {to(dq), to(dk), to(dv), dbias.defined() ? dbias.mutable_ptr() : nullptr,
+           const HeadAxis at = scores.axis;
+           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at), in(v, at), in(out, at),
+                                       lse.ptr(), in(p.dy(), at),
+                                       {to(dq, at), to(dk, at), to(dv, at), dbias.defined() ? dbias.mutable_ptr() : nullptr,
                                         dkey_bias.defined() ? dkey_bias.mutable_ptr() : nullptr, p.wants(5) ? &dscale : nullptr});
            hand_over(p, 0, dq);
            hand_over(p, 1, dk);
@@ -145,7 +157,7 @@ AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const A
 void attention_row(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
                    float* weights) {
   const AttentionCall call = call_of(scores, scores.k.shape(), plan, {});
-  kernels::attention_weights(call, in(scores.q), in(scores.k), lse.ptr(), b, h, i, weights);
+  kernels::attention_weights(call, in(scores.q, scores.axis), in(scores.k, scores.axis), lse.ptr(), b, h, i, weights);
 }
 
 void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,

@@ -14,13 +14,20 @@ namespace qkv {
 using kernels::AttentionDropout;
 using kernels::ScoreForm;
 
+/// Where the axis of heads stands: (B, H, L, D), or (B, L, H, D), which is (B, L, H D) as linear layers read and write it.
+enum class HeadAxis { outer, inner };
+
+/// The sizes (B, H, L, D), wherever the heads stand.
+Shape heads_outer(const Shape& shape, HeadAxis axis);
+
 /// Scores that are a function of one query and one key: a dot product plus a bias of the key, or the log of a kernel of their distance.
 struct PairScores {
-  Tensor q, k;                      // (B, H, Lq, D) and (B, Hk, Lk, D); H is a multiple of Hk
+  Tensor q, k;                      // (B, H, Lq, D) and (B, Hk, Lk, D), by axis; H is a multiple of Hk
   ScoreForm form = ScoreForm::dot;  // kernels/attention.h has the formulas
   float scale = 1;
   Tensor factor = {};               // one element or absent: scale * factor is the scale, and factor gets a gradient
   Tensor key_bias = {};             // (B, Hk, Lk) or absent: added to the score of that key
+  HeadAxis axis = HeadAxis::outer;  // of q, k, the values and the output
 
   float full_scale() const { return factor.defined() ? scale * factor.item() : scale; }
 };
@@ -32,7 +39,7 @@ struct AdditiveScores {
 };
 
 struct AttentionResult {
-  Tensor output;       // (B, H, Lq, Dv)
+  Tensor output;       // (B, H, Lq, Dv), or as the queries
   Tensor lse;          // (B, H, Lq): log of the sum of e^score; -inf for a row that sees nothing
   int64_t empty_rows;  // rows that see nothing; their output is 0
 };

@@ -34,18 +34,30 @@ void add_data(Settings& s, TranslationDataConfig& d) {
 
 void add_model(Settings& s, TranslationModelConfig& m) {
   const char* block = "model";
-  s.add(block, "kind", {"the architecture", "模型结构"}, m.kind, {"seq2seq"});
-  s.add(block, "cell", {"the recurrent cell", "循环单元"}, m.cell, {"gru", "lstm"});
-  s.add(block, "attention", {"how the decoder scores the source's states", "解码器的注意力评分函数"}, m.attention,
-        {"none", "additive", "dot", "scaled-dot", "bilinear", "cosine"});
-  s.add(block, "embed", {"width of the embeddings", "词嵌入宽度"}, m.embed, 1, 65536);
+  s.add(block, "kind", {"the architecture", "模型结构"}, m.kind, {"seq2seq", "transformer"});
+  s.add(block, "attention", {"how queries score keys; auto: additive for seq2seq, scaled-dot for transformer", "注意力评分函数；auto：seq2seq 用 additive，transformer 用 scaled-dot"}, m.attention,
+        {"auto", "none", "additive", "dot", "scaled-dot", "bilinear", "cosine", "gaussian"});
   s.add(block, "hidden", {"width of the states", "隐状态宽度"}, m.hidden, 1, 65536);
-  s.add(block, "layers", {"recurrent layers of encoder and decoder", "编码器与解码器的循环层数"}, m.layers, 1, 64);
-  s.add(block, "bidirectional", {"the encoder reads both ways", "双向编码器"}, m.bidirectional);
-  s.add(block, "skip_padding", {"the encoder stops at a sentence's end; the book's runs on through the padding", "编码器在句末停止；书中的编码器会经过填充"}, m.skip_padding);
-  s.add(block, "values", {"what attention averages: the encoder's states, or the words alone, which gives sharper alignments", "注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"}, m.values, {"states", "words"});
+  s.add(block, "layers", {"layers of encoder and decoder", "编码器与解码器的层数"}, m.layers, 1, 64);
   s.add(block, "dropout", {"of attention weights and between layers", "注意力权重与层间的 dropout"}, m.dropout, 0, 0.99);
-  s.add(block, "embed_dropout", {"of embeddings and before the output layer", "词嵌入与输出层前的 dropout"}, m.embed_dropout, 0, 0.99);
+  s.add(block, "cell", {"seq2seq: the recurrent cell", "seq2seq：循环单元"}, m.cell, {"gru", "lstm"});
+  s.add(block, "embed", {"seq2seq: width of the embeddings", "seq2seq：词嵌入宽度"}, m.embed, 1, 65536);
+  s.add(block, "bidirectional", {"seq2seq: the encoder reads both ways", "seq2seq：双向编码器"}, m.bidirectional);
+  s.add(block, "skip_padding", {"seq2seq: the encoder stops at a sentence's end; the book's runs on through the padding", "seq2seq：编码器在句末停止；书中的编码器会经过填充"}, m.skip_padding);
+  s.add(block, "values", {"seq2seq: what attention averages: the encoder's states, or the words alone, which gives sharper alignments", "seq2seq：注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"}, m.values, {"states", "words"});
+  s.add(block, "embed_dropout", {"seq2seq: of embeddings and before the output layer", "seq2seq：词嵌入与输出层前的 dropout"}, m.embed_dropout, 0, 0.99);
+  s.add(block, "heads", {"transformer: heads of every attention; they divide hidden", "transformer：注意力头数，须整除 hidden"}, m.heads, 1, 1024);
+  s.add(block, "key_heads", {"transformer: heads of keys and values, shared by several query heads; 0 as many as heads", "transformer：键和值的头数，由多个查询头共用；0 与 heads 相同"}, m.key_heads, 0, 1024);
+  s.add(block, "ffn", {"transformer: hidden units of the feed-forward network", "transformer：前馈网络的隐藏单元数"}, m.ffn, 1, 1'000'000);
+  s.add(block, "decoder_layers", {"transformer: layers of the decoder, 0 as many as the encoder's", "transformer：解码器层数，0 与编码器相同"}, m.decoder_layers, 0, 64);
+  s.add(block, "norm", {"transformer: layer norm after the residual sum, or before each sublayer", "transformer：层规范化在残差之后（post）或子层之前（pre）"}, m.norm, {"post", "pre"});
+  s.add(block, "activation", {"transformer: of the feed-forward network", "transformer：前馈网络的激活函数"}, m.activation, {"relu", "gelu"});
+  s.add(block, "positions", {"transformer: how a token knows its place", "transformer：位置编码"}, m.positions, {"none", "sinusoidal", "learned"});
+  s.add(block, "max_positions", {"transformer: rows of a learned table of positions", "transformer：可学习位置表的行数"}, m.max_positions, 1, 10'000'000);
+  s.add(block, "attention_dropout", {"transformer: of attention weights, below 0 as dropout", "transformer：注意力权重的 dropout，负数与 dropout 相同"}, m.attention_dropout, -1, 0.99);
+  s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
+  s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
+  s.add(block, "init", {"transformer: linear layers start Xavier-uniform, or as PyTorch's do", "transformer：线性层的初始化"}, m.init, {"xavier", "pytorch"});
 }
 
 void add_training(Settings& s, TranslationTrainingConfig& t) {
@@ -61,6 +73,7 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "decay_epochs", {"schedule step: every so many epochs", "step：每隔若干轮"}, t.decay_epochs, 1, kMostEpochs);
   s.add(block, "clip", {"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, t.clip, 0);
   s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0);
+  s.add(block, "beta2", {"of Adam: how slowly the mean of squared gradients forgets", "Adam 的 beta2"}, t.beta2, 0.5, 0.99999);
   s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss, {"token", "book"});
   s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1);
   s.add(block, "mask_loss", {"false: padding is a target too", "false：填充也计入损失"}, t.mask_loss);
@@ -113,6 +126,71 @@ TranslationConfig book(const std::string& name) {
   return c;
 }
 
+struct TransformerSizes {
+  int64_t hidden, layers, heads, ffn;
+};
+
+void make_transformer(TranslationConfig& c, const TransformerSizes& sizes) {
+  const double dropout = c.model.dropout;
+  c.model = {};
+  c.model.kind = "transformer";
+  c.model.hidden = sizes.hidden;
+  c.model.layers = sizes.layers;
+  c.model.heads = sizes.heads;
+  c.model.ffn = sizes.ffn;
+  c.model.dropout = dropout;
+}
+
+// For the built-in corpus: whole words, minutes.
+TranslationConfig built_in_transformer() {
+  TranslationConfig c;
+  c.preset = "transformer";
+  c.data.pairs = "en-fr";
+  c.data.tokenizer = "spaces";
+  c.data.min_count = 1;
+  c.data.corpus_size = 60000;
+  make_transformer(c, {.hidden = 64, .layers = 2, .heads = 4, .ffn = 256});
+  c.training.epochs = 10;
+  c.training.rate = 0.003;
+  c.training.schedule = "cosine";
+  c.training.warmup = 400;
+  c.training.by_length = true;
+  c.decoding.beam = 1;
+  return c;
+}
+
+// For corpora of tens of thousands of sentences and more: shared subwords, label smoothing, warm-up, token budgets, averaged weights.
+TranslationConfig transformer_at_size(const std::string& name) {
+  const bool tiny = name == "transformer-tiny";
+  TranslationConfig c;
+  c.preset = name;
+  c.data.pairs = "en-fr";
+  c.data.tokenizer = "bpe";
+  c.data.vocabulary = tiny ? 8000 : 16000;
+  c.data.shared_vocabulary = true;
+  c.data.max_tokens = 200;
+  c.model.dropout = tiny ? 0.3 : 0.1;
+  make_transformer(c, tiny ? TransformerSizes{.hidden = 128, .layers = 4, .heads = 4, .ffn = 256}
+                           : TransformerSizes{.hidden = 512, .layers = 6, .heads = 8, .ffn = 2048});
+  c.model.tied = true;
+  c.model.bias = true;
+  c.model.attention_dropout = 0.1;
+  c.training.epochs = tiny ? 40 : 20;
+  c.training.batch_tokens = 4096;
+  c.training.by_length = true;
+  c.training.rate = tiny ? 0.005 : 0.0007;
+  c.training.schedule = "warmup";
+  c.training.warmup = tiny ? 2000 : 4000;
+  c.training.beta2 = 0.98;
+  c.training.label_smoothing = 0.1;
+  c.training.average_last = 5;
+  c.training.checkpoint_seconds = 60;
+  c.decoding.beam = 5;
+  c.decoding.length_penalty = 1;
+  c.decoding.max_length = 200;
+  return c;
+}
+
 }  // namespace
 
 Settings TranslationConfig::settings() {
@@ -140,10 +218,47 @@ void TranslationConfig::check() const {
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
   need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, " of ", training.epochs, " epochs");
   need(training.schedule != "warmup" || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
-  need(model.attention != "none" || model.kind == "seq2seq", "model.attention none is for seq2seq");
+  check_model();
 }
 
-std::vector<std::string> translation_presets() { return {"d2l-seq2seq", "d2l-bahdanau", "d2l-en-seq2seq", "d2l-en-bahdanau", "bahdanau"}; }
+// Settings of one kind of model that were given to another would be passed over in silence: they are refused instead.
+void TranslationConfig::check_model() const {
+  const TranslationModelConfig& m = model;
+  const TranslationModelConfig unset;
+  const auto only = [&](bool given, const char* name, const char* kind) {
+    qkv::check(!given, "model.", name, " is a setting of ", kind, ", but model.kind is ", m.kind);
+  };
+  if (m.kind == "transformer") {
+    only(m.cell != unset.cell, "cell", "seq2seq");
+    only(m.embed != unset.embed, "embed", "seq2seq");
+    only(m.bidirectional, "bidirectional", "seq2seq");
+    only(!m.skip_padding, "skip_padding", "seq2seq");
+    only(m.values != unset.values, "values", "seq2seq");
+    only(m.embed_dropout != 0, "embed_dropout", "seq2seq");
+    only(m.attention == "none", "attention none", "seq2seq");
+    qkv::check(m.hidden % m.heads == 0, "model.hidden ", m.hidden, " is not divisible by model.heads ", m.heads);
+    const int64_t key_heads = m.key_heads > 0 ? m.key_heads : m.heads;
+    qkv::check(m.heads % key_heads == 0, "model.heads ", m.heads, " is no multiple of model.key_heads ", key_heads);
+    qkv::check(!m.tied || data.shared_vocabulary, "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
+  } else {
+    only(m.heads != unset.heads, "heads", "transformer");
+    only(m.key_heads != 0, "key_heads", "transformer");
+    only(m.ffn != unset.ffn, "ffn", "transformer");
+    only(m.decoder_layers != 0, "decoder_layers", "transformer");
+    only(m.norm != unset.norm, "norm", "transformer");
+    only(m.activation != unset.activation, "activation", "transformer");
+    only(m.positions != unset.positions, "positions", "transformer");
+    only(m.attention_dropout != unset.attention_dropout, "attention_dropout", "transformer");
+    only(m.bias, "bias", "transformer");
+    only(m.tied, "tied", "transformer");
+    only(m.attention == "gaussian", "attention gaussian", "transformer");
+  }
+}
+
+std::vector<std::string> translation_presets() {
+  return {"d2l-seq2seq", "d2l-bahdanau", "d2l-transformer", "d2l-en-seq2seq", "d2l-en-bahdanau", "d2l-en-transformer",
+          "bahdanau", "transformer", "transformer-tiny", "transformer-base"};
+}
 
 bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); }
 
@@ -184,6 +299,21 @@ TranslationConfig translation_preset(const std::string& name) {
     c.training.by_length = true;
     return c;
   }
+  if (name == "d2l-transformer") {
+    TranslationConfig c = book(name);
+    make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
+    c.training.epochs = 200;
+    return c;
+  }
+  if (name == "d2l-en-transformer") {
+    TranslationConfig c = english_book(name);
+    make_transformer(c, {.hidden = 256, .layers = 2, .heads = 4, .ffn = 64});
+    c.model.init = "pytorch";
+    c.training.rate = 0.001;
+    return c;
+  }
+  if (name == "transformer") return built_in_transformer();
+  if (name == "transformer-tiny" || name == "transformer-base") return transformer_at_size(name);
   const auto known = translation_presets();
   const std::string near = nearest_word(name, known);
   std::string list;

@@ -26,14 +26,26 @@ struct TranslationDataConfig {
 };
 
 struct TranslationModelConfig {
-  std::string kind = "seq2seq";
+  std::string kind = "seq2seq";                // seq2seq, transformer
+  std::string attention = "auto";              // auto: additive for seq2seq, scaled-dot for transformer
+  int64_t hidden = 256, layers = 1;
+  double dropout = 0.1;
+  // seq2seq
   std::string cell = "gru";
-  std::string attention = "additive";
-  int64_t embed = 256, hidden = 256, layers = 1;
+  int64_t embed = 256;
   bool bidirectional = false;
   bool skip_padding = true;
   std::string values = "states";               // what attention averages: states, or words alone
-  double dropout = 0.1, embed_dropout = 0;
+  double embed_dropout = 0;
+  // transformer
+  int64_t heads = 4, key_heads = 0;            // 0: as many as heads
+  int64_t ffn = 1024;
+  int64_t decoder_layers = 0;                  // 0: as many as the encoder's
+  std::string norm = "post", activation = "relu", positions = "sinusoidal";
+  int64_t max_positions = 1000;                // of a learned table
+  double attention_dropout = -1;               // below 0: as dropout
+  bool bias = false, tied = false;
+  std::string init = "xavier";
 };
 
 struct TranslationTrainingConfig {
@@ -47,6 +59,7 @@ struct TranslationTrainingConfig {
   int64_t decay_epochs = 1;
   double clip = 1;
   double weight_decay = 0;
+  double beta2 = 0.999;                        // of Adam
   std::string loss = "token";                  // token: mean over target tokens. book: summed, divided by num_steps
   int64_t num_steps = 10;
   bool mask_loss = true;                       // false: padding is a target too (an exercise)
@@ -78,6 +91,9 @@ struct TranslationConfig {
   Settings settings();
   /// Refuses what cannot work, naming the settings that disagree.
   void check() const;
+
+ private:
+  void check_model() const;
 };
 
 std::vector<std::string> translation_presets();

@@ -11,14 +11,45 @@
 namespace qkv {
 namespace {
 
-ScorerKind scorer_kind(const std::string& name) {
+ScorerKind scorer_kind(const TranslationModelConfig& config) {
+  const std::string& name = config.attention;
+  if (name == "auto") return config.kind == "transformer" ? ScorerKind::scaled_dot : ScorerKind::additive;
   if (name == "none") return ScorerKind::none;
   if (name == "additive") return ScorerKind::additive;
   if (name == "dot") return ScorerKind::dot;
   if (name == "scaled-dot") return ScorerKind::scaled_dot;
   if (name == "bilinear") return ScorerKind::bilinear;
   if (name == "cosine") return ScorerKind::cosine;
+  if (name == "gaussian") return ScorerKind::gaussian;
   fail("model.attention: there is no scorer \"", name, "\"");
+}
+
+PositionKind position_kind(const std::string& name) {
+  if (name == "none") return PositionKind::none;
+  if (name == "sinusoidal") return PositionKind::sinusoidal;
+  if (name == "learned") return PositionKind::learned;
+  fail("model.positions: there are no positions \"", name, "\"");
+}
+
+TransformerOptions transformer_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
+  return {.source_vocabulary = source_vocabulary,
+          .target_vocabulary = target_vocabulary,
+          .width = config.hidden,
+          .ffn = config.ffn,
+          .heads = config.heads,
+          .key_heads = config.key_heads,
+          .encoder_layers = config.layers,
+          .decoder_layers = config.decoder_layers > 0 ? config.decoder_layers : config.layers,
+          .dropout = static_cast<float>(config.dropout),
+          .attention_dropout = static_cast<float>(config.attention_dropout < 0 ? config.dropout : config.attention_dropout),
+          .norm = config.norm == "pre" ? NormPlace::pre : NormPlace::post,
+          .activation = config.activation == "gelu" ? Activation::gelu : Activation::relu,
+          .positions = position_kind(config.positions),
+          .max_positions = config.max_positions,
+          .scorer = scorer_kind(config),
+          .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
+          .tied = config.tied,
+          .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch : TransformerOptions::Init::xavier};
 }
 
 Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
@@ -29,43 +60,74 @@ Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t sou
           .layers = config.layers,
           .dropout = static_cast<float>(config.dropout),
           .cell = config.cell == "lstm" ? CellKind::lstm : CellKind::gru,
-          .attention = scorer_kind(config.attention),
+          .attention = scorer_kind(config),
           .bidirectional = config.bidirectional,
           .skip_padding = config.skip_padding,
           .embed_dropout = static_cast<float>(config.embed_dropout),
           .values = config.values == "words" ? SourceValues::words : SourceValues::states};
 }
 
-// Decoding, with the weights of the last step kept.
-class Seq2SeqSteps : public StepModel, private Probe {
+// Decoding, with handles to the weights of the last step: they are computed when asked for.
+template <class Model>
+class DecoderSteps : public StepModel, private Probe {
  public:
-  explicit Seq2SeqSteps(const Seq2Seq& model) : model_(model) { run_.probe = this; }
+  explicit DecoderSteps(const Model& model) : model_(model) { run_.probe = this; }
   void start(const Ids& source, const Ids& lengths) override { state_ = model_.start(source, lengths, Run{}); }
-  Tensor step(const Ids& tokens) override { return model_.step(state_, tokens, run_); }
+  Tensor step(const Ids& tokens) override {
+    seen_.clear();
+    return model_.step(state_, tokens, run_);
+  }
   void select(std::span<const int32_t> rows) override { model_.select(state_, rows); }
-  Tensor attention() const override { return weights_; }
+
+  Tensor attention() const override {
+    if (seen_.empty()) return {};
+    const Shape one = seen_[0].shape();  // (R, heads, 1, T)
+    const auto layers = static_cast<int64_t>(seen_.size());
+    Tensor out = Tensor::empty({one[0], layers * one[1], one[3]});
+    for (int64_t l = 0; l < layers; ++l) {
+      const Tensor weights = seen_[static_cast<size_t>(l)].matrix();
+      for (int64_t r = 0; r < one[0]; ++r)
+        std::copy_n(weights.ptr() + r * one[1] * one[3], one[1] * one[3], out.mutable_ptr() + (r * layers + l) * one[1] * one[3]);
+    }
+    return out;
+  }
 
  private:
-  void attention(std::string_view, const Weights& weights) override {
-    const Tensor all = weights.matrix();  // (R, 1, 1, T)
-    weights_ = all.viewed({all.size(0), 1, all.size(3)});
+  // Of a Transformer the attentions to the source, layer by layer, not those to its own past.
+  void attention(std::string_view path, const Weights& weights) override {
+    if (!path.ends_with(".self")) seen_.push_back(weights);
   }
-  const Seq2Seq& model_;
-  Seq2Seq::State state_;
+  const Model& model_;
+  typename Model::State state_;
   Run run_;
-  Tensor weights_;
+  std::vector<Weights> seen_;
 };
+
+std::variant<Seq2Seq, Transformer> make_model(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary,
+                                              const Rng& rng) {
+  if (config.kind == "transformer") return Transformer(transformer_options(config, source_vocabulary, target_vocabulary), rng);
+  return Seq2Seq(seq2seq_options(config, source_vocabulary, target_vocabulary), rng);
+}
 
 }  // namespace
 
 TranslationModel::TranslationModel(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng)
-    : model_(seq2seq_options(config, source_vocabulary, target_vocabulary), rng), parameters_(flatten(model_)) {}
+    : model_(make_model(config, source_vocabulary, target_vocabulary, rng)),
+      parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
 
 Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens) const {
-  return model_.features(source, lengths, target_in, run, target_lens);
+  if (const auto* model = std::get_if<Seq2Seq>(&model_)) return model->features(source, lengths, target_in, run, target_lens);
+  return std::get<Transformer>(model_).features(source, lengths, target_in, run);
 }
 
-std::unique_ptr<StepModel> TranslationModel::decoder() const { return std::make_unique<Seq2SeqSteps>(model_); }
+const Linear& TranslationModel::output() const {
+  if (const auto* model = std::get_if<Seq2Seq>(&model_)) return model->output;
+  return std::get<Transformer>(model_).decoder.output;
+}
+
+std::unique_ptr<StepModel> TranslationModel::decoder() const {
+  return std::visit([]<class Model>(const Model& model) -> std::unique_ptr<StepModel> { return std::make_unique<DecoderSteps<Model>>(model); }, model_);
+}
 
 void TranslationModel::save(const std::string& path) const {
   std::map<std::string, Tensor> tensors;

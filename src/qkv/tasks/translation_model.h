@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "qkv/decode/step_model.h"
 #include "qkv/models/seq2seq.h"
+#include "qkv/models/transformer.h"
 #include "qkv/tasks/translation_config.h"
 
 namespace qkv {
@@ -20,7 +22,9 @@ class TranslationModel {
   /// What the output layer reads: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens (B) a model may leave
   /// out what lies beyond them.
   Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
-  const Linear& output() const { return model_.output; }
+  const Linear& output() const;
+  /// The model itself, for what only one kind of it can do; null if it is of the other kind.
+  const Transformer* transformer() const { return std::get_if<Transformer>(&model_); }
   /// A decoder with a state of its own; the model must outlive it.
   std::unique_ptr<StepModel> decoder() const;
 
@@ -30,7 +34,7 @@ class TranslationModel {
   void load(const std::string& path);
 
  private:
-  Seq2Seq model_;
+  std::variant<Seq2Seq, Transformer> model_;
   Parameters parameters_;
 };
 

@@ -258,7 +258,7 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   }
 
   const Parameters& parameters = model_->parameters();
-  Adam adam(parameters, {.decay = static_cast<float>(c.weight_decay)});
+  Adam adam(parameters, {.beta2 = static_cast<float>(c.beta2), .decay = static_cast<float>(c.weight_decay)});
   std::vector<Observer*> all(observers.begin(), observers.end());
   std::optional<MetricsFile> metrics;
   std::optional<TrainLog> log;

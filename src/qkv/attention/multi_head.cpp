@@ -1,0 +1,22 @@
+// The projections of multi-head attention.
+#include "qkv/attention/multi_head.h"
+
+#include "qkv/core/check.h"
+#include "qkv/nn/init.h"
+
+namespace qkv {
+
+MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
+    : heads(o.heads), key_heads(o.key_heads > 0 ? o.key_heads : o.heads), dropout(o.dropout) {
+  check(o.heads > 0 && o.width > 0 && o.width % o.heads == 0, "[multi_head] a width of ", o.width, " is not divisible by ", o.heads, " heads");
+  check(heads % key_heads == 0, "[multi_head] ", heads, " heads are no multiple of ", key_heads, " key heads");
+  const int64_t head = o.width / o.heads;
+  const auto given = [&](int64_t width) { return width > 0 ? width : o.width; };
+  to_q = Linear(given(o.query_width), o.width, rng.at("to_q"), o.bias);
+  to_k = Linear(given(o.key_width), key_heads * head, rng.at("to_k"), o.bias);
+  to_v = Linear(given(o.value_width), key_heads * head, rng.at("to_v"), o.bias);
+  to_out = Linear(o.width, o.width, rng.at("to_out"), o.bias);
+  scorer = AnyScorer(o.scorer, head, head, head, rng.at("scorer"));
+}
+
+}  // namespace qkv

@@ -1,0 +1,67 @@
+// Multi-head attention: H attentions side by side on projections of the same queries, keys and values.
+#pragma once
+
+#include "qkv/attention/any_scorer.h"
+#include "qkv/attention/attend.h"
+#include "qkv/nn/layers.h"
+#include "qkv/ops/shape.h"
+
+namespace qkv {
+
+struct MultiHeadOptions {
+  int64_t width = 0;      // of the output, and of all query heads together
+  int64_t heads = 1;
+  int64_t key_heads = 0;  // heads of keys and values, each read by heads / key_heads query heads; 0: as many as heads
+  int64_t query_width = 0, key_width = 0, value_width = 0;  // of what is given; 0: width
+  ScorerKind scorer = ScorerKind::scaled_dot;
+  Linear::Bias bias = Linear::Bias::no;
+  float dropout = 0;  // of the weights
+};
+
+/// Keys and values after their projections: what a decoder keeps of the past.
+struct KeyValues {
+  Tensor k, v;  // (B, L, key_heads D)
+};
+
+/// to_out(concat over h of attend(to_q(queries)_h, to_k(keys)_h, to_v(values)_h)): head h owns columns h D ... (h + 1) D - 1 of the
+/// projections, D = width / heads, and they are read where they are.
+struct MultiHead {
+  int64_t heads = 1, key_heads = 1;
+  float dropout = 0;
+  Linear to_q, to_k, to_v, to_out;
+  AnyScorer scorer;
+
+  MultiHead() = default;
+  MultiHead(const MultiHeadOptions& options, const Rng& rng);
+
+  /// queries (B, n, query_width), keys (B, m, key_width), values (B, m, value_width) -> (B, n, width). The probe gets (B, H, n, m).
+  Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& mask, const Run& run) const {
+    return (*this)(queries, project(keys, values), mask, run);
+  }
+  Tensor operator()(const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run) const {
+    return with(scorer, queries, projected, mask, run);
+  }
+  /// The same with a scorer of one's own.
+  template <Scorer S>
+  Tensor with(const S& any, const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run) const {
+    const AttendOptions options{.dropout = dropout, .axis = HeadAxis::inner};
+    const Tensor q = apart(to_q(queries), heads);
+    return to_out(together(attend(any, q, apart(projected.k, key_heads), apart(projected.v, key_heads), mask, run, options).output));
+  }
+  KeyValues project(const Tensor& keys, const Tensor& values) const { return {to_k(keys), to_v(values)}; }
+
+  void visit(auto&& f) {
+    f("to_q", to_q);
+    f("to_k", to_k);
+    f("to_v", to_v);
+    f("to_out", to_out);
+    f("scorer", scorer);
+  }
+
+ private:
+  // (B, L, H D) <-> (B, L, H, D): no element moves.
+  static Tensor apart(const Tensor& x, int64_t count) { return reshape(x, {x.size(0), x.size(1), count, x.size(2) / count}); }
+  static Tensor together(const Tensor& x) { return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)}); }
+};
+
+}  // namespace qkv

@@ -1,0 +1,14 @@
+// Positions as vectors that are added to embeddings.
+#pragma once
+
+#include "qkv/tensor/tensor.h"
+
+namespace qkv {
+
+/// p[i, 2j] = sin((offset + i) / 10000^(2j / width)), p[i, 2j + 1] the cosine: (count, width), computed in double (Vaswani et al., 2017).
+Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset = 0);
+
+/// (2, 2): turns the pair (p[i, 2j], p[i, 2j + 1]) into that of position i + distance, whatever i is.
+Tensor position_shift(int64_t distance, int64_t pair, int64_t width);
+
+}  // namespace qkv

@@ -1,0 +1,197 @@
+// Blocks put together, with and without a cache.
+#include "qkv/models/transformer.h"
+
+#include <cmath>
+
+#include "qkv/attention/positions.h"
+#include "qkv/core/check.h"
+#include "qkv/models/rows.h"
+#include "qkv/nn/init.h"
+#include "qkv/ops/dropout.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/embedding.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+namespace {
+
+MultiHead heads(const TransformerOptions& o, const Rng& rng) {
+  return MultiHead({.width = o.width, .heads = o.heads, .key_heads = o.key_heads, .scorer = o.scorer, .bias = o.bias,
+                    .dropout = o.attention_dropout},
+                   rng);
+}
+
+FeedForward feed_forward(const TransformerOptions& o, const Rng& rng) { return FeedForward(o.width, o.ffn, o.width, rng, o.activation); }
+
+// x and what a sublayer makes of it. Post-norm: LN(x + dropout(f(x))); pre-norm: x + dropout(f(LN(x))).
+template <class Sublayer>
+Tensor residual(const Tensor& x, const LayerNorm& norm, NormPlace place, float rate, const Run& run, const Sublayer& f) {
+  if (place == NormPlace::post) return norm(x, f(x), rate, run);
+  return add(x, dropout(f(norm(x)), rate, run));
+}
+
+// Every linear layer's matrix anew, as the book's init_weights does.
+template <class Module>
+void init_xavier(Module& module, const Rng& rng) {
+  each_tensor(module, [&](const std::string& name, Tensor& t) {
+    if (t.rank() == 2 && name.ends_with(".weight") && !name.ends_with("embedding.weight")) t = parameter(xavier_uniform(t.shape(), rng.at(name)));
+  });
+}
+
+Tensor appended(const Tensor& past, const Tensor& next) { return past.defined() ? concat({past, next}, 1) : next; }
+
+void check_options(const TransformerOptions& o) {
+  check(o.width > 0 && o.ffn > 0, "[transformer] width and ffn must be positive, got ", o.width, " and ", o.ffn);
+  check(o.heads > 0 && o.width % o.heads == 0, "[transformer] a width of ", o.width, " is not divisible by ", o.heads, " heads");
+  check(o.positions != PositionKind::learned || o.max_positions > 0, "[transformer] a learned table needs at least one position, got ",
+        o.max_positions);
+}
+
+}  // namespace
+
+EncoderBlock::EncoderBlock(const TransformerOptions& o, const Rng& rng)
+    : self(heads(o, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
+      dropout(o.dropout) {}
+
+Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& run) const {
+  const Tensor y = residual(x, self_norm, norm, dropout, run.at("self_norm"),
+                            [&](const Tensor& in) { return self(in, in, in, mask, run.at("self")); });
+  return residual(y, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+}
+
+DecoderBlock::DecoderBlock(const TransformerOptions& o, Alone alone, const Rng& rng)
+    : self(heads(o, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
+      dropout(o.dropout) {
+  if (alone == Alone::yes) return;
+  cross = heads(o, rng.at("cross"));
+  cross_norm = LayerNorm(o.width);
+}
+
+Tensor DecoderBlock::operator()(const Tensor& x, KeyValues* past, const KeyValues& memory, const Mask& memory_mask, const Run& run) const {
+  const int64_t before = past && past->k.defined() ? past->k.size(1) : 0;
+  Tensor y = residual(x, self_norm, norm, dropout, run.at("self_norm"), [&](const Tensor& in) {
+    KeyValues seen = self.project(in, in);
+    if (past) *past = seen = {appended(past->k, seen.k), appended(past->v, seen.v)};
+    return self(in, seen, Mask::causal(before), run.at("self"));
+  });
+  if (cross)
+    y = residual(y, cross_norm, norm, dropout, run.at("cross_norm"),
+                 [&](const Tensor& in) { return (*cross)(in, memory, memory_mask, run.at("cross")); });
+  return residual(y, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+}
+
+TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng) : kind(o.positions), dropout(o.dropout) {
+  check(vocabulary > 0, "[transformer] a vocabulary needs at least one token, got ", vocabulary);
+  // Times sqrt(width) its elements are of size 1 where it is the output layer too; the book's are N(0, 1) before that.
+  const float size = o.tied ? 1 / std::sqrt(static_cast<float>(o.width)) : 1;
+  weight = parameter(normal({vocabulary, o.width}, rng.at("weight"), 0, size));
+  if (kind == PositionKind::learned) positions = parameter(normal({o.max_positions, o.width}, rng.at("positions"), 0, 0.02f));
+}
+
+Tensor TokenEmbedding::operator()(const Ids& ids, int64_t offset, const Run& run) const {
+  check(ids.rank() == 2, "[transformer] expected ids of shape (B, n), got ", ids.shape());
+  const int64_t width = weight.size(1), count = ids.size(1);
+  Tensor place;
+  if (kind == PositionKind::sinusoidal) place = sinusoidal_positions(count, width, offset);
+  if (kind == PositionKind::learned) {
+    check(offset + count <= positions.size(0), "[transformer] position ", offset + count - 1, " is past the learned table of ",
+          positions.size(0), " positions");
+    place = slice(positions, 0, offset, offset + count);
+  }
+  return embedding_scaled_position(weight, ids, std::sqrt(static_cast<float>(width)), place, dropout, run);
+}
+
+TransformerEncoder::TransformerEncoder(const TransformerOptions& o, const Rng& rng)
+    : embedding(o.source_vocabulary, o, rng.at("embedding")) {
+  check_options(o);
+  for (int64_t i = 0; i < o.encoder_layers; ++i) blocks.emplace_back(o, rng.at(static_cast<uint64_t>(i)));
+  if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
+  if (o.init == TransformerOptions::Init::xavier) init_xavier(*this, rng.at("xavier"));
+}
+
+Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run& run) const {
+  const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
+  Tensor x = embedding(ids, 0, run.at("embedding"));
+  for (size_t i = 0; i < blocks.size(); ++i) x = blocks[i](x, mask, run.at(i));
+  return norm ? (*norm)(x) : x;
+}
+
+TransformerDecoder::TransformerDecoder(const TransformerOptions& o, DecoderBlock::Alone alone, const Rng& rng)
+    : embedding(o.target_vocabulary, o, rng.at("embedding")), output(o.width, o.target_vocabulary, rng.at("output")) {
+  check_options(o);
+  for (int64_t i = 0; i < o.decoder_layers; ++i) blocks.emplace_back(o, alone, rng.at(static_cast<uint64_t>(i)));
+  if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
+  if (o.init == TransformerOptions::Init::xavier) init_xavier(*this, rng.at("xavier"));
+  if (o.tied) output.weight = embedding.weight;
+}
+
+Tensor TransformerDecoder::features(const Ids& ids, const Tensor& memory, const Ids& memory_lens, const Run& run) const {
+  const Mask mask = memory_lens.defined() ? Mask::valid_lens(memory_lens) : Mask::none();
+  Tensor x = embedding(ids, 0, run.at("embedding"));
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const DecoderBlock& block = blocks[i];
+    x = block(x, nullptr, block.cross ? block.cross->project(memory, memory) : KeyValues{}, mask, run.at(i));
+  }
+  return norm ? (*norm)(x) : x;
+}
+
+Transformer::Transformer(const TransformerOptions& o, const Rng& rng)
+    : options(o), encoder(o, rng.at("encoder")), decoder(o, DecoderBlock::Alone::no, rng.at("decoder")) {
+  if (!o.tied) return;
+  check(o.source_vocabulary == o.target_vocabulary, "[transformer] tied embeddings need one vocabulary, got ", o.source_vocabulary, " and ",
+        o.target_vocabulary, " tokens");
+  decoder.embedding.weight = decoder.output.weight = encoder.embedding.weight;
+}
+
+Tensor Transformer::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const {
+  check(source.rank() == 2 && target_in.rank() == 2 && target_in.size(0) == source.size(0), "[transformer] source and target differ in rows: ",
+        source.shape(), " and ", target_in.shape());
+  return decoder.features(target_in, encoder(source, source_lens, run.at("encoder")), source_lens, run.at("decoder"));
+}
+
+Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const {
+  return decoder.output(features(source, source_lens, target_in, run));
+}
+
+Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
+  const Tensor memory = encoder(source, source_lens, run.at("encoder"));
+  State state;
+  state.self.resize(decoder.blocks.size());
+  for (const DecoderBlock& block : decoder.blocks) state.cross.push_back(block.cross->project(memory, memory));
+  state.lens = source_lens;
+  for (int64_t b = 0; b < source.size(0); ++b) state.sentence.push_back(static_cast<int32_t>(b));
+  return state;
+}
+
+Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const {
+  const int64_t R = state.rows();
+  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
+  check(state.self.size() == decoder.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
+        decoder.blocks.size());
+  const Run here = run.at("decoder");
+  const Mask mask = state.lens.defined() ? Mask::valid_lens(state.lens) : Mask::none();
+  Tensor x = decoder.embedding(tokens.viewed({R, 1}), options.advance_positions ? state.position : 0, here.at("embedding"));
+  for (size_t i = 0; i < decoder.blocks.size(); ++i) x = decoder.blocks[i](x, &state.self[i], state.cross[i], mask, here.at(i));
+  ++state.position;
+  if (decoder.norm) x = (*decoder.norm)(x);
+  return decoder.output(reshape(x, {R, options.width}));
+}
+
+void Transformer::select(State& state, std::span<const int32_t> rows) const {
+  std::vector<int32_t> sentence;
+  bool moved = rows.size() != state.sentence.size();
+  for (size_t i = 0; i < rows.size(); ++i) {
+    check(rows[i] >= 0 && rows[i] < state.rows(), "[transformer] row ", rows[i], " is not in 0 to ", state.rows() - 1);
+    sentence.push_back(state.sentence[static_cast<size_t>(rows[i])]);
+    moved |= rows[i] != static_cast<int32_t>(i);
+  }
+  if (!moved) return;
+  for (KeyValues& past : state.self) past = {taken(past.k, rows), taken(past.v, rows)};
+  // Rows of one sentence attend to the same source: while the sentences stay in their places there is nothing to move.
+  if (sentence == state.sentence) return;
+  for (KeyValues& memory : state.cross) memory = {taken(memory.k, rows), taken(memory.v, rows)};
+  state.lens = taken(state.lens, rows);
+  state.sentence = std::move(sentence);
+}
+
+}  // namespace qkv

@@ -214,16 +214,18 @@ HWY_INLINE int64_t FromBothEnds(int64_t n, int64_t count) { return n % 2 ? count
 /// left of the others', so that one that wakes late or is held up keeps nobody waiting. Whose an item is must not show in the results.
 class Shares {
  public:
-  Shares(int64_t count, int64_t workers) : runs_(static_cast<size_t>(workers)) {
+  static constexpr int64_t kMostWorkers = 64;
+
+  Shares(int64_t count, int64_t workers) : workers_(workers) {
     for (int64_t w = 0; w < workers; ++w) {
-      runs_[static_cast<size_t>(w)].next = count * w / workers;
-      runs_[static_cast<size_t>(w)].end = count * (w + 1) / workers;
+      runs_[w].next = count * w / workers;
+      runs_[w].end = count * (w + 1) / workers;
     }
   }
   template <class Body>
   void Run(int64_t worker, const Body& body) {
-    for (size_t i = 0; i < runs_.size(); ++i) {
-      auto& [next, end] = runs_[(static_cast<size_t>(worker) + i) % runs_.size()];
+    for (int64_t i = 0; i < workers_; ++i) {
+      auto& [next, end] = runs_[(worker + i) % workers_];
       for (int64_t item = next++; item < end; item = next++) body(item);
     }
   }
@@ -233,7 +235,8 @@ class Shares {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
   };
-  std::vector<OneRun> runs_;
+  int64_t workers_;
+  OneRun runs_[kMostWorkers];
 };
 
 int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {
@@ -242,7 +245,7 @@ int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHead
   const int64_t blocks = (z.queries + rows - 1) / rows, heads = z.batch * z.heads;
   std::atomic<int64_t> empty{0};
   const double ns = PairCost(z, static_cast<double>(heads * z.queries) * static_cast<double>(z.keys));
-  const int64_t workers = std::min<int64_t>(threads(), heads * blocks);
+  const int64_t workers = std::min({int64_t{threads()}, heads * blocks, Shares::kMostWorkers});
   Shares shares(heads * blocks, workers);
   parallel_for(workers, ns, [&](int64_t worker) {
     shares.Run(worker, [&](int64_t item) {

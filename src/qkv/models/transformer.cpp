@@ -15,6 +15,8 @@
 namespace qkv {
 namespace {
 
+constexpr int64_t kReadyPositions = 256;
+
 MultiHead heads(const TransformerOptions& o, const Rng& rng) {
   return MultiHead({.width = o.width, .heads = o.heads, .key_heads = o.key_heads, .scorer = o.scorer, .bias = o.bias,
                     .dropout = o.attention_dropout},
@@ -85,6 +87,7 @@ TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, 
   // Times sqrt(width) its elements are of size 1 where it is the output layer too; the book's are N(0, 1) before that.
   const float size = o.tied ? 1 / std::sqrt(static_cast<float>(o.width)) : 1;
   weight = parameter(normal({vocabulary, o.width}, rng.at("weight"), 0, size));
+  if (kind == PositionKind::sinusoidal) waves = sinusoidal_positions(kReadyPositions, o.width);
   if (kind == PositionKind::learned) positions = parameter(normal({o.max_positions, o.width}, rng.at("positions"), 0, 0.02f));
 }
 
@@ -92,7 +95,8 @@ Tensor TokenEmbedding::operator()(const Ids& ids, int64_t offset, const Run& run
   check(ids.rank() == 2, "[transformer] expected ids of shape (B, n), got ", ids.shape());
   const int64_t width = weight.size(1), count = ids.size(1);
   Tensor place;
-  if (kind == PositionKind::sinusoidal) place = sinusoidal_positions(count, width, offset);
+  if (kind == PositionKind::sinusoidal)
+    place = offset + count <= waves.size(0) ? slice(waves, 0, offset, offset + count) : sinusoidal_positions(count, width, offset);
   if (kind == PositionKind::learned) {
     check(offset + count <= positions.size(0), "[transformer] position ", offset + count - 1, " is past the learned table of ",
           positions.size(0), " positions");

@@ -86,6 +86,7 @@ struct DecoderBlock {
 struct TokenEmbedding {
   Tensor weight;     // (vocabulary, width)
   Tensor positions;  // (max_positions, width), learned; else absent
+  Tensor waves;      // the first sinusoidal positions, made once; a constant
   PositionKind kind = PositionKind::sinusoidal;
   float dropout = 0;
 

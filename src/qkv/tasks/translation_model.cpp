@@ -49,7 +49,8 @@ TransformerOptions transformer_options(const TranslationModelConfig& config, int
           .scorer = scorer_kind(config),
           .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
           .tied = config.tied,
-          .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch : TransformerOptions::Init::xavier};
+          .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch : TransformerOptions::Init::xavier,
+          .advance_positions = !config.book_positions};
 }
 
 Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {

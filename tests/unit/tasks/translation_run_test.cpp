@@ -388,7 +388,8 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
 
 TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
   EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
-            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, d2l-en-seq2seq, d2l-en-bahdanau, bahdanau | did you mean \"d2l-bahdanau\"?");
+            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, d2l-transformer, "
+            "d2l-en-seq2seq, d2l-en-bahdanau, d2l-en-transformer, bahdanau, transformer, transformer-tiny, transformer-base | did you mean \"d2l-bahdanau\"?");
   for (const std::string& name : translation_presets()) EXPECT_EQ(translation_preset(name).preset, name);
 }
 

@@ -1,0 +1,285 @@
+// The Transformer: the book's sizes, causality, padding, the cache against the whole prefix, threads, memory, errors.
+#include "qkv/models/transformer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "counting_new.h"
+#include "qkv/core/parallel.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/linear_loss.h"
+#include "qkv/ops/reduce.h"
+#include "qkv/tensor/pool.h"
+#include "qkv/tensor/probe.h"
+#include "qkv/tensor/tape.h"
+#include "unit/attention/cases.h"
+#include "unit/ops/expect_error.h"
+
+namespace qkv::tests {
+namespace {
+
+Ids some_ids(int64_t rows, int64_t columns, uint64_t below, uint64_t seed) {
+  Ids ids = Ids::empty({rows, columns});
+  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(below, static_cast<uint64_t>(i)));
+  return ids;
+}
+
+Ids column(const Ids& ids, int64_t c) {
+  Ids out = Ids::empty({ids.size(0)});
+  for (int64_t r = 0; r < ids.size(0); ++r) out.mutable_ptr()[r] = ids.ptr()[r * ids.size(1) + c];
+  return out;
+}
+
+struct Variant {
+  std::string name;
+  TransformerOptions options;
+};
+std::vector<Variant> variants() {
+  const TransformerOptions base{.source_vocabulary = 9, .target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2};
+  std::vector<Variant> list;
+  const auto add = [&](const char* name, auto&& change) {
+    list.push_back({name, base});
+    change(list.back().options);
+  };
+  add("the book's", [](TransformerOptions&) {});
+  add("pre-norm, gelu", [](TransformerOptions& o) { o.norm = NormPlace::pre, o.activation = Activation::gelu; });
+  add("tied, biases", [](TransformerOptions& o) { o.tied = true, o.bias = Linear::Bias::yes; });
+  add("learned positions", [](TransformerOptions& o) { o.positions = PositionKind::learned, o.max_positions = 6; });
+  add("no positions", [](TransformerOptions& o) { o.positions = PositionKind::none; });
+  add("one key head", [](TransformerOptions& o) { o.heads = 4, o.key_heads = 1; });
+  add("additive", [](TransformerOptions& o) { o.scorer = ScorerKind::additive; });
+  add("gaussian, uneven layers", [](TransformerOptions& o) { o.scorer = ScorerKind::gaussian, o.encoder_layers = 1, o.decoder_layers = 3; });
+  return list;
+}
+
+TEST(Transformer, TheBooksModelsHaveTheBooksParameters) {
+  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  EXPECT_EQ(count_parameters(model), 60937);
+  EXPECT_EQ(count_parameters(model.encoder), 22720);
+  EXPECT_EQ(count_parameters(model.decoder), 38217);
+  EXPECT_EQ(count_parameters(Transformer({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .ffn = 64}, Rng(1))), 1869782);
+  bool named = false;
+  for (const auto& p : parameters(model)) named |= p.name == "decoder.1.cross.to_q.weight";
+  EXPECT_TRUE(named);
+}
+
+TEST(Transformer, StartsAsTheBooksPyTorchModel) {
+  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  const auto bounded = [](const Tensor& t, double fan) {
+    const float most = max(abs(t)).item(), bound = static_cast<float>(std::sqrt(6 / fan));
+    EXPECT_LE(most, bound);
+    EXPECT_GT(most, 0.9f * bound);
+  };
+  bounded(model.encoder.blocks[0].self.to_q.weight, 64);
+  bounded(model.decoder.blocks[1].cross->to_out.weight, 64);
+  bounded(model.decoder.blocks[0].ffn.first.weight, 96);
+  bounded(model.decoder.output.weight, 233);
+  EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
+  const Transformer english({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .init = TransformerOptions::Init::pytorch}, Rng(1));
+  EXPECT_LE(max(abs(english.encoder.blocks[0].self.to_q.weight)).item(), 1.f / 16);
+}
+
+TEST(Transformer, TheBooksShapes) {
+  const TransformerOptions demo{.source_vocabulary = 200, .target_vocabulary = 200, .width = 24, .ffn = 48, .heads = 8, .dropout = 0.5f};
+  const EncoderBlock block(demo, Rng(1));
+  EXPECT_EQ(block(ones({2, 100, 24}), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(), Shape({2, 100, 24}));
+  const TransformerEncoder encoder(demo, Rng(1));
+  const Tensor memory = encoder(some_ids(2, 100, 200, 1), Ids({2}, {3, 2}), {});
+  EXPECT_EQ(memory.shape(), Shape({2, 100, 24}));
+  const DecoderBlock decoder(demo, DecoderBlock::Alone::no, Rng(1));
+  EXPECT_EQ(decoder(ones({2, 100, 24}), nullptr, decoder.cross->project(memory, memory), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(),
+            Shape({2, 100, 24}));
+}
+
+TEST(Transformer, TheCacheGivesTheLogitsOfTheWholePrefix) {
+  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 9, 2), lens({4}, {6, 2, 4, 1});
+  for (const auto& [name, options] : variants()) {
+    const Transformer model(options, Rng(3));
+    const Tensor logits = model.logits(source, lens, target, {});
+    Transformer::State state = model.start(source, lens, {});
+    for (int64_t t = 0; t < 5; ++t) {
+      const Tensor step = model.step(state, column(target, t), {});
+      expect_near(step, Array(reshape(slice(logits, 1, t, t + 1), {4, 9})), 1e-6, name);
+    }
+  }
+}
+
+// The book feeds every generated token at position 0: that is another function than the one that was trained.
+TEST(Transformer, TheBooksPredictionForgetsPositions) {
+  const Ids source = some_ids(2, 6, 9, 1), target = some_ids(2, 3, 9, 2);
+  TransformerOptions options = variants()[0].options;
+  options.advance_positions = false;
+  const Transformer model(options, Rng(3));
+  const Tensor logits = model.logits(source, {}, target, {});
+  Transformer::State state = model.start(source, {}, {});
+  expect_near(model.step(state, column(target, 0), {}), Array(reshape(slice(logits, 1, 0, 1), {2, 9})), 1e-6, "first token");
+  const Tensor second = model.step(state, column(target, 1), {}), wanted = reshape(slice(logits, 1, 1, 2), {2, 9});
+  EXPECT_GT(max(abs(sub(second, wanted))).item(), 0.01f);
+}
+
+TEST(Transformer, NothingLooksAheadAtPaddingOrAtBatchMates) {
+  const Ids source = some_ids(5, 6, 9, 1), target = some_ids(5, 4, 9, 2), lens({5}, {6, 2, 4, 1, 3});
+  for (const bool training : {false, true})
+    for (const auto& [name, options] : variants()) {
+      TransformerOptions still = options;
+      still.dropout = still.attention_dropout = 0;
+      const Transformer model(still, Rng(3));
+      const qkv::Run run{.training = training, .rng = Rng(4)};
+      const Tensor all = model.logits(source, lens, target, run);
+      for (int64_t b = 0; b < 5; ++b) {
+        const Ids alone = source.part(b * 6, {1, 6}).part(0, {1, lens.ptr()[b]});
+        for (int64_t t = 1; t <= 4; ++t)
+          expect_same(slice(slice(all, 0, b, b + 1), 1, 0, t), model.logits(alone, {}, target.part(b * 4, {1, t}), run), name);
+      }
+    }
+}
+
+TEST(Transformer, ADecoderAloneIsALanguageModel) {
+  const TransformerOptions options{.target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2, .norm = NormPlace::pre};
+  const TransformerDecoder model(options, DecoderBlock::Alone::yes, Rng(1));
+  for (const auto& p : parameters(model)) EXPECT_EQ(p.name.find("cross"), std::string::npos) << p.name;
+  const Ids ids = some_ids(2, 6, 9, 1);
+  const Tensor whole = model.features(ids, {}, {}, {});
+  expect_same(slice(whole, 1, 0, 3), model.features(Ids({2, 3}, {ids.ptr()[0], ids.ptr()[1], ids.ptr()[2], ids.ptr()[6], ids.ptr()[7], ids.ptr()[8]}), {}, {}, {}), "prefix");
+}
+
+// Central differences of the whole model, on a few elements of every parameter.
+TEST(Transformer, GradientsReachEveryParameter) {
+  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 9, 2), lens({4}, {6, 2, 4, 3});
+  for (const auto& [name, options] : variants()) {
+    TransformerOptions smooth = options;
+    smooth.activation = Activation::gelu;  // differences across a kink of relu are no derivative
+    Transformer model(smooth, Rng(3));
+    const Tensor dy = uniform({4, 5, 9}, Rng(5), -1, 1);
+    const qkv::Run training{.training = true, .rng = Rng(4)};
+    const auto loss = [&] { return sum(mul(model.logits(source, lens, target, training), dy)); };
+    Tape tape;
+    tape.backward(loss());
+    const TapePause pause;
+    for (const auto& p : parameters(model)) {
+      const Tensor gradient = tape.grad(p.tensor);
+      const float most = max(abs(gradient)).item();
+      // A bias of the keys shifts all scores of a row alike: softmax does not see it.
+      if (p.name.ends_with("to_k.bias")) continue;
+      EXPECT_GT(most, 0.f) << name << ", " << p.name;
+      for (const int64_t i : {int64_t{0}, p.tensor.numel() / 2}) {
+        float& w = p.tensor.mutable_ptr()[i];
+        const float before = w, step = 3e-3f;
+        w = before + step;
+        const double above = loss().item();
+        w = before - step;
+        const double slope = (above - loss().item()) / (2 * double{step});
+        w = before;
+        EXPECT_NEAR(gradient.ptr()[i], slope, 1e-2 * std::max(1.0, double{most})) << name << ", " << p.name << "[" << i << "]";
+      }
+    }
+  }
+}
+
+TEST(Transformer, SelectedRowsGoOnAsTheirParents) {
+  const Ids source = some_ids(3, 6, 9, 1), lens({3}, {6, 2, 4});
+  for (const auto& [name, options] : variants()) {
+    const Transformer model(options, Rng(3));
+    Transformer::State state = model.start(source, lens, {});
+    model.step(state, Ids({3}, {1, 2, 3}), {});
+    const Transformer::State before = state;
+    const Tensor plain = model.step(state, Ids({3}, {4, 5, 6}), {});
+    for (const std::vector<int32_t>& rows : {std::vector<int32_t>{2, 0}, {1, 1, 0, 2, 2}, {0, 1, 2}}) {
+      Transformer::State chosen = before;
+      model.select(chosen, rows);
+      Ids tokens = Ids::empty({static_cast<int64_t>(rows.size())});
+      for (size_t i = 0; i < rows.size(); ++i) tokens.mutable_ptr()[i] = rows[i] + 4;
+      const Tensor logits = model.step(chosen, tokens, {});
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const int64_t at = static_cast<int64_t>(i);
+        expect_same(slice(logits, 0, at, at + 1), slice(plain, 0, rows[i], rows[i] + 1), name);
+      }
+    }
+    // Rows of one sentence change places: their past moves, what they attend to in the source need not.
+    Transformer::State beams = before;
+    model.select(beams, std::vector<int32_t>{0, 0, 1, 1});
+    model.step(beams, Ids({4}, {1, 2, 3, 4}), {});
+    Transformer::State swapped = beams;
+    model.select(swapped, std::vector<int32_t>{1, 0, 3, 3});
+    const Tensor a = model.step(beams, Ids({4}, {1, 1, 1, 1}), {}), b = model.step(swapped, Ids({4}, {1, 1, 1, 1}), {});
+    const int64_t parents[] = {1, 0, 3, 3};
+    for (int64_t i = 0; i < 4; ++i) expect_same(slice(b, 0, i, i + 1), slice(a, 0, parents[i], parents[i] + 1), name);
+  }
+}
+
+struct Paths : Probe {
+  std::vector<std::string> paths;
+  std::vector<Shape> shapes;
+  void attention(std::string_view path, const Weights& weights) override { paths.emplace_back(path), shapes.push_back(weights.shape()); }
+};
+
+TEST(Transformer, ThreadsAndProbesChangeNoBitOfAGradient) {
+  const Ids source = some_ids(50, 9, 90, 1), target = some_ids(50, 8, 90, 2);
+  Ids lens = Ids::empty({50});
+  for (int64_t b = 0; b < 50; ++b) lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9);
+  Transformer model({.source_vocabulary = 90, .target_vocabulary = 90, .width = 48, .ffn = 96}, Rng(3));
+  const Parameters all = flatten(model);
+  const auto gradient = [&](int count, Probe* probe) {
+    set_threads(count);
+    GradArena arena = all.grad_arena();
+    Tape tape(arena);
+    const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4), .probe = probe});
+    tape.backward(sum(mul(y, y)));
+    return arena.flat().copied();
+  };
+  const int before = threads();
+  Paths probe;
+  const Tensor one = gradient(1, nullptr), three = gradient(3, nullptr), probed = gradient(2, &probe);
+  set_threads(before);
+  const std::vector<std::string> paths{"encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross", "decoder.1.self", "decoder.1.cross"};
+  EXPECT_EQ(probe.paths, paths);
+  EXPECT_EQ(probe.shapes.at(0), Shape({50, 4, 9, 9}));
+  EXPECT_EQ(probe.shapes.at(3), Shape({50, 4, 8, 9}));
+  expect_same(one, three, "threads");
+  expect_same(one, probed, "probe");
+}
+
+TEST(Transformer, AfterWarmUpATrainingStepCallsNoOperatorNew) {
+  const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 9, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6});
+  for (const auto& [name, options] : variants()) {
+    if (options.scorer != ScorerKind::scaled_dot) continue;
+    Transformer model(options, Rng(3));
+    const Parameters all = flatten(model);
+    GradArena arena = all.grad_arena();
+    const auto step = [&] {
+      Tape tape(arena);
+      const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4)});
+      tape.backward(linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
+    };
+    for (int i = 0; i < 5; ++i) step();
+    const int64_t news = operator_new_calls(), misses = Pool::of_thread().misses();
+    for (int i = 0; i < 5; ++i) step();
+    EXPECT_EQ(operator_new_calls(), news) << name;
+    EXPECT_EQ(Pool::of_thread().misses(), misses) << name;
+  }
+}
+
+TEST(Transformer, ErrorsSayWhatDoesNotFit) {
+  TransformerOptions options{.source_vocabulary = 9, .target_vocabulary = 7, .width = 10, .heads = 4};
+  expect_error([&] { Transformer(options, Rng(1)); }, "[transformer] a width of 10 is not divisible by 4 heads");
+  options.heads = 2, options.tied = true;
+  expect_error([&] { Transformer(options, Rng(1)); }, "[transformer] tied embeddings need one vocabulary, got 9 and 7 tokens");
+  options.tied = false, options.positions = PositionKind::learned, options.max_positions = 4;
+  const Transformer model(options, Rng(1));
+  expect_error([&] { model.logits(some_ids(2, 5, 9, 1), {}, some_ids(2, 3, 7, 1), {}); },
+               "[transformer] position 4 is past the learned table of 4 positions");
+  expect_error([&] { model.logits(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
+               "[transformer] source and target differ in rows: (2, 3) and (3, 3)");
+  Transformer::State state = model.start(some_ids(2, 3, 9, 1), {}, {});
+  expect_error([&] { model.step(state, Ids({3}, {1, 2, 3}), {}); }, "[transformer] the cache is of a batch of 2 rows, got tokens of shape (3,)");
+  expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[transformer] row 2 is not in 0 to 1");
+  options.decoder_layers = 1;
+  const Transformer other(options, Rng(1));
+  expect_error([&] { other.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] the cache is of a model with 2 decoder blocks, this one has 1");
+  for (int t = 0; t < 4; ++t) model.step(state, Ids({2}, {1, 2}), {});
+  expect_error([&] { model.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] position 4 is past the learned table of 4 positions");
+}
+
+}  // namespace
+}  // namespace qkv::tests

@@ -19,6 +19,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cases
+import transformer_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -37,9 +38,17 @@ class OurSide:
             sys.exit(f"qkv's side failed at '{line}': {answer or 'it ended'}")
         return answer[:-2].strip()
 
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
 
 def agree(case, ours, theirs):
-    """Exits unless every result agrees within the case's tolerance of its largest element."""
+    """Exits unless every result agrees within the case's tolerance of its largest element, or as the case says itself."""
+    if hasattr(case, "agree"):
+        if not case.agree(ours, theirs):
+            sys.exit(f"{case.name}: the results do not agree; nothing is reported")
+        return
     for name, reference in theirs.items():
         mine = ours[name]
         if mine.shape != reference.shape:
@@ -55,7 +64,7 @@ def best_setting(case, peer):
     def median(threads):
         torch.set_num_threads(threads)
         peer.run()
-        return statistics.median(timed(peer.run, case.repeats) for _ in range(5))
+        return statistics.median(timed(peer.run, case.repeats) for _ in range(case.probes))
     return min((1, os.cpu_count() or 1), key=median)
 
 
@@ -80,13 +89,25 @@ def compare(case, side, folder, rounds):
     threads = best_setting(case, peer) if case.framework == "PyTorch" else 1
     torch.set_num_threads(threads)
     side.ask(f"time {case.our_repeats}")
-    ours, theirs = [], []
+    ours, theirs, peaks = [], [], []
     rounds = min(rounds, case.rounds or rounds)
     for _ in range(rounds):
         time.sleep(0.05)
         ours.append(float(side.ask(f"time {case.our_repeats}")) / case.units)
+        if case.flop:
+            peaks.append(float(side.ask("peak")))
         theirs.append(timed(peer.run, case.repeats) / case.units)
-    return ours, theirs, threads
+    return ours, theirs, threads, max(peaks, default=0)
+
+
+def measure_memory(case, program, folder):
+    """Seconds and peak bytes of one piece of work in a process of its own."""
+    side, file = OurSide(program), folder / "inputs.npz"
+    numpy.savez(file, **case.inputs())
+    side.ask(f"load {case.name} {file}")
+    seconds, peak = float(side.ask("once")), float(side.ask("memory"))
+    side.end()
+    return seconds, peak
 
 
 def describe(seconds):
@@ -105,6 +126,27 @@ def machine():
     return f"{cpu}, {os.cpu_count()} cores"
 
 
+def time_row(case, side, arguments, folder):
+    """A row of the table, and the same as a line."""
+    ours, theirs, threads, peak = compare(case, side, folder, arguments.rounds)
+    mine, peer = statistics.median(ours), statistics.median(theirs)
+    ratio, best = peer / mine, min(theirs) / min(ours)
+    who = f"{case.framework}, {threads} thread{'s' * (threads > 1)}"
+    share = ""
+    if case.flop:
+        gflops = case.flop / min(ours) / 1e9
+        share = f", {100 * gflops / peak:.0f} % of peak"
+        print(f"{case.name}: best round {gflops:.1f} GFLOP/s of {peak:.1f}, the FMA peak between the rounds", flush=True)
+    line = f"{case.title}: {describe(mine)}{share} against {describe(peer)} ({who}): {ratio:.1f} times (best against best {best:.1f}), target {case.target}"
+    return (case.title, describe(mine) + share, who, describe(peer), f"{ratio:.1f}", f"{best:.1f}", case.target), line
+
+
+def memory_row(case, side, arguments, folder):
+    seconds, peak = measure_memory(case, arguments.side, folder)
+    text = f"{peak / 1e9:.2f} GB"
+    return (case.title, text, "", "", "", "", case.target), f"{case.title}: peak {text}, the step took {describe(seconds)}, target {case.target}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--filter", default="", help="only cases whose name holds this")
@@ -116,15 +158,17 @@ def main():
     torch.set_flush_denormal(True)
 
     side, rows = OurSide(arguments.side), []
-    for case in cases.ALL:
+    for case in cases.ALL + transformer_cases.ALL:
         if arguments.filter not in case.name or any(part in case.name for part in arguments.skip):
             continue
+        if absent := case.missing():
+            print(f"{case.title}: skipped, {absent}", flush=True)
+            continue
         with tempfile.TemporaryDirectory() as folder:
-            ours, theirs, threads = compare(case, side, pathlib.Path(folder), arguments.rounds)
-        mine, peer = statistics.median(ours), statistics.median(theirs)
-        ratio, best = peer / mine, min(theirs) / min(ours)
-        rows.append((case.title, describe(mine), f"{case.framework}, {threads} thread{'s' * (threads > 1)}", describe(peer), f"{ratio:.1f}", f"{best:.1f}", case.target))
-        print(f"{case.title}: {describe(mine)} against {describe(peer)} ({rows[-1][2]}): {ratio:.1f} times (best against best {best:.1f}), target {case.target}", flush=True)
+            measure = memory_row if case.memory else time_row
+            row, line = measure(case, side, arguments, pathlib.Path(folder))
+        rows.append(row)
+        print(line, flush=True)
     if arguments.write and not arguments.filter:
         write(rows)
 

@@ -1,6 +1,8 @@
-// Speaks with run.py, a line at a time: "load CASE IN.npz", "results OUT.npz", "time REPEATS", "threads N". Answers "ok" and, for
-// times, the seconds of a repetition.
+// Speaks with run.py, a line at a time: "load CASE IN.npz", "results OUT.npz", "time REPEATS", "once", "threads N", "peak",
+// "memory". Answers "ok" and before it: the seconds of a repetition, GFLOP/s of multiply-adds, the most bytes that the process held.
 #include "side.h"
+
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
@@ -13,7 +15,7 @@
 namespace qkv::peers {
 
 std::unique_ptr<Case> make_case(const std::string& name, const Arrays& inputs) {
-  for (auto* make : {engine_case, attention_case, regression_case, model_case})
+  for (auto* make : {engine_case, attention_case, regression_case, model_case, transformer_case})
     if (auto found = make(name, inputs)) return found;
   fail("unknown case \"", name, "\"");
 }
@@ -21,8 +23,8 @@ std::unique_ptr<Case> make_case(const std::string& name, const Arrays& inputs) {
 namespace {
 
 // Both sides warm up in every round: caches and sleeping threads are the other side's doing.
-double seconds_of(Case& work, int64_t repeats) {
-  for (int64_t i = 0; i < (repeats + 4) / 5; ++i) work.run();
+double seconds_of(Case& work, int64_t repeats, int64_t before) {
+  for (int64_t i = 0; i < before; ++i) work.run();
   const auto start = std::chrono::steady_clock::now();
   for (int64_t i = 0; i < repeats; ++i) work.run();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(repeats);
@@ -39,7 +41,16 @@ void answer(std::unique_ptr<Case>& work, const std::string& line) {
   } else if (verb == "results") {
     write_npz(first, work->results());
   } else if (verb == "time") {
-    std::printf("%.9g ", seconds_of(*work, std::stoll(first)));
+    const int64_t repeats = std::stoll(first);
+    std::printf("%.9g ", seconds_of(*work, repeats, (repeats + 4) / 5));
+  } else if (verb == "once") {
+    std::printf("%.9g ", seconds_of(*work, 1, 0));
+  } else if (verb == "peak") {
+    std::printf("%.9g ", fma_peak());
+  } else if (verb == "memory") {
+    rusage use;
+    check(getrusage(RUSAGE_SELF, &use) == 0, "[peers] the system does not tell the memory of this process");
+    std::printf("%.9g ", 1024.0 * static_cast<double>(use.ru_maxrss));
   } else {
     fail("unknown request \"", line, "\"");
   }

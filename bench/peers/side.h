@@ -28,5 +28,9 @@ std::unique_ptr<Case> engine_case(const std::string& name, const Arrays& inputs)
 std::unique_ptr<Case> attention_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> regression_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> model_case(const std::string& name, const Arrays& inputs);
+std::unique_ptr<Case> transformer_case(const std::string& name, const Arrays& inputs);
+
+/// GFLOP/s of multiply-adds in registers on all threads: no program computes faster here.
+double fma_peak();
 
 }  // namespace qkv::peers

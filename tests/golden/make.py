@@ -197,4 +197,5 @@ def main():
     bahdanau(folder + "/bahdanau.safetensors")
 
 
-main()
+if __name__ == "__main__":
+    main()

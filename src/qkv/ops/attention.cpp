@@ -103,10 +103,10 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
            Tensor drelative = wanted(p, 6, plan.relative.shape());
            double dscale = 0;
            const HeadAxis at = scores.axis;
-           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at), in(v, at), in(out, at),
-                                       lse.ptr(), in(p.dy(), at),
-                                       {to(dq, at), to(dk, at), to(dv, at), floats(dbias), floats(dkey_bias), p.wants(5) ? &dscale : nullptr,
-                                        floats(drelative)});
+           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at), in(v, at),
+                                       in(out, at), lse.ptr(), in(p.dy(), at),
+                                       {to(dq, at), to(dk, at), to(dv, at), floats(dbias), floats(dkey_bias),
+                                        p.wants(5) ? &dscale : nullptr, floats(drelative)});
            hand_over(p, 0, dq);
            hand_over(p, 1, dk);
            hand_over(p, 2, dv);

@@ -1,7 +1,10 @@
 // Op-table rows: what attention knows of positions.
 #include <algorithm>
+#include <cmath>
 
 #include "qkv/ops/diagonals.h"
+#include "qkv/ops/rotary.h"
+#include "qkv/ops/shape.h"
 #include "unit/ops/op_table.h"
 
 namespace qkv::tests {
@@ -41,10 +44,44 @@ OpCase clipped_row(int64_t queries, int64_t keys, int64_t offset, std::vector<st
           }};
 }
 
+OpCase rotate_row(HeadAxis axis, int64_t offset, double base, std::vector<std::vector<Shape>> shapes) {
+  return {.op = "rotate", .label = axis == HeadAxis::outer ? "heads outer" : "heads inner", .shapes = std::move(shapes),
+          .call = [=](const Tensors& x) { return rotate(x[0], axis, offset, base); },
+          .reference = [=](const Arrays& x) {
+            const Shape s = x[0].shape;
+            const int64_t D = s[3];
+            Array y(s);
+            for (int64_t n = 0; n < y.numel(); n += 2) {
+              const int64_t row = n / D, place = axis == HeadAxis::outer ? row % s[2] : row / s[2] % s[1];
+              const double power = static_cast<double>(n % D) / static_cast<double>(D);
+              const double angle = static_cast<double>(offset + place) / std::pow(base, power);
+              y[n] = x[0][n] * std::cos(angle) - x[0][n + 1] * std::sin(angle);
+              y[n + 1] = x[0][n] * std::sin(angle) + x[0][n + 1] * std::cos(angle);
+            }
+            return y;
+          }};
+}
+
+// A width is even, so the smallest input is a pair: the same element twice.
+OpCase rotate_one_row() {
+  return {.op = "rotate", .label = "one element twice", .shapes = {{{1, 1, 1, 1}}},
+          .call = [](const Tensors& x) { return rotate(concat({x[0], x[0]}, 3), HeadAxis::outer, 2); },
+          .reference = [](const Arrays& x) {
+            Array y(Shape{1, 1, 1, 2});
+            y[0] = x[0][0] * std::cos(2) - x[0][0] * std::sin(2);
+            y[1] = x[0][0] * std::sin(2) + x[0][0] * std::cos(2);
+            return y;
+          }};
+}
+
 }  // namespace
 
 std::vector<OpCase> position_rows() {
-  return {dense_row(3, {{{2, 7}}, {{1, 3}}, {{2, 3, 19}}, {{0, 5}}, {{7}}, {{2, 2}}}),
+  return {rotate_row(HeadAxis::outer, 5, 10000,
+                     {{{2, 2, 3, 4}}, {{1, 1, 1, 2}}, {{1, 2, 5, 18}}, {{0, 1, 2, 2}}, {{1, 1, 0, 2}}, {{1, 2, 3, 0}}}),
+          rotate_one_row(),
+          rotate_row(HeadAxis::inner, -3, 100, {{{2, 3, 2, 4}}, {{1, 1, 1, 2}}, {{1, 5, 3, 14}}, {{2, 0, 1, 4}}}),
+          dense_row(3, {{{2, 7}}, {{1, 3}}, {{2, 3, 19}}, {{0, 5}}, {{7}}, {{2, 2}}}),
           dense_row(1, {{{1}}, {{2, 1}}, {{3, 17}}}),
           clipped_row(4, 6, 0, {{{2, 5}}, {{3, 1}}, {{1, 33}}, {{0, 3}}}),
           clipped_row(1, 9, 8, {{{2, 7}}}),

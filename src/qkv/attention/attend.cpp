@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/ops/attention_plain.h"
+#include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
@@ -36,6 +37,12 @@ Tensor without_unseen(const Tensor& k, const AttentionPlan& plan, int64_t querie
         if (row.sees(j)) std::fill_n(seen.mutable_ptr() + (head * keys + j) * width, width, 1.f);
     }
   return where(seen, k, zeros(k.shape()));
+}
+
+Tensor with_biases(Tensor scores, const AttentionPlan& plan) {
+  if (plan.bias.defined()) scores = add(scores, plan.bias);
+  if (plan.relative.defined()) scores = add(scores, dense_of_diagonals(plan.relative, scores.size(2), scores.size(3)));
+  return scores;
 }
 
 void show(const AttendCall& call, const Attended& attended) {
@@ -88,7 +95,7 @@ AttendCall with_all_heads(AttendCall call) {
 Attended attend_composed(const AttendCall& call, const Tensor& scores) {
   const Shape expected{call.q.size(0), call.q.size(1), call.q.size(2), call.k.size(2)};
   check(scores.shape() == expected, "[attend] the scorer gave scores ", scores.shape(), ", expected (B, H, Lq, Lk) ", expected);
-  const MaskedSoftmax alpha = masked_softmax(call.plan.bias.defined() ? add(scores, call.plan.bias) : scores, call.plan);
+  const MaskedSoftmax alpha = masked_softmax(with_biases(scores, call.plan), call.plan);
   const Tensor kept = call.dropout.rate > 0 ? mul(alpha.weights, dropout_factors(expected, call.dropout)) : alpha.weights;
   const Tensor output = pool_values(kept, call.v, call.plan);
   Attended out{given_axes(output, call), Weights(alpha.weights), alpha.empty_rows, AttendPath::composed};

@@ -1,8 +1,9 @@
-// Masks: composition, and compilation to key intervals, a dense keep and a bias.
+// Masks: composition, and compilation to key intervals, a dense keep and biases.
 #include "qkv/attention/mask.h"
 
 #include <algorithm>
 
+#include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
 
@@ -114,6 +115,13 @@ Mask Mask::bias(const Tensor& added) {
   return m;
 }
 
+Mask Mask::relative(const Tensor& diagonals) {
+  check(diagonals.rank() == 2, "[mask] relative takes diagonals (1 or H, Lq + Lk - 1), got ", diagonals.shape());
+  Mask m;
+  m.relative_ = diagonals;
+  return m;
+}
+
 Mask Mask::operator&(const Mask& other) const {
   Mask m = *this;
   m.left_ = std::min(left_, other.left_);
@@ -131,6 +139,12 @@ Mask Mask::operator&(const Mask& other) const {
     check_ranks("biases", bias_.shape(), other.bias_.shape());
     m.bias_ = add(bias_, other.bias_);
   }
+  if (!relative_.defined()) m.relative_ = other.relative_;
+  if (relative_.defined() && other.relative_.defined()) {
+    check(relative_.size(1) == other.relative_.size(1), "[mask] relative biases of different lengths: ", relative_.shape(), " & ",
+          other.relative_.shape());
+    m.relative_ = add(relative_, other.relative_);
+  }
   return m;
 }
 
@@ -138,7 +152,7 @@ bool Mask::has_intervals() const {
   return left_ != kUnlimited || right_ != kUnlimited || lengths_.defined() || row_lengths_.defined() || prefix_.defined();
 }
 
-bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bias_.defined(); }
+bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bias_.defined() && !relative_.defined(); }
 
 void Mask::check_lengths(const char* op, const MaskSizes& sizes) const {
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
@@ -194,6 +208,12 @@ AttentionPlan Mask::plan(const char* op, const MaskSizes& sizes) const {
     const Shape wide{s[0], s[1], sizes.queries, sizes.keys};
     plan.bias = bias_.shape() == s ? bias_ : reshape(bias_, s);
     if (!(s == wide)) plan.bias = add(plan.bias, zeros(wide));
+  }
+  if (relative_.defined()) {
+    const Shape s = relative_.shape(), weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
+    check((s[0] == 1 || s[0] == sizes.heads) && s[1] == diagonals_of(sizes.queries, sizes.keys), "[", op,
+          "] a relative bias (1 or H, Lq + Lk - 1) does not fit the weights (B, H, Lq, Lk): ", s, " and ", weights);
+    plan.relative = reshape(relative_, {1, s[0], s[1]});
   }
   return plan;
 }

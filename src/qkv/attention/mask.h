@@ -38,6 +38,10 @@ class Mask {
   /// Added to the scores, with a gradient when it is tracked; -inf hides. Shapes as for keep.
   static Mask bias(const Tensor& added);
 
+  /// Added to the scores by distance alone: element [h, j - i + Lq - 1] to query i and key j, with a gradient when it is tracked; -inf
+  /// hides. (1 or H, Lq + Lk - 1), never spread to (Lq, Lk).
+  static Mask relative(const Tensor& diagonals);
+
   /// What both show; biases add up.
   Mask operator&(const Mask& other) const;
 
@@ -59,6 +63,7 @@ class Mask {
   Ids prefix_;                                      // (B)
   Tensor keep_;                                     // 0 or 1
   Tensor bias_;
+  Tensor relative_;  // (1 or H, Lq + Lk - 1)
 };
 
 }  // namespace qkv

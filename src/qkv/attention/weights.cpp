@@ -34,6 +34,7 @@ Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse) {
   const Shape q = heads_outer(queries_of(scores).shape(), axis), k = heads_outer(keys_of(scores).shape(), axis);
   shape_ = {q[0], q[1], q[2], k[2]};
   plan.bias = plan.bias.detached();
+  plan.relative = plan.relative.detached();
   source_ = Kept{detached(scores), std::move(plan), std::move(lse)};
 }
 

@@ -47,7 +47,7 @@ Tensor masked(const Tensor& scores, const AttentionPlan& plan, int64_t& hidden) 
     const int64_t r = n / s[3], j = n % s[3];
     const PlanRow row = plan.row(r / s[2] / s[1], r / s[2] % s[1], r % s[2], s[3]);
     hidden += !row.sees(j);
-    out.mutable_ptr()[n] = row.sees(j) ? scores.ptr()[n] + (row.bias ? row.bias[j] : 0) : -std::numeric_limits<float>::infinity();
+    out.mutable_ptr()[n] = row.sees(j) ? scores.ptr()[n] + row.added(j) : -std::numeric_limits<float>::infinity();
   }
   return out;
 }

@@ -68,8 +68,9 @@ HWY_INLINE float MaskedScore(const AttentionCall& call, int64_t b, int64_t i, in
   if (m.keep && !m.keep[b * m.keep_batch + i * keys + j]) return -kInfinity;
   const float bias = m.bias ? m.bias[b * m.bias_batch + i * keys + j] : 0.f;
   const float key_bias = m.key_bias ? m.key_bias[b * keys + j] : 0.f;
-  if (bias == -kInfinity || key_bias == -kInfinity) return -kInfinity;
-  return score + bias + key_bias;
+  const float relative = m.relative ? m.relative[b * m.relative_batch + j - i + call.sizes.queries - 1] : 0.f;
+  if (bias == -kInfinity || key_bias == -kInfinity || relative == -kInfinity) return -kInfinity;
+  return score + bias + key_bias + relative;
 }
 
 // scores[j - begin] of row i, in units of log 2; -inf where hidden.
@@ -197,9 +198,15 @@ struct Outputs {
   const AdditiveGradients& to;
 };
 
-// Adds the share of row i to dpk, dv, dw; writes dpq and dbias. dS = P * (dP - delta), and with t = tanh(pq + pk):
+/// What the rows of one batch row add up: (D), and (Lq + Lk - 1) or null.
+struct RowSums {
+  float* dw;
+  double* diagonals;
+};
+
+// Adds the share of row i to dpk, dv, dw, diagonals; writes dpq and dbias. dS = P * (dP - delta), and with t = tanh(pq + pk):
 // dw += dS t,  dpq += dS w (1 - t^2),  dpk_j += the same.
-HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_t i, float* scores, float* dw, float* dquery) {
+HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_t i, float* scores, RowSums sums, float* dquery) {
   const Floats d;
   const AttentionSizes& z = x.call.sizes;
   const Interval seen(x.call, b, i);
@@ -230,10 +237,11 @@ HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_
     });
     const float dscore = weight * (Sum(dweight) * factor - delta);
     if (dbias) dbias[j] += dscore;
+    if (sums.diagonals) sums.diagonals[j - i + z.queries - 1] += static_cast<double>(dscore);
     const Vec ds = hn::Set(d, dscore), one = hn::Set(d, 1.f);
     ForVectors(z.width, [&](int64_t c, int64_t n) HWY_ATTR {
       const Vec t = FastTanh(d, hn::Add(LoadUpTo(query + c, n), LoadUpTo(key + c, n)));
-      StoreUpTo(hn::MulAdd(ds, t, LoadUpTo(dw + c, n)), dw + c, n);
+      StoreUpTo(hn::MulAdd(ds, t, LoadUpTo(sums.dw + c, n)), sums.dw + c, n);
       const Vec flow = hn::Mul(hn::Mul(ds, LoadUpTo(x.w + c, n)), hn::NegMulAdd(t, t, one));
       StoreUpTo(hn::Add(LoadUpTo(dquery + c, n), flow), dquery + c, n);
       if (dkey) StoreUpTo(hn::Add(LoadUpTo(dkey + c, n), flow), dkey + c, n);
@@ -241,12 +249,27 @@ HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_
   }
 }
 
-// Batch rows in parallel: each owns its dpq, dpk, dv and a row of dw_parts (B, D). A bias shared by the batch is summed serially.
+// drelative from the sums of the batch rows (B, Lq + Lk - 1), in order.
+HWY_INLINE void WriteRelative(const AttentionSizes& z, int64_t relative_batch, const double* sums, float* drelative) {
+  const int64_t count = z.queries + z.keys - 1, slices = relative_batch ? z.batch : 1;
+  for (int64_t at = 0; at < slices * count; ++at) {
+    double sum = 0;
+    for (int64_t b = at / count; b < (relative_batch ? at / count + 1 : z.batch); ++b) sum += sums[b * count + at % count];
+    drelative[at] = static_cast<float>(sum);
+  }
+}
+
+// Batch rows in parallel: each owns its dpq, dpk, dv and a row of dw_parts (B, D) and of diagonal_parts (B, Lq + Lk - 1). A dense bias
+// shared by the batch is summed serially.
 void Backward(const Inputs& x, const Outputs& y) {
   const AttentionSizes& z = x.call.sizes;
   static thread_local std::vector<float> kept;  // no allocation once warm
   kept.assign(static_cast<size_t>(z.batch * z.width), 0.f);
   float* const dw_parts = kept.data();
+  const int64_t diagonals = y.to.drelative ? z.queries + z.keys - 1 : 0;
+  static thread_local std::vector<double> kept_diagonals;
+  if (diagonals) kept_diagonals.assign(static_cast<size_t>(z.batch * diagonals), 0.0);
+  double* const diagonal_parts = diagonals ? kept_diagonals.data() : nullptr;
   const bool shared_bias = y.to.dbias && x.call.mask.bias_batch == 0 && z.batch > 1;
   const auto zero = [](const Heads& to, int64_t b, int64_t rows, int64_t width) {
     for (int64_t j = 0; to.data && j < rows; ++j) std::fill_n(to.data + b * to.stride.batch + j * to.stride.row, width, 0.f);
@@ -263,9 +286,10 @@ void Backward(const Inputs& x, const Outputs& y) {
     zero(y.to.dv, b, z.keys, z.value_width);
     for (int64_t i = 0; i < z.queries; ++i) {
       float* dquery = y.to.dpq.data ? y.to.dpq.data + b * y.to.dpq.stride.batch + i * y.to.dpq.stride.row : unwanted;
-      BackwardRow(x, y, b, i, scores, dw_parts + b * z.width, dquery);
+      BackwardRow(x, y, b, i, scores, {dw_parts + b * z.width, diagonals ? diagonal_parts + b * diagonals : nullptr}, dquery);
     }
   });
+  if (diagonals) WriteRelative(z, x.call.mask.relative_batch, diagonal_parts, y.to.drelative);
   if (!y.to.dw) return;
   std::fill_n(y.to.dw, z.width, 0.f);
   for (int64_t b = 0; b < z.batch; ++b) {

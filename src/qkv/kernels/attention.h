@@ -40,6 +40,10 @@ struct AttentionMask {
   int64_t bias_batch = 0, bias_head = 0;
   // score += key_bias[(b * key_heads + hk) * keys + j].
   const float* key_bias = nullptr;
+  // score += relative[b * relative_batch + h * relative_head + j - i + queries - 1]; -inf masks. A bias of the distance alone: one number
+  // for each of the queries + keys - 1 diagonals.
+  const float* relative = nullptr;
+  int64_t relative_batch = 0, relative_head = 0;
 };
 
 /// Dropout on the weights, replayed in backward: word (key, counter (step, first_row + b * heads + h, i, j / 4))[j % 4] >= rate * 2^32
@@ -71,12 +75,13 @@ struct AttentionCall {
 /// no key. Returns the number of such rows.
 int64_t attention_forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse);
 
-/// Where the gradients go; null data: not wanted. dq, dk, dv, dbias, dkey_bias are written, not added to. dbias has the layout of the
-/// mask's bias (shared axes are summed); dscale is the derivative by `scale`.
+/// Where the gradients go; null data: not wanted. All are written, not added to. dbias and drelative have the layout of the
+/// mask's bias and relative (shared axes are summed); dscale is the derivative by `scale`.
 struct AttentionGradients {
   Heads dq{}, dk{}, dv{};
   float *dbias = nullptr, *dkey_bias = nullptr;
   double* dscale = nullptr;
+  float* drelative = nullptr;
 };
 void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out, const float* lse,
                         ConstHeads dout, const AttentionGradients& gradients);
@@ -90,7 +95,7 @@ void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, co
 int64_t additive_forward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, Heads out, float* lse);
 struct AdditiveGradients {
   Heads dpq{}, dpk{}, dv{};
-  float *dw = nullptr, *dbias = nullptr;
+  float *dw = nullptr, *dbias = nullptr, *drelative = nullptr;
 };
 void additive_backward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, ConstHeads out,
                        const float* lse, ConstHeads dout, const AdditiveGradients& gradients);

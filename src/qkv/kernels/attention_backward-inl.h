@@ -10,18 +10,23 @@
 #include <memory>
 #include <vector>
 
-#include "qkv/kernels/attention_gradient-inl.h"
+#include "qkv/kernels/attention_relative-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kGroups = 4;  // tile t belongs to group t % kGroups: interleaved, so that causal groups weigh the same
-
 /// One head's share of backward: the tiles of groups [first, last).
 struct GroupRange {
   int64_t first, last;
+};
+
+/// What the groups of one head leave to be summed in order; null: not asked for.
+struct HeadParts {
+  float* dq;          // (kGroups, Lq, D padded); null: dq itself is written
+  double* dscale;     // (blocks, kGroups)
+  double* diagonals;  // (kGroups, Lq + Lk - 1)
 };
 
 // The keys of a tile that each panel works on, in whole chunks, and the run of all of them.
@@ -95,9 +100,10 @@ struct BackwardTile {
   const QueryBlock& block;
   const TilePlan& plan;
   const BackwardScratch& scratch;
+  double* diagonals;              // of the tile's group, or null
   const uint8_t* seen = nullptr;  // set when NaN or infinities could flow through hidden pairs
 
-  /// dV, dK, dkey_bias get their share, scratch.group or scratch.columns dQ's. Returns the share of dscale (distance forms).
+  /// dV, dK, dkey_bias, diagonals get their share, scratch.group or scratch.columns dQ's. Returns the share of dscale (distance forms).
   HWY_NOINLINE double Run(const Dropper& dropper) {
     const AttentionSizes& z = head.call.sizes;
     if (MayHideSome() && !AllIsFinite()) seen = scratch.seen;
@@ -111,6 +117,7 @@ struct BackwardTile {
       AddToKeys(block, plan, scratch.weights, seen, block.douts, block.right_douts, z.value_width, head.KeyRows(x.to.dv, plan.tile));
     }
     if (x.to.dkey_bias) AddToKeyBias();
+    if (diagonals) AddToDiagonals(block, plan.begin, plan.end, scratch.dscores + (plan.begin - plan.tile) * kBlock, z.queries, diagonals);
     if (head.call.form != ScoreForm::dot) return AddDistances();
     // dK += dS^T Q, scaled once at the end
     if (x.to.dk.data) {
@@ -182,7 +189,7 @@ struct BackwardTile {
 
 // All tiles of one group for one block: scratch.group <- this group's dQ, not yet scaled. Returns its share of dscale (distance forms).
 HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t group, const Dropper& dropper,
-                                const BackwardScratch& scratch) {
+                                const BackwardScratch& scratch, double* diagonals) {
   const AttentionSizes& z = head.call.sizes;
   double dscale = 0;
   std::fill_n(scratch.group, block.count * scratch.padded, 0.f);
@@ -190,7 +197,7 @@ HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const Q
   const int64_t first = block.lo / kTile;
   for (int64_t t = first + (group - first % kGroups + kGroups) % kGroups; t * kTile < block.hi; t += kGroups) {
     TilePlan plan;
-    if (plan.Set(block, z.keys, t * kTile)) dscale += BackwardTile{x, head, block, plan, scratch}.Run(dropper);
+    if (plan.Set(block, z.keys, t * kTile)) dscale += BackwardTile{x, head, block, plan, scratch, diagonals}.Run(dropper);
   }
   if (scratch.columns) {
     for (int64_t r = 0; r < block.count; ++r) {
@@ -245,11 +252,11 @@ HWY_INLINE void CloseKeys(const BackwardCall& x, const Head& head, GroupRange gr
   }
 }
 
-// The tiles of `groups` of one query head. partial: null, and dq is written; or (kGroups, Lq, D padded) that MergeGroups will sum.
-// dscale_parts (blocks, kGroups) of this head, or null.
-HWY_NOINLINE void BackwardHead(const BackwardCall& x, const Head& head, GroupRange groups, float* partial, double* dscale_parts) {
+// The tiles of `groups` of one query head.
+HWY_NOINLINE void BackwardHead(const BackwardCall& x, const Head& head, GroupRange groups, const HeadParts& parts) {
   const AttentionSizes& z = head.call.sizes;
-  const int64_t repeat = z.heads / z.key_heads;
+  const int64_t repeat = z.heads / z.key_heads, diagonals = z.queries + z.keys - 1;
+  if (parts.diagonals) std::fill(parts.diagonals + groups.first * diagonals, parts.diagonals + groups.last * diagonals, 0.0);
   BackwardScratch scratch(head.call);
   QueryBlock block;
   const Dropper dropper(head.call.dropout, z, head.b, head.h);
@@ -259,15 +266,16 @@ HWY_NOINLINE void BackwardHead(const BackwardCall& x, const Head& head, GroupRan
     block.Set(x, head, i0, i1, scratch);
     const int64_t size = block.count * scratch.padded;
     for (int64_t g = groups.first; g < groups.last; ++g) {
-      const double part = BackwardGroup(x, head, block, g, dropper, scratch);
-      if (dscale_parts) dscale_parts[i0 / kBlock * kGroups + g] = part;
-      float* sum = partial ? partial + (g * z.queries + i0) * scratch.padded : scratch.total;
-      if (partial || g == groups.first) std::copy_n(scratch.group, size, sum);
+      const double part =
+          BackwardGroup(x, head, block, g, dropper, scratch, parts.diagonals ? parts.diagonals + g * diagonals : nullptr);
+      if (parts.dscale) parts.dscale[i0 / kBlock * kGroups + g] = part;
+      float* sum = parts.dq ? parts.dq + (g * z.queries + i0) * scratch.padded : scratch.total;
+      if (parts.dq || g == groups.first) std::copy_n(scratch.group, size, sum);
       else Map(sum, scratch.group, sum, size, [](Floats, Vec a, Vec b) HWY_ATTR { return hn::Add(a, b); });
     }
-    if (partial) continue;
+    if (parts.dq) continue;
     const double part = WriteQueries(x, head, i0, block.count, scratch.total, scratch.padded);
-    if (dscale_parts) dscale_parts[i0 / kBlock * kGroups] += part;
+    if (parts.dscale) parts.dscale[i0 / kBlock * kGroups] += part;
   }
   if (head.h % repeat == repeat - 1) CloseKeys(x, head, groups);
 }
@@ -317,23 +325,28 @@ void Backward(const BackwardCall& x) {
   static thread_local std::vector<double> kept;  // no allocation once warm
   if (x.to.dscale) kept.assign(static_cast<size_t>(z.batch * z.heads * blocks * kGroups), 0.0);
   double* const dscale = x.to.dscale ? kept.data() : nullptr;
-  const auto parts = [&](int64_t bh) { return dscale ? dscale + bh * blocks * kGroups : nullptr; };
+  const auto dscale_of = [&](int64_t bh) { return dscale ? dscale + bh * blocks * kGroups : nullptr; };
+  DiagonalSums diagonals(x);
   if (items < 2 * threads() && head_ns > 1e6) {  // few heads: the groups of one go side by side
     const int64_t padded = Padded(z.width);
     const std::unique_ptr<float[]> partial(new float[static_cast<size_t>(kGroups * z.queries * padded)]);
     for (int64_t bh = 0; bh < z.batch * z.heads; ++bh) {
       const Head head(x.call, bh / z.heads, bh % z.heads);
-      parallel_for(kGroups, head_ns, [&](int64_t g) { BackwardHead(x, head, {g, g + 1}, partial.get(), parts(bh)); });
+      const HeadParts parts{partial.get(), dscale_of(bh), diagonals.OfGroups()};
+      parallel_for(kGroups, head_ns, [&](int64_t g) { BackwardHead(x, head, {g, g + 1}, parts); });
+      diagonals.Merge(bh, parts.diagonals);
       parallel_for(blocks, static_cast<double>(z.queries * padded), [&](int64_t block) {
         const double part = MergeGroups(x, head, block * kBlock, std::min((block + 1) * kBlock, z.queries), partial.get());
-        if (x.to.dscale) parts(bh)[block * kGroups] += part;
+        if (parts.dscale) parts.dscale[block * kGroups] += part;
       });
     }
   } else {
     parallel_for(items, head_ns * static_cast<double>(z.batch * z.heads), [&](int64_t item) {
       for (int64_t r = 0; r < repeat; ++r) {
         const int64_t h = item % z.key_heads * repeat + r, b = item / z.key_heads;
-        BackwardHead(x, Head(x.call, b, h), {0, kGroups}, nullptr, parts(b * z.heads + h));
+        const HeadParts parts{nullptr, dscale_of(b * z.heads + h), diagonals.OfGroups()};
+        BackwardHead(x, Head(x.call, b, h), {0, kGroups}, parts);
+        diagonals.Merge(b * z.heads + h, parts.diagonals);
       }
     });
   }
@@ -341,6 +354,7 @@ void Backward(const BackwardCall& x) {
     *x.to.dscale = 0;
     for (const double part : kept) *x.to.dscale += part;
   }
+  diagonals.Write();
   if (!x.to.dbias || !mask.bias) return;
   const int64_t panels = (z.queries + kPanel - 1) / kPanel, slice_heads = mask.bias_head ? z.heads : 1;
   const int64_t slices = (mask.bias_batch ? z.batch : 1) * slice_heads;

@@ -70,7 +70,7 @@ struct Panel {
 
 /// Whether some key of [j0, j1) may be hidden from some row of the panel.
 HWY_INLINE bool MayHide(const AttentionCall& call, const Panel& panel, int64_t j0, int64_t j1) {
-  return j0 < panel.all_begin || j1 > panel.all_end || call.mask.keep || call.mask.bias || call.mask.key_bias ||
+  return j0 < panel.all_begin || j1 > panel.all_end || call.mask.keep || call.mask.bias || call.mask.key_bias || call.mask.relative ||
          (call.form != ScoreForm::dot && call.form != ScoreForm::gaussian);
 }
 
@@ -85,6 +85,27 @@ HWY_INLINE Vec DistanceScore(Floats d, ScoreForm form, float scale, Vec r2) {
 
 /// score + bias in one lane: -inf in the bias masks whatever the score is.
 HWY_INLINE void AddBias(float bias, float& score) { score = bias == -kInfinity ? -kInfinity : score + bias * kLog2E; }
+
+// score += relative bias. A panel's rows cross the diagonals backwards: those of [j0, j1) are turned round once, and then the lanes of
+// key j are the vectors at turned + j1 - 1 - j.
+HWY_NOINLINE void AddRelative(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
+  const Floats d;
+  const AttentionMask& mask = head.call.mask;
+  const float* last = mask.relative + head.b * mask.relative_batch + head.h * mask.relative_head + head.call.sizes.queries - 1 + j1 - 1 -
+                      panel.first;
+  HWY_ALIGN float turned[kTile + kPanel];
+  const int64_t lanes = panel.vectors * kLanes, count = j1 - j0 - 1 + panel.count;
+  for (int64_t t = 0; t < count; ++t) turned[t] = last[-t] * kLog2E;
+  std::fill(turned + count, turned + j1 - j0 - 1 + lanes, 0.f);  // lanes that are no row
+  const Vec hidden = hn::Set(d, -kInfinity);
+  for (int64_t j = j0; j < j1; ++j) {
+    for (int64_t r = 0; r < lanes; r += kLanes) {
+      float* at = s.data + (j - j0) * s.stride + r;
+      const Vec add = hn::LoadU(d, turned + j1 - 1 - j + r);
+      hn::Store(hn::IfThenElse(hn::Eq(add, hidden), hidden, hn::Add(hn::Load(d, at), add)), d, at);
+    }
+  }
+}
 
 // The masks of one call on scores s (j1 - j0, stride): row by row, for they lie along the keys and the scores along the queries.
 HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
@@ -107,6 +128,7 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
       for (int64_t j = j0; j < j1; ++j) AddBias(bias[j], s.data[(j - j0) * s.stride + r]);
     }
   }
+  if (mask.relative) AddRelative(head, panel, j0, j1, s);
   if (mask.keep) {
     const uint8_t* keep = mask.keep + head.b * mask.keep_batch + head.h * mask.keep_head + panel.first * keys;
     for (int64_t r = 0; r < panel.count; ++r, keep += keys) {

@@ -59,10 +59,12 @@ PairScores detached(const PairScores& s) {
 
 AttentionPlan detached(AttentionPlan plan) {
   plan.bias = plan.bias.detached();
+  plan.relative = plan.relative.detached();
   return plan;
 }
 
 Tensor wanted(Pull& p, int input, const Shape& shape) { return p.wants(input) ? Tensor::empty(shape) : Tensor::absent(shape); }
+float* floats(const Tensor& x) { return x.defined() ? x.mutable_ptr() : nullptr; }
 void hand_over(Pull& p, int input, Tensor& gradient) {
   if (gradient.defined()) p.give(input, std::move(gradient));
 }
@@ -85,28 +87,32 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
         "[attention] the bias of the keys does not fit: ", scores.key_bias.shape(), " for keys ", scores.k.shape());
   if (trivial(call.sizes)) {
     AttentionResult nothing = nothing_seen(call.sizes, scores.axis);
-    record("attention", nothing.output, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor}, [](Pull&) {});
+    record("attention", nothing.output, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor, &plan.relative},
+           [](Pull&) {});
     return nothing;
   }
   const HeadAxis axis = scores.axis;
   Tensor out = Tensor::empty(heads_outer({call.sizes.batch, call.sizes.heads, call.sizes.queries, call.sizes.value_width}, axis));
   Tensor lse = Tensor::empty({call.sizes.batch, call.sizes.heads, call.sizes.queries});
-  const int64_t empty_rows = kernels::attention_forward(call, in(scores.q, axis), in(scores.k, axis), in(v, axis), to(out, axis), lse.mutable_ptr());
-  record("attention", out, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor},
+  const int64_t empty_rows =
+      kernels::attention_forward(call, in(scores.q, axis), in(scores.k, axis), in(v, axis), to(out, axis), lse.mutable_ptr());
+  record("attention", out, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor, &plan.relative},
          [scores = detached(scores), v = v.detached(), plan = detached(plan), dropout, out = out.detached(), lse](Pull& p) {
            Tensor dq = wanted(p, 0, scores.q.shape()), dk = wanted(p, 1, scores.k.shape()), dv = wanted(p, 2, v.shape());
            Tensor dbias = wanted(p, 3, plan.bias.shape()), dkey_bias = wanted(p, 4, scores.key_bias.shape());
+           Tensor drelative = wanted(p, 6, plan.relative.shape());
            double dscale = 0;
            const HeadAxis at = scores.axis;
-           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at), in(v, at), in(out, at),
-                                       lse.ptr(), in(p.dy(), at),
-                                       {to(dq, at), to(dk, at), to(dv, at), dbias.defined() ? dbias.mutable_ptr() : nullptr,
-                                        dkey_bias.defined() ? dkey_bias.mutable_ptr() : nullptr, p.wants(5) ? &dscale : nullptr});
+           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at), in(v, at),
+                                       in(out, at), lse.ptr(), in(p.dy(), at),
+                                       {to(dq, at), to(dk, at), to(dv, at), floats(dbias), floats(dkey_bias),
+                                        p.wants(5) ? &dscale : nullptr, floats(drelative)});
            hand_over(p, 0, dq);
            hand_over(p, 1, dk);
            hand_over(p, 2, dv);
            hand_over(p, 3, dbias);
            hand_over(p, 4, dkey_bias);
+           hand_over(p, 6, drelative);
            if (p.wants(5)) p.give(5, full(scores.factor.shape(), static_cast<float>(dscale * scores.scale)));
          });
   return {out, lse, empty_rows};
@@ -129,27 +135,28 @@ AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const A
   }
   if (trivial(sizes)) {
     AttentionResult nothing = nothing_seen(sizes);
-    record("additive_attention", nothing.output, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias}, [](Pull&) {});
+    record("additive_attention", nothing.output, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias, &plan.relative}, [](Pull&) {});
     return nothing;
   }
   Tensor out = Tensor::empty({sizes.batch, 1, sizes.queries, sizes.value_width});
   Tensor lse = Tensor::empty({sizes.batch, 1, sizes.queries});
   const int64_t empty_rows = kernels::additive_forward(call_of(scores, v.shape(), plan, dropout), in(scores.pq), in(scores.pk),
                                                        scores.w.ptr(), in(v), to(out), lse.mutable_ptr());
-  record("additive_attention", out, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias},
+  record("additive_attention", out, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias, &plan.relative},
          [scores = AdditiveScores{scores.pq.detached(), scores.pk.detached(), scores.w.detached()}, v = v.detached(), plan = detached(plan),
           dropout, out = out.detached(), lse](Pull& p) {
            Tensor dpq = wanted(p, 0, scores.pq.shape()), dpk = wanted(p, 1, scores.pk.shape()), dv = wanted(p, 2, v.shape());
            Tensor dw = wanted(p, 3, scores.w.shape()), dbias = wanted(p, 4, plan.bias.shape());
+           Tensor drelative = wanted(p, 5, plan.relative.shape());
            kernels::additive_backward(call_of(scores, v.shape(), plan, dropout), in(scores.pq), in(scores.pk), scores.w.ptr(), in(v),
                                       in(out), lse.ptr(), in(p.dy()),
-                                      {to(dpq), to(dpk), to(dv), dw.defined() ? dw.mutable_ptr() : nullptr,
-                                       dbias.defined() ? dbias.mutable_ptr() : nullptr});
+                                      {to(dpq), to(dpk), to(dv), floats(dw), floats(dbias), floats(drelative)});
            hand_over(p, 0, dpq);
            hand_over(p, 1, dpk);
            hand_over(p, 2, dv);
            hand_over(p, 3, dw);
            hand_over(p, 4, dbias);
+           hand_over(p, 5, drelative);
          });
   return {out, lse, empty_rows};
 }
@@ -172,6 +179,7 @@ void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, cons
   }
   if (call.mask.keep) call.mask.keep += b * call.mask.keep_batch + h * call.mask.keep_head;
   if (call.mask.bias) call.mask.bias += b * call.mask.bias_batch + h * call.mask.bias_head;
+  if (call.mask.relative) call.mask.relative += b * call.mask.relative_batch + h * call.mask.relative_head;
   const Shape pq = scores.pq.shape(), pk = scores.pk.shape();
   ConstHeads queries = in(scores.pq), keys = in(scores.pk);
   queries.data += (b * heads + h) * pq[2] * pq[3];

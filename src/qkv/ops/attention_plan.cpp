@@ -10,14 +10,14 @@
 namespace qkv {
 namespace {
 
-// Distance between batch rows and heads of (1 or B, 1 or H, Lq, Lk); 0 where the axis is shared.
-int64_t batch_stride(const Shape& s) { return s[0] == 1 ? 0 : s[1] * s[2] * s[3]; }
-int64_t head_stride(const Shape& s) { return s[1] == 1 ? 0 : s[2] * s[3]; }
+// Distance between batch rows and heads of (1 or B, 1 or H, ...); 0 where the axis is shared.
+int64_t batch_stride(const Shape& s) { return s[0] == 1 ? 0 : s.product(1, s.rank()); }
+int64_t head_stride(const Shape& s) { return s[1] == 1 ? 0 : s.product(2, s.rank()); }
 
 }  // namespace
 
 PlanRow AttentionPlan::row(int64_t b, int64_t h, int64_t i, int64_t keys) const {
-  PlanRow row{0, keys, nullptr, nullptr};
+  PlanRow row{0, keys, nullptr, nullptr, nullptr};
   if (begin.defined()) {
     const int64_t at = (begin.size(0) == 1 ? 0 : b) * begin.size(1) + i;
     row.begin = begin.ptr()[at];
@@ -25,6 +25,10 @@ PlanRow AttentionPlan::row(int64_t b, int64_t h, int64_t i, int64_t keys) const 
   }
   if (keep.bytes) row.keep = keep.ptr() + b * batch_stride(keep.shape) + h * head_stride(keep.shape) + i * keys;
   if (bias.defined()) row.bias = bias.ptr() + b * batch_stride(bias.shape()) + h * head_stride(bias.shape()) + i * keys;
+  if (relative.defined()) {
+    const int64_t last_query = relative.size(2) - keys;
+    row.relative = relative.ptr() + b * batch_stride(relative.shape()) + h * head_stride(relative.shape()) + last_query - i;
+  }
   return row;
 }
 
@@ -44,6 +48,11 @@ kernels::AttentionMask AttentionPlan::mask() const {
     mask.bias = bias.ptr();
     mask.bias_batch = batch_stride(bias.shape());
     mask.bias_head = head_stride(bias.shape());
+  }
+  if (relative.defined()) {
+    mask.relative = relative.ptr();
+    mask.relative_batch = batch_stride(relative.shape());
+    mask.relative_head = head_stride(relative.shape());
   }
   return mask;
 }
@@ -70,6 +79,10 @@ AttentionPlan AttentionPlan::heads_as_batch(int64_t batch, int64_t heads) const 
   if (bias.defined() && (bias.size(0) > 1 || bias.size(1) > 1)) {
     const int64_t queries = bias.size(2), keys = bias.size(3);
     out.bias = reshape(add(bias, zeros({batch, heads, queries, keys})), {batch * heads, 1, queries, keys});
+  }
+  if (relative.defined() && (relative.size(0) > 1 || relative.size(1) > 1)) {
+    const int64_t diagonals = relative.size(2);
+    out.relative = reshape(add(relative, zeros({batch, heads, diagonals})), {batch * heads, 1, diagonals});
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Which keys every row of an attention may see, compiled: an interval per row, a dense keep, a bias.
+// Which keys every row of an attention may see, compiled: an interval per row, a dense keep, biases.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,29 @@ struct KeepMap {
 /// What one row sees.
 struct PlanRow {
   int64_t begin, end;
-  const uint8_t* keep;  // null: all
-  const float* bias;    // null: none
+  const uint8_t* keep;    // null: all
+  const float* bias;      // null: none
+  const float* relative;  // null: none
 
+  /// Added to the score of key j.
+  float added(int64_t j) const { return (bias ? bias[j] : 0) + (relative ? relative[j] : 0); }
   bool sees(int64_t j) const {
-    return j >= begin && j < end && (!keep || keep[j] != 0) && (!bias || bias[j] != -std::numeric_limits<float>::infinity());
+    constexpr float kHidden = -std::numeric_limits<float>::infinity();
+    return j >= begin && j < end && (!keep || keep[j] != 0) && (!bias || bias[j] != kHidden) && (!relative || relative[j] != kHidden);
   }
 };
 
 /// Everything absent: every row sees every key and nothing is added.
 struct AttentionPlan {
-  Ids begin, end;  // (1 or B, Lq): row i sees keys [begin, end), 0 <= begin <= end <= Lk
-  KeepMap keep;    // of those, where it is not 0
-  Tensor bias;     // (1 or B, 1 or H, Lq, Lk), added to the scores; -inf masks
+  Ids begin, end;   // (1 or B, Lq): row i sees keys [begin, end), 0 <= begin <= end <= Lk
+  KeepMap keep;     // of those, where it is not 0
+  Tensor bias;      // (1 or B, 1 or H, Lq, Lk), added to the scores; -inf masks
+  Tensor relative;  // (1 or B, 1 or H, Lq + Lk - 1): element j - i + Lq - 1 is added to the score of (i, j); -inf masks
 
   PlanRow row(int64_t b, int64_t h, int64_t i, int64_t keys) const;
   /// The same for the kernels; valid as long as the plan is.
   kernels::AttentionMask mask() const;
-  /// The plan of (B H, 1, Lq, Lk) that shows row (b H + h, 0, i) what this one shows (b, h, i). The bias is expanded by a recorded op.
+  /// The plan of (B H, 1, Lq, Lk) that shows row (b H + h, 0, i) what this one shows (b, h, i). Biases are repeated by a recorded op.
   AttentionPlan heads_as_batch(int64_t batch, int64_t heads) const;
 };
 

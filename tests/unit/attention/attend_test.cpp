@@ -134,6 +134,34 @@ TEST(Attend, NanInAMaskedKeyOrValueReachesNothing) {
       }
 }
 
+TEST(Attend, NanInAKeyOrValueBeyondARelativeBiasReachesNothing) {
+  for (const ScorerCase& scorer : scorer_cases())
+    for (AttendPath path : {AttendPath::fused, AttendPath::composed})
+      for (float bad : {kNan, kInf, -kInf}) {
+        const AttendSizes sizes{.batch = 1, .heads = 2, .key_heads = 1, .queries = 9, .keys = 12, .value_width = 5};
+        const QueryKeyValue x = random_inputs(scorer, sizes);
+        const Tensor diagonals = parameter(normal({2, 20}, Rng(4)));
+        for (int64_t t = 11; t < 20; ++t) diagonals.mutable_ptr()[t] = diagonals.mutable_ptr()[20 + t] = -kInf;  // key > query + 2
+        const auto run_with = [&](float last) {
+          const Tensor k = x.k.copied(), v = x.v.copied();
+          std::fill_n(k.mutable_ptr() + 11 * scorer.key_width, scorer.key_width, last);
+          std::fill_n(v.mutable_ptr() + 11 * 5, 5, last);
+          const Tensor q = parameter(x.q), kp = parameter(k), vp = parameter(v);
+          Tape tape;
+          const Attended a = scorer.attend(scorer.parameters, q, kp, vp, Mask::relative(diagonals), {}, {.path = path});
+          tape.backward(a.output, normal(a.output.shape(), Rng(6)));
+          return Tensors{a.output, a.weights.matrix(), tape.grad(q), tape.grad(vp), tape.grad(diagonals)};
+        };
+        const Tensors with = run_with(bad), without = run_with(0);
+        for (size_t n = 0; n < with.size(); ++n) {
+          const std::string name = text(scorer.name, path == AttendPath::fused ? ", fused " : ", composed ", n);
+          if (n != 2 || scorer.by_query) expect_near(with[n], Array(without[n]), 2e-6, name);
+          else for (float dq : with[n].data()) EXPECT_NEAR(dq, 0, 1e-6) << name;  // 0 but for rounding
+        }
+        for (int64_t t = 11; t < 20; ++t) EXPECT_EQ(with[4].ptr()[t], 0) << scorer.name;
+      }
+}
+
 TEST(Attend, NanInAVisibleValueReachesExactlyTheRowsThatSeeIt) {
   for (const ScorerCase& scorer : scorer_cases())
     for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {

@@ -116,6 +116,9 @@ int pattern(int64_t b, int64_t h, int64_t i, int64_t j) { return static_cast<int
 double bias_at(int64_t b, int64_t h, int64_t i, int64_t j) { return 0.5 * pattern(b, h, i, j + 1) - 0.25 * static_cast<double>(j % 2); }
 int32_t length_of(int64_t b, int64_t i, int64_t keys) { return static_cast<int32_t>((b * 3 + i * 2) % (keys + 2)); }
 
+double diagonal_at(int64_t h, int64_t distance) { return 0.125 * static_cast<double>((distance + 70) * (h + 2) % 9) - 0.5; }
+bool hides(int64_t h, int64_t distance) { return (distance + 70 + h) % 6 == 1; }
+
 template <class At>
 Tensor filled(const Shape& s, At at) {
   Tensor out = Tensor::empty(s);
@@ -124,6 +127,12 @@ Tensor filled(const Shape& s, At at) {
     out.mutable_ptr()[n] = static_cast<float>(at(b, h, i, j));
   }
   return out;
+}
+
+Tensor diagonals(const AttendSizes& s, int64_t heads) {
+  return filled({1, 1, heads, s.queries + s.keys - 1}, [&](int64_t, int64_t, int64_t h, int64_t t) {
+           return diagonal_at(h, t - (s.queries - 1));
+         }).viewed({heads, s.queries + s.keys - 1});
 }
 
 Ids lengths(const AttendSizes& s) {
@@ -174,13 +183,29 @@ std::vector<MaskCase> mask_cases() {
          }));
        }, [](S, int64_t b, int64_t, int64_t i, int64_t j) { return pattern(b, 0, i, j) != 0; },
        [](S, int64_t b, int64_t, int64_t i, int64_t j) { return bias_at(b, 0, i, j); }},
+      {"relative (H, Lq + Lk - 1)", [](S s) { return Mask::relative(diagonals(s, s.heads)); }, kAll,
+       [](S, int64_t, int64_t h, int64_t i, int64_t j) { return diagonal_at(h, j - i); }},
+      {"two relatives and a bias", [](S s) {
+         return Mask::relative(diagonals(s, 1)) & Mask::bias(filled({1, s.heads, s.queries, s.keys}, bias_at)) &
+                Mask::relative(diagonals(s, s.heads));
+       }, kAll, [](S, int64_t, int64_t h, int64_t i, int64_t j) {
+         return diagonal_at(0, j - i) + diagonal_at(h, j - i) + bias_at(0, h, i, j);
+       }},
+      {"relative with -inf, lengths", [](S s) {
+         const Tensor x = diagonals(s, s.heads);
+         for (int64_t h = 0; h < s.heads; ++h)
+           for (int64_t d = 1 - s.queries; d < s.keys; ++d)
+             if (hides(h, d)) x.mutable_ptr()[h * x.size(1) + d + s.queries - 1] = static_cast<float>(-kInfinity);
+         return Mask::valid_lens(lengths(s)) & Mask::relative(x);
+       }, [](S s, int64_t b, int64_t h, int64_t i, int64_t j) { return j < length_of(b, 1, s.keys) && !hides(h, j - i); },
+       [](S, int64_t, int64_t h, int64_t i, int64_t j) { return diagonal_at(h, j - i); }},
       {"all of them", [](S s) {
          return Mask::valid_lens(lengths(s)) & Mask::causal(3) & Mask::window(2, 9) &
                 Mask::keep(filled({s.batch, s.heads, s.queries, s.keys}, [](auto... at) { return pattern(at...) > 0; })) &
-                Mask::bias(filled({s.batch, s.heads, s.queries, s.keys}, bias_at));
+                Mask::bias(filled({s.batch, s.heads, s.queries, s.keys}, bias_at)) & Mask::relative(diagonals(s, s.heads));
        }, [](S s, int64_t b, int64_t h, int64_t i, int64_t j) {
          return j < length_of(b, 1, s.keys) && j <= i + 3 && j >= i - 2 && pattern(b, h, i, j) > 0;
-       }, [](S, int64_t b, int64_t h, int64_t i, int64_t j) { return bias_at(b, h, i, j); }},
+       }, [](S, int64_t b, int64_t h, int64_t i, int64_t j) { return bias_at(b, h, i, j) + diagonal_at(h, j - i); }},
   };
 }
 

@@ -108,6 +108,36 @@ TEST(AttentionGradients, OfALearnedBiasAreThoseOfTheDefinitionInEveryShape) {
       }
 }
 
+TEST(AttentionGradients, OfALearnedRelativeBiasAreThoseOfTheDefinition) {
+  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{3, 5}, {5, 2}, {1, 4}, {1, 1}})
+    for (const ScorerCase& scorer : scorer_cases())
+      for (int64_t heads : {1, 2})
+        for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
+          const AttendSizes s{.batch = 2, .heads = 2, .key_heads = 1, .queries = queries, .keys = keys, .value_width = 2};
+          const QueryKeyValue x = random_inputs(scorer, s);
+          const int64_t count = queries + keys - 1;
+          const Tensor diagonals = parameter(normal({heads, count}, Rng(4))), bias = normal({queries, keys}, Rng(5));
+          Tape tape;
+          const Tensor y = scorer.attend(scorer.parameters, x.q, x.k, x.v,
+                                         Mask::relative(diagonals) & Mask::causal(2) & Mask::bias(bias) & Mask::relative(diagonals), {},
+                                         {.path = path}).output;
+          const Tensor dy = normal(y.shape(), Rng(8));
+          tape.backward(y, dy);
+          Array moved(diagonals);
+          Arrays parameters;
+          for (const Tensor& p : scorer.parameters) parameters.emplace_back(p);
+          const auto value = [&] {
+            return weighted(plain_attention(scorer.score, parameters, Array(x.q), Array(x.k), Array(x.v),
+                                            [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2; },
+                                            [&](int64_t, int64_t h, int64_t i, int64_t j) {
+                                              const int64_t head = heads == 1 ? 0 : h;
+                                              return 2 * moved[head * count + j - i + s.queries - 1] + double{bias.ptr()[i * s.keys + j]};
+                                            }).output, Array(dy));
+          };
+          expect_gradient(tape.grad(diagonals), differences(moved, value), 1, 1e-5, text(scorer.name, ", ", queries, " x ", keys));
+        }
+}
+
 TEST(AttentionGradients, OfAWidthAreExactFarFromTheOrigin) {
   // x in [1000, 1001]: through q w and k w the gradient would be a difference of numbers a million times larger.
   Tensor x = uniform({1, 1, 40, 1}, Rng(1), 1000, 1001);

@@ -32,7 +32,7 @@ TEST(Mask, EveryKindShowsWhatItsNameSays) {
             for (int64_t j = 0; j < s.keys; ++j) {
               ASSERT_EQ(row.sees(j), c.sees(s, b, h, i, j)) << c.name << " " << b << h << i << j;
               if (c.bias && row.sees(j)) {
-                ASSERT_FLOAT_EQ(row.bias[j], static_cast<float>(c.bias(s, b, h, i, j))) << c.name;
+                ASSERT_FLOAT_EQ(row.added(j), static_cast<float>(c.bias(s, b, h, i, j))) << c.name;
               }
             }
           }
@@ -57,7 +57,8 @@ TEST(Mask, NoneIsTheNeutralOne) {
   EXPECT_TRUE((Mask::none() & Mask::none()).is_none());
   EXPECT_FALSE((Mask::none() & Mask::causal()).is_none());
   const AttentionPlan plan = Mask::none().plan("attend", {2, 2, 3, 4});
-  EXPECT_FALSE(plan.begin.defined() || plan.keep.bytes || plan.bias.defined());
+  EXPECT_FALSE(plan.begin.defined() || plan.keep.bytes || plan.bias.defined() || plan.relative.defined());
+  EXPECT_FALSE(Mask::relative(zeros({1, 1})).is_none());
 }
 
 TEST(Mask, ALengthBeyondTheKeysMeansAll) {
@@ -73,7 +74,7 @@ TEST(Mask, HeadsAsBatchShowsTheSame) {
       for (int64_t j = 0; j < 5; ++j) {
         const PlanRow a = plan.row(r / 12, r / 4 % 3, r % 4, 5), f = folded.row(r / 4, 0, r % 4, 5);
         ASSERT_EQ(a.sees(j), f.sees(j)) << c.name;
-        ASSERT_EQ(a.bias ? a.bias[j] : 0, f.bias ? f.bias[j] : 0) << c.name;
+        ASSERT_EQ(a.added(j), f.added(j)) << c.name;
       }
   }
 }
@@ -93,6 +94,13 @@ TEST(Mask, RefusesWhatDoesNotFitAndNamesBothShapes) {
   EXPECT_EQ(error_of_plan(Mask::bias(ones({2, 3, 5})), sizes),
             "[attend] a bias of three axes beside heads, give (B, 1 or H, Lq, Lk): (2, 3, 5)");
   EXPECT_EQ(error_of_plan(Mask::bias(ones({2, 3, 5})), {2, 1, 3, 5, 3}), "no error");
+  for (const Shape& s : {Shape{4, 8}, Shape{2, 7}}) {
+    EXPECT_EQ(error_of_plan(Mask::relative(ones(s)), sizes),
+              text("[attend] a relative bias (1 or H, Lq + Lk - 1) does not fit the weights (B, H, Lq, Lk): ", s, " and (2, 4, 3, 5)"));
+  }
+  EXPECT_EQ(error_of([] { Mask::relative(ones({7})); }), "[mask] relative takes diagonals (1 or H, Lq + Lk - 1), got (7,)");
+  EXPECT_EQ(error_of([] { Mask::relative(ones({1, 1})) & Mask::relative(ones({1, 7})); }),
+            "[mask] relative biases of different lengths: (1, 1) & (1, 7)");
   EXPECT_EQ(error_of([] { Mask::valid_lens(Ids({2}, {1, -1})); }), "[mask] a valid length cannot be negative, got -1");
   EXPECT_EQ(error_of([] { Mask::valid_lens(Ids({}, {1})); }), "[mask] valid_lens takes lengths (B) or (B, Lq), got ()");
   EXPECT_EQ(error_of([] { Mask::prefix(Ids({1}, {-2})); }), "[mask] a prefix length cannot be negative, got -2");

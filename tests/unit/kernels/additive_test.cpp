@@ -24,11 +24,12 @@ struct Additive : Problem {
     empty = additive_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(), {v.data(), v_strides()},
                              {out.data(), out_strides()}, lse.data());
     dq.assign(q.size(), -7.f), dk.assign(k.size(), -7.f), dv.assign(v.size(), -7.f);
-    dw.assign(w.size(), -7.f), dbias.assign(bias.size(), -7.f);
+    dw.assign(w.size(), -7.f), dbias.assign(bias.size(), -7.f), drelative.assign(relative.size(), -7.f);
     AdditiveGradients to;
     to.dpq = {dq.data(), q_strides()}, to.dpk = {dk.data(), k_strides()}, to.dv = {dv.data(), v_strides()};
     to.dw = dw.data();
     to.dbias = bias.empty() ? nullptr : dbias.data();
+    to.drelative = relative.empty() ? nullptr : drelative.data();
     additive_backward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(), {v.data(), v_strides()},
                       {out.data(), out_strides()}, lse.data(), {dout.data(), out_strides()}, to);
   }
@@ -40,7 +41,7 @@ struct Additive : Problem {
 };
 
 struct PlainAdditive {
-  std::vector<double> out, lse, weights, dq, dk, dv, dw, dbias;
+  std::vector<double> out, lse, weights, dq, dk, dv, dw, dbias, drelative;
 };
 
 PlainAdditive plain_additive(const Additive& p) {
@@ -50,7 +51,8 @@ PlainAdditive plain_additive(const Additive& p) {
   PlainAdditive y;
   y.out.resize(p.dout.size()), y.lse.assign(static_cast<size_t>(z.batch * z.queries), -INFINITY), y.dbias.resize(p.bias.size());
   y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys)), y.dq.resize(p.q.size()), y.dk.resize(p.k.size()), y.dv.resize(p.v.size());
-  y.dw.resize(p.w.size());
+  y.dw.resize(p.w.size()), y.drelative.resize(p.relative.size());
+  const auto diagonal = [&](int64_t b, int64_t i, int64_t j) { return static_cast<size_t>(b * m.relative_batch + j - i + z.queries - 1); };
   for (int64_t b = 0; b < z.batch; ++b) {
     for (int64_t i = 0; i < z.queries; ++i) {
       std::vector<double> s(static_cast<size_t>(z.keys), -INFINITY), drop(s.size(), 1), dp(s.size());
@@ -60,6 +62,7 @@ PlainAdditive plain_additive(const Additive& p) {
         if (m.end && j >= m.end[b * m.interval_batch + i]) continue;
         if (m.keep && !m.keep[b * m.keep_batch + i * z.keys + j]) continue;
         double& score = s[static_cast<size_t>(j)] = m.bias ? static_cast<double>(m.bias[b * m.bias_batch + i * z.keys + j]) : 0;
+        if (m.relative) score += p.relative[diagonal(b, i, j)];
         for (int64_t c = 0; c < z.width; ++c) {
           const double e = double{p.q[at(p.q_strides(), b, 0, i, c)]} + double{p.k[at(p.k_strides(), b, 0, j, c)]};
           score += static_cast<double>(p.w[static_cast<size_t>(c)]) * std::tanh(e);
@@ -88,6 +91,7 @@ PlainAdditive plain_additive(const Additive& p) {
         const auto J = static_cast<size_t>(j);
         const double ds = y.weights[row * s.size() + J] * (dp[J] - mean);
         if (m.bias) y.dbias[static_cast<size_t>(b * m.bias_batch + i * z.keys + j)] += ds;
+        if (m.relative) y.drelative[diagonal(b, i, j)] += ds;
         for (int64_t c = 0; c < z.width; ++c) {
           const double e = double{p.q[at(p.q_strides(), b, 0, i, c)]} + double{p.k[at(p.k_strides(), b, 0, j, c)]};
           const double t = std::tanh(e), flow = ds * static_cast<double>(p.w[static_cast<size_t>(c)]) * (1 - t * t);
@@ -122,6 +126,7 @@ void expect_plain(Additive& p) {
   expect_near("dv", p.dv, want.dv);
   expect_near("dw", p.dw, want.dw);
   expect_near("dbias", p.dbias, want.dbias);
+  expect_near("drelative", p.drelative, want.drelative);
   for (int64_t row = 0; row < p.sizes.batch * p.sizes.queries; row += 2) {
     const auto from = want.weights.begin() + row * p.sizes.keys;
     expect_near("weights", p.row(row / p.sizes.queries, row % p.sizes.queries), std::vector<double>(from, from + p.sizes.keys), 1e-6);
@@ -157,6 +162,9 @@ TEST_P(AdditiveKernel, TakesMasksBiasAndDropout) {
     p.mask.bias_batch = shared ? 0 : 6 * 25;
     p.bias = reference::normals(shared ? 6 * 25 : 4 * 6 * 25, 16);
     p.bias[2] = -INFINITY;
+    p.mask.relative_batch = shared ? 0 : 30;
+    p.relative = reference::normals(shared ? 30 : 4 * 30, 17);
+    p.relative[4] = -INFINITY;
     p.dropout = {0.25f, {8, 9}, 3, 77};
     expect_plain(p);
     EXPECT_EQ(p.empty, 6);
@@ -167,6 +175,7 @@ TEST_P(AdditiveKernel, HiddenKeysPaddingAndThreadsChangeNoBit) {
   Additive p(5, 40, 60, 19, 11, 25);
   p.mask.interval_batch = 40;
   for (const int32_t length : {60, 20, 35, 1, 59}) p.end.insert(p.end.end(), 40, length);
+  p.relative = reference::normals(99, 26);
   set_threads(1);
   p.run();
   for (const int count : {1, 2, 8}) {
@@ -176,8 +185,8 @@ TEST_P(AdditiveKernel, HiddenKeysPaddingAndThreadsChangeNoBit) {
       for (size_t j = 20; j < 60; ++j) q.k[(60 + j) * 19 + 2] = NAN, q.v[(60 + j) * 11 + 3] = INFINITY;
     }
     q.run();
-    const std::pair<std::vector<float>*, std::vector<float>*> pairs[] = {{&q.out, &p.out}, {&q.lse, &p.lse}, {&q.dq, &p.dq},
-                                                                         {&q.dk, &p.dk},   {&q.dv, &p.dv},   {&q.dw, &p.dw}};
+    const std::pair<std::vector<float>*, std::vector<float>*> pairs[] = {
+        {&q.out, &p.out}, {&q.lse, &p.lse}, {&q.dq, &p.dq}, {&q.dk, &p.dk}, {&q.dv, &p.dv}, {&q.dw, &p.dw}, {&q.drelative, &p.drelative}};
     for (const auto& [now, before] : pairs) {
       EXPECT_EQ(std::memcmp(now->data(), before->data(), now->size() * sizeof(float)), 0) << count;
     }

@@ -118,10 +118,12 @@ TEST_P(AttentionLaw, OneThreadEqualsTwoEqualsEight) {
       Problem p(sizes, 9);
       p.dropout = {0.1f, {1, 2}, 3, 4};
       p.key_bias = reference::normals(sizes.batch * sizes.key_heads * sizes.keys, 10);
+      p.mask.relative_head = sizes.queries + sizes.keys - 1;
+      p.relative = reference::normals(sizes.heads * p.mask.relative_head, 11);
       for (int64_t i = 0; i < sizes.queries; ++i) p.end.push_back(static_cast<int32_t>(std::min(i + 20, sizes.keys)));
       p.forward();
       p.backward();
-      const std::vector<std::vector<float>> now = {p.out, p.lse, p.dq, p.dk, p.dv, p.dkey_bias};
+      const std::vector<std::vector<float>> now = {p.out, p.lse, p.dq, p.dk, p.dv, p.dkey_bias, p.drelative};
       if (count == 1) first = now, dscale = p.dscale;
       for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << "array " << i << ", threads " << count;
       EXPECT_EQ(p.dscale, dscale);
@@ -129,11 +131,16 @@ TEST_P(AttentionLaw, OneThreadEqualsTwoEqualsEight) {
   }
 }
 
-// How a key is hidden from rows: [begin, end), a byte, an infinite bias.
-enum class Hide { interval, keep, bias };
+// How a key is hidden from the first half of the rows: [begin, end), a byte, an infinite bias. An infinite diagonal hides other keys too.
+enum class Hide { interval, keep, bias, relative };
 
 void hide(Problem& p, Hide how, int64_t key) {
   const AttentionSizes& z = p.sizes;
+  if (how == Hide::relative) {
+    p.relative = reference::normals(z.queries + z.keys - 1, 17);
+    for (int64_t i = 0; i < z.queries / 2; ++i) p.relative[static_cast<size_t>(key - i + z.queries - 1)] = -INFINITY;
+    return;
+  }
   for (int64_t i = 0; i < z.queries; ++i) {
     if (how == Hide::interval) p.end.push_back(static_cast<int32_t>(i < z.queries / 2 ? key : z.keys));
     for (int64_t j = 0; j < z.keys && how != Hide::interval; ++j) {
@@ -146,6 +153,7 @@ void hide(Problem& p, Hide how, int64_t key) {
 
 TEST_P(AttentionLaw, AHiddenKeyNeverReachesARowWhateverItHolds) {
   for (const auto& [how, form] : {std::pair{Hide::interval, ScoreForm::dot}, {Hide::keep, ScoreForm::dot}, {Hide::bias, ScoreForm::dot},
+                                  {Hide::relative, ScoreForm::dot}, {Hide::relative, ScoreForm::gaussian},
                                   {Hide::interval, ScoreForm::gaussian}, {Hide::keep, ScoreForm::triangular},
                                   {Hide::bias, ScoreForm::epanechnikov}}) {
     for (const float bad : {kNaN, INFINITY, -INFINITY}) {
@@ -165,6 +173,9 @@ TEST_P(AttentionLaw, AHiddenKeyNeverReachesARowWhateverItHolds) {
         EXPECT_TRUE(same_bits(&q.out[0], &p.out[0], 30 * 12));
         EXPECT_TRUE(same_bits(&q.lse[0], &p.lse[0], 30));
         EXPECT_TRUE(same_bits(&q.dq[0], &p.dq[0], 30 * 8));
+        if (how == Hide::relative) {  // the last 30 diagonals are crossed by the first 30 rows only
+          EXPECT_TRUE(same_bits(&q.drelative[229], &p.drelative[229], 30));
+        }
         EXPECT_EQ(q.weights(0, 0, 0), p.weights(0, 0, 0));
         for (int64_t i = 30; i < 60; ++i) {
           if (in_keys && !std::isnan(bad)) break;               // an infinite key may get weight 0 or 1

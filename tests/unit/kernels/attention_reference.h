@@ -36,11 +36,11 @@ struct Problem {
   AttentionDropout dropout;
   std::vector<int32_t> begin, end;
   std::vector<uint8_t> keep;
-  std::vector<float> bias, key_bias;
+  std::vector<float> bias, key_bias, relative;
 
   std::vector<float> q, k, v, dout;
   std::vector<float> out, lse;
-  std::vector<float> dq, dk, dv, dbias, dkey_bias;
+  std::vector<float> dq, dk, dv, dbias, dkey_bias, drelative;
   double dscale = 0;
   int64_t empty = 0;
 
@@ -58,6 +58,7 @@ struct Problem {
     c.mask.keep = keep.empty() ? nullptr : keep.data();
     c.mask.bias = bias.empty() ? nullptr : bias.data();
     c.mask.key_bias = key_bias.empty() ? nullptr : key_bias.data();
+    c.mask.relative = relative.empty() ? nullptr : relative.data();
     return c;
   }
   HeadStrides q_strides() const { return strides(layout, sizes.heads, sizes.queries, sizes.width); }
@@ -77,12 +78,14 @@ struct Problem {
     dv.assign(v.size(), -7.f);
     dbias.assign(bias.size(), -7.f);
     dkey_bias.assign(key_bias.size(), -7.f);
+    drelative.assign(relative.size(), -7.f);
     AttentionGradients to;
     to.dq = {dq.data(), q_strides()};
     to.dk = {dk.data(), k_strides()};
     to.dv = {dv.data(), v_strides()};
     to.dbias = bias.empty() ? nullptr : dbias.data();
     to.dkey_bias = key_bias.empty() ? nullptr : dkey_bias.data();
+    to.drelative = relative.empty() ? nullptr : drelative.data();
     to.dscale = &dscale;
     attention_backward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, {v.data(), v_strides()}, {out.data(), out_strides()},
                        lse.data(), {dout.data(), out_strides()}, to);
@@ -115,7 +118,7 @@ inline double score(ScoreForm form, double scale, const std::vector<double>& q, 
 
 /// Results in double, laid out as the problem's arrays.
 struct Plain {
-  std::vector<double> out, lse, weights, dq, dk, dv, dbias, dkey_bias;  // weights (B, H, Lq, Lk), before dropout
+  std::vector<double> out, lse, weights, dq, dk, dv, dbias, dkey_bias, drelative;  // weights (B, H, Lq, Lk), before dropout
   double dscale = 0;
   int64_t empty = 0;
 };
@@ -135,7 +138,7 @@ inline Plain plain(const Problem& p) {
   y.lse.resize(static_cast<size_t>(z.batch * z.heads * z.queries));
   y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys));
   y.dq.resize(p.q.size()), y.dk.resize(p.k.size()), y.dv.resize(p.v.size());
-  y.dbias.resize(p.bias.size()), y.dkey_bias.resize(p.key_bias.size());
+  y.dbias.resize(p.bias.size()), y.dkey_bias.resize(p.key_bias.size()), y.drelative.resize(p.relative.size());
   const double factor = p.dropout.rate > 0 ? 1 / (1 - static_cast<double>(p.dropout.rate)) : 1;
   for (int64_t b = 0; b < z.batch; ++b)
     for (int64_t h = 0; h < z.heads; ++h)
@@ -147,6 +150,7 @@ inline Plain plain(const Problem& p) {
         double top = -INFINITY, sum = 0;
         const auto bias_at = static_cast<size_t>(b * m.bias_batch + h * m.bias_head + i * z.keys);
         const auto key_bias_at = static_cast<size_t>((b * z.key_heads + hk) * z.keys);
+        const auto relative_at = static_cast<size_t>(b * m.relative_batch + h * m.relative_head + z.queries - 1 - i);
         for (int64_t j = 0; j < z.keys; ++j) {
           const auto J = static_cast<size_t>(j);
           for (int64_t c = 0; c < z.width; ++c) k[J][static_cast<size_t>(c)] = p.k[at(p.k_strides(), b, hk, j, c)];
@@ -154,7 +158,9 @@ inline Plain plain(const Problem& p) {
           if (m.end && j >= m.end[b * m.interval_batch + i]) continue;
           if (m.keep && !m.keep[b * m.keep_batch + h * m.keep_head + i * z.keys + j]) continue;
           if (m.bias && p.bias[bias_at + J] == -INFINITY) continue;
+          if (m.relative && p.relative[relative_at + J] == -INFINITY) continue;
           s[J] = score(p.form, p.scale, q, k[J]);
+          if (m.relative) s[J] += p.relative[relative_at + J];
           if (m.bias) s[J] += p.bias[bias_at + J];
           if (m.key_bias) s[J] += p.key_bias[key_bias_at + J];
           top = std::isnan(s[J]) ? top : std::max(top, s[J]);
@@ -189,6 +195,7 @@ inline Plain plain(const Problem& p) {
           const double ds = w[J] * (dp[J] - mean), step = 1e-6;
           if (m.bias) y.dbias[bias_at + J] += ds;
           if (m.key_bias) y.dkey_bias[key_bias_at + J] += ds;
+          if (m.relative) y.drelative[relative_at + J] += ds;
           const auto slope = [&](double& x) {
             const double before = x;
             x = before + step;

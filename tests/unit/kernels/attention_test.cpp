@@ -44,6 +44,7 @@ void expect_plain(Problem& p, double tolerance = 1e-5) {
   expect_near("dv", p.dv, want.dv, tolerance);
   expect_near("dbias", p.dbias, want.dbias, tolerance);
   expect_near("dkey_bias", p.dkey_bias, want.dkey_bias, tolerance);
+  expect_near("drelative", p.drelative, want.drelative, tolerance);
   EXPECT_NEAR(p.dscale, want.dscale, 1e-4 * (std::fabs(want.dscale) + 1));
 }
 
@@ -132,6 +133,65 @@ TEST_P(AttentionKernel, TakesKeepMasksAndBiasesSharedOverBatchAndHeads) {
     expect_plain(p, 2e-5);
     EXPECT_GT(p.empty, 0);
   }
+}
+
+// A random relative bias, one a head and batch row where `shared` says so.
+void relative(Problem& p, int shared, uint64_t seed) {
+  const AttentionSizes& z = p.sizes;
+  const int64_t count = z.queries + z.keys - 1;
+  p.mask.relative_head = shared & 1 ? count : 0;
+  p.mask.relative_batch = shared & 2 ? (shared & 1 ? z.heads : 1) * count : 0;
+  p.relative = reference::normals((shared & 1 ? z.heads : 1) * (shared & 2 ? z.batch : 1) * count, seed);
+}
+
+TEST_P(AttentionKernel, TakesARelativeBiasSharedOverBatchAndHeads) {
+  for (int shared = 0; shared < 4; ++shared)
+    for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{30, 37}, {37, 30}, {1, 1}, {1, 150}, {25, 1}, {200, 300}}) {
+      SCOPED_TRACE(testing::Message() << queries << " x " << keys << ", shared " << shared);
+      Problem p({2, 4, 2, queries, keys, 6, 10}, 41);
+      relative(p, shared, 42);
+      expect_plain(p, 2e-5);
+    }
+}
+
+TEST_P(AttentionKernel, TakesARelativeBiasBesideEverythingElse) {
+  for (const ScoreForm form : {ScoreForm::dot, ScoreForm::gaussian}) {
+    Problem p({2, 4, 2, 120, 170, 6, 10}, 43);
+    const AttentionSizes& z = p.sizes;
+    p.form = form;
+    relative(p, 1, 44);
+    for (size_t t = 0; t < p.relative.size(); t += 11) p.relative[t] = -INFINITY;
+    p.bias = reference::normals(z.queries * z.keys, 45);
+    for (int64_t j = 0; j < z.keys; ++j) p.bias[static_cast<size_t>(3 * z.keys + j)] = -INFINITY;
+    p.key_bias = reference::normals(z.batch * z.key_heads * z.keys, 46);
+    for (int64_t n = 0; n < z.queries * z.keys; ++n) p.keep.push_back(n % 5 != 0);
+    p.dropout = {0.2f, {1, 2}, 3, 4};
+    window(p, 60, 9);
+    expect_plain(p, 2e-5);
+    EXPECT_GT(p.empty, 0);
+  }
+}
+
+TEST_P(AttentionKernel, ARelativeBiasHasTheBitsOfTheDenseOne) {
+  Problem p({2, 2, 1, 130, 310, 16, 8}, 47);
+  const AttentionSizes& z = p.sizes;
+  relative(p, 1, 48);
+  p.relative[77] = -INFINITY;
+  Problem dense = p;
+  dense.relative.clear();
+  dense.mask.bias_head = z.queries * z.keys;
+  for (int64_t h = 0; h < z.heads; ++h)
+    for (int64_t i = 0; i < z.queries; ++i)
+      for (int64_t j = 0; j < z.keys; ++j) {
+        dense.bias.push_back(p.relative[static_cast<size_t>(h * p.mask.relative_head + j - i + z.queries - 1)]);
+      }
+  for (Problem* x : {&p, &dense}) x->forward(), x->backward();
+  EXPECT_EQ(p.out, dense.out);
+  EXPECT_EQ(p.lse, dense.lse);
+  EXPECT_EQ(p.dq, dense.dq);
+  EXPECT_EQ(p.dk, dense.dk);
+  EXPECT_EQ(p.dv, dense.dv);
+  EXPECT_EQ(p.weights(1, 1, 99), dense.weights(1, 1, 99));
 }
 
 TEST_P(AttentionKernel, DropsTheWeightsThatPhiloxSays) {

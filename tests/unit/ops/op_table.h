@@ -57,6 +57,7 @@ std::vector<OpCase> loss_rows();
 std::vector<OpCase> matmul_rows();
 std::vector<OpCase> attention_rows();
 std::vector<OpCase> recurrent_rows();
+std::vector<OpCase> position_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

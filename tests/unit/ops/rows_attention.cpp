@@ -80,6 +80,30 @@ OpCase biased_row() {
           .special = Special::none, .exception = kHuge, .step = 1e-5};
 }
 
+// q, k, v, a relative bias and a dense one, causal.
+OpCase relative_row() {
+  return {.op = "attention", .label = "relative bias, causal",
+          .shapes = {{{2, 2, 4, 3}, {2, 1, 5, 3}, {2, 1, 5, 2}, {2, 8}, {4, 5}},
+                     {{1, 1, 9, 8}, {1, 1, 11, 8}, {1, 1, 11, 5}, {1, 19}, {9, 11}},
+                     {{1, 2, 1, 1}, {1, 2, 1, 1}, {1, 2, 1, 1}, {2, 1}, {1, 1}},
+                     {{1, 2, 25, 2}, {1, 2, 3, 2}, {1, 2, 3, 2}, {1, 27}, {25, 3}},
+                     {{1, 1, 0, 2}, {1, 1, 2, 2}, {1, 1, 2, 2}, {1, 1}, {0, 2}},
+                     {{1, 1, 2, 2}, {1, 1, 0, 2}, {1, 1, 0, 2}, {1, 1}, {2, 0}}},
+          .call = [](const Tensors& x) {
+            const Mask mask = Mask::causal(1) & Mask::relative(x[3]) & Mask::bias(x[4]);
+            const AttentionPlan plan = mask.plan("row", {x[0].size(0), x[0].size(1), x[0].size(2), x[1].size(2)});
+            return attention({.q = x[0], .k = x[1], .scale = 0.5f}, x[2], plan).output;
+          },
+          .reference = [](const Arrays& x) {
+            const int64_t width = x[0].shape[3], Lq = x[0].shape[2], Lk = x[1].shape[2], heads = x[3].shape[0], count = x[3].shape[1];
+            const auto score = [&](const Arrays&, const double* q, const double* k) { return dot(q, k, width) / 2; };
+            return plain_attention(score, {}, x[0], x[1], x[2], kSeesCausal, [&](int64_t, int64_t h, int64_t i, int64_t j) {
+                     return x[3][(heads == 1 ? 0 : h) * count + j - i + Lq - 1] + x[4][i * Lk + j];
+                   }).output;
+          },
+          .special = Special::none, .exception = kHuge, .step = 1e-5};
+}
+
 OpCase additive_row() {
   return {.op = "additive_attention", .label = "heads and one head, biased",
           .shapes = {{{2, 1, 3, 4}, {2, 1, 5, 4}, {2, 1, 5, 3}, {4}, {1, 1, 3, 5}},
@@ -160,6 +184,7 @@ std::vector<OpCase> attention_rows() {
           pair_row("triangular", ScoreForm::triangular, {0.05f, 0.1f}),
           pair_row("epanechnikov", ScoreForm::epanechnikov, {0.05f, 0.1f}),
           biased_row(),
+          relative_row(),
           additive_row(),
           masked_softmax_row(),
           pool_row()};

@@ -1,0 +1,75 @@
+// Rotary positions: a table of cosines and sines in double, then one pass over the tensor.
+#include "qkv/ops/rotary.h"
+
+#include <cmath>
+#include <vector>
+
+#include "qkv/core/parallel.h"
+#include "qkv/kernels/rotary.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+namespace {
+
+enum class Turn { forward, back };
+
+// Rows (outer, L, inner, D) of a tensor whose positions are the axis L.
+struct Places {
+  int64_t outer, length, inner, width;
+
+  Places(const Shape& s, HeadAxis axis)
+      : outer(axis == HeadAxis::outer ? s[0] * s[1] : s[0]), length(axis == HeadAxis::outer ? s[2] : s[1]),
+        inner(axis == HeadAxis::outer ? 1 : s[2]), width(s[3]) {}
+};
+
+// (L, 2, D): the cosines of a position, each twice, and its sines as -sin, sin.
+Tensor angles(const Places& places, int64_t offset, double base) {
+  const int64_t width = places.width;
+  std::vector<double> rates(static_cast<size_t>(width / 2));
+  for (int64_t c = 0; c < width / 2; ++c) {
+    rates[static_cast<size_t>(c)] = std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width));
+  }
+  Tensor table = Tensor::empty({places.length, 2, width});
+  parallel_ranges(places.length, 16, 20.0 * static_cast<double>(places.length * width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float *cosines = table.mutable_ptr() + i * 2 * width, *sines = cosines + width;
+      for (int64_t c = 0; c < width / 2; ++c) {
+        const double angle = static_cast<double>(offset + i) * rates[static_cast<size_t>(c)];
+        cosines[2 * c] = cosines[2 * c + 1] = static_cast<float>(std::cos(angle));
+        sines[2 * c + 1] = static_cast<float>(std::sin(angle));
+        sines[2 * c] = -sines[2 * c + 1];
+      }
+    }
+  });
+  return table;
+}
+
+Tensor turned(const Tensor& x, const Places& places, const Tensor& table, Turn turn) {
+  Tensor y = Tensor::empty(x.shape());
+  const int64_t width = places.width, rows = places.outer * places.length;
+  parallel_ranges(rows, 16, 0.5 * static_cast<double>(x.numel()), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const float* cosines = table.ptr() + row % places.length * 2 * width;
+      for (int64_t at = row * places.inner * width; at < (row + 1) * places.inner * width; at += width) {
+        kernels::rotate_pairs(x.ptr() + at, cosines, cosines + width, y.mutable_ptr() + at, width, turn == Turn::back);
+      }
+    }
+  });
+  return y;
+}
+
+}  // namespace
+
+// y = R x, R the rotation of every pair.   dx = R^-1 dy
+Tensor rotate(const Tensor& x, HeadAxis axis, int64_t offset, double base) {
+  check(x.rank() == 4, "[rotate] expected ", axis == HeadAxis::outer ? "(B, H, L, D)" : "(B, L, H, D)", ", got ", x.shape());
+  check(x.size(3) % 2 == 0, "[rotate] pairs need an even width, got ", x.shape());
+  check(base > 0 && std::isfinite(base), "[rotate] the base must be positive, got ", base);
+  const Places places(x.shape(), axis);
+  const Tensor table = angles(places, offset, base);
+  Tensor y = turned(x, places, table, Turn::forward);
+  record("rotate", y, {&x}, [places, table](Pull& p) { p.give(0, turned(p.dy(), places, table, Turn::back)); });
+  return y;
+}
+
+}  // namespace qkv

@@ -1,7 +1,9 @@
 // Blocks put together, with and without a cache.
 #include "qkv/models/transformer.h"
 
+#include <array>
 #include <cmath>
+#include <functional>
 
 #include "qkv/attention/positions.h"
 #include "qkv/core/check.h"
@@ -10,6 +12,7 @@
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
+#include "qkv/ops/recompute.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -37,6 +40,19 @@ template <class Module>
 void init_xavier(Module& module, const Rng& rng) {
   each_tensor(module, [&](const std::string& name, Tensor& t) {
     if (t.rank() == 2 && name.ends_with(".weight") && !name.ends_with("embedding.weight")) t = parameter(xavier_uniform(t.shape(), rng.at(name)));
+  });
+}
+
+// block(inputs), its inner values kept or not.
+template <class Block>
+Tensor recomputed_block(const Block& block, const Run& run, std::vector<Tensor> inputs,
+               const std::function<Tensor(std::span<const Tensor>, const Run&)>& call) {
+  std::vector<Tensor> weights;
+  for (const NamedTensor& p : parameters(block)) weights.push_back(p.tensor);
+  return recomputed(std::move(inputs), std::move(weights), [run, call](std::span<const Tensor> x, Pass pass) {
+    Run here = run;
+    if (pass == Pass::again) here.probe = nullptr;
+    return call(x, here);
   });
 }
 
@@ -106,7 +122,7 @@ Tensor TokenEmbedding::operator()(const Ids& ids, int64_t offset, const Run& run
 }
 
 TransformerEncoder::TransformerEncoder(const TransformerOptions& o, const Rng& rng)
-    : embedding(o.source_vocabulary, o, rng.at("embedding")) {
+    : embedding(o.source_vocabulary, o, rng.at("embedding")), recompute(o.recompute) {
   check_options(o);
   for (int64_t i = 0; i < o.encoder_layers; ++i) blocks.emplace_back(o, rng.at(static_cast<uint64_t>(i)));
   if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
@@ -116,12 +132,17 @@ TransformerEncoder::TransformerEncoder(const TransformerOptions& o, const Rng& r
 Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run& run) const {
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
   Tensor x = embedding(ids, 0, run.at("embedding"));
-  for (size_t i = 0; i < blocks.size(); ++i) x = blocks[i](x, mask, run.at(i));
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const EncoderBlock* block = &blocks[i];
+    if (recompute && Tape::current())
+      x = recomputed_block(*block, run.at(i), {x}, [block, mask](std::span<const Tensor> in, const Run& here) { return (*block)(in[0], mask, here); });
+    else x = (*block)(x, mask, run.at(i));
+  }
   return norm ? (*norm)(x) : x;
 }
 
 TransformerDecoder::TransformerDecoder(const TransformerOptions& o, DecoderBlock::Alone alone, const Rng& rng)
-    : embedding(o.target_vocabulary, o, rng.at("embedding")), output(o.width, o.target_vocabulary, rng.at("output")) {
+    : embedding(o.target_vocabulary, o, rng.at("embedding")), recompute(o.recompute), output(o.width, o.target_vocabulary, rng.at("output")) {
   check_options(o);
   for (int64_t i = 0; i < o.decoder_layers; ++i) blocks.emplace_back(o, alone, rng.at(static_cast<uint64_t>(i)));
   if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
@@ -132,9 +153,15 @@ TransformerDecoder::TransformerDecoder(const TransformerOptions& o, DecoderBlock
 Tensor TransformerDecoder::features(const Ids& ids, const Tensor& memory, const Ids& memory_lens, const Run& run) const {
   const Mask mask = memory_lens.defined() ? Mask::valid_lens(memory_lens) : Mask::none();
   Tensor x = embedding(ids, 0, run.at("embedding"));
+  const auto call = [mask](const DecoderBlock& block, std::span<const Tensor> in, const Run& here) {
+    return block(in[0], nullptr, block.cross ? block.cross->project(in[1], in[1]) : KeyValues{}, mask, here);
+  };
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const DecoderBlock& block = blocks[i];
-    x = block(x, nullptr, block.cross ? block.cross->project(memory, memory) : KeyValues{}, mask, run.at(i));
+    const DecoderBlock* block = &blocks[i];
+    if (recompute && Tape::current())
+      x = recomputed_block(*block, run.at(i), block->cross ? std::vector<Tensor>{x, memory} : std::vector<Tensor>{x},
+                           [block, call](std::span<const Tensor> in, const Run& here) { return call(*block, in, here); });
+    else x = call(*block, std::array{x, memory}, run.at(i));
   }
   return norm ? (*norm)(x) : x;
 }

@@ -31,6 +31,7 @@ struct TransformerOptions {
   Linear::Bias bias = Linear::Bias::no;  // of the projections of attention
   bool tied = false;                     // one matrix for both embeddings and the output layer
   enum class Init { xavier, pytorch } init = Init::xavier;  // of linear layers: Glorot's, as the Chinese book, or the library's default
+  bool recompute = false;  // training keeps the inputs of the blocks alone and computes the rest again: far less memory, a third more time
   bool advance_positions = true;  // false: in step-by-step decoding every token stands at position 0, as in the book's prediction
 };
 
@@ -104,6 +105,7 @@ struct TransformerEncoder {
   TokenEmbedding embedding;
   std::vector<EncoderBlock> blocks;
   std::optional<LayerNorm> norm;  // of the last output; pre-norm only
+  bool recompute = false;
 
   TransformerEncoder() = default;
   TransformerEncoder(const TransformerOptions& options, const Rng& rng);
@@ -121,6 +123,7 @@ struct TransformerDecoder {
   TokenEmbedding embedding;
   std::vector<DecoderBlock> blocks;
   std::optional<LayerNorm> norm;
+  bool recompute = false;
   Linear output;  // width -> vocabulary
 
   TransformerDecoder() = default;

@@ -58,6 +58,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
   s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
   s.add(block, "init", {"transformer: linear layers start Xavier-uniform, or as PyTorch's do", "transformer：线性层的初始化"}, m.init, {"xavier", "pytorch"});
+  s.add(block, "recompute", {"transformer: training keeps only the inputs of the blocks and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各块的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
   s.add(block, "book_positions", {"transformer: in prediction every token stands at position 0, as the book's code has it by mistake", "transformer：预测时每个词元的位置都是 0（书中代码的疏漏）"}, m.book_positions);
 }
 
@@ -251,6 +252,7 @@ void TranslationConfig::check_model() const {
     only(m.positions != unset.positions, "positions", "transformer");
     only(m.attention_dropout != unset.attention_dropout, "attention_dropout", "transformer");
     only(m.bias, "bias", "transformer");
+    only(m.recompute, "recompute", "transformer");
     only(m.book_positions, "book_positions", "transformer");
     only(m.tied, "tied", "transformer");
     only(m.attention == "gaussian", "attention gaussian", "transformer");

@@ -50,6 +50,7 @@ TransformerOptions transformer_options(const TranslationModelConfig& config, int
           .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
           .tied = config.tied,
           .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch : TransformerOptions::Init::xavier,
+          .recompute = config.recompute,
           .advance_positions = !config.book_positions};
 }
 

@@ -240,6 +240,28 @@ TEST(Transformer, ThreadsAndProbesChangeNoBitOfAGradient) {
   expect_same(one, probed, "probe");
 }
 
+TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
+  const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 9, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6});
+  for (auto [name, options] : variants()) {
+    std::vector<Tensor> gradients;
+    for (const bool recompute : {false, true}) {
+      options.recompute = recompute;
+      Transformer model(options, Rng(3));
+      const Parameters all = flatten(model);
+      GradArena arena = all.grad_arena();
+      Paths probe;
+      Tape tape(arena);
+      const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4), .probe = &probe});
+      EXPECT_EQ(tape.length() < 25, recompute) << name << ": " << tape.length();
+      tape.backward(linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
+      gradients.push_back(arena.flat().copied());
+      EXPECT_EQ(probe.paths.size(), static_cast<size_t>(options.encoder_layers + 2 * options.decoder_layers)) << name;
+    }
+    // Gradients of the encoder's outputs are added up in another order.
+    expect_near(gradients[1], Array(gradients[0]), 1e-6, name);
+  }
+}
+
 TEST(Transformer, AfterWarmUpATrainingStepCallsNoOperatorNew) {
   const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 9, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6});
   for (const auto& [name, options] : variants()) {

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "qkv/ops/elementwise.h"
+#include "qkv/ops/recompute.h"
 #include "unit/ops/op_table.h"
 
 namespace qkv::tests {
@@ -87,7 +88,12 @@ std::vector<OpCase> elementwise_rows() {
 std::vector<OpCase> broadcast_rows() {
   return {binary("add", add, [](double a, double b) { return a + b; }), binary("sub", sub, [](double a, double b) { return a - b; }),
           binary("mul", mul, [](double a, double b) { return a * b; }),
-          binary("div", div, [](double a, double b) { return a / b; }, {0.5f, 2})};
+          binary("div", div, [](double a, double b) { return a / b; }, {0.5f, 2}),
+          binary("recomputed",
+                 [](const Tensor& a, const Tensor& b) {
+                   return recomputed({a, b}, {}, [](std::span<const Tensor> x, Pass) { return mul(sin(x[0]), x[1]); });
+                 },
+                 [](double a, double b) { return std::sin(a) * b; })};
 }
 
 }  // namespace qkv::tests

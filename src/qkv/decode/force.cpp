@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "qkv/core/check.h"
+#include "qkv/decode/attention_rows.h"
 #include "qkv/ops/softmax.h"
 
 namespace qkv {
@@ -33,15 +34,8 @@ std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& length
     }
     tokens = next;
   }
-  if (attention.empty() || !attention[0].defined()) return out;
-  const int64_t maps = attention[0].size(1), keys = attention[0].size(2);
-  for (size_t r = 0; r < targets.size(); ++r) {
-    const auto steps = static_cast<int64_t>(targets[r].size());
-    out[r].attention = Tensor::empty({steps, maps, keys});
-    for (int64_t t = 0; t < steps; ++t)
-      std::copy_n(attention[static_cast<size_t>(t)].ptr() + static_cast<int64_t>(r) * maps * keys, maps * keys,
-                  out[r].attention.mutable_ptr() + t * maps * keys);
-  }
+  for (size_t r = 0; r < targets.size(); ++r)
+    out[r].attention = attention_rows(attention, std::vector<int32_t>(targets[r].size(), static_cast<int32_t>(r)));
   return out;
 }
 

@@ -108,7 +108,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   const auto decoder = model_->decoder();
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
                                      .max_length = options.max_length, .begin = tokenizers_.target.bos(), .end = tokenizers_.target.eos(),
-                                     .never = tokenizers_.target.pad(), .keep_attention = options.keep_attention};
+                                     .never = {tokenizers_.target.pad(), tokenizers_.target.bos()}, .keep_attention = options.keep_attention};
   // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states.
   const int64_t states = (config_.model.bidirectional ? 3 : 2) * config_.model.hidden;
   const BatchLimits limits{options.rows, source_steps(config_), options.beam * tokenizers_.target.size(), options.beam * states};

@@ -40,12 +40,15 @@ class Translate : public Command {
                    {"translate nothing: print the log-probability of each line of this file as the translation, and their perplexity",
                     "不翻译：输出该文件各行作为译文的对数概率，以及总困惑度"},
                    force_);
-    options.option_or_bare("--sample [N]", {"draw translations at random instead of searching; N of each line (default 1)", "随机采样译文而非搜索；每行 N 个（默认 1）"}, sample_, 1, 1,
-                           10000);
-    options.option("--temperature T", {"of --sample: below 1 sharper, 0 the likeliest token always (default 1)", "采样温度：小于 1 更集中，0 总取最可能的词元（默认 1）"},
+    options.option_or_bare("--sample [N]",
+                           {"draw translations at random instead of searching; N of each line (default 1)", "随机采样译文而非搜索；每行 N 个（默认 1）"},
+                           sample_, 1, 1, 10000);
+    options.option("--temperature T",
+                   {"of --sample: below 1 sharper, 0 the likeliest token always (default 1)", "采样温度：小于 1 更集中，0 总取最可能的词元（默认 1）"},
                    temperature_, 0, 100);
     options.option("--top-k K", {"of --sample: only the K likeliest tokens", "采样时只取最可能的 K 个词元"}, top_k_, 1, 1'000'000'000);
-    options.option("--top-p P", {"of --sample: only the fewest tokens that have probability P together", "采样时只取累计概率达到 P 的最少词元"}, top_p_, 0, 1);
+    options.option("--top-p P",
+                   {"of --sample: only the fewest tokens that have probability P together", "采样时只取累计概率达到 P 的最少词元"}, top_p_, 0, 1);
     options.flag("--scores", {"put log p and score behind each translation, separated by tabs", "在译文后附上 log p 与得分（制表符分隔）"}, scores_);
     options.flag("--attention", {"with --json: the weights of every output token", "与 --json 合用：每个输出词元的注意力权重"}, attention_);
     options.flag("--json", {"one JSON object a line", "每行一个 JSON 对象"}, json_);
@@ -96,18 +99,21 @@ class Translate : public Command {
     if (nbest_ && beam_ && *nbest_ > *beam_) throw UsageError(text("--nbest ", *nbest_, " of a beam of ", *beam_, ": the beam must hold as many"));
     if (attention_ && !json_) throw UsageError("--attention is for --json");
     if (top_p_ && *top_p_ == 0) throw UsageError("--top-p: got \"0\", expected a number above 0 and at most 1");
-    const std::pair<const char*, bool> of_sample[] = {{"--temperature", temperature_.has_value()}, {"--top-k", top_k_.has_value()}, {"--top-p", top_p_.has_value()}};
-    const std::pair<const char*, bool> of_search[] = {{"--beam", beam_ && *beam_ > 1}, {"--nbest", nbest_.has_value()}};
-    const std::pair<const char*, bool> of_both[] = {{"--sample", sample_.has_value()}, {"--beam", beam_.has_value()}, {"--max-length", max_length_.has_value()},
-                                                    {"--length-penalty", penalty_.has_value()}, {"--scores", scores_}, {"--nbest", nbest_.has_value()}};
+    using Given = std::pair<const char*, bool>;
+    const Given of_sample[] = {{"--temperature", temperature_.has_value()}, {"--top-k", top_k_.has_value()}, {"--top-p", top_p_.has_value()}};
+    const Given of_search[] = {{"--beam", beam_ && *beam_ > 1}, {"--nbest", nbest_.has_value()}};
+    const Given of_both[] = {{"--sample", sample_.has_value()}, {"--beam", beam_.has_value()}, {"--nbest", nbest_.has_value()},
+                             {"--max-length", max_length_.has_value()}, {"--length-penalty", penalty_.has_value()}, {"--scores", scores_}};
     for (const auto& [name, given] : of_sample)
       if (given && !sample_) throw UsageError(text(name, " is for --sample"));
     for (const auto& [name, given] : of_search)
-      if (given && sample_) throw UsageError(text("--sample and ", name, " exclude each other: one draws translations, the other searches for the best"));
+      if (given && sample_)
+        throw UsageError(text("--sample and ", name, " exclude each other: one draws translations, the other searches for the best"));
     for (const auto& [name, given] : of_both)
       if (given && force_) throw UsageError(text("--force and ", name, " exclude each other: with --force the translations are given"));
     if (force_ && files_.size() > 1) throw UsageError(text("--force takes one FILE to go with it, got ", files_.size()));
-    if (force_ && *force_ == "-" && files_.empty()) throw UsageError("--force -: standard input cannot be both sides: name the FILE to translate");
+    if (force_ && *force_ == "-" && files_.empty())
+      throw UsageError("--force -: standard input cannot be both sides: name the FILE to translate");
   }
 
   void translate_stream(const Translator& translator, TranslateOptions options, std::istream& in) {

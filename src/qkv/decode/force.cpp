@@ -44,7 +44,8 @@ std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& length
       const std::vector<int32_t>& target = targets[static_cast<size_t>(r)];
       const bool done = step >= target.size();
       next.mutable_ptr()[r] = done ? tokens.ptr()[r] : target[step];
-      if (!done) out[static_cast<size_t>(r)].log_probabilities.push_back(log_probability(scores.ptr() + r * vocabulary, vocabulary, target[step]));
+      if (done) return;
+      out[static_cast<size_t>(r)].log_probabilities.push_back(log_probability(scores.ptr() + r * vocabulary, vocabulary, target[step]));
     });
     tokens = next;
   }

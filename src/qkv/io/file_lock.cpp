@@ -38,7 +38,8 @@ FileLock::FileLock(const std::string& path, const std::string& held) : path_(pat
     }
     // A file system without locks: nothing can be known about others, and the work itself needs no lock.
     struct stat mine {}, named {};
-    const bool current = ::fstat(descriptor, &mine) == 0 && ::lstat(path_.c_str(), &named) == 0 && mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
+    const bool known = ::fstat(descriptor, &mine) == 0 && ::lstat(path_.c_str(), &named) == 0;
+    const bool current = known && mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
     if (!current) {  // its holder before us removed it
       ::close(descriptor);
       continue;

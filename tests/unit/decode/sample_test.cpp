@@ -148,7 +148,8 @@ TEST(Sample, TopPLeavesTheFewestTokensThatReachIt) {
 TEST(Sample, NoTemperatureOrHardlyAnyIsGreedySearch) {
   Toy toy(30);
   const Ids many = sources({1, 2, 3, 4, 5});
-  const auto greedy = search(toy, many, ones_like(many), {.max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
+  const auto greedy =
+      search(toy, many, ones_like(many), {.max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
   for (const double temperature : {0.0, 1e-300, 1e-6}) {
     const auto found = samples_of(toy, many, {.samples = 2, .temperature = temperature, .max_length = 12, .begin = kBegin, .end = kEnd,
                                               .never = {kBegin}, .keep_attention = true});
@@ -166,7 +167,8 @@ TEST(Sample, NoTemperatureOrHardlyAnyIsGreedySearch) {
 
 TEST(Sample, DependsOnSeedNumberAndSampleButNotOnMatesOrThreads) {
   Toy toy(12);
-  const SampleOptions options{.samples = 4, .top_k = 9, .top_p = 0.95, .seed = 8, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}};
+  const SampleOptions options{.samples = 4, .top_k = 9, .top_p = 0.95, .seed = 8, .max_length = 12,
+                              .begin = kBegin, .end = kEnd, .never = {kBegin}};
   const Ids many = sources({1, 2, 3, 4, 5, 6, 7});
   std::vector<std::vector<Hypothesis>> before;
   std::set<std::vector<int32_t>> different;

@@ -107,6 +107,22 @@ out=$(printf '1 2 3\n' | "$QKV" translate --model stopped 2>&1 >/dev/null)
 expect_out 'qkv: note: the run is not finished; its weights so far are used: stopped/checkpoints/last.safetensors'
 [[ -s stopped/checkpoints/last.safetensors && ! -e stopped/model.safetensors ]] || mismatch "SIGTERM: no checkpoint, or a model"
 
+# Two trainings in one folder: the second is refused, and a killed one is in nobody's way.
+"$QKV" train "${settings[@]}" --epochs 100000 -o busy -q & child=$!
+for _ in {1..200}; do [[ -s busy/metrics.jsonl ]] && break; sleep 0.05; done
+expect 1 "qkv: error: busy: another training is at work in this folder (process $child)" train "${settings[@]}" --epochs 100000 -o busy
+expect 1 "qkv: error: busy: another training is at work in this folder (process $child)" train "${settings[@]}" --epochs 1 -o busy --restart
+kill -KILL $child; wait $child 2>/dev/null
+run train "${settings[@]}" --epochs 1 -o busy --restart -q
+[[ $code == 0 && ! -e busy/train.lock && -s busy/model.safetensors ]] || mismatch "after a kill: exit code $code: $err"
+
+# Gradients of several batches in one step.
+run train "${settings[@]}" --epochs 2 --accumulate 4 -o accumulated
+expect_match 'epoch 2/2 step 4/4 loss' "$err"
+expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --restart begins again; -o names another folder' \
+  train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
+expect 2 'qkv: error: --accumulate: expected 1 to 1000000, got 0' train "${settings[@]}" --accumulate 0 -o x
+
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x

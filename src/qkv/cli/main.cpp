@@ -93,9 +93,26 @@ void refuse_unknown_options(const Arguments& words, const Specs& specs, Language
   }
 }
 
+// "--sample" that no number follows becomes "--sample=1", which is what it stands for.
+Arguments with_bare_values(Arguments words, const Specs& specs) {
+  const auto is_number = [](const std::string& word) {
+    const size_t sign = word.starts_with('-') ? 1 : 0;
+    return word.size() > sign && word[sign] >= '0' && word[sign] <= '9';
+  };
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i)
+    for (const OptionSpec* spec : specs)
+      if (!spec->bare.empty() && words[i] == spec->long_name()) {
+        const bool has_value = i + 1 < words.size() && is_number(words[i + 1]);
+        words[i] += "=" + (has_value ? words[i + 1] : spec->bare);
+        if (has_value) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      }
+  return words;
+}
+
 // Declares every option to CLI11 as plain text, parses, and hands the texts to the options' own conversions.
 // Returns the name of an argument that must be there and is not, or "": --help is right without it.
-std::string parse(const Arguments& arguments, const Specs& specs, Language language) {
+std::string parse(const Arguments& given_words, const Specs& specs, Language language) {
+  const Arguments arguments = with_bare_values(given_words, specs);
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();

@@ -123,6 +123,11 @@ void Options::option(const std::string& names, const Text& help, std::optional<d
   spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = number(name, given[0], low, high); };
 }
 
+void Options::option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare, int64_t low, int64_t high) {
+  option(names, help, value, low, high);
+  specs_.back().bare = text(bare);
+}
+
 void Options::option(const std::string& names, const Text& help, std::vector<std::string>& values) {
   add(names, help, OptionKind::repeated).set = [&values](const auto& given, Language) { values = given; };
 }

@@ -24,6 +24,7 @@ struct OptionSpec {
   Text help;
   OptionKind kind = OptionKind::flag;
   size_t least = 0;  // of positionals
+  std::string bare;  // the value when the name stands alone, before a word that is no number; empty: it may not
   std::function<void(const std::vector<std::string>& given, Language)> set;  // called when given; throws UsageError
   const std::string& long_name() const { return names.back(); }
 };
@@ -42,6 +43,8 @@ class Options {
               double high = std::numeric_limits<double>::infinity());
   void option(const std::string& names, const Text& help, std::optional<double>& value,
               double low = -std::numeric_limits<double>::infinity(), double high = std::numeric_limits<double>::infinity());
+  /// "--sample [N]": a whole number, or the name alone, which stands for `bare`.
+  void option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare, int64_t low, int64_t high);
   /// May be given several times; the values come in order.
   void option(const std::string& names, const Text& help, std::vector<std::string>& values);
   /// An argument that must be there, and all remaining ones, of which there must be at least some.

@@ -8,7 +8,8 @@
 
 #include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
-#include "qkv/cli/terminal.h"
+#include "qkv/cli/translate_force.h"
+#include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/tasks/translation_run.h"
@@ -27,7 +28,7 @@ class Translate : public Command {
  public:
   std::string name() const override { return "translate"; }
   Text summary() const override { return {"translates lines of text with a trained model", "用训练好的模型逐行翻译"}; }
-  std::string example() const override { return "echo 'the red cat is not sleeping .' | qkv translate --model runs/bahdanau --beam 5"; }
+  std::string example() const override { return "echo 'the red cat is not sleeping .' | qkv translate --model runs/bahdanau --beam 5\n  qkv translate --model runs/bahdanau --force ref.txt in.txt"; }
 
   void bind(Options& options) override {
     options.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
@@ -35,6 +36,19 @@ class Translate : public Command {
     options.option("--length-penalty A", {"log p / length^A ranks hypotheses", "按 log p / 长度^A 排序"}, penalty_, 0, 10);
     options.option("--max-length N", {"tokens of a translation at most", "译文的最大词元数"}, max_length_, 1, 100000);
     options.option("--nbest N", {"print the N best of the beam, each as LINE ||| text ||| log p ||| score", "输出束中最好的 N 个：行号 ||| 译文 ||| log p ||| 得分"}, nbest_, 1, 1000);
+    options.option("--force FILE",
+                   {"translate nothing: print the log-probability of each line of this file as the translation, and their perplexity",
+                    "不翻译：输出该文件各行作为译文的对数概率，以及总困惑度"},
+                   force_);
+    options.option_or_bare("--sample [N]",
+                           {"draw translations at random instead of searching; N of each line (default 1)", "随机采样译文而非搜索；每行 N 个（默认 1）"},
+                           sample_, 1, 1, 10000);
+    options.option("--temperature T",
+                   {"of --sample: below 1 sharper, 0 the likeliest token always (default 1)", "采样温度：小于 1 更集中，0 总取最可能的词元（默认 1）"},
+                   temperature_, 0, 100);
+    options.option("--top-k K", {"of --sample: only the K likeliest tokens", "采样时只取最可能的 K 个词元"}, top_k_, 1, 1'000'000'000);
+    options.option("--top-p P",
+                   {"of --sample: only the fewest tokens that have probability P together", "采样时只取累计概率达到 P 的最少词元"}, top_p_, 0, 1);
     options.flag("--scores", {"put log p and score behind each translation, separated by tabs", "在译文后附上 log p 与得分（制表符分隔）"}, scores_);
     options.flag("--attention", {"with --json: the weights of every output token", "与 --json 合用：每个输出词元的注意力权重"}, attention_);
     options.flag("--json", {"one JSON object a line", "每行一个 JSON 对象"}, json_);
@@ -44,12 +58,16 @@ class Translate : public Command {
 
   int run(const Global& global) override {
     if (model_.empty()) throw UsageError("the option --model DIR is missing");
-    if (nbest_ && beam_ && *nbest_ > *beam_) throw UsageError(text("--nbest ", *nbest_, " of a beam of ", *beam_, ": the beam must hold as many"));
-    if (attention_ && !json_) throw UsageError("--attention is for --json");
+    check_options();
     const Translator translator(model_);
-    quiet_ = global.quiet;
-    if (const std::string weights = run_weights(model_); !quiet_ && !weights.ends_with("/model.safetensors"))
+    unknown_ = UnknownWords(global.quiet);
+    if (const std::string weights = run_weights(model_); !global.quiet && !weights.ends_with("/model.safetensors"))
       fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", weights);
+    if (force_) {
+      print_forced(translator, {.source = files_.empty() ? "-" : files_[0], .reference = *force_, .rows = rows_.value_or(0), .json = json_,
+                                .attention = attention_, .quiet = global.quiet});
+      return 0;
+    }
     TranslateOptions options = translator.defaults();
     options.keep_attention = attention_;
     if (beam_) options.beam = *beam_;
@@ -57,6 +75,9 @@ class Translate : public Command {
     if (max_length_) options.max_length = *max_length_;
     if (rows_) options.rows = *rows_;
     if (nbest_) options.best = *nbest_, options.beam = std::max(options.beam, *nbest_);
+    if (sample_)
+      options.sampling = {.samples = *sample_, .temperature = temperature_.value_or(1), .top_k = top_k_.value_or(0), .top_p = top_p_.value_or(1),
+                          .seed = global.seed};
     if (files_.empty()) {
       std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
       options.name = "standard input";
@@ -73,7 +94,29 @@ class Translate : public Command {
   }
 
  private:
-  void translate_stream(const Translator& translator, TranslateOptions options, std::istream& in) const {
+  // What cannot be meant, before the model is read.
+  void check_options() const {
+    if (nbest_ && beam_ && *nbest_ > *beam_) throw UsageError(text("--nbest ", *nbest_, " of a beam of ", *beam_, ": the beam must hold as many"));
+    if (attention_ && !json_) throw UsageError("--attention is for --json");
+    if (top_p_ && *top_p_ == 0) throw UsageError("--top-p: got \"0\", expected a number above 0 and at most 1");
+    using Given = std::pair<const char*, bool>;
+    const Given of_sample[] = {{"--temperature", temperature_.has_value()}, {"--top-k", top_k_.has_value()}, {"--top-p", top_p_.has_value()}};
+    const Given of_search[] = {{"--beam", beam_ && *beam_ > 1}, {"--nbest", nbest_.has_value()}};
+    const Given of_both[] = {{"--sample", sample_.has_value()}, {"--beam", beam_.has_value()}, {"--nbest", nbest_.has_value()},
+                             {"--max-length", max_length_.has_value()}, {"--length-penalty", penalty_.has_value()}, {"--scores", scores_}};
+    for (const auto& [name, given] : of_sample)
+      if (given && !sample_) throw UsageError(text(name, " is for --sample"));
+    for (const auto& [name, given] : of_search)
+      if (given && sample_)
+        throw UsageError(text("--sample and ", name, " exclude each other: one draws translations, the other searches for the best"));
+    for (const auto& [name, given] : of_both)
+      if (given && force_) throw UsageError(text("--force and ", name, " exclude each other: with --force the translations are given"));
+    if (force_ && files_.size() > 1) throw UsageError(text("--force takes one FILE to go with it, got ", files_.size()));
+    if (force_ && *force_ == "-" && files_.empty())
+      throw UsageError("--force -: standard input cannot be both sides: name the FILE to translate");
+  }
+
+  void translate_stream(const Translator& translator, TranslateOptions options, std::istream& in) {
     std::vector<std::string> block;
     for (std::string sentence; std::getline(in, sentence);) {
       if (!sentence.empty() && sentence.back() == '\r') sentence.pop_back();
@@ -92,36 +135,18 @@ class Translate : public Command {
     if (!block.empty()) translate_lines(translator, options, block);
   }
 
-  void translate_lines(const Translator& translator, const TranslateOptions& options, const std::vector<std::string>& lines) const {
+  void translate_lines(const Translator& translator, const TranslateOptions& options, const std::vector<std::string>& lines) {
     const auto translations = translator.translate(lines, options);
     for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], options.first_line + i);
   }
 
-  // A word that the model does not know is read as <unk>, and what comes of it may look like a translation: said for the first lines.
-  void note_unknown(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
-    constexpr int kMostNotes = 10;
-    const Tokenizer& tokenizer = translator.tokenizers().source;
-    if (quiet_ || notes_ > kMostNotes || std::find(t.source.begin(), t.source.end(), tokenizer.unk()) == t.source.end()) return;
-    if (notes_++ == kMostNotes) {
-      fmt::print(stderr, "qkv: note: more lines have unknown words\n");
-      return;
-    }
-    const auto parts = split_blanks(sentence);
-    const auto part = tokenizer.word_of_token(sentence);
-    std::string list;
-    for (size_t i = 0; i < part.size(); ++i)
-      if (t.source[i] == tokenizer.unk() && static_cast<size_t>(part[i]) < parts.size())
-        list += (list.empty() ? "" : ", ") + std::string(parts[static_cast<size_t>(part[i])]);
-    fmt::print(stderr, "qkv: note: line {}: not in the vocabulary: {}\n", line, printable(list));
-  }
-
-  void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
-    note_unknown(translator, sentence, t, line);
+  void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) {
+    unknown_.note(translator.tokenizers().source, sentence, t.source, fmt::format("line {}", line));
     if (json_) {
       fmt::print("{}\n", object(translator, sentence, t, line).dump());
       return;
     }
-    if (nbest_) {
+    if (nbest_ || sample_.value_or(1) > 1) {
       for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h), h.log_probability, h.score);
       return;
     }
@@ -149,13 +174,12 @@ class Translate : public Command {
     return out;
   }
 
-
   std::string model_;
   std::vector<std::string> files_;
-  std::optional<int64_t> beam_, max_length_, nbest_, rows_;
-  std::optional<double> penalty_;
-  mutable int notes_ = 0;
-  bool quiet_ = false;
+  std::optional<std::string> force_;
+  std::optional<int64_t> beam_, max_length_, nbest_, rows_, sample_, top_k_;
+  std::optional<double> penalty_, temperature_, top_p_;
+  UnknownWords unknown_{false};
   bool scores_ = false, attention_ = false, json_ = false;
 };
 

@@ -2,12 +2,25 @@
 #include "qkv/decode/force.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "qkv/core/check.h"
-#include "qkv/ops/softmax.h"
+#include "qkv/core/parallel.h"
+#include "qkv/decode/attention_rows.h"
+#include "qkv/kernels/largest.h"
 
 namespace qkv {
+namespace {
+
+// NaN for scores that are NaN.
+float log_probability(const float* row, int64_t vocabulary, int32_t token) {
+  kernels::Scored best{};
+  if (kernels::largest(row, vocabulary, 1, &best) == 0) return std::numeric_limits<float>::quiet_NaN();
+  return (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary);
+}
+
+}  // namespace
 
 double Forced::log_probability() const { return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0); }
 
@@ -23,25 +36,21 @@ std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& length
   std::fill_n(tokens.mutable_ptr(), rows, begin);
   std::vector<Tensor> attention;
   for (size_t step = 0; step < longest; ++step) {
-    const Tensor log_p = log_softmax(model.step(tokens));
+    const Tensor scores = model.step(tokens);
     attention.push_back(model.attention());
     Ids next = Ids::empty({rows});
-    for (size_t r = 0; r < targets.size(); ++r) {
-      const bool done = step >= targets[r].size();
-      next.mutable_ptr()[r] = done ? tokens.ptr()[r] : targets[r][step];
-      if (!done) out[r].log_probabilities.push_back(log_p.ptr()[static_cast<int64_t>(r) * log_p.size(1) + targets[r][step]]);
-    }
+    const int64_t vocabulary = scores.size(1);
+    parallel_for(rows, 0.6 * static_cast<double>(scores.numel()), [&](int64_t r) {
+      const std::vector<int32_t>& target = targets[static_cast<size_t>(r)];
+      const bool done = step >= target.size();
+      next.mutable_ptr()[r] = done ? tokens.ptr()[r] : target[step];
+      if (done) return;
+      out[static_cast<size_t>(r)].log_probabilities.push_back(log_probability(scores.ptr() + r * vocabulary, vocabulary, target[step]));
+    });
     tokens = next;
   }
-  if (attention.empty() || !attention[0].defined()) return out;
-  const int64_t maps = attention[0].size(1), keys = attention[0].size(2);
-  for (size_t r = 0; r < targets.size(); ++r) {
-    const auto steps = static_cast<int64_t>(targets[r].size());
-    out[r].attention = Tensor::empty({steps, maps, keys});
-    for (int64_t t = 0; t < steps; ++t)
-      std::copy_n(attention[static_cast<size_t>(t)].ptr() + static_cast<int64_t>(r) * maps * keys, maps * keys,
-                  out[r].attention.mutable_ptr() + t * maps * keys);
-  }
+  for (size_t r = 0; r < targets.size(); ++r)
+    out[r].attention = attention_rows(attention, std::vector<int32_t>(targets[r].size(), static_cast<int32_t>(r)));
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Beam search. Rows of the model are the live hypotheses of all unfinished sentences, sentence by sentence.
+// Beam search. Rows of the model are the live hypotheses of all unfinished sentences, sentence by sentence; what is finished has no row.
 #include "qkv/decode/search.h"
 
 #include <algorithm>
@@ -7,7 +7,8 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
-#include "qkv/ops/softmax.h"
+#include "qkv/decode/attention_rows.h"
+#include "qkv/kernels/largest.h"
 
 namespace qkv {
 namespace {
@@ -42,6 +43,14 @@ struct Candidate {
   double log_probability;
 };
 
+// The best continuations of every row: the log-probability of a token is (value - most) - log_sum.
+struct Continuations {
+  int64_t width = 0;                    // room for a row's
+  std::vector<kernels::Scored> scored;  // (R, width), best first
+  std::vector<int64_t> counts;          // (R)
+  std::vector<float> log_sums;          // (R)
+};
+
 class Search {
  public:
   Search(StepModel& model, const SearchOptions& options) : model_(model), options_(options) {}
@@ -49,12 +58,14 @@ class Search {
 
  private:
   void take_step(int64_t step);
-  std::vector<Candidate> candidates(const Sentence& sentence, int32_t first_row, const Tensor& log_p) const;
+  Continuations continuations(const Tensor& scores) const;
+  std::vector<Candidate> candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const;
   void finish(Sentence& sentence);
   Hypothesis hypothesis(const Ended& e) const;
   double score(double log_probability, int64_t tokens) const {
     return log_probability / std::pow(static_cast<double>(std::max<int64_t>(tokens, 1)), options_.length_penalty);
   }
+  bool is_never(int32_t token) const { return std::find(options_.never.begin(), options_.never.end(), token) != options_.never.end(); }
 
   StepModel& model_;
   const SearchOptions& options_;
@@ -64,27 +75,42 @@ class Search {
   std::vector<std::vector<Hypothesis>> results_;
 };
 
+// A row can give no more than 2 beam of its sentence's candidates, so many of its scores are taken (and room for those that are never
+// written), before they are made log-probabilities: the order is the same.
+Continuations Search::continuations(const Tensor& scores) const {
+  const int64_t rows = scores.size(0), vocabulary = scores.size(1);
+  const int64_t width = std::min(vocabulary, 2 * options_.beam + std::ssize(options_.never));
+  Continuations out{width, std::vector<kernels::Scored>(static_cast<size_t>(rows * width)), std::vector<int64_t>(static_cast<size_t>(rows)),
+                    std::vector<float>(static_cast<size_t>(rows))};
+  parallel_for(rows, 0.8 * static_cast<double>(scores.numel()), [&](int64_t r) {
+    const float* row = scores.ptr() + r * vocabulary;
+    kernels::Scored* best = out.scored.data() + r * width;
+    const int64_t count = kernels::largest(row, vocabulary, width, best);
+    out.counts[static_cast<size_t>(r)] = count;
+    if (count > 0) out.log_sums[static_cast<size_t>(r)] = kernels::log_sum_exp(row, best[0].value, vocabulary);
+  });
+  return out;
+}
+
 // The best 2 beam continuations of a sentence: whatever share of them ends, `beam` go on.
-std::vector<Candidate> Search::candidates(const Sentence& sentence, int32_t first_row, const Tensor& log_p) const {
-  const int64_t vocabulary = log_p.size(1);
-  const auto most = static_cast<size_t>(std::min<int64_t>(2 * options_.beam, vocabulary * static_cast<int64_t>(sentence.live.size())));
-  const auto better = [](const Candidate& a, const Candidate& b) {
-    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
-    return a.live != b.live ? a.live < b.live : a.token < b.token;
-  };
-  std::vector<Candidate> best;  // a heap with the worst in front
+std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const {
+  std::vector<Candidate> all;
   for (size_t h = 0; h < sentence.live.size(); ++h) {
-    const float* row = log_p.ptr() + (first_row + static_cast<int64_t>(h)) * vocabulary;
-    for (int64_t v = 0; v < vocabulary; ++v) {
-      const Candidate c{static_cast<int32_t>(h), static_cast<int32_t>(v), sentence.live[h].log_probability + row[v]};
-      if (v == options_.never || std::isnan(row[v])) continue;
-      if (best.size() == most && !better(c, best.front())) continue;
-      if (best.size() == most) std::pop_heap(best.begin(), best.end(), better), best.pop_back();
-      best.push_back(c), std::push_heap(best.begin(), best.end(), better);
+    const size_t row = static_cast<size_t>(first_row) + h;
+    const kernels::Scored* best = next.scored.data() + static_cast<int64_t>(row) * next.width;
+    for (int64_t i = 0; i < next.counts[row]; ++i) {
+      const float log_p = (best[i].value - best[0].value) - next.log_sums[row];
+      if (std::isnan(log_p) || is_never(best[i].id)) continue;
+      all.push_back({static_cast<int32_t>(h), best[i].id, sentence.live[h].log_probability + log_p});
     }
   }
-  std::sort_heap(best.begin(), best.end(), better);
-  return best;
+  const auto most = std::min(std::ssize(all), static_cast<std::ptrdiff_t>(2 * options_.beam));
+  std::partial_sort(all.begin(), all.begin() + most, all.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
+    return a.live != b.live ? a.live < b.live : a.token < b.token;
+  });
+  all.resize(static_cast<size_t>(most));
+  return all;
 }
 
 Hypothesis Search::hypothesis(const Ended& e) const {
@@ -97,12 +123,7 @@ Hypothesis Search::hypothesis(const Ended& e) const {
   }
   std::reverse(out.tokens.begin(), out.tokens.end());
   std::reverse(rows.begin(), rows.end());
-  if (options_.keep_attention && !attention_.empty() && attention_[0].defined()) {
-    const int64_t maps = attention_[0].size(1), keys = attention_[0].size(2);
-    out.attention = Tensor::empty({static_cast<int64_t>(rows.size()), maps, keys});
-    for (size_t t = 0; t < rows.size(); ++t)
-      std::copy_n(attention_[t].ptr() + rows[t] * maps * keys, maps * keys, out.attention.mutable_ptr() + static_cast<int64_t>(t) * maps * keys);
-  }
+  if (options_.keep_attention) out.attention = attention_rows(attention_, rows);
   return out;
 }
 
@@ -119,14 +140,14 @@ void Search::take_step(int64_t step) {
   int64_t row = 0;
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live) tokens.mutable_ptr()[row++] = l.node < 0 ? options_.begin : nodes_[static_cast<size_t>(l.node)].token;
-  const Tensor log_p = log_softmax(model_.step(tokens));
+  const Continuations next = continuations(model_.step(tokens));
   if (options_.keep_attention) attention_.push_back(model_.attention());
 
   std::vector<std::vector<Candidate>> found(sentences_.size());
   std::vector<int32_t> first(sentences_.size(), 0);
   for (size_t s = 1; s < first.size(); ++s) first[s] = first[s - 1] + static_cast<int32_t>(sentences_[s - 1].live.size());
-  parallel_for(static_cast<int64_t>(sentences_.size()), static_cast<double>(log_p.numel()),
-               [&](int64_t s) { found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], log_p); });
+  parallel_for(static_cast<int64_t>(sentences_.size()), 20.0 * static_cast<double>(count * next.width),
+               [&](int64_t s) { found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], next); });
 
   std::vector<int32_t> rows;
   std::vector<Sentence> unfinished;
@@ -160,7 +181,9 @@ void Search::take_step(int64_t step) {
     unfinished.push_back(std::move(sentence));
   }
   sentences_ = std::move(unfinished);
-  if (!sentences_.empty()) model_.select(rows);
+  bool same = static_cast<int64_t>(rows.size()) == count;  // every row stays where it is: nothing to move, as in most steps of greedy search
+  for (size_t i = 0; same && i < rows.size(); ++i) same = rows[i] == static_cast<int32_t>(i);
+  if (!sentences_.empty() && !same) model_.select(rows);
 }
 
 std::vector<std::vector<Hypothesis>> Search::operator()(const Ids& source, const Ids& lengths) {

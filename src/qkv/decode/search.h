@@ -14,7 +14,7 @@ struct SearchOptions {
   double length_penalty = 0.75; // a: a hypothesis of L tokens (its end included) is ranked by log p / L^a
   int64_t max_length = 50;      // tokens, its end not included
   int32_t begin = 2, end = 3;   // ids of <bos> and <eos>
-  int32_t never = -1;           // an id that is never written (<pad>), or -1
+  std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
   bool keep_attention = false;
 };
 

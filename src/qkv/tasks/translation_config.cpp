@@ -65,8 +65,9 @@ void add_model(Settings& s, TranslationModelConfig& m) {
 void add_training(Settings& s, TranslationTrainingConfig& t) {
   const char* block = "training";
   s.add(block, "epochs", {"passes over the data", "训练轮数"}, t.epochs, 1, kMostEpochs);
-  s.add(block, "batch_rows", {"sentence pairs a step", "每步句对数"}, t.batch_rows, 1, 1'000'000);
-  s.add(block, "batch_tokens", {"or at most so many padded tokens a step, 0 by rows", "或每步最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
+  s.add(block, "batch_rows", {"sentence pairs a batch", "每批句对数"}, t.batch_rows, 1, 1'000'000);
+  s.add(block, "batch_tokens", {"or at most so many padded tokens a batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
+  s.add(block, "accumulate", {"batches whose gradients make one step", "每步累积梯度的批数"}, t.accumulate, 1, 1'000'000);
   s.add(block, "by_length", {"batches of sentences of like length", "把长度相近的句子放在一批"}, t.by_length);
   s.add(block, "rate", {"learning rate", "学习率"}, t.rate, 0);
   s.add(block, "schedule", {"how the rate changes", "学习率的变化"}, t.schedule, {"constant", "warmup", "cosine", "step"});

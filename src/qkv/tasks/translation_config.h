@@ -52,7 +52,8 @@ struct TranslationModelConfig {
 
 struct TranslationTrainingConfig {
   int64_t epochs = 10;
-  int64_t batch_rows = 64, batch_tokens = 0;   // rows, or a budget of padded tokens
+  int64_t batch_rows = 64, batch_tokens = 0;   // rows, or a budget of padded tokens, of a batch
+  int64_t accumulate = 1;                      // batches of a step
   bool by_length = false;                      // batches of sentences of like length
   double rate = 1e-3;
   std::string schedule = "constant";

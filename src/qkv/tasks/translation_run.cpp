@@ -45,11 +45,11 @@ void refuse_remains(const std::string& folder) {
       throw Error(text(folder, ": has ", name, " but no config.yaml: it is what was left of a run"), "--restart removes it; -o names another folder");
 }
 
-Schedule schedule(const TranslationTrainingConfig& c, int64_t batches) {
+Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
   const auto rate = static_cast<float>(c.rate);
   if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
-  if (c.schedule == "cosine") return cosine_rate(rate, std::max<int64_t>(c.epochs * batches, 1), c.warmup);
-  if (c.schedule == "step") return step_rate(rate, std::max<int64_t>(c.decay_epochs * batches, 1), static_cast<float>(c.decay_factor));
+  if (c.schedule == "cosine") return cosine_rate(rate, std::max<int64_t>(c.epochs * updates, 1), c.warmup);
+  if (c.schedule == "step") return step_rate(rate, std::max<int64_t>(c.decay_epochs * updates, 1), static_cast<float>(c.decay_factor));
   return constant_rate(rate);
 }
 
@@ -199,6 +199,8 @@ std::string run_weights(const std::string& folder) {
 
 TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder, OldRun old) : config_(config), folder_(std::move(folder)) {
   config_.check();
+  const bool was_there = !folder_.empty() && fs::is_directory(folder_);
+  if (was_there) lock_folder();
   const bool keeps = !folder_.empty() && old == OldRun::gone_on_with, resumes = keeps && fs::exists(folder_ + "/config.yaml");
   if (resumes) open_folder();
   else if (keeps) refuse_remains(folder_);
@@ -216,11 +218,20 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
                                               Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   if (!folder_.empty() && !resumes) {
+    if (!was_there) {  // it is made when nothing else can fail
+      make_folder(folder_);
+      lock_folder();
+      check(!fs::exists(folder_ + "/config.yaml"), folder_, ": another training began there in the meantime");
+    }
     if (old == OldRun::removed) remove_run(folder_);
     make_folder(folder_ + "/checkpoints");
     save_tokenizers(tokenizers(), folder_);
     write_file(folder_ + "/config.yaml", config_.settings().dump());  // last: it makes the folder a run
   }
+}
+
+void TranslationRun::lock_folder() {
+  lock_ = FileLock(folder_ + "/train.lock", qkv::text(folder_, ": another training is at work in this folder"));
 }
 
 void TranslationRun::open_folder() {
@@ -268,7 +279,8 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   }
   const FitResult result = fit(parameters, adam, task,
                                {.epochs = c.epochs,
-                                .rate = schedule(c, task.batches()),
+                                .rate = schedule(c, updates_of(task.batches(), c.accumulate)),
+                                .accumulate = c.accumulate,
                                 .clip = c.clip,
                                 .seed = static_cast<uint64_t>(c.seed),
                                 .checkpoint = in_folder("checkpoints/last.safetensors"),

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "qkv/io/file_lock.h"
 #include "qkv/tasks/translation_task.h"
 
 namespace qkv {
@@ -17,7 +18,7 @@ enum class OldRun { gone_on_with, removed };
 class TranslationRun {
  public:
   /// Reads the data and makes the model. A folder with a run of the same configuration is gone on with; of another one, refused: the
-  /// message names the setting. An old run is removed only when all that the new one needs has been read. An empty folder name keeps
+  /// message names the setting. So is one that another training is at work in. An old run is removed only when all that the new one needs has been read. An empty folder name keeps
   /// everything in memory.
   TranslationRun(const TranslationConfig& config, std::string folder, OldRun old = OldRun::gone_on_with);
 
@@ -34,10 +35,12 @@ class TranslationRun {
 
  private:
   void open_folder();
+  void lock_folder();
   std::string in_folder(const char* name) const { return folder_.empty() ? std::string() : folder_ + "/" + name; }
 
   TranslationConfig config_;
   std::string folder_;
+  FileLock lock_;  // of the folder, as long as this lives
   std::unique_ptr<TranslationText> text_;
   std::vector<IdPair> train_, valid_;
   std::unique_ptr<TranslationModel> model_;

@@ -55,8 +55,19 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
     const double unit = 1.0 / static_cast<double>(config_.num_steps);
     return {scale(total, static_cast<float>(unit)), total.item() * unit, tokens};
   }
-  const double counted = config_.mask_loss ? sum_of(batch.target_lens) : static_cast<double>(batch.target_out.numel());
-  return {scale(total, static_cast<float>(1.0 / counted)), total.item(), config_.mask_loss ? tokens : static_cast<double>(target_out.numel())};
+  return {scale(total, static_cast<float>(1.0 / counted(batch))), total.item(), config_.mask_loss ? tokens : static_cast<double>(target_out.numel())};
+}
+
+// Target tokens of which a batch's loss is the mean.
+double TranslationTask::counted(const TranslationBatch& batch) const {
+  return config_.mask_loss ? sum_of(batch.target_lens) : static_cast<double>(batch.target_out.numel());
+}
+
+double TranslationTask::share(const TranslationBatch& batch, std::span<const TranslationBatch> of) const {
+  if (config_.loss == "book") return 1;
+  double all = 0;
+  for (const TranslationBatch& one : of) all += counted(one);
+  return counted(batch) / all;
 }
 
 double TranslationTask::validate() const {

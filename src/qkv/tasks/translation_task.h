@@ -17,10 +17,14 @@ class TranslationTask {
   TranslationBatch batch(int64_t epoch, int64_t index) const { return batches_.batch(epoch, index); }
   int64_t rows(const TranslationBatch& batch) const { return batch.source.size(0); }
   Loss loss(const TranslationBatch& batch, int64_t begin, int64_t end, const Run& run) const;
+  /// Of a mean over the target tokens of all those batches. The book's loss is a sum: 1.
+  double share(const TranslationBatch& batch, std::span<const TranslationBatch> of) const;
   /// Mean cross-entropy a target token over all batches, in nats, without dropout.
   double validate() const;
 
  private:
+  double counted(const TranslationBatch& batch) const;
+
   const TranslationModel& model_;
   const TranslationTrainingConfig& config_;
   TranslationBatches batches_;

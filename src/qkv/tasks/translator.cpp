@@ -106,15 +106,24 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   }
   std::vector<Translation> out(sentences.size());
   const auto decoder = model_->decoder();
+  const Tokenizer& target = tokenizers_.target;
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
-                                     .max_length = options.max_length, .begin = tokenizers_.target.bos(), .end = tokenizers_.target.eos(),
-                                     .never = tokenizers_.target.pad(), .keep_attention = options.keep_attention};
+                                     .max_length = options.max_length, .begin = target.bos(), .end = target.eos(),
+                                     .never = {target.pad(), target.bos()}, .keep_attention = options.keep_attention};
+  SampleOptions sample_options = options.sampling.value_or(SampleOptions{});
+  sample_options.length_penalty = options.length_penalty, sample_options.max_length = options.max_length;
+  sample_options.begin = target.bos(), sample_options.end = target.eos(), sample_options.never = search_options.never;
+  sample_options.keep_attention = options.keep_attention;
+  const int64_t width = options.sampling ? options.sampling->samples : options.beam;
   // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states.
   const int64_t states = (config_.model.bidirectional ? 3 : 2) * config_.model.hidden;
-  const BatchLimits limits{options.rows, source_steps(config_), options.beam * tokenizers_.target.size(), options.beam * states};
+  const BatchLimits limits{options.rows, source_steps(config_), width * target.size(), width * states};
   in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
-    auto found = search(*decoder, source.ids, source.lengths, search_options);
+    std::vector<uint64_t> lines;
+    for (const size_t r : batch) lines.push_back(options.first_line + r);
+    auto found = options.sampling ? sample(*decoder, source.ids, source.lengths, lines, sample_options)
+                                  : search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
       out[batch[i]] = {ids[batch[i]], std::move(found[i])};
@@ -123,17 +132,18 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   return out;
 }
 
-std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs) const {
+std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, const ForceOptions& options) const {
+  check(pairs.source.size() == pairs.target.size(), "[force] ", pairs.source.size(), " sources and ", pairs.target.size(), " translations");
   std::vector<std::vector<int32_t>> sources, targets;
   std::vector<size_t> rows;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
-    sources.push_back(encode(pairs.source[i], tokenizers_.source, "", i + 1));
-    targets.push_back(encode(pairs.target[i], tokenizers_.target, "", i + 1));
+    sources.push_back(encode(pairs.source[i], tokenizers_.source, options.source_name, options.first_line + i));
+    targets.push_back(encode(pairs.target[i], tokenizers_.target, options.target_name, options.first_line + i));
     if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
   }
   std::vector<ForcedTranslation> out(pairs.source.size());
   const auto decoder = model_->decoder();
-  const BatchLimits limits{config_.decoding.batch_rows, source_steps(config_)};
+  const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_)};
   in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;

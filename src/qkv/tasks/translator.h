@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "qkv/decode/force.h"
+#include "qkv/decode/sample.h"
 #include "qkv/decode/search.h"
 #include "qkv/tasks/translation_data.h"
 #include "qkv/tasks/translation_model.h"
@@ -19,6 +21,7 @@ struct TranslateOptions {
   int64_t max_length = 50;
   int64_t rows = 64;  // sentences decoded at once
   bool keep_attention = false;
+  std::optional<SampleOptions> sampling = {};  // drawn, not searched for: how many, temperature, cut-offs and seed; the rest is as above
   std::string name = {};   // of the text, and the number of its first sentence: for errors
   size_t first_line = 1;
 };
@@ -26,7 +29,13 @@ struct TranslateOptions {
 /// source: the ids that the model read, <eos> included. Attention of a hypothesis is (steps, maps, source ids).
 struct Translation {
   std::vector<int32_t> source;
-  std::vector<Hypothesis> hypotheses;  // best first; none for an empty sentence
+  std::vector<Hypothesis> hypotheses;  // best first, samples as they were drawn; none for an empty sentence
+};
+
+struct ForceOptions {
+  int64_t rows = 0;  // pairs decoded at once; 0: as the configuration's decoding block says
+  std::string source_name = {}, target_name = {};  // of the texts, and the number of their first sentences: for errors
+  size_t first_line = 1;
 };
 
 struct ForcedTranslation {
@@ -47,12 +56,13 @@ class Translator {
   /// As the configuration's decoding block says.
   TranslateOptions defaults() const;
 
-  /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses.
+  /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses. What is drawn for a sentence depends on its
+  /// line, counted from first_line, and on the seed.
   std::vector<Translation> translate(std::span<const std::string> sentences, const TranslateOptions& options) const;
   std::string text(const Hypothesis& hypothesis) const { return tokenizers_.target.decode(hypothesis.tokens); }
 
-  /// Scores and attention of given translations.
-  std::vector<ForcedTranslation> force(const SentencePairs& pairs) const;
+  /// Scores and attention of given translations; nothing for a pair with an empty side.
+  std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;
 
  private:
   std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const;

@@ -28,6 +28,7 @@ const Tensor& tensor_of(const std::string& file, const Checkpoint& saved, const 
 void check_start(const FitOptions& options, int64_t batches) {
   check(options.epochs >= 0, "[fit] epochs must be 0 or more, got ", options.epochs);
   check(batches >= 1, "[fit] the task has no batches: there is nothing to learn from");
+  check(options.accumulate >= 1, "[fit] batches of an update must be 1 or more, got ", options.accumulate);
   check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
   check(options.shard_rows >= -1, "[fit] rows of a shard must be -1 (by size), 0 (the whole batch) or more, got ", options.shard_rows);
   check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (every epoch) or more, got ", options.checkpoint_every);
@@ -45,6 +46,7 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
   const int64_t updates = saved.integer("updates");
   check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file, ": goes on at epoch ",
         read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches, " batches: it was trained on other data");
+  check(read.batch % options.accumulate == 0, file, ": goes on at batch ", read.batch, ", where no update of ", options.accumulate, " batches begins");
   std::vector<std::pair<const Tensor*, Tensor>> copies;  // from, to
   const auto plan = [&](const std::string& name, const Tensor& to) { copies.emplace_back(&tensor_of(file, saved, name, to.shape()), to); };
   for (size_t i = 0; i < parameters.entries().size(); ++i) plan(parameters.entries()[i].name, parameters.values(i));

@@ -6,7 +6,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "qkv/ops/elementwise.h"
 #include "qkv/train/checkpoint.h"
 #include "qkv/train/optimizer.h"
 #include "qkv/train/schedule.h"
@@ -52,6 +54,7 @@ class Companion {
 struct FitOptions {
   int64_t epochs = 1;
   Schedule rate = constant_rate(1e-3f);
+  int64_t accumulate = 1;             // batches of an update; an epoch's last update takes what is left
   double clip = 0;                    // limit of the global gradient norm; 0: none
   uint64_t seed = 0;                  // of dropout; the task's own order of batches is its own affair
   int64_t shard_rows = -1;            // of a shard; -1: by the sizes of model and batch (see Shards)
@@ -85,14 +88,40 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step);
 void check_rate(double rate, int64_t step);
 
+/// The gradient, left in shards, and the loss of some batches of a task as of one.
+template <class Task, class Batch>
+BatchLoss gradients(Shards& shards, const Task& task, const std::vector<Batch>& batches, const Run& run) {
+  BatchLoss all;
+  for (size_t b = 0; b < batches.size(); ++b) {
+    const Batch& batch = batches[b];
+    float share = 1;
+    if constexpr (requires { task.share(batch, std::span<const Batch>(batches)); })
+      if (batches.size() > 1) share = static_cast<float>(task.share(batch, std::span<const Batch>(batches)));
+    const auto loss = [&](int64_t begin, int64_t end, const Run& r) {
+      Loss out = task.loss(batch, begin, end, r);
+      if (share != 1) out.objective = scale(out.objective, share);
+      return out;
+    };
+    const BatchPart part = batches.size() == 1 ? BatchPart::alone : b == 0 ? BatchPart::first : BatchPart::added;
+    const BatchLoss one = shards.gradients(task.rows(batch), run, loss, part);
+    all.sum += one.sum, all.count += one.count;
+  }
+  return all;
+}
+
 }  // namespace detail
+
+/// Updates in an epoch of so many batches.
+inline int64_t updates_of(int64_t batches, int64_t accumulate) { return (batches + accumulate - 1) / accumulate; }
 
 /// Trains the model that `task` knows. A Task has
 ///   int64_t batches() const;                                          // in an epoch
 ///   Batch batch(int64_t epoch, int64_t index) const;                  // a pure function of both
 ///   int64_t rows(const Batch&) const;
 ///   Loss loss(const Batch&, int64_t begin, int64_t end, const Run&) const;  // of those rows, recorded
-/// A run that is killed and started again ends with the same bits.
+/// and, where an objective is a mean over its batch and not a sum,
+///   double share(const Batch&, std::span<const Batch> of) const;      // what it is multiplied with in the mean over all those batches
+/// Checkpoints are made between updates, never between the batches of one. A run that is killed and started again ends with the same bits.
 template <class Task>
 FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& task, const FitOptions& options,
               std::span<Observer* const> observers = {}) {
@@ -106,10 +135,11 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
 
   FitResult result;
   Progress& p = result.progress;
-  p.epochs = options.epochs, p.batches = task.batches(), p.steps = p.epochs * p.batches;
+  p.epochs = options.epochs, p.batches = task.batches(), p.steps = p.epochs * updates_of(p.batches, options.accumulate);
   p.epoch = std::min(at.epoch + 1, p.epochs), p.step = at.step, p.batch = at.batch;
   for (Observer* o : observers) o->started(p);
 
+  std::vector<decltype(task.batch(0, 0))> batches;  // of an update
   const auto start = Clock::now();
   auto saved = start;
   for (; at.epoch < options.epochs && !result.interrupted && !at.ended; ++at.epoch, at.batch = 0, at.loss_sum = at.count = 0) {
@@ -117,17 +147,17 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
     p.epoch = at.epoch + 1;
     p.valid_loss.reset();
     while (at.batch < p.batches) {
-      const auto batch = task.batch(at.epoch, at.batch);
+      batches.clear();
+      for (int64_t b = 0; b < std::min(options.accumulate, p.batches - at.batch); ++b) batches.push_back(task.batch(at.epoch, at.batch + b));
       run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
-      const BatchLoss loss =
-          shards.gradients(task.rows(batch), run, [&](int64_t begin, int64_t end, const Run& r) { return task.loss(batch, begin, end, r); });
+      const BatchLoss loss = detail::gradients(shards, task, batches, run);
       p.gradient_norm = norm(shards.gradient());
       detail::check_finite(loss, p.gradient_norm, at.step);
       p.rate = options.rate(at.step);
       detail::check_rate(p.rate, at.step);
       optimizer.step(parameters, shards.gradient(), static_cast<float>(p.rate), clip_factor(p.gradient_norm, options.clip));
 
-      ++at.step, ++at.batch, ++p.steps_here;
+      ++at.step, at.batch += std::ssize(batches), ++p.steps_here;
       at.loss_sum += loss.sum, at.count += loss.count;
       p.step = at.step, p.batch = at.batch, p.count = at.count;
       p.batch_loss = loss.sum / std::max(loss.count, 1.0), p.epoch_loss = at.loss_sum / std::max(at.count, 1.0);

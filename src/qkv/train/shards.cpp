@@ -7,22 +7,24 @@
 
 namespace qkv {
 
-BatchLoss Shards::sum_up() {
+BatchLoss Shards::sum_up(BatchPart part) {
   BatchLoss loss;
   for (size_t s = 0; s < used_; ++s) {
     loss.sum += shards_[s]->loss.sum;
     loss.count += shards_[s]->loss.count;
   }
-  if (used_ == 1) return loss;
+  in_place_ = used_ == 1 && part == BatchPart::alone;
+  if (in_place_) return loss;
   if (!total_.defined()) total_ = zeros(parameters_.flat().shape());
   const int64_t n = total_.numel();
   constexpr int64_t kBlock = 2048;
   parallel_ranges(n, kBlock, 0.1 * static_cast<double>(n) * static_cast<double>(used_), [&](int64_t begin, int64_t end) {
     float* sum = total_.mutable_ptr() + begin;
-    if (used_ == 0) std::memset(sum, 0, static_cast<size_t>(end - begin) * sizeof(float));
+    const bool adds = part == BatchPart::added;
+    if (used_ == 0 && !adds) std::memset(sum, 0, static_cast<size_t>(end - begin) * sizeof(float));
     for (size_t s = 0; s < used_; ++s) {
       const float* part = shards_[s]->gradient.flat().ptr() + begin;
-      if (s == 0) std::memcpy(sum, part, static_cast<size_t>(end - begin) * sizeof(float));
+      if (s == 0 && !adds) std::memcpy(sum, part, static_cast<size_t>(end - begin) * sizeof(float));
       else kernels::add(sum, part, sum, end - begin);
     }
   });

@@ -11,63 +11,12 @@
 #include "qkv/core/parallel.h"
 #include "qkv/decode/force.h"
 #include "qkv/ops/softmax.h"
+#include "unit/decode/toy_steps.h"
 
 namespace qkv {
 namespace {
 
-constexpr int32_t kBegin = 0, kEnd = 1;
-
-// The scores of the next token are a pseudo-random function of the source sentence and all tokens so far, so that a row that was moved
-// wrongly gives another result. "Attention" of a step is (source, length of the prefix, last token).
-class Toy : public StepModel {
- public:
-  explicit Toy(int64_t vocabulary) : vocabulary_(vocabulary) {}
-  void start(const Ids& source, const Ids&) override {
-    rows_.clear();
-    for (int64_t b = 0; b < source.size(0); ++b) rows_.push_back({source.ptr()[b * source.size(1)]});
-  }
-  Tensor step(const Ids& tokens) override {
-    EXPECT_EQ(tokens.numel(), static_cast<int64_t>(rows_.size()));
-    most_rows = std::max(most_rows, rows_.size());
-    Tensor out = Tensor::empty({tokens.numel(), vocabulary_});
-    for (size_t r = 0; r < rows_.size(); ++r) {
-      rows_[r].push_back(tokens.ptr()[r]);
-      const Tensor scores = scores_of(rows_[r]);
-      std::copy_n(scores.ptr(), vocabulary_, out.mutable_ptr() + static_cast<int64_t>(r) * vocabulary_);
-    }
-    return out;
-  }
-  void select(std::span<const int32_t> rows) override {
-    std::vector<std::vector<int32_t>> kept;
-    for (const int32_t r : rows) kept.push_back(rows_.at(static_cast<size_t>(r)));
-    rows_ = kept;
-  }
-  Tensor attention() const override {
-    Tensor out = Tensor::empty({static_cast<int64_t>(rows_.size()), 1, 3});
-    for (size_t r = 0; r < rows_.size(); ++r) {
-      float* row = out.mutable_ptr() + 3 * r;
-      row[0] = static_cast<float>(rows_[r][0]), row[1] = static_cast<float>(rows_[r].size() - 1), row[2] = static_cast<float>(rows_[r].back());
-    }
-    return out;
-  }
-  virtual Tensor scores_of(const std::vector<int32_t>& history) const {
-    Rng rng(7);
-    for (const int32_t h : history) rng = rng.at(static_cast<uint64_t>(h));
-    return normal({vocabulary_}, rng, 0, 2);
-  }
-  size_t most_rows = 0;
-
- protected:
-  int64_t vocabulary_;
-  std::vector<std::vector<int32_t>> rows_;
-};
-
-Ids sources(std::initializer_list<int32_t> ids) { return Ids({static_cast<int64_t>(ids.size()), 1}, ids); }
-Ids ones_like(const Ids& source) {
-  Ids out = Ids::empty({source.size(0)});
-  std::fill_n(out.mutable_ptr(), source.size(0), 1);
-  return out;
-}
+using namespace tests;
 
 // Every output of at most `longest` tokens that ends, with its log probability.
 void enumerate(const Toy& toy, std::vector<int32_t>& history, double log_p, int longest, std::map<std::vector<int32_t>, double>& all) {
@@ -97,7 +46,7 @@ TEST(Search, AWideBeamFindsTheBestOfAllOutputs) {
       }
       const Ids one = sources({source});
       const auto found = search(toy, one, ones_like(one),
-                                {.beam = 200, .length_penalty = penalty, .max_length = 4, .begin = kBegin, .end = kEnd, .never = kBegin});
+                                {.beam = 200, .length_penalty = penalty, .max_length = 4, .begin = kBegin, .end = kEnd, .never = {kBegin}});
       ASSERT_EQ(found[0].size(), 1u);
       // Outputs of four tokens are cut off by max_length before their end; the best one that ended must be as good as any.
       if (!found[0][0].ended || found[0][0].tokens.size() > 3) continue;
@@ -155,7 +104,7 @@ TEST(Search, TheBooksExampleGreedyAgainstBeam) {
 
 TEST(Search, SentencesDoNotFeelTheirMates) {
   Toy toy(12);
-  const SearchOptions options{.beam = 4, .best = 4, .max_length = 12, .begin = kBegin, .end = kEnd, .never = kBegin, .keep_attention = true};
+  const SearchOptions options{.beam = 4, .best = 4, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true};
   const Ids many = sources({1, 2, 3, 4, 5, 6, 7});
   for (const int threads_used : {1, 2}) {
     set_threads(threads_used);
@@ -180,7 +129,7 @@ TEST(Search, AttentionFollowsItsHypothesisThroughTheBeam) {
   Toy toy(12);
   const Ids many = sources({1, 2, 3, 4});
   const auto found = search(toy, many, ones_like(many),
-                            {.beam = 5, .best = 5, .max_length = 9, .begin = kBegin, .end = kEnd, .never = kBegin, .keep_attention = true});
+                            {.beam = 5, .best = 5, .max_length = 9, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
   for (size_t s = 0; s < found.size(); ++s)
     for (const Hypothesis& h : found[s]) {
       ASSERT_EQ(h.attention.size(0), static_cast<int64_t>(h.tokens.size() + (h.ended ? 1 : 0)));
@@ -192,12 +141,67 @@ TEST(Search, AttentionFollowsItsHypothesisThroughTheBeam) {
     }
 }
 
+// Sentence s ends after s tokens, whatever they are.
+class Countdown : public Toy {
+ public:
+  Countdown() : Toy(6) {}
+  Tensor scores_of(const std::vector<int32_t>& h) const override {
+    Tensor out = Toy::scores_of(h);
+    out.mutable_ptr()[kEnd] = static_cast<int32_t>(h.size()) - 2 >= h[0] ? 100.0f : -100.0f;
+    return out;
+  }
+};
+
 TEST(Search, FinishedSentencesLeaveTheBatch) {
-  Toy toy(6);
-  const Ids many = sources({1, 2, 3, 4, 5, 6, 7, 8});
-  const auto found = search(toy, many, ones_like(many), {.beam = 3, .max_length = 40, .begin = kBegin, .end = kEnd});
-  EXPECT_LE(toy.most_rows, 24u);
-  for (const auto& f : found) EXPECT_EQ(f.size(), 1u);
+  Countdown model;
+  const Ids many = sources({3, 1, 2});
+  const auto found = search(model, many, ones_like(many), {.max_length = 40, .begin = kBegin, .end = kEnd});
+  for (size_t s = 0; s < 3; ++s) {
+    EXPECT_TRUE(found[s][0].ended);
+    EXPECT_EQ(found[s][0].tokens.size(), static_cast<size_t>(many.ptr()[s]));
+  }
+  EXPECT_EQ(model.rows_of_steps, (std::vector<size_t>{3, 3, 2, 1}));
+  Countdown wide;
+  search(wide, many, ones_like(many), {.beam = 3, .max_length = 40, .begin = kBegin, .end = kEnd, .never = {kBegin}});
+  // All three hypotheses of a sentence end at once here.
+  EXPECT_EQ(wide.rows_of_steps, (std::vector<size_t>{3, 9, 6, 3}));
+}
+
+TEST(Search, RowsThatStayWhereTheyAreAreNotMoved) {
+  Countdown model;
+  const Ids many = sources({5, 5});
+  search(model, many, ones_like(many), {.max_length = 40, .begin = kBegin, .end = kEnd});
+  EXPECT_EQ(model.moves, 0);
+  const Ids uneven = sources({5, 2});
+  search(model, uneven, ones_like(uneven), {.max_length = 40, .begin = kBegin, .end = kEnd});
+  EXPECT_EQ(model.moves, 1);
+}
+
+// Ids that are never written are the likeliest ones here.
+class Tempting : public Toy {
+ public:
+  Tempting() : Toy(8) {}
+  Tensor scores_of(const std::vector<int32_t>& h) const override {
+    Tensor out = Toy::scores_of(h);
+    out.mutable_ptr()[kBegin] = out.mutable_ptr()[5] = out.mutable_ptr()[7] = 50;
+    return out;
+  }
+};
+
+TEST(Search, WritesNoIdThatIsNever) {
+  Tempting model;
+  const Ids many = sources({1, 2, 3, 4});
+  const auto plain = search(model, many, ones_like(many), {.max_length = 6, .begin = kBegin, .end = kEnd});
+  EXPECT_EQ(plain[0][0].tokens, std::vector<int32_t>(6, kBegin));
+  for (const int64_t beam : {1, 3, 20}) {
+    const auto found = search(model, many, ones_like(many),
+                              {.beam = beam, .best = beam, .max_length = 6, .begin = kBegin, .end = kEnd, .never = {kBegin, 5, 7}});
+    for (const auto& f : found) {
+      EXPECT_FALSE(f.empty());
+      for (const Hypothesis& h : f)
+        for (const int32_t token : h.tokens) EXPECT_TRUE(token != kBegin && token != 5 && token != 7) << token;
+    }
+  }
 }
 
 TEST(Search, CutsOffAtTheLongest) {
@@ -229,7 +233,7 @@ TEST(Search, RefusesWhatMakesNoSense) {
 TEST(Force, AgreesWithSearchOnItsOwnOutput) {
   Toy toy(10);
   const Ids many = sources({1, 2, 3});
-  const auto found = search(toy, many, ones_like(many), {.beam = 3, .max_length = 30, .begin = kBegin, .end = kEnd, .never = kBegin, .keep_attention = true});
+  const auto found = search(toy, many, ones_like(many), {.beam = 3, .max_length = 30, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
   std::vector<std::vector<int32_t>> targets;
   for (const auto& f : found) {
     targets.push_back(f[0].tokens);

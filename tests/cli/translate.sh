@@ -1,0 +1,111 @@
+# qkv translate beyond searching: given translations, samples, and decoding values that make no sense.
+names=(nul un deux trois quatre cinq)
+for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
+  (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
+done; done; done >pairs.tsv
+e='qkv: error:'
+run train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidden 24 --rate 0.01 --batch-rows 16 --seed 3 --epochs 12 -o run -q
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+cut -f 1 pairs.tsv | head -n 20 >in.txt
+cut -f 2 pairs.tsv | head -n 20 >ref.txt
+
+# Given translations: a search's own output has the log p that the search reported.
+run translate --model run --scores in.txt
+printf '%s\n' "$out" >scored.txt
+cut -f 1 scored.txt >said.txt
+run translate --model run --force said.txt in.txt
+[[ $code == 0 && $out == "$(cut -f 2 scored.txt)" ]] || mismatch "--force: other log-probabilities than the search's: $code $out"
+expect_match '^perplexity [0-9]+\.[0-9]{4}: log p -[0-9]+\.[0-9]{4} over 80 tokens of 20 lines$' "$err"
+# The same at any batch size and number of threads, from standard input, and the perplexity is what the lines say.
+all=$out
+out=$("$QKV" translate --model run --force said.txt --rows 1 --threads 1 -q <in.txt 2>&1)
+expect_out "$all"
+run translate --model run --force ref.txt in.txt
+sum=$(printf '%s\n' "$out" | awk '{ s += $1 } END { printf "%.3f", exp(-s / 80) }')
+expect_match "^perplexity ${sum%?}" "$err"
+printf '1 2 3\n' >one.txt; printf 'trois deux un\n' >one_ref.txt
+run translate --model run --force one_ref.txt --json --attention -q one.txt
+expect_match '^\{"line":1,"source":"1 2 3","reference":"trois deux un","source_tokens":\["1","2","3","<eos>"\],"tokens":\["trois","deux","un","<eos>"\],"log_probability":-[0-9.e-]+,"log_probabilities":\[-[0-9.e-]+(,-[0-9.e-]+){3}\],"attention":\[\[\[[^]]*\](,\[[^]]*\]){3}\]\]\}$' "$out"
+run translate --model run --force one_ref.txt --json -q one.txt
+[[ $out != *attention* ]] || mismatch "attention without --attention: $out"
+# A line without text on both sides gives an empty line and does not count.
+printf '1 2 3\n\n5 4 3\n' >gaps.txt; printf 'trois deux un\n\ntrois quatre sept\n' >gaps_ref.txt
+run translate --model run --force gaps_ref.txt gaps.txt
+expect_match $'^-[0-9.]+\n\n-[0-9.]+$' "$out"
+expect_match $'^qkv: note: gaps_ref.txt: line 3: not in the vocabulary: sept\nperplexity [0-9.]+: log p -[0-9.]+ over 8 tokens of 2 lines\nqkv: note: 1 line without text on both sides: not counted$' "$err"
+expect 1 "$e in.txt has 20 lines and one.txt 1, expected as many" translate --model run --force one.txt in.txt
+expect 1 "$e cannot open no.txt: No such file or directory" translate --model run --force no.txt in.txt
+expect 1 "$e cannot open no.txt: No such file or directory" translate --model run --force ref.txt no.txt
+: >empty.txt
+run translate --model run --force empty.txt in.txt
+[[ $code == 1 && $err == "$e empty.txt: "* && $err != *$'\n'* ]] || mismatch "an empty reference: $code $err"
+printf 'a\xff\n' >bytes.txt
+run translate --model run --force bytes.txt one.txt
+[[ $code == 1 && $err == "$e bytes.txt: "*UTF-8* ]] || mismatch "a reference that is no text: $code $err"
+printf '%05000d\n' 0 | sed 's/0/nul /g' >long.txt
+expect 1 "$e long.txt: line 1: has 5000 tokens; a sentence may have 4096" translate --model run --force long.txt one.txt
+expect 2 "$e --force takes one FILE to go with it, got 2" translate --model run --force ref.txt in.txt in.txt
+expect 2 "$e --force -: standard input cannot be both sides: name the FILE to translate" translate --model run --force -
+expect 2 "$e --force and --beam exclude each other: with --force the translations are given" translate --model run --force ref.txt --beam 2 in.txt
+expect 2 "$e --force and --sample exclude each other: with --force the translations are given" translate --model run --force ref.txt --sample in.txt
+
+# Samples: the same for any batch size and number of threads, others for another seed; as many as asked for.
+run translate --model run --sample 3 --temperature 3 --seed 4 in.txt
+[[ $code == 0 && $(printf '%s\n' "$out" | wc -l) == 60 ]] || mismatch "--sample 3 of 20 lines: $code $out"
+expect_match $'^1 \\|\\|\\| [a-z ]* \\|\\|\\| -[0-9.]+ \\|\\|\\| -[0-9.]+\n1 \\|\\|\\| ' "$out"
+all=$out
+for how in '--rows 1 --threads 1' '--rows 7 --threads 2' '--rows 20 --threads 3'; do
+  run translate --model run --sample 3 --temperature 3 --seed 4 $how in.txt
+  expect_out "$all"
+done
+run translate --model run --sample 3 --temperature 3 --seed 5 in.txt
+[[ $out != "$all" ]] || mismatch "another seed gives the same samples"
+# One a line without a number, and the file behind it is a file; standard input is counted on over its blocks.
+run translate --model run --sample --temperature 3 --seed 4 in.txt
+one=$(printf '%s\n' "$all" | awk 'NR % 3 == 1' | sed 's/^[0-9]* ||| //; s/ ||| .*//; s/^||| .*//')
+expect_out "$one"
+run translate --model run --temperature 3 --seed 4 --sample in.txt
+expect_out "$one"
+out=$({ head -n 9 in.txt; sleep 0.3; tail -n 11 in.txt; } | "$QKV" translate --model run --temperature 3 --seed 4 --sample=1)
+expect_out "$one"
+# Without temperature, or with one token to choose from, it is greedy search.
+run translate --model run --beam 1 in.txt
+greedy=$out
+for how in '--temperature 0' '--temperature 1e-9' '--top-k 1' '--top-p 1e-9'; do
+  run translate --model run --sample $how --seed 7 in.txt
+  expect_out "$greedy"
+done
+run translate --model run --sample 2 --json one.txt
+expect_match '^\{"line":1,.*"hypotheses":\[\{"text":.*\},\{"text":.*\}\]\}$' "$out"
+
+# Bad values.
+expect 2 "$e --beam: got \"0\", expected a whole number from 1 to 1000" translate --model run --beam 0 in.txt
+expect 2 "$e --beam: got \"-1\", expected a whole number from 1 to 1000" translate --model run --beam -1 in.txt
+expect 2 "$e --beam: got \"two\", expected a whole number from 1 to 1000" translate --model run --beam two in.txt
+expect 2 "$e --nbest: got \"0\", expected a whole number from 1 to 1000" translate --model run --nbest 0 in.txt
+expect 2 "$e --nbest 3 of a beam of 2: the beam must hold as many" translate --model run --beam 2 --nbest 3 in.txt
+expect 2 "$e --max-length: got \"0\", expected a whole number from 1 to 100000" translate --model run --max-length 0 in.txt
+expect 2 "$e --length-penalty: got \"-1\", expected a number from 0 to 10" translate --model run --length-penalty -1 in.txt
+expect 2 "$e --length-penalty: got \"nan\", expected a number from 0 to 10" translate --model run --length-penalty nan in.txt
+expect 2 "$e --rows: got \"0\", expected a whole number from 1 to 100000" translate --model run --rows 0 in.txt
+expect 2 "$e --sample: got \"0\", expected a whole number from 1 to 10000" translate --model run --sample 0 in.txt
+expect 2 "$e --sample: got \"-3\", expected a whole number from 1 to 10000" translate --model run --sample -3 in.txt
+expect 2 "$e --sample: got \"many\", expected a whole number from 1 to 10000" translate --model run --sample=many in.txt
+expect 2 "$e --temperature: got \"-1\", expected a number from 0 to 100" translate --model run --sample --temperature -1 in.txt
+expect 2 "$e --temperature: got \"inf\", expected a number from 0 to 100" translate --model run --sample --temperature inf in.txt
+expect 2 "$e --top-k: got \"0\", expected a whole number from 1 to 1000000000" translate --model run --sample --top-k 0 in.txt
+expect 2 "$e --top-p: got \"0\", expected a number above 0 and at most 1" translate --model run --sample --top-p 0 in.txt
+expect 2 "$e --top-p: got \"1.5\", expected a number from 0 to 1" translate --model run --sample --top-p 1.5 in.txt
+expect 2 "$e --temperature is for --sample" translate --model run --temperature 1 in.txt
+expect 2 "$e --top-k is for --sample" translate --model run --top-k 2 in.txt
+expect 2 "$e --sample and --beam exclude each other: one draws translations, the other searches for the best" translate --model run --sample --beam 5 in.txt
+expect 2 "$e --sample and --nbest exclude each other: one draws translations, the other searches for the best" translate --model run --sample --nbest 2 in.txt
+expect 0 '' translate --model run --sample --beam 1 --temperature 0 in.txt
+sed 's/beam: 1/beam: 0/' run/config.yaml >config.yaml; cp -r run zero; cp config.yaml zero/config.yaml
+run translate --model zero in.txt
+[[ $code == 1 ]] || mismatch "beam 0 in the configuration: exit code $code"
+expect_match '^qkv: error: zero/config\.yaml:[0-9]+: .*beam.*0' "$err"
+run translate --help
+expect_match '--sample \[N\]' "$out"
+run translate --help --lang zh
+expect_match '--top-p P +采样时' "$out"

@@ -1,0 +1,59 @@
+// A lock is held by one, told to others, and free again after its holder ended, by itself or killed.
+#include "qkv/io/file_lock.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "support/files.h"
+
+namespace qkv {
+namespace {
+
+using qkv_test::error_of;
+
+TEST(FileLock, IsHeldByOneUntilItGoes) {
+  qkv_test::TempFolder folder;
+  const std::string path = folder / "a.lock";
+  const std::string refused = "busy (process " + std::to_string(::getpid()) + ")";
+  {
+    FileLock lock(path, "busy");
+    EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+    FileLock moved = std::move(lock);
+    EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+    FileLock other(folder / "b.lock", "busy");
+    other = std::move(moved);  // a is held by `other` now, b by `moved`
+    EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+  }
+  EXPECT_EQ(folder.count(), 0);
+  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "no error");
+  EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", "busy"); }), "cannot write " + (folder / "none/a.lock") + ": No such file or directory");
+}
+
+TEST(FileLock, OfAKilledProcessIsTakenOver) {
+  qkv_test::TempFolder folder;
+  const std::string path = folder / "a.lock";
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    FileLock lock(path, "busy");
+    (void)!::write(ready[1], "x", 1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "busy (process " + std::to_string(child) + ")");
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  ::close(ready[0]), ::close(ready[1]);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "no error");
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace qkv

@@ -3,6 +3,8 @@
 
 #include "qkv/attention/any_scorer.h"
 #include "qkv/attention/attend.h"
+#include "qkv/attention/positions.h"
+#include "qkv/attention/relative_positions.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/shape.h"
 
@@ -16,6 +18,8 @@ struct MultiHeadOptions {
   ScorerKind scorer = ScorerKind::scaled_dot;
   Linear::Bias bias = Linear::Bias::no;
   float dropout = 0;  // of the weights
+  PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are none of its business
+  int64_t max_distance = 32;                    // of relative: what is farther counts as that far
 };
 
 /// Keys and values after their projections: what a decoder keeps of the past.
@@ -30,6 +34,8 @@ struct MultiHead {
   float dropout = 0;
   Linear to_q, to_k, to_v, to_out;
   AnyScorer scorer;
+  PositionKind positions = PositionKind::none;
+  RelativeBias relative;  // absent unless positions are relative
 
   MultiHead() = default;
   MultiHead(const MultiHeadOptions& options, const Rng& rng);
@@ -38,17 +44,21 @@ struct MultiHead {
   Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& mask, const Run& run) const {
     return (*this)(queries, project(keys, values), mask, run);
   }
-  Tensor operator()(const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run) const {
-    return with(scorer, queries, projected, mask, run);
+  /// Query i stands at query_offset + i, key j at j.
+  Tensor operator()(const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run, int64_t query_offset = 0) const {
+    return with(scorer, queries, projected, mask, run, query_offset);
   }
   /// The same with a scorer of one's own.
   template <Scorer S>
-  Tensor with(const S& any, const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run) const {
-    const AttendOptions options{.dropout = dropout, .axis = HeadAxis::inner};
-    const Tensor q = apart(to_q(queries), heads);
-    return to_out(together(attend(any, q, apart(projected.k, key_heads), apart(projected.v, key_heads), mask, run, options).output));
+  Tensor with(const S& any, const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run,
+              int64_t query_offset = 0) const {
+    const Tensor q = placed(apart(to_q(queries), heads), query_offset);
+    return to_out(together(attend(any, q, apart(projected.k, key_heads), apart(projected.v, key_heads),
+                                  with_distances(mask, q.size(1), projected.k.size(1), query_offset), run,
+                                  {.dropout = dropout, .axis = HeadAxis::inner}).output));
   }
-  KeyValues project(const Tensor& keys, const Tensor& values) const { return {to_k(keys), to_v(values)}; }
+  /// Key j stands at key_offset + j.
+  KeyValues project(const Tensor& keys, const Tensor& values, int64_t key_offset = 0) const;
 
   void visit(auto&& f) {
     f("to_q", to_q);
@@ -56,12 +66,17 @@ struct MultiHead {
     f("to_v", to_v);
     f("to_out", to_out);
     f("scorer", scorer);
+    f("relative", relative);
   }
 
  private:
   // (B, L, H D) <-> (B, L, H, D): no element moves.
   static Tensor apart(const Tensor& x, int64_t count) { return reshape(x, {x.size(0), x.size(1), count, x.size(2) / count}); }
   static Tensor together(const Tensor& x) { return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)}); }
+  // Turned by its positions, if they are rotary: (B, L, H, D).
+  Tensor placed(const Tensor& x, int64_t offset) const;
+  // With the biases of the distances, if there are any.
+  Mask with_distances(const Mask& mask, int64_t queries, int64_t keys, int64_t query_offset) const;
 };
 
 }  // namespace qkv

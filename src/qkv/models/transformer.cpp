@@ -20,9 +20,10 @@ namespace {
 
 constexpr int64_t kReadyPositions = 256;
 
-MultiHead heads(const TransformerOptions& o, const Rng& rng) {
+// Positions inside attention are for a sequence that attends to itself: between two sequences distance means nothing.
+MultiHead heads(const TransformerOptions& o, PositionKind positions, const Rng& rng) {
   return MultiHead({.width = o.width, .heads = o.heads, .key_heads = o.key_heads, .scorer = o.scorer, .bias = o.bias,
-                    .dropout = o.attention_dropout},
+                    .dropout = o.attention_dropout, .positions = positions, .max_distance = o.max_distance},
                    rng);
 }
 
@@ -68,7 +69,7 @@ void check_options(const TransformerOptions& o) {
 }  // namespace
 
 EncoderBlock::EncoderBlock(const TransformerOptions& o, const Rng& rng)
-    : self(heads(o, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
+    : self(heads(o, o.positions, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
       dropout(o.dropout) {}
 
 Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& run) const {
@@ -78,19 +79,19 @@ Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& ru
 }
 
 DecoderBlock::DecoderBlock(const TransformerOptions& o, Alone alone, const Rng& rng)
-    : self(heads(o, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
+    : self(heads(o, o.positions, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
       dropout(o.dropout) {
   if (alone == Alone::yes) return;
-  cross = heads(o, rng.at("cross"));
+  cross = heads(o, PositionKind::none, rng.at("cross"));
   cross_norm = LayerNorm(o.width);
 }
 
 Tensor DecoderBlock::operator()(const Tensor& x, KeyValues* past, const KeyValues& memory, const Mask& memory_mask, const Run& run) const {
   const int64_t before = past && past->k.defined() ? past->k.size(1) : 0;
   Tensor y = residual(x, self_norm, norm, dropout, run.at("self_norm"), [&](const Tensor& in) {
-    KeyValues seen = self.project(in, in);
+    KeyValues seen = self.project(in, in, before);
     if (past) *past = seen = {appended(past->k, seen.k), appended(past->v, seen.v)};
-    return self(in, seen, Mask::causal(before), run.at("self"));
+    return self(in, seen, Mask::causal(before), run.at("self"), before);
   });
   if (cross)
     y = residual(y, cross_norm, norm, dropout, run.at("cross_norm"),

@@ -12,10 +12,6 @@ namespace qkv {
 /// Where layer normalisation stands: after the residual sum, as in the book, or before the sublayer, with one more at the end.
 enum class NormPlace { post, pre };
 
-/// How a token knows its place. Sinusoidal and learned vectors are added to the embeddings; relative biases, rotations and ALiBi work
-/// inside self-attention.
-enum class PositionKind { none, sinusoidal, learned };
-
 struct TransformerOptions {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t width = 32, ffn = 64, heads = 4;
@@ -27,6 +23,7 @@ struct TransformerOptions {
   Activation activation = Activation::relu;
   PositionKind positions = PositionKind::sinusoidal;
   int64_t max_positions = 1000;  // of a learned table
+  int64_t max_distance = 32;     // of relative positions: what is farther counts as that far
   ScorerKind scorer = ScorerKind::scaled_dot;
   Linear::Bias bias = Linear::Bias::no;  // of the projections of attention
   bool tied = false;                     // one matrix for both embeddings and the output layer

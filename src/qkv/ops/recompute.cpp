@@ -28,8 +28,8 @@ Tensor recomputed(std::vector<Tensor> inputs, std::vector<Tensor> parameters, Re
            check(again.shape() == shape, "[recomputed] the function gave ", shape, " and then ", again.shape());
            tape.backward(again, p.dy());
            int i = 0;
-           for (const std::vector<Tensor>* list : {&leaves, &parameters})
-             for (const Tensor& leaf : *list) {
+           for (const auto& list : {std::span<const Tensor>(leaves), std::span<const Tensor>(parameters)})
+             for (const Tensor& leaf : list) {
                if (p.wants(i)) p.give(i, tape.grad(leaf));
                ++i;
              }

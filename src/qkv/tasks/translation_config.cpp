@@ -52,8 +52,9 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "decoder_layers", {"transformer: layers of the decoder, 0 as many as the encoder's", "transformer：解码器层数，0 与编码器相同"}, m.decoder_layers, 0, 64);
   s.add(block, "norm", {"transformer: layer norm after the residual sum, or before each sublayer", "transformer：层规范化在残差之后（post）或子层之前（pre）"}, m.norm, {"post", "pre"});
   s.add(block, "activation", {"transformer: of the feed-forward network", "transformer：前馈网络的激活函数"}, m.activation, {"relu", "gelu"});
-  s.add(block, "positions", {"transformer: how a token knows its place", "transformer：位置编码"}, m.positions, {"none", "sinusoidal", "learned"});
+  s.add(block, "positions", {"transformer: how a token knows its place", "transformer：位置编码"}, m.positions, {"none", "sinusoidal", "learned", "relative", "rotary", "alibi"});
   s.add(block, "max_positions", {"transformer: rows of a learned table of positions", "transformer：可学习位置表的行数"}, m.max_positions, 1, 10'000'000);
+  s.add(block, "max_distance", {"transformer: distances of relative positions; what is farther counts as that far", "transformer：相对位置的最大距离"}, m.max_distance, 0, 1'000'000);
   s.add(block, "attention_dropout", {"transformer: of attention weights, below 0 as dropout", "transformer：注意力权重的 dropout，负数与 dropout 相同"}, m.attention_dropout, -1, 0.99);
   s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
   s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
@@ -242,6 +243,8 @@ void TranslationConfig::check_model() const {
     qkv::check(m.hidden % m.heads == 0, "model.hidden ", m.hidden, " is not divisible by model.heads ", m.heads);
     const int64_t key_heads = m.key_heads > 0 ? m.key_heads : m.heads;
     qkv::check(m.heads % key_heads == 0, "model.heads ", m.heads, " is no multiple of model.key_heads ", key_heads);
+    qkv::check(m.positions != "rotary" || m.hidden / m.heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", m.hidden, " over model.heads ",
+               m.heads, " gives an odd width of a head");
     qkv::check(!m.tied || data.shared_vocabulary, "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
   } else {
     only(m.heads != unset.heads, "heads", "transformer");

@@ -43,6 +43,7 @@ struct TranslationModelConfig {
   int64_t decoder_layers = 0;                  // 0: as many as the encoder's
   std::string norm = "post", activation = "relu", positions = "sinusoidal";
   int64_t max_positions = 1000;                // of a learned table
+  int64_t max_distance = 32;                   // of relative positions
   double attention_dropout = -1;               // below 0: as dropout
   bool bias = false, tied = false;
   std::string init = "xavier";

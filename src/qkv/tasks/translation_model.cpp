@@ -28,6 +28,9 @@ PositionKind position_kind(const std::string& name) {
   if (name == "none") return PositionKind::none;
   if (name == "sinusoidal") return PositionKind::sinusoidal;
   if (name == "learned") return PositionKind::learned;
+  if (name == "relative") return PositionKind::relative;
+  if (name == "rotary") return PositionKind::rotary;
+  if (name == "alibi") return PositionKind::alibi;
   fail("model.positions: there are no positions \"", name, "\"");
 }
 
@@ -46,6 +49,7 @@ TransformerOptions transformer_options(const TranslationModelConfig& config, int
           .activation = config.activation == "gelu" ? Activation::gelu : Activation::relu,
           .positions = position_kind(config.positions),
           .max_positions = config.max_positions,
+          .max_distance = config.max_distance,
           .scorer = scorer_kind(config),
           .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
           .tied = config.tied,

@@ -46,6 +46,9 @@ std::vector<Variant> variants() {
   add("pre-norm, gelu", [](TransformerOptions& o) { o.norm = NormPlace::pre, o.activation = Activation::gelu; });
   add("tied, biases", [](TransformerOptions& o) { o.tied = true, o.bias = Linear::Bias::yes; });
   add("learned positions", [](TransformerOptions& o) { o.positions = PositionKind::learned, o.max_positions = 6; });
+  add("relative positions", [](TransformerOptions& o) { o.positions = PositionKind::relative, o.max_distance = 2; });
+  add("rotary positions, one key head", [](TransformerOptions& o) { o.positions = PositionKind::rotary, o.key_heads = 1; });
+  add("alibi, pre-norm", [](TransformerOptions& o) { o.positions = PositionKind::alibi, o.norm = NormPlace::pre; });
   add("no positions", [](TransformerOptions& o) { o.positions = PositionKind::none; });
   add("one key head", [](TransformerOptions& o) { o.heads = 4, o.key_heads = 1; });
   add("additive", [](TransformerOptions& o) { o.scorer = ScorerKind::additive; });

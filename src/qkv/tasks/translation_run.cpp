@@ -288,9 +288,11 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
                                 .companion = &keeper,
                                 .stop = stop},
                                all);
-  if (result.interrupted) return result;
-  keeper.choose(*model_);
-  if (!folder_.empty()) model_->save(in_folder("model.safetensors"));
+  if (!result.interrupted) {
+    keeper.choose(*model_);
+    if (!folder_.empty()) model_->save(in_folder("model.safetensors"));
+  }
+  lock_ = FileLock();
   return result;
 }
 

@@ -40,7 +40,7 @@ class TranslationRun {
 
   TranslationConfig config_;
   std::string folder_;
-  FileLock lock_;  // of the folder, as long as this lives
+  FileLock lock_;  // of the folder, until the training has ended
   std::unique_ptr<TranslationText> text_;
   std::vector<IdPair> train_, valid_;
   std::unique_ptr<TranslationModel> model_;

@@ -117,7 +117,7 @@ class Beam(Case):
     units, repeats, our_repeats, rounds, target = 1000, 1, 1, 5, ">= 5"
     long, probes = True, 1
     beam, length_penalty, max_length = 5, 0.75, 50
-    rows = 100  # sentences that the peer decodes at once
+    rows = 100  # sentences that the peer decodes at once; 50 and 250 cost it more processor time
     weights = beam_model.ROOT / "build" / "peers-beam.safetensors"
 
     def missing(self):

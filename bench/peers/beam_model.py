@@ -17,7 +17,8 @@ from transformer import Transformer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAD, BOS, EOS = 1, 2, 3
-SIZES = {"width": 128, "ffn": 256, "heads": 4, "encoder_layers": 4, "decoder_layers": 4, "dropout": 0.1, "pre_norm": True, "bias": True, "tied": True}
+SIZES = {"width": 128, "ffn": 256, "heads": 4, "encoder_layers": 4, "decoder_layers": 4}
+SIZES |= {"dropout": 0.1, "pre_norm": True, "bias": True, "tied": True}
 
 
 def data_folder():
@@ -76,7 +77,8 @@ def train(path, minutes):
             source, target = padded([pairs[i][0] for i in batch]), padded([pairs[i][1] for i in batch])
             target_in = torch.cat((torch.full((len(batch), 1), BOS), target[:, :-1]), 1)
             mask, counted = (source != PAD)[:, None, None], target != PAD
-            loss = functional.cross_entropy(model.output(model.features(source, mask, target_in)[counted]), target[counted], label_smoothing=0.1)
+            logits = model.output(model.features(source, mask, target_in)[counted])
+            loss = functional.cross_entropy(logits, target[counted], label_smoothing=0.1)
             optimizer.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -12,6 +12,7 @@ class Case:
     our_repeats = 100  # of ours, a round
     units = 1          # pieces of work in a repetition
     rounds = None      # at most so many; seconds each
+    long = False       # a repetition takes seconds: one a round, without a warm-up of its own
     probes = 5         # timings of the peer for each number of threads
     flop = 0           # of a repetition: then its share of the FMA peak is told
     memory = False     # its peak memory is measured, not its time

@@ -64,18 +64,18 @@ def best_setting(case, peer):
     def median(threads):
         torch.set_num_threads(threads)
         peer.run()
-        return statistics.median(timed(peer.run, case.repeats) for _ in range(case.probes))
+        return statistics.median(timed(peer.run, case) for _ in range(case.probes))
     return min((1, os.cpu_count() or 1), key=median)
 
 
-def timed(work, repeats):
+def timed(work, case):
     time.sleep(0.05)  # threads of the other side that still spin go to sleep
-    for _ in range((repeats + 4) // 5):
+    for _ in range(0 if case.long else (case.repeats + 4) // 5):
         work()
     start = time.perf_counter()
-    for _ in range(repeats):
+    for _ in range(case.repeats):
         work()
-    return (time.perf_counter() - start) / repeats
+    return (time.perf_counter() - start) / case.repeats
 
 
 def compare(case, side, folder, rounds):
@@ -88,15 +88,16 @@ def compare(case, side, folder, rounds):
     agree(case, dict(numpy.load(folder / "results.npz")), peer.results())
     threads = best_setting(case, peer) if case.framework == "PyTorch" else 1
     torch.set_num_threads(threads)
-    side.ask(f"time {case.our_repeats}")
+    request = "once" if case.long else f"time {case.our_repeats}"
+    side.ask(request)
     ours, theirs, peaks = [], [], []
     rounds = min(rounds, case.rounds or rounds)
     for _ in range(rounds):
         time.sleep(0.05)
-        ours.append(float(side.ask(f"time {case.our_repeats}")) / case.units)
+        ours.append(float(side.ask(request)) / case.units)
         if case.flop:
             peaks.append(float(side.ask("peak")))
-        theirs.append(timed(peer.run, case.repeats) / case.units)
+        theirs.append(timed(peer.run, case) / case.units)
     return ours, theirs, threads, max(peaks, default=0)
 
 
@@ -137,14 +138,16 @@ def time_row(case, side, arguments, folder):
         gflops = case.flop / min(ours) / 1e9
         share = f", {100 * gflops / peak:.0f} % of peak"
         print(f"{case.name}: best round {gflops:.1f} GFLOP/s of {peak:.1f}, the FMA peak between the rounds", flush=True)
-    line = f"{case.title}: {describe(mine)}{share} against {describe(peer)} ({who}): {ratio:.1f} times (best against best {best:.1f}), target {case.target}"
+    line = f"{case.title}: {describe(mine)}{share} against {describe(peer)} ({who}): {ratio:.1f} times "
+    line += f"(best against best {best:.1f}), target {case.target}"
     return (case.title, describe(mine) + share, who, describe(peer), f"{ratio:.1f}", f"{best:.1f}", case.target), line
 
 
 def memory_row(case, side, arguments, folder):
     seconds, peak = measure_memory(case, arguments.side, folder)
     text = f"{peak / 1e9:.2f} GB"
-    return (case.title, text, "", "", "", "", case.target), f"{case.title}: peak {text}, the step took {describe(seconds)}, target {case.target}"
+    line = f"{case.title}: peak {text}, the step took {describe(seconds)}, target {case.target}"
+    return (case.title, text, "", "", "", "", case.target), line
 
 
 def main():

@@ -216,7 +216,8 @@ def pre_norm(path):
     model = Transformer(12, 12, width=8, ffn=16, heads=4, key_heads=2, layers=(1, 2), pre_norm=True, bias=True, tied=True)
     inputs = some_inputs(12, 12, [3, 5, 1], [4, 2, 3])
     counted = torch.arange(4) < inputs["target_lens"][:, None]
-    ten_steps(path, model, inputs, lambda logits: functional.cross_entropy(logits[counted], inputs["targets"][counted], label_smoothing=0.1))
+    wanted = inputs["targets"][counted]
+    ten_steps(path, model, inputs, lambda logits: functional.cross_entropy(logits[counted], wanted, label_smoothing=0.1))
 
 
 def main():

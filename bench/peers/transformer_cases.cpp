@@ -112,7 +112,7 @@ class Beam : public Case {
   explicit Beam(const Arrays& inputs)
       : model_(transformer(inputs, 0)), source_(ids_of(inputs, "source")), lens_(ids_of(inputs, "source_lens")),
         options_{.beam = number(inputs, "beam"), .length_penalty = inputs.at("length_penalty").values<double>()[0],
-                 .max_length = number(inputs, "max_length"), .never = 1} {}
+                 .max_length = number(inputs, "max_length"), .never = {1}} {}
   void run() override { decode(); }
   Arrays results() override {
     const auto outputs = decode();
@@ -148,7 +148,7 @@ class LongStep : public Case {
  public:
   explicit LongStep(const Arrays& inputs)
       : tokens_(ids_of(inputs, "tokens")), targets_(ids_of(inputs, "targets")),
-        training_(TransformerDecoder({.target_vocabulary = 8000, .width = 512, .ffn = 2048, .heads = 8, .decoder_layers = 6},
+        training_(TransformerDecoder({.target_vocabulary = 8000, .width = 512, .ffn = 2048, .heads = 8, .decoder_layers = 6, .recompute = true},
                                      DecoderBlock::Alone::yes, Rng(1))) {}
   void run() override {
     training_.shards.gradients(1, training_.next(), [&](int64_t, int64_t, const Run& run) -> Loss {

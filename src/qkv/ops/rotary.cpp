@@ -25,16 +25,16 @@ struct Places {
 // (L, 2, D): the cosines of a position, each twice, and its sines as -sin, sin.
 Tensor angles(const Places& places, int64_t offset, double base) {
   const int64_t width = places.width;
-  std::vector<double> rates(static_cast<size_t>(width / 2));
-  for (int64_t c = 0; c < width / 2; ++c) {
-    rates[static_cast<size_t>(c)] = std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width));
-  }
+  static thread_local std::vector<double> kept;  // no allocation once warm
+  kept.resize(static_cast<size_t>(width / 2));
+  double* const rates = kept.data();
+  for (int64_t c = 0; c < width / 2; ++c) rates[c] = std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width));
   Tensor table = Tensor::empty({places.length, 2, width});
   parallel_ranges(places.length, 16, 20.0 * static_cast<double>(places.length * width), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       float *cosines = table.mutable_ptr() + i * 2 * width, *sines = cosines + width;
       for (int64_t c = 0; c < width / 2; ++c) {
-        const double angle = static_cast<double>(offset + i) * rates[static_cast<size_t>(c)];
+        const double angle = static_cast<double>(offset + i) * rates[c];
         cosines[2 * c] = cosines[2 * c + 1] = static_cast<float>(std::cos(angle));
         sines[2 * c + 1] = static_cast<float>(std::sin(angle));
         sines[2 * c] = -sines[2 * c + 1];

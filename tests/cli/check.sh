@@ -38,6 +38,14 @@ expect_match 'this encoder reads padding on purpose \(model.skip_padding is fals
 expect 1 '' check --model book --json
 expect_match '"passed":false,.*"padding":\{[^}]*"passed":false\},"batch_mates":\{[^}]*"passed":true\}' "$out"
 
+# The book's prediction leaves every token at position 0: the cache disagrees with the whole.
+run train "${common[@]}" --kind transformer --heads 2 --ffn 16 --layers 1 --book-positions true -o standing
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+expect 1 '' check --model standing
+expect_match 'other order: ok
+ +[0-9]+ +[0-9]+ +[0-9.e-]+  one token at a time, from the cache: FAILED' "$out"
+expect_match 'this model decodes with every token at position 0 on purpose, as the book.s prediction does \(model.book_positions is true\)$' "$out"
+
 # Refusals.
 expect 2 'qkv: error: the option --model DIR is missing' check
 expect 1 'qkv: error: none: no such folder; expected one that qkv train wrote' check --model none

@@ -141,6 +141,9 @@ class Check : public Command {
         return {"a sentence's outputs change with the other sentences of its batch: something is computed across rows",
                 "句子的输出随同批句子改变：存在跨行计算"};
       case Leak::cache:
+        if (translator.config().model.book_positions)
+          return {"this model decodes with every token at position 0 on purpose, as the book's prediction does (model.book_positions is true)",
+                  "该模型按书中预测的做法解码，每个词元都在位置 0（model.book_positions 为 true）"};
         return {
             "decoding one token at a time gives other scores than the whole at once: a wrong position, or keys that were not kept or not "
             "moved",

@@ -9,7 +9,7 @@
 namespace qkv::cli {
 namespace {
 
-constexpr double kWordCell = 19, kWidestGrid = 1500;  // pixels: a cell that has room for a word, and a picture that a screen has room for
+constexpr double kWordCell = 19, kWidestGrid = 1700;  // pixels: a cell that has room for a word, and a picture that a screen has room for
 
 struct Kind {
   std::string name;

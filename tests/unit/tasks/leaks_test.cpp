@@ -74,6 +74,15 @@ TEST(Leaks, FindsNoneInATransformer) {
   expect_no_leak(pre);
 }
 
+TEST(Leaks, FindsNoneWithAnyPositions) {
+  for (const char* positions : {"none", "relative", "rotary", "alibi"}) {
+    SCOPED_TRACE(positions);
+    TranslationModelConfig c = transformer_config();
+    c.positions = positions;
+    expect_no_leak(c);
+  }
+}
+
 TEST(Leaks, StaysWithinALearnedTableOfPositions) {
   TranslationModelConfig learned = transformer_config();
   learned.positions = "learned", learned.max_positions = 8;

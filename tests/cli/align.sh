@@ -39,3 +39,45 @@ printf '0-0\n0-0 1:2\n' >bad.align
 expect 1 'qkv: error: bad.align: line 2: expected a link like 1-2, 1p2 or 1?2, got "1:2"' align --alignment bad.align --gold gold.align
 : >empty.align
 expect 1 'qkv: error: empty.align: is empty, expected text' align --alignment hyp.align --gold empty.align --base 0
+expect 2 'qkv: error: --pairs, --layer, --head, --shift and --output go with --model' align --alignment hyp.align --gold gold.align --layer 1
+
+# By the attention of a Transformer: the best head against gold, a chosen one, and without gold the one whose links say most.
+names=(nul un deux trois quatre cinq)
+for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
+  (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
+done; done; done >pairs.tsv
+sed 's/.*/0-2 1-1 2-0/' pairs.tsv >pairs.align
+run train --data pairs.tsv --tokenizer spaces --min-count 1 --kind transformer --norm pre --hidden 32 --heads 2 --ffn 64 --layers 2 --rate 0.01 \
+  --batch-rows 16 --seed 3 --dropout 0 --epochs 60 --quiet -o model
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+expect 0 '' align --model model --pairs pairs.tsv --gold pairs.align --base 0
+expect_match $'^layer  head    AER, shift 0      shift 1\n    1     1 ' "$out"
+checks=$((checks + 4))
+[[ $(grep -o '\*' <<<"$out" | wc -l) == 1 ]] || mismatch "not one best head in $out"
+[[ $(wc -l <<<"$out") == 7 ]] || mismatch "four heads are not four lines in $out"
+best=$(sed -n 's/^layer \([12]\), head \([12]\), shift \([01]\): AER .*/\1 \2 \3/p' <<<"$out")
+lowest=$(sed -n '2,5s/ [*]//; 2,5p' <<<"$out" | grep -o '[0-9.]* %' | sort -n | head -n 1)
+last=$(tail -n 1 <<<"$out")
+[[ -n $best && $last == "AER $lowest"* ]] || mismatch "the last line is not the lowest error rate $lowest: $out"
+[[ ${lowest%%.*} -lt 40 ]] || mismatch "no head of a model that translates has links: $lowest"
+read -r layer head shift <<<"$best"
+expect 0 '' align --model model --pairs pairs.tsv --gold pairs.align --base 0 --layer "$layer" --head "$head" --shift "$shift"
+expect_out "$last"
+expect 0 '' align --model model --pairs pairs.tsv --gold pairs.align --base 0 --json
+expect_match "\"by\":\\{\"layer\":$layer,\"head\":$head,\"shift\":$shift,\"aer\":[0-9.e-]+\\},\"heads\":\\[\\{\"layer\":1,\"head\":1,\"shift\":0,\"aer\":" "$out"
+run align --model model --pairs pairs.tsv -o own.align
+expect_match '^qkv: note: layer [12], head [12], shift [01]: its links say most about the words; --layer, --head and --shift choose another$' "$err"
+own=$(sed 's/.*layer \([12]\), head \([12]\), shift \([01]\).*/\1 \2 \3/' <<<"$err")
+expect 0 '' align --model model --pairs pairs.tsv --layer "${own%% *}" --head "$(cut -d' ' -f2 <<<"$own")" --shift "${own##* }"
+expect_out "$(cat own.align)"
+checks=$((checks + 1))
+run align --alignment own.align --gold pairs.align --base 0
+aer=${out#AER } aer=${aer%%.*}
+[[ $aer -lt 40 ]] || mismatch "without gold a head was chosen that has an error rate of $aer %"
+head -n 2 pairs.tsv >two.tsv
+run align --model model --pairs two.tsv
+expect_match '^qkv: note: layer [12], head [12], shift 0: its links say most about the words, as far as so few pairs can tell; ' "$err"
+run align --model model --pairs two.tsv --quiet
+[[ -z $err && $(wc -l <<<"$out") == 2 ]] || mismatch "--quiet: $out $err"
+expect 1 'qkv: error: --layer 3: the decoder of model has 2 layers of attention' align --model model --pairs pairs.tsv --layer 3
+expect 1 'qkv: error: --head 3: the attention of model has 2 heads' align --model model --pairs pairs.tsv --head 3

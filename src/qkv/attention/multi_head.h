@@ -7,6 +7,7 @@
 #include "qkv/attention/relative_positions.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/probe.h"
 
 namespace qkv {
 
@@ -40,7 +41,8 @@ struct MultiHead {
   MultiHead() = default;
   MultiHead(const MultiHeadOptions& options, const Rng& rng);
 
-  /// queries (B, n, query_width), keys (B, m, key_width), values (B, m, value_width) -> (B, n, width). The probe gets (B, H, n, m).
+  /// queries (B, n, query_width), keys (B, m, key_width), values (B, m, value_width) -> (B, n, width). The probe gets (B, H, n, m)
+  /// weights, and the projected values.
   Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& mask, const Run& run) const {
     return (*this)(queries, project(keys, values), mask, run);
   }
@@ -53,6 +55,7 @@ struct MultiHead {
   Tensor with(const S& any, const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run,
               int64_t query_offset = 0) const {
     const Tensor q = placed(apart(to_q(queries), heads), query_offset);
+    if (run.probe) run.probe->values(run.path, projected.v.detached());
     return to_out(together(attend(any, q, apart(projected.k, key_heads), apart(projected.v, key_heads),
                                   with_distances(mask, q.size(1), projected.k.size(1), query_offset), run,
                                   {.dropout = dropout, .axis = HeadAxis::inner}).output));

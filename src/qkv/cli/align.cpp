@@ -8,13 +8,14 @@
 #include "qkv/eval/alignment.h"
 #include "qkv/eval/unicode.h"
 #include "qkv/io/atomic_file.h"
-#include "qkv/tasks/translator.h"
-#include "qkv/tasks/word_attention.h"
+#include "qkv/tasks/attention_alignment.h"
 
 namespace qkv::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr int64_t kManyPairs = 20;  // from which on words come often enough to tell which links make sense
 
 std::vector<int64_t> word_counts(const std::string& path) {
   std::vector<int64_t> counts;
@@ -31,7 +32,10 @@ class Align : public Command {
   Text summary() const override {
     return {"word alignments from a model's attention, and their error rate against gold ones", "由模型注意力得到词对齐，及其与标准对齐比较的错误率（AER）"};
   }
-  std::string example() const override { return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align"; }
+  std::string example() const override {
+    return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align\n"
+           "  qkv align --model runs/transformer --pairs pairs.tsv --layer 2 --head 3 --shift 1 -o pairs.align";
+  }
 
   void bind(Options& o) override {
     o.option("--model DIR", {"align by the attention of this model (a folder that qkv train wrote)", "用该模型的注意力做对齐（qkv train 输出的文件夹）"}, model_);
@@ -39,6 +43,15 @@ class Align : public Command {
     o.option("--rule R", {"with --model: link each target word with the source word of its largest weight; or let source words compete, so that one "
                           "that is taken goes twice only when no other has a tenth of the weight",
                           "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"}, rule_, {"competing", "largest"});
+    o.option("--layer L",
+             {"with --model, a Transformer: by this layer, from 1; without it the best is looked for",
+              "与 --model 合用，Transformer：用这一层，从 1 起；默认自动选取最好的"},
+             layer_, 1);
+    o.option("--head H", {"and this head, from 1", "以及这个头，从 1 起"}, head_, 1);
+    o.option("--shift N",
+             {"and by the weights of the step that writes a word (0) or of the next one, which reads it (1)",
+              "以及用写出该词的那一步（0）或读入该词的下一步（1）的权重"},
+             shift_, 0, 1);
     o.option("-o,--output FILE", {"with --model: write the alignments there", "与 --model 合用：把对齐写入该文件"}, output_);
     o.option("--alignment FILE", {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
                                   "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"}, alignment_);
@@ -54,7 +67,7 @@ class Align : public Command {
   int run(const Global& global) override {
     if (model_) return align_by_model(global);
     if (!alignment_) throw UsageError("give --alignment FILE to score one, or --model DIR to make one", "qkv align --help shows an example");
-    if (pairs_ || output_) throw UsageError("--pairs and --output go with --model");
+    if (pairs_ || output_ || layer_ || head_ || shift_) throw UsageError("--pairs, --layer, --head, --shift and --output go with --model");
     if (!gold_) throw UsageError("--gold FILE is missing", "qkv align --help shows an example");
     if (*alignment_ == "-" && *gold_ == "-") throw UsageError("--alignment and --gold cannot both be standard input");
     if (source_.has_value() != target_.has_value()) throw UsageError("--source and --target go together");
@@ -87,29 +100,146 @@ class Align : public Command {
       check_same_lines(pairs_ ? *pairs_ : *source_, pairs.source.size(), *gold_, gold->lines.size());
     }
     const Translator translator(*model_);
-    const Tokenizers& tokenizers = translator.tokenizers();
     const auto forced = translator.force(pairs);
-    std::vector<Alignment> alignments;
-    std::vector<int64_t> source_words, target_words;
-    std::string lines;
-    for (size_t i = 0; i < forced.size(); ++i) {
-      Alignment links;
-      if (!forced[i].source.empty() && !forced[i].target.empty()) {
-        const Tensor& attention = forced[i].forced.attention;
-        check(attention.defined(), *model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
-        const Tensor weights = word_attention(attention, tokenizers.source, pairs.source[i], tokenizers.target, pairs.target[i]);
-        links = align_words(weights.viewed({weights.size(1), weights.size(2)}), rule_ == "largest" ? LinkRule::largest : LinkRule::competing);
-      }
-      source_words.push_back(static_cast<int64_t>(split_whitespace(pairs.source[i]).size()));
-      target_words.push_back(static_cast<int64_t>(split_whitespace(pairs.target[i]).size()));
-      lines += pharaoh(links) + "\n";
-      alignments.push_back(std::move(links));
+    const int64_t maps = map_count(translator, forced);
+    const std::vector<AlignmentReading> readings = chosen_readings(translator, maps);
+    const auto alignments =
+        read_alignments(translator.tokenizers(), pairs, forced, readings, rule_ == "largest" ? LinkRule::largest : LinkRule::competing);
+    std::vector<AlignmentScore> scores;
+    if (gold) {
+      check_gold(*gold, pairs);
+      for (const auto& of_reading : alignments) scores.push_back(score_alignments(of_reading, gold->lines));
     }
-    if (gold) check_alignment_lengths(*gold, *gold_, source_words, target_words);
+    const size_t best = gold ? best_by_gold(scores) : best_by_information(pairs, readings, alignments);
+    const std::string lines = pharaoh_lines(alignments[best]);
     if (output_) write_file(*output_, lines);
-    if (gold) print(score_alignments(alignments, gold->lines), gold->lines.size());
+    if (readings.size() > 1) say_choice(readings, scores, best, heads_of(translator), few(pairs), global);
+    if (gold)
+      print(scores[best], gold->lines.size(), choice_json(readings, scores, best, heads_of(translator)));
     else if (!output_) fmt::print("{}", lines);
     return 0;
+  }
+
+  static int64_t heads_of(const Translator& translator) {
+    const Transformer* model = translator.model().transformer();
+    return model ? model->options.heads : 1;
+  }
+
+  // Layers times heads; of a file without a sentence pair, what the model is known to have.
+  int64_t map_count(const Translator& translator, const std::vector<ForcedTranslation>& forced) const {
+    for (const ForcedTranslation& one : forced) {
+      if (one.source.empty() || one.target.empty()) continue;
+      check(one.forced.attention.defined(), *model_, ": this model has no attention (model.attention is ",
+            translator.config().model.attention, ")");
+      return one.forced.attention.size(1);
+    }
+    const Transformer* model = translator.model().transformer();
+    return model ? std::ssize(model->decoder.blocks) * model->options.heads : 1;
+  }
+
+  // What the options leave to choose from. A recurrent model has one map, and it looks before it writes.
+  std::vector<AlignmentReading> chosen_readings(const Translator& translator, int64_t maps) const {
+    const int64_t heads = heads_of(translator), layers = maps / heads;
+    check(!layer_ || *layer_ <= layers, "--layer ", layer_.value_or(0), ": the decoder of ", *model_, " has ", layers,
+          layers == 1 ? " layer" : " layers", " of attention");
+    check(!head_ || *head_ <= heads, "--head ", head_.value_or(0), ": the attention of ", *model_, " has ", heads,
+          heads == 1 ? " head" : " heads");
+    const std::optional<int64_t> shift = shift_ || translator.model().transformer() ? shift_ : std::optional<int64_t>(0);
+    std::vector<AlignmentReading> out;
+    for (const AlignmentReading& reading : all_readings(maps))
+      if ((!layer_ || reading.map / heads == *layer_ - 1) && (!head_ || reading.map % heads == *head_ - 1) &&
+          (!shift || reading.shift == *shift))
+        out.push_back(reading);
+    return out;
+  }
+
+  // The first of the lowest error rates.
+  static size_t best_by_gold(const std::vector<AlignmentScore>& scores) {
+    size_t best = 0;
+    for (size_t r = 1; r < scores.size(); ++r)
+      if (scores[r].error_rate().value_or(1) < scores[best].error_rate().value_or(1)) best = r;
+    return best;
+  }
+
+  // Whose links say most; of a few pairs nothing can be learned about steps, and the one that writes is taken.
+  size_t best_by_information(const SentencePairs& pairs, const std::vector<AlignmentReading>& readings,
+                             const std::vector<std::vector<Alignment>>& alignments) const {
+    if (alignments.size() == 1) return 0;
+    std::optional<size_t> best;
+    double most = 0;
+    for (size_t r = 0; r < alignments.size(); ++r) {
+      if (few(pairs) && !shift_ && readings[r].shift > 0) continue;
+      const double information = link_information(pairs, alignments[r]);
+      if (!best || information > most) best = r, most = information;
+    }
+    return *best;
+  }
+  static bool few(const SentencePairs& pairs) { return pairs.size() < kManyPairs; }
+
+  static std::string pharaoh_lines(const std::vector<Alignment>& alignments) {
+    std::string lines;
+    for (const Alignment& links : alignments) lines += pharaoh(links) + "\n";
+    return lines;
+  }
+
+  void check_gold(const AlignmentFile& gold, const SentencePairs& pairs) const {
+    std::vector<int64_t> source_words, target_words;
+    for (const std::string& line : pairs.source) source_words.push_back(static_cast<int64_t>(split_whitespace(line).size()));
+    for (const std::string& line : pairs.target) target_words.push_back(static_cast<int64_t>(split_whitespace(line).size()));
+    check_alignment_lengths(gold, *gold_, source_words, target_words);
+  }
+
+  // "layer 2, head 3, shift 1".
+  static Text reading_name(const AlignmentReading& reading, int64_t heads) {
+    const int64_t layer = reading.map / heads + 1, head = reading.map % heads + 1;
+    return {text("layer ", layer, ", head ", head, ", shift ", reading.shift),
+            text("第 ", layer, " 层，头 ", head, "，shift ", reading.shift)};
+  }
+
+  // With gold links: the error rate of all there was to choose from, and the best. Without: a note which one it is.
+  void say_choice(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best, int64_t heads,
+                  bool few_pairs, const Global& global) const {
+    const std::string name = reading_name(readings[best], heads).in(global.language);
+    if (scores.empty()) {
+      const Text note{
+          text(name, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
+               "; --layer, --head and --shift choose another"),
+          text(name, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "", "；可用 --layer、--head、--shift 另选")};
+      if (!global.quiet) fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+      return;
+    }
+    if (json_) return;
+    print_table(readings, scores, best, heads, global);
+    fmt::print("{}\n",
+               Text{text(name, ": AER ", percent(scores[best].error_rate())), text(name, "：AER ", percent(scores[best].error_rate()))}.in(
+                   global.language));
+  }
+
+  // A line for every head, a column for every shift; the best has a star.
+  static void print_table(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best,
+                          int64_t heads, const Global& global) {
+    const bool both = readings[0].map == readings[1].map;
+    fmt::print("{}    AER, shift {}{}\n", Text{"layer  head", "   层    头"}.in(global.language), readings[0].shift,
+               both ? "      shift 1" : "");
+    for (size_t r = 0; r < readings.size(); ++r) {
+      if (r == 0 || readings[r].map != readings[r - 1].map)
+        fmt::print("{:5}  {:4}    ", readings[r].map / heads + 1, readings[r].map % heads + 1);
+      const bool ends = r + 1 == readings.size() || readings[r + 1].map != readings[r].map;
+      fmt::print("{:>10}{}{}", percent(scores[r].error_rate()), r == best ? " *" : ends ? "" : "  ", ends ? "\n" : " ");
+    }
+  }
+
+  static Json choice_json(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best,
+                          int64_t heads) {
+    const auto entry = [&](size_t r) {
+      return Json{{"layer", readings[r].map / heads + 1},
+                  {"head", readings[r].map % heads + 1},
+                  {"shift", readings[r].shift},
+                  {"aer", number_or_null(scores[r].error_rate())}};
+    };
+    Json out = {{"by", entry(best)}, {"heads", Json::array()}};
+    for (size_t r = 0; r < readings.size(); ++r) out["heads"].push_back(entry(r));
+    return out;
   }
 
   static AlignmentFile read(const std::string& path, const std::optional<int64_t>& base, const char* option, const Global& global) {
@@ -125,24 +255,31 @@ class Align : public Command {
     return file;
   }
 
-  void print(const AlignmentScore& score, size_t lines) const {
+  // more: what else the JSON has.
+  void print(const AlignmentScore& score, size_t lines, const Json& more = Json::object()) const {
     if (!json_) {
       fmt::print("AER {}  precision {}  recall {}  F {}  ({} links, gold {} sure and {} possible, {} lines)\n", percent(score.error_rate()),
                  percent(score.precision()), percent(score.recall()), percent(score.f_score()), score.links, score.sure,
                  score.possible - score.sure, lines);
       return;
     }
-    const Json json = {{"aer", number_or_null(score.error_rate())}, {"precision", number_or_null(score.precision())},
-                       {"recall", number_or_null(score.recall())},  {"f", number_or_null(score.f_score())},
-                       {"links", score.links},                      {"sure", score.sure},
-                       {"possible", score.possible - score.sure},   {"in_sure", score.in_sure},
-                       {"in_sure_or_possible", score.in_possible},  {"lines", lines}};
+    Json json = {{"aer", number_or_null(score.error_rate())},
+                 {"precision", number_or_null(score.precision())},
+                 {"recall", number_or_null(score.recall())},
+                 {"f", number_or_null(score.f_score())},
+                 {"links", score.links},
+                 {"sure", score.sure},
+                 {"possible", score.possible - score.sure},
+                 {"in_sure", score.in_sure},
+                 {"in_sure_or_possible", score.in_possible},
+                 {"lines", lines}};
+    json.update(more);
     fmt::print("{}\n", json.dump());
   }
 
   std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_;
   std::string rule_ = "competing";
-  std::optional<int64_t> base_, gold_base_;
+  std::optional<int64_t> base_, gold_base_, layer_, head_, shift_;
   bool json_ = false;
 };
 

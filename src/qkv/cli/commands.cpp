@@ -6,6 +6,7 @@ namespace qkv::cli {
 std::unique_ptr<Command> align_command();
 std::unique_ptr<Command> attend_command();
 std::unique_ptr<Command> bench_command();
+std::unique_ptr<Command> check_command();
 std::unique_ptr<Command> data_command();
 std::unique_ptr<Command> info_command();
 std::unique_ptr<Command> inspect_command();
@@ -26,6 +27,7 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(inspect_command());
   commands.push_back(score_command());
   commands.push_back(align_command());
+  commands.push_back(check_command());
   commands.push_back(attend_command());
   commands.push_back(regress_command());
   commands.push_back(plot_command());

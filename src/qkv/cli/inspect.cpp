@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
+#include "qkv/cli/inspect_figures.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
@@ -27,6 +29,7 @@ namespace {
 struct Looked {
   std::string source, target;
   std::vector<std::string> source_tokens, target_tokens;  // ends included
+  std::vector<int32_t> source_ids, target_ids;
   Tensor attention;                                       // (steps, maps, T)
   double log_probability = 0;
 };
@@ -35,7 +38,11 @@ class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
   Text summary() const override { return {"draws the attention of a trained model on a sentence", "画出训练好的模型在一个句子上的注意力"}; }
-  std::string example() const override { return "qkv inspect --model runs/bahdanau 'the red cat is not sleeping .' -o heat.svg"; }
+  std::string example() const override {
+    return "qkv inspect --model runs/bahdanau 'the red cat is not sleeping .' -o heat.svg\n"
+           "  qkv inspect --model runs/transformer --values --rollout 'the red cat is not sleeping .' -o heads.html\n"
+           "  qkv inspect --model runs/transformer --kind cross --layer 2 --head 3 'the red cat is not sleeping .'";
+  }
 
   void bind(Options& options) override {
     options.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
@@ -45,6 +52,25 @@ class Inspect : public Command {
     options.option("--gold FILE", {"gold alignments (Pharaoh) of the file's lines: their cells get a frame", "该文件各行的标准对齐（Pharaoh）：对应格子加框"}, gold_);
     options.option("--base N", {"the gold file counts words from 0 or 1; found out when absent", "标准对齐从 0 还是 1 计数；默认自动判断"}, base_, 0, 1);
     options.option("--beam N", {"hypotheses kept while translating", "翻译时的束宽"}, beam_, 1, 1000);
+    options.option("--kind KIND", {"Transformer: only these attentions", "Transformer：只看这一种注意力"}, choice_.kind,
+                   {"all", "encoder", "decoder", "cross"});
+    options.option("--layer L", {"Transformer: only this layer, from 1", "Transformer：只看这一层，从 1 起"}, choice_.layer, 1);
+    options.option(
+        "--head H",
+        {"Transformer: only this head, from 1; with --layer it is drawn large", "Transformer：只看这个头，从 1 起；与 --layer 合用时放大"},
+        choice_.head, 1);
+    options.flag("--values",
+                 {"Transformer: beside the weights, the weights times the length of what each key's value adds (Kobayashi et al., 2020)",
+                  "Transformer：在权重旁再画权重乘以各值向量贡献的长度（Kobayashi 等，2020）"},
+                 choice_.values);
+    options.flag("--rollout",
+                 {"Transformer: and how much of every word is in a state after the layers up to it (Abnar and Zuidema, 2020)",
+                  "Transformer：再画经过各层之后每个词所占的份额（Abnar 与 Zuidema，2020）"},
+                 choice_.rollout);
+    options.option(
+        "--steps N",
+        {"Transformer: pad the sentence to N tokens, as the book's figures do", "Transformer：把句子填充到 N 个词元，与书中插图一致"},
+        steps_, 1, 4096);
     options.option("-o,--output FILE", {"draw to .svg, .png, .html or .txt, or write the weights to .npz; without it on the terminal",
                     "画到 .svg、.png、.html 或 .txt，或把权重写入 .npz；默认显示在终端"}, output_);
     options.flag("--json", {"print tokens and weights as JSON", "以 JSON 打印词元与权重"}, json_);
@@ -56,23 +82,17 @@ class Inspect : public Command {
     const Translator translator(model_);
     const Looked seen = look(translator);
     check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
+    if (const Transformer* model = translator.model().transformer())
+      return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
+    const bool asked = choice_.kind != "all" || choice_.layer || choice_.head || choice_.values || choice_.rollout || steps_;
+    check(!asked, model_,
+          ": this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers");
     if (json_) return print_json(seen);
-    if (!output_) {
-      fmt::print("{}\n", seen.target);
-      fmt::print("{}", terminal(figure(translator, seen, global), {terminal_columns(STDOUT_FILENO), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
-      return 0;
-    }
-    if (output_->ends_with(".npz")) {
+    if (output_ && output_->ends_with(".npz")) {
       write_npz(*output_, {{"attention", Array(seen.attention)}});
-    } else if (output_->ends_with(".html")) {
-      Figure f = figure(translator, seen, global);
-      f.theme = Theme::inherit;
-      write_file(*output_, html(seen, svg(f)));
-    } else {
-      save(figure(translator, seen, global), *output_);
+      return done(global, seen);
     }
-    if (!global.quiet) fmt::print("{}\n{}\n", seen.target, *output_);
-    return 0;
+    return draw(global, seen, {figure(translator, seen, global)});
   }
 
  private:
@@ -104,7 +124,7 @@ class Inspect : public Command {
     check(target.empty() || !tokenizers.target.encode(target).empty(), "the translation is empty");
     Looked out;
     out.source = source;
-    std::vector<int32_t> source_ids, target_ids;
+    std::vector<int32_t>&source_ids = out.source_ids, &target_ids = out.target_ids;
     if (!target.empty()) {
       const auto forced = translator.force({{source}, {target}});
       source_ids = forced[0].source, target_ids = forced[0].target;
@@ -124,6 +144,60 @@ class Inspect : public Command {
     out.source_tokens = tokenizers.source.tokens(source_ids);
     out.target_tokens = tokenizers.target.tokens(target_ids);
     return out;
+  }
+
+  // What was asked of a Transformer, in the form that was asked for.
+  int show(const Global& global, const Looked& seen, const SeenPair& pair, const std::vector<CellIndex>& boxes) const {
+    if (json_) return print_json(seen, pair);
+    if (output_ && output_->ends_with(".npz")) {
+      std::map<std::string, Array> arrays;
+      for (const NamedMaps& maps : chosen_maps(pair, choice_)) arrays.emplace(maps.name, Array(maps.maps));
+      write_npz(*output_, arrays);
+      return done(global, seen);
+    }
+    const bool text = !output_ || output_->ends_with(".txt");
+    return draw(global, seen, attention_figures(pair, choice_, boxes, global.language, text ? FigureUse::terminal : FigureUse::paper));
+  }
+
+  int draw(const Global& global, const Looked& seen, std::vector<Figure> figures) const {
+    if (!output_) {
+      fmt::print("{}\n", seen.target);
+      const TerminalOptions options{terminal_columns(STDOUT_FILENO), global.color ? TerminalColour::truecolor : TerminalColour::ascii};
+      for (size_t i = 0; i < figures.size(); ++i) fmt::print("{}{}", i > 0 ? "\n" : "", terminal(figures[i], options));
+      return 0;
+    }
+    if (output_->ends_with(".html")) {
+      std::string drawn;
+      for (Figure& f : figures) {
+        f.theme = Theme::inherit;
+        drawn += svg(f);
+      }
+      write_file(*output_, html(seen, drawn));
+    } else {
+      save(figures, *output_);
+    }
+    return done(global, seen);
+  }
+
+  int done(const Global& global, const Looked& seen) const {
+    if (!global.quiet) fmt::print("{}\n{}\n", seen.target, *output_);
+    return 0;
+  }
+
+  // The whole pair in the Transformer at once: it reads <bos> and all but the last of the tokens that it writes.
+  SeenPair pair_of(const Translator& translator, const Transformer& model, const Looked& seen) const {
+    const Tokenizer& source = translator.tokenizers().source;
+    const Tokenizer& target = translator.tokenizers().target;
+    std::vector<int32_t> read = seen.source_ids, written = seen.target_ids;
+    check(!steps_ || *steps_ >= std::ssize(read), "--steps ", steps_.value_or(0), ": the sentence has ", read.size(),
+          " tokens with its <eos>");
+    if (steps_) read.resize(static_cast<size_t>(*steps_), source.pad());
+    std::vector<int32_t> inputs{target.bos()};
+    inputs.insert(inputs.end(), written.begin(), written.end() - 1);
+    const auto row = [](const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); };
+    const Ids length({1}, {static_cast<int32_t>(seen.source_ids.size())});
+    return {transformer_attention(model, row(read), length, row(inputs)), source.tokens(read), target.tokens(inputs),
+            target.tokens(written)};
   }
 
   // One panel a map; gold links are frames, from words to tokens.
@@ -165,9 +239,39 @@ class Inspect : public Command {
                 "svg{max-width:100%;height:auto}</style>\n<h1>", plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", figure, "\n");
   }
 
+  static nlohmann::ordered_json pair_json(const Looked& seen) {
+    return {{"source", seen.source},
+            {"target", seen.target},
+            {"source_tokens", seen.source_tokens},
+            {"target_tokens", seen.target_tokens},
+            {"log_probability", seen.log_probability}};
+  }
+
+  // Every map as layers of heads of queries of weights.
+  int print_json(const Looked& seen, const SeenPair& pair) const {
+    nlohmann::ordered_json out = pair_json(seen);
+    out["source_tokens"] = pair.source_tokens;
+    out["input_tokens"] = pair.input_tokens;
+    for (const NamedMaps& named : chosen_maps(pair, choice_)) {
+      nlohmann::ordered_json& layers = out[named.name] = nlohmann::ordered_json::array();
+      const int64_t heads = named.maps.size(1), queries = named.maps.size(2), keys = named.maps.size(3);
+      for (int64_t l = 0; l < named.maps.size(0); ++l) {
+        nlohmann::ordered_json& of_layer = layers.emplace_back(nlohmann::ordered_json::array());
+        for (int64_t h = 0; h < heads; ++h) {
+          nlohmann::ordered_json& of_head = of_layer.emplace_back(nlohmann::ordered_json::array());
+          for (int64_t q = 0; q < queries; ++q) {
+            const float* row = named.maps.ptr() + ((l * heads + h) * queries + q) * keys;
+            of_head.push_back(std::vector<float>(row, row + keys));
+          }
+        }
+      }
+    }
+    fmt::print("{}\n", out.dump());
+    return 0;
+  }
+
   static int print_json(const Looked& seen) {
-    nlohmann::ordered_json out = {{"source", seen.source}, {"target", seen.target}, {"source_tokens", seen.source_tokens},
-                                  {"target_tokens", seen.target_tokens}, {"log_probability", seen.log_probability}};
+    nlohmann::ordered_json out = pair_json(seen);
     out["attention"] = attention_lists(seen.attention);
     fmt::print("{}\n", out.dump());
     return 0;
@@ -176,7 +280,8 @@ class Inspect : public Command {
   std::string model_, pairs_;
   std::vector<std::string> words_;
   std::optional<std::string> target_, gold_, output_;
-  std::optional<int64_t> line_, beam_, base_;
+  std::optional<int64_t> line_, beam_, base_, steps_;
+  MapChoice choice_;
   bool json_ = false;
 };
 

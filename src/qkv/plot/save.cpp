@@ -46,11 +46,18 @@ void check_figure_path(const std::string& path) {
         std::filesystem::path(path).extension().string(), "\", expected .svg, .png or .txt");
 }
 
-void save(const Figure& figure, const std::string& path, double png_scale) {
+void save(const Figure& figure, const std::string& path, double png_scale) { save(std::span(&figure, 1), path, png_scale); }
+
+void save(std::span<const Figure> figures, const std::string& path, double png_scale) {
   check_figure_path(path);
   const std::string ending = ending_of(path);
-  if (ending == ".txt") return write_whole(path, terminal(figure, {.columns = 100, .colour = TerminalColour::ascii}));
-  const std::string drawn = svg(figure);
+  if (ending == ".txt") {
+    std::string page;
+    for (const Figure& figure : figures)
+      page += (page.empty() ? "" : "\n") + terminal(figure, {.columns = 100, .colour = TerminalColour::ascii});
+    return write_whole(path, page);
+  }
+  const std::string drawn = svg(figures);
   write_whole(path, ending == ".png" ? plotting::render_png(drawn, png_scale) : drawn);
 }
 

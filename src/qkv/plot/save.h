@@ -1,6 +1,7 @@
 // Figures as files.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "qkv/plot/figure.h"
@@ -13,5 +14,7 @@ void check_figure_path(const std::string& path);
 /// Writes the figure in the format of the path's ending: .svg, .png (png_scale pixels an SVG unit) or .txt (the terminal figure in
 /// ASCII). The file appears complete or not at all.
 void save(const Figure& figure, const std::string& path, double png_scale = 2);
+/// Several figures in one file, one below the other. Each needs an id of its own.
+void save(std::span<const Figure> figures, const std::string& path, double png_scale = 2);
 
 }  // namespace qkv

@@ -2,7 +2,9 @@
 #include "qkv/plot/svg.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "qkv/core/check.h"
 #include "qkv/plot/svg_writer.h"
 
 namespace qkv {
@@ -140,19 +142,18 @@ void draw_colour_bar(SvgWriter& w, const Box& box, const ColourRange& range) {
   w.close("g");
 }
 
-}  // namespace plotting
+namespace {
 
-std::string svg(const Figure& figure) {
-  using namespace plotting;
-  validate(figure);
-  const FigurePlan plan = layout(figure);
+// The figure as an <svg> element with its top left corner there.
+std::string drawn(const Figure& figure, const FigurePlan& plan, double x, double y) {
   int64_t cells = 0;
   for (const Panel& p : figure.panels)
     if (const HeatMap* map = std::get_if<HeatMap>(&p.content)) cells += map->values.numel();
   SvgWriter w(figure);
-  w.open("svg")
-      .attribute("xmlns", "http://www.w3.org/2000/svg")
-      .attribute("width", plan.width)
+  w.open("svg").attribute("xmlns", "http://www.w3.org/2000/svg");
+  if (x != 0) w.attribute("x", x);
+  if (y != 0) w.attribute("y", y);
+  w.attribute("width", plan.width)
       .attribute("height", plan.height)
       .attribute("viewBox", "0 0 " + svg_number(plan.width) + " " + svg_number(plan.height))
       .attribute("role", "img");
@@ -164,6 +165,46 @@ std::string svg(const Figure& figure) {
   w.text(plan.width / 2, 8 + kFigureTitleFont * 0.5, figure.title, kFigureTitleFont, Anchor::middle);
   for (size_t i = 0; i < figure.panels.size(); ++i) draw_panel(w, figure, i, plan.panels[i], cells > kMostRectangles);
   if (plan.bar) draw_colour_bar(w, *plan.bar, plan.colours);
+  w.close("svg");
+  return std::move(w.out);
+}
+
+}  // namespace
+}  // namespace plotting
+
+std::string svg(const Figure& figure) {
+  validate(figure);
+  return plotting::drawn(figure, plotting::layout(figure), 0, 0);
+}
+
+std::string svg(std::span<const Figure> figures) {
+  using namespace plotting;
+  check(!figures.empty(), "[svg] there is no figure to draw");
+  if (figures.size() == 1) return svg(figures[0]);
+  constexpr double kBetween = 16;
+  std::vector<FigurePlan> plans;
+  double width = 0, height = -kBetween;
+  for (size_t i = 0; i < figures.size(); ++i) {
+    validate(figures[i]);
+    for (size_t j = 0; j < i; ++j)
+      check(figures[j].id != figures[i].id, "[svg] two figures of one picture have the id \"", figures[i].id, "\"");
+    plans.push_back(layout(figures[i]));
+    width = std::max(width, plans.back().width);
+    height += plans.back().height + kBetween;
+  }
+  SvgWriter w(figures[0]);
+  w.open("svg")
+      .attribute("xmlns", "http://www.w3.org/2000/svg")
+      .attribute("width", width)
+      .attribute("height", height)
+      .attribute("viewBox", "0 0 " + svg_number(width) + " " + svg_number(height))
+      .body();
+  if (w.paper) w.rect({0, 0, width, height}).attribute("fill", "#fff").end();
+  double y = 0;
+  for (size_t i = 0; i < figures.size(); ++i) {
+    w.out += drawn(figures[i], plans[i], std::round((width - plans[i].width) / 2), y);
+    y += plans[i].height + kBetween;
+  }
   w.close("svg");
   return std::move(w.out);
 }

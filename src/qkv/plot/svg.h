@@ -1,6 +1,7 @@
 // A figure as SVG text.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "qkv/plot/figure.h"
@@ -10,5 +11,8 @@ namespace qkv {
 /// The figure as one <svg> element, fit for a file and for inline use in HTML. The same figure gives the same bytes. Heat maps of
 /// more than 4,000 cells in all are embedded as images, and averaged down to at most 1,024 cells a side.
 std::string svg(const Figure& figure);
+
+/// Several figures, one below the other, as one <svg> element. Each needs an id of its own.
+std::string svg(std::span<const Figure> figures);
 
 }  // namespace qkv

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "qkv/core/check.h"
 #include "qkv/plot/axes.h"
 #include "unit/plot/svg_reader.h"
 
@@ -40,6 +41,31 @@ std::vector<double> numbers(double from, double step, int count) {
   std::vector<double> out;
   for (int i = 0; i < count; ++i) out.push_back(from + step * i);
   return out;
+}
+
+TEST(Svg, PutsSeveralFiguresBelowEachOtherInOnePicture) {
+  std::vector<Figure> figures;
+  for (const char* id : {"upper", "lower"}) {
+    Figure f = heatmaps(Tensor({1, 2}, {0, 1}), "x", "y");
+    f.title = id;
+    f.id = id;
+    figures.push_back(f);
+  }
+  figures[0].size = FigureSize{6, 3};
+  const SvgText both = read_svg(svg(figures));
+  EXPECT_EQ(both.error, "");
+  const std::vector<Element> pages = both.named("svg");
+  ASSERT_EQ(pages.size(), 3u);
+  EXPECT_EQ(pages[0].number("width"), std::max(pages[1].number("width"), pages[2].number("width")));
+  EXPECT_GE(pages[2].number("y"), pages[1].number("height"));
+  EXPECT_EQ(pages[0].number("height"), pages[2].number("y") + pages[2].number("height"));
+  EXPECT_NEAR(pages[2].number("x"), (pages[0].number("width") - pages[2].number("width")) / 2, 0.5);
+  EXPECT_EQ(both.texts("upper"), 1);
+  EXPECT_EQ(both.texts("lower"), 1);
+  EXPECT_EQ(svg(std::span<const Figure>(figures.data(), 1)), svg(figures[0]));
+  figures[1].id = "upper";
+  EXPECT_THROW(svg(figures), Error);
+  EXPECT_THROW(svg(std::span<const Figure>()), Error);
 }
 
 }  // namespace

@@ -1,0 +1,198 @@
+// Grids of maps: rows are layers, columns are heads.
+#include "qkv/cli/inspect_figures.h"
+
+#include <algorithm>
+#include <array>
+
+#include "qkv/core/check.h"
+
+namespace qkv::cli {
+namespace {
+
+constexpr double kWordCell = 19, kWidestGrid = 1700;  // pixels: a cell that has room for a word, and a picture that a screen has room for
+
+struct Kind {
+  std::string name;
+  Text title;
+  Tensor AttentionMaps::*maps;
+};
+
+const std::array<Kind, 3>& kinds() {
+  static const std::array<Kind, 3> all{{{"encoder", {"Encoder self-attention", "编码器自注意力"}, &AttentionMaps::encoder},
+                                        {"decoder", {"Decoder self-attention", "解码器自注意力"}, &AttentionMaps::decoder},
+                                        {"cross", {"Encoder-decoder attention", "编码器-解码器注意力"}, &AttentionMaps::cross}}};
+  return all;
+}
+
+std::vector<Kind> chosen_kinds(const MapChoice& choice) {
+  std::vector<Kind> out;
+  for (const Kind& kind : kinds())
+    if (choice.kind == "all" || choice.kind == kind.name) out.push_back(kind);
+  return out;
+}
+
+// The layer and head asked for, of (layers, heads, n, m).
+Tensor chosen(const Tensor& maps, const std::string& name, std::optional<int64_t> layer, std::optional<int64_t> head) {
+  const int64_t layers = maps.size(0), heads = maps.size(1), n = maps.size(2), m = maps.size(3);
+  check(!layer || *layer <= layers, "--layer ", layer.value_or(0), ": the ", name, " attention has ", layers,
+        layers == 1 ? " layer" : " layers");
+  check(!head || *head <= heads, "--head ", head.value_or(0), ": the ", name, " attention has ", heads, heads == 1 ? " head" : " heads");
+  const int64_t first_layer = layer ? *layer - 1 : 0, first_head = head ? *head - 1 : 0;
+  const int64_t rows = layer ? 1 : layers, cols = head ? 1 : heads;
+  Tensor out = Tensor::empty({rows, cols, n, m});
+  for (int64_t r = 0; r < rows; ++r)
+    std::copy_n(maps.ptr() + ((first_layer + r) * heads + first_head) * n * m, cols * n * m, out.mutable_ptr() + r * cols * n * m);
+  return out;
+}
+
+struct Axes {
+  std::vector<std::string> keys, queries;
+};
+
+Axes axes_of(const SeenPair& seen, const Kind& kind) {
+  if (kind.name == "encoder") return {seen.source_tokens, seen.source_tokens};
+  if (kind.name == "decoder") return {seen.input_tokens, seen.input_tokens};
+  return {seen.source_tokens, seen.output_tokens};
+}
+
+// Words, where a grid with so many panels in a row has room for them; else positions.
+Figure grid(const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, Language language) {
+  const int64_t cols = maps.size(1), longest = std::max(maps.size(2), maps.size(3));
+  const bool words = cols == 1 || static_cast<double>(cols * longest) * kWordCell <= kWidestGrid;
+  HeatMapOptions options{.colours = {.low = 0, .high = 1}};
+  if (words) options.x_tokens = axes.keys, options.y_tokens = axes.queries;
+  Figure out =
+      heatmaps(maps, Text{"Key positions", "键的位置"}.in(language), Text{"Query positions", "查询的位置"}.in(language), {}, options);
+  for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
+  return out;
+}
+
+class Drawer {
+ public:
+  Drawer(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language, FigureUse use)
+      : seen_(seen), choice_(choice), boxes_(boxes), language_(language), use_(use) {
+    if (choice.rollout) mean_ = mean_of_heads(seen.attention.weights), rolled_ = rollout(seen.attention.weights);
+  }
+
+  std::vector<Figure> figures() const {
+    std::vector<Figure> out;
+    for (const Kind& kind : chosen_kinds(choice_)) {
+      const Tensor raw = select(kind, seen_.attention.weights);
+      if (raw.size(0) * raw.size(1) == 1) {
+        out.push_back(one_head(kind, raw));
+        continue;
+      }
+      out.push_back(heads(kind, raw, "", {"", ""}));
+      if (choice_.values)
+        out.push_back(heads(kind, select(kind, seen_.attention.value_weighted), "-values", {", value-weighted", "，按值加权"}));
+      if (choice_.rollout) out.push_back(layers(kind));
+    }
+    return out;
+  }
+
+ private:
+  Tensor select(const Kind& kind, const AttentionMaps& maps) const {
+    return chosen(maps.*kind.maps, kind.name, choice_.layer, choice_.head);
+  }
+  Tensor select_layer(const Kind& kind, const AttentionMaps& maps) const { return chosen(maps.*kind.maps, kind.name, choice_.layer, {}); }
+  std::vector<CellIndex> boxes(const Kind& kind) const { return kind.name == "cross" ? boxes_ : std::vector<CellIndex>{}; }
+  std::string say(const std::string& en, const std::string& zh) const { return Text{en, zh}.in(language_); }
+  std::string layer_name(int64_t l) const { return say(text("Layer ", l), text("第 ", l, " 层")); }
+  std::string head_name(int64_t h) const { return say(text("Head ", h), text("头 ", h)); }
+  int64_t first_layer() const { return choice_.layer.value_or(1); }
+  int64_t first_head() const { return choice_.head.value_or(1); }
+
+  Figure named(Figure figure, const Kind& kind, const std::string& suffix, const std::string& title) const {
+    figure.id = "fig-" + kind.name + suffix;
+    figure.title = kind.title.in(language_) + title;
+    return figure;
+  }
+
+  // Rows are layers, columns heads.
+  Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, const Text& reading) const {
+    Figure out = grid(maps, axes_of(seen_, kind), boxes(kind), language_);
+    const int64_t rows = maps.size(0), cols = maps.size(1);
+    for (int64_t i = 0; i < rows * cols; ++i) {
+      const std::string head = head_name(first_head() + i % cols), layer = layer_name(first_layer() + i / cols);
+      if (use_ == FigureUse::terminal)
+        out.panels[static_cast<size_t>(i)].title = layer + say(text(", head ", first_head() + i % cols), "，" + head);
+      else if (i < cols)
+        out.panels[static_cast<size_t>(i)].title = head;
+    }
+    std::string which;
+    if (rows == 1)
+      which = say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层"));
+    else if (use_ == FigureUse::paper)
+      which = say(text(" (layers 1 to ", rows, ", from top to bottom)"), text("（自上而下第 1 至 ", rows, " 层）"));
+    return named(std::move(out), kind, suffix, reading.in(language_) + which);
+  }
+
+  // The mean of the heads of every layer above the rollout up to it.
+  Figure layers(const Kind& kind) const {
+    const Tensor mean = select_layer(kind, mean_), rolled = select_layer(kind, rolled_);
+    const int64_t count = mean.size(0), n = mean.size(2), m = mean.size(3);
+    Tensor both = Tensor::empty({2, count, n, m});
+    std::copy_n(mean.ptr(), mean.numel(), both.mutable_ptr());
+    std::copy_n(rolled.ptr(), rolled.numel(), both.mutable_ptr() + mean.numel());
+    Figure out = grid(both, axes_of(seen_, kind), boxes(kind), language_);
+    for (int64_t l = 0; l < count; ++l) {
+      const int64_t layer = first_layer() + l;
+      out.panels[static_cast<size_t>(l)].title = layer_name(layer) + say(", mean of heads", "，各头平均");
+      out.panels[static_cast<size_t>(count + l)].title = rollout_name(kind, layer);
+    }
+    return named(std::move(out), kind, "-rollout", say(": rollout", "：rollout"));
+  }
+
+  std::string rollout_name(const Kind& kind, int64_t layer) const {
+    if (kind.name == "cross" || layer == 1) return layer_name(layer) + say(", rollout", "，rollout");
+    return say(text("Layers 1 to ", layer, ", rollout"), text("第 1 至 ", layer, " 层，rollout"));
+  }
+
+  // One head large, its other readings beside it.
+  Figure one_head(const Kind& kind, const Tensor& raw) const {
+    std::vector<Tensor> maps{raw};
+    std::vector<std::string> titles{say("Weights", "权重")};
+    if (choice_.values) maps.push_back(select(kind, seen_.attention.value_weighted)), titles.push_back(say("Value-weighted", "按值加权"));
+    if (choice_.rollout) maps.push_back(select_layer(kind, rolled_)), titles.push_back(rollout_name(kind, first_layer()));
+    const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
+    Tensor all = Tensor::empty({1, count, n, m});
+    for (int64_t i = 0; i < count; ++i) std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
+    Figure out = grid(all, axes_of(seen_, kind), boxes(kind), language_);
+    for (Panel& panel : out.panels) {
+      HeatMap& map = std::get<HeatMap>(panel.content);
+      map.x_tokens = axes_of(seen_, kind).keys, map.y_tokens = axes_of(seen_, kind).queries;
+      map.cell_values = n <= 12 && m <= 12;
+    }
+    for (int64_t i = 0; count > 1 && i < count; ++i) out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
+    return named(std::move(out), kind, "",
+                 say(text(", layer ", first_layer(), ", head ", first_head()), text("，第 ", first_layer(), " 层，头 ", first_head())));
+  }
+
+  const SeenPair& seen_;
+  const MapChoice& choice_;
+  const std::vector<CellIndex>& boxes_;
+  Language language_;
+  FigureUse use_;
+  AttentionMaps mean_, rolled_;
+};
+
+}  // namespace
+
+std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice) {
+  std::vector<NamedMaps> out;
+  const AttentionMaps rolled = choice.rollout ? rollout(seen.attention.weights) : AttentionMaps{};
+  for (const Kind& kind : chosen_kinds(choice)) {
+    out.push_back({kind.name, chosen(seen.attention.weights.*kind.maps, kind.name, choice.layer, choice.head)});
+    if (choice.values)
+      out.push_back({kind.name + "_values", chosen(seen.attention.value_weighted.*kind.maps, kind.name, choice.layer, choice.head)});
+    if (choice.rollout) out.push_back({kind.name + "_rollout", chosen(rolled.*kind.maps, kind.name, choice.layer, {})});
+  }
+  return out;
+}
+
+std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
+                                      FigureUse use) {
+  return Drawer(seen, choice, boxes, language, use).figures();
+}
+
+}  // namespace qkv::cli

@@ -1,0 +1,41 @@
+// The pictures and arrays of qkv inspect for a Transformer: which attentions, which layers and heads, and which reading of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qkv/core/language.h"
+#include "qkv/plot/figure.h"
+#include "qkv/tasks/attention_maps.h"
+
+namespace qkv::cli {
+
+/// Layers and heads from 1; absent: all.
+struct MapChoice {
+  std::string kind = "all";  // encoder, decoder, cross
+  std::optional<int64_t> layer, head;
+  bool values = false, rollout = false;
+};
+
+/// One sentence pair in a Transformer. Queries and keys of the decoder's self-attention are its inputs, from <bos> on; rows of its cross
+/// attention are the words it writes then.
+struct SeenPair {
+  TransformerAttention attention;
+  std::vector<std::string> source_tokens, input_tokens, output_tokens;
+};
+
+/// What an array is: "encoder", "encoder_values", "encoder_rollout", ... with (layers, heads, queries, keys) after the choice.
+struct NamedMaps {
+  std::string name;
+  Tensor maps;
+};
+std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice);
+
+/// paper: titles on the first row, as in the book. terminal: on every panel, for there they do not stay in their grid.
+enum class FigureUse { paper, terminal };
+
+/// boxes: cells of the cross attention with a frame.
+std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
+                                      FigureUse use);
+
+}  // namespace qkv::cli

@@ -1,0 +1,162 @@
+// The maps, collected by a probe over one forward pass.
+#include "qkv/tasks/attention_maps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "qkv/attention/weights.h"
+#include "qkv/core/check.h"
+#include "qkv/tensor/probe.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+namespace {
+
+class Collected : public Probe {
+ public:
+  void attention(std::string_view path, const Weights& weights) override { weights_[std::string(path)] = weights.matrix(); }
+  void values(std::string_view path, const Tensor& v) override { values_[std::string(path)] = v; }
+  /// (1, heads, n, m), and (1, m, key_heads D).
+  const Tensor& weights(const std::string& path) const { return found(weights_, path); }
+  const Tensor& values(const std::string& path) const { return found(values_, path); }
+
+ private:
+  static const Tensor& found(const std::map<std::string, Tensor>& in, const std::string& path) {
+    const auto at = in.find(path);
+    check(at != in.end(), "[attention_maps] the model has no attention at ", path);
+    return at->second;
+  }
+  std::map<std::string, Tensor> weights_, values_;
+};
+
+// Rows of `columns` numbers each, divided by their sums; a row of zeros stays.
+void normalise_rows(float* rows, int64_t count, int64_t columns) {
+  for (int64_t r = 0; r < count; ++r) {
+    float* row = rows + r * columns;
+    double sum = 0;
+    for (int64_t c = 0; c < columns; ++c) sum += row[c];
+    if (sum <= 0) continue;
+    for (int64_t c = 0; c < columns; ++c) row[c] = static_cast<float>(row[c] / sum);
+  }
+}
+
+// |W_o^h v_j| for all heads and keys: (heads, m). v (1, m, key_heads D); a query head reads the key head of its group.
+std::vector<double> value_norms(const MultiHead& attention, const Tensor& v) {
+  const int64_t heads = attention.heads, keys = v.size(1), width = attention.to_out.weight.size(0), all = attention.to_out.weight.size(1);
+  const int64_t head = all / heads, shared = heads / attention.key_heads;
+  std::vector<double> out;
+  for (int64_t h = 0; h < heads; ++h)
+    for (int64_t j = 0; j < keys; ++j) {
+      const float* value = v.ptr() + j * v.size(2) + h / shared * head;
+      double squares = 0;
+      for (int64_t o = 0; o < width; ++o) {
+        const float* row = attention.to_out.weight.ptr() + o * all + h * head;
+        double sum = 0;
+        for (int64_t d = 0; d < head; ++d) sum += static_cast<double>(row[d]) * value[d];
+        squares += sum * sum;
+      }
+      out.push_back(std::sqrt(squares));
+    }
+  return out;
+}
+
+struct Both {
+  Tensor weights, value_weighted;
+};
+
+// The attentions at "PREFIX.0.NAME", "PREFIX.1.NAME", ...
+Both stacked(const Collected& seen, const std::string& prefix, const std::string& name, const std::vector<const MultiHead*>& layers) {
+  check(!layers.empty(), "[attention_maps] the ", prefix, " has no layers");
+  const Shape one = seen.weights(prefix + ".0." + name).shape();
+  const int64_t heads = one[1], n = one[2], m = one[3], count = static_cast<int64_t>(layers.size());
+  Both out{Tensor::empty({count, heads, n, m}), Tensor::empty({count, heads, n, m})};
+  for (int64_t l = 0; l < count; ++l) {
+    const std::string path = text(prefix, ".", l, ".", name);
+    const Tensor& weights = seen.weights(path);
+    const std::vector<double> norms = value_norms(*layers[static_cast<size_t>(l)], seen.values(path));
+    float* raw = out.weights.mutable_ptr() + l * weights.numel();
+    float* valued = out.value_weighted.mutable_ptr() + l * weights.numel();
+    std::copy_n(weights.ptr(), weights.numel(), raw);
+    for (int64_t i = 0; i < weights.numel(); ++i) {
+      const int64_t h = i / (n * m), j = i % m;
+      valued[i] = static_cast<float>(static_cast<double>(raw[i]) * norms[static_cast<size_t>(h * m + j)]);
+    }
+    normalise_rows(valued, heads * n, m);
+  }
+  return out;
+}
+
+Tensor mean_over_heads(const Tensor& x) {
+  const int64_t layers = x.size(0), heads = x.size(1), cells = x.size(2) * x.size(3);
+  Tensor out = Tensor::empty({layers, 1, x.size(2), x.size(3)});
+  for (int64_t l = 0; l < layers; ++l)
+    for (int64_t i = 0; i < cells; ++i) {
+      double sum = 0;
+      for (int64_t h = 0; h < heads; ++h) sum += x.ptr()[(l * heads + h) * cells + i];
+      out.mutable_ptr()[l * cells + i] = static_cast<float>(sum / static_cast<double>(heads));
+    }
+  return out;
+}
+
+// out (n, k) = a (n, m) b (m, k), rows normalised.
+void product(const float* a, const float* b, int64_t n, int64_t m, int64_t k, float* out) {
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t c = 0; c < k; ++c) {
+      double sum = 0;
+      for (int64_t j = 0; j < m; ++j) sum += static_cast<double>(a[i * m + j]) * b[j * k + c];
+      out[i * k + c] = static_cast<float>(sum);
+    }
+  normalise_rows(out, n, k);
+}
+
+// (layers, 1, n, n): products of (A + I) / 2, the last layer on the left.
+Tensor self_rollout(const Tensor& mean) {
+  const int64_t layers = mean.size(0), n = mean.size(2), cells = n * n;
+  Tensor out = Tensor::empty(mean.shape());
+  Tensor mixed = Tensor::empty({n, n});
+  for (int64_t l = 0; l < layers; ++l) {
+    float* x = mixed.mutable_ptr();
+    for (int64_t i = 0; i < cells; ++i) x[i] = (mean.ptr()[l * cells + i] + (i % (n + 1) == 0 ? 1.f : 0.f)) / 2;
+    normalise_rows(x, n, n);
+    if (l == 0)
+      std::copy_n(x, cells, out.mutable_ptr());
+    else
+      product(x, out.ptr() + (l - 1) * cells, n, n, n, out.mutable_ptr() + l * cells);
+  }
+  return out;
+}
+
+}  // namespace
+
+TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens, const Ids& target_in) {
+  check(source.rank() == 2 && source.size(0) == 1 && target_in.rank() == 2 && target_in.size(0) == 1,
+        "[attention_maps] expected one sentence pair, got source ", source.shape(), " and target ", target_in.shape());
+  const TapePause pause;
+  Collected seen;
+  Run run;
+  run.probe = &seen;
+  model.features(source, source_lens, target_in, run);
+  std::vector<const MultiHead*> encoder, decoder, cross;
+  for (const EncoderBlock& block : model.encoder.blocks) encoder.push_back(&block.self);
+  for (const DecoderBlock& block : model.decoder.blocks) decoder.push_back(&block.self), cross.push_back(&*block.cross);
+  const Both e = stacked(seen, "encoder", "self", encoder), d = stacked(seen, "decoder", "self", decoder),
+             c = stacked(seen, "decoder", "cross", cross);
+  return {{e.weights, d.weights, c.weights}, {e.value_weighted, d.value_weighted, c.value_weighted}};
+}
+
+AttentionMaps mean_of_heads(const AttentionMaps& maps) {
+  return {mean_over_heads(maps.encoder), mean_over_heads(maps.decoder), mean_over_heads(maps.cross)};
+}
+
+AttentionMaps rollout(const AttentionMaps& weights) {
+  const AttentionMaps mean = mean_of_heads(weights);
+  AttentionMaps out{self_rollout(mean.encoder), self_rollout(mean.decoder), Tensor::empty(mean.cross.shape())};
+  const int64_t layers = mean.cross.size(0), n = mean.cross.size(2), m = mean.cross.size(3);
+  const float* source = out.encoder.ptr() + (out.encoder.size(0) - 1) * m * m;
+  for (int64_t l = 0; l < layers; ++l) product(mean.cross.ptr() + l * n * m, source, n, m, m, out.cross.mutable_ptr() + l * n * m);
+  return out;
+}
+
+}  // namespace qkv

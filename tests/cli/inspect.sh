@@ -1,0 +1,84 @@
+# qkv inspect on a Transformer: three figures, one head, other readings of the weights, every form of output, and what it refuses.
+names=(nul un deux trois quatre cinq)
+for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
+  (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
+done; done; done >pairs.tsv
+common=(--data pairs.tsv --tokenizer spaces --min-count 1 --batch-rows 16 --quiet)
+run train "${common[@]}" --kind transformer --hidden 16 --heads 2 --ffn 16 --layers 3 --decoder-layers 2 --epochs 2 -o model
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+run train "${common[@]}" --hidden 16 --embed 16 --epochs 1 -o recurrent
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+pair=(--model model 1 2 3 --target 'trois deux un')
+# expect_count N TEXT FILE: so many times.
+expect_count() { local n; checks=$((checks + 1)); n=$(grep -oF -- "$2" "$3" | wc -l); [[ $n == "$1" ]] || mismatch "$3 has $2 $n times, expected $1"; }
+
+# Three figures in one picture: rows are layers, columns heads, words on the axes.
+expect 0 '' inspect "${pair[@]}" -o all.svg
+expect_out $'trois deux un\nall.svg'
+expect_count 1 '>Encoder self-attention (layers 1 to 3, from top to bottom)<' all.svg
+expect_count 1 '>Decoder self-attention (layers 1 to 2, from top to bottom)<' all.svg
+expect_count 1 '>Encoder-decoder attention (layers 1 to 2, from top to bottom)<' all.svg
+expect_count 3 '>Head 1<' all.svg
+expect_count 3 '>Head 2<' all.svg
+expect_count 6 '>Key positions<' all.svg
+expect_count 7 '>Query positions<' all.svg
+expect_count 4 '>&lt;bos&gt;<' all.svg    # the decoder reads it: two rows of panels, two columns
+expect_count 9 '>&lt;eos&gt;<' all.svg    # the encoder reads it, in three rows and two columns; cross: written in two rows, read in two columns
+expect_count 6 '>trois<' all.svg
+expect 0 '' inspect "${pair[@]}" --kind decoder -o one.svg
+expect_count 2 '>Head ' one.svg
+expect 0 '' inspect --model model 1 2 3 -o all.png
+expect_match $'\nall.png$' "$out"
+expect_match '^PNG' "$(head -c 4 all.png | tail -c 3)"
+expect 0 '' inspect "${pair[@]}" -o all.html
+expect_count 3 '<svg ' all.html
+expect 0 '' inspect "${pair[@]}" --lang zh --kind cross -o zh.svg
+expect_count 1 '>编码器-解码器注意力（自上而下第 1 至 2 层）<' zh.svg
+
+# A layer, a head, one head large, and the other readings beside the weights.
+expect 0 '' inspect "${pair[@]}" --kind encoder --layer 3 -o layer.svg
+expect_count 1 '>Encoder self-attention, layer 3<' layer.svg
+expect 0 '' inspect "${pair[@]}" --kind cross --layer 2 --head 1 --values --rollout -o head.svg
+expect_count 1 '>Encoder-decoder attention, layer 2, head 1<' head.svg
+for title in Weights Value-weighted 'Layer 2, rollout'; do expect_count 1 ">$title<" head.svg; done
+expect 0 '' inspect "${pair[@]}" --kind encoder --values --rollout -o readings.svg
+expect_count 1 '>Encoder self-attention, value-weighted (layers 1 to 3, from top to bottom)<' readings.svg
+for title in 'Layer 3, mean of heads' 'Layer 1, rollout' 'Layers 1 to 3, rollout'; do expect_count 1 ">$title<" readings.svg; done
+
+# On the terminal every panel has its name.
+expect 0 '' inspect "${pair[@]}" --kind cross
+for title in 'Layer 1, head 1' 'Layer 2, head 2'; do expect_match "$title" "$out"; done
+expect 0 '' inspect "${pair[@]}" --layer 1 --head 2
+for title in 'Encoder self-attention, layer 1, head 2' 'Decoder self-attention' 'Encoder-decoder attention'; do expect_match "$title" "$out"; done
+expect_match '<bos>  1\.00  0\.00  0\.00  0\.00' "$out"
+expect 0 '' inspect "${pair[@]}" --kind decoder -o page.txt
+expect_match 'Layer 2, head 2' "$(cat page.txt)"
+
+# Numbers: arrays and JSON; padded as in the book.
+expect 0 '' inspect "${pair[@]}" --values --rollout -o all.npz
+run info all.npz
+for array in 'cross +\(2, 2, 4, 4\)' 'cross_values +\(2, 2, 4, 4\)' 'cross_rollout +\(2, 1, 4, 4\)' 'decoder +\(2, 2, 4, 4\)' 'encoder +\(3, 2, 4, 4\)' \
+  'encoder_rollout +\(3, 1, 4, 4\)'; do expect_match "$array" "$out"; done
+expect 0 '' inspect "${pair[@]}" --steps 10 --kind encoder --layer 1 --head 1 -o padded.npz
+run info padded.npz
+expect_match 'encoder +\(1, 1, 10, 10\)' "$out"
+expect 0 '' inspect "${pair[@]}" --kind decoder --layer 1 --head 1 --json
+expect_match '"target_tokens":\["trois","deux","un","<eos>"\],.*"input_tokens":\["<bos>","trois","deux","un"\],"decoder":\[\[\[\[1\.0,0\.0,0\.0,0\.0\],' "$out"
+[[ $out != *cross* ]] || mismatch "--kind decoder has a cross attention"
+
+# Gold links frame cells of the cross attention alone.
+printf '1 2 3\ttrois deux un\n' >one.tsv
+printf '0-2 1-1 2-0\n' >one.align
+expect 0 '' inspect --model model --pairs one.tsv --line 1 --gold one.align -o framed.svg
+expect_count 12 'class="gold"' framed.svg   # three links in two layers of two heads
+
+# Refusals.
+expect 1 'qkv: error: --layer 3: the decoder attention has 2 layers' inspect "${pair[@]}" --layer 3 -o no.svg
+expect 1 'qkv: error: --head 3: the encoder attention has 2 heads' inspect "${pair[@]}" --head 3 -o no.svg
+expect 1 'qkv: error: --steps 3: the sentence has 4 tokens with its <eos>' inspect "${pair[@]}" --steps 3 -o no.svg
+expect 2 'qkv: error: --kind: got "self", expected one of all, encoder, decoder, cross' inspect "${pair[@]}" --kind self
+expect 1 'qkv: error: recurrent: this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers' \
+  inspect --model recurrent 1 2 3 --values
+expect 0 '' inspect --model recurrent 1 2 3 --target 'trois deux un' -o heat.svg
+expect_out $'trois deux un\nheat.svg'
+[[ ! -e no.svg ]] || mismatch "a refused command wrote a picture"

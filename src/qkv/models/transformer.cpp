@@ -101,8 +101,7 @@ Tensor DecoderBlock::operator()(const Tensor& x, KeyValues* past, const KeyValue
 
 TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng) : kind(o.positions), dropout(o.dropout) {
   check(vocabulary > 0, "[transformer] a vocabulary needs at least one token, got ", vocabulary);
-  // Times sqrt(width) its elements are of size 1 where it is the output layer too; the book's are N(0, 1) before that.
-  const float size = o.tied ? 1 / std::sqrt(static_cast<float>(o.width)) : 1;
+  const float size = o.init == TransformerOptions::Init::scaled ? 1 / std::sqrt(static_cast<float>(o.width)) : 1;
   weight = parameter(normal({vocabulary, o.width}, rng.at("weight"), 0, size));
   if (kind == PositionKind::sinusoidal) waves = sinusoidal_positions(kReadyPositions, o.width);
   if (kind == PositionKind::learned) positions = parameter(normal({o.max_positions, o.width}, rng.at("positions"), 0, 0.02f));
@@ -127,7 +126,7 @@ TransformerEncoder::TransformerEncoder(const TransformerOptions& o, const Rng& r
   check_options(o);
   for (int64_t i = 0; i < o.encoder_layers; ++i) blocks.emplace_back(o, rng.at(static_cast<uint64_t>(i)));
   if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
-  if (o.init == TransformerOptions::Init::xavier) init_xavier(*this, rng.at("xavier"));
+  if (o.init != TransformerOptions::Init::pytorch) init_xavier(*this, rng.at("xavier"));
 }
 
 Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run& run) const {
@@ -147,7 +146,7 @@ TransformerDecoder::TransformerDecoder(const TransformerOptions& o, DecoderBlock
   check_options(o);
   for (int64_t i = 0; i < o.decoder_layers; ++i) blocks.emplace_back(o, alone, rng.at(static_cast<uint64_t>(i)));
   if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
-  if (o.init == TransformerOptions::Init::xavier) init_xavier(*this, rng.at("xavier"));
+  if (o.init != TransformerOptions::Init::pytorch) init_xavier(*this, rng.at("xavier"));
   if (o.tied) output.weight = embedding.weight;
 }
 

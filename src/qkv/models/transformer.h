@@ -27,7 +27,9 @@ struct TransformerOptions {
   ScorerKind scorer = ScorerKind::scaled_dot;
   Linear::Bias bias = Linear::Bias::no;  // of the projections of attention
   bool tied = false;                     // one matrix for both embeddings and the output layer
-  enum class Init { xavier, pytorch } init = Init::xavier;  // of linear layers: Glorot's, as the Chinese book, or the library's default
+  /// Linear layers start Xavier-uniform, or as PyTorch's do; embeddings as N(0, 1), as the books have it, or scaled: N(0, 1 / width), which
+  /// after the factor sqrt(width) are as large as the positions that are added to them, so that positions are heard from the first step on.
+  enum class Init { scaled, book, pytorch } init = Init::scaled;
   bool recompute = false;  // training keeps the inputs of the blocks alone and computes the rest again: far less memory, a third more time
   bool advance_positions = true;  // false: in step-by-step decoding every token stands at position 0, as in the book's prediction
 };

@@ -58,7 +58,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "attention_dropout", {"transformer: of attention weights, below 0 as dropout", "transformer：注意力权重的 dropout，负数与 dropout 相同"}, m.attention_dropout, -1, 0.99);
   s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
   s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
-  s.add(block, "init", {"transformer: linear layers start Xavier-uniform, or as PyTorch's do", "transformer：线性层的初始化"}, m.init, {"xavier", "pytorch"});
+  s.add(block, "init", {"transformer: scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: its layers' defaults and N(0, 1)", "transformer：scaled：Xavier 初始化，词嵌入与位置编码同量级；book：词嵌入 N(0, 1)；pytorch：其默认值与 N(0, 1)"}, m.init, {"scaled", "book", "pytorch"});
   s.add(block, "recompute", {"transformer: training keeps only the inputs of the blocks and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各块的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
   s.add(block, "book_positions", {"transformer: in prediction every token stands at position 0, as the book's code has it by mistake", "transformer：预测时每个词元的位置都是 0（书中代码的疏漏）"}, m.book_positions);
 }
@@ -154,7 +154,7 @@ TranslationConfig built_in_transformer() {
   c.data.min_count = 1;
   c.data.corpus_size = 60000;
   make_transformer(c, {.hidden = 64, .layers = 2, .heads = 4, .ffn = 256});
-  c.training.epochs = 10;
+  c.training.epochs = 8;
   c.training.rate = 0.003;
   c.training.schedule = "cosine";
   c.training.warmup = 400;
@@ -310,6 +310,7 @@ TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-transformer") {
     TranslationConfig c = book(name);
     make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
+    c.model.init = "book";
     c.training.epochs = 200;
     return c;
   }

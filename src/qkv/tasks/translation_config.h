@@ -46,7 +46,7 @@ struct TranslationModelConfig {
   int64_t max_distance = 32;                   // of relative positions
   double attention_dropout = -1;               // below 0: as dropout
   bool bias = false, tied = false;
-  std::string init = "xavier";
+  std::string init = "scaled";
   bool recompute = false;                      // training computes the insides of blocks twice to save memory
   bool book_positions = false;                 // in prediction every token stands at position 0, as the book's code has it
 };

@@ -53,7 +53,9 @@ TransformerOptions transformer_options(const TranslationModelConfig& config, int
           .scorer = scorer_kind(config),
           .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
           .tied = config.tied,
-          .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch : TransformerOptions::Init::xavier,
+          .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch
+                  : config.init == "book"  ? TransformerOptions::Init::book
+                                           : TransformerOptions::Init::scaled,
           .recompute = config.recompute,
           .advance_positions = !config.book_positions};
 }

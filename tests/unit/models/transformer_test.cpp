@@ -68,7 +68,7 @@ TEST(Transformer, TheBooksModelsHaveTheBooksParameters) {
 }
 
 TEST(Transformer, StartsAsTheBooksPyTorchModel) {
-  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201, .init = TransformerOptions::Init::book}, Rng(1));
   const auto bounded = [](const Tensor& t, double fan) {
     const float most = max(abs(t)).item(), bound = static_cast<float>(std::sqrt(6 / fan));
     EXPECT_LE(most, bound);
@@ -81,6 +81,10 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
   EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
   const Transformer english({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .init = TransformerOptions::Init::pytorch}, Rng(1));
   EXPECT_LE(max(abs(english.encoder.blocks[0].self.to_q.weight)).item(), 1.f / 16);
+  EXPECT_GT(max(abs(english.encoder.embedding.weight)).item(), 2.5f);
+  const Transformer scaled({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  bounded(scaled.encoder.blocks[0].self.to_q.weight, 64);
+  EXPECT_NEAR(mean(mul(scaled.encoder.embedding.weight, scaled.encoder.embedding.weight)).item(), 1.f / 32, 2e-3f);
 }
 
 TEST(Transformer, TheBooksShapes) {

@@ -3,12 +3,12 @@
 #include "qkv/labs/bahdanau.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/stopwatch.h"
 
 namespace qkv::labs {
 namespace bahdanau {
@@ -19,13 +19,6 @@ struct Workshop {
   std::map<Kind, std::unique_ptr<Trained>> models;
   std::vector<AlignedPair> held_out;
 };
-
-// Processor time of this thread: what other programs take does not count.
-double thread_seconds() {
-  timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 struct Recorder : Observer {
   Trained* to = nullptr;

@@ -1,6 +1,8 @@
 // How long something takes.
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 
 namespace qkv::labs {
@@ -11,6 +13,21 @@ double seconds(F&& f) {
   const auto start = std::chrono::steady_clock::now();
   f();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Processor time of this thread so far: what other programs take does not count.
+inline double thread_seconds() {
+  timespec t{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// The processor time that f() took, if it stays on this thread.
+template <class F>
+double thread_seconds(F&& f) {
+  const double start = thread_seconds();
+  f();
+  return thread_seconds() - start;
 }
 
 }  // namespace qkv::labs

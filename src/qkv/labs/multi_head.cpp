@@ -76,25 +76,25 @@ Rows rows_beyond(const Tensor& w, std::span<const int32_t> lens) {
 void definition(Page& page) {
   page.heading({"Several attentions side by side", "并排的多个注意力"});
   page.say(
-      {"One attention makes one set of weights for a query: it looks in one way. A word of a sentence may want several "
-       "things at once: the word before it, the verb it belongs to, the first word. **Multi-head attention** runs $H$ "
-       "attentions on the same queries, keys and values, each after linear maps of its own, so that each may look for "
-       "something else in another place:",
-       "一个注意力为一个查询只给出一组权重：只用一种方式去看。而句子中的一个词可能同时想知道几件事：它前面的词、它所属的动词、"
-       "句首的词。**多头注意力**对相同的查询、键和值并排运行 $H$ 个注意力，每个之前都有自己的线性变换，因而各自可以在不同的地方寻找"
-       "不同的东西："});
+      {"One attention makes one set of weights for a query: it looks in one way. A word of a sentence may want "
+       "several things at once: the word before it, the verb it belongs to, the first word. **Multi-head attention** "
+       "runs $H$ attentions on the same queries, keys and values, each after linear maps of its own, so that each "
+       "may look for something else in another place:",
+       "一个注意力为一个查询只给出一组权重：只用一种方式去看。而句子中的一个词可能同时想知道几件事：它前面的词、它所"
+       "属的动词、句首的词。**多头注意力**对相同的查询、键和值并排运行 $H$ 个注意力，每个之前都有自己的线性变换，因而"
+       "各自可以在不同的地方寻找不同的东西："});
   page.formula("h_i = f(W_i^q q, W_i^k k, W_i^v v), \\quad i = 1, \\ldots, H");
   page.say({"The results are put one after the other, and a last linear map mixes them:",
             "把各头的结果首尾相接，再用最后一个线性变换把它们混合："});
   page.formula("y = W_o [h_1; h_2; \\ldots; h_H], \\quad W_o \\in R^{p_o \\times H p_v}");
   page.say(
       {"With $p_q = p_k = p_v = p_o / H$ the $H$ matrices of one kind, put on top of each other, are a single $p_o "
-       "\\times p_o$ matrix. So all heads of a projection are **one** matrix product, and the whole costs about as much "
-       "as one head of the full width. Biases are left out by default. $f$ is any attention; here scaled dot product, "
-       "divided by the square root of a head's width $p_o / H$.",
-       "取 $p_q = p_k = p_v = p_o / H$，则同一类的 $H$ 个矩阵叠起来正好是一个 $p_o \\times p_o$ 矩阵。于是一种投影的全部头只是"
-       "**一次**矩阵乘法，总代价与一个全宽的头差不多。默认没有偏置。$f$ 可以是任何注意力；这里是缩放点积，除以一个头的宽度 $p_o / H$ "
-       "的平方根。"});
+       "\\times p_o$ matrix. So all heads of a projection are **one** matrix product, and the whole costs about as "
+       "much as one head of the full width. Biases are left out by default. $f$ is any attention; here scaled dot "
+       "product, divided by the square root of a head's width $p_o / H$.",
+       "取 $p_q = p_k = p_v = p_o / H$，则同一类的 $H$ 个矩阵叠起来正好是一个 $p_o \\times p_o$ 矩阵。于是一种投影的"
+       "全部头只是**一次**矩阵乘法，总代价与一个全宽的头差不多。默认没有偏置。$f$ 可以是任何注意力；这里是缩放点积，"
+       "除以一个头的宽度 $p_o / H$ 的平方根。"});
 }
 
 void shapes(Page& page) {
@@ -109,20 +109,21 @@ void shapes(Page& page) {
   const Mask mask = Mask::valid_lens(lens);
   const Tensor x = ones({2, 4, 100}), y = ones({2, 6, 100});
   const Tensor out = heads(x, y, y, mask, {}), even = weights_of(heads, x, y, mask);
-  page.print(fmt::format("queries          {}\nkeys and values  {}\nvalid lengths    [3, 2]\nweights          {}\noutput           {}",
-                         x.shape().str(), y.shape().str(), even.shape().str(), out.shape().str()));
+  page.print(fmt::format(
+      "queries          {}\nkeys and values  {}\nvalid lengths    [3, 2]\nweights          {}\noutput           {}",
+      x.shape().str(), y.shape().str(), even.shape().str(), out.shape().str()));
   page.claim(out.shape() == Shape{2, 4, 100},
              {"The output has one vector of the full width for each query: (2, 4, 100).",
               "每个查询得到一个全宽的输出向量：(2, 4, 100)。"},
              out.shape().str());
   page.say(
-      {"The weights have an axis of heads, (B, H, n, m). The book stores them as (B H, n, m), batch element $b$ and head "
-       "$j$ in row $b H + j$, and repeats every valid length $H$ times; here a length counts for all heads as it is. "
-       "Equal keys share the weight evenly, so ones give 1/3 three times, and 1/2 twice. With random numbers the heads "
-       "differ, and what holds for one attention holds for each of them:",
-       "权重有一个头的轴：(B, H, n, m)。书中存成 (B H, n, m)，批量元素 $b$ 的第 $j$ 个头在第 $b H + j$ 行，并把每个有效长度重复 $H$ "
-       "次；这里一个长度直接对所有头有效。相同的键平分权重，所以全一的输入给出三个 1/3 和两个 1/2。输入随机数时各头就不同了，"
-       "而对一个注意力成立的，对每个头都成立："});
+      {"The weights have an axis of heads, (B, H, n, m). The book stores them as (B H, n, m), batch element $b$ and "
+       "head $j$ in row $b H + j$, and repeats every valid length $H$ times; here a length counts for all heads as "
+       "it is. Equal keys share the weight evenly, so ones give 1/3 three times, and 1/2 twice. With random numbers "
+       "the heads differ, and what holds for one attention holds for each of them:",
+       "权重有一个头的轴：(B, H, n, m)。书中存成 (B H, n, m)，批量元素 $b$ 的第 $j$ 个头在第 $b H + j$ 行，并把每个有"
+       "效长度重复 $H$ 次；这里一个长度直接对所有头有效。相同的键平分权重，所以全一的输入给出三个 1/3 和两个 1/2。输"
+       "入随机数时各头就不同了，而对一个注意力成立的，对每个头都成立："});
   const Tensor q = normal({2, 4, 100}, rng.at("q")), k = normal({2, 6, 100}, rng.at("k"));
   const Tensor w = weights_of(heads, q, k, mask);
   page.draw("demo-heads",
@@ -152,10 +153,10 @@ void blocks(Page& page) {
   page.heading({"Which numbers belong to which head", "哪些数属于哪个头"});
   page.say(
       {"After the projection a vector of width $h$ is cut into $H$ blocks: columns $j h / H$ to $(j + 1) h / H - 1$ "
-       "belong to head $j$. The book reshapes (B, n, h) to (B, n, H, h/H), exchanges the middle axes and gets (B H, n, "
-       "h/H); afterwards it does the same backwards. Two tokens of width 6, three heads:",
-       "投影之后，宽为 $h$ 的向量被切成 $H$ 块：第 $j h / H$ 到 $(j + 1) h / H - 1$ 列属于第 $j$ 个头。书中先把 (B, n, h) 改成 (B, n, H, "
-       "h/H)，交换中间两轴，得到 (B H, n, h/H)；之后再原样倒回去。两个宽为 6 的词元，三个头："});
+       "belong to head $j$. The book reshapes (B, n, h) to (B, n, H, h/H), exchanges the middle axes and gets (B H, "
+       "n, h/H); afterwards it does the same backwards. Two tokens of width 6, three heads:",
+       "投影之后，宽为 $h$ 的向量被切成 $H$ 块：第 $j h / H$ 到 $(j + 1) h / H - 1$ 列属于第 $j$ 个头。书中先把 (B, "
+       "n, h) 改成 (B, n, H, h/H)，交换中间两轴，得到 (B H, n, h/H)；之后再原样倒回去。两个宽为 6 的词元，三个头："});
   const Tensor x = arange(0, 12).viewed({1, 2, 6});
   const Tensor apart = reshape(permute(reshape(x, {1, 2, 3, 2}), {0, 2, 1, 3}), {3, 2, 2});
   const Tensor back = reshape(permute(reshape(apart, {1, 3, 2, 2}), {0, 2, 1, 3}), {1, 2, 6});
@@ -165,11 +166,11 @@ void blocks(Page& page) {
               "第 $j$ 个头得到每个词元的第 $j$ 块，而倒回去是精确的。"},
              tiny(largest_difference(back, x)));
   page.say(
-      {"Here no number is moved for this: the attention kernel is told that the heads are the inner axis and reads block "
-       "$j$ where it stands. To see that a block belongs to its head alone, change the rows of $W_q$ that make one block "
-       "and look which maps change:",
-       "这里并不为此搬动任何数：注意力内核知道头是内层的轴，就地读取第 $j$ 块。要看出一块只属于一个头，可以改动 $W_q$ "
-       "中产生某一块的那些行，看哪些头的权重变了："});
+      {"Here no number is moved for this: the attention kernel is told that the heads are the inner axis and reads "
+       "block $j$ where it stands. To see that a block belongs to its head alone, change the rows of $W_q$ that make "
+       "one block and look which maps change:",
+       "这里并不为此搬动任何数：注意力内核知道头是内层的轴，就地读取第 $j$ 块。要看出一块只属于一个头，可以改动 "
+       "$W_q$ 中产生某一块的那些行，看哪些头的权重变了："});
   const Rng rng = Rng(page.seed()).at("blocks");
   MultiHead heads({.width = 32, .heads = 4}, rng.at("heads"));
   const Tensor tokens = normal({1, 6, 32}, rng.at("tokens"));
@@ -193,7 +194,11 @@ void blocks(Page& page) {
     cells.push_back({fmt::format("{} - {}", 8 * j, 8 * j + 7)});
     for (int64_t h = 0; h < 4; ++h) cells.back().push_back(fmt::format("{:.3g}", moved.at({j, h})));
   }
-  page.table({{"rows of $W_q$ changed", "改动的 $W_q$ 的行"}, {"head 0", "头 0"}, {"head 1", "头 1"}, {"head 2", "头 2"}, {"head 3", "头 3"}},
+  page.table({{"rows of $W_q$ changed", "改动的 $W_q$ 的行"},
+              {"head 0", "头 0"},
+              {"head 1", "头 1"},
+              {"head 2", "头 2"},
+              {"head 3", "头 3"}},
              cells);
   page.claim(only_own,
              {"A change in block $j$ changes the weights of head $j$, and not one bit of the others'.",
@@ -205,10 +210,10 @@ void loop(Page& page) {
   page.heading({"One product, or a loop over the heads", "一次乘积，还是逐头循环"});
   page.say(
       {"The definition says: for every head three small products and an attention, then put together and multiply by "
-       "$W_o$. The program does three large products, one attention over all heads, and $W_o$. Both on the same weights, "
-       "with lengths, with a length for each query, and with a causal mask:",
-       "按照定义：每个头做三次小的乘积和一次注意力，然后拼接，再乘 $W_o$。程序则做三次大的乘积、一次覆盖所有头的注意力，再乘 "
-       "$W_o$。用同样的权重比较两者：有效长度、每个查询一个长度，以及因果掩蔽："});
+       "$W_o$. The program does three large products, one attention over all heads, and $W_o$. Both on the same "
+       "weights, with lengths, with a length for each query, and with a causal mask:",
+       "按照定义：每个头做三次小的乘积和一次注意力，然后拼接，再乘 $W_o$。程序则做三次大的乘积、一次覆盖所有头的注意"
+       "力，再乘 $W_o$。用同样的权重比较两者：有效长度、每个查询一个长度，以及因果掩蔽："});
   const Rng rng = Rng(page.seed()).at("loop");
   const MultiHead heads({.width = 64, .heads = 8}, rng.at("heads"));
   const Tensor q = normal({2, 5, 64}, rng.at("q")), k = normal({2, 7, 64}, rng.at("k"));
@@ -232,18 +237,19 @@ void loop(Page& page) {
     together = std::min(together, seconds([&] { wide(x, x, x, Mask::none(), {}); }));
     apart = std::min(apart, seconds([&] { head_by_head(wide, x, x, Mask::none()); }));
   }
-  page.say({fmt::format("At width 256 with 16 heads and a batch of 4 x 32 tokens the large products took {:.2f} ms, the "
-                        "loop {:.2f} ms.",
-                        together * 1e3, apart * 1e3),
-            fmt::format("宽度 256、16 个头、4 x 32 个词元时，大乘积用了 {:.2f} 毫秒，循环用了 {:.2f} 毫秒。",
-                        together * 1e3, apart * 1e3)});
+  page.say(
+      {fmt::format("At width 256 with 16 heads and a batch of 4 x 32 tokens the large products took {:.2f} ms, the "
+                   "loop {:.2f} ms.",
+                   together * 1e3, apart * 1e3),
+       fmt::format("宽度 256、16 个头、4 x 32 个词元时，大乘积用了 {:.2f} 毫秒，循环用了 {:.2f} 毫秒。", together * 1e3,
+                   apart * 1e3)});
 }
 
 void sizes(Page& page) {
   page.heading({"What it weighs", "它有多大"});
   page.say(
-      {"Four matrices of $h \\times h$: the number of parameters, $4 h^2$, does not depend on the number of heads. More "
-       "heads means narrower heads. $h$ must be divisible by $H$:",
+      {"Four matrices of $h \\times h$: the number of parameters, $4 h^2$, does not depend on the number of heads. "
+       "More heads means narrower heads. $h$ must be divisible by $H$:",
        "四个 $h \\times h$ 矩阵：参数个数 $4 h^2$ 与头数无关。头越多，每个头越窄。$h$ 必须能被 $H$ 整除："});
   const Rng rng = Rng(page.seed()).at("sizes");
   std::string refusal;
@@ -261,7 +267,8 @@ void sizes(Page& page) {
     as_said = as_said && plain == 4 * 100 * 100 && biased == plain + 4 * 100;
     rows.push_back({std::to_string(heads), std::to_string(100 / heads), grouped(plain), grouped(biased)});
   }
-  page.table({{"heads", "头数"}, {"width of a head", "头的宽度"}, {"parameters", "参数"}, {"with biases", "有偏置"}}, rows);
+  page.table({{"heads", "头数"}, {"width of a head", "头的宽度"}, {"parameters", "参数"}, {"with biases", "有偏置"}},
+             rows);
   page.claim(as_said,
              {"Width 100: 40,000 parameters, 40,400 with biases, whatever the number of heads.",
               "宽度 100：参数 40,000 个，有偏置时 40,400 个，与头数无关。"},
@@ -273,13 +280,19 @@ void sizes(Page& page) {
              {"Queries, keys and values of widths 20, 10 and 6 go in as well; the output is (2, 4, 100) again.",
               "宽度为 20、10、6 的查询、键、值也可以输入；输出仍是 (2, 4, 100)。"},
              fmt::format("{}, {} parameters", out.shape().str(), grouped(count)));
+}
 
+void grouped_heads(Page& page) {
+  page.heading({"Grouped heads", "分组的头"});
+  const Rng rng = Rng(page.seed()).at("sizes");
   page.say(
       {"A decoder keeps the keys and values of all earlier tokens, $2 h$ numbers each. **Grouped heads** keep fewer: "
-       "$H_k$ heads of keys and values, each read by $H / H_k$ query heads (one for all: Shazeer, 2019; groups: Ainslie "
-       "and others, 2023). It is the same as a full model in which some heads have equal key and value matrices:",
-       "解码器要保存此前所有词元的键和值，每个词元 $2 h$ 个数。**分组的头**保存得更少：$H_k$ 个键值头，每个由 $H / H_k$ "
-       "个查询头共用（全部共用一个：Shazeer，2019；分组：Ainslie 等，2023）。它等同于一个完整的模型，只是其中一些头的键、值矩阵相同："});
+       "$H_k$ heads of keys and values, each read by $H / H_k$ query heads (one for all: Shazeer, 2019; groups: "
+       "Ainslie and others, 2023). It is the same as a full model in which some heads have equal key and value "
+       "matrices:",
+       "解码器要保存此前所有词元的键和值，每个词元 $2 h$ 个数。**分组的头**保存得更少：$H_k$ 个键值头，每个由 $H / "
+       "H_k$ 个查询头共用（全部共用一个：Shazeer，2019；分组：Ainslie 等，2023）。它等同于一个完整的模型，只是其中一"
+       "些头的键、值矩阵相同："});
   std::vector<std::vector<std::string>> cache;
   double worst = 0;
   bool counted = true;
@@ -314,7 +327,8 @@ Lab multi_head_lab() {
   return {"10.5",
           "multi-head",
           {"Multi-head attention", "多头注意力"},
-          {definition, shapes, blocks, loop, sizes, one_against_several, drawn, distances, importance, pruning}};
+          {definition, shapes, blocks, loop, sizes, grouped_heads, one_against_several, drawn, distances, importance,
+           pruning}};
 }
 
 }  // namespace qkv::labs

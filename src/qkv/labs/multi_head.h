@@ -44,15 +44,15 @@ struct Reader {
 };
 
 struct Score {
-  double loss = 0;                            // nats an answer
-  std::vector<double> right = {0, 0, 0};      // share, by question
+  double loss = 0;                        // nats an answer
+  std::vector<double> right = {0, 0, 0};  // share, by question
   double all() const { return (right[0] + right[1] + right[2]) / 3; }
 };
 /// With gates (1, 1, H, 1) or none.
 Score score(const Reader& reader, const Lines& lines, const Tensor& gates = {});
 
 struct Readers {
-  Reader untrained, one, several;               // `several` began as `untrained`; `one` has one head of the same width in all
+  Reader untrained, one, several;  // `several` began as `untrained`; `one` has one head of the same width in all
   std::vector<double> steps, one_loss, several_loss;
 };
 /// Trained when first asked for.
@@ -66,6 +66,7 @@ void shapes(Page& page);
 void blocks(Page& page);
 void loop(Page& page);
 void sizes(Page& page);
+void grouped_heads(Page& page);
 // multi_head_task.cpp: why one head is not enough.
 void one_against_several(Page& page);
 // multi_head_exercises.cpp

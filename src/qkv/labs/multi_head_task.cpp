@@ -27,7 +27,8 @@ struct Task {
   int64_t rows(const Lines& lines) const { return lines.rows(); }
   Loss loss(const Lines& lines, int64_t begin, int64_t end, const Run&) const {
     const int64_t n = end - begin, tokens = n * kLength;
-    const Lines part{lines.letters.part(begin * kLength, {n, kLength}), lines.digits.part(begin * kLength, {n, kLength}),
+    const Lines part{lines.letters.part(begin * kLength, {n, kLength}),
+                     lines.digits.part(begin * kLength, {n, kLength}),
                      lines.answers.part(begin * kLength * kQuestions, {n, kLength, kQuestions})};
     const Tensor sum = cross_entropy(model.logits(part), part.answers, {.reduction = Reduction::sum});
     const auto all = static_cast<float>(lines.answers.numel());
@@ -49,6 +50,18 @@ LossCurve train(Reader& model, const Rng& rng) {
   Observer* observers[] = {&curve};
   fit(all, adam, Task{model, rng}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
   return curve;
+}
+
+// The first line and its answers, a question a row.
+std::string first_line(const Lines& lines) {
+  const auto tokens = tokens_of(lines, 0);
+  const int32_t* answers = lines.answers.ptr();
+  std::string line, asked[kQuestions];
+  for (int64_t i = 0; i < kLength; ++i) {
+    line += " " + tokens[static_cast<size_t>(i)];
+    for (int64_t q = 0; q < kQuestions; ++q) asked[q] += fmt::format("  {}", answers[i * kQuestions + q]);
+  }
+  return fmt::format("line   {}\nbefore {}\nfirst  {}\npartner{}", line, asked[0], asked[1], asked[2]);
 }
 
 }  // namespace
@@ -135,44 +148,46 @@ const Readers& readers(Page& page) {
 void one_against_several(Page& page) {
   page.heading({"Why one head is not enough", "为什么一个头不够"});
   page.say(
-      {"A task that asks three questions of every token. A line is the letters a to h in random order, each with a random "
-       "digit from 0 to 3. Every token must tell three digits: that of the token before it (the first one: its own), that "
-       "of the first token of the line, and that of its partner, a with b, c with d, e with f, g with h.",
-       "一个对每个词元提三个问题的任务。一行是字母 a 到 h 的随机排列，每个字母带一个 0 到 3 的随机数字。每个词元要说出三个数字：它前一个"
-       "词元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、g 与 h。"});
+      {"A task that asks three questions of every token. A line is the letters a to h in random order, each with a "
+       "random digit from 0 to 3. Every token must tell three digits: that of the token before it (the first one: "
+       "its own), that of the first token of the line, and that of its partner, a with b, c with d, e with f, g with "
+       "h.",
+       "一个对每个词元提三个问题的任务。一行是字母 a 到 h 的随机排列，每个字母带一个 0 到 3 的随机数字。每个词元要说"
+       "出三个数字：它前一个词元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、"
+       "g 与 h。"});
   const Lines test = test_lines(page);
-  const auto tokens = tokens_of(test, 0);
-  const int32_t* answers = test.answers.ptr();
-  std::string line, asked[kQuestions];
-  for (int64_t i = 0; i < kLength; ++i) {
-    line += " " + tokens[static_cast<size_t>(i)];
-    for (int64_t q = 0; q < kQuestions; ++q) asked[q] += fmt::format("  {}", answers[i * kQuestions + q]);
-  }
-  page.print(fmt::format("line   {}\nbefore {}\nfirst  {}\npartner{}", line, asked[0], asked[1], asked[2]));
-  page.say(
-      {fmt::format("The first two are questions of place, the third one of content. The model adds embeddings of letter "
-                   "and digit and a positional encoding (lab 10.6), runs one multi-head self-attention of width {} and "
-                   "reads the three answers from its output with a linear layer. There is no residual connection: an "
-                   "answer knows only what the heads brought. {} heads of width {} against one head of width {}: the "
-                   "same number of parameters, the same {} steps of Adam.",
-                   kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps),
-       fmt::format("前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 {} "
-                   "的多头自注意力，再用线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} 的头对一个宽 {} "
-                   "的头：参数个数相同，同样用 Adam 训练 {} 步。",
-                   kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps)});
+  page.print(first_line(test));
+  page.say({fmt::format(
+                "The first two are questions of place, the third one of content. The model adds embeddings of letter "
+                "and digit and a positional encoding (lab 10.6), runs one multi-head self-attention of width {} and "
+                "reads the three answers from its output with a linear layer. There is no residual connection: an "
+                "answer knows only what the heads brought. {} heads of width {} against one head of width {}: the "
+                "same number of parameters, the same {} steps of Adam.",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps),
+            fmt::format(
+                "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 "
+                "{} 的多头自注意力，再用线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} "
+                "的头对一个宽 {} 的头：参数个数相同，同样用 Adam 训练 {} 步。",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps)});
   const Readers& r = readers(page);
   const Score one = score(r.one, test), several = score(r.several, test), none = score(r.untrained, test);
-  page.draw("one-against-several",
-            curves({{fmt::format("{} heads", kHeads), r.steps, r.several_loss, line_style("b-")},
-                    {"one head", r.steps, r.one_loss, line_style("r--")}},
-                   {.label = "step"}, {.label = "loss, nats an answer", .low = 0}),
-            {"Training loss. A wide head cannot look at three tokens at once.", "训练损失。一个宽的头无法同时看三个词元。"});
+  page.draw(
+      "one-against-several",
+      curves({{fmt::format("{} heads", kHeads), r.steps, r.several_loss, line_style("b-")},
+              {"one head", r.steps, r.one_loss, line_style("r--")}},
+             {.label = "step"}, {.label = "loss, nats an answer", .low = 0}),
+      {"Training loss. A wide head cannot look at three tokens at once.", "训练损失。一个宽的头无法同时看三个词元。"});
   const auto row = [](const Reader& reader, const Score& s) -> std::vector<std::string> {
     return {grouped(count_parameters(reader)), fmt::format("{:.4f}", s.loss), percent(s.right[0]), percent(s.right[1]),
             percent(s.right[2])};
   };
   named_table(page,
-              {{"", ""}, {"parameters", "参数"}, {"loss", "损失"}, {"before", "前一个"}, {"first", "第一个"}, {"partner", "伙伴"}},
+              {{"", ""},
+               {"parameters", "参数"},
+               {"loss", "损失"},
+               {"before", "前一个"},
+               {"first", "第一个"},
+               {"partner", "伙伴"}},
               {{{"untrained", "未训练"}, row(r.untrained, none)},
                {{"one head", "一个头"}, row(r.one, one)},
                {{"six heads", "六个头"}, row(r.several, several)}});
@@ -181,11 +196,11 @@ void one_against_several(Page& page) {
               "参数同样多，多个头在新的行上能回答全部三个问题，一个头则不能。"},
              fmt::format("{} against {} right", percent(several.all()), percent(one.all())));
   page.say(
-      {"One head has one weight for each token. Weight on three tokens at once mixes their digits, and from the mixture "
-       "nobody can tell which digit came from where. So it learns to answer one question and guesses at the rest (a blind "
-       "guess is right once in four).",
-       "一个头对每个词元只有一个权重。同时把权重放在三个词元上，就把它们的数字混在一起，从混合物里无法知道哪个数字来自哪里。所以它学会"
-       "回答一个问题，其余的靠猜（盲猜四次对一次）。"});
+      {"One head has one weight for each token. Weight on three tokens at once mixes their digits, and from the "
+       "mixture nobody can tell which digit came from where. So it learns to answer one question and guesses at the "
+       "rest (a blind guess is right once in four).",
+       "一个头对每个词元只有一个权重。同时把权重放在三个词元上，就把它们的数字混在一起，从混合物里无法知道哪个数字来"
+       "自哪里。所以它学会回答一个问题，其余的靠猜（盲猜四次对一次）。"});
 }
 
 }  // namespace qkv::labs::multi_head

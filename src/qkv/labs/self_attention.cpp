@@ -22,7 +22,9 @@ Tensor reordered(const Tensor& x, const std::vector<int64_t>& order) {
   return embedding(x.viewed({x.size(1), x.size(2)}), Ids({x.size(1)}, ids)).viewed(x.shape());
 }
 
-Tensor attend_to_self(const MultiHead& heads, const Tensor& x, const Mask& mask = Mask::none()) { return heads(x, x, x, mask, {}); }
+Tensor attend_to_self(const MultiHead& heads, const Tensor& x, const Mask& mask = Mask::none()) {
+  return heads(x, x, x, mask, {});
+}
 
 }  // namespace
 
@@ -48,10 +50,10 @@ void order_is_lost(Page& page) {
   page.heading({"A set, not a sequence", "是集合，不是序列"});
   page.say(
       {"A weighted sum does not care in which order its terms come. If the tokens change places, the outputs change "
-       "places with them and nothing else happens: for a permutation $P$, $f(P x) = P f(x)$. Take \"dog bites man\" and "
-       "\"man bites dog\", and average what self-attention makes of each:",
-       "加权和不在乎各项的次序。词元交换位置，输出也跟着交换位置，此外什么都不变：对任一置换 $P$，$f(P x) = P f(x)$。取 \"dog bites "
-       "man\" 与 \"man bites dog\"，把自注意力对两句的输出各取平均："});
+       "places with them and nothing else happens: for a permutation $P$, $f(P x) = P f(x)$. Take \"dog bites man\" "
+       "and \"man bites dog\", and average what self-attention makes of each:",
+       "加权和不在乎各项的次序。词元交换位置，输出也跟着交换位置，此外什么都不变：对任一置换 $P$，$f(P x) = P f(x)$。"
+       "取 \"dog bites man\" 与 \"man bites dog\"，把自注意力对两句的输出各取平均："});
   const Rng rng = Rng(page.seed()).at("order");
   const int64_t width = 32;
   const MultiHead heads({.width = width, .heads = 4}, rng.at("heads"));
@@ -61,7 +63,8 @@ void order_is_lost(Page& page) {
   const auto meaning = [&](const Tensor& x) { return mean(attend_to_self(heads, x), 1); };
   const double plain = largest_difference(meaning(one), meaning(other));
   const double placed = largest_difference(meaning(one + places), meaning(other + places));
-  page.table({{"", " "}, {"largest difference", "最大差别"}}, {{"x", tiny(plain)}, {"x + p", tiny(placed)}});
+  named_table(page, {{"", " "}, {"largest difference", "最大差别"}},
+              {{{"words alone", "只有词"}, {tiny(plain)}}, {{"words and positions", "词与位置"}, {tiny(placed)}}});
   page.claim(plain < 1e-6 && placed > 1e-2,
              {"Without positions the two sentences are the same; with a vector for each position added they are not.",
               "没有位置，两句话就是一样的；加上每个位置的向量，就不一样了。"},
@@ -75,15 +78,16 @@ void order_is_lost(Page& page) {
   const double none = broken([&](const Tensor& t) { return attend_to_self(heads, t); });
   const double with = broken([&](const Tensor& t) { return attend_to_self(heads, t + p); });
   const double causal = broken([&](const Tensor& t) { return attend_to_self(heads, t, Mask::causal()); });
-  named_table(page, {{"", " "}, {"max |f(P x) − P f(x)|", "max |f(P x) − P f(x)|"}},
+  named_table(page, {{"", " "}, {"$f(P x)$ and $P f(x)$ differ by", "$f(P x)$ 与 $P f(x)$ 相差"}},
               {{{"self-attention", "自注意力"}, {tiny(none)}},
                {{"with positions added", "加上位置"}, {tiny(with)}},
                {{"without positions, causal mask", "无位置，因果掩蔽"}, {tiny(causal)}}});
-  page.claim(none < 1e-6 && with > 1e-2 && causal > 1e-2,
-             {"Self-attention alone commutes with every change of order (to rounding: sums are taken in another order too). "
-              "Positions break this, and so does a causal mask.",
-              "自注意力本身与任何换序可交换（仅差舍入：求和次序也变了）。位置会打破这一点，因果掩蔽也会。"},
-             fmt::format("{} / {:.2f} / {:.2f}", tiny(none), with, causal));
+  page.claim(
+      none < 1e-6 && with > 1e-2 && causal > 1e-2,
+      {"Self-attention alone commutes with every change of order (to rounding: sums are taken in another order too). "
+       "Positions break this, and so does a causal mask.",
+       "自注意力本身与任何换序可交换（仅差舍入：求和次序也变了）。位置会打破这一点，因果掩蔽也会。"},
+      fmt::format("{} / {:.2f} / {:.2f}", tiny(none), with, causal));
 }
 
 }  // namespace self_attention
@@ -93,8 +97,9 @@ Lab self_attention_lab() {
   return {"10.6",
           "self-attention",
           {"Self-attention and positional encoding", "自注意力和位置编码"},
-          {definition, operations, times, five_tokens, layers_needed, gradients_by_distance, order_is_lost, encoding, binary,
-           relative_positions, looking_back, deep_stacks, learned_positions, relative_biases}};
+          {definition, operations, times, five_tokens, layers_needed, gradients_by_distance, order_is_lost, encoding,
+           binary, relative_positions, looking_back, deep_stacks, deep_gradients, learned_positions, where_they_look,
+           relative_biases}};
 }
 
 }  // namespace qkv::labs

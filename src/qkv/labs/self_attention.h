@@ -22,8 +22,10 @@ void layers_needed(Page& page);
 void gradients_by_distance(Page& page);
 // self_attention_depth.cpp: exercise 10.6.1.
 void deep_stacks(Page& page);
+void deep_gradients(Page& page);
 // self_attention_order.cpp: exercises 10.6.2 and 11.6.3.
 void learned_positions(Page& page);
+void where_they_look(Page& page);
 void relative_biases(Page& page);
 
 }  // namespace qkv::labs::self_attention

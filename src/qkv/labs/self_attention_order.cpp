@@ -1,4 +1,5 @@
-// Lab 10.6, exercises 2 and (English edition) 3: positions that are learned, each by itself or by distance, beside sines and cosines.
+// Lab 10.6, exercises 2 and (English edition) 3: positions that are learned, each by itself or by distance, beside
+// sines and cosines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +36,9 @@ struct Copier {
 
   Copier() = default;
   Copier(Places kind, const Rng& rng)
-      : places(kind), words(parameter(normal({kWords, kWidth}, rng.at("words")))), self({.width = kWidth, .heads = kHeads}, rng.at("self")),
+      : places(kind),
+        words(parameter(normal({kWords, kWidth}, rng.at("words")))),
+        self({.width = kWidth, .heads = kHeads}, rng.at("self")),
         answer(kWidth, kWords, rng.at("answer")) {
     if (kind == Places::learned) table = parameter(normal({kLong, kWidth}, rng.at("table"), 0, 0.02f));
     if (kind == Places::relative) biases = parameter(zeros({2 * kFar + 1, kHeads}));
@@ -45,7 +48,8 @@ struct Copier {
   Tensor bias(int64_t n) const {
     Ids distance = Ids::empty({n, n});
     for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j) distance.mutable_ptr()[i * n + j] = static_cast<int32_t>(std::clamp(j - i, -kFar, kFar) + kFar);
+      for (int64_t j = 0; j < n; ++j)
+        distance.mutable_ptr()[i * n + j] = static_cast<int32_t>(std::clamp(j - i, -kFar, kFar) + kFar);
     return scale(reshape(permute(embedding(biases, distance), {2, 0, 1}), {1, kHeads, n, n}), kBiasUnit);
   }
 
@@ -87,8 +91,8 @@ struct Task {
   int64_t rows(const Lines& lines) const { return lines.words.size(0); }
   Loss loss(const Lines& lines, int64_t begin, int64_t end, const Run& run) const {
     const Shape part{end - begin, kShort};
-    const Tensor sum = cross_entropy(model.logits(lines.words.part(begin * kShort, part), run), lines.before.part(begin * kShort, part),
-                                     {.reduction = Reduction::sum});
+    const Tensor sum = cross_entropy(model.logits(lines.words.part(begin * kShort, part), run),
+                                     lines.before.part(begin * kShort, part), {.reduction = Reduction::sum});
     return {scale(sum, 1.0f / (kBatch * kShort)), sum.item(), static_cast<double>(part.numel())};
   }
 };
@@ -146,7 +150,8 @@ Tensor map_of(const Copier& model, const Rng& rng) {
   Watch watch;
   model.logits(draw_lines(1, n, rng).words, {.probe = &watch});
   Tensor mean = Tensor::empty({n, n});
-  for (int64_t i = 0; i < n * n; ++i) mean.mutable_ptr()[i] = (watch.weights.ptr()[i] + watch.weights.ptr()[n * n + i]) / 2;
+  for (int64_t i = 0; i < n * n; ++i)
+    mean.mutable_ptr()[i] = (watch.weights.ptr()[i] + watch.weights.ptr()[n * n + i]) / 2;
   return mean;
 }
 
@@ -154,16 +159,18 @@ Tensor map_of(const Copier& model, const Rng& rng) {
 
 void learned_positions(Page& page) {
   page.heading({"Exercise 10.6.2: positions that are learned", "练习 10.6.2：可学习的位置编码"});
-  page.say(
-      {fmt::format("The simplest design: a table with one vector for each position, a parameter like any other, that is added where the sines "
-                   "and cosines were. It can learn whatever suits the task, and has nothing to say about positions that training never reached. "
-                   "To see both, a task of order alone: every token must name the token before it. One layer, {} heads, width {}, trained for {} steps on lines of {} "
-                   "tokens, then tried on lines of {}. A fourth model, of the next exercise, is trained along.",
-                   kHeads, kWidth, kSteps, kShort, kLong),
-       fmt::format("最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适合任务的任何编码，但对训练从未到过的位置无话可说。"
-                   "为了看清这两点，取一个只关乎次序的任务：每个词元说出它前一个词元。一层，{} 个头，宽 {}，在 {} 步中用长 {} 的行训练（每行 {} 个词元），再用长 {} "
-                   "的行测试。下一个练习的模型一并训练。",
-                   kHeads, kWidth, kSteps, kShort, kShort, kLong)});
+  page.say({fmt::format("The simplest design: a table with one vector for each position, a parameter like any other, "
+                        "that is added where the sines and cosines were. It can learn whatever suits the task, and "
+                        "has nothing to say about positions that training never reached. To see both, a task of "
+                        "order alone: every token must name the token before it. One layer, {} heads, width {}, "
+                        "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of "
+                        "the next exercise, is trained along.",
+                        kHeads, kWidth, kSteps, kShort, kLong),
+            fmt::format("最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适"
+                        "合任务的任何编码，但对训练从未到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每"
+                        "个词元说出它前一个词元。一层，{} 个头，宽 {}，用长 {} 的行训练 {} 步，再用长 {} 的行测试。下"
+                        "一个练习的模型一并训练。",
+                        kHeads, kWidth, kShort, kSteps, kLong)});
   const Copiers& c = copiers(page);
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
@@ -179,43 +186,61 @@ void learned_positions(Page& page) {
     const Trained& t = c.of(kind);
     return {grouped(count_parameters(t.model)), percent(t.mean(0, kShort)), percent(t.mean(kShort, kLong))};
   };
-  named_table(page, {{"positions", "位置"}, {"parameters", "参数"}, {"right, 0 to 15", "正确率，0 至 15"}, {"right, 16 to 47", "正确率，16 至 47"}},
+  named_table(page,
+              {{"positions", "位置"},
+               {"parameters", "参数"},
+               {"right, 0 to 15", "正确率，0 至 15"},
+               {"right, 16 to 47", "正确率，16 至 47"}},
               {{{"none", "无"}, row(Places::none)},
                {{"sinusoidal", "正弦余弦"}, row(Places::sinusoidal)},
                {{"learned", "可学习"}, row(Places::learned)},
                {{"relative", "相对"}, row(Places::relative)}});
   const Trained &none = c.of(Places::none), &sine = c.of(Places::sinusoidal), &learned = c.of(Places::learned);
   page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
-             {"Without positions the task cannot be solved; with either kind it can.", "没有位置，任务无法完成；有任一种位置就能完成。"},
-             fmt::format("{}, {}, {}", percent(none.mean(0, kShort)), percent(sine.mean(0, kShort)), percent(learned.mean(0, kShort))));
+             {"Without positions the task cannot be solved; with either kind it can.",
+              "没有位置，任务无法完成；有任一种位置就能完成。"},
+             fmt::format("{}, {}, {}", percent(none.mean(0, kShort)), percent(sine.mean(0, kShort)),
+                         percent(learned.mean(0, kShort))));
   page.claim(learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
-             {"Past the last trained position the learned table is of no use: those rows are as random as they began. Sines and cosines do not "
-              "carry the skill over either.",
+             {"Past the last trained position the learned table is of no use: those rows are as random as they "
+              "began. Sines and cosines do not carry the skill over either.",
               "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"},
-             fmt::format("learned {}, sinusoidal {}", percent(learned.mean(kShort + 1, kLong)), percent(sine.mean(kShort + 1, kLong))));
+             fmt::format("learned {}, sinusoidal {}", percent(learned.mean(kShort + 1, kLong)),
+                         percent(sine.mean(kShort + 1, kLong))));
+}
+
+void where_they_look(Page& page) {
+  page.heading({"Where the four models look", "四个模型看向哪里"});
+  const Copiers& c = copiers(page);
   Tensor maps = Tensor::empty({4, 24, 24});
-  for (size_t k = 0; k < 4; ++k) std::copy_n(map_of(c.all[k].model, Rng(page.seed()).at("map")).ptr(), 24 * 24, maps.mutable_ptr() + k * 24 * 24);
+  for (size_t k = 0; k < 4; ++k)
+    std::copy_n(map_of(c.all[k].model, Rng(page.seed()).at("map")).ptr(), 24 * 24, maps.mutable_ptr() + k * 24 * 24);
   page.draw("order-maps",
-            heatmaps(maps, "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"}, {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
-            {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token before. Rows and columns from 16 on were "
-             "never trained.",
+            heatmaps(maps, "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
+                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+            {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token "
+             "before. Rows and columns from 16 on were never trained.",
              "长 24 的行中词元看向哪里（两个头的平均）：对角线旁的线就是前一个词元。16 以后的行与列从未训练过。"});
-  page.say({"Sines and cosines have a vector for every position, however far, and a rotation that looks one back would do everywhere. But training "
-            "on 16 positions does not ask for that rotation: anything that separates these 16 will do, and it is something else that was learned.",
-            "正弦和余弦对任意远的位置都有向量，而向前看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要能分开这 16 个位置就行，而学到的是"
-            "别的东西。"});
+  page.say(
+      {"Sines and cosines have a vector for every position, however far, and a rotation that looks one back would do "
+       "everywhere. But training on 16 positions does not ask for that rotation: anything that separates these 16 "
+       "will do, and it is something else that was learned.",
+       "正弦和余弦对任意远的位置都有向量，而向前看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
+       "能分开这 16 个位置就行，而学到的是别的东西。"});
 }
 
 void relative_biases(Page& page) {
-  page.heading({"Exercise 11.6.3 (English edition): learned relative positions", "英文版练习 11.6.3：可学习的相对位置"});
-  page.say(
-      {fmt::format("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance of key $j$ from query $i$ and every "
-                   "head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances beyond {} share one number, so "
-                   "the table has {} entries a head and fits any length.",
-                   kFar, 2 * kFar + 1),
-       fmt::format("次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在分数上（参照 Shaw 等，2018，与 Raffel 等，2020）。超过 {} "
-                   "的距离共用一个数，所以每个头的表只有 {} 项，适用于任何长度。",
-                   kFar, 2 * kFar + 1)});
+  page.heading(
+      {"Exercise 11.6.3 (English edition): learned relative positions", "英文版练习 11.6.3：可学习的相对位置"});
+  page.say({fmt::format("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance "
+                        "of key $j$ from query $i$ and every head, added to the score (after Shaw and others, 2018, "
+                        "and Raffel and others, 2020). Distances beyond {} share one number, so the table has {} "
+                        "entries a head and fits any length.",
+                        kFar, 2 * kFar + 1),
+            fmt::format("次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在"
+                        "分数上（参照 Shaw 等，2018，与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只"
+                        "有 {} 项，适用于任何长度。",
+                        kFar, 2 * kFar + 1)});
   page.formula("a(q_i, k_j) = \\frac{q_i^\\top k_j}{\\sqrt{d}} + b_{j - i}");
   const Trained& relative = copiers(page).of(Places::relative);
   std::vector<Series> lines;
@@ -232,10 +257,13 @@ void relative_biases(Page& page) {
   }
   page.draw("relative-bias", curves(lines, {.label = "key minus query"}, {.label = "learned bias"}),
             {"What was learned: a bonus for the key one before the query.", "学到的东西：给查询前一个键的加分。"});
-  page.claim(best == -1, {"The largest bias belongs to the token before: the table can be read.", "最大的偏置属于前一个词元：这张表是可以读懂的。"},
+  page.claim(best == -1,
+             {"The largest bias belongs to the token before: the table can be read.",
+              "最大的偏置属于前一个词元：这张表是可以读懂的。"},
              fmt::format("distance {}, bias {:.1f}", best, highest));
   page.claim(relative.mean(0, kShort) > 0.9 && relative.mean(kShort, kLong) > 0.9,
-             {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.", "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
+             {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.",
+              "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
              fmt::format("{}, {}", percent(relative.mean(0, kShort)), percent(relative.mean(kShort, kLong))));
 }
 

@@ -24,7 +24,8 @@ using Layer = std::function<Tensor(const Tensor&)>;  // (1, n, D) -> (1, n, D)
 Layer cnn(int64_t layers, int64_t kernel, int64_t d, const Rng& rng) {
   std::vector<Tensor> weights;
   const float size = 1 / std::sqrt(static_cast<float>(d * kernel));
-  for (int64_t l = 0; l < layers; ++l) weights.push_back(normal({d, d, kernel}, rng.at(static_cast<uint64_t>(l)), 0, size));
+  for (int64_t l = 0; l < layers; ++l)
+    weights.push_back(normal({d, d, kernel}, rng.at(static_cast<uint64_t>(l)), 0, size));
   return [weights, kernel](const Tensor& x) {
     Tensor y = transpose(x, 1, 2);
     for (const Tensor& w : weights) y = tanh(conv1d(y, w, {}, {.padding = kernel / 2}));
@@ -38,7 +39,8 @@ Layer rnn(int64_t d, const Rng& rng) {
 
 Layer attention(int64_t d, const Rng& rng, int64_t layers = 1) {
   std::vector<MultiHead> stack;
-  for (int64_t l = 0; l < layers; ++l) stack.emplace_back(MultiHeadOptions{.width = d, .heads = 4}, rng.at(static_cast<uint64_t>(l)));
+  for (int64_t l = 0; l < layers; ++l)
+    stack.emplace_back(MultiHeadOptions{.width = d, .heads = 4}, rng.at(static_cast<uint64_t>(l)));
   return [stack](const Tensor& x) {
     Tensor y = x;
     for (const MultiHead& heads : stack) y = heads(y, y, y, Mask::none(), {});
@@ -109,16 +111,19 @@ int64_t rounded_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 void five_tokens(Page& page) {
   page.heading({"Who hears of whom: five tokens", "谁能听到谁：五个词元"});
   page.say(
-      {"How long the way is from one token to another can be read off gradients: if output $i$ depends on input $j$, the "
-       "derivative of $y_i$ by $x_j$ is not zero. The book's picture has five tokens, and two layers of convolution with kernel "
-       "3 for $x_1$ and $x_5$ to meet, in the middle. Here are the sizes of the actual derivatives:",
-       "从一个词元到另一个词元的路有多长，可以从梯度读出：若输出 $i$ 依赖输入 $j$，则 $y_i$ 对 $x_j$ 的导数不为零。书中的图有五个词元，"
-       "核为 3 的卷积要两层，$x_1$ 与 $x_5$ 才在中间相遇。下面是真实导数的大小："});
+      {"How long the way is from one token to another can be read off gradients: if output $i$ depends on input $j$, "
+       "the derivative of $y_i$ by $x_j$ is not zero. The book's picture has five tokens, and two layers of "
+       "convolution with kernel 3 for $x_1$ and $x_5$ to meet, in the middle. Here are the sizes of the actual "
+       "derivatives:",
+       "从一个词元到另一个词元的路有多长，可以从梯度读出：若输出 $i$ 依赖输入 $j$，则 $y_i$ 对 $x_j$ 的导数不为零。书"
+       "中的图有五个词元，核为 3 的卷积要两层，$x_1$ 与 $x_5$ 才在中间相遇。下面是真实导数的大小："});
   const Rng rng = Rng(page.seed()).at("five");
   const Tensor x = normal({1, 5, 16}, rng.at("x"));
-  const Layer layers[] = {cnn(1, 3, 16, rng.at("cnn")), cnn(2, 3, 16, rng.at("cnn")), rnn(16, rng.at("rnn")), attention(16, rng.at("attention"))};
+  const Layer layers[] = {cnn(1, 3, 16, rng.at("cnn")), cnn(2, 3, 16, rng.at("cnn")), rnn(16, rng.at("rnn")),
+                          attention(16, rng.at("attention"))};
   Tensor maps = Tensor::empty({4, 5, 5});
-  for (int64_t i = 0; i < 4; ++i) std::copy_n(influence(layers[i], x, rng.at("direction")).ptr(), 25, maps.mutable_ptr() + 25 * i);
+  for (int64_t i = 0; i < 4; ++i)
+    std::copy_n(influence(layers[i], x, rng.at("direction")).ptr(), 25, maps.mutable_ptr() + 25 * i);
   const std::vector<std::string> in = {"x1", "x2", "x3", "x4", "x5"}, out = {"y1", "y2", "y3", "y4", "y5"};
   page.draw("influence",
             heatmaps(maps, "input", "output", {"CNN, 1 layer", "CNN, 2 layers", "RNN", "self-attention"},
@@ -127,7 +132,8 @@ void five_tokens(Page& page) {
              "每个输出对每个输入的导数大小；每幅图中最大者为 1。"});
   const auto at = [&](int64_t map, int64_t i, int64_t j) { return maps.at({map, i, j}); };
   page.claim(at(0, 2, 0) == 0 && at(0, 2, 4) == 0 && at(1, 2, 0) > 0 && at(1, 2, 4) > 0 && at(1, 4, 0) == 0,
-             {"After one layer of convolution the middle does not know the ends, after two it knows both; the last still does not know the first.",
+             {"After one layer of convolution the middle does not know the ends, after two it knows both; the last "
+              "still does not know the first.",
               "一层卷积之后中间不知道两端，两层之后两端都知道；最后一个仍不知道第一个。"},
              fmt::format("dy3/dx1: {} then {:.2f}; dy5/dx1: {}", at(0, 2, 0), at(1, 2, 0), at(1, 4, 0)));
   bool before_only = true, everywhere = true;
@@ -144,26 +150,32 @@ void five_tokens(Page& page) {
 
 void layers_needed(Page& page) {
   page.heading({"How many layers, how many steps", "要多少层、多少步"});
-  page.say({"With kernel $k$ a layer of convolution reaches $(k - 1) / 2$ tokens to each side. Layers are added until the gradient "
-            "is there: until the middle token feels both ends, and until the last token feels the first.",
-            "核为 $k$ 的一层卷积向两边各够到 $(k - 1) / 2$ 个词元。不断加层，直到梯度出现：直到中间的词元感到两端，以及直到最后一个词元感到第一个。"});
-  page.say({"One layer of recurrence is enough, but inside it the signal passes through every state. To count the links of this chain it "
-            "is cut at one of them after the other (the state goes on as a constant): the cuts after which the last output feels the "
-            "first input no more are the steps of the path.",
-            "一层循环就够了，但信号在层内要经过每一个状态。为了数出这条链的环节，逐处切断它（状态作为常数传下去）：凡切断后最后的输出不再感到第一个输入的，"
-            "就是路径上的一步。"});
+  page.say(
+      {"With kernel $k$ a layer of convolution reaches $(k - 1) / 2$ tokens to each side. Layers are added until the "
+       "gradient is there: until the middle token feels both ends, and until the last token feels the first.",
+       "核为 $k$ 的一层卷积向两边各够到 $(k - 1) / 2$ 个词元。不断加层，直到梯度出现：直到中间的词元感到两端，以及直"
+       "到最后一个词元感到第一个。"});
+  page.say(
+      {"One layer of recurrence is enough, but inside it the signal passes through every state. To count the links "
+       "of this chain it is cut at one of them after the other (the state goes on as a constant): the cuts after "
+       "which the last output feels the first input no more are the steps of the path.",
+       "一层循环就够了，但信号在层内要经过每一个状态。为了数出这条链的环节，逐处切断它（状态作为常数传下去）：凡切断"
+       "后最后的输出不再感到第一个输入的，就是路径上的一步。"});
   const Rng rng = Rng(page.seed()).at("layers");
   std::vector<std::vector<std::string>> rows;
   bool convolution = true, recurrence = true;
   for (int64_t n : {5, 9, 17, 33}) {
     const int64_t links = links_needed(n, rng.at("chain")),
-                  own = layers_until(n, n - 1, [&](int64_t layers) { return attention(4, rng.at("attention"), layers); }, rng);
+                  own = layers_until(
+                      n, n - 1, [&](int64_t layers) { return attention(4, rng.at("attention"), layers); }, rng);
     recurrence = recurrence && links == n - 1 && own == 1 && first_to_last(n, 0, rng.at("chain")) > 0;
     for (int64_t kernel : {3, 5, 9}) {
       const auto stack = [&](int64_t layers) { return cnn(layers, kernel, 4, rng.at("cnn")); };
       const int64_t middle = layers_until(n, n / 2, stack, rng), end = layers_until(n, n - 1, stack, rng);
-      convolution = convolution && middle == rounded_up(n - 1, kernel - 1) && end == rounded_up(2 * (n - 1), kernel - 1);
-      rows.push_back({std::to_string(n), std::to_string(kernel), std::to_string(middle), std::to_string(end), std::to_string(links), std::to_string(own)});
+      convolution =
+          convolution && middle == rounded_up(n - 1, kernel - 1) && end == rounded_up(2 * (n - 1), kernel - 1);
+      rows.push_back({std::to_string(n), std::to_string(kernel), std::to_string(middle), std::to_string(end),
+                      std::to_string(links), std::to_string(own)});
     }
   }
   page.table({{"$n$", "$n$"},
@@ -174,21 +186,26 @@ void layers_needed(Page& page) {
               {"self-attention layers", "自注意力层数"}},
              rows);
   page.claim(convolution,
-             {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded up: $O(n / k)$.",
+             {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded "
+              "up: $O(n / k)$.",
               "卷积在中间相遇需要 $(n - 1) / (k - 1)$ 层，从一端到另一端为其两倍，向上取整：$O(n / k)$。"},
              rows[9][2] + " and " + rows[9][3] + " for n 33, k 3");
-  page.claim(recurrence, {"A recurrence needs $n - 1$ steps, self-attention one layer, whatever $n$ is.", "循环需要 $n - 1$ 步；自注意力只需一层，与 $n$ 无关。"},
+  page.claim(recurrence,
+             {"A recurrence needs $n - 1$ steps, self-attention one layer, whatever $n$ is.",
+              "循环需要 $n - 1$ 步；自注意力只需一层，与 $n$ 无关。"},
              rows[9][4] + " and " + rows[9][5] + " for n 33");
 }
 
 void gradients_by_distance(Page& page) {
   page.heading({"What a long path does to a gradient", "长路径对梯度的影响"});
-  page.say({"64 tokens of width 32, layers as they begin, before any training: how much the last output feels each input, by its distance. "
-            "The mean of eight draws.",
-            "64 个宽 32 的词元，未经训练的层：最后一个输出对每个输入的感觉随距离的变化。取八次抽样的平均。"});
+  page.say(
+      {"64 tokens of width 32, layers as they begin, before any training: how much the last output feels each input, "
+       "by its distance. The mean of eight draws.",
+       "64 个宽 32 的词元，未经训练的层：最后一个输出对每个输入的感觉随距离的变化。取八次抽样的平均。"});
   const int64_t n = 64, d = 32, draws = 8;
   const size_t count = static_cast<size_t>(n);
-  std::vector<double> distance, felt[3] = {std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
+  std::vector<double> distance,
+      felt[3] = {std::vector<double>(count), std::vector<double>(count), std::vector<double>(count)};
   for (int64_t t = 0; t < n; ++t) distance.push_back(static_cast<double>(t));
   for (int64_t draw = 0; draw < draws; ++draw) {
     const Rng rng = Rng(page.seed()).at("distance").at(static_cast<uint64_t>(draw));
@@ -209,18 +226,21 @@ void gradients_by_distance(Page& page) {
                     {"RNN (GRU)", distance, none_as_gap(felt[1]), line_style("r--")},
                     {"self-attention", distance, none_as_gap(felt[2]), line_style("b-")}},
                    {.label = "distance from the last token"}, {.label = "gradient", .scale = AxisScale::log}),
-            {"The recurrence forgets by a factor at every step, the convolution ends at its reach, self-attention does not know "
-             "distance at all.",
+            {"The recurrence forgets by a factor at every step, the convolution ends at its reach, self-attention "
+             "does not know distance at all.",
              "循环每走一步就忘掉一个比例，卷积到其所及为止，自注意力根本不知道距离。"});
   const double kept = felt[1].back() / felt[1].front();
-  const double flat = *std::min_element(felt[2].begin() + 1, felt[2].end()) / *std::max_element(felt[2].begin() + 1, felt[2].end());
+  const double flat =
+      *std::min_element(felt[2].begin() + 1, felt[2].end()) / *std::max_element(felt[2].begin() + 1, felt[2].end());
   const size_t reach = 4 * (9 / 2);
   const bool ends = felt[0][reach] > 0 && felt[0][reach + 1] == 0;
-  page.claim(kept < 1e-3 && ends && flat > 0.1,
-             {"Over 63 tokens the GRU's gradient falls below a thousandth, the CNN's is exactly 0 beyond 16, and that of "
-              "self-attention stays of one size.",
-              "隔 63 个词元，GRU 的梯度降到千分之一以下，卷积的在 16 之外恰为 0，自注意力的则保持同一量级。"},
-             fmt::format("GRU {}, CNN {} then 0, self-attention smallest / largest {:.2f}", tiny(kept), tiny(felt[0][reach]), flat));
+  page.claim(
+      kept < 1e-3 && ends && flat > 0.1,
+      {"Over 63 tokens the GRU's gradient falls below a thousandth, the CNN's is exactly 0 beyond 16, and that of "
+       "self-attention stays of one size.",
+       "隔 63 个词元，GRU 的梯度降到千分之一以下，卷积的在 16 之外恰为 0，自注意力的则保持同一量级。"},
+      fmt::format("GRU {}, CNN {} then 0, self-attention smallest / largest {:.2f}", tiny(kept), tiny(felt[0][reach]),
+                  flat));
 }
 
 }  // namespace qkv::labs::self_attention

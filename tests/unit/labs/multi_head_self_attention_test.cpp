@@ -18,7 +18,8 @@ const Page& page_of(const std::string& name) {
 
 const Claim& claim_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return *claim;
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+      return *claim;
   throw std::runtime_error("no claim with the words " + words);
 }
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "qkv/attention/multi_head.h"
 #include "qkv/attention/positions.h"
+#include "qkv/attention/relative_positions.h"
 #include "qkv/labs/self_attention.h"
 #include "qkv/labs/show.h"
 #include "qkv/ops/elementwise.h"
@@ -21,44 +23,39 @@ namespace {
 // Every token must name the token before it (the first one: itself). Trained on lines of 16, tried on lines of 48.
 constexpr int64_t kWords = 12, kWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32, kSteps = 350;
 
-enum class Places { none, sinusoidal, learned, relative };
 // The table of biases holds them divided by this, so that a short training can move scores as far as they need to go.
 constexpr float kBiasUnit = 8;
-constexpr Places kAll[] = {Places::none, Places::sinusoidal, Places::learned, Places::relative};
+constexpr PositionKind kAll[] = {PositionKind::none, PositionKind::sinusoidal, PositionKind::learned,
+                                 PositionKind::relative};
 
 struct Copier {
-  Places places = Places::none;
-  Tensor words;   // (V, width)
-  Tensor table;   // learned: (48, width)
-  Tensor biases;  // relative: (2 x 8 + 1, heads), by distance from -8 to 8; farther ones count as 8
+  PositionKind places = PositionKind::none;
+  Tensor words;         // (V, width)
+  Tensor table;         // learned: (48, width)
+  RelativeBias biases;  // relative: by distance from -8 to 8; what is farther counts as 8
   MultiHead self;
   Linear answer;
 
   Copier() = default;
-  Copier(Places kind, const Rng& rng)
+  Copier(PositionKind kind, const Rng& rng)
       : places(kind),
         words(parameter(normal({kWords, kWidth}, rng.at("words")))),
         self({.width = kWidth, .heads = kHeads}, rng.at("self")),
         answer(kWidth, kWords, rng.at("answer")) {
-    if (kind == Places::learned) table = parameter(normal({kLong, kWidth}, rng.at("table"), 0, 0.02f));
-    if (kind == Places::relative) biases = parameter(zeros({2 * kFar + 1, kHeads}));
+    if (kind == PositionKind::learned) table = parameter(normal({kLong, kWidth}, rng.at("table"), 0, 0.02f));
+    if (kind == PositionKind::relative) biases = RelativeBias(kHeads, kFar);
   }
 
-  // (1, H, n, n): the bias of query i and key j is that of the distance j - i.
-  Tensor bias(int64_t n) const {
-    Ids distance = Ids::empty({n, n});
-    for (int64_t i = 0; i < n; ++i)
-      for (int64_t j = 0; j < n; ++j)
-        distance.mutable_ptr()[i * n + j] = static_cast<int32_t>(std::clamp(j - i, -kFar, kFar) + kFar);
-    return scale(reshape(permute(embedding(biases, distance), {2, 0, 1}), {1, kHeads, n, n}), kBiasUnit);
+  Mask mask(int64_t n) const {
+    return places == PositionKind::relative ? Mask::relative(scale(biases(n, n), kBiasUnit)) : Mask::none();
   }
 
   Tensor logits(const Ids& ids, const Run& run) const {
     const int64_t n = ids.size(1);
     Tensor x = embedding(words, ids);
-    if (places == Places::sinusoidal) x = x + sinusoidal_positions(n, kWidth);
-    if (places == Places::learned) x = x + slice(table, 0, 0, n);
-    return answer(self(x, x, x, places == Places::relative ? Mask::bias(bias(n)) : Mask::none(), run));
+    if (places == PositionKind::sinusoidal) x = x + sinusoidal_positions(n, kWidth);
+    if (places == PositionKind::learned) x = x + slice(table, 0, 0, n);
+    return answer(self(x, x, x, mask(n), run));
   }
 
   void visit(auto&& f) {
@@ -109,7 +106,9 @@ struct Trained {
 
 struct Copiers {
   std::vector<Trained> all;  // in the order of kAll
-  const Trained& of(Places kind) const { return all[static_cast<size_t>(kind)]; }
+  const Trained& of(PositionKind kind) const {
+    return all[static_cast<size_t>(std::find(std::begin(kAll), std::end(kAll), kind) - std::begin(kAll))];
+  }
 };
 
 std::vector<double> right_by_position(const Copier& model, const Lines& lines) {
@@ -128,7 +127,7 @@ const Copiers& copiers(Page& page) {
   if (!c.all.empty()) return c;
   const Rng rng = Rng(page.seed()).at("order");
   const Lines test = draw_lines(200, kLong, rng.at("test"));
-  for (Places kind : kAll) {
+  for (PositionKind kind : kAll) {
     Trained t{Copier(kind, rng.at("model")), {}};
     Parameters all = flatten(t.model);
     Adam adam(all);
@@ -175,14 +174,14 @@ void learned_positions(Page& page) {
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
   page.draw("order-by-position",
-            curves({{"none", place, c.of(Places::none).right, line_style("k:")},
-                    {"sinusoidal", place, c.of(Places::sinusoidal).right, line_style("b-")},
-                    {"learned", place, c.of(Places::learned).right, line_style("r--")},
-                    {"relative", place, c.of(Places::relative).right, line_style("g-.")}},
+            curves({{"none", place, c.of(PositionKind::none).right, line_style("k:")},
+                    {"sinusoidal", place, c.of(PositionKind::sinusoidal).right, line_style("b-")},
+                    {"learned", place, c.of(PositionKind::learned).right, line_style("r--")},
+                    {"relative", place, c.of(PositionKind::relative).right, line_style("g-.")}},
                    {.label = "position"}, {.label = "share right", .low = 0, .high = 1.05}),
             {"How often the token before is named rightly, by position. Training ended at position 15.",
              "各位置上正确说出前一个词元的比例。训练只到位置 15。"});
-  const auto row = [&](Places kind) -> std::vector<std::string> {
+  const auto row = [&](PositionKind kind) -> std::vector<std::string> {
     const Trained& t = c.of(kind);
     return {grouped(count_parameters(t.model)), percent(t.mean(0, kShort)), percent(t.mean(kShort, kLong))};
   };
@@ -191,11 +190,12 @@ void learned_positions(Page& page) {
                {"parameters", "参数"},
                {"right, 0 to 15", "正确率，0 至 15"},
                {"right, 16 to 47", "正确率，16 至 47"}},
-              {{{"none", "无"}, row(Places::none)},
-               {{"sinusoidal", "正弦余弦"}, row(Places::sinusoidal)},
-               {{"learned", "可学习"}, row(Places::learned)},
-               {{"relative", "相对"}, row(Places::relative)}});
-  const Trained &none = c.of(Places::none), &sine = c.of(Places::sinusoidal), &learned = c.of(Places::learned);
+              {{{"none", "无"}, row(PositionKind::none)},
+               {{"sinusoidal", "正弦余弦"}, row(PositionKind::sinusoidal)},
+               {{"learned", "可学习"}, row(PositionKind::learned)},
+               {{"relative", "相对"}, row(PositionKind::relative)}});
+  const Trained &none = c.of(PositionKind::none), &sine = c.of(PositionKind::sinusoidal),
+                &learned = c.of(PositionKind::learned);
   page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
              {"Without positions the task cannot be solved; with either kind it can.",
               "没有位置，任务无法完成；有任一种位置就能完成。"},
@@ -242,14 +242,14 @@ void relative_biases(Page& page) {
                         "有 {} 项，适用于任何长度。",
                         kFar, 2 * kFar + 1)});
   page.formula("a(q_i, k_j) = \\frac{q_i^\\top k_j}{\\sqrt{d}} + b_{j - i}");
-  const Trained& relative = copiers(page).of(Places::relative);
+  const Trained& relative = copiers(page).of(PositionKind::relative);
   std::vector<Series> lines;
   int64_t best = 0;
   float highest = -1e9f;
   for (int64_t h = 0; h < kHeads; ++h) {
     Series line{fmt::format("Head {}", h + 1), {}, {}, line_style(h == 0 ? "bo-" : "ro-")};
     for (int64_t d = -kFar; d <= kFar; ++d) {
-      const float b = kBiasUnit * relative.model.biases.at({d + kFar, h});
+      const float b = kBiasUnit * relative.model.biases.table.at({h, d + kFar});
       line.x.push_back(static_cast<double>(d)), line.y.push_back(b);
       if (b > highest) highest = b, best = d;
     }
@@ -265,6 +265,11 @@ void relative_biases(Page& page) {
              {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.",
               "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
              fmt::format("{}, {}", percent(relative.mean(0, kShort)), percent(relative.mean(kShort, kLong))));
+  page.say(
+      {"The Transformer of 10.7 takes such biases by its key `positions: relative`; `rotary` and `alibi` are two "
+       "other ways to put distances into the scores.",
+       "10.7 节的 Transformer 用 `positions: relative` 这一设置采用这种偏置；`rotary` 与 `alibi` 是把距离放进分数的另"
+       "外两种办法。"});
 }
 
 }  // namespace qkv::labs::self_attention

@@ -1,8 +1,6 @@
 // How long something takes.
 #pragma once
 
-#include <time.h>
-
 #include <chrono>
 
 namespace qkv::labs {
@@ -16,11 +14,7 @@ double seconds(F&& f) {
 }
 
 /// Processor time of this thread so far: what other programs take does not count.
-inline double thread_seconds() {
-  timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
+double thread_seconds();
 
 /// The processor time that f() took, if it stays on this thread.
 template <class F>

@@ -1,6 +1,6 @@
 # qkv lab: the list, one lab with its figures, a note, both languages, names that do not exist.
 run lab
-expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions.*10\.4 +bahdanau +Bahdanau attention' "$code $out"
+expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions.*10\.4 +bahdanau +Bahdanau attention.*10\.5 +multi-head +Multi-head attention.*10\.6 +self-attention +Self-attention' "$code $out"
 run --lang zh lab
 expect_match '10\.1 +cues +注意力提示' "$out"
 
@@ -20,6 +20,18 @@ expect_match '\[\[\[2, 3, 4, 5\]\],.*\[\[10, 11, 12, 13\]\]\]' "$(cat n/scoring.
 run --lang zh lab scoring --out z --format md
 expect_match '^# 10\.3 注意力评分函数.*掩蔽 softmax' "$(cat z/scoring.md)"
 expect_match '条论断，0 条不成立' "$out"
+
+run lab 10.5 --out m --format md
+expect_match '^0 [^=]* claims, 0 failed' "$code $out"
+expect_match '^# 10\.5 Multi-head attention.*\(2, 4, 100\).*40,000 parameters' "$(cat m/multi-head.md)"
+run lab self-attention --out s --format md
+expect_match '^0 [^=]* claims, 0 failed' "$code $out"
+expect_match '^# 10\.6 Self-attention and positional encoding.*7 in binary is 111' "$(cat s/self-attention.md)"
+for figure in m/{demo-heads,one-against-several,head-maps,head-distances,head-importance,pruning} \
+  s/{time-by-length,time-by-width,influence,gradient-by-distance,position-columns,position-map,position-products,three-back} \
+  s/{depth-tokens,depth-gradients,order-by-position,order-maps,relative-bias}; do
+  expect_match '<svg.*</svg>' "$(cat $figure.svg)"
+done
 
 expect 0 '' lab cues --quiet --out q
 expect_out ''

@@ -3,12 +3,12 @@
 #include "qkv/labs/bahdanau.h"
 
 #include <fmt/format.h>
-#include <time.h>
 
 #include <algorithm>
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/stopwatch.h"
 
 namespace qkv::labs {
 namespace bahdanau {
@@ -19,13 +19,6 @@ struct Workshop {
   std::map<Kind, std::unique_ptr<Trained>> models;
   std::vector<AlignedPair> held_out;
 };
-
-// Processor time of this thread: what other programs take does not count.
-double thread_seconds() {
-  timespec t{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 struct Recorder : Observer {
   Trained* to = nullptr;
@@ -177,25 +170,6 @@ double forced_loss(const Trained& model, const SentencePairs& pairs) {
     count += static_cast<double>(t.target.size());
   }
   return sum / std::max(count, 1.0);
-}
-
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-void named_table(Page& page, std::vector<Text> head,
-                 const std::vector<std::pair<Text, std::vector<std::string>>>& rows) {
-  std::vector<std::vector<Text>> cells;
-  for (const auto& [name, values] : rows) {
-    cells.push_back({name});
-    for (const std::string& value : values) cells.back().push_back({value, value});
-  }
-  page.word_table(std::move(head), std::move(cells));
 }
 
 }  // namespace bahdanau

@@ -1,5 +1,5 @@
-// What the steps of lab 10.4 share: the data, models that are trained once, held-out sentences with their gold links,
-// and small tables.
+// What the steps of lab 10.4 share: the data, models that are trained once, and held-out sentences with their gold
+// links.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include "qkv/data/en_fr.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/labs/lab.h"
+#include "qkv/labs/show.h"
 #include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
 
@@ -46,13 +47,6 @@ std::vector<std::string> translate(const Trained& model, const std::vector<std::
 double share_exact(const std::vector<std::string>& written, const std::vector<std::string>& wanted);
 /// Mean cross-entropy a target token, without dropout, teacher forced.
 double forced_loss(const Trained& model, const SentencePairs& pairs);
-
-/// "49,449".
-std::string grouped(int64_t number);
-std::string percent(double share);
-/// A table whose first column is in words.
-void named_table(Page& page, std::vector<Text> head,
-                 const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
 
 // bahdanau_data.cpp: from text to batches.
 void text_step(Page& page);

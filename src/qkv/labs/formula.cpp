@@ -27,7 +27,7 @@ const std::map<std::string, std::string, std::less<>> kSigns = {
     {"sim", "∼"}, {"propto", "∝"}, {"lVert", "‖"}, {"rVert", "‖"}, {"mid", "|"}, {"leftarrow", "←"}, {"quad", "  "}, {"lvert", "|"}, {"rvert", "|"}};
 const std::map<std::string, std::string, std::less<>> kGreek = {
     {"alpha", "α"}, {"beta", "β"}, {"gamma", "γ"}, {"delta", "δ"}, {"epsilon", "ε"}, {"eta", "η"}, {"theta", "θ"}, {"lambda", "λ"},
-    {"mu", "μ"}, {"pi", "π"}, {"rho", "ρ"}, {"sigma", "σ"}, {"tau", "τ"}, {"phi", "φ"}, {"omega", "ω"}, {"Delta", "Δ"}, {"Phi", "Φ"},
+    {"mu", "μ"}, {"xi", "ξ"}, {"pi", "π"}, {"rho", "ρ"}, {"sigma", "σ"}, {"tau", "τ"}, {"phi", "φ"}, {"omega", "ω"}, {"Delta", "Δ"}, {"Phi", "Φ"},
     {"Sigma", "Σ"}, {"Omega", "Ω"}, {"ell", "ℓ"}};
 const std::map<std::string, std::string, std::less<>> kFunctions = {{"exp", "exp"}, {"log", "log"}, {"ln", "ln"}, {"sin", "sin"}, {"cos", "cos"}, {"tanh", "tanh"},
     {"max", "max"}, {"min", "min"}, {"softmax", "softmax"}, {"sgn", "sgn"}, {"Cov", "Cov"}};

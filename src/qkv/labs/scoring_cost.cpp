@@ -2,24 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
 #include "qkv/labs/scoring.h"
 #include "qkv/labs/show.h"
+#include "qkv/labs/stopwatch.h"
 
 namespace qkv::labs::scoring {
 namespace {
 
 constexpr int64_t kWidth = 64;
-
-template <class F>
-double seconds(F&& f) {
-  const auto start = std::chrono::steady_clock::now();
-  f();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 struct Times {
   double additive, dot;  // the best of several runs, in turn, so that a busy moment hits both

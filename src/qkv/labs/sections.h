@@ -10,5 +10,7 @@ Lab cues_lab();        // 10.1: what queries, keys and values are
 Lab regression_lab();  // 10.2: attention pooling by kernel regression
 Lab scoring_lab();     // 10.3: masked softmax and the scoring functions
 Lab bahdanau_lab();    // 10.4: translation with and without attention
+Lab multi_head_lab();  // 10.5: several attentions side by side
+Lab self_attention_lab();  // 10.6: tokens that ask each other, and positions
 
 }  // namespace qkv::labs

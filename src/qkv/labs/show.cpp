@@ -1,4 +1,4 @@
-// Writing tensors out.
+// Writing numbers and tensors out.
 #include "qkv/labs/show.h"
 
 #include <fmt/format.h>
@@ -53,6 +53,25 @@ double length_of(const Tensor& x) {
   double sum = 0;
   for (float v : x.data()) sum += static_cast<double>(v) * v;
   return std::sqrt(sum);
+}
+
+std::string grouped(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), ",");
+  return digits;
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+void named_table(Page& page, std::vector<Text> head,
+                 const std::vector<std::pair<Text, std::vector<std::string>>>& rows) {
+  std::vector<std::vector<Text>> cells;
+  for (const auto& [name, values] : rows) {
+    cells.push_back({name});
+    for (const std::string& value : values) cells.back().push_back({value, value});
+  }
+  page.word_table(std::move(head), std::move(cells));
 }
 
 }  // namespace qkv::labs

@@ -1,9 +1,11 @@
-// Tensors as a lab prints and draws them.
+// Tensors and numbers as a lab prints and draws them.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "qkv/labs/lab.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv::labs {
@@ -18,5 +20,12 @@ double largest_difference(const Tensor& a, const Tensor& b);
 std::string tiny(double x);
 /// The Euclidean length of all elements.
 double length_of(const Tensor& x);
+
+/// "49,449".
+std::string grouped(int64_t number);
+/// "98.5 %", of a share from 0 to 1.
+std::string percent(double share);
+/// A table whose first column is in words.
+void named_table(Page& page, std::vector<Text> head, const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
 
 }  // namespace qkv::labs

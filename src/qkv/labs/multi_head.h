@@ -1,0 +1,78 @@
+// What the steps of lab 10.5 share: a task with three questions about every token, and small models trained on it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qkv/attention/multi_head.h"
+#include "qkv/labs/lab.h"
+
+namespace qkv::labs::multi_head {
+
+/// A line is the letters a to h in random order, each with a random digit. Asked of every token: the digit of the token
+/// before it (of the first: its own), of the first token of the line, and of its partner (a and b, c and d, ...).
+inline constexpr int64_t kLength = 8, kDigits = 4, kQuestions = 3, kHeads = 6, kHeadWidth = 16;
+
+struct Lines {
+  Ids letters, digits;  // (B, 8)
+  Ids answers;          // (B, 8, 3)
+  int64_t rows() const { return letters.size(0); }
+};
+Lines draw_lines(int64_t rows, const Rng& rng);
+/// "c3", of every token of a line.
+std::vector<std::string> tokens_of(const Lines& lines, int64_t row);
+
+/// Embeddings with positions, one layer of multi-head self-attention, and a linear layer that answers: no residual, so
+/// all that an answer knows has come through the heads.
+struct Reader {
+  Tensor letters, digits;  // (8, width), (4, width)
+  MultiHead self;
+  Linear answer;  // width -> 3 x 4
+
+  Reader() = default;
+  Reader(int64_t width, int64_t heads, const Rng& rng);
+  Attended attended(const Lines& lines) const;
+  /// What the heads found, (B, 8, H, D), each times its gate if there are gates, (B, 1, H, 1) -> logits (B, 8, 3, 4).
+  Tensor logits(const Tensor& found, const Tensor& gates) const;
+  Tensor logits(const Lines& lines) const { return logits(attended(lines).output, {}); }
+  void visit(auto&& f) {
+    f("letters", letters);
+    f("digits", digits);
+    f("self", self);
+    f("answer", answer);
+  }
+};
+
+struct Score {
+  double loss = 0;                        // nats an answer
+  std::vector<double> right = {0, 0, 0};  // share, by question
+  double all() const { return (right[0] + right[1] + right[2]) / 3; }
+};
+/// With gates (1, 1, H, 1) or none.
+Score score(const Reader& reader, const Lines& lines, const Tensor& gates = {});
+
+struct Readers {
+  Reader untrained, one, several;  // `several` began as `untrained`; `one` has one head of the same width in all
+  std::vector<double> steps, one_loss, several_loss;
+};
+/// Trained when first asked for.
+const Readers& readers(Page& page);
+/// Lines that no training saw.
+Lines test_lines(const Page& page);
+
+// multi_head.cpp: the definition, its shapes, how the heads share one product, parameters.
+void definition(Page& page);
+void shapes(Page& page);
+void blocks(Page& page);
+void loop(Page& page);
+void sizes(Page& page);
+void grouped_heads(Page& page);
+// multi_head_task.cpp: why one head is not enough.
+void one_against_several(Page& page);
+// multi_head_exercises.cpp
+void drawn(Page& page);
+void distances(Page& page);
+void importance(Page& page);
+void pruning(Page& page);
+
+}  // namespace qkv::labs::multi_head

@@ -1,0 +1,206 @@
+// Lab 10.5: a task that needs several heads, and the training.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "qkv/attention/attend.h"
+#include "qkv/attention/positions.h"
+#include "qkv/data/shuffle.h"
+#include "qkv/labs/multi_head.h"
+#include "qkv/labs/show.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/embedding.h"
+#include "qkv/ops/loss.h"
+#include "qkv/train/fit.h"
+
+namespace qkv::labs::multi_head {
+namespace {
+
+constexpr int64_t kBatch = 64, kSteps = 200;
+
+struct Task {
+  const Reader& model;
+  Rng rng;
+
+  int64_t batches() const { return kSteps; }
+  Lines batch(int64_t, int64_t index) const { return draw_lines(kBatch, rng.at(static_cast<uint64_t>(index))); }
+  int64_t rows(const Lines& lines) const { return lines.rows(); }
+  Loss loss(const Lines& lines, int64_t begin, int64_t end, const Run&) const {
+    const int64_t n = end - begin, tokens = n * kLength;
+    const Lines part{lines.letters.part(begin * kLength, {n, kLength}),
+                     lines.digits.part(begin * kLength, {n, kLength}),
+                     lines.answers.part(begin * kLength * kQuestions, {n, kLength, kQuestions})};
+    const Tensor sum = cross_entropy(model.logits(part), part.answers, {.reduction = Reduction::sum});
+    const auto all = static_cast<float>(lines.answers.numel());
+    return {scale(sum, 1 / all), sum.item(), static_cast<double>(tokens * kQuestions)};
+  }
+};
+
+struct LossCurve : Observer {
+  std::vector<double> steps, losses;
+  void step(const Progress& p) override {
+    steps.push_back(static_cast<double>(p.step)), losses.push_back(p.batch_loss);
+  }
+};
+
+LossCurve train(Reader& model, const Rng& rng) {
+  LossCurve curve;
+  Parameters all = flatten(model);
+  Adam adam(all);
+  Observer* observers[] = {&curve};
+  fit(all, adam, Task{model, rng}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
+  return curve;
+}
+
+// The first line and its answers, a question a row.
+std::string first_line(const Lines& lines) {
+  const auto tokens = tokens_of(lines, 0);
+  const int32_t* answers = lines.answers.ptr();
+  std::string line, asked[kQuestions];
+  for (int64_t i = 0; i < kLength; ++i) {
+    line += " " + tokens[static_cast<size_t>(i)];
+    for (int64_t q = 0; q < kQuestions; ++q) asked[q] += fmt::format("  {}", answers[i * kQuestions + q]);
+  }
+  return fmt::format("line   {}\nbefore {}\nfirst  {}\npartner{}", line, asked[0], asked[1], asked[2]);
+}
+
+}  // namespace
+
+Lines draw_lines(int64_t rows, const Rng& rng) {
+  Lines lines{Ids::empty({rows, kLength}), Ids::empty({rows, kLength}), Ids::empty({rows, kLength, kQuestions})};
+  for (int64_t r = 0; r < rows; ++r) {
+    const Rng own = rng.at(static_cast<uint64_t>(r));
+    const std::vector<int64_t> order = shuffled(kLength, own.at("letters"));
+    int32_t* digits = lines.digits.mutable_ptr() + r * kLength;
+    std::vector<int64_t> place(kLength);
+    for (int64_t i = 0; i < kLength; ++i) {
+      lines.letters.mutable_ptr()[r * kLength + i] = static_cast<int32_t>(order[static_cast<size_t>(i)]);
+      digits[i] = static_cast<int32_t>(own.at("digits").below(kDigits, static_cast<uint64_t>(i)));
+      place[static_cast<size_t>(order[static_cast<size_t>(i)])] = i;
+    }
+    for (int64_t i = 0; i < kLength; ++i) {
+      int32_t* answer = lines.answers.mutable_ptr() + (r * kLength + i) * kQuestions;
+      answer[0] = digits[std::max<int64_t>(i - 1, 0)];
+      answer[1] = digits[0];
+      answer[2] = digits[place[static_cast<size_t>(order[static_cast<size_t>(i)] ^ 1)]];
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> tokens_of(const Lines& lines, int64_t row) {
+  std::vector<std::string> out;
+  for (int64_t i = row * kLength; i < (row + 1) * kLength; ++i)
+    out.push_back(fmt::format("{}{}", static_cast<char>('a' + lines.letters.ptr()[i]), lines.digits.ptr()[i]));
+  return out;
+}
+
+Reader::Reader(int64_t width, int64_t heads, const Rng& rng)
+    : letters(parameter(normal({kLength, width}, rng.at("letters")))),
+      digits(parameter(normal({kDigits, width}, rng.at("digits")))),
+      self({.width = width, .heads = heads}, rng.at("self")),
+      answer(width, kQuestions * kDigits, rng.at("answer")) {}
+
+Attended Reader::attended(const Lines& lines) const {
+  const int64_t width = letters.size(1), rows = lines.rows();
+  const Tensor x =
+      embedding(letters, lines.letters) + embedding(digits, lines.digits) + sinusoidal_positions(kLength, width);
+  const auto apart = [&](const Tensor& y) { return reshape(y, {rows, kLength, self.heads, width / self.heads}); };
+  return attend(self.scorer, apart(self.to_q(x)), apart(self.to_k(x)), apart(self.to_v(x)), Mask::none(), {},
+                {.axis = HeadAxis::inner});
+}
+
+Tensor Reader::logits(const Tensor& found, const Tensor& gates) const {
+  const Tensor open = gates.defined() ? mul(found, gates) : found;
+  const int64_t rows = found.size(0);
+  return reshape(answer(self.to_out(reshape(open, {rows, kLength, letters.size(1)}))),
+                 {rows, kLength, kQuestions, kDigits});
+}
+
+Score score(const Reader& reader, const Lines& lines, const Tensor& gates) {
+  const Tensor logits = reader.logits(reader.attended(lines).output, gates);
+  Score result{.loss = cross_entropy(logits, lines.answers).item()};
+  for (int64_t i = 0; i < lines.answers.numel(); ++i) {
+    const float* row = logits.ptr() + i * kDigits;
+    const bool right = std::max_element(row, row + kDigits) - row == lines.answers.ptr()[i];
+    if (right) result.right[static_cast<size_t>(i % kQuestions)] += 1;
+  }
+  for (double& share : result.right) share /= static_cast<double>(lines.letters.numel());
+  return result;
+}
+
+Lines test_lines(const Page& page) { return draw_lines(250, Rng(page.seed()).at("multi-head").at("test")); }
+
+const Readers& readers(Page& page) {
+  Readers& r = page.shared<Readers>();
+  if (!r.steps.empty()) return r;
+  const Rng rng = Rng(page.seed()).at("multi-head");
+  const int64_t width = kHeads * kHeadWidth;
+  r.several = Reader(width, kHeads, rng.at("several"));
+  r.untrained = clone(r.several);
+  r.one = Reader(width, 1, rng.at("one"));
+  const LossCurve curve = train(r.several, rng.at("lines"));
+  r.steps = curve.steps, r.several_loss = curve.losses;
+  r.one_loss = train(r.one, rng.at("lines")).losses;
+  return r;
+}
+
+void one_against_several(Page& page) {
+  page.heading({"Why one head is not enough", "为什么一个头不够"});
+  page.say(
+      {"A task that asks three questions of every token. A line is the letters a to h in random order, each with a "
+       "random digit from 0 to 3. Every token must tell three digits: that of the token before it (the first one: "
+       "its own), that of the first token of the line, and that of its partner, a with b, c with d, e with f, g with "
+       "h.",
+       "一个对每个词元提三个问题的任务。一行是字母 a 到 h 的随机排列，每个字母带一个 0 到 3 的随机数字。每个词元要说"
+       "出三个数字：它前一个词元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、"
+       "g 与 h。"});
+  const Lines test = test_lines(page);
+  page.print(first_line(test));
+  page.say({fmt::format(
+                "The first two are questions of place, the third one of content. The model adds embeddings of letter "
+                "and digit and a positional encoding (lab 10.6), runs one multi-head self-attention of width {} and "
+                "reads the three answers from its output with a linear layer. There is no residual connection: an "
+                "answer knows only what the heads brought. {} heads of width {} against one head of width {}: the "
+                "same number of parameters, the same {} steps of Adam.",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps),
+            fmt::format(
+                "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 "
+                "{} 的多头自注意力，再用线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} "
+                "的头对一个宽 {} 的头：参数个数相同，同样用 Adam 训练 {} 步。",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps)});
+  const Readers& r = readers(page);
+  const Score one = score(r.one, test), several = score(r.several, test), none = score(r.untrained, test);
+  page.draw(
+      "one-against-several",
+      curves({{fmt::format("{} heads", kHeads), r.steps, r.several_loss, line_style("b-")},
+              {"one head", r.steps, r.one_loss, line_style("r--")}},
+             {.label = "step"}, {.label = "loss, nats an answer", .low = 0}),
+      {"Training loss. A wide head cannot look at three tokens at once.", "训练损失。一个宽的头无法同时看三个词元。"});
+  const auto row = [](const Reader& reader, const Score& s) -> std::vector<std::string> {
+    return {grouped(count_parameters(reader)), fmt::format("{:.4f}", s.loss), percent(s.right[0]), percent(s.right[1]),
+            percent(s.right[2])};
+  };
+  named_table(page,
+              {{"", ""},
+               {"parameters", "参数"},
+               {"loss", "损失"},
+               {"before", "前一个"},
+               {"first", "第一个"},
+               {"partner", "伙伴"}},
+              {{{"untrained", "未训练"}, row(r.untrained, none)},
+               {{"one head", "一个头"}, row(r.one, one)},
+               {{"six heads", "六个头"}, row(r.several, several)}});
+  page.claim(several.all() > 0.97 && one.all() < 0.9 && count_parameters(r.one) == count_parameters(r.several),
+             {"With equally many parameters several heads answer all three questions on new lines, one head does not.",
+              "参数同样多，多个头在新的行上能回答全部三个问题，一个头则不能。"},
+             fmt::format("{} against {} right", percent(several.all()), percent(one.all())));
+  page.say(
+      {"One head has one weight for each token. Weight on three tokens at once mixes their digits, and from the "
+       "mixture nobody can tell which digit came from where. So it learns to answer one question and guesses at the "
+       "rest (a blind guess is right once in four).",
+       "一个头对每个词元只有一个权重。同时把权重放在三个词元上，就把它们的数字混在一起，从混合物里无法知道哪个数字来"
+       "自哪里。所以它学会回答一个问题，其余的靠猜（盲猜四次对一次）。"});
+}
+
+}  // namespace qkv::labs::multi_head

@@ -1,0 +1,275 @@
+// Lab 10.6, exercises 2 and (English edition) 3: positions that are learned, each by itself or by distance, beside
+// sines and cosines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "qkv/attention/multi_head.h"
+#include "qkv/attention/positions.h"
+#include "qkv/attention/relative_positions.h"
+#include "qkv/labs/self_attention.h"
+#include "qkv/labs/show.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/embedding.h"
+#include "qkv/ops/loss.h"
+#include "qkv/tensor/probe.h"
+#include "qkv/train/fit.h"
+
+namespace qkv::labs::self_attention {
+namespace {
+
+// Every token must name the token before it (the first one: itself). Trained on lines of 16, tried on lines of 48.
+constexpr int64_t kWords = 12, kWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32, kSteps = 350;
+
+// The table of biases holds them divided by this, so that a short training can move scores as far as they need to go.
+constexpr float kBiasUnit = 8;
+constexpr PositionKind kAll[] = {PositionKind::none, PositionKind::sinusoidal, PositionKind::learned,
+                                 PositionKind::relative};
+
+struct Copier {
+  PositionKind places = PositionKind::none;
+  Tensor words;         // (V, width)
+  Tensor table;         // learned: (48, width)
+  RelativeBias biases;  // relative: by distance from -8 to 8; what is farther counts as 8
+  MultiHead self;
+  Linear answer;
+
+  Copier() = default;
+  Copier(PositionKind kind, const Rng& rng)
+      : places(kind),
+        words(parameter(normal({kWords, kWidth}, rng.at("words")))),
+        self({.width = kWidth, .heads = kHeads}, rng.at("self")),
+        answer(kWidth, kWords, rng.at("answer")) {
+    if (kind == PositionKind::learned) table = parameter(normal({kLong, kWidth}, rng.at("table"), 0, 0.02f));
+    if (kind == PositionKind::relative) biases = RelativeBias(kHeads, kFar);
+  }
+
+  Mask mask(int64_t n) const {
+    return places == PositionKind::relative ? Mask::relative(scale(biases(n, n), kBiasUnit)) : Mask::none();
+  }
+
+  Tensor logits(const Ids& ids, const Run& run) const {
+    const int64_t n = ids.size(1);
+    Tensor x = embedding(words, ids);
+    if (places == PositionKind::sinusoidal) x = x + sinusoidal_positions(n, kWidth);
+    if (places == PositionKind::learned) x = x + slice(table, 0, 0, n);
+    return answer(self(x, x, x, mask(n), run));
+  }
+
+  void visit(auto&& f) {
+    f("words", words);
+    f("table", table);
+    f("biases", biases);
+    f("self", self);
+    f("answer", answer);
+  }
+};
+
+struct Lines {
+  Ids words, before;  // (B, n)
+};
+
+Lines draw_lines(int64_t rows, int64_t n, const Rng& rng) {
+  Lines lines{Ids::empty({rows, n}), Ids::empty({rows, n})};
+  for (int64_t i = 0; i < rows * n; ++i) {
+    lines.words.mutable_ptr()[i] = static_cast<int32_t>(rng.below(kWords, static_cast<uint64_t>(i)));
+    lines.before.mutable_ptr()[i] = lines.words.ptr()[i % n == 0 ? i : i - 1];
+  }
+  return lines;
+}
+
+struct Task {
+  const Copier& model;
+  Rng rng;
+  int64_t batches() const { return kSteps; }
+  Lines batch(int64_t, int64_t index) const { return draw_lines(kBatch, kShort, rng.at(static_cast<uint64_t>(index))); }
+  int64_t rows(const Lines& lines) const { return lines.words.size(0); }
+  Loss loss(const Lines& lines, int64_t begin, int64_t end, const Run& run) const {
+    const Shape part{end - begin, kShort};
+    const Tensor sum = cross_entropy(model.logits(lines.words.part(begin * kShort, part), run),
+                                     lines.before.part(begin * kShort, part), {.reduction = Reduction::sum});
+    return {scale(sum, 1.0f / (kBatch * kShort)), sum.item(), static_cast<double>(part.numel())};
+  }
+};
+
+struct Trained {
+  Copier model;
+  std::vector<double> right;  // by position, on lines of 48
+  double mean(int64_t begin, int64_t end) const {
+    double sum = 0;
+    for (int64_t i = begin; i < end; ++i) sum += right[static_cast<size_t>(i)];
+    return sum / static_cast<double>(end - begin);
+  }
+};
+
+struct Copiers {
+  std::vector<Trained> all;  // in the order of kAll
+  const Trained& of(PositionKind kind) const {
+    return all[static_cast<size_t>(std::find(std::begin(kAll), std::end(kAll), kind) - std::begin(kAll))];
+  }
+};
+
+std::vector<double> right_by_position(const Copier& model, const Lines& lines) {
+  const Tensor logits = model.logits(lines.words, {});
+  std::vector<double> right(kLong, 0);
+  for (int64_t i = 0; i < lines.words.numel(); ++i) {
+    const float* row = logits.ptr() + i * kWords;
+    if (std::max_element(row, row + kWords) - row == lines.before.ptr()[i]) right[static_cast<size_t>(i % kLong)] += 1;
+  }
+  for (double& r : right) r /= static_cast<double>(lines.words.size(0));
+  return right;
+}
+
+const Copiers& copiers(Page& page) {
+  Copiers& c = page.shared<Copiers>();
+  if (!c.all.empty()) return c;
+  const Rng rng = Rng(page.seed()).at("order");
+  const Lines test = draw_lines(200, kLong, rng.at("test"));
+  for (PositionKind kind : kAll) {
+    Trained t{Copier(kind, rng.at("model")), {}};
+    Parameters all = flatten(t.model);
+    Adam adam(all);
+    fit(all, adam, Task{t.model, rng.at("lines")}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)});
+    t.right = right_by_position(t.model, test);
+    c.all.push_back(std::move(t));
+  }
+  return c;
+}
+
+struct Watch : Probe {
+  Tensor weights;
+  void attention(std::string_view, const Weights& seen) override { weights = seen.matrix(); }
+};
+
+// Mean weights of both heads on a line of 24: half as long again as in training.
+Tensor map_of(const Copier& model, const Rng& rng) {
+  const int64_t n = 24;
+  Watch watch;
+  model.logits(draw_lines(1, n, rng).words, {.probe = &watch});
+  Tensor mean = Tensor::empty({n, n});
+  for (int64_t i = 0; i < n * n; ++i)
+    mean.mutable_ptr()[i] = (watch.weights.ptr()[i] + watch.weights.ptr()[n * n + i]) / 2;
+  return mean;
+}
+
+}  // namespace
+
+void learned_positions(Page& page) {
+  page.heading({"Exercise 10.6.2: positions that are learned", "练习 10.6.2：可学习的位置编码"});
+  page.say({fmt::format("The simplest design: a table with one vector for each position, a parameter like any other, "
+                        "that is added where the sines and cosines were. It can learn whatever suits the task, and "
+                        "has nothing to say about positions that training never reached. To see both, a task of "
+                        "order alone: every token must name the token before it. One layer, {} heads, width {}, "
+                        "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of "
+                        "the next exercise, is trained along.",
+                        kHeads, kWidth, kSteps, kShort, kLong),
+            fmt::format("最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适"
+                        "合任务的任何编码，但对训练从未到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每"
+                        "个词元说出它前一个词元。一层，{} 个头，宽 {}，用长 {} 的行训练 {} 步，再用长 {} 的行测试。下"
+                        "一个练习的模型一并训练。",
+                        kHeads, kWidth, kShort, kSteps, kLong)});
+  const Copiers& c = copiers(page);
+  std::vector<double> place;
+  for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
+  page.draw("order-by-position",
+            curves({{"none", place, c.of(PositionKind::none).right, line_style("k:")},
+                    {"sinusoidal", place, c.of(PositionKind::sinusoidal).right, line_style("b-")},
+                    {"learned", place, c.of(PositionKind::learned).right, line_style("r--")},
+                    {"relative", place, c.of(PositionKind::relative).right, line_style("g-.")}},
+                   {.label = "position"}, {.label = "share right", .low = 0, .high = 1.05}),
+            {"How often the token before is named rightly, by position. Training ended at position 15.",
+             "各位置上正确说出前一个词元的比例。训练只到位置 15。"});
+  const auto row = [&](PositionKind kind) -> std::vector<std::string> {
+    const Trained& t = c.of(kind);
+    return {grouped(count_parameters(t.model)), percent(t.mean(0, kShort)), percent(t.mean(kShort, kLong))};
+  };
+  named_table(page,
+              {{"positions", "位置"},
+               {"parameters", "参数"},
+               {"right, 0 to 15", "正确率，0 至 15"},
+               {"right, 16 to 47", "正确率，16 至 47"}},
+              {{{"none", "无"}, row(PositionKind::none)},
+               {{"sinusoidal", "正弦余弦"}, row(PositionKind::sinusoidal)},
+               {{"learned", "可学习"}, row(PositionKind::learned)},
+               {{"relative", "相对"}, row(PositionKind::relative)}});
+  const Trained &none = c.of(PositionKind::none), &sine = c.of(PositionKind::sinusoidal),
+                &learned = c.of(PositionKind::learned);
+  page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
+             {"Without positions the task cannot be solved; with either kind it can.",
+              "没有位置，任务无法完成；有任一种位置就能完成。"},
+             fmt::format("{}, {}, {}", percent(none.mean(0, kShort)), percent(sine.mean(0, kShort)),
+                         percent(learned.mean(0, kShort))));
+  page.claim(learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
+             {"Past the last trained position the learned table is of no use: those rows are as random as they "
+              "began. Sines and cosines do not carry the skill over either.",
+              "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"},
+             fmt::format("learned {}, sinusoidal {}", percent(learned.mean(kShort + 1, kLong)),
+                         percent(sine.mean(kShort + 1, kLong))));
+}
+
+void where_they_look(Page& page) {
+  page.heading({"Where the four models look", "四个模型看向哪里"});
+  const Copiers& c = copiers(page);
+  Tensor maps = Tensor::empty({4, 24, 24});
+  for (size_t k = 0; k < 4; ++k)
+    std::copy_n(map_of(c.all[k].model, Rng(page.seed()).at("map")).ptr(), 24 * 24, maps.mutable_ptr() + k * 24 * 24);
+  page.draw("order-maps",
+            heatmaps(maps, "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
+                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+            {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token "
+             "before. Rows and columns from 16 on were never trained.",
+             "长 24 的行中词元看向哪里（两个头的平均）：对角线旁的线就是前一个词元。16 以后的行与列从未训练过。"});
+  page.say(
+      {"Sines and cosines have a vector for every position, however far, and a rotation that looks one back would do "
+       "everywhere. But training on 16 positions does not ask for that rotation: anything that separates these 16 "
+       "will do, and it is something else that was learned.",
+       "正弦和余弦对任意远的位置都有向量，而向前看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
+       "能分开这 16 个位置就行，而学到的是别的东西。"});
+}
+
+void relative_biases(Page& page) {
+  page.heading(
+      {"Exercise 11.6.3 (English edition): learned relative positions", "英文版练习 11.6.3：可学习的相对位置"});
+  page.say({fmt::format("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance "
+                        "of key $j$ from query $i$ and every head, added to the score (after Shaw and others, 2018, "
+                        "and Raffel and others, 2020). Distances beyond {} share one number, so the table has {} "
+                        "entries a head and fits any length.",
+                        kFar, 2 * kFar + 1),
+            fmt::format("次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在"
+                        "分数上（参照 Shaw 等，2018，与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只"
+                        "有 {} 项，适用于任何长度。",
+                        kFar, 2 * kFar + 1)});
+  page.formula("a(q_i, k_j) = \\frac{q_i^\\top k_j}{\\sqrt{d}} + b_{j - i}");
+  const Trained& relative = copiers(page).of(PositionKind::relative);
+  std::vector<Series> lines;
+  int64_t best = 0;
+  float highest = -1e9f;
+  for (int64_t h = 0; h < kHeads; ++h) {
+    Series line{fmt::format("Head {}", h + 1), {}, {}, line_style(h == 0 ? "bo-" : "ro-")};
+    for (int64_t d = -kFar; d <= kFar; ++d) {
+      const float b = kBiasUnit * relative.model.biases.table.at({h, d + kFar});
+      line.x.push_back(static_cast<double>(d)), line.y.push_back(b);
+      if (b > highest) highest = b, best = d;
+    }
+    lines.push_back(std::move(line));
+  }
+  page.draw("relative-bias", curves(lines, {.label = "key minus query"}, {.label = "learned bias"}),
+            {"What was learned: a bonus for the key one before the query.", "学到的东西：给查询前一个键的加分。"});
+  page.claim(best == -1,
+             {"The largest bias belongs to the token before: the table can be read.",
+              "最大的偏置属于前一个词元：这张表是可以读懂的。"},
+             fmt::format("distance {}, bias {:.1f}", best, highest));
+  page.claim(relative.mean(0, kShort) > 0.9 && relative.mean(kShort, kLong) > 0.9,
+             {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.",
+              "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
+             fmt::format("{}, {}", percent(relative.mean(0, kShort)), percent(relative.mean(kShort, kLong))));
+  page.say(
+      {"The Transformer of 10.7 takes such biases by its key `positions: relative`; `rotary` and `alibi` are two "
+       "other ways to put distances into the scores.",
+       "10.7 节的 Transformer 用 `positions: relative` 这一设置采用这种偏置；`rotary` 与 `alibi` 是把距离放进分数的另"
+       "外两种办法。"});
+}
+
+}  // namespace qkv::labs::self_attention

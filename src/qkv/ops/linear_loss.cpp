@@ -22,8 +22,12 @@ struct Saved {
   int64_t n, d, v;
   float smoothing;
 
-  // Rows of a chunk: half a megabyte of logits, and at least 128 rows so that the weights are read seldom. Follows from V alone.
-  int64_t chunk() const { return std::max<int64_t>(128, (1 << 17) / std::max<int64_t>(v, 1)); }
+  // Rows of a chunk: half a megabyte of logits where V is small; else up to 512 rows, so that the weights are read and packed seldom, in
+  // at most 16 megabytes, and at least 128 rows. Follows from V alone.
+  int64_t chunk() const {
+    const int64_t classes = std::max<int64_t>(v, 1);
+    return std::max<int64_t>({128, (1 << 17) / classes, std::min<int64_t>(512, (1 << 22) / classes)});
+  }
 
   // logits = x weight^T + bias for rows [begin, begin + rows); the bias is added while a block is in the cache.
   void logits(int64_t begin, int64_t rows, float* out) const {
@@ -100,38 +104,54 @@ struct Counted {
   }
 };
 
-// The gradients that are wanted, each a place to add to.
-struct Targets {
-  GradTarget x{nullptr, false}, weight{nullptr, false}, bias{nullptr, false};
+// The gradients of a loss of one element, made beside it while the logits are there: backward only multiplies them by dloss.
+struct Ahead {
+  Tensor x, weight, bias;  // (N, D), (V, D), (V); absent where nobody wants them
 
-  Targets(Pull& p, const Saved& s) {
-    if (p.wants(0) && !s.rows.defined()) x = p.into(0);
-    if (p.wants(1)) weight = p.into(1);
-    if (p.wants(2)) bias = p.into(2);
-    if (bias.data && !bias.add) std::fill_n(bias.data, s.v, 0.f);
-    if (s.n == 0 && weight.data && !weight.add) std::fill_n(weight.data, s.v * s.d, 0.f);
+  Ahead(const Saved& s, bool of_x, bool of_weight, bool of_bias) {
+    if (of_x) x = Tensor::empty({s.n, s.d});
+    if (of_weight) weight = s.n > 0 ? Tensor::empty({s.v, s.d}) : zeros({s.v, s.d});
+    if (of_bias) bias = zeros({s.v});
   }
+  bool wanted() const { return x.defined() || weight.defined() || bias.defined(); }
 
-  // dx (+)= g weight, dweight += g^T x, dbias += sum of the rows of g, g (rows, V) being the gradient of a chunk's logits
+  // dx = g weight, dweight += g^T x, dbias += sum of the rows of g, g (rows, V) being the gradient of a chunk's logits
   void add_chunk(const Saved& s, int64_t begin, int64_t rows, const float* g) const {
-    if (x.data)
+    if (x.defined())
       kernels::gemm_parallel({.transpose_a = Transpose::no, .transpose_b = Transpose::no, .M = rows, .N = s.d, .K = s.v, .alpha = 1,
-                              .A = g, .lda = s.v, .B = s.weight.ptr(), .ldb = s.d, .beta = x.add ? 1.f : 0.f,
-                              .C = x.data + begin * s.d, .ldc = s.d});
-    if (weight.data)
+                              .A = g, .lda = s.v, .B = s.weight.ptr(), .ldb = s.d, .beta = 0, .C = x.mutable_ptr() + begin * s.d,
+                              .ldc = s.d});
+    if (weight.defined())
       kernels::gemm_parallel({.transpose_a = Transpose::yes, .transpose_b = Transpose::no, .M = s.v, .N = s.d, .K = rows, .alpha = 1,
-                              .A = g, .lda = s.v, .B = s.x.ptr() + begin * s.d, .ldb = s.d,
-                              .beta = weight.add || begin > 0 ? 1.f : 0.f, .C = weight.data, .ldc = s.d});
-    if (bias.data)
+                              .A = g, .lda = s.v, .B = s.x.ptr() + begin * s.d, .ldb = s.d, .beta = begin > 0 ? 1.f : 0.f,
+                              .C = weight.mutable_ptr(), .ldc = s.d});
+    if (bias.defined())
       parallel_ranges(s.v, 1024, 0.15 * static_cast<double>(rows * s.v), [&](int64_t first, int64_t last) {
-        for (int64_t r = 0; r < rows; ++r) kernels::add(bias.data + first, g + r * s.v + first, bias.data + first, last - first);
+        float* sum = bias.mutable_ptr();
+        for (int64_t r = 0; r < rows; ++r) kernels::add(sum + first, g + r * s.v + first, sum + first, last - first);
       });
   }
 };
 
+// dx of the rows that count, among all `total`.
+void give_rows(Pull& p, const Tensor& dx, const Ids& rows, int64_t d, int64_t total) {
+  if (!rows.defined()) return p.give(0, dx);
+  const GradTarget to = p.into(0);
+  put_back(dx, rows, d, to.data, total, to.add);
+}
+
+Tensor times(const Tensor& x, float factor) {
+  if (factor != 1)
+    parallel_ranges(x.numel(), 8192, 0.1 * static_cast<double>(x.numel()), [&](int64_t begin, int64_t end) {
+      kernels::scale(x.ptr() + begin, factor, x.mutable_ptr() + begin, end - begin);
+    });
+  return x;
+}
+
 }  // namespace
 
 // loss = cross_entropy(z), z = x W^T + b.   g = dloss (e^(z - lse) - w), dx = g W, dW = g^T x, db = sum of rows of g
+// Where the losses are summed dloss is one number: then g / dloss and the products are made in the forward pass, chunk by chunk.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets,
                             const CrossEntropyOptions& options) {
   check_shapes(x, weight, bias, targets);
@@ -140,44 +160,51 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const int64_t n = counted.ids.numel(), total = targets.numel(), d = weight.size(1);
   const Saved saved{counted.rows.defined() ? taken(x, counted.rows, d) : x.detached(), weight.detached(), bias.detached(), counted.ids,
                     counted.rows, Tensor::empty({n}), n, d, weight.size(0), options.label_smoothing};
+  const bool one_each = options.reduction == Reduction::none;
+  const float factor = reduction_factor(options.reduction, wanted.counted), one = 1;
+  const Ahead ahead(saved, !one_each && Tape::tracks(x), !one_each && Tape::tracks(weight), !one_each && bias.defined() && Tape::tracks(bias));
   Tensor losses = Tensor::empty({n});
   {
     const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
     saved.each_chunk([&](int64_t begin, int64_t rows) {
       saved.logits(begin, rows, z.mutable_ptr());
-      Rows(rows, saved.v).each(0.6, [&](int64_t r, int64_t count) {
-        kernels::cross_entropy(saved.rows_of(begin, z.ptr()), losses.mutable_ptr() + begin, saved.lse.mutable_ptr() + begin, r, r + count);
+      Rows(rows, saved.v).each(ahead.wanted() ? 1.2 : 0.6, [&](int64_t r, int64_t count) {
+        const kernels::CrossEntropy part = saved.rows_of(begin, z.ptr());
+        kernels::cross_entropy(part, losses.mutable_ptr() + begin, saved.lse.mutable_ptr() + begin, r, r + count);
+        if (ahead.wanted()) kernels::cross_entropy_back(part, saved.lse.ptr() + begin, &one, 0, factor, z.mutable_ptr(), r, r + count);
       });
+      if (ahead.wanted()) ahead.add_chunk(saved, begin, rows, z.ptr());
     });
   }
-  const bool one_each = options.reduction == Reduction::none;
-  if (one_each) {
-    const Tensor all = Tensor::empty(targets.shape());
-    if (saved.rows.defined()) put_back(losses, saved.rows, 1, all.mutable_ptr(), total, false);
-    losses = saved.rows.defined() ? all : losses.viewed(targets.shape());
+  if (!one_each) {
+    Tensor y = reduced(losses, options.reduction, wanted.counted);
+    record("linear_cross_entropy", y, {&x, &weight, &bias}, [ahead, rows = saved.rows, total, d](Pull& p) {
+      const float dloss = p.dy().item();
+      if (p.wants(0)) give_rows(p, times(ahead.x, dloss), rows, d, total);
+      if (p.wants(1)) p.give(1, times(ahead.weight, dloss));
+      if (p.wants(2)) p.give(2, times(ahead.bias, dloss));
+    });
+    return y;
   }
-  Tensor y = reduced(losses, options.reduction, wanted.counted);
-  record("linear_cross_entropy", y, {&x, &weight, &bias},
-         [saved, total, one_each, factor = reduction_factor(options.reduction, wanted.counted)](Pull& p) {
-           const Tensor dy = one_each && saved.rows.defined() ? taken(p.dy(), saved.rows, 1) : p.dy();
-           const int64_t step = one_each ? 1 : 0;
-           Targets sums(p, saved);
-           const bool apart = p.wants(0) && saved.rows.defined();
-           const Tensor dx = apart ? Tensor::empty(saved.x.shape()) : Tensor();
-           if (apart) sums.x = {dx.mutable_ptr(), false};
-           const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
-           saved.each_chunk([&](int64_t begin, int64_t rows) {
-             saved.logits(begin, rows, z.mutable_ptr());
-             Rows(rows, saved.v).each(0.6, [&](int64_t r, int64_t count) {
-               kernels::cross_entropy_back(saved.rows_of(begin, z.ptr()), saved.lse.ptr() + begin, dy.ptr() + begin * step, step, factor,
-                                           z.mutable_ptr(), r, r + count);
-             });
-             sums.add_chunk(saved, begin, rows, z.ptr());
-           });
-           if (!apart) return;
-           const GradTarget to = p.into(0);
-           put_back(dx, saved.rows, saved.d, to.data, total, to.add);
-         });
+  const Tensor all = Tensor::empty(targets.shape());
+  if (saved.rows.defined()) put_back(losses, saved.rows, 1, all.mutable_ptr(), total, false);
+  Tensor y = reduced(saved.rows.defined() ? all : losses.viewed(targets.shape()), options.reduction, wanted.counted);
+  record("linear_cross_entropy", y, {&x, &weight, &bias}, [saved, total, factor](Pull& p) {
+    const Tensor dy = saved.rows.defined() ? taken(p.dy(), saved.rows, 1) : p.dy();
+    const Ahead sums(saved, p.wants(0), p.wants(1), p.wants(2));
+    const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
+    saved.each_chunk([&](int64_t begin, int64_t rows) {
+      saved.logits(begin, rows, z.mutable_ptr());
+      Rows(rows, saved.v).each(0.6, [&](int64_t r, int64_t count) {
+        kernels::cross_entropy_back(saved.rows_of(begin, z.ptr()), saved.lse.ptr() + begin, dy.ptr() + begin, 1, factor, z.mutable_ptr(), r,
+                                    r + count);
+      });
+      sums.add_chunk(saved, begin, rows, z.ptr());
+    });
+    if (p.wants(0)) give_rows(p, sums.x, saved.rows, saved.d, total);
+    if (p.wants(1)) p.give(1, sums.weight);
+    if (p.wants(2)) p.give(2, sums.bias);
+  });
   return y;
 }
 

@@ -6,7 +6,7 @@
 
 namespace qkv::kernels {
 
-/// Names of the targets compiled in that this CPU has, best first: "AVX2", "SSE4", "SSSE3".
+/// Names of the targets compiled in that this CPU has, best first: "AVX2", "SSSE3".
 std::vector<std::string> available_targets();
 
 /// Forces every kernel to one target, or "" for the best one again. Process-wide; a target

@@ -61,6 +61,15 @@ std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokeniz
   return pairs;
 }
 
+// A learned table must have a row for every token of every sentence.
+void check_positions(const TranslationModelConfig& model, const std::vector<IdPair>& train, const std::vector<IdPair>& valid) {
+  size_t longest = 0;
+  for (const auto* pairs : {&train, &valid})
+    for (const IdPair& p : *pairs) longest = std::max({longest, p.source.size(), p.target.size()});
+  check(static_cast<int64_t>(longest) <= model.max_positions, "model.max_positions is ", model.max_positions, ", but a sentence has ", longest,
+        " tokens with its <eos>; data.max_tokens leaves out longer ones");
+}
+
 // A number that other sentences, or the same in another order, would hardly have (FNV-1a).
 int64_t fingerprint(const std::vector<IdPair>& train, const std::vector<IdPair>& valid) {
   uint64_t hash = 0xcbf29ce484222325;
@@ -210,6 +219,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   valid_ = encoded(text_->valid, tokenizers(), 0);
   check(!train_.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
         " pairs are longer");
+  if (config_.model.kind == "transformer" && config_.model.positions == "learned") check_positions(config_.model, train_, valid_);
   if (config_.decoding.max_length == 0) {
     size_t longest = 0;
     for (const IdPair& pair : train_) longest = std::max(longest, pair.target.size());

@@ -11,7 +11,26 @@
 namespace qkv {
 namespace {
 
-constexpr size_t kMostTokens = 4096;  // of a sentence
+constexpr size_t kMostTokens = 4096;  // of a sentence, <eos> apart
+
+// Tokens of a sentence that the model can place.
+size_t most_tokens(const TranslationModelConfig& model) {
+  return model.positions == "learned" ? std::min(kMostTokens, static_cast<size_t>(model.max_positions - 1)) : kMostTokens;
+}
+
+// Floats that a hypothesis keeps for every source token and for every token it has written, about.
+struct RowFloats {
+  int64_t source, written;
+
+  explicit RowFloats(const TranslationModelConfig& m) {
+    if (m.kind == "transformer") {
+      const int64_t heads = m.key_heads > 0 ? m.key_heads : m.heads;
+      source = written = 2 * (m.decoder_layers > 0 ? m.decoder_layers : m.layers) * (m.hidden / m.heads) * heads;
+    } else {
+      source = (m.bidirectional ? 3 : 2) * m.hidden, written = 0;
+    }
+  }
+};
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
@@ -92,7 +111,9 @@ TranslateOptions Translator::defaults() const {
 
 std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
   std::vector<int32_t> ids = tokenizer.encode(sentence);
-  check(ids.size() <= kMostTokens, name, name.empty() ? "" : ": ", "line ", line, ": has ", ids.size(), " tokens; a sentence may have ", kMostTokens);
+  const size_t most = most_tokens(config_.model);
+  check(ids.size() <= most, name, name.empty() ? "" : ": ", "line ", line, ": has ", ids.size(), " tokens; a sentence may have ", most,
+        most < kMostTokens ? ": the model has learned no further positions" : "");
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;
 }
@@ -107,17 +128,20 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<Translation> out(sentences.size());
   const auto decoder = model_->decoder();
   const Tokenizer& target = tokenizers_.target;
+  const bool table = config_.model.positions == "learned";  // it ends somewhere
+  const int64_t max_length = table ? std::min(options.max_length, config_.model.max_positions - 1) : options.max_length;
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
-                                     .max_length = options.max_length, .begin = target.bos(), .end = target.eos(),
+                                     .max_length = max_length, .begin = target.bos(), .end = target.eos(),
                                      .never = {target.pad(), target.bos()}, .keep_attention = options.keep_attention};
   SampleOptions sample_options = options.sampling.value_or(SampleOptions{});
-  sample_options.length_penalty = options.length_penalty, sample_options.max_length = options.max_length;
+  sample_options.length_penalty = options.length_penalty, sample_options.max_length = max_length;
   sample_options.begin = target.bos(), sample_options.end = target.eos(), sample_options.never = search_options.never;
   sample_options.keep_attention = options.keep_attention;
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
-  // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states.
-  const int64_t states = (config_.model.bidirectional ? 3 : 2) * config_.model.hidden;
-  const BatchLimits limits{options.rows, source_steps(config_), width * target.size(), width * states};
+  // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states, and of its past.
+  const RowFloats floats(config_.model);
+  const BatchLimits limits{options.rows, source_steps(config_), width * (target.size() + search_options.max_length * floats.written),
+                           width * floats.source};
   in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
     std::vector<uint64_t> lines;

@@ -1,0 +1,56 @@
+# qkv train, translate, inspect, align and check with a Transformer, on a language made here: digits to words, in reverse.
+names=(nul un deux trois quatre cinq)
+for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
+  (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
+done; done; done >pairs.tsv
+data=(--data pairs.tsv --tokenizer spaces --min-count 1 --layers 2 --ffn 64 --rate 0.005 --batch-rows 16 --seed 3 --dropout 0)
+settings=("${data[@]}" --kind transformer --hidden 32 --heads 4)
+
+# Every kind of positions learns to reverse, and finds in prediction what it learned in training.
+for positions in sinusoidal learned relative rotary alibi; do
+  run train "${settings[@]}" --epochs 80 --positions $positions -o $positions -q
+  [[ $code == 0 ]] || mismatch "train with $positions: exit code $code: $err"
+  out=$(printf '1 2 3\n\n5 4 3\n' | "$QKV" translate --model $positions)
+  expect_out $'trois deux un\n\ntrois quatre cinq'
+done
+out=$(printf '1 2 3\n' | "$QKV" translate --model rotary --beam 3 --json --attention)
+expect_match '"text":"trois deux un"' "$out"
+
+# Same bits at any number of threads, in blocks computed twice, and after a stop.
+for change in '--threads 1' '--threads 3'; do
+  run train "${settings[@]}" --epochs 3 -o bits $change --restart -q
+  sum=$(sha256sum <bits/model.safetensors)
+  [[ ${first:=$sum} == "$sum" ]] || mismatch "$change: other bits"
+done
+run train "${settings[@]}" --epochs 3 -o again --recompute true -q
+[[ $code == 0 ]] || mismatch "recompute: $err"
+
+# Shared key heads, pre-norm, gelu, tied subwords, additive scores, uneven depth.
+run train "${settings[@]}" --epochs 2 --key-heads 2 --norm pre --activation gelu --bias true --decoder-layers 1 -o other -q
+[[ $code == 0 ]] || mismatch "options: $err"
+run train "${settings[@]}" --epochs 2 --attention additive -o additive -q
+[[ $code == 0 ]] || mismatch "additive: $err"
+run train --data pairs.tsv --preset transformer-tiny --vocabulary 30 --epochs 1 --average-last 1 -o tiny -q
+[[ $code == 0 ]] || mismatch "transformer-tiny: $err"
+
+# What cannot work is said before anything is read or written.
+bad() { local message=$1; shift; expect 1 "qkv: error: $message" train "${data[@]}" "$@" -o bad; [[ ! -e bad ]] || mismatch "a folder for a bad run"; }
+bad 'model.hidden 32 is not divisible by model.heads 5' --kind transformer --hidden 32 --heads 5
+bad 'model.heads 4 is no multiple of model.key_heads 3' --kind transformer --hidden 32 --key-heads 3
+bad 'model.cell is a setting of seq2seq, but model.kind is transformer' --kind transformer --cell lstm
+bad 'model.bidirectional is a setting of seq2seq, but model.kind is transformer' --kind transformer --bidirectional true
+bad 'model.ffn is a setting of transformer, but model.kind is seq2seq' --kind seq2seq
+bad 'model.tied needs one vocabulary for both sides: data.shared_vocabulary is false' --kind transformer --tied true
+bad 'model.max_positions is 3, but a sentence has 4 tokens with its <eos>; data.max_tokens leaves out longer ones' --kind transformer --positions learned --max-positions 3
+bad 'model.positions rotary turns pairs: model.hidden 28 over model.heads 4 gives an odd width of a head' --kind transformer --hidden 28 --positions rotary
+
+# A learned table ends: the sentence that is too long has its line.
+run train "${settings[@]}" --epochs 1 --positions learned --max-positions 4 -o short -q
+printf '1 2 3\n1 2 3 4\n' >long.txt
+expect 1 'qkv: error: long.txt: line 2: has 4 tokens; a sentence may have 3: the model has learned no further positions' translate --model short long.txt
+[[ $(printf '1 2 3\n' | "$QKV" translate --model short --max-length 50 | wc -w) -le 3 ]] || mismatch "a translation past the learned table"
+
+# Weights of another model are refused by name.
+cp learned/model.safetensors rotary/model.safetensors
+run translate --model rotary long.txt
+[[ $code == 1 && $err == *'rotary/model.safetensors: the configuration'"'"'s model has no "decoder.embedding.positions"'* ]] || mismatch "another model's weights: $code $err"

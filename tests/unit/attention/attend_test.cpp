@@ -2,6 +2,7 @@
 #include "qkv/attention/attend.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cmath>
 #include <limits>
@@ -249,6 +250,38 @@ TEST(Attend, SaliencesLimitIsTheLargest) {
   const Tensor k({4, 1}, {0.1f, 0.9f, -3, 0.5f}), v({4, 1}, {1, 2, 3, 4});
   EXPECT_FLOAT_EQ(attend(Salience{ones({1}), 1e-3f}, zeros({1, 1}), k, v).output.item(), 2);
   EXPECT_FLOAT_EQ(attend(Salience{zeros({1})}, zeros({1, 1}), k, v).output.item(), 2.5f);
+}
+
+// The largest size of this process so far.
+int64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+TEST(Attend, ThirtyTwoThousandTokensTakeLittleMemoryAndShowTheirWeights) {
+  constexpr int64_t n = 32768, d = 64;
+  const Tensor q = parameter(normal({1, 1, n, d}, Rng(1))), k = parameter(normal({1, 1, n, d}, Rng(2))),
+               v = parameter(normal({1, 1, n, d}, Rng(3))), dy = normal({1, 1, n, d}, Rng(4));
+  const int64_t before = peak_bytes();
+  Tape tape;
+  // What is kept does not depend on the window; time does.
+  const Attended seen = attend(ScaledDot{}, q, k, v, Mask::window(2000, 0));
+  const Tensor row = seen.weights.row(0, 0, n - 1);
+  tape.backward(seen.output, dy);
+  const Tensor dq = tape.grad(q);
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
+  EXPECT_LT(peak_bytes() - before, int64_t{100} << 20);
+#endif
+
+  std::vector<double> scores(n), plain(n);
+  double most = -1e30, sum = 0;
+  for (int64_t j = n - 2001; j < n; ++j) {
+    for (int64_t c = 0; c < d; ++c) scores[static_cast<size_t>(j)] += double{q.ptr()[(n - 1) * d + c]} * k.ptr()[j * d + c] / 8;
+    most = std::max(most, scores[static_cast<size_t>(j)]);
+  }
+  for (int64_t j = n - 2001; j < n; ++j) sum += plain[static_cast<size_t>(j)] = std::exp(scores[static_cast<size_t>(j)] - most);
+  for (int64_t j = 0; j < n; ++j) ASSERT_NEAR(row.ptr()[j], plain[static_cast<size_t>(j)] / sum, 1e-6) << j;
 }
 
 TEST(Attend, ErrorsNameBothShapes) {

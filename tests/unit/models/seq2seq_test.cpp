@@ -16,8 +16,8 @@
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
 #include "qkv/train/optimizer.h"
-#include "unit/attention/cases.h"
 #include "support/near.h"
+#include "unit/models/model_checks.h"
 #include "unit/ops/expect_error.h"
 
 namespace qkv::tests {
@@ -139,18 +139,6 @@ std::vector<Variant> variants() {
   return list;
 }
 
-Ids some_ids(int64_t rows, int64_t columns, uint64_t below, uint64_t seed) {
-  Ids ids = Ids::empty({rows, columns});
-  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(below, static_cast<uint64_t>(i)));
-  return ids;
-}
-
-Ids column(const Ids& ids, int64_t c) {
-  Ids out = Ids::empty({ids.size(0)});
-  for (int64_t r = 0; r < ids.size(0); ++r) out.mutable_ptr()[r] = ids.ptr()[r * ids.size(1) + c];
-  return out;
-}
-
 TEST(Seq2Seq, DecodingStepByStepIsTeacherForcing) {
   const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1});
   for (const auto& [name, options] : variants()) {
@@ -200,64 +188,12 @@ TEST(Seq2Seq, StepsBeyondATargetsEndAreZeroAndChangeNothingElse) {
   }
 }
 
-// Central differences of the whole model, on a few elements of every parameter.
 TEST(Seq2Seq, GradientsReachEveryParameter) {
-  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 3});
-  for (const auto& [name, options] : variants()) {
-    Seq2Seq model(options, Rng(3));
-    const Tensor dy = uniform({4, 5, 7}, Rng(5), -1, 1);
-    const qkv::Run training{.training = true, .rng = Rng(4)};
-    const auto loss = [&] { return sum(mul(model.logits(source, lens, target, training), dy)); };
-    Tape tape;
-    tape.backward(loss());
-    const TapePause pause;
-    for (const auto& p : parameters(model)) {
-      const Tensor gradient = tape.grad(p.tensor);
-      const float most = max(abs(gradient)).item();
-      EXPECT_GT(most, 0.f) << name << ", " << p.name;
-      for (const int64_t i : {int64_t{0}, p.tensor.numel() / 2}) {
-        float& w = p.tensor.mutable_ptr()[i];
-        const float before = w, step = 1e-2f;
-        w = before + step;
-        const double above = loss().item();
-        w = before - step;
-        const double slope = (above - loss().item()) / (2 * double{step});
-        w = before;
-        EXPECT_NEAR(gradient.ptr()[i], slope, 5e-3 * std::max(1.0, double{most})) << name << ", " << p.name << "[" << i << "]";
-      }
-    }
-  }
+  for (const auto& [name, options] : variants()) expect_gradients(Seq2Seq(options, Rng(3)), 7, 1e-2f, 5e-3, name);
 }
 
 TEST(Seq2Seq, SelectedRowsGoOnAsTheirParents) {
-  const Ids source = some_ids(3, 6, 9, 1), lens({3}, {6, 2, 4});
-  for (const auto& [name, options] : variants()) {
-    const Seq2Seq model(options, Rng(3));
-    Seq2Seq::State state = model.start(source, lens, {});
-    model.step(state, Ids({3}, {1, 2, 3}), {});
-    const Seq2Seq::State before = state;
-    const Tensor plain = model.step(state, Ids({3}, {4, 5, 6}), {});
-    for (const std::vector<int32_t>& rows : {std::vector<int32_t>{2, 0}, {1, 1, 0, 2, 2}, {0, 1, 2}}) {
-      Seq2Seq::State chosen = before;
-      model.select(chosen, rows);
-      Ids tokens = Ids::empty({static_cast<int64_t>(rows.size())});
-      for (size_t i = 0; i < rows.size(); ++i) tokens.mutable_ptr()[i] = rows[i] + 4;
-      const Tensor logits = model.step(chosen, tokens, {});
-      for (size_t i = 0; i < rows.size(); ++i) {
-        const int64_t at = static_cast<int64_t>(i);
-        expect_same(slice(logits, 0, at, at + 1), slice(plain, 0, rows[i], rows[i] + 1), name);
-      }
-    }
-    // Rows of one sentence change places: the states move, what they attend to need not.
-    Seq2Seq::State beams = before;
-    model.select(beams, std::vector<int32_t>{0, 0, 1, 1});
-    const Tensor first = model.step(beams, Ids({4}, {1, 2, 3, 4}), {});
-    Seq2Seq::State swapped = beams;
-    model.select(swapped, std::vector<int32_t>{1, 0, 3, 3});
-    const Tensor a = model.step(beams, Ids({4}, {1, 1, 1, 1}), {}), b = model.step(swapped, Ids({4}, {1, 1, 1, 1}), {});
-    const int64_t parents[] = {1, 0, 3, 3};
-    for (int64_t i = 0; i < 4; ++i) expect_same(slice(b, 0, i, i + 1), slice(a, 0, parents[i], parents[i] + 1), name);
-  }
+  for (const auto& [name, options] : variants()) expect_selected_rows_go_on(Seq2Seq(options, Rng(3)), name);
 }
 
 TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {

@@ -126,11 +126,11 @@ void additive_step(Page& page) {
     rows.push_back({std::to_string(length), fmt::format("{:.2f}", 1e3 * d), fmt::format("{:.2f}", 1e3 * a), fmt::format("{:.1f}", last)});
   }
   page.say(
-      {"On a few words it learns as well, and early on may be ahead: the network can score what a product of untrained projections cannot. "
-       "The objection is the cost, and it "
-       "shows with the length: forward and backward through one attention, 4 heads, width 32.",
-       "在几个词的句子上它学得一样好，开始时甚至可能领先：小网络能评出未训练的投影之积评不出的分数。问题在于代价，它随长度显现：一个注意力"
-       "的前向与反向，4 个头，宽 32。"});
+      {"On sentences of a few words it learns about as well; which of the two is ahead after so short a training changes with the data. "
+       "The objection is the cost, and it shows "
+       "with the length: forward and backward through one attention, 4 heads, width 32.",
+       "在几个词的句子上它学得差不多一样好；这么短的训练之后谁领先，随数据而变。问题在于代价，它随长度显现：一个注意力的前向与反向，4 "
+       "个头，宽 32。"});
   page.table({{"positions", "位置数"}, {"scaled dot, ms", "缩放点积，毫秒"}, {"additive, ms", "加性，毫秒"}, {"ratio", "比值"}}, rows);
   page.claim(last > 2,
              {"At length it is not a good idea: a tanh for each feature of each pair of positions, where the dot product is one product of "

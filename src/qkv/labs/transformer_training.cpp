@@ -65,10 +65,10 @@ void train_on_built_in(Page& page, const Trained& model) {
              {{grouped(model.run.model().parameters().count()), fmt::format("{:.3f}", model.losses.back()),
                fmt::format("{:.3f}", model.valid_losses.back()), percent(exact), grouped(static_cast<int64_t>(model.tokens_per_second))}});
   page.claim(
-      model.valid_losses.back() < 0.25 * model.valid_losses.front() && exact > 0.3,
-      {"The loss on new sentences falls to less than a quarter of what it was after one epoch, and three in ten or more are written "
+      model.valid_losses.back() < 0.25 * model.valid_losses.front() && exact > 0.5,
+      {"The loss on new sentences falls to less than a quarter of what it was after one epoch, and more than half of them are written "
        "without a mistake.",
-       "新句子上的损失降到第一轮之后的四分之一以下，且至少三成的句子一字不错。"},
+       "新句子上的损失降到第一轮之后的四分之一以下，且半数以上的句子一字不错。"},
       fmt::format("{:.3f} to {:.3f}, {} of {} exact", model.valid_losses.front(), model.valid_losses.back(), percent(exact), held.size()));
 }
 

@@ -91,8 +91,8 @@ TranslationConfig config_of(const Page& page, Kind kind) {
   TranslationConfig c = from_file ? translation_preset("d2l-transformer") : small_config(page.seed());
   if (from_file) c.data.pairs = page.data();
   if (kind != Kind::model) {
-    if (!from_file) c.data.corpus_size = 3000;
-    c.training.epochs = from_file ? (is_deep(kind) ? 20 : 40) : (is_deep(kind) ? 2 : 5);
+    if (!from_file) c.data.corpus_size = is_deep(kind) ? 1000 : 3000;
+    c.training.epochs = from_file ? (is_deep(kind) ? 20 : 40) : (is_deep(kind) ? 6 : 5);
   }
   // Warm-up and a falling rate would hide what the place of the norms does.
   if (is_deep(kind)) c.training.schedule = "constant", c.training.warmup = 0;

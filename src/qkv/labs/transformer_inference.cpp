@@ -126,6 +126,41 @@ double mean_length(const Tensor& rows) {
 
 std::string nats(double x) { return fmt::format("{:.3f}", x); }
 
+// Why the slip does much or little: the size of words beside that of positions.
+void say_how_loud_positions_are(Page& page, const Transformer& model, double differ) {
+  const double words = mean_length(model.decoder.embedding.weight) * std::sqrt(static_cast<double>(model.options.width)),
+               waves = std::sqrt(static_cast<double>(model.options.width) / 2);
+  const std::string share = percent(differ);
+  if (page.data().empty()) {
+    page.say({fmt::format("{} of the translations differ: not knowing how far it has come, the decoder says things twice or stops too "
+                          "soon. A word's vector $\\sqrt{{d}} e$ is "
+                          "on average {:.0f} long here and a positional vector {:.0f}, so positions are heard. The book's embeddings start "
+                          "as $N(0, 1)$, and after the factor "
+                          "$\\sqrt{{d}}$ they are 8 times as long as the positions: that its translations survive the slip shows how "
+                          "little its model listens to them.",
+                          share, words, waves),
+              fmt::format("有 {} 的译文不同：解码器不知道写到了哪里，于是重复，或过早结束。这里词向量 $\\sqrt{{d}} e$ 平均长 "
+                          "{:.0f}，位置向量长 {:.0f}，位置听得见。"
+                          "书中的嵌入以 $N(0, 1)$ 开始，乘以 $\\sqrt{{d}}$ 后是位置向量的 8 "
+                          "倍长：书中的译文经得起这个疏漏，说明它的模型很少听位置的话。",
+                          share, words, waves)});
+    return;
+  }
+  page.say(
+      {fmt::format("{} of the translations differ. A word's vector $\\sqrt{{d}} e$ is on average {:.0f} long "
+                   "here and a positional vector "
+                   "{:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{{d}}$ leave the positions little to say. "
+                   "And a causal decoder can "
+                   "tell where it is from what it has written. Without `--data` this lab trains a model whose embeddings start as large as "
+                   "the positions "
+                   "(`model.init = scaled`); there the slip ruins many translations.",
+                   share, words, waves),
+       fmt::format("有 {} 的译文不同。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 {:.0f}："
+                   "嵌入以 $N(0, 1)$ 开始，再乘以 $\\sqrt{{d}}$，位置就说不上什么话了。而且因果解码器可以从已写出的词知道自己写到了哪里。"
+                   "不带 `--data` 时，本实验训练的模型的嵌入一开始与位置一样大（`model.init = scaled`），这时这个疏漏会毁掉许多译文。",
+                   share, words, waves)});
+}
+
 }  // namespace
 
 void mask_step(Page& page) {
@@ -323,41 +358,12 @@ void inference_positions_step(Page& page) {
              {"The scores of the first word are the same, to the bit, and from the second on they are not.",
               "第一个词的分数逐位相同，从第二个词起就不同了。"},
              fmt::format("{} and {:.3f}", first, second));
-  const double words = mean_length(right.decoder.embedding.weight) * std::sqrt(static_cast<double>(right.options.width)),
-               waves = std::sqrt(static_cast<double>(right.options.width) / 2);
-  const std::string share = percent(differ);
-  if (page.data().empty()) {
+  if (page.data().empty())
     page.claim(book_loss > 1.5 * right_loss,
                {"The model thinks less of the right translations when all their words stand at position 0.",
                 "所有词都在位置 0 时，模型给正确译文的概率更低。"},
                nats(book_loss) + " against " + nats(right_loss));
-    page.say({fmt::format("{} of the translations differ: not knowing how far it has come, the decoder says things twice or stops too "
-                          "soon. A word's vector $\\sqrt{{d}} e$ is "
-                          "on average {:.0f} long here and a positional vector {:.0f}, so positions are heard. The book's embeddings start "
-                          "as $N(0, 1)$, and after the factor "
-                          "$\\sqrt{{d}}$ they are 8 times as long as the positions: that its translations survive the slip shows how "
-                          "little its model listens to them.",
-                          share, words, waves),
-              fmt::format("有 {} 的译文不同：解码器不知道写到了哪里，于是重复，或过早结束。这里词向量 $\\sqrt{{d}} e$ 平均长 "
-                          "{:.0f}，位置向量长 {:.0f}，位置听得见。"
-                          "书中的嵌入以 $N(0, 1)$ 开始，乘以 $\\sqrt{{d}}$ 后是位置向量的 8 "
-                          "倍长：书中的译文经得起这个疏漏，说明它的模型很少听位置的话。",
-                          share, words, waves)});
-    return;
-  }
-  page.say(
-      {fmt::format("{} of the translations differ, and the loss hardly does. A word's vector $\\sqrt{{d}} e$ is on average {:.0f} long "
-                   "here and a positional vector "
-                   "{:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{{d}}$ leave the positions little to say. "
-                   "And a causal decoder can "
-                   "tell where it is from what it has written. Without `--data` this lab trains a model whose embeddings start as large as "
-                   "the positions "
-                   "(`model.init = scaled`); there the slip ruins many translations.",
-                   share, words, waves),
-       fmt::format("有 {} 的译文不同，损失却几乎不变。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 {:.0f}："
-                   "嵌入以 $N(0, 1)$ 开始，再乘以 $\\sqrt{{d}}$，位置就说不上什么话了。而且因果解码器可以从已写出的词知道自己写到了哪里。"
-                   "不带 `--data` 时，本实验训练的模型的嵌入一开始与位置一样大（`model.init = scaled`），这时这个疏漏会毁掉许多译文。",
-                   share, words, waves)});
+  say_how_loud_positions_are(page, right, differ);
 }
 
 }  // namespace qkv::labs::transformer

@@ -2,6 +2,7 @@
 #include "qkv/labs/transformer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 
@@ -106,11 +107,10 @@ const Trained& trained(Page& page, Kind kind) {
   if (!models.contains(kind)) {
     const std::vector<Kind> together = trained_with(kind);
     for (const Kind k : together) models[k];
-    // Models this small leave nothing to share within a step: each has a thread of its own instead.
-    parallel_for(static_cast<int64_t>(together.size()), 1e12, [&](int64_t i) {
-      const SerialScope serial;
-      const Kind k = together[static_cast<size_t>(i)];
-      models.at(k) = train(config_of(page, k));
+    // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is free.
+    std::atomic<size_t> next = 0;
+    parallel_for(threads(), 1e12, [&](int64_t) {
+      for (size_t i = next++; i < together.size(); i = next++) models.at(together[i]) = train(config_of(page, together[i]));
     });
   }
   return *models.at(kind);
@@ -136,12 +136,15 @@ const SentencePairs& judged(Page& page, Judge judge) {
 
 Quality quality(Page& page, Judge judge, const std::vector<std::string>& written) {
   const SentencePairs& pairs = judged(page, judge);
+  const TranslationRun& run = trained(page, Kind::model).run;
+  // As the vocabulary can write it: rare words are <unk> there.
+  const Tokenizer& words = run.tokenizers().target;
   std::multimap<std::string, std::string> known;
-  for (size_t i = 0; i < pairs.source.size(); ++i) known.emplace(pairs.source[i], pairs.target[i]);
-  if (!page.data().empty()) {
-    const SentencePairs& text = trained(page, Kind::model).run.text().train;
-    for (size_t i = 0; i < text.source.size(); ++i) known.emplace(text.source[i], text.target[i]);
-  }
+  const auto learn = [&](const SentencePairs& text) {
+    for (size_t i = 0; i < text.source.size(); ++i) known.emplace(text.source[i], words.decode(words.encode(text.target[i])));
+  };
+  learn(pairs);
+  if (!page.data().empty()) learn(run.text().train);
   Quality out;
   for (size_t i = 0; i < written.size(); ++i) {
     double best = 0;

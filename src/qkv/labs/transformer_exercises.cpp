@@ -160,7 +160,7 @@ void norm_place_step(Page& page) {
             {"Gradient by the parameters of each of 12 decoder blocks before any training.",
              "训练之前，损失对 12 个解码器块各自参数的梯度长度。"});
   const double steep = after.back() / after.front(), flat = before.back() / before.front();
-  page.claim(steep > 5 && flat > 0.2 && flat < 5,
+  page.claim(steep > 3 && steep > 5 * flat && flat > 0.2 && flat < 5,
              {"Before training, the gradient of post-norm grows from block to block towards the output; that of pre-norm is about the same "
               "everywhere.",
               "训练之前，后规范化的梯度向输出方向逐块增大，前规范化的梯度各块大致相同。"},

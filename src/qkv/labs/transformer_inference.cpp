@@ -241,12 +241,12 @@ void cheating_step(Page& page) {
   page.say({fmt::format("Train without the mask, {} epochs on {} pairs with relative positions (the next word is a distance), and the "
                         "decoder finds the answer in its own input: word $t$ of the "
                         "output is word "
-                        "$t + 1$ of what it is fed. The loss falls fast, even on new sentences. Then it has to write, and the next word is "
+                        "$t + 1$ of what it is fed. The loss falls fast. Then it has to write, and the next word is "
                         "not there to be copied.",
                         epochs, grouped(static_cast<int64_t>(pairs))),
             fmt::format("不加掩码训练（{} 轮，{} 对，用相对位置：“下一个词”就是一个距离），解码器会在自己的输入里找到答案：第 $t$ "
                         "个输出词就是第 $t + 1$ 个输入词。"
-                        "损失下降很快，在新句子上也是。可是到了写句子时，下一个词并不在那里可抄。",
+                        "损失下降很快。可是到了写句子时，下一个词并不在那里可抄。",
                         epochs, grouped(static_cast<int64_t>(pairs)))});
   named_table(page,
               {{judged_name(page).en, judged_name(page).zh},

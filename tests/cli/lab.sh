@@ -1,6 +1,6 @@
 # qkv lab: the list, one lab with its figures, a note, both languages, names that do not exist.
 run lab
-expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions.*10\.4 +bahdanau +Bahdanau attention.*10\.5 +multi-head +Multi-head attention.*10\.6 +self-attention +Self-attention' "$code $out"
+expect_match '^0 0 +engine .*10\.1 +cues +Attention cues.*10\.3 +scoring +Attention scoring functions.*10\.4 +bahdanau +Bahdanau attention.*10\.5 +multi-head +Multi-head attention.*10\.6 +self-attention +Self-attention.*10\.7 +transformer +The Transformer' "$code $out"
 run --lang zh lab
 expect_match '10\.1 +cues +注意力提示' "$out"
 
@@ -39,6 +39,7 @@ expect 1 $'qkv: error: there is no lab "bahdanou"\nhint: did you mean "bahdanau"
 expect 1 'qkv: error: there is no lab "nosuch"
 hint: qkv lab lists them' lab nosuch
 expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf
-# Lab 10.4 trains for a while: the tour runs all of it. What it is given is checked before.
+# Labs 10.4 and 10.7 train for a while: the tour runs all of them. What they are given is checked before.
 expect 2 'qkv: error: --data: lab cues takes no data' lab cues --data fra.txt
 expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab bahdanau --data nosuch.txt --quiet
+expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab transformer --data nosuch.txt --quiet

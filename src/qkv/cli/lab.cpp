@@ -22,7 +22,7 @@ class LabCommand : public Command {
     options.option("-o,--out DIR", {"folder for the figures, each as .svg and .png (default: out/NAME)", "图的输出文件夹，每幅图存为 .svg 和 .png（默认 out/NAME）"}, out_);
     options.option("--format FORMAT", {"text on the screen, or a Markdown note NAME.md beside the figures", "屏幕文本，或在图旁边写 Markdown 笔记 NAME.md"}, format_,
                    {"text", "md"});
-    options.option("--data FILE", {"lab 10.4: the book's fra.txt, and its experiment at full size, instead of the built-in corpus", "10.4 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"}, data_);
+    options.option("--data FILE", {"labs 10.4 and 10.7: the book's fra.txt, and its experiment at full size, instead of the built-in corpus", "10.4 与 10.7 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"}, data_);
   }
 
   int run(const Global& global) override {

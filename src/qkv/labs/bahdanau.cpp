@@ -2,13 +2,10 @@
 // steps share.
 #include "qkv/labs/bahdanau.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
-#include "qkv/labs/stopwatch.h"
 
 namespace qkv::labs {
 namespace bahdanau {
@@ -20,23 +17,6 @@ struct Workshop {
   std::vector<AlignedPair> held_out;
 };
 
-struct Recorder : Observer {
-  Trained* to = nullptr;
-  double tokens = 0;  // of an epoch's targets, without padding, whatever the loss counts
-  double first = 0;   // when the first batch of the epoch was done
-  void step(const Progress& p) override {
-    if (p.batch == 1) first = thread_seconds();
-    if (p.batch < p.batches || p.batches < 2) return;
-    const double share = static_cast<double>(p.batches - 1) / static_cast<double>(p.batches);
-    to->tokens_per_second = std::max(to->tokens_per_second, share * tokens / std::max(thread_seconds() - first, 1e-9));
-  }
-  void epoch(const Progress& p) override {
-    to->epochs.push_back(static_cast<double>(p.epoch));
-    to->losses.push_back(p.epoch_loss);
-    if (p.valid_loss) to->valid_losses.push_back(*p.valid_loss);
-  }
-};
-
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
@@ -45,18 +25,6 @@ void turn_into(TranslationConfig& c, Kind kind) {
   if (kind == Kind::dot) c.model.attention = "scaled-dot";
   if (kind == Kind::unmasked) c.training.mask_loss = false;
   if (kind == Kind::fed_back) c.training.feed_back = 0.5;
-}
-
-std::unique_ptr<Trained> train(const TranslationConfig& config) {
-  auto model = std::make_unique<Trained>(Trained{TranslationRun(config, ""), {}, {}, {}, 0});
-  Recorder recorder;
-  recorder.to = model.get();
-  const Tokenizer& target = model->run.tokenizers().target;
-  for (const std::string& s : model->run.text().train.target)
-    recorder.tokens += static_cast<double>(target.encode(s).size() + 1);
-  Observer* const observers[] = {&recorder};
-  model->run.train(observers);
-  return model;
 }
 
 TranslationConfig small_config(uint64_t seed) {
@@ -120,17 +88,7 @@ bool is_books_data(Page& page) {
 
 const std::vector<AlignedPair>& held_out(Page& page) {
   std::vector<AlignedPair>& pairs = page.shared<Workshop>().held_out;
-  if (!pairs.empty()) return pairs;
-  const TranslationRun& run = trained(page, Kind::aligned).run;
-  const TranslationDataConfig& data = run.config().data;
-  const auto knows = [](const Tokenizer& tokenizer, const std::string& sentence) {
-    const auto ids = tokenizer.encode(sentence);
-    return std::find(ids.begin(), ids.end(), tokenizer.unk()) == ids.end();
-  };
-  for (AlignedPair& pair :
-       en_fr_split({.size = data.corpus_size, .seed = static_cast<uint64_t>(data.corpus_seed)}).test)
-    if (knows(run.tokenizers().source, pair.source) && knows(run.tokenizers().target, pair.target))
-      pairs.push_back(std::move(pair));
+  if (pairs.empty()) pairs = held_out_pairs(trained(page, Kind::aligned).run);
   return pairs;
 }
 
@@ -141,35 +99,6 @@ Alignment gold_of(const AlignedPair& pair) {
   std::sort(out.begin(), out.end(),
             [](const auto& a, const auto& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
   return out;
-}
-
-SentencePairs sentences_of(std::span<const AlignedPair> pairs) {
-  SentencePairs out;
-  for (const AlignedPair& pair : pairs) out.source.push_back(pair.source), out.target.push_back(pair.target);
-  return out;
-}
-
-std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences) {
-  const Translator translator = model.translator();
-  std::vector<std::string> out;
-  for (const Translation& t : translator.translate(sentences, translator.defaults()))
-    out.push_back(t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0]));
-  return out;
-}
-
-double share_exact(const std::vector<std::string>& written, const std::vector<std::string>& wanted) {
-  double same = 0;
-  for (size_t i = 0; i < written.size(); ++i) same += written[i] == wanted[i];
-  return same / static_cast<double>(std::max<size_t>(written.size(), 1));
-}
-
-double forced_loss(const Trained& model, const SentencePairs& pairs) {
-  double sum = 0, count = 0;
-  for (const ForcedTranslation& t : model.translator().force(pairs)) {
-    sum -= t.forced.log_probability();
-    count += static_cast<double>(t.target.size());
-  }
-  return sum / std::max(count, 1.0);
 }
 
 }  // namespace bahdanau

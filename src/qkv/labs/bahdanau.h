@@ -7,26 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "qkv/data/en_fr.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/labs/lab.h"
 #include "qkv/labs/show.h"
-#include "qkv/tasks/translation_run.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/labs/trained.h"
 
 namespace qkv::labs::bahdanau {
 
 /// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its
 /// own, else `attention`. Those of the exercises are shorter; `reference` is attention trained as long as they are.
 enum class Kind { baseline, attention, aligned, reference, lstm, dot, unmasked, fed_back };
-
-struct Trained {
-  TranslationRun run;
-  std::vector<double> epochs, losses,
-      valid_losses;              // after each epoch, as the training reports them; the last empty without validation
-  double tokens_per_second = 0;  // of target tokens, a second of processor time, in the fastest epoch
-  Translator translator() const { return Translator(run.model(), run.tokenizers(), run.config()); }
-};
 
 /// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
 TranslationConfig config_of(const Page& page, Kind kind);
@@ -39,14 +29,6 @@ bool is_books_data(Page& page);
 /// Held-out pairs of the built-in corpus, those whose words the model of `aligned` all knows.
 const std::vector<AlignedPair>& held_out(Page& page);
 Alignment gold_of(const AlignedPair& pair);
-SentencePairs sentences_of(std::span<const AlignedPair> pairs);
-
-/// Greedy unless said otherwise.
-std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences);
-/// The share of sentences that are as wanted, 0 to 1.
-double share_exact(const std::vector<std::string>& written, const std::vector<std::string>& wanted);
-/// Mean cross-entropy a target token, without dropout, teacher forced.
-double forced_loss(const Trained& model, const SentencePairs& pairs);
 
 // bahdanau_data.cpp: from text to batches.
 void text_step(Page& page);

@@ -1,0 +1,239 @@
+// Lab 10.7: the Transformer. The trainings that its steps share.
+#include "qkv/labs/transformer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+
+#include "qkv/core/parallel.h"
+#include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/sections.h"
+
+namespace qkv::labs {
+namespace transformer {
+namespace {
+
+constexpr int64_t kJudged = 400;
+constexpr int64_t kDeep = 6;
+
+struct Workshop {
+  std::map<Kind, std::unique_ptr<Trained>> models;
+  std::map<Judge, SentencePairs> judged;
+  SentencePairs shown;
+};
+
+void turn_into(TranslationConfig& c, Kind kind) {
+  switch (kind) {
+    case Kind::model:
+    case Kind::reference:
+      return;
+    case Kind::one_layer:
+      c.model.layers = 1;
+      return;
+    case Kind::four_layers:
+      c.model.layers = 4;
+      return;
+    case Kind::additive:
+      c.model.attention = "additive";
+      return;
+    case Kind::deep_pre:
+      c.model.norm = "pre";
+      [[fallthrough]];
+    case Kind::deep_post:
+      c.model.layers = kDeep;
+      return;
+    case Kind::learned:
+      c.model.positions = "learned";
+      return;
+    case Kind::relative:
+      c.model.positions = "relative";
+      return;
+    case Kind::rotary:
+      c.model.positions = "rotary";
+      return;
+    case Kind::alibi:
+      c.model.positions = "alibi";
+      return;
+    case Kind::no_positions:
+      c.model.positions = "none";
+      return;
+  }
+}
+
+// A Transformer of the book's size for the built-in corpus.
+TranslationConfig small_config(uint64_t seed) {
+  TranslationConfig c = translation_preset("transformer");
+  c.data.corpus_size = 12000;
+  c.data.corpus_seed = static_cast<int64_t>(seed);
+  c.model.hidden = 32;
+  c.model.ffn = 64;
+  c.model.dropout = 0;  // every sentence is seen a few times only
+  c.training.epochs = 8;
+  c.training.batch_rows = 16;
+  c.training.rate = 0.005;
+  c.training.warmup = 100;
+  return c;
+}
+
+bool is_deep(Kind kind) { return kind == Kind::deep_post || kind == Kind::deep_pre; }
+
+// Long ones first, so that no thread is left with one alone.
+std::vector<Kind> trained_with(Kind kind) {
+  const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers};
+  if (std::find(first.begin(), first.end(), kind) != first.end()) return first;
+  return {Kind::additive, Kind::relative, Kind::rotary, Kind::alibi, Kind::learned, Kind::reference, Kind::no_positions, Kind::one_layer};
+}
+
+}  // namespace
+
+TranslationConfig config_of(const Page& page, Kind kind) {
+  const bool from_file = !page.data().empty();
+  TranslationConfig c = from_file ? translation_preset("d2l-transformer") : small_config(page.seed());
+  if (from_file) c.data.pairs = page.data();
+  if (kind != Kind::model) {
+    if (!from_file) c.data.corpus_size = is_deep(kind) ? 1000 : 3000;
+    c.training.epochs = from_file ? (is_deep(kind) ? 20 : 40) : (is_deep(kind) ? 6 : 5);
+  }
+  // Warm-up and a falling rate would hide what the place of the norms does.
+  if (is_deep(kind)) c.training.schedule = "constant", c.training.warmup = 0;
+  c.training.seed = static_cast<int64_t>(page.seed());
+  turn_into(c, kind);
+  return c;
+}
+
+const Trained& trained(Page& page, Kind kind) {
+  auto& models = page.shared<Workshop>().models;
+  if (!models.contains(kind)) {
+    const std::vector<Kind> together = trained_with(kind);
+    for (const Kind k : together) models[k];
+    // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is free.
+    std::atomic<size_t> next = 0;
+    parallel_for(threads(), 1e12, [&](int64_t) {
+      for (size_t i = next++; i < together.size(); i = next++) models.at(together[i]) = train(config_of(page, together[i]));
+    });
+  }
+  return *models.at(kind);
+}
+
+bool is_books_data(Page& page) {
+  if (page.data().empty()) return false;
+  const TranslationRun& run = trained(page, Kind::model).run;
+  return run.training_pairs() == 601 && run.tokenizers().source.size() == 184 && run.tokenizers().target.size() == 201;
+}
+
+const Transformer& network(const Trained& model) { return *model.run.model().transformer(); }
+
+const SentencePairs& judged(Page& page, Judge judge) {
+  SentencePairs& pairs = page.shared<Workshop>().judged[judge];
+  if (pairs.size() > 0) return pairs;
+  const TranslationRun& run = trained(page, judge == Judge::model ? Kind::model : Kind::reference).run;
+  pairs = page.data().empty() ? sentences_of(held_out_pairs(run)) : run.text().train;
+  const auto count = static_cast<size_t>(std::min(pairs.size(), kJudged));
+  pairs.source.resize(count), pairs.target.resize(count);
+  return pairs;
+}
+
+Quality quality(Page& page, Judge judge, const std::vector<std::string>& written) {
+  const SentencePairs& pairs = judged(page, judge);
+  const TranslationRun& run = trained(page, Kind::model).run;
+  // As the vocabulary can write it: rare words are <unk> there.
+  const Tokenizer& words = run.tokenizers().target;
+  std::multimap<std::string, std::string> known;
+  const auto learn = [&](const SentencePairs& text) {
+    for (size_t i = 0; i < text.source.size(); ++i) known.emplace(text.source[i], words.decode(words.encode(text.target[i])));
+  };
+  learn(pairs);
+  if (!page.data().empty()) learn(run.text().train);
+  Quality out;
+  for (size_t i = 0; i < written.size(); ++i) {
+    double best = 0;
+    bool exact = false;
+    const auto [begin, end] = known.equal_range(pairs.source[i]);
+    for (auto at = begin; at != end; ++at) {
+      best = std::max(best, d2l_bleu(written[i], at->second));
+      exact = exact || written[i] == at->second;
+    }
+    out.bleu += best / static_cast<double>(written.size()), out.exact += exact / static_cast<double>(written.size());
+  }
+  return out;
+}
+
+Text judged_name(const Page& page) {
+  return page.data().empty() ? Text{"held-out sentences", "留出句子"} : Text{"training sentences", "训练句子"};
+}
+
+const SentencePairs& shown_pairs(Page& page) {
+  SentencePairs& out = page.shared<Workshop>().shown;
+  if (out.size() > 0) return out;
+  if (!page.data().empty()) {
+    for (const BookSentence& s : book_sentences()) out.source.emplace_back(s.source), out.target.emplace_back(s.target);
+    return out;
+  }
+  const SentencePairs& held = judged(page, Judge::model);
+  for (const char* sign : {" ?", " not ", " red ", " did not "})
+    for (size_t i = 0; i < held.source.size(); ++i) {
+      const bool taken = std::find(out.source.begin(), out.source.end(), held.source[i]) != out.source.end();
+      if (taken || held.source[i].find(sign) == std::string::npos) continue;
+      out.source.push_back(held.source[i]), out.target.push_back(held.target[i]);
+      break;
+    }
+  return out;
+}
+
+std::vector<TranslationBatch> batches_of(const Trained& model, const SentencePairs& pairs) {
+  const Tokenizers& t = model.run.tokenizers();
+  const TranslationBatches all(encode_pairs(pairs, t.source, t.target), t.source.pad(), t.target.pad(), t.target.bos(),
+                               {.rows = 64, .shuffle = false});
+  std::vector<TranslationBatch> out;
+  for (int64_t i = 0; i < all.batches(); ++i) out.push_back(all.batch(0, i));
+  return out;
+}
+
+Tensor features(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target_in, Sight sight, const Run& run) {
+  const Tensor memory = model.encoder(source, lens, run.at("encoder"));
+  const Run decoder = run.at("decoder");
+  Tensor x = model.decoder.embedding(target_in, 0, decoder.at("embedding"));
+  for (size_t i = 0; i < model.decoder.blocks.size(); ++i) {
+    const DecoderBlock& block = model.decoder.blocks[i];
+    const Run here = decoder.at(i);
+    const Mask mask = sight == Sight::causal ? Mask::causal() : Mask::none();
+    const Tensor y = block.self_norm(x, block.self(x, x, x, mask, here.at("self")), block.dropout, here.at("self_norm"));
+    const Tensor z = block.cross_norm(y, (*block.cross)(y, memory, memory, Mask::valid_lens(lens), here.at("cross")), block.dropout,
+                                      here.at("cross_norm"));
+    x = block.ffn_norm(z, block.ffn(z), block.dropout, here.at("ffn_norm"));
+  }
+  return x;
+}
+
+}  // namespace transformer
+
+Lab transformer_lab() {
+  using namespace transformer;
+  return {"10.7",
+          "transformer",
+          {"The Transformer", "Transformer：只用注意力的翻译模型"},
+          {feed_forward_step,
+           norm_step,
+           add_norm_step,
+           encoder_step,
+           decoder_step,
+           sizes_step,
+           training_step,
+           sentences_step,
+           maps_step,
+           mask_step,
+           cheating_step,
+           cache_step,
+           inference_positions_step,
+           depth_step,
+           additive_step,
+           norm_place_step,
+           position_kinds_step,
+           language_model_step,
+           long_input_step,
+           vision_step},
+          true};
+}
+
+}  // namespace qkv::labs

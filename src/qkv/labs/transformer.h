@@ -1,0 +1,75 @@
+// What the steps of lab 10.7 share: models that are trained once, sentences as batches, and the numbers that are compared.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "qkv/labs/lab.h"
+#include "qkv/labs/show.h"
+#include "qkv/labs/trained.h"
+
+namespace qkv::labs::transformer {
+
+/// The trainings of the lab. Those of the exercises are short; `reference` is the lab's model trained as briefly. The deep
+/// ones have six layers and are shorter still.
+enum class Kind { model, reference, one_layer, four_layers, additive, deep_post, deep_pre, learned, relative, rotary, alibi, no_positions };
+
+/// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
+TranslationConfig config_of(const Page& page, Kind kind);
+/// Trained when it is first asked for, with others beside it, then kept for the page.
+const Trained& trained(Page& page, Kind kind);
+/// Trained on the book's subset of its own file: 601 pairs, vocabularies of 184 and 201.
+bool is_books_data(Page& page);
+const Transformer& network(const Trained& model);
+
+/// Sentence pairs that the model, or those of the exercises, are judged by, at most 400: held-out ones of the built-in
+/// corpus whose words they know; of a file those trained on.
+enum class Judge { model, exercises };
+const SentencePairs& judged(Page& page, Judge judge);
+/// As the table heads say it.
+Text judged_name(const Page& page);
+/// How good translations of judged pairs are: the mean of the book's score and the share that is exact, each against the best of
+/// the translations that the text has for the source.
+struct Quality {
+  double bleu = 0, exact = 0;
+};
+Quality quality(Page& page, Judge judge, const std::vector<std::string>& written);
+/// The four sentences that translations are shown for: the book's, or held-out ones.
+const SentencePairs& shown_pairs(Page& page);
+
+/// Pairs as batches of 64 in their order, as the trained model reads them.
+std::vector<TranslationBatch> batches_of(const Trained& model, const SentencePairs& pairs);
+
+/// May the tokens of the target see those that come later? `causal` is how the model was made.
+enum class Sight { causal, everything };
+/// As Transformer::features with teacher forcing, of a post-norm model: the decoder with its causal mask, or with none.
+Tensor features(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target_in, Sight sight, const Run& run);
+
+// transformer_blocks.cpp: the parts, in shapes and values.
+void feed_forward_step(Page& page);
+void norm_step(Page& page);
+void add_norm_step(Page& page);
+void encoder_step(Page& page);
+void decoder_step(Page& page);
+void sizes_step(Page& page);
+// transformer_training.cpp
+void training_step(Page& page);
+void sentences_step(Page& page);
+// transformer_maps.cpp: the three figures of the weights.
+void maps_step(Page& page);
+// transformer_inference.cpp: the mask, the cache and the positions when the model writes.
+void mask_step(Page& page);
+void cheating_step(Page& page);
+void cache_step(Page& page);
+void inference_positions_step(Page& page);
+// transformer_exercises.cpp
+void depth_step(Page& page);
+void additive_step(Page& page);
+void norm_place_step(Page& page);
+// transformer_questions.cpp: kinds of positions, and the questions that are answered in words and small measurements.
+void position_kinds_step(Page& page);
+void language_model_step(Page& page);
+void long_input_step(Page& page);
+void vision_step(Page& page);
+
+}  // namespace qkv::labs::transformer

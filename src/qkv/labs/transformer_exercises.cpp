@@ -1,0 +1,186 @@
+// Lab 10.7: exercises by experiment. More layers, additive attention, norms before the sublayers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "qkv/attention/multi_head.h"
+#include "qkv/core/parallel.h"
+#include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/stopwatch.h"
+#include "qkv/labs/transformer.h"
+#include "qkv/ops/loss.h"
+
+namespace qkv::labs::transformer {
+namespace {
+
+std::vector<Text> head(const Page& page) {
+  return {{"", ""},
+          {"parameters", "参数"},
+          {"ms a step, one core", "毫秒/步（单核）"},
+          page.data().empty() ? Text{"last training loss", "最后的训练损失"}
+                              : Text{"last training loss, book's unit", "最后的训练损失（书中单位）"},
+          {"nats a token, " + judged_name(page).en, "每词元奈特（" + judged_name(page).zh + "）"},
+          {"mean d2l-bleu", "平均 d2l-bleu"}};
+}
+
+std::vector<std::string> measures(Page& page, const Trained& t) {
+  const SentencePairs& judge = judged(page, Judge::exercises);
+  return {grouped(t.run.model().parameters().count()), fmt::format("{:.2f}", 1e3 * t.step_seconds), fmt::format("{:.3f}", t.losses.back()),
+          fmt::format("{:.3f}", forced_loss(t, judge)),
+          fmt::format("{:.3f}", quality(page, Judge::exercises, translate(t, judge.source)).bleu)};
+}
+
+Series curve(const std::string& name, const Trained& t, std::string_view format) { return {name, t.epochs, t.losses, line_style(format)}; }
+
+// Processor time of one forward and backward pass through an attention of width 32 with 4 heads over so many positions.
+double attention_seconds(ScorerKind scorer, int64_t length, const Rng& rng) {
+  const SerialScope serial;
+  const MultiHead heads({.width = 32, .heads = 4, .scorer = scorer}, rng.at("heads"));
+  const Tensor x = normal({1, length, 32}, rng.at("x"));
+  double best = 1e9;
+  for (int repeat = 0; repeat < 4; ++repeat)
+    best = std::min(best, thread_seconds([&] {
+                      Tape tape;
+                      const Tensor y = heads(x, x, x, Mask::none(), Run{.training = true});
+                      tape.backward(y, ones(y.shape()));
+                    }));
+  return best;
+}
+
+// The length of the loss's gradient by the parameters of every decoder block of a model that has not been trained.
+std::vector<double> gradient_by_block(const Trained& like, NormPlace place, const TranslationBatch& b, const Rng& rng) {
+  TransformerOptions options = network(like).options;
+  options.norm = place;
+  options.encoder_layers = options.decoder_layers = 12;
+  const Transformer model(options, rng);
+  Tape tape;
+  tape.backward(cross_entropy(model.logits(b.source, b.source_lens, b.target_in, Run{}), b.target_out,
+                              {.ignore_id = like.run.tokenizers().target.pad()}));
+  std::vector<double> out;
+  for (const DecoderBlock& block : model.decoder.blocks) {
+    double sum = 0;
+    for (const NamedTensor& p : parameters(block)) sum += std::pow(length_of(tape.grad(p.tensor)), 2);
+    out.push_back(std::sqrt(sum));
+  }
+  return out;
+}
+
+}  // namespace
+
+void depth_step(Page& page) {
+  page.heading({"Exercise 1: a deeper Transformer", "练习 1：更深的 Transformer"});
+  const Trained &one = trained(page, Kind::one_layer), &two = trained(page, Kind::reference), &four = trained(page, Kind::four_layers);
+  page.say({fmt::format("One, two and four layers in encoder and decoder, {} epochs each on {} pairs. These trainings are short, and so "
+                        "are those of all exercises below: "
+                        "a row tells how fast a model starts, not how good it may become.",
+                        two.run.config().training.epochs, grouped(two.run.training_pairs())),
+            fmt::format("编码器与解码器各一、二、四层，每个训练 {} 轮、{} "
+                        "对。这些训练都很短，以下各练习也是：一行只说明模型起步多快，而不是最终能有多好。",
+                        two.run.config().training.epochs, grouped(two.run.training_pairs()))});
+  named_table(page, head(page),
+              {{{"1 layer", "一层"}, measures(page, one)},
+               {{"2 layers", "两层"}, measures(page, two)},
+               {{"4 layers", "四层"}, measures(page, four)}});
+  page.draw("depth",
+            curves({curve("1 layer", one, "g-."), curve("2 layers", two, "r-"), curve("4 layers", four, "b--")}, {.label = "epoch"},
+                   {.label = "training loss", .scale = AxisScale::log}),
+            {"Training loss with one, two and four layers.", "一、二、四层时的训练损失。"});
+  const double ratio = four.step_seconds / one.step_seconds;
+  page.claim(ratio > 1.6,
+             {"A step takes longer with every layer; what does not grow is the embedding and the output layer.",
+              "每加一层，一步就更久；不随之增长的是嵌入与输出层。"},
+             fmt::format("four layers against one: {:.2f} times", ratio));
+  page.claim(
+      one.losses.back() < 0.6 * one.losses.front() && two.losses.back() < 0.6 * two.losses.front(),
+      {"One and two layers learn well within this time.", "一层与两层在这段时间内都学得很好。"},
+      fmt::format("{:.3f} to {:.3f}, {:.3f} to {:.3f}", one.losses.front(), one.losses.back(), two.losses.front(), two.losses.back()));
+  page.say(
+      {"More layers are not better here. Sentences of a few words leave little to combine twice, and with norms after the sums a deeper "
+       "stack is slower to start at this "
+       "rate: see where the norm stands, below. Depth pays on large corpora.",
+       "这里层数多并不更好。几个词的句子没有多少东西需要组合两次；规范化在求和之后时，这样的学习率下更深的堆叠起步更慢：见下面关于规范化位"
+       "置的实验。深度在大语料上才值得。"});
+}
+
+void additive_step(Page& page) {
+  page.heading({"Exercise 2: additive in place of scaled dot-product attention", "练习 2：用加性注意力代替缩放点积"});
+  page.say({"Every attention of the model, in encoder, decoder and between, scored by a small network instead of a product:",
+            "模型中的每个注意力（编码器、解码器以及两者之间）都用小网络而不是乘积来评分："});
+  page.formula("a(q, k) = w_v^\\top \\tanh(W_q q + W_k k) \\quad \\mathrm{for} \\quad a(q, k) = q^\\top k / \\sqrt{d}");
+  const Trained &dot = trained(page, Kind::reference), &additive = trained(page, Kind::additive);
+  named_table(page, head(page),
+              {{{"scaled dot product", "缩放点积"}, measures(page, dot)}, {{"additive", "加性"}, measures(page, additive)}});
+  page.draw("additive",
+            curves({curve("scaled dot", dot, "r-"), curve("additive", additive, "b--")}, {.label = "epoch"},
+                   {.label = "training loss", .scale = AxisScale::log}),
+            {"Training loss with both scores.", "两种评分函数的训练损失。"});
+  page.claim(additive.losses.back() < 0.6 * additive.losses.front(), {"It learns the task.", "它也能学会。"},
+             fmt::format("{:.3f} to {:.3f}", additive.losses.front(), additive.losses.back()));
+  const Rng rng = Rng(page.seed()).at("additive-cost");
+  std::vector<std::vector<std::string>> rows;
+  double last = 0;
+  for (const int64_t length : {32, 128, 512}) {
+    const double a = attention_seconds(ScorerKind::additive, length, rng), d = attention_seconds(ScorerKind::scaled_dot, length, rng);
+    last = a / d;
+    rows.push_back({std::to_string(length), fmt::format("{:.2f}", 1e3 * d), fmt::format("{:.2f}", 1e3 * a), fmt::format("{:.1f}", last)});
+  }
+  page.say(
+      {"On sentences of a few words it learns about as well; which of the two is ahead after so short a training changes with the data. "
+       "The objection is the cost, and it shows "
+       "with the length: forward and backward through one attention, 4 heads, width 32.",
+       "在几个词的句子上它学得差不多一样好；这么短的训练之后谁领先，随数据而变。问题在于代价，它随长度显现：一个注意力的前向与反向，4 "
+       "个头，宽 32。"});
+  page.table({{"positions", "位置数"}, {"scaled dot, ms", "缩放点积，毫秒"}, {"additive, ms", "加性，毫秒"}, {"ratio", "比值"}}, rows);
+  page.claim(last > 2,
+             {"At length it is not a good idea: a tanh for each feature of each pair of positions, where the dot product is one product of "
+              "matrices.",
+              "句子一长就不是好主意：每对位置的每个特征都要算一次 tanh，而点积只是一次矩阵乘法。"},
+             fmt::format("{:.1f} times at 512 positions", last));
+}
+
+void norm_place_step(Page& page) {
+  page.heading({"Deep stacks: where the norm stands", "深层堆叠：规范化放在哪里"});
+  page.say(
+      {"The book's blocks normalise after the sum (**post-norm**). Putting the norm before the sublayer (**pre-norm**) leaves a straight "
+       "path from the last layer to the "
+       "first that no norm rescales, with one norm at the end.",
+       "书中的块在求和之后规范化（**后规范化**）。把规范化放到子层之前（**前规范化**"
+       "），从最后一层到第一层便有一条不受规范化缩放的直路，末尾再加一次规范化。"});
+  page.formula("x' = \\mathrm{LN}(x + f(x)) \\quad \\mathrm{or} \\quad x' = x + f(\\mathrm{LN}(x))");
+  const Trained &post = trained(page, Kind::deep_post), &pre = trained(page, Kind::deep_pre), &reference = trained(page, Kind::reference);
+  const TranslationBatch b = batches_of(reference, judged(page, Judge::exercises))[0];
+  const Rng rng = Rng(page.seed()).at("norm-place");
+  const auto after = gradient_by_block(reference, NormPlace::post, b, rng), before = gradient_by_block(reference, NormPlace::pre, b, rng);
+  std::vector<double> blocks(after.size());
+  for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<double>(i + 1);
+  page.draw("norm-gradients",
+            curves({{"post-norm", blocks, after, line_style("ro-")}, {"pre-norm", blocks, before, line_style("bo--")}},
+                   {.label = "decoder block, from the input"}, {.label = "length of the gradient", .low = 0}),
+            {"Gradient by the parameters of each of 12 decoder blocks before any training.",
+             "训练之前，损失对 12 个解码器块各自参数的梯度长度。"});
+  const double steep = after.back() / after.front(), flat = before.back() / before.front();
+  page.claim(steep > 3 && steep > 5 * flat && flat > 0.2 && flat < 5,
+             {"Before training, the gradient of post-norm grows from block to block towards the output; that of pre-norm is about the same "
+              "everywhere.",
+              "训练之前，后规范化的梯度向输出方向逐块增大，前规范化的梯度各块大致相同。"},
+             fmt::format("last block over first: {:.0f} and {:.2f}", steep, flat));
+  page.draw("norm-place",
+            curves({curve("post-norm", post, "r-"), curve("pre-norm", pre, "b--")}, {.label = "epoch"}, {.label = "training loss"}),
+            {"Six layers in encoder and decoder, rate 0.005 from the first step, no warm-up.",
+             "编码器与解码器各六层，一开始学习率就是 0.005，无预热。"});
+  page.claim(pre.losses.back() < 0.9 * post.losses.back(),
+             {fmt::format("With {} layers and a large rate from the start, pre-norm is ahead after {} epochs.",
+                          post.run.config().model.layers, post.run.config().training.epochs),
+              fmt::format("{} 层、一开始就用大学习率时，{} 轮后前规范化领先。", post.run.config().model.layers,
+                          post.run.config().training.epochs)},
+             fmt::format("{:.3f} against {:.3f}", pre.losses.back(), post.losses.back()));
+  page.say(
+      {"Post-norm models are trained with a warm-up (`training.warmup`): small steps until the last blocks, whose gradients are large, "
+       "have settled (Xiong et al., 2020). "
+       "Two layers need no such care, as the training above shows.",
+       "后规范化的模型要用预热（`training.warmup`）来训练：最后几块的梯度大，先小步走，等它们稳定（Xiong "
+       "等，2020）。只有两层时不必如此小心，上面的训练就是例子。"});
+}
+
+}  // namespace qkv::labs::transformer

@@ -1,0 +1,145 @@
+// Lab 10.7: the weights of every layer and head while a sentence is translated, as the book's three figures.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "qkv/attention/weights.h"
+#include "qkv/core/check.h"
+#include "qkv/data/text.h"
+#include "qkv/labs/transformer.h"
+#include "qkv/tensor/probe.h"
+
+namespace qkv::labs::transformer {
+namespace {
+
+// Weights by kind, one layer after the other, each (1, H, queries, keys).
+struct Maps : Probe {
+  std::vector<Tensor> encoder, self, cross;
+  void attention(std::string_view path, const Weights& w) override {
+    (path.starts_with("encoder") ? encoder : path.ends_with("self") ? self : cross).push_back(w.matrix());
+  }
+};
+
+// (layers, heads, queries, keys).
+Tensor stacked(const std::vector<Tensor>& layers) {
+  const Shape one = layers[0].shape();
+  Tensor out = Tensor::empty({static_cast<int64_t>(layers.size()), one[1], one[2], one[3]});
+  for (size_t i = 0; i < layers.size(); ++i)
+    std::copy_n(layers[i].ptr(), layers[i].numel(), out.mutable_ptr() + static_cast<int64_t>(i) * layers[i].numel());
+  return out;
+}
+
+Figure grid(const Tensor& maps, const std::vector<std::string>& keys, const std::vector<std::string>& queries) {
+  std::vector<std::string> titles;
+  for (int64_t h = 0; h < maps.size(1); ++h) titles.push_back(fmt::format("Head {}", h + 1));
+  Figure out = heatmaps(maps, "Key positions", "Query positions", titles,
+                        {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .x_tokens = keys, .y_tokens = queries});
+  for (int64_t layer = 0; layer < maps.size(0); ++layer)
+    out.panels[static_cast<size_t>(layer * maps.size(1))].y.label = fmt::format("Layer {}: queries", layer + 1);
+  return out;
+}
+
+// What is seen of keys for which `hidden(query, key)`, and how far the rows are from summing to 1.
+template <class Hidden>
+std::pair<double, double> seen_and_off(const Tensor& maps, Hidden hidden) {
+  double seen = 0, off = 0;
+  const int64_t queries = maps.size(2), keys = maps.size(3);
+  for (int64_t row = 0; row < maps.numel() / keys; ++row) {
+    double sum = 0;
+    for (int64_t k = 0; k < keys; ++k) {
+      const double w = maps.ptr()[row * keys + k];
+      sum += w;
+      if (hidden(row % queries, k)) seen = std::max(seen, w);
+    }
+    off = std::max(off, std::abs(sum - 1));
+  }
+  return {seen, off};
+}
+
+// The mean of the largest weight of a query, by layer: 1 is one-hot.
+std::string sharpness(const Tensor& maps, int64_t real_queries) {
+  std::string out;
+  const int64_t heads = maps.size(1), queries = maps.size(2), keys = maps.size(3);
+  for (int64_t layer = 0; layer < maps.size(0); ++layer) {
+    double sum = 0;
+    for (int64_t h = 0; h < heads; ++h)
+      for (int64_t q = 0; q < real_queries; ++q) {
+        const float* row = maps.ptr() + ((layer * heads + h) * queries + q) * keys;
+        sum += *std::max_element(row, row + keys);
+      }
+    out += fmt::format("{}{:.2f}", layer ? " / " : "", sum / static_cast<double>(heads * real_queries));
+  }
+  return out;
+}
+
+std::string sentence_for_maps(Page& page) {
+  if (!page.data().empty()) return "i'm home .";
+  // Short, so that its words can be read on the axes.
+  const SentencePairs& held = judged(page, Judge::model);
+  const auto words = [](const std::string& s) { return split_blanks(s).size(); };
+  std::string best;
+  for (const std::string& s : held.source)
+    if (words(s) >= 5 && (best.empty() || words(s) < words(best))) best = s;
+  return best;
+}
+
+}  // namespace
+
+void maps_step(Page& page) {
+  page.heading({"What the heads look at", "各个头在看什么"});
+  const Trained& model = trained(page, Kind::model);
+  const Translator translator = model.translator();
+  const Tokenizers& tokenizers = translator.tokenizers();
+  const std::string sentence = sentence_for_maps(page);
+  const Translation translation = translator.translate(std::span(&sentence, 1), translator.defaults())[0];
+  const auto length = static_cast<int64_t>(translation.source.size());
+  // Padded to ten as the book does, or by four: the padding must stay unseen.
+  std::vector<int32_t> source = translation.source;
+  source.resize(static_cast<size_t>(page.data().empty() ? length + 4 : std::max<int64_t>(10, length)), tokenizers.source.pad());
+  std::vector<int32_t> fed = translation.hypotheses[0].tokens;
+  fed.insert(fed.begin(), tokenizers.target.bos());
+  const auto n = static_cast<int64_t>(source.size()), steps = static_cast<int64_t>(fed.size());
+  Maps maps;
+  const Ids lens({1}, {static_cast<int32_t>(length)});
+  network(model).logits(Ids({1, n}, source), lens, Ids({1, steps}, fed), Run{.probe = &maps});
+  const Tensor encoder = stacked(maps.encoder), self = stacked(maps.self), cross = stacked(maps.cross);
+  const auto source_words = tokenizers.source.tokens(source), target_words = tokenizers.target.tokens(fed);
+  page.say(
+      {"`" + sentence + "`, translated as `" + translator.text(translation.hypotheses[0]) +
+           "`. Every row of panels is a layer, every column a head; rows of a panel are queries, columns keys; dark is a weight near 1.",
+       "`" + sentence + "` 译为 `" + translator.text(translation.hypotheses[0]) +
+           "`。每行小图是一层，每列是一个头；小图中行为查询、列为键，颜色越深权重越接近 1。"});
+  page.print(text("encoder self-attention    ", encoder.shape(), "   largest weight of a query, mean by layer  ",
+                  sharpness(encoder, length), "\ndecoder self-attention    ", self.shape(), "     ", sharpness(self, steps),
+                  "\nencoder-decoder           ", cross.shape(), "    ", sharpness(cross, steps)));
+  page.draw("encoder-self", grid(encoder, source_words, source_words),
+            {"Self-attention of the encoder. No query looks at `<pad>`; the rows of `<pad>` are computed but read by nobody.",
+             "编码器自注意力。没有查询看向 `<pad>`；`<pad>` 各行也会计算，但没有人读。"});
+  page.draw("decoder-self", grid(self, target_words, target_words),
+            {"Self-attention of the decoder: a triangle, as no word sees a later one. The first row has one word to look at.",
+             "解码器自注意力：下三角形，因为没有词能看到后面的词。第一行只有一个词可看。"});
+  page.draw("cross", grid(cross, source_words, target_words),
+            {"Attention of the decoder to the encoder: with the word of its row just read, where it looks to choose the next.",
+             "解码器对编码器的注意力：刚读入该行的词，要选下一个词时看向哪里。"});
+  const auto beyond = [&](int64_t, int64_t key) { return key >= length; };
+  const auto [in_encoder, off_encoder] = seen_and_off(encoder, beyond);
+  const auto [in_cross, off_cross] = seen_and_off(cross, beyond);
+  const auto [later, off_self] = seen_and_off(self, [](int64_t query, int64_t key) { return key > query; });
+  page.claim(in_encoder == 0 && in_cross == 0,
+             {"In encoder and cross-attention the columns beyond the source's length are exactly 0, in all layers and heads.",
+              "编码器自注意力与交叉注意力中，源句长度之后的各列在所有层和头里恰为 0。"},
+             fmt::format("length {} of {}: {} and {}", length, n, in_encoder, in_cross));
+  page.claim(later == 0,
+             {"The decoder's self-attention is lower-triangular: no query attends past itself.",
+              "解码器自注意力是下三角的：没有查询看到自己之后。"},
+             fmt::format("largest weight above the diagonal {}", later));
+  const double off = std::max({off_encoder, off_cross, off_self});
+  page.claim(off < 1e-5, {"Every row of every map sums to 1.", "每幅图的每一行之和为 1。"}, "max |Σα - 1| = " + tiny(off));
+  page.say(
+      {"The decoder's rows can be computed all at once, as here, or one a step, as when it writes: the weights are the same. "
+       "`qkv inspect --model RUN` draws them for any sentence.",
+       "解码器的各行可以像这里一次算出，也可以像写句子时一步一行：权重相同。`qkv inspect --model RUN` 可为任何句子画出它们。"});
+}
+
+}  // namespace qkv::labs::transformer

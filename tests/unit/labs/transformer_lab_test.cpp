@@ -1,0 +1,126 @@
+// Lab 10.7: its claims, the numbers that it must show, its three figures, its text in both languages.
+#include <stdexcept>
+
+#include "labs_support.h"
+#include "qkv/data/en_fr.h"
+#include "qkv/io/atomic_file.h"
+#include "qkv/labs/transformer.h"
+#include "qkv/models/transformer.h"
+
+namespace qkv::labs {
+namespace {
+
+const Claim& claim_with(const Page& page, const std::string& words) {
+  for (const Block& block : page.blocks())
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+      return *claim;
+  throw std::runtime_error("no claim with the words " + words);
+}
+
+const Figure& figure_named(const Page& page, const std::string& name) {
+  for (const Block& block : page.blocks())
+    if (const auto* picture = std::get_if<Picture>(&block); picture && picture->name == name) return picture->figure;
+  throw std::runtime_error("no figure " + name);
+}
+
+TEST(TransformerLab, IsFoundByNameAndSection) {
+  ASSERT_TRUE(find_lab("10.7"));
+  EXPECT_EQ(find_lab("10.7"), find_lab("transformer"));
+  EXPECT_TRUE(find_lab("10.7")->takes_data);
+}
+
+void expect_numbers_of_the_book(const Page& page) {
+  EXPECT_EQ(claim_with(page, "60,937 parameters").measured, "60,937 = 22,720 + 38,217");
+  EXPECT_EQ(claim_with(page, "English edition's model").measured, "1,869,782");
+  EXPECT_EQ(claim_with(page, "Layer norm: -1 and 1").measured, "0.99998");
+  const std::string printed = everything_printed(page);
+  for (const char* words : {"[[-0.99998, 0.99998],\n [-0.99998, 0.99998]]", "[[-0.99998, -0.99998],\n [0.99998, 0.99998]]",
+                            "ones (2, 100, 24)        -> (2, 100, 24)", "decoder.1.cross (2, 8, 7, 100)"})
+    EXPECT_NE(printed.find(words), printed.npos) << words;
+}
+
+// Two layers of four heads with words on the axes; what must not be seen is 0, something else is.
+void expect_maps(const Page& page) {
+  for (const char* name : {"encoder-self", "decoder-self", "cross"}) {
+    const Figure& figure = figure_named(page, name);
+    EXPECT_EQ(figure.rows, 2);
+    EXPECT_EQ(figure.cols, 4);
+    ASSERT_EQ(figure.panels.size(), 8u);
+    for (const Panel& panel : figure.panels) {
+      const auto& map = std::get<HeatMap>(panel.content);
+      ASSERT_EQ(static_cast<int64_t>(map.x_tokens.size()), map.values.size(1)) << name;
+      ASSERT_EQ(static_cast<int64_t>(map.y_tokens.size()), map.values.size(0)) << name;
+      for (int64_t q = 0; q < map.values.size(0); ++q)
+        for (int64_t k = 0; k < map.values.size(1); ++k)
+          if (map.x_tokens[static_cast<size_t>(k)] == "<pad>" || (name == std::string("decoder-self") && k > q)) {
+            EXPECT_EQ(map.values.at({q, k}), 0) << name << " " << q << " " << k;
+          }
+    }
+  }
+  const auto& encoder = std::get<HeatMap>(figure_named(page, "encoder-self").panels[0].content);
+  EXPECT_EQ(encoder.x_tokens.back(), "<pad>");
+  const auto& self = std::get<HeatMap>(figure_named(page, "decoder-self").panels[0].content);
+  EXPECT_EQ(self.y_tokens.front(), "<bos>");
+}
+
+// One test: it trains fourteen models.
+TEST(TransformerLab, KeepsItsClaimsTextsFiguresAndTheNumbersOfTheBook) {
+  const Lab& lab = *find_lab("10.7");
+  const Page page = run(lab, {.seed = 3});
+  EXPECT_GE(page.claims(), 30);
+  expect_claims_hold(page);
+  expect_words_in_both_languages(page);
+  expect_figures_draw(page);
+  expect_renders(lab, page);
+  expect_numbers_of_the_book(page);
+  expect_maps(page);
+}
+
+// Sentences that are not the book's: what is claimed of the book's file alone is left out, and nothing else goes missing.
+TEST(TransformerLab, ReadsAnyFileOfPairs) {
+  const std::string file = testing::TempDir() + "/transformer_lab_pairs.txt";
+  std::string lines;
+  for (const AlignedPair& pair : en_fr_corpus({.size = 40, .seed = 2})) lines += pair.source + "\t" + pair.target + "\n";
+  write_file(file, lines);
+  const Lab& lab = *find_lab("10.7");
+  const Page page = run(lab, {.seed = 1, .data = file});
+  EXPECT_GE(page.claims(), 25);
+  EXPECT_TRUE(claim_with(page, "lower-triangular").holds);
+  EXPECT_TRUE(claim_with(page, "those of the whole prefix").holds);
+  EXPECT_THROW(claim_with(page, "published runs"), std::runtime_error);
+  expect_words_in_both_languages(page);
+  expect_figures_draw(page);
+}
+
+TEST(TransformerLab, SettingsOfTheBooksFileAreTheBooks) {
+  using namespace transformer;
+  const Page with({.seed = 5, .data = "fra.txt"});
+  const TranslationConfig c = config_of(with, Kind::model), deep = config_of(with, Kind::deep_pre);
+  EXPECT_EQ(c.data.pairs, "fra.txt");
+  EXPECT_EQ(c.training.epochs, 200);
+  EXPECT_EQ(c.model.hidden, 32);
+  EXPECT_EQ(c.model.ffn, 64);
+  EXPECT_EQ(c.training.seed, 5);
+  EXPECT_FALSE(c.model.book_positions);
+  EXPECT_EQ(deep.model.norm, "pre");
+  EXPECT_EQ(deep.model.layers, 6);
+  EXPECT_EQ(config_of(with, Kind::additive).model.attention, "additive");
+  EXPECT_EQ(config_of(with, Kind::no_positions).model.positions, "none");
+}
+
+// The lab's decoder with its mask is the model's, bit for bit; without one it sees what comes later.
+TEST(TransformerLab, ItsDecoderWithTheMaskIsTheModels) {
+  using namespace transformer;
+  const Transformer model({.source_vocabulary = 9, .target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2}, Rng(4));
+  const Ids source({2, 4}, {4, 5, 3, 1, 6, 7, 8, 3}), lens({2}, {3, 4});
+  const Ids one({2, 3}, {2, 4, 5, 2, 6, 7}), other({2, 3}, {2, 4, 8, 2, 6, 8});  // the last word differs
+  const Tensor causal = features(model, source, lens, one, Sight::causal, qkv::Run{});
+  EXPECT_EQ(numbers(causal), numbers(model.features(source, lens, one, qkv::Run{})));
+  const auto first = [](const Tensor& x) { return numbers(x.part(0, {2, 8})); };  // two words of the first sentence
+  EXPECT_EQ(first(causal), first(features(model, source, lens, other, Sight::causal, qkv::Run{})));
+  EXPECT_NE(first(features(model, source, lens, one, Sight::everything, qkv::Run{})),
+            first(features(model, source, lens, other, Sight::everything, qkv::Run{})));
+}
+
+}  // namespace
+}  // namespace qkv::labs

@@ -42,13 +42,13 @@ double flops_of(const GemmCall& c) {
 }
 
 Cut cut_of(const GemmCall& c, int64_t products) {
-  // Each block packs its own panels of B, at the price of about 4 rows: so blocks have many rows, and columns are cut
-  // when rows are few.
+  // Each block packs its own panels of B, at the price of 4 rows, or of 30 where B comes from memory: so blocks have many rows, up to 512
+  // of them, and columns are cut when that makes too few blocks.
   const double row_flops = 2.0 * static_cast<double>(c.N) * static_cast<double>(std::max<int64_t>(c.K, 1));
   const int64_t least = static_cast<int64_t>(std::min(kBlockFlops / row_flops, 1e9)) + 1;
   Cut cut;
   cut.rows =
-      std::min(std::max<int64_t>(c.M, 1), round_up(std::max({int64_t{96}, least, blocks_of(c.M, 64)}), kTileRows));
+      std::min(std::max<int64_t>(c.M, 1), round_up(std::max({int64_t{96}, least, blocks_of(c.M, 64), std::min<int64_t>(512, blocks_of(c.M, 4))}), kTileRows));
   cut.row_blocks = blocks_of(c.M, cut.rows);
   cut.columns = c.N;
   if (cut.row_blocks * products < kBlocksWanted && c.N >= 128 && flops_of(c) >= 2 * kBlockFlops) {

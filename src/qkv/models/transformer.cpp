@@ -1,9 +1,7 @@
 // Blocks put together, with and without a cache.
 #include "qkv/models/transformer.h"
 
-#include <array>
 #include <cmath>
-#include <functional>
 
 #include "qkv/attention/positions.h"
 #include "qkv/core/check.h"
@@ -44,17 +42,19 @@ void init_xavier(Module& module, const Rng& rng) {
   });
 }
 
-// block(inputs), its inner values kept or not.
-template <class Block>
-Tensor recomputed_block(const Block& block, const Run& run, std::vector<Tensor> inputs,
-               const std::function<Tensor(std::span<const Tensor>, const Run&)>& call) {
-  std::vector<Tensor> weights;
-  for (const NamedTensor& p : parameters(block)) weights.push_back(p.tensor);
-  return recomputed(std::move(inputs), std::move(weights), [run, call](std::span<const Tensor> x, Pass pass) {
-    Run here = run;
-    if (pass == Pass::again) here.probe = nullptr;
-    return call(x, here);
-  });
+// The parameters of a sublayer and of its norm.
+template <class Sublayer>
+std::vector<Tensor> weights_of(const Sublayer& sublayer, const LayerNorm& norm) {
+  std::vector<Tensor> out{norm.gamma, norm.beta};
+  for (const NamedTensor& p : parameters(sublayer)) out.push_back(p.tensor);
+  return out;
+}
+
+// A probe sees the first pass alone.
+Run run_of(const Run& run, Pass pass) {
+  Run out = run;
+  if (pass == Pass::again) out.probe = nullptr;
+  return out;
 }
 
 Tensor appended(const Tensor& past, const Tensor& next) { return past.defined() ? concat({past, next}, 1) : next; }
@@ -72,10 +72,21 @@ EncoderBlock::EncoderBlock(const TransformerOptions& o, const Rng& rng)
     : self(heads(o, o.positions, rng.at("self"))), self_norm(o.width), ffn(feed_forward(o, rng.at("ffn"))), ffn_norm(o.width), norm(o.norm),
       dropout(o.dropout) {}
 
-Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& run) const {
-  const Tensor y = residual(x, self_norm, norm, dropout, run.at("self_norm"),
-                            [&](const Tensor& in) { return self(in, in, in, mask, run.at("self")); });
-  return residual(y, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+Tensor EncoderBlock::self_part(const Tensor& x, const Mask& mask, const Run& run) const {
+  return residual(x, self_norm, norm, dropout, run.at("self_norm"),
+                  [&](const Tensor& in) { return self(in, in, in, mask, run.at("self")); });
+}
+
+Tensor EncoderBlock::ffn_part(const Tensor& x, const Run& run) const {
+  return residual(x, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+}
+
+Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& run) const { return ffn_part(self_part(x, mask, run), run); }
+
+Tensor EncoderBlock::recomputed(const Tensor& x, const Mask& mask, const Run& run) const {
+  using In = std::span<const Tensor>;
+  const Tensor y = qkv::recomputed({x}, weights_of(self, self_norm), [this, mask, run](In in, Pass pass) { return self_part(in[0], mask, run_of(run, pass)); });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) { return ffn_part(in[0], run); });
 }
 
 DecoderBlock::DecoderBlock(const TransformerOptions& o, Alone alone, const Rng& rng)
@@ -86,17 +97,38 @@ DecoderBlock::DecoderBlock(const TransformerOptions& o, Alone alone, const Rng& 
   cross_norm = LayerNorm(o.width);
 }
 
-Tensor DecoderBlock::operator()(const Tensor& x, KeyValues* past, const KeyValues& memory, const Mask& memory_mask, const Run& run) const {
+Tensor DecoderBlock::self_part(const Tensor& x, KeyValues* past, const Run& run) const {
   const int64_t before = past && past->k.defined() ? past->k.size(1) : 0;
-  Tensor y = residual(x, self_norm, norm, dropout, run.at("self_norm"), [&](const Tensor& in) {
+  return residual(x, self_norm, norm, dropout, run.at("self_norm"), [&](const Tensor& in) {
     KeyValues seen = self.project(in, in, before);
     if (past) *past = seen = {appended(past->k, seen.k), appended(past->v, seen.v)};
     return self(in, seen, Mask::causal(before), run.at("self"), before);
   });
+}
+
+Tensor DecoderBlock::cross_part(const Tensor& x, const KeyValues& memory, const Mask& mask, const Run& run) const {
+  return residual(x, cross_norm, norm, dropout, run.at("cross_norm"),
+                  [&](const Tensor& in) { return (*cross)(in, memory, mask, run.at("cross")); });
+}
+
+Tensor DecoderBlock::ffn_part(const Tensor& x, const Run& run) const {
+  return residual(x, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+}
+
+Tensor DecoderBlock::operator()(const Tensor& x, KeyValues* past, const KeyValues& memory, const Mask& memory_mask, const Run& run) const {
+  Tensor y = self_part(x, past, run);
+  if (cross) y = cross_part(y, memory, memory_mask, run);
+  return ffn_part(y, run);
+}
+
+Tensor DecoderBlock::recomputed(const Tensor& x, const Tensor& memory, const Mask& memory_mask, const Run& run) const {
+  using In = std::span<const Tensor>;
+  Tensor y = qkv::recomputed({x}, weights_of(self, self_norm), [this, run](In in, Pass pass) { return self_part(in[0], nullptr, run_of(run, pass)); });
   if (cross)
-    y = residual(y, cross_norm, norm, dropout, run.at("cross_norm"),
-                 [&](const Tensor& in) { return (*cross)(in, memory, memory_mask, run.at("cross")); });
-  return residual(y, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+    y = qkv::recomputed({y, memory}, weights_of(*cross, cross_norm), [this, memory_mask, run](In in, Pass pass) {
+      return cross_part(in[0], cross->project(in[1], in[1]), memory_mask, run_of(run, pass));
+    });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) { return ffn_part(in[0], run); });
 }
 
 TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng) : kind(o.positions), dropout(o.dropout) {
@@ -132,12 +164,8 @@ TransformerEncoder::TransformerEncoder(const TransformerOptions& o, const Rng& r
 Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run& run) const {
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
   Tensor x = embedding(ids, 0, run.at("embedding"));
-  for (size_t i = 0; i < blocks.size(); ++i) {
-    const EncoderBlock* block = &blocks[i];
-    if (recompute && Tape::current())
-      x = recomputed_block(*block, run.at(i), {x}, [block, mask](std::span<const Tensor> in, const Run& here) { return (*block)(in[0], mask, here); });
-    else x = (*block)(x, mask, run.at(i));
-  }
+  const bool twice = recompute && Tape::current();
+  for (size_t i = 0; i < blocks.size(); ++i) x = twice ? blocks[i].recomputed(x, mask, run.at(i)) : blocks[i](x, mask, run.at(i));
   return norm ? (*norm)(x) : x;
 }
 
@@ -153,15 +181,10 @@ TransformerDecoder::TransformerDecoder(const TransformerOptions& o, DecoderBlock
 Tensor TransformerDecoder::features(const Ids& ids, const Tensor& memory, const Ids& memory_lens, const Run& run) const {
   const Mask mask = memory_lens.defined() ? Mask::valid_lens(memory_lens) : Mask::none();
   Tensor x = embedding(ids, 0, run.at("embedding"));
-  const auto call = [mask](const DecoderBlock& block, std::span<const Tensor> in, const Run& here) {
-    return block(in[0], nullptr, block.cross ? block.cross->project(in[1], in[1]) : KeyValues{}, mask, here);
-  };
   for (size_t i = 0; i < blocks.size(); ++i) {
-    const DecoderBlock* block = &blocks[i];
-    if (recompute && Tape::current())
-      x = recomputed_block(*block, run.at(i), block->cross ? std::vector<Tensor>{x, memory} : std::vector<Tensor>{x},
-                           [block, call](std::span<const Tensor> in, const Run& here) { return call(*block, in, here); });
-    else x = call(*block, std::array{x, memory}, run.at(i));
+    const DecoderBlock& block = blocks[i];
+    if (recompute && Tape::current()) x = block.recomputed(x, memory, mask, run.at(i));
+    else x = block(x, nullptr, block.cross ? block.cross->project(memory, memory) : KeyValues{}, mask, run.at(i));
   }
   return norm ? (*norm)(x) : x;
 }

@@ -30,7 +30,7 @@ struct TransformerOptions {
   /// Linear layers start Xavier-uniform, or as PyTorch's do; embeddings as N(0, 1), as the books have it, or scaled: N(0, 1 / width), which
   /// after the factor sqrt(width) are as large as the positions that are added to them, so that positions are heard from the first step on.
   enum class Init { scaled, book, pytorch } init = Init::scaled;
-  bool recompute = false;  // training keeps the inputs of the blocks alone and computes the rest again: far less memory, a third more time
+  bool recompute = false;  // training keeps the inputs of the sublayers alone and computes the rest again: far less memory, a third more time
   bool advance_positions = true;  // false: in step-by-step decoding every token stands at position 0, as in the book's prediction
 };
 
@@ -47,12 +47,18 @@ struct EncoderBlock {
   EncoderBlock(const TransformerOptions& options, const Rng& rng);
   /// x (B, n, width) -> the same shape.
   Tensor operator()(const Tensor& x, const Mask& mask, const Run& run) const;
+  /// The same; a tape keeps the inputs of the two sublayers alone. The block must outlive it.
+  Tensor recomputed(const Tensor& x, const Mask& mask, const Run& run) const;
   void visit(auto&& f) {
     f("self", self);
     f("self_norm", self_norm);
     f("ffn", ffn);
     f("ffn_norm", ffn_norm);
   }
+
+ private:
+  Tensor self_part(const Tensor& x, const Mask& mask, const Run& run) const;
+  Tensor ffn_part(const Tensor& x, const Run& run) const;
 };
 
 /// Causal self-attention, attention to the encoder's outputs (unless the decoder stands alone), the feed-forward network.
@@ -72,6 +78,8 @@ struct DecoderBlock {
   /// x (B, n, width): the n tokens after those of which `past` has the keys and values; theirs are added to it. Null: there is no past, and
   /// none is kept. memory: the projected encoder outputs, unused when alone.
   Tensor operator()(const Tensor& x, KeyValues* past, const KeyValues& memory, const Mask& memory_mask, const Run& run) const;
+  /// The same without a past, from the encoder's outputs as they are; a tape keeps the inputs of the sublayers alone.
+  Tensor recomputed(const Tensor& x, const Tensor& memory, const Mask& memory_mask, const Run& run) const;
   void visit(auto&& f) {
     f("self", self);
     f("self_norm", self_norm);
@@ -80,6 +88,11 @@ struct DecoderBlock {
     f("ffn", ffn);
     f("ffn_norm", ffn_norm);
   }
+
+ private:
+  Tensor self_part(const Tensor& x, KeyValues* past, const Run& run) const;
+  Tensor cross_part(const Tensor& x, const KeyValues& memory, const Mask& mask, const Run& run) const;
+  Tensor ffn_part(const Tensor& x, const Run& run) const;
 };
 
 /// Token embeddings times sqrt(width), with positions and dropout.

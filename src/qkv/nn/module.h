@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/tensor/pool.h"
 #include "qkv/tensor/tape.h"
 #include "qkv/tensor/tensor.h"
 
@@ -125,6 +126,7 @@ Parameters flatten(Module& model) {
         return;
       }
   });
+  Pool::of_thread().trim();  // where the parameters were before: nothing else will have their sizes
   return all;
 }
 

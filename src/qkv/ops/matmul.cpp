@@ -86,14 +86,14 @@ void pull_right(const Product& p, const float* a, const float* dy, const GradTar
                  {p.batch, MN, p.stride_a, p.stride_b}, db);
 }
 
-// dz = dy activation'(z), from what forward kept: z for gelu, y for the others.
+// dz = dy activation'(z), from what forward kept: z for gelu, y for the others. Written over dy if nobody else has it.
 Tensor activation_back(Activation activation, const Tensor& kept, const Tensor& dy) {
   constexpr int64_t kBlock = 1 << 14;
   kernels::Binary* const kernel = activation == Activation::relu   ? kernels::relu_back_y
                                   : activation == Activation::gelu ? kernels::gelu_back_x
                                   : activation == Activation::tanh ? kernels::tanh_back_y
                                                                    : kernels::sigmoid_back_y;
-  Tensor dz = Tensor::empty(kept.shape());
+  const Tensor dz = dy.sole_owner() ? dy : Tensor::empty(kept.shape());
   const double ns = (activation == Activation::gelu ? 1.5 : 0.3) * static_cast<double>(dz.numel());
   parallel_ranges(dz.numel(), kBlock, ns, [&](int64_t begin, int64_t end) {
     kernel(kept.ptr() + begin, dy.ptr() + begin, dz.mutable_ptr() + begin, end - begin);

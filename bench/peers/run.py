@@ -138,9 +138,9 @@ def time_row(case, side, arguments, folder):
         gflops = case.flop / min(ours) / 1e9
         share = f", {100 * gflops / peak:.0f} % of peak"
         print(f"{case.name}: best round {gflops:.1f} GFLOP/s of {peak:.1f}, the FMA peak between the rounds", flush=True)
-    line = f"{case.title}: {describe(mine)}{share} against {describe(peer)} ({who}): {ratio:.1f} times "
-    line += f"(best against best {best:.1f}), target {case.target}"
-    return (case.title, describe(mine) + share, who, describe(peer), f"{ratio:.1f}", f"{best:.1f}", case.target), line
+    line = f"{case.title}: {describe(mine)}{share} against {describe(peer)} ({who}): {ratio:.2f} times "
+    line += f"(best against best {best:.2f}), target {case.target}"
+    return (case.title, describe(mine) + share, who, describe(peer), f"{ratio:.2f}", f"{best:.2f}", case.target), line
 
 
 def memory_row(case, side, arguments, folder):

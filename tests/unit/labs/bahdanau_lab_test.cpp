@@ -1,18 +1,9 @@
 // Lab 10.4: its claims, the numbers that it must show, its text in both languages.
-#include <stdexcept>
-
 #include "labs_support.h"
 #include "qkv/labs/bahdanau.h"
 
 namespace qkv::labs {
 namespace {
-
-const Claim& claim_with(const Page& page, const std::string& words) {
-  for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
-      return *claim;
-  throw std::runtime_error("no claim with the words " + words);
-}
 
 TEST(BahdanauLab, IsFoundByNameAndSection) {
   ASSERT_TRUE(find_lab("10.4"));

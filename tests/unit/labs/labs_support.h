@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <stdexcept>
 #include <string>
 
 #include "qkv/labs/formula.h"
@@ -19,6 +20,19 @@ inline void expect_claims_hold(const Page& page) {
     if (auto* claim = std::get_if<Claim>(&block)) {
       EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << claim->text.en << " [" << claim->measured << "]";
     }
+}
+
+/// The claim whose English text has these words.
+inline const Claim& claim_with(const Page& page, const std::string& words) {
+  for (const Block& block : page.blocks())
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return *claim;
+  throw std::runtime_error("no claim with the words " + words);
+}
+
+inline const Figure& figure_named(const Page& page, const std::string& name) {
+  for (const Block& block : page.blocks())
+    if (const auto* picture = std::get_if<Picture>(&block); picture && picture->name == name) return picture->figure;
+  throw std::runtime_error("no figure " + name);
 }
 
 inline bool has_chinese(const std::string& text) {

@@ -1,7 +1,6 @@
 // Labs 10.5 and 10.6: claims, numbers that they must show, text in both languages.
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 
 #include "qkv/labs/multi_head.h"
 #include "unit/labs/labs_support.h"
@@ -14,19 +13,6 @@ const Page& page_of(const std::string& name) {
   static std::map<std::string, Page> pages;
   auto found = pages.find(name);
   return found != pages.end() ? found->second : pages.emplace(name, run(*find_lab(name), {})).first->second;
-}
-
-const Claim& claim_with(const Page& page, const std::string& words) {
-  for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
-      return *claim;
-  throw std::runtime_error("no claim with the words " + words);
-}
-
-const Figure& figure_named(const Page& page, const std::string& name) {
-  for (const Block& block : page.blocks())
-    if (const auto* picture = std::get_if<Picture>(&block); picture && picture->name == name) return picture->figure;
-  throw std::runtime_error("no figure " + name);
 }
 
 class HeadsLab : public testing::TestWithParam<const char*> {};

@@ -9,6 +9,7 @@
 #include "qkv/labs/formula.h"
 #include "qkv/labs/regression_common.h"
 #include "qkv/labs/render.h"
+#include "unit/labs/labs_support.h"
 
 namespace qkv::labs {
 namespace {
@@ -24,12 +25,6 @@ std::string failures(const Page& page) {
   for (const Block& block : page.blocks())
     if (const auto* claim = std::get_if<Claim>(&block); claim && !claim->holds) list += claim->text.en + " [" + claim->measured + "]\n";
   return list;
-}
-
-const Claim& claim_with(const Page& page, const std::string& words) {
-  for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return *claim;
-  throw std::runtime_error("no claim with the words " + words);
 }
 
 TEST(RegressionLab, IsFoundByNameAndSection) {

@@ -10,19 +10,6 @@
 namespace qkv::labs {
 namespace {
 
-const Claim& claim_with(const Page& page, const std::string& words) {
-  for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
-      return *claim;
-  throw std::runtime_error("no claim with the words " + words);
-}
-
-const Figure& figure_named(const Page& page, const std::string& name) {
-  for (const Block& block : page.blocks())
-    if (const auto* picture = std::get_if<Picture>(&block); picture && picture->name == name) return picture->figure;
-  throw std::runtime_error("no figure " + name);
-}
-
 TEST(TransformerLab, IsFoundByNameAndSection) {
   ASSERT_TRUE(find_lab("10.7"));
   EXPECT_EQ(find_lab("10.7"), find_lab("transformer"));

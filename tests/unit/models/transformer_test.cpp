@@ -201,7 +201,7 @@ TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
       EXPECT_EQ(probe.paths.size(), static_cast<size_t>(options.encoder_layers + 2 * options.decoder_layers)) << name;
     }
     // Gradients of the encoder's outputs are added up in another order.
-    expect_near(gradients[1], Array(gradients[0]), 3e-6, name);
+    expect_near(gradients[1], Array(gradients[0]), 1e-6, name);
   }
 }
 

@@ -131,7 +131,7 @@ std::string Train::folder() const {
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
 void Train::book_ending(const TranslationRun& run, const Progress& last) const {
   if (last.epoch_seconds > 0)
-    fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.count / last.epoch_seconds);
+    fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.per_second());
   const Translator translator(run.model(), run.tokenizers(), run.config());
   std::vector<std::string> sentences;
   for (const BookSentence& s : book_sentences()) sentences.emplace_back(s.source);

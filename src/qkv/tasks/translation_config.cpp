@@ -86,6 +86,7 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "patience", {"epochs without a better validation loss before the end, 0 never", "验证损失不再下降多少轮后停止，0 不停"}, t.patience, 0);
   s.add(block, "keep", {"the weights of the model: those with the best validation loss, or the last", "模型的权重：验证损失最低者，或最后的"}, t.keep, {"best", "last"});
   s.add(block, "average_last", {"the model is the mean of the weights after so many last epochs, 0 none", "模型取最后若干轮权重的平均，0 不取"}, t.average_last, 0);
+  s.add(block, "average_decay", {"the model is a running mean of the weights, which after every epoch keeps this share of itself; 0 none", "模型取权重的滑动平均，每轮之后保留这一比例的旧平均；0 不取"}, t.average_decay, 0, 0.9999);
   s.add(block, "seed", {"of weights, order and dropout", "权重、顺序与 dropout 的种子"}, t.seed, 0);
   s.add(block, "checkpoint_seconds", {"least time between two checkpoints", "两次检查点的最小间隔（秒）"}, t.checkpoint_seconds, 0);
   s.add(block, "attention_every", {"epochs between saved attention maps of the pinned sentences, 0 none", "每隔若干轮保存所选句子的注意力，0 不保存"}, t.attention_every, 0);
@@ -220,6 +221,7 @@ void TranslationConfig::check() const {
   const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
+  need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other");
   need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, " of ", training.epochs, " epochs");
   need(training.schedule != "warmup" || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
   check_model();

@@ -72,6 +72,7 @@ struct TranslationTrainingConfig {
   int64_t patience = 0;                        // epochs without a better validation loss before the end; 0: never
   std::string keep = "best";                   // where there is validation: the weights with the lowest loss, or the last
   int64_t average_last = 0;                    // the model is the mean of the weights after so many last epochs
+  double average_decay = 0;                    // after every epoch average <- decay * average + (1 - decay) * weights; it is the model
   int64_t seed = 1;
   double checkpoint_seconds = 5;
   int64_t attention_every = 0;                 // epochs between pictures of the pinned sentences; 0: none

@@ -97,7 +97,7 @@ class TrainLog : public Observer {
   std::string path_;
 };
 
-// Validates, keeps the best weights, averages the last ones, pins attention maps.
+// Validates, keeps the best weights, averages them over epochs, pins attention maps.
 class Keeper : public Companion {
  public:
   Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data)
@@ -111,19 +111,14 @@ class Keeper : public Companion {
   void pin(Pinned pinned) { pinned_ = std::move(pinned); }
 
   bool after_epoch(Progress& p) override {
-    if (config_.average_last > 0 && p.epoch > config_.epochs - config_.average_last) add_to_average();
+    if (config_.average_decay > 0 || (config_.average_last > 0 && p.epoch > config_.epochs - config_.average_last)) add_to_average();
     if (config_.attention_every > 0 && p.epoch % config_.attention_every == 0) save_attention(p.epoch);
     if (!valid_) return false;
-    const double loss = valid_->validate();
-    p.valid_loss = loss;
-    if (std::isfinite(loss) && loss < best_) {
-      best_ = loss, waited_ = 0;
-      best_weights_ = model_.parameters().flat().copied();
-      if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
-      return false;
-    }
-    ++waited_;
-    return !goes_on();
+    if (config_.average_decay == 0) return judge(p);
+    swap_average();  // the running average is the model, so it is what is judged and kept
+    const bool ends = judge(p);
+    swap_average();
+    return ends;
   }
   // Patience may have grown between two starts.
   bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
@@ -153,18 +148,39 @@ class Keeper : public Companion {
   // The weights that the run is for.
   void choose(TranslationModel& model) const {
     const Tensor flat = model.parameters().flat();
-    if (averaged_ > 0) std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
+    if (averaged_ > 0 && !(config_.average_decay > 0 && valid_ && config_.keep == "best"))
+      std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
     else if (config_.keep == "last") return;
     else if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
     else if (std::isfinite(best_)) model.load(folder_ + "/checkpoints/best.safetensors");
   }
 
  private:
+  // Measures the weights that the model has now, and keeps them if they are the best so far; true: training ends here.
+  bool judge(Progress& p) {
+    const double loss = valid_->validate();
+    p.valid_loss = loss;
+    if (std::isfinite(loss) && loss < best_) {
+      best_ = loss, waited_ = 0;
+      best_weights_ = model_.parameters().flat().copied();
+      if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
+      return false;
+    }
+    ++waited_;
+    return !goes_on();
+  }
+
+  void swap_average() {
+    const Tensor flat = model_.parameters().flat();
+    std::swap_ranges(average_.mutable_ptr(), average_.mutable_ptr() + average_.numel(), flat.mutable_ptr());
+  }
+
   void add_to_average() {
     const Tensor flat = model_.parameters().flat();
     if (averaged_ == 0) average_ = zeros(flat.shape());
     ++averaged_;
-    const float share = 1.0f / static_cast<float>(averaged_);
+    const float mean = 1.0f / static_cast<float>(averaged_);
+    const float share = config_.average_decay > 0 && averaged_ > 1 ? static_cast<float>(1 - config_.average_decay) : mean;
     for (int64_t i = 0; i < flat.numel(); ++i) average_.mutable_ptr()[i] += share * (flat.ptr()[i] - average_.ptr()[i]);
   }
 

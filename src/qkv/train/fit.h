@@ -25,8 +25,10 @@ struct Progress {
   double rate = 0, gradient_norm = 0;
   double count = 0;                 // tokens (or rows) of this epoch so far
   double epoch_seconds = 0, seconds = 0;  // of this process
+  double count_here = 0;            // of `count`, done by this process in those seconds of the epoch
   int64_t steps_here = 0;           // updates done by this process
   std::optional<double> valid_loss = {};  // of this epoch, where a companion validates
+  double per_second() const { return epoch_seconds > 0 ? count_here / epoch_seconds : 0; }
 };
 
 class Observer {
@@ -144,6 +146,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   auto saved = start;
   for (; at.epoch < options.epochs && !result.interrupted && !at.ended; ++at.epoch, at.batch = 0, at.loss_sum = at.count = 0) {
     const auto epoch_start = Clock::now();
+    const double count_before = at.count;
     p.epoch = at.epoch + 1;
     p.valid_loss.reset();
     while (at.batch < p.batches) {
@@ -159,7 +162,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
 
       ++at.step, at.batch += std::ssize(batches), ++p.steps_here;
       at.loss_sum += loss.sum, at.count += loss.count;
-      p.step = at.step, p.batch = at.batch, p.count = at.count;
+      p.step = at.step, p.batch = at.batch, p.count = at.count, p.count_here = at.count - count_before;
       p.batch_loss = loss.sum / std::max(loss.count, 1.0), p.epoch_loss = at.loss_sum / std::max(at.count, 1.0);
       p.epoch_seconds = since(epoch_start), p.seconds = since(start);
       const bool epoch_done = at.batch == p.batches;

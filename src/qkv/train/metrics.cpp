@@ -31,7 +31,7 @@ void MetricsFile::epoch(const Progress& p) { append("epoch", p, p.epoch_loss); }
 
 void MetricsFile::append(const char* kind, const Progress& p, double loss) {
   nlohmann::ordered_json line = {{"kind", kind}, {"epoch", p.epoch}, {"step", p.step}, {"loss", loss}, {"rate", p.rate},
-                                 {"gradient_norm", p.gradient_norm}, {"count", p.count}, {"seconds", p.epoch_seconds}};
+                                 {"gradient_norm", p.gradient_norm}, {"count", p.count}, {"seconds", p.epoch_seconds}, {"per_second", p.per_second()}};
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   std::ofstream out(path_, std::ios::app);
   out << line.dump() << '\n' << std::flush;

@@ -10,8 +10,6 @@
 namespace qkv {
 namespace {
 
-double per_second(const Progress& p) { return p.epoch_seconds > 0 ? p.count / p.epoch_seconds : 0; }
-
 double seconds_left(const Progress& p) {
   return p.steps_here > 0 ? p.seconds / static_cast<double>(p.steps_here) * static_cast<double>(p.steps - p.step) : 0;
 }
@@ -36,7 +34,7 @@ std::string duration(double seconds) {
 std::string progress_bar(const Progress& p, int columns) {
   const std::string head = fmt::format("epoch {}/{} ", p.epoch, p.epochs);
   const std::string tail =
-      fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {} left", p.step, p.steps, p.epoch_loss, grouped(per_second(p)), duration(seconds_left(p)));
+      fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {} left", p.step, p.steps, p.epoch_loss, grouped(p.per_second()), duration(seconds_left(p)));
   const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
   std::string bar;
   if (room >= 6) {
@@ -50,12 +48,12 @@ std::string progress_bar(const Progress& p, int columns) {
 std::string progress_line(const Progress& p) {
   const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
   return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {:.0f} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, valid,
-                     per_second(p));
+                     p.per_second());
 }
 
 std::string progress_json(const Progress& p) {
   nlohmann::ordered_json line = {{"epoch", p.epoch}, {"epochs", p.epochs}, {"step", p.step}, {"steps", p.steps}, {"loss", p.epoch_loss},
-                                 {"tokens_per_second", per_second(p)}, {"seconds_left", seconds_left(p)}};
+                                 {"tokens_per_second", p.per_second()}, {"seconds_left", seconds_left(p)}};
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   return line.dump();
 }

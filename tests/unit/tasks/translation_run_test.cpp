@@ -67,14 +67,15 @@ std::string error_of(const auto& work) {
 }
 
 TEST_F(TranslationRunTest, ResumesToTheBitAtAnyThreadCountWithEveryKeeping) {
-  for (const int64_t average : {0, 2}) {
+  for (const char* keeping : {"best", "average_last", "average_decay"}) {
     TranslationConfig c = config(4);
-    c.training.average_last = average;
+    if (keeping == std::string("average_last")) c.training.average_last = 2;
+    if (keeping == std::string("average_decay")) c.training.average_decay = 0.6;
     set_threads(1);
     TranslationRun whole(c, "");
     whole.train();
     set_threads(2);
-    const std::string folder = run_folder(average ? "average" : "best");
+    const std::string folder = run_folder(keeping);
     {
       std::atomic<bool> stop = false;
       struct StopAfter : Observer {
@@ -412,6 +413,41 @@ TEST_F(TranslationRunTest, KeepsTheBestWeightsOrTheLast) {
   EXPECT_NE(weight("best", "/model.safetensors"), weight("last", "/model.safetensors")) << "the last epoch was the best one: " << *result.progress.valid_loss;
 }
 
+TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
+  struct Weights : Observer {
+    explicit Weights(const TranslationRun*& r) : run(r) {}
+    void epoch(const Progress& p) override { after.push_back(weights(*run)), valid = *p.valid_loss; }
+    const TranslationRun*& run;
+    std::vector<std::vector<float>> after;
+    double valid = 0;
+  };
+  const TranslationRun* under_way = nullptr;
+  Weights seen(under_way);
+  Observer* list[] = {&seen};
+  TranslationConfig c = config(3);
+  c.training.average_decay = 0.75, c.training.keep = "last";
+  TranslationRun run(c, "");
+  under_way = &run;
+  run.train(list);
+  const std::vector<float> kept = weights(run);
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const double two = 0.75 * seen.after[0][i] + 0.25 * seen.after[1][i];
+    ASSERT_NEAR(kept[i], 0.75 * two + 0.25 * seen.after[2][i], 1e-6) << i;
+  }
+  // The weights go their way as without it, and the best average so far is kept where that is asked for.
+  c.training.average_decay = 0;
+  TranslationRun plain(c, "");
+  under_way = &plain, seen.after.clear();
+  const double averaged_loss = seen.valid;
+  plain.train(list);
+  EXPECT_EQ(seen.after.back(), weights(plain));
+  EXPECT_GT(std::abs(seen.valid - averaged_loss), 1e-4) << "the average and the last weights are not alike";
+  c.training.average_decay = 0.75, c.training.keep = "best";
+  TranslationRun best(c, "");
+  best.train();
+  EXPECT_EQ(weights(best), kept) << "the loss falls in every epoch, so the last average is the best";
+}
+
 TEST_F(TranslationRunTest, SavesTheAttentionOfPinnedSentences) {
   TranslationConfig c = config(4);
   c.training.attention_every = 2;
@@ -464,6 +500,8 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "data.tokenizer book translates from the first side into the second: data.reverse is true");
   EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book-en"; }),
             "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
+  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 1, c.training.average_decay = 0.5; }),
+            "training.average_decay and training.average_last exclude each other");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9 of 3 epochs");
 }
 

@@ -232,7 +232,7 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   EXPECT_EQ(steps, 0);
 }
 
-TEST(Fit, RefusesToGoOnWithOtherData) {
+TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
   TemporaryFolder folder;
   const std::string file = folder.path / "last.safetensors";
   tests::ToyModel model(Rng(1));
@@ -248,6 +248,8 @@ TEST(Fit, RefusesToGoOnWithOtherData) {
   EXPECT_TRUE(fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file, .stop = &stop}, observers).interrupted);
   EXPECT_EQ(error_of([&] { fit(all, adam, OtherBatches(model, 3), {.epochs = 2, .checkpoint = file}); }),
             file + ": goes on at epoch 0, batch 4, step 4, but an epoch has 3 batches: it was trained on other data");
+  const Progress p = fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file}).progress;
+  EXPECT_EQ(p.count, 5 * p.count_here) << "the speed is of what this process did, not of the whole epoch";
 }
 
 TEST(Optimizers, RefuseOptionsThatMakeNoSense) {
@@ -303,7 +305,7 @@ TEST(Fit, ALossThatIsNotFiniteNeverReachesTheWeights) {
 
 TEST(Progress, FitsItsColumnsAndSaysWhatIsLeft) {
   const Progress p{.epoch = 3, .epochs = 10, .step = 120, .steps = 400, .batch = 40, .batches = 40, .epoch_loss = 0.12345, .count = 98304,
-                   .epoch_seconds = 1, .seconds = 6, .steps_here = 120};
+                   .epoch_seconds = 1, .seconds = 6, .count_here = 98304, .steps_here = 120};
   EXPECT_EQ(progress_bar(p, 100), "epoch 3/10 [#########---------------------] step 120/400  loss 0.1235  98,304 tok/s  0:14 left");
   EXPECT_LT(progress_bar(p, 40).size(), 40u);
   EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98304 tok/s");

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kBlockLines = 1024;
+constexpr size_t kPairsAtOnce = 1024;
 
 Json object(const Translator& translator, const std::string& source, const std::string& reference, const ForcedTranslation& t, size_t line,
             bool attention) {
@@ -62,10 +62,10 @@ void print_forced(const Translator& translator, const ForceRequest& request) {
   const std::string source_name = input_name(request.source), target_name = input_name(request.reference);
   UnknownWords unknown(request.quiet);
   Total total;
-  for (size_t begin = 0; begin < sources.size(); begin += kBlockLines) {
+  for (size_t begin = 0; begin < sources.size(); begin += kPairsAtOnce) {
     const auto block = [&](const std::vector<std::string>& lines) {
       const auto first = lines.begin() + static_cast<std::ptrdiff_t>(begin);
-      return std::vector<std::string>(first, first + static_cast<std::ptrdiff_t>(std::min(kBlockLines, lines.size() - begin)));
+      return std::vector<std::string>(first, first + static_cast<std::ptrdiff_t>(std::min(kPairsAtOnce, lines.size() - begin)));
     };
     const SentencePairs pairs{block(sources), block(references)};
     const auto forced =

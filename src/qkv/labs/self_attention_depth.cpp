@@ -17,7 +17,7 @@
 namespace qkv::labs::self_attention {
 namespace {
 
-constexpr int64_t kTokens = 16, kWidth = 64, kDepth = 24;
+constexpr int64_t kTokens = 16, kStackWidth = 64, kDepth = 24;
 
 enum class Around { nothing, residual, post_norm, pre_norm, block };
 
@@ -30,16 +30,16 @@ struct Stack {
   Stack(Around kind, const Rng& rng) : around(kind) {
     for (int64_t l = 0; l < kDepth; ++l) {
       const Rng own = rng.at(static_cast<uint64_t>(l));
-      MultiHead heads({.width = kWidth, .heads = 4}, own);
+      MultiHead heads({.width = kStackWidth, .heads = 4}, own);
       // Glorot's, as the book's: the size of a vector does not change on the way through a matrix.
-      FeedForward ffn(kWidth, 2 * kWidth, kWidth, own.at("ffn"));
+      FeedForward ffn(kStackWidth, 2 * kStackWidth, kStackWidth, own.at("ffn"));
       const auto glorot = [&](const std::string& name, Tensor& t) {
         if (t.rank() == 2) t = parameter(xavier_uniform(t.shape(), own.at(name)));
       };
       each_tensor(heads, glorot);
       each_tensor(ffn, glorot);
       layers.push_back(heads), ffns.push_back(ffn);
-      norms.emplace_back(kWidth), ffn_norms.emplace_back(kWidth);
+      norms.emplace_back(kStackWidth), ffn_norms.emplace_back(kStackWidth);
     }
   }
 
@@ -80,7 +80,7 @@ Depths run_down(const Stack& stack, const Tensor& x, const Rng& rng) {
     result.apart.push_back(difference_of_tokens(y.detached()));
   }
   // Pre-norm leaves the sum of all layers; its length would set the scale, so the loss looks at directions.
-  tape.backward(sum(mul(LayerNorm(kWidth)(y), normal(x.shape(), rng.at("direction")))));
+  tape.backward(sum(mul(LayerNorm(kStackWidth)(y), normal(x.shape(), rng.at("direction")))));
   for (const MultiHead& heads : stack.layers) result.gradient.push_back(length_of(tape.grad(heads.to_q.weight)));
   return result;
 }
@@ -105,8 +105,8 @@ const Runs& all_runs(Page& page) {
   Runs& runs = page.shared<Runs>();
   if (!runs.all.empty()) return runs;
   const Rng rng = Rng(page.seed()).at("depth");
-  const Tensor word = normal({1, 1, kWidth}, rng.at("word"));
-  const Tensor x = word + sinusoidal_positions(kTokens, kWidth).viewed({1, kTokens, kWidth});
+  const Tensor word = normal({1, 1, kStackWidth}, rng.at("word"));
+  const Tensor x = word + sinusoidal_positions(kTokens, kStackWidth).viewed({1, kTokens, kStackWidth});
   for (const Named& kind : kKinds) runs.all.push_back(run_down(Stack(kind.around, rng.at("layers")), x, rng));
   return runs;
 }

@@ -21,7 +21,7 @@ namespace qkv::labs::self_attention {
 namespace {
 
 // Every token must name the token before it (the first one: itself). Trained on lines of 16, tried on lines of 48.
-constexpr int64_t kWords = 12, kWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32, kSteps = 350;
+constexpr int64_t kWords = 12, kModelWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32, kSteps = 350;
 
 // The table of biases holds them divided by this, so that a short training can move scores as far as they need to go.
 constexpr float kBiasUnit = 8;
@@ -39,10 +39,10 @@ struct Copier {
   Copier() = default;
   Copier(PositionKind kind, const Rng& rng)
       : places(kind),
-        words(parameter(normal({kWords, kWidth}, rng.at("words")))),
-        self({.width = kWidth, .heads = kHeads}, rng.at("self")),
-        answer(kWidth, kWords, rng.at("answer")) {
-    if (kind == PositionKind::learned) table = parameter(normal({kLong, kWidth}, rng.at("table"), 0, 0.02f));
+        words(parameter(normal({kWords, kModelWidth}, rng.at("words")))),
+        self({.width = kModelWidth, .heads = kHeads}, rng.at("self")),
+        answer(kModelWidth, kWords, rng.at("answer")) {
+    if (kind == PositionKind::learned) table = parameter(normal({kLong, kModelWidth}, rng.at("table"), 0, 0.02f));
     if (kind == PositionKind::relative) biases = RelativeBias(kHeads, kFar);
   }
 
@@ -53,7 +53,7 @@ struct Copier {
   Tensor logits(const Ids& ids, const Run& run) const {
     const int64_t n = ids.size(1);
     Tensor x = embedding(words, ids);
-    if (places == PositionKind::sinusoidal) x = x + sinusoidal_positions(n, kWidth);
+    if (places == PositionKind::sinusoidal) x = x + sinusoidal_positions(n, kModelWidth);
     if (places == PositionKind::learned) x = x + slice(table, 0, 0, n);
     return answer(self(x, x, x, mask(n), run));
   }
@@ -164,12 +164,12 @@ void learned_positions(Page& page) {
                         "order alone: every token must name the token before it. One layer, {} heads, width {}, "
                         "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of "
                         "the next exercise, is trained along.",
-                        kHeads, kWidth, kSteps, kShort, kLong),
+                        kHeads, kModelWidth, kSteps, kShort, kLong),
             fmt::format("最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适"
                         "合任务的任何编码，但对训练从未到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每"
                         "个词元说出它前一个词元。一层，{} 个头，宽 {}，用长 {} 的行训练 {} 步，再用长 {} 的行测试。下"
                         "一个练习的模型一并训练。",
-                        kHeads, kWidth, kShort, kSteps, kLong)});
+                        kHeads, kModelWidth, kShort, kSteps, kLong)});
   const Copiers& c = copiers(page);
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));

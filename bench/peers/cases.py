@@ -25,7 +25,7 @@ class Case:
 
 class RecordedOp(Case):
     name, title = "recorded-op", "a recorded op on 8 elements, forward + backward"
-    units, our_repeats, target = 100, 200, ">= 20 and <= 200 ns"
+    units, repeats, our_repeats, target = 100, 80, 4000, ">= 20 and <= 200 ns"
 
     def inputs(self):
         return {"w": numpy.ones(8, numpy.float32), "c": numpy.linspace(0.9, 1.1, 8, dtype=numpy.float32)}

@@ -13,92 +13,13 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/attention_dropout-inl.h"
 #include "qkv/kernels/attention_score-inl.h"
+#include "qkv/kernels/attention_softmax-inl.h"
 #include "qkv/kernels/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
-
-// A row's weights so far are 2^(score - top), their sum `total`; top follows the maximum only when it is passed by more than this.
-constexpr float kSlack = 8;
-
-constexpr int kTogether = 4;  // exponentials under way at a time, and summed with each other first
-static_assert(kChunk % kTogether == 0);
-
-struct Running {
-  HWY_ALIGN float top[kPanel], total[kPanel], rescale[kPanel];
-};
-
-// at[j] <- 2^(at[j] - base) for `count` vectors kPanel apart; those missing in the last group count as -inf. Returns the sum of groups.
-HWY_NOINLINE Vec WeighColumn(int64_t count, Vec base, float* at) {
-  const Floats d;
-  Vec sum = hn::Zero(d), weight[kTogether];
-  const auto weigh = [&]() HWY_ATTR {
-    PowersOfTwo(d, weight);
-    Vec part[kTogether];
-#pragma GCC unroll 8
-    for (int i = 0; i < kTogether; i += 2) part[i] = hn::Add(weight[i], weight[i + 1]);
-#pragma GCC unroll 8
-    for (int i = 2; i < kTogether; i += 2) part[0] = hn::Add(part[0], part[i]);
-    sum = hn::Add(sum, part[0]);
-  };
-  for (; count >= kTogether; count -= kTogether, at += kTogether * kPanel) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kTogether; ++i) weight[i] = hn::Sub(hn::Load(d, at + i * kPanel), base);
-    weigh();
-#pragma GCC unroll 8
-    for (int i = 0; i < kTogether; ++i) hn::Store(weight[i], d, at + i * kPanel);
-  }
-  if (count == 0) return sum;
-#pragma GCC unroll 8
-  for (int i = 0; i < kTogether; ++i) weight[i] = i < count ? hn::Sub(hn::Load(d, at + i * kPanel), base) : hn::Set(d, -kInfinity);
-  weigh();
-#pragma GCC unroll 8
-  for (int i = 0; i < kTogether; ++i) {
-    if (i < count) hn::Store(weight[i], d, at + i * kPanel);
-  }
-  return sum;
-}
-
-// s (count, kPanel) <- weights relative to the running maximum of each lane. Returns whether some row's earlier sums must be rescaled.
-template <int kVectors>
-HWY_INLINE bool SoftmaxStep(int64_t count, float* s, Running& row) {
-  const Floats d;
-  Vec top[kVectors], base[kVectors], sum[kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) top[v] = hn::Set(d, -kInfinity);
-  for (int64_t j = 0; j < count; ++j) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) top[v] = hn::Max(hn::Load(d, s + j * kPanel + v * kLanes), top[v]);  // a NaN score leaves it
-  }
-  bool moved = false;
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec before = hn::Load(d, row.top + v * kLanes);
-    const auto passed = hn::Gt(top[v], hn::Add(before, hn::Set(d, kSlack)));
-    const Vec now = hn::IfThenElse(passed, top[v], before);
-    const Vec rescale = hn::IfThenElse(passed, PowerOfTwo(d, hn::Sub(before, now)), hn::Set(d, 1.f));
-    moved |= !hn::AllFalse(d, passed);
-    hn::Store(now, d, row.top + v * kLanes);
-    hn::Store(rescale, d, row.rescale + v * kLanes);
-    base[v] = hn::IfThenZeroElse(hn::Eq(now, hn::Set(d, -kInfinity)), now);  // nothing seen yet: every weight is 2^-inf
-    sum[v] = hn::Zero(d);
-  }
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) sum[v] = WeighColumn(count, base[v], s + v * kLanes);
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec total = hn::Load(d, row.total + v * kLanes), rescale = hn::Load(d, row.rescale + v * kLanes);
-    hn::Store(hn::MulAdd(total, rescale, sum[v]), d, row.total + v * kLanes);
-  }
-  return moved;
-}
-
-HWY_NOINLINE bool SoftmaxStep(int64_t vectors, int64_t count, float* s, Running& row) {
-  if (vectors == 3) return SoftmaxStep<3>(count, s, row);
-  return vectors == 2 ? SoftmaxStep<2>(count, s, row) : SoftmaxStep<1>(count, s, row);
-}
 
 /// seen (count, stride of s) <- whether a lane is a row of the panel and its score is not -inf, asked before the scores become weights.
 HWY_NOINLINE void NoteSeen(int64_t count, ConstRows s, const Panel& panel, uint8_t* seen) {
@@ -127,15 +48,18 @@ HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, C
   }
 }
 
-constexpr int64_t kMostRows = 4 * kBlock;           // queries of a work item at most
+constexpr int64_t kMostRows = 4 * kBlock;            // queries of a work item at most
 constexpr int64_t kMostFloats = kMostRows * 2 * 64;  // of its queries and sums: 192 KiB, which stay in L2 beside the tile they meet
 
 /// Queries of a work item. The more there are, the less often keys and values are read and copied, and the bits are the same; but their
 /// sums should stay in cache, and a worker needs several items to take from one that is late.
 HWY_INLINE int64_t RowsOfItem(const AttentionSizes& z, int64_t workers) {
   const int64_t heads = z.batch * z.heads, items = heads % workers == 0 ? 4 * workers : 16 * workers;
+  const auto fits = [&](int64_t rows) {
+    return rows * (z.width + Padded(z.value_width)) <= kMostFloats && heads * ((z.queries + rows - 1) / rows) >= items;
+  };
   int64_t rows = kMostRows;
-  while (rows > kBlock && (rows * (z.width + Padded(z.value_width)) > kMostFloats || heads * ((z.queries + rows - 1) / rows) < items)) rows /= 2;
+  while (rows > kBlock && !fits(rows)) rows /= 2;
   return rows;
 }
 
@@ -196,8 +120,7 @@ class ForwardItem {
       const int64_t first = i0 + p * kPanel;
       panel_[p].Set(head, first, std::min(kPanel, i1 - first));
       PackPanel(head.QueryRows(q, first), panel_[p].count, z_.width, QueryFactor(head.call), Packed(p));
-      std::fill_n(row_[p].top, kPanel, -kInfinity);
-      std::fill_n(row_[p].total, kPanel, 0.f);
+      row_[p].Clear();
       fresh_[p] = true;
       lo_ = std::min(lo_, panel_[p].lo);
       hi_ = std::max(hi_, panel_[p].hi);
@@ -245,18 +168,19 @@ class ForwardItem {
   HWY_NOINLINE void Step(int64_t p, KeyRange keys, ValueTile& values) {
     float* s = scratch_.scores;
     const Panel& panel = panel_[p];
+    Running& row = row_[p];
     const auto [j0, j1] = keys;
     PanelScores(head_, panel, Packed(p), k_, j0, j1, {s, kPanel});
     const bool guard = MayHide(head_.call, panel, j0, j1) && !values.Finite(z_.value_width);
     if (guard) NoteSeen(j1 - j0, {s, kPanel}, panel, scratch_.seen);
-    const Rows sums = Sums(p);
-    if (SoftmaxStep(panel.vectors, j1 - j0, s, row_[p]) && !fresh_[p]) {
-      for (int64_t r = 0; r < panel.count; ++r) {
-        const Vec rescale = hn::Set(Floats(), row_[p].rescale[r]);
-        float* sum = sums.data + r * padded_;
-        Map(sum, sum, padded_, [rescale](Floats, Vec x) HWY_ATTR { return hn::Mul(x, rescale); });
-      }
+    Softmax softmax = SoftmaxStep(panel.vectors, j1 - j0, s, row);
+    if (softmax == Softmax::look_again) {
+      row.look = row.rises = true;
+      PanelScores(head_, panel, Packed(p), k_, j0, j1, {s, kPanel});
+      softmax = SoftmaxStep(panel.vectors, j1 - j0, s, row);
     }
+    const Rows sums = Sums(p);
+    if (softmax == Softmax::moved && !fresh_[p]) Rescale(panel.count, row, sums);
     if (dropper_.on()) {
       dropper_.ForEach(panel.first, panel.vectors, j0, j1, [s, j0 = j0](int64_t j, int64_t lane, auto kept) HWY_ATTR {
         float* at = s + (j - j0) * kPanel + lane;
@@ -273,6 +197,14 @@ class ForwardItem {
     fresh_[p] = false;
   }
 
+  HWY_INLINE void Rescale(int64_t count, const Running& row, Rows sums) const {
+    for (int64_t r = 0; r < count; ++r) {
+      const Vec rescale = hn::Set(Floats(), row.rescale[r]);
+      float* sum = sums.data + r * sums.stride;
+      Map(sum, sum, padded_, [rescale](Floats, Vec x) HWY_ATTR { return hn::Mul(x, rescale); });
+    }
+  }
+
   // sums += P V. Where the rows differ in what they see, a few at a time leave out what none of them sees.
   HWY_INLINE void AddValues(const Panel& panel, KeyRange keys, Right values, Rows sums, bool fresh) const {
     const int64_t width = Whole(z_.value_width), step = panel.Differ(keys.begin, keys.end) ? kRowsTogether : panel.count;
@@ -280,8 +212,8 @@ class ForwardItem {
       const int64_t rows = std::min(step, panel.count - r);
       const KeyRange seen = step == panel.count ? keys : panel.SeenBy(r, rows, keys);
       const ConstRows weights{scratch_.scores + (seen.begin - keys.begin) * kPanel + r, kPanel};
-      AddProduct<Lie::down>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), {sums.data + r * sums.stride, sums.stride},
-                            fresh);
+      const Rows to{sums.data + r * sums.stride, sums.stride};
+      AddProduct<Lie::down>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), to, fresh);
     }
   }
 

@@ -133,9 +133,7 @@ class ForwardItem {
       const KeyRange keys = WholeChunks(lo_, hi_, tile, tile_end);
       ValueTile values{keys, head_.KeyRows(v_, keys.begin), {}};
       values.packed = PackRight(values.rows, keys.count(), z_.value_width, panels_ > 1, scratch_.values);
-      const KeyRange next{tile_end, std::min(tile_end + kTile, hi_)};
       for (int64_t p = 0; p < panels_; ++p) {
-        FetchShare(next, p);
         const KeyRange seen = WholeChunks(panel_[p].lo, panel_[p].hi, tile, tile_end);
         if (seen.count() > 0) Step(p, seen, values);
       }
@@ -155,14 +153,6 @@ class ForwardItem {
  private:
   float* Packed(int64_t p) const { return scratch_.packed + p * kPanel * z_.width; }
   Rows Sums(int64_t p) const { return {scratch_.sums + p * kPanel * padded_, padded_}; }
-
-  // Panel p's share of the next tile comes from the outer caches while it computes.
-  HWY_INLINE void FetchShare(KeyRange next, int64_t p) const {
-    const int64_t count = std::max<int64_t>(next.count(), 0), first = next.begin + count * p / panels_;
-    const int64_t last = next.begin + count * (p + 1) / panels_;
-    FetchRows(head_.KeyRows(k_, first), last - first, z_.width);
-    FetchRows(head_.KeyRows(v_, first), last - first, z_.value_width);
-  }
 
   // sums <- rescale * sums + P V for panel p and keys of a tile
   HWY_NOINLINE void Step(int64_t p, KeyRange keys, ValueTile& values) {

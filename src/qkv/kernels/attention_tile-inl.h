@@ -7,8 +7,6 @@
 #define QKV_KERNELS_ATTENTION_TILE_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -202,14 +200,6 @@ HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRo
     for (int64_t i = 0; i < count && !fresh; ++i) std::copy_n(c.data + (r + i) * c.stride + j, tail, part + i * kLanes);
     AddColumns<kLie, 1>(count, depth, {a.data + r * step, a.stride}, right(), {part, kLanes}, fresh);
     for (int64_t i = 0; i < count; ++i) std::copy_n(part + i * kLanes, tail, c.data + (r + i) * c.stride + j);
-  }
-}
-
-/// Asks for rows (count, width) ahead of their use.
-HWY_INLINE void FetchRows(ConstRows rows, int64_t count, int64_t width) {
-  constexpr int64_t kLine = 64 / sizeof(float);
-  for (int64_t i = 0; i < count; ++i) {
-    for (int64_t c = 0; c < width; c += kLine) hwy::Prefetch(rows.data + i * rows.stride + c);
   }
 }
 

@@ -154,13 +154,19 @@ class ForwardItem {
   float* Packed(int64_t p) const { return scratch_.packed + p * kPanel * z_.width; }
   Rows Sums(int64_t p) const { return {scratch_.sums + p * kPanel * padded_, padded_}; }
 
+  // The first panels fetch the keys of the next tile from the outer caches, each one line of every row.
+  HWY_INLINE int64_t KeysAhead(int64_t p, int64_t j1) const {
+    constexpr int64_t kLine = 64 / sizeof(float);
+    return p * kLine < z_.width && j1 + kTile < hi_ ? kTile * k_.stride.row + p * kLine : 0;
+  }
+
   // sums <- rescale * sums + P V for panel p and keys of a tile
   HWY_NOINLINE void Step(int64_t p, KeyRange keys, ValueTile& values) {
     float* s = scratch_.scores;
     const Panel& panel = panel_[p];
     Running& row = row_[p];
     const auto [j0, j1] = keys;
-    PanelScores(head_, panel, Packed(p), k_, j0, j1, {s, kPanel});
+    PanelScores(head_, panel, Packed(p), k_, j0, j1, {s, kPanel}, nullptr, KeysAhead(p, j1));
     const bool guard = MayHide(head_.call, panel, j0, j1) && !values.Finite(z_.value_width);
     if (guard) NoteSeen(j1 - j0, {s, kPanel}, panel, scratch_.seen);
     Softmax softmax = SoftmaxStep(panel.vectors, j1 - j0, s, row);

@@ -182,25 +182,27 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
 
 // q . k of a packed panel and keys [j0, j1). Behind the keys that all rows see, as under a causal mask, the first vectors of rows may
 // have ended: they are left as they are, to be hidden by the mask.
-HWY_INLINE void DotScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s) {
+HWY_INLINE void DotScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
+                          int64_t ahead) {
+  const int64_t width = head.call.sizes.width;
   int64_t j = j0, first = 0;
   while (j < j1) {
     int64_t to = j1;
     if (j1 > panel.all_end && first + 1 < panel.vectors) to = std::clamp<int64_t>(panel.EndOf(first), j, j1);
     const Rows part{s.data + (j - j0) * s.stride + first * kLanes, s.stride};
-    Scores<Pairing::product>(to - j, head.KeyRows(k, j), packed + first * kLanes, panel.vectors - first, head.call.sizes.width, part);
+    Scores<Pairing::product>(to - j, head.KeyRows(k, j), packed + first * kLanes, panel.vectors - first, width, part, ahead);
     j = to;
     ++first;
   }
 }
 
 /// s (j1 - j0, stride) <- the scores of a packed panel against keys [j0, j1), times log2(e); -inf where hidden. squares, unless null:
-/// |q - k|^2 of a distance form.
+/// |q - k|^2 of a distance form. ahead: see Scores.
 HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
-                            float* squares = nullptr) {
+                            float* squares = nullptr, int64_t ahead = 0) {
   const AttentionCall& call = head.call;
   if (call.form == ScoreForm::dot) {
-    DotScores(head, panel, packed, k, j0, j1, s);
+    DotScores(head, panel, packed, k, j0, j1, s, ahead);
   } else {
     const Floats d;
     Scores<Pairing::difference>(j1 - j0, head.KeyRows(k, j0), packed, panel.vectors, call.sizes.width, s);

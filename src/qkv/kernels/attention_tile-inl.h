@@ -7,6 +7,8 @@
 #define QKV_KERNELS_ATTENTION_TILE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -43,9 +45,10 @@ constexpr int kSteps = 16;  // of a sum between jumps: loops of a few rounds end
 /// What is summed over the width for a key and a query: k q, or (k - q)^2.
 enum class Pairing { product, difference };
 
-// out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows.
+// out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows. Asks for a line `ahead`
+// of each row on the way: many at once would wait for each other.
 template <Pairing kPairing, int kRows, int kVectors>
-HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out) {
+HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out, int64_t ahead) {
   const Floats d;
   for (; groups > 0; --groups) {
     Vec sum[kRows][kVectors];
@@ -76,6 +79,8 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
       ++key;
       query += kPanel;
     };
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) hwy::Prefetch(key + r * rows.stride + ahead);
     int64_t c = width;
     for (; c >= kSteps; c -= kSteps) {
 #pragma GCC unroll 16
@@ -94,25 +99,26 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
 
 // The full group of kRows, then what is left, fewer rows at a time.
 template <Pairing kPairing, int kRows, int kVectors, int... kLess>
-HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out,
+HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out, int64_t ahead,
                             std::integer_sequence<int, kLess...>) {
-  using Function = void (*)(int64_t, ConstRows, const float*, int64_t, Rows);
+  using Function = void (*)(int64_t, ConstRows, const float*, int64_t, Rows, int64_t);
   static constexpr Function tail[] = {ScoreRows<kPairing, kLess + 1, kVectors>...};
   const int64_t groups = count / kRows, rest = count % kRows;
-  if (groups > 0) tail[kRows - 1](groups, rows, panel, width, out);
+  if (groups > 0) tail[kRows - 1](groups, rows, panel, width, out, ahead);
   if (rest > 0) {
     rows.data += groups * kRows * rows.stride;
     out.data += groups * kRows * out.stride;
-    tail[rest - 1](1, rows, panel, width, out);
+    tail[rest - 1](1, rows, panel, width, out, ahead);
   }
 }
 
-/// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used.
+/// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used. ahead: how many
+/// floats behind each row something lies that will be read soon.
 template <Pairing kPairing>
-HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out) {
-  if (vectors == 3) ScoreGroups<kPairing, 4, 3>(count, rows, panel, width, out, std::make_integer_sequence<int, 4>());
-  else if (vectors == 2) ScoreGroups<kPairing, 6, 2>(count, rows, panel, width, out, std::make_integer_sequence<int, 6>());
-  else ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, std::make_integer_sequence<int, 8>());
+HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out, int64_t ahead = 0) {
+  if (vectors == 3) ScoreGroups<kPairing, 4, 3>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 4>());
+  else if (vectors == 2) ScoreGroups<kPairing, 6, 2>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 6>());
+  else ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 8>());
 }
 
 /// Right operand of a product: vectors 2p and 2p + 1 of row k are at data + p * pair + k * stride.

@@ -40,11 +40,10 @@ struct TilePlan {
     begin = tile_end;
     end = tile;
     for (int64_t p = 0; p < block.panels; ++p) {
-      const int64_t lo = std::max(block.panel[p].lo, tile), hi = std::min(block.panel[p].hi, tile_end);
-      from[p] = to[p] = tile;
-      if (lo >= hi) continue;
-      from[p] = tile + (lo - tile) / kChunk * kChunk;
-      to[p] = std::min(tile + RoundUp(hi - tile, kChunk), tile_end);
+      const KeyRange range = WholeChunks(block.panel[p].lo, block.panel[p].hi, tile, tile_end);
+      from[p] = range.begin;
+      to[p] = range.end;
+      if (from[p] == to[p]) continue;
       begin = std::min(begin, from[p]);
       end = std::max(end, to[p]);
     }

@@ -13,65 +13,13 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/attention_dropout-inl.h"
 #include "qkv/kernels/attention_score-inl.h"
+#include "qkv/kernels/attention_softmax-inl.h"
 #include "qkv/kernels/scratch.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
-
-// A row's weights so far are 2^(score - top), their sum `total`; top follows the maximum only when it is passed by more than this.
-constexpr float kSlack = 8;
-
-struct Running {
-  HWY_ALIGN float top[kPanel], total[kPanel], rescale[kPanel];
-};
-
-// s (count, kPanel) <- weights relative to the running maximum of each lane. Returns whether some row's earlier sums must be rescaled.
-template <int kVectors>
-HWY_INLINE bool SoftmaxStep(int64_t count, float* s, Running& row) {
-  const Floats d;
-  Vec top[kVectors], base[kVectors], sum[kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) top[v] = hn::Set(d, -kInfinity);
-  for (int64_t j = 0; j < count; ++j) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) top[v] = hn::Max(hn::Load(d, s + j * kPanel + v * kLanes), top[v]);  // a NaN score leaves it
-  }
-  bool moved = false;
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec before = hn::Load(d, row.top + v * kLanes);
-    const auto passed = hn::Gt(top[v], hn::Add(before, hn::Set(d, kSlack)));
-    const Vec now = hn::IfThenElse(passed, top[v], before);
-    const Vec rescale = hn::IfThenElse(passed, PowerOfTwo(d, hn::Sub(before, now)), hn::Set(d, 1.f));
-    moved |= !hn::AllFalse(d, passed);
-    hn::Store(now, d, row.top + v * kLanes);
-    hn::Store(rescale, d, row.rescale + v * kLanes);
-    base[v] = hn::IfThenZeroElse(hn::Eq(now, hn::Set(d, -kInfinity)), now);  // nothing seen yet: every weight is 2^-inf
-    sum[v] = hn::Zero(d);
-  }
-  for (int64_t j = 0; j < count; ++j) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      float* at = s + j * kPanel + v * kLanes;
-      const Vec weight = PowerOfTwo(d, hn::Sub(hn::Load(d, at), base[v]));
-      sum[v] = hn::Add(sum[v], weight);
-      hn::Store(weight, d, at);
-    }
-  }
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const Vec total = hn::Load(d, row.total + v * kLanes), rescale = hn::Load(d, row.rescale + v * kLanes);
-    hn::Store(hn::MulAdd(total, rescale, sum[v]), d, row.total + v * kLanes);
-  }
-  return moved;
-}
-
-HWY_NOINLINE bool SoftmaxStep(int64_t vectors, int64_t count, float* s, Running& row) {
-  if (vectors == 3) return SoftmaxStep<3>(count, s, row);
-  return vectors == 2 ? SoftmaxStep<2>(count, s, row) : SoftmaxStep<1>(count, s, row);
-}
 
 /// seen (count, stride of s) <- whether a lane is a row of the panel and its score is not -inf, asked before the scores become weights.
 HWY_NOINLINE void NoteSeen(int64_t count, ConstRows s, const Panel& panel, uint8_t* seen) {
@@ -100,18 +48,30 @@ HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, C
   }
 }
 
-// Long sequences go two blocks at a time: half the traffic of keys and values through the outer caches, and the same bits.
-constexpr int64_t kLongBlock = 2 * kBlock, kLongQueries = 2048;
+constexpr int64_t kMostRows = 4 * kBlock;            // queries of a work item at most
+constexpr int64_t kMostFloats = kMostRows * 2 * 64;  // of its queries and sums: 192 KiB, which stay in L2 beside the tile they meet
+
+/// Queries of a work item. The more there are, the less often keys and values are read and copied, and the bits are the same; but their
+/// sums should stay in cache, and a worker needs several items to take from one that is late.
+HWY_INLINE int64_t RowsOfItem(const AttentionSizes& z, int64_t workers) {
+  const int64_t heads = z.batch * z.heads, items = heads % workers == 0 ? 4 * workers : 16 * workers;
+  const auto fits = [&](int64_t rows) {
+    return rows * (z.width + Padded(z.value_width)) <= kMostFloats && heads * ((z.queries + rows - 1) / rows) >= items;
+  };
+  int64_t rows = kMostRows;
+  while (rows > kBlock && !fits(rows)) rows /= 2;
+  return rows;
+}
 
 /// All of a block's working memory.
 struct ForwardScratch {
-  explicit ForwardScratch(const AttentionSizes& z)
-      : memory(kLongBlock * (z.width + Padded(z.value_width)) + kTile * (kPanel + Padded(z.value_width)) + kTile * kPanel / 4, 5),
-        packed(memory.take(kLongBlock * z.width)), sums(memory.take(kLongBlock * Padded(z.value_width))), scores(memory.take(kTile * kPanel)),
+  ForwardScratch(const AttentionSizes& z, int64_t rows)
+      : memory(rows * (z.width + Padded(z.value_width)) + kTile * (kPanel + Padded(z.value_width)) + kTile * kPanel / 4, 5),
+        packed(memory.take(rows * z.width)), sums(memory.take(rows * Padded(z.value_width))), scores(memory.take(kTile * kPanel)),
         values(memory.take(kTile * Padded(z.value_width))), seen(reinterpret_cast<uint8_t*>(memory.take(kTile * kPanel / 4))) {}
   Scratch memory;
   float* packed;   // (panels, D, kPanel)
-  float* sums;     // (kLongBlock, Dv padded): not yet divided
+  float* sums;     // (rows, Dv padded): not yet divided
   float* scores;   // (kTile, kPanel)
   float* values;   // (kTile, Dv padded): a copy
   uint8_t* seen;   // (kTile, kPanel)
@@ -137,68 +97,139 @@ HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Runnin
   return empty;
 }
 
-// Rows [i0, i1) of one head, at most kLongBlock.
-HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse, int64_t i0,
-                                  int64_t i1) {
-  const AttentionSizes& z = head.call.sizes;
-  const int64_t padded = Padded(z.value_width), panels = (i1 - i0 + kPanel - 1) / kPanel;
-  ForwardScratch scratch(z);
-  const Dropper dropper(head.call.dropout, z, head.b, head.h);
-  Panel panel[kLongBlock / kPanel];
-  Running row[kLongBlock / kPanel];
-  bool fresh[kLongBlock / kPanel];
-  int64_t lo = z.keys, hi = 0;
-  for (int64_t p = 0; p < panels; ++p) {
-    const int64_t first = i0 + p * kPanel;
-    panel[p].Set(head, first, std::min(kPanel, i1 - first));
-    PackPanel(head.QueryRows(q, first), panel[p].count, z.width, QueryFactor(head.call), scratch.packed + p * kPanel * z.width);
-    std::fill_n(row[p].top, kPanel, -kInfinity);
-    std::fill_n(row[p].total, kPanel, 0.f);
-    fresh[p] = true;
-    lo = std::min(lo, panel[p].lo);
-    hi = std::max(hi, panel[p].hi);
+/// A tile of values: where it is, and copied.
+struct ValueTile {
+  KeyRange keys;
+  ConstRows rows;
+  Right packed;
+  int finite = -1;  // not looked at yet
+
+  bool Finite(int64_t width) {
+    if (finite < 0) finite = AllFinite(rows, keys.count(), width);
+    return finite;
   }
-  for (int64_t tile = lo / kTile * kTile; tile < hi; tile += kTile) {
-    const int64_t first_key = std::max(lo, tile), last_key = std::min(hi, tile + kTile);
-    const ConstRows values = head.KeyRows(v, first_key);
-    const Right packed_values = PackRight(values, last_key - first_key, z.value_width, panels > 1, scratch.values);
-    int finite = -1;  // not looked at yet
-    for (int64_t p = 0; p < panels; ++p) {
-      const int64_t j0 = std::max(panel[p].lo, tile), j1 = std::min(panel[p].hi, tile + kTile), count = panel[p].count;
-      if (j0 >= j1) continue;
-      float* s = scratch.scores;
-      PanelScores(head, panel[p], scratch.packed + p * kPanel * z.width, k, j0, j1, {s, kPanel});
-      if (MayHide(head.call, panel[p], j0, j1) && finite < 0) finite = AllFinite(values, last_key - first_key, z.value_width);
-      if (finite == 0) NoteSeen(j1 - j0, {s, kPanel}, panel[p], scratch.seen);
-      const Rows sums{scratch.sums + p * kPanel * padded, padded};
-      if (SoftmaxStep(panel[p].vectors, j1 - j0, s, row[p]) && !fresh[p]) {
-        for (int64_t r = 0; r < count; ++r) {
-          const Vec rescale = hn::Set(Floats(), row[p].rescale[r]);
-          float* sum = sums.data + r * padded;
-          Map(sum, sum, padded, [rescale](Floats, Vec x) HWY_ATTR { return hn::Mul(x, rescale); });
-        }
-      }
-      if (dropper.on()) {
-        dropper.ForEach(panel[p].first, panel[p].vectors, j0, j1, [s, j0](int64_t j, int64_t lane, auto kept) HWY_ATTR {
-          float* at = s + (j - j0) * kPanel + lane;
-          hn::Store(hn::IfThenElseZero(kept, hn::Load(Floats(), at)), Floats(), at);
-        });
-      }
-      if (finite == 0) {
-        const ConstRows from{values.data + (j0 - first_key) * values.stride, values.stride};
-        AddSeenProduct<Lie::down>(count, z.value_width, j1 - j0, {s, kPanel}, scratch.seen, from, sums, fresh[p]);
-      } else {
-        AddProduct<Lie::down>(count, Whole(z.value_width), j1 - j0, {s, kPanel}, packed_values.From(j0 - first_key), sums, fresh[p]);
-      }
-      fresh[p] = false;
+};
+
+/// Rows [i0, i1) of one head, at most kMostRows, on their way over the keys.
+class ForwardItem {
+ public:
+  HWY_INLINE ForwardItem(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, int64_t i0, int64_t i1)
+      : head_(head), z_(head.call.sizes), k_(k), v_(v), panels_((i1 - i0 + kPanel - 1) / kPanel), padded_(Padded(z_.value_width)),
+        scratch_(z_, panels_ * kPanel), dropper_(head.call.dropout, z_, head.b, head.h), lo_(z_.keys) {
+    for (int64_t p = 0; p < panels_; ++p) {
+      const int64_t first = i0 + p * kPanel;
+      panel_[p].Set(head, first, std::min(kPanel, i1 - first));
+      PackPanel(head.QueryRows(q, first), panel_[p].count, z_.width, QueryFactor(head.call), Packed(p));
+      row_[p].Clear();
+      fresh_[p] = true;
+      lo_ = std::min(lo_, panel_[p].lo);
+      hi_ = std::max(hi_, panel_[p].hi);
     }
   }
-  int64_t empty = 0;
-  for (int64_t p = 0; p < panels; ++p) {
-    const int64_t first = panel[p].first;
-    empty += FinishRows(head, panel[p], row[p], scratch.sums + p * kPanel * padded, head.QueryRows(out, first), lse + first);
+
+  HWY_INLINE void Walk() {
+    for (int64_t tile = lo_ / kTile * kTile; tile < hi_; tile += kTile) {
+      const int64_t tile_end = std::min(tile + kTile, z_.keys);
+      const KeyRange keys = WholeChunks(lo_, hi_, tile, tile_end);
+      ValueTile values{keys, head_.KeyRows(v_, keys.begin), {}};
+      values.packed = PackRight(values.rows, keys.count(), z_.value_width, panels_ > 1, scratch_.values);
+      for (int64_t p = 0; p < panels_; ++p) {
+        const KeyRange seen = WholeChunks(panel_[p].lo, panel_[p].hi, tile, tile_end);
+        if (seen.count() > 0) Step(p, seen, values);
+      }
+    }
   }
-  return empty;
+
+  /// Returns the number of rows that saw nothing.
+  HWY_INLINE int64_t Finish(Heads out, float* lse) const {
+    int64_t empty = 0;
+    for (int64_t p = 0; p < panels_; ++p) {
+      const int64_t first = panel_[p].first;
+      empty += FinishRows(head_, panel_[p], row_[p], Sums(p).data, head_.QueryRows(out, first), lse + first);
+    }
+    return empty;
+  }
+
+ private:
+  float* Packed(int64_t p) const { return scratch_.packed + p * kPanel * z_.width; }
+  Rows Sums(int64_t p) const { return {scratch_.sums + p * kPanel * padded_, padded_}; }
+
+  // The first panels fetch the keys of the next tile from the outer caches, each one line of every row.
+  HWY_INLINE int64_t KeysAhead(int64_t p, int64_t j1) const {
+    constexpr int64_t kLine = 64 / sizeof(float);
+    return p * kLine < z_.width && j1 + kTile < hi_ ? kTile * k_.stride.row + p * kLine : 0;
+  }
+
+  // sums <- rescale * sums + P V for panel p and keys of a tile
+  HWY_NOINLINE void Step(int64_t p, KeyRange keys, ValueTile& values) {
+    float* s = scratch_.scores;
+    const Panel& panel = panel_[p];
+    Running& row = row_[p];
+    const auto [j0, j1] = keys;
+    PanelScores(head_, panel, Packed(p), k_, j0, j1, {s, kPanel}, nullptr, KeysAhead(p, j1));
+    const bool guard = MayHide(head_.call, panel, j0, j1) && !values.Finite(z_.value_width);
+    if (guard) NoteSeen(j1 - j0, {s, kPanel}, panel, scratch_.seen);
+    Softmax softmax = SoftmaxStep(panel.vectors, j1 - j0, s, row);
+    if (softmax == Softmax::look_again) {
+      row.look = row.rises = true;
+      PanelScores(head_, panel, Packed(p), k_, j0, j1, {s, kPanel});
+      softmax = SoftmaxStep(panel.vectors, j1 - j0, s, row);
+    }
+    const Rows sums = Sums(p);
+    if (softmax == Softmax::moved && !fresh_[p]) Rescale(panel.count, row, sums);
+    if (dropper_.on()) {
+      dropper_.ForEach(panel.first, panel.vectors, j0, j1, [s, j0 = j0](int64_t j, int64_t lane, auto kept) HWY_ATTR {
+        float* at = s + (j - j0) * kPanel + lane;
+        hn::Store(hn::IfThenElseZero(kept, hn::Load(Floats(), at)), Floats(), at);
+      });
+    }
+    const int64_t skip = j0 - values.keys.begin;
+    if (guard) {
+      const ConstRows from{values.rows.data + skip * values.rows.stride, values.rows.stride};
+      AddSeenProduct<Lie::down>(panel.count, z_.value_width, j1 - j0, {s, kPanel}, scratch_.seen, from, sums, fresh_[p]);
+    } else {
+      AddValues(panel, keys, values.packed.From(skip), sums, fresh_[p]);
+    }
+    fresh_[p] = false;
+  }
+
+  HWY_INLINE void Rescale(int64_t count, const Running& row, Rows sums) const {
+    for (int64_t r = 0; r < count; ++r) {
+      const Vec rescale = hn::Set(Floats(), row.rescale[r]);
+      float* sum = sums.data + r * sums.stride;
+      Map(sum, sum, padded_, [rescale](Floats, Vec x) HWY_ATTR { return hn::Mul(x, rescale); });
+    }
+  }
+
+  // sums += P V. Where the rows differ in what they see, a few at a time leave out what none of them sees.
+  HWY_INLINE void AddValues(const Panel& panel, KeyRange keys, Right values, Rows sums, bool fresh) const {
+    const int64_t width = Whole(z_.value_width), step = panel.Differ(keys.begin, keys.end) ? kRowsTogether : panel.count;
+    for (int64_t r = 0; r < panel.count; r += step) {
+      const int64_t rows = std::min(step, panel.count - r);
+      const KeyRange seen = step == panel.count ? keys : panel.SeenBy(r, rows, keys);
+      const ConstRows weights{scratch_.scores + (seen.begin - keys.begin) * kPanel + r, kPanel};
+      const Rows to{sums.data + r * sums.stride, sums.stride};
+      AddProduct<Lie::down>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), to, fresh);
+    }
+  }
+
+  const Head& head_;
+  const AttentionSizes& z_;
+  ConstHeads k_, v_;
+  int64_t panels_, padded_;
+  ForwardScratch scratch_;
+  Dropper dropper_;
+  int64_t lo_, hi_ = 0;
+  Panel panel_[kMostRows / kPanel];
+  Running row_[kMostRows / kPanel];
+  bool fresh_[kMostRows / kPanel];
+};
+
+HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse, int64_t i0,
+                                  int64_t i1) {
+  ForwardItem item(head, q, k, v, i0, i1);
+  item.Walk();
+  return item.Finish(out, lse);
 }
 
 /// Nanoseconds that a number of (query, key) pairs will take, roughly: for parallel_for.
@@ -241,11 +272,11 @@ class Shares {
 
 int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {
   const AttentionSizes& z = call.sizes;
-  const int64_t rows = z.queries >= kLongQueries ? kLongBlock : kBlock;
+  const int64_t most_workers = std::min(int64_t{threads()}, Shares::kMostWorkers), rows = RowsOfItem(z, most_workers);
   const int64_t blocks = (z.queries + rows - 1) / rows, heads = z.batch * z.heads;
   std::atomic<int64_t> empty{0};
   const double ns = PairCost(z, static_cast<double>(heads * z.queries) * static_cast<double>(z.keys));
-  const int64_t workers = std::min({int64_t{threads()}, heads * blocks, Shares::kMostWorkers});
+  const int64_t workers = std::min(most_workers, heads * blocks);
   Shares shares(heads * blocks, workers);
   parallel_for(workers, ns, [&](int64_t worker) {
     shares.Run(worker, [&](int64_t item) {
@@ -261,7 +292,7 @@ int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHead
 void Weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i, float* weights) {
   const AttentionSizes& z = call.sizes;
   const Head head(call, b, h);
-  ForwardScratch scratch(z);
+  ForwardScratch scratch(z, kPanel);
   Panel panel;
   panel.Set(head, i, 1);
   std::fill_n(weights, z.keys, 0.f);

@@ -113,6 +113,26 @@ HWY_NOINLINE void ClearHidden(int64_t count, int64_t lanes, int64_t stride, cons
   }
 }
 
+// weights <- 2^(S - lse), dscores <- weights * (dscores - delta) for `count` vectors kBlock apart.
+HWY_NOINLINE void WeightsAndGradients(int64_t count, Vec lse, Vec delta, float* weights, float* dscores) {
+  const Floats d;
+  const auto step = [&]<int kKeys>(std::integral_constant<int, kKeys>) HWY_ATTR {
+    Vec weight[kKeys];
+#pragma GCC unroll 8
+    for (int i = 0; i < kKeys; ++i) weight[i] = hn::Sub(hn::Load(d, weights + i * kBlock), lse);
+    PowersOfTwo(d, weight);
+#pragma GCC unroll 8
+    for (int i = 0; i < kKeys; ++i) {
+      hn::Store(weight[i], d, weights + i * kBlock);
+      hn::Store(hn::Mul(weight[i], hn::Sub(hn::Load(d, dscores + i * kBlock), delta)), d, dscores + i * kBlock);
+    }
+    weights += kKeys * kBlock;
+    dscores += kKeys * kBlock;
+  };
+  for (; count >= kTogether; count -= kTogether) step(std::integral_constant<int, kTogether>());
+  for (; count > 0; --count) step(std::integral_constant<int, 1>());
+}
+
 /// For panel p and keys [j0, j1), the first of which is row `row` of the tile:  P <- 2^(S - lse),  dP <- dO V^T with dropout,
 /// dscores <- P * (dP - delta),  weights <- P with dropout.
 HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t p, int64_t j0, int64_t j1,
@@ -139,12 +159,7 @@ HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const 
     });
   } else {
     for (int64_t lane = 0; lane < panel.vectors * kLanes; lane += kLanes) {
-      const Vec row_lse = hn::Load(d, lse + lane), row_delta = hn::Load(d, delta + lane);
-      for (int64_t at = lane; at < (j1 - j0) * kBlock; at += kBlock) {
-        const Vec weight = PowerOfTwo(d, hn::Sub(hn::Load(d, weights + at), row_lse));
-        hn::Store(weight, d, weights + at);
-        hn::Store(hn::Mul(weight, hn::Sub(hn::Load(d, dscores + at), row_delta)), d, dscores + at);
-      }
+      WeightsAndGradients(j1 - j0, hn::Load(d, lse + lane), hn::Load(d, delta + lane), weights + lane, dscores + lane);
     }
   }
   if (guard) ClearHidden(j1 - j0, panel.vectors * kLanes, kBlock, scratch.seen + offset, weights, dscores);

@@ -22,22 +22,34 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 /// max(floor, x), NaN where x is: x86's max returns its second operand when one is NaN.
 HWY_INLINE Vec AtLeast(Vec floor, Vec x) { return hn::Max(floor, x); }
 
-/// 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x to a whole n and leaves
-/// n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0.
-HWY_INLINE Vec PowerOfTwo(Floats d, Vec x) {
+/// x <- 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x to a whole n and
+/// leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. The vectors go step by step together, for
+/// each alone would wait for its own last step.
+template <int kCount>
+HWY_INLINE void PowersOfTwo(Floats d, Vec (&x)[kCount]) {
   const hn::RebindToSigned<Floats> di;
   const Vec magic = hn::Set(d, 12583039.f);
-  const Vec in_range = AtLeast(hn::Set(d, -127.f), x);
-  const Vec shifted = hn::Add(in_range, magic);
-  const Vec r = hn::Sub(in_range, hn::Sub(shifted, magic));
-  Vec p = hn::Set(d, 1.5462614e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3392022e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.6180537e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.5503549e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 2.4022651e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 6.9314719e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.f));
-  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted))));
+  Vec shifted[kCount], p[kCount];
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    const Vec in_range = AtLeast(hn::Set(d, -127.f), x[i]);
+    shifted[i] = hn::Add(in_range, magic);
+    x[i] = hn::Sub(in_range, hn::Sub(shifted[i], magic));
+    p[i] = hn::Set(d, 1.5462614e-4f);
+  }
+  constexpr float kFactors[] = {1.3392022e-3f, 9.6180537e-3f, 5.5503549e-2f, 2.4022651e-1f, 6.9314719e-1f, 1.f};
+#pragma GCC unroll 8
+  for (const float factor : kFactors) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], x[i], hn::Set(d, factor));
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Mul(p[i], hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]))));
+}
+HWY_INLINE Vec PowerOfTwo(Floats d, Vec x) {
+  Vec one[1] = {x};
+  PowersOfTwo(d, one);
+  return one[0];
 }
 
 /// tanh x = 1 - 2 / (e^2x + 1), right to 1e-7 of 1.

@@ -34,6 +34,20 @@ struct Head {
   }
 };
 
+/// Keys [begin, end).
+struct KeyRange {
+  int64_t begin, end;
+
+  int64_t count() const { return end - begin; }
+};
+
+/// [lo, hi) cut to the tile [tile, tile_end), in whole chunks: what goes into one sum does not depend on who else is at work.
+HWY_INLINE KeyRange WholeChunks(int64_t lo, int64_t hi, int64_t tile, int64_t tile_end) {
+  const int64_t from = std::max(lo, tile), to = std::min(hi, tile_end);
+  if (from >= to) return {tile, tile};
+  return {tile + (from - tile) / kChunk * kChunk, std::min(tile + RoundUp(to - tile, kChunk), tile_end)};
+}
+
 /// Up to kPanel query rows and the keys they may see: row `lane` keys [begin, end); all of them [all_begin, all_end), some [lo, hi).
 struct Panel {
   int64_t first, count, vectors;
@@ -66,11 +80,23 @@ struct Panel {
       all_end = std::min<int64_t>(all_end, end[r]);
     }
   }
+
+  /// Where the last of the rows of one vector ends.
+  HWY_INLINE int64_t EndOf(int64_t vector) const { return *std::max_element(end + vector * kLanes, end + (vector + 1) * kLanes); }
+
+  /// The keys of a range that some of the rows [row, row + rows) may see.
+  HWY_INLINE KeyRange SeenBy(int64_t row, int64_t rows, KeyRange keys) const {
+    const int64_t from = std::clamp<int64_t>(*std::min_element(begin + row, begin + row + rows), keys.begin, keys.end);
+    return {from, std::clamp<int64_t>(*std::max_element(end + row, end + row + rows), from, keys.end)};
+  }
+
+  /// Whether the rows may differ in the keys of [j0, j1) that they see by their intervals.
+  bool Differ(int64_t j0, int64_t j1) const { return j0 < all_begin || j1 > all_end; }
 };
 
 /// Whether some key of [j0, j1) may be hidden from some row of the panel.
 HWY_INLINE bool MayHide(const AttentionCall& call, const Panel& panel, int64_t j0, int64_t j1) {
-  return j0 < panel.all_begin || j1 > panel.all_end || call.mask.keep || call.mask.bias || call.mask.key_bias || call.mask.relative ||
+  return panel.Differ(j0, j1) || call.mask.keep || call.mask.bias || call.mask.key_bias || call.mask.relative ||
          (call.form != ScoreForm::dot && call.form != ScoreForm::gaussian);
 }
 
@@ -154,13 +180,29 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
   hide(std::clamp(panel.all_end, shown, j1), j1);
 }
 
+// q . k of a packed panel and keys [j0, j1). Behind the keys that all rows see, as under a causal mask, the first vectors of rows may
+// have ended: they are left as they are, to be hidden by the mask.
+HWY_INLINE void DotScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
+                          int64_t ahead) {
+  const int64_t width = head.call.sizes.width;
+  int64_t j = j0, first = 0;
+  while (j < j1) {
+    int64_t to = j1;
+    if (j1 > panel.all_end && first + 1 < panel.vectors) to = std::clamp<int64_t>(panel.EndOf(first), j, j1);
+    const Rows part{s.data + (j - j0) * s.stride + first * kLanes, s.stride};
+    Scores<Pairing::product>(to - j, head.KeyRows(k, j), packed + first * kLanes, panel.vectors - first, width, part, ahead);
+    j = to;
+    ++first;
+  }
+}
+
 /// s (j1 - j0, stride) <- the scores of a packed panel against keys [j0, j1), times log2(e); -inf where hidden. squares, unless null:
-/// |q - k|^2 of a distance form.
+/// |q - k|^2 of a distance form. ahead: see Scores.
 HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
-                            float* squares = nullptr) {
+                            float* squares = nullptr, int64_t ahead = 0) {
   const AttentionCall& call = head.call;
   if (call.form == ScoreForm::dot) {
-    Scores<Pairing::product>(j1 - j0, head.KeyRows(k, j0), packed, panel.vectors, call.sizes.width, s);
+    DotScores(head, panel, packed, k, j0, j1, s, ahead);
   } else {
     const Floats d;
     Scores<Pairing::difference>(j1 - j0, head.KeyRows(k, j0), packed, panel.vectors, call.sizes.width, s);

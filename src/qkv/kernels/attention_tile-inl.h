@@ -7,6 +7,8 @@
 #define QKV_KERNELS_ATTENTION_TILE_INL_H_
 #endif
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -38,12 +40,15 @@ struct Rows {
   int64_t stride;
 };
 
+constexpr int kSteps = 16;  // of a sum between jumps: loops of a few rounds end as the processor foresees
+
 /// What is summed over the width for a key and a query: k q, or (k - q)^2.
 enum class Pairing { product, difference };
 
-// out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows.
+// out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows. Asks for a line `ahead`
+// of each row on the way: many at once would wait for each other.
 template <Pairing kPairing, int kRows, int kVectors>
-HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out) {
+HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out, int64_t ahead) {
   const Floats d;
   for (; groups > 0; --groups) {
     Vec sum[kRows][kVectors];
@@ -54,8 +59,7 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
     }
     const float* HWY_RESTRICT key = rows.data;
     const float* HWY_RESTRICT query = panel;
-#pragma GCC unroll 4
-    for (int64_t c = 0; c < width; ++c, ++key, query += kPanel) {
+    const auto step = [&]() HWY_ATTR {
       Vec q[kVectors];
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) q[v] = hn::Load(d, query + v * kLanes);
@@ -72,7 +76,17 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
           }
         }
       }
+      ++key;
+      query += kPanel;
+    };
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) hwy::Prefetch(key + r * rows.stride + ahead);
+    int64_t c = width;
+    for (; c >= kSteps; c -= kSteps) {
+#pragma GCC unroll 16
+      for (int i = 0; i < kSteps; ++i) step();
     }
+    for (; c > 0; --c) step();
 #pragma GCC unroll 8
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
@@ -85,25 +99,26 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
 
 // The full group of kRows, then what is left, fewer rows at a time.
 template <Pairing kPairing, int kRows, int kVectors, int... kLess>
-HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out,
+HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out, int64_t ahead,
                             std::integer_sequence<int, kLess...>) {
-  using Function = void (*)(int64_t, ConstRows, const float*, int64_t, Rows);
+  using Function = void (*)(int64_t, ConstRows, const float*, int64_t, Rows, int64_t);
   static constexpr Function tail[] = {ScoreRows<kPairing, kLess + 1, kVectors>...};
   const int64_t groups = count / kRows, rest = count % kRows;
-  if (groups > 0) tail[kRows - 1](groups, rows, panel, width, out);
+  if (groups > 0) tail[kRows - 1](groups, rows, panel, width, out, ahead);
   if (rest > 0) {
     rows.data += groups * kRows * rows.stride;
     out.data += groups * kRows * out.stride;
-    tail[rest - 1](1, rows, panel, width, out);
+    tail[rest - 1](1, rows, panel, width, out, ahead);
   }
 }
 
-/// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used.
+/// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used. ahead: how many
+/// floats behind each row something lies that will be read soon.
 template <Pairing kPairing>
-HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out) {
-  if (vectors == 3) ScoreGroups<kPairing, 4, 3>(count, rows, panel, width, out, std::make_integer_sequence<int, 4>());
-  else if (vectors == 2) ScoreGroups<kPairing, 6, 2>(count, rows, panel, width, out, std::make_integer_sequence<int, 6>());
-  else ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, std::make_integer_sequence<int, 8>());
+HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out, int64_t ahead = 0) {
+  if (vectors == 3) ScoreGroups<kPairing, 4, 3>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 4>());
+  else if (vectors == 2) ScoreGroups<kPairing, 6, 2>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 6>());
+  else ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 8>());
 }
 
 /// Right operand of a product: vectors 2p and 2p + 1 of row k are at data + p * pair + k * stride.
@@ -150,15 +165,17 @@ HWY_INLINE void AddTile(int64_t depth, ConstRows left, Right right, Rows c, bool
   }
 }
 
+constexpr int64_t kRowsTogether = 6;  // rows of the widest tile of a product
+
 // One or two vectors of columns, all rows.
 template <Lie kLie, int kVectors>
 HWY_NOINLINE void AddColumns(int64_t rows, int64_t depth, ConstRows a, Right b, Rows c, bool fresh) {
   const int64_t step = kLie == Lie::across ? a.stride : 1;
   int64_t r = 0;
-  for (; r + 6 <= rows; r += 6) {
-    AddTile<kLie, 6, kVectors>(depth, a, b, c, fresh);
-    a.data += 6 * step;
-    c.data += 6 * c.stride;
+  for (; r + kRowsTogether <= rows; r += kRowsTogether) {
+    AddTile<kLie, kRowsTogether, kVectors>(depth, a, b, c, fresh);
+    a.data += kRowsTogether * step;
+    c.data += kRowsTogether * c.stride;
   }
   switch (rows - r) {
     case 1: return AddTile<kLie, 1, kVectors>(depth, a, b, c, fresh);
@@ -183,9 +200,9 @@ HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRo
   for (; j + kLanes <= columns; j += kLanes) AddColumns<kLie, 1>(rows, depth, a, right(), sum(), fresh);
   if (j == columns) return;
   const int64_t tail = columns - j, step = kLie == Lie::across ? a.stride : 1;
-  for (int64_t r = 0; r < rows; r += 6) {
-    const int64_t count = std::min<int64_t>(6, rows - r);
-    HWY_ALIGN float part[6 * kLanes] = {};
+  for (int64_t r = 0; r < rows; r += kRowsTogether) {
+    const int64_t count = std::min(kRowsTogether, rows - r);
+    HWY_ALIGN float part[kRowsTogether * kLanes] = {};
     for (int64_t i = 0; i < count && !fresh; ++i) std::copy_n(c.data + (r + i) * c.stride + j, tail, part + i * kLanes);
     AddColumns<kLie, 1>(count, depth, {a.data + r * step, a.stride}, right(), {part, kLanes}, fresh);
     for (int64_t i = 0; i < count; ++i) std::copy_n(part + i * kLanes, tail, c.data + (r + i) * c.stride + j);
@@ -246,28 +263,34 @@ HWY_INLINE void Transpose(Vec (&x)[kLanes]) {
 #endif
 }
 
+// to (some vectors of columns, kPanel) <- scale * a square of up to kLanes rows and columns, transposed.
+template <bool kWhole>
+HWY_INLINE void PackSquare(const float* from, int64_t stride, int64_t rows, int64_t columns, Vec scale, float* to) {
+  const Floats d;
+  Vec x[kLanes];
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < kLanes; ++i) {
+    if constexpr (kWhole) x[i] = hn::LoadU(d, from + i * stride);
+    else x[i] = i < rows ? LoadPart(d, from + i * stride, columns) : hn::Zero(d);
+  }
+  Transpose(x);
+#pragma GCC unroll 8
+  for (int64_t i = 0; i < kLanes; ++i) {
+    if (kWhole || i < columns) hn::Store(hn::Mul(x[i], scale), d, to + i * kPanel);
+  }
+}
+
 /// panel (width, kPanel) <- factor * rows^T for count <= kPanel rows; the lanes behind them, up to a whole vector, are 0.
 HWY_INLINE void PackPanel(ConstRows rows, int64_t count, int64_t width, float factor, float* panel) {
-  const Floats d;
-  const Vec scale = hn::Set(d, factor);
+  const Vec scale = hn::Set(Floats(), factor);
   for (int64_t first = 0; first < count; first += kLanes) {
     const int64_t some = std::min(kLanes, count - first);
     const float* from = rows.data + first * rows.stride;
-    int64_t c = 0;
-    for (; c < width; c += kLanes) {
+    for (int64_t c = 0; c < width; c += kLanes) {
       const int64_t columns = std::min(kLanes, width - c);
-      Vec x[kLanes];
-#pragma GCC unroll 8
-      for (int64_t i = 0; i < kLanes; ++i) {
-        if (i >= some) x[i] = hn::Zero(d);
-        else x[i] = columns == kLanes ? hn::LoadU(d, from + i * rows.stride + c) : LoadPart(d, from + i * rows.stride + c, columns);
-      }
-      Transpose(x);
       float* to = panel + c * kPanel + first;
-#pragma GCC unroll 8
-      for (int64_t i = 0; i < kLanes; ++i) {
-        if (i < columns) hn::Store(hn::Mul(x[i], scale), d, to + i * kPanel);
-      }
+      if (some == kLanes && columns == kLanes) PackSquare<true>(from + c, rows.stride, some, columns, scale, to);
+      else PackSquare<false>(from + c, rows.stride, some, columns, scale, to);
     }
   }
 }

@@ -91,6 +91,22 @@ TEST_P(AttentionLaw, TheNumberOfQueriesChangesNoRow) {
   }
 }
 
+TEST_P(AttentionLaw, RowsWhoseScoresRiseFromTileToTileChangeNoOtherRow) {
+  Problem all({1, 1, 1, 24, 700, 16, 16}, 6);
+  all.scale = 1;
+  for (int64_t j = 0; j < 700; ++j) all.k[at(all.k_strides(), 0, 0, j, 0)] = static_cast<float>(j) / 10;
+  for (int64_t i = 0; i < 24; ++i) all.q[at(all.q_strides(), 0, 0, i, 0)] = i % 3 ? 0.f : 4.f;
+  all.forward();
+  for (int64_t i = 0; i < 24; ++i) {
+    Problem one = part_of(all, 0, 1, 700);
+    for (int64_t c = 0; c < 16; ++c) one.q[at(one.q_strides(), 0, 0, 0, c)] = all.q[at(all.q_strides(), 0, 0, i, c)];
+    one.forward();
+    EXPECT_TRUE(same_bits(one.out.data(), &all.out[at(all.out_strides(), 0, 0, i, 0)], 16)) << i;
+    EXPECT_EQ(one.lse[0], all.lse[static_cast<size_t>(i)]);
+    EXPECT_EQ(one.lse[0] > 200, i % 3 == 0) << "scores of row " << i << " rise or not: " << one.lse[0];
+  }
+}
+
 TEST_P(AttentionLaw, ALaterTokenCannotChangeAnEarlierOutput) {
   Problem p({1, 2, 2, 400, 400, 16, 16}, 8);
   for (int32_t i = 0; i < 400; ++i) p.end.push_back(i + 1);

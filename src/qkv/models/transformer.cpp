@@ -5,7 +5,6 @@
 
 #include "qkv/attention/positions.h"
 #include "qkv/core/check.h"
-#include "qkv/models/rows.h"
 #include "qkv/nn/init.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
@@ -205,47 +204,6 @@ Tensor Transformer::features(const Ids& source, const Ids& source_lens, const Id
 
 Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const {
   return decoder.output(features(source, source_lens, target_in, run));
-}
-
-Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
-  const Tensor memory = encoder(source, source_lens, run.at("encoder"));
-  State state;
-  state.self.resize(decoder.blocks.size());
-  for (const DecoderBlock& block : decoder.blocks) state.cross.push_back(block.cross->project(memory, memory));
-  state.lens = source_lens;
-  for (int64_t b = 0; b < source.size(0); ++b) state.sentence.push_back(static_cast<int32_t>(b));
-  return state;
-}
-
-Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const {
-  const int64_t R = state.rows();
-  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
-  check(state.self.size() == decoder.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
-        decoder.blocks.size());
-  const Run here = run.at("decoder");
-  const Mask mask = state.lens.defined() ? Mask::valid_lens(state.lens) : Mask::none();
-  Tensor x = decoder.embedding(tokens.viewed({R, 1}), options.advance_positions ? state.position : 0, here.at("embedding"));
-  for (size_t i = 0; i < decoder.blocks.size(); ++i) x = decoder.blocks[i](x, &state.self[i], state.cross[i], mask, here.at(i));
-  ++state.position;
-  if (decoder.norm) x = (*decoder.norm)(x);
-  return decoder.output(reshape(x, {R, options.width}));
-}
-
-void Transformer::select(State& state, std::span<const int32_t> rows) const {
-  std::vector<int32_t> sentence;
-  bool moved = rows.size() != state.sentence.size();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    check(rows[i] >= 0 && rows[i] < state.rows(), "[transformer] row ", rows[i], " is not in 0 to ", state.rows() - 1);
-    sentence.push_back(state.sentence[static_cast<size_t>(rows[i])]);
-    moved |= rows[i] != static_cast<int32_t>(i);
-  }
-  if (!moved) return;
-  for (KeyValues& past : state.self) past = {taken(past.k, rows), taken(past.v, rows)};
-  // Rows of one sentence attend to the same source: while the sentences stay in their places there is nothing to move.
-  if (sentence == state.sentence) return;
-  for (KeyValues& memory : state.cross) memory = {taken(memory.k, rows), taken(memory.v, rows)};
-  state.lens = taken(state.lens, rows);
-  state.sentence = std::move(sentence);
 }
 
 }  // namespace qkv

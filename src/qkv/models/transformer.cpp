@@ -9,6 +9,7 @@
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
+#include "qkv/ops/feed_forward.h"
 #include "qkv/ops/recompute.h"
 #include "qkv/tensor/tape.h"
 
@@ -39,6 +40,11 @@ void init_xavier(Module& module, const Rng& rng) {
   each_tensor(module, [&](const std::string& name, Tensor& t) {
     if (t.rank() == 2 && name.ends_with(".weight") && !name.ends_with("embedding.weight")) t = parameter(xavier_uniform(t.shape(), rng.at(name)));
   });
+}
+
+// The same as ffn(x) in less memory and a little more time.
+Tensor in_stretches(const FeedForward& ffn, const Tensor& x) {
+  return feed_forward(x, ffn.first.weight, ffn.first.bias, ffn.second.weight, ffn.second.bias, ffn.activation);
 }
 
 // The parameters of a sublayer and of its norm.
@@ -85,7 +91,9 @@ Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& ru
 Tensor EncoderBlock::recomputed(const Tensor& x, const Mask& mask, const Run& run) const {
   using In = std::span<const Tensor>;
   const Tensor y = qkv::recomputed({x}, weights_of(self, self_norm), [this, mask, run](In in, Pass pass) { return self_part(in[0], mask, run_of(run, pass)); });
-  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) { return ffn_part(in[0], run); });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) {
+    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& x) { return in_stretches(ffn, x); });
+  });
 }
 
 DecoderBlock::DecoderBlock(const TransformerOptions& o, Alone alone, const Rng& rng)
@@ -127,7 +135,9 @@ Tensor DecoderBlock::recomputed(const Tensor& x, const Tensor& memory, const Mas
     y = qkv::recomputed({y, memory}, weights_of(*cross, cross_norm), [this, memory_mask, run](In in, Pass pass) {
       return cross_part(in[0], cross->project(in[1], in[1]), memory_mask, run_of(run, pass));
     });
-  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) { return ffn_part(in[0], run); });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) {
+    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& x) { return in_stretches(ffn, x); });
+  });
 }
 
 TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng) : kind(o.positions), dropout(o.dropout) {

@@ -31,6 +31,7 @@ std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& length
   if (rows == 0) return out;
   size_t longest = 0;
   for (const auto& t : targets) longest = std::max(longest, t.size());
+  model.keep_attention(true);
   model.start(source, lengths);
   Ids tokens = Ids::empty({rows});
   std::fill_n(tokens.mutable_ptr(), rows, begin);

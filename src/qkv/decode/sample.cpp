@@ -128,6 +128,7 @@ class Sampler {
   std::vector<std::vector<Hypothesis>> operator()(const Ids& source, const Ids& lengths) {
     results_.assign(streams_.size(), std::vector<Hypothesis>(static_cast<size_t>(options_.samples)));
     if (streams_.empty() || options_.max_length == 0) return std::move(results_);
+    model_.keep_attention(options_.keep_attention);
     model_.start(source, lengths);
     last_.assign(streams_.size(), options_.begin);
     for (size_t s = 0; s < streams_.size(); ++s)

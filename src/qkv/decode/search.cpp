@@ -193,6 +193,7 @@ std::vector<std::vector<Hypothesis>> Search::operator()(const Ids& source, const
     for (auto& r : results_) r.push_back({});
     return std::move(results_);
   }
+  model_.keep_attention(options_.keep_attention);
   model_.start(source, lengths);
   for (int64_t b = 0; b < source.size(0); ++b) sentences_.push_back({b, {Live{}}, {}});
   for (int64_t step = 0; !sentences_.empty(); ++step) take_step(step);

@@ -18,6 +18,8 @@ class StepModel {
   virtual Tensor step(const Ids& tokens) = 0;
   /// Row i becomes what row rows[i] was; rows may repeat or go.
   virtual void select(std::span<const int32_t> rows) = 0;
+  /// Whether attention() will be asked for in the steps to come: a model that need not keep it may be quicker. Until told, it will.
+  virtual void keep_attention(bool /*wanted*/) {}
   /// Where the last step looked, (R, maps, T): one map for each layer and head. Absent for a model without attention.
   virtual Tensor attention() const { return {}; }
 };

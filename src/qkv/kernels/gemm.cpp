@@ -53,7 +53,7 @@ Cut cut_of(const GemmCall& c, int64_t products) {
   cut.columns = c.N;
   if (cut.row_blocks * products < kBlocksWanted && c.N >= 128 && flops_of(c) >= 2 * kBlockFlops) {
     const int64_t parts = blocks_of(kBlocksWanted, cut.row_blocks * products);
-    cut.columns = std::min(c.N, round_up(std::max<int64_t>(64, blocks_of(c.N, parts)), 16));
+    cut.columns = std::min(c.N, round_up(std::max<int64_t>(64, blocks_of(c.N, parts)), kPanelColumns));
   }
   cut.column_blocks = blocks_of(c.N, cut.columns);
   return cut;
@@ -66,7 +66,8 @@ GemmBlock block_of(const GemmCall& c, const Cut& cut, int64_t b) {
 
 void run_block(GemmCall c, const GemmBlock& block) {
   c.A += block.row * (c.transpose_a == Transpose::no ? c.lda : 1);
-  c.B += block.column * (c.transpose_b == Transpose::no ? 1 : c.ldb);
+  if (c.panels) c.panels += block.column * c.K;  // blocks begin at whole panels
+  else c.B += block.column * (c.transpose_b == Transpose::no ? 1 : c.ldb);
   c.C += block.row * c.ldc + block.column;
   c.M = block.rows;
   c.N = block.columns;
@@ -90,6 +91,8 @@ GemmScratch gemm_scratch() {
   static thread_local Memory memory;
   return {memory.a.get(), memory.b.get()};
 }
+
+int64_t packed_floats(int64_t N, int64_t K) { return round_up(N, kPanelColumns) * K; }
 
 void gemm(const GemmCall& c) {
   flush_denormals();

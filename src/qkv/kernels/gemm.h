@@ -33,6 +33,7 @@ struct GemmCall {
   float beta;
   float* C;
   int64_t ldc;
+  const float* panels = nullptr;  // op(B) as pack_right left it: B is not read then
 };
 
 /// A product on the calling thread.
@@ -41,6 +42,11 @@ inline void gemm(Transpose transpose_a, Transpose transpose_b, int64_t M, int64_
                  const float* A, int64_t lda, const float* B, int64_t ldb, float beta, float* C, int64_t ldc) {
   gemm({transpose_a, transpose_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc});
 }
+
+/// A right operand that many products share, copied once into the order in which they read it: `panels` needs packed_floats floats,
+/// 64-byte aligned. For the kernel target of the moment.
+int64_t packed_floats(int64_t N, int64_t K);
+void pack_right(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* panels);
 
 /// A block of C that is complete.
 struct GemmBlock {

@@ -276,10 +276,21 @@ void PackedBlock(bool pack, int64_t M, int64_t N, int64_t K, const float* A, int
   Block<kLie>(M, N, K, a, b, out);
 }
 
+// op(B), (K, N), as panels of two vectors of columns, each K rows long.
+void PackRight(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* packed) {
+  const int64_t width = 2 * static_cast<int64_t>(hn::Lanes(Floats()));
+  for (int64_t n = 0; n < N; n += width) {
+    if (transpose_b == Transpose::yes)
+      PackColumns(B + n * ldb, ldb, K, std::min(width, N - n), width, packed + n * K);
+    else
+      PackRows(B + n, ldb, K, std::min(width, N - n), width, packed + n * K);
+  }
+}
+
 void TiledGemm(const GemmCall& c) {
   const bool across = c.transpose_a == Transpose::no, transpose_b = c.transpose_b == Transpose::yes;
 #ifdef QKV_GEMM_TRANSPOSES
-  if (transpose_b && c.M <= kFewRows) return FewRowsOfTransposed(c);
+  if (transpose_b && c.M <= kFewRows && !c.panels) return FewRowsOfTransposed(c);
 #endif
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), width = 2 * lanes, depth = panel_depth(c.K);
   for (int64_t j = 0; j < c.N; j += kColumnBlock)
@@ -287,14 +298,11 @@ void TiledGemm(const GemmCall& c) {
       const int64_t N = std::min(kColumnBlock, c.N - j), K = std::min(depth, c.K - p);
       const float* B = transpose_b ? c.B + j * c.ldb + p : c.B + p * c.ldb + j;
       Right b{B, c.ldb, width, 0};
-      if (transpose_b || N % lanes != 0 || (c.M > kManyRows && K * c.ldb > kNearFloats)) {
+      if (c.panels) {
+        b = {c.panels + j * c.K + p * width, width, c.K * width, 0};
+      } else if (transpose_b || N % lanes != 0 || (c.M > kManyRows && K * c.ldb > kNearFloats)) {
         float* packed = gemm_scratch().b;
-        for (int64_t n = 0; n < N; n += width) {
-          if (transpose_b)
-            PackColumns(B + n * c.ldb, c.ldb, K, std::min(width, N - n), width, packed + n * K);
-          else
-            PackRows(B + n, c.ldb, K, std::min(width, N - n), width, packed + n * K);
-        }
+        PackRight(c.transpose_b, N, K, B, c.ldb, packed);
         b = {packed, width, K * width, 0};
       }
       const bool pack = N >= 64 && c.M > kTileRows && c.K > (across ? 192 : 96);
@@ -318,7 +326,11 @@ HWY_AFTER_NAMESPACE();
 namespace qkv::kernels {
 
 HWY_EXPORT(TiledGemm);
+HWY_EXPORT(PackRight);
 void tiled_gemm(const GemmCall& call) { HWY_DYNAMIC_DISPATCH(TiledGemm)(call); }
+void pack_right(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* panels) {
+  HWY_DYNAMIC_DISPATCH(PackRight)(transpose_b, N, K, B, ldb, panels);
+}
 
 }  // namespace qkv::kernels
 #endif

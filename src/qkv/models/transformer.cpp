@@ -5,11 +5,11 @@
 
 #include "qkv/attention/positions.h"
 #include "qkv/core/check.h"
-#include "qkv/models/rows.h"
 #include "qkv/nn/init.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
+#include "qkv/ops/feed_forward.h"
 #include "qkv/ops/recompute.h"
 #include "qkv/tensor/tape.h"
 
@@ -40,6 +40,11 @@ void init_xavier(Module& module, const Rng& rng) {
   each_tensor(module, [&](const std::string& name, Tensor& t) {
     if (t.rank() == 2 && name.ends_with(".weight") && !name.ends_with("embedding.weight")) t = parameter(xavier_uniform(t.shape(), rng.at(name)));
   });
+}
+
+// The same as ffn(x) in less memory and a little more time.
+Tensor in_stretches(const FeedForward& ffn, const Tensor& x) {
+  return feed_forward(x, ffn.first.weight, ffn.first.bias, ffn.second.weight, ffn.second.bias, ffn.activation);
 }
 
 // The parameters of a sublayer and of its norm.
@@ -86,7 +91,9 @@ Tensor EncoderBlock::operator()(const Tensor& x, const Mask& mask, const Run& ru
 Tensor EncoderBlock::recomputed(const Tensor& x, const Mask& mask, const Run& run) const {
   using In = std::span<const Tensor>;
   const Tensor y = qkv::recomputed({x}, weights_of(self, self_norm), [this, mask, run](In in, Pass pass) { return self_part(in[0], mask, run_of(run, pass)); });
-  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) { return ffn_part(in[0], run); });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) {
+    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& x) { return in_stretches(ffn, x); });
+  });
 }
 
 DecoderBlock::DecoderBlock(const TransformerOptions& o, Alone alone, const Rng& rng)
@@ -128,7 +135,9 @@ Tensor DecoderBlock::recomputed(const Tensor& x, const Tensor& memory, const Mas
     y = qkv::recomputed({y, memory}, weights_of(*cross, cross_norm), [this, memory_mask, run](In in, Pass pass) {
       return cross_part(in[0], cross->project(in[1], in[1]), memory_mask, run_of(run, pass));
     });
-  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) { return ffn_part(in[0], run); });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](In in, Pass) {
+    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& x) { return in_stretches(ffn, x); });
+  });
 }
 
 TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng) : kind(o.positions), dropout(o.dropout) {
@@ -205,47 +214,6 @@ Tensor Transformer::features(const Ids& source, const Ids& source_lens, const Id
 
 Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const {
   return decoder.output(features(source, source_lens, target_in, run));
-}
-
-Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
-  const Tensor memory = encoder(source, source_lens, run.at("encoder"));
-  State state;
-  state.self.resize(decoder.blocks.size());
-  for (const DecoderBlock& block : decoder.blocks) state.cross.push_back(block.cross->project(memory, memory));
-  state.lens = source_lens;
-  for (int64_t b = 0; b < source.size(0); ++b) state.sentence.push_back(static_cast<int32_t>(b));
-  return state;
-}
-
-Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const {
-  const int64_t R = state.rows();
-  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
-  check(state.self.size() == decoder.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
-        decoder.blocks.size());
-  const Run here = run.at("decoder");
-  const Mask mask = state.lens.defined() ? Mask::valid_lens(state.lens) : Mask::none();
-  Tensor x = decoder.embedding(tokens.viewed({R, 1}), options.advance_positions ? state.position : 0, here.at("embedding"));
-  for (size_t i = 0; i < decoder.blocks.size(); ++i) x = decoder.blocks[i](x, &state.self[i], state.cross[i], mask, here.at(i));
-  ++state.position;
-  if (decoder.norm) x = (*decoder.norm)(x);
-  return decoder.output(reshape(x, {R, options.width}));
-}
-
-void Transformer::select(State& state, std::span<const int32_t> rows) const {
-  std::vector<int32_t> sentence;
-  bool moved = rows.size() != state.sentence.size();
-  for (size_t i = 0; i < rows.size(); ++i) {
-    check(rows[i] >= 0 && rows[i] < state.rows(), "[transformer] row ", rows[i], " is not in 0 to ", state.rows() - 1);
-    sentence.push_back(state.sentence[static_cast<size_t>(rows[i])]);
-    moved |= rows[i] != static_cast<int32_t>(i);
-  }
-  if (!moved) return;
-  for (KeyValues& past : state.self) past = {taken(past.k, rows), taken(past.v, rows)};
-  // Rows of one sentence attend to the same source: while the sentences stay in their places there is nothing to move.
-  if (sentence == state.sentence) return;
-  for (KeyValues& memory : state.cross) memory = {taken(memory.k, rows), taken(memory.v, rows)};
-  state.lens = taken(state.lens, rows);
-  state.sentence = std::move(sentence);
 }
 
 }  // namespace qkv

@@ -1,6 +1,7 @@
 // The Transformer (Vaswani et al., 2017): encoder, decoder, and both together for translation.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "qkv/attention/multi_head.h"
 
 namespace qkv {
+
+struct StepWeights;  // models/step_weights.h
 
 /// Where layer normalisation stands: after the residual sum, as in the book, or before the sublayer, with one more at the end.
 enum class NormPlace { post, pre };
@@ -164,17 +167,22 @@ struct Transformer {
   /// (B, T, target vocabulary).
   Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const;
 
-  /// Where a decoding stands: R rows, each a hypothesis of some sentence.
+  /// Where a decoding stands: R rows, each a hypothesis of some sentence. Every token that a row ever read has a slot with its keys and
+  /// values; rows that share a past share its slots, so that reordering moves none of them.
   struct State {
-    std::vector<KeyValues> self;    // of every block, (R, tokens so far, ...)
-    std::vector<KeyValues> cross;   // (R, S, ...), projected once
-    Ids lens;                       // (R), or absent
+    std::vector<KeyValues> self;    // of every block, (room for slots, key_heads D)
+    std::vector<KeyValues> cross;   // of every block, (B S, key_heads D), projected once
+    Ids lens;                       // (B), or absent
     std::vector<int32_t> sentence;  // of every row
+    std::vector<int32_t> slots;     // (R, position): those of a row's tokens
+    int64_t written = 0;            // slots that are taken
     int64_t position = 0;           // of the next token
+    int64_t source_length = 0;      // S
+    std::shared_ptr<const StepWeights> weights;
     int64_t rows() const { return static_cast<int64_t>(sentence.size()); }
   };
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
-  /// One token more for every row: tokens (R) -> logits (R, target vocabulary), those of the whole prefix to rounding.
+  /// One token more for every row: tokens (R) -> logits (R, target vocabulary), those of the whole prefix to rounding. Not recorded.
   Tensor step(State& state, const Ids& tokens, const Run& run) const;
   /// Row i becomes what rows[i] was: keeps, repeats, reorders.
   void select(State& state, std::span<const int32_t> rows) const;

@@ -5,6 +5,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/elementwise.h"
+#include "qkv/ops/feed_forward.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -172,6 +173,84 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
                  {Transpose::yes, Transpose::no, N, K, M, 1, dz.ptr(), N, x.ptr(), K, dw.add ? 1.f : 0.f, dw.data, K});
            }
            if (p.wants(2)) add_column_sum(dz.ptr(), M, N, p.into(2));
+         });
+  return y;
+}
+
+namespace {
+
+struct Layer {
+  const Tensor &weight, &bias;
+  int64_t in() const { return weight.size(1); }
+  int64_t out() const { return weight.size(0); }
+
+  // y = activation(z), z = x weight^T + bias for some rows; z may be y.
+  void run(const float* x, int64_t rows, float* z, float* y, Activation activation) const {
+    Epilogue epilogue{activation, z, y, bias.ptr(), out()};
+    const bool bare = !bias.defined() && activation == Activation::none;
+    gemm_parallel({Transpose::no, Transpose::yes, rows, out(), in(), 1, x, in(), weight.ptr(), in(), 0, z, out()},
+                  bare ? nullptr : Epilogue::run, &epilogue);
+  }
+  void pull_input(const float* dz, int64_t rows, float* dx, float beta) const {
+    gemm_parallel({Transpose::no, Transpose::no, rows, in(), out(), 1, dz, out(), weight.ptr(), in(), beta, dx, in()});
+  }
+  void pull_weight(const float* dz, const float* x, int64_t rows, const GradTarget& dw) const {
+    gemm_parallel({Transpose::yes, Transpose::no, out(), in(), rows, 1, dz, out(), x, in(), dw.add ? 1.f : 0.f, dw.data, in()});
+  }
+};
+
+// Rows whose hidden values are at most 16 megabytes, and not too few for the products.
+int64_t stretch_of(int64_t hidden) { return std::max<int64_t>(256, (1 << 22) / std::max<int64_t>(hidden, 1)); }
+
+// A gradient to which every stretch of rows adds its part; absent if nobody wants it.
+struct Sum {
+  bool wanted;
+  GradTarget target{};
+  Sum(Pull& p, int input) : wanted(p.wants(input)) {
+    if (wanted) target = p.into(input);
+  }
+};
+
+}  // namespace
+
+// z = x W1^T + b1, h = f(z), y = h W2^T + b2.   dW2 = dy^T h, dz = (dy W2) f'(z), dW1 = dz^T x, dx = dz W1; biases: sums of rows
+Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2, Activation activation) {
+  check(w1.rank() == 2 && w2.rank() == 2 && w2.size(1) == w1.size(0), "[feed_forward] weights do not follow one another: ", w1.shape(), " and ",
+        w2.shape());
+  check(x.rank() >= 1 && x.size(-1) == w1.size(1), "[feed_forward] inner sizes differ: ", x.shape(), " x ", w1.shape(), " transposed");
+  check((!b1.defined() || b1.shape() == Shape{w1.size(0)}) && (!b2.defined() || b2.shape() == Shape{w2.size(0)}),
+        "[feed_forward] biases of shape ", b1.shape(), " and ", b2.shape(), " for weights ", w1.shape(), " and ", w2.shape());
+  const int64_t M = x.shape().product(0, x.rank() - 1), K = w1.size(1), H = w1.size(0), N = w2.size(0), most = stretch_of(H);
+  Shape shape = x.shape();
+  shape.set(-1, N);
+  Tensor y = Tensor::empty(shape);
+  {
+    const Tensor h = Tensor::empty({std::min(M, most), H});
+    for (int64_t r = 0; r < M; r += most) {
+      const int64_t rows = std::min(most, M - r);
+      Layer{w1, b1}.run(x.ptr() + r * K, rows, h.mutable_ptr(), h.mutable_ptr(), activation);
+      Layer{w2, b2}.run(h.ptr(), rows, y.mutable_ptr() + r * N, y.mutable_ptr() + r * N, Activation::none);
+    }
+  }
+  record("feed_forward", y, {&x, &w1, &b1, &w2, &b2},
+         [=, x = x.detached(), w1 = w1.detached(), b1 = b1.detached(), w2 = w2.detached(), b2 = b2.detached()](Pull& p) {
+           const Layer first{w1, b1}, second{w2, b2};
+           Sum dx(p, 0), dw1(p, 1), db1(p, 2), dw2(p, 3), db2(p, 4);
+           for (int64_t r = 0; r < M || r == 0; r += most) {
+             const int64_t rows = std::min(most, M - r);
+             const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;
+             const Tensor h = Tensor::empty({rows, H}), z = activation == Activation::gelu ? Tensor::empty({rows, H}) : h;
+             first.run(x_rows, rows, z.mutable_ptr(), h.mutable_ptr(), activation);
+             if (dw2.wanted) second.pull_weight(dy, h.ptr(), rows, dw2.target);
+             if (db2.wanted) add_column_sum(dy, rows, N, db2.target);
+             const Tensor dh = Tensor::empty({rows, H});
+             second.pull_input(dy, rows, dh.mutable_ptr(), 0);
+             const Tensor dz = activation == Activation::none ? dh : activation_back(activation, z, dh);
+             if (dw1.wanted) first.pull_weight(dz.ptr(), x_rows, rows, dw1.target);
+             if (db1.wanted) add_column_sum(dz.ptr(), rows, H, db1.target);
+             if (dx.wanted) first.pull_input(dz.ptr(), rows, dx.target.data + r * K, dx.target.add ? 1.f : 0.f);
+             for (Sum* sum : {&dw1, &db1, &dw2, &db2}) sum->target.add = true;
+           }
          });
   return y;
 }

@@ -86,6 +86,7 @@ class DecoderSteps : public StepModel, private Probe {
     return model_.step(state_, tokens, run_);
   }
   void select(std::span<const int32_t> rows) override { model_.select(state_, rows); }
+  void keep_attention(bool wanted) override { run_.probe = wanted ? this : nullptr; }
 
   Tensor attention() const override {
     if (seen_.empty()) return {};

@@ -15,6 +15,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/core/rng.h"
 #include "qkv/kernels/target.h"
+#include "qkv/tensor/tensor.h"
 
 using namespace qkv;
 using namespace qkv::kernels;
@@ -200,6 +201,28 @@ TEST_P(Gemm, AnElementHasTheSameBitsInEveryLayoutAndWidth) {
         const Floats out = p.run();
         for (int64_t i = 0; i < M; ++i)
           ASSERT_TRUE(same_bits(out.data() + i * p.ldc, expected.data() + i * N, width)) << p.name();
+      }
+}
+
+TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
+  const int before = threads();
+  for (Transpose tb : kBoth)
+    for (int64_t M : {1, 3, 7, 50, 130})
+      for (auto [N, K] : {std::pair<int64_t, int64_t>{1, 1}, {17, 5}, {33, 321}, {128, 128}, {530, 330}, {1100, 20}}) {
+        const Problem p(Transpose::no, tb, M, N, K, 0.5f, 1, 3);
+        const Floats wanted = p.run();
+        Tensor panels = Tensor::empty({packed_floats(N, K)});
+        pack_right(tb, N, K, p.B.data(), p.ldb, panels.mutable_ptr());
+        Floats serial = p.C, parallel = p.C;
+        GemmCall call = p.call(serial.data());
+        call.panels = panels.ptr();
+        gemm(call);
+        ASSERT_EQ(serial, wanted) << p.name();
+        set_threads(3);
+        call.C = parallel.data();
+        gemm_parallel(call);
+        ASSERT_EQ(parallel, wanted) << p.name();
+        set_threads(before);
       }
 }
 

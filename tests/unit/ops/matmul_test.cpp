@@ -1,4 +1,5 @@
 // matmul and linear: errors, special values, sums of gradients, bits at any thread count, memory.
+#include "qkv/ops/feed_forward.h"
 #include "qkv/ops/matmul.h"
 
 #include <gtest/gtest.h>
@@ -146,4 +147,43 @@ TEST(Linear, ASecondStepMissesNoPool) {
   const int64_t misses = pool.misses();
   for (int i = 0; i < 5; ++i) step();
   EXPECT_EQ(pool.misses(), misses);
+}
+
+// More rows than one stretch: 256 of them where 16384 values are between the layers.
+TEST(FeedForward, InStretchesIsTheTwoLayersInLessMemory) {
+  for (const Activation f : {Activation::relu, Activation::gelu, Activation::none}) {
+    const Tensor x = parameter(uniform({2, 300, 4}, Rng(1), -1, 1));
+    const Tensor w1 = parameter(uniform({16384, 4}, Rng(2), -1, 1)), b1 = parameter(uniform({16384}, Rng(3), -1, 1));
+    const Tensor w2 = parameter(uniform({3, 16384}, Rng(4), -.1f, .1f)), b2 = parameter(uniform({3}, Rng(5), -1, 1));
+    const auto gradients = [&](bool stretches, int64_t& bytes) {
+      Pool pool;
+      PoolScope scope(pool);
+      Tape tape;
+      const Tensor y = stretches ? feed_forward(x, w1, b1, w2, b2, f) : linear(linear(x, w1, b1, f), w2, b2);
+      tape.backward(y, uniform({2, 300, 3}, Rng(6), -1, 1));
+      bytes = pool.bytes();
+      std::vector<Tensor> all{y};
+      for (const Tensor* leaf : {&x, &w1, &b1, &w2, &b2}) all.push_back(tape.grad(*leaf).copied());
+      return all;
+    };
+    int64_t whole_bytes = 0, part_bytes = 0;
+    const std::vector<Tensor> whole = gradients(false, whole_bytes), parts = gradients(true, part_bytes);
+    EXPECT_TRUE(equal(whole[0], parts[0]));
+    for (size_t i = 1; i < whole.size(); ++i) {
+      float most = 0;
+      for (const float v : whole[i].data()) most = std::max(most, std::abs(v));
+      for (int64_t j = 0; j < whole[i].numel(); ++j) ASSERT_NEAR(parts[i].ptr()[j], whole[i].ptr()[j], 3e-6f * most) << i << ", " << j;
+    }
+    EXPECT_LT(part_bytes, whole_bytes * 3 / 4);
+  }
+}
+
+TEST(FeedForward, RefusesWeightsThatDoNotFit) {
+  const Tensor x = ones({2, 3}), w1 = ones({4, 3}), w2 = ones({5, 4});
+  EXPECT_EQ(message_of([&] { feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu); }),
+            "[feed_forward] weights do not follow one another: (4, 3) and (5, 3)");
+  EXPECT_EQ(message_of([&] { feed_forward(ones({2, 4}), w1, {}, w2, {}, Activation::relu); }),
+            "[feed_forward] inner sizes differ: (2, 4) x (4, 3) transposed");
+  EXPECT_EQ(message_of([&] { feed_forward(x, w1, ones({5}), w2, ones({5}), Activation::relu); }),
+            "[feed_forward] biases of shape (5,) and (5,) for weights (4, 3) and (5, 4)");
 }

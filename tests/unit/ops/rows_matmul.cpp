@@ -1,6 +1,7 @@
 // Rows of the op table: matmul with its transposes and shared operands, linear with its activations.
 #include <cmath>
 
+#include "qkv/ops/feed_forward.h"
 #include "qkv/ops/matmul.h"
 #include "unit/ops/op_table.h"
 
@@ -76,6 +77,41 @@ OpCase linear_row(const char* label, Activation activation, double (*f)(double))
   return row;
 }
 
+// Rows of x through two layers; biases may be absent.
+Array two_layers(const Arrays& x, bool biases, double (*f)(double)) {
+  const Array &w1 = x[1], &w2 = biases ? x[3] : x[2];
+  const int64_t K = w1.shape[1], H = w1.shape[0], N = w2.shape[0], M = x[0].shape.product(0, x[0].shape.rank() - 1);
+  Shape shape = x[0].shape;
+  shape.set(-1, N);
+  Array y(shape);
+  for (int64_t i = 0; i < M; ++i) {
+    std::vector<double> h;
+    for (int64_t j = 0; j < H; ++j) {
+      double z = biases ? x[2][j] : 0;
+      for (int64_t k = 0; k < K; ++k) z += x[0][i * K + k] * w1[j * K + k];
+      h.push_back(f(z));
+    }
+    for (int64_t n = 0; n < N; ++n) {
+      y[i * N + n] = biases ? x[4][n] : 0;
+      for (int64_t j = 0; j < H; ++j) y[i * N + n] += h[static_cast<size_t>(j)] * w2[n * H + j];
+    }
+  }
+  return y;
+}
+
+OpCase feed_forward_row(const char* label, Activation activation, double (*f)(double)) {
+  OpCase row;
+  row.op = "feed_forward";
+  row.label = label;
+  row.shapes = {{{4, 3}, {5, 3}, {5}, {2, 5}, {2}}, {{2, 3, 4}, {9, 4}, {9}, {3, 9}, {3}}, {{1, 1}, {1, 1}, {1}, {1, 1}, {1}},
+                {{0, 3}, {2, 3}, {2}, {3, 2}, {3}}, {{3}, {2, 3}, {2}, {4, 2}, {4}}};
+  row.call = [activation](const Tensors& x) { return feed_forward(x[0], x[1], x[2], x[3], x[4], activation); };
+  row.reference = [f](const Arrays& x) { return two_layers(x, true, f); };
+  row.special = Special::none;
+  row.exception = "huge values overflow between the layers, in float and not in double; the op has the bits of two linear ones, whose rows test them";
+  return row;
+}
+
 }  // namespace
 
 std::vector<OpCase> matmul_rows() {
@@ -102,6 +138,13 @@ std::vector<OpCase> matmul_rows() {
     return y;
   };
   rows.push_back(bare);
+  rows.push_back(feed_forward_row("relu", Activation::relu, [](double z) { return z < 0 ? 0 : z; }));
+  rows.push_back(feed_forward_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
+  OpCase plain = feed_forward_row("no biases", Activation::tanh, [](double z) { return std::tanh(z); });
+  plain.shapes = {{{4, 3}, {5, 3}, {2, 5}}};
+  plain.call = [](const Tensors& x) { return feed_forward(x[0], x[1], {}, x[2], {}, Activation::tanh); };
+  plain.reference = [](const Arrays& x) { return two_layers(x, false, [](double z) { return std::tanh(z); }); };
+  rows.push_back(plain);
   return rows;
 }
 

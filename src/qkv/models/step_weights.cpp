@@ -1,0 +1,50 @@
+// Products with panels, a stretch of columns at a time, so that bias and activation find them in the cache.
+#include "qkv/models/step_weights.h"
+
+#include <algorithm>
+
+#include "qkv/models/transformer.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kColumns = 512;
+
+}  // namespace
+
+StepLinear::StepLinear(const Linear& layer, Panels panels) : weight_(layer.weight.detached()), bias_(layer.bias.detached()) {
+  const int64_t N = weight_.size(0), K = weight_.size(1);
+  if (panels == Panels::no || N * K == 0) return;
+  panels_ = Tensor::empty({kernels::packed_floats(N, K)});
+  kernels::pack_right(Transpose::yes, N, K, weight_.ptr(), K, panels_.mutable_ptr());
+}
+
+void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation activation) const {
+  const int64_t N = weight_.size(0), K = weight_.size(1);
+  const bool bare = !bias_.defined() && activation == Activation::none;
+  for (int64_t j = 0; j < N; j += kColumns) {
+    const int64_t columns = std::min(kColumns, N - j);
+    kernels::gemm({Transpose::no, Transpose::yes, rows, columns, K, 1, x, K, weight_.ptr() + j * K, K, 0, y + j, N,
+                   panels_.defined() ? panels_.ptr() + j * K : nullptr});
+    if (!bare) kernels::bias_activation(activation, y + j, y + j, bias_.defined() ? bias_.ptr() + j : nullptr, {rows, columns, N});
+  }
+}
+
+Tensor StepLinear::operator()(const Tensor& x, Activation activation) const {
+  Shape shape = x.shape();
+  shape.set(-1, out());
+  Tensor y = Tensor::empty(shape);
+  (*this)(x.ptr(), x.shape().product(0, x.rank() - 1), y.mutable_ptr(), activation);
+  return y;
+}
+
+StepWeights::StepWeights(const TransformerDecoder& decoder, StepLinear::Panels panels) : output(decoder.output, panels) {
+  const auto ready = [&](const Linear& layer) { return StepLinear(layer, panels); };
+  for (const DecoderBlock& b : decoder.blocks) {
+    Block block{ready(b.self.to_q), ready(b.self.to_k), ready(b.self.to_v), ready(b.self.to_out), {}, {}, ready(b.ffn.first), ready(b.ffn.second)};
+    if (b.cross) block.cross_q = ready(b.cross->to_q), block.cross_out = ready(b.cross->to_out);
+    blocks.push_back(std::move(block));
+  }
+}
+
+}  // namespace qkv

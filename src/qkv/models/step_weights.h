@@ -1,0 +1,41 @@
+// The weights of a decoder as decoding reads them: step after step the same products with few rows.
+#pragma once
+
+#include <vector>
+
+#include "qkv/nn/layers.h"
+
+namespace qkv {
+
+struct TransformerDecoder;
+
+/// A linear layer whose weight may be copied once into the panels that products read. Same bits as Linear; nothing is recorded.
+class StepLinear {
+ public:
+  enum class Panels { no, yes };
+
+  StepLinear() = default;
+  StepLinear(const Linear& layer, Panels panels);
+  int64_t out() const { return weight_.size(0); }
+  /// activation(x weight^T + bias), x (rows, in), y (rows, out), on the calling thread.
+  void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;
+  /// (..., in) -> (..., out)
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;
+
+ private:
+  Tensor weight_, bias_, panels_;
+};
+
+struct StepWeights {
+  struct Block {
+    StepLinear q, k, v, out;                // of the attention to the row's own past
+    StepLinear cross_q, cross_out;
+    StepLinear first, second;               // of the feed-forward network
+  };
+  std::vector<Block> blocks;
+  StepLinear output;
+
+  StepWeights(const TransformerDecoder& decoder, StepLinear::Panels panels);
+};
+
+}  // namespace qkv

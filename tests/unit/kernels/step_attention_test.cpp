@@ -1,0 +1,112 @@
+// One query a row over scattered keys: right against double, the same bits alone and among others, on every kernel target.
+#include "qkv/kernels/step_attention.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "qkv/kernels/target.h"
+#include "qkv/tensor/tensor.h"
+
+namespace qkv::kernels {
+namespace {
+
+class StepAttentionTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { force_target(GetParam()); }
+  void TearDown() override { force_target(""); }
+};
+
+// Rows with different numbers of keys, in slots that are shared, repeated and out of order.
+struct Problem {
+  StepAttention sizes;
+  int64_t rows, stride, slot_count;
+  Tensor q, k, v;
+  std::vector<int32_t> slots, counts;
+
+  Problem(int64_t heads, int64_t key_heads, int64_t width, int64_t rows, int64_t stride)
+      : sizes{heads, key_heads, width, 0.37f}, rows(rows), stride(stride), slot_count(2 * stride + 3),
+        q(normal({rows, heads * width}, Rng(1))), k(normal({slot_count, key_heads * width}, Rng(2))),
+        v(normal({slot_count, key_heads * width}, Rng(3))) {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t j = 0; j < stride; ++j) slots.push_back(static_cast<int32_t>((7 * r + 5 * j) % slot_count));
+      counts.push_back(static_cast<int32_t>(stride - r % stride));
+    }
+  }
+  StepKeys keys() const { return {k.ptr(), v.ptr(), slots.data(), stride, counts.data()}; }
+  std::vector<float> result(int64_t begin, int64_t end) const {
+    std::vector<float> out(static_cast<size_t>(q.numel()), -7);
+    step_attention(sizes, q.ptr(), keys(), out.data(), begin, end);
+    return out;
+  }
+  double wanted(int64_t r, int64_t h, int64_t c) const {
+    const int64_t D = sizes.width, key = h / (sizes.heads / sizes.key_heads) * D, row = sizes.key_heads * D;
+    double sum = 0, mean = 0;
+    for (int64_t j = 0; j < counts[static_cast<size_t>(r)]; ++j) {
+      const int64_t at = slots[static_cast<size_t>(r * stride + j)] * row + key;
+      double score = 0;
+      for (int64_t i = 0; i < D; ++i) score += static_cast<double>(q.ptr()[(r * sizes.heads + h) * D + i]) * k.ptr()[at + i];
+      const double e = std::exp(static_cast<double>(sizes.scale) * score);
+      sum += e;
+      mean += e * v.ptr()[at + c];
+    }
+    return mean / sum;
+  }
+};
+
+TEST_P(StepAttentionTest, IsTheWeightedMeanOfTheValues) {
+  for (const int64_t stride : {1, 2, 4, 5, 8, 9, 31})
+    for (const int64_t width : {1, 3, 8, 20, 32, 67})
+      for (const auto& [heads, key_heads] : {std::pair{1, 1}, {4, 4}, {6, 2}, {4, 1}}) {
+        const Problem p(heads, key_heads, width, 5, stride);
+        const std::vector<float> out = p.result(0, p.rows);
+        for (int64_t r = 0; r < p.rows; ++r)
+          for (int64_t h = 0; h < heads; ++h)
+            for (int64_t c = 0; c < width; ++c)
+              ASSERT_NEAR(out[static_cast<size_t>((r * heads + h) * width + c)], p.wanted(r, h, c), 3e-6)
+                  << stride << " keys, width " << width << ", heads " << heads << " of " << key_heads << ", row " << r;
+      }
+}
+
+TEST_P(StepAttentionTest, ARowHasTheSameBitsAloneAndAmongOthers) {
+  const Problem p(4, 2, 33, 9, 13);
+  const std::vector<float> all = p.result(0, 9);
+  for (int64_t r = 0; r < 9; ++r) {
+    const std::vector<float> one = p.result(r, r + 1);
+    for (int64_t i = 0; i < std::ssize(one); ++i)
+      ASSERT_EQ(one[static_cast<size_t>(i)], i / (4 * 33) == r ? all[static_cast<size_t>(i)] : -7) << "row " << r;
+  }
+}
+
+TEST_P(StepAttentionTest, NoKeysGiveZeroAndNaNStays) {
+  Problem p(2, 2, 8, 3, 5);
+  p.counts[1] = 0;
+  p.q.mutable_ptr()[2 * 16 + 3] = std::numeric_limits<float>::quiet_NaN();  // row 2, head 0
+  const std::vector<float> out = p.result(0, 3);
+  for (size_t i = 0; i < 16; ++i) {
+    EXPECT_TRUE(std::isfinite(out[i]));
+    EXPECT_EQ(out[16 + i], 0);
+    EXPECT_EQ(std::isnan(out[32 + i]), i < 8);
+  }
+}
+
+TEST_P(StepAttentionTest, HugeScoresPickTheirKey) {
+  Problem p(1, 1, 8, 1, 5);
+  p.sizes.scale = 1e30f;
+  double most = -std::numeric_limits<double>::infinity();
+  int32_t best = 0;
+  for (const int32_t slot : p.slots) {
+    double score = 0;
+    for (int64_t i = 0; i < 8; ++i) score += static_cast<double>(p.q.ptr()[i]) * p.k.ptr()[slot * 8 + i];
+    if (score > most) most = score, best = slot;
+  }
+  const std::vector<float> out = p.result(0, 1);
+  for (int64_t c = 0; c < 8; ++c) EXPECT_EQ(out[static_cast<size_t>(c)], p.v.ptr()[best * 8 + c]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, StepAttentionTest, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace qkv::kernels

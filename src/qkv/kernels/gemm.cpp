@@ -15,7 +15,14 @@ namespace {
 constexpr double kFlopsPerNanosecond = 60;  // for estimates of work
 constexpr double kBlockFlops = 2e5;         // a block is worth about 3 us at least
 constexpr int64_t kBlocksWanted = 8;
+constexpr int64_t kSharedLeast = 1 << 16, kSharedMost = 1 << 22;  // floats of an op(B) that blocks share once it is packed
 constexpr int64_t kCachedFloats = 1 << 16;  // a C of that size is still in L2 when it is complete
+
+float* aligned_floats(int64_t count) {
+  void* p = std::aligned_alloc(64, static_cast<size_t>((count + 15) / 16 * 16) * sizeof(float));
+  if (!p) throw std::bad_alloc();
+  return static_cast<float*>(p);
+}
 
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 int64_t round_up(int64_t n, int64_t unit) { return blocks_of(n, unit) * unit; }
@@ -59,6 +66,41 @@ Cut cut_of(const GemmCall& c, int64_t products) {
   return cut;
 }
 
+// Whether blocks of rows read one packed op(B): it is large enough to be packed, and small enough to stay in the last cache.
+bool shares_panels(const GemmCall& c, const Cut& cut) {
+  const int64_t floats = packed_floats(c.N, c.K);
+  return !c.panels && cut.row_blocks > 1 && floats >= kSharedLeast && floats <= kSharedMost;
+}
+
+// With op(B) packed for all of them blocks may have few rows, and no more columns than are worked on at once.
+Cut shared_cut_of(const GemmCall& c) {
+  Cut cut;
+  cut.rows = std::min(c.M, round_up(std::clamp<int64_t>(blocks_of(c.M, kBlocksWanted), 96, 512), kTileRows));
+  cut.columns = std::min(c.N, kColumnBlock);
+  cut.row_blocks = blocks_of(c.M, cut.rows);
+  cut.column_blocks = blocks_of(c.N, cut.columns);
+  return cut;
+}
+
+// Memory of the calling thread for an op(B) that the others read too; it grows and is kept.
+float* shared_panels(int64_t floats) {
+  struct Memory {
+    struct Free {
+      void operator()(float* p) const { std::free(p); }
+    };
+    std::unique_ptr<float, Free> data;
+    int64_t size = 0;
+  };
+  static thread_local Memory memory;
+  if (memory.size < floats) {
+    memory.data.reset();
+    memory.size = 0;
+    memory.data.reset(aligned_floats(floats));
+    memory.size = floats;
+  }
+  return memory.data.get();
+}
+
 GemmBlock block_of(const GemmCall& c, const Cut& cut, int64_t b) {
   const int64_t row = b / cut.column_blocks * cut.rows, column = b % cut.column_blocks * cut.columns;
   return {row, std::min(cut.rows, c.M - row), column, std::min(cut.columns, c.N - column)};
@@ -74,19 +116,31 @@ void run_block(GemmCall c, const GemmBlock& block) {
   gemm(c);
 }
 
+// The product in parallel, op(B) packed in parallel before it.
+void run_shared(GemmCall c, double ns, void (*after)(void*, GemmBlock), void* context) {
+  constexpr int64_t kColumns = 4 * kPanelColumns;
+  float* panels = shared_panels(packed_floats(c.N, c.K));
+  parallel_ranges(c.N, kColumns, 0.3 * static_cast<double>(c.N * c.K), [&](int64_t begin, int64_t end) {
+    const float* B = c.B + begin * (c.transpose_b == Transpose::no ? 1 : c.ldb);
+    pack_right(c.transpose_b, end - begin, c.K, B, c.ldb, panels + begin * c.K);
+  });
+  c.panels = panels;
+  const Cut cut = shared_cut_of(c);
+  parallel_for(cut.count(), ns, [&](int64_t b) {
+    const GemmBlock block = block_of(c, cut, b);
+    run_block(c, block);
+    if (after) after(context, block);
+  });
+}
+
 }  // namespace
 
 GemmScratch gemm_scratch() {
   struct Memory {
-    static float* take(int64_t floats) {
-      float* p = static_cast<float*>(std::aligned_alloc(64, static_cast<size_t>(floats) * sizeof(float)));
-      if (!p) throw std::bad_alloc();
-      return p;
-    }
     struct Free {
       void operator()(float* p) const { std::free(p); }
     };
-    std::unique_ptr<float, Free> a{take((kDepth + kRowGap) * kRowBlock)}, b{take(kDepth * (kColumnBlock + 64))};
+    std::unique_ptr<float, Free> a{aligned_floats((kDepth + kRowGap) * kRowBlock)}, b{aligned_floats(kDepth * (kColumnBlock + 64))};
   };
   static thread_local Memory memory;
   return {memory.a.get(), memory.b.get()};
@@ -111,6 +165,8 @@ void gemm_parallel(const GemmCall& c, void (*after)(void*, GemmBlock), void* con
     if (after) after(context, {0, c.M, 0, c.N});
     return;
   }
+  if (c.K > 0 && c.alpha != 0 && shares_panels(c, cut) && detail::parallel_worthwhile(cut.count(), ns))
+    return run_shared(c, ns, after, context);
   parallel_for(cut.count(), ns, [&](int64_t b) {
     const GemmBlock block = block_of(c, cut, b);
     run_block(c, block);

@@ -5,9 +5,13 @@ page=$(cat report/index.html)
 expect_match '^<!doctype html>.*<math.*<svg.*</html>$' "$page"
 [[ $page != *http://* || $page == *http://www.w3.org/* ]] || mismatch "the report points outside"
 [[ $page != *'class="claim bad"'* ]] || mismatch "the report shows a failed claim"
-expect 0 '' --lang zh tour -o zh --quiet
+expect 0 '' --lang zh tour 10.1 scoring -o zh --quiet
 expect_out ''
 expect_match 'lang="zh-CN".*注意力一览' "$(tr -d '\n' <zh/index.html)"
+[[ $(tr -d '\n' <zh/index.html) != *Transformer\ 模型* ]] || mismatch "a tour of two labs has more"
+expect 1 'qkv: error: there is no lab "scorings"
+hint: did you mean "scoring"?' tour scorings -o none
+[[ ! -e none ]] || mismatch "an unknown lab left a folder"
 touch file
 expect 1 'qkv: error: cannot make the folder file/report: Not a directory' tour -o file/report
 

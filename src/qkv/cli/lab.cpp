@@ -3,8 +3,7 @@
 
 #include <cstdio>
 
-#include "qkv/cli/command.h"
-#include "qkv/core/suggest.h"
+#include "qkv/cli/named_lab.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 
@@ -29,22 +28,14 @@ class LabCommand : public Command {
     if (names_.empty()) return list(global.language);
     int64_t failed = 0;
     for (const std::string& name : names_) {
-      const labs::Lab* lab = labs::find_lab(name);
-      if (!lab) throw Error("there is no lab \"" + name + "\"", suggestion(name, global.language));
-      if (!data_.empty() && !lab->takes_data) throw UsageError(fmt::format("--data: lab {} takes no data", lab->name));
-      failed += run_one(*lab, global);
+      const labs::Lab& lab = named_lab(name, global.language);
+      if (!data_.empty() && !lab.takes_data) throw UsageError(fmt::format("--data: lab {} takes no data", lab.name));
+      failed += run_one(lab, global);
     }
     return failed ? 1 : 0;
   }
 
  private:
-  static std::string suggestion(const std::string& name, Language language) {
-    std::vector<std::string> known;
-    for (const labs::Lab& lab : labs::all_labs()) known.push_back(lab.name);
-    const std::string near = did_you_mean(nearest_word(name, known), language);
-    return near.empty() ? "qkv lab lists them" : near;
-  }
-
   static int list(Language language) {
     for (const labs::Lab& lab : labs::all_labs()) fmt::print("{:<6} {:<20} {}\n", lab.section, lab.name, lab.title.in(language));
     return 0;

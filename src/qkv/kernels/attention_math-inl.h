@@ -21,6 +21,8 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// max(floor, x), NaN where x is: x86's max returns its second operand when one is NaN.
 HWY_INLINE Vec AtLeast(Vec floor, Vec x) { return hn::Max(floor, x); }
+/// min(ceiling, x), NaN where x is.
+HWY_INLINE Vec AtMost(Vec ceiling, Vec x) { return hn::Min(ceiling, x); }
 
 /// x <- 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x to a whole n and
 /// leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. The vectors go step by step together, for
@@ -55,7 +57,7 @@ HWY_INLINE Vec PowerOfTwo(Floats d, Vec x) {
 /// tanh x = 1 - 2 / (e^2x + 1), right to 1e-7 of 1.
 HWY_INLINE Vec FastTanh(Floats d, Vec x) {
   const Vec one = hn::Set(d, 1.f);
-  const Vec power = PowerOfTwo(d, hn::Min(hn::Set(d, 64.f), hn::Mul(x, hn::Set(d, 2 * kLog2E))));
+  const Vec power = PowerOfTwo(d, AtMost(hn::Set(d, 64.f), hn::Mul(x, hn::Set(d, 2 * kLog2E))));
   return hn::Sub(one, hn::Div(hn::Set(d, 2.f), hn::Add(power, one)));
 }
 

@@ -38,6 +38,9 @@ HWY_NOINLINE Vec WeighColumn(int64_t count, Vec base, float* at) {
   const Floats d;
   Vec sum = hn::Zero(d), weight[kTogether];
   const auto weigh = [&]() HWY_ATTR {
+    // Where the maximum was not looked for there is no bound: as 2^127 a score far past `base` is sure to be noticed in the sum.
+#pragma GCC unroll 8
+    for (int i = 0; i < kTogether; ++i) weight[i] = AtMost(hn::Set(d, 127.f), weight[i]);
     PowersOfTwo(d, weight);
     Vec part[kTogether];
 #pragma GCC unroll 8

@@ -178,7 +178,7 @@ struct Transformer {
     int64_t written = 0;            // slots that are taken
     int64_t position = 0;           // of the next token
     int64_t source_length = 0;      // S
-    std::shared_ptr<const StepWeights> weights;
+    std::shared_ptr<const StepWeights> weights;  // as start found them: training on, or another kernel target, needs a new start
     int64_t rows() const { return static_cast<int64_t>(sentence.size()); }
   };
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;

@@ -235,7 +235,7 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
   record("feed_forward", y, {&x, &w1, &b1, &w2, &b2},
          [=, x = x.detached(), w1 = w1.detached(), b1 = b1.detached(), w2 = w2.detached(), b2 = b2.detached()](Pull& p) {
            const Layer first{w1, b1}, second{w2, b2};
-           Sum dx(p, 0), dw1(p, 1), db1(p, 2), dw2(p, 3), db2(p, 4);
+           Sum dw2(p, 3), db2(p, 4), dw1(p, 1), db1(p, 2), dx(p, 0);  // as they are written: inputs may be one tensor
            for (int64_t r = 0; r < M || r == 0; r += most) {
              const int64_t rows = std::min(most, M - r);
              const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;

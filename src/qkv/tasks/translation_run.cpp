@@ -112,12 +112,10 @@ class Keeper : public Companion {
 
   bool after_epoch(Progress& p) override {
     if (config_.average_decay > 0 || (config_.average_last > 0 && p.epoch > config_.epochs - config_.average_last)) add_to_average();
+    if (config_.average_decay > 0) swap_average();  // the running average is the model, so it is what is looked at, judged and kept
     if (config_.attention_every > 0 && p.epoch % config_.attention_every == 0) save_attention(p.epoch);
-    if (!valid_) return false;
-    if (config_.average_decay == 0) return judge(p);
-    swap_average();  // the running average is the model, so it is what is judged and kept
-    const bool ends = judge(p);
-    swap_average();
+    const bool ends = valid_ && judge(p);
+    if (config_.average_decay > 0) swap_average();
     return ends;
   }
   // Patience may have grown between two starts.
@@ -148,8 +146,8 @@ class Keeper : public Companion {
   // The weights that the run is for.
   void choose(TranslationModel& model) const {
     const Tensor flat = model.parameters().flat();
-    if (averaged_ > 0 && !(config_.average_decay > 0 && valid_ && config_.keep == "best"))
-      std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
+    const bool best_average = config_.average_decay > 0 && config_.keep == "best" && std::isfinite(best_);
+    if (averaged_ > 0 && !best_average) std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
     else if (config_.keep == "last") return;
     else if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
     else if (std::isfinite(best_)) model.load(folder_ + "/checkpoints/best.safetensors");

@@ -18,7 +18,7 @@ size_t most_tokens(const TranslationModelConfig& model) {
   return model.positions == "learned" ? std::min(kMostTokens, static_cast<size_t>(model.max_positions - 1)) : kMostTokens;
 }
 
-// Floats that a hypothesis keeps for every source token and for every token it has written, about.
+// Floats that a hypothesis keeps for every source token (at most: those of a sentence may share them) and for every token it has written.
 struct RowFloats {
   int64_t source, written;
 

@@ -107,6 +107,28 @@ TEST_P(AttentionLaw, RowsWhoseScoresRiseFromTileToTileChangeNoOtherRow) {
   }
 }
 
+TEST_P(AttentionLaw, OneScoreFarAboveAllBeforeItHasItsWeight) {
+  for (const float above : {15.f, 60.f, 88.f, 89.f, 90.f, 100.f, 150.f, 200.f, 270.f, 300.f, 500.f, 1e4f, 1e6f}) {
+    Problem p({1, 1, 1, 2, 400, 16, 16}, 9);  // the second row sees no difference between the keys
+    p.scale = 1;
+    std::fill(p.q.begin(), p.q.end(), 0.f);
+    std::fill(p.k.begin(), p.k.end(), 0.f);
+    p.q[at(p.q_strides(), 0, 0, 0, 0)] = 1;
+    p.k[at(p.k_strides(), 0, 0, 333, 0)] = above;
+    p.forward();
+    const double others = std::exp(-static_cast<double>(above)), most = *std::max_element(p.v.begin(), p.v.end());
+    for (int64_t c = 0; c < 16; ++c) {
+      double sum = 0;
+      for (int64_t j = 0; j < 400; ++j) sum += (j == 333 ? 1 : others) * p.v[at(p.v_strides(), 0, 0, j, c)];
+      EXPECT_NEAR(p.out[at(p.out_strides(), 0, 0, 0, c)], sum / (1 + 399 * others), 1e-6 * most) << above;
+    }
+    EXPECT_NEAR(p.lse[0], above + std::log1p(399 * others), 1e-6 * above) << above;
+    Problem alone = part_of(p, 0, 1, 400);
+    alone.forward();
+    EXPECT_TRUE(same_bits(alone.out.data(), &p.out[at(p.out_strides(), 0, 0, 0, 0)], 16)) << above;
+  }
+}
+
 TEST_P(AttentionLaw, ALaterTokenCannotChangeAnEarlierOutput) {
   Problem p({1, 2, 2, 400, 400, 16, 16}, 8);
   for (int32_t i = 0; i < 400; ++i) p.end.push_back(i + 1);

@@ -103,5 +103,17 @@ TEST(TransformerStep, ACopiedStateGoesItsOwnWay) {
   EXPECT_NE(kept.ptr()[0], other.ptr()[0]);
 }
 
+TEST(TransformerStep, AStateWithACopyAtEveryStepTakesNoMoreRoomThanOneWithout) {
+  const Transformer model(sizes(), Rng(3));
+  const Ids source = some_ids(1, 5, 40, 1), token({1}, {7});
+  Transformer::State state = model.start(source, {}, {});
+  for (int i = 0; i < 16; ++i) {
+    const Transformer::State before = state;
+    model.step(state, token, {});
+    EXPECT_EQ(before.position, i);
+  }
+  EXPECT_LE(state.self[0].k.size(0), 2 * state.written);
+}
+
 }  // namespace
 }  // namespace qkv::tests

@@ -178,6 +178,19 @@ TEST(FeedForward, InStretchesIsTheTwoLayersInLessMemory) {
   }
 }
 
+TEST(FeedForward, LayersMayShareTheirWeights) {
+  const Tensor x = parameter(uniform({600, 4}, Rng(1), -1, 1)), w = parameter(uniform({4, 4}, Rng(2), -1, 1)), b = parameter(uniform({4}, Rng(3), -1, 1));
+  const auto gradients = [&](const auto& f) {
+    Tape tape;
+    tape.backward(f(), uniform({600, 4}, Rng(4), -1, 1));
+    return std::array{tape.grad(x).copied(), tape.grad(w).copied(), tape.grad(b).copied()};
+  };
+  const auto together = gradients([&] { return feed_forward(x, w, b, w, b, Activation::relu); });
+  const auto apart = gradients([&] { return linear(linear(x, w, b, Activation::relu), w, b); });
+  for (size_t i = 0; i < 3; ++i)
+    for (int64_t j = 0; j < apart[i].numel(); ++j) ASSERT_NEAR(together[i].ptr()[j], apart[i].ptr()[j], 2e-5f) << i << ", " << j;
+}
+
 TEST(FeedForward, RefusesWeightsThatDoNotFit) {
   const Tensor x = ones({2, 3}), w1 = ones({4, 3}), w2 = ones({5, 4});
   EXPECT_EQ(message_of([&] { feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu); }),

@@ -32,3 +32,12 @@ expect 1 'qkv: error: line.npy: a heat map needs an array of 2 to 4 axes, got sh
 printf 'no json\n' >bad.jsonl
 expect 1 'qkv: error: bad.jsonl: line 1: expected a JSON object with "step" and "loss"' plot bad.jsonl
 expect 1 'qkv: error: gone/heat.svg: cannot write: No such file or directory' plot eye.npy -o gone/heat.svg
+
+# Columns of a metrics file, by name; without --y its losses.
+printf '{"kind":"epoch","epoch":1,"step":5,"loss":1.5,"valid_loss":1.25}\n{"kind":"epoch","epoch":2,"step":10,"loss":0.5,"valid_loss":0.75}\n' >both.jsonl
+expect 0 '' plot both.jsonl -o both.svg
+expect_match '>valid_loss<' "$(cat both.svg)"
+expect 0 '' plot both.jsonl --x epoch --y valid_loss -o valid.svg
+expect_match '>epoch<.*>valid_loss<|>valid_loss<.*>epoch<' "$(tr -d '\n' <valid.svg)"
+expect 1 'qkv: error: both.jsonl: line 1: has no number "nosuch"
+hint: it has epoch, loss, step, valid_loss' plot both.jsonl --y nosuch

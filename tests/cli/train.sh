@@ -9,7 +9,7 @@ settings=(--data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidden 
 run train "${settings[@]}" --epochs 40 -o run
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 expect_match '^108 pairs, vocabularies 10 and 10, 10,834 parameters, run' "$err"
-expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9]+ tok/s$' "$err"
+expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9]+ tok/s.*trained in [0-9:]+: run/model\.safetensors has the last weights$' "$err"
 for file in config.yaml model.safetensors metrics.jsonl train.log checkpoints/last.safetensors vocab.source.txt; do
   [[ -s run/$file ]] || mismatch "run/$file is missing"
 done
@@ -154,3 +154,14 @@ expect_match '^qkv: error: specials/vocab\.target\.txt.*<eos>' "$err"
 # A sorted vocabulary may lack <bos>, as the English edition's source does; the target side begins with it.
 sed 's/<bos>/zwei/' run/vocab.target.txt | LC_ALL=C sort >specials/vocab.target.txt
 expect 1 'qkv: error: specials/vocab.target.txt: the special token <bos> is missing: translations begin with it' translate --model specials
+
+# A warm-up longer than the training: a cosine cannot be, and leaves nothing behind; a plain warm-up is told of.
+expect 1 $'qkv: error: training.warmup is 400, but the whole training has 14 updates\nhint: --warmup takes fewer, --epochs gives more' \
+  train "${settings[@]}" --epochs 2 --schedule cosine --warmup 400 -o cosine
+[[ ! -e cosine ]] || mismatch "a schedule that cannot be left the folder cosine"
+run train "${settings[@]}" --epochs 2 --schedule warmup --warmup 400 -o warm
+expect_match 'note: training\.warmup is 400, but the whole training has 14 updates' "$err"
+expect_match 'trained in 0:[0-9]+: warm/model\.safetensors has the last weights$' "$err"
+run train "${settings[@]}" --epochs 3 --valid-share 0.2 --average-decay 0.5 -o mean
+expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+$' "$err"
+expect_match 'finished at step' "$(cat mean/train.log)"

@@ -41,11 +41,11 @@ std::pair<double, double> two_numbers(const std::string& option, const std::stri
   return {number(option, parts[0]), number(option, parts[1])};
 }
 
-// Losses by step or epoch from a file of JSON lines.
-Table read_metrics(const std::string& path) {
+// Columns of the epochs in a file of JSON lines: x, then those of y; without y the losses that it has.
+Table read_metrics(const std::string& path, const std::string& x, std::vector<std::string> y) {
   const InputFile file(path);  // refuses what cannot be read, with its name
   std::ifstream lines(path);
-  Table table{{"step", "loss"}, {{}, {}}};
+  Table table;
   int64_t count = 0;
   for (std::string line; std::getline(lines, line);) {
     ++count;
@@ -53,10 +53,25 @@ Table read_metrics(const std::string& path) {
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number() || !entry.contains("loss") || !entry["loss"].is_number())
       fail(path, ": line ", count, ": expected a JSON object with \"step\" and \"loss\"");
     if (entry.value("kind", "epoch") != "epoch") continue;
-    table.columns[0].push_back(entry["step"].get<double>());
-    table.columns[1].push_back(entry["loss"].get<double>());
+    if (y.empty()) y = entry.contains("valid_loss") ? std::vector<std::string>{"loss", "valid_loss"} : std::vector<std::string>{"loss"};
+    if (table.names.empty()) {
+      table.names = {x};
+      table.names.insert(table.names.end(), y.begin(), y.end());
+      table.columns.resize(table.names.size());
+    }
+    for (size_t c = 0; c < table.names.size(); ++c) {
+      const auto found = entry.find(table.names[c]);
+      if (found == entry.end() || !found->is_number()) {
+        std::string known;
+        for (const auto& [name, value] : entry.items())
+          if (value.is_number()) known += (known.empty() ? "" : ", ") + name;
+        throw Error(text(path, ": line ", count, ": has no number \"", table.names[c], "\""), "it has " + known);
+      }
+      table.columns[c].push_back(found->get<double>());
+    }
   }
   if (count == 0) fail(path, ": is empty, expected JSON lines");
+  if (table.names.empty()) fail(path, ": has no line of an epoch");
   return table;
 }
 
@@ -135,7 +150,7 @@ class PlotCommand : public Command {
   }
 
   Table read_table(const std::string& file) const {
-    if (file.ends_with(".jsonl")) return read_metrics(file);
+    if (file.ends_with(".jsonl")) return read_metrics(file, x_.value_or("step"), y_);
     if (!file.ends_with(".npy")) return read_csv(file, {.columns = wanted_columns(file)}).table;
     const Tensor values = read_npy(file).to_tensor(file);
     if (values.rank() == 0 || values.rank() > 2) fail(file, ": curves need an array of 1 or 2 axes, got shape ", values.shape());

@@ -95,6 +95,7 @@ class Train : public Command {
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
+  static void say_kept(const TranslationRun& run, double seconds);
 
   std::string config_file_, preset_, output_;
   std::optional<std::string> data_;
@@ -128,6 +129,12 @@ std::string Train::folder() const {
   return "runs/" + fs::path(config_file_).stem().string();
 }
 
+void Train::say_kept(const TranslationRun& run, double seconds) {
+  static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights", "the running mean of the weights"};
+  fmt::print(stderr, "trained in {}: {}/model.safetensors has {}{}\n", duration(seconds), run.folder(), kWeights[static_cast<size_t>(run.kept())],
+             run.kept_loss() ? fmt::format(", validation loss {:.4f}", *run.kept_loss()) : "");
+}
+
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
 void Train::book_ending(const TranslationRun& run, const Progress& last) const {
   if (last.epoch_seconds > 0)
@@ -158,6 +165,9 @@ int Train::run(const Global& global) {
     fmt::print(stderr, "{} pairs{}, vocabularies {} and {}, {} parameters, {}\n", grouped(static_cast<uint64_t>(run.training_pairs())),
                run.validation_pairs() > 0 ? fmt::format(" and {} for validation", grouped(static_cast<uint64_t>(run.validation_pairs()))) : "",
                run.tokenizers().source.size(), run.tokenizers().target.size(), grouped(static_cast<uint64_t>(run.model().parameters().count())), where);
+    if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
+      fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
+                 config.training.warmup, run.updates());
   }
   std::atomic<bool> stop = false;
   Screen screen(global.log_format, stop);
@@ -171,6 +181,7 @@ int Train::run(const Global& global) {
     fmt::print(stderr, "{}: finished before; nothing was trained (--restart begins again)\n", where);
   else if (speaks && result.ended_early)
     fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
+  if (speaks && result.progress.steps_here > 0) say_kept(run, result.progress.seconds);
   if (is_book_preset(config.preset)) book_ending(run, screen.last());
   return 0;
 }

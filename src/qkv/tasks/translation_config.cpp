@@ -222,7 +222,7 @@ void TranslationConfig::check() const {
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
   need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other");
-  need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, " of ", training.epochs, " epochs");
+  need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, ", but there are only ", training.epochs, " epochs (--average-last 0 averages none)");
   need(training.schedule != "warmup" || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
   check_model();
 }

@@ -53,6 +53,12 @@ Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
   return constant_rate(rate);
 }
 
+// A cosine falls after the warm-up, so there must be something after it.
+void check_warmup(const TranslationTrainingConfig& c, int64_t updates) {
+  if (c.schedule == "cosine" && updates > 0 && c.warmup >= updates)
+    throw Error(text("training.warmup is ", c.warmup, ", but the whole training has ", updates, " updates"), "--warmup takes fewer, --epochs gives more");
+}
+
 // Pairs as ids, without those that have more tokens on a side than `longest` (0: all are kept).
 std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokenizers, int64_t longest) {
   std::vector<IdPair> pairs = encode_pairs(text, tokenizers.source, tokenizers.target);
@@ -90,7 +96,7 @@ class TrainLog : public Observer {
   explicit TrainLog(std::string path) : path_(std::move(path)) {}
   void started(const Progress& p) override { append(text(p.step > 0 ? "resumed" : "started", " at step ", p.step)); }
   void epoch(const Progress& p) override { append(progress_line(p)); }
-  void finished(const Progress& p) override { append(text("stopped at step ", p.step, " of ", p.steps)); }
+  void finished(const Progress& p) override { append(text(p.step == p.steps ? "finished" : "stopped", " at step ", p.step, " of ", p.steps)); }
 
  private:
   void append(const std::string& line) { std::ofstream(path_, std::ios::app) << line << '\n'; }
@@ -143,15 +149,21 @@ class Keeper : public Companion {
     average_ = average->second.copied();
   }
 
-  // The weights that the run is for.
-  void choose(TranslationModel& model) const {
+  // The weights that the run is for go into the model.
+  TranslationRun::Kept choose(TranslationModel& model) const {
+    using enum TranslationRun::Kept;
+    const bool has_best = config_.keep == "best" && std::isfinite(best_), runs = config_.average_decay > 0;
     const Tensor flat = model.parameters().flat();
-    const bool best_average = config_.average_decay > 0 && config_.keep == "best" && std::isfinite(best_);
-    if (averaged_ > 0 && !best_average) std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
-    else if (config_.keep == "last") return;
-    else if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
-    else if (std::isfinite(best_)) model.load(folder_ + "/checkpoints/best.safetensors");
+    if (averaged_ > 0 && !(runs && has_best)) {
+      std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
+      return runs ? running_mean : mean_of_last;
+    }
+    if (!has_best) return last;
+    if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
+    else model.load(folder_ + "/checkpoints/best.safetensors");
+    return runs ? running_mean : best;
   }
+  std::optional<double> best_loss() const { return config_.keep == "best" && std::isfinite(best_) ? std::optional(best_) : std::nullopt; }
 
  private:
   // Measures the weights that the model has now, and keeps them if they are the best so far; true: training ends here.
@@ -241,6 +253,8 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   }
   model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
                                               Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
+  epoch_updates_ = updates_of(training_batches(config_, train_, tokenizers()).batches(), config_.training.accumulate);
+  check_warmup(config_.training, updates());
   if (!folder_.empty() && !resumes) {
     if (!was_there) {  // it is made when nothing else can fail
       make_folder(folder_);
@@ -313,7 +327,8 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
                                 .stop = stop},
                                all);
   if (!result.interrupted) {
-    keeper.choose(*model_);
+    kept_ = keeper.choose(*model_);
+    if (kept_ == Kept::best || kept_ == Kept::running_mean) kept_loss_ = keeper.best_loss();
     if (!folder_.empty()) model_->save(in_folder("model.safetensors"));
   }
   lock_ = FileLock();

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "qkv/io/file_lock.h"
@@ -32,6 +33,12 @@ class TranslationRun {
 
   /// Trains to the end, or until stop is set. Afterwards the model has the weights that the run is for: the average, the best, or the last.
   FitResult train(std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr);
+  /// Updates that the whole training takes.
+  int64_t updates() const { return config_.training.epochs * epoch_updates_; }
+  /// Which weights those are, known when the training has ended, and their validation loss if it was measured.
+  enum class Kept { last, best, mean_of_last, running_mean };
+  Kept kept() const { return kept_; }
+  std::optional<double> kept_loss() const { return kept_loss_; }
 
  private:
   void open_folder();
@@ -44,6 +51,9 @@ class TranslationRun {
   std::unique_ptr<TranslationText> text_;
   std::vector<IdPair> train_, valid_;
   std::unique_ptr<TranslationModel> model_;
+  int64_t epoch_updates_ = 0;
+  Kept kept_ = Kept::last;
+  std::optional<double> kept_loss_;
 };
 
 /// The book's four sentences, their translations, and nothing else: what its presets end with.

@@ -22,6 +22,7 @@ import cases
 import transformer_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIBRARY_PROGRAMS = (("Matrix products against oneDNN, one thread", "gemm_vs_dnnl"), ("Attention against oneDNN's sgemm rate", "attention_bench"))
 
 
 class OurSide:
@@ -173,10 +174,21 @@ def main():
         rows.append(row)
         print(line, flush=True)
     if arguments.write and not arguments.filter:
-        write(rows)
+        side.end()
+        write(rows, [library_text(title, name) for title, name in LIBRARY_PROGRAMS])
 
 
-def write(rows):
+def library_text(title, name):
+    """What a program of bench/ prints, as a section."""
+    print(f"{title} ...", flush=True)
+    done = subprocess.run([ROOT / "build/bench/bench" / name], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{name} failed: {done.stdout}{done.stderr}")
+    print(done.stdout, flush=True)
+    return f"\n## {title}\n\n`build/bench/bench/{name}`:\n\n```\n{done.stdout}```\n"
+
+
+def write(rows, sections):
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     text = f"""# Measured against peers
 
@@ -189,6 +201,7 @@ and flush-to-zero. The last ratio is of the best rounds, which a busy machine di
 """
     for row in rows:
         text += "| " + " | ".join(row) + " |\n"
+    text += "".join(sections)
     (ROOT / "bench" / "RESULTS.md").write_text(text, encoding="utf-8")
 
 

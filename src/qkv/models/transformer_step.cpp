@@ -29,9 +29,10 @@ bool is_plain(const MultiHead& attention) {
 
 // Room for `wanted` rows, of which the first `used` are kept; a state that was copied keeps its own.
 void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
-  const int64_t have = x.defined() ? x.size(0) : 2 * wanted;
-  if (x.defined() && have >= wanted && x.sole_owner()) return;
-  Tensor more = Tensor::empty({x.defined() && have >= wanted ? have : std::max(wanted, 2 * have), width});
+  const int64_t have = x.defined() ? x.size(0) : 0;
+  if (have >= wanted && have > 0 && x.sole_owner()) return;
+  const int64_t room = have >= wanted ? have : have > 0 ? std::max(wanted, 2 * have) : 4 * wanted;
+  Tensor more = Tensor::empty({room, width});
   if (used > 0) std::copy_n(x.ptr(), used * width, more.mutable_ptr());
   x = std::move(more);
 }

@@ -1,0 +1,145 @@
+// What a folder, a configuration or a preset refuses, and what it says then.
+#include "qkv/io/safetensors.h"
+#include "unit/tasks/translation_fixture.h"
+
+namespace qkv {
+namespace {
+
+TEST_F(TranslationRunTest, TwoTrainingsInOneFolderAreRefused) {
+  const TranslationConfig c = config(1);
+  const std::string refused = qkv::text(run_folder(), ": another training is at work in this folder (process ", ::getpid(), ")");
+  {
+    TranslationRun first(c, run_folder());
+    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }), refused);
+    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(), OldRun::removed); }), refused);
+    first.train();
+    EXPECT_TRUE(fs::exists(run_folder() + "/model.safetensors"));
+  }
+  EXPECT_FALSE(fs::exists(run_folder() + "/train.lock"));
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }), "");
+}
+
+TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
+  TranslationRun(config(1), run_folder()).train();
+  TranslationConfig other = config(1);
+  other.model.hidden = 16;
+  EXPECT_EQ(error_of([&] { TranslationRun(other, run_folder()); }),
+            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --restart begins again; -o names another folder");
+  // More epochs of the same are the same run gone on with.
+  TranslationRun longer(config(2), run_folder());
+  longer.train();
+  TranslationRun whole(config(2), "");
+  whole.train();
+  EXPECT_EQ(weights(longer), weights(whole));
+}
+
+TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
+  TranslationRun(config(1), run_folder()).train();
+  const auto files = [&] {
+    std::set<std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(run_folder())) out.insert(entry.path());
+    return out;
+  };
+  const auto before = files();
+  TranslationConfig missing = config(1);
+  missing.data.pairs = run_folder("nothing.tsv");
+  EXPECT_NE(error_of([&] { TranslationRun(missing, run_folder(), OldRun::removed); }), "");
+  EXPECT_EQ(files(), before);
+  TranslationConfig other = config(1);
+  other.model.hidden = 16;
+  TranslationRun again(other, run_folder(), OldRun::removed);
+  EXPECT_FALSE(fs::exists(run_folder() + "/checkpoints/last.safetensors"));
+  EXPECT_EQ(again.train().progress.steps_here, 2);
+}
+
+TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
+  TranslationRun(config(1), run_folder()).train();
+  fs::remove(run_folder() + "/config.yaml");
+  fs::remove(run_folder() + "/model.safetensors");
+  EXPECT_EQ(error_of([&] { TranslationRun(config(2), run_folder()); }),
+            run_folder() + ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
+  EXPECT_FALSE(fs::exists(run_folder() + "/config.yaml"));
+  TranslationRun again(config(2), run_folder(), OldRun::removed);
+  TranslationRun whole(config(2), "");
+  again.train(), whole.train();
+  EXPECT_EQ(weights(again), weights(whole));
+}
+
+TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
+  for (const char* tokenizer : {"spaces", "book"}) {
+    SetUp();
+    TranslationConfig c = config(1);
+    c.data.tokenizer = tokenizer, c.data.valid_share = 0;
+    TranslationRun(c, run_folder(tokenizer)).train();
+    std::string content;
+    std::getline(std::ifstream(pairs()), content, '\0');
+    std::swap(content[0], content[content.find('5')]);  // as many words, as many batches
+    std::ofstream(pairs()) << content;
+    c.training.epochs = 2;
+    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(tokenizer)).train(); }),
+              run_folder(tokenizer) + "/checkpoints/last.safetensors: was trained on other sentences than the data files hold now"
+                                      " | --restart begins again; -o names another folder");
+  }
+}
+
+TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
+  TranslationConfig c = config(2);
+  c.training.average_last = 2;
+  TranslationRun(c, run_folder()).train();
+  const std::string file = run_folder() + "/checkpoints/last.safetensors";
+  const Checkpoint good = load_checkpoint(file);
+  Checkpoint bad = good;
+  bad.tensors["companion.average"] = zeros({7});
+  save_checkpoint(file, bad);
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }),
+            text(file, ": \"companion.average\" has shape (7,), the model needs ", good.tensors.at("companion.average").shape()));
+  bad.tensors.erase("companion.average");
+  save_checkpoint(file, bad);
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }), file + ": 2 epochs are averaged, but the average is missing");
+}
+
+TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifference) {
+  TranslationRun run(config(1), run_folder());
+  run.train();
+  TranslationModelConfig other = config(1).model;
+  other.hidden = 16;
+  TranslationModel model(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
+  const std::string file = run_folder() + "/model.safetensors", message = error_of([&] { model.load(file); });
+  EXPECT_NE(message.find("the configuration says"), std::string::npos) << message;
+  EXPECT_NE(message.find(file), std::string::npos);
+  other = config(1).model;
+  other.attention = "none";
+  TranslationModel baseline(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
+  EXPECT_NE(error_of([&] { baseline.load(file); }), "");
+}
+
+TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
+  const auto refused = [&](auto&& change) {
+    TranslationConfig c = config();
+    change(c);
+    return error_of([&] { c.check(); });
+  };
+  EXPECT_EQ(refused([](auto& c) { c.data.pairs = ""; }),
+            "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
+  EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
+  EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }), "training.patience is 3, but there is no validation data");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.training.patience = 3; }),
+            "data.tokenizer book has no validation data: the book trains on all pairs");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.data.valid_share = 0, c.data.reverse = true; }),
+            "data.tokenizer book translates from the first side into the second: data.reverse is true");
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book-en"; }),
+            "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
+  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 1, c.training.average_decay = 0.5; }),
+            "training.average_decay and training.average_last exclude each other");
+  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9, but there are only 3 epochs (--average-last 0 averages none)");
+}
+
+TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
+  EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
+            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, d2l-transformer, "
+            "d2l-en-seq2seq, d2l-en-bahdanau, d2l-en-transformer, bahdanau, transformer, transformer-tiny, transformer-base | did you mean \"d2l-bahdanau\"?");
+  for (const std::string& name : translation_presets()) EXPECT_EQ(translation_preset(name).preset, name);
+}
+
+}  // namespace
+}  // namespace qkv

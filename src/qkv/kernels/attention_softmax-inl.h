@@ -17,8 +17,8 @@ namespace attn {
 constexpr float kSlack = 16;
 constexpr float kMuch = 1 << 15;  // a tile whose weights sum to less has not passed it
 
-constexpr int kTogether = 4;  // exponentials under way at a time, and summed with each other first
-static_assert(kChunk % kTogether == 0);
+constexpr int kTogether = 6;  // exponentials under way at a time, and summed with each other first
+static_assert(kChunk % kTogether == 0 && kTogether % 2 == 0);
 
 struct Running {
   HWY_ALIGN float top[kPanel], total[kPanel], rescale[kPanel];
@@ -33,37 +33,33 @@ struct Running {
   }
 };
 
-// at[j] <- 2^(at[j] - base) for `count` vectors kPanel apart; those missing in the last group count as -inf. Returns the sum of groups.
-HWY_NOINLINE Vec WeighColumn(int64_t count, Vec base, float* at) {
+// at[j] <- 2^(at[j] - base) for the vectors of one group, kPanel apart; those that a last group lacks count as -inf. sum += theirs.
+template <bool kWhole>
+HWY_INLINE void WeighGroup(int64_t count, Vec base, float* at, Vec& sum) {
   const Floats d;
-  Vec sum = hn::Zero(d), weight[kTogether];
-  const auto weigh = [&]() HWY_ATTR {
-    // Where the maximum was not looked for there is no bound: as 2^127 a score far past `base` is sure to be noticed in the sum.
+  const auto there = [count](int i) { return kWhole || i < count; };
+  Vec weight[kTogether];
 #pragma GCC unroll 8
-    for (int i = 0; i < kTogether; ++i) weight[i] = AtMost(hn::Set(d, 127.f), weight[i]);
-    PowersOfTwo(d, weight);
-    Vec part[kTogether];
+  for (int i = 0; i < kTogether; ++i) weight[i] = there(i) ? hn::Sub(hn::Load(d, at + i * kPanel), base) : hn::Set(d, -kInfinity);
+  // Where the maximum was not looked for there is no bound: as 2^127 a score far past `base` is sure to be noticed in the sum.
 #pragma GCC unroll 8
-    for (int i = 0; i < kTogether; i += 2) part[i] = hn::Add(weight[i], weight[i + 1]);
-#pragma GCC unroll 8
-    for (int i = 2; i < kTogether; i += 2) part[0] = hn::Add(part[0], part[i]);
-    sum = hn::Add(sum, part[0]);
-  };
-  for (; count >= kTogether; count -= kTogether, at += kTogether * kPanel) {
-#pragma GCC unroll 8
-    for (int i = 0; i < kTogether; ++i) weight[i] = hn::Sub(hn::Load(d, at + i * kPanel), base);
-    weigh();
-#pragma GCC unroll 8
-    for (int i = 0; i < kTogether; ++i) hn::Store(weight[i], d, at + i * kPanel);
-  }
-  if (count == 0) return sum;
-#pragma GCC unroll 8
-  for (int i = 0; i < kTogether; ++i) weight[i] = i < count ? hn::Sub(hn::Load(d, at + i * kPanel), base) : hn::Set(d, -kInfinity);
-  weigh();
+  for (int i = 0; i < kTogether; ++i) weight[i] = AtMost(hn::Set(d, 127.f), weight[i]);
+  PowersOfTwo(d, weight);
 #pragma GCC unroll 8
   for (int i = 0; i < kTogether; ++i) {
-    if (i < count) hn::Store(weight[i], d, at + i * kPanel);
+    if (there(i)) hn::Store(weight[i], d, at + i * kPanel);
   }
+  Vec group = hn::Add(weight[0], weight[1]);
+#pragma GCC unroll 8
+  for (int i = 2; i < kTogether; i += 2) group = hn::Add(group, hn::Add(weight[i], weight[i + 1]));
+  sum = hn::Add(sum, group);
+}
+
+// at[j] <- 2^(at[j] - base) for `count` vectors kPanel apart. Returns their sum, added up in groups.
+HWY_NOINLINE Vec WeighColumn(int64_t count, Vec base, float* at) {
+  Vec sum = hn::Zero(Floats());
+  for (; count >= kTogether; count -= kTogether, at += kTogether * kPanel) WeighGroup<true>(kTogether, base, at, sum);
+  if (count > 0) WeighGroup<false>(count, base, at, sum);
   return sum;
 }
 

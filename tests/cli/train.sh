@@ -121,13 +121,13 @@ run train "${settings[@]}" --epochs 2 --accumulate 4 -o accumulated
 expect_match 'epoch 2/2 step 4/4 loss' "$err"
 expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
-expect 2 'qkv: error: --accumulate: expected 1 to 1000000, got 0' train "${settings[@]}" --accumulate 0 -o x
+expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
 
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x
 expect 1 'qkv: error: cannot open no.txt: No such file or directory' train --preset bahdanau --source no.txt --target no.txt -o x
-expect 2 'qkv: error: --epochs: expected 1 to 1000000000, got 9223372036854775807' train --data pairs.tsv --epochs 9223372036854775807 -o x
+expect 2 'qkv: error: --epochs: got "9223372036854775807", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs 9223372036854775807 -o x
 printf 'a\tb\nonly one column\n' >bad.tsv
 run train --data bad.tsv -o x
 [[ $code == 1 ]] || mismatch "one column: exit code $code"
@@ -137,7 +137,7 @@ run train --source two.txt --target one.txt -o x
 expect_match 'two\.txt has 2 lines, one\.txt has 1: ' "$err"
 printf 'training:\n  epoch: 3\n' >bad.yaml
 expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
-expect 2 'qkv: error: --epochs: expected a whole number, got "many"' train --data pairs.tsv --epochs many -o x
+expect 2 'qkv: error: --epochs: got "many", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs many -o x
 expect 1 'qkv: error: nowhere: no such folder; expected one that qkv train wrote' translate --model nowhere
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
 cp -r run broken; head -c 2000 run/model.safetensors >broken/model.safetensors

@@ -1,6 +1,9 @@
 // Options: from text to values, with the value and what was expected in every error.
 #include "qkv/cli/options.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "qkv/cli/command.h"
 #include "qkv/core/numbers.h"
 #include "qkv/core/suggest.h"
@@ -40,6 +43,15 @@ std::string choice(const std::string& name, const std::string& given, const std:
 
 std::string did_you_mean(const std::string& near, Language language) {
   return near.empty() ? "" : Text{text("did you mean \"", near, "\"?"), text("是否想输入 \"", near, "\"？")}.in(language);
+}
+
+std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const size_t at = std::min(given.find(mark), given.size());
+  const auto first = parse_number(std::string_view(given).substr(0, at), -kInfinity, kInfinity);
+  const auto second = parse_number(std::string_view(given).substr(std::min(at + 1, given.size())), -kInfinity, kInfinity);
+  if (!first || !second) refuse(option, given, text("two numbers like 6", mark, "2.5"));
+  return {*first, *second};
 }
 
 OptionSpec& Options::add(const std::string& names, const Text& help, OptionKind kind) {

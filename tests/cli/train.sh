@@ -123,6 +123,19 @@ expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
 expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
 
+# More subwords than the text gives, or fewer than it has characters: the setting and the nearest value that works.
+pieces=(--data pairs.tsv --tokenizer bpe --embed 8 --hidden 8 --epochs 1 -q)
+expect 1 $'qkv: error: data.vocabulary is 1000, but a side of the text gives at most 17 subwords\nhint: --vocabulary 17' \
+  train "${pieces[@]}" --vocabulary 1000 -o pieces
+run train "${pieces[@]}" --vocabulary 1000 --shared-vocabulary true -o pieces
+most=${err##* }
+expect_match "^qkv: error: data\.vocabulary is 1000, but the text gives at most $most subwords"$'\n'"hint: --vocabulary $most$" "$err"
+[[ ! -e pieces ]] || mismatch "a folder for a run that cannot be"
+expect 0 '' train "${pieces[@]}" --vocabulary "$most" --shared-vocabulary true -o pieces
+run train "${pieces[@]}" --vocabulary 8 -o few
+least=${err##* }
+expect_match "^qkv: error: data\.vocabulary is 8, but the characters of a side of the text need at least $least subwords"$'\n'"hint: --vocabulary $least$" "$err"
+
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x

@@ -123,6 +123,17 @@ expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
 expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
 
+# A preset's tokenizer, and text that it does not fit: said, unless it was chosen.
+sed 's/^[^\t]*/&./; s/$/./' pairs.tsv >attached.tsv
+small=(--preset bahdanau --hidden 8 --embed 8 --epochs 1 --log-format plain)
+note='note: data.tokenizer is spaces, as the preset bahdanau has it, but 100 % of the sentences have punctuation attached to words: "0." is one word to this model; --tokenizer words or bpe parts them'
+run train "${small[@]}" --data attached.tsv -o attached
+[[ $code == 0 && $err == *$'\n'"$note"$'\n'* ]] || mismatch "no note about the tokenizer: $code $err"
+run train "${small[@]}" --data attached.tsv --tokenizer words -o parted
+[[ $code == 0 && $err != *note:* ]] || mismatch "a note about a tokenizer that was chosen: $code $err"
+run train "${small[@]}" --data pairs.tsv -o tokens
+[[ $code == 0 && $err != *note:* ]] || mismatch "a note about text that has no punctuation: $code $err"
+
 # More subwords than the text gives, or fewer than it has characters: the setting and the nearest value that works.
 pieces=(--data pairs.tsv --tokenizer bpe --embed 8 --hidden 8 --epochs 1 -q)
 expect 1 $'qkv: error: data.vocabulary is 1000, but a side of the text gives at most 17 subwords\nhint: --vocabulary 17' \

@@ -2,6 +2,7 @@
 #include "qkv/tasks/translation_data.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "qkv/core/check.h"
@@ -97,7 +98,30 @@ Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& 
   return {word_tokenizer(train.source, rule, c.min_count), word_tokenizer(train.target, rule, c.min_count)};
 }
 
+// "there?", but neither "?" nor "...".
+bool ends_in_punctuation(std::string_view word) {
+  for (const std::string_view mark : {".", ",", "!", "?", ";", ":", "。", "，", "！", "？", "；", "："})
+    if (word.ends_with(mark)) {
+      const std::string_view rest = word.substr(0, word.size() - mark.size());
+      return std::any_of(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
+    }
+  return false;
+}
+
 }  // namespace
+
+AttachedPunctuation attached_punctuation(std::span<const std::string> sentences) {
+  AttachedPunctuation out;
+  size_t count = 0;
+  for (const std::string& sentence : sentences) {
+    const auto words = split_blanks(sentence);
+    const auto found = std::find_if(words.begin(), words.end(), ends_in_punctuation);
+    if (found == words.end()) continue;
+    if (count++ == 0) out.example = *found;
+  }
+  out.share = sentences.empty() ? 0 : static_cast<double>(count) / static_cast<double>(sentences.size());
+  return out;
+}
 
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder) {
   if (config.tokenizer == "book") {

@@ -93,12 +93,16 @@ void Options::option(const std::string& names, const Text& help, std::optional<s
 void Options::option(const std::string& names, const Text& help, int64_t& value, int64_t low, int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = read_whole_number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+    value = read_whole_number(name, given[0], low, high);
+  };
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low, int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = read_whole_number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+    value = read_whole_number(name, given[0], low, high);
+  };
 }
 
 void Options::option(const std::string& names, const Text& help, double& value, double low, double high) {

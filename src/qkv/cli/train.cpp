@@ -135,13 +135,14 @@ std::string Train::folder() const {
 // The presets are for a corpus with blanks around its punctuation. Text of one's own seldom has them.
 void Train::say_tokenizer(const TranslationRun& run) const {
   const TranslationDataConfig& data = run.config().data;
-  const bool chosen = std::any_of(overrides_.begin(), overrides_.end(), [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
+  const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
+                                  [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
   if (preset_.empty() || chosen || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
   fmt::print(stderr,
-             "note: data.tokenizer is spaces, as the preset {} has it, but {:.0f} % of the sentences have punctuation attached to words: \"{}\" is one "
-             "word to this model; --tokenizer words or bpe parts them\n",
+             "note: data.tokenizer is spaces, as the preset {} has it, but {:.0f} % of the sentences have punctuation "
+             "attached to words: \"{}\" is one word to this model; --tokenizer words or bpe parts them\n",
              preset_, std::floor(100 * found.share), printable(found.example));
 }
 

@@ -57,8 +57,9 @@ Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rul
   return Tokenizer::words(Vocabulary::build(lines, min_count), rule);
 }
 
-// A model for each text. A size that some text cannot give is told of by its setting, with the nearest that all of them can.
-std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>& texts, const SubwordOptions& options) {
+// A model for each text. A size that some text cannot give is told of by its setting, with the nearest that all can.
+std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>& texts,
+                                     const SubwordOptions& options) {
   std::vector<Subwords> out;
   int32_t most = options.size, least = options.size;
   for (const std::vector<std::string>& sentences : texts) {
@@ -70,9 +71,11 @@ std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>
   }
   const char* name = texts.size() > 1 ? "a side of the text" : "the text";
   if (most < options.size)
-    throw Error(text("data.vocabulary is ", options.size, ", but ", name, " gives at most ", most, " subwords"), text("--vocabulary ", most));
+    throw Error(text("data.vocabulary is ", options.size, ", but ", name, " gives at most ", most, " subwords"),
+                text("--vocabulary ", most));
   if (least > options.size)
-    throw Error(text("data.vocabulary is ", options.size, ", but the characters of ", name, " need at least ", least, " subwords"),
+    throw Error(text("data.vocabulary is ", options.size, ", but the characters of ", name, " need at least ", least,
+                     " subwords"),
                 text("--vocabulary ", least));
   return out;
 }

@@ -89,6 +89,48 @@ cp x.npy $'a\nb.npy'
 expect 0 '' info $'a\nb.npy'
 expect_match '^a\\x0ab.npy: npy' "$out"
 
+# A folder that qkv train wrote: a summary, and the arrays only when they are asked for.
+for n in 1 2 3 4 5 6 7 8 9; do printf '%s a b\tb a %s\n%s b\tb %s\n' $n $n $n $n; done >pairs.tsv
+run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 8 --embed 4 --valid-share 0.1 --epochs 3 -o trained -q
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+expect 0 '' info trained
+expect_match '^trained: a run of qkv train
+model       seq2seq, gru, 1 layer, hidden 8, embed 4, attention additive
+data        pairs\.tsv
+tokenizer   spaces, vocabularies ([0-9]+) and [0-9]+
+training    3 of 3 epochs, loss [0-9]\.[0-9]{4}, validation loss [0-9]\.[0-9]{4}( \(lowest [0-9.]+, epoch [12]\))?
+parameters  [0-9,]+ in model\.safetensors
+files       10, [0-9,]+ bytes
+  checkpoints/best\.safetensors +[0-9,]+
+  checkpoints/last\.safetensors +[0-9,]+
+  config\.yaml +[0-9,]+
+  metrics\.jsonl +[0-9,]+
+  model\.safetensors +[0-9,]+
+  tokenizer\.source\.txt +13
+  tokenizer\.target\.txt +13
+  train\.log +[0-9,]+
+  vocab\.source\.txt +[0-9]+
+  vocab\.target\.txt +[0-9]+$' "$out"
+[[ ${BASH_REMATCH[1]} == "$(wc -l <trained/vocab.source.txt)" ]] || mismatch "another size of the vocabulary than the file's: $out"
+elements=$("$QKV" info trained/model.safetensors | sed -n '1s/.* \([0-9,]*\) elements.*/\1/p')
+expect_match "parameters  $elements in" "$out"
+expect 0 '' info trained --json
+expect_match "\"kind\": \"run\".*\"epochs_done\": 3,.*\"parameters\": ${elements//,/}," "$out"
+expect 0 '' info trained --all
+expect_match '^trained: 10 files.*encoder\.embedding\.weight +\([0-9]+, 4\).*adam\.m\.' "$out"
+# Unfinished, and counted without what the optimizer keeps; before the first checkpoint; damaged.
+rm trained/model.safetensors trained/checkpoints/best.safetensors
+sed -i 's/epochs: 3 /epochs: 9 /' trained/config.yaml
+expect 0 '' info trained
+expect_match "training    3 of 9 epochs, .*parameters  $elements in checkpoints/last\.safetensors" "$out"
+rm trained/checkpoints/last.safetensors trained/metrics.jsonl
+expect 0 '' info trained
+expect_match $'training    0 of 9 epochs\nparameters  no weights are saved yet\n' "$out"
+echo 'data: 3' >trained/config.yaml
+expect 1 'qkv: error: trained/config.yaml:1: the block "data" must hold "key: value" lines' info trained
+run info --help --lang zh
+expect_match '--all +对 qkv train 输出的文件夹' "$out"
+
 # Streams that end or fail.
 err=$({ "$QKV" info | head -0; } 2>&1)
 expect_match '^$' "$err"

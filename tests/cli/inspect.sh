@@ -54,6 +54,30 @@ expect_match '<bos>  1\.00  0\.00  0\.00  0\.00' "$out"
 expect 0 '' inspect "${pair[@]}" --kind decoder -o page.txt
 expect_match 'Layer 2, head 2' "$(cat page.txt)"
 
+# Maps narrower than their titles: these have the room beside them, and none is cut to look like another.
+sed 's/cinq/cinquante-cinq/g' pairs.tsv >long.tsv
+run train "${common[@]:2}" --data long.tsv --reverse true --kind transformer --hidden 16 --heads 2 --ffn 16 --epochs 1 -o long
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+expect 0 '' inspect --model long un deux cinquante-cinq --target '1 2 3 4 5 4 3 2 1' --kind cross
+expect_match 'Layer 1, head 1 +Layer 1, head 2' "$out"
+
+# Colours: of pictures only.
+expect 0 '' inspect "${pair[@]}" --kind cross --range 0,0.5 -o half.svg
+expect_match '>0\.5<' "$(cat half.svg)"
+expect 0 '' inspect "${pair[@]}" --kind cross --cmap reds --range 0,0.5 -o reds.svg
+! cmp -s reds.svg half.svg || mismatch "--cmap changed nothing"
+expect 0 '' inspect --model recurrent 1 2 3 --range -1,2 -o range.svg
+expect_match '>−1<' "$(cat range.svg)"
+expect 2 'qkv: error: --range: got "low", expected two numbers like 6,2.5' inspect "${pair[@]}" --range low
+expect 2 'qkv: error: --cmap: got "pink", expected one of viridis, reds, blues, diverging' inspect "${pair[@]}" --cmap pink
+expect 2 'qkv: error: --cmap and --range are for pictures; --json and .npz have the numbers' inspect "${pair[@]}" --range 0,1 --json
+
+# Words that the model does not know are told of, on either side that was given.
+expect 0 'qkv: note: the sentence: not in the vocabulary: seven' inspect --model model 1 seven 3 -o unknown.svg
+expect 0 $'qkv: note: the sentence: not in the vocabulary: seven\nqkv: note: the translation: not in the vocabulary: sept' \
+  inspect --model recurrent 1 seven 3 --target 'trois sept un' -o unknown.svg
+expect 0 '' inspect --model model 1 seven 3 -o unknown.svg --quiet
+
 # Numbers: arrays and JSON; padded as in the book.
 expect 0 '' inspect "${pair[@]}" --values --rollout -o all.npz
 run info all.npz
@@ -73,6 +97,8 @@ expect 0 '' inspect --model model --pairs one.tsv --line 1 --gold one.align -o f
 expect_count 12 'class="gold"' framed.svg   # three links in two layers of two heads
 
 # Refusals.
+expect 2 'qkv: error: --line goes with --pairs FILE' inspect "${pair[@]}" --line 1
+expect 2 'qkv: error: --base goes with --gold FILE' inspect "${pair[@]}" --base 1
 expect 1 'qkv: error: --layer 3: the decoder attention has 2 layers' inspect "${pair[@]}" --layer 3 -o no.svg
 expect 1 'qkv: error: --head 3: the encoder attention has 2 heads' inspect "${pair[@]}" --head 3 -o no.svg
 expect 1 'qkv: error: --steps 3: the sentence has 4 tokens with its <eos>' inspect "${pair[@]}" --steps 3 -o no.svg

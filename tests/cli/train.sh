@@ -121,13 +121,37 @@ run train "${settings[@]}" --epochs 2 --accumulate 4 -o accumulated
 expect_match 'epoch 2/2 step 4/4 loss' "$err"
 expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
-expect 2 'qkv: error: --accumulate: expected 1 to 1000000, got 0' train "${settings[@]}" --accumulate 0 -o x
+expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
+
+# A preset's tokenizer, and text that it does not fit: said, unless it was chosen.
+sed 's/^[^\t]*/&./; s/$/./' pairs.tsv >attached.tsv
+small=(--preset bahdanau --hidden 8 --embed 8 --epochs 1 --log-format plain)
+note='note: data.tokenizer is spaces, as the preset bahdanau has it, but 100 % of the sentences have punctuation attached to words: "0." is one word to this model; --tokenizer words or bpe parts them'
+run train "${small[@]}" --data attached.tsv -o attached
+[[ $code == 0 && $err == *$'\n'"$note"$'\n'* ]] || mismatch "no note about the tokenizer: $code $err"
+run train "${small[@]}" --data attached.tsv --tokenizer words -o parted
+[[ $code == 0 && $err != *note:* ]] || mismatch "a note about a tokenizer that was chosen: $code $err"
+run train "${small[@]}" --data pairs.tsv -o tokens
+[[ $code == 0 && $err != *note:* ]] || mismatch "a note about text that has no punctuation: $code $err"
+
+# More subwords than the text gives, or fewer than it has characters: the setting and the nearest value that works.
+pieces=(--data pairs.tsv --tokenizer bpe --embed 8 --hidden 8 --epochs 1 -q)
+expect 1 $'qkv: error: data.vocabulary is 1000, but a side of the text gives at most 17 subwords\nhint: --vocabulary 17' \
+  train "${pieces[@]}" --vocabulary 1000 -o pieces
+run train "${pieces[@]}" --vocabulary 1000 --shared-vocabulary true -o pieces
+most=${err##* }
+expect_match "^qkv: error: data\.vocabulary is 1000, but the text gives at most $most subwords"$'\n'"hint: --vocabulary $most$" "$err"
+[[ ! -e pieces ]] || mismatch "a folder for a run that cannot be"
+expect 0 '' train "${pieces[@]}" --vocabulary "$most" --shared-vocabulary true -o pieces
+run train "${pieces[@]}" --vocabulary 8 -o few
+least=${err##* }
+expect_match "^qkv: error: data\.vocabulary is 8, but the characters of a side of the text need at least $least subwords"$'\n'"hint: --vocabulary $least$" "$err"
 
 # Bad input.
 expect 2 $'qkv: error: nothing to train: give --preset NAME, -c config.yaml or --data FILE\nhint: qkv train --preset bahdanau needs no file' train
 expect 1 'qkv: error: cannot open no.tsv: No such file or directory' train --data no.tsv -o x
 expect 1 'qkv: error: cannot open no.txt: No such file or directory' train --preset bahdanau --source no.txt --target no.txt -o x
-expect 2 'qkv: error: --epochs: expected 1 to 1000000000, got 9223372036854775807' train --data pairs.tsv --epochs 9223372036854775807 -o x
+expect 2 'qkv: error: --epochs: got "9223372036854775807", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs 9223372036854775807 -o x
 printf 'a\tb\nonly one column\n' >bad.tsv
 run train --data bad.tsv -o x
 [[ $code == 1 ]] || mismatch "one column: exit code $code"
@@ -137,7 +161,7 @@ run train --source two.txt --target one.txt -o x
 expect_match 'two\.txt has 2 lines, one\.txt has 1: ' "$err"
 printf 'training:\n  epoch: 3\n' >bad.yaml
 expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
-expect 2 'qkv: error: --epochs: expected a whole number, got "many"' train --data pairs.tsv --epochs many -o x
+expect 2 'qkv: error: --epochs: got "many", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs many -o x
 expect 1 'qkv: error: nowhere: no such folder; expected one that qkv train wrote' translate --model nowhere
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
 cp -r run broken; head -c 2000 run/model.safetensors >broken/model.safetensors

@@ -62,6 +62,15 @@ std::pair<std::string, std::string> endings(const std::vector<std::string>& file
   return {a, b};
 }
 
+// What to type instead of a size that the text cannot give.
+Subwords subwords_of(const std::vector<std::string>& sentences, const SubwordOptions& options) {
+  try {
+    return Subwords::train(sentences, options);
+  } catch (const SubwordSizeError& e) {
+    throw Error(e.what(), text("--size ", e.nearest()));
+  }
+}
+
 }  // namespace
 
 int data_vocab(const DataOptions& o, const Global& global) {
@@ -98,7 +107,7 @@ int data_subwords(const DataOptions& o, const Global& global) {
   SubwordOptions options;
   options.kind = o.model == "unigram" ? SubwordKind::unigram : SubwordKind::bpe;
   options.size = static_cast<int32_t>(o.size.value_or(options.size));
-  const Subwords model = Subwords::train(sentences, options);
+  const Subwords model = subwords_of(sentences, options);
   model.save(output);
   size_t words = 0, pieces = 0;
   for (const std::string& sentence : sentences) words += split_blanks(sentence).size(), pieces += model.encode(sentence).size();

@@ -9,6 +9,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/file_report.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/version.h"
@@ -122,6 +123,66 @@ Json report_json(const FileReport& report) {
   return json;
 }
 
+std::string training_text(const RunReport& run) {
+  std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
+  if (run.ended_early) out += ", ended early";
+  if (run.loss)
+    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.training.loss == "book" ? " (the book's)" : "");
+  if (run.valid_loss) out += fmt::format(", validation loss {:.4f}", *run.valid_loss);
+  if (run.valid_loss != run.lowest_valid_loss)
+    out += fmt::format(" (lowest {:.4f}, epoch {})", *run.lowest_valid_loss, run.lowest_epoch);
+  return out;
+}
+
+void print_report(const RunReport& run) {
+  fmt::print("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
+             model_text(run.config.model), printable(data_text(run.config.data)));
+  fmt::print("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", run.config.data.tokenizer,
+             grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
+             training_text(run));
+  if (run.weights.empty())
+    fmt::print("parameters  no weights are saved yet\n");
+  else
+    fmt::print("parameters  {} in {}\n", grouped(run.parameters), run.weights);
+  fmt::print("files       {}, {}\n", run.files.size(), counted(run.bytes, "byte", "bytes"));
+  size_t width = 0;
+  for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
+  for (const RunFile& file : run.files)
+    fmt::print("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
+}
+
+Json report_json(const RunReport& run) {
+  const TranslationModelConfig& m = run.config.model;
+  const TranslationDataConfig& d = run.config.data;
+  Json model = {{"kind", m.kind}, {"attention", m.attention}, {"layers", m.layers}, {"hidden", m.hidden}};
+  if (m.kind == "transformer")
+    model.update({{"decoder_layers", m.decoder_layers > 0 ? m.decoder_layers : m.layers},
+                  {"heads", m.heads},
+                  {"ffn", m.ffn},
+                  {"positions", m.positions},
+                  {"norm", m.norm}});
+  else
+    model.update({{"cell", m.cell}, {"embed", m.embed}, {"bidirectional", m.bidirectional}});
+  Json training = {
+      {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
+  if (run.loss) training["loss"] = *run.loss;
+  if (run.valid_loss) training["valid_loss"] = *run.valid_loss;
+  if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
+  Json files = Json::array();
+  for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+  return {{"path", run.path},
+          {"kind", "run"},
+          {"bytes", run.bytes},
+          {"model", model},
+          {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
+          {"tokenizer",
+           {{"kind", d.tokenizer}, {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
+          {"training", training},
+          {"weights", run.weights},
+          {"parameters", run.parameters},
+          {"files", files}};
+}
+
 class Info : public Command {
  public:
   std::string name() const override { return "info"; }
@@ -129,9 +190,11 @@ class Info : public Command {
     return {"versions, CPU, kernels and threads; or what is in array files, checkpoints and folders",
             "版本、CPU、内核与线程；或数组文件、检查点与文件夹的内容"};
   }
-  std::string example() const override { return "qkv info model.safetensors"; }
+  std::string example() const override { return "qkv info model.safetensors\n  qkv info runs/bahdanau"; }
   void bind(Options& options) override {
     options.positionals("FILE", {".npy, .npz or .safetensors files, or folders", ".npy、.npz、.safetensors 文件或文件夹"}, paths_);
+    options.flag("--all", {"of a folder that qkv train wrote: every array of every file, in place of a summary",
+                           "对 qkv train 输出的文件夹：列出每个文件的每个数组，而不是摘要"}, all_);
     options.flag("--json", {"print JSON", "输出 JSON"}, json_);
   }
 
@@ -142,8 +205,9 @@ class Info : public Command {
     }
     for (const std::string& path : paths_) {
       std::error_code ignored;
-      if (std::filesystem::is_directory(path, ignored)) report_folder(path);
-      else add(path, [&] { return report_file(path); });
+      if (!std::filesystem::is_directory(path, ignored)) add(path, [&] { return report_file(path); });
+      else if (!all_ && is_run_folder(path)) add(path, [&] { return report_run(path); });
+      else report_folder(path);
     }
     if (json_) print_json({{"files", files_}});
     return failed_ ? 1 : 0;
@@ -163,7 +227,7 @@ class Info : public Command {
   template <class MakeReport>
   void add(const std::string& path, MakeReport&& make_report) {
     try {
-      const FileReport report = make_report();
+      const auto report = make_report();
       if (json_) files_.push_back(report_json(report));
       else print_report(report);
     } catch (const Error& error) {
@@ -174,7 +238,7 @@ class Info : public Command {
   }
 
   std::vector<std::string> paths_;
-  bool json_ = false, failed_ = false;
+  bool all_ = false, json_ = false, failed_ = false;
   Json files_ = Json::array();
 };
 

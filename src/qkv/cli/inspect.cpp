@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/attention_json.h"
+#include "qkv/cli/colour_options.h"
 #include "qkv/cli/command.h"
 #include "qkv/cli/inspect_figures.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
@@ -71,6 +73,7 @@ class Inspect : public Command {
         "--steps N",
         {"Transformer: pad the sentence to N tokens, as the book's figures do", "Transformer：把句子填充到 N 个词元，与书中插图一致"},
         steps_, 1, 4096);
+    colours_.bind(options);
     options.option("-o,--output FILE", {"draw to .svg, .png, .html or .txt, or write the weights to .npz; without it on the terminal",
                     "画到 .svg、.png、.html 或 .txt，或把权重写入 .npz；默认显示在终端"}, output_);
     options.flag("--json", {"print tokens and weights as JSON", "以 JSON 打印词元与权重"}, json_);
@@ -79,8 +82,10 @@ class Inspect : public Command {
 
   int run(const Global& global) override {
     check_command_line();
+    choice_.colours = colours_.over(choice_.colours);
     const Translator translator(model_);
     const Looked seen = look(translator);
+    note_unknown_words(translator, seen, global);
     check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
     if (const Transformer* model = translator.model().transformer())
       return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
@@ -100,7 +105,11 @@ class Inspect : public Command {
     if (model_.empty()) throw UsageError("the option --model DIR is missing");
     if (pairs_.empty() == words_.empty()) throw UsageError("give a sentence, or --pairs FILE and --line N");
     if (!pairs_.empty() && !line_) throw UsageError("--pairs needs --line N");
+    if (line_ && pairs_.empty()) throw UsageError("--line goes with --pairs FILE");
     if (gold_ && pairs_.empty()) throw UsageError("--gold goes with --pairs and --line");
+    if (base_ && !gold_) throw UsageError("--base goes with --gold FILE");
+    if (colours_.given() && (json_ || (output_ && output_->ends_with(".npz"))))
+      throw UsageError("--cmap and --range are for pictures; --json and .npz have the numbers");
     if (target_ && !pairs_.empty()) throw UsageError("--target and --pairs exclude each other");
     if (output_ && !output_->ends_with(".npz") && !output_->ends_with(".html")) {
       for (const char* ending : {".svg", ".png", ".txt"})
@@ -144,6 +153,13 @@ class Inspect : public Command {
     out.source_tokens = tokenizers.source.tokens(source_ids);
     out.target_tokens = tokenizers.target.tokens(target_ids);
     return out;
+  }
+
+  // Of the sentence, and of a translation that was given: the model's own has none.
+  void note_unknown_words(const Translator& translator, const Looked& seen, const Global& global) const {
+    UnknownWords unknown(global.quiet);
+    unknown.note(translator.tokenizers().source, seen.source, seen.source_ids, "the sentence");
+    if (target_ || !pairs_.empty()) unknown.note(translator.tokenizers().target, seen.target, seen.target_ids, "the translation");
   }
 
   // What was asked of a Transformer, in the form that was asked for.
@@ -208,7 +224,7 @@ class Inspect : public Command {
       for (int64_t m = 0; m < maps; ++m) std::copy_n(seen.attention.ptr() + (s * maps + m) * keys, keys, grid.mutable_ptr() + (m * steps + s) * keys);
     const bool zh = global.language == Language::zh;
     Figure out = heatmaps(grid, zh ? "源语言" : "source", zh ? "译文" : "translation", {},
-                          {.colours = {.low = 0, .high = 1}, .x_tokens = seen.source_tokens, .y_tokens = seen.target_tokens});
+                          {.colours = choice_.colours, .x_tokens = seen.source_tokens, .y_tokens = seen.target_tokens});
     const std::vector<CellIndex> boxes = gold_boxes(translator, seen);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
     return out;
@@ -282,6 +298,7 @@ class Inspect : public Command {
   std::optional<std::string> target_, gold_, output_;
   std::optional<int64_t> line_, beam_, base_, steps_;
   MapChoice choice_;
+  ColourOptions colours_;
   bool json_ = false;
 };
 

@@ -56,10 +56,10 @@ Axes axes_of(const SeenPair& seen, const Kind& kind) {
 }
 
 // Words, where a grid with so many panels in a row has room for them; else positions.
-Figure grid(const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, Language language) {
+Figure grid(const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, const ColourScale& colours, Language language) {
   const int64_t cols = maps.size(1), longest = std::max(maps.size(2), maps.size(3));
   const bool words = cols == 1 || static_cast<double>(cols * longest) * kWordCell <= kWidestGrid;
-  HeatMapOptions options{.colours = {.low = 0, .high = 1}};
+  HeatMapOptions options{.colours = colours};
   if (words) options.x_tokens = axes.keys, options.y_tokens = axes.queries;
   Figure out =
       heatmaps(maps, Text{"Key positions", "键的位置"}.in(language), Text{"Query positions", "查询的位置"}.in(language), {}, options);
@@ -110,14 +110,17 @@ class Drawer {
 
   // Rows are layers, columns heads.
   Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, const Text& reading) const {
-    Figure out = grid(maps, axes_of(seen_, kind), boxes(kind), language_);
+    Figure out = grid(maps, axes_of(seen_, kind), boxes(kind), choice_.colours, language_);
     const int64_t rows = maps.size(0), cols = maps.size(1);
     for (int64_t i = 0; i < rows * cols; ++i) {
-      const std::string head = head_name(first_head() + i % cols), layer = layer_name(first_layer() + i / cols);
-      if (use_ == FigureUse::terminal)
-        out.panels[static_cast<size_t>(i)].title = layer + say(text(", head ", first_head() + i % cols), "，" + head);
-      else if (i < cols)
-        out.panels[static_cast<size_t>(i)].title = head;
+      const int64_t layer = first_layer() + i / cols, head = first_head() + i % cols;
+      Panel& panel = out.panels[static_cast<size_t>(i)];
+      if (use_ == FigureUse::terminal) {
+        panel.title = layer_name(layer) + say(text(", head ", head), "，" + head_name(head));
+        panel.short_title = text("L", layer, " H", head);
+      } else if (i < cols) {
+        panel.title = head_name(head);
+      }
     }
     std::string which;
     if (rows == 1)
@@ -134,11 +137,12 @@ class Drawer {
     Tensor both = Tensor::empty({2, count, n, m});
     std::copy_n(mean.ptr(), mean.numel(), both.mutable_ptr());
     std::copy_n(rolled.ptr(), rolled.numel(), both.mutable_ptr() + mean.numel());
-    Figure out = grid(both, axes_of(seen_, kind), boxes(kind), language_);
+    Figure out = grid(both, axes_of(seen_, kind), boxes(kind), choice_.colours, language_);
     for (int64_t l = 0; l < count; ++l) {
       const int64_t layer = first_layer() + l;
-      out.panels[static_cast<size_t>(l)].title = layer_name(layer) + say(", mean of heads", "，各头平均");
-      out.panels[static_cast<size_t>(count + l)].title = rollout_name(kind, layer);
+      Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
+      above.title = layer_name(layer) + say(", mean of heads", "，各头平均"), above.short_title = text("L", layer, say(" mean", " 平均"));
+      below.title = rollout_name(kind, layer), below.short_title = text("L", layer, " rollout");
     }
     return named(std::move(out), kind, "-rollout", say(": rollout", "：rollout"));
   }
@@ -157,7 +161,7 @@ class Drawer {
     const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
     Tensor all = Tensor::empty({1, count, n, m});
     for (int64_t i = 0; i < count; ++i) std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
-    Figure out = grid(all, axes_of(seen_, kind), boxes(kind), language_);
+    Figure out = grid(all, axes_of(seen_, kind), boxes(kind), choice_.colours, language_);
     for (Panel& panel : out.panels) {
       HeatMap& map = std::get<HeatMap>(panel.content);
       map.x_tokens = axes_of(seen_, kind).keys, map.y_tokens = axes_of(seen_, kind).queries;

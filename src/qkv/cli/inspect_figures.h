@@ -15,6 +15,7 @@ struct MapChoice {
   std::string kind = "all";  // encoder, decoder, cross
   std::optional<int64_t> layer, head;
   bool values = false, rollout = false;
+  ColourScale colours{.low = 0, .high = 1};
 };
 
 /// One sentence pair in a Transformer. Queries and keys of the decoder's self-attention are its inputs, from <bos> on; rows of its cross

@@ -1,10 +1,11 @@
 // Options: from text to values, with the value and what was expected in every error.
 #include "qkv/cli/options.h"
 
-#include <charconv>
-#include <cmath>
+#include <algorithm>
+#include <limits>
 
 #include "qkv/cli/command.h"
+#include "qkv/core/numbers.h"
 #include "qkv/core/suggest.h"
 
 namespace qkv::cli {
@@ -16,39 +17,18 @@ std::string joined(const std::vector<std::string>& words, const char* between) {
   return out;
 }
 
-std::string range_text(int64_t low, int64_t high) {
-  if (low == INT64_MIN && high == INT64_MAX) return "";
-  if (high == INT64_MAX) return text(" of at least ", low);
-  if (low == INT64_MIN) return text(" of at most ", high);
-  return text(" from ", low, " to ", high);
-}
-
-std::string range_text(double low, double high) {
-  if (std::isinf(low) && std::isinf(high)) return "";
-  if (std::isinf(high)) return text(" of at least ", low);
-  if (std::isinf(low)) return text(" of at most ", high);
-  return text(" from ", low, " to ", high);
-}
-
 [[noreturn]] void refuse(const std::string& name, const std::string& got, const std::string& expected, const std::string& hint = "") {
   throw UsageError(text(name, ": got \"", got, "\", expected ", expected), hint);
 }
 
-int64_t whole_number(const std::string& name, const std::string& given, int64_t low, int64_t high) {
-  int64_t value = 0;
-  const char* end = given.data() + given.size();
-  const auto [stop, error] = std::from_chars(given.data(), end, value);
-  if (error != std::errc() || stop != end || value < low || value > high) refuse(name, given, "a whole number" + range_text(low, high));
-  return value;
+int64_t read_whole_number(const std::string& name, const std::string& given, int64_t low, int64_t high) {
+  if (const auto value = parse_whole_number(given, low, high)) return *value;
+  refuse(name, given, expected_whole_number(low, high));
 }
 
-double number(const std::string& name, const std::string& given, double low, double high) {
-  double value = 0;
-  const char* end = given.data() + given.size();
-  const auto [stop, error] = std::from_chars(given.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value) || value < low || value > high)
-    refuse(name, given, "a number" + range_text(low, high));
-  return value;
+double read_number(const std::string& name, const std::string& given, double low, double high) {
+  if (const auto value = parse_number(given, low, high)) return *value;
+  refuse(name, given, expected_number(low, high));
 }
 
 std::string choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices,
@@ -63,6 +43,15 @@ std::string choice(const std::string& name, const std::string& given, const std:
 
 std::string did_you_mean(const std::string& near, Language language) {
   return near.empty() ? "" : Text{text("did you mean \"", near, "\"?"), text("是否想输入 \"", near, "\"？")}.in(language);
+}
+
+std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const size_t at = std::min(given.find(mark), given.size());
+  const auto first = parse_number(std::string_view(given).substr(0, at), -kInfinity, kInfinity);
+  const auto second = parse_number(std::string_view(given).substr(std::min(at + 1, given.size())), -kInfinity, kInfinity);
+  if (!first || !second) refuse(option, given, text("two numbers like 6", mark, "2.5"));
+  return {*first, *second};
 }
 
 OptionSpec& Options::add(const std::string& names, const Text& help, OptionKind kind) {
@@ -104,23 +93,27 @@ void Options::option(const std::string& names, const Text& help, std::optional<s
 void Options::option(const std::string& names, const Text& help, int64_t& value, int64_t low, int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = whole_number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+    value = read_whole_number(name, given[0], low, high);
+  };
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low, int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = whole_number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+    value = read_whole_number(name, given[0], low, high);
+  };
 }
 
 void Options::option(const std::string& names, const Text& help, double& value, double low, double high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = read_number(name, given[0], low, high); };
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<double>& value, double low, double high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = read_number(name, given[0], low, high); };
 }
 
 void Options::option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare, int64_t low, int64_t high) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "qkv/core/language.h"
@@ -14,6 +15,9 @@ namespace qkv::cli {
 
 /// The hint 'did you mean "near"?', or "" without a near word.
 std::string did_you_mean(const std::string& near, Language language);
+
+/// The two numbers of an option's value, "0,5" -> {0, 5}; throws UsageError.
+std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark);
 
 enum class OptionKind { flag, value, repeated, positional, positionals };
 

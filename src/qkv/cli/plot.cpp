@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "qkv/cli/colour_options.h"
 #include "qkv/cli/command.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/io/csv.h"
@@ -25,20 +25,6 @@ std::vector<std::string> split(const std::string& text, char mark) {
     else parts.back() += c;
   }
   return parts;
-}
-
-double number(const std::string& option, const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) throw UsageError(option + ": expected a number, got \"" + text + "\"");
-  return value;
-}
-
-// "0,5" -> {0, 5}
-std::pair<double, double> two_numbers(const std::string& option, const std::string& text, char mark) {
-  const auto parts = split(text, mark);
-  if (parts.size() != 2) throw UsageError(option + ": expected two numbers like 6" + mark + "2.5, got \"" + text + "\"");
-  return {number(option, parts[0]), number(option, parts[1])};
 }
 
 // Columns of the epochs in a file of JSON lines: x, then those of y; without y the losses that it has.
@@ -99,8 +85,7 @@ class PlotCommand : public Command {
     options.option("--ylim LOW,HIGH", {"range of the y axis", "y 轴范围"}, y_limits_);
     options.flag("--log-x", {"logarithmic x axis", "对数 x 轴"}, log_x_);
     options.flag("--log-y", {"logarithmic y axis", "对数 y 轴"}, log_y_);
-    options.option("--cmap NAME", {"colour map of heat maps", "热图的颜色"}, colours_, {"viridis", "reds", "blues", "diverging"});
-    options.option("--range LOW,HIGH", {"values at the ends of the colour scale", "颜色两端对应的值"}, range_);
+    colours_.bind(options);
     options.flag("--per-panel", {"a colour scale for every panel", "每个面板各用一个颜色标尺"}, per_panel_);
     options.option("--size WxH", {"size in inches, as 6x2.5", "尺寸（英寸），如 6x2.5"}, size_);
   }
@@ -129,9 +114,7 @@ class PlotCommand : public Command {
 
   Figure make_heatmaps() const {
     HeatMapOptions options;
-    options.colours.map = colour_map(colours_);
-    options.colours.per_panel = per_panel_;
-    if (range_) std::tie(options.colours.low, options.colours.high) = two_numbers("--range", *range_, ',');
+    options.colours = colours_.over({.per_panel = per_panel_});
     if (!x_tokens_.empty()) options.x_tokens = split(x_tokens_, ',');
     if (!y_tokens_.empty()) options.y_tokens = split(y_tokens_, ',');
     const std::string& file = files_[0];
@@ -215,8 +198,9 @@ class PlotCommand : public Command {
   }
 
   std::vector<std::string> files_, y_;
-  std::optional<std::string> output_, x_, x_limits_, y_limits_, range_, size_;
-  std::string kind_ = "auto", title_, titles_, x_label_, y_label_, x_tokens_, y_tokens_, colours_ = "viridis";
+  std::optional<std::string> output_, x_, x_limits_, y_limits_, size_;
+  std::string kind_ = "auto", title_, titles_, x_label_, y_label_, x_tokens_, y_tokens_;
+  ColourOptions colours_;
   bool log_x_ = false, log_y_ = false, per_panel_ = false;
 };
 

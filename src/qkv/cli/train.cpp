@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <deque>
 #include <filesystem>
@@ -95,6 +97,7 @@ class Train : public Command {
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
+  void say_tokenizer(const TranslationRun& run) const;
   static void say_kept(const TranslationRun& run, double seconds);
 
   std::string config_file_, preset_, output_;
@@ -127,6 +130,20 @@ std::string Train::folder() const {
   if (!output_.empty()) return output_;
   if (!preset_.empty()) return "runs/" + preset_;
   return "runs/" + fs::path(config_file_).stem().string();
+}
+
+// The presets are for a corpus with blanks around its punctuation. Text of one's own seldom has them.
+void Train::say_tokenizer(const TranslationRun& run) const {
+  const TranslationDataConfig& data = run.config().data;
+  const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
+                                  [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
+  if (preset_.empty() || chosen || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
+  const AttachedPunctuation found = attached_punctuation(run.text().train.source);
+  if (found.share < 0.5) return;
+  fmt::print(stderr,
+             "note: data.tokenizer is spaces, as the preset {} has it, but {:.0f} % of the sentences have punctuation "
+             "attached to words: \"{}\" is one word to this model; --tokenizer words or bpe parts them\n",
+             preset_, std::floor(100 * found.share), printable(found.example));
 }
 
 void Train::say_kept(const TranslationRun& run, double seconds) {
@@ -168,6 +185,7 @@ int Train::run(const Global& global) {
     if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());
+    say_tokenizer(run);
   }
   std::atomic<bool> stop = false;
   Screen screen(global.log_format, stop);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -85,7 +86,7 @@ class Translate : public Command {
     } else {
       for (const std::string& file : files_) {
         options.name = file;
-        translate_lines(translator, options, read_lines(file));
+        translate_lines(translator, options, lines_of(file, global.language));
       }
     }
     std::fflush(stdout);
@@ -114,6 +115,28 @@ class Translate : public Command {
     if (force_ && files_.size() > 1) throw UsageError(text("--force takes one FILE to go with it, got ", files_.size()));
     if (force_ && *force_ == "-" && files_.empty())
       throw UsageError("--force -: standard input cannot be both sides: name the FILE to translate");
+  }
+
+  // A sentence in the place of a file is the likeliest mistake of all: what to type instead is said.
+  std::vector<std::string> lines_of(const std::string& file, Language language) const {
+    try {
+      return read_lines(file);
+    } catch (const Error& e) {
+      std::error_code ignored;
+      if (std::filesystem::exists(file, ignored)) throw;
+      throw Error(e.what(), Text{"FILE is a text to read; a sentence goes in like this: ", "FILE 是要读入的文本；句子应这样输入："}.in(language) +
+                                fmt::format("echo {} | qkv translate --model {}", sentence_meant(), model_));
+    }
+  }
+
+  // The words of the command line in quotes for the shell, if they may be a sentence.
+  std::string sentence_meant() const {
+    std::string sentence;
+    for (const std::string& word : files_) sentence += (sentence.empty() ? "" : " ") + word;
+    if (sentence.find(' ') == std::string::npos) return "'...'";
+    std::string quoted = "'";
+    for (const char c : sentence) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+    return quoted + "'";
   }
 
   void translate_stream(const Translator& translator, TranslateOptions options, std::istream& in) {

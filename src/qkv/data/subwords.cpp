@@ -5,6 +5,8 @@
 #include <sentencepiece_trainer.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <unordered_map>
 
 #include "qkv/core/check.h"
@@ -28,6 +30,18 @@ std::string reason(const sentencepiece::util::Status& status) {
   return message.empty() ? "SentencePiece gives no reason" : message;
 }
 
+// Both complaints about the number of pieces end in the number that would do: "too high (25). Please set it to a value <= 17.",
+// "smaller than required_chars. 8 vs 11. Increase ...".
+std::optional<int32_t> nearest_size(const std::string& complaint) {
+  for (const std::string_view before : {"to a value <= ", " vs "}) {
+    const size_t at = complaint.find(before);
+    int32_t size = 0;
+    if (at == std::string::npos || !complaint.starts_with("Vocabulary size")) continue;
+    if (std::from_chars(complaint.data() + at + before.size(), complaint.data() + complaint.size(), size).ec == std::errc()) return size;
+  }
+  return {};
+}
+
 class Sentences : public sentencepiece::SentenceIterator {
  public:
   explicit Sentences(std::span<const std::string> sentences) : sentences_(sentences) {}
@@ -42,6 +56,11 @@ class Sentences : public sentencepiece::SentenceIterator {
 };
 
 }  // namespace
+
+SubwordSizeError::SubwordSizeError(int32_t size, int32_t nearest)
+    : Error(size > nearest ? text("[subwords] ", size, " pieces are asked for, but the text gives at most ", nearest)
+                           : text("[subwords] ", size, " pieces are asked for, but the text's characters need at least ", nearest)),
+      nearest_(nearest) {}
 
 struct Subwords::State {
   sentencepiece::SentencePieceProcessor processor;
@@ -76,6 +95,7 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
       // No table of normalised characters in the model: SentencePiece follows a damaged one wherever it points.
       {"normalization_rule_name", "identity"}, {"num_threads", "1"}, {"minloglevel", "2"}};
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &bytes);
+  if (const auto nearest = status.ok() ? std::nullopt : nearest_size(reason(status))) throw SubwordSizeError(options.size, *nearest);
   check(status.ok(), "[subwords] cannot train ", options.size, " pieces: ", reason(status));
   return from_bytes(std::move(bytes), "[subwords] the trained model");
 }

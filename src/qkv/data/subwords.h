@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/check.h"
+
 namespace qkv {
 
 enum class SubwordKind { bpe, unigram };
@@ -16,6 +18,16 @@ struct SubwordOptions {
   SubwordKind kind = SubwordKind::bpe;
   int32_t size = 8000;       // with <unk> <pad> <bos> <eos>, which are 0 to 3
   double coverage = 1;       // share of the characters that get a piece; below 1 for scripts with very many
+};
+
+/// A number of pieces that the text cannot give, and the nearest that it can.
+class SubwordSizeError : public Error {
+ public:
+  SubwordSizeError(int32_t size, int32_t nearest);
+  int32_t nearest() const { return nearest_; }
+
+ private:
+  int32_t nearest_;
 };
 
 /// A piece of a sentence and where it comes from.
@@ -27,7 +39,7 @@ struct Piece {
 /// Cheap to copy; never changes. Blanks are part of the pieces, written as "▁".
 class Subwords {
  public:
-  /// Trains on sentences in memory; the same sentences make the same bytes.
+  /// Trains on sentences in memory; the same sentences make the same bytes. Throws SubwordSizeError.
   static Subwords train(std::span<const std::string> sentences, const SubwordOptions& options = {});
   /// Reads a .model file; one that is damaged or lacks a special piece is an error.
   static Subwords load(const std::string& path);

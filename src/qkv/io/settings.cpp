@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <set>
 
 #include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
 #include "qkv/core/suggest.h"
 #include "qkv/io/file.h"
 
@@ -17,19 +17,8 @@ namespace {
 
 constexpr uint64_t kMostBytes = 1 << 20;  // of a configuration file
 
-template <class Number>
-Number number_of(const std::string& value, const std::string& where, const char* kind, Number low, Number high) {
-  Number out{};
-  const char* last = value.data() + value.size();
-  const auto [end, error] = std::from_chars(value.data(), last, out);
-  if (error != std::errc() || end != last) fail(where, ": expected ", kind, ", got \"", value, "\"");
-  if constexpr (std::is_floating_point_v<Number>) check(std::isfinite(out), where, ": expected a finite number, got ", value);
-  if (out < low || out > high) {
-    const bool above = high == std::numeric_limits<Number>::max() || high == std::numeric_limits<Number>::infinity();
-    if (above) fail(where, ": expected ", low, " or more, got ", value);
-    fail(where, ": expected ", low, " to ", high, ", got ", value);
-  }
-  return out;
+[[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected, const std::string& hint = "") {
+  throw Error(text(where, ": got \"", value, "\", expected ", expected), hint);
 }
 
 std::string shortest(double value) {
@@ -73,20 +62,28 @@ void Settings::add(Setting setting) { settings_.push_back(std::move(setting)); }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low, int64_t high) {
   add({block, key, help, "N", {},
-       [&value, low, high](const std::string& v, const std::string& where) { value = number_of(v, where, "a whole number", low, high); },
+       [&value, low, high](const std::string& v, const std::string& where) {
+         const auto read = parse_whole_number(v, low, high);
+         if (!read) refuse(where, v, expected_whole_number(low, high));
+         value = *read;
+       },
        [&value] { return std::to_string(value); }});
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, double& value, double low, double high) {
   add({block, key, help, "X", {},
-       [&value, low, high](const std::string& v, const std::string& where) { value = number_of(v, where, "a number", low, high); },
+       [&value, low, high](const std::string& v, const std::string& where) {
+         const auto read = parse_number(v, low, high);
+         if (!read) refuse(where, v, expected_number(low, high));
+         value = *read;
+       },
        [&value] { return shortest(value); }});
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, bool& value) {
   add({block, key, help, "BOOL", {"true", "false"},
        [&value](const std::string& v, const std::string& where) {
-         check(v == "true" || v == "false", where, ": expected true or false, got \"", v, "\"");
+         if (v != "true" && v != "false") refuse(where, v, "true or false");
          value = v == "true";
        },
        [&value] { return value ? "true" : "false"; }});
@@ -99,7 +96,7 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
          if (!choices.empty() && std::find(choices.begin(), choices.end(), v) == choices.end()) {
            std::string list;
            for (const auto& c : choices) list += (list.empty() ? "" : ", ") + c;
-           throw Error(text(where, ": expected one of ", list, ", got \"", v, "\""), with_suggestion(v, choices));
+           refuse(where, v, "one of " + list, with_suggestion(v, choices));
          }
          value = v;
        },

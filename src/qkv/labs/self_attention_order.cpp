@@ -203,9 +203,11 @@ void learned_positions(Page& page) {
                          percent(learned.mean(0, kShort))));
   page.claim(learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
              {"Past the last trained position the learned table is of no use: those rows are as random as they "
-              "began. Sines and cosines do not carry the skill over either.",
-              "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"},
-             fmt::format("learned {}, sinusoidal {}", percent(learned.mean(kShort + 1, kLong)),
+              "began. Sines and cosines do not carry the skill over either. (Counted from position 17 on, where the token "
+              "before is past the training too; the table's last column has position 16 in it.)",
+              "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"
+              "（从位置 17 算起，那里前一个词元也在训练范围之外；上表最后一列还包括位置 16。）"},
+             fmt::format("{} to {}: learned {}, sinusoidal {}", kShort + 1, kLong - 1, percent(learned.mean(kShort + 1, kLong)),
                          percent(sine.mean(kShort + 1, kLong))));
 }
 

@@ -185,6 +185,12 @@ void mask_step(Page& page) {
               {{{"causal mask", "因果掩码"}, {nats(masked)}},
                {{"one word a step, as it writes", "逐词进行，如写句子时"}, {nats(stepped)}},
                {{"no mask: the book's evaluation mode", "无掩码：书中的评估模式"}, {nats(open)}}});
+  if (page.data().empty())
+    page.say({fmt::format("The validation loss after the last epoch, {}, is a number of the first kind on other sentences: the {} of "
+                          "validation, not the {} held-out ones.",
+                          nats(model.valid_losses.back()), grouped(model.run.validation_pairs()), judged(page, Judge::model).size()),
+              fmt::format("最后一轮之后的验证损失 {} 与上面第一个数是同一种量，但句子不同：那里是 {} 个验证句子，这里是 {} 个留出句子。",
+                          nats(model.valid_losses.back()), grouped(model.run.validation_pairs()), judged(page, Judge::model).size())});
   page.claim(
       std::abs(masked - stepped) < 1e-4 * std::max(1.0, masked),
       {"With the mask, evaluation gives the loss of the model that writes word by word.", "有掩码时，评估得到的正是逐词书写的模型的损失。"},

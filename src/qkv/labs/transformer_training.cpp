@@ -40,22 +40,26 @@ void train_on_book(Page& page, const Trained& model) {
 
 void train_on_built_in(Page& page, const Trained& model) {
   const TranslationConfig& c = model.run.config();
+  const SentencePairs& held = judged(page, Judge::model);
   page.say(
       {fmt::format("The book's model, 32 wide with two layers and 4 heads, on {} pairs of the built-in corpus: batches of {}, "
                    "{} epochs, Adam with a rate that rises to {} in {} steps and falls along a cosine, no dropout. Validation "
-                   "is on sentences with a pair of words that no training sentence combines. (`--data fra.txt` does the "
-                   "book's experiment; `qkv train --preset transformer` is the same on more data with a wider model.)",
-                   grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.rate, c.training.warmup),
+                   "is on {} sentences with a pair of words that no training sentence combines. Translations are judged by {} "
+                   "held-out sentences: others of that kind, which neither training nor validation has seen. (`--data fra.txt` "
+                   "does the book's experiment; `qkv train --preset transformer` is the same on more data with a wider model.)",
+                   grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.rate, c.training.warmup,
+                   grouped(model.run.validation_pairs()), held.size()),
        fmt::format("用书中的模型（宽 32，两层，4 个头）训练内置语料的 {} 对句子：批量 {}，{} 轮，Adam，学习率在 {} 步内升至 {}，"
-                   "再按余弦下降，无暂退。验证集的句子含有训练集从未组合过的两个词。"
+                   "再按余弦下降，无暂退。验证集有 {} 个句子，都含有训练集从未组合过的两个词。译文用 {} 个留出句子评判：同类的另一些句子，"
+                   "训练和验证都没有见过。"
                    "（`--data fra.txt` 做书中的实验；`qkv train --preset transformer` 用更多数据和更宽的模型做同样的事。）",
-                   grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.warmup, c.training.rate)});
+                   grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.warmup, c.training.rate,
+                   grouped(model.run.validation_pairs()), held.size())});
   page.draw("loss",
             curves({{"training", model.epochs, model.losses, line_style("r-")},
                     {"validation", model.epochs, model.valid_losses, line_style("r--")}},
                    {.label = "epoch"}, {.label = "loss, nats a token", .scale = AxisScale::log}),
             {"Loss after every epoch.", "每轮之后的损失。"});
-  const SentencePairs& held = judged(page, Judge::model);
   const double exact = quality(page, Judge::model, translate(model, held.source)).exact;
   page.table({{"parameters", "参数"},
               {"training loss", "训练损失"},

@@ -89,6 +89,7 @@ struct Panel {
   std::variant<HeatMap, Curves, Bars, Histogram> content;
   std::string title = {};
   Axis x = {}, y = {};
+  std::string short_title = {};  // where a terminal has no room for the title; empty: it is cut
 };
 
 /// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all panels to

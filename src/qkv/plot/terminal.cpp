@@ -85,7 +85,11 @@ std::string TerminalPage::number(std::string label) const {
 }
 
 void TerminalPage::draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const {
-  if (titles) canvas.centred(left, width, 0, panel.title);
+  if (titles) {  // one that is wider than what stands below it goes on to the edge
+    const int room = std::max(width, canvas.width() - left);
+    const std::string& title = display_width(panel.title) > room && !panel.short_title.empty() ? panel.short_title : panel.title;
+    canvas.centred(left, display_width(title) > width ? room : width, 0, title);
+  }
   if (y_labels) canvas.text(0, titles ? 1 : 0, cut(panel.y.label, canvas.width()));
 }
 

@@ -1,6 +1,8 @@
 // Reading corpora, splitting off validation, making tokenizers.
 #include "qkv/tasks/translation_data.h"
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "qkv/core/check.h"
@@ -55,6 +57,29 @@ Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rul
   return Tokenizer::words(Vocabulary::build(lines, min_count), rule);
 }
 
+// A model for each text. A size that some text cannot give is told of by its setting, with the nearest that all can.
+std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>& texts,
+                                     const SubwordOptions& options) {
+  std::vector<Subwords> out;
+  int32_t most = options.size, least = options.size;
+  for (const std::vector<std::string>& sentences : texts) {
+    try {
+      out.push_back(Subwords::train(sentences, options));
+    } catch (const SubwordSizeError& e) {
+      most = std::min(most, e.nearest()), least = std::max(least, e.nearest());
+    }
+  }
+  const char* name = texts.size() > 1 ? "a side of the text" : "the text";
+  if (most < options.size)
+    throw Error(text("data.vocabulary is ", options.size, ", but ", name, " gives at most ", most, " subwords"),
+                text("--vocabulary ", most));
+  if (least > options.size)
+    throw Error(text("data.vocabulary is ", options.size, ", but the characters of ", name, " need at least ", least,
+                     " subwords"),
+                text("--vocabulary ", least));
+  return out;
+}
+
 Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& train) {
   if (c.tokenizer == "bpe" || c.tokenizer == "unigram") {
     const SubwordOptions options{.kind = c.tokenizer == "bpe" ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
@@ -66,17 +91,40 @@ Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& 
     if (c.shared_vocabulary) {
       std::vector<std::string> both = train.source;
       both.insert(both.end(), train.target.begin(), train.target.end());
-      const Tokenizer shared = Tokenizer::subwords(Subwords::train(lowered(std::move(both)), options), c.lowercase);
+      const Tokenizer shared = Tokenizer::subwords(train_subwords({lowered(std::move(both))}, options)[0], c.lowercase);
       return {shared, shared};
     }
-    return {Tokenizer::subwords(Subwords::train(lowered(train.source), options), c.lowercase),
-            Tokenizer::subwords(Subwords::train(lowered(train.target), options), c.lowercase)};
+    const std::vector<Subwords> sides = train_subwords({lowered(train.source), lowered(train.target)}, options);
+    return {Tokenizer::subwords(sides[0], c.lowercase), Tokenizer::subwords(sides[1], c.lowercase)};
   }
   const WordRule rule = c.tokenizer == "spaces" ? WordRule::spaces : WordRule::words;
   return {word_tokenizer(train.source, rule, c.min_count), word_tokenizer(train.target, rule, c.min_count)};
 }
 
+// "there?", but neither "?" nor "...".
+bool ends_in_punctuation(std::string_view word) {
+  for (const std::string_view mark : {".", ",", "!", "?", ";", ":", "。", "，", "！", "？", "；", "："})
+    if (word.ends_with(mark)) {
+      const std::string_view rest = word.substr(0, word.size() - mark.size());
+      return std::any_of(rest.begin(), rest.end(), [](unsigned char c) { return std::isalnum(c) || c >= 0x80; });
+    }
+  return false;
+}
+
 }  // namespace
+
+AttachedPunctuation attached_punctuation(std::span<const std::string> sentences) {
+  AttachedPunctuation out;
+  size_t count = 0;
+  for (const std::string& sentence : sentences) {
+    const auto words = split_blanks(sentence);
+    const auto found = std::find_if(words.begin(), words.end(), ends_in_punctuation);
+    if (found == words.end()) continue;
+    if (count++ == 0) out.example = *found;
+  }
+  out.share = sentences.empty() ? 0 : static_cast<double>(count) / static_cast<double>(sentences.size());
+  return out;
+}
 
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder) {
   if (config.tokenizer == "book") {

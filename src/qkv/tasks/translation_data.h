@@ -1,6 +1,7 @@
 // From the data block of a configuration to sentences, tokenizers and pairs of ids.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,13 @@ struct TranslationText {
 
 /// Reads what the configuration names. A model folder has its tokenizers: given one, they are read from there instead of being made.
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder = "");
+
+/// How many of the sentences have a word with punctuation right behind it, as text has that was never cut into tokens, and such a word.
+struct AttachedPunctuation {
+  double share = 0;
+  std::string example;
+};
+AttachedPunctuation attached_punctuation(std::span<const std::string> sentences);
 
 /// Of a model folder: "source" and "target".
 Tokenizers load_tokenizers(const std::string& folder);

@@ -25,6 +25,16 @@ std::vector<std::string> sentences() {
 
 Subwords small(SubwordKind kind = SubwordKind::bpe) { return Subwords::train(sentences(), {.kind = kind, .size = 48}); }
 
+// The size that a text which cannot give `size` pieces can.
+int32_t nearest_size(SubwordKind kind, int32_t size) {
+  try {
+    Subwords::train(sentences(), {.kind = kind, .size = size});
+  } catch (const SubwordSizeError& e) {
+    return e.nearest();
+  }
+  return size;
+}
+
 }  // namespace
 
 TEST(Subwords, EncodesAndDecodesWhatItWasTrainedOn) {
@@ -86,11 +96,16 @@ TEST(Subwords, ImpossibleRequestsAreOneClearError) {
   EXPECT_EQ(error_of([] { Subwords::train(sentences(), {.size = 3}); }),
             "[subwords] a model of 3 pieces is asked for, expected at least 8");
   for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
-    const std::string many = error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 100'000}); });
-    EXPECT_TRUE(many.starts_with("[subwords] cannot train 100000 pieces: Vocabulary size")) << many;
-    EXPECT_EQ(many.find('\n'), std::string::npos);
-    const std::string few = error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 10}); });
-    EXPECT_TRUE(few.starts_with("[subwords] cannot train 10 pieces: Vocabulary size")) << few;
+    const int32_t most = nearest_size(kind, 100'000), least = nearest_size(kind, 10);
+    EXPECT_EQ(error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 100'000}); }),
+              text("[subwords] 100000 pieces are asked for, but the text gives at most ", most));
+    EXPECT_EQ(error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 10}); }),
+              text("[subwords] 10 pieces are asked for, but the text's characters need at least ", least));
+    // Those two sizes can be had, and the next beyond them cannot.
+    EXPECT_EQ(Subwords::train(sentences(), {.kind = kind, .size = most}).size(), most);
+    EXPECT_EQ(Subwords::train(sentences(), {.kind = kind, .size = least}).size(), least);
+    EXPECT_EQ(nearest_size(kind, most + 1), most);
+    EXPECT_EQ(nearest_size(kind, least - 1), least);
   }
   // The library's BPE trainer would read outside of its memory.
   EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.size = 8}); }),

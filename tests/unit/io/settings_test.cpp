@@ -65,18 +65,26 @@ TEST(Settings, RefusesWithLineAndSuggestion) {
   EXPECT_EQ(error_of("traning:\n  epochs: 3\n"), "run.yaml:1: unknown block \"traning\" | did you mean \"training\"?");
   EXPECT_EQ(error_of("training:\n  epochs: 3\n  epochs: 4\n"), "run.yaml:3: the key \"training.epochs\" stands here twice");
   EXPECT_EQ(error_of("training:\n  epochs: 3\ntraining:\n  rate: 1\n"), "run.yaml:3: the block \"training\" stands here twice");
-  EXPECT_EQ(error_of("training:\n  epochs: many\n"), "run.yaml:2: training.epochs: expected a whole number, got \"many\"");
-  EXPECT_EQ(error_of("training:\n  epochs: 3.5\n"), "run.yaml:2: training.epochs: expected a whole number, got \"3.5\"");
-  EXPECT_EQ(error_of("training:\n  epochs: -1\n"), "run.yaml:2: training.epochs: expected 0 to 1000, got -1");
-  EXPECT_EQ(error_of("training:\n  epochs: 99999999999999999999\n"), "run.yaml:2: training.epochs: expected a whole number, got \"99999999999999999999\"");
-  EXPECT_EQ(error_of("training:\n  rate: -0.5\n"), "run.yaml:2: training.rate: expected 0 or more, got -0.5");
-  EXPECT_EQ(error_of("training:\n  rate: nan\n"), "run.yaml:2: training.rate: expected a finite number, got nan");
-  EXPECT_EQ(error_of("training:\n  shuffle: yes\n"), "run.yaml:2: training.shuffle: expected true or false, got \"yes\"");
-  EXPECT_EQ(error_of("model:\n  cell: gruu\n"), "run.yaml:2: model.cell: expected one of gru, lstm, got \"gruu\" | did you mean \"gru\"?");
+  EXPECT_EQ(error_of("training:\n  epochs: many\n"),
+            "run.yaml:2: training.epochs: got \"many\", expected a whole number from 0 to 1000");
+  EXPECT_EQ(error_of("training:\n  epochs: 3.5\n"),
+            "run.yaml:2: training.epochs: got \"3.5\", expected a whole number from 0 to 1000");
+  EXPECT_EQ(error_of("training:\n  epochs: -1\n"),
+            "run.yaml:2: training.epochs: got \"-1\", expected a whole number from 0 to 1000");
+  EXPECT_EQ(error_of("training:\n  epochs: 99999999999999999999\n"),
+            "run.yaml:2: training.epochs: got \"99999999999999999999\", expected a whole number from 0 to 1000");
+  EXPECT_EQ(error_of("training:\n  rate: -0.5\n"),
+            "run.yaml:2: training.rate: got \"-0.5\", expected a number of at least 0");
+  EXPECT_EQ(error_of("training:\n  rate: nan\n"),
+            "run.yaml:2: training.rate: got \"nan\", expected a number of at least 0");
+  EXPECT_EQ(error_of("training:\n  shuffle: yes\n"),
+            "run.yaml:2: training.shuffle: got \"yes\", expected true or false");
+  EXPECT_EQ(error_of("model:\n  cell: gruu\n"),
+            "run.yaml:2: model.cell: got \"gruu\", expected one of gru, lstm | did you mean \"gru\"?");
   EXPECT_EQ(error_of("training:\n  epochs: [1, 2]\n"), "run.yaml:2: \"training.epochs\" must have one value");
   EXPECT_EQ(error_of("training: 3\n"), "run.yaml:1: the block \"training\" must hold \"key: value\" lines");
   EXPECT_EQ(error_of("- a\n- b\n"), "run.yaml: expected blocks of \"key: value\" lines");
-  EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"), "run.yaml:3: training.rate: expected a number, got \"x\"");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"), "run.yaml:3: training.rate: got \"x\", expected a number of at least 0");
   EXPECT_NE(error_of("training: {epochs: 3\n").find("not YAML"), std::string::npos);
   EXPECT_EQ(error_of("training:\n  epochs: 3\n---\ntraining:\n  epochs: 4\n"), "run.yaml: has 2 YAML documents, expected one");
   EXPECT_EQ(error_of(""), "");

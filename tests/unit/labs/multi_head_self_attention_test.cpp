@@ -87,6 +87,12 @@ TEST(SelfAttentionLab, ShowsTheNumbersOfTheBook) {
   EXPECT_EQ(claim_with(page, "A recurrence needs").measured, "32 and 1 for n 33");
 }
 
+TEST(SelfAttentionLab, SaysWhichPositionsAClaimCounts) {
+  const Claim& claim = claim_with(page_of("10.6"), "Past the last trained position");
+  EXPECT_NE(claim.text.en.find("Counted from position 17 on"), std::string::npos);
+  EXPECT_TRUE(claim.measured.starts_with("17 to 47: learned ")) << claim.measured;
+}
+
 TEST(SelfAttentionLab, DrawsTheBooksTwoFiguresOfPositions) {
   const Page& page = page_of("10.6");
   const Figure& columns = figure_named(page, "position-columns");

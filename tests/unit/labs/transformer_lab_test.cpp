@@ -26,6 +26,18 @@ void expect_numbers_of_the_book(const Page& page) {
     EXPECT_NE(printed.find(words), printed.npos) << words;
 }
 
+// A reader who finds two losses of one model is told what each of them is of.
+void expect_both_losses_explained(const Page& page) {
+  bool training = false, mask = false;
+  for (const Block& block : page.blocks())
+    if (const auto* paragraph = std::get_if<Paragraph>(&block)) {
+      training |= paragraph->text.en.find("judged by 400 held-out sentences: others of that kind") != std::string::npos;
+      mask |= paragraph->text.en.find("is a number of the first kind on other sentences") != std::string::npos &&
+              paragraph->text.en.find("validation, not the 400 held-out ones") != std::string::npos;
+    }
+  EXPECT_TRUE(training && mask);
+}
+
 // Two layers of four heads with words on the axes; what must not be seen is 0, something else is.
 void expect_maps(const Page& page) {
   for (const char* name : {"encoder-self", "decoder-self", "cross"}) {
@@ -60,6 +72,7 @@ TEST(TransformerLab, KeepsItsClaimsTextsFiguresAndTheNumbersOfTheBook) {
   expect_figures_draw(page);
   expect_renders(lab, page);
   expect_numbers_of_the_book(page);
+  expect_both_losses_explained(page);
   expect_maps(page);
 }
 

@@ -110,6 +110,18 @@ TEST(Terminal, ControlCharactersInTextsCannotReachTheTerminal) {
   EXPECT_NE(text.find("c\uFFFDd"), std::string::npos);
 }
 
+TEST(Terminal, ATitleThatDoesNotFitGivesWayToTheShortOne) {
+  Figure figure = heatmaps(uniform({1, 2, 8, 4}, Rng(3)), "", "");
+  for (size_t i = 0; i < 2; ++i) figure.panels[i].title = text("Layer 1, head ", i + 1), figure.panels[i].short_title = text("L1 H", i + 1);
+  const auto shown = [&](int columns) { return plain_lines(terminal(figure, {columns, TerminalColour::ascii}))[0]; };
+  const auto has = [](const std::string& line, const char* title) { return line.find(title) != line.npos; };
+  const std::string roomy = shown(60);  // the maps are 8 wide: a title may reach over its own
+  EXPECT_TRUE(has(roomy, "Layer 1, head 1") && has(roomy, "Layer 1, head 2")) << roomy;
+  for (Panel& panel : figure.panels) panel.title += ", value-weighted";
+  const std::string tight = shown(48);
+  EXPECT_TRUE(has(tight, "L1 H1") && has(tight, "L1 H2") && !has(tight, "~")) << tight;
+}
+
 TEST(Terminal, TooFewColumnsAreRefused) {
   try {
     terminal(heatmaps(eye(2), "", ""), {.columns = 5});

@@ -1,0 +1,103 @@
+// Run folders: settings from config.yaml, losses from metrics.jsonl, sizes from the headers of weight files.
+#include "qkv/cli/run_report.h"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "qkv/cli/file_report.h"
+#include "qkv/core/check.h"
+#include "qkv/io/file.h"
+#include "qkv/io/safetensors.h"
+#include "qkv/tasks/translation_data.h"
+
+namespace qkv::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A last line that a kill cut off does not count.
+void read_metrics(RunReport& report) {
+  std::ifstream lines(report.path + "/metrics.jsonl");
+  for (std::string line; std::getline(lines, line);) {
+    const auto entry = nlohmann::json::parse(line, nullptr, false);
+    if (!entry.is_object() || !entry.contains("kind") || entry["kind"] != "epoch") continue;
+    const auto number = [&](const char* key) {
+      const auto found = entry.find(key);
+      return found != entry.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+    };
+    report.epochs = static_cast<int64_t>(number("epoch").value_or(0));
+    report.loss = number("loss"), report.valid_loss = number("valid_loss");
+    if (!report.valid_loss || (report.lowest_valid_loss && *report.valid_loss >= *report.lowest_valid_loss)) continue;
+    report.lowest_valid_loss = report.valid_loss, report.lowest_epoch = report.epochs;
+  }
+}
+
+// A checkpoint has the optimizer's tensors beside the model's.
+void read_weights(RunReport& report) {
+  if (const std::string last = report.path + "/checkpoints/last.safetensors"; fs::exists(last)) {
+    const SafetensorsFile file(last);
+    const auto ended = file.metadata().find("ended");
+    report.ended_early = ended != file.metadata().end() && ended->second == "1";
+  }
+  for (const char* name : {"model.safetensors", "checkpoints/best.safetensors", "checkpoints/last.safetensors"}) {
+    if (!fs::exists(report.path + "/" + name)) continue;
+    report.weights = name;
+    const SafetensorsFile file(report.path + "/" + name);
+    for (const std::string& tensor : file.names())
+      if (!tensor.starts_with("adam.") && !tensor.starts_with("companion."))
+        report.parameters += static_cast<uint64_t>(file.info(tensor).shape.numel());
+    return;
+  }
+}
+
+std::string counted_layers(int64_t layers) { return text(layers, layers == 1 ? " layer" : " layers"); }
+
+}  // namespace
+
+bool is_run_folder(const std::string& folder) {
+  std::error_code ignored;
+  return fs::exists(folder + "/config.yaml", ignored) && fs::exists(folder + "/tokenizer.source.txt", ignored) &&
+         fs::exists(folder + "/tokenizer.target.txt", ignored);
+}
+
+RunReport report_run(const std::string& folder) {
+  RunReport report;
+  report.path = folder;
+  report.config.settings().read(folder + "/config.yaml");
+  const Tokenizers tokenizers = load_tokenizers(folder);
+  report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
+  read_metrics(report);
+  read_weights(report);
+  for (const std::string& path : files_of(folder)) {
+    std::error_code gone;  // a training may be at work
+    const uint64_t bytes = fs::file_size(path, gone);
+    if (gone) continue;
+    report.files.push_back({fs::path(path).lexically_relative(folder).string(), bytes});
+    report.bytes += bytes;
+  }
+  return report;
+}
+
+std::string model_text(const TranslationModelConfig& m) {
+  const bool transformer = m.kind == "transformer";
+  const std::string attention = m.attention != "auto" ? m.attention : transformer ? "scaled-dot" : "additive";
+  if (!transformer)
+    return text(m.kind, ", ", m.bidirectional ? "bidirectional " : "", m.cell, ", ", counted_layers(m.layers),
+                ", hidden ", m.hidden, ", embed ", m.embed, ", attention ", attention);
+  const std::string layers = m.decoder_layers > 0 && m.decoder_layers != m.layers
+                                 ? text(m.layers, " + ", counted_layers(m.decoder_layers))
+                                 : counted_layers(m.layers);
+  return text(m.kind, ", ", layers, ", hidden ", m.hidden, ", ", m.heads, m.heads == 1 ? " head" : " heads", ", ffn ",
+              m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", attention);
+}
+
+std::string data_text(const TranslationDataConfig& d) {
+  const std::string files = d.pairs == "en-fr" ? text("en-fr, the built-in corpus (",
+                                                      grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")
+                            : d.pairs.empty()  ? d.source + " and " + d.target
+                                               : d.pairs;
+  return files + (d.reverse ? ", from the second side into the first" : "");
+}
+
+}  // namespace qkv::cli

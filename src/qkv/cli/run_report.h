@@ -1,0 +1,43 @@
+// What a folder that qkv train wrote holds, for `qkv info`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qkv/tasks/translation_config.h"
+
+namespace qkv::cli {
+
+struct RunFile {
+  std::string name;  // within the folder
+  uint64_t bytes = 0;
+};
+
+struct RunReport {
+  std::string path;
+  TranslationConfig config;
+  int64_t source_tokens = 0, target_tokens = 0;  // of the vocabularies
+  int64_t epochs = 0;                            // done, of config.training.epochs
+  bool ended_early = false;
+  std::optional<double> loss, valid_loss, lowest_valid_loss;  // the last epoch's, and the best of all
+  int64_t lowest_epoch = 0;
+  std::string weights;  // the file that the model is read from, within the folder; empty before the first checkpoint
+  uint64_t parameters = 0;
+  std::vector<RunFile> files;
+  uint64_t bytes = 0;  // of all files
+};
+
+/// It has a configuration and tokenizers.
+bool is_run_folder(const std::string& folder);
+
+/// Reads settings, metrics and the headers of weights, not the weights.
+RunReport report_run(const std::string& folder);
+
+/// "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive".
+std::string model_text(const TranslationModelConfig& model);
+/// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".
+std::string data_text(const TranslationDataConfig& data);
+
+}  // namespace qkv::cli

@@ -1,0 +1,19 @@
+// Numbers as people write them: options and configuration files read them alike, and say the same of what they refuse.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace qkv {
+
+/// The number that the whole text is, if it is one from low to high; a number is finite.
+std::optional<int64_t> parse_whole_number(std::string_view text, int64_t low, int64_t high);
+std::optional<double> parse_number(std::string_view text, double low, double high);
+
+/// What was expected instead: "a whole number from 1 to 1000", "a number of at least 0".
+std::string expected_whole_number(int64_t low, int64_t high);
+std::string expected_number(double low, double high);
+
+}  // namespace qkv

@@ -1,0 +1,32 @@
+// Numbers from text: all of it or nothing, within limits, and what is said of the rest.
+#include "qkv/core/numbers.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+using namespace qkv;
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST(Numbers, AreTheWholeTextAndWithinTheLimits) {
+  EXPECT_EQ(parse_whole_number("7", 1, 7), 7);
+  for (const char* bad : {"0", "8", "", " 7", "7 ", "7.0", "+7", "seven", "99999999999999999999"})
+    EXPECT_FALSE(parse_whole_number(bad, 1, 7)) << bad;
+  EXPECT_EQ(parse_number("-2.5e1", -kInfinity, kInfinity), -25);
+  for (const char* bad : {"nan", "inf", "1e999", "2,5", "", "0x10", "-1"}) EXPECT_FALSE(parse_number(bad, 0, kInfinity)) << bad;
+}
+
+TEST(Numbers, SayWhatWasExpected) {
+  EXPECT_EQ(expected_whole_number(1, 1000), "a whole number from 1 to 1000");
+  EXPECT_EQ(expected_whole_number(0, INT64_MAX), "a whole number of at least 0");
+  EXPECT_EQ(expected_whole_number(INT64_MIN, 5), "a whole number of at most 5");
+  EXPECT_EQ(expected_whole_number(INT64_MIN, INT64_MAX), "a whole number");
+  EXPECT_EQ(expected_number(0, 0.5), "a number from 0 to 0.5");
+  EXPECT_EQ(expected_number(0, kInfinity), "a number of at least 0");
+  EXPECT_EQ(expected_number(-kInfinity, kInfinity), "a number");
+}
+
+}  // namespace

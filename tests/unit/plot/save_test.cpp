@@ -16,12 +16,6 @@
 
 using namespace qkv;
 
-#ifdef __SANITIZE_ADDRESS__
-// fontconfig, which librsvg loads, keeps its tables until the process ends.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
-#endif
-
 namespace {
 
 class Save : public ::testing::Test {

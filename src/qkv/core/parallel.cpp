@@ -10,6 +10,7 @@
 #include <xmmintrin.h>
 #endif
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -73,6 +74,32 @@ tbb::task_arena& arena() {
   return arena_slot()->arena;
 }
 
+// Blocks [0, count) cut into one run a worker, so that neighbouring blocks stay in one core's cache. A worker done with its own run takes
+// what is left of the others', so that one that wakes late or is held up keeps nobody waiting.
+class Shares {
+ public:
+  static constexpr int64_t kMostWorkers = 64;
+
+  Shares(int64_t count, int64_t workers) : workers_(workers) {
+    for (int64_t w = 0; w < workers; ++w) runs_[w] = {count * w / workers, count * (w + 1) / workers};
+  }
+  template <class Body>
+  void run(int64_t worker, const Body& body) {
+    for (int64_t i = 0; i < workers_; ++i) {
+      OneRun& run = runs_[(worker + i) % workers_];
+      std::atomic_ref next(run.next);
+      for (int64_t block = next++; block < run.end; block = next++) body(block);
+    }
+  }
+
+ private:
+  struct alignas(64) OneRun {
+    int64_t next, end;
+  };
+  int64_t workers_;
+  OneRun runs_[kMostWorkers];  // the first workers_; the rest is left as it is
+};
+
 }  // namespace
 
 void set_threads(int count) {
@@ -115,14 +142,18 @@ bool parallel_worthwhile(int64_t blocks, double total_ns) {
 
 void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
   [[maybe_unused]] RegionOrder region;
+  const int64_t workers = std::min({blocks, int64_t{threads()}, Shares::kMostWorkers});
+  Shares shares(blocks, workers);
   arena().execute([&] {
     tbb::parallel_for(
-        int64_t{0}, blocks,
-        [&](int64_t b) {
-          BlockOrder order(region);
+        int64_t{0}, workers,
+        [&](int64_t worker) {
           flush_denormals();
           SerialScope inside;  // a block never opens a region of its own
-          body(context, b);
+          shares.run(worker, [&](int64_t b) {
+            BlockOrder order(region);
+            body(context, b);
+          });
         },
         tbb::static_partitioner{});
   });

@@ -241,50 +241,16 @@ HWY_INLINE double PairCost(const AttentionSizes& z, double pairs) {
 /// order weigh the same.
 HWY_INLINE int64_t FromBothEnds(int64_t n, int64_t count) { return n % 2 ? count - 1 - n / 2 : n / 2; }
 
-/// Items [0, count) cut into one run a worker, so that a head stays in one core's cache. A worker done with its own run takes what is
-/// left of the others', so that one that wakes late or is held up keeps nobody waiting. Whose an item is must not show in the results.
-class Shares {
- public:
-  static constexpr int64_t kMostWorkers = 64;
-
-  Shares(int64_t count, int64_t workers) : workers_(workers) {
-    for (int64_t w = 0; w < workers; ++w) {
-      runs_[w].next = count * w / workers;
-      runs_[w].end = count * (w + 1) / workers;
-    }
-  }
-  template <class Body>
-  void Run(int64_t worker, const Body& body) {
-    for (int64_t i = 0; i < workers_; ++i) {
-      auto& [next, end] = runs_[(worker + i) % workers_];
-      for (int64_t item = next++; item < end; item = next++) body(item);
-    }
-  }
-
- private:
-  struct alignas(64) OneRun {
-    std::atomic<int64_t> next{0};
-    int64_t end = 0;
-  };
-  int64_t workers_;
-  OneRun runs_[kMostWorkers];
-};
-
 int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {
   const AttentionSizes& z = call.sizes;
-  const int64_t most_workers = std::min(int64_t{threads()}, Shares::kMostWorkers), rows = RowsOfItem(z, most_workers);
-  const int64_t blocks = (z.queries + rows - 1) / rows, heads = z.batch * z.heads;
+  const int64_t rows = RowsOfItem(z, threads()), blocks = (z.queries + rows - 1) / rows, heads = z.batch * z.heads;
   std::atomic<int64_t> empty{0};
   const double ns = PairCost(z, static_cast<double>(heads * z.queries) * static_cast<double>(z.keys));
-  const int64_t workers = std::min(most_workers, heads * blocks);
-  Shares shares(heads * blocks, workers);
-  parallel_for(workers, ns, [&](int64_t worker) {
-    shares.Run(worker, [&](int64_t item) {
-      const int64_t bh = item / blocks, block = FromBothEnds(item % blocks, blocks);
-      const Head head(call, bh / z.heads, bh % z.heads);
-      const int64_t i0 = block * rows, i1 = std::min(i0 + rows, z.queries);
-      empty += ForwardBlock(head, q, k, v, out, lse + bh * z.queries, i0, i1);
-    });
+  parallel_for(heads * blocks, ns, [&](int64_t item) {
+    const int64_t bh = item / blocks, block = FromBothEnds(item % blocks, blocks);
+    const Head head(call, bh / z.heads, bh % z.heads);
+    const int64_t i0 = block * rows, i1 = std::min(i0 + rows, z.queries);
+    empty += ForwardBlock(head, q, k, v, out, lse + bh * z.queries, i0, i1);
   });
   return empty;
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -24,7 +25,7 @@ struct Threads {
 }  // namespace
 
 TEST(Parallel, RunsEveryBlockOnceAtAnyThreadCount) {
-  for (int count : {1, 2, 8}) {
+  for (int count : {1, 2, 8, 70}) {
     Threads scope(count);
     std::vector<int> calls(1000, 0);
     parallel_for(1000, kPlenty, [&](int64_t b) { ++calls[static_cast<size_t>(b)]; });
@@ -51,6 +52,22 @@ TEST(Parallel, UsesMoreThanOneThread) {
     while (waiting < 2) std::this_thread::yield();
   });
   EXPECT_EQ(waiting, 2);
+}
+
+TEST(Parallel, AHeldUpThreadsBlocksAreTakenByTheOthers) {
+  Threads scope(2);
+  std::atomic<int> done{0};
+  bool all = false;
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  parallel_for(8, kPlenty, [&](int64_t b) {
+    if (b > 0) {
+      ++done;
+      return;
+    }
+    while (done < 7 && std::chrono::steady_clock::now() < limit) std::this_thread::yield();
+    all = done == 7;
+  });
+  EXPECT_TRUE(all) << "only " << done << " of the 7 other blocks ran while the first one waited";
 }
 
 TEST(Parallel, RangesCoverTheWholeWithAShortLastOne) {

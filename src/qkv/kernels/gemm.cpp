@@ -72,10 +72,11 @@ bool shares_panels(const GemmCall& c, const Cut& cut) {
   return !c.panels && cut.row_blocks > 1 && floats >= kSharedLeast && floats <= kSharedMost;
 }
 
-// With op(B) packed for all of them blocks may have few rows, and no more columns than are worked on at once.
+// With op(B) packed for all of them blocks may have few rows, and no more columns than are worked on at once: there are many then, and
+// threads end a product together.
 Cut shared_cut_of(const GemmCall& c) {
   Cut cut;
-  cut.rows = std::min(c.M, round_up(std::clamp<int64_t>(blocks_of(c.M, kBlocksWanted), 96, 512), kTileRows));
+  cut.rows = std::min(c.M, round_up(std::clamp<int64_t>(blocks_of(c.M, 2 * kBlocksWanted), kRowBlock, 512), kTileRows));
   cut.columns = std::min(c.N, kColumnBlock);
   cut.row_blocks = blocks_of(c.M, cut.rows);
   cut.column_blocks = blocks_of(c.N, cut.columns);

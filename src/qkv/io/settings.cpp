@@ -16,6 +16,7 @@ namespace qkv {
 namespace {
 
 constexpr uint64_t kMostBytes = 1 << 20;  // of a configuration file
+constexpr const char* kTruth = "BOOL";    // the value name of what is true or false
 
 [[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected, const std::string& hint = "") {
   throw Error(text(where, ": got \"", value, "\", expected ", expected), hint);
@@ -44,6 +45,12 @@ std::string yaml_scalar(const std::string& text) {
 }
 
 std::string at_line(const std::string& name, const YAML::Mark& mark) { return text(name, ":", mark.line + 1); }
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
+}
 
 std::string with_suggestion(const std::string& word, std::vector<std::string> known) {
   const std::string near = nearest_word(word, known);
@@ -81,7 +88,7 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, bool& value) {
-  add({block, key, help, "BOOL", {"true", "false"},
+  add({block, key, help, kTruth, {"true", "false"},
        [&value](const std::string& v, const std::string& where) {
          if (v != "true" && v != "false") refuse(where, v, "true or false");
          value = v == "true";
@@ -93,11 +100,8 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
                    const std::vector<std::string>& choices, const std::string& value_name) {
   add({block, key, help, value_name, choices,
        [&value, choices](const std::string& v, const std::string& where) {
-         if (!choices.empty() && std::find(choices.begin(), choices.end(), v) == choices.end()) {
-           std::string list;
-           for (const auto& c : choices) list += (list.empty() ? "" : ", ") + c;
-           refuse(where, v, "one of " + list, with_suggestion(v, choices));
-         }
+         if (!choices.empty() && std::find(choices.begin(), choices.end(), v) == choices.end())
+           refuse(where, v, "one of " + listed(choices), with_suggestion(v, choices));
          value = v;
        },
        [&value] { return yaml_scalar(value); }});
@@ -179,7 +183,8 @@ std::string Settings::dump() const {
     block = s.block;
     std::string line = text("  ", s.key, ": ", s.get());
     if (line.size() < 34) line.resize(34, ' ');
-    out += line + "  # " + s.help.en + "\n";
+    const bool worded = !s.choices.empty() && s.value_name != kTruth;
+    out += text(line, "  # ", s.help.en, worded ? " (one of " + listed(s.choices) + ")" : "", "\n");
   }
   return out;
 }

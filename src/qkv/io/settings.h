@@ -18,7 +18,7 @@ namespace qkv {
 struct Setting {
   std::string block, key;
   Text help;
-  std::string value_name;            // "N", "X", "FILE", "true|false"
+  std::string value_name;            // "N", "X", "FILE", "BOOL"
   std::vector<std::string> choices;  // empty: any
   std::function<void(const std::string& value, const std::string& where)> set;  // `where` begins the error
   std::function<std::string()> get;
@@ -46,7 +46,7 @@ class Settings {
   /// and deeper nesting are errors with the line; nothing is set then.
   void read(const std::string& path);
   void parse(const std::string& yaml, const std::string& name);
-  /// All values as YAML that reads back as the same values, each with its help text as a comment.
+  /// All values as YAML that reads back as the same values, each with its help text and the words it may be as a comment.
   std::string dump() const;
 
  private:

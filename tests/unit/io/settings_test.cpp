@@ -60,6 +60,12 @@ TEST(Settings, DumpReadsBackAsTheSameValues) {
   }
 }
 
+TEST(Settings, DumpSaysWhichWordsThereAre) {
+  const std::string dump = Values().settings().dump();
+  EXPECT_NE(dump.find("# the cell (one of gru, lstm)\n"), std::string::npos) << dump;
+  EXPECT_NE(dump.find("# new order every epoch\n"), std::string::npos) << dump;
+}
+
 TEST(Settings, RefusesWithLineAndSuggestion) {
   EXPECT_EQ(error_of("training:\n  epoch: 3\n"), "run.yaml:2: unknown key \"epoch\" in the block \"training\" | did you mean \"epochs\"?");
   EXPECT_EQ(error_of("traning:\n  epochs: 3\n"), "run.yaml:1: unknown block \"traning\" | did you mean \"training\"?");

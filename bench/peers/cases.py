@@ -7,6 +7,7 @@ from torch import nn
 
 class Case:
     framework = "PyTorch"
+    our_name = ""      # of the case on our side, where it is not the name
     tolerance = 1e-5   # of the largest element
     repeats = 20       # of the peer, a round
     our_repeats = 100  # of ours, a round

@@ -83,11 +83,11 @@ def compare(case, side, folder, rounds):
     inputs = case.inputs()
     file = folder / "inputs.npz"
     numpy.savez(file, **inputs)
-    side.ask(f"load {case.name} {file}")
+    side.ask(f"load {case.our_name or case.name} {file}")
     peer = case.peer(inputs)
     side.ask(f"results {folder / 'results.npz'}")
     agree(case, dict(numpy.load(folder / "results.npz")), peer.results())
-    threads = best_setting(case, peer) if case.framework == "PyTorch" else 1
+    threads = best_setting(case, peer) if "PyTorch" in case.framework else 1
     torch.set_num_threads(threads)
     request = "once" if case.long else f"time {case.our_repeats}"
     side.ask(request)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qkv/kernels/target.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv::kernels {
@@ -58,8 +59,8 @@ struct Problem {
 
 TEST_P(StepAttentionTest, IsTheWeightedMeanOfTheValues) {
   for (const int64_t stride : {1, 2, 4, 5, 8, 9, 31})
-    for (const int64_t width : {1, 3, 8, 20, 32, 67})
-      for (const auto& [heads, key_heads] : {std::pair{1, 1}, {4, 4}, {6, 2}, {4, 1}}) {
+    for (const int64_t width : {1, 3, 8, 16, 20, 32, 56, 64, 67})
+      for (const auto& [heads, key_heads] : {std::pair{1, 1}, {4, 4}, {9, 9}, {6, 2}, {4, 1}}) {
         const Problem p(heads, key_heads, width, 5, stride);
         const std::vector<float> out = p.result(0, p.rows);
         for (int64_t r = 0; r < p.rows; ++r)
@@ -77,6 +78,49 @@ TEST_P(StepAttentionTest, ARowHasTheSameBitsAloneAndAmongOthers) {
     const std::vector<float> one = p.result(r, r + 1);
     for (int64_t i = 0; i < std::ssize(one); ++i)
       ASSERT_EQ(one[static_cast<size_t>(i)], i / (4 * 33) == r ? all[static_cast<size_t>(i)] : -7) << "row " << r;
+  }
+}
+
+TEST_P(StepAttentionTest, AHeadHasTheSameBitsAloneAndBesideOthers) {
+  for (const int64_t stride : {1, 2, 3, 8, 17})
+    for (const int64_t width : {4, 8, 16, 32, 56, 64})
+      for (const int64_t heads : {4, 5, 8}) {
+        const Problem p(heads, heads, width, 3, stride);
+        const std::vector<float> all = p.result(0, p.rows);
+        for (int64_t h = 0; h < heads; ++h) {
+          Problem one(1, 1, width, 3, stride);
+          const auto head_of = [&](const Tensor& x) { return slice(x, 1, h * width, (h + 1) * width); };
+          one.q = head_of(p.q), one.k = head_of(p.k), one.v = head_of(p.v);
+          const std::vector<float> alone = one.result(0, one.rows);
+          for (int64_t r = 0; r < p.rows; ++r)
+            for (int64_t c = 0; c < width; ++c)
+              ASSERT_EQ(all[static_cast<size_t>((r * heads + h) * width + c)], alone[static_cast<size_t>(r * width + c)])
+                  << stride << " keys, width " << width << ", head " << h << " of " << heads << ", row " << r;
+        }
+      }
+}
+
+// One head of four is out of order at a time; the others have the bits they have without it.
+TEST_P(StepAttentionTest, AHeadWithoutNumbersLeavesTheOthersAlone) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  for (const int64_t keys : {1, 2, 5, 9}) {
+    const Problem whole(4, 4, 8, 1, keys);
+    const std::vector<float> wanted = whole.result(0, 1);
+    for (int64_t h = 0; h < 4; ++h)
+      for (const float odd : {kNaN, -kInfinity, kInfinity})
+        for (int64_t j = 0; j < keys; ++j) {
+          Problem p = whole;
+          p.q = whole.q.copied(), p.k = whole.k.copied();
+          for (int64_t c = 0; c < 8; ++c) p.q.mutable_ptr()[h * 8 + c] = std::abs(p.q.ptr()[h * 8 + c]);
+          p.k.mutable_ptr()[p.slots[static_cast<size_t>(j)] * 32 + h * 8] = odd;
+          const std::vector<float> out = p.result(0, 1);
+          for (int64_t i = 0; i < 32; ++i) {
+            if (i / 8 != h) ASSERT_EQ(out[static_cast<size_t>(i)], wanted[static_cast<size_t>(i)]) << odd << " at key " << j << " of " << keys;
+            else if (odd != -kInfinity) ASSERT_TRUE(std::isnan(out[static_cast<size_t>(i)])) << odd << " at key " << j << " of " << keys;
+            else if (keys == 1) ASSERT_EQ(out[static_cast<size_t>(i)], 0);
+            else ASSERT_NEAR(out[static_cast<size_t>(i)], p.wanted(0, h, i % 8), 3e-6) << odd << " at key " << j << " of " << keys;
+          }
+        }
   }
 }
 

@@ -1,15 +1,15 @@
-// Selection: a bound below the k-th largest, a heap of the best so far, and vectors that skip whatever does not reach both.
+// Selection: of few, a bound below the k-th largest and a second look at what reaches it; of many, a heap of the best so far.
 #include "qkv/kernels/largest.h"
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "qkv/kernels/largest.cpp"
 #include <hwy/foreach_target.h>
 
+#include "qkv/kernels/scratch.h"
 #include "qkv/kernels/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -19,52 +19,107 @@ namespace HWY_NAMESPACE {
 // A total order, since places differ: the heap's front is the worst that is kept.
 HWY_INLINE bool Better(const Scored& a, const Scored& b) { return a.value != b.value ? a.value > b.value : a.id < b.id; }
 
-// Each lane of 8 vectors has the largest of its share of the row, so the k-th largest of the lanes is at most the k-th largest of the row,
-// and not far below it. -inf where k is too large for that, or the row too short.
-HWY_INLINE float BoundOfLargest(const float* x, int64_t n, int64_t k) {
+constexpr float kLeast = -std::numeric_limits<float>::infinity();
+constexpr int64_t kBlock = 8;   // vectors of the row whose largest are looked at together
+
+// The k-th largest of the shares of a row: as so many elements of the row reach it, it is at most the k-th largest of these, and not far
+// below it while k is at most half the shares.
+template <int kShares>
+HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
   const Floats d;
   const int64_t lanes = LaneCount();
-  constexpr float kNone = -std::numeric_limits<float>::infinity();
-  if (2 * k > 8 * lanes || n < 32 * lanes) return kNone;
-  Vec a = hn::Set(d, kNone), b = a, c = a, e = a, f = a, g = a, h = a, l = a;
-  const auto more = [&](Vec& most, int64_t at) HWY_ATTR {
-    const Vec v = hn::LoadU(d, x + at);
-    most = hn::IfThenElse(hn::Gt(v, most), v, most);  // NaN is passed over
-  };
-  for (int64_t i = 0; i + 8 * lanes <= n; i += 8 * lanes) {
-    more(a, i), more(b, i + lanes), more(c, i + 2 * lanes), more(e, i + 3 * lanes);
-    more(f, i + 4 * lanes), more(g, i + 5 * lanes), more(h, i + 6 * lanes), more(l, i + 7 * lanes);
+  HWY_ALIGN float values[kShares * HWY_MAX_BYTES / sizeof(float)];
+  for (int i = 0; i < kShares; ++i) hn::Store(shares[i], d, values + i * lanes);
+  const Vec one = hn::Set(d, 1.f);
+  Vec reached[kShares];  // by how many shares
+#pragma GCC unroll 8
+  for (int i = 0; i < kShares; ++i) reached[i] = hn::Zero(d);
+  for (int64_t s = 0; s < kShares * lanes; ++s) {
+    const Vec value = hn::Set(d, values[s]);
+#pragma GCC unroll 8
+    for (int i = 0; i < kShares; ++i) reached[i] = hn::Add(reached[i], hn::IfThenElseZero(hn::Ge(value, shares[i]), one));
   }
-  HWY_ALIGN float shares[8 * HWY_MAX_BYTES / sizeof(float)];
-  int64_t at = 0;
-  for (const Vec& v : {a, b, c, e, f, g, h, l}) hn::Store(v, d, shares + at), at += lanes;
-  std::nth_element(shares, shares + k - 1, shares + at, std::greater<>());
-  return shares[k - 1];
+  Vec most = hn::Set(d, kLeast);
+#pragma GCC unroll 8
+  for (int i = 0; i < kShares; ++i)
+    most = hn::Max(most, hn::IfThenElse(hn::Ge(reached[i], hn::Set(d, static_cast<float>(k))), shares[i], hn::Set(d, kLeast)));
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
+// The k best so far, in order.
+struct Kept {
+  Scored* out;
+  int64_t k, count = 0;
+  float bound;  // what is not above it need not be offered
+
+  HWY_INLINE void Offer(const float* x, int64_t from, int64_t to) {
+    for (int64_t j = from; j < to; ++j) {
+      if (!(x[j] > bound)) continue;  // an equal one further on is worse; NaN compares false
+      int64_t at = count == k ? k - 1 : count++;
+      for (; at > 0 && out[at - 1].value < x[j]; --at) out[at] = out[at - 1];
+      out[at] = {x[j], static_cast<int32_t>(j)};
+      if (count == k) bound = out[k - 1].value;
+    }
+  }
+};
+
+// Few of a long row: the largest of each block are kept, and only blocks are read again that have one of the wanted. -1 where there is no
+// bound, since too much of the row is -inf or NaN. A lane of the kShares shares has the largest of that lane in every kShares-th block.
+template <int kShares>
+int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
+  const Floats d;
+  const int64_t lanes = LaneCount(), step = kBlock * lanes, blocks = n / step;
+  float* tops = Scratch(blocks * lanes, 1).take(blocks * lanes);
+  Vec shares[kShares];
+#pragma GCC unroll 8
+  for (int i = 0; i < kShares; ++i) shares[i] = hn::Set(d, kLeast);
+  const auto top_of = [&](int64_t block, Vec& share) HWY_ATTR {
+    Vec top = hn::Set(d, kLeast);
+#pragma GCC unroll 8
+    for (int64_t v = 0; v < kBlock; ++v) top = hn::Max(hn::LoadU(d, x + block * step + v * lanes), top);  // NaN leaves it
+    hn::Store(top, d, tops + block * lanes);
+    share = hn::Max(top, share);
+  };
+  int64_t b = 0;
+  for (; b + kShares <= blocks; b += kShares) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kShares; ++i) top_of(b + i, shares[i]);
+  }
+  for (; b < blocks; ++b) top_of(b, shares[0]);
+  const float kth = KthOfShares(shares, k);
+  if (kth == kLeast) return -1;
+  Kept kept{out, k, 0, std::nextafter(kth, kLeast)};
+  for (b = 0; b < blocks; ++b) {
+    if (hn::AllFalse(d, hn::Gt(hn::Load(d, tops + b * lanes), hn::Set(d, kept.bound)))) continue;
+    for (int64_t i = b * step; i < (b + 1) * step; i += lanes)
+      if (!hn::AllFalse(d, hn::Gt(hn::LoadU(d, x + i), hn::Set(d, kept.bound)))) kept.Offer(x, i, i + lanes);
+  }
+  kept.Offer(x, blocks * step, n);
+  return kept.count;
 }
 
 int64_t LargestKernel(const float* x, int64_t n, int64_t k, Scored* out) {
   if (k <= 0) return 0;
-  const float bound = BoundOfLargest(x, n, k), below = std::nextafter(bound, -std::numeric_limits<float>::infinity());
-  int64_t i = 0, count = 0;
-  if (bound == below) {  // none: the first k begin the heap
-    for (; i < n && count < k; ++i)
-      if (!std::isnan(x[i])) out[count++] = {x[i], static_cast<int32_t>(i)};
-    std::make_heap(out, out + count, Better);
-  }
-  const auto worst = [&] { return count == k ? out[0].value : below; };
+  const Floats d;
+  const int64_t lanes = LaneCount();
+  int64_t i = 0, count = -1;
+  if (k <= 2 * lanes && n >= 4 * kBlock * lanes) count = FewLargest<4>(x, n, k, out);
+  else if (k <= 4 * lanes && n >= 8 * kBlock * lanes) count = FewLargest<8>(x, n, k, out);
+  if (count >= 0) return count;
+  count = 0;
+  for (; i < n && count < k; ++i)
+    if (!std::isnan(x[i])) out[count++] = {x[i], static_cast<int32_t>(i)};
+  std::make_heap(out, out + count, Better);
   const auto offer = [&](int64_t from, int64_t to) {
     for (int64_t j = from; j < to; ++j) {
-      if (!(x[j] > worst())) continue;  // an equal one further on is worse; NaN compares false
-      if (count == k) std::pop_heap(out, out + count, Better);
-      else ++count;
+      if (!(x[j] > out[0].value)) continue;
+      std::pop_heap(out, out + count, Better);
       out[count - 1] = {x[j], static_cast<int32_t>(j)};
       std::push_heap(out, out + count, Better);
     }
   };
-  const Floats d;
-  const int64_t lanes = LaneCount();
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
-    const Vec least = hn::Set(d, worst());
+    const Vec least = hn::Set(d, out[0].value);
     const auto above = [&](int64_t v) HWY_ATTR { return hn::Gt(hn::LoadU(d, x + i + v * lanes), least); };
     if (!hn::AllFalse(d, hn::Or(hn::Or(above(0), above(1)), hn::Or(above(2), above(3))))) offer(i, i + 4 * lanes);
   }

@@ -48,9 +48,36 @@ TEST_P(Largest, AreThoseThatASortPutsFirst) {
       if (i % 3 == 0) holes[i] = std::numeric_limits<float>::quiet_NaN();
       if (i % 3 == 1) holes[i] = -std::numeric_limits<float>::infinity();
     }
-    for (const int64_t k : {1, 2, 3, 12, 16, 17, 32, 33, 100, 4000})
+    for (const int64_t k : {1, 2, 3, 8, 9, 12, 16, 17, 32, 33, 100, 4000})
       for (const auto* x : {&plain, &rising, &ties, &holes}) ASSERT_EQ(selected(*x, k), sorted(*x, k)) << "k " << k << " of " << n;
   }
+}
+
+// What the blocks of a long row make hard: the wanted all in one lane, all in one block, at the very end, or equal everywhere.
+TEST_P(Largest, AreFoundWhereverTheyAre) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
+  const int64_t n = 2061;
+  const Tensor random = normal({n}, Rng(7));
+  const auto with = [&](auto&& change) {
+    std::vector<float> x(random.data().begin(), random.data().end());
+    for (int64_t i = 0; i < n; ++i) change(x[static_cast<size_t>(i)], i);
+    return x;
+  };
+  const std::vector<std::vector<float>> rows = {
+      with([](float& v, int64_t i) { v += i % 64 == 3 ? 50.f : 0.f; }),
+      with([](float& v, int64_t i) { v = i % 32 == 5 ? static_cast<float>(i) : v; }),
+      with([](float& v, int64_t i) { v += i / 64 == 7 ? 50.f : 0.f; }),
+      with([](float& v, int64_t i) { v += i >= n - 13 ? 50.f : 0.f; }),
+      with([](float& v, int64_t) { v = 2.5f; }),
+      with([](float& v, int64_t i) { v = i % 2 ? 0.f : -0.f; }),
+      with([](float& v, int64_t i) { v = i % 100 == 7 ? v : kNaN; }),
+      with([](float& v, int64_t i) { v = i % 100 == 7 ? v : -kInfinity; }),
+      with([](float& v, int64_t i) { v = i < 5 ? v : i < 7 ? kNaN : -kInfinity; }),
+      with([](float& v, int64_t i) { v = i % 300 == 9 ? kInfinity : i % 8 == 2 ? kNaN : v; }),
+      with([](float& v, int64_t) { v = std::numeric_limits<float>::lowest(); }),
+  };
+  for (size_t r = 0; r < rows.size(); ++r)
+    for (const int64_t k : {1, 4, 8, 11, 16, 24, 32, 40}) ASSERT_EQ(selected(rows[r], k), sorted(rows[r], k)) << "row " << r << ", k " << k;
 }
 
 TEST_P(Largest, OfNothingAreNone) {

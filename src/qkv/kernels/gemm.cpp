@@ -8,6 +8,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/gemm_kernel.h"
+#include "qkv/kernels/linear.h"
 
 namespace qkv::kernels {
 namespace {
@@ -27,11 +28,13 @@ float* aligned_floats(int64_t count) {
 int64_t blocks_of(int64_t n, int64_t size) { return (n + size - 1) / size; }
 int64_t round_up(int64_t n, int64_t unit) { return blocks_of(n, unit) * unit; }
 
-// C <- beta C
+// C <- beta C, or the bias
 void scale_only(const GemmCall& c) {
   for (int64_t i = 0; i < c.M; ++i) {
     float* row = c.C + i * c.ldc;
-    if (c.beta == 0)
+    if (c.bias)
+      std::copy_n(c.bias, c.N, row);
+    else if (c.beta == 0)
       std::fill_n(row, c.N, 0.f);
     else if (c.beta != 1)
       std::transform(row, row + c.N, row, [&](float x) { return c.beta * x; });
@@ -112,6 +115,7 @@ void run_block(GemmCall c, const GemmBlock& block) {
   if (c.panels) c.panels += block.column * c.K;  // blocks begin at whole panels
   else c.B += block.column * (c.transpose_b == Transpose::no ? 1 : c.ldb);
   c.C += block.row * c.ldc + block.column;
+  if (c.bias) c.bias += block.column;
   c.M = block.rows;
   c.N = block.columns;
   gemm(c);
@@ -153,7 +157,11 @@ void gemm(const GemmCall& c) {
   flush_denormals();
   if (c.M == 0 || c.N == 0) return;
   if (c.K == 0 || c.alpha == 0) return scale_only(c);
-  tiled_gemm(c);
+  if (!c.bias || panel_depth(c.K) == c.K) return tiled_gemm(c);
+  GemmCall bare = c;  // several panels of K: the bias waits for the last
+  bare.bias = nullptr;
+  tiled_gemm(bare);
+  bias_activation(Activation::none, c.C, c.C, c.bias, {c.M, c.N, c.ldc});
 }
 
 void gemm_parallel(const GemmCall& c, void (*after)(void*, GemmBlock), void* context) {

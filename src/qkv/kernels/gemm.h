@@ -1,10 +1,10 @@
-// Matrix products of row-major float32 arrays: C <- alpha op(A) op(B) + beta C, op(A) being (M, K), op(B) (K, N) and C
+// Matrix products of row-major float32 arrays: C <- alpha op(A) op(B) + beta C, or + a bias, op(A) being (M, K), op(B) (K, N) and C
 // (M, N).
 //
 // All of these are row-stable and more: an element's bits depend on its row of op(A), its column of op(B), K, alpha and
 // beta, and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the number of threads
 // change nothing, for any entry point here; so a row has the same bits alone and among any mates, and a weight gradient
-// the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta. NaN and infinity go where
+// the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta, or leaves the bias. NaN and infinity go where
 // the formula sends them; denormal results are 0.
 #pragma once
 
@@ -34,6 +34,7 @@ struct GemmCall {
   float* C;
   int64_t ldc;
   const float* panels = nullptr;  // op(B) as pack_right left it: B is not read then
+  const float* bias = nullptr;    // (N), added last to every row; only with beta = 0
 };
 
 /// A product on the calling thread.

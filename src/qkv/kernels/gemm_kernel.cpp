@@ -29,15 +29,29 @@ struct Right {
   int64_t stride, pair, step;
 };
 
+// What beta multiplies: C, or a bias, which has one row for all.
+struct Addend {
+  const float* data;
+  int64_t stride, step;
+};
+
 struct Output {
   float* data;
   int64_t stride, step;
   float alpha, beta;
+  Addend from;
+
+  // So many rows and columns further, every next tile as many more further.
+  Output At(int64_t rows, int64_t columns, int64_t more_rows = 0, int64_t more_columns = 0) const {
+    const auto go = [&](int64_t of_row) { return rows * of_row + columns; };
+    const auto step_of = [&](int64_t of_row) { return more_rows * of_row + more_columns; };
+    return {data + go(stride), stride, step_of(stride), alpha, beta, {from.data + go(from.stride), from.stride, step_of(from.stride)}};
+  }
 };
 
-// C <- alpha sum + beta C for one tile of which `columns` are stored; beta = 0 never reads C.
+// C <- alpha sum + beta from for one tile of which `columns` are stored; without kAdd nothing is read.
 template <int kRows, int kVectors, bool kAdd>
-HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t stride, Vec alpha, Vec beta,
+HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t stride, const Addend& from, Vec alpha, Vec beta,
                           int64_t columns) {
   const Floats d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -46,9 +60,8 @@ HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t s
     for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) {
-        float* to = c + r * stride + v * lanes;
         const Vec y = hn::Mul(sum[r][v], alpha);
-        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, to), y) : y, d, to);
+        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, from.data + r * from.stride + v * lanes), y) : y, d, c + r * stride + v * lanes);
       }
     }
     return;
@@ -59,11 +72,12 @@ HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t s
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       float* to = c + r * stride + v * lanes;
+      const float* more = from.data + r * from.stride + v * lanes;
       const Vec y = hn::Mul(sum[r][v], alpha);
       if (v + 1 < kVectors)
-        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, to), y) : y, d, to);
+        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, more), y) : y, d, to);
       else
-        StoreTail(kAdd ? hn::MulAdd(beta, LoadTail(d, to, tail), y) : y, d, to, tail);
+        StoreTail(kAdd ? hn::MulAdd(beta, LoadTail(d, more, tail), y) : y, d, to, tail);
     }
   }
 }
@@ -80,6 +94,7 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right&
   const float* a_tile = left.data;
   const float* b_tile = right.data;
   float* c_tile = out.data;
+  Addend from = out.from;
   for (; count > 0; --count) {
     Vec sum[kRows][kVectors];
 #pragma GCC unroll 8
@@ -109,12 +124,13 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right&
       a += kLie == Lie::across ? 1 : a_stride;
     }
     if (add)
-      StoreTile<kRows, kVectors, true>(sum, c_tile, c_stride, alpha, beta, columns);
+      StoreTile<kRows, kVectors, true>(sum, c_tile, c_stride, from, alpha, beta, columns);
     else
-      StoreTile<kRows, kVectors, false>(sum, c_tile, c_stride, alpha, beta, columns);
+      StoreTile<kRows, kVectors, false>(sum, c_tile, c_stride, from, alpha, beta, columns);
     a_tile += left.step;
     b_tile += right.step;
     c_tile += out.step;
+    from.data += from.step;
   }
 }
 
@@ -174,12 +190,13 @@ HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
           sum[r][g] = hn::MulAdd(hn::Set(d, c.A[r * row_stride + k * k_stride]), hn::Load(d, lanes), sum[r][g]);
       }
     }
-    const float beta = p == 0 ? c.beta : 1.f;
+    const float beta = p == 0 && !c.bias ? c.beta : 1.f;
     const Vec alpha = hn::Set(d, c.alpha);
+    const Addend from = c.bias ? Addend{c.bias + j, 0, 0} : Addend{c.C + j, c.ldc, 0};
     if (beta != 0)
-      StoreTile<kRows, kGroups, true>(sum, c.C + j, c.ldc, alpha, hn::Set(d, beta), c.N - j);
+      StoreTile<kRows, kGroups, true>(sum, c.C + j, c.ldc, from, alpha, hn::Set(d, beta), c.N - j);
     else
-      StoreTile<kRows, kGroups, false>(sum, c.C + j, c.ldc, alpha, alpha, c.N - j);
+      StoreTile<kRows, kGroups, false>(sum, c.C + j, c.ldc, from, alpha, alpha, c.N - j);
   }
 }
 
@@ -203,17 +220,14 @@ void RowOfTiles(int64_t rows, int64_t N, int64_t K, const Left& a, const Right& 
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), width = 2 * lanes, vectors = (N + lanes - 1) / lanes;
   int64_t pairs = N / width;                           // full pairs of vectors
   if (vectors - 2 * pairs == 1 && pairs > 0) --pairs;  // a single vector at the edge joins the last pair
-  const Output to{out.data, out.stride, width, out.alpha, out.beta};
-  if (pairs) TilesOf<kLie>(rows, 2)(pairs, K, a, {b.data, b.stride, b.pair, b.pair}, to, width);
+  if (pairs) TilesOf<kLie>(rows, 2)(pairs, K, a, {b.data, b.stride, b.pair, b.pair}, out.At(0, 0, 0, width), width);
   const int64_t left = vectors - 2 * pairs, columns = N - pairs * width;
   if (left == 0) return;
   const Right rest{b.data + pairs * b.pair, b.stride, b.pair, 0};
-  Output edge{out.data + pairs * width, out.stride, 0, out.alpha, out.beta};
+  const Output edge = out.At(0, pairs * width);
   if (left < 3 || rows <= 4) return TilesOf<kLie>(rows, left)(1, K, a, rest, edge, columns);
   TilesOf<kLie>(3, 3)(1, K, a, rest, edge, columns);
-  edge.data += 3 * out.stride;
-  TilesOf<kLie>(rows - 3, 3)(1, K, {a.data + (kLie == Lie::across ? 3 * a.stride : 3), a.stride, 0}, rest, edge,
-                             columns);
+  TilesOf<kLie>(rows - 3, 3)(1, K, {a.data + (kLie == Lie::across ? 3 * a.stride : 3), a.stride, 0}, rest, edge.At(3, 0), columns);
 }
 
 // M rows as tiles: `full` tiles of 6 and the last ones. A sliver of 1 to 3 rows keeps the multipliers waiting, so it
@@ -238,25 +252,21 @@ void Block(int64_t M, int64_t N, int64_t K, const Left& a, const Right& b, const
   const int64_t row = kLie == Lie::across ? a.stride : 1;
   const RowCut cut = CutRows(M, a.step == kTileRows * row);
   const Left first{a.data + cut.full * a.step, a.stride, 0}, second{first.data + cut.first * row, a.stride, 0};
-  const int64_t second_row = cut.full * kTileRows + cut.first;
+  const int64_t first_row = cut.full * kTileRows, second_row = first_row + cut.first;
   if (M > 1 && RowOrder(N, K)) {
-    Output to = out;
-    for (int64_t t = 0; t < cut.full; ++t, to.data += kTileRows * out.stride)
-      RowOfTiles<kLie>(kTileRows, N, K, {a.data + t * a.step, a.stride, 0}, b, to);
-    if (cut.first) RowOfTiles<kLie>(cut.first, N, K, first, b, to);
-    to.data = out.data + second_row * out.stride;
-    if (cut.second) RowOfTiles<kLie>(cut.second, N, K, second, b, to);
+    for (int64_t t = 0; t < cut.full; ++t)
+      RowOfTiles<kLie>(kTileRows, N, K, {a.data + t * a.step, a.stride, 0}, b, out.At(t * kTileRows, 0));
+    if (cut.first) RowOfTiles<kLie>(cut.first, N, K, first, b, out.At(first_row, 0));
+    if (cut.second) RowOfTiles<kLie>(cut.second, N, K, second, b, out.At(second_row, 0));
     return;
   }
   for (int64_t v = 0, wide; v < vectors; v += wide) {
     wide = M == 1 && vectors - v >= 8 ? 8 : std::min<int64_t>(2, vectors - v);
     const Right panel{b.data + v / 2 * b.pair, b.stride, b.pair, 0};
-    Output to{out.data + v * lanes, out.stride, kTileRows * out.stride, out.alpha, out.beta};
-    if (cut.full) TilesOf<kLie>(kTileRows, wide)(cut.full, K, a, panel, to, N - v * lanes);
-    to.data += cut.full * to.step;
-    if (cut.first) TilesOf<kLie>(cut.first, wide)(1, K, first, panel, to, N - v * lanes);
-    to.data += cut.first * out.stride;
-    if (cut.second) TilesOf<kLie>(cut.second, wide)(1, K, second, panel, to, N - v * lanes);
+    const auto to = [&](int64_t row) { return out.At(row, v * lanes, kTileRows); };
+    if (cut.full) TilesOf<kLie>(kTileRows, wide)(cut.full, K, a, panel, to(0), N - v * lanes);
+    if (cut.first) TilesOf<kLie>(cut.first, wide)(1, K, first, panel, to(first_row), N - v * lanes);
+    if (cut.second) TilesOf<kLie>(cut.second, wide)(1, K, second, panel, to(second_row), N - v * lanes);
   }
 }
 
@@ -309,7 +319,9 @@ void TiledGemm(const GemmCall& c) {
       const int64_t rows = pack ? kRowBlock : RowOrder(N, K) ? c.M : 2 * kRowBlock;
       for (int64_t i = 0; i < c.M; i += rows) {
         const int64_t M = std::min(rows, c.M - i);
-        const Output out{c.C + i * c.ldc + j, c.ldc, 0, c.alpha, p == 0 ? c.beta : 1.f};
+        float* to = c.C + i * c.ldc + j;
+        const Addend from = c.bias ? Addend{c.bias + j, 0, 0} : Addend{to, c.ldc, 0};
+        const Output out{to, c.ldc, 0, c.alpha, p == 0 && !c.bias ? c.beta : 1.f, from};
         if (across)
           PackedBlock<Lie::across>(pack, M, N, K, c.A + i * c.lda + p, c.lda, b, out);
         else

@@ -1,4 +1,4 @@
-// Products with panels, a stretch of columns at a time, so that bias and activation find them in the cache.
+// Products with panels, a stretch of columns at a time, so that an activation finds them in the cache.
 #include "qkv/models/step_weights.h"
 
 #include <algorithm>
@@ -21,12 +21,11 @@ StepLinear::StepLinear(const Linear& layer, Panels panels) : weight_(layer.weigh
 
 void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation activation) const {
   const int64_t N = weight_.size(0), K = weight_.size(1);
-  const bool bare = !bias_.defined() && activation == Activation::none;
   for (int64_t j = 0; j < N; j += kColumns) {
     const int64_t columns = std::min(kColumns, N - j);
     kernels::gemm({Transpose::no, Transpose::yes, rows, columns, K, 1, x, K, weight_.ptr() + j * K, K, 0, y + j, N,
-                   panels_.defined() ? panels_.ptr() + j * K : nullptr});
-    if (!bare) kernels::bias_activation(activation, y + j, y + j, bias_.defined() ? bias_.ptr() + j : nullptr, {rows, columns, N});
+                   panels_.defined() ? panels_.ptr() + j * K : nullptr, bias_.defined() ? bias_.ptr() + j : nullptr});
+    if (activation != Activation::none) kernels::bias_activation(activation, y + j, y + j, nullptr, {rows, columns, N});
   }
 }
 

@@ -29,24 +29,11 @@ struct Saved {
     return std::max<int64_t>({128, (1 << 17) / classes, std::min<int64_t>(512, (1 << 22) / classes)});
   }
 
-  // logits = x weight^T + bias for rows [begin, begin + rows); the bias is added while a block is in the cache.
+  // logits = x weight^T + bias for rows [begin, begin + rows).
   void logits(int64_t begin, int64_t rows, float* out) const {
-    struct Context {
-      const float* bias;
-      float* out;
-      int64_t v;
-    } context{bias.ptr(), out, v};
-    const auto add_bias = [](void* c, kernels::GemmBlock block) {
-      const auto [b, y, width] = *static_cast<Context*>(c);
-      for (int64_t r = block.row; r < block.row + block.rows; ++r) {
-        float* at = y + r * width + block.column;
-        kernels::add(at, b + block.column, at, block.columns);
-      }
-    };
-    const kernels::GemmCall call{.transpose_a = Transpose::no, .transpose_b = Transpose::yes, .M = rows, .N = v, .K = d, .alpha = 1,
-                                 .A = x.ptr() + begin * d, .lda = d, .B = weight.ptr(), .ldb = d, .beta = 0, .C = out, .ldc = v};
-    if (bias.defined()) kernels::gemm_parallel(call, add_bias, &context);
-    else kernels::gemm_parallel(call);
+    kernels::gemm_parallel({.transpose_a = Transpose::no, .transpose_b = Transpose::yes, .M = rows, .N = v, .K = d, .alpha = 1,
+                            .A = x.ptr() + begin * d, .lda = d, .B = weight.ptr(), .ldb = d, .beta = 0, .C = out, .ldc = v,
+                            .bias = bias.ptr()});
   }
 
   kernels::CrossEntropy rows_of(int64_t begin, const float* out) const { return {out, ids.ptr() + begin, smoothing, v}; }

@@ -110,18 +110,16 @@ void add_column_sum(const float* x, int64_t rows, int64_t columns, const GradTar
   });
 }
 
-// What turns a finished block of x weight^T into the output.
+// What turns a finished block of x weight^T + bias into the output.
 struct Epilogue {
   Activation activation;
   float* z;
   float* y;
-  const float* bias;
   int64_t columns;
   static void run(void* self, kernels::GemmBlock block) {
     const Epilogue& e = *static_cast<const Epilogue*>(self);
     const int64_t at = block.row * e.columns + block.column;
-    const float* bias = e.bias ? e.bias + block.column : nullptr;
-    kernels::bias_activation(e.activation, e.z + at, e.y + at, bias, {block.rows, block.columns, e.columns});
+    kernels::bias_activation(e.activation, e.z + at, e.y + at, nullptr, {block.rows, block.columns, e.columns});
   }
 };
 
@@ -153,9 +151,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   Tensor y = Tensor::empty(shape);
   const bool tracked = Tape::tracks(x) || Tape::tracks(weight) || Tape::tracks(bias);
   const Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
-  Epilogue epilogue{activation, z.mutable_ptr(), y.mutable_ptr(), bias.ptr(), N};
-  const bool bare = !bias.defined() && activation == Activation::none;
-  gemm_parallel({Transpose::no, Transpose::yes, M, N, K, 1, x.ptr(), K, weight.ptr(), K, 0, z.mutable_ptr(), N},
+  Epilogue epilogue{activation, z.mutable_ptr(), y.mutable_ptr(), N};
+  const bool bare = activation == Activation::none;
+  gemm_parallel({Transpose::no, Transpose::yes, M, N, K, 1, x.ptr(), K, weight.ptr(), K, 0, z.mutable_ptr(), N, nullptr, bias.ptr()},
                 bare ? nullptr : Epilogue::run, &epilogue);
   if (!tracked) return y;
   record("linear", y, {&x, &weight, &bias},
@@ -186,9 +184,9 @@ struct Layer {
 
   // y = activation(z), z = x weight^T + bias for some rows; z may be y.
   void run(const float* x, int64_t rows, float* z, float* y, Activation activation) const {
-    Epilogue epilogue{activation, z, y, bias.ptr(), out()};
-    const bool bare = !bias.defined() && activation == Activation::none;
-    gemm_parallel({Transpose::no, Transpose::yes, rows, out(), in(), 1, x, in(), weight.ptr(), in(), 0, z, out()},
+    Epilogue epilogue{activation, z, y, out()};
+    const bool bare = activation == Activation::none;
+    gemm_parallel({Transpose::no, Transpose::yes, rows, out(), in(), 1, x, in(), weight.ptr(), in(), 0, z, out(), nullptr, bias.ptr()},
                   bare ? nullptr : Epilogue::run, &epilogue);
   }
   void pull_input(const float* dz, int64_t rows, float* dx, float beta) const {

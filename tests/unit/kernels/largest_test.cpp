@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -96,6 +97,18 @@ TEST_P(Largest, WithTheLogSumTheyGiveTheBitsOfLogSoftmax) {
     const float log_sum = log_sum_exp(x.ptr(), best[0].value, n);
     for (int64_t i = 0; i < count; ++i) EXPECT_EQ((best[i].value - best[0].value) - log_sum, whole[static_cast<size_t>(best[i].id)]);
   }
+}
+
+TEST_P(Largest, HaveALogSumThatIsNotANumberWhereAnElementIsNone) {
+  for (const uint32_t bits : {0x7fc00000u, 0xffc00000u, 0x7fc00001u, 0x7fc001ffu, 0xffffffffu})
+    for (const int64_t at : {0, 5, 40, 66}) {
+      std::vector<float> x(67, 0.5f);
+      EXPECT_FLOAT_EQ(log_sum_exp(x.data(), 0.5f, 67), std::log(67.f));
+      x[static_cast<size_t>(at)] = std::bit_cast<float>(bits);
+      EXPECT_TRUE(std::isnan(log_sum_exp(x.data(), 0.5f, 67))) << std::hex << bits << " at " << std::dec << at;
+      x[static_cast<size_t>(at)] = -std::numeric_limits<float>::infinity();
+      EXPECT_FLOAT_EQ(log_sum_exp(x.data(), 0.5f, 67), std::log(66.f));
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Largest, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });

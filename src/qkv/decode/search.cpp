@@ -95,6 +95,7 @@ Continuations Search::continuations(const Tensor& scores) const {
 // The best 2 beam continuations of a sentence: whatever share of them ends, `beam` go on.
 std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const {
   std::vector<Candidate> all;
+  all.reserve(sentence.live.size() * static_cast<size_t>(next.width));
   for (size_t h = 0; h < sentence.live.size(); ++h) {
     const size_t row = static_cast<size_t>(first_row) + h;
     const kernels::Scored* best = next.scored.data() + static_cast<int64_t>(row) * next.width;

@@ -169,7 +169,8 @@ HWY_INLINE Vec GroupScores(const HeadGroup& g, int32_t first, int32_t last, floa
 
 // kVectors vectors of the weighted sums of the values of heads h and h + 1, from column c on; weights (keys, kGroup).
 template <int kWidth, int kVectors>
-HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const int32_t* slots, int64_t count, const float* inverse, int64_t c) {
+HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const int32_t* slots, int64_t count, const float* inverse,
+                          int64_t c) {
   const Floats d;
   const int64_t lanes = LaneCount(), width = WidthOf<kWidth>(g);
   const float* v = g.v + h * width + c;
@@ -251,12 +252,13 @@ HWY_INLINE GroupFunction GroupOf(const StepAttention& s) {
 }
 
 // One row with keys.
-HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float* q, const StepKeys& keys, const int32_t* slots, int64_t count,
-                        float* scores, float* out) {
+HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float* q, const StepKeys& keys, const int32_t* slots,
+                        int64_t count, float* scores, float* out) {
   const int64_t shared = s.heads / s.key_heads;
   for (int64_t h = 0; h < s.heads;) {
     const int64_t at = h * s.width;
-    if (group && h + kGroup <= s.heads && group({q + at, keys.k + at, keys.v + at, out + at, s.heads * s.width, s.width}, slots, count, s.scale, scores)) {
+    const HeadGroup heads{q + at, keys.k + at, keys.v + at, out + at, s.heads * s.width, s.width};
+    if (group && h + kGroup <= s.heads && group(heads, slots, count, s.scale, scores)) {
       h += kGroup;
       continue;
     }
@@ -265,7 +267,7 @@ HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float
   }
 }
 
-// Asks for the keys and values of row r >= 1, but for those that the row before has at the same place: they come from far away, and in no order.
+// Asks for the keys and values of row r >= 1, but for those that the row before has at the same place: they come from afar, in no order.
 HWY_INLINE void Prefetch(const StepKeys& keys, int64_t r, int64_t row) {
   const int32_t* slots = keys.slots + r * keys.stride;
   for (int64_t j = 0; j < keys.counts[r]; ++j) {

@@ -31,7 +31,7 @@ bool is_plain(const MultiHead& attention) {
 void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
   const int64_t have = x.defined() ? x.size(0) : 0;
   if (have >= wanted && have > 0 && x.sole_owner()) return;
-  const int64_t room = have >= wanted ? have : have > 0 ? std::max(wanted, 2 * have) : 4 * wanted;
+  const int64_t room = have >= wanted ? have : have > 0 ? std::max(wanted, 4 * have) : 4 * wanted;  // what is never written costs no memory
   Tensor more = Tensor::empty({room, width});
   if (used > 0) std::copy_n(x.ptr(), used * width, more.mutable_ptr());
   x = std::move(more);
@@ -41,7 +41,10 @@ void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
 struct Places {
   std::vector<int32_t> slots, counts;
   int64_t stride;
-  kernels::StepKeys keys(const KeyValues& kv) const { return {kv.k.ptr(), kv.v.ptr(), slots.data(), stride, counts.data()}; }
+  // From row `first` on.
+  kernels::StepKeys keys(const KeyValues& kv, int64_t first) const {
+    return {kv.k.ptr(), kv.v.ptr(), slots.data() + first * stride, stride, counts.data() + first};
+  }
 };
 
 class Step {
@@ -119,10 +122,9 @@ KeyValues Step::gathered(const KeyValues& kv, const Places& places, const Rows& 
 Tensor Step::attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places, const Rows& rows) const {
   const int64_t width = q.size(2) / attention.heads;
   const float scale = attention.scorer.kind == ScorerKind::dot ? 1 : 1 / std::sqrt(static_cast<float>(width));
-  const Places here{{places.slots.begin() + rows.begin * places.stride, places.slots.begin() + (rows.begin + rows.count) * places.stride},
-                    {places.counts.begin() + rows.begin, places.counts.begin() + rows.begin + rows.count}, places.stride};
   Tensor out = Tensor::empty(q.shape());
-  kernels::step_attention({attention.heads, attention.key_heads, width, scale}, q.ptr(), here.keys(kv), out.mutable_ptr(), 0, rows.count);
+  kernels::step_attention({attention.heads, attention.key_heads, width, scale}, q.ptr(), places.keys(kv, rows.begin), out.mutable_ptr(), 0,
+                          rows.count);
   return out;
 }
 

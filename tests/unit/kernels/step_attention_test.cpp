@@ -115,10 +115,12 @@ TEST_P(StepAttentionTest, AHeadWithoutNumbersLeavesTheOthersAlone) {
           p.k.mutable_ptr()[p.slots[static_cast<size_t>(j)] * 32 + h * 8] = odd;
           const std::vector<float> out = p.result(0, 1);
           for (int64_t i = 0; i < 32; ++i) {
-            if (i / 8 != h) ASSERT_EQ(out[static_cast<size_t>(i)], wanted[static_cast<size_t>(i)]) << odd << " at key " << j << " of " << keys;
-            else if (odd != -kInfinity) ASSERT_TRUE(std::isnan(out[static_cast<size_t>(i)])) << odd << " at key " << j << " of " << keys;
-            else if (keys == 1) ASSERT_EQ(out[static_cast<size_t>(i)], 0);
-            else ASSERT_NEAR(out[static_cast<size_t>(i)], p.wanted(0, h, i % 8), 3e-6) << odd << " at key " << j << " of " << keys;
+            SCOPED_TRACE(testing::Message() << odd << " at key " << j << " of " << keys);
+            const float got = out[static_cast<size_t>(i)];
+            if (i / 8 != h) ASSERT_EQ(got, wanted[static_cast<size_t>(i)]);
+            else if (odd != -kInfinity) ASSERT_TRUE(std::isnan(got));
+            else if (keys == 1) ASSERT_EQ(got, 0);
+            else ASSERT_NEAR(got, p.wanted(0, h, i % 8), 3e-6);
           }
         }
   }

@@ -87,7 +87,8 @@ Continuations Search::continuations(const Tensor& scores) const {
     kernels::Scored* best = out.scored.data() + r * width;
     const int64_t count = kernels::largest(row, vocabulary, width, best);
     out.counts[static_cast<size_t>(r)] = count;
-    if (count > 0) out.log_sums[static_cast<size_t>(r)] = kernels::log_sum_exp(row, best[0].value, vocabulary);
+    const float* soon = r + 1 < rows ? row + vocabulary : nullptr;
+    if (count > 0) out.log_sums[static_cast<size_t>(r)] = kernels::log_sum_exp(row, best[0].value, vocabulary, soon);
   });
   return out;
 }

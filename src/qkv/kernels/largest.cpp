@@ -9,6 +9,8 @@
 #define HWY_TARGET_INCLUDE "qkv/kernels/largest.cpp"
 #include <hwy/foreach_target.h>
 
+#include <hwy/cache_control.h>
+
 #include "qkv/kernels/scratch.h"
 #include "qkv/kernels/softmax-inl.h"
 
@@ -128,7 +130,15 @@ int64_t LargestKernel(const float* x, int64_t n, int64_t k, Scored* out) {
   return count;
 }
 
-float LogSumExpKernel(const float* x, float most, int64_t n) { return std::log(SumOfExp(x, most, n)); }
+float LogSumExpKernel(const float* x, float most, int64_t n, const float* soon) {
+  if (!soon) return std::log(SumOfExp(x, most, n));
+  const Floats d;
+  const Vec shift = hn::Set(d, most);
+  return std::log(SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR {
+    hwy::Prefetch(soon + i);
+    return ExpLess(d, LoadUpTo(d, x + i, left), shift);
+  }));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace qkv::kernels
@@ -141,7 +151,9 @@ HWY_EXPORT(LargestKernel);
 HWY_EXPORT(LogSumExpKernel);
 
 int64_t largest(const float* x, int64_t n, int64_t k, Scored* out) { return HWY_DYNAMIC_DISPATCH(LargestKernel)(x, n, k, out); }
-float log_sum_exp(const float* x, float most, int64_t n) { return HWY_DYNAMIC_DISPATCH(LogSumExpKernel)(x, most, n); }
+float log_sum_exp(const float* x, float most, int64_t n, const float* soon) {
+  return HWY_DYNAMIC_DISPATCH(LogSumExpKernel)(x, most, n, soon);
+}
 
 }  // namespace qkv::kernels
 #endif

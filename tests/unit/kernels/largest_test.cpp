@@ -95,6 +95,7 @@ TEST_P(Largest, WithTheLogSumTheyGiveTheBitsOfLogSoftmax) {
     Scored best[5];
     const int64_t count = largest(x.ptr(), n, 5, best);
     const float log_sum = log_sum_exp(x.ptr(), best[0].value, n);
+    EXPECT_EQ(log_sum_exp(x.ptr(), best[0].value, n, whole.data()), log_sum);
     for (int64_t i = 0; i < count; ++i) EXPECT_EQ((best[i].value - best[0].value) - log_sum, whole[static_cast<size_t>(best[i].id)]);
   }
 }

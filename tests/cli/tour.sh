@@ -19,5 +19,7 @@ expect 0 '' bench --filter 'recorded op'
 expect_match '^recorded op, 8 elements, forward \+ backward +[0-9.]+ (ns|us)$' "$out"
 expect 0 '' bench --filter 'recorded op' --json
 expect_match '"unit": ""' "$out"
+expect 0 '' bench --filter 'n 512, 8 heads of 64, causal'
+expect_match '^attention forward, n 512, 8 heads of 64, causal +[0-9.]+ (us|ms) +[0-9.]+ GFLOP/s$' "$out"
 expect 2 'qkv: error: --filter: no line of the table holds "nosuch"
 hint: qkv bench without it shows all of them' bench --filter nosuch

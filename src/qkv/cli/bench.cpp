@@ -6,6 +6,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "qkv/attention/attend.h"
+#include "qkv/attention/scorers.h"
 #include "qkv/cli/command.h"
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/gemm.h"
@@ -21,11 +23,15 @@
 namespace qkv::cli {
 namespace {
 
-struct Line {
-  std::string name;
+struct Speed {
   double seconds;         // of a repetition, best of several rounds
   double work = 0;        // per repetition, in the unit below
   std::string unit = {};  // "GFLOP/s", "GB/s", "rows/s"
+};
+
+struct Line {
+  std::string name;
+  std::function<Speed()> measure;
 };
 
 // The best of rounds that take about 20 ms each.
@@ -43,7 +49,7 @@ double best_seconds(const std::function<void()>& work) {
   return best;
 }
 
-Line recorded_op() {
+Speed recorded_op() {
   const Tensor w = parameter(ones({8})), c = ones({8});
   const double seconds = best_seconds([&] {
     Tape tape;
@@ -51,19 +57,48 @@ Line recorded_op() {
     for (int i = 0; i < 100; ++i) y = mul(y, c);
     tape.backward(y, c);
   });
-  return {"recorded op, 8 elements, forward + backward", seconds / 100};
+  return {seconds / 100};
 }
 
 Line product(int64_t m, int64_t n, int64_t k) {
-  const Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
-  const double seconds =
-      best_seconds([&] { kernels::gemm(Transpose::no, Transpose::no, m, n, k, 1, a.ptr(), k, b.ptr(), n, 0, c.mutable_ptr(), n); });
-  return {fmt::format("matrix product {} x {} x {}, one thread", m, n, k), seconds, 2e-9 * static_cast<double>(m * n * k), "GFLOP/s"};
+  return {fmt::format("matrix product {} x {} x {}, one thread", m, n, k), [=]() -> Speed {
+            const Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
+            const double seconds =
+                best_seconds([&] { kernels::gemm(Transpose::no, Transpose::no, m, n, k, 1, a.ptr(), k, b.ptr(), n, 0, c.mutable_ptr(), n); });
+            return {seconds, 2e-9 * static_cast<double>(m * n * k), "GFLOP/s"};
+          }};
 }
 
 Line memory_line(const std::string& name, double bytes_an_element, const std::function<Tensor(const Tensor&)>& op) {
-  const Tensor x = normal({2048, 512}, Rng(3));
-  return {name + ", 2048 x 512", best_seconds([&] { op(x); }), bytes_an_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
+  return {name + ", 2048 x 512", [=]() -> Speed {
+            const Tensor x = normal({2048, 512}, Rng(3));
+            return {best_seconds([&] { op(x); }), bytes_an_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
+          }};
+}
+
+enum class Direction { forward, both };
+
+// Multiplications and additions of a visible pair: two products forward, and five more backward.
+Speed attention(int64_t n, bool causal, Direction direction) {
+  constexpr int64_t kHeads = 8, kWidth = 64;
+  const Shape shape{1, kHeads, n, kWidth};
+  const Tensor q = parameter(normal(shape, Rng(6))), k = parameter(normal(shape, Rng(7))), v = parameter(normal(shape, Rng(8)));
+  const Tensor gradient = normal(shape, Rng(9));
+  const Mask mask = causal ? Mask::causal() : Mask::none();
+  const double pairs = kHeads * static_cast<double>(n) * static_cast<double>(causal ? n + 1 : 2 * n) / 2;
+  const bool both = direction == Direction::both;
+  const double seconds = best_seconds([&] {
+    if (!both) return void(attend(ScaledDot(), q, k, v, mask));
+    Tape tape;
+    tape.backward(attend(ScaledDot(), q, k, v, mask).output, gradient);
+  });
+  return {seconds, (both ? 14e-9 : 4e-9) * kWidth * pairs, "GFLOP/s"};
+}
+
+Line attention_line(int64_t n, bool causal, Direction direction) {
+  return {fmt::format("attention {}, n {}, 8 heads of 64, {}", direction == Direction::both ? "forward + backward" : "forward", n,
+                      causal ? "causal" : "plain"),
+          [=] { return attention(n, causal, direction); }};
 }
 
 struct Perceptron {
@@ -76,7 +111,7 @@ struct Perceptron {
   }
 };
 
-Line perceptron_step() {
+Speed perceptron_step() {
   Perceptron model;
   Parameters all = flatten(model);
   Adam adam(all);
@@ -91,7 +126,7 @@ Line perceptron_step() {
     });
     adam.step(all, shards.gradient(), 1e-3f, clip_factor(norm(shards.gradient()), 1));
   });
-  return {"perceptron 640 x 32 -> 64 -> 32 -> 201, training step", seconds, 640, "rows/s"};
+  return {seconds, 640, "rows/s"};
 }
 
 struct OneTensor {
@@ -99,12 +134,12 @@ struct OneTensor {
   void visit(auto&& f) { f("w", w); }
 };
 
-Line adam_line() {
+Speed adam_step() {
   OneTensor model;
   Parameters all = flatten(model);
   Adam adam(all);
   const Tensor gradient = normal(all.flat().shape(), Rng(5));
-  return {"Adam, 4 M parameters", best_seconds([&] { adam.step(all, gradient, 1e-3f); }), 28e-9 * static_cast<double>(gradient.numel()), "GB/s"};
+  return {best_seconds([&] { adam.step(all, gradient, 1e-3f); }), 28e-9 * static_cast<double>(gradient.numel()), "GB/s"};
 }
 
 std::string time_text(double seconds) {
@@ -124,29 +159,35 @@ class BenchCommand : public Command {
   }
 
   int run(const Global&) override {
-    const std::vector<std::pair<std::string, std::function<Line()>>> lines = {
-        {"recorded op", recorded_op},
-        {"matrix product 640 x 32 x 32", [] { return product(640, 32, 32); }},
-        {"matrix product 640 x 200 x 32", [] { return product(640, 200, 32); }},
-        {"matrix product 64 x 64 x 64", [] { return product(64, 64, 64); }},
-        {"matrix product 10 x 10 x 8", [] { return product(10, 10, 8); }},
-        {"matrix product 32 x 32 x 640", [] { return product(32, 32, 640); }},
-        {"matrix product 2048 x 512 x 512", [] { return product(2048, 512, 512); }},
-        {"matrix product 1 x 512 x 512", [] { return product(1, 512, 512); }},
-        {"softmax", [] { return memory_line("softmax", 8, softmax); }},
-        {"layer norm", [] { return memory_line("layer norm", 8, [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }); }},
-        {"gelu", [] { return memory_line("gelu", 8, gelu); }},
-        {"adam", adam_line},
-        {"perceptron", perceptron_step}};
+    const std::vector<Line> lines = {
+        {"recorded op, 8 elements, forward + backward", recorded_op},
+        product(640, 32, 32),
+        product(640, 200, 32),
+        product(64, 64, 64),
+        product(10, 10, 8),
+        product(32, 32, 640),
+        product(2048, 512, 512),
+        product(1, 512, 512),
+        attention_line(512, false, Direction::forward),
+        attention_line(512, true, Direction::forward),
+        attention_line(4096, false, Direction::forward),
+        attention_line(4096, true, Direction::forward),
+        attention_line(1024, false, Direction::both),
+        attention_line(1024, true, Direction::both),
+        memory_line("softmax", 8, softmax),
+        memory_line("layer norm", 8, [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }),
+        memory_line("gelu", 8, gelu),
+        {"Adam, 4 M parameters", adam_step},
+        {"perceptron 640 x 32 -> 64 -> 32 -> 201, training step", perceptron_step}};
     nlohmann::ordered_json all = {{"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
     int shown = 0;
-    for (const auto& [key, measure] : lines) {
-      if (key.find(filter_) == key.npos) continue;
-      const Line line = measure();
+    for (const Line& line : lines) {
+      if (line.name.find(filter_) == line.name.npos) continue;
+      const Speed speed = line.measure();
       ++shown;
-      if (json_) all["lines"].push_back({{"name", line.name}, {"seconds", line.seconds}, {"rate", line.work / line.seconds}, {"unit", line.unit}});
-      else if (line.unit.empty()) fmt::print("{:<56} {:>11}\n", line.name, time_text(line.seconds));
-      else fmt::print("{:<56} {:>11} {:>12.1f} {}\n", line.name, time_text(line.seconds), line.work / line.seconds, line.unit);
+      if (json_) all["lines"].push_back({{"name", line.name}, {"seconds", speed.seconds}, {"rate", speed.work / speed.seconds}, {"unit", speed.unit}});
+      else if (speed.unit.empty()) fmt::print("{:<56} {:>11}\n", line.name, time_text(speed.seconds));
+      else fmt::print("{:<56} {:>11} {:>12.1f} {}\n", line.name, time_text(speed.seconds), speed.work / speed.seconds, speed.unit);
       std::fflush(stdout);
     }
     if (shown == 0) throw UsageError("--filter: no line of the table holds \"" + filter_ + "\"", "qkv bench without it shows all of them");

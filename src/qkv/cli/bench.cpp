@@ -186,8 +186,8 @@ class BenchCommand : public Command {
       const Speed speed = line.measure();
       ++shown;
       if (json_) all["lines"].push_back({{"name", line.name}, {"seconds", speed.seconds}, {"rate", speed.work / speed.seconds}, {"unit", speed.unit}});
-      else if (speed.unit.empty()) fmt::print("{:<56} {:>11}\n", line.name, time_text(speed.seconds));
-      else fmt::print("{:<56} {:>11} {:>12.1f} {}\n", line.name, time_text(speed.seconds), speed.work / speed.seconds, speed.unit);
+      else if (speed.unit.empty()) fmt::print("{:<60} {:>11}\n", line.name, time_text(speed.seconds));
+      else fmt::print("{:<60} {:>11} {:>12.1f} {}\n", line.name, time_text(speed.seconds), speed.work / speed.seconds, speed.unit);
       std::fflush(stdout);
     }
     if (shown == 0) throw UsageError("--filter: no line of the table holds \"" + filter_ + "\"", "qkv bench without it shows all of them");

@@ -8,7 +8,8 @@
 
 namespace qkv {
 
-/// Sets the number of threads of the process's arena (1 to 1024). Default: the CPUs this process may use.
+/// Sets the number of threads of the process's arena (1 to 1024); at most 64 of them share one region. Default: the CPUs this process may
+/// use.
 void set_threads(int count);
 int threads();
 /// "oneTBB 2021.8".

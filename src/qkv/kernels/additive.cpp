@@ -7,6 +7,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/attention.h"
+#include "qkv/kernels/borrowed.h"
 #include "qkv/kernels/scratch.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -263,13 +264,13 @@ HWY_INLINE void WriteRelative(const AttentionSizes& z, int64_t relative_batch, c
 // shared by the batch is summed serially.
 void Backward(const Inputs& x, const Outputs& y) {
   const AttentionSizes& z = x.call.sizes;
-  static thread_local std::vector<float> kept;  // no allocation once warm
-  kept.assign(static_cast<size_t>(z.batch * z.width), 0.f);
-  float* const dw_parts = kept.data();
+  Borrowed<float> kept;
+  kept->assign(static_cast<size_t>(z.batch * z.width), 0.f);
+  float* const dw_parts = kept->data();
   const int64_t diagonals = y.to.drelative ? z.queries + z.keys - 1 : 0;
-  static thread_local std::vector<double> kept_diagonals;
-  if (diagonals) kept_diagonals.assign(static_cast<size_t>(z.batch * diagonals), 0.0);
-  double* const diagonal_parts = diagonals ? kept_diagonals.data() : nullptr;
+  Borrowed<double> kept_diagonals;
+  if (diagonals) kept_diagonals->assign(static_cast<size_t>(z.batch * diagonals), 0.0);
+  double* const diagonal_parts = diagonals ? kept_diagonals->data() : nullptr;
   const bool shared_bias = y.to.dbias && x.call.mask.bias_batch == 0 && z.batch > 1;
   const auto zero = [](const Heads& to, int64_t b, int64_t rows, int64_t width) {
     for (int64_t j = 0; to.data && j < rows; ++j) std::fill_n(to.data + b * to.stride.batch + j * to.stride.row, width, 0.f);

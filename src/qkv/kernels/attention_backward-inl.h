@@ -321,17 +321,18 @@ void Backward(const BackwardCall& x) {
   const AttentionMask& mask = x.call.mask;
   const int64_t blocks = (z.queries + kBlock - 1) / kBlock, items = z.batch * z.key_heads, repeat = z.heads / z.key_heads;
   const double head_ns = 3 * PairCost(z, static_cast<double>(z.queries) * static_cast<double>(z.keys));
-  static thread_local std::vector<double> kept;  // no allocation once warm
-  if (x.to.dscale) kept.assign(static_cast<size_t>(z.batch * z.heads * blocks * kGroups), 0.0);
-  double* const dscale = x.to.dscale ? kept.data() : nullptr;
+  Borrowed<double> kept;
+  if (x.to.dscale) kept->assign(static_cast<size_t>(z.batch * z.heads * blocks * kGroups), 0.0);
+  double* const dscale = x.to.dscale ? kept->data() : nullptr;
   const auto dscale_of = [&](int64_t bh) { return dscale ? dscale + bh * blocks * kGroups : nullptr; };
   DiagonalSums diagonals(x);
   if (items < 2 * threads() && head_ns > 1e6) {  // few heads: the groups of one go side by side
     const int64_t padded = Padded(z.width);
     const std::unique_ptr<float[]> partial(new float[static_cast<size_t>(kGroups * z.queries * padded)]);
+    Borrowed<double> groups;
     for (int64_t bh = 0; bh < z.batch * z.heads; ++bh) {
       const Head head(x.call, bh / z.heads, bh % z.heads);
-      const HeadParts parts{partial.get(), dscale_of(bh), diagonals.OfGroups()};
+      const HeadParts parts{partial.get(), dscale_of(bh), diagonals.OfGroups(*groups)};
       parallel_for(kGroups, head_ns, [&](int64_t g) { BackwardHead(x, head, {g, g + 1}, parts); });
       diagonals.Merge(bh, parts.diagonals);
       parallel_for(blocks, static_cast<double>(z.queries * padded), [&](int64_t block) {
@@ -341,9 +342,10 @@ void Backward(const BackwardCall& x) {
     }
   } else {
     parallel_for(items, head_ns * static_cast<double>(z.batch * z.heads), [&](int64_t item) {
+      Borrowed<double> groups;
       for (int64_t r = 0; r < repeat; ++r) {
         const int64_t h = item % z.key_heads * repeat + r, b = item / z.key_heads;
-        const HeadParts parts{nullptr, dscale_of(b * z.heads + h), diagonals.OfGroups()};
+        const HeadParts parts{nullptr, dscale_of(b * z.heads + h), diagonals.OfGroups(*groups)};
         BackwardHead(x, Head(x.call, b, h), {0, kGroups}, parts);
         diagonals.Merge(b * z.heads + h, parts.diagonals);
       }
@@ -351,7 +353,7 @@ void Backward(const BackwardCall& x) {
   }
   if (x.to.dscale) {
     *x.to.dscale = 0;
-    for (const double part : kept) *x.to.dscale += part;
+    for (const double part : *kept) *x.to.dscale += part;
   }
   diagonals.Write();
   if (!x.to.dbias || !mask.bias) return;

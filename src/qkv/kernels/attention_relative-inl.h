@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "qkv/kernels/attention_gradient-inl.h"
+#include "qkv/kernels/borrowed.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
@@ -36,17 +37,15 @@ class DiagonalSums {
  public:
   explicit DiagonalSums(const BackwardCall& x) : x_(x), count_(x.call.sizes.queries + x.call.sizes.keys - 1) {
     if (!wanted()) return;
-    static thread_local std::vector<double> kept;  // no allocation once warm
-    kept.resize(static_cast<size_t>(x.call.sizes.batch * x.call.sizes.heads * count_));
-    heads_ = kept.data();
+    kept_->resize(static_cast<size_t>(x.call.sizes.batch * x.call.sizes.heads * count_));
+    heads_ = kept_->data();
   }
 
-  /// Where the calling thread's groups of one head add, (kGroups, Lq + Lk - 1).
-  double* OfGroups() const {
+  /// Where the groups of one head add, (kGroups, Lq + Lk - 1), in `memory`.
+  double* OfGroups(std::vector<double>& memory) const {
     if (!wanted()) return nullptr;
-    static thread_local std::vector<double> kept;
-    kept.resize(static_cast<size_t>(kGroups * count_));
-    return kept.data();
+    memory.resize(static_cast<size_t>(kGroups * count_));
+    return memory.data();
   }
   /// The groups of head bh are complete.
   void Merge(int64_t bh, const double* groups) const {
@@ -82,7 +81,8 @@ class DiagonalSums {
 
   const BackwardCall& x_;
   int64_t count_;
-  double* heads_ = nullptr;  // (B, H, Lq + Lk - 1)
+  Borrowed<double> kept_;
+  double* heads_ = nullptr;  // (B, H, Lq + Lk - 1), in kept_
 };
 
 }  // namespace attn

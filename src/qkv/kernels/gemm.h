@@ -2,7 +2,7 @@
 // (M, N).
 //
 // All of these are row-stable and more: an element's bits depend on its row of op(A), its column of op(B), K, alpha and
-// beta, and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the number of threads
+// beta (or the bias), and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the number of threads
 // change nothing, for any entry point here; so a row has the same bits alone and among any mates, and a weight gradient
 // the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta, or leaves the bias. NaN and infinity go where
 // the formula sends them; denormal results are 0.

@@ -212,8 +212,10 @@ Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const 
   const int64_t together = run.probe || run.training ? std::max<int64_t>(R, 1) : rows_together(R);
   if (together >= R) step(0, R, logits.mutable_ptr());
   else
-    parallel_ranges(R, together, flops / kFlopsPerNanosecond,
-                    [&](int64_t begin, int64_t end) { step(begin, end, logits.mutable_ptr() + begin * V); });
+    parallel_ranges(R, together, flops / kFlopsPerNanosecond, [&](int64_t begin, int64_t end) {
+      const TapePause here;  // this may be another caller's thread
+      step(begin, end, logits.mutable_ptr() + begin * V);
+    });
   step.commit();
   return logits;
 }

@@ -2,9 +2,9 @@
 #include "qkv/ops/rotary.h"
 
 #include <cmath>
-#include <vector>
 
 #include "qkv/core/parallel.h"
+#include "qkv/kernels/borrowed.h"
 #include "qkv/kernels/rotary.h"
 #include "qkv/tensor/tape.h"
 
@@ -25,9 +25,9 @@ struct Places {
 // (L, 2, D): the cosines of a position, each twice, and its sines as -sin, sin.
 Tensor angles(const Places& places, int64_t offset, double base) {
   const int64_t width = places.width;
-  static thread_local std::vector<double> kept;  // no allocation once warm
-  kept.resize(static_cast<size_t>(width / 2));
-  double* const rates = kept.data();
+  kernels::Borrowed<double> kept;
+  kept->resize(static_cast<size_t>(width / 2));
+  double* const rates = kept->data();
   for (int64_t c = 0; c < width / 2; ++c) rates[c] = std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width));
   Tensor table = Tensor::empty({places.length, 2, width});
   parallel_ranges(places.length, 16, 20.0 * static_cast<double>(places.length * width), [&](int64_t begin, int64_t end) {

@@ -15,7 +15,7 @@ hint: did you mean "scoring"?' tour scorings -o none
 touch file
 expect 1 'qkv: error: cannot make the folder file/report: Not a directory' tour -o file/report
 
-expect 0 '' bench --filter 'recorded op'
+expect 0 '' bench --filter 'Recorded OP'
 expect_match '^recorded op, 8 elements, forward \+ backward +[0-9.]+ (ns|us)$' "$out"
 expect 0 '' bench --filter 'recorded op' --json
 expect_match '"unit": ""' "$out"

@@ -10,6 +10,7 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/cli/command.h"
 #include "qkv/core/parallel.h"
+#include "qkv/data/text.h"
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/target.h"
 #include "qkv/nn/layers.h"
@@ -154,7 +155,7 @@ class BenchCommand : public Command {
   Text summary() const override { return {"how fast the engine is on this machine", "引擎在这台机器上有多快"}; }
   std::string example() const override { return "qkv bench --filter product"; }
   void bind(Options& options) override {
-    options.option("--filter TEXT", {"only lines whose name holds this text", "只运行名称含有该文本的行"}, filter_);
+    options.option("--filter TEXT", {"only lines whose name holds this text, in capitals or not", "只运行名称含有该文本的行（不分大小写）"}, filter_);
     options.flag("--json", {"one JSON object", "输出一个 JSON 对象"}, json_);
   }
 
@@ -182,7 +183,7 @@ class BenchCommand : public Command {
     nlohmann::ordered_json all = {{"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
     int shown = 0;
     for (const Line& line : lines) {
-      if (line.name.find(filter_) == line.name.npos) continue;
+      if (lowercase(line.name).find(lowercase(filter_)) == std::string::npos) continue;
       const Speed speed = line.measure();
       ++shown;
       if (json_) all["lines"].push_back({{"name", line.name}, {"seconds", speed.seconds}, {"rate", speed.work / speed.seconds}, {"unit", speed.unit}});

@@ -204,8 +204,21 @@ TEST_P(Gemm, AnElementHasTheSameBitsInEveryLayoutAndWidth) {
       }
 }
 
-TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
+// The problem's C, as `call` leaves it on one thread and on three.
+void expect_alone_and_in_parallel(const Problem& p, GemmCall call, const Floats& wanted) {
   const int before = threads();
+  Floats serial = p.C, parallel = p.C;
+  call.C = serial.data();
+  gemm(call);
+  EXPECT_EQ(serial, wanted) << p.name();
+  set_threads(3);
+  call.C = parallel.data();
+  gemm_parallel(call);
+  EXPECT_EQ(parallel, wanted) << p.name();
+  set_threads(before);
+}
+
+TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
   for (Transpose tb : kBoth)
     for (int64_t M : {1, 3, 7, 50, 130})
       for (auto [N, K] : {std::pair<int64_t, int64_t>{1, 1}, {17, 5}, {33, 321}, {128, 128}, {530, 330}, {1100, 20}}) {
@@ -213,40 +226,26 @@ TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
         const Floats wanted = p.run();
         Tensor panels = Tensor::empty({packed_floats(N, K)});
         pack_right(tb, N, K, p.B.data(), p.ldb, panels.mutable_ptr());
-        Floats serial = p.C, parallel = p.C;
-        GemmCall call = p.call(serial.data());
+        GemmCall call = p.call(nullptr);
         call.panels = panels.ptr();
-        gemm(call);
-        ASSERT_EQ(serial, wanted) << p.name();
-        set_threads(3);
-        call.C = parallel.data();
-        gemm_parallel(call);
-        ASSERT_EQ(parallel, wanted) << p.name();
-        set_threads(before);
+        expect_alone_and_in_parallel(p, call, wanted);
       }
 }
 
 // Every path: one row, few rows, tails of tiles, packed or not, one panel of K and several, nothing to multiply, in parallel.
 TEST_P(Gemm, ABiasIsAddedLastToEveryRow) {
-  const int before = threads();
   for (Transpose ta : kBoth)
     for (Transpose tb : kBoth)
       for (int64_t M : {1, 3, 7, 50, 130})
         for (auto [N, K] : {std::pair<int64_t, int64_t>{1, 1}, {5, 0}, {17, 5}, {70, 40}, {33, 321}, {128, 128}, {530, 330}, {1100, 20}}) {
           const Problem p(ta, tb, M, N, K, 0.5f, 0, 3);
           const Floats bias = random_floats(N, 4);
-          Floats wanted = p.run(), serial = p.C, parallel = p.C;
+          Floats wanted = p.run();
           for (int64_t i = 0; i < M; ++i)
             for (int64_t j = 0; j < N; ++j) wanted[static_cast<size_t>(i * p.ldc + j)] += bias[static_cast<size_t>(j)];
-          GemmCall call = p.call(serial.data());
+          GemmCall call = p.call(nullptr);
           call.bias = bias.data();
-          gemm(call);
-          ASSERT_EQ(serial, wanted) << p.name();
-          set_threads(3);
-          call.C = parallel.data();
-          gemm_parallel(call);
-          ASSERT_EQ(parallel, wanted) << p.name();
-          set_threads(before);
+          expect_alone_and_in_parallel(p, call, wanted);
         }
 }
 

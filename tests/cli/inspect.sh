@@ -15,13 +15,14 @@ expect_count() { local n; checks=$((checks + 1)); n=$(grep -oF -- "$2" "$3" | wc
 # Three figures in one picture: rows are layers, columns heads, words on the axes.
 expect 0 '' inspect "${pair[@]}" -o all.svg
 expect_out $'trois deux un\nall.svg'
-expect_count 1 '>Encoder self-attention (layers 1 to 3, from top to bottom)<' all.svg
-expect_count 1 '>Decoder self-attention (layers 1 to 2, from top to bottom)<' all.svg
-expect_count 1 '>Encoder-decoder attention (layers 1 to 2, from top to bottom)<' all.svg
+expect_count 1 '>Encoder self-attention<' all.svg
+expect_count 1 '>Decoder self-attention<' all.svg
+expect_count 1 '>Encoder-decoder attention<' all.svg
 expect_count 3 '>Head 1<' all.svg
 expect_count 3 '>Head 2<' all.svg
 expect_count 6 '>Key positions<' all.svg
-expect_count 7 '>Query positions<' all.svg
+for l in 1 2; do expect_count 3 ">Layer $l, queries<" all.svg; done
+expect_count 1 '>Layer 3, queries<' all.svg
 expect_count 4 '>&lt;bos&gt;<' all.svg    # the decoder reads it: two rows of panels, two columns
 expect_count 9 '>&lt;eos&gt;<' all.svg    # the encoder reads it, in three rows and two columns; cross: written in two rows, read in two columns
 expect_count 6 '>trois<' all.svg
@@ -33,17 +34,29 @@ expect_match '^PNG' "$(head -c 4 all.png | tail -c 3)"
 expect 0 '' inspect "${pair[@]}" -o all.html
 expect_count 3 '<svg ' all.html
 expect 0 '' inspect "${pair[@]}" --lang zh --kind cross -o zh.svg
-expect_count 1 '>编码器-解码器注意力（自上而下第 1 至 2 层）<' zh.svg
+expect_count 1 '>编码器-解码器注意力<' zh.svg
+expect_count 1 '>第 2 层，查询<' zh.svg
 
 # A layer, a head, one head large, and the other readings beside the weights.
 expect 0 '' inspect "${pair[@]}" --kind encoder --layer 3 -o layer.svg
 expect_count 1 '>Encoder self-attention, layer 3<' layer.svg
 expect 0 '' inspect "${pair[@]}" --kind cross --layer 2 --head 1 --values --rollout -o head.svg
 expect_count 1 '>Encoder-decoder attention, layer 2, head 1<' head.svg
-for title in Weights Value-weighted 'Layer 2, rollout'; do expect_count 1 ">$title<" head.svg; done
+for title in Weights Value-weighted 'Layer 2, all heads, rollout'; do expect_count 1 ">$title<" head.svg; done
 expect 0 '' inspect "${pair[@]}" --kind encoder --values --rollout -o readings.svg
-expect_count 1 '>Encoder self-attention, value-weighted (layers 1 to 3, from top to bottom)<' readings.svg
-for title in 'Layer 3, mean of heads' 'Layer 1, rollout' 'Layers 1 to 3, rollout'; do expect_count 1 ">$title<" readings.svg; done
+expect_count 1 '>Encoder self-attention, value-weighted<' readings.svg
+for title in 'Layer 3, mean of heads' 'Layer 1, all heads, rollout' 'Layers 1 to 3, all heads, rollout'; do expect_count 1 ">$title<" readings.svg; done
+
+# Many words: rows of panels are folded and keep them; where even that is too tall the axes have positions, and it is said.
+many() { local i; for ((i = 0; i < $1; ++i)); do printf '%s ' $((i % 6)); done; }
+expect 0 '' inspect --model model $(many 46) --target "$(many 3 | sed 's/[0-9]/un/g')" --kind encoder -o folded.svg
+expect_count 1 '>Layer 3, head 2<' folded.svg
+expect_count 12 '>&lt;eos&gt;<' folded.svg   # six panels, one in a row: every one has both axes
+expect 0 'qkv: note: so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words' \
+  inspect --model model $(many 60) --target 'un deux' --kind encoder -o positions.svg
+expect_count 0 '>&lt;eos&gt;<' positions.svg
+expect 0 '' inspect --model model $(many 60) --target 'un deux' --kind encoder --layer 2 -o layer.svg
+expect_count 4 '>&lt;eos&gt;<' layer.svg
 
 # On the terminal every panel has its name.
 expect 0 '' inspect "${pair[@]}" --kind cross
@@ -60,6 +73,13 @@ run train "${common[@]:2}" --data long.tsv --reverse true --kind transformer --h
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 expect 0 '' inspect --model long un deux cinquante-cinq --target '1 2 3 4 5 4 3 2 1' --kind cross
 expect_match 'Layer 1, head 1 +Layer 1, head 2' "$out"
+
+# Subwords: no mark of the blank before a word, a point where a word goes on.
+run train "${common[@]:4}" --data long.tsv --tokenizer bpe --vocabulary 30 --shared-vocabulary true --reverse true --kind transformer --hidden 16 --heads 2 --ffn 16 --epochs 1 -o pieces
+[[ $code == 0 ]] || mismatch "train: exit code $code: $err"
+expect 0 '' inspect --model pieces cinquante-cinq quatre --target '1 2' --kind encoder -o pieces.svg
+expect_count 0 '▁' pieces.svg
+expect_match '>·[a-z]' "$(cat pieces.svg)"
 
 # Colours: of pictures only.
 expect 0 '' inspect "${pair[@]}" --kind cross --range 0,0.5 -o half.svg

@@ -27,6 +27,9 @@
 namespace qkv::cli {
 namespace {
 
+const Text kNoWords{"so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words",
+                    "头与词太多，坐标轴放不下词，只标位置；用 --layer 和 --head 少画一些即可显示词"};
+
 // The attention of one sentence pair, token by token.
 struct Looked {
   std::string source, target;
@@ -172,7 +175,10 @@ class Inspect : public Command {
       return done(global, seen);
     }
     const bool text = !output_ || output_->ends_with(".txt");
-    return draw(global, seen, attention_figures(pair, choice_, boxes, global.language, text ? FigureUse::terminal : FigureUse::paper));
+    const auto figures = attention_figures(pair, choice_, boxes, global.language, text ? FigureUse::terminal : FigureUse::paper);
+    if (!global.quiet && lacks_words(figures))
+      fmt::print(stderr, "qkv: note: {}\n", kNoWords.in(global.language));
+    return draw(global, seen, figures);
   }
 
   int draw(const Global& global, const Looked& seen, std::vector<Figure> figures) const {
@@ -224,7 +230,7 @@ class Inspect : public Command {
       for (int64_t m = 0; m < maps; ++m) std::copy_n(seen.attention.ptr() + (s * maps + m) * keys, keys, grid.mutable_ptr() + (m * steps + s) * keys);
     const bool zh = global.language == Language::zh;
     Figure out = heatmaps(grid, zh ? "源语言" : "source", zh ? "译文" : "translation", {},
-                          {.colours = choice_.colours, .x_tokens = seen.source_tokens, .y_tokens = seen.target_tokens});
+                          {.colours = weight_colours(choice_.colours), .x_tokens = axis_words(seen.source_tokens), .y_tokens = axis_words(seen.target_tokens)});
     const std::vector<CellIndex> boxes = gold_boxes(translator, seen);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
     return out;

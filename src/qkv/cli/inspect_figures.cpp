@@ -3,13 +3,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "qkv/core/check.h"
+#include "qkv/ops/shape.h"
 
 namespace qkv::cli {
 namespace {
 
-constexpr double kWordCell = 19, kWidestGrid = 1700;  // pixels: a cell that has room for a word, and a picture that a screen has room for
+// Pixels: a cell that has room for a word, the margins of a panel, a picture that a screen has room for, one that can still be scrolled.
+constexpr double kWordCell = 19, kPanelMargin = 60, kWidestGrid = 1700, kTallestGrid = 6000;
 
 struct Kind {
   std::string name;
@@ -50,19 +53,32 @@ struct Axes {
 };
 
 Axes axes_of(const SeenPair& seen, const Kind& kind) {
-  if (kind.name == "encoder") return {seen.source_tokens, seen.source_tokens};
-  if (kind.name == "decoder") return {seen.input_tokens, seen.input_tokens};
-  return {seen.source_tokens, seen.output_tokens};
+  const auto source = axis_words(seen.source_tokens);
+  if (kind.name == "encoder") return {source, source};
+  if (kind.name == "decoder") return {axis_words(seen.input_tokens), axis_words(seen.input_tokens)};
+  return {source, axis_words(seen.output_tokens)};
 }
 
-// Words, where a grid with so many panels in a row has room for them; else positions.
+// How many of `cols` panels with words stand in a row: a divisor of cols, so that rows are full.
+int64_t panels_in_a_row(int64_t cols, int64_t keys) {
+  const double width = static_cast<double>(keys) * kWordCell;
+  int64_t out = cols;
+  while (out > 1 && (cols % out != 0 || static_cast<double>(out) * width > kWidestGrid)) --out;
+  return out;
+}
+
+// (rows, cols, n, m) with words on the axes, rows folded where they are too wide; positions where even that gets too tall.
 Figure grid(const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, const ColourScale& colours, Language language) {
-  const int64_t cols = maps.size(1), longest = std::max(maps.size(2), maps.size(3));
-  const bool words = cols == 1 || static_cast<double>(cols * longest) * kWordCell <= kWidestGrid;
+  const int64_t rows = maps.size(0), cols = maps.size(1), n = maps.size(2), m = maps.size(3);
+  const int64_t fold = panels_in_a_row(cols, m);
+  const double height = static_cast<double>(rows * cols / fold) * (static_cast<double>(n) * kWordCell + kPanelMargin);
+  const bool words = rows * cols == 1 || height <= kTallestGrid;
   HeatMapOptions options{.colours = colours};
   if (words) options.x_tokens = axes.keys, options.y_tokens = axes.queries;
+  const Tensor panels = words && fold < cols ? reshape(maps, {rows * cols / fold, fold, n, m}) : maps;
   Figure out =
-      heatmaps(maps, Text{"Key positions", "键的位置"}.in(language), Text{"Query positions", "查询的位置"}.in(language), {}, options);
+      heatmaps(panels, Text{"Key positions", "键的位置"}.in(language), Text{"Query positions", "查询的位置"}.in(language), {}, options);
+  if (panels.size(1) < cols) out.share_x = false;  // words under every panel, for the last row is far away
   for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
   return out;
 }
@@ -102,6 +118,13 @@ class Drawer {
   int64_t first_layer() const { return choice_.layer.value_or(1); }
   int64_t first_head() const { return choice_.head.value_or(1); }
 
+  ColourScale weight_colours() const { return cli::weight_colours(choice_.colours); }
+  ColourScale rollout_colours() const {
+    ColourScale out = choice_.colours;
+    if (!out.low) out.low = 0, out.per_panel = true;
+    return out;
+  }
+
   Figure named(Figure figure, const Kind& kind, const std::string& suffix, const std::string& title) const {
     figure.id = "fig-" + kind.name + suffix;
     figure.title = kind.title.in(language_) + title;
@@ -110,24 +133,22 @@ class Drawer {
 
   // Rows are layers, columns heads.
   Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, const Text& reading) const {
-    Figure out = grid(maps, axes_of(seen_, kind), boxes(kind), choice_.colours, language_);
+    Figure out = grid(maps, axes_of(seen_, kind), boxes(kind), weight_colours(), language_);
     const int64_t rows = maps.size(0), cols = maps.size(1);
+    const bool one_row_a_layer = out.cols == cols;
     for (int64_t i = 0; i < rows * cols; ++i) {
       const int64_t layer = first_layer() + i / cols, head = first_head() + i % cols;
       Panel& panel = out.panels[static_cast<size_t>(i)];
-      if (use_ == FigureUse::terminal) {
+      if (use_ == FigureUse::terminal || !one_row_a_layer) {
         panel.title = layer_name(layer) + say(text(", head ", head), "，" + head_name(head));
         panel.short_title = text("L", layer, " H", head);
-      } else if (i < cols) {
-        panel.title = head_name(head);
+        continue;
       }
+      if (i < cols) panel.title = head_name(head);
+      if (i % cols == 0 && rows > 1) panel.y.label = layer_name(layer) + say(", queries", "，查询");
     }
-    std::string which;
-    if (rows == 1)
-      which = say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层"));
-    else if (use_ == FigureUse::paper)
-      which = say(text(" (layers 1 to ", rows, ", from top to bottom)"), text("（自上而下第 1 至 ", rows, " 层）"));
-    return named(std::move(out), kind, suffix, reading.in(language_) + which);
+    return named(std::move(out), kind, suffix,
+                 reading.in(language_) + (rows == 1 ? say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层")) : ""));
   }
 
   // The mean of the heads of every layer above the rollout up to it.
@@ -137,7 +158,7 @@ class Drawer {
     Tensor both = Tensor::empty({2, count, n, m});
     std::copy_n(mean.ptr(), mean.numel(), both.mutable_ptr());
     std::copy_n(rolled.ptr(), rolled.numel(), both.mutable_ptr() + mean.numel());
-    Figure out = grid(both, axes_of(seen_, kind), boxes(kind), choice_.colours, language_);
+    Figure out = grid(both, axes_of(seen_, kind), boxes(kind), rollout_colours(), language_);
     for (int64_t l = 0; l < count; ++l) {
       const int64_t layer = first_layer() + l;
       Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
@@ -147,9 +168,10 @@ class Drawer {
     return named(std::move(out), kind, "-rollout", say(": rollout", "：rollout"));
   }
 
+  // A rollout is of all heads together.
   std::string rollout_name(const Kind& kind, int64_t layer) const {
-    if (kind.name == "cross" || layer == 1) return layer_name(layer) + say(", rollout", "，rollout");
-    return say(text("Layers 1 to ", layer, ", rollout"), text("第 1 至 ", layer, " 层，rollout"));
+    if (kind.name == "cross" || layer == 1) return layer_name(layer) + say(", all heads, rollout", "，所有头，rollout");
+    return say(text("Layers 1 to ", layer, ", all heads, rollout"), text("第 1 至 ", layer, " 层，所有头，rollout"));
   }
 
   // One head large, its other readings beside it.
@@ -161,12 +183,8 @@ class Drawer {
     const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
     Tensor all = Tensor::empty({1, count, n, m});
     for (int64_t i = 0; i < count; ++i) std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
-    Figure out = grid(all, axes_of(seen_, kind), boxes(kind), choice_.colours, language_);
-    for (Panel& panel : out.panels) {
-      HeatMap& map = std::get<HeatMap>(panel.content);
-      map.x_tokens = axes_of(seen_, kind).keys, map.y_tokens = axes_of(seen_, kind).queries;
-      map.cell_values = n <= 12 && m <= 12;
-    }
+    Figure out = grid(all, axes_of(seen_, kind), boxes(kind), choice_.rollout ? rollout_colours() : weight_colours(), language_);
+    for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).cell_values = n <= 12 && m <= 12;
     for (int64_t i = 0; count > 1 && i < count; ++i) out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
     return named(std::move(out), kind, "",
                  say(text(", layer ", first_layer(), ", head ", first_head()), text("，第 ", first_layer(), " 层，头 ", first_head())));
@@ -197,6 +215,29 @@ std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice
 std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
                                       FigureUse use) {
   return Drawer(seen, choice, boxes, language, use).figures();
+}
+
+std::vector<std::string> axis_words(std::vector<std::string> tokens) {
+  static const std::string kBlank = "▁";
+  const auto begins_word = [](const std::string& token) { return token.starts_with(kBlank); };
+  if (std::ranges::none_of(tokens, begins_word)) return tokens;
+  for (std::string& token : tokens) {
+    const auto first = token.empty() ? '\0' : token.front();
+    const bool of_a_word = (first & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(first)) != 0;  // not <eos>, not a full stop
+    if (token == kBlank) token = "␣";
+    else if (begins_word(token)) token.erase(0, kBlank.size());
+    else if (of_a_word) token = "·" + token;
+  }
+  return tokens;
+}
+
+ColourScale weight_colours(ColourScale asked) {
+  asked.low = asked.low.value_or(0), asked.high = asked.high.value_or(1);
+  return asked;
+}
+
+bool lacks_words(const std::vector<Figure>& figures) {
+  return std::ranges::any_of(figures, [](const Figure& f) { return std::get<HeatMap>(f.panels[0].content).x_tokens.empty(); });
 }
 
 }  // namespace qkv::cli

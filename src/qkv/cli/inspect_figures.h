@@ -15,7 +15,7 @@ struct MapChoice {
   std::string kind = "all";  // encoder, decoder, cross
   std::optional<int64_t> layer, head;
   bool values = false, rollout = false;
-  ColourScale colours{.low = 0, .high = 1};
+  ColourScale colours;  // without limits: 0 to 1 for weights, for a rollout, which is much flatter, 0 to the largest of each panel
 };
 
 /// One sentence pair in a Transformer. Queries and keys of the decoder's self-attention are its inputs, from <bos> on; rows of its cross
@@ -32,11 +32,22 @@ struct NamedMaps {
 };
 std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice);
 
-/// paper: titles on the first row, as in the book. terminal: on every panel, for there they do not stay in their grid.
+/// paper: titles on the first row, as in the book, where a row has all heads of a layer. terminal: on every panel, for there they do not
+/// stay in their grid.
 enum class FigureUse { paper, terminal };
 
 /// boxes: cells of the cross attention with a frame.
 std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
                                       FigureUse use);
+
+/// Tokens as an axis shows them. Words stay what they are; subwords lose the mark of a blank before them (a blank alone is ␣) and have a
+/// point where they go on with a word.
+std::vector<std::string> axis_words(std::vector<std::string> tokens);
+
+/// Weights are drawn from 0 to 1 unless other limits were asked for.
+ColourScale weight_colours(ColourScale asked);
+
+/// Some grid has no room for words on its axes and shows positions.
+bool lacks_words(const std::vector<Figure>& figures);
 
 }  // namespace qkv::cli

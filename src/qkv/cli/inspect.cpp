@@ -147,7 +147,6 @@ class Inspect : public Command {
       if (beam_) options.beam = *beam_;
       const std::vector<std::string> one = {source};
       const auto translation = translator.translate(one, options)[0];
-      check(!translation.hypotheses.empty(), model_, ": no translation is left: the model's scores are not numbers");
       const Hypothesis& best = translation.hypotheses[0];
       source_ids = translation.source, target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());

@@ -61,17 +61,18 @@ struct Arena {
 };
 
 std::mutex arena_mutex;
-std::unique_ptr<Arena>& arena_slot() {
-  static auto* slot = new std::unique_ptr<Arena>;  // never destroyed: threads may outlive static destructors
+std::shared_ptr<Arena>& arena_slot() {
+  static auto* slot = new std::shared_ptr<Arena>;  // never destroyed: threads may outlive static destructors
   return *slot;
 }
 std::atomic<int> thread_count{0};
 thread_local bool serial = false;
 
-tbb::task_arena& arena() {
+// Whoever is in a region keeps its arena, whatever set_threads does meanwhile.
+std::shared_ptr<Arena> arena() {
   std::lock_guard lock(arena_mutex);
-  if (!arena_slot()) arena_slot() = std::make_unique<Arena>(threads());
-  return arena_slot()->arena;
+  if (!arena_slot()) arena_slot() = std::make_shared<Arena>(threads());
+  return arena_slot();
 }
 
 // Blocks [0, count) cut into one run a worker, so that neighbouring blocks stay in one core's cache. A worker done with its own run takes
@@ -144,7 +145,9 @@ void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
   [[maybe_unused]] RegionOrder region;
   const int64_t workers = std::min({blocks, int64_t{threads()}, Shares::kMostWorkers});
   Shares shares(blocks, workers);
-  arena().execute([&] {
+  const std::shared_ptr<Arena> held = arena();
+  // Isolated: a caller that waits for its last block does not begin another caller's, which may be long.
+  const auto region_body = [&] {
     tbb::parallel_for(
         int64_t{0}, workers,
         [&](int64_t worker) {
@@ -156,7 +159,8 @@ void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
           });
         },
         tbb::static_partitioner{});
-  });
+  };
+  held->arena.execute([&] { tbb::this_task_arena::isolate(region_body); });
 }
 
 }  // namespace detail

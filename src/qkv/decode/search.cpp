@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "qkv/core/check.h"
@@ -12,6 +13,8 @@
 
 namespace qkv {
 namespace {
+
+constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
 // What a row wrote, as a path through the steps: token and attention of step t belong to row `row` of that step.
 struct Node {
@@ -86,9 +89,13 @@ Continuations Search::continuations(const Tensor& scores) const {
     const float* row = scores.ptr() + r * vocabulary;
     kernels::Scored* best = out.scored.data() + r * width;
     const int64_t count = kernels::largest(row, vocabulary, width, best);
-    out.counts[static_cast<size_t>(r)] = count;
+    const bool ends_here = count > 0 && best[0].value == kImpossible;  // nothing can follow
+    out.counts[static_cast<size_t>(r)] = ends_here ? 0 : count;
+    if (ends_here) return;
     const float* soon = r + 1 < rows ? row + vocabulary : nullptr;
-    if (count > 0) out.log_sums[static_cast<size_t>(r)] = kernels::log_sum_exp(row, best[0].value, vocabulary, soon);
+    const float log_sum = count > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary, soon) : std::numeric_limits<float>::quiet_NaN();
+    check(!std::isnan(log_sum), "[search] the model's scores are not numbers");
+    out.log_sums[static_cast<size_t>(r)] = log_sum;
   });
   return out;
 }
@@ -102,7 +109,7 @@ std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t firs
     const kernels::Scored* best = next.scored.data() + static_cast<int64_t>(row) * next.width;
     for (int64_t i = 0; i < next.counts[row]; ++i) {
       const float log_p = (best[i].value - best[0].value) - next.log_sums[row];
-      if (std::isnan(log_p) || is_never(best[i].id)) continue;
+      if (log_p == kImpossible || is_never(best[i].id)) continue;
       all.push_back({static_cast<int32_t>(h), best[i].id, sentence.live[h].log_probability + log_p});
     }
   }
@@ -171,6 +178,9 @@ void Search::take_step(int64_t step) {
       sentence.live.push_back({static_cast<int32_t>(nodes_.size()) - 1, c.log_probability});
       from.push_back(model_row);
     }
+    if (found[s].empty())  // nothing can follow: they are cut off here
+      for (const Live& l : before)
+        sentence.ended.push_back({l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step), false});
     const bool enough = sentence.ended.size() >= static_cast<size_t>(options_.beam);
     if (!enough && step + 1 >= options_.max_length)
       for (const Live& l : sentence.live)

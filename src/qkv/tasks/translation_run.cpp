@@ -117,6 +117,7 @@ class Keeper : public Companion {
   void pin(Pinned pinned) { pinned_ = std::move(pinned); }
 
   bool after_epoch(Progress& p) override {
+    if (!folder_.empty()) fs::remove(folder_ + "/model.safetensors");  // of a shorter training that now goes on
     if (config_.average_decay > 0 || (config_.average_last > 0 && p.epoch > config_.epochs - config_.average_last)) add_to_average();
     if (config_.average_decay > 0) swap_average();  // the running average is the model, so it is what is looked at, judged and kept
     if (config_.attention_every > 0 && p.epoch % config_.attention_every == 0) save_attention(p.epoch);
@@ -133,6 +134,7 @@ class Keeper : public Companion {
     out.set("companion.waited", waited_);
     out.set("companion.averaged", averaged_);
     if (averaged_ > 0) out.tensors["companion.average"] = average_;
+    if (best_weights_.defined()) out.tensors["companion.best"] = best_weights_;
   }
   void restore(const Checkpoint& in) override {
     const std::string file = folder_ + "/checkpoints/last.safetensors";
@@ -141,29 +143,32 @@ class Keeper : public Companion {
     best_ = std::bit_cast<double>(in.integer("companion.best_bits"));
     waited_ = in.integer("companion.waited");
     averaged_ = in.integer("companion.averaged");
-    if (averaged_ == 0) return;
-    const auto average = in.tensors.find("companion.average");
-    const Shape& shape = model_.parameters().flat().shape();
-    check(averaged_ > 0 && average != in.tensors.end(), file, ": ", averaged_, " epochs are averaged, but the average is missing");
-    check(average->second.shape() == shape, file, ": \"companion.average\" has shape ", average->second.shape(), ", the model needs ", shape);
-    average_ = average->second.copied();
+    check(averaged_ >= 0, file, ": companion.averaged is ", averaged_);
+    const auto copied = [&](const char* name) {
+      const auto found = in.tensors.find(name);
+      const Shape& shape = model_.parameters().flat().shape();
+      check(found != in.tensors.end(), file, ": has no tensor \"", name, "\"");
+      check(found->second.shape() == shape, file, ": \"", name, "\" has shape ", found->second.shape(), ", the model needs ", shape);
+      return found->second.copied();
+    };
+    if (averaged_ != 0) average_ = copied("companion.average");
+    if (keeps_best() && std::isfinite(best_)) best_weights_ = copied("companion.best");
   }
 
   // The weights that the run is for go into the model.
   TranslationRun::Kept choose(TranslationModel& model) const {
     using enum TranslationRun::Kept;
-    const bool has_best = config_.keep == "best" && std::isfinite(best_), runs = config_.average_decay > 0;
+    const bool has_best = best_weights_.defined(), runs = config_.average_decay > 0;
     const Tensor flat = model.parameters().flat();
     if (averaged_ > 0 && !(runs && has_best)) {
       std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
       return runs ? running_mean : mean_of_last;
     }
     if (!has_best) return last;
-    if (best_weights_.defined()) std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
-    else model.load(folder_ + "/checkpoints/best.safetensors");
+    std::copy_n(best_weights_.ptr(), flat.numel(), flat.mutable_ptr());
     return runs ? running_mean : best;
   }
-  std::optional<double> best_loss() const { return config_.keep == "best" && std::isfinite(best_) ? std::optional(best_) : std::nullopt; }
+  std::optional<double> best_loss() const { return best_weights_.defined() ? std::optional(best_) : std::nullopt; }
 
  private:
   // Measures the weights that the model has now, and keeps them if they are the best so far; true: training ends here.
@@ -172,13 +177,15 @@ class Keeper : public Companion {
     p.valid_loss = loss;
     if (std::isfinite(loss) && loss < best_) {
       best_ = loss, waited_ = 0;
-      best_weights_ = model_.parameters().flat().copied();
+      if (keeps_best()) best_weights_ = model_.parameters().flat().copied();
       if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
       return false;
     }
     ++waited_;
     return !goes_on();
   }
+
+  bool keeps_best() const { return config_.keep == "best"; }
 
   void swap_average() {
     const Tensor flat = model_.parameters().flat();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "qkv/core/check.h"
@@ -212,6 +213,62 @@ TEST(Search, CutsOffAtTheLongest) {
   EXPECT_TRUE(search(toy, one, ones_like(one), {.max_length = 0})[0][0].tokens.empty());
   const Ids none = Ids::empty({0, 1});
   EXPECT_TRUE(search(toy, none, Ids::empty({0}), {}).empty());
+}
+
+// Tokens of score -inf cannot follow. Only token 2 can, and after four of them the end as well; or nothing at all.
+class Narrow : public Toy {
+ public:
+  explicit Narrow(bool ends) : Toy(5), ends_(ends) {}
+  Tensor scores_of(const std::vector<int32_t>& h) const override {
+    constexpr float no = -std::numeric_limits<float>::infinity();
+    const bool last = h.size() >= 6;
+    return Tensor({5}, {no, last && ends_ ? 0 : no, last && !ends_ ? no : 0, no, no});
+  }
+
+ private:
+  bool ends_;
+};
+
+TEST(Search, WhatIsImpossibleIsNeverWritten) {
+  const Ids one = sources({3});
+  for (const int64_t beam : {1, 3, 10}) {
+    Narrow ends(true), sticks(false);
+    const SearchOptions options{.beam = beam, .max_length = 20, .begin = kBegin, .end = kEnd};
+    const Hypothesis out = search(ends, one, ones_like(one), options)[0][0];
+    EXPECT_EQ(out.tokens, std::vector<int32_t>(4, 2)) << beam;
+    EXPECT_TRUE(out.ended);
+    EXPECT_NEAR(out.log_probability, std::log(0.5), 1e-6);
+    const Hypothesis cut = search(sticks, one, ones_like(one), options)[0][0];
+    EXPECT_EQ(cut.tokens, std::vector<int32_t>(4, 2)) << beam;
+    EXPECT_FALSE(cut.ended);
+    EXPECT_EQ(cut.log_probability, 0);
+  }
+}
+
+class NotNumbers : public Toy {
+ public:
+  explicit NotNumbers(int all) : Toy(5), all_(all) {}
+  Tensor scores_of(const std::vector<int32_t>& h) const override {
+    const float bad = h.size() >= 4 ? std::numeric_limits<float>::quiet_NaN() : 0;
+    return Tensor({5}, {bad, all_ ? bad : 0, bad, all_ ? bad : 1, bad});
+  }
+
+ private:
+  int all_;
+};
+
+TEST(Search, ScoresThatAreNoNumbersAreAnError) {
+  const Ids one = sources({3});
+  for (const int all : {0, 1})
+    for (const int64_t beam : {1, 3}) {
+      NotNumbers toy(all);
+      try {
+        search(toy, one, ones_like(one), {.beam = beam, .max_length = 20, .begin = kBegin, .end = kEnd});
+        FAIL();
+      } catch (const Error& e) {
+        EXPECT_STREQ(e.what(), "[search] the model's scores are not numbers");
+      }
+    }
 }
 
 TEST(Search, RefusesWhatMakesNoSense) {

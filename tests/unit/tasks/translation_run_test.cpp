@@ -1,4 +1,5 @@
 // Translation from a configuration to a model: resumed to the bit, at any thread count, whatever weights it keeps.
+#include <atomic>
 #include <set>
 
 #include "qkv/io/npz.h"
@@ -144,6 +145,41 @@ TEST_F(TranslationRunTest, MorePatienceGoesOnWithARunThatEndedEarly) {
   EXPECT_GE(r.progress.epoch, ended + 2);
   EXPECT_EQ(whole.train().progress.epoch, r.progress.epoch);
   EXPECT_EQ(weights(longer), weights(whole));
+}
+
+// A run that was killed may have written best.safetensors of an epoch that its last checkpoint does not know.
+TEST_F(TranslationRunTest, TheBestWeightsAreThoseThatTheCheckpointKnows) {
+  TranslationConfig c = config(4);
+  c.training.rate = 0.05;
+  TranslationRun run(c, run_folder());
+  run.train();
+  TranslationConfig longer = c;
+  longer.training.epochs = 30;
+  TranslationRun(longer, run_folder("longer")).train();
+  const char* best = "/checkpoints/best.safetensors";
+  fs::copy_file(run_folder("longer") + best, run_folder() + best, fs::copy_options::overwrite_existing);
+  TranslationRun again(c, run_folder());
+  EXPECT_EQ(again.train().progress.steps_here, 0);
+  EXPECT_EQ(weights(again), weights(run));
+}
+
+struct StopsAfter : Observer {
+  explicit StopsAfter(int64_t last) : last(last) {}
+  void epoch(const Progress& p) override { stop = p.epoch >= last; }
+  int64_t last;
+  std::atomic<bool> stop = false;
+};
+
+TEST_F(TranslationRunTest, ALongerTrainingTakesTheModelOfTheShorterAway) {
+  const std::string model = run_folder() + "/model.safetensors";
+  TranslationRun(config(2), run_folder()).train();
+  EXPECT_EQ(run_weights(run_folder()), model);
+  StopsAfter observer(3);
+  Observer* observers[] = {&observer};
+  EXPECT_TRUE(TranslationRun(config(5), run_folder()).train(observers, &observer.stop).interrupted);
+  EXPECT_EQ(run_weights(run_folder()), run_folder() + "/checkpoints/best.safetensors");
+  TranslationRun(config(5), run_folder()).train();
+  EXPECT_EQ(run_weights(run_folder()), model);
 }
 
 TEST_F(TranslationRunTest, TheEnglishPresetSplitsAsItsBookAndResumesFromItsFolder) {

@@ -79,5 +79,12 @@ run align --model model --pairs two.tsv
 expect_match '^qkv: note: layer [12], head [12], shift 0: its links say most about the words, as far as so few pairs can tell; ' "$err"
 run align --model model --pairs two.tsv --quiet
 [[ -z $err && $(wc -l <<<"$out") == 2 ]] || mismatch "--quiet: $out $err"
+run align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --json
+expect_match '^\{"by":\{"layer":2,"head":1,"shift":0\},"alignments":\[\[(\[[012],[012]\],?)+\],\[(\[[012],[012]\],?)+\]\]\}$' "$out"
+run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 16 --embed 16 --epochs 1 --quiet -o recurrent
+for option in --layer --head --shift; do
+  expect 1 'qkv: error: recurrent: this model has one attention, and --layer, --head and --shift are for Transformers' \
+    align --model recurrent --pairs two.tsv $option 1
+done
 expect 1 'qkv: error: --layer 3: the decoder of model has 2 layers of attention' align --model model --pairs pairs.tsv --layer 3
 expect 1 'qkv: error: --head 3: the attention of model has 2 heads' align --model model --pairs pairs.tsv --head 3

@@ -42,4 +42,5 @@ expect_match '>valid_loss<' "$(cat both.svg)"
 expect 0 '' plot both.jsonl --x epoch --y valid_loss -o valid.svg
 expect_match '>epoch<.*>valid_loss<|>valid_loss<.*>epoch<' "$(tr -d '\n' <valid.svg)"
 expect 1 'qkv: error: both.jsonl: line 1: has no number "nosuch"
-hint: it has epoch, loss, step, valid_loss' plot both.jsonl --y nosuch
+hint: it has epoch, loss, step, valid_loss; several names are several --y' plot both.jsonl --y nosuch
+expect 1 $'qkv: error: maps.npz: holds several arrays; expected .npy, .csv or .jsonl\nhint: qkv info maps.npz lists them' plot maps.npz

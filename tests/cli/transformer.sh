@@ -15,6 +15,7 @@ for positions in sinusoidal learned relative rotary alibi; do
 done
 out=$(printf '1 2 3\n' | "$QKV" translate --model rotary --beam 3 --json --attention)
 expect_match '"text":"trois deux un"' "$out"
+expect_match '"tokens":\["trois","deux","un","<eos>"\],"attention":\[\[\[\[[^]]*\](,\[[^]]*\]){3}\],\[\[' "$out"  # layers of heads of rows, one a token
 
 # Same bits at any number of threads, in blocks computed twice, and after a stop.
 for change in '--threads 1' '--threads 3'; do

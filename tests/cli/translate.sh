@@ -18,8 +18,9 @@ run translate --model run --force said.txt in.txt
 expect_match '^perplexity [0-9]+\.[0-9]{4}: log p -[0-9]+\.[0-9]{4} over 80 tokens of 20 lines$' "$err"
 # The same at any batch size and number of threads, from standard input, and the perplexity is what the lines say.
 all=$out
-out=$("$QKV" translate --model run --force said.txt --rows 1 --threads 1 -q <in.txt 2>&1)
+out=$("$QKV" translate --model run --force said.txt --rows 1 --threads 1 -q <in.txt 2>quiet.txt)
 expect_out "$all"
+expect_match '^perplexity [0-9.]+: log p -[0-9.]+ over 80 tokens of 20 lines$' "$(cat quiet.txt)"
 run translate --model run --force ref.txt in.txt
 sum=$(printf '%s\n' "$out" | awk '{ s += $1 } END { printf "%.3f", exp(-s / 80) }')
 expect_match "^perplexity ${sum%?}" "$err"

@@ -114,8 +114,9 @@ class Align : public Command {
     const std::string lines = pharaoh_lines(alignments[best]);
     if (output_) write_file(*output_, lines);
     if (readings.size() > 1) say_choice(readings, scores, best, heads_of(translator), few(pairs), global);
-    if (gold)
-      print(scores[best], gold->lines.size(), choice_json(readings, scores, best, heads_of(translator)));
+    const int64_t heads = heads_of(translator);
+    if (gold) print(scores[best], gold->lines.size(), choice_json(readings, scores, best, heads));
+    else if (json_) fmt::print("{}\n", links_json(readings[best], heads, alignments[best]).dump());
     else if (!output_) fmt::print("{}", lines);
     return 0;
   }
@@ -140,11 +141,13 @@ class Align : public Command {
   // What the options leave to choose from. A recurrent model has one map, and it looks before it writes.
   std::vector<AlignmentReading> chosen_readings(const Translator& translator, int64_t maps) const {
     const int64_t heads = heads_of(translator), layers = maps / heads;
+    const bool transformer = translator.model().transformer() != nullptr;
+    check(transformer || !(layer_ || head_ || shift_), *model_, ": this model has one attention, and --layer, --head and --shift are for Transformers");
     check(!layer_ || *layer_ <= layers, "--layer ", layer_.value_or(0), ": the decoder of ", *model_, " has ", layers,
           layers == 1 ? " layer" : " layers", " of attention");
     check(!head_ || *head_ <= heads, "--head ", head_.value_or(0), ": the attention of ", *model_, " has ", heads,
           heads == 1 ? " head" : " heads");
-    const std::optional<int64_t> shift = shift_ || translator.model().transformer() ? shift_ : std::optional<int64_t>(0);
+    const std::optional<int64_t> shift = transformer ? shift_ : std::optional<int64_t>(0);
     std::vector<AlignmentReading> out;
     for (const AlignmentReading& reading : all_readings(maps))
       if ((!layer_ || reading.map / heads == *layer_ - 1) && (!head_ || reading.map % heads == *head_ - 1) &&
@@ -229,13 +232,26 @@ class Align : public Command {
     }
   }
 
+  static Json reading_json(const AlignmentReading& reading, int64_t heads) {
+    return {{"layer", reading.map / heads + 1}, {"head", reading.map % heads + 1}, {"shift", reading.shift}};
+  }
+
+  // Links of every line as [source word, target word], from 0.
+  static Json links_json(const AlignmentReading& reading, int64_t heads, const std::vector<Alignment>& alignments) {
+    Json lines = Json::array();
+    for (const Alignment& links : alignments) {
+      Json& line = lines.emplace_back(Json::array());
+      for (const AlignmentLink& link : links) line.push_back({link.source, link.target});
+    }
+    return {{"by", reading_json(reading, heads)}, {"alignments", lines}};
+  }
+
   static Json choice_json(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best,
                           int64_t heads) {
     const auto entry = [&](size_t r) {
-      return Json{{"layer", readings[r].map / heads + 1},
-                  {"head", readings[r].map % heads + 1},
-                  {"shift", readings[r].shift},
-                  {"aer", number_or_null(scores[r].error_rate())}};
+      Json out = reading_json(readings[r], heads);
+      out["aer"] = number_or_null(scores[r].error_rate());
+      return out;
     };
     Json out = {{"by", entry(best)}, {"heads", Json::array()}};
     for (size_t r = 0; r < readings.size(); ++r) out["heads"].push_back(entry(r));

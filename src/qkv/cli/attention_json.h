@@ -1,21 +1,27 @@
 // Attention of a sentence as nested lists, for commands that print JSON.
 #pragma once
 
-#include <vector>
+#include <nlohmann/json.hpp>
 
-#include "qkv/tensor/tensor.h"
+#include "qkv/tasks/translator.h"
 
 namespace qkv::cli {
 
-/// (steps, maps, T) as maps of steps of weights.
-inline std::vector<std::vector<std::vector<float>>> attention_lists(const Tensor& attention) {
-  std::vector<std::vector<std::vector<float>>> maps(static_cast<size_t>(attention.size(1)));
-  for (int64_t s = 0; s < attention.size(0); ++s)
-    for (size_t m = 0; m < maps.size(); ++m) {
-      const float* row = attention.ptr() + (s * attention.size(1) + static_cast<int64_t>(m)) * attention.size(2);
-      maps[m].emplace_back(row, row + attention.size(2));
+/// (steps, maps, T) as maps of steps of weights; of a Transformer as layers of heads of steps of weights.
+inline nlohmann::ordered_json attention_json(const Translator& translator, const Tensor& attention) {
+  using Json = nlohmann::ordered_json;
+  const Transformer* model = translator.model().transformer();
+  const int64_t steps = attention.size(0), count = attention.size(1), keys = attention.size(2), heads = model ? model->options.heads : count;
+  Json layers = Json::array();
+  for (int64_t m = 0; m < count; ++m) {
+    if (m % heads == 0) layers.push_back(Json::array());
+    Json& map = layers.back().emplace_back(Json::array());
+    for (int64_t s = 0; s < steps; ++s) {
+      const float* row = attention.ptr() + (s * count + m) * keys;
+      map.push_back(std::vector<float>(row, row + keys));
     }
-  return maps;
+  }
+  return model ? layers : layers[0];
 }
 
 }  // namespace qkv::cli

@@ -95,7 +95,7 @@ class Inspect : public Command {
     const bool asked = choice_.kind != "all" || choice_.layer || choice_.head || choice_.values || choice_.rollout || steps_;
     check(!asked, model_,
           ": this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers");
-    if (json_) return print_json(seen);
+    if (json_) return print_json(translator, seen);
     if (output_ && output_->ends_with(".npz")) {
       write_npz(*output_, {{"attention", Array(seen.attention)}});
       return done(global, seen);
@@ -291,9 +291,9 @@ class Inspect : public Command {
     return 0;
   }
 
-  static int print_json(const Looked& seen) {
+  static int print_json(const Translator& translator, const Looked& seen) {
     nlohmann::ordered_json out = pair_json(seen);
-    out["attention"] = attention_lists(seen.attention);
+    out["attention"] = attention_json(translator, seen.attention);
     fmt::print("{}\n", out.dump());
     return 0;
   }

@@ -51,7 +51,7 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
         std::string known;
         for (const auto& [name, value] : entry.items())
           if (value.is_number()) known += (known.empty() ? "" : ", ") + name;
-        throw Error(text(path, ": line ", count, ": has no number \"", table.names[c], "\""), "it has " + known);
+        throw Error(text(path, ": line ", count, ": has no number \"", table.names[c], "\""), "it has " + known + "; several names are several --y");
       }
       table.columns[c].push_back(found->get<double>());
     }
@@ -106,6 +106,9 @@ class PlotCommand : public Command {
 
  private:
   Figure make() const {
+    for (const std::string& file : files_)
+      if (file.ends_with(".npz") || file.ends_with(".safetensors"))
+        throw Error(file + ": holds several arrays; expected .npy, .csv or .jsonl", "qkv info " + file + " lists them");
     const bool heat = kind_ == "heatmap" || (kind_ == "auto" && files_[0].ends_with(".npy") && read_npy(files_[0]).shape().rank() > 1);
     if (!heat) return make_curves();
     if (files_.size() > 1) throw UsageError("a heat map is drawn of one file, got " + std::to_string(files_.size()));

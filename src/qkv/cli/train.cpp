@@ -70,7 +70,7 @@ class Train : public Command {
  public:
   std::string name() const override { return "train"; }
   Text summary() const override { return {"trains a translation model; the same command again goes on where it stopped", "训练翻译模型；再次运行同一命令会从中断处继续"}; }
-  std::string example() const override { return "qkv train --preset bahdanau\n  qkv train --preset d2l-bahdanau --data fra.txt"; }
+  std::string example() const override { return "qkv train --preset transformer\n  qkv train --preset d2l-transformer --data fra.txt\n  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine"; }
 
   void bind(Options& options) override {
     options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training and decoding", "YAML 配置文件：data、model、training、decoding 四块"}, config_file_);
@@ -169,7 +169,7 @@ void Train::book_ending(const TranslationRun& run, const Progress& last) const {
 int Train::run(const Global& global) {
   TranslationConfig config = configuration(global);
   if (preset_.empty() && config_file_.empty() && !data_ && config.data.source.empty())
-    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset bahdanau needs no file");
+    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset transformer needs no file");
   if (dump_) {
     fmt::print("{}", config.settings().dump());
     return 0;

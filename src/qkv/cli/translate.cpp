@@ -29,7 +29,7 @@ class Translate : public Command {
  public:
   std::string name() const override { return "translate"; }
   Text summary() const override { return {"translates lines of text with a trained model", "用训练好的模型逐行翻译"}; }
-  std::string example() const override { return "echo 'the red cat is not sleeping .' | qkv translate --model runs/bahdanau --beam 5\n  qkv translate --model runs/bahdanau --force ref.txt in.txt"; }
+  std::string example() const override { return "echo 'the red cat is not sleeping .' | qkv translate --model runs/transformer --beam 5\n  qkv translate --model runs/transformer --force ref.txt in.txt"; }
 
   void bind(Options& options) override {
     options.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
@@ -51,7 +51,7 @@ class Translate : public Command {
     options.option("--top-p P",
                    {"of --sample: only the fewest tokens that have probability P together", "采样时只取累计概率达到 P 的最少词元"}, top_p_, 0, 1);
     options.flag("--scores", {"put log p and score behind each translation, separated by tabs", "在译文后附上 log p 与得分（制表符分隔）"}, scores_);
-    options.flag("--attention", {"with --json: the weights of every output token", "与 --json 合用：每个输出词元的注意力权重"}, attention_);
+    options.flag("--attention", {"with --json: the weights of every output token on the source; of a Transformer for every layer and head", "与 --json 合用：每个输出词元对源句的注意力权重；Transformer 按层与头给出"}, attention_);
     options.flag("--json", {"one JSON object a line", "每行一个 JSON 对象"}, json_);
     options.option("--rows N", {"sentences decoded at once", "同时解码的句子数"}, rows_, 1, 100000);
     options.positionals("FILE", {"texts to translate instead of standard input", "要翻译的文件（默认标准输入）"}, files_);
@@ -187,9 +187,11 @@ class Translate : public Command {
     out["source_tokens"] = translator.tokenizers().source.tokens(t.source);
     Json list = Json::array();
     for (const Hypothesis& h : t.hypotheses) {
+      std::vector<int32_t> ids = h.tokens;
+      if (h.ended) ids.push_back(translator.tokenizers().target.eos());
       Json one = {{"text", translator.text(h)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
-                  {"tokens", translator.tokenizers().target.tokens(h.tokens)}};
-      if (attention_ && h.attention.defined()) one["attention"] = attention_lists(h.attention);
+                  {"tokens", translator.tokenizers().target.tokens(ids)}};
+      if (attention_ && h.attention.defined()) one["attention"] = attention_json(translator, h.attention);
       list.push_back(std::move(one));
     }
     out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0]);

@@ -27,7 +27,7 @@ Json object(const Translator& translator, const std::string& source, const std::
   out["tokens"] = translator.tokenizers().target.tokens(t.target);
   out["log_probability"] = t.target.empty() ? Json() : Json(t.forced.log_probability());
   out["log_probabilities"] = t.forced.log_probabilities;
-  if (attention && t.forced.attention.defined()) out["attention"] = attention_lists(t.forced.attention);
+  if (attention && t.forced.attention.defined()) out["attention"] = attention_json(translator, t.forced.attention);
   return out;
 }
 
@@ -45,11 +45,11 @@ struct Total {
     tokens += t.target.size();
     ++lines;
   }
-  void print() const {
-    if (tokens > 0)
+  void print(bool quiet) const {
+    if (tokens > 0)  // a result, so --quiet does not keep it back
       fmt::print(stderr, "perplexity {:.4f}: log p {:.4f} over {} tokens of {} {}\n", std::exp(-log_probability / static_cast<double>(tokens)),
                  log_probability, grouped(tokens), grouped(lines), lines == 1 ? "line" : "lines");
-    if (skipped > 0)
+    if (skipped > 0 && !quiet)
       fmt::print(stderr, "qkv: note: {} {} without text on both sides: not counted\n", grouped(skipped), skipped == 1 ? "line" : "lines");
   }
 };
@@ -82,7 +82,7 @@ void print_forced(const Translator& translator, const ForceRequest& request) {
     }
   }
   std::fflush(stdout);
-  if (!request.quiet) total.print();
+  total.print(request.quiet);
 }
 
 }  // namespace qkv::cli

@@ -169,7 +169,6 @@ TranslationConfig transformer_at_size(const std::string& name) {
   const bool tiny = name == "transformer-tiny";
   TranslationConfig c;
   c.preset = name;
-  c.data.pairs = "en-fr";
   c.data.tokenizer = "bpe";
   c.data.vocabulary = tiny ? 8000 : 16000;
   c.data.shared_vocabulary = true;

@@ -1,15 +1,15 @@
 // Attention of a sentence as nested lists, for commands that print JSON.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "qkv/tasks/translator.h"
 
 namespace qkv::cli {
 
 /// (steps, maps, T) as maps of steps of weights; of a Transformer as layers of heads of steps of weights.
-inline nlohmann::ordered_json attention_json(const Translator& translator, const Tensor& attention) {
-  using Json = nlohmann::ordered_json;
+template <class Json>
+Json attention_json(const Translator& translator, const Tensor& attention) {
   const Transformer* model = translator.model().transformer();
   const int64_t steps = attention.size(0), count = attention.size(1), keys = attention.size(2), heads = model ? model->options.heads : count;
   Json layers = Json::array();

@@ -293,7 +293,7 @@ class Inspect : public Command {
 
   static int print_json(const Translator& translator, const Looked& seen) {
     nlohmann::ordered_json out = pair_json(seen);
-    out["attention"] = attention_json(translator, seen.attention);
+    out["attention"] = attention_json<nlohmann::ordered_json>(translator, seen.attention);
     fmt::print("{}\n", out.dump());
     return 0;
   }

@@ -191,7 +191,7 @@ class Translate : public Command {
       if (h.ended) ids.push_back(translator.tokenizers().target.eos());
       Json one = {{"text", translator.text(h)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
                   {"tokens", translator.tokenizers().target.tokens(ids)}};
-      if (attention_ && h.attention.defined()) one["attention"] = attention_json(translator, h.attention);
+      if (attention_ && h.attention.defined()) one["attention"] = attention_json<Json>(translator, h.attention);
       list.push_back(std::move(one));
     }
     out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0]);

@@ -27,7 +27,7 @@ Json object(const Translator& translator, const std::string& source, const std::
   out["tokens"] = translator.tokenizers().target.tokens(t.target);
   out["log_probability"] = t.target.empty() ? Json() : Json(t.forced.log_probability());
   out["log_probabilities"] = t.forced.log_probabilities;
-  if (attention && t.forced.attention.defined()) out["attention"] = attention_json(translator, t.forced.attention);
+  if (attention && t.forced.attention.defined()) out["attention"] = attention_json<Json>(translator, t.forced.attention);
   return out;
 }
 

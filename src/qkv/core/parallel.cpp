@@ -146,8 +146,7 @@ void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
   const int64_t workers = std::min({blocks, int64_t{threads()}, Shares::kMostWorkers});
   Shares shares(blocks, workers);
   const std::shared_ptr<Arena> held = arena();
-  // Isolated: a caller that waits for its last block does not begin another caller's, which may be long.
-  const auto region_body = [&] {
+  held->arena.execute([&] {
     tbb::parallel_for(
         int64_t{0}, workers,
         [&](int64_t worker) {
@@ -159,8 +158,7 @@ void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
           });
         },
         tbb::static_partitioner{});
-  };
-  held->arena.execute([&] { tbb::this_task_arena::isolate(region_body); });
+  });
 }
 
 }  // namespace detail

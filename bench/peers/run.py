@@ -22,6 +22,7 @@ import cases
 import transformer_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOTES = "## Notes and later runs\n"
 LIBRARY_PROGRAMS = (("Matrix products against oneDNN, one thread", "gemm_vs_dnnl"), ("Attention against oneDNN's sgemm rate", "attention_bench"))
 
 
@@ -194,7 +195,7 @@ def write(rows, sections):
 
 Made by `bench/peers/run --write` on {datetime.date.today()}: {machine()}; commit {commit or 'unknown'}; PyTorch {torch.__version__.split('+')[0]}.
 Both sides ran in turns on the same inputs, after their results agreed; times are medians, and the peer has its better thread count
-and flush-to-zero. The last ratio is of the best rounds, which a busy machine disturbs least.
+and flush-to-zero. The last ratio is of the best rounds, which a busy machine disturbs least. "Target" and "asked" are the figures that the project set itself.
 
 | work | qkv | peer | its time | times faster | best against best | target |
 |---|---|---|---|---|---|---|
@@ -202,7 +203,9 @@ and flush-to-zero. The last ratio is of the best rounds, which a busy machine di
     for row in rows:
         text += "| " + " | ".join(row) + " |\n"
     text += "".join(sections)
-    (ROOT / "bench" / "RESULTS.md").write_text(text, encoding="utf-8")
+    results = ROOT / "bench" / "RESULTS.md"
+    notes = results.read_text(encoding="utf-8").partition(NOTES)  # written by hand: kept
+    results.write_text(text + "\n" + notes[1] + notes[2], encoding="utf-8")
 
 
 if __name__ == "__main__":

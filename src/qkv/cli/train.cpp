@@ -76,7 +76,7 @@ class Train : public Command {
     options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training and decoding", "YAML 配置文件：data、model、training、decoding 四块"}, config_file_);
     options.option("--preset NAME", {"ready settings, which the file and the options below change", "预设，可被配置文件和下列选项修改"}, preset_, translation_presets());
     options.option("--data FILE", {"sentence pairs (data.pairs): tab-separated, .gz too, or en-fr, the built-in corpus", "句对（data.pairs）：制表符分隔，可为 .gz；en-fr 为内置语料"}, data_);
-    options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file)", "输出文件夹（默认 runs/预设名或文件名）"}, output_);
+    options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file, else runs/translation)", "输出文件夹（默认 runs/预设名或文件名，都没有则为 runs/translation）"}, output_);
     options.flag("--restart", {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"}, restart_);
     options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"}, dump_);
     const Settings settings = model_settings();
@@ -93,6 +93,9 @@ class Train : public Command {
   static Settings model_settings() {
     static TranslationConfig defaults;
     return defaults.settings();
+  }
+  bool given(std::string_view setting) const {
+    return std::any_of(overrides_.begin(), overrides_.end(), [&](const auto& o) { return o.first == setting && o.second; });
   }
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
@@ -117,8 +120,10 @@ TranslationConfig Train::configuration(const Global& global) const {
     }
     for (const auto& [name, value] : overrides_)
       if (value && name == "data.source" && !data_) config.data.pairs.clear();  // a preset's, or the file's
+    const TranslationTrainingConfig plan = config.training;
     for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag());
+    if (!given("training.average_last")) config.training.average_as_in(plan);
     if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
   } catch (const Error& e) {
     throw UsageError(e.what(), e.hint());
@@ -135,9 +140,7 @@ std::string Train::folder() const {
 // The presets are for a corpus with blanks around its punctuation. Text of one's own seldom has them.
 void Train::say_tokenizer(const TranslationRun& run) const {
   const TranslationDataConfig& data = run.config().data;
-  const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
-                                  [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
-  if (preset_.empty() || chosen || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
+  if (preset_.empty() || given("data.tokenizer") || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
   fmt::print(stderr,

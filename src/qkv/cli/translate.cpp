@@ -42,7 +42,7 @@ class Translate : public Command {
                     "不翻译：输出该文件各行作为译文的对数概率，以及总困惑度"},
                    force_);
     options.option_or_bare("--sample [N]",
-                           {"draw translations at random instead of searching; N of each line (default 1)", "随机采样译文而非搜索；每行 N 个（默认 1）"},
+                           {"draw translations at random instead of searching; N of each line (default 1), several printed as with --nbest", "随机采样译文而非搜索；每行 N 个（默认 1），多个时按 --nbest 的格式输出"},
                            sample_, 1, 1, 10000);
     options.option("--temperature T",
                    {"of --sample: below 1 sharper, 0 the likeliest token always (default 1)", "采样温度：小于 1 更集中，0 总取最可能的词元（默认 1）"},

@@ -152,10 +152,10 @@ void shapes(Page& page) {
 void blocks(Page& page) {
   page.heading({"Which numbers belong to which head", "哪些数属于哪个头"});
   page.say(
-      {"After the projection a vector of width $h$ is cut into $H$ blocks: columns $j h / H$ to $(j + 1) h / H - 1$ "
+      {"After the projection a vector of width $h$ is cut into $H$ blocks: columns $(j - 1) h / H + 1$ to $j h / H$ "
        "belong to head $j$. The book reshapes (B, n, h) to (B, n, H, h/H), exchanges the middle axes and gets (B H, "
        "n, h/H); afterwards it does the same backwards. Two tokens of width 6, three heads:",
-       "投影之后，宽为 $h$ 的向量被切成 $H$ 块：第 $j h / H$ 到 $(j + 1) h / H - 1$ 列属于第 $j$ 个头。书中先把 (B, "
+       "投影之后，宽为 $h$ 的向量被切成 $H$ 块：第 $(j - 1) h / H + 1$ 到 $j h / H$ 列属于第 $j$ 个头。书中先把 (B, "
        "n, h) 改成 (B, n, H, h/H)，交换中间两轴，得到 (B H, n, h/H)；之后再原样倒回去。两个宽为 6 的词元，三个头："});
   const Tensor x = arange(0, 12).viewed({1, 2, 6});
   const Tensor apart = reshape(permute(reshape(x, {1, 2, 3, 2}), {0, 2, 1, 3}), {3, 2, 2});
@@ -191,14 +191,14 @@ void blocks(Page& page) {
   }
   std::vector<std::vector<std::string>> cells;
   for (int64_t j = 0; j < 4; ++j) {
-    cells.push_back({fmt::format("{} - {}", 8 * j, 8 * j + 7)});
+    cells.push_back({fmt::format("{} - {}", 8 * j + 1, 8 * j + 8)});
     for (int64_t h = 0; h < 4; ++h) cells.back().push_back(fmt::format("{:.3g}", moved.at({j, h})));
   }
   page.table({{"rows of $W_q$ changed", "改动的 $W_q$ 的行"},
-              {"head 0", "头 0"},
               {"head 1", "头 1"},
               {"head 2", "头 2"},
-              {"head 3", "头 3"}},
+              {"head 3", "头 3"},
+              {"head 4", "头 4"}},
              cells);
   page.claim(only_own,
              {"A change in block $j$ changes the weights of head $j$, and not one bit of the others'.",

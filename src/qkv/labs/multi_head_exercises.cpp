@@ -166,10 +166,12 @@ void drawn(Page& page) {
        "上面的模型在一行从未见过的输入上的权重图，训练前与训练后。一行是提问的词元，一列是被问的词元。训练后可以看出"
        "谁在做什么：看第一个词元的头是一整列，看前一个词元的头是对角线旁的一条线，找伙伴的头是散落的、每行输入都不同"
        "的图案。没有问题需要的头，图案没有用处，或者重复别的头。"});
+  Figure figure = heatmaps(both, "Keys", "", head_names(),
+                           {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .x_tokens = tokens, .y_tokens = tokens});
+  figure.panels[0].y.label = "Queries, before training";
+  figure.panels[kAll].y.label = "Queries, after training";
   page.draw(
-      "head-maps",
-      heatmaps(both, "Keys", "Queries", head_names(),
-               {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .x_tokens = tokens, .y_tokens = tokens}),
+      "head-maps", std::move(figure),
       {"The six heads on one line: above before training, below after it.",
        "六个头在同一行上：上面训练前，下面训练后。"});
   const auto share = shares(r.several, test);

@@ -1,5 +1,5 @@
 // Lab 10.2: attention pooling as Nadaraya-Watson kernel regression, both editions, with all exercises.
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 #include "qkv/labs/sections.h"
 
 namespace qkv::labs {

@@ -8,7 +8,7 @@
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
 #include "qkv/core/parallel.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 
 namespace qkv::labs::regression {
 namespace {

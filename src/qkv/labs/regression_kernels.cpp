@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 
 namespace qkv::labs::regression {
 namespace {

@@ -7,7 +7,7 @@
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
 #include "qkv/core/parallel.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/loss.h"

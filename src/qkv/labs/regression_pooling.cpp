@@ -5,7 +5,7 @@
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 #include "qkv/ops/loss.h"
 #include "qkv/tensor/tape.h"
 

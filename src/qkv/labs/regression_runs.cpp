@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "qkv/core/parallel.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 
 namespace qkv::labs::regression {
 namespace {

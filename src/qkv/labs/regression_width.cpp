@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "qkv/core/parallel.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 
 namespace qkv::labs::regression {
 namespace {

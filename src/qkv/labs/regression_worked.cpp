@@ -6,7 +6,7 @@
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 #include "qkv/ops/matmul.h"
 
 namespace qkv::labs::regression {

@@ -94,6 +94,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
   if (kind != Kind::model) {
     if (!from_file) c.data.corpus_size = is_deep(kind) ? 1000 : 3000;
     c.training.epochs = from_file ? (is_deep(kind) ? 20 : 40) : (is_deep(kind) ? 6 : 5);
+    c.training.average_last = 0;
   }
   // Warm-up and a falling rate would hide what the place of the norms does.
   if (is_deep(kind)) c.training.schedule = "constant", c.training.warmup = 0;

@@ -82,6 +82,22 @@ std::vector<LegendEntry> entries_of(const Panel& panel) {
   return out;
 }
 
+// Corners first, then the middles of the sides, then all over the frame: the first of equals is taken.
+std::vector<Point> places(double far_x, double far_y) {
+  const double mid_x = far_x / 2, mid_y = far_y / 2;
+  std::vector<Point> out = {{far_x, 5}, {5, 5}, {far_x, far_y}, {5, far_y}, {mid_x, far_y}, {mid_x, 5}, {far_x, mid_y}, {5, mid_y}};
+  for (int down = 0; down <= 8; ++down)
+    for (int across = 0; across <= 8; ++across) out.push_back({5 + (far_x - 5) * across / 8, 5 + (far_y - 5) * down / 8});
+  return out;
+}
+
+size_t count_under(const std::vector<Point>& ink, const Box& box, double width, double height) {
+  return static_cast<size_t>(std::count_if(ink.begin(), ink.end(), [&](const Point& p) {
+    const double px = p.x * width, py = p.y * height;
+    return px >= box.x - 3 && px <= box.x + box.width + 3 && py >= box.y - 3 && py <= box.y + box.height + 3;
+  }));
+}
+
 }  // namespace
 
 LegendPlan plan_legend(const Panel& panel, const Range& x, const Range& y, double width, double height) {
@@ -95,20 +111,14 @@ LegendPlan plan_legend(const Panel& panel, const Range& x, const Range& y, doubl
   const std::vector<Point> ink = std::visit([&](const auto& content) { return ink_of(content, x, y); }, panel.content);
   const double far_x = width - plan.box.width - 5, far_y = height - plan.box.height - 5;
   size_t best = ink.size() + 1;
-  const double mid_x = far_x / 2, mid_y = far_y / 2;
-  for (Point corner : {Point{far_x, 5}, Point{5, 5}, Point{far_x, far_y}, Point{5, far_y}, Point{mid_x, far_y}, Point{mid_x, 5},
-                       Point{far_x, mid_y}, Point{5, mid_y}}) {
-    size_t hidden = 0;
-    for (const Point& p : ink) {
-      const double px = p.x * width, py = p.y * height;
-      hidden += px >= corner.x - 3 && px <= corner.x + plan.box.width + 3 && py >= corner.y - 3 && py <= corner.y + plan.box.height + 3;
-    }
+  for (const Point& place : places(far_x, far_y)) {
+    const size_t hidden = count_under(ink, {place.x, place.y, plan.box.width, plan.box.height}, width, height);
     if (hidden >= best) continue;
     best = hidden;
-    plan.box.x = corner.x;
-    plan.box.y = corner.y;
+    plan.box.x = place.x;
+    plan.box.y = place.y;
   }
-  plan.outside = far_x < 5 || far_y < 5 || static_cast<double>(best) > 0.03 * static_cast<double>(ink.size());
+  plan.outside = far_x < 5 || far_y < 5 || static_cast<double>(best) > 0.01 * static_cast<double>(ink.size());
   if (plan.outside) plan.box.x = width + 8, plan.box.y = 0;
   return plan;
 }

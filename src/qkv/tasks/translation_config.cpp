@@ -39,7 +39,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
         {"auto", "none", "additive", "dot", "scaled-dot", "bilinear", "cosine", "gaussian"});
   s.add(block, "hidden", {"width of the states", "隐状态宽度"}, m.hidden, 1, 65536);
   s.add(block, "layers", {"layers of encoder and decoder", "编码器与解码器的层数"}, m.layers, 1, 64);
-  s.add(block, "dropout", {"of attention weights and between layers", "注意力权重与层间的 dropout"}, m.dropout, 0, 0.99);
+  s.add(block, "dropout", {"seq2seq: of attention weights and between layers; transformer: of embeddings, of what a sublayer adds, and of attention weights unless attention_dropout is set", "seq2seq：注意力权重与层间；transformer：词嵌入、子层的输出，以及注意力权重（除非设置 attention_dropout）"}, m.dropout, 0, 0.99);
   s.add(block, "cell", {"seq2seq: the recurrent cell", "seq2seq：循环单元"}, m.cell, {"gru", "lstm"});
   s.add(block, "embed", {"seq2seq: width of the embeddings", "seq2seq：词嵌入宽度"}, m.embed, 1, 65536);
   s.add(block, "bidirectional", {"seq2seq: the encoder reads both ways", "seq2seq：双向编码器"}, m.bidirectional);
@@ -59,7 +59,7 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
   s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
   s.add(block, "init", {"transformer: scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: its layers' defaults and N(0, 1)", "transformer：scaled：Xavier 初始化，词嵌入与位置编码同量级；book：词嵌入 N(0, 1)；pytorch：其默认值与 N(0, 1)"}, m.init, {"scaled", "book", "pytorch"});
-  s.add(block, "recompute", {"transformer: training keeps only the inputs of the blocks and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各块的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
+  s.add(block, "recompute", {"transformer: training keeps only the inputs of the sublayers and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各子层的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
   s.add(block, "book_positions", {"transformer: in prediction every token stands at position 0, as the book's code has it by mistake", "transformer：预测时每个词元的位置都是 0（书中代码的疏漏）"}, m.book_positions);
 }
 
@@ -88,8 +88,8 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "average_last", {"the model is the mean of the weights after so many last epochs, 0 none", "模型取最后若干轮权重的平均，0 不取"}, t.average_last, 0);
   s.add(block, "average_decay", {"the model is a running mean of the weights, which after every epoch keeps this share of itself; 0 none", "模型取权重的滑动平均，每轮之后保留这一比例的旧平均；0 不取"}, t.average_decay, 0, 0.9999);
   s.add(block, "seed", {"of weights, order and dropout", "权重、顺序与 dropout 的种子"}, t.seed, 0);
-  s.add(block, "checkpoint_seconds", {"least time between two checkpoints", "两次检查点的最小间隔（秒）"}, t.checkpoint_seconds, 0);
-  s.add(block, "attention_every", {"epochs between saved attention maps of the pinned sentences, 0 none", "每隔若干轮保存所选句子的注意力，0 不保存"}, t.attention_every, 0);
+  s.add(block, "checkpoint_seconds", {"seconds between two checkpoints, 0: one after every epoch", "两次检查点的间隔（秒），0 为每轮之后"}, t.checkpoint_seconds, 0);
+  s.add(block, "attention_every", {"epochs between saved attention maps of four sentences, the first of the validation set or else of the training set; 0 none", "每隔若干轮保存四个句子（验证集或训练集的前四句）的注意力，0 不保存"}, t.attention_every, 0);
 }
 
 void add_decoding(Settings& s, TranslationDecodingConfig& d) {
@@ -197,6 +197,10 @@ TranslationConfig transformer_at_size(const std::string& name) {
 
 }  // namespace
 
+void TranslationTrainingConfig::average_as_in(const TranslationTrainingConfig& plan) {
+  if (epochs < plan.epochs && plan.average_last <= plan.epochs) average_last = plan.average_last * epochs / plan.epochs;
+}
+
 Settings TranslationConfig::settings() {
   Settings s;
   add_data(s, data), add_model(s, model), add_training(s, training), add_decoding(s, decoding);
@@ -220,7 +224,7 @@ void TranslationConfig::check() const {
   const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
-  need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other");
+  need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
   need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, ", but there are only ", training.epochs, " epochs (--average-last 0 averages none)");
   need(training.schedule != "warmup" || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
   check_model();
@@ -241,6 +245,8 @@ void TranslationConfig::check_model() const {
     only(m.values != unset.values, "values", "seq2seq");
     only(m.embed_dropout != 0, "embed_dropout", "seq2seq");
     only(m.attention == "none", "attention none", "seq2seq");
+    qkv::check(m.max_positions == unset.max_positions || m.positions == "learned", "model.max_positions is a setting of model.positions learned, but that is ", m.positions);
+    qkv::check(m.max_distance == unset.max_distance || m.positions == "relative", "model.max_distance is a setting of model.positions relative, but that is ", m.positions);
     qkv::check(m.hidden % m.heads == 0, "model.hidden ", m.hidden, " is not divisible by model.heads ", m.heads);
     const int64_t key_heads = m.key_heads > 0 ? m.key_heads : m.heads;
     qkv::check(m.heads % key_heads == 0, "model.heads ", m.heads, " is no multiple of model.key_heads ", key_heads);
@@ -260,6 +266,9 @@ void TranslationConfig::check_model() const {
     only(m.recompute, "recompute", "transformer");
     only(m.book_positions, "book_positions", "transformer");
     only(m.tied, "tied", "transformer");
+    only(m.init != unset.init, "init", "transformer");
+    only(m.max_positions != unset.max_positions, "max_positions", "transformer");
+    only(m.max_distance != unset.max_distance, "max_distance", "transformer");
     only(m.attention == "gaussian", "attention gaussian", "transformer");
   }
 }
@@ -313,6 +322,7 @@ TranslationConfig translation_preset(const std::string& name) {
     make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
     c.model.init = "book";
     c.training.epochs = 200;
+    c.training.average_last = 20;  // the book's is 0: docs/decisions/0006-mean-of-last-weights.md
     return c;
   }
   if (name == "d2l-en-transformer") {

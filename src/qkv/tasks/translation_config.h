@@ -76,6 +76,9 @@ struct TranslationTrainingConfig {
   int64_t seed = 1;
   double checkpoint_seconds = 5;
   int64_t attention_every = 0;                 // epochs between pictures of the pinned sentences; 0: none
+
+  /// Where this has fewer epochs than the plan it was made from, as few of the last ones are averaged, in proportion.
+  void average_as_in(const TranslationTrainingConfig& plan);
 };
 
 struct TranslationDecodingConfig {

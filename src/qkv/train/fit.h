@@ -61,8 +61,8 @@ struct FitOptions {
   uint64_t seed = 0;                  // of dropout; the task's own order of batches is its own affair
   int64_t shard_rows = -1;            // of a shard; -1: by the sizes of model and batch (see Shards)
   std::string checkpoint = {};        // file; it is read if it exists. Empty: none
-  int64_t checkpoint_every = 0;       // steps; 0: at the end of every epoch
-  double checkpoint_seconds = 0;      // an epoch that ends sooner after the last checkpoint makes none
+  int64_t checkpoint_every = 0;       // steps; 0: by the clock
+  double checkpoint_seconds = 0;      // since the last checkpoint, wherever in an epoch that is; 0: at the end of every epoch
   Companion* companion = nullptr;
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: save and return
 };
@@ -172,8 +172,9 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
         for (Observer* o : observers) o->epoch(p);
       }
       result.interrupted = options.stop && options.stop->load();
-      const bool due = options.checkpoint_every > 0 ? at.step % options.checkpoint_every == 0
-                                                    : epoch_done && since(saved) >= options.checkpoint_seconds;
+      const bool due = options.checkpoint_every > 0     ? at.step % options.checkpoint_every == 0
+                       : options.checkpoint_seconds > 0 ? since(saved) >= options.checkpoint_seconds
+                                                        : epoch_done;
       if (due || result.interrupted || at.ended || (epoch_done && p.epoch == p.epochs)) {
         const bool ended = at.ended;
         detail::save(options, parameters, optimizer,

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "qkv/labs/formula.h"
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 #include "qkv/labs/render.h"
 #include "unit/labs/labs_support.h"
 

@@ -130,7 +130,7 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
   EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book-en"; }),
             "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 1, c.training.average_decay = 0.5; }),
-            "training.average_decay and training.average_last exclude each other");
+            "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9, but there are only 3 epochs (--average-last 0 averages none)");
 }
 

@@ -158,6 +158,30 @@ TEST(Fit, AStopRequestSavesAndAResumedRunGoesOn) {
   EXPECT_EQ(train(with).second, train(plain).second);
 }
 
+TEST(Fit, ALongEpochIsSavedByTheClock) {
+  TemporaryFolder folder;
+  const std::string file = folder.path / "last.safetensors";
+  struct Fails : Observer {
+    void step(const Progress& p) override { check(p.step != 4, "as if killed"); }
+  } fails;
+  const auto train = [](const FitOptions& options, std::span<Observer* const> observers = {}) {
+    tests::ToyModel model(Rng(1));
+    Parameters all = flatten(model);
+    Adam adam(all);
+    fit(all, adam, tests::ToyTask{model}, options, observers);
+    return std::vector<float>(all.flat().data().begin(), all.flat().data().end());
+  };
+  FitOptions options{.epochs = 2, .rate = constant_rate(0.01f), .seed = 3, .checkpoint = file, .checkpoint_seconds = 1e-9};
+  Observer* observers[] = {&fails};
+  EXPECT_EQ(error_of([&] { train(options, observers); }), "as if killed");
+  const Checkpoint middle = load_checkpoint(file);
+  EXPECT_EQ(middle.integer("step"), 3) << "of the five of the first epoch";
+  EXPECT_EQ(middle.integer("epoch"), 0);
+  const auto resumed = train(options);
+  options.checkpoint.clear();
+  EXPECT_EQ(resumed, train(options));
+}
+
 TEST(Fit, RefusesACheckpointOfAnotherModelOrSeed) {
   TemporaryFolder folder;
   const std::string file = folder.path / "last.safetensors";
@@ -216,7 +240,7 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   EXPECT_EQ(error({.epochs = 1}, 0), "[fit] the task has no batches: there is nothing to learn from");
   EXPECT_EQ(error({.clip = -1}), "[fit] the limit of the gradient norm must be 0 (none) or more, got -1");
   EXPECT_EQ(error({.shard_rows = -2}), "[fit] rows of a shard must be -1 (by size), 0 (the whole batch) or more, got -2");
-  EXPECT_EQ(error({.checkpoint_every = -1}), "[fit] steps between checkpoints must be 0 (every epoch) or more, got -1");
+  EXPECT_EQ(error({.checkpoint_every = -1}), "[fit] steps between checkpoints must be 0 (by the clock) or more, got -1");
   EXPECT_EQ(error({.rate = constant_rate(-0.5f)}), "[fit] step 1: the learning rate is -0.5, expected 0 or more");
   EXPECT_EQ(error({.rate = constant_rate(NAN)}), "[fit] step 1: the learning rate is nan, expected 0 or more");
   EXPECT_EQ(error({.checkpoint = nowhere}), "cannot write " + nowhere + ": No such file or directory");

@@ -1,5 +1,5 @@
 // Data, fits and statistics of lab 10.2.
-#include "qkv/labs/regression_common.h"
+#include "qkv/labs/regression.h"
 
 #include <algorithm>
 #include <cmath>

@@ -204,7 +204,7 @@ and flush-to-zero. The last ratio is of the best rounds, which a busy machine di
         text += "| " + " | ".join(row) + " |\n"
     text += "".join(sections)
     results = ROOT / "bench" / "RESULTS.md"
-    notes = results.read_text(encoding="utf-8").partition(NOTES)  # written by hand: kept
+    notes = (results.read_text(encoding="utf-8") if results.exists() else "").partition(NOTES)  # written by hand: kept
     results.write_text(text + "\n" + notes[1] + notes[2], encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
   printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
 done; done; done >pairs.tsv
 train=(train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidden 24 --rate 0.01 --batch-rows 16 --seed 3 --epochs 60
-  --checkpoint-seconds 0 --valid-share 0.1 --average-last 3 --attention-every 5 --accumulate 3 --quiet)
+  --checkpoint-seconds 0.001 --valid-share 0.1 --average-last 0.05 --attention-every 5 --accumulate 3 --quiet)
 SECONDS=0
 run "${train[@]}" -o whole
 [[ $code == 0 ]] || mismatch "the whole run: $err"

@@ -27,7 +27,7 @@ run train "${settings[@]}" --epochs 40 --dump-config
 printf '%s\n' "$out" >own.yaml
 run train -c own.yaml --seed 3 -o from_file -q
 [[ $(sha256sum <from_file/model.safetensors) == "$sum" ]] || mismatch "the dumped configuration gives another model"
-expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was asked for\nhint: --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was asked for\nhint: --layers 1 goes on with it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 40 --layers 2 -o run
 
 # Translation: order, empty lines, scores, n-best, JSON.
@@ -119,7 +119,7 @@ run train "${settings[@]}" --epochs 1 -o busy --restart -q
 # Gradients of several batches in one step.
 run train "${settings[@]}" --epochs 2 --accumulate 4 -o accumulated
 expect_match 'epoch 2/2 step 4/4 loss' "$err"
-expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --accumulate 4 goes on with it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
 expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
 

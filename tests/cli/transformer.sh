@@ -31,20 +31,8 @@ run train "${settings[@]}" --epochs 2 --key-heads 2 --norm pre --activation gelu
 [[ $code == 0 ]] || mismatch "options: $err"
 run train "${settings[@]}" --epochs 2 --attention additive -o additive -q
 [[ $code == 0 ]] || mismatch "additive: $err"
-run train --data pairs.tsv --preset transformer-tiny --vocabulary 30 --epochs 1 --average-last 1 -o tiny -q
+run train --data pairs.tsv --preset transformer-tiny --vocabulary 30 --epochs 1 -o tiny -q
 [[ $code == 0 ]] || mismatch "transformer-tiny: $err"
-
-# A plan that is made shorter averages in proportion, unless told how much.
-averaged() {
-  local want=$1; shift
-  run train --preset d2l-transformer "$@" --dump-config
-  [[ $out =~ average_last:\ ([0-9]+) && ${BASH_REMATCH[1]} == "$want" ]] || mismatch "$*: average_last is ${BASH_REMATCH[1]:-nowhere}, expected $want"
-}
-averaged 20
-averaged 20 --epochs 300
-averaged 3 --epochs 39
-averaged 0 --epochs 9
-averaged 7 --epochs 9 --average-last 7
 
 # What cannot work is said before anything is read or written.
 bad() { local message=$1; shift; expect 1 "qkv: error: $message" train "${data[@]}" "$@" -o bad; [[ ! -e bad ]] || mismatch "a folder for a bad run"; }

@@ -56,8 +56,8 @@ class Attend : public Command {
     o.option("--bandwidth H", {"of the kernels (default 1)", "核函数的带宽（默认 1）"}, scorer_.bandwidth);
     o.option("--temperature T", {"of cosine and salience (default 1)", "cosine 与 salience 的温度（默认 1）"}, scorer_.temperature);
     o.option("--params FILE",
-             {".safetensors: W_q (h, q), W_k (h, k), w_v (h) for additive; W (q, k) for bilinear; w for salience and vector-sum; width for kernels",
-              ".safetensors：additive 需 W_q (h, q)、W_k (h, k)、w_v (h)；bilinear 需 W (q, k)；salience 与 vector-sum 需 w；核函数可用 width"},
+             {".safetensors: W_q (h, q), W_k (h, k), w_v (h) for additive; W (q, k) for bilinear; w for salience; w, if any, for vector-sum; width for kernels",
+              ".safetensors：additive 需 W_q (h, q)、W_k (h, k)、w_v (h)；bilinear 需 W (q, k)；salience 需 w；vector-sum 可用 w；核函数可用 width"},
              scorer_.params);
     o.option("-o,--output FILE", {"write the output as .npy instead of printing it", "将输出写成 .npy，不再打印"}, output_);
     o.option("--weights FILE", {"write the weights (B, H, Lq, Lk) as .npy", "将权重 (B, H, Lq, Lk) 写成 .npy"}, weights_);

@@ -74,7 +74,7 @@ class PlotCommand : public Command {
     options.option("--kind KIND", {"curves, points or bars for columns; heatmap for arrays", "列数据：curves、points、bars；数组：heatmap"}, kind_,
                    {"auto", "heatmap", "curves", "points", "bars", "histogram"});
     options.option("--x COLUMN", {"column of the x axis (default: the first; of .jsonl: step)", "作为 x 轴的列（默认第一列；.jsonl 为 step）"}, x_);
-    options.option("--y COLUMN", {"a column to draw; repeat for more (default: all others; of .jsonl: loss and valid_loss)", "要画的列，可重复（默认其余各列；.jsonl 为 loss 与 valid_loss）"}, y_);
+    options.option("--y COLUMN", {"a column to draw; repeat for more (default: all others; of .jsonl: loss, and valid_loss where there is one)", "要画的列，可重复（默认其余各列；.jsonl 为 loss，以及已有的 valid_loss）"}, y_);
     options.option("--title TEXT", {"title of the figure", "图的标题"}, title_);
     options.option("--titles A,B,...", {"a title for every column of a grid", "网格每一列的标题"}, titles_);
     options.option("--xlabel TEXT", {"label of the x axis", "x 轴标签"}, x_label_);

@@ -94,9 +94,6 @@ class Train : public Command {
     static TranslationConfig defaults;
     return defaults.settings();
   }
-  bool given(std::string_view setting) const {
-    return std::any_of(overrides_.begin(), overrides_.end(), [&](const auto& o) { return o.first == setting && o.second; });
-  }
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
@@ -120,10 +117,8 @@ TranslationConfig Train::configuration(const Global& global) const {
     }
     for (const auto& [name, value] : overrides_)
       if (value && name == "data.source" && !data_) config.data.pairs.clear();  // a preset's, or the file's
-    const TranslationTrainingConfig plan = config.training;
     for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag());
-    if (!given("training.average_last")) config.training.average_as_in(plan);
     if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
   } catch (const Error& e) {
     throw UsageError(e.what(), e.hint());
@@ -140,7 +135,9 @@ std::string Train::folder() const {
 // The presets are for a corpus with blanks around its punctuation. Text of one's own seldom has them.
 void Train::say_tokenizer(const TranslationRun& run) const {
   const TranslationDataConfig& data = run.config().data;
-  if (preset_.empty() || given("data.tokenizer") || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
+  const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
+                                  [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
+  if (preset_.empty() || chosen || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
   fmt::print(stderr,

@@ -19,7 +19,7 @@ void add_segment(std::vector<Point>& ink, Point a, Point b) {
 }
 
 void add_bar(std::vector<Point>& ink, double left, double right, double top, double bottom) {
-  for (double x : {left, (left + right) / 2, right}) add_segment(ink, {x, top}, {x, bottom});
+  for (int i = 0; i <= 8; ++i) add_segment(ink, {left + (right - left) * i / 8, top}, {left + (right - left) * i / 8, bottom});
 }
 
 std::vector<Point> ink_of(const Curves& curves, const Range& x, const Range& y) {

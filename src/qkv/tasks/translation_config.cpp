@@ -2,6 +2,7 @@
 #include "qkv/tasks/translation_config.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "qkv/core/check.h"
 #include "qkv/core/suggest.h"
@@ -85,11 +86,11 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "label_smoothing", {"share of the wanted distribution spread over all tokens", "标签平滑"}, t.label_smoothing, 0, 0.99);
   s.add(block, "patience", {"epochs without a better validation loss before the end, 0 never", "验证损失不再下降多少轮后停止，0 不停"}, t.patience, 0);
   s.add(block, "keep", {"the weights of the model: those with the best validation loss, or the last", "模型的权重：验证损失最低者，或最后的"}, t.keep, {"best", "last"});
-  s.add(block, "average_last", {"the model is the mean of the weights after so many last epochs, 0 none", "模型取最后若干轮权重的平均，0 不取"}, t.average_last, 0);
+  s.add(block, "average_last", {"the model is the mean of the weights after the last epochs, this share of them; 0 none", "模型取最后若干轮（占总轮数的这一比例）权重的平均，0 不取"}, t.average_last, 0, 1);
   s.add(block, "average_decay", {"the model is a running mean of the weights, which after every epoch keeps this share of itself; 0 none", "模型取权重的滑动平均，每轮之后保留这一比例的旧平均；0 不取"}, t.average_decay, 0, 0.9999);
   s.add(block, "seed", {"of weights, order and dropout", "权重、顺序与 dropout 的种子"}, t.seed, 0);
   s.add(block, "checkpoint_seconds", {"seconds between two checkpoints, 0: one after every epoch", "两次检查点的间隔（秒），0 为每轮之后"}, t.checkpoint_seconds, 0);
-  s.add(block, "attention_every", {"epochs between saved attention maps of four sentences, the first of the validation set or else of the training set; 0 none", "每隔若干轮保存四个句子（验证集或训练集的前四句）的注意力，0 不保存"}, t.attention_every, 0);
+  s.add(block, "attention_every", {"epochs between saved attention maps of four sentences, the first of the validation set or else of the training set; 0 none", "每隔若干轮保存四个句子（验证集的前四句，没有验证集则为训练集的）的注意力，0 不保存"}, t.attention_every, 0);
 }
 
 void add_decoding(Settings& s, TranslationDecodingConfig& d) {
@@ -187,7 +188,7 @@ TranslationConfig transformer_at_size(const std::string& name) {
   c.training.warmup = tiny ? 2000 : 4000;
   c.training.beta2 = 0.98;
   c.training.label_smoothing = 0.1;
-  c.training.average_last = 5;
+  c.training.average_last = tiny ? 0.125 : 0.25;
   c.training.checkpoint_seconds = 60;
   c.decoding.beam = 5;
   c.decoding.length_penalty = 1;
@@ -197,8 +198,9 @@ TranslationConfig transformer_at_size(const std::string& name) {
 
 }  // namespace
 
-void TranslationTrainingConfig::average_as_in(const TranslationTrainingConfig& plan) {
-  if (epochs < plan.epochs && plan.average_last <= plan.epochs) average_last = plan.average_last * epochs / plan.epochs;
+int64_t TranslationTrainingConfig::averaged_epochs() const {
+  const int64_t count = std::llround(average_last * static_cast<double>(epochs));
+  return count > 1 ? count : 0;
 }
 
 Settings TranslationConfig::settings() {
@@ -223,9 +225,8 @@ void TranslationConfig::check() const {
   need(d.tokenizer != "book" || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
   const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
-  need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before");
+  need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
   need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  need(training.average_last <= training.epochs, "training.average_last is ", training.average_last, ", but there are only ", training.epochs, " epochs (--average-last 0 averages none)");
   need(training.schedule != "warmup" || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
   check_model();
 }
@@ -245,8 +246,6 @@ void TranslationConfig::check_model() const {
     only(m.values != unset.values, "values", "seq2seq");
     only(m.embed_dropout != 0, "embed_dropout", "seq2seq");
     only(m.attention == "none", "attention none", "seq2seq");
-    qkv::check(m.max_positions == unset.max_positions || m.positions == "learned", "model.max_positions is a setting of model.positions learned, but that is ", m.positions);
-    qkv::check(m.max_distance == unset.max_distance || m.positions == "relative", "model.max_distance is a setting of model.positions relative, but that is ", m.positions);
     qkv::check(m.hidden % m.heads == 0, "model.hidden ", m.hidden, " is not divisible by model.heads ", m.heads);
     const int64_t key_heads = m.key_heads > 0 ? m.key_heads : m.heads;
     qkv::check(m.heads % key_heads == 0, "model.heads ", m.heads, " is no multiple of model.key_heads ", key_heads);
@@ -322,7 +321,7 @@ TranslationConfig translation_preset(const std::string& name) {
     make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
     c.model.init = "book";
     c.training.epochs = 200;
-    c.training.average_last = 20;  // the book's is 0: docs/decisions/0006-mean-of-last-weights.md
+    c.training.average_last = 0.1;  // the book's is 0: docs/decisions/0006-mean-of-last-weights.md
     return c;
   }
   if (name == "d2l-en-transformer") {

@@ -47,7 +47,7 @@ struct TranslationModelConfig {
   double attention_dropout = -1;               // below 0: as dropout
   bool bias = false, tied = false;
   std::string init = "scaled";
-  bool recompute = false;                      // training computes the insides of blocks twice to save memory
+  bool recompute = false;                      // training computes the insides of sublayers twice to save memory
   bool book_positions = false;                 // in prediction every token stands at position 0, as the book's code has it
 };
 
@@ -71,14 +71,14 @@ struct TranslationTrainingConfig {
   double label_smoothing = 0;
   int64_t patience = 0;                        // epochs without a better validation loss before the end; 0: never
   std::string keep = "best";                   // where there is validation: the weights with the lowest loss, or the last
-  int64_t average_last = 0;                    // the model is the mean of the weights after so many last epochs
+  double average_last = 0;                     // the model is the mean of the weights after this share of the epochs, the last ones
   double average_decay = 0;                    // after every epoch average <- decay * average + (1 - decay) * weights; it is the model
   int64_t seed = 1;
   double checkpoint_seconds = 5;
   int64_t attention_every = 0;                 // epochs between pictures of the pinned sentences; 0: none
 
-  /// Where this has fewer epochs than the plan it was made from, as few of the last ones are averaged, in proportion.
-  void average_as_in(const TranslationTrainingConfig& plan);
+  /// How many epochs average_last stands for; one is no mean.
+  int64_t averaged_epochs() const;
 };
 
 struct TranslationDecodingConfig {

@@ -20,13 +20,16 @@ namespace {
 namespace fs = std::filesystem;
 
 // Settings that may change between two starts of one run: what was trained so far is what it would have been.
-bool may_change(const Setting& s, const TranslationConfig& config) {
+bool may_change(const Setting& s, const TranslationTrainingConfig& was, const TranslationTrainingConfig& now) {
   static const std::set<std::string> free = {"checkpoint_seconds", "patience", "attention_every"};
   if (s.block == "decoding") return true;
   if (s.block != "training") return false;
-  if (s.key == "epochs") return config.training.schedule != "cosine" && config.training.average_last == 0;
+  if (s.key == "epochs") return now.epochs > was.epochs && now.schedule != "cosine" && was.averaged_epochs() == 0 && now.averaged_epochs() == 0;
   return free.contains(s.key);
 }
+
+// As `qkv train` calls it.
+std::string flag_of(const Setting& s) { return s.name() == "data.pairs" ? "--data" : s.flag(); }
 
 // config.yaml goes first: without it the rest is no run, wherever this is cut off.
 void remove_run(const std::string& folder) {
@@ -117,8 +120,7 @@ class Keeper : public Companion {
   void pin(Pinned pinned) { pinned_ = std::move(pinned); }
 
   bool after_epoch(Progress& p) override {
-    if (!folder_.empty()) fs::remove(folder_ + "/model.safetensors");  // of a shorter training that now goes on
-    if (config_.average_decay > 0 || (config_.average_last > 0 && p.epoch > config_.epochs - config_.average_last)) add_to_average();
+    if (config_.average_decay > 0 || p.epoch > config_.epochs - config_.averaged_epochs()) add_to_average();
     if (config_.average_decay > 0) swap_average();  // the running average is the model, so it is what is looked at, judged and kept
     if (config_.attention_every > 0 && p.epoch % config_.attention_every == 0) save_attention(p.epoch);
     const bool ends = valid_ && judge(p);
@@ -129,6 +131,7 @@ class Keeper : public Companion {
   bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
 
   void save(Checkpoint& out) const override {
+    if (!folder_.empty()) fs::remove(folder_ + "/model.safetensors");  // of a shorter training that now goes on
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
     out.set("companion.data", data_);
     out.set("companion.waited", waited_);
@@ -287,9 +290,9 @@ void TranslationRun::open_folder() {
   if (config_.decoding.max_length == 0) config_.decoding.max_length = old.decoding.max_length;
   for (size_t i = 0; i < now.all().size(); ++i) {
     const Setting &a = was.all()[i], &b = now.all()[i];
-    if (a.get() != b.get() && !may_change(b, config_))
+    if (a.get() != b.get() && !may_change(b, old.training, config_.training))
       throw Error(qkv::text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for"),
-                  "--restart begins again; -o names another folder");
+                  qkv::text(flag_of(b), " ", a.get(), " goes on with it; --restart begins again; -o names another folder"));
   }
   write_file(path, now.dump());
 }

@@ -62,7 +62,7 @@ struct FitOptions {
   int64_t shard_rows = -1;            // of a shard; -1: by the sizes of model and batch (see Shards)
   std::string checkpoint = {};        // file; it is read if it exists. Empty: none
   int64_t checkpoint_every = 0;       // steps; 0: by the clock
-  double checkpoint_seconds = 0;      // since the last checkpoint, wherever in an epoch that is; 0: at the end of every epoch
+  double checkpoint_seconds = 0;      // since the last checkpoint, wherever in an epoch that is, and 20 times what it took; 0: at every epoch's end
   Companion* companion = nullptr;
   const std::atomic<bool>* stop = nullptr;  // set by a signal handler: save and return
 };
@@ -144,8 +144,9 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   std::vector<decltype(task.batch(0, 0))> batches;  // of an update
   const auto start = Clock::now();
   auto saved = start;
+  double save_seconds = 0;  // of the last checkpoint
   for (; at.epoch < options.epochs && !result.interrupted && !at.ended; ++at.epoch, at.batch = 0, at.loss_sum = at.count = 0) {
-    const auto epoch_start = Clock::now();
+    auto epoch_start = Clock::now();
     const double count_before = at.count;
     p.epoch = at.epoch + 1;
     p.valid_loss.reset();
@@ -173,13 +174,16 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
       }
       result.interrupted = options.stop && options.stop->load();
       const bool due = options.checkpoint_every > 0     ? at.step % options.checkpoint_every == 0
-                       : options.checkpoint_seconds > 0 ? since(saved) >= options.checkpoint_seconds
+                       : options.checkpoint_seconds > 0 ? since(saved) >= std::max(options.checkpoint_seconds, 20 * save_seconds)
                                                         : epoch_done;
       if (due || result.interrupted || at.ended || (epoch_done && p.epoch == p.epochs)) {
         const bool ended = at.ended;
+        const auto save_start = Clock::now();
         detail::save(options, parameters, optimizer,
                      epoch_done ? detail::FitState{.epoch = at.epoch + 1, .step = at.step, .ended = ended} : at);
         saved = Clock::now();
+        save_seconds = since(save_start);
+        epoch_start += saved - save_start;  // the speed of an epoch is that of its training
       }
       if (result.interrupted) break;
     }

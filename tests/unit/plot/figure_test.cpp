@@ -7,6 +7,7 @@
 
 #include "qkv/plot/axes.h"
 #include "qkv/plot/heat.h"
+#include "qkv/plot/layout.h"
 
 using namespace qkv;
 using namespace qkv::plotting;
@@ -183,4 +184,16 @@ TEST(Colour, MapsAreOrderedByLightnessAndMeetTheirEnds) {
     EXPECT_EQ(colour_at(map, 2), colour_at(map, 1));
   }
   EXPECT_EQ(hex({0, 114, 178}), "#0072b2");
+}
+
+TEST(Legend, HidesNeitherCurvesNorBars) {
+  const auto planned = [](const Figure& f, double x_high, double y_high) { return plan_legend(f.panels[0], {0, x_high}, {0, y_high}, 300, 190); };
+  const std::vector<double> x = {0, 1, 2, 3, 4, 5, 6}, low = {0, 0, 0, 0, 0.46, 0.93, 1.38};
+  const Figure free = curves({{"measured anew", x, low}, {"masking, once", x, low}, {"gradient, once", x, low}});
+  EXPECT_FALSE(planned(free, 6, 1.45).outside);
+  EXPECT_LT(planned(free, 6, 1.45).box.x, 10) << "above the flat part";
+  const Figure full = curves({{"measured anew", x, low}, {"masking, once", x, low}, {"gradient, once", x, low},
+                              {"most useful first", x, {0, 0.54, 0.96, 0.96, 1.36, 1.43, 1.38}}});
+  EXPECT_TRUE(planned(full, 6, 1.45).outside) << "a corner would hide a piece of the last curve";
+  EXPECT_TRUE(planned(bars({"1"}, {{"a", {10}}, {"b", {9.8}}}), 1, 10.5).outside) << "the bars fill the frame";
 }

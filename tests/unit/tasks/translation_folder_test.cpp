@@ -24,13 +24,19 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationConfig other = config(1);
   other.model.hidden = 16;
   EXPECT_EQ(error_of([&] { TranslationRun(other, run_folder()); }),
-            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --restart begins again; -o names another folder");
-  // More epochs of the same are the same run gone on with.
+            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 goes on with it; --restart begins again; -o names another folder");
+  // More epochs of the same are the same run gone on with; fewer are another.
   TranslationRun longer(config(2), run_folder());
   longer.train();
   TranslationRun whole(config(2), "");
   whole.train();
   EXPECT_EQ(weights(longer), weights(whole));
+}
+
+TEST_F(TranslationRunTest, ARunIsNotMadeShorter) {
+  TranslationRun(config(2), run_folder()).train();
+  EXPECT_EQ(error_of([&] { TranslationRun(config(1), run_folder()); }),
+            run_folder() + "/config.yaml: training.epochs is 2, but 1 was asked for | --epochs 2 goes on with it; --restart begins again; -o names another folder");
 }
 
 TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
@@ -84,7 +90,7 @@ TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
 
 TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
   TranslationConfig c = config(2);
-  c.training.average_last = 2;
+  c.training.average_last = 1;
   TranslationRun(c, run_folder()).train();
   const std::string file = run_folder() + "/checkpoints/last.safetensors";
   const Checkpoint good = load_checkpoint(file);
@@ -129,9 +135,27 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "data.tokenizer book translates from the first side into the second: data.reverse is true");
   EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book-en"; }),
             "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
-  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 1, c.training.average_decay = 0.5; }),
+  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 0.5, c.training.average_decay = 0.5; }),
             "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 9; }), "training.average_last is 9, but there are only 3 epochs (--average-last 0 averages none)");
+  const std::string only = " is a setting of transformer, but model.kind is seq2seq";
+  EXPECT_EQ(refused([](auto& c) { c.model.init = "book"; }), "model.init" + only);
+  EXPECT_EQ(refused([](auto& c) { c.model.max_positions = 9; }), "model.max_positions" + only);
+  EXPECT_EQ(refused([](auto& c) { c.model.max_distance = 9; }), "model.max_distance" + only);
+}
+
+TEST(TranslationTrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
+  const auto averaged = [](int64_t epochs, double share) {
+    TranslationTrainingConfig c;
+    c.epochs = epochs, c.average_last = share;
+    return c.averaged_epochs();
+  };
+  EXPECT_EQ(averaged(200, 0.1), 20);
+  EXPECT_EQ(averaged(45, 0.11), 5);
+  EXPECT_EQ(averaged(15, 0.1), 2);
+  EXPECT_EQ(averaged(14, 0.1), 0);
+  EXPECT_EQ(averaged(1, 1), 0);
+  EXPECT_EQ(averaged(3, 1), 3);
+  EXPECT_EQ(averaged(200, 0), 0);
 }
 
 TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {

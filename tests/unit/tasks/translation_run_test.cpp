@@ -13,7 +13,7 @@ namespace {
 TEST_F(TranslationRunTest, ResumesToTheBitAtAnyThreadCountWithEveryKeeping) {
   for (const char* keeping : {"best", "average_last", "average_decay"}) {
     TranslationConfig c = config(4);
-    if (keeping == std::string("average_last")) c.training.average_last = 2;
+    if (keeping == std::string("average_last")) c.training.average_last = 0.5;
     if (keeping == std::string("average_decay")) c.training.average_decay = 0.6;
     set_threads(1);
     TranslationRun whole(c, "");

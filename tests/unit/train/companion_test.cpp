@@ -79,7 +79,7 @@ TEST_F(CompanionTest, ComesBackWithTheCheckpointBitForBit) {
   EXPECT_EQ(resumed.epochs, 6);
 }
 
-TEST_F(CompanionTest, SavesEverySoManySecondsButAlwaysAtTheEnd) {
+TEST_F(CompanionTest, SavesAtTheEndWhateverTheClockSays) {
   train(file(), 4, 100, 3600);
   EXPECT_TRUE(fs::exists(file()));
   EXPECT_EQ(load_checkpoint(file()).integer("epoch"), 4);

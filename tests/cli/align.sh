@@ -63,6 +63,10 @@ last=$(tail -n 1 <<<"$out")
 read -r layer head shift <<<"$best"
 expect 0 '' align --model model --pairs pairs.tsv --gold pairs.align --base 0 --layer "$layer" --head "$head" --shift "$shift"
 expect_out "$last"
+sed 's/.*/1-3 2-2 3-1/' pairs.tsv >from_one.align
+run align --model model --pairs pairs.tsv --gold from_one.align --base 1 --layer "$layer" --head "$head" --shift "$shift" -o own.align
+expect 0 '' align --alignment own.align --gold from_one.align --base 1
+expect_out "$last"
 expect 0 '' align --model model --pairs pairs.tsv --gold pairs.align --base 0 --json
 expect_match "\"by\":\\{\"layer\":$layer,\"head\":$head,\"shift\":$shift,\"aer\":[0-9.e-]+\\},\"heads\":\\[\\{\"layer\":1,\"head\":1,\"shift\":0,\"aer\":" "$out"
 run align --model model --pairs pairs.tsv -o own.align

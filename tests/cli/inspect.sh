@@ -88,7 +88,7 @@ expect 0 '' inspect "${pair[@]}" --kind cross --cmap reds --range 0,0.5 -o reds.
 ! cmp -s reds.svg half.svg || mismatch "--cmap changed nothing"
 expect 0 '' inspect --model recurrent 1 2 3 --range -1,2 -o range.svg
 expect_match '>−1<' "$(cat range.svg)"
-expect 2 'qkv: error: --range: got "low", expected two numbers like 6,2.5' inspect "${pair[@]}" --range low
+expect 2 'qkv: error: --range: got "low", expected two numbers like 4,5.5' inspect "${pair[@]}" --range low
 expect 2 'qkv: error: --cmap: got "pink", expected one of viridis, reds, blues, diverging' inspect "${pair[@]}" --cmap pink
 expect 2 'qkv: error: --cmap and --range are for pictures; --json and .npz have the numbers' inspect "${pair[@]}" --range 0,1 --json
 
@@ -122,9 +122,23 @@ expect 2 'qkv: error: --base goes with --gold FILE' inspect "${pair[@]}" --base 
 expect 1 'qkv: error: --layer 3: the decoder attention has 2 layers' inspect "${pair[@]}" --layer 3 -o no.svg
 expect 1 'qkv: error: --head 3: the encoder attention has 2 heads' inspect "${pair[@]}" --head 3 -o no.svg
 expect 1 'qkv: error: --steps 3: the sentence has 4 tokens with its <eos>' inspect "${pair[@]}" --steps 3 -o no.svg
+expect 1 'qkv: error: the translation is empty' inspect --model model 1 2 3 --target '' -o no.svg
+printf '1 2 3\t\n' >gap.tsv
+expect 1 'qkv: error: the translation is empty' inspect --model model --pairs gap.tsv --line 1 -o no.svg
 expect 2 'qkv: error: --kind: got "self", expected one of all, encoder, decoder, cross' inspect "${pair[@]}" --kind self
 expect 1 'qkv: error: recurrent: this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers' \
   inspect --model recurrent 1 2 3 --values
 expect 0 '' inspect --model recurrent 1 2 3 --target 'trois deux un' -o heat.svg
 expect_out $'trois deux un\nheat.svg'
 [[ ! -e no.svg ]] || mismatch "a refused command wrote a picture"
+
+# Sizes that a configuration claims are held against the weights before memory is taken for them.
+cp -r model claims
+sed -i 's/^  hidden: .*/  hidden: 65536/' claims/config.yaml
+run inspect --model claims 1 2 3
+[[ $code == 1 ]] || mismatch "a model of width 65536: exit code $code"
+expect_match '^qkv: error: claims/model.safetensors: has [0-9]+ bytes, too few for the more than [0-9]+ weights of the model in claims/config.yaml \(model.hidden 65536\)$' "$err"
+sed -i 's/^  hidden: .*/  hidden: 15/' claims/config.yaml
+expect 1 'qkv: error: claims/config.yaml: model.hidden 15 is not divisible by model.heads 2' inspect --model claims 1 2 3
+: >claims/config.yaml
+expect 1 'qkv: error: claims/config.yaml: is empty, expected the settings that qkv train wrote' inspect --model claims 1 2 3

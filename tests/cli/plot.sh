@@ -25,9 +25,9 @@ expect 0 '' plot eye.npy -o heat.txt
 expect 1 'qkv: error: heat.bmp: unknown ending ".bmp", expected .svg, .png or .txt' plot eye.npy -o heat.bmp
 expect 1 'qkv: error: cannot open nosuch.csv: No such file or directory' plot nosuch.csv
 expect 1 'qkv: error: table.csv: there is no column "c"; the columns are "x", "a", "b"' plot table.csv --y c
-expect 2 'qkv: error: --size: got "3", expected two numbers like 6x2.5' plot eye.npy --size 3
-expect 2 'qkv: error: --range: got "a,1", expected two numbers like 6,2.5' plot eye.npy --range a,1
-expect 2 'qkv: error: --range: got "1,2,3", expected two numbers like 6,2.5' plot eye.npy --range 1,2,3
+expect 2 'qkv: error: --size: got "3", expected two numbers like 4x5.5' plot eye.npy --size 3
+expect 2 'qkv: error: --range: got "a,1", expected two numbers like 4,5.5' plot eye.npy --range a,1
+expect 2 'qkv: error: --range: got "1,2,3", expected two numbers like 4,5.5' plot eye.npy --range 1,2,3
 expect 2 'qkv: error: --range: got "1,0", expected the lower number first' plot eye.npy --range 1,0
 expect 2 'qkv: error: a heat map is drawn of one file, got 2' plot eye.npy eye.npy
 expect 1 'qkv: error: line.npy: a heat map needs an array of 2 to 4 axes, got shape (3,)' plot line.npy --kind heatmap

@@ -170,7 +170,7 @@ run translate --model broken
 expect_match '^qkv: error: broken/model\.safetensors' "$err"
 cp -r run other; sed -i 's/hidden: 24/hidden: 32/' other/config.yaml
 run translate --model other
-expect_match '^qkv: error: other/model\.safetensors: "[a-z.]+[^"]*" has shape .*, the configuration says ' "$err"
+expect_match '^qkv: error: other/model\.safetensors: "[a-z.]+[^"]*" has shape .*, configuration and vocabularies say ' "$err"
 cp -r run specials; sed -i '/<eos>/d' specials/vocab.target.txt
 run translate --model specials
 [[ $code == 1 ]] || mismatch "a vocabulary without <eos>: exit code $code"

@@ -15,6 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kPairsAtOnce = 64;
 constexpr int64_t kManyPairs = 20;  // from which on words come often enough to tell which links make sense
 
 std::vector<int64_t> word_counts(const std::string& path) {
@@ -56,8 +57,8 @@ class Align : public Command {
     o.option("--alignment FILE", {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
                                   "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"}, alignment_);
     o.option("--gold FILE", {"gold alignments: 1-2 sure, 1p2 or 1?2 possible", "标准对齐：1-2 为确定，1p2 或 1?2 为可能"}, gold_);
-    o.option("--base N", {"the first word is 0 or 1 in both files; found out when absent, with a note",
-                          "两个文件中第一个词的编号，0 或 1；不给出时自动判断并提示"}, base_, 0, 1);
+    o.option("--base N", {"the first word is 0 or 1 in both files; found out when absent, with a note (what --model writes: 0)",
+                          "两个文件中第一个词的编号，0 或 1；不给出时自动判断并提示（--model 写出的从 0 起）"}, base_, 0, 1);
     o.option("--gold-base N", {"the same of the gold file alone", "仅用于标准对齐文件"}, gold_base_, 0, 1);
     o.option("--source FILE", {"source sentences: links outside of them are refused", "源语言句子：越界的链接会报错"}, source_);
     o.option("--target FILE", {"target sentences", "目标语言句子"}, target_);
@@ -100,11 +101,8 @@ class Align : public Command {
       check_same_lines(pairs_ ? *pairs_ : *source_, pairs.source.size(), *gold_, gold->lines.size());
     }
     const Translator translator(*model_);
-    const auto forced = translator.force(pairs);
-    const int64_t maps = map_count(translator, forced);
-    const std::vector<AlignmentReading> readings = chosen_readings(translator, maps);
-    const auto alignments =
-        read_alignments(translator.tokenizers(), pairs, forced, readings, rule_ == "largest" ? LinkRule::largest : LinkRule::competing);
+    const std::vector<AlignmentReading> readings = chosen_readings(translator, map_count(translator));
+    const auto alignments = links_of(translator, pairs, readings);
     std::vector<AlignmentScore> scores;
     if (gold) {
       check_gold(*gold, pairs);
@@ -126,16 +124,28 @@ class Align : public Command {
     return model ? model->options.heads : 1;
   }
 
-  // Layers times heads; of a file without a sentence pair, what the model is known to have.
-  int64_t map_count(const Translator& translator, const std::vector<ForcedTranslation>& forced) const {
-    for (const ForcedTranslation& one : forced) {
-      if (one.source.empty() || one.target.empty()) continue;
-      check(one.forced.attention.defined(), *model_, ": this model has no attention (model.attention is ",
-            translator.config().model.attention, ")");
-      return one.forced.attention.size(1);
-    }
+  // Layers times heads.
+  int64_t map_count(const Translator& translator) const {
+    const TranslationModelConfig& config = translator.config().model;
+    check(config.attention != "none", *model_, ": this model has no attention (model.attention is none)");
     const Transformer* model = translator.model().transformer();
     return model ? std::ssize(model->decoder.blocks) * model->options.heads : 1;
+  }
+
+  // The links by every reading, block by block: the attention of a large file at once would fill the memory.
+  std::vector<std::vector<Alignment>> links_of(const Translator& translator, const SentencePairs& pairs,
+                                               const std::vector<AlignmentReading>& readings) const {
+    const std::string source_name = pairs_ ? *pairs_ : *source_, target_name = pairs_ ? *pairs_ : *target_;
+    const LinkRule rule = rule_ == "largest" ? LinkRule::largest : LinkRule::competing;
+    std::vector<std::vector<Alignment>> out(readings.size());
+    for (int64_t begin = 0; begin < pairs.size(); begin += kPairsAtOnce) {
+      const SentencePairs part = pairs.part(begin, kPairsAtOnce);
+      const auto forced =
+          translator.force(part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});
+      const auto links = read_alignments(translator.tokenizers(), part, forced, readings, rule);
+      for (size_t r = 0; r < out.size(); ++r) out[r].insert(out[r].end(), links[r].begin(), links[r].end());
+    }
+    return out;
   }
 
   // What the options leave to choose from. A recurrent model has one map, and it looks before it writes.
@@ -179,9 +189,9 @@ class Align : public Command {
   }
   static bool few(const SentencePairs& pairs) { return pairs.size() < kManyPairs; }
 
-  static std::string pharaoh_lines(const std::vector<Alignment>& alignments) {
+  std::string pharaoh_lines(const std::vector<Alignment>& alignments) const {
     std::string lines;
-    for (const Alignment& links : alignments) lines += pharaoh(links) + "\n";
+    for (const Alignment& links : alignments) lines += pharaoh(links, base_.value_or(0)) + "\n";
     return lines;
   }
 

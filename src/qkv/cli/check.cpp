@@ -100,7 +100,7 @@ class Check : public Command {
     fmt::print("{:>9} {:>14} {:>12}\n", say({"tried", "次数"}), say({"scores", "得分数"}), say({"largest", "最大差"}));
     for (const LeakResult& r : report.results) {
       std::string verdict = say(r.passed ? Text{"ok", "通过"} : Text{"FAILED", "未通过"});
-      if (!r.passed)
+      if (!r.passed && r.tried > 0)
         verdict += say({text(", most at output ", r.position + 1, " of pair ", r.pair + 1),
                         text("，最大差在第 ", r.pair + 1, " 对的第 ", r.position + 1, " 个输出")});
       fmt::print("{:>9} {:>14} {:>12}  {}: {}\n", r.tried, r.compared, r.largest == 0 ? "0" : fmt::format("{:.2g}", r.largest),
@@ -112,12 +112,17 @@ class Check : public Command {
                     text("最大差：得分之差，0 表示逐位相等；缓存一行为相对差，至多 ", options.cache_tolerance)}));
     fmt::print("{}\n", say({text("control: of ", report.controls, " changes to what outputs may depend on, ", report.noticed, " showed"),
                             text("对照：", report.controls, " 次允许影响输出的改变中，", report.noticed, " 次可见")}));
+    if (report.noticed == 0)
+      fmt::print("{}\n", say({"FAILED: nothing that outputs may depend on changes them, so that they do not depend on the rest proves nothing",
+                              "未通过：连允许影响输出的改变也不可见，因此其余各项什么也证明不了"}));
     for (const LeakResult& r : report.results)
       if (!r.passed) fmt::print("{}\n", say(explained(r, translator)));
   }
 
   // What a failure means.
   static Text explained(const LeakResult& r, const Translator& translator) {
+    if (r.tried == 0)
+      return {"there was nothing to try: the sentences fill all positions that the model has learned", "没有可尝试的改变：句子已占满模型学过的全部位置"};
     if (std::isnan(r.largest)) return {"some scores are not numbers: the weights are broken", "有的得分不是数：权重已损坏"};
     switch (r.kind) {
       case Leak::later_tokens:
@@ -160,7 +165,7 @@ class Check : public Command {
                                        {"scores", r.compared},
                                        {"largest", std::isnan(r.largest) ? Json(nullptr) : Json(r.largest)},
                                        {"passed", r.passed}};
-    fmt::print("{}\n", out.dump());
+    fmt::print("{}\n", out.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
   std::string model_, data_;

@@ -133,11 +133,12 @@ class Inspect : public Command {
     check_utf8(target, "the translation");
     const Tokenizers& tokenizers = translator.tokenizers();
     check(!tokenizers.source.encode(source).empty(), "the sentence is empty");
-    check(target.empty() || !tokenizers.target.encode(target).empty(), "the translation is empty");
+    const bool given = target_ || !pairs_.empty();
+    check(!given || !tokenizers.target.encode(target).empty(), "the translation is empty");
     Looked out;
     out.source = source;
     std::vector<int32_t>&source_ids = out.source_ids, &target_ids = out.target_ids;
-    if (!target.empty()) {
+    if (given) {
       const auto forced = translator.force({{source}, {target}});
       source_ids = forced[0].source, target_ids = forced[0].target;
       out.target = target, out.attention = forced[0].forced.attention, out.log_probability = forced[0].forced.log_probability();

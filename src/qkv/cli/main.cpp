@@ -243,7 +243,7 @@ int guarded(const Arguments& arguments) {
   } catch (const std::bad_alloc&) {
     print_error("out of memory");
   } catch (const std::exception& error) {
-    print_error(error.what());
+    if (!std::ferror(stdout)) print_error(error.what());  // else main() says it
   }
   return 1;
 }
@@ -252,6 +252,7 @@ int guarded(const Arguments& arguments) {
 }  // namespace qkv::cli
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, with its name
   std::signal(SIGPIPE, SIG_DFL);  // qkv info | head ends quietly, whatever the parent ignored
   qkv::cli::catch_interrupts();
   const int code = qkv::cli::guarded({argv + std::min(argc, 1), argv + argc});

@@ -50,7 +50,7 @@ std::pair<double, double> two_numbers(const std::string& option, const std::stri
   const size_t at = std::min(given.find(mark), given.size());
   const auto first = parse_number(std::string_view(given).substr(0, at), -kInfinity, kInfinity);
   const auto second = parse_number(std::string_view(given).substr(std::min(at + 1, given.size())), -kInfinity, kInfinity);
-  if (!first || !second) refuse(option, given, text("two numbers like 6", mark, "2.5"));
+  if (!first || !second) refuse(option, given, text("two numbers like 4", mark, "5.5"));
   return {*first, *second};
 }
 

@@ -9,6 +9,7 @@
 
 #include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
+#include "qkv/cli/text_input.h"
 #include "qkv/cli/translate_force.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
@@ -54,7 +55,7 @@ class Translate : public Command {
     options.flag("--attention", {"with --json: the weights of every output token on the source; of a Transformer for every layer and head", "与 --json 合用：每个输出词元对源句的注意力权重；Transformer 按层与头给出"}, attention_);
     options.flag("--json", {"one JSON object a line", "每行一个 JSON 对象"}, json_);
     options.option("--rows N", {"sentences decoded at once", "同时解码的句子数"}, rows_, 1, 100000);
-    options.positionals("FILE", {"texts to translate instead of standard input", "要翻译的文件（默认标准输入）"}, files_);
+    options.positionals("FILE", {"texts to translate instead of standard input; - is standard input", "要翻译的文件（默认标准输入，即 -）"}, files_);
   }
 
   int run(const Global& global) override {
@@ -79,18 +80,15 @@ class Translate : public Command {
     if (sample_)
       options.sampling = {.samples = *sample_, .temperature = temperature_.value_or(1), .top_k = top_k_.value_or(0), .top_p = top_p_.value_or(1),
                           .seed = global.seed};
-    if (files_.empty()) {
-      std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
-      options.name = "standard input";
-      translate_stream(translator, options, std::cin);
-    } else {
-      for (const std::string& file : files_) {
-        options.name = file;
+    for (const std::string& file : files_.empty() ? std::vector<std::string>{"-"} : files_) {
+      options.name = input_name(file);
+      if (file == "-") {
+        std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
+        translate_stream(translator, options, std::cin);
+      } else {
         translate_lines(translator, options, lines_of(file, global.language));
       }
     }
-    std::fflush(stdout);
-    if (std::ferror(stdout)) fail("cannot write to standard output");
     return 0;
   }
 

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kPairsAtOnce = 1024;
+constexpr int64_t kPairsAtOnce = 1024, kPairsWithAttention = 64;
 
 Json object(const Translator& translator, const std::string& source, const std::string& reference, const ForcedTranslation& t, size_t line,
             bool attention) {
@@ -57,22 +57,21 @@ struct Total {
 }  // namespace
 
 void print_forced(const Translator& translator, const ForceRequest& request) {
-  const std::vector<std::string> references = read_text_lines(request.reference), sources = read_text_lines(request.source);
-  check_same_lines(request.source, sources.size(), request.reference, references.size());
+  SentencePairs all;
+  all.target = read_text_lines(request.reference), all.source = read_text_lines(request.source);
+  check_same_lines(request.source, all.source.size(), request.reference, all.target.size());
   const std::string source_name = input_name(request.source), target_name = input_name(request.reference);
   UnknownWords unknown(request.quiet);
   Total total;
-  for (size_t begin = 0; begin < sources.size(); begin += kPairsAtOnce) {
-    const auto block = [&](const std::vector<std::string>& lines) {
-      const auto first = lines.begin() + static_cast<std::ptrdiff_t>(begin);
-      return std::vector<std::string>(first, first + static_cast<std::ptrdiff_t>(std::min(kPairsAtOnce, lines.size() - begin)));
-    };
-    const SentencePairs pairs{block(sources), block(references)};
-    const auto forced =
-        translator.force(pairs, {.rows = request.rows, .source_name = source_name, .target_name = target_name, .first_line = begin + 1});
+  const int64_t at_once = request.attention ? kPairsWithAttention : kPairsAtOnce;
+  for (int64_t begin = 0; begin < all.size(); begin += at_once) {
+    const SentencePairs pairs = all.part(begin, at_once);
+    const auto first_line = static_cast<size_t>(begin) + 1;
+    const auto forced = translator.force(
+        pairs, {.rows = request.rows, .keep_attention = request.attention, .source_name = source_name, .target_name = target_name, .first_line = first_line});
     for (size_t i = 0; i < forced.size(); ++i) {
       const ForcedTranslation& t = forced[i];
-      const size_t line = begin + i + 1;
+      const size_t line = first_line + i;
       unknown.note(translator.tokenizers().source, pairs.source[i], t.source, fmt::format("{}: line {}", source_name, line));
       unknown.note(translator.tokenizers().target, pairs.target[i], t.target, fmt::format("{}: line {}", target_name, line));
       total.add(t);

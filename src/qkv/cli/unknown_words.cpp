@@ -10,6 +10,20 @@
 #include "qkv/data/text.h"
 
 namespace qkv::cli {
+namespace {
+
+constexpr size_t kMostWords = 20, kMostBytes = 60;
+
+// Cut between characters.
+std::string shortened(std::string word) {
+  if (word.size() <= kMostBytes) return word;
+  size_t end = kMostBytes;
+  while (end > 0 && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80) --end;
+  word.resize(end);
+  return word + "...";
+}
+
+}  // namespace
 
 void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, const std::string& where) {
   constexpr int kMostNotes = 10;
@@ -20,10 +34,15 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
   }
   const auto parts = split_blanks(sentence);
   const auto part = tokenizer.word_of_token(sentence);
+  std::vector<std::string> words;  // each once
+  for (size_t i = 0; i < part.size(); ++i) {
+    if (ids[i] != tokenizer.unk() || static_cast<size_t>(part[i]) >= parts.size()) continue;
+    const std::string word = shortened(std::string(parts[static_cast<size_t>(part[i])]));
+    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+  }
   std::string list;
-  for (size_t i = 0; i < part.size(); ++i)
-    if (ids[i] == tokenizer.unk() && static_cast<size_t>(part[i]) < parts.size())
-      list += (list.empty() ? "" : ", ") + std::string(parts[static_cast<size_t>(part[i])]);
+  for (size_t i = 0; i < std::min(words.size(), kMostWords); ++i) list += (list.empty() ? "" : ", ") + words[i];
+  if (words.size() > kMostWords) list += fmt::format(" and {} more", words.size() - kMostWords);
   fmt::print(stderr, "qkv: note: {}: not in the vocabulary: {}\n", where, printable(list));
 }
 

@@ -110,6 +110,11 @@ void check_columns(std::string_view line, const std::string& path, int64_t numbe
               columns == 3 ? "newer Tatoeba files have a third column; they do not give the book's numbers" : "");
 }
 
+SentencePairs SentencePairs::part(int64_t begin, int64_t count) const {
+  const int64_t end = std::min(begin + count, size());
+  return {{source.begin() + begin, source.begin() + end}, {target.begin() + begin, target.begin() + end}};
+}
+
 SentencePairs read_pairs(const std::string& tsv_path, int64_t limit, ThirdColumn third) {
   check(limit >= -1, "[read_pairs] the limit is ", limit, ", expected -1 (all) or more");
   const std::string text = read_text(tsv_path);

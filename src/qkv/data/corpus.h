@@ -18,6 +18,8 @@ std::vector<std::string> read_lines(const std::string& path);
 struct SentencePairs {
   std::vector<std::string> source, target;
   int64_t size() const { return static_cast<int64_t>(source.size()); }
+  /// From pair `begin` on, `count` of them or what is left.
+  SentencePairs part(int64_t begin, int64_t count) const;
 };
 
 /// What to do with the third column, of licences, that newer Tatoeba files have.

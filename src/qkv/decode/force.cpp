@@ -2,6 +2,7 @@
 #include "qkv/decode/force.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -13,32 +14,35 @@
 namespace qkv {
 namespace {
 
-// NaN for scores that are NaN.
 float log_probability(const float* row, int64_t vocabulary, int32_t token) {
+  check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but scores are of ", vocabulary, " tokens");
   kernels::Scored best{};
-  if (kernels::largest(row, vocabulary, 1, &best) == 0) return std::numeric_limits<float>::quiet_NaN();
-  return (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary);
+  const bool any = kernels::largest(row, vocabulary, 1, &best) > 0;
+  const float log_p = any ? (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary) : std::numeric_limits<float>::quiet_NaN();
+  check(!std::isnan(log_p), "[force] the model's scores are not numbers");
+  return log_p;
 }
 
 }  // namespace
 
 double Forced::log_probability() const { return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0); }
 
-std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin) {
+std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin,
+                          bool keep_attention) {
   const auto rows = static_cast<int64_t>(targets.size());
   check(source.rank() == 2 && source.size(0) == rows, "[force] ", rows, " outputs for source ", source.shape());
   std::vector<Forced> out(targets.size());
   if (rows == 0) return out;
   size_t longest = 0;
   for (const auto& t : targets) longest = std::max(longest, t.size());
-  model.keep_attention(true);
+  model.keep_attention(keep_attention);
   model.start(source, lengths);
   Ids tokens = Ids::empty({rows});
   std::fill_n(tokens.mutable_ptr(), rows, begin);
   std::vector<Tensor> attention;
   for (size_t step = 0; step < longest; ++step) {
     const Tensor scores = model.step(tokens);
-    attention.push_back(model.attention());
+    if (keep_attention) attention.push_back(model.attention());
     Ids next = Ids::empty({rows});
     const int64_t vocabulary = scores.size(1);
     parallel_for(rows, 0.6 * static_cast<double>(scores.numel()), [&](int64_t r) {
@@ -50,7 +54,7 @@ std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& length
     });
     tokens = next;
   }
-  for (size_t r = 0; r < targets.size(); ++r)
+  for (size_t r = 0; keep_attention && r < targets.size(); ++r)
     out[r].attention = attention_rows(attention, std::vector<int32_t>(targets[r].size(), static_cast<int32_t>(r)));
   return out;
 }

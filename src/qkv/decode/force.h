@@ -11,11 +11,13 @@ namespace qkv {
 
 struct Forced {
   std::vector<double> log_probabilities;  // of every token, the end included
-  Tensor attention;                       // (tokens, maps, T), or absent
+  Tensor attention;                       // (tokens, maps, T), where it is kept and the model has any
   double log_probability() const;
 };
 
-/// targets: one list of ids for every source sentence, each with its <eos>. source (B, T), lengths (B).
-std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin);
+/// targets: one list of ids for every source sentence, each with its <eos>. source (B, T), lengths (B). Scores that are not numbers are an
+/// error.
+std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin,
+                          bool keep_attention = true);
 
 }  // namespace qkv

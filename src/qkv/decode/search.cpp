@@ -137,6 +137,7 @@ Hypothesis Search::hypothesis(const Ended& e) const {
 }
 
 void Search::finish(Sentence& sentence) {
+  check(!sentence.ended.empty(), "[search] the model gives no token a probability above 0");
   std::stable_sort(sentence.ended.begin(), sentence.ended.end(), [](const Ended& a, const Ended& b) { return a.score > b.score; });
   auto& out = results_[static_cast<size_t>(sentence.index)];
   for (size_t i = 0; i < sentence.ended.size() && out.size() < static_cast<size_t>(options_.best); ++i) out.push_back(hypothesis(sentence.ended[i]));

@@ -81,6 +81,7 @@ Interval interval95(std::vector<double> scores) {
 double paired_bootstrap_p(std::span<const double> baseline, std::span<const double> system, double real_difference) {
   check(baseline.size() == system.size() && !baseline.empty(), "[paired bootstrap] numbers of samples differ or are 0: ", baseline.size(),
         " and ", system.size());
+  if (real_difference == 0) return 1;  // no sample is needed to see that they do not differ
   std::vector<double> differences;
   for (size_t i = 0; i < system.size(); ++i) differences.push_back(std::abs(system[i] - baseline[i]));
   const double mean = std::accumulate(differences.begin(), differences.end(), 0.0) / static_cast<double>(differences.size());
@@ -95,6 +96,7 @@ double paired_randomization_p(const Metric& metric, const SegmentCounts& baselin
         "[paired randomization] numbers of segments differ: ", baseline.segments(), " and ", system.segments());
   const std::vector<double> base_sums = baseline.sums(), system_sums = system.sums();
   const double real = std::abs(metric.score(base_sums) - metric.score(system_sums));
+  if (real == 0) return 1;
   std::vector<double> change(baseline.rows.size());  // what swapping a segment adds to the first and takes from the second
   for (size_t i = 0; i < change.size(); ++i) change[i] = system.rows[i] - baseline.rows[i];
 

@@ -16,6 +16,7 @@ class StepLinear {
 
   StepLinear() = default;
   StepLinear(const Linear& layer, Panels panels);
+  int64_t in() const { return weight_.size(1); }
   int64_t out() const { return weight_.size(0); }
   /// activation(x weight^T + bias), x (rows, in), y (rows, out), on the calling thread.
   void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;

@@ -182,6 +182,8 @@ void Step::operator()(int64_t begin, int64_t end, float* logits) const {
 }  // namespace
 
 Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
+  check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths of shape ", source_lens.shape(), " for source ",
+        source.shape());
   const TapePause pause;
   const Tensor memory = encoder(source, source_lens, run.at("encoder"));
   State state;
@@ -204,6 +206,9 @@ Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const 
   check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
   check(state.self.size() == decoder.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
         decoder.blocks.size());
+  const StepLinear& output = state.weights->output;
+  check(output.in() == options.width && output.out() == V, "[transformer] the cache is of a model of width ", output.in(), " and ", output.out(),
+        " target tokens, this one has ", options.width, " and ", V);
   const TapePause pause;
   Step step(*this, state, tokens, run.at("decoder"));
   Tensor logits = Tensor::empty({R, V});

@@ -75,7 +75,7 @@ class Tests {
   Tensor logits(std::span<const Row> rows) const {
     const Batch b = batch_of(rows);
     const Tensor out = subject_.logits(b.source, b.lengths, b.target_in);
-    check(out.rank() == 3 && out.size(0) == b.source.size(0) && out.size(1) == b.target_in.size(1), "[leaks] scores ", out.shape(),
+    check(out.rank() == 3 && out.size(0) == b.source.size(0) && out.size(1) == b.target_in.size(1) && out.size(2) == subject_.target_vocabulary, "[leaks] scores ", out.shape(),
           " for target inputs ", b.target_in.shape());
     return out;
   }
@@ -97,7 +97,7 @@ class Tests {
     for (int64_t t = 0; t < outputs; ++t) compare(result, x.ptr() + (a * x.size(1) + t) * V, y.ptr() + (b * y.size(1) + t) * V, pair, t);
   }
   static LeakResult judged(LeakResult result, double tolerance = 0) {
-    result.passed = result.largest <= tolerance;
+    result.passed = result.tried > 0 && result.largest <= tolerance;
     return result;
   }
 
@@ -264,7 +264,7 @@ class Tests {
 }  // namespace
 
 bool LeakReport::passed() const {
-  return std::all_of(results.begin(), results.end(), [](const LeakResult& r) { return r.passed; });
+  return noticed > 0 && std::all_of(results.begin(), results.end(), [](const LeakResult& r) { return r.passed; });
 }
 
 LeakReport leaks(const LeakSubject& subject, std::span<const IdPair> pairs, const LeakOptions& options) {

@@ -31,7 +31,7 @@ struct LeakResult {
   int64_t compared = 0;  // scores
   double largest = 0;    // difference, NaN if a score is no number; of the cache divided by the largest score of that step, at least by 1
   int64_t pair = 0, position = 0;  // where that was, from 0
-  bool passed = true;    // no score differs, not in a bit; of the cache: by no more than the tolerance
+  bool passed = true;    // something was tried, and no score differs, not in a bit; of the cache: by no more than the tolerance
 };
 
 struct LeakReport {
@@ -39,7 +39,7 @@ struct LeakReport {
   /// Changes of what an output may depend on, a source token or the first target token, and how many of them it showed: a test that
   /// compares scores which never change would prove nothing.
   int64_t controls = 0, noticed = 0;
-  bool passed() const;
+  bool passed() const;  // every result, and at least one control was noticed
 };
 
 struct LeakOptions {

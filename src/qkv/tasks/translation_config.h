@@ -97,10 +97,8 @@ struct TranslationConfig {
 
   /// The table of all settings, over this object.
   Settings settings();
-  /// Refuses what cannot work, naming the settings that disagree.
+  /// Refuses what cannot work, naming the settings that disagree; of the model alone, for one that is trained already.
   void check() const;
-
- private:
   void check_model() const;
 };
 

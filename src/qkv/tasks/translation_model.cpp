@@ -150,7 +150,7 @@ void TranslationModel::load(const std::string& path) {
   for (const auto& entry : parameters_.entries()) {
     check(file.has(entry.name), path, ": has no tensor \"", entry.name, "\": it holds another model than the configuration says");
     check(file.info(entry.name).shape == entry.shape, path, ": \"", entry.name, "\" has shape ", file.info(entry.name).shape,
-          ", the configuration says ", entry.shape);
+          ", configuration and vocabularies say ", entry.shape);
     read.push_back(file.tensor(entry.name));
   }
   for (const std::string& name : file.names()) {

@@ -20,12 +20,14 @@ size_t most_tokens(const TranslationModelConfig& model) {
 
 // Floats that a hypothesis keeps for every source token (at most: those of a sentence may share them) and for every token it has written.
 struct RowFloats {
-  int64_t source, written;
+  int64_t source, written, maps = 1;  // and the weights of so many maps, where attention is kept
 
   explicit RowFloats(const TranslationModelConfig& m) {
     if (m.kind == "transformer") {
       const int64_t heads = m.key_heads > 0 ? m.key_heads : m.heads;
-      source = written = 2 * (m.decoder_layers > 0 ? m.decoder_layers : m.layers) * (m.hidden / m.heads) * heads;
+      const int64_t layers = m.decoder_layers > 0 ? m.decoder_layers : m.layers;
+      source = written = 2 * layers * (m.hidden / m.heads) * heads;
+      maps = layers * m.heads;
     } else {
       source = (m.bidirectional ? 3 : 2) * m.hidden, written = 0;
     }
@@ -38,8 +40,27 @@ TranslationConfig read_config(const std::string& folder) {
   check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
   check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
   TranslationConfig config;
-  config.settings().read(folder + "/config.yaml");
+  const std::string path = folder + "/config.yaml";
+  check(std::filesystem::file_size(path) > 0, path, ": is empty, expected the settings that qkv train wrote");
+  config.settings().read(path);
+  try {
+    config.check_model();
+  } catch (const Error& e) {
+    throw Error(text(path, ": ", e.what()), e.hint());
+  }
   return config;
+}
+
+// A configuration can claim any size. Before memory is taken for it, the file must have as many bytes as its largest matrices at least.
+void check_claim(const std::string& folder, const TranslationModelConfig& m, const Tokenizers& tokenizers, const std::string& weights) {
+  const auto d = static_cast<double>(m.hidden), words = static_cast<double>(tokenizers.source.size() + (m.tied ? 0 : tokenizers.target.size()));
+  const auto layers = static_cast<double>(m.layers + (m.decoder_layers > 0 ? m.decoder_layers : m.layers));
+  const double floats = m.kind == "transformer" ? d * (words + (m.positions == "learned" ? static_cast<double>(m.max_positions) : 0)) +
+                                                      layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
+                                                : words * static_cast<double>(m.embed) + static_cast<double>(m.layers) * 3 * d * d;
+  const auto bytes = static_cast<double>(std::filesystem::file_size(weights));
+  check(4 * floats <= bytes, weights, ": has ", static_cast<int64_t>(bytes), " bytes, too few for the more than ", static_cast<int64_t>(floats),
+        " weights of the model in ", folder, "/config.yaml (model.hidden ", m.hidden, ")");
 }
 
 struct Padded {
@@ -96,6 +117,7 @@ void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<siz
 }  // namespace
 
 Translator::Translator(const std::string& folder) : config_(read_config(folder)), tokenizers_(load_tokenizers(folder)) {
+  check_claim(folder, config_.model, tokenizers_, run_weights(folder));
   own_ = std::make_unique<TranslationModel>(config_.model, tokenizers_.source.size(), tokenizers_.target.size(), Rng(0));
   own_->load(run_weights(folder));
   model_ = own_.get();
@@ -140,8 +162,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
   // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states, and of its past.
   const RowFloats floats(config_.model);
+  const int64_t kept = options.keep_attention ? search_options.max_length * floats.maps : 0;
   const BatchLimits limits{options.rows, source_steps(config_), width * (target.size() + search_options.max_length * floats.written),
-                           width * floats.source};
+                           width * (floats.source + kept)};
   in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
     std::vector<uint64_t> lines;
@@ -167,12 +190,16 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
   }
   std::vector<ForcedTranslation> out(pairs.source.size());
   const auto decoder = model_->decoder();
-  const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_)};
+  int64_t longest = 0;
+  for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
+  const RowFloats floats(config_.model);
+  const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),
+                           tokenizers_.target.size() + longest * floats.written, floats.source + (options.keep_attention ? longest * floats.maps : 0)};
   in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
-    auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos());
+    auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention);
     for (size_t i = 0; i < batch.size(); ++i) {
       forced[i].attention = first_columns(forced[i].attention, static_cast<int64_t>(sources[batch[i]].size()));
       out[batch[i]] = {sources[batch[i]], targets[batch[i]], std::move(forced[i])};

@@ -34,6 +34,7 @@ struct Translation {
 
 struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: as the configuration's decoding block says
+  bool keep_attention = true;
   std::string source_name = {}, target_name = {};  // of the texts, and the number of their first sentences: for errors
   size_t first_line = 1;
 };

@@ -61,9 +61,9 @@ Alignment align_words(const Tensor& weights, LinkRule rule, double share) {
   return out;
 }
 
-std::string pharaoh(const Alignment& alignment) {
+std::string pharaoh(const Alignment& alignment, int64_t base) {
   std::string out;
-  for (const AlignmentLink& link : alignment) out += text(out.empty() ? "" : " ", link.source, link.possible ? "p" : "-", link.target);
+  for (const AlignmentLink& link : alignment) out += text(out.empty() ? "" : " ", link.source + base, link.possible ? "p" : "-", link.target + base);
   return out;
 }
 

@@ -23,7 +23,7 @@ enum class LinkRule { largest, competing };
 /// weights (target words, source words).
 Alignment align_words(const Tensor& weights, LinkRule rule = LinkRule::competing, double share = 0.1);
 
-/// "0-0 1-2".
-std::string pharaoh(const Alignment& alignment);
+/// "0-0 1-2"; base: the number of the first word.
+std::string pharaoh(const Alignment& alignment, int64_t base = 0);
 
 }  // namespace qkv

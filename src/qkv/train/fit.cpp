@@ -47,6 +47,8 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
   check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file, ": goes on at epoch ",
         read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches, " batches: it was trained on other data");
   check(read.batch % options.accumulate == 0, file, ": goes on at batch ", read.batch, ", where no update of ", options.accumulate, " batches begins");
+  check(read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate, file, ": has made ", read.step,
+        " updates in ", read.epoch, " epochs and ", read.batch, " batches, which are not of ", options.accumulate, " batches each");
   std::vector<std::pair<const Tensor*, Tensor>> copies;  // from, to
   const auto plan = [&](const std::string& name, const Tensor& to) { copies.emplace_back(&tensor_of(file, saved, name, to.shape()), to); };
   for (size_t i = 0; i < parameters.entries().size(); ++i) plan(parameters.entries()[i].name, parameters.values(i));

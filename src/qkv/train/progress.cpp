@@ -39,7 +39,8 @@ std::string progress_bar(const Progress& p, int columns) {
   std::string bar;
   if (room >= 6) {
     const int width = std::min(room, 30);
-    const int done = p.steps > 0 ? static_cast<int>(static_cast<double>(width) * static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
+    const double share = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
+    const int done = static_cast<int>(width * share);
     bar = "[" + std::string(static_cast<size_t>(done), '#') + std::string(static_cast<size_t>(width - done), '-') + "]";
   }
   return (head + bar + tail).substr(0, static_cast<size_t>(std::max(columns - 1, 0)));

@@ -302,6 +302,23 @@ TEST(Force, AgreesWithSearchOnItsOwnOutput) {
     ASSERT_EQ(forced[s].attention.shape(), found[s][0].attention.shape());
     EXPECT_TRUE(std::equal(forced[s].attention.data().begin(), forced[s].attention.data().end(), found[s][0].attention.data().begin()));
   }
+  const auto unseen = force(toy, many, ones_like(many), targets, kBegin, /*keep_attention=*/false);
+  for (size_t s = 0; s < unseen.size(); ++s) {
+    EXPECT_EQ(unseen[s].log_probabilities, forced[s].log_probabilities);
+    EXPECT_FALSE(unseen[s].attention.defined());
+  }
+}
+
+TEST(Force, RefusesIdsPastTheVocabulary) {
+  Toy toy(10);
+  const Ids one = sources({1});
+  const std::vector<std::vector<int32_t>> targets = {{3, 10}};
+  try {
+    force(toy, one, ones_like(one), targets, kBegin);
+    FAIL() << "no error";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "[force] the target has id 10, but scores are of 10 tokens");
+  }
 }
 
 }  // namespace

@@ -148,8 +148,9 @@ TEST(Significance, TellsASystemThatDiffersFromOneThatDoesNot) {
   ASSERT_GT(difference, 20);
   EXPECT_EQ(paired_bootstrap_p(samples, better_samples, difference), 1 / 1001.0);
   EXPECT_EQ(paired_randomization_p(bleu, base, better, 1000), 1 / 1001.0);
-  // A system against itself: no resampled difference is beyond 0, as in sacreBLEU.
-  EXPECT_EQ(paired_bootstrap_p(samples, samples, 0), 1 / 1001.0);
+  // A system against itself does not differ; sacreBLEU counts how many samples are beyond 0 and says 1 / 1001.
+  EXPECT_EQ(paired_bootstrap_p(samples, samples, 0), 1);
+  EXPECT_EQ(paired_randomization_p(bleu, base, base, 1000), 1);
   EXPECT_EQ(paired_bootstrap_p(std::vector<double>{1, 1, 1, 1}, std::vector<double>{2, 2, 2, 6}, 1), 2 / 5.0);  // 5 - 2 > 1, once
   // Two systems as good as each other: swapping changes as much as the difference about half of the time.
   Lines left = corpus(5), right = corpus(5);

@@ -242,6 +242,11 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   options.decoder_layers = 1;
   const Transformer other(options, Rng(1));
   expect_error([&] { other.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] the cache is of a model with 2 decoder blocks, this one has 1");
+  options.decoder_layers = 2, options.target_vocabulary = 8;
+  const Transformer wider(options, Rng(1));
+  expect_error([&] { wider.step(state, Ids({2}, {1, 2}), {}); },
+               "[transformer] the cache is of a model of width 10 and 7 target tokens, this one has 10 and 8");
+  expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {}); }, "[transformer] lengths of shape (3,) for source (2, 3)");
   for (int t = 0; t < 4; ++t) model.step(state, Ids({2}, {1, 2}), {});
   expect_error([&] { model.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] position 4 is past the learned table of 4 positions");
 }

@@ -54,6 +54,13 @@ TranslationModelConfig transformer_config() {
   return c;
 }
 
+TEST(Leaks, ATestThatNoticesNothingDoesNotPass) {
+  LeakReport report{.results = {{Leak::later_tokens}}, .controls = 4, .noticed = 4};
+  EXPECT_TRUE(report.passed());
+  report.noticed = 0;
+  EXPECT_FALSE(report.passed());
+}
+
 void expect_no_leak(const TranslationModelConfig& config, int64_t most_positions = 0) {
   const TranslationModel model(config, kSourceWords, kTargetWords, Rng(4));
   LeakSubject subject = subject_of(model);

@@ -262,6 +262,17 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   EXPECT_EQ(steps, 0);
 }
 
+TEST(Fit, ACheckpointOfOtherUpdatesIsRefused) {
+  TemporaryFolder folder;
+  const std::string file = folder.path / "last.safetensors";
+  tests::ToyModel model(Rng(1));
+  Parameters all = flatten(model);
+  Adam adam(all);
+  fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file});
+  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 3, .accumulate = 5, .checkpoint = file}); }),
+            file + ": has made 10 updates in 2 epochs and 0 batches, which are not of 5 batches each");
+}
+
 TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
   TemporaryFolder folder;
   const std::string file = folder.path / "last.safetensors";

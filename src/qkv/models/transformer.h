@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qkv/attention/multi_head.h"
+#include "qkv/kernels/largest.h"
 
 namespace qkv {
 
@@ -184,6 +185,8 @@ struct Transformer {
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
   /// One token more for every row: tokens (R) -> logits (R, target vocabulary), those of the whole prefix to rounding. Not recorded.
   Tensor step(State& state, const Ids& tokens, const Run& run) const;
+  /// The same step; of every row's logits the k >= 1 largest alone, with what makes log-probabilities of them.
+  kernels::LargestOfRows step_largest(State& state, const Ids& tokens, int64_t k, const Run& run) const;
   /// Row i becomes what rows[i] was: keeps, repeats, reorders.
   void select(State& state, std::span<const int32_t> rows) const;
 

@@ -5,6 +5,7 @@
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/tasks/translator.h"
+#include "unit/attention/cases.h"
 #include "unit/tasks/translation_fixture.h"
 
 namespace qkv {
@@ -83,6 +84,48 @@ TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
   // A forced translation is as likely as the search said.
   const auto forced = translator.force({{"1 2 3"}, {"trois deux un"}});
   EXPECT_NEAR(forced[0].forced.log_probability(), one_by_one[0].hypotheses[0].log_probability, 1e-5);
+}
+
+TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
+  const int before = threads();
+  for (const char* kind : {"transformer", "seq2seq"}) {
+    TranslationConfig c = config(2);
+    c.model.kind = kind;
+    if (c.model.kind == "transformer") c.model.embed = TranslationModelConfig{}.embed, c.model.hidden = 16, c.model.heads = 2, c.model.ffn = 24;
+    TranslationRun run(c, "");
+    run.train();
+    const Translator translator(run.model(), run.tokenizers(), run.config());
+    SentencePairs many;
+    for (int i = 0; i < 90; ++i) {
+      std::string line;
+      for (int j = 0; j < i % 11; ++j) line += text(j ? " " : "", (i + j * j) % 6);
+      many.source.push_back(line);
+      many.target.push_back(i % 2 ? "un deux" : "trois");
+    }
+    for (const bool attention : {false, true}) {
+      TranslateOptions options = translator.defaults();
+      options.beam = 3, options.keep_attention = attention, options.max_length = 8;
+      set_threads(1);
+      std::vector<Translation> alone;
+      for (const std::string& line : many.source) alone.push_back(translator.translate(std::span(&line, 1), options)[0]);
+      const auto forced_alone = translator.force(many, {.rows = 1, .keep_attention = attention});
+      for (const int count : {1, 2, 8}) {
+        set_threads(count);
+        const auto found = translator.translate(many.source, options);
+        const auto forced = translator.force(many, {.keep_attention = attention});
+        for (size_t i = 0; i < many.source.size(); ++i) {
+          EXPECT_EQ(forced[i].forced.log_probabilities, forced_alone[i].forced.log_probabilities) << i << ", threads " << count;
+          ASSERT_EQ(found[i].hypotheses.size(), alone[i].hypotheses.size()) << i;
+          if (found[i].hypotheses.empty()) continue;
+          const Hypothesis &a = found[i].hypotheses[0], &b = alone[i].hypotheses[0];
+          EXPECT_EQ(a.tokens, b.tokens) << i << ", threads " << count;
+          EXPECT_EQ(a.log_probability, b.log_probability) << i << ", threads " << count;
+          if (attention) tests::expect_same(a.attention, b.attention, "attention");
+        }
+      }
+    }
+  }
+  set_threads(before);
 }
 
 TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThePadding) {

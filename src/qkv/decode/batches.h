@@ -17,8 +17,13 @@ void decode_batches(int64_t batches, int64_t at_once, const Make& make, const Wo
   std::atomic<int64_t> left = batches;
   parallel_for(lanes, 2 * kParallelNanoseconds, [&](int64_t) {
     if (left <= 0) return;
-    const auto model = make();
-    for (int64_t b = --left; b >= 0; b = --left) work(*model, b);
+    try {
+      const auto model = make();
+      for (int64_t b = --left; b >= 0; b = --left) work(*model, b);
+    } catch (...) {
+      left = 0;  // the others begin no more
+      throw;
+    }
   });
 }
 

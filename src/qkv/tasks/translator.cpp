@@ -100,19 +100,17 @@ struct BatchLimits {
   int64_t row_floats = 0, token_floats = 0;  // that decoding a row keeps, and on top of it for each source token
 };
 
-// So many sentences go into a batch that every thread has two at least, but not fewer than pay.
-int64_t rows_of_batch(size_t sentences, int64_t most) {
-  constexpr int64_t kFew = 16;
-  const int64_t count = threads(), wanted = (static_cast<int64_t>(sentences) + 2 * count - 1) / (2 * count);
-  return std::min(most, wanted < kFew / 2 ? most : std::max(kFew, wanted));
-}
+constexpr int64_t kFewSentences = 16;  // a batch of fewer is hardly quicker
 
-// Calls work(decoder, rows) for groups of those rows within the limits, several at the same time, the longest sentences first. Sentences
-// that are padded to `least` tokens are for an encoder that sees the padding: they share a group only if it makes none of them longer.
+// Calls work(decoder, rows) for groups of those rows within the limits. With many rows a thread has groups of its own, two at least, the
+// longest sentences first; with few there is one group at a time, and the threads share its steps. Sentences that are padded to `least`
+// tokens are for an encoder that sees the padding: they share a group only if it makes none of them longer.
 template <class Work>
 void in_batches(const TranslationModel& model, std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, BatchLimits limits,
                 const Work& work) {
-  limits.rows = rows_of_batch(rows.size(), limits.rows);
+  const int64_t count = threads();
+  const bool many = std::ssize(rows) >= kFewSentences * count;
+  if (many) limits.rows = std::min(limits.rows, std::max(kFewSentences, (std::ssize(rows) + 2 * count - 1) / (2 * count)));
   std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
   const auto steps = [&](size_t i) { return std::max(std::ssize(sentences[rows[i]]), limits.least); };
   const auto fits = [&](size_t begin, size_t end) {  // the sentence at `end` too
@@ -127,7 +125,7 @@ void in_batches(const TranslationModel& model, std::span<const std::vector<int32
     batches.push_back(std::span(rows).subspan(begin, end - begin));
     most = std::max(most, static_cast<int64_t>(end - begin) * (limits.row_floats + steps(end - 1) * limits.token_floats));
   }
-  decode_batches(std::ssize(batches), kMostFloatsAtOnce / most, [&] { return model.decoder(); },
+  decode_batches(std::ssize(batches), many ? kMostFloatsAtOnce / most : 1, [&] { return model.decoder(); },
                  [&](StepModel& decoder, int64_t b) { work(decoder, batches[static_cast<size_t>(b)]); });
 }
 

@@ -61,6 +61,11 @@ TEST_F(DecodeBatches, AnErrorReachesTheCaller) {
   } catch (const Error& e) {
     EXPECT_STREQ(e.what(), "[test] batch 3");
   }
+  std::atomic<int> begun = 0;
+  EXPECT_THROW(decode_batches(1000, 1, [] { return std::make_unique<Numbered>(); },
+                              [&](Numbered&, int64_t b) { ++begun, check(b != 990, "[test]"); }),
+               Error);
+  EXPECT_EQ(begun, 10);
 }
 
 }  // namespace

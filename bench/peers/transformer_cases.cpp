@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "qkv/decode/batches.h"
 #include "qkv/decode/search.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/linear_loss.h"
@@ -128,16 +127,15 @@ class Beam : public Case {
   static constexpr int64_t kRows = 64;  // sentences at once, as the program's translate has it
 
   std::vector<std::vector<int32_t>> decode() const {
-    const int64_t sentences = lens_.size(0), batches = (sentences + kRows - 1) / kRows;
-    std::vector<std::vector<int32_t>> outputs(static_cast<size_t>(sentences));
-    decode_batches(batches, batches, [&] { return std::make_unique<Decoder>(model_); }, [&](StepModel& decoder, int64_t batch) {
-      const int64_t begin = batch * kRows, count = std::min(kRows, sentences - begin), longest = lens_.ptr()[begin + count - 1];
+    std::vector<std::vector<int32_t>> outputs;
+    Decoder decoder(model_);
+    for (int64_t begin = 0; begin < lens_.size(0); begin += kRows) {
+      const int64_t count = std::min(kRows, lens_.size(0) - begin), longest = lens_.ptr()[begin + count - 1];
       Ids part = Ids::empty({count, longest});
       for (int64_t b = 0; b < count; ++b)
         std::copy_n(source_.ptr() + (begin + b) * source_.size(1), longest, part.mutable_ptr() + b * longest);
-      auto found = search(decoder, part, lens_.part(begin, {count}), options_);
-      for (size_t b = 0; b < found.size(); ++b) outputs[static_cast<size_t>(begin) + b] = std::move(found[b].front().tokens);
-    });
+      for (auto& found : search(decoder, part, lens_.part(begin, {count}), options_)) outputs.push_back(std::move(found.front().tokens));
+    }
     return outputs;
   }
 

@@ -85,6 +85,8 @@ run align --model model --pairs two.tsv --quiet
 [[ -z $err && $(wc -l <<<"$out") == 2 ]] || mismatch "--quiet: $out $err"
 run align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --json
 expect_match '^\{"by":\{"layer":2,"head":1,"shift":0\},"alignments":\[\[(\[[012],[012]\],?)+\],\[(\[[012],[012]\],?)+\]\]\}$' "$out"
+run align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --base 1 --json
+expect_match '"alignments":\[\[(\[[123],[123]\],?)+\],\[(\[[123],[123]\],?)+\]\]\}$' "$out"
 run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 16 --embed 16 --epochs 1 --quiet -o recurrent
 for option in --layer --head --shift; do
   expect 1 'qkv: error: recurrent: this model has one attention, and --layer, --head and --shift are for Transformers' \

@@ -140,5 +140,8 @@ run inspect --model claims 1 2 3
 expect_match '^qkv: error: claims/model.safetensors: has [0-9]+ bytes, too few for the more than [0-9]+ weights of the model in claims/config.yaml \(model.hidden 65536\)$' "$err"
 sed -i 's/^  hidden: .*/  hidden: 15/' claims/config.yaml
 expect 1 'qkv: error: claims/config.yaml: model.hidden 15 is not divisible by model.heads 2' inspect --model claims 1 2 3
+rm claims/config.yaml && mkdir claims/config.yaml
+expect 1 'qkv: error: claims/config.yaml: is no file; expected the settings that qkv train wrote' inspect --model claims 1 2 3
+rmdir claims/config.yaml
 : >claims/config.yaml
 expect 1 'qkv: error: claims/config.yaml: is empty, expected the settings that qkv train wrote' inspect --model claims 1 2 3

@@ -47,6 +47,7 @@ printf '%05000d\n' 0 | sed 's/0/nul /g' >long.txt
 expect 1 "$e long.txt: line 1: has 5000 tokens; a sentence may have 4096" translate --model run --force long.txt one.txt
 expect 2 "$e --force takes one FILE to go with it, got 2" translate --model run --force ref.txt in.txt in.txt
 expect 2 "$e --force -: standard input cannot be both sides: name the FILE to translate" translate --model run --force -
+expect 2 "$e --force -: standard input cannot be both sides: name the FILE to translate" translate --model run --force - -
 expect 2 "$e --force and --beam exclude each other: with --force the translations are given" translate --model run --force ref.txt --beam 2 in.txt
 expect 2 "$e --force and --sample exclude each other: with --force the translations are given" translate --model run --force ref.txt --sample in.txt
 

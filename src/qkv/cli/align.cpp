@@ -246,12 +246,13 @@ class Align : public Command {
     return {{"layer", reading.map / heads + 1}, {"head", reading.map % heads + 1}, {"shift", reading.shift}};
   }
 
-  // Links of every line as [source word, target word], from 0.
-  static Json links_json(const AlignmentReading& reading, int64_t heads, const std::vector<Alignment>& alignments) {
+  // Links of every line as [source word, target word], in the base of the text output.
+  Json links_json(const AlignmentReading& reading, int64_t heads, const std::vector<Alignment>& alignments) const {
+    const int64_t base = base_.value_or(0);
     Json lines = Json::array();
     for (const Alignment& links : alignments) {
       Json& line = lines.emplace_back(Json::array());
-      for (const AlignmentLink& link : links) line.push_back({link.source, link.target});
+      for (const AlignmentLink& link : links) line.push_back({link.source + base, link.target + base});
     }
     return {{"by", reading_json(reading, heads)}, {"alignments", lines}};
   }

@@ -86,7 +86,12 @@ class Translate : public Command {
         std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
         translate_stream(translator, options, std::cin);
       } else {
-        translate_lines(translator, options, lines_of(file, global.language));
+        const std::vector<std::string> lines = lines_of(file, global.language);
+        for (size_t begin = 0; begin < lines.size(); begin += kBlockLines) {
+          options.first_line = begin + 1;
+          translate_lines(translator, options, std::span(lines).subspan(begin, std::min(kBlockLines, lines.size() - begin)));
+        }
+        options.first_line = 1;
       }
     }
     return 0;
@@ -111,7 +116,7 @@ class Translate : public Command {
     for (const auto& [name, given] : of_both)
       if (given && force_) throw UsageError(text("--force and ", name, " exclude each other: with --force the translations are given"));
     if (force_ && files_.size() > 1) throw UsageError(text("--force takes one FILE to go with it, got ", files_.size()));
-    if (force_ && *force_ == "-" && files_.empty())
+    if (force_ && *force_ == "-" && (files_.empty() || files_[0] == "-"))
       throw UsageError("--force -: standard input cannot be both sides: name the FILE to translate");
   }
 
@@ -156,7 +161,7 @@ class Translate : public Command {
     if (!block.empty()) translate_lines(translator, options, block);
   }
 
-  void translate_lines(const Translator& translator, const TranslateOptions& options, const std::vector<std::string>& lines) {
+  void translate_lines(const Translator& translator, const TranslateOptions& options, std::span<const std::string> lines) {
     const auto translations = translator.translate(lines, options);
     for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], options.first_line + i);
   }

@@ -17,7 +17,8 @@ class StepModel {
   virtual void start(const Ids& source, const Ids& lengths) = 0;
   /// Feeds every row its last token, (R) -> scores of the next one, (R, V), before softmax.
   virtual Tensor step(const Ids& tokens) = 0;
-  /// The same step for those who want the k >= 1 best of every row alone: a model that need not write all scores may be quicker.
+  /// The same step for those who want the k >= 1 best of every row alone, or V if that is less: a model that need not write all scores may
+  /// be quicker.
   virtual kernels::LargestOfRows best(const Ids& tokens, int64_t k);
   /// Row i becomes what row rows[i] was; rows may repeat or go.
   virtual void select(std::span<const int32_t> rows) = 0;

@@ -234,7 +234,7 @@ Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const 
 }
 
 kernels::LargestOfRows Transformer::step_largest(State& state, const Ids& tokens, int64_t k, const Run& run) const {
-  kernels::LargestOfRows out(state.rows(), k);
+  kernels::LargestOfRows out(state.rows(), std::min(k, decoder.output.weight.size(0)));
   step_rows(*this, state, tokens, run,
             [&](const Tensor& x, int64_t begin, int64_t end) { state.weights->output.largest(x.ptr(), end - begin, out, begin); });
   return out;

@@ -75,8 +75,8 @@ class Tests {
   Tensor logits(std::span<const Row> rows) const {
     const Batch b = batch_of(rows);
     const Tensor out = subject_.logits(b.source, b.lengths, b.target_in);
-    check(out.rank() == 3 && out.size(0) == b.source.size(0) && out.size(1) == b.target_in.size(1) && out.size(2) == subject_.target_vocabulary, "[leaks] scores ", out.shape(),
-          " for target inputs ", b.target_in.shape());
+    const Shape expected{b.target_in.size(0), b.target_in.size(1), subject_.target_vocabulary};
+    check(out.shape() == expected, "[leaks] scores ", out.shape(), ", expected ", expected);
     return out;
   }
   Tensor logits(const Row& row) const { return logits(std::span(&row, 1)); }

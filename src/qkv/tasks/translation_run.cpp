@@ -131,13 +131,17 @@ class Keeper : public Companion {
   bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
 
   void save(Checkpoint& out) const override {
-    if (!folder_.empty()) fs::remove(folder_ + "/model.safetensors");  // of a shorter training that now goes on
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
     out.set("companion.data", data_);
     out.set("companion.waited", waited_);
     out.set("companion.averaged", averaged_);
     if (averaged_ > 0) out.tensors["companion.average"] = average_;
     if (best_weights_.defined()) out.tensors["companion.best"] = best_weights_;
+  }
+  // The model of a shorter training that now goes on was the result until here.
+  void saved() const override {
+    std::error_code ignored;
+    if (!folder_.empty()) fs::remove(folder_ + "/model.safetensors", ignored);
   }
   void restore(const Checkpoint& in) override {
     const std::string file = folder_ + "/checkpoints/last.safetensors";

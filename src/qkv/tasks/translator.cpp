@@ -6,8 +6,6 @@
 #include <numeric>
 
 #include "qkv/core/check.h"
-#include "qkv/core/parallel.h"
-#include "qkv/decode/batches.h"
 #include "qkv/tasks/translation_run.h"
 
 namespace qkv {
@@ -35,8 +33,7 @@ struct RowFloats {
     }
   }
 };
-constexpr int64_t kMostFloats = int64_t{1} << 26;        // of a batch while it is decoded, about
-constexpr int64_t kMostFloatsAtOnce = int64_t{1} << 27;  // of all that are decoded at the same time
+constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
   check(std::filesystem::exists(folder), folder, ": no such folder; expected one that qkv train wrote");
@@ -44,6 +41,7 @@ TranslationConfig read_config(const std::string& folder) {
   check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
   TranslationConfig config;
   const std::string path = folder + "/config.yaml";
+  check(std::filesystem::is_regular_file(path), path, ": is no file; expected the settings that qkv train wrote");
   check(std::filesystem::file_size(path) > 0, path, ": is empty, expected the settings that qkv train wrote");
   config.settings().read(path);
   try {
@@ -61,6 +59,7 @@ void check_claim(const std::string& folder, const TranslationModelConfig& m, con
   const double floats = m.kind == "transformer" ? d * (words + (m.positions == "learned" ? static_cast<double>(m.max_positions) : 0)) +
                                                       layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
                                                 : words * static_cast<double>(m.embed) + static_cast<double>(m.layers) * 3 * d * d;
+  check(std::filesystem::is_regular_file(weights), weights, ": is no file; expected the weights that qkv train wrote");
   const auto bytes = static_cast<double>(std::filesystem::file_size(weights));
   check(4 * floats <= bytes, weights, ": has ", static_cast<int64_t>(bytes), " bytes, too few for the more than ", static_cast<int64_t>(floats),
         " weights of the model in ", folder, "/config.yaml (model.hidden ", m.hidden, ")");
@@ -100,17 +99,10 @@ struct BatchLimits {
   int64_t row_floats = 0, token_floats = 0;  // that decoding a row keeps, and on top of it for each source token
 };
 
-constexpr int64_t kFewSentences = 16;  // a batch of fewer is hardly quicker
-
-// Calls work(decoder, rows) for groups of those rows within the limits. With many rows a thread has groups of its own, two at least, the
-// longest sentences first; with few there is one group at a time, and the threads share its steps. Sentences that are padded to `least`
-// tokens are for an encoder that sees the padding: they share a group only if it makes none of them longer.
+// Calls work(rows) for groups of those rows within the limits, shortest sentences first. Sentences that are padded to `least` tokens are
+// for an encoder that sees the padding: they share a group only if it makes none of them longer.
 template <class Work>
-void in_batches(const TranslationModel& model, std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, BatchLimits limits,
-                const Work& work) {
-  const int64_t count = threads();
-  const bool many = std::ssize(rows) >= kFewSentences * count;
-  if (many) limits.rows = std::min(limits.rows, std::max(kFewSentences, (std::ssize(rows) + 2 * count - 1) / (2 * count)));
+void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, const BatchLimits& limits, const Work& work) {
   std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
   const auto steps = [&](size_t i) { return std::max(std::ssize(sentences[rows[i]]), limits.least); };
   const auto fits = [&](size_t begin, size_t end) {  // the sentence at `end` too
@@ -118,15 +110,10 @@ void in_batches(const TranslationModel& model, std::span<const std::vector<int32
     return count <= limits.rows && (limits.least == 0 || steps(end) == steps(begin)) &&
            count * (limits.row_floats + steps(end) * limits.token_floats) <= kMostFloats;
   };
-  std::vector<std::span<const size_t>> batches;
-  int64_t most = 1;  // floats of a batch
   for (size_t begin = 0, end = 0; begin < rows.size(); begin = end) {
     for (end = begin + 1; end < rows.size() && fits(begin, end); ++end) continue;
-    batches.push_back(std::span(rows).subspan(begin, end - begin));
-    most = std::max(most, static_cast<int64_t>(end - begin) * (limits.row_floats + steps(end - 1) * limits.token_floats));
+    work(std::span(rows).subspan(begin, end - begin));
   }
-  decode_batches(std::ssize(batches), many ? kMostFloatsAtOnce / most : 1, [&] { return model.decoder(); },
-                 [&](StepModel& decoder, int64_t b) { work(decoder, batches[static_cast<size_t>(b)]); });
 }
 
 }  // namespace
@@ -163,6 +150,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
     if (!ids.back().empty()) rows.push_back(i);
   }
   std::vector<Translation> out(sentences.size());
+  const auto decoder = model_->decoder();
   const Tokenizer& target = tokenizers_.target;
   const bool table = config_.model.positions == "learned";  // it ends somewhere
   const int64_t max_length = table ? std::min(options.max_length, config_.model.max_positions - 1) : options.max_length;
@@ -174,17 +162,19 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   sample_options.begin = target.bos(), sample_options.end = target.eos(), sample_options.never = search_options.never;
   sample_options.keep_attention = options.keep_attention;
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
-  // A beam's hypotheses have scores of all tokens, and each its own copy of the source's keys and states, and of its past.
+  // A beam's hypotheses have scores of all tokens, the best of them once more with their places, and each its own copy of the source's keys
+  // and states, and of its past.
+  const int64_t scored = target.size() + 2 * std::min<int64_t>(target.size(), 2 * width + std::ssize(search_options.never));
   const RowFloats floats(config_.model);
   const int64_t kept = options.keep_attention ? search_options.max_length * floats.maps : 0;
-  const BatchLimits limits{options.rows, source_steps(config_), width * (target.size() + search_options.max_length * floats.written),
+  const BatchLimits limits{options.rows, source_steps(config_), width * (scored + search_options.max_length * floats.written),
                            width * (floats.source + kept)};
-  in_batches(*model_, ids, rows, limits, [&](StepModel& decoder, std::span<const size_t> batch) {
+  in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
     std::vector<uint64_t> lines;
     for (const size_t r : batch) lines.push_back(options.first_line + r);
-    auto found = options.sampling ? sample(decoder, source.ids, source.lengths, lines, sample_options)
-                                  : search(decoder, source.ids, source.lengths, search_options);
+    auto found = options.sampling ? sample(*decoder, source.ids, source.lengths, lines, sample_options)
+                                  : search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
       out[batch[i]] = {ids[batch[i]], std::move(found[i])};
@@ -203,16 +193,17 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
     if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
   }
   std::vector<ForcedTranslation> out(pairs.source.size());
+  const auto decoder = model_->decoder();
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
   const RowFloats floats(config_.model);
   const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),
                            tokenizers_.target.size() + longest * floats.written, floats.source + (options.keep_attention ? longest * floats.maps : 0)};
-  in_batches(*model_, sources, rows, limits, [&](StepModel& decoder, std::span<const size_t> batch) {
+  in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
-    auto forced = qkv::force(decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention);
+    auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention);
     for (size_t i = 0; i < batch.size(); ++i) {
       forced[i].attention = first_columns(forced[i].attention, static_cast<int64_t>(sources[batch[i]].size()));
       out[batch[i]] = {sources[batch[i]], targets[batch[i]], std::move(forced[i])};

@@ -84,6 +84,7 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
                     {"ended", state.ended ? "1" : "0"}};
   if (options.companion) options.companion->save(saved);
   save_checkpoint(options.checkpoint, saved);
+  if (options.companion) options.companion->saved();
 }
 
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step) {

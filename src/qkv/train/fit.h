@@ -48,6 +48,8 @@ class Companion {
   virtual bool after_epoch(Progress&) { return false; }
   /// Its own counters and tensors; names begin with "companion.".
   virtual void save(Checkpoint&) const {}
+  /// The checkpoint is on the disk.
+  virtual void saved() const {}
   virtual void restore(const Checkpoint&) {}
   /// Asked after restore() when it had ended the training before: true takes that back.
   virtual bool goes_on() const { return false; }

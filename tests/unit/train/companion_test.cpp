@@ -23,9 +23,12 @@ class Counter : public Companion {
     return epochs == end_;
   }
   void save(Checkpoint& out) const override { out.set("companion.epochs", epochs), out.tensors["companion.sum"] = sum; }
+  void saved() const override { saved_steps.push_back(load_checkpoint(file).integer("step")); }
   void restore(const Checkpoint& in) override { epochs = in.integer("companion.epochs"), sum = in.tensors.at("companion.sum").copied(); }
   int64_t epochs = 0;
   Tensor sum = zeros({1});
+  std::string file;
+  mutable std::vector<int64_t> saved_steps;  // of the file, whenever it was said to be on the disk
 
  private:
   const Parameters& all_;
@@ -37,6 +40,7 @@ struct Outcome {
   float sum;
   int64_t epochs;
   FitResult result;
+  std::vector<int64_t> saved_steps;
 };
 
 Outcome train(const std::string& checkpoint, int64_t epochs, int64_t end, double checkpoint_seconds = 0, const std::atomic<bool>* stop = nullptr) {
@@ -44,10 +48,11 @@ Outcome train(const std::string& checkpoint, int64_t epochs, int64_t end, double
   Parameters all = flatten(model);
   Adam adam(all);
   Counter counter(all, end);
+  counter.file = checkpoint;
   const FitResult r = fit(all, adam, tests::ToyTask{model},
                           {.epochs = epochs, .rate = constant_rate(0.01f), .seed = 3, .checkpoint = checkpoint,
                            .checkpoint_seconds = checkpoint_seconds, .companion = &counter, .stop = stop});
-  return {{all.flat().data().begin(), all.flat().data().end()}, counter.sum.item(), counter.epochs, r};
+  return {{all.flat().data().begin(), all.flat().data().end()}, counter.sum.item(), counter.epochs, r, counter.saved_steps};
 }
 
 class CompanionTest : public testing::Test {
@@ -64,6 +69,8 @@ TEST_F(CompanionTest, EndsTrainingEarlyAndForGood) {
   EXPECT_EQ(first.epochs, 3);
   EXPECT_EQ(first.result.progress.epoch, 3);
   EXPECT_EQ(first.result.progress.valid_loss, 1.0 / 3);
+  ASSERT_FALSE(first.saved_steps.empty());
+  EXPECT_EQ(first.saved_steps.back(), first.result.progress.step) << "told before it was on the disk";
   const Outcome again = train(file(), 10, 3);
   EXPECT_TRUE(again.result.ended_early);
   EXPECT_EQ(again.result.progress.steps_here, 0);

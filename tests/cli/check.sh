@@ -27,6 +27,8 @@ expect 0 '' check --model recurrent
 expect_out "$first"
 expect 0 '' check --model model --data pairs.tsv --count 5 --json
 expect_match '^\{"model":"model","pairs":5,"passed":true,"controls":10,"noticed":10,"checks":\{"later_tokens":\{"tried":10,"scores":[0-9]+,"largest":0\.0,"passed":true\},"padding":' "$out"
+{ head -n 3 pairs.tsv; printf '1 2\t\n'; } >gap.tsv
+expect 0 'qkv: note: gap.tsv: 1 pair is left out, with a side that is empty or of more than 199 tokens' check --model model --data gap.tsv
 expect 0 '' check --model model --lang zh
 expect_match '批量中的其他句子与次序改变: 通过' "$out"
 

@@ -55,6 +55,11 @@ out=$(printf '%05000d\n' 0 | sed 's/0/0 /g' | "$QKV" translate --model run 2>&1)
 out=$("$QKV" translate --model run --max-length 1 <long.txt 2>&1 >/dev/null)
 expect_out 'qkv: error: standard input: line 5001: has 5000 tokens; a sentence may have 4096'
 expect 1 'qkv: error: long.txt: line 5001: has 5000 tokens; a sentence may have 4096' translate --model run --max-length 1 long.txt
+# What stands before a line that cannot be read is translated.
+[[ $(wc -l <<<"$out") == 5000 ]] || mismatch "lines before the bad one of a file: $(wc -l <<<"$out")"
+[[ $("$QKV" translate --model run --max-length 1 <long.txt 2>/dev/null | wc -l) == 5000 ]] || mismatch 'lines before the bad one of standard input'
+[[ $(printf '1 2\n3 4\na\xff\n' | "$QKV" translate --model run 2>/dev/null | wc -l) == 2 ]] || mismatch 'lines before a bad byte'
+expect 0 'qkv: note: in.txt: line 1: cut off after 1 token (--max-length)' translate --model run --max-length 1 in.txt
 # Standard input is read like a file: a byte order mark is no word. What cannot be read is not an empty text.
 out=$(printf '\xef\xbb\xbf1 2 3\n' | "$QKV" translate --model run)
 expect_out 'trois deux un'

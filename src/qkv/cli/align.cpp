@@ -35,7 +35,7 @@ class Align : public Command {
   }
   std::string example() const override {
     return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align\n"
-           "  qkv align --model runs/transformer --pairs pairs.tsv --layer 2 --head 3 --shift 1 -o pairs.align";
+           "  qkv align --model runs/transformer --pairs pairs.tsv --layer 2 --head 1 --shift 0 -o pairs.align";
   }
 
   void bind(Options& o) override {

@@ -68,7 +68,7 @@ class Check : public Command {
     const Translator translator(model_);
     const LeakSubject subject = leak_subject(translator);
     const Rng rng = Rng(global.seed).at("check");
-    const std::vector<IdPair> pairs = data_.empty() ? random_pairs(translator, count_, rng) : pairs_of(translator, subject, rng);
+    const std::vector<IdPair> pairs = data_.empty() ? random_pairs(translator, count_, rng) : pairs_of(translator, subject, rng, global);
     const LeakOptions options{.seed = global.seed};
     const LeakReport report = leaks(subject, pairs, options);
     if (json_)
@@ -79,16 +79,23 @@ class Check : public Command {
   }
 
  private:
-  std::vector<IdPair> pairs_of(const Translator& translator, const LeakSubject& subject, const Rng& rng) const {
+  std::vector<IdPair> pairs_of(const Translator& translator, const LeakSubject& subject, const Rng& rng, const Global& global) const {
     const std::vector<IdPair> all = encode_pairs(read_pairs(data_), translator.tokenizers().source, translator.tokenizers().target);
     const size_t most = subject.most_positions > 0 ? std::min(kLongest, static_cast<size_t>(subject.most_positions)) : kLongest;
     std::vector<IdPair> out;
+    int64_t left_out = 0;
     for (const int64_t i : shuffled(std::ssize(all), rng)) {
       const IdPair& pair = all[static_cast<size_t>(i)];
       if (std::ssize(out) == count_) break;
       if (pair.source.size() > 1 && pair.target.size() > 1 && std::max(pair.source.size(), pair.target.size()) <= most) out.push_back(pair);
+      else ++left_out;
     }
     check(!out.empty(), data_, ": has no pair of sentences of 1 to ", most - 1, " tokens");
+    if (left_out > 0 && !global.quiet) {
+      const Text note{text(data_, ": ", left_out, left_out == 1 ? " pair is" : " pairs are", " left out, with a side that is empty or of more than ", most - 1, " tokens"),
+                      text(data_, "：略过 ", left_out, " 个句对，其一侧为空或超过 ", most - 1, " 个词元")};
+      fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+    }
     return out;
   }
 

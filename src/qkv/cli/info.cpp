@@ -154,7 +154,7 @@ void print_report(const RunReport& run) {
 Json report_json(const RunReport& run) {
   const TranslationModelConfig& m = run.config.model;
   const TranslationDataConfig& d = run.config.data;
-  Json model = {{"kind", m.kind}, {"attention", m.attention}, {"layers", m.layers}, {"hidden", m.hidden}};
+  Json model = {{"kind", m.kind}, {"attention", m.scorer()}, {"layers", m.layers}, {"hidden", m.hidden}};
   if (m.kind == "transformer")
     model.update({{"decoder_layers", m.decoder_layers > 0 ? m.decoder_layers : m.layers},
                   {"heads", m.heads},

@@ -81,15 +81,14 @@ RunReport report_run(const std::string& folder) {
 
 std::string model_text(const TranslationModelConfig& m) {
   const bool transformer = m.kind == "transformer";
-  const std::string attention = m.attention != "auto" ? m.attention : transformer ? "scaled-dot" : "additive";
   if (!transformer)
     return text(m.kind, ", ", m.bidirectional ? "bidirectional " : "", m.cell, ", ", counted_layers(m.layers),
-                ", hidden ", m.hidden, ", embed ", m.embed, ", attention ", attention);
+                ", hidden ", m.hidden, ", embed ", m.embed, ", attention ", m.scorer());
   const std::string layers = m.decoder_layers > 0 && m.decoder_layers != m.layers
                                  ? text(m.layers, " + ", counted_layers(m.decoder_layers))
                                  : counted_layers(m.layers);
   return text(m.kind, ", ", layers, ", hidden ", m.hidden, ", ", m.heads, m.heads == 1 ? " head" : " heads", ", ffn ",
-              m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", attention);
+              m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
 }
 
 std::string data_text(const TranslationDataConfig& d) {

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <ranges>
+#include <span>
 
 #include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
@@ -94,6 +96,7 @@ class Translate : public Command {
         options.first_line = 1;
       }
     }
+    note_cut_off(global);
     return 0;
   }
 
@@ -146,8 +149,10 @@ class Translate : public Command {
     std::vector<std::string> block;
     for (std::string sentence; std::getline(in, sentence);) {
       if (!sentence.empty() && sentence.back() == '\r') sentence.pop_back();
-      if (const size_t bad = find_invalid_utf8(sentence); bad != std::string::npos)
+      if (const size_t bad = find_invalid_utf8(sentence); bad != std::string::npos) {
+        translate_lines(translator, options, block);
         fail(options.name, ": line ", options.first_line + block.size(), ": byte ", bad + 1, " is not UTF-8");
+      }
       if (options.first_line == 1 && block.empty() && sentence.starts_with(kByteOrderMark)) sentence.erase(0, kByteOrderMark.size());
       block.push_back(std::move(sentence));
       // A person or a program may be waiting for the answer to the last line.
@@ -161,9 +166,31 @@ class Translate : public Command {
     if (!block.empty()) translate_lines(translator, options, block);
   }
 
+  // A line that cannot be translated ends it, after those before it.
   void translate_lines(const Translator& translator, const TranslateOptions& options, std::span<const std::string> lines) {
-    const auto translations = translator.translate(lines, options);
-    for (size_t i = 0; i < lines.size(); ++i) print(translator, lines[i], translations[i], options.first_line + i);
+    std::vector<Translation> translations;
+    try {
+      translations = translator.translate(lines, options);
+    } catch (const Error&) {
+      const size_t good = translator.readable(lines);
+      if (good > 0 && good < lines.size()) translate_lines(translator, options, lines.first(good));
+      throw;
+    }
+    for (size_t i = 0; i < lines.size(); ++i) {
+      print(translator, lines[i], translations[i], options.first_line + i);
+      for (const Hypothesis& h : translations[i].hypotheses | std::views::take(1))
+        if (!h.ended && cut_off_++ == 0) first_cut_ = text(options.name, ": line ", options.first_line + i), first_length_ = h.tokens.size();
+    }
+  }
+
+  // Half a sentence looks like a whole one.
+  void note_cut_off(const Global& global) const {
+    if (cut_off_ == 0 || global.quiet) return;
+    const Text note{text(first_cut_, cut_off_ > 1 ? text(" and ", cut_off_ - 1, " more") : "", ": cut off after ", first_length_,
+                         first_length_ == 1 ? " token" : " tokens", " (--max-length)"),
+                    text(first_cut_, cut_off_ > 1 ? text(" 等共 ", cut_off_, " 行") : "", "：译文在 ", first_length_,
+                         " 个词元后被截断（--max-length）")};
+    fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
   }
 
   void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) {
@@ -208,6 +235,9 @@ class Translate : public Command {
   std::optional<int64_t> beam_, max_length_, nbest_, rows_, sample_, top_k_;
   std::optional<double> penalty_, temperature_, top_p_;
   UnknownWords unknown_{false};
+  int64_t cut_off_ = 0;    // translations that reached the longest length before their end
+  std::string first_cut_;  // where, and how many tokens it has
+  size_t first_length_ = 0;
   bool scores_ = false, attention_ = false, json_ = false;
 };
 

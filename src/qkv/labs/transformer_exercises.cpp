@@ -177,10 +177,9 @@ void norm_place_step(Page& page) {
              fmt::format("{:.3f} against {:.3f}", pre.losses.back(), post.losses.back()));
   page.say(
       {"Post-norm models are trained with a warm-up (`training.warmup`): small steps until the last blocks, whose gradients are large, "
-       "have settled (Xiong et al., 2020). "
-       "Two layers need no such care, as the training above shows.",
+       "have settled (Xiong et al., 2020). The book's two layers train without one.",
        "后规范化的模型要用预热（`training.warmup`）来训练：最后几块的梯度大，先小步走，等它们稳定（Xiong "
-       "等，2020）。只有两层时不必如此小心，上面的训练就是例子。"});
+       "等，2020）。书中的两层模型不用预热也能训练。"});
 }
 
 }  // namespace qkv::labs::transformer

@@ -49,6 +49,9 @@ struct TranslationModelConfig {
   std::string init = "scaled";
   bool recompute = false;                      // training computes the insides of sublayers twice to save memory
   bool book_positions = false;                 // in prediction every token stands at position 0, as the book's code has it
+
+  /// The scorer's name, auto replaced by what it stands for.
+  std::string scorer() const { return attention != "auto" ? attention : kind == "transformer" ? "scaled-dot" : "additive"; }
 };
 
 struct TranslationTrainingConfig {

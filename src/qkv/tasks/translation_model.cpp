@@ -12,8 +12,7 @@ namespace qkv {
 namespace {
 
 ScorerKind scorer_kind(const TranslationModelConfig& config) {
-  const std::string& name = config.attention;
-  if (name == "auto") return config.kind == "transformer" ? ScorerKind::scaled_dot : ScorerKind::additive;
+  const std::string name = config.scorer();
   if (name == "none") return ScorerKind::none;
   if (name == "additive") return ScorerKind::additive;
   if (name == "dot") return ScorerKind::dot;

@@ -142,6 +142,12 @@ std::vector<int32_t> Translator::encode(const std::string& sentence, const Token
   return ids;
 }
 
+size_t Translator::readable(std::span<const std::string> sentences) const {
+  const size_t most = most_tokens(config_.model);
+  const auto too_long = [&](const std::string& sentence) { return tokenizers_.source.encode(sentence).size() > most; };
+  return static_cast<size_t>(std::ranges::find_if(sentences, too_long) - sentences.begin());
+}
+
 std::vector<Translation> Translator::translate(std::span<const std::string> sentences, const TranslateOptions& options) const {
   std::vector<std::vector<int32_t>> ids;
   std::vector<size_t> rows;

@@ -60,6 +60,8 @@ class Translator {
   /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses. What is drawn for a sentence depends on its
   /// line, counted from first_line, and on the seed.
   std::vector<Translation> translate(std::span<const std::string> sentences, const TranslateOptions& options) const;
+  /// How many of the sentences, from the first on, translate takes: the next is longer than the model can read.
+  size_t readable(std::span<const std::string> sentences) const;
   std::string text(const Hypothesis& hypothesis) const { return tokenizers_.target.decode(hypothesis.tokens); }
 
   /// Scores and attention of given translations; nothing for a pair with an empty side.

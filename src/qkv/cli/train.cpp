@@ -177,7 +177,8 @@ int Train::run(const Global& global) {
   const std::string where = preset_.empty() && config_file_.empty() && output_.empty() ? "runs/translation" : folder();
   const InterruptScope scope;
   TranslationRun run(config, where, restart_ ? OldRun::removed : OldRun::gone_on_with);
-  const bool speaks = global.log_format != LogFormat::none;
+  const bool lines = global.log_format != LogFormat::json;  // else standard error is JSON alone
+  const bool speaks = lines && global.log_format != LogFormat::none;
   if (speaks) {
     fmt::print(stderr, "{} pairs{}, vocabularies {} and {}, {} parameters, {}\n", grouped(static_cast<uint64_t>(run.training_pairs())),
                run.validation_pairs() > 0 ? fmt::format(" and {} for validation", grouped(static_cast<uint64_t>(run.validation_pairs()))) : "",
@@ -192,7 +193,7 @@ int Train::run(const Global& global) {
   Observer* observers[] = {&screen};
   const FitResult result = run.train(observers, &stop);
   if (result.interrupted) {
-    fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step, result.progress.steps);
+    if (lines) fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step, result.progress.steps);
     return kInterrupted;
   }
   if (speaks && result.progress.steps_here == 0)

@@ -99,7 +99,6 @@ class Decoder : public StepModel {
   explicit Decoder(const Transformer& model) : model_(model) {}
   void start(const Ids& source, const Ids& lengths) override { state_ = model_.start(source, lengths, {}); }
   Tensor step(const Ids& tokens) override { return model_.step(state_, tokens, {}); }
-  kernels::LargestOfRows best(const Ids& tokens, int64_t k) override { return model_.step_largest(state_, tokens, k, {}); }
   void select(std::span<const int32_t> rows) override { model_.select(state_, rows); }
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "qkv/core/check.h"
@@ -15,8 +16,9 @@ namespace {
 
 float log_probability(const float* row, int64_t vocabulary, int32_t token) {
   check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but scores are of ", vocabulary, " tokens");
-  const auto [most, log_sum] = kernels::log_sum_exp(row, vocabulary);
-  const float log_p = (row[token] - most) - log_sum;
+  kernels::Scored best{};
+  const bool any = kernels::largest(row, vocabulary, 1, &best) > 0;
+  const float log_p = any ? (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary) : std::numeric_limits<float>::quiet_NaN();
   check(!std::isnan(log_p), "[force] the model's scores are not numbers");
   return log_p;
 }

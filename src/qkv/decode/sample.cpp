@@ -49,8 +49,8 @@ class Chooser {
       if (id >= 0 && id < vocabulary) allowed_[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
     kernels::Scored best[1];
     check(kernels::largest(row, vocabulary, 1, best) == 1, "[sample] the model's scores are not numbers");
-    sum_ = kernels::log_sum_exp(row, vocabulary);
-    check(std::isfinite(sum_.log_sum), "[sample] the model's scores are not finite: the largest number among them is ", sum_.most);
+    most_ = best[0].value, log_sum_ = kernels::log_sum_exp(row, most_, vocabulary);
+    check(std::isfinite(log_sum_), "[sample] the model's scores are not finite: the largest number among them is ", most_);
     kernels::largest(allowed_.data(), vocabulary, 1, best);
     check(std::isfinite(best[0].value), "[sample] every token that may be written has probability 0");
     largest_ = best[0];
@@ -65,7 +65,7 @@ class Chooser {
       const size_t place = place_of(weights_, u);
       token = candidates_.empty() ? static_cast<int32_t>(place) : candidates_[place].id;
     }
-    return {token, (row_[token] - sum_.most) - sum_.log_sum};
+    return {token, (row_[token] - most_) - log_sum_};
   }
 
  private:
@@ -109,7 +109,7 @@ class Chooser {
   std::vector<kernels::Scored> candidates_;   // what may be drawn; empty: all
   std::vector<float> weights_;                // of the candidates, or of all
   kernels::Scored largest_{};
-  kernels::LogSum sum_{};
+  float most_ = 0, log_sum_ = 0;
 };
 
 struct Path {

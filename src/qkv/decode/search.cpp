@@ -46,6 +46,14 @@ struct Candidate {
   double log_probability;
 };
 
+// The best continuations of every row: the log-probability of a token is (value - most) - log_sum.
+struct Continuations {
+  int64_t width = 0;                    // room for a row's
+  std::vector<kernels::Scored> scored;  // (R, width), best first
+  std::vector<int64_t> counts;          // (R)
+  std::vector<float> log_sums;          // (R)
+};
+
 class Search {
  public:
   Search(StepModel& model, const SearchOptions& options) : model_(model), options_(options) {}
@@ -53,7 +61,8 @@ class Search {
 
  private:
   void take_step(int64_t step);
-  std::vector<Candidate> candidates(const Sentence& sentence, int64_t first_row, const kernels::LargestOfRows& next) const;
+  Continuations continuations(const Tensor& scores) const;
+  std::vector<Candidate> candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const;
   void finish(Sentence& sentence);
   Hypothesis hypothesis(const Ended& e) const;
   double score(double log_probability, int64_t tokens) const {
@@ -69,17 +78,37 @@ class Search {
   std::vector<std::vector<Hypothesis>> results_;
 };
 
+// A row can give no more than 2 beam of its sentence's candidates, so many of its scores are taken (and room for those that are never
+// written), before they are made log-probabilities: the order is the same.
+Continuations Search::continuations(const Tensor& scores) const {
+  const int64_t rows = scores.size(0), vocabulary = scores.size(1);
+  const int64_t width = std::min(vocabulary, 2 * options_.beam + std::ssize(options_.never));
+  Continuations out{width, std::vector<kernels::Scored>(static_cast<size_t>(rows * width)), std::vector<int64_t>(static_cast<size_t>(rows)),
+                    std::vector<float>(static_cast<size_t>(rows))};
+  parallel_for(rows, 0.8 * static_cast<double>(scores.numel()), [&](int64_t r) {
+    const float* row = scores.ptr() + r * vocabulary;
+    kernels::Scored* best = out.scored.data() + r * width;
+    const int64_t count = kernels::largest(row, vocabulary, width, best);
+    const bool ends_here = count > 0 && best[0].value == kImpossible;  // nothing can follow
+    out.counts[static_cast<size_t>(r)] = ends_here ? 0 : count;
+    if (ends_here) return;
+    const float* soon = r + 1 < rows ? row + vocabulary : nullptr;
+    const float log_sum = count > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary, soon) : std::numeric_limits<float>::quiet_NaN();
+    check(!std::isnan(log_sum), "[search] the model's scores are not numbers");
+    out.log_sums[static_cast<size_t>(r)] = log_sum;
+  });
+  return out;
+}
+
 // The best 2 beam continuations of a sentence: whatever share of them ends, `beam` go on.
-std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row, const kernels::LargestOfRows& next) const {
+std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const {
   std::vector<Candidate> all;
-  all.reserve(sentence.live.size() * static_cast<size_t>(next.k));
+  all.reserve(sentence.live.size() * static_cast<size_t>(next.width));
   for (size_t h = 0; h < sentence.live.size(); ++h) {
     const size_t row = static_cast<size_t>(first_row) + h;
-    const auto [most, log_sum] = next.sums[row];
-    check(!std::isnan(log_sum), "[search] the model's scores are not numbers");
-    const kernels::Scored* best = next.scored.data() + static_cast<int64_t>(row) * next.k;
+    const kernels::Scored* best = next.scored.data() + static_cast<int64_t>(row) * next.width;
     for (int64_t i = 0; i < next.counts[row]; ++i) {
-      const float log_p = (best[i].value - most) - log_sum;
+      const float log_p = (best[i].value - best[0].value) - next.log_sums[row];
       if (log_p == kImpossible || is_never(best[i].id)) continue;
       all.push_back({static_cast<int32_t>(h), best[i].id, sentence.live[h].log_probability + log_p});
     }
@@ -121,14 +150,13 @@ void Search::take_step(int64_t step) {
   int64_t row = 0;
   for (const Sentence& s : sentences_)
     for (const Live& l : s.live) tokens.mutable_ptr()[row++] = l.node < 0 ? options_.begin : nodes_[static_cast<size_t>(l.node)].token;
-  // A row can give no more than 2 beam of its sentence's candidates: so many are asked for, and room for those that are never written.
-  const kernels::LargestOfRows next = model_.best(tokens, 2 * options_.beam + std::ssize(options_.never));
+  const Continuations next = continuations(model_.step(tokens));
   if (options_.keep_attention) attention_.push_back(model_.attention());
 
   std::vector<std::vector<Candidate>> found(sentences_.size());
   std::vector<int32_t> first(sentences_.size(), 0);
   for (size_t s = 1; s < first.size(); ++s) first[s] = first[s - 1] + static_cast<int32_t>(sentences_[s - 1].live.size());
-  parallel_for(static_cast<int64_t>(sentences_.size()), 20.0 * static_cast<double>(count * next.k),
+  parallel_for(static_cast<int64_t>(sentences_.size()), 20.0 * static_cast<double>(count * next.width),
                [&](int64_t s) { found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], next); });
 
   std::vector<int32_t> rows;

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "qkv/kernels/largest.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
@@ -17,9 +16,6 @@ class StepModel {
   virtual void start(const Ids& source, const Ids& lengths) = 0;
   /// Feeds every row its last token, (R) -> scores of the next one, (R, V), before softmax.
   virtual Tensor step(const Ids& tokens) = 0;
-  /// The same step for those who want the k >= 1 best of every row alone, or V if that is less: a model that need not write all scores may
-  /// be quicker.
-  virtual kernels::LargestOfRows best(const Ids& tokens, int64_t k);
   /// Row i becomes what row rows[i] was; rows may repeat or go.
   virtual void select(std::span<const int32_t> rows) = 0;
   /// Whether attention() will be asked for in the steps to come: a model that need not keep it may be quicker. Until told, it will.

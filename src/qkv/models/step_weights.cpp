@@ -19,29 +19,14 @@ StepLinear::StepLinear(const Linear& layer, Panels panels) : weight_(layer.weigh
   kernels::pack_right(Transpose::yes, N, K, weight_.ptr(), K, panels_.mutable_ptr());
 }
 
-// C is not set.
-kernels::GemmCall StepLinear::product(const float* x, int64_t rows) const {
-  const int64_t N = weight_.size(0), K = weight_.size(1);
-  return {Transpose::no, Transpose::yes, rows, N, K, 1, x, K, weight_.ptr(), K, 0, nullptr, N,
-          panels_.defined() ? panels_.ptr() : nullptr, bias_.defined() ? bias_.ptr() : nullptr};
-}
-
 void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation activation) const {
-  const kernels::GemmCall whole = product(x, rows);
-  for (int64_t j = 0; j < whole.N; j += kColumns) {
-    kernels::GemmCall part = whole;
-    part.N = std::min(kColumns, whole.N - j);
-    part.B += j * whole.K;
-    part.C = y + j;
-    if (part.panels) part.panels += j * whole.K;
-    if (part.bias) part.bias += j;
-    kernels::gemm(part);
-    if (activation != Activation::none) kernels::bias_activation(activation, y + j, y + j, nullptr, {rows, part.N, whole.N});
+  const int64_t N = weight_.size(0), K = weight_.size(1);
+  for (int64_t j = 0; j < N; j += kColumns) {
+    const int64_t columns = std::min(kColumns, N - j);
+    kernels::gemm({Transpose::no, Transpose::yes, rows, columns, K, 1, x, K, weight_.ptr() + j * K, K, 0, y + j, N,
+                   panels_.defined() ? panels_.ptr() + j * K : nullptr, bias_.defined() ? bias_.ptr() + j : nullptr});
+    if (activation != Activation::none) kernels::bias_activation(activation, y + j, y + j, nullptr, {rows, columns, N});
   }
-}
-
-void StepLinear::largest(const float* x, int64_t rows, kernels::LargestOfRows& out, int64_t first) const {
-  kernels::largest_of_product(product(x, rows), out, first);
 }
 
 Tensor StepLinear::operator()(const Tensor& x, Activation activation) const {

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "qkv/kernels/largest.h"
 #include "qkv/nn/layers.h"
 
 namespace qkv {
@@ -23,11 +22,8 @@ class StepLinear {
   void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;
   /// (..., in) -> (..., out)
   Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;
-  /// The largest of every row's outputs alone: rows [first, first + rows) of `out`.
-  void largest(const float* x, int64_t rows, kernels::LargestOfRows& out, int64_t first) const;
 
  private:
-  kernels::GemmCall product(const float* x, int64_t rows) const;
   Tensor weight_, bias_, panels_;
 };
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "qkv/attention/multi_head.h"
-#include "qkv/kernels/largest.h"
 
 namespace qkv {
 
@@ -185,8 +184,6 @@ struct Transformer {
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
   /// One token more for every row: tokens (R) -> logits (R, target vocabulary), those of the whole prefix to rounding. Not recorded.
   Tensor step(State& state, const Ids& tokens, const Run& run) const;
-  /// The same step; of every row's logits the k >= 1 largest alone, or all if there are fewer, with what makes log-probabilities of them.
-  kernels::LargestOfRows step_largest(State& state, const Ids& tokens, int64_t k, const Run& run) const;
   /// Row i becomes what rows[i] was: keeps, repeats, reorders.
   void select(State& state, std::span<const int32_t> rows) const;
 

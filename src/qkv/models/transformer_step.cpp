@@ -50,8 +50,8 @@ struct Places {
 class Step {
  public:
   Step(const Transformer& model, Transformer::State& state, const Ids& tokens, const Run& run);
-  /// What the output layer reads, for rows [begin, end) of the step.
-  Tensor features(int64_t begin, int64_t end) const;
+  /// Logits of rows [begin, end) of the step.
+  void operator()(int64_t begin, int64_t end, float* logits) const;
   /// The rows have one token more.
   void commit();
 
@@ -161,7 +161,7 @@ Tensor Step::cross(const Tensor& x, const Rows& rows, const Run& run) const {
   return plain ? w.cross_out(attended(attention, w.cross_q(x), memory, memory_, rows)) : general;
 }
 
-Tensor Step::features(int64_t begin, int64_t end) const {
+void Step::operator()(int64_t begin, int64_t end, float* logits) const {
   const int64_t count = end - begin;
   const TransformerDecoder& decoder = model_.decoder;
   const int64_t position = model_.options.advance_positions ? state_.position : 0;
@@ -175,32 +175,8 @@ Tensor Step::features(int64_t begin, int64_t end) const {
     x = residual(x, block.cross_norm, block, run.at("cross_norm"), [&](const Tensor& in) { return cross(in, rows, run.at("cross")); });
     x = residual(x, block.ffn_norm, block, run.at("ffn_norm"), [&](const Tensor& in) { return w.second(w.first(in, block.ffn.activation)); });
   }
-  return decoder.norm ? (*decoder.norm)(x) : x;
-}
-
-// One step of all rows: use(features, begin, end) for some of them at a time, on the thread that has just computed their features.
-template <class Use>
-void step_rows(const Transformer& model, Transformer::State& state, const Ids& tokens, const Run& run, const Use& use) {
-  const TransformerDecoder& decoder = model.decoder;
-  const int64_t R = state.rows(), V = decoder.output.weight.size(0);
-  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
-  check(state.self.size() == decoder.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
-        decoder.blocks.size());
-  const StepLinear& output = state.weights->output;
-  check(output.in() == model.options.width && output.out() == V, "[transformer] the cache is of a model of width ", output.in(), " and ",
-        output.out(), " target tokens, this one has ", model.options.width, " and ", V);
-  const TapePause pause;
-  Step step(model, state, tokens, run.at("decoder"));
-  const int64_t d = model.options.width, layer = 6 * d * d + 2 * d * model.options.ffn;
-  const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(std::ssize(decoder.blocks) * layer + d * V);
-  const int64_t together = run.probe || run.training ? std::max<int64_t>(R, 1) : rows_together(R);
-  if (together >= R) use(step.features(0, R), 0, R);
-  else
-    parallel_ranges(R, together, flops / kFlopsPerNanosecond, [&](int64_t begin, int64_t end) {
-      const TapePause here;  // this may be another caller's thread
-      use(step.features(begin, end), begin, end);
-    });
-  step.commit();
+  if (decoder.norm) x = (*decoder.norm)(x);
+  state_.weights->output(x.ptr(), count, logits);
 }
 
 }  // namespace
@@ -226,18 +202,27 @@ Transformer::State Transformer::start(const Ids& source, const Ids& source_lens,
 }
 
 Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const {
-  const int64_t V = decoder.output.weight.size(0);
-  Tensor logits = Tensor::empty({state.rows(), V});
-  step_rows(*this, state, tokens, run,
-            [&](const Tensor& x, int64_t begin, int64_t end) { state.weights->output(x.ptr(), end - begin, logits.mutable_ptr() + begin * V); });
+  const int64_t R = state.rows(), V = decoder.output.weight.size(0);
+  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
+  check(state.self.size() == decoder.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
+        decoder.blocks.size());
+  const StepLinear& output = state.weights->output;
+  check(output.in() == options.width && output.out() == V, "[transformer] the cache is of a model of width ", output.in(), " and ", output.out(),
+        " target tokens, this one has ", options.width, " and ", V);
+  const TapePause pause;
+  Step step(*this, state, tokens, run.at("decoder"));
+  Tensor logits = Tensor::empty({R, V});
+  const int64_t d = options.width, layer = 6 * d * d + 2 * d * options.ffn;
+  const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(std::ssize(decoder.blocks) * layer + d * V);
+  const int64_t together = run.probe || run.training ? std::max<int64_t>(R, 1) : rows_together(R);
+  if (together >= R) step(0, R, logits.mutable_ptr());
+  else
+    parallel_ranges(R, together, flops / kFlopsPerNanosecond, [&](int64_t begin, int64_t end) {
+      const TapePause here;  // this may be another caller's thread
+      step(begin, end, logits.mutable_ptr() + begin * V);
+    });
+  step.commit();
   return logits;
-}
-
-kernels::LargestOfRows Transformer::step_largest(State& state, const Ids& tokens, int64_t k, const Run& run) const {
-  kernels::LargestOfRows out(state.rows(), std::min(k, decoder.output.weight.size(0)));
-  step_rows(*this, state, tokens, run,
-            [&](const Tensor& x, int64_t begin, int64_t end) { state.weights->output.largest(x.ptr(), end - begin, out, begin); });
-  return out;
 }
 
 void Transformer::select(State& state, std::span<const int32_t> rows) const {

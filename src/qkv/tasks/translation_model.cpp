@@ -84,14 +84,6 @@ class DecoderSteps : public StepModel, private Probe {
     seen_.clear();
     return model_.step(state_, tokens, run_);
   }
-  kernels::LargestOfRows best(const Ids& tokens, int64_t k) override {
-    if constexpr (requires { model_.step_largest(state_, tokens, k, run_); }) {
-      seen_.clear();
-      return model_.step_largest(state_, tokens, k, run_);
-    } else {
-      return StepModel::best(tokens, k);
-    }
-  }
   void select(std::span<const int32_t> rows) override { model_.select(state_, rows); }
   void keep_attention(bool wanted) override { run_.probe = wanted ? this : nullptr; }
 

@@ -57,15 +57,6 @@ TEST(Search, AWideBeamFindsTheBestOfAllOutputs) {
   }
 }
 
-TEST(Search, AsksForNoMoreThanThereAre) {
-  Toy toy(5);
-  const Ids many = sources({1, 2});
-  toy.start(many, ones_like(many));
-  const auto best = toy.best(Ids({2}, {kBegin, kBegin}), 2002);
-  EXPECT_EQ(best.k, 5);
-  EXPECT_EQ(best.counts, (std::vector<int64_t>{5, 5}));
-}
-
 TEST(Search, GreedyTakesTheLargestEveryTime) {
   Toy toy(20);
   const Ids one = sources({3});

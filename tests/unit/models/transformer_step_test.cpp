@@ -88,34 +88,6 @@ TEST(TransformerStep, ThreadsAndProbesChangeNoBit) {
   EXPECT_EQ(probe.last, Shape({80, 4, 1, 9}));
 }
 
-// What a search reads is what it would find in the logits, whatever the threads.
-TEST(TransformerStep, TheLargestAreThoseOfTheLogits) {
-  const int64_t B = 75, k = 7;
-  const Transformer model(sizes(), Rng(3));
-  const Ids source = some_ids(B, 9, 40, 1), target = some_ids(B, 3, 600, 2), lens = lengths(B, 9);
-  const int before = threads();
-  for (const int count : {1, 3}) {
-    set_threads(count);
-    Transformer::State all = model.start(source, lens, {}), best = model.start(source, lens, {});
-    for (int64_t t = 0; t < 3; ++t) {
-      const Tensor logits = model.step(all, column(target, t), {});
-      const kernels::LargestOfRows found = model.step_largest(best, column(target, t), k, {});
-      kernels::LargestOfRows wanted(B, k);
-      kernels::largest_of_rows(logits.ptr(), B, 600, wanted, 0);
-      EXPECT_EQ(found.counts, wanted.counts);
-      for (size_t r = 0; r < static_cast<size_t>(B); ++r) {
-        EXPECT_EQ(found.sums[r].most, wanted.sums[r].most) << r;
-        EXPECT_EQ(found.sums[r].log_sum, wanted.sums[r].log_sum) << r;
-      }
-      for (size_t i = 0; i < static_cast<size_t>(B * k); ++i) {
-        EXPECT_EQ(found.scored[i].id, wanted.scored[i].id) << i;
-        EXPECT_EQ(found.scored[i].value, wanted.scored[i].value) << i;
-      }
-    }
-  }
-  set_threads(before);
-}
-
 TEST(TransformerStep, ACopiedStateGoesItsOwnWay) {
   const Transformer model(sizes(), Rng(3));
   const Ids source = some_ids(2, 5, 40, 1), a({2}, {7, 8}), b({2}, {17, 18}), next({2}, {5, 6});

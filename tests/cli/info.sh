@@ -118,6 +118,13 @@ expect 0 '' info trained --json
 expect_match "\"kind\": \"run\".*\"epochs_done\": 3,.*\"parameters\": ${elements//,/}," "$out"
 expect 0 '' info trained --all
 expect_match '^trained: 10 files.*encoder\.embedding\.weight +\([0-9]+, 4\).*adam\.m\.' "$out"
+# A folder of runs tells of each.
+mkdir several several/inner && cp -r trained several/one && cp -r trained several/inner/two && cp trained/metrics.jsonl several/notes.txt
+expect 0 '' info several
+expect_match $'^several: 21 files\nseveral/inner/two: a run of qkv train\nmodel .*\nseveral/notes.txt: [0-9,]+ bytes\nseveral/one: a run of qkv train\nmodel ' "$out"
+[[ $out != *adam* ]] || mismatch "arrays of runs: $out"
+expect 0 '' info several/ --all
+expect_match 'encoder\.embedding\.weight.*adam\.m\.' "$out"
 # Unfinished, and counted without what the optimizer keeps; before the first checkpoint; damaged.
 rm trained/model.safetensors trained/checkpoints/best.safetensors
 sed -i 's/epochs: 3 /epochs: 9 /' trained/config.yaml

@@ -40,7 +40,7 @@ expect_match $'^trois deux un\t-[0-9.]+\t-[0-9.]+$' "$out"
 out=$(printf '1 2 3\n' | "$QKV" translate --model run --json --attention)
 expect_match '"source_tokens":\["1","2","3","<eos>"\].*"text":"trois deux un","hypotheses":\[.*"attention":\[\[\[' "$out"
 out=$(printf '1 2 3\n1 seven 3\n' | "$QKV" translate --model run 2>&1 >/dev/null)
-expect_out 'qkv: note: line 2: not in the vocabulary: seven'
+expect_out 'qkv: note: standard input: line 2: not in the vocabulary: seven'
 out=$(printf '1 seven 3\n' | "$QKV" translate --model run --quiet 2>&1 >/dev/null)
 expect_out ''
 printf '1 2 3\n' >in.txt

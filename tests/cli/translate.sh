@@ -80,6 +80,16 @@ done
 run translate --model run --sample 2 --json one.txt
 expect_match '^\{"line":1,.*"hypotheses":\[\{"text":.*\},\{"text":.*\}\]\}$' "$out"
 
+# An empty line has one translation, the empty one, however it is printed; of several files it is said which one a line is from.
+run translate --model run --beam 2 --nbest 2 gaps.txt
+[[ $out == *$'\n2 |||  ||| 0.0000 ||| 0.0000\n3 ||| '* ]] || mismatch "--nbest of an empty line: $out"
+run translate --model run --scores gaps.txt
+[[ $out == *$'\n\t0.0000\t0.0000\n'* ]] || mismatch "--scores of an empty line: $out"
+printf '1 2 3\nsept 2 3\n' >strange.txt
+run translate --model run --json one.txt strange.txt
+expect_match $'^\\{"file":"one.txt","line":1,.*\n\\{"file":"strange.txt","line":1,.*\n\\{"file":"strange.txt","line":2,' "$out"
+expect_match '^qkv: note: strange.txt: line 2: not in the vocabulary: sept$' "$err"
+
 # A sentence where a file is expected.
 expect 1 "$e cannot open 1 2 3: No such file or directory
 hint: FILE is a text to read; a sentence goes in like this: echo '1 2 3' | qkv translate --model run" translate --model run '1 2 3'

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/file_report.h"
@@ -193,7 +194,7 @@ class Info : public Command {
   std::string example() const override { return "qkv info model.safetensors\n  qkv info runs/bahdanau"; }
   void bind(Options& options) override {
     options.positionals("FILE", {".npy, .npz or .safetensors files, or folders", ".npy、.npz、.safetensors 文件或文件夹"}, paths_);
-    options.flag("--all", {"of a folder that qkv train wrote: every array of every file, in place of a summary",
+    options.flag("--all", {"of folders that qkv train wrote: every array of every file, in place of a summary",
                            "对 qkv train 输出的文件夹：列出每个文件的每个数组，而不是摘要"}, all_);
     options.flag("--json", {"print JSON", "输出 JSON"}, json_);
   }
@@ -217,10 +218,21 @@ class Info : public Command {
   void report_folder(const std::string& folder) {
     const std::vector<std::string> files = files_of(folder);
     if (!json_) fmt::print("{}: {}\n", printable(folder), counted(files.size(), "file", "files"));
-    for (const std::string& path : files)
-      add(path, [&] {
-        return is_array_file(path) ? report_file(path) : FileReport{path, "file", InputFile(path).size(), {}, {}};
-      });
+    std::set<std::string> runs;
+    for (const std::string& path : files) {
+      const std::string run = all_ ? "" : run_of(path, folder);
+      if (run.empty())
+        add(path, [&] { return is_array_file(path) ? report_file(path) : FileReport{path, "file", InputFile(path).size(), {}, {}}; });
+      else if (runs.insert(run).second)
+        add(run, [&] { return report_run(run); });
+    }
+  }
+
+  // The run inside `folder` that a file belongs to, or nothing.
+  static std::string run_of(const std::string& path, const std::string& folder) {
+    for (auto at = std::filesystem::path(path).parent_path(); at.native().size() > folder.size(); at = at.parent_path())
+      if (is_run_folder(at.string())) return at.string();
+    return "";
   }
 
   // One bad file does not hide the others; the exit code remembers it.

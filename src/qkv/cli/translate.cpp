@@ -177,7 +177,7 @@ class Translate : public Command {
       throw;
     }
     for (size_t i = 0; i < lines.size(); ++i) {
-      print(translator, lines[i], translations[i], options.first_line + i);
+      print(translator, lines[i], translations[i], options.name, options.first_line + i);
       for (const Hypothesis& h : translations[i].hypotheses | std::views::take(1))
         if (!h.ended && cut_off_++ == 0) first_cut_ = text(options.name, ": line ", options.first_line + i), first_length_ = h.tokens.size();
     }
@@ -193,13 +193,14 @@ class Translate : public Command {
     fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
   }
 
-  void print(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) {
-    unknown_.note(translator.tokenizers().source, sentence, t.source, fmt::format("line {}", line));
+  void print(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) {
+    unknown_.note(translator.tokenizers().source, sentence, t.source, fmt::format("{}: line {}", file, line));
     if (json_) {
-      fmt::print("{}\n", object(translator, sentence, t, line).dump());
+      fmt::print("{}\n", object(translator, sentence, t, file, line).dump());
       return;
     }
     if (nbest_ || sample_.value_or(1) > 1) {
+      if (t.hypotheses.empty()) fmt::print("{} |||  ||| 0.0000 ||| 0.0000\n", line);
       for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h), h.log_probability, h.score);
       return;
     }
@@ -212,8 +213,10 @@ class Translate : public Command {
     else fmt::print("{}\n", translator.text(best));
   }
 
-  Json object(const Translator& translator, const std::string& sentence, const Translation& t, size_t line) const {
-    Json out = {{"line", line}, {"source", sentence}};
+  Json object(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) const {
+    Json out = Json::object();
+    if (files_.size() > 1) out["file"] = file;
+    out["line"] = line, out["source"] = sentence;
     out["source_tokens"] = translator.tokenizers().source.tokens(t.source);
     Json list = Json::array();
     for (const Hypothesis& h : t.hypotheses) {

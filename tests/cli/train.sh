@@ -196,3 +196,39 @@ expect_match 'trained in 0:[0-9]+: warm/model\.safetensors has the last weights$
 run train "${settings[@]}" --epochs 3 --valid-share 0.2 --average-decay 0.5 -o mean
 expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+$' "$err"
 expect_match 'finished at step' "$(cat mean/train.log)"
+
+# Killed before its first checkpoint: nothing of what it made of the data then is kept.
+cp pairs.tsv changed.tsv
+changed=(train --data changed.tsv "${settings[@]:2}" -q)
+run "${changed[@]}" --epochs 2 -o early
+rm -r early/model.safetensors early/checkpoints
+{ head -n 60 pairs.tsv; printf '7 7\tsept sept\n7 7\tsept sept\n'; } >changed.tsv
+run "${changed[@]}" --epochs 2 -o early
+[[ $code == 0 ]] || mismatch "before the first checkpoint: $code $err"
+run "${changed[@]}" --epochs 2 -o anew
+for file in model.safetensors vocab.source.txt config.yaml; do cmp -s early/$file anew/$file || mismatch "before the first checkpoint: another $file than anew"; done
+# A result without its checkpoint is neither trained over nor lost.
+cp -r anew alone; rm alone/checkpoints/last.safetensors
+expect 1 $'qkv: error: alone: has model.safetensors but no checkpoints/last.safetensors to go on from\nhint: --restart removes it and begins again; -o names another folder' \
+  "${changed[@]}" --epochs 2 -o alone
+cmp -s anew/model.safetensors alone/model.safetensors || mismatch "the model of a run without a checkpoint changed"
+# A finished run says so and writes nothing anew.
+touch -d 2001-01-01 anew/model.safetensors
+run "${changed[@]}" --epochs 2 -o anew
+[[ $code == 0 && $(stat -c %y anew/model.safetensors) == 2001* ]] || mismatch "a finished run: $code $err"
+# A start that fails leaves the settings as they were.
+mv changed.tsv gone.tsv
+expect 1 'qkv: error: cannot open changed.tsv: No such file or directory' "${changed[@]}" --epochs 4 -o anew
+{ cat gone.tsv; printf '7 7 7\tsept sept\n'; } >changed.tsv
+run "${changed[@]}" --epochs 4 -o anew
+expect_match '^qkv: error: anew/checkpoints/last.safetensors: was trained on other sentences than the data files hold now' "$err"
+mv gone.tsv changed.tsv
+expect 0 '' "${changed[@]}" --epochs 2 -o anew
+# Somebody's own configuration is no run, and stays what it is.
+mkdir own; printf '# mine\ndata:\n  pairs: pairs.tsv\n' >own/config.yaml; cp own/config.yaml mine.yaml
+for how in '' --restart; do
+  expect 1 $'qkv: error: own: has a config.yaml, but is no run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train -c own/config.yaml -o own $how
+  [[ $(ls -A own) == config.yaml ]] && cmp -s own/config.yaml mine.yaml || mismatch "own/config.yaml was touched: $(ls -A own)"
+done
+expect 1 'qkv: error: data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply' \
+  train --data en-fr --valid-share 0.1 -o x

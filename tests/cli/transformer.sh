@@ -17,7 +17,7 @@ out=$(printf '1 2 3\n' | "$QKV" translate --model rotary --beam 3 --json --atten
 expect_match '"text":"trois deux un"' "$out"
 expect_match '"tokens":\["trois","deux","un","<eos>"\],"attention":\[\[\[\[[^]]*\](,\[[^]]*\]){3}\],\[\[' "$out"  # layers of heads of rows, one a token
 
-# Same bits at any number of threads, in blocks computed twice, and after a stop.
+# Same bits at any number of threads; blocks that are computed twice come as near as rounding.
 for change in '--threads 1' '--threads 3'; do
   run train "${settings[@]}" --epochs 3 -o bits $change --restart -q
   sum=$(sha256sum <bits/model.safetensors)
@@ -25,12 +25,18 @@ for change in '--threads 1' '--threads 3'; do
 done
 run train "${settings[@]}" --epochs 3 -o again --recompute true -q
 [[ $code == 0 ]] || mismatch "recompute: $err"
+losses() { sed -n 's/.*"loss":\([0-9.]*\).*/\1/p' "$1/metrics.jsonl"; }
+paste <(losses bits) <(losses again) | awk '{ d = $1 - $2; if (d > 1e-4 || d < -1e-4) exit 1 } END { exit NR == 3 ? 0 : 1 }' ||
+  mismatch "recompute: other losses: $(losses bits) and $(losses again)"
 
 # Shared key heads, pre-norm, gelu, tied subwords, additive scores, uneven depth.
 run train "${settings[@]}" --epochs 2 --key-heads 2 --norm pre --activation gelu --bias true --decoder-layers 1 -o other -q
 [[ $code == 0 ]] || mismatch "options: $err"
-run train "${settings[@]}" --epochs 2 --attention additive -o additive -q
+# Additive scores with grouped keys learn to reverse like products.
+run train "${settings[@]}" --epochs 80 --attention additive --key-heads 2 -o additive -q
 [[ $code == 0 ]] || mismatch "additive: $err"
+out=$(printf '1 2 3\n5 4 3\n' | "$QKV" translate --model additive --beam 2)
+expect_out $'trois deux un\ntrois quatre cinq'
 run train --data pairs.tsv --preset transformer-tiny --vocabulary 30 --epochs 1 -o tiny -q
 [[ $code == 0 ]] || mismatch "transformer-tiny: $err"
 
@@ -45,11 +51,22 @@ bad 'model.tied needs one vocabulary for both sides: data.shared_vocabulary is f
 bad 'model.max_positions is 3, but a sentence has 4 tokens with its <eos>; data.max_tokens leaves out longer ones' --kind transformer --positions learned --max-positions 3
 bad 'model.positions rotary turns pairs: model.hidden 28 over model.heads 4 gives an odd width of a head' --kind transformer --hidden 28 --positions rotary
 
+"$QKV" train --preset d2l-bahdanau --data pairs.tsv --dump-config >recurrent.yaml
+expect 1 $'qkv: error: recurrent.yaml: model.kind is seq2seq, but the preset d2l-transformer is a transformer\nhint: the file alone, without --preset, has settings for its own kind of model' \
+  train --preset d2l-transformer -c recurrent.yaml -o bad
+[[ ! -e bad ]] || mismatch "a folder for a bad run"
+bad 'data.shared_vocabulary needs data.tokenizer bpe or unigram, got spaces' --kind transformer --shared-vocabulary true --tied true
+
 # A learned table ends: the sentence that is too long has its line.
 run train "${settings[@]}" --epochs 1 --positions learned --max-positions 4 -o short -q
 printf '1 2 3\n1 2 3 4\n' >long.txt
 expect 1 'qkv: error: long.txt: line 2: has 4 tokens; a sentence may have 3: the model has learned no further positions' translate --model short long.txt
-[[ $(printf '1 2 3\n' | "$QKV" translate --model short --max-length 50 | wc -w) -le 3 ]] || mismatch "a translation past the learned table"
+out=$(printf '1 2 3\n' | "$QKV" translate --model short --max-length 50 2>err.txt)
+[[ $(wc -w <<<"$out") -le 3 ]] || mismatch "a translation past the learned table"
+[[ ! -s err.txt ]] || expect_match '^qkv: note: standard input: line 1: cut off after 3 tokens \(the model has learned no further positions\)$' "$(cat err.txt)"
+expect 1 'qkv: error: the sentence: has 4 tokens; a sentence may have 3: the model has learned no further positions' inspect --model short 1 2 3 4
+printf '1 2 3\tun\n1 2 3\tun un un un\n' >two.tsv
+expect 1 'qkv: error: two.tsv: line 2: has 4 tokens; a sentence may have 3: the model has learned no further positions' inspect --model short --pairs two.tsv --line 2
 
 # Weights of another model are refused by name.
 cp learned/model.safetensors rotary/model.safetensors

@@ -29,11 +29,11 @@ run translate --model run --force one_ref.txt --json --attention -q one.txt
 expect_match '^\{"line":1,"source":"1 2 3","reference":"trois deux un","source_tokens":\["1","2","3","<eos>"\],"tokens":\["trois","deux","un","<eos>"\],"log_probability":-[0-9.e-]+,"log_probabilities":\[-[0-9.e-]+(,-[0-9.e-]+){3}\],"attention":\[\[\[[^]]*\](,\[[^]]*\]){3}\]\]\}$' "$out"
 run translate --model run --force one_ref.txt --json -q one.txt
 [[ $out != *attention* ]] || mismatch "attention without --attention: $out"
-# A line without text on both sides gives an empty line and does not count.
+# A line with a side that has no text gives an empty line and does not count.
 printf '1 2 3\n\n5 4 3\n' >gaps.txt; printf 'trois deux un\n\ntrois quatre sept\n' >gaps_ref.txt
 run translate --model run --force gaps_ref.txt gaps.txt
 expect_match $'^-[0-9.]+\n\n-[0-9.]+$' "$out"
-expect_match $'^qkv: note: gaps_ref.txt: line 3: not in the vocabulary: sept\nperplexity [0-9.]+: log p -[0-9.]+ over 8 tokens of 2 lines\nqkv: note: 1 line without text on both sides: not counted$' "$err"
+expect_match $'^qkv: note: gaps_ref.txt: line 3: not in the vocabulary: sept\nperplexity [0-9.]+: log p -[0-9.]+ over 8 tokens of 2 lines\nqkv: note: 1 line with a side that has no text: not counted$' "$err"
 expect 1 "$e in.txt has 20 lines and one.txt 1, expected as many" translate --model run --force one.txt in.txt
 expect 1 "$e cannot open no.txt: No such file or directory" translate --model run --force no.txt in.txt
 expect 1 "$e cannot open no.txt: No such file or directory" translate --model run --force ref.txt no.txt
@@ -89,6 +89,9 @@ printf '1 2 3\nsept 2 3\n' >strange.txt
 run translate --model run --json one.txt strange.txt
 expect_match $'^\\{"file":"one.txt","line":1,.*\n\\{"file":"strange.txt","line":1,.*\n\\{"file":"strange.txt","line":2,' "$out"
 expect_match '^qkv: note: strange.txt: line 2: not in the vocabulary: sept$' "$err"
+cp one.txt $'odd\xff.txt'
+run translate --model run --json one.txt $'odd\xff.txt'
+[[ $code == 0 && $out == *$'\n{"file":"odd\xef\xbf\xbd.txt","line":1,'* ]] || mismatch "a file whose name is not UTF-8: $code $out $err"
 
 # A sentence where a file is expected.
 expect 1 "$e cannot open 1 2 3: No such file or directory

@@ -5,8 +5,8 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
-#include "qkv/eval/unicode.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/tasks/attention_alignment.h"
 
@@ -20,7 +20,7 @@ constexpr int64_t kManyPairs = 20;  // from which on words come often enough to 
 
 std::vector<int64_t> word_counts(const std::string& path) {
   std::vector<int64_t> counts;
-  for (const std::string& line : read_text_lines(path)) counts.push_back(static_cast<int64_t>(split_whitespace(line).size()));
+  for (const std::string& line : read_text_lines(path)) counts.push_back(static_cast<int64_t>(split_blanks(line).size()));
   return counts;
 }
 
@@ -86,7 +86,7 @@ class Align : public Command {
 
  private:
   SentencePairs sentences() const {
-    if (pairs_ && source_) throw UsageError("--pairs and --source exclude each other");
+    if (pairs_ && (source_ || target_)) throw UsageError("--pairs and --source with --target exclude each other");
     if (pairs_) return read_pairs(*pairs_);
     if (source_ && target_) return read_aligned(*source_, *target_);
     throw UsageError("--model needs sentences: --pairs FILE, or --source FILE and --target FILE");
@@ -197,8 +197,8 @@ class Align : public Command {
 
   void check_gold(const AlignmentFile& gold, const SentencePairs& pairs) const {
     std::vector<int64_t> source_words, target_words;
-    for (const std::string& line : pairs.source) source_words.push_back(static_cast<int64_t>(split_whitespace(line).size()));
-    for (const std::string& line : pairs.target) target_words.push_back(static_cast<int64_t>(split_whitespace(line).size()));
+    for (const std::string& line : pairs.source) source_words.push_back(static_cast<int64_t>(split_blanks(line).size()));
+    for (const std::string& line : pairs.target) target_words.push_back(static_cast<int64_t>(split_blanks(line).size()));
     check_alignment_lengths(gold, *gold_, source_words, target_words);
   }
 

@@ -139,12 +139,14 @@ class Inspect : public Command {
     out.source = source;
     std::vector<int32_t>&source_ids = out.source_ids, &target_ids = out.target_ids;
     if (given) {
-      const auto forced = translator.force({{source}, {target}});
+      ForceOptions options{.source_name = "the sentence", .target_name = "the translation", .first_line = 0};
+      if (!pairs_.empty()) options.source_name = options.target_name = pairs_, options.first_line = static_cast<size_t>(*line_);
+      const auto forced = translator.force({{source}, {target}}, options);
       source_ids = forced[0].source, target_ids = forced[0].target;
       out.target = target, out.attention = forced[0].forced.attention, out.log_probability = forced[0].forced.log_probability();
     } else {
       TranslateOptions options = translator.defaults();
-      options.keep_attention = true;
+      options.keep_attention = true, options.name = "the sentence", options.first_line = 0;
       if (beam_) options.beam = *beam_;
       const std::vector<std::string> one = {source};
       const auto translation = translator.translate(one, options)[0];

@@ -109,7 +109,13 @@ class Train : public Command {
 TranslationConfig Train::configuration(const Global& global) const {
   TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
   Settings settings = config.settings();
-  if (!config_file_.empty()) settings.read(config_file_);
+  if (!config_file_.empty()) {
+    const std::string kind = config.model.kind;
+    settings.read(config_file_);
+    if (!preset_.empty() && config.model.kind != kind)
+      throw Error(text(config_file_, ": model.kind is ", config.model.kind, ", but the preset ", preset_, " is a ", kind),
+                  "the file alone, without --preset, has settings for its own kind of model");
+  }
   try {
     if (data_) {
       config.data.source.clear(), config.data.target.clear();

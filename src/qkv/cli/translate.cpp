@@ -179,24 +179,28 @@ class Translate : public Command {
     for (size_t i = 0; i < lines.size(); ++i) {
       print(translator, lines[i], translations[i], options.name, options.first_line + i);
       for (const Hypothesis& h : translations[i].hypotheses | std::views::take(1))
-        if (!h.ended && cut_off_++ == 0) first_cut_ = text(options.name, ": line ", options.first_line + i), first_length_ = h.tokens.size();
+        if (!h.ended && cut_off_++ == 0) {
+          first_cut_ = text(options.name, ": line ", options.first_line + i), first_length_ = h.tokens.size();
+          cut_by_option_ = std::ssize(h.tokens) >= options.max_length;
+        }
     }
   }
 
   // Half a sentence looks like a whole one.
   void note_cut_off(const Global& global) const {
     if (cut_off_ == 0 || global.quiet) return;
+    const Text why = cut_by_option_ ? Text{"--max-length", "--max-length"} : Text{"the model has learned no further positions", "模型没有学过更远的位置"};
     const Text note{text(first_cut_, cut_off_ > 1 ? text(" and ", cut_off_ - 1, " more") : "", ": cut off after ", first_length_,
-                         first_length_ == 1 ? " token" : " tokens", " (--max-length)"),
-                    text(first_cut_, cut_off_ > 1 ? text(" 等共 ", cut_off_, " 行") : "", "：译文在 ", first_length_,
-                         " 个词元后被截断（--max-length）")};
+                         first_length_ == 1 ? " token" : " tokens", " (", why.en, ")"),
+                    text(first_cut_, cut_off_ > 1 ? text(" 等共 ", cut_off_, " 行") : "", "：译文在 ", first_length_, " 个词元后被截断（", why.zh,
+                         "）")};
     fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
   }
 
   void print(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) {
     unknown_.note(translator.tokenizers().source, sentence, t.source, fmt::format("{}: line {}", file, line));
     if (json_) {
-      fmt::print("{}\n", object(translator, sentence, t, file, line).dump());
+      fmt::print("{}\n", object(translator, sentence, t, file, line).dump(-1, ' ', false, Json::error_handler_t::replace));  // a file's name may be any bytes
       return;
     }
     if (nbest_ || sample_.value_or(1) > 1) {
@@ -241,6 +245,7 @@ class Translate : public Command {
   int64_t cut_off_ = 0;    // translations that reached the longest length before their end
   std::string first_cut_;  // where, and how many tokens it has
   size_t first_length_ = 0;
+  bool cut_by_option_ = false;  // or else by the table of learned positions
   bool scores_ = false, attention_ = false, json_ = false;
 };
 

@@ -50,7 +50,7 @@ struct Total {
       fmt::print(stderr, "perplexity {:.4f}: log p {:.4f} over {} tokens of {} {}\n", std::exp(-log_probability / static_cast<double>(tokens)),
                  log_probability, grouped(tokens), grouped(lines), lines == 1 ? "line" : "lines");
     if (skipped > 0 && !quiet)
-      fmt::print(stderr, "qkv: note: {} {} without text on both sides: not counted\n", grouped(skipped), skipped == 1 ? "line" : "lines");
+      fmt::print(stderr, "qkv: note: {} {} with a side that has no text: not counted\n", grouped(skipped), skipped == 1 ? "line" : "lines");
   }
 };
 

@@ -18,7 +18,8 @@ namespace qkv {
 namespace {
 
 constexpr uint64_t kLargestModel = uint64_t{256} << 20;
-// Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads anywhere.
+// Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads anywhere. Its unigram
+// trainer ends the process at scores that are not numbers, which words of some ten thousand characters can have.
 constexpr size_t kLongestWord = 32'766;
 
 // What SentencePiece says, without the place in its sources that it puts in front, on one line.
@@ -40,6 +41,17 @@ std::optional<int32_t> nearest_size(const std::string& complaint) {
     if (std::from_chars(complaint.data() + at + before.size(), complaint.data() + complaint.size(), size).ec == std::errc()) return size;
   }
   return {};
+}
+
+// Something besides blanks, and the character that SentencePiece takes for one.
+bool has_text(std::string_view sentence) {
+  constexpr std::string_view kBlank = "\xE2\x96\x81";
+  while (!sentence.empty()) {
+    if (sentence.starts_with(kBlank)) sentence.remove_prefix(kBlank.size());
+    else if (sentence[0] == ' ' || sentence[0] == '\t') sentence.remove_prefix(1);
+    else return true;
+  }
+  return false;
 }
 
 class Sentences : public sentencepiece::SentenceIterator {
@@ -68,7 +80,7 @@ struct Subwords::State {
 };
 
 Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOptions& options) {
-  check(options.size >= 8, "[subwords] a model of ", options.size, " pieces is asked for, expected at least 8");
+  check(options.size >= kLeastSubwords, "[subwords] a model of ", options.size, " pieces is asked for, expected at least ", kLeastSubwords);
   check(options.coverage > 0 && options.coverage <= 1, "[subwords] the coverage is ", options.coverage,
         ", expected more than 0, at most 1");
   size_t longest = 0;
@@ -76,11 +88,11 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
   for (const std::string& sentence : sentences) {
     check(find_invalid_utf8(sentence) == std::string_view::npos, "[subwords] a sentence is not UTF-8");
     longest = std::max(longest, sentence.size());
-    any = any || !split_blanks(sentence).empty();
-    if (options.kind != SubwordKind::bpe || sentence.size() <= kLongestWord) continue;
+    any = any || has_text(sentence);
+    if (sentence.size() <= kLongestWord) continue;
     for (const std::string_view word : split_spaces(sentence))
       check(word.size() <= kLongestWord, "[subwords] a word has ", grouped(word.size()), " bytes, expected at most ",
-            grouped(kLongestWord), " for BPE");
+            grouped(kLongestWord));
   }
   check(any, "[subwords] there is no text to train on");
   Sentences iterator(sentences);

@@ -14,6 +14,8 @@ namespace qkv {
 
 enum class SubwordKind { bpe, unigram };
 
+inline constexpr int32_t kLeastSubwords = 8;  // pieces of a model, <unk>, <pad>, <bos> and <eos> included
+
 struct SubwordOptions {
   SubwordKind kind = SubwordKind::bpe;
   int32_t size = 8000;       // with <unk> <pad> <bos> <eos>, which are 0 to 3

@@ -221,9 +221,9 @@ void distances(Page& page) {
             {"Mean distance between the maps of every two heads.", "每两个头的权重图之间的平均距离。"});
   const double untrained = mean_between(before), trained = mean_between(after);
   page.claim(trained > 1.5 * untrained,
-             {"Training drives the heads apart: nothing in the loss asks for it, but two equal heads would answer "
-              "one question twice.",
-              "训练使各头分开：损失并没有这样要求，但两个相同的头只会把一个问题回答两遍。"},
+             {"Training drives the heads apart on average: nothing in the loss asks for it, but two equal heads answer "
+              "one question twice. Nothing forbids that either: see whether some pair has become alike.",
+              "训练使各头平均而言分开：损失并没有这样要求，但两个相同的头只会把一个问题回答两遍。也没有什么禁止这样：看看是否有一对头变得相像。"},
              fmt::format("mean distance {:.2f} -> {:.2f}", untrained, trained));
 }
 

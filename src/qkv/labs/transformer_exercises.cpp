@@ -98,9 +98,9 @@ void depth_step(Page& page) {
   page.say(
       {"More layers are not better here. Sentences of a few words leave little to combine twice, and with norms after the sums a deeper "
        "stack is slower to start at this "
-       "rate: see where the norm stands, below. Depth pays on large corpora.",
+       "rate: see where the norm stands, below. What depth gives on a large corpus is not measured here.",
        "这里层数多并不更好。几个词的句子没有多少东西需要组合两次；规范化在求和之后时，这样的学习率下更深的堆叠起步更慢：见下面关于规范化位"
-       "置的实验。深度在大语料上才值得。"});
+       "置的实验。深度在大语料上的好处这里没有测量。"});
 }
 
 void additive_step(Page& page) {
@@ -161,9 +161,9 @@ void norm_place_step(Page& page) {
              "训练之前，损失对 12 个解码器块各自参数的梯度长度。"});
   const double steep = after.back() / after.front(), flat = before.back() / before.front();
   page.claim(steep > 3 && steep > 5 * flat && flat > 0.2 && flat < 5,
-             {"Before training, the gradient of post-norm grows from block to block towards the output; that of pre-norm is about the same "
-              "everywhere.",
-              "训练之前，后规范化的梯度向输出方向逐块增大，前规范化的梯度各块大致相同。"},
+             {"Before training, the gradient of post-norm grows from block to block towards the output, many times in all; that of pre-norm "
+              "changes by a small factor at most.",
+              "训练之前，后规范化的梯度向输出方向逐块增大，总共增大许多倍；前规范化的梯度最多变化几倍。"},
              fmt::format("last block over first: {:.0f} and {:.2f}", steep, flat));
   page.draw("norm-place",
             curves({curve("post-norm", post, "r-"), curve("pre-norm", pre, "b--")}, {.label = "epoch"}, {.label = "training loss"}),

@@ -260,7 +260,8 @@ void cheating_step(Page& page) {
                {"nats a token, causal", "每词元奈特（因果）"},
                {"mean d2l-bleu", "平均 d2l-bleu"}},
               {{{"trained without a mask", "无掩码训练"}, {nats(open), nats(causal), nats(bleu)}},
-               {{"trained with it", "有掩码训练"},
+               {{fmt::format("trained with it, {} epochs on {}", like.run.config().training.epochs, grouped(like.run.training_pairs())),
+                 fmt::format("有掩码训练（{} 轮，{} 对）", like.run.config().training.epochs, grouped(like.run.training_pairs()))},
                 {nats(loss_with(network(like), batches, pad, Sight::everything)), nats(honest), nats(honest_bleu)}}});
   page.print(fmt::format("{}\n  wanted   {}\n  written  {}", judge.source[0], judge.target[0], cut(written[0])));
   page.claim(open < 0.7 * honest && causal > 2 * open && bleu < honest_bleu,

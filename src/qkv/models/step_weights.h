@@ -18,6 +18,8 @@ class StepLinear {
   StepLinear(const Linear& layer, Panels panels);
   int64_t in() const { return weight_.size(1); }
   int64_t out() const { return weight_.size(0); }
+  /// Whether it was made from this layer.
+  bool is_of(const Linear& layer) const { return weight_.ptr() == layer.weight.ptr(); }
   /// activation(x weight^T + bias), x (rows, in), y (rows, out), on the calling thread.
   void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;
   /// (..., in) -> (..., out)

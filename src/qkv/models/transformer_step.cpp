@@ -209,6 +209,7 @@ Tensor Transformer::step(State& state, const Ids& tokens, const Run& run) const 
   const StepLinear& output = state.weights->output;
   check(output.in() == options.width && output.out() == V, "[transformer] the cache is of a model of width ", output.in(), " and ", output.out(),
         " target tokens, this one has ", options.width, " and ", V);
+  check(output.is_of(decoder.output), "[transformer] the cache was started by another model, or by this one before its weights moved");
   const TapePause pause;
   Step step(*this, state, tokens, run.at("decoder"));
   Tensor logits = Tensor::empty({R, V});

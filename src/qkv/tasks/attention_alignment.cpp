@@ -60,9 +60,9 @@ double link_information(const SentencePairs& pairs, std::span<const Alignment> a
   double links = 0;
   const auto each = [&](const auto& f) {
     for (size_t i = 0; i < alignments.size(); ++i) {
-      const auto source = split_whitespace(pairs.source[i]), target = split_whitespace(pairs.target[i]);
+      const auto source = split_blanks(pairs.source[i]), target = split_blanks(pairs.target[i]);  // the words that links count
       for (const AlignmentLink& link : alignments[i])
-        f(std::string(source[static_cast<size_t>(link.source)]), std::string(target[static_cast<size_t>(link.target)]));
+        f(std::string(source.at(static_cast<size_t>(link.source))), std::string(target.at(static_cast<size_t>(link.target))));
     }
   };
   each([&](const std::string& s, const std::string& t) {

@@ -6,6 +6,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/suggest.h"
+#include "qkv/data/subwords.h"
 
 namespace qkv {
 namespace {
@@ -25,7 +26,7 @@ void add_data(Settings& s, TranslationDataConfig& d) {
   s.add(block, "reverse", {"translate from the second side into the first", "从第二列译到第一列"}, d.reverse);
   s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer, {"book", "book-en", "spaces", "words", "bpe", "unigram"});
   s.add(block, "min_count", {"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, d.min_count, 1);
-  s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, 8, 1'000'000);
+  s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, kLeastSubwords, 1'000'000);
   s.add(block, "shared_vocabulary", {"one subword vocabulary for both sides", "两侧共用一个子词表"}, d.shared_vocabulary);
   s.add(block, "lowercase", {"subwords of lower-cased text", "子词前先转小写"}, d.lowercase);
   s.add(block, "max_tokens", {"longer training pairs are left out, 0 none", "忽略更长的训练句对，0 不忽略"}, d.max_tokens, 0);
@@ -80,7 +81,7 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0);
   s.add(block, "beta2", {"of Adam: how slowly the mean of squared gradients forgets", "Adam 的 beta2"}, t.beta2, 0.5, 0.99999);
   s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss, {"token", "book"});
-  s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1);
+  s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1, 4096);
   s.add(block, "mask_loss", {"false: padding is a target too", "false：填充也计入损失"}, t.mask_loss);
   s.add(block, "feed_back", {"share of the decoder's inputs that are its own predictions", "解码器输入取自身预测的比例"}, t.feed_back, 0, 1);
   s.add(block, "label_smoothing", {"share of the wanted distribution spread over all tokens", "标签平滑"}, t.label_smoothing, 0, 0.99);
@@ -223,6 +224,10 @@ void TranslationConfig::check() const {
   need(d.tokenizer != "book-en" || (!valid_files && d.valid_share == 0 && d.limit == 0),
        "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   need(d.tokenizer != "book" || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
+  need(d.pairs != "en-fr" || (!valid_files && d.valid_share == 0),
+       "data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply");
+  const bool subwords = d.tokenizer == "bpe" || d.tokenizer == "unigram";
+  need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ", d.tokenizer);
   const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");

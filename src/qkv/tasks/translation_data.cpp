@@ -72,7 +72,7 @@ std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>
   const char* name = texts.size() > 1 ? "a side of the text" : "the text";
   if (most < options.size)
     throw Error(text("data.vocabulary is ", options.size, ", but ", name, " gives at most ", most, " subwords"),
-                text("--vocabulary ", most));
+                most >= kLeastSubwords ? text("--vocabulary ", most) : "--tokenizer words does without");
   if (least > options.size)
     throw Error(text("data.vocabulary is ", options.size, ", but the characters of ", name, " need at least ", least,
                      " subwords"),

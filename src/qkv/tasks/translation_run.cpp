@@ -48,6 +48,19 @@ void refuse_remains(const std::string& folder) {
       throw Error(text(folder, ": has ", name, " but no config.yaml: it is what was left of a run"), "--restart removes it; -o names another folder");
 }
 
+// A run has its tokenizers before its configuration. A configuration without them is somebody's own file, and none of ours to change or remove.
+void refuse_foreign(const std::string& folder) {
+  if (fs::exists(folder + "/config.yaml") && !fs::exists(folder + "/tokenizer.source.txt"))
+    throw Error(text(folder, ": has a config.yaml, but is no run: there is no tokenizer.source.txt"), "-o names another folder for the run");
+}
+
+// What a training goes on from is gone, and its result is not.
+void refuse_result_alone(const std::string& folder) {
+  if (fs::exists(folder + "/model.safetensors") && !fs::exists(folder + "/checkpoints/last.safetensors"))
+    throw Error(text(folder, ": has model.safetensors but no checkpoints/last.safetensors to go on from"),
+                "--restart removes it and begins again; -o names another folder");
+}
+
 Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
   const auto rate = static_cast<float>(c.rate);
   if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
@@ -93,6 +106,16 @@ int64_t fingerprint(const std::vector<IdPair>& train, const std::vector<IdPair>&
   }
   return static_cast<int64_t>(hash);
 }
+
+// What may have changed since the last start is written once the checkpoint has been found to fit.
+class ConfigFile : public Observer {
+ public:
+  ConfigFile(std::string path, std::string content) : path_(std::move(path)), content_(std::move(content)) {}
+  void started(const Progress&) override { write_file(path_, content_); }
+
+ private:
+  std::string path_, content_;
+};
 
 class TrainLog : public Observer {
  public:
@@ -250,9 +273,16 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   config_.check();
   const bool was_there = !folder_.empty() && fs::is_directory(folder_);
   if (was_there) lock_folder();
-  const bool keeps = !folder_.empty() && old == OldRun::gone_on_with, resumes = keeps && fs::exists(folder_ + "/config.yaml");
-  if (resumes) open_folder();
-  else if (keeps) refuse_remains(folder_);
+  if (!folder_.empty()) refuse_foreign(folder_);
+  const bool keeps = !folder_.empty() && old == OldRun::gone_on_with, is_run = keeps && fs::exists(folder_ + "/config.yaml");
+  const bool resumes = is_run && fs::exists(folder_ + "/checkpoints/last.safetensors");
+  if (is_run) {
+    const TranslationConfig before = settings_before();
+    refuse_result_alone(folder_);
+    if (resumes && config_.decoding.max_length == 0) config_.decoding.max_length = before.decoding.max_length;
+  } else if (keeps) {
+    refuse_remains(folder_);
+  }
   text_ = std::make_unique<TranslationText>(
       read_translation_text(config_.data, static_cast<uint64_t>(config_.training.seed), resumes ? folder_ : std::string()));
   train_ = encoded(text_->train, tokenizers(), config_.data.max_tokens);
@@ -286,19 +316,19 @@ void TranslationRun::lock_folder() {
   lock_ = FileLock(folder_ + "/train.lock", qkv::text(folder_, ": another training is at work in this folder"));
 }
 
-void TranslationRun::open_folder() {
+// Those of the folder; an error where others were asked for that cannot change in the middle of a run.
+TranslationConfig TranslationRun::settings_before() const {
   const std::string path = folder_ + "/config.yaml";
-  TranslationConfig old;
-  Settings was = old.settings(), now = config_.settings();
+  TranslationConfig old, asked = config_;
+  Settings was = old.settings(), now = asked.settings();
   was.read(path);
-  if (config_.decoding.max_length == 0) config_.decoding.max_length = old.decoding.max_length;
   for (size_t i = 0; i < now.all().size(); ++i) {
     const Setting &a = was.all()[i], &b = now.all()[i];
     if (a.get() != b.get() && !may_change(b, old.training, config_.training))
       throw Error(qkv::text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for"),
-                  qkv::text(flag_of(b), " ", a.get(), " goes on with it; --restart begins again; -o names another folder"));
+                  qkv::text(a.get().empty() ? "" : qkv::text(flag_of(b), " ", a.get(), " goes on with it; "), "--restart begins again; -o names another folder"));
   }
-  write_file(path, now.dump());
+  return old;
 }
 
 FitResult TranslationRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
@@ -325,9 +355,11 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   std::vector<Observer*> all(observers.begin(), observers.end());
   std::optional<MetricsFile> metrics;
   std::optional<TrainLog> log;
+  std::optional<ConfigFile> config_file;
   if (!folder_.empty()) {
     all.insert(all.begin(), &metrics.emplace(in_folder("metrics.jsonl")));
     all.push_back(&log.emplace(in_folder("train.log")));
+    all.push_back(&config_file.emplace(in_folder("config.yaml"), config_.settings().dump()));
   }
   const FitResult result = fit(parameters, adam, task,
                                {.epochs = c.epochs,
@@ -343,7 +375,8 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   if (!result.interrupted) {
     kept_ = keeper.choose(*model_);
     if (kept_ == Kept::best || kept_ == Kept::running_mean) kept_loss_ = keeper.best_loss();
-    if (!folder_.empty()) model_->save(in_folder("model.safetensors"));
+    const bool finished_before = result.progress.steps_here == 0 && !folder_.empty() && fs::exists(in_folder("model.safetensors"));
+    if (!folder_.empty() && !finished_before) model_->save(in_folder("model.safetensors"));
   }
   lock_ = FileLock();
   return result;

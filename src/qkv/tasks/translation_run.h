@@ -41,7 +41,7 @@ class TranslationRun {
   std::optional<double> kept_loss() const { return kept_loss_; }
 
  private:
-  void open_folder();
+  TranslationConfig settings_before() const;
   void lock_folder();
   std::string in_folder(const char* name) const { return folder_.empty() ? std::string() : folder_ + "/" + name; }
 

@@ -56,8 +56,10 @@ TranslationConfig read_config(const std::string& folder) {
 void check_claim(const std::string& folder, const TranslationModelConfig& m, const Tokenizers& tokenizers, const std::string& weights) {
   const auto d = static_cast<double>(m.hidden), words = static_cast<double>(tokenizers.source.size() + (m.tied ? 0 : tokenizers.target.size()));
   const auto layers = static_cast<double>(m.layers + (m.decoder_layers > 0 ? m.decoder_layers : m.layers));
-  const double floats = m.kind == "transformer" ? d * (words + (m.positions == "learned" ? static_cast<double>(m.max_positions) : 0)) +
-                                                      layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
+  const double places = m.positions == "learned" ? d * static_cast<double>(m.max_positions)
+                        : m.positions == "relative" ? layers * static_cast<double>(m.heads) * static_cast<double>(m.max_distance)
+                                                    : 0;
+  const double floats = m.kind == "transformer" ? d * words + places + layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
                                                 : words * static_cast<double>(m.embed) + static_cast<double>(m.layers) * 3 * d * d;
   check(std::filesystem::is_regular_file(weights), weights, ": is no file; expected the weights that qkv train wrote");
   const auto bytes = static_cast<double>(std::filesystem::file_size(weights));
@@ -136,7 +138,8 @@ TranslateOptions Translator::defaults() const {
 std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
   std::vector<int32_t> ids = tokenizer.encode(sentence);
   const size_t most = most_tokens(config_.model);
-  check(ids.size() <= most, name, name.empty() ? "" : ": ", "line ", line, ": has ", ids.size(), " tokens; a sentence may have ", most,
+  const std::string place = line == 0 ? name : qkv::text(name, name.empty() ? "" : ": ", "line ", line);
+  check(ids.size() <= most, place, ": has ", ids.size(), " tokens; a sentence may have ", most,
         most < kMostTokens ? ": the model has learned no further positions" : "");
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;

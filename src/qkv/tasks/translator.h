@@ -22,7 +22,7 @@ struct TranslateOptions {
   int64_t rows = 64;  // sentences decoded at once
   bool keep_attention = false;
   std::optional<SampleOptions> sampling = {};  // drawn, not searched for: how many, temperature, cut-offs and seed; the rest is as above
-  std::string name = {};   // of the text, and the number of its first sentence: for errors
+  std::string name = {};   // of the text, and the number of its first sentence, 0 if it is the only one: for errors
   size_t first_line = 1;
 };
 
@@ -35,7 +35,7 @@ struct Translation {
 struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: as the configuration's decoding block says
   bool keep_attention = true;
-  std::string source_name = {}, target_name = {};  // of the texts, and the number of their first sentences: for errors
+  std::string source_name = {}, target_name = {};  // of the texts, and the number of their first sentences, 0 if alone: for errors
   size_t first_line = 1;
 };
 

@@ -46,9 +46,14 @@ Tensor loop_over_heads(const MultiHead& m, const Inputs& in, const Mask& mask, c
 TEST(MultiHead, IsALoopOverHeadsWithAnyScorerAndMask) {
   const Inputs in;
   const Ids lens({2}, {3, 7}), rows({2, 5}, {1, 2, 3, 4, 5, 0, 7, 7, 7, 2});
+  Ids some = Ids::empty({kQueries, kKeys});
+  for (int64_t i = 0; i < some.numel(); ++i) some.mutable_ptr()[i] = i % 3 == 1;
   const std::vector<std::pair<const char*, Mask>> masks{{"none", Mask::none()}, {"lengths", Mask::valid_lens(lens)},
                                                         {"lengths a query", Mask::valid_lens(rows)}, {"causal", Mask::causal(2)},
-                                                        {"window", Mask::window(1, 1)}};
+                                                        {"window", Mask::window(1, 1)}, {"prefix", Mask::prefix(lens)},
+                                                        {"keep", Mask::keep(some)}, {"drop", Mask::drop(some)},
+                                                        {"bias", Mask::bias(normal({kQueries, kKeys}, Rng(8)))},
+                                                        {"lengths, causal and bias", Mask::valid_lens(lens) & Mask::causal(1) & Mask::bias(normal({kQueries, kKeys}, Rng(9)))}};
   for (const ScorerKind scorer : {ScorerKind::constant, ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear,
                                   ScorerKind::cosine, ScorerKind::gaussian})
     for (const auto& [heads, key_heads] : {std::pair<int64_t, int64_t>{1, 1}, {3, 3}, {4, 2}, {6, 1}})

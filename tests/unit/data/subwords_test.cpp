@@ -107,9 +107,13 @@ TEST(Subwords, ImpossibleRequestsAreOneClearError) {
     EXPECT_EQ(nearest_size(kind, most + 1), most);
     EXPECT_EQ(nearest_size(kind, least - 1), least);
   }
-  // The library's BPE trainer would read outside of its memory.
-  EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.size = 8}); }),
-            "[subwords] a word has 32,767 bytes, expected at most 32,766 for BPE");
+  // The library's BPE trainer would read outside of its memory, its unigram trainer may end the process.
+  for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
+    EXPECT_EQ(error_of([&] { Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.kind = kind, .size = 8}); }),
+              "[subwords] a word has 32,767 bytes, expected at most 32,766");
+    for (const char* nothing : {"", " \t", "\xE2\x96\x81", " \xE2\x96\x81 \xE2\x96\x81"})
+      EXPECT_EQ(error_of([&] { Subwords::train(std::vector<std::string>{nothing}, {.kind = kind, .size = 8}); }), "[subwords] there is no text to train on");
+  }
   EXPECT_EQ(Subwords::train(std::vector<std::string>{"b " + std::string(32'766, 'a')}, {.size = 8}).size(), 8);
   EXPECT_EQ(error_of([] { small().piece(48); }), "[subwords] no piece has the number 48, expected 0 to 47");
   EXPECT_EQ(error_of([] { small().decode(std::vector<int32_t>{4, -1}); }), "[subwords] no piece has the number -1, expected 0 to 47");

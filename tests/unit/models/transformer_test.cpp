@@ -246,6 +246,10 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   const Transformer wider(options, Rng(1));
   expect_error([&] { wider.step(state, Ids({2}, {1, 2}), {}); },
                "[transformer] the cache is of a model of width 10 and 7 target tokens, this one has 10 and 8");
+  options.target_vocabulary = 7, options.key_heads = 1;
+  const Transformer shared(options, Rng(1));
+  expect_error([&] { shared.step(state, Ids({2}, {1, 2}), {}); },
+               "[transformer] the cache was started by another model, or by this one before its weights moved");
   expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {}); }, "[transformer] lengths of shape (3,) for source (2, 3)");
   for (int t = 0; t < 4; ++t) model.step(state, Ids({2}, {1, 2}), {});
   expect_error([&] { model.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] position 4 is past the learned table of 4 positions");

@@ -73,5 +73,11 @@ TEST(LinkInformation, IsLargestForLinksThatHoldEverywhere) {
   EXPECT_EQ(link_information(pairs, all({})), 0);
 }
 
+// Links count what stands between blanks: a word may be nothing but a space that is none of these.
+TEST(LinkInformation, CountsTheWordsThatLinksCount) {
+  const SentencePairs pairs{{"a \xC2\xA0 b", "\v"}, {"x y \xE3\x80\x80", "z"}};
+  EXPECT_TRUE(std::isfinite(link_information(pairs, std::vector<Alignment>{{{0, 0}, {1, 2}, {2, 1}}, {{0, 0}}})));
+}
+
 }  // namespace
 }  // namespace qkv

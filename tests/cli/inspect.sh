@@ -21,7 +21,7 @@ expect_count 1 '>Encoder-decoder attention<' all.svg
 expect_count 3 '>Head 1<' all.svg
 expect_count 3 '>Head 2<' all.svg
 expect_count 6 '>Key positions<' all.svg
-for l in 1 2; do expect_count 3 ">Layer $l, queries<" all.svg; done
+for l in 1 2; do for rows in queries 'words read' 'words written'; do expect_count 1 ">Layer $l, $rows<" all.svg; done; done
 expect_count 1 '>Layer 3, queries<' all.svg
 expect_count 4 '>&lt;bos&gt;<' all.svg    # the decoder reads it: two rows of panels, two columns
 expect_count 9 '>&lt;eos&gt;<' all.svg    # the encoder reads it, in three rows and two columns; cross: written in two rows, read in two columns
@@ -35,7 +35,7 @@ expect 0 '' inspect "${pair[@]}" -o all.html
 expect_count 3 '<svg ' all.html
 expect 0 '' inspect "${pair[@]}" --lang zh --kind cross -o zh.svg
 expect_count 1 '>编码器-解码器注意力<' zh.svg
-expect_count 1 '>第 2 层，查询<' zh.svg
+expect_count 1 '>第 2 层，写出的词<' zh.svg
 
 # A layer, a head, one head large, and the other readings beside the weights.
 expect 0 '' inspect "${pair[@]}" --kind encoder --layer 3 -o layer.svg

@@ -16,14 +16,15 @@ constexpr double kWordCell = 19, kPanelMargin = 60, kWidestGrid = 1700, kTallest
 
 struct Kind {
   std::string name;
-  Text title;
+  Text title, rows;  // rows: by what queries are named
   Tensor AttentionMaps::*maps;
 };
 
 const std::array<Kind, 3>& kinds() {
-  static const std::array<Kind, 3> all{{{"encoder", {"Encoder self-attention", "编码器自注意力"}, &AttentionMaps::encoder},
-                                        {"decoder", {"Decoder self-attention", "解码器自注意力"}, &AttentionMaps::decoder},
-                                        {"cross", {"Encoder-decoder attention", "编码器-解码器注意力"}, &AttentionMaps::cross}}};
+  static const std::array<Kind, 3> all{
+      {{"encoder", {"Encoder self-attention", "编码器自注意力"}, {"queries", "查询"}, &AttentionMaps::encoder},
+       {"decoder", {"Decoder self-attention", "解码器自注意力"}, {"words read", "读入的词"}, &AttentionMaps::decoder},
+       {"cross", {"Encoder-decoder attention", "编码器-解码器注意力"}, {"words written", "写出的词"}, &AttentionMaps::cross}}};
   return all;
 }
 
@@ -145,7 +146,7 @@ class Drawer {
         continue;
       }
       if (i < cols) panel.title = head_name(head);
-      if (i % cols == 0 && rows > 1) panel.y.label = layer_name(layer) + say(", queries", "，查询");
+      if (i % cols == 0 && rows > 1) panel.y.label = layer_name(layer) + say(", ", "，") + kind.rows.in(language_);
     }
     return named(std::move(out), kind, suffix,
                  reading.in(language_) + (rows == 1 ? say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层")) : ""));

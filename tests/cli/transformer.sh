@@ -65,7 +65,10 @@ out=$(printf '1 2 3\n' | "$QKV" translate --model short --max-length 50 2>err.tx
 [[ $(wc -w <<<"$out") -le 3 ]] || mismatch "a translation past the learned table"
 [[ ! -s err.txt ]] || expect_match '^qkv: note: standard input: line 1: cut off after 3 tokens \(the model has learned no further positions\)$' "$(cat err.txt)"
 expect 1 'qkv: error: the sentence: has 4 tokens; a sentence may have 3: the model has learned no further positions' inspect --model short 1 2 3 4
+expect 1 'qkv: error: --steps 9: the model has learned 4 positions' inspect --model short --steps 9 1 2 3
 printf '1 2 3\tun\n1 2 3\tun un un un\n' >two.tsv
+printf '0-0\n' >one.align
+expect 1 'qkv: error: two.tsv has 2 lines and one.align 1, expected as many' inspect --model short --pairs two.tsv --line 1 --gold one.align
 expect 1 'qkv: error: two.tsv: line 2: has 4 tokens; a sentence may have 3: the model has learned no further positions' inspect --model short --pairs two.tsv --line 2
 
 # Weights of another model are refused by name.

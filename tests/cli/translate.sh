@@ -93,6 +93,9 @@ cp one.txt $'odd\xff.txt'
 run translate --model run --json one.txt $'odd\xff.txt'
 [[ $code == 0 && $out == *$'\n{"file":"odd\xef\xbf\xbd.txt","line":1,'* ]] || mismatch "a file whose name is not UTF-8: $code $out $err"
 
+run train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 8 --hidden 8 --attention none --epochs 1 -o blind -q
+expect 1 "$e blind: --attention: this model has none (model.attention is none)" translate --model blind --json --attention one.txt
+
 # A sentence where a file is expected.
 expect 1 "$e cannot open 1 2 3: No such file or directory
 hint: FILE is a text to read; a sentence goes in like this: echo '1 2 3' | qkv translate --model run" translate --model run '1 2 3'

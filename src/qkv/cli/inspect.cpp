@@ -11,6 +11,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/inspect_figures.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
@@ -37,6 +38,7 @@ struct Looked {
   std::vector<int32_t> source_ids, target_ids;
   Tensor attention;                                       // (steps, maps, T)
   double log_probability = 0;
+  size_t lines = 0;                                       // of the file that the pair is from
 };
 
 class Inspect : public Command {
@@ -122,11 +124,13 @@ class Inspect : public Command {
   }
 
   Looked look(const Translator& translator) const {
+    Looked out;
     std::string source, target = target_.value_or("");
     for (const std::string& word : words_) source += (source.empty() ? "" : " ") + word;
     if (!pairs_.empty()) {
       const SentencePairs all = read_pairs(pairs_);
       check(*line_ <= all.size(), pairs_, ": has ", all.size(), " lines, line ", *line_, " was asked for");
+      out.lines = static_cast<size_t>(all.size());
       source = all.source[static_cast<size_t>(*line_ - 1)], target = all.target[static_cast<size_t>(*line_ - 1)];
     }
     check_utf8(source, "the sentence");
@@ -135,7 +139,6 @@ class Inspect : public Command {
     check(!tokenizers.source.encode(source).empty(), "the sentence is empty");
     const bool given = target_ || !pairs_.empty();
     check(!given || !tokenizers.target.encode(target).empty(), "the translation is empty");
-    Looked out;
     out.source = source;
     std::vector<int32_t>&source_ids = out.source_ids, &target_ids = out.target_ids;
     if (given) {
@@ -215,6 +218,9 @@ class Inspect : public Command {
     std::vector<int32_t> read = seen.source_ids, written = seen.target_ids;
     check(!steps_ || *steps_ >= std::ssize(read), "--steps ", steps_.value_or(0), ": the sentence has ", read.size(),
           " tokens with its <eos>");
+    const TranslationModelConfig& config = translator.config().model;
+    check(!steps_ || config.positions != "learned" || *steps_ <= config.max_positions, "--steps ", steps_.value_or(0), ": the model has learned ",
+          config.max_positions, " positions");
     if (steps_) read.resize(static_cast<size_t>(*steps_), source.pad());
     std::vector<int32_t> inputs{target.bos()};
     inputs.insert(inputs.end(), written.begin(), written.end() - 1);
@@ -242,7 +248,7 @@ class Inspect : public Command {
     if (!gold_) return {};
     const std::vector<std::string> lines = read_lines(*gold_);
     const auto n = static_cast<size_t>(*line_);
-    check(n <= lines.size(), *gold_, ": has ", lines.size(), " lines, line ", n, " was asked for");
+    check_same_lines(pairs_, seen.lines, *gold_, lines.size());
     const AlignmentFile gold = parse_alignments(lines, *gold_, base_ ? std::optional<int>(static_cast<int>(*base_)) : std::nullopt);
     const auto columns = translator.tokenizers().source.word_of_token(seen.source), rows = translator.tokenizers().target.word_of_token(seen.target);
     const auto words = [](const std::vector<int32_t>& of) { return of.empty() ? 0 : of.back() + 1; };

@@ -64,6 +64,7 @@ class Translate : public Command {
     if (model_.empty()) throw UsageError("the option --model DIR is missing");
     check_options();
     const Translator translator(model_);
+    check(!attention_ || translator.config().model.scorer() != "none", model_, ": --attention: this model has none (model.attention is none)");
     unknown_ = UnknownWords(global.quiet);
     if (const std::string weights = run_weights(model_); !global.quiet && !weights.ends_with("/model.safetensors"))
       fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", weights);

@@ -106,10 +106,10 @@ void maps_step(Page& page) {
   const Tensor encoder = stacked(maps.encoder), self = stacked(maps.self), cross = stacked(maps.cross);
   const auto source_words = tokenizers.source.tokens(source), target_words = tokenizers.target.tokens(fed);
   page.say(
-      {"`" + sentence + "`, translated as `" + translator.text(translation.hypotheses[0]) +
-           "`. Every row of panels is a layer, every column a head; rows of a panel are queries, columns keys; dark is a weight near 1.",
-       "`" + sentence + "` 译为 `" + translator.text(translation.hypotheses[0]) +
-           "`。每行小图是一层，每列是一个头；小图中行为查询、列为键，颜色越深权重越接近 1。"});
+      {"The sentence \"" + sentence + "\" and its translation \"" + translator.text(translation.hypotheses[0]) +
+           "\". Every row of panels is a layer, every column a head; rows of a panel are queries, columns keys; dark is a weight near 1.",
+       "句子“" + sentence + "”译为“" + translator.text(translation.hypotheses[0]) +
+           "”。每行小图是一层，每列是一个头；小图中行为查询、列为键，颜色越深权重越接近 1。"});
   page.print(text("encoder self-attention    ", encoder.shape(), "   largest weight of a query, mean by layer  ",
                   sharpness(encoder, length), "\ndecoder self-attention    ", self.shape(), "     ", sharpness(self, steps),
                   "\nencoder-decoder           ", cross.shape(), "    ", sharpness(cross, steps)));

@@ -232,3 +232,6 @@ for how in '' --restart; do
 done
 expect 1 'qkv: error: data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply' \
   train --data en-fr --valid-share 0.1 -o x
+printf 'a\rb c\td e\n' >inside.tsv
+expect 1 'qkv: error: training sentence 1 has a carriage return inside: lines must end in LF or CRLF' train --data inside.tsv --tokenizer spaces --min-count 1 -o x
+[[ ! -e x ]] || mismatch "a refused command left the folder x"

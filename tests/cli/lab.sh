@@ -35,8 +35,8 @@ done
 
 expect 0 '' lab cues --quiet --out q
 expect_out ''
-expect 1 $'qkv: error: there is no lab "bahdanou"\nhint: did you mean "bahdanau"?' lab bahdanou
-expect 1 'qkv: error: there is no lab "nosuch"
+expect 2 $'qkv: error: there is no lab "bahdanou"\nhint: did you mean "bahdanau"?' lab bahdanou
+expect 2 'qkv: error: there is no lab "nosuch"
 hint: qkv lab lists them' lab nosuch
 expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf
 # Labs 10.4 and 10.7 train for a while: the tour runs all of them. What they are given is checked before.

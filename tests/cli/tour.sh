@@ -9,7 +9,7 @@ expect 0 '' --lang zh tour 10.1 scoring -o zh --quiet
 expect_out ''
 expect_match 'lang="zh-CN".*注意力一览' "$(tr -d '\n' <zh/index.html)"
 [[ $(tr -d '\n' <zh/index.html) != *Transformer\ 模型* ]] || mismatch "a tour of two labs has more"
-expect 1 'qkv: error: there is no lab "scorings"
+expect 2 'qkv: error: there is no lab "scorings"
 hint: did you mean "scoring"?' tour scorings -o none
 [[ ! -e none ]] || mismatch "an unknown lab left a folder"
 touch file

@@ -212,10 +212,6 @@ cp -r anew alone; rm alone/checkpoints/last.safetensors
 expect 1 $'qkv: error: alone: has model.safetensors but no checkpoints/last.safetensors to go on from\nhint: --restart removes it and begins again; -o names another folder' \
   "${changed[@]}" --epochs 2 -o alone
 cmp -s anew/model.safetensors alone/model.safetensors || mismatch "the model of a run without a checkpoint changed"
-# A finished run says so and writes nothing anew.
-touch -d 2001-01-01 anew/model.safetensors
-run "${changed[@]}" --epochs 2 -o anew
-[[ $code == 0 && $(stat -c %y anew/model.safetensors) == 2001* ]] || mismatch "a finished run: $code $err"
 # A start that fails leaves the settings as they were.
 mv changed.tsv gone.tsv
 expect 1 'qkv: error: cannot open changed.tsv: No such file or directory' "${changed[@]}" --epochs 4 -o anew
@@ -227,11 +223,26 @@ expect 0 '' "${changed[@]}" --epochs 2 -o anew
 # Somebody's own configuration is no run, and stays what it is.
 mkdir own; printf '# mine\ndata:\n  pairs: pairs.tsv\n' >own/config.yaml; cp own/config.yaml mine.yaml
 for how in '' --restart; do
-  expect 1 $'qkv: error: own: has a config.yaml, but is no run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train -c own/config.yaml -o own $how
+  expect 1 $'qkv: error: own: has config.yaml, but is no run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train -c own/config.yaml -o own $how
   [[ $(ls -A own) == config.yaml ]] && cmp -s own/config.yaml mine.yaml || mismatch "own/config.yaml was touched: $(ls -A own)"
 done
 expect 1 'qkv: error: data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply' \
   train --data en-fr --valid-share 0.1 -o x
 printf 'a\rb c\td e\n' >inside.tsv
-expect 1 'qkv: error: training sentence 1 has a carriage return inside: lines must end in LF or CRLF' train --data inside.tsv --tokenizer spaces --min-count 1 -o x
+expect 1 'qkv: error: the training text has a carriage return inside a sentence: lines must end in LF or CRLF' train --data inside.tsv --tokenizer spaces --min-count 1 -o x
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
+cp anew/model.safetensors before.safetensors; cp inside.tsv changed.tsv
+run "${changed[@]}" --epochs 2 -o anew --restart
+[[ $code == 1 ]] && cmp -s before.safetensors anew/model.safetensors || mismatch "--restart with data that cannot be used: $code $err"
+# Nobody's files are removed that are not of a run.
+mkdir -p theirs/attention theirs/checkpoints; echo code >theirs/attention/attend.cpp; echo weights >theirs/checkpoints/epoch1.pt
+expect 1 $'qkv: error: theirs: has checkpoints, but is no run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train "${settings[@]}" -o theirs --restart
+[[ -s theirs/attention/attend.cpp && -s theirs/checkpoints/epoch1.pt ]] || mismatch "--restart removed files of others"
+# A longer training that ends before its first checkpoint changes nothing for the shorter one; one that ends after it has its own model.
+cp pairs.tsv changed.tsv
+run "${changed[@]}" --epochs 2 -o longer
+run "${changed[@]}" --epochs 4 -o direct
+cp -r longer killed; cp longer/model.safetensors short.safetensors
+cp direct/checkpoints/last.safetensors killed/checkpoints/last.safetensors; cp direct/config.yaml killed/config.yaml  # killed between checkpoint and model
+run "${changed[@]}" --epochs 4 -o killed
+cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed before the model was written: another model"

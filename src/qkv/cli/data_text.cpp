@@ -128,10 +128,13 @@ int data_split(const DataOptions& o, const Global& global) {
   const Split split = split_by_source(pairs, o.validation.value_or(1000), o.test.value_or(1000), global.seed);
   make_folder(folder);
   const auto write_part = [&](const std::string& name, const std::vector<int64_t>& numbers) {
-    if (numbers.empty()) return;
     const std::string base = folder + "/" + name;
+    const auto [source, target] = aligned ? endings(o.files) : std::pair<std::string, std::string>(".tsv", ".tsv");
+    if (numbers.empty()) {  // what an earlier split left there would have sentences of the other parts
+      for (const std::string& ending : {source, target, std::string(".align")}) std::filesystem::remove(base + ending);
+      return;
+    }
     if (aligned) {
-      const auto [source, target] = endings(o.files);
       write_lines(base + source, pairs.source, numbers);
       write_lines(base + target, pairs.target, numbers);
     } else {

@@ -5,6 +5,7 @@
 
 #include "qkv/cli/named_lab.h"
 #include "qkv/io/atomic_file.h"
+#include "qkv/io/file.h"
 #include "qkv/labs/render.h"
 
 namespace qkv::cli {
@@ -27,11 +28,13 @@ class LabCommand : public Command {
   int run(const Global& global) override {
     if (names_.empty()) return list(global.language);
     int64_t failed = 0;
+    std::vector<const labs::Lab*> wanted;  // all of them, before the first is run
     for (const std::string& name : names_) {
-      const labs::Lab& lab = named_lab(name, global.language);
-      if (!data_.empty() && !lab.takes_data) throw UsageError(fmt::format("--data: lab {} takes no data", lab.name));
-      failed += run_one(lab, global);
+      wanted.push_back(&named_lab(name, global.language));
+      if (!data_.empty() && !wanted.back()->takes_data) throw UsageError(fmt::format("--data: lab {} takes no data", wanted.back()->name));
     }
+    if (!data_.empty()) InputFile{data_};
+    for (const labs::Lab* lab : wanted) failed += run_one(*lab, global);
     return failed ? 1 : 0;
   }
 

@@ -17,6 +17,7 @@ Table npy_table(const std::string& path) {
   const Shape& shape = array.shape();
   check(shape.rank() == 1 || shape.rank() == 2, path, ": expected shape (rows, columns), got ", shape);
   const int64_t rows = shape[0], width = shape.rank() == 2 ? shape[1] : 1;
+  check(width >= 1, path, ": has no columns, its shape is ", shape);
   check(width <= 65536, path, ": ", width, " columns are too many");
   Table table;
   table.columns.assign(static_cast<size_t>(width), std::vector<double>(static_cast<size_t>(rows)));

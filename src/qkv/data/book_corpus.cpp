@@ -112,7 +112,7 @@ BookCorpus corpus_of(Sides sides, const Numbered& source, const Numbered& target
 
 BookCorpus load_book_zh(const std::string& path, int64_t num_examples) {
   check(num_examples >= -1, "[load_book_zh] num_examples is ", num_examples, ", expected -1 (all) or more");
-  const std::string text = prepared_text(path, num_examples < 0 ? INT64_MAX : num_examples + 1);
+  const std::string text = prepared_text(path, num_examples < 0 || num_examples == INT64_MAX ? INT64_MAX : num_examples + 1);
   Sides sides = split_sides(text, Edition::zh);
   const Numbered source = number_zh(sides.source), target = number_zh(sides.target);
   return corpus_of(std::move(sides), source, target, INT64_MAX, 10);

@@ -81,11 +81,11 @@ const Vocabulary* Tokenizer::vocabulary() const { return state_->subwords ? null
 
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
   const std::string base = folder + "/";
-  if (state_->subwords) state_->subwords->save(base + name + ".model");
-  else state_->vocabulary.save(base + "vocab." + name + ".txt");
   const std::string kind = state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased")
                                             : text("words ", rule_name(state_->rule));
   write_file(base + "tokenizer." + name + ".txt", kind + "\n");
+  if (state_->subwords) state_->subwords->save(base + name + ".model");
+  else state_->vocabulary.save(base + "vocab." + name + ".txt");
 }
 
 Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {

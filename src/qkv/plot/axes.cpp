@@ -205,7 +205,7 @@ std::string tick_label(double value, double step, double largest) {
   if (zero) return "0";
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
   const double unit = std::pow(10, exponent), mantissa = value / unit;
-  const int decimals = std::clamp(static_cast<int>(std::ceil(exponent - std::log10(step) - 1e-6)), 0, 6);
+  const int decimals = std::clamp(static_cast<int>(std::ceil(exponent - std::log10(step) - 1e-6)), 0, 15);
   return with_minus(fixed(mantissa, decimals)) + "×10" + superscript(exponent);
 }
 

@@ -98,7 +98,7 @@ void add_decoding(Settings& s, TranslationDecodingConfig& d) {
   const char* block = "decoding";
   s.add(block, "beam", {"hypotheses kept, 1 greedy", "束宽，1 为贪心"}, d.beam, 1, 1000);
   s.add(block, "length_penalty", {"a: log p / length^a ranks hypotheses", "a：按 log p / 长度^a 排序"}, d.length_penalty, 0, 10);
-  s.add(block, "max_length", {"tokens of an output, 0 by the longest training target", "输出的最大词元数，0 取决于训练数据"}, d.max_length, 0, 100'000);
+  s.add(block, "max_length", {"tokens of an output, 0 by the longest training target", "输出的最大词元数，0 取决于训练数据"}, d.max_length, 0, kLongestOutput);
   s.add(block, "decode_rows", {"sentences decoded at once", "同时解码的句子数"}, d.batch_rows, 1, 100000);
 }
 

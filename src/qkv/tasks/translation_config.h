@@ -105,6 +105,7 @@ struct TranslationConfig {
   void check_model() const;
 };
 
+inline constexpr int64_t kLongestOutput = 100'000;  // tokens, for decoding.max_length
 std::vector<std::string> translation_presets();
 /// Fails with a suggestion for a name that does not exist.
 TranslationConfig translation_preset(const std::string& name);

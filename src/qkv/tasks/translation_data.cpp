@@ -50,9 +50,7 @@ void read_files(const TranslationDataConfig& c, uint64_t seed, SentencePairs& tr
 Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rule, int64_t min_count) {
   std::vector<std::vector<std::string>> lines;
   lines.reserve(sentences.size());
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    const std::string& s = sentences[i];
-    check(s.find('\r') == std::string::npos, "training sentence ", i + 1, " has a carriage return inside: lines must end in LF or CRLF");
+  for (const std::string& s : sentences) {
     auto& line = lines.emplace_back();
     for (Word& word : split_words(s, rule)) line.push_back(std::move(word.text));
   }

@@ -31,10 +31,14 @@ bool may_change(const Setting& s, const TranslationTrainingConfig& was, const Tr
 // As `qkv train` calls it.
 std::string flag_of(const Setting& s) { return s.name() == "data.pairs" ? "--data" : s.flag(); }
 
+// What a run writes. The last of them is written first and removed last: where it is not, the others are not ours.
+constexpr const char* kMark = "tokenizer.source.txt";
+constexpr const char* kFiles[] = {"config.yaml",  "model.safetensors", "metrics.jsonl",    "train.log",        "checkpoints",          "attention",
+                                  "source.model", "target.model",      "vocab.source.txt", "vocab.target.txt", "tokenizer.target.txt", kMark};
+
 // config.yaml goes first: without it the rest is no run, wherever this is cut off.
 void remove_run(const std::string& folder) {
-  for (const char* name : {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention", "source.model", "target.model",
-                           "vocab.source.txt", "vocab.target.txt", "tokenizer.source.txt", "tokenizer.target.txt"}) {
+  for (const char* name : kFiles) {
     std::error_code error;
     fs::remove_all(folder + "/" + name, error);
     check(!error, "cannot remove ", folder, "/", name, ": ", error.message());
@@ -48,10 +52,23 @@ void refuse_remains(const std::string& folder) {
       throw Error(text(folder, ": has ", name, " but no config.yaml: it is what was left of a run"), "--restart removes it; -o names another folder");
 }
 
-// A run has its tokenizers before its configuration. A configuration without them is somebody's own file, and none of ours to change or remove.
+// Somebody's own files are neither changed nor removed. A run that was cut off at its very beginning has an empty folder for checkpoints.
 void refuse_foreign(const std::string& folder) {
-  if (fs::exists(folder + "/config.yaml") && !fs::exists(folder + "/tokenizer.source.txt"))
-    throw Error(text(folder, ": has a config.yaml, but is no run: there is no tokenizer.source.txt"), "-o names another folder for the run");
+  if (fs::exists(folder + "/" + kMark)) return;
+  for (const char* name : kFiles) {
+    const std::string path = folder + "/" + name;
+    if (!fs::exists(path) || (std::string_view(name) == "checkpoints" && fs::is_directory(path) && fs::is_empty(path))) continue;
+    throw Error(text(folder, ": has ", name, ", but is no run: there is no ", kMark), "-o names another folder for the run");
+  }
+}
+
+// Vocabularies are files of lines.
+void check_tokens(const Tokenizers& tokenizers) {
+  for (const Tokenizer* side : {&tokenizers.source, &tokenizers.target})
+    if (const Vocabulary* vocabulary = side->vocabulary())
+      for (int32_t id = 0; id < vocabulary->size(); ++id)
+        check(vocabulary->token(id).find_first_of("\r\n") == std::string::npos, 
+              "the training text has a carriage return inside a sentence: lines must end in LF or CRLF");
 }
 
 // What a training goes on from is gone, and its result is not.
@@ -107,14 +124,18 @@ int64_t fingerprint(const std::vector<IdPair>& train, const std::vector<IdPair>&
   return static_cast<int64_t>(hash);
 }
 
-// What may have changed since the last start is written once the checkpoint has been found to fit.
-class ConfigFile : public Observer {
+// What may have changed since the last start is written just before the first checkpoint that was made with it.
+class ConfigFile {
  public:
   ConfigFile(std::string path, std::string content) : path_(std::move(path)), content_(std::move(content)) {}
-  void started(const Progress&) override { write_file(path_, content_); }
+  void write_once() {
+    if (!written_ && !path_.empty()) write_file(path_, content_);
+    written_ = true;
+  }
 
  private:
   std::string path_, content_;
+  bool written_ = false;
 };
 
 class TrainLog : public Observer {
@@ -132,8 +153,9 @@ class TrainLog : public Observer {
 // Validates, keeps the best weights, averages them over epochs, pins attention maps.
 class Keeper : public Companion {
  public:
-  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data)
-      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data) {}
+  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data,
+         ConfigFile& file)
+      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data), file_(file) {}
 
   struct Pinned {
     Ids source, lengths;
@@ -154,6 +176,7 @@ class Keeper : public Companion {
   bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
 
   void save(Checkpoint& out) const override {
+    file_.write_once();
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
     out.set("companion.data", data_);
     out.set("companion.waited", waited_);
@@ -249,6 +272,7 @@ class Keeper : public Companion {
   const TranslationTask* valid_;
   std::string folder_;
   int64_t data_;  // fingerprint
+  ConfigFile& file_;
   Pinned pinned_;
   double best_ = std::numeric_limits<double>::infinity();
   int64_t waited_ = 0, averaged_ = 0;
@@ -293,12 +317,13 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   if (config_.decoding.max_length == 0) {
     size_t longest = 0;
     for (const IdPair& pair : train_) longest = std::max(longest, pair.target.size());
-    config_.decoding.max_length = static_cast<int64_t>(2 * longest + 10);
+    config_.decoding.max_length = std::min<int64_t>(static_cast<int64_t>(2 * longest + 10), kLongestOutput);
   }
   model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
                                               Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   epoch_updates_ = updates_of(training_batches(config_, train_, tokenizers()).batches(), config_.training.accumulate);
   check_warmup(config_.training, updates());
+  if (!folder_.empty()) check_tokens(tokenizers());
   if (!folder_.empty() && !resumes) {
     if (!was_there) {  // it is made when nothing else can fail
       make_folder(folder_);
@@ -307,6 +332,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
     }
     if (old == OldRun::removed) remove_run(folder_);
     make_folder(folder_ + "/checkpoints");
+    for (const char* name : {"/checkpoints/best.safetensors", "/attention"}) fs::remove_all(folder_ + name);  // of a start that never got to a checkpoint
     save_tokenizers(tokenizers(), folder_);
     write_file(folder_ + "/config.yaml", config_.settings().dump());  // last: it makes the folder a run
   }
@@ -339,7 +365,8 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   if (!valid_.empty())
     valid.emplace(*model_, c,
                   TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .source_steps = source_steps(config_), .shuffle = false}), pad);
-  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_, fingerprint(train_, valid_));
+  ConfigFile config_file(in_folder("config.yaml"), config_.settings().dump());
+  Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_, fingerprint(train_, valid_), config_file);
   if (c.attention_every > 0) {
     const auto& from = valid_.empty() ? train_ : valid_;
     const std::vector<IdPair> first(from.begin(), from.begin() + std::min<std::ptrdiff_t>(4, static_cast<std::ptrdiff_t>(from.size())));
@@ -355,11 +382,9 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   std::vector<Observer*> all(observers.begin(), observers.end());
   std::optional<MetricsFile> metrics;
   std::optional<TrainLog> log;
-  std::optional<ConfigFile> config_file;
   if (!folder_.empty()) {
     all.insert(all.begin(), &metrics.emplace(in_folder("metrics.jsonl")));
     all.push_back(&log.emplace(in_folder("train.log")));
-    all.push_back(&config_file.emplace(in_folder("config.yaml"), config_.settings().dump()));
   }
   const FitResult result = fit(parameters, adam, task,
                                {.epochs = c.epochs,
@@ -375,8 +400,7 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
   if (!result.interrupted) {
     kept_ = keeper.choose(*model_);
     if (kept_ == Kept::best || kept_ == Kept::running_mean) kept_loss_ = keeper.best_loss();
-    const bool finished_before = result.progress.steps_here == 0 && !folder_.empty() && fs::exists(in_folder("model.safetensors"));
-    if (!folder_.empty() && !finished_before) model_->save(in_folder("model.safetensors"));
+    if (!folder_.empty()) model_->save(in_folder("model.safetensors"));
   }
   lock_ = FileLock();
   return result;

@@ -42,6 +42,9 @@ paste parts/test.tsv parts/test.align | awk '{ if ($4 != $NF) exit 1 }' || misma
 expect 0 '' --seed 3 data split many.tsv --validation 10 --test 5 -o again
 cmp -s parts/test.tsv again/test.tsv || mismatch 'one seed made two splits'
 cut -f1 many.tsv >m.de && cut -f2 many.tsv >m.en
+cp -r parts less
+expect 0 '' --seed 4 data split many.tsv --validation 0 --test 5 --alignments many.align -o less
+[[ -e less/test.tsv && ! -e less/validation.tsv && ! -e less/validation.align ]] || mismatch "a part of an earlier split stayed: $(ls less)"
 expect 0 '' --seed 3 data split m.de m.en --validation 10 --test 0 -o two
 [[ $(ls two | tr '\n' ' ') == 'train.de train.en validation.de validation.en ' ]] || mismatch "two has $(ls two)"
 

@@ -42,6 +42,7 @@ expect 0 '' inspect "${pair[@]}" --kind encoder --layer 3 -o layer.svg
 expect_count 1 '>Encoder self-attention, layer 3<' layer.svg
 expect 0 '' inspect "${pair[@]}" --kind cross --layer 2 --head 1 --values --rollout -o head.svg
 expect_count 1 '>Encoder-decoder attention, layer 2, head 1<' head.svg
+expect_count 1 '>Words written<' head.svg
 for title in Weights Value-weighted 'Layer 2, all heads, rollout'; do expect_count 1 ">$title<" head.svg; done
 expect 0 '' inspect "${pair[@]}" --kind encoder --values --rollout -o readings.svg
 expect_count 1 '>Encoder self-attention, value-weighted<' readings.svg

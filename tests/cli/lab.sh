@@ -35,6 +35,11 @@ done
 
 expect 0 '' lab cues --quiet --out q
 expect_out ''
+expect 2 'qkv: error: there is no lab "nosuch"
+hint: qkv lab lists them' lab cues nosuch --out twice
+[[ ! -e twice ]] || mismatch "a lab was run before the next one was looked for"
+run lab 11.1 --format md --out english
+expect_match $'figure files in english\nenglish/cues\\.md$' "$out"
 expect 2 $'qkv: error: there is no lab "bahdanou"\nhint: did you mean "bahdanau"?' lab bahdanou
 expect 2 'qkv: error: there is no lab "nosuch"
 hint: qkv lab lists them' lab nosuch

@@ -246,3 +246,7 @@ cp -r longer killed; cp longer/model.safetensors short.safetensors
 cp direct/checkpoints/last.safetensors killed/checkpoints/last.safetensors; cp direct/config.yaml killed/config.yaml  # killed between checkpoint and model
 run "${changed[@]}" --epochs 4 -o killed
 cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed before the model was written: another model"
+# Why more epochs are refused, where they are.
+run train "${settings[@]}" --epochs 2 --schedule cosine -o wave -q
+expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 goes on with it; --restart begins again; -o names another folder' \
+  train "${settings[@]}" --epochs 3 --schedule cosine -o wave -q

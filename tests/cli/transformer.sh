@@ -75,3 +75,22 @@ expect 1 'qkv: error: two.tsv: line 2: has 4 tokens; a sentence may have 3: the 
 cp learned/model.safetensors rotary/model.safetensors
 run translate --model rotary long.txt
 [[ $code == 1 && $err == *'rotary/model.safetensors: the configuration'"'"'s model has no "decoder.embedding.positions"'* ]] || mismatch "another model's weights: $code $err"
+
+# An unfinished run is used, and that is said; words that a model has only in another form are shown.
+run train "${settings[@]}" --epochs 2 --checkpoint-seconds 0 -o half -q
+rm half/model.safetensors
+note='qkv: note: the run is not finished; its weights so far are used: half/checkpoints/last.safetensors'
+printf '1 2 3\ttrois deux un\n' >three.tsv
+for command in 'translate --model half long.txt' 'inspect --model half 1 2 3 -o half.svg' 'align --model half --pairs three.tsv' 'check --model half'; do
+  run $command
+  [[ $code == 0 && $err == "$note"* ]] || mismatch "$command: $code $err"
+done
+printf '1 zwei 3.\n' >forms.txt
+run translate --model alibi forms.txt
+expect_match 'qkv: note: forms.txt: line 1: not in the vocabulary: zwei, 3\. \(it has: 3\)' "$err"
+run align --model alibi --source forms.txt --target forms.txt
+expect_match 'qkv: note: forms.txt: line 1: not in the vocabulary: zwei, 3\.' "$err"
+expect 0 '' info alibi
+run info additive
+expect_match '4 heads \(2 of keys\)' "$out"
+expect 2 $'qkv: error: the preset d2l-transformer reads the book\'s fra.txt: give it with --data FILE\nhint: qkv data fra-eng -o fra.txt fetches it' train --preset d2l-transformer -o bad

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/cli/unknown_words.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/io/atomic_file.h"
@@ -35,7 +37,7 @@ class Align : public Command {
   }
   std::string example() const override {
     return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align\n"
-           "  qkv align --model runs/transformer --pairs pairs.tsv --layer 2 --head 1 --shift 0 -o pairs.align";
+           "  qkv align --model runs/transformer --pairs pairs.tsv --layer 2 --head 1 --shift 0 -o links.align";
   }
 
   void bind(Options& o) override {
@@ -101,6 +103,8 @@ class Align : public Command {
       check_same_lines(pairs_ ? *pairs_ : *source_, pairs.source.size(), *gold_, gold->lines.size());
     }
     const Translator translator(*model_);
+    note_unfinished(*model_, global.quiet);
+    note_unknown_words(translator, pairs, global);
     const std::vector<AlignmentReading> readings = chosen_readings(translator, map_count(translator));
     const auto alignments = links_of(translator, pairs, readings);
     std::vector<AlignmentScore> scores;
@@ -186,6 +190,15 @@ class Align : public Command {
       if (!best || information > most) best = r, most = information;
     }
     return *best;
+  }
+  void note_unknown_words(const Translator& translator, const SentencePairs& pairs, const Global& global) const {
+    UnknownWords unknown(global.quiet);
+    const Tokenizers& tokenizers = translator.tokenizers();
+    for (size_t i = 0; i < pairs.source.size(); ++i) {
+      const std::string source = text(pairs_ ? *pairs_ : *source_, ": line ", i + 1), target = pairs_ ? source : text(*target_, ": line ", i + 1);
+      unknown.note(tokenizers.source, pairs.source[i], tokenizers.source.encode(pairs.source[i]), source);
+      unknown.note(tokenizers.target, pairs.target[i], tokenizers.target.encode(pairs.target[i]), target);
+    }
   }
   static bool few(const SentencePairs& pairs) { return pairs.size() < kManyPairs; }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/tasks/leaks.h"
@@ -66,6 +67,7 @@ class Check : public Command {
   int run(const Global& global) override {
     if (model_.empty()) throw UsageError("the option --model DIR is missing");
     const Translator translator(model_);
+    note_unfinished(model_, global.quiet);
     const LeakSubject subject = leak_subject(translator);
     const Rng rng = Rng(global.seed).at("check");
     const std::vector<IdPair> pairs = data_.empty() ? random_pairs(translator, count_, rng) : pairs_of(translator, subject, rng, global);

@@ -10,6 +10,7 @@
 #include "qkv/cli/colour_options.h"
 #include "qkv/cli/command.h"
 #include "qkv/cli/inspect_figures.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
@@ -38,6 +39,7 @@ struct Looked {
   std::vector<int32_t> source_ids, target_ids;
   Tensor attention;                                       // (steps, maps, T)
   double log_probability = 0;
+  bool cut_off = false;                                   // the model's translation, before its end
   size_t lines = 0;                                       // of the file that the pair is from
 };
 
@@ -89,7 +91,10 @@ class Inspect : public Command {
     check_command_line();
     choice_.colours = colours_.over(choice_.colours);
     const Translator translator(model_);
+    note_unfinished(model_, global.quiet);
     const Looked seen = look(translator);
+    if (seen.cut_off && !global.quiet)
+      fmt::print(stderr, "qkv: note: {}\n", Text{text("the translation was cut off after ", seen.target_ids.size(), " tokens"), text("译文在 ", seen.target_ids.size(), " 个词元后被截断")}.in(global.language));
     note_unknown_words(translator, seen, global);
     check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
     if (const Transformer* model = translator.model().transformer())
@@ -156,6 +161,7 @@ class Inspect : public Command {
       const Hypothesis& best = translation.hypotheses[0];
       source_ids = translation.source, target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());
+      out.cut_off = !best.ended;
       out.target = translator.text(best), out.attention = best.attention, out.log_probability = best.log_probability;
     }
     out.source_tokens = tokenizers.source.tokens(source_ids);

@@ -16,15 +16,15 @@ constexpr double kWordCell = 19, kPanelMargin = 60, kWidestGrid = 1700, kTallest
 
 struct Kind {
   std::string name;
-  Text title, rows;  // rows: by what queries are named
+  Text title, axis, rows;  // by what queries are named, on an axis and behind a layer
   Tensor AttentionMaps::*maps;
 };
 
 const std::array<Kind, 3>& kinds() {
   static const std::array<Kind, 3> all{
-      {{"encoder", {"Encoder self-attention", "编码器自注意力"}, {"queries", "查询"}, &AttentionMaps::encoder},
-       {"decoder", {"Decoder self-attention", "解码器自注意力"}, {"words read", "读入的词"}, &AttentionMaps::decoder},
-       {"cross", {"Encoder-decoder attention", "编码器-解码器注意力"}, {"words written", "写出的词"}, &AttentionMaps::cross}}};
+      {{"encoder", {"Encoder self-attention", "编码器自注意力"}, {"Query positions", "查询的位置"}, {"queries", "查询"}, &AttentionMaps::encoder},
+       {"decoder", {"Decoder self-attention", "解码器自注意力"}, {"Words read", "读入的词"}, {"words read", "读入的词"}, &AttentionMaps::decoder},
+       {"cross", {"Encoder-decoder attention", "编码器-解码器注意力"}, {"Words written", "写出的词"}, {"words written", "写出的词"}, &AttentionMaps::cross}}};
   return all;
 }
 
@@ -69,7 +69,7 @@ int64_t panels_in_a_row(int64_t cols, int64_t keys) {
 }
 
 // (rows, cols, n, m) with words on the axes, rows folded where they are too wide; positions where even that gets too tall.
-Figure grid(const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, const ColourScale& colours, Language language) {
+Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, const ColourScale& colours, Language language) {
   const int64_t rows = maps.size(0), cols = maps.size(1), n = maps.size(2), m = maps.size(3);
   const int64_t fold = panels_in_a_row(cols, m);
   const double height = static_cast<double>(rows * cols / fold) * (static_cast<double>(n) * kWordCell + kPanelMargin);
@@ -78,7 +78,7 @@ Figure grid(const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& 
   if (words) options.x_tokens = axes.keys, options.y_tokens = axes.queries;
   const Tensor panels = words && fold < cols ? reshape(maps, {rows * cols / fold, fold, n, m}) : maps;
   Figure out =
-      heatmaps(panels, Text{"Key positions", "键的位置"}.in(language), Text{"Query positions", "查询的位置"}.in(language), {}, options);
+      heatmaps(panels, Text{"Key positions", "键的位置"}.in(language), kind.axis.in(language), {}, options);
   if (panels.size(1) < cols) out.share_x = false;  // words under every panel, for the last row is far away
   for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
   return out;
@@ -134,7 +134,7 @@ class Drawer {
 
   // Rows are layers, columns heads.
   Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, const Text& reading) const {
-    Figure out = grid(maps, axes_of(seen_, kind), boxes(kind), weight_colours(), language_);
+    Figure out = grid(kind, maps, axes_of(seen_, kind), boxes(kind), weight_colours(), language_);
     const int64_t rows = maps.size(0), cols = maps.size(1);
     const bool one_row_a_layer = out.cols == cols;
     for (int64_t i = 0; i < rows * cols; ++i) {
@@ -159,7 +159,7 @@ class Drawer {
     Tensor both = Tensor::empty({2, count, n, m});
     std::copy_n(mean.ptr(), mean.numel(), both.mutable_ptr());
     std::copy_n(rolled.ptr(), rolled.numel(), both.mutable_ptr() + mean.numel());
-    Figure out = grid(both, axes_of(seen_, kind), boxes(kind), rollout_colours(), language_);
+    Figure out = grid(kind, both, axes_of(seen_, kind), boxes(kind), rollout_colours(), language_);
     for (int64_t l = 0; l < count; ++l) {
       const int64_t layer = first_layer() + l;
       Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
@@ -184,7 +184,7 @@ class Drawer {
     const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
     Tensor all = Tensor::empty({1, count, n, m});
     for (int64_t i = 0; i < count; ++i) std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
-    Figure out = grid(all, axes_of(seen_, kind), boxes(kind), choice_.rollout ? rollout_colours() : weight_colours(), language_);
+    Figure out = grid(kind, all, axes_of(seen_, kind), boxes(kind), choice_.rollout ? rollout_colours() : weight_colours(), language_);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).cell_values = n <= 12 && m <= 12;
     for (int64_t i = 0; count > 1 && i < count; ++i) out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
     return named(std::move(out), kind, "",

@@ -59,6 +59,7 @@ class LabCommand : public Command {
     if (!global.quiet) {
       fmt::print(fmt::runtime(global.language == Language::zh ? "\n{} 条论断，{} 条不成立；{} 个图文件在 {}\n" : "\n{} claims, {} failed; {} figure files in {}\n"), page.claims(),
                  page.failed_claims(), files.size(), folder);
+      if (format_ == "md") fmt::print("{}/{}.md\n", folder, lab.name);
     }
     if (page.failed_claims()) fmt::print(stderr, "qkv: error: lab {}: {} of {} claims failed\n", lab.name, page.failed_claims(), page.claims());
     return page.failed_claims();

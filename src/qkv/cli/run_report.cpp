@@ -1,15 +1,20 @@
 // Run folders: settings from config.yaml, losses from metrics.jsonl, sizes from the headers of weight files.
 #include "qkv/cli/run_report.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/file_report.h"
+#include "qkv/cli/terminal.h"
 #include "qkv/core/check.h"
 #include "qkv/io/file.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/tasks/translation_data.h"
+#include "qkv/tasks/translation_run.h"
 
 namespace qkv::cli {
 namespace {
@@ -55,6 +60,12 @@ std::string counted_layers(int64_t layers) { return text(layers, layers == 1 ? "
 
 }  // namespace
 
+void note_unfinished(const std::string& folder, bool quiet) {
+  const std::string weights = run_weights(folder);
+  if (!quiet && !weights.ends_with("/model.safetensors"))
+    fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", printable(weights));
+}
+
 bool is_run_folder(const std::string& folder) {
   std::error_code ignored;
   return fs::exists(folder + "/config.yaml", ignored) && fs::exists(folder + "/tokenizer.source.txt", ignored) &&
@@ -87,8 +98,8 @@ std::string model_text(const TranslationModelConfig& m) {
   const std::string layers = m.decoder_layers > 0 && m.decoder_layers != m.layers
                                  ? text(m.layers, " + ", counted_layers(m.decoder_layers))
                                  : counted_layers(m.layers);
-  return text(m.kind, ", ", layers, ", hidden ", m.hidden, ", ", m.heads, m.heads == 1 ? " head" : " heads", ", ffn ",
-              m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
+  return text(m.kind, ", ", layers, ", hidden ", m.hidden, ", ", m.heads, m.heads == 1 ? " head" : " heads",
+              m.key_heads > 0 && m.key_heads != m.heads ? text(" (", m.key_heads, " of keys)") : "", ", ffn ", m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
 }
 
 std::string data_text(const TranslationDataConfig& d) {

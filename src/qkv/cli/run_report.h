@@ -32,6 +32,9 @@ struct RunReport {
 /// It has a configuration and tokenizers.
 bool is_run_folder(const std::string& folder);
 
+/// On standard error, unless quiet: that a run has no model yet, and which weights are used in its place.
+void note_unfinished(const std::string& folder, bool quiet);
+
 /// Reads settings, metrics and the headers of weights, not the weights.
 RunReport report_run(const std::string& folder);
 

@@ -174,6 +174,8 @@ void Train::book_ending(const TranslationRun& run, const Progress& last) const {
 
 int Train::run(const Global& global) {
   TranslationConfig config = configuration(global);
+  if (is_book_preset(config.preset) && config.data.pairs.empty() && config.data.source.empty())
+    throw UsageError(text("the preset ", config.preset, " reads the book's fra.txt: give it with --data FILE"), "qkv data fra-eng -o fra.txt fetches it");
   if (preset_.empty() && config_file_.empty() && !data_ && config.data.source.empty())
     throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset transformer needs no file");
   if (dump_) {

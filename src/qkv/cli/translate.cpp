@@ -1,5 +1,6 @@
 // qkv translate: sentences from standard input, translations to standard output, line for line.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -11,12 +12,12 @@
 
 #include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/translate_force.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
-#include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
 
 namespace qkv::cli {
@@ -66,8 +67,7 @@ class Translate : public Command {
     const Translator translator(model_);
     check(!attention_ || translator.config().model.scorer() != "none", model_, ": --attention: this model has none (model.attention is none)");
     unknown_ = UnknownWords(global.quiet);
-    if (const std::string weights = run_weights(model_); !global.quiet && !weights.ends_with("/model.safetensors"))
-      fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", weights);
+    note_unfinished(model_, global.quiet);
     if (force_) {
       print_forced(translator, {.source = files_.empty() ? "-" : files_[0], .reference = *force_, .rows = rows_.value_or(0), .json = json_,
                                 .attention = attention_, .quiet = global.quiet});
@@ -86,6 +86,8 @@ class Translate : public Command {
     for (const std::string& file : files_.empty() ? std::vector<std::string>{"-"} : files_) {
       options.name = input_name(file);
       if (file == "-") {
+        if (::isatty(STDIN_FILENO) && !global.quiet)
+          fmt::print(stderr, "qkv: note: {}\n", Text{"type sentences, one a line; Ctrl-D ends", "请输入句子，每行一句；Ctrl-D 结束"}.in(global.language));
         std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
         translate_stream(translator, options, std::cin);
       } else {

@@ -23,6 +23,12 @@ std::string shortened(std::string word) {
   return word + "...";
 }
 
+// The word in lower case, without a mark at its end: what a vocabulary may have instead.
+std::string plain_form(std::string_view word) {
+  while (!word.empty() && std::string_view(".,!?;:\"'").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
+  return lowercase(word);
+}
+
 }  // namespace
 
 void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, const std::string& where) {
@@ -34,15 +40,23 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
   }
   const auto parts = split_blanks(sentence);
   const auto part = tokenizer.word_of_token(sentence);
-  std::vector<std::string> words;  // each once
+  std::vector<std::string> words, known;  // each once; known: in another form
   for (size_t i = 0; i < part.size(); ++i) {
     if (ids[i] != tokenizer.unk() || static_cast<size_t>(part[i]) >= parts.size()) continue;
     const std::string word = shortened(std::string(parts[static_cast<size_t>(part[i])]));
-    if (std::find(words.begin(), words.end(), word) == words.end()) words.push_back(word);
+    if (std::find(words.begin(), words.end(), word) != words.end()) continue;
+    words.push_back(word);
+    const std::string plain = plain_form(word);
+    const auto plain_ids = tokenizer.encode(plain);
+    if (plain != word && !plain_ids.empty() && std::find(plain_ids.begin(), plain_ids.end(), tokenizer.unk()) == plain_ids.end()) known.push_back(plain);
   }
-  std::string list;
-  for (size_t i = 0; i < std::min(words.size(), kMostWords); ++i) list += (list.empty() ? "" : ", ") + words[i];
-  if (words.size() > kMostWords) list += fmt::format(" and {} more", words.size() - kMostWords);
+  const auto listed = [](const std::vector<std::string>& all) {
+    std::string list;
+    for (size_t i = 0; i < std::min(all.size(), kMostWords); ++i) list += (list.empty() ? "" : ", ") + all[i];
+    return list + (all.size() > kMostWords ? fmt::format(" and {} more", all.size() - kMostWords) : "");
+  };
+  std::string list = listed(words);
+  if (!known.empty()) list += fmt::format(" (it has: {})", listed(known));
   fmt::print(stderr, "qkv: note: {}: not in the vocabulary: {}\n", where, printable(list));
 }
 

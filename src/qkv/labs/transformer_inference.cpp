@@ -113,8 +113,8 @@ struct OpenTask {
 // Its first words, of a sentence that does not end.
 std::string cut(const std::string& sentence) {
   const auto words = split_blanks(sentence);
-  if (words.size() <= 14) return sentence;
-  return sentence.substr(0, static_cast<size_t>(words[13].data() + words[13].size() - sentence.data())) + " ...";
+  if (words.size() <= 10) return sentence;
+  return sentence.substr(0, static_cast<size_t>(words[9].data() + words[9].size() - sentence.data())) + " ...";
 }
 
 // Of the rows of a matrix.
@@ -248,11 +248,11 @@ void cheating_step(Page& page) {
                         "decoder finds the answer in its own input: word $t$ of the "
                         "output is word "
                         "$t + 1$ of what it is fed. The loss falls fast. Then it has to write, and the next word is "
-                        "not there to be copied.",
+                        "not there to be copied. Beside it stands the model with relative positions of the table of positions, which was trained with the mask.",
                         epochs, grouped(static_cast<int64_t>(pairs))),
             fmt::format("不加掩码训练（{} 轮，{} 对，用相对位置：“下一个词”就是一个距离），解码器会在自己的输入里找到答案：第 $t$ "
                         "个输出词就是第 $t + 1$ 个输入词。"
-                        "损失下降很快。可是到了写句子时，下一个词并不在那里可抄。",
+                        "损失下降很快。可是到了写句子时，下一个词并不在那里可抄。旁边是位置比较表中用相对位置、带掩码训练的模型。",
                         epochs, grouped(static_cast<int64_t>(pairs)))});
   named_table(page,
               {{judged_name(page).en, judged_name(page).zh},

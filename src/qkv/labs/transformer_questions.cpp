@@ -121,9 +121,9 @@ void position_kinds_step(Page& page) {
   named_table(page,
               {{"positions", "位置"},
                {"parameters", "参数"},
-               {"ms a step, one core", "毫秒/步（单核）"},
-               {"last training loss", "最后的训练损失"},
-               {"nats a token, " + judged_name(page).en, "每词元奈特（" + judged_name(page).zh + "）"},
+               {"ms a step", "毫秒/步"},
+               {"training loss", "训练损失"},
+               page.data().empty() ? Text{"nats, held out", "奈特（留出）"} : Text{"nats, training", "奈特（训练）"},
                {"mean d2l-bleu", "平均 d2l-bleu"}},
               rows);
   page.say(

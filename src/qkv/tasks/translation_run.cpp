@@ -28,6 +28,12 @@ bool may_change(const Setting& s, const TranslationTrainingConfig& was, const Tr
   return free.contains(s.key);
 }
 
+// Why it cannot, where that is not plain.
+std::string reason(const Setting& s, const TranslationTrainingConfig& was, const TranslationTrainingConfig& now) {
+  if (s.name() != "training.epochs") return "";
+  return now.epochs < was.epochs ? ": a run may be made longer, never shorter" : ": the rates, or the mean of the last weights, depend on it";
+}
+
 // As `qkv train` calls it.
 std::string flag_of(const Setting& s) { return s.name() == "data.pairs" ? "--data" : s.flag(); }
 
@@ -351,7 +357,7 @@ TranslationConfig TranslationRun::settings_before() const {
   for (size_t i = 0; i < now.all().size(); ++i) {
     const Setting &a = was.all()[i], &b = now.all()[i];
     if (a.get() != b.get() && !may_change(b, old.training, config_.training))
-      throw Error(qkv::text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for"),
+      throw Error(qkv::text(path, ": ", a.name(), " is ", a.get(), ", but ", b.get(), " was asked for", reason(b, old.training, config_.training)),
                   qkv::text(a.get().empty() ? "" : qkv::text(flag_of(b), " ", a.get(), " goes on with it; "), "--restart begins again; -o names another folder"));
   }
   return old;

@@ -36,7 +36,7 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
 TEST_F(TranslationRunTest, ARunIsNotMadeShorter) {
   TranslationRun(config(2), run_folder()).train();
   EXPECT_EQ(error_of([&] { TranslationRun(config(1), run_folder()); }),
-            run_folder() + "/config.yaml: training.epochs is 2, but 1 was asked for | --epochs 2 goes on with it; --restart begins again; -o names another folder");
+            run_folder() + "/config.yaml: training.epochs is 2, but 1 was asked for: a run may be made longer, never shorter | --epochs 2 goes on with it; --restart begins again; -o names another folder");
 }
 
 TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {

@@ -48,6 +48,17 @@ expect 0 '' --seed 4 data split many.tsv --validation 0 --test 5 --alignments ma
 expect 0 '' --seed 3 data split m.de m.en --validation 10 --test 0 -o two
 [[ $(ls two | tr '\n' ' ') == 'train.de train.en validation.de validation.en ' ]] || mismatch "two has $(ls two)"
 
+# What is read is never written over.
+for name in train validation test; do
+  cp many.tsv $name.tsv
+  expect 2 "$e ./$name.tsv: is read by this command, and cannot be its output too" data split $name.tsv --validation 0 --test 0 -o .
+  cmp -s many.tsv $name.tsv || mismatch "data split changed its input"
+done
+rm train.tsv validation.tsv test.tsv
+cp many.tsv own.tsv
+expect 2 "$e own.tsv: is read by this command, and cannot be its output too" data vocab own.tsv -o own.tsv
+cmp -s many.tsv own.tsv || mismatch "data vocab changed its input"
+
 # What is wrong is said with its place.
 head -3 m.en >short.en
 expect 1 "$e m.de has 100 lines, short.en has 3: line-aligned files have equally many" data split m.de short.en -o x

@@ -104,3 +104,9 @@ expect 1 'qkv: error: inf.npy: row 1, column "1": expected a number, found inf' 
 # An option's value before an argument is one value.
 expect 0 '' data --points 1 --noise 0 nadaraya-watson
 expect_match $'^x,y\n[0-9.]+,[0-9.]+$' "$out"
+
+# What is read is never written over.
+printf 'x,y\n0,1\n1,2\n2,3\n' >own.csv; cp own.csv kept.csv
+expect 2 'qkv: error: own.csv: is read by this command, and cannot be its output too' regress --data own.csv --at 1 -o own.csv
+cmp -s own.csv kept.csv || mismatch "regress changed its input"
+expect 2 'qkv: error: --output and --weights cannot be one file' regress --data own.csv --at 1 -o w.npy --weights w.npy

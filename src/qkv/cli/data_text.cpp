@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "qkv/cli/data.h"
+#include "qkv/cli/text_input.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
@@ -29,6 +30,7 @@ std::vector<std::string> sentences_of(const DataOptions& o) {
 
 const std::string& needed_output(const DataOptions& o) {
   if (!o.output) throw UsageError(text("data ", o.name, ": --output is missing"));
+  refuse_overwriting(*o.output, o.files);
   return *o.output;
 }
 
@@ -74,6 +76,7 @@ Subwords subwords_of(const std::vector<std::string>& sentences, const SubwordOpt
 }  // namespace
 
 int data_vocab(const DataOptions& o, const Global& global) {
+  if (o.output) refuse_overwriting(*o.output, o.files);
   const WordRule rule = rule_named(o.rule.value_or("book"));
   std::vector<std::vector<std::string>> lines;
   size_t all = 0;
@@ -125,13 +128,18 @@ int data_split(const DataOptions& o, const Global& global) {
   const std::vector<std::string> alignments = o.alignments ? read_lines(*o.alignments) : std::vector<std::string>();
   if (o.alignments && std::ssize(alignments) != pairs.size())
     fail(*o.alignments, " has ", alignments.size(), " lines, ", o.files[0], " has ", pairs.size(), " pairs");
+  const auto [source, target] = aligned ? endings(o.files) : std::pair<std::string, std::string>(".tsv", ".tsv");
+  const std::string part_endings[] = {source, target, ".align"};
+  std::vector<std::string> inputs = o.files;
+  if (o.alignments) inputs.push_back(*o.alignments);
+  for (const char* part : {"train", "validation", "test"})
+    for (const std::string& ending : part_endings) refuse_overwriting(folder + "/" + part + ending, inputs);
   const Split split = split_by_source(pairs, o.validation.value_or(1000), o.test.value_or(1000), global.seed);
   make_folder(folder);
   const auto write_part = [&](const std::string& name, const std::vector<int64_t>& numbers) {
     const std::string base = folder + "/" + name;
-    const auto [source, target] = aligned ? endings(o.files) : std::pair<std::string, std::string>(".tsv", ".tsv");
     if (numbers.empty()) {  // what an earlier split left there would have sentences of the other parts
-      for (const std::string& ending : {source, target, std::string(".align")}) std::filesystem::remove(base + ending);
+      for (const std::string& ending : part_endings) std::filesystem::remove(base + ending);
       return;
     }
     if (aligned) {

@@ -10,6 +10,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/regress_figures.h"
 #include "qkv/cli/regress_input.h"
+#include "qkv/cli/text_input.h"
 #include "qkv/io/npy.h"
 #include "qkv/plot/save.h"
 #include "qkv/regression/bandwidth.h"
@@ -101,6 +102,9 @@ void Regress::bind(Options& options) {
 void Regress::check_command_line() const {
   if (data_.empty()) throw UsageError("the option --data FILE is missing");
   if (!at_.empty() && grid_) throw UsageError("--at and --grid exclude each other");
+  for (const auto& written : {output_, plot_, weights_, weights_plot_})
+    if (written) refuse_overwriting(*written, {{data_}});
+  if (output_ && weights_ && *output_ == *weights_) throw UsageError("--output and --weights cannot be one file");
   if (output_) check_path("--output", *output_, {".csv", ".npy"});
   if (weights_) check_path("--weights", *weights_, {".npy"});
   if (plot_) check_path("--plot", *plot_, {".svg", ".png", ".txt"});

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 
+#include "qkv/cli/command.h"
 #include "qkv/core/check.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
@@ -39,6 +41,13 @@ std::vector<std::string> read_text_lines(const std::string& path) {
   std::vector<std::string> lines = path == "-" ? standard_input_lines() : read_lines(path);
   for (std::string& line : lines) line.resize(right_stripped(line).size());
   return lines;
+}
+
+void refuse_overwriting(const std::string& output, std::span<const std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code ignored;  // of one that does not exist
+    if (std::filesystem::equivalent(output, input, ignored)) throw UsageError(text(output, ": is read by this command, and cannot be its output too"));
+  }
 }
 
 void check_same_lines(const std::string& a, size_t a_lines, const std::string& b, size_t b_lines) {

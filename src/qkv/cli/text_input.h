@@ -1,6 +1,7 @@
-// Text files that commands read.
+// Files that commands read, text above all.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ std::string input_name(const std::string& path);
 /// The lines of a file, gzipped or not, or of standard input when the path is "-", without white space at their ends.
 /// An empty file is an error, and so is a line that is not UTF-8, by its number.
 std::vector<std::string> read_text_lines(const std::string& path);
+
+/// A usage error where an output is one of the files that are read.
+void refuse_overwriting(const std::string& output, std::span<const std::string> inputs);
 
 /// Fails unless both have the same number of lines, with both numbers.
 void check_same_lines(const std::string& a, size_t a_lines, const std::string& b, size_t b_lines);

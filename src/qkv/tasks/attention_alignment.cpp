@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "qkv/core/check.h"
-#include "qkv/eval/unicode.h"
+#include "qkv/data/text.h"
 
 namespace qkv {
 namespace {

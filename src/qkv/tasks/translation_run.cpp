@@ -73,7 +73,7 @@ void check_tokens(const Tokenizers& tokenizers) {
   for (const Tokenizer* side : {&tokenizers.source, &tokenizers.target})
     if (const Vocabulary* vocabulary = side->vocabulary())
       for (int32_t id = 0; id < vocabulary->size(); ++id)
-        check(vocabulary->token(id).find_first_of("\r\n") == std::string::npos, 
+        check(vocabulary->token(id).find_first_of("\r\n") == std::string::npos,
               "the training text has a carriage return inside a sentence: lines must end in LF or CRLF");
 }
 

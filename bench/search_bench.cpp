@@ -15,7 +15,7 @@ using namespace qkv;
 constexpr int64_t kSentences = 64, kBeam = 5, kVocabulary = 10000, kSteps = 20;
 
 /// Scores from a table; the end of a sentence is never likely.
-class Table : public StepModel {
+class Table : public SourceStepModel {
  public:
   Table() : scores_(normal({2 * kSentences * kBeam, kVocabulary}, Rng(1), 0, 2)) {
     for (int64_t r = 0; r < scores_.size(0); ++r) scores_.mutable_ptr()[r * kVocabulary + 3] = -40;

@@ -94,7 +94,7 @@ class TransformerStep : public Case {
   std::unique_ptr<Training<Transformer>> training_;
 };
 
-class Decoder : public StepModel {
+class Decoder : public SourceStepModel {
  public:
   explicit Decoder(const Transformer& model) : model_(model) {}
   void start(const Ids& source, const Ids& lengths) override { state_ = model_.start(source, lengths, {}); }
@@ -149,11 +149,11 @@ class LongStep : public Case {
   explicit LongStep(const Arrays& inputs)
       : tokens_(ids_of(inputs, "tokens")), targets_(ids_of(inputs, "targets")),
         training_(TransformerDecoder({.target_vocabulary = 8000, .width = 512, .ffn = 2048, .heads = 8, .decoder_layers = 6, .recompute = true},
-                                     DecoderBlock::Alone::yes, Rng(1))) {}
+                                     Cross::no, Rng(1))) {}
   void run() override {
     training_.shards.gradients(1, training_.next(), [&](int64_t, int64_t, const Run& run) -> Loss {
       const Linear& output = training_.model.output;
-      const Tensor loss = linear_cross_entropy(training_.model.features(tokens_, {}, {}, run), output.weight, output.bias, targets_);
+      const Tensor loss = linear_cross_entropy(training_.model.features(tokens_, {}, run), output.weight, output.bias, targets_);
       return {loss, loss.item(), 1};
     });
     training_.update(1e-4f);

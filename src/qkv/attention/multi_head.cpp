@@ -1,13 +1,12 @@
-// The projections of multi-head attention, and positions inside it.
+// The projections of multi-head attention.
 #include "qkv/attention/multi_head.h"
 
 #include "qkv/core/check.h"
-#include "qkv/ops/rotary.h"
 
 namespace qkv {
 
 MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
-    : heads(o.heads), key_heads(o.key_heads > 0 ? o.key_heads : o.heads), dropout(o.dropout), positions(o.positions) {
+    : heads(o.heads), key_heads(o.key_heads > 0 ? o.key_heads : o.heads), dropout(o.dropout) {
   check(o.heads > 0 && o.width > 0 && o.width % o.heads == 0, "[multi_head] a width of ", o.width, " is not divisible by ", o.heads, " heads");
   check(heads % key_heads == 0, "[multi_head] ", heads, " heads are no multiple of ", key_heads, " key heads");
   const int64_t head = o.width / o.heads;
@@ -17,24 +16,12 @@ MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
   to_v = Linear(given(o.value_width), key_heads * head, rng.at("to_v"), o.bias);
   to_out = Linear(o.width, o.width, rng.at("to_out"), o.bias);
   scorer = AnyScorer(o.scorer, head, head, head, rng.at("scorer"));
-  check(positions != PositionKind::rotary || head % 2 == 0, "[multi_head] rotary positions turn pairs: a head's width of ", head, " is odd");
-  if (positions == PositionKind::relative) relative = RelativeBias(heads, o.max_distance);
-}
-
-Tensor MultiHead::placed(const Tensor& x, int64_t offset) const {
-  return positions == PositionKind::rotary ? rotate(x, HeadAxis::inner, offset) : x;
+  positions = AttentionPositions(o.positions, heads, head, o.max_distance);
 }
 
 KeyValues MultiHead::project(const Tensor& keys, const Tensor& values, int64_t key_offset) const {
   const Tensor k = to_k(keys);
-  return {positions == PositionKind::rotary ? together(placed(apart(k, key_heads), key_offset)) : k, to_v(values)};
-}
-
-Mask MultiHead::with_distances(const Mask& mask, int64_t queries, int64_t keys, int64_t query_offset) const {
-  if (queries == 0 || keys == 0) return mask;
-  if (positions == PositionKind::relative) return mask & Mask::relative(relative(queries, keys, query_offset));
-  if (positions == PositionKind::alibi) return mask & Mask::relative(Alibi{heads}(queries, keys, query_offset));
-  return mask;
+  return {positions.turns() ? together(positions.placed(apart(k, key_heads), key_offset)) : k, to_v(values)};
 }
 
 }  // namespace qkv

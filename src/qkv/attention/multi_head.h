@@ -3,8 +3,7 @@
 
 #include "qkv/attention/any_scorer.h"
 #include "qkv/attention/attend.h"
-#include "qkv/attention/positions.h"
-#include "qkv/attention/relative_positions.h"
+#include "qkv/attention/attention_positions.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
@@ -19,7 +18,7 @@ struct MultiHeadOptions {
   ScorerKind scorer = ScorerKind::scaled_dot;
   Linear::Bias bias = Linear::Bias::no;
   float dropout = 0;  // of the weights
-  PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are none of its business
+  PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are ignored
   int64_t max_distance = 32;                    // of relative: what is farther counts as that far
 };
 
@@ -35,8 +34,7 @@ struct MultiHead {
   float dropout = 0;
   Linear to_q, to_k, to_v, to_out;
   AnyScorer scorer;
-  PositionKind positions = PositionKind::none;
-  RelativeBias relative;  // absent unless positions are relative
+  AttentionPositions positions;
 
   MultiHead() = default;
   MultiHead(const MultiHeadOptions& options, const Rng& rng);
@@ -54,10 +52,10 @@ struct MultiHead {
   template <Scorer S>
   Tensor with(const S& any, const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run,
               int64_t query_offset = 0) const {
-    const Tensor q = placed(apart(to_q(queries), heads), query_offset);
+    const Tensor q = positions.placed(apart(to_q(queries), heads), query_offset);
     if (run.probe) run.probe->values(run.path, projected.v.detached());
     return to_out(together(attend(any, q, apart(projected.k, key_heads), apart(projected.v, key_heads),
-                                  with_distances(mask, q.size(1), projected.k.size(1), query_offset), run,
+                                  positions.onto(mask, q.size(1), projected.k.size(1), query_offset), run,
                                   {.dropout = dropout, .axis = HeadAxis::inner}).output));
   }
   /// Key j stands at key_offset + j.
@@ -69,17 +67,13 @@ struct MultiHead {
     f("to_v", to_v);
     f("to_out", to_out);
     f("scorer", scorer);
-    f("relative", relative);
+    f("relative", positions);
   }
 
  private:
   // (B, L, H D) <-> (B, L, H, D): no element moves.
   static Tensor apart(const Tensor& x, int64_t count) { return reshape(x, {x.size(0), x.size(1), count, x.size(2) / count}); }
   static Tensor together(const Tensor& x) { return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)}); }
-  // Turned by its positions, if they are rotary: (B, L, H, D).
-  Tensor placed(const Tensor& x, int64_t offset) const;
-  // With the biases of the distances, if there are any.
-  Mask with_distances(const Mask& mask, int64_t queries, int64_t keys, int64_t query_offset) const;
 };
 
 }  // namespace qkv

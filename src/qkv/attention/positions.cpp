@@ -1,12 +1,16 @@
-// Sines and cosines of positions.
+// Sines and cosines of positions, and the learned table.
 #include "qkv/attention/positions.h"
 
 #include <cmath>
 
 #include "qkv/core/check.h"
+#include "qkv/ops/shape.h"
+#include "qkv/tensor/tape.h"
 
 namespace qkv {
 namespace {
+
+constexpr int64_t kReadyPositions = 256;
 
 double frequency(int64_t pair, int64_t width) { return std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(width)); }
 
@@ -29,6 +33,23 @@ Tensor position_shift(int64_t distance, int64_t pair, int64_t width) {
   const double angle = static_cast<double>(distance) * frequency(pair, width);
   const auto c = static_cast<float>(std::cos(angle)), s = static_cast<float>(std::sin(angle));
   return Tensor({2, 2}, {c, s, -s, c});
+}
+
+AddedPositions::AddedPositions(PositionKind kind, int64_t count, int64_t width, const Rng& rng) {
+  if (kind == PositionKind::sinusoidal) waves = sinusoidal_positions(kReadyPositions, width);
+  if (kind != PositionKind::learned) return;
+  check(count > 0, "[positions] a learned table needs at least one position, got ", count);
+  table = parameter(normal({count, width}, rng, 0, 0.02f));
+}
+
+Tensor AddedPositions::operator()(int64_t count, int64_t offset) const {
+  if (table.defined()) {
+    check(offset + count <= table.size(0), "[positions] position ", offset + count - 1, " is past the learned table of ", table.size(0),
+          " positions");
+    return slice(table, 0, offset, offset + count);
+  }
+  if (!waves.defined()) return {};
+  return offset + count <= waves.size(0) ? slice(waves, 0, offset, offset + count) : sinusoidal_positions(count, waves.size(1), offset);
 }
 
 }  // namespace qkv

@@ -1,12 +1,15 @@
 // How tokens know their places; positions as vectors that are added to embeddings.
 #pragma once
 
+#include <optional>
+
+#include "qkv/core/rng.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
 
-/// Sinusoidal and learned vectors are added to the embeddings; the others work inside self-attention, by the distance of query and key:
-/// a learned bias (relative_positions.h), a rotation of queries and keys (ops/rotary.h), a bias that falls linearly.
+/// Sinusoidal and learned vectors are added to the embeddings (AddedPositions); the others act inside self-attention, by the distance of
+/// query and key (attention_positions.h).
 enum class PositionKind { none, sinusoidal, learned, relative, rotary, alibi };
 
 /// p[i, 2j] = sin((offset + i) / 10000^(2j / width)), p[i, 2j + 1] the cosine: (count, width), computed in double (Vaswani et al., 2017).
@@ -14,5 +17,19 @@ Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset = 0);
 
 /// (2, 2): turns the pair (p[i, 2j], p[i, 2j + 1]) into that of position i + distance, whatever i is.
 Tensor position_shift(int64_t distance, int64_t pair, int64_t width);
+
+/// The vectors that are added to embeddings; none for kinds that act elsewhere.
+struct AddedPositions {
+  Tensor table;  // (positions, width), learned; else absent
+  Tensor waves;  // the first sinusoidal positions, made once; a constant
+
+  AddedPositions() = default;
+  /// `count`: rows of a learned table.
+  AddedPositions(PositionKind kind, int64_t count, int64_t width, const Rng& rng);
+  /// (count, width) for tokens at offset, offset + 1, ...; absent if nothing is added.
+  Tensor operator()(int64_t count, int64_t offset) const;
+  /// How many positions there are; absent: no end.
+  std::optional<int64_t> end() const { return table.defined() ? std::optional(table.size(0)) : std::nullopt; }
+};
 
 }  // namespace qkv

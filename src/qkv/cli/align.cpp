@@ -133,7 +133,7 @@ class Align : public Command {
     const TranslationModelConfig& config = translator.config().model;
     check(config.attention != "none", *model_, ": this model has no attention (model.attention is none)");
     const Transformer* model = translator.model().transformer();
-    return model ? std::ssize(model->decoder.blocks) * model->options.heads : 1;
+    return model ? std::ssize(model->decoder.stack.blocks) * model->options.heads : 1;
   }
 
   // The links by every reading, block by block: the attention of a large file at once would fill the memory.

@@ -27,7 +27,7 @@ float log_probability(const float* row, int64_t vocabulary, int32_t token) {
 
 double Forced::log_probability() const { return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0); }
 
-std::vector<Forced> force(StepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin,
+std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin,
                           bool keep_attention) {
   const auto rows = static_cast<int64_t>(targets.size());
   check(source.rank() == 2 && source.size(0) == rows, "[force] ", rows, " outputs for source ", source.shape());

@@ -125,12 +125,10 @@ class Sampler {
     for (const uint64_t number : numbers) streams_.push_back(Rng(options.seed).at("sample").at(number));
   }
 
-  std::vector<std::vector<Hypothesis>> operator()(const Ids& source, const Ids& lengths) {
+  std::vector<std::vector<Hypothesis>> operator()(std::span<const int32_t> first) {
     results_.assign(streams_.size(), std::vector<Hypothesis>(static_cast<size_t>(options_.samples)));
     if (streams_.empty() || options_.max_length == 0) return std::move(results_);
-    model_.keep_attention(options_.keep_attention);
-    model_.start(source, lengths);
-    last_.assign(streams_.size(), options_.begin);
+    last_.assign(first.begin(), first.end());
     for (size_t s = 0; s < streams_.size(); ++s)
       for (size_t n = 0; n < static_cast<size_t>(options_.samples); ++n) live_.push_back({s, n, static_cast<int32_t>(s), {}, {}});
     for (int64_t step = 0; !live_.empty(); ++step) take_step(step);
@@ -179,6 +177,7 @@ void Sampler::take_step(int64_t step) {
   if (options_.keep_attention) attention_.push_back(model_.attention());
 
   const size_t before = last_.size();
+  const bool stops = options_.watch.stopped();
   std::vector<Path> unfinished;
   std::vector<int32_t> rows;
   last_.clear();
@@ -188,7 +187,8 @@ void Sampler::take_step(int64_t step) {
     path.rows.push_back(path.row);
     path.so_far.ended = draws[p].token == options_.end;
     if (!path.so_far.ended) path.so_far.tokens.push_back(draws[p].token);
-    if (path.so_far.ended || step + 1 >= options_.max_length) {
+    if (options_.watch.on_token) options_.watch.on_token({path.sentence, path.number, draws[p].token, draws[p].log_probability});
+    if (path.so_far.ended || step + 1 >= options_.max_length || stops) {
       finish(path, step + 1);
       continue;
     }
@@ -203,18 +203,31 @@ void Sampler::take_step(int64_t step) {
   if (!live_.empty() && !same) model_.select(rows);
 }
 
-}  // namespace
-
-std::vector<std::vector<Hypothesis>> sample(StepModel& model, const Ids& source, const Ids& lengths, std::span<const uint64_t> numbers,
-                                            const SampleOptions& options) {
+void check_options(const SampleOptions& options) {
   check(options.samples >= 1, "[sample] samples must be 1 or more, got ", options.samples);
   check(options.temperature >= 0 && std::isfinite(options.temperature), "[sample] the temperature must be 0 or more, got ", options.temperature);
   check(options.top_k >= 0, "[sample] top k must be 0 (all tokens) or more, got ", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "[sample] top p must be above 0 and at most 1, got ", options.top_p);
   check(options.max_length >= 0, "[sample] the longest output must be 0 or more, got ", options.max_length);
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> sample(StepModel& model, std::span<const int32_t> first, std::span<const uint64_t> numbers,
+                                            const SampleOptions& options) {
+  check_options(options);
+  check(first.size() == numbers.size(), "[sample] ", first.size(), " rows and ", numbers.size(), " numbers do not fit");
+  model.keep_attention(options.keep_attention);
+  return Sampler(model, numbers, options)(first);
+}
+
+std::vector<std::vector<Hypothesis>> sample(SourceStepModel& model, const Ids& source, const Ids& lengths, std::span<const uint64_t> numbers,
+                                            const SampleOptions& options) {
+  check_options(options);
   check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0) && std::ssize(numbers) == source.size(0),
         "[sample] source ", source.shape(), ", lengths ", lengths.shape(), " and ", numbers.size(), " numbers do not fit");
-  return Sampler(model, numbers, options)(source, lengths);
+  if (source.size(0) > 0 && options.max_length > 0) model.start(source, lengths);
+  return sample(model, std::vector<int32_t>(static_cast<size_t>(source.size(0)), options.begin), numbers, options);
 }
 
 }  // namespace qkv

@@ -20,12 +20,16 @@ struct SampleOptions {
   int32_t begin = 2, end = 3;    // ids of <bos> and <eos>
   std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
   bool keep_attention = false;
+  DecodeWatch watch = {};
 };
 
-/// The samples of every source sentence, in the order they were drawn; their log-probabilities are the model's own, at temperature 1 with
-/// nothing cut off. source (B, T), lengths (B), numbers (B): what the random numbers of a sentence depend on, beside the seed, the
-/// sample and the step. What one sentence gets does not depend on the others.
-std::vector<std::vector<Hypothesis>> sample(StepModel& model, const Ids& source, const Ids& lengths, std::span<const uint64_t> numbers,
+/// The samples of every row of a model that has been started, in the order they were drawn; their log-probabilities are the model's own, at
+/// temperature 1 with nothing cut off. first (R): the token that each row is fed to begin with. numbers (R): what the random numbers of a
+/// row depend on, beside the seed, the sample and the step. What one row gets does not depend on the others.
+std::vector<std::vector<Hypothesis>> sample(StepModel& model, std::span<const int32_t> first, std::span<const uint64_t> numbers,
+                                            const SampleOptions& options);
+/// The same of source sentences (B, T) with lengths (B), from `begin` on.
+std::vector<std::vector<Hypothesis>> sample(SourceStepModel& model, const Ids& source, const Ids& lengths, std::span<const uint64_t> numbers,
                                             const SampleOptions& options);
 
 }  // namespace qkv

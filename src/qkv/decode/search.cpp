@@ -56,8 +56,8 @@ struct Continuations {
 
 class Search {
  public:
-  Search(StepModel& model, const SearchOptions& options) : model_(model), options_(options) {}
-  std::vector<std::vector<Hypothesis>> operator()(const Ids& source, const Ids& lengths);
+  Search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options) : model_(model), first_(first), options_(options) {}
+  std::vector<std::vector<Hypothesis>> operator()();
 
  private:
   void take_step(int64_t step);
@@ -71,6 +71,7 @@ class Search {
   bool is_never(int32_t token) const { return std::find(options_.never.begin(), options_.never.end(), token) != options_.never.end(); }
 
   StepModel& model_;
+  std::span<const int32_t> first_;
   const SearchOptions& options_;
   std::vector<Sentence> sentences_;          // unfinished
   std::vector<Node> nodes_;
@@ -149,7 +150,7 @@ void Search::take_step(int64_t step) {
   Ids tokens = Ids::empty({count});
   int64_t row = 0;
   for (const Sentence& s : sentences_)
-    for (const Live& l : s.live) tokens.mutable_ptr()[row++] = l.node < 0 ? options_.begin : nodes_[static_cast<size_t>(l.node)].token;
+    for (const Live& l : s.live) tokens.mutable_ptr()[row++] = l.node < 0 ? first_[static_cast<size_t>(s.index)] : nodes_[static_cast<size_t>(l.node)].token;
   const Continuations next = continuations(model_.step(tokens));
   if (options_.keep_attention) attention_.push_back(model_.attention());
 
@@ -159,6 +160,7 @@ void Search::take_step(int64_t step) {
   parallel_for(static_cast<int64_t>(sentences_.size()), 20.0 * static_cast<double>(count * next.width),
                [&](int64_t s) { found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], next); });
 
+  const bool stops = options_.watch.stopped();
   std::vector<int32_t> rows;
   std::vector<Sentence> unfinished;
   for (size_t s = 0; s < sentences_.size(); ++s) {
@@ -169,6 +171,8 @@ void Search::take_step(int64_t step) {
     for (size_t rank = 0; rank < found[s].size() && sentence.live.size() < static_cast<size_t>(options_.beam); ++rank) {
       const Candidate& c = found[s][rank];
       const int32_t model_row = first[s] + c.live, parent = before[static_cast<size_t>(c.live)].node;
+      if (options_.watch.on_token && options_.beam == 1)
+        options_.watch.on_token({static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[static_cast<size_t>(c.live)].log_probability});
       if (c.token == options_.end) {
         // An end among the worse half of the candidates would not have been kept.
         if (rank < static_cast<size_t>(options_.beam))
@@ -182,11 +186,11 @@ void Search::take_step(int64_t step) {
     if (found[s].empty())  // nothing can follow: they are cut off here
       for (const Live& l : before)
         sentence.ended.push_back({l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step), false});
-    const bool enough = sentence.ended.size() >= static_cast<size_t>(options_.beam);
-    if (!enough && step + 1 >= options_.max_length)
+    const bool enough = sentence.ended.size() >= static_cast<size_t>(options_.beam), last = step + 1 >= options_.max_length || stops;
+    if (!enough && last)
       for (const Live& l : sentence.live)
         sentence.ended.push_back({l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step + 1), false});
-    if (enough || sentence.live.empty() || step + 1 >= options_.max_length) {
+    if (enough || sentence.live.empty() || last) {
       finish(sentence);
       continue;
     }
@@ -199,30 +203,38 @@ void Search::take_step(int64_t step) {
   if (!sentences_.empty() && !same) model_.select(rows);
 }
 
-std::vector<std::vector<Hypothesis>> Search::operator()(const Ids& source, const Ids& lengths) {
-  results_.resize(static_cast<size_t>(source.size(0)));
-  if (source.size(0) == 0) return std::move(results_);
+std::vector<std::vector<Hypothesis>> Search::operator()() {
+  results_.resize(first_.size());
   if (options_.max_length == 0) {
     for (auto& r : results_) r.push_back({});
     return std::move(results_);
   }
-  model_.keep_attention(options_.keep_attention);
-  model_.start(source, lengths);
-  for (int64_t b = 0; b < source.size(0); ++b) sentences_.push_back({b, {Live{}}, {}});
+  for (size_t b = 0; b < first_.size(); ++b) sentences_.push_back({static_cast<int64_t>(b), {Live{}}, {}});
   for (int64_t step = 0; !sentences_.empty(); ++step) take_step(step);
   return std::move(results_);
 }
 
-}  // namespace
-
-std::vector<std::vector<Hypothesis>> search(StepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options) {
+void check_options(const SearchOptions& options) {
   check(options.beam >= 1, "[search] the beam must hold 1 hypothesis or more, got ", options.beam);
   check(options.best >= 1 && options.best <= options.beam, "[search] the best ", options.best, " of a beam of ", options.beam,
         " were asked for");
   check(options.max_length >= 0, "[search] the longest output must be 0 or more, got ", options.max_length);
+}
+
+}  // namespace
+
+std::vector<std::vector<Hypothesis>> search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options) {
+  check_options(options);
+  model.keep_attention(options.keep_attention);
+  return Search(model, first, options)();
+}
+
+std::vector<std::vector<Hypothesis>> search(SourceStepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options) {
+  check_options(options);
   check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0), "[search] source ", source.shape(), " and lengths ",
         lengths.shape(), " do not fit");
-  return Search(model, options)(source, lengths);
+  if (source.size(0) > 0 && options.max_length > 0) model.start(source, lengths);
+  return search(model, std::vector<int32_t>(static_cast<size_t>(source.size(0)), options.begin), options);
 }
 
 }  // namespace qkv

@@ -16,6 +16,7 @@ struct SearchOptions {
   int32_t begin = 2, end = 3;   // ids of <bos> and <eos>
   std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
   bool keep_attention = false;
+  DecodeWatch watch = {};
 };
 
 struct Hypothesis {
@@ -26,8 +27,10 @@ struct Hypothesis {
   Tensor attention = {};        // (steps, maps, T); the step that wrote the end included
 };
 
-/// The best hypotheses of every source sentence, best first. source (B, T), lengths (B). Equal scores: the earlier hypothesis, then the
-/// smaller id. What one sentence gets does not depend on the others.
-std::vector<std::vector<Hypothesis>> search(StepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options);
+/// The best continuations of every row of a model that has been started, best first; first: the token that each row is fed to begin with.
+/// Equal scores: the earlier hypothesis, then the smaller id. What one row gets does not depend on the others.
+std::vector<std::vector<Hypothesis>> search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options);
+/// The same of source sentences (B, T) with lengths (B), from `begin` on.
+std::vector<std::vector<Hypothesis>> search(SourceStepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options);
 
 }  // namespace qkv

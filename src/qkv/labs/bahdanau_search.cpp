@@ -23,7 +23,7 @@ std::array<double, 4> after(const std::vector<int32_t>& written) {
   return {0.25, 0.25, 0.25, 0.25};
 }
 
-class Example : public StepModel {
+class Example : public SourceStepModel {
  public:
   void start(const Ids& source, const Ids&) override { written_.assign(static_cast<size_t>(source.size(0)), {}); }
   Tensor step(const Ids& tokens) override {

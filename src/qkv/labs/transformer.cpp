@@ -191,22 +191,6 @@ std::vector<TranslationBatch> batches_of(const Trained& model, const SentencePai
   return out;
 }
 
-Tensor features(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target_in, Sight sight, const Run& run) {
-  const Tensor memory = model.encoder(source, lens, run.at("encoder"));
-  const Run decoder = run.at("decoder");
-  Tensor x = model.decoder.embedding(target_in, 0, decoder.at("embedding"));
-  for (size_t i = 0; i < model.decoder.blocks.size(); ++i) {
-    const DecoderBlock& block = model.decoder.blocks[i];
-    const Run here = decoder.at(i);
-    const Mask mask = sight == Sight::causal ? Mask::causal() : Mask::none();
-    const Tensor y = block.self_norm(x, block.self(x, x, x, mask, here.at("self")), block.dropout, here.at("self_norm"));
-    const Tensor z = block.cross_norm(y, (*block.cross)(y, memory, memory, Mask::valid_lens(lens), here.at("cross")), block.dropout,
-                                      here.at("cross_norm"));
-    x = block.ffn_norm(z, block.ffn(z), block.dropout, here.at("ffn_norm"));
-  }
-  return x;
-}
-
 }  // namespace transformer
 
 Lab transformer_lab() {

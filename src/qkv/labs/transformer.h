@@ -40,11 +40,6 @@ const SentencePairs& shown_pairs(Page& page);
 /// Pairs as batches of 64 in their order, as the trained model reads them.
 std::vector<TranslationBatch> batches_of(const Trained& model, const SentencePairs& pairs);
 
-/// May the tokens of the target see those that come later? `causal` is how the model was made.
-enum class Sight { causal, everything };
-/// As Transformer::features with teacher forcing, of a post-norm model: the decoder with its causal mask, or with none.
-Tensor features(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target_in, Sight sight, const Run& run);
-
 // transformer_blocks.cpp: the parts, in shapes and values.
 void feed_forward_step(Page& page);
 void norm_step(Page& page);

@@ -163,7 +163,7 @@ void encoder_step(Page& page) {
       "X_0 = \\sqrt{d} E + P, \\quad Y = \\mathrm{AddNorm}(X, \\mathrm{MHA}(X, X, X)), \\quad X' = \\mathrm{AddNorm}(Y, \\mathrm{FFN}(Y))");
   const Rng rng = Rng(page.seed()).at("encoder");
   const Ids lens({2}, {3, 2});
-  const EncoderBlock block(demo(), rng.at("block"));
+  const TransformerBlock block(demo(), Cross::no, rng.at("block"));
   const Tensor one = block(ones({2, 100, 24}), Mask::valid_lens(lens), Run{});
   const TransformerEncoder encoder(demo(), rng.at("stack"));
   Shapes seen;
@@ -199,10 +199,10 @@ void decoder_step(Page& page) {
        "相当于 Bahdanau 注意力的位置）；前馈网络。最后由线性层给出下一个词的分数。"});
   const Rng rng = Rng(page.seed()).at("decoder");
   const Ids lens({2}, {3, 2});
-  const EncoderBlock below(demo(), rng.at("encoder"));
-  const DecoderBlock block(demo(), DecoderBlock::Alone::no, rng.at("block"));
+  const TransformerBlock below(demo(), Cross::no, rng.at("encoder"));
+  const TransformerBlock block(demo(), Cross::yes, rng.at("block"));
   const Tensor x = ones({2, 100, 24}), memory = below(x, Mask::valid_lens(lens), Run{});
-  const Tensor one = block(x, nullptr, block.cross->project(memory, memory), Mask::valid_lens(lens), Run{});
+  const Tensor one = block(x, Mask::causal(), block.cross->project(memory, memory), Mask::valid_lens(lens), Run{});
   const Transformer model(demo(), rng.at("model"));
   Shapes seen;
   const Tensor logits = model.logits(filled({2, 100}, 1), lens, filled({2, 7}, 1), Run{.probe = &seen});

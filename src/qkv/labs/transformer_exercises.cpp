@@ -58,7 +58,7 @@ std::vector<double> gradient_by_block(const Trained& like, NormPlace place, cons
   tape.backward(cross_entropy(model.logits(b.source, b.source_lens, b.target_in, Run{}), b.target_out,
                               {.ignore_id = like.run.tokenizers().target.pad()}));
   std::vector<double> out;
-  for (const DecoderBlock& block : model.decoder.blocks) {
+  for (const TransformerBlock& block : model.decoder.stack.blocks) {
     double sum = 0;
     for (const NamedTensor& p : parameters(block)) sum += std::pow(length_of(tape.grad(p.tensor)), 2);
     out.push_back(std::sqrt(sum));

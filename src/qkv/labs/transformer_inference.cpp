@@ -29,10 +29,10 @@ Tensor summed_loss(const Transformer& model, const Tensor& x, const Ids& wanted,
 }
 
 // Nats a token with teacher forcing, all positions at once.
-double loss_with(const Transformer& model, const std::vector<TranslationBatch>& batches, int32_t pad, Sight sight) {
+double loss_with(const Transformer& model, const std::vector<TranslationBatch>& batches, int32_t pad, const Mask& mask) {
   double sum = 0, count = 0;
   for (const TranslationBatch& b : batches) {
-    sum += summed_loss(model, features(model, b.source, b.source_lens, b.target_in, sight, Run{}), b.target_out, pad).item();
+    sum += summed_loss(model, model.features(b.source, b.source_lens, b.target_in, Run{}, mask), b.target_out, pad).item();
     count += tokens_in(b.target_lens);
   }
   return sum / count;
@@ -103,8 +103,8 @@ struct OpenTask {
     return tokens_in(b.target_lens) / sum;
   }
   Loss loss(const TranslationBatch& b, int64_t begin, int64_t end, const Run& run) const {
-    const Tensor x = features(model, rows_of(b.source, begin, end), rows_of(b.source_lens, begin, end), rows_of(b.target_in, begin, end),
-                              Sight::everything, run);
+    const Tensor x = model.features(rows_of(b.source, begin, end), rows_of(b.source_lens, begin, end), rows_of(b.target_in, begin, end), run,
+                                    Mask::none());
     const Tensor sum = summed_loss(model, x, rows_of(b.target_out, begin, end), pad);
     return {scale(sum, static_cast<float>(1 / tokens_in(b.target_lens))), sum.item(), tokens_in(rows_of(b.target_lens, begin, end))};
   }
@@ -178,7 +178,7 @@ void mask_step(Page& page) {
   const Transformer& net = network(model);
   const auto batches = batches_of(model, judged(page, Judge::model));
   const int32_t pad = model.run.tokenizers().target.pad();
-  const double masked = loss_with(net, batches, pad, Sight::causal), open = loss_with(net, batches, pad, Sight::everything);
+  const double masked = loss_with(net, batches, pad, Mask::causal()), open = loss_with(net, batches, pad, Mask::none());
   const double stepped = stepped_loss(net, batches, pad);
   named_table(page,
               {{"the trained model, " + judged_name(page).en, "训练好的模型，" + judged_name(page).zh}, {"nats a token", "每词元奈特"}},
@@ -239,11 +239,11 @@ void cheating_step(Page& page) {
   fit(all, adam, task, {.epochs = epochs, .rate = constant_rate(0.005f), .clip = 1, .seed = page.seed()});
   const SentencePairs& judge = judged(page, Judge::exercises);
   const auto batches = batches_of(like, judge);
-  const double open = loss_with(model, batches, pad, Sight::everything), causal = loss_with(model, batches, pad, Sight::causal);
+  const double open = loss_with(model, batches, pad, Mask::none()), causal = loss_with(model, batches, pad, Mask::causal());
   const auto written = written_by(model, like, judge.source);
   const double bleu = quality(page, Judge::exercises, written).bleu,
                honest_bleu = quality(page, Judge::exercises, translate(like, judge.source)).bleu;
-  const double honest = loss_with(network(like), batches, pad, Sight::causal);
+  const double honest = loss_with(network(like), batches, pad, Mask::causal());
   page.say({fmt::format("Train without the mask, {} epochs on {} pairs with relative positions (the next word is a distance), and the "
                         "decoder finds the answer in its own input: word $t$ of the "
                         "output is word "
@@ -262,7 +262,7 @@ void cheating_step(Page& page) {
               {{{"trained without a mask", "无掩码训练"}, {nats(open), nats(causal), nats(bleu)}},
                {{fmt::format("trained with it, {} epochs on {}", like.run.config().training.epochs, grouped(like.run.training_pairs())),
                  fmt::format("有掩码训练（{} 轮，{} 对）", like.run.config().training.epochs, grouped(like.run.training_pairs()))},
-                {nats(loss_with(network(like), batches, pad, Sight::everything)), nats(honest), nats(honest_bleu)}}});
+                {nats(loss_with(network(like), batches, pad, Mask::none())), nats(honest), nats(honest_bleu)}}});
   page.print(fmt::format("{}\n  wanted   {}\n  written  {}", judge.source[0], judge.target[0], cut(written[0])));
   page.claim(open < 0.7 * honest && causal > 2 * open && bleu < honest_bleu,
              {"A low loss that means nothing: the copyist's is far below the honest model's while it may look ahead, and rises several "

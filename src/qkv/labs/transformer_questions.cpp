@@ -56,7 +56,7 @@ struct LanguageTask {
   int32_t pad;
 
   Tensor sum(const Ids& in, const Ids& out, const Run& run) const {
-    return linear_cross_entropy(model.features(in, {}, {}, run), model.output.weight, model.output.bias, out,
+    return linear_cross_entropy(model.features(in, {}, run), model.output.weight, model.output.bias, out,
                                 {.ignore_id = pad, .reduction = Reduction::sum});
   }
   static double count(const Ids& lens) { return std::accumulate(lens.data().begin(), lens.data().end(), 0.0); }
@@ -162,7 +162,7 @@ void language_model_step(Page& page) {
        "，去掉交叉注意力。（编码器看得到两侧，改用被遮住的词来训练，如 BERT；编码器加解码器则续写被分成两半的文本，如 T5。）"});
   const Trained& like = trained(page, Kind::reference);
   const Tokenizers& t = like.run.tokenizers();
-  TransformerDecoder model(network(like).options, DecoderBlock::Alone::yes, Rng(page.seed()).at("language"));
+  TransformerDecoder model(network(like).options, Cross::no, Rng(page.seed()).at("language"));
   SentencePairs text = like.run.text().train;
   const auto pairs = static_cast<size_t>(std::min<int64_t>(text.size(), 3000));
   text.source.resize(pairs), text.target.resize(pairs);
@@ -253,7 +253,7 @@ void vision_step(Page& page) {
        "$28 \\times 28$ 的图像切成 $4 \\times 4$ 的块，就是 49 个词的句子（视觉 Transformer；Dosovitskiy 等，2021）。"});
   const Rng rng = Rng(page.seed()).at("vision");
   const Linear patch(16, 32, rng.at("patch"));
-  const EncoderBlock block({.width = 32, .ffn = 64}, rng.at("block"));
+  const TransformerBlock block({.width = 32, .ffn = 64}, Cross::no, rng.at("block"));
   const Tensor image = uniform({28, 28}, rng.at("image"));
   Tensor patches = Tensor::empty({1, 49, 16}), mixed = Tensor::empty({1, 49, 16});
   for (int64_t p = 0; p < 49; ++p)

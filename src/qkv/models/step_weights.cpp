@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "qkv/models/transformer.h"
+#include "qkv/models/transformer_decoder.h"
 
 namespace qkv {
 namespace {
@@ -39,7 +39,7 @@ Tensor StepLinear::operator()(const Tensor& x, Activation activation) const {
 
 StepWeights::StepWeights(const TransformerDecoder& decoder, StepLinear::Panels panels) : output(decoder.output, panels) {
   const auto ready = [&](const Linear& layer) { return StepLinear(layer, panels); };
-  for (const DecoderBlock& b : decoder.blocks) {
+  for (const TransformerBlock& b : decoder.stack.blocks) {
     Block block{ready(b.self.to_q), ready(b.self.to_k), ready(b.self.to_v), ready(b.self.to_out), {}, {}, ready(b.ffn.first), ready(b.ffn.second)};
     if (b.cross) block.cross_q = ready(b.cross->to_q), block.cross_out = ready(b.cross->to_out);
     blocks.push_back(std::move(block));

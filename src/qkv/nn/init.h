@@ -1,6 +1,7 @@
 // Initial values: the ones of the book's four frameworks.
 #pragma once
 
+#include "qkv/nn/module.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
@@ -13,5 +14,13 @@ Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, const Rng& rng);
 
 /// Rows (or, if there are more rows than columns, columns) orthonormal: Keras' recurrent matrices (Saxe et al., 2014).
 Tensor orthogonal(int64_t rows, int64_t columns, const Rng& rng);
+
+/// Draws every matrix of a module's linear layers anew, Xavier-uniform, as the book's init_weights does.
+template <class Module>
+void xavier_matrices(Module& module, const Rng& rng) {
+  each_tensor(module, [&](const std::string& name, Tensor& t) {
+    if (t.rank() == 2 && name.ends_with(".weight")) t = parameter(xavier_uniform(t.shape(), rng.at(name)));
+  });
+}
 
 }  // namespace qkv

@@ -139,8 +139,8 @@ TransformerAttention transformer_attention(const Transformer& model, const Ids& 
   run.probe = &seen;
   model.features(source, source_lens, target_in, run);
   std::vector<const MultiHead*> encoder, decoder, cross;
-  for (const EncoderBlock& block : model.encoder.blocks) encoder.push_back(&block.self);
-  for (const DecoderBlock& block : model.decoder.blocks) decoder.push_back(&block.self), cross.push_back(&*block.cross);
+  for (const TransformerBlock& block : model.encoder.stack.blocks) encoder.push_back(&block.self);
+  for (const TransformerBlock& block : model.decoder.stack.blocks) decoder.push_back(&block.self), cross.push_back(&*block.cross);
   const Both e = stacked(seen, "encoder", "self", encoder), d = stacked(seen, "decoder", "self", decoder),
              c = stacked(seen, "decoder", "cross", cross);
   return {{e.weights, d.weights, c.weights}, {e.value_weighted, d.value_weighted, c.value_weighted}};

@@ -230,7 +230,7 @@ class Tests {
     return judged(result, options_.cache_tolerance);
   }
   // Backwards, with the first of them once more and, of three or more, without the last.
-  static std::vector<int32_t> moved(StepModel& decoder, const std::vector<int32_t>& holds) {
+  static std::vector<int32_t> moved(SourceStepModel& decoder, const std::vector<int32_t>& holds) {
     std::vector<int32_t> take, out;
     for (size_t i = holds.size(); i-- > (holds.size() > 2 ? 1u : 0u);) take.push_back(static_cast<int32_t>(i));
     take.push_back(take.front());

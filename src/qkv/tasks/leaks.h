@@ -16,7 +16,7 @@ namespace qkv {
 struct LeakSubject {
   /// source (B, S), lengths (B), target_in (B, T) from <bos> on -> (B, T, V).
   std::function<Tensor(const Ids& source, const Ids& lengths, const Ids& target_in)> logits;
-  std::function<std::unique_ptr<StepModel>()> decoder;
+  std::function<std::unique_ptr<SourceStepModel>()> decoder;
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int32_t source_pad = 1, target_pad = 1, begin = 2;
   int64_t least_source = 0;    // tokens to which every source sentence is padded, for an encoder that reads padding

@@ -76,7 +76,7 @@ Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t sou
 
 // Decoding, with handles to the weights of the last step: they are computed when asked for.
 template <class Model>
-class DecoderSteps : public StepModel, private Probe {
+class DecoderSteps : public SourceStepModel, private Probe {
  public:
   explicit DecoderSteps(const Model& model) : model_(model) { run_.probe = this; }
   void start(const Ids& source, const Ids& lengths) override { state_ = model_.start(source, lengths, Run{}); }
@@ -133,8 +133,8 @@ const Linear& TranslationModel::output() const {
   return std::get<Transformer>(model_).decoder.output;
 }
 
-std::unique_ptr<StepModel> TranslationModel::decoder() const {
-  return std::visit([]<class Model>(const Model& model) -> std::unique_ptr<StepModel> { return std::make_unique<DecoderSteps<Model>>(model); }, model_);
+std::unique_ptr<SourceStepModel> TranslationModel::decoder() const {
+  return std::visit([]<class Model>(const Model& model) -> std::unique_ptr<SourceStepModel> { return std::make_unique<DecoderSteps<Model>>(model); }, model_);
 }
 
 void TranslationModel::save(const std::string& path) const {

@@ -26,7 +26,7 @@ class TranslationModel {
   /// The model itself, for what only one kind of it can do; null if it is of the other kind.
   const Transformer* transformer() const { return std::get_if<Transformer>(&model_); }
   /// A decoder with a state of its own; the model must outlive it.
-  std::unique_ptr<StepModel> decoder() const;
+  std::unique_ptr<SourceStepModel> decoder() const;
 
   /// The weights alone, by name.
   void save(const std::string& path) const;

@@ -14,7 +14,7 @@ inline constexpr int32_t kBegin = 0, kEnd = 1;
 
 // The scores of the next token are a pseudo-random function of the source sentence and all tokens so far, so that a row that was moved
 // wrongly gives another result. "Attention" of a step is (source, length of the prefix, last token).
-class Toy : public StepModel {
+class Toy : public SourceStepModel {
  public:
   explicit Toy(int64_t vocabulary) : vocabulary_(vocabulary) {}
   void start(const Ids& source, const Ids&) override {

@@ -108,19 +108,5 @@ TEST(TransformerLab, SettingsOfTheBooksFileAreTheBooks) {
   EXPECT_EQ(config_of(with, Kind::no_positions).model.positions, "none");
 }
 
-// The lab's decoder with its mask is the model's, bit for bit; without one it sees what comes later.
-TEST(TransformerLab, ItsDecoderWithTheMaskIsTheModels) {
-  using namespace transformer;
-  const Transformer model({.source_vocabulary = 9, .target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2}, Rng(4));
-  const Ids source({2, 4}, {4, 5, 3, 1, 6, 7, 8, 3}), lens({2}, {3, 4});
-  const Ids one({2, 3}, {2, 4, 5, 2, 6, 7}), other({2, 3}, {2, 4, 8, 2, 6, 8});  // the last word differs
-  const Tensor causal = features(model, source, lens, one, Sight::causal, qkv::Run{});
-  EXPECT_EQ(numbers(causal), numbers(model.features(source, lens, one, qkv::Run{})));
-  const auto first = [](const Tensor& x) { return numbers(x.part(0, {2, 8})); };  // two words of the first sentence
-  EXPECT_EQ(first(causal), first(features(model, source, lens, other, Sight::causal, qkv::Run{})));
-  EXPECT_NE(first(features(model, source, lens, one, Sight::everything, qkv::Run{})),
-            first(features(model, source, lens, other, Sight::everything, qkv::Run{})));
-}
-
 }  // namespace
 }  // namespace qkv::labs

@@ -62,28 +62,28 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
     EXPECT_LE(most, bound);
     EXPECT_GT(most, 0.9f * bound);
   };
-  bounded(model.encoder.blocks[0].self.to_q.weight, 64);
-  bounded(model.decoder.blocks[1].cross->to_out.weight, 64);
-  bounded(model.decoder.blocks[0].ffn.first.weight, 96);
+  bounded(model.encoder.stack.blocks[0].self.to_q.weight, 64);
+  bounded(model.decoder.stack.blocks[1].cross->to_out.weight, 64);
+  bounded(model.decoder.stack.blocks[0].ffn.first.weight, 96);
   bounded(model.decoder.output.weight, 233);
   EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
   const Transformer english({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .init = TransformerOptions::Init::pytorch}, Rng(1));
-  EXPECT_LE(max(abs(english.encoder.blocks[0].self.to_q.weight)).item(), 1.f / 16);
+  EXPECT_LE(max(abs(english.encoder.stack.blocks[0].self.to_q.weight)).item(), 1.f / 16);
   EXPECT_GT(max(abs(english.encoder.embedding.weight)).item(), 2.5f);
   const Transformer scaled({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
-  bounded(scaled.encoder.blocks[0].self.to_q.weight, 64);
+  bounded(scaled.encoder.stack.blocks[0].self.to_q.weight, 64);
   EXPECT_NEAR(mean(mul(scaled.encoder.embedding.weight, scaled.encoder.embedding.weight)).item(), 1.f / 32, 2e-3f);
 }
 
 TEST(Transformer, TheBooksShapes) {
   const TransformerOptions demo{.source_vocabulary = 200, .target_vocabulary = 200, .width = 24, .ffn = 48, .heads = 8, .dropout = 0.5f};
-  const EncoderBlock block(demo, Rng(1));
+  const TransformerBlock block(demo, Cross::no, Rng(1));
   EXPECT_EQ(block(ones({2, 100, 24}), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(), Shape({2, 100, 24}));
   const TransformerEncoder encoder(demo, Rng(1));
   const Tensor memory = encoder(some_ids(2, 100, 200, 1), Ids({2}, {3, 2}), {});
   EXPECT_EQ(memory.shape(), Shape({2, 100, 24}));
-  const DecoderBlock decoder(demo, DecoderBlock::Alone::no, Rng(1));
-  EXPECT_EQ(decoder(ones({2, 100, 24}), nullptr, decoder.cross->project(memory, memory), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(),
+  const TransformerBlock decoder(demo, Cross::yes, Rng(1));
+  EXPECT_EQ(decoder(ones({2, 100, 24}), Mask::causal(), decoder.cross->project(memory, memory), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(),
             Shape({2, 100, 24}));
 }
 
@@ -132,11 +132,51 @@ TEST(Transformer, NothingLooksAheadAtPaddingOrAtBatchMates) {
 
 TEST(Transformer, ADecoderAloneIsALanguageModel) {
   const TransformerOptions options{.target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2, .norm = NormPlace::pre};
-  const TransformerDecoder model(options, DecoderBlock::Alone::yes, Rng(1));
+  const TransformerDecoder model(options, Cross::no, Rng(1));
   for (const auto& p : parameters(model)) EXPECT_EQ(p.name.find("cross"), std::string::npos) << p.name;
   const Ids ids = some_ids(2, 6, 9, 1);
-  const Tensor whole = model.features(ids, {}, {}, {});
-  expect_same(slice(whole, 1, 0, 3), model.features(Ids({2, 3}, {ids.ptr()[0], ids.ptr()[1], ids.ptr()[2], ids.ptr()[6], ids.ptr()[7], ids.ptr()[8]}), {}, {}, {}), "prefix");
+  const Tensor whole = model.features(ids, {}, {});
+  expect_same(slice(whole, 1, 0, 3), model.features(Ids({2, 3}, {ids.ptr()[0], ids.ptr()[1], ids.ptr()[2], ids.ptr()[6], ids.ptr()[7], ids.ptr()[8]}), {}, {}), "prefix");
+}
+
+// What a row may see of the target is an argument: with the causal mask no output depends on a later word, without one it does.
+TEST(Transformer, TheMaskOfTheTargetIsAnArgument) {
+  const Transformer model(variants()[0].options, Rng(4));
+  const Ids source({2, 4}, {4, 5, 3, 1, 6, 7, 8, 3}), lens({2}, {3, 4});
+  const Ids one({2, 3}, {2, 4, 5, 2, 6, 7}), other({2, 3}, {2, 4, 8, 2, 6, 8});  // the last word differs
+  const auto first = [](const Tensor& x) { return slice(slice(x, 0, 0, 1), 1, 0, 2); };  // two words of the first sentence
+  expect_same(first(model.features(source, lens, one, {})), first(model.features(source, lens, other, {})), "causal");
+  const Tensor a = first(model.features(source, lens, one, {}, Mask::none())), b = first(model.features(source, lens, other, {}, Mask::none()));
+  EXPECT_GT(max(abs(sub(a, b))).item(), 1e-4f);
+}
+
+// A prompt read in one pass leaves the rows where reading it token by token does, whatever their lengths, and beams go on from there.
+TEST(Transformer, APromptReadInOnePassEqualsReadingItTokenByToken) {
+  const Ids source = some_ids(4, 6, 9, 1), lens({4}, {6, 2, 4, 1}), ids = some_ids(4, 5, 9, 2), prompt_lens({4}, {3, 3, 5, 1});
+  for (const auto& [name, options] : variants())
+    for (const Cross cross : {Cross::yes, Cross::no}) {
+      TransformerOptions o = options;
+      o.tied = false, o.max_positions = 9;
+      const Transformer model(o, Rng(3));
+      const TransformerDecoder alone(o, Cross::no, Rng(5));
+      const TransformerDecoder& decoder = cross == Cross::yes ? model.decoder : alone;
+      const Tensor states = cross == Cross::yes ? model.encoder(source, lens, {}) : Tensor();
+      DecoderState state = decoder.start(4, states, cross == Cross::yes ? lens : Ids());
+      const Tensor read = decoder.prefill(state, ids, prompt_lens, {});
+      decoder.select(state, std::vector<int32_t>{2, 0, 0, 3, 1});
+      const Tensor next = decoder.step(state, Ids({5}, {1, 2, 3, 4, 5}), {}), after = decoder.step(state, Ids({5}, {5, 4, 3, 2, 1}), {});
+      const int32_t from[] = {2, 0, 0, 3, 1}, then[] = {1, 2, 3, 4, 5}, last[] = {5, 4, 3, 2, 1};
+      for (int64_t i = 0; i < 5; ++i) {
+        const int64_t r = from[i];
+        const Tensor mine = cross == Cross::yes ? slice(states, 0, r, r + 1) : Tensor();
+        DecoderState one = decoder.start(1, mine, cross == Cross::yes ? lens.part(r, {1}) : Ids());
+        Tensor logits;
+        for (int64_t t = 0; t < prompt_lens.ptr()[r]; ++t) logits = decoder.step(one, ids.part(r * 5 + t, {1}), {});
+        expect_near(slice(read, 0, r, r + 1), Array(logits), 1e-6, name);
+        expect_near(slice(next, 0, i, i + 1), Array(decoder.step(one, Ids({1}, {then[i]}), {})), 1e-6, name);
+        expect_near(slice(after, 0, i, i + 1), Array(decoder.step(one, Ids({1}, {last[i]}), {})), 1e-6, name);
+      }
+    }
 }
 
 TEST(Transformer, GradientsReachEveryParameter) {
@@ -233,7 +273,7 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   options.tied = false, options.positions = PositionKind::learned, options.max_positions = 4;
   const Transformer model(options, Rng(1));
   expect_error([&] { model.logits(some_ids(2, 5, 9, 1), {}, some_ids(2, 3, 7, 1), {}); },
-               "[transformer] position 4 is past the learned table of 4 positions");
+               "[positions] position 4 is past the learned table of 4 positions");
   expect_error([&] { model.logits(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
                "[transformer] source and target differ in rows: (2, 3) and (3, 3)");
   Transformer::State state = model.start(some_ids(2, 3, 9, 1), {}, {});
@@ -252,7 +292,7 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
                "[transformer] the cache was started by another model, or by this one before its weights moved");
   expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {}); }, "[transformer] lengths of shape (3,) for source (2, 3)");
   for (int t = 0; t < 4; ++t) model.step(state, Ids({2}, {1, 2}), {});
-  expect_error([&] { model.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] position 4 is past the learned table of 4 positions");
+  expect_error([&] { model.step(state, Ids({2}, {1, 2}), {}); }, "[positions] position 4 is past the learned table of 4 positions");
 }
 
 }  // namespace

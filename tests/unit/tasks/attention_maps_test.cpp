@@ -81,7 +81,7 @@ TEST(AttentionMaps, ValueWeightsAreTheLengthsOfWhatEachKeyAddsToTheOutput) {
       model.features(kSource, kLength, kTarget, run);
       // Attention is linear in its values: with all but key j zeroed, and all but head h cut off from the output, what comes out is the
       // contribution of that key. The keys are made equal, so that every key of the 4 has the weight 1/4.
-      const MultiHead& cross = *model.decoder.blocks[0].cross;
+      const MultiHead& cross = *model.decoder.stack.blocks[0].cross;
       const int64_t head = 3, group = 4 / key_heads, width = 12, kept = seen.v.size(2);
       for (int64_t h = 0; h < 4; ++h)
         for (int64_t i = 0; i < 5; ++i) {

@@ -117,7 +117,7 @@ TEST(Leaks, FindsThatTheBooksEncoderReadsPadding) {
 }
 
 // The steps of a Transformer, with the faults that a cache can have.
-class Steps : public StepModel {
+class Steps : public SourceStepModel {
  public:
   enum class Fault { none, no_mask, no_select };
   Steps(const Transformer& model, Fault fault) : model_(model), fault_(fault) {}

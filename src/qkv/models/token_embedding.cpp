@@ -1,0 +1,24 @@
+// Embeddings: one matrix, and positions if they are added.
+#include "qkv/models/token_embedding.h"
+
+#include <cmath>
+
+#include "qkv/core/check.h"
+#include "qkv/ops/embedding.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+
+TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng)
+    : positions(o.positions, o.max_positions, o.width, rng.at("positions")), dropout(o.dropout) {
+  check(vocabulary > 0, "[transformer] a vocabulary needs at least one token, got ", vocabulary);
+  const float size = o.init == TransformerOptions::Init::scaled ? 1 / std::sqrt(static_cast<float>(o.width)) : 1;
+  weight = parameter(normal({vocabulary, o.width}, rng.at("weight"), 0, size));
+}
+
+Tensor TokenEmbedding::operator()(const Ids& ids, int64_t offset, const Run& run) const {
+  check(ids.rank() == 2, "[transformer] expected ids of shape (B, n), got ", ids.shape());
+  return embedding_scaled_position(weight, ids, std::sqrt(static_cast<float>(weight.size(1))), positions(ids.size(1), offset), dropout, run);
+}
+
+}  // namespace qkv

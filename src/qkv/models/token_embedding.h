@@ -1,0 +1,24 @@
+// Token embeddings with their positions.
+#pragma once
+
+#include "qkv/models/transformer_options.h"
+
+namespace qkv {
+
+/// Token embeddings times sqrt(width), with positions and dropout.
+struct TokenEmbedding {
+  Tensor weight;  // (vocabulary, width)
+  AddedPositions positions;
+  float dropout = 0;
+
+  TokenEmbedding() = default;
+  TokenEmbedding(int64_t vocabulary, const TransformerOptions& options, const Rng& rng);
+  /// ids (B, n) that stand at `offset`, offset + 1, ... -> (B, n, width).
+  Tensor operator()(const Ids& ids, int64_t offset, const Run& run) const;
+  void visit(auto&& f) {
+    f("weight", weight);
+    f("positions", positions.table);
+  }
+};
+
+}  // namespace qkv

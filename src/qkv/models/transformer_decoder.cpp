@@ -1,0 +1,128 @@
+// The decoder over whole sequences, and the life of its state: start, prefill, select.
+#include "qkv/models/transformer_decoder.h"
+
+#include <algorithm>
+
+#include "qkv/core/check.h"
+#include "qkv/models/cache.h"
+#include "qkv/models/rows.h"
+#include "qkv/models/step_weights.h"
+#include "qkv/nn/init.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+namespace {
+
+constexpr int64_t kManySentences = 8;  // from here on it pays to copy the weights into panels
+
+Tensor flat(const Tensor& x) { return x.viewed({x.size(0) * x.size(1), x.size(2)}); }
+
+}  // namespace
+
+int64_t DecoderState::longest() const { return lengths.empty() ? 0 : *std::ranges::max_element(lengths); }
+
+TransformerDecoder::TransformerDecoder(const TransformerOptions& o, Cross cross, const Rng& rng)
+    : embedding(o.target_vocabulary, o, rng.at("embedding")), stack(o, o.decoder_layers, cross, rng),
+      output(o.width, o.target_vocabulary, rng.at("output")), advance_positions(o.advance_positions) {
+  if (o.init != TransformerOptions::Init::pytorch)
+    output.weight = parameter(xavier_uniform(output.weight.shape(), rng.at("xavier").at("output.weight")));
+  if (o.tied) output.weight = embedding.weight;
+}
+
+Tensor TransformerDecoder::features(const Ids& ids, const Memory& memory, const Run& run, const Mask& mask) const {
+  return stack(embedding(ids, 0, run.at("embedding")), mask, memory, run);
+}
+
+DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const Ids& lens) const {
+  const TapePause pause;
+  const bool crosses = !stack.blocks.empty() && stack.blocks[0].cross;
+  check(crosses == states.defined(), crosses ? "[transformer] the decoder attends to an encoder: start needs its outputs"
+                                             : "[transformer] the decoder stands alone: start takes no encoder's outputs");
+  check(!crosses || (states.rank() == 3 && states.size(0) == rows), "[transformer] ", rows, " rows for the encoder's outputs of shape ",
+        states.shape());
+  DecoderState state;
+  state.self.resize(stack.blocks.size());
+  if (crosses) {
+    state.source_length = states.size(1);
+    for (const TransformerBlock& block : stack.blocks) {
+      const KeyValues kv = block.cross->project(states, states);
+      state.cross.push_back({flat(kv.k), flat(kv.v)});
+    }
+    state.lens = lens;
+  }
+  for (int64_t b = 0; b < rows; ++b) state.sentence.push_back(static_cast<int32_t>(b));
+  state.lengths.assign(static_cast<size_t>(rows), 0);
+  const auto panels = rows >= kManySentences ? StepLinear::Panels::yes : StepLinear::Panels::no;
+  state.weights = std::make_shared<const StepWeights>(*this, panels);
+  return state;
+}
+
+Tensor TransformerDecoder::prefill(DecoderState& state, const Ids& ids, const Ids& lens, const Run& run) const {
+  const int64_t R = state.rows(), n = ids.rank() == 2 ? ids.size(1) : 0;
+  check(n > 0 && ids.size(0) == R, "[prefill] expected tokens of shape (", R, ", n) with n of at least 1, got ", ids.shape());
+  check(!lens.defined() || lens.shape() == Shape{R}, "[prefill] ", R, " rows, but lengths of shape ", lens.shape());
+  check(state.longest() == 0, "[prefill] the rows have read ", state.longest(), " tokens already");
+  std::vector<int32_t> lengths(static_cast<size_t>(R), static_cast<int32_t>(n));
+  if (lens.defined()) std::ranges::copy(lens.data(), lengths.begin());
+  for (const int32_t length : lengths) check(length >= 1 && length <= n, "[prefill] a row of ", length, " tokens; expected 1 to ", n);
+
+  const TapePause pause;
+  std::vector<int32_t> last, rows;  // where in (R, n) the rows' last tokens stand, and all of their tokens
+  std::vector<int32_t> slots(static_cast<size_t>(R * n), 0);
+  for (int64_t r = 0; r < R; ++r) {
+    const int32_t length = lengths[static_cast<size_t>(r)];
+    for (int32_t i = 0; i < length; ++i) {
+      slots[static_cast<size_t>(r * n + i)] = static_cast<int32_t>(rows.size());
+      rows.push_back(static_cast<int32_t>(r * n + i));
+    }
+    last.push_back(rows.back());
+  }
+  Tensor x = embedding(ids, 0, run.at("embedding"));
+  for (size_t i = 0; i < stack.blocks.size(); ++i) {
+    const TransformerBlock& block = stack.blocks[i];
+    KeyValues memory, seen;
+    if (block.cross) {
+      const auto apart = [&](const Tensor& y) { return y.viewed({R, state.source_length, y.size(1)}); };
+      memory = {apart(state.cross[i].k), apart(state.cross[i].v)};
+    }
+    x = block(x, Mask::causal(), memory, state.lens.defined() ? Mask::valid_lens(state.lens) : Mask::none(), run.at(i), &seen);
+    keep_rows(state.self[i].k, flat(seen.k), rows);
+    keep_rows(state.self[i].v, flat(seen.v), rows);
+  }
+  x = taken(flat(x), last);
+  if (stack.norm) x = (*stack.norm)(x);
+  state.lengths = std::move(lengths);
+  state.slots.clear();
+  const int64_t longest = state.longest();
+  for (int64_t r = 0; r < R; ++r) state.slots.insert(state.slots.end(), slots.begin() + r * n, slots.begin() + r * n + longest);
+  state.written = std::ssize(rows);
+  return state.weights->output(x);
+}
+
+void TransformerDecoder::select(DecoderState& state, std::span<const int32_t> rows) const {
+  const int64_t stride = state.longest();
+  std::vector<int32_t> sentence, lengths;
+  for (const int32_t row : rows) {
+    check(row >= 0 && row < state.rows(), "[transformer] row ", row, " is not in 0 to ", state.rows() - 1);
+    sentence.push_back(state.sentence[static_cast<size_t>(row)]);
+    lengths.push_back(state.lengths[static_cast<size_t>(row)]);
+  }
+  const int64_t longest = lengths.empty() ? 0 : *std::ranges::max_element(lengths);
+  std::vector<int32_t> slots;
+  slots.reserve(rows.size() * static_cast<size_t>(longest));
+  for (const int32_t row : rows) {
+    const auto first = state.slots.begin() + row * stride;
+    slots.insert(slots.end(), first, first + longest);
+  }
+  state.sentence = std::move(sentence);
+  state.lengths = std::move(lengths);
+  state.slots = std::move(slots);
+}
+
+int64_t TransformerDecoder::cache_floats() const {
+  int64_t floats = 0;
+  for (const TransformerBlock& block : stack.blocks) floats += block.self.to_k.weight.size(0) + block.self.to_v.weight.size(0);
+  return floats;
+}
+
+}  // namespace qkv

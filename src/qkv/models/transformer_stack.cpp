@@ -1,0 +1,117 @@
+// Sublayers with their residuals, and blocks one after the other.
+#include "qkv/models/transformer_stack.h"
+
+#include "qkv/core/check.h"
+#include "qkv/nn/init.h"
+#include "qkv/ops/dropout.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/feed_forward.h"
+#include "qkv/ops/recompute.h"
+#include "qkv/tensor/tape.h"
+
+namespace qkv {
+namespace {
+
+using Inputs = std::span<const Tensor>;
+
+// Positions inside attention are for a sequence that attends to itself: between two sequences distance means nothing.
+MultiHead heads(const TransformerOptions& o, PositionKind positions, const Rng& rng) {
+  return MultiHead({.width = o.width, .heads = o.heads, .key_heads = o.key_heads, .scorer = o.scorer, .bias = o.bias,
+                    .dropout = o.attention_dropout, .positions = positions, .max_distance = o.max_distance},
+                   rng);
+}
+
+// x and what a sublayer makes of it. Post-norm: LN(x + dropout(f(x))); pre-norm: x + dropout(f(LN(x))).
+template <class Sublayer>
+Tensor residual(const Tensor& x, const LayerNorm& norm, NormPlace place, float rate, const Run& run, const Sublayer& f) {
+  if (place == NormPlace::post) return norm(x, f(x), rate, run);
+  return add(x, dropout(f(norm(x)), rate, run));
+}
+
+// The same as ffn(x) in less memory and a little more time.
+Tensor in_stretches(const FeedForward& ffn, const Tensor& x) {
+  return feed_forward(x, ffn.first.weight, ffn.first.bias, ffn.second.weight, ffn.second.bias, ffn.activation);
+}
+
+// The parameters of a sublayer and of its norm.
+template <class Sublayer>
+std::vector<Tensor> weights_of(const Sublayer& sublayer, const LayerNorm& norm) {
+  std::vector<Tensor> out{norm.gamma, norm.beta};
+  for (const NamedTensor& p : parameters(sublayer)) out.push_back(p.tensor);
+  return out;
+}
+
+// A probe sees the first pass alone.
+Run run_of(const Run& run, Pass pass) {
+  Run out = run;
+  if (pass == Pass::again) out.probe = nullptr;
+  return out;
+}
+
+}  // namespace
+
+TransformerBlock::TransformerBlock(const TransformerOptions& o, Cross with_cross, const Rng& rng)
+    : self(heads(o, o.positions, rng.at("self"))), self_norm(o.width), ffn(o.width, o.ffn, o.width, rng.at("ffn"), o.activation),
+      ffn_norm(o.width), norm(o.norm), dropout(o.dropout) {
+  if (with_cross == Cross::no) return;
+  cross = heads(o, PositionKind::none, rng.at("cross"));
+  cross_norm = LayerNorm(o.width);
+}
+
+Tensor TransformerBlock::self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const {
+  return residual(x, self_norm, norm, dropout, run.at("self_norm"), [&](const Tensor& in) {
+    const KeyValues seen = self.project(in, in);
+    if (kept) *kept = seen;
+    return self(in, seen, mask, run.at("self"));
+  });
+}
+
+Tensor TransformerBlock::cross_part(const Tensor& x, const KeyValues& memory, const Mask& mask, const Run& run) const {
+  return residual(x, cross_norm, norm, dropout, run.at("cross_norm"),
+                  [&](const Tensor& in) { return (*cross)(in, memory, mask, run.at("cross")); });
+}
+
+Tensor TransformerBlock::ffn_part(const Tensor& x, const Run& run) const {
+  return residual(x, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+}
+
+Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
+                                    KeyValues* kept) const {
+  Tensor y = self_part(x, mask, run, kept);
+  if (cross) y = cross_part(y, memory, memory_mask, run);
+  return ffn_part(y, run);
+}
+
+Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask, const Run& run) const {
+  Tensor y = qkv::recomputed({x}, weights_of(self, self_norm), [this, mask, run](Inputs in, Pass pass) {
+    return self_part(in[0], mask, run_of(run, pass), nullptr);
+  });
+  if (cross)
+    y = qkv::recomputed({y, memory}, weights_of(*cross, cross_norm), [this, memory_mask, run](Inputs in, Pass pass) {
+      return cross_part(in[0], cross->project(in[1], in[1]), memory_mask, run_of(run, pass));
+    });
+  return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](Inputs in, Pass) {
+    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& x) { return in_stretches(ffn, x); });
+  });
+}
+
+TransformerStack::TransformerStack(const TransformerOptions& o, int64_t layers, Cross cross, const Rng& rng) : recompute(o.recompute) {
+  check(o.width > 0 && o.ffn > 0, "[transformer] width and ffn must be positive, got ", o.width, " and ", o.ffn);
+  check(o.heads > 0 && o.width % o.heads == 0, "[transformer] a width of ", o.width, " is not divisible by ", o.heads, " heads");
+  for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)));
+  if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
+  if (o.init != TransformerOptions::Init::pytorch) xavier_matrices(*this, rng.at("xavier"));
+}
+
+Tensor TransformerStack::operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const {
+  const bool twice = recompute && Tape::current();
+  Tensor y = x;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const TransformerBlock& block = blocks[i];
+    if (twice) y = block.recomputed(y, mask, memory.states, memory.mask, run.at(i));
+    else y = block(y, mask, block.cross ? block.cross->project(memory.states, memory.states) : KeyValues{}, memory.mask, run.at(i));
+  }
+  return norm ? (*norm)(y) : y;
+}
+
+}  // namespace qkv

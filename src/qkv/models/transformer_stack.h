@@ -1,0 +1,72 @@
+// Transformer blocks and stacks of them, without an embedding: encoder, decoder, language and vision models share them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qkv/models/transformer_options.h"
+
+namespace qkv {
+
+/// Whether blocks attend to the outputs of another stack.
+enum class Cross { no, yes };
+
+/// Self-attention, attention to a memory where there is one, and the feed-forward network, each with its residual, dropout and norm.
+struct TransformerBlock {
+  MultiHead self;
+  LayerNorm self_norm;
+  std::optional<MultiHead> cross;
+  LayerNorm cross_norm;
+  FeedForward ffn;
+  LayerNorm ffn_norm;
+  NormPlace norm = NormPlace::post;
+  float dropout = 0;
+
+  TransformerBlock() = default;
+  TransformerBlock(const TransformerOptions& options, Cross cross, const Rng& rng);
+  /// x (B, n, width) -> the same shape. memory: what cross.project made, unused without cross-attention. `kept` gets the keys and values
+  /// of x.
+  Tensor operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
+                    KeyValues* kept = nullptr) const;
+  /// The same without a memory.
+  Tensor operator()(const Tensor& x, const Mask& mask, const Run& run) const { return (*this)(x, mask, {}, Mask::none(), run); }
+  /// The same, from a memory that is not projected; a tape keeps the inputs of the sublayers alone. The block must outlive it.
+  Tensor recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask, const Run& run) const;
+  void visit(auto&& f) {
+    f("self", self);
+    f("self_norm", self_norm);
+    f("cross", cross);
+    if (cross) f("cross_norm", cross_norm);
+    f("ffn", ffn);
+    f("ffn_norm", ffn_norm);
+  }
+
+ private:
+  Tensor self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const;
+  Tensor cross_part(const Tensor& x, const KeyValues& memory, const Mask& mask, const Run& run) const;
+  Tensor ffn_part(const Tensor& x, const Run& run) const;
+};
+
+/// What cross-attention reads: (B, m, width), and which of it each row may see.
+struct Memory {
+  Tensor states;
+  Mask mask = Mask::none();
+};
+
+struct TransformerStack {
+  std::vector<TransformerBlock> blocks;
+  std::optional<LayerNorm> norm;  // of the last output; pre-norm only
+  bool recompute = false;
+
+  TransformerStack() = default;
+  TransformerStack(const TransformerOptions& options, int64_t layers, Cross cross, const Rng& rng);
+  /// x (B, n, width) -> the same shape. Probe: "0.self", "0.cross", "1.self", ...
+  Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const;
+  void visit(auto&& f) {
+    for (size_t i = 0; i < blocks.size(); ++i) f(std::to_string(i), blocks[i]);
+    f("norm", norm);
+  }
+};
+
+}  // namespace qkv

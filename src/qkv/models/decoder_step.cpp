@@ -68,7 +68,7 @@ class Step {
 };
 
 Step::Step(const TransformerDecoder& decoder, DecoderState& state, const Ids& tokens, const Run& run)
-    : model_(model), state_(state), tokens_(tokens), run_(run) {
+    : decoder_(decoder), state_(state), tokens_(tokens), run_(run) {
   const int64_t R = state.rows(), stride = state.longest();
   past_.stride = stride + 1;
   for (int64_t r = 0; r < R; ++r) {

@@ -5,6 +5,9 @@ page=$(cat report/index.html)
 expect_match '^<!doctype html>.*<math.*<svg.*</html>$' "$page"
 [[ $page != *http://* || $page == *http://www.w3.org/* ]] || mismatch "the report points outside"
 [[ $page != *'class="claim bad"'* ]] || mismatch "the report shows a failed claim"
+iconv -f utf-8 -t utf-8 report/index.html >copy.html || mismatch "the report is not UTF-8"
+expect 0 '' --lang zh tour 10.2 -o zh-regression --quiet
+iconv -f utf-8 -t utf-8 zh-regression/index.html >copy.html || mismatch "the Chinese report is not UTF-8"
 expect 0 '' --lang zh tour 10.1 scoring -o zh --quiet
 expect_out ''
 expect_match 'lang="zh-CN".*注意力一览' "$(tr -d '\n' <zh/index.html)"

@@ -85,17 +85,24 @@ class Reader {
       at_ = end;
       return number;
     }
-    ++at_;
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) return {Kind::identifier, std::string(1, c), {}};
-    if (c == '\'') return {Kind::sign, "′", {}};
-    if (c == '-') return {Kind::sign, "−", {}};
-    return {Kind::sign, std::string(1, c), {}};
+    Node one = character();
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) one.kind = Kind::identifier;
+    if (c == '\'') one.text = "′";
+    if (c == '-') one.text = "−";
+    return one;
+  }
+
+  // One character, however many bytes it has.
+  Node character() {
+    const size_t start = at_++;
+    while (at_ < tex_.size() && (static_cast<unsigned char>(tex_[at_]) & 0xC0) == 0x80) ++at_;
+    return {Kind::sign, std::string(tex_.substr(start, at_ - start)), {}};
   }
 
   Node command() {
     size_t end = ++at_;
     while (end < tex_.size() && ((tex_[end] >= 'a' && tex_[end] <= 'z') || (tex_[end] >= 'A' && tex_[end] <= 'Z'))) ++end;
-    if (end == at_) return {Kind::sign, std::string(tex_.substr(at_++, 1)), {}};  // \, \{ \}
+    if (end == at_) return character();  // \, \{ \}
     const std::string name(tex_.substr(at_, end - at_));
     at_ = end;
     if (name == "frac") {

@@ -24,6 +24,7 @@ table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: a
   overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; margin: 0 auto; } figcaption { color: var(--soft); font-size: .92rem; margin: .4rem auto 0; text-align: center; max-width: 44rem; text-wrap: balance; }
 td.number { white-space: nowrap; }
 .claim { padding: .35rem .8rem; border-left: 3px solid var(--good); background: var(--box); margin: .5rem 0; border-radius: 0 6px 6px 0; }
+.fact { padding: .2rem .8rem; border-left: 3px solid var(--line); color: var(--soft); margin: .5rem 0; }
 .claim.bad { border-color: var(--bad); } .claim b { color: var(--good); } .claim.bad b { color: var(--bad); } math { font-size: 1.08em; font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "DejaVu Math TeX Gyre", "Noto Sans Math", math; }
 )";
 
@@ -68,6 +69,8 @@ std::string block_html(const Block& block, const std::string& lab, Language lang
     figure.id = lab + "-" + b->name;
     return "<figure><div>" + svg(figure) + "</div><figcaption>" + inline_html(b->caption.in(language)) + "</figcaption></figure>\n";
   }
+  if (auto* b = std::get_if<Fact>(&block))
+    return "<div class=\"fact\">" + inline_html(b->text.in(language)) + (b->measured.empty() ? "" : " [" + escape(b->measured) + "]") + "</div>\n";
   const auto& claim = std::get<Claim>(block);
   return fmt::format("<div class=\"claim{}\"><b>{}</b> {} <span class=\"soft\">[{}]</span></div>\n", claim.holds ? "" : " bad", claim.holds ? "✓" : "✗",
                      inline_html(claim.text.in(language)), escape(claim.measured));

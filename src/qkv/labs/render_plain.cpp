@@ -82,6 +82,8 @@ std::string plain(const Block& block, Language language) {
   if (auto* b = std::get_if<Picture>(&block))
     return wrapped((language == Language::zh ? "[图 " : "[figure ") + b->name + "] " + marked_up(b->caption.in(language), PlainWriter{})) + "\n";
   if (auto* b = std::get_if<Table>(&block)) return table_text(*b, language);
+  if (auto* b = std::get_if<Fact>(&block))
+    return wrapped("-     " + marked_up(b->text.in(language), PlainWriter{}) + (b->measured.empty() ? "" : " [" + b->measured + "]")) + "\n";
   const auto& claim = std::get<Claim>(block);
   const char* mark = claim.holds ? (language == Language::zh ? "成立 " : "ok    ") : (language == Language::zh ? "不成立 " : "FAILED ");
   return wrapped(mark + marked_up(claim.text.in(language), PlainWriter{}) + " [" + claim.measured + "]") + "\n";

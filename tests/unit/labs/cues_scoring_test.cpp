@@ -92,6 +92,18 @@ TEST(LabTables, CellsInWordsFollowTheLanguage) {
   EXPECT_NE(plain(page.blocks()[1], Language::zh).find("1.5"), std::string::npos);
 }
 
+TEST(Fact, IsShownWithoutATickAndIsNoClaim) {
+  Page page({});
+  page.fact({"The table has two rows.", "表有两行。"}, "2 rows");
+  page.fact({"It has no number.", "没有数字。"});
+  EXPECT_EQ(page.claims(), 0);
+  EXPECT_EQ(plain(page.blocks()[0], Language::en), "-     The table has two rows. [2 rows]\n");
+  EXPECT_EQ(plain(page.blocks()[1], Language::en), "-     It has no number.\n");
+  const Lab lab{"9", "test", {"Test", "测试"}, {}};
+  EXPECT_NE(markdown(lab, page, Language::zh).find("\n- 表有两行。 (2 rows)\n"), std::string::npos);
+  EXPECT_NE(html_report({{&lab, page, 1}}, Language::en).find("<div class=\"fact\">It has no number.</div>"), std::string::npos);
+}
+
 TEST(FailedClaim, IsCountedAndMarkedInEveryForm) {
   Page page({});
   page.claim(false, {"Two is three.", "二等于三。"}, "2");

@@ -33,6 +33,12 @@ TEST(MathMl, TellsSignsFromDifferencesAndBarsFromEachOther) {
   EXPECT_NE(mathml("\\lVert k \\rVert", false).find("form=\"postfix\""), std::string::npos);
 }
 
+TEST(Formula, KeepsCharactersOfSeveralBytesWhole) {
+  EXPECT_NE(mathml("x = 0, 1, …, 5", false).find("<mo>…</mo>"), std::string::npos);
+  EXPECT_EQ(plain_formula("0, …, 5"), "0, …, 5");
+  EXPECT_NE(mathml("\\、", false).find("<mo>、</mo>"), std::string::npos);
+}
+
 TEST(Formula, NamesWhatItDoesNotKnow) {
   try {
     mathml("\\nosuch", false);

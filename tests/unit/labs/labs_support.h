@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <stdexcept>
 #include <string>
 
+#include "qkv/data/text.h"
 #include "qkv/labs/formula.h"
 #include "qkv/labs/markup.h"
 #include "qkv/labs/render.h"
@@ -67,6 +69,7 @@ inline void expect_words_in_both_languages(const Page& page) {
       expect_both(b->text);
       EXPECT_FALSE(b->measured.empty()) << b->text.en;
     }
+    if (auto* b = std::get_if<Fact>(&block)) expect_both(b->text);
     if (auto* b = std::get_if<Table>(&block))
       for (const auto& row : b->rows) {
         EXPECT_EQ(row.size(), b->head.size());
@@ -86,10 +89,17 @@ inline void expect_figures_draw(const Page& page) {
   EXPECT_GT(names.size(), 0u);
 }
 
-// Every figure is linked, every formula and table is there, in both languages.
+inline void expect_utf8(const std::string& text, const std::string& what) {
+  const size_t bad = find_invalid_utf8(text);
+  EXPECT_EQ(bad, text.npos) << what << " is not UTF-8 at byte " << bad << ", after \"" << text.substr(bad < 60 ? 0 : bad - 60, std::min<size_t>(bad, 60)) << "\"";
+}
+
+// Every figure is linked, every formula and table is there, in both languages; all of it is UTF-8.
 inline void expect_renders(const Lab& lab, const Page& page) {
   for (Language language : {Language::en, Language::zh}) {
     const std::string note = markdown(lab, page, language), report = html_report({{&lab, page, 1}}, language);
+    expect_utf8(note, lab.name + ".md");
+    expect_utf8(report, lab.name + " as HTML");
     EXPECT_NE(note.find("# " + lab.section + " " + lab.title.in(language)), note.npos);
     EXPECT_NE(report.find(lab.title.in(language)), report.npos);
     for (const Block& block : page.blocks()) {
@@ -104,7 +114,9 @@ inline void expect_renders(const Lab& lab, const Page& page) {
       if (auto* b = std::get_if<Heading>(&block)) {
         EXPECT_NE(note.find("## " + b->text.in(language)), note.npos);
       }
-      EXPECT_FALSE(plain(block, language).empty());
+      const std::string shown = plain(block, language);
+      EXPECT_FALSE(shown.empty());
+      expect_utf8(shown, lab.name + " as text");
     }
   }
 }

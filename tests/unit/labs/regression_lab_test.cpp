@@ -65,6 +65,7 @@ TEST(RegressionLab, HasTextAndCaptionsInBothLanguages) {
     if (const auto* heading = std::get_if<Heading>(&block)) both(heading->text);
     if (const auto* paragraph = std::get_if<Paragraph>(&block)) both(paragraph->text);
     if (const auto* claim = std::get_if<Claim>(&block)) both(claim->text);
+    if (const auto* fact = std::get_if<Fact>(&block)) both(fact->text);
     if (const auto* table = std::get_if<Table>(&block))
       for (const auto& row : table->rows)
         for (const Text& cell : row) both(cell);
@@ -83,8 +84,11 @@ TEST(RegressionLab, RendersAsTextAndMarkdownInBothLanguages) {
   for (const Language language : {Language::en, Language::zh}) {
     std::string screen;
     for (const Block& block : page_of(0).blocks()) screen += plain(block, language);
+    expect_utf8(screen, "the text");
+    expect_utf8(html_report({{&lab, page_of(0), 1}}, language), "the page");
     EXPECT_EQ(screen.find('$'), std::string::npos);
     const std::string note = markdown(lab, page_of(0), language);
+    expect_utf8(note, "the note");
     EXPECT_NE(note.find(lab.title.in(language)), std::string::npos);
     EXPECT_NE(note.find("stuck-valley.svg"), std::string::npos);
   }

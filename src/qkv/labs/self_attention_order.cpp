@@ -199,8 +199,8 @@ void learned_positions(Page& page) {
   page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
              {"Without positions the task cannot be solved; with either kind it can.",
               "没有位置，任务无法完成；有任一种位置就能完成。"},
-             fmt::format("{}, {}, {}", percent(none.mean(0, kShort)), percent(sine.mean(0, kShort)),
-                         percent(learned.mean(0, kShort))));
+             fmt::format("right at positions 0 to 15: none {}, sinusoidal {}, learned {}", percent(none.mean(0, kShort)),
+                         percent(sine.mean(0, kShort)), percent(learned.mean(0, kShort))));
   page.claim(learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
              {"Past the last trained position the learned table is of no use: those rows are as random as they "
               "began. Sines and cosines do not carry the skill over either. (Counted from position 17 on, where the token "
@@ -227,7 +227,7 @@ void where_they_look(Page& page) {
       {"Sines and cosines have a vector for every position, however far, and a rotation that looks one back would do "
        "everywhere. But training on 16 positions does not ask for that rotation: anything that separates these 16 "
        "will do, and it is something else that was learned.",
-       "正弦和余弦对任意远的位置都有向量，而向前看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
+       "正弦和余弦对任意远的位置都有向量，而回看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
        "能分开这 16 个位置就行，而学到的是别的东西。"});
 }
 
@@ -237,7 +237,7 @@ void relative_biases(Page& page) {
   page.say({fmt::format("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance "
                         "of key $j$ from query $i$ and every head, added to the score (after Shaw and others, 2018, "
                         "and Raffel and others, 2020). Distances beyond {} share one number, so the table has {} "
-                        "entries a head and fits any length.",
+                        "entries per head and fits any length.",
                         kFar, 2 * kFar + 1),
             fmt::format("次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在"
                         "分数上（参照 Shaw 等，2018，与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只"
@@ -266,7 +266,8 @@ void relative_biases(Page& page) {
   page.claim(relative.mean(0, kShort) > 0.9 && relative.mean(kShort, kLong) > 0.9,
              {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.",
               "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
-             fmt::format("{}, {}", percent(relative.mean(0, kShort)), percent(relative.mean(kShort, kLong))));
+             fmt::format("right at positions 0 to 15: {}, at 16 to 47: {}", percent(relative.mean(0, kShort)),
+                         percent(relative.mean(kShort, kLong))));
   page.say(
       {"The Transformer of 10.7 takes such biases by its key `positions: relative`; `rotary` and `alibi` are two "
        "other ways to put distances into the scores.",

@@ -31,6 +31,13 @@ inline const Claim& claim_with(const Page& page, const std::string& words) {
   throw std::runtime_error("no claim with the words " + words);
 }
 
+/// The fact whose English text has these words.
+inline const Fact& fact_with(const Page& page, const std::string& words) {
+  for (const Block& block : page.blocks())
+    if (const auto* fact = std::get_if<Fact>(&block); fact && fact->text.en.find(words) != std::string::npos) return *fact;
+  throw std::runtime_error("no fact with the words " + words);
+}
+
 inline const Figure& figure_named(const Page& page, const std::string& name) {
   for (const Block& block : page.blocks())
     if (const auto* picture = std::get_if<Picture>(&block); picture && picture->name == name) return picture->figure;

@@ -86,7 +86,7 @@ struct NamedRow {
 };
 void named_table(Page& page, std::vector<Text> head, const std::vector<NamedRow>& rows);
 
-// Steps, one file a subject.
+// Steps, one file per subject.
 void three_points_step(Page& page);
 void attend_step(Page& page);
 void batched_product_step(Page& page);

@@ -86,7 +86,7 @@ void parzen_step(Page& page) {
        .x = {.label = "x1", .low = -2, .high = 2},
        .y = {.label = "x2", .low = -2, .high = 2}},
       {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_tokens = std::vector<std::string>(kGrid), .y_tokens = grid_names()},
-       .title = "Parzen: p(x, 1) - p(x, -1)",
+       .title = "Parzen: p(x, 1) − p(x, −1)",
        .x = {.label = "x1 from -2 to 2"}},
       {.content =
            HeatMap{
@@ -100,7 +100,7 @@ void parzen_step(Page& page) {
              "does not.",
              "两幅图大小不同、颜色一致：红色处第 1 类胜出。远离数据处密度趋于零，比值却不会。"});
   page.claim(same == decided && decided > 3000, {"Both decide alike at every point of a grid.", "在网格的每一点上，两者的判决都相同。"},
-             fmt::format("{} of {}", same, decided));
+             fmt::format("{} of {} points", same, decided));
 }
 
 void unit_norm_step(Page& page) {

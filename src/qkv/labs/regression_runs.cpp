@@ -67,12 +67,13 @@ void runs_step(Page& page) {
       curves({share_below("average", average, "k:"), share_below("width 1", plain, "m--"), share_below("learned", learned, "b-")},
              {.label = "test error", .low = 0.02, .high = 2, .scale = AxisScale::log},
              {.label = "share of runs below", .low = 0, .high = 1}),
-      {"Distribution of the test error over 300 runs. The learned curve's upper tail touches the average's: those runs did not start.",
-       "300 次实验的测试误差分布。学习曲线的上尾碰到平均汇聚的曲线：那些实验没有真正开始学习。"});
+      {"Distribution of the test error over 300 runs. At its upper end the line of the learned pooling meets that of the average: those runs "
+       "did not start.",
+       "300 次实验的测试误差分布。“学习”那条曲线的上端与“平均”的曲线相接：那些实验没有真正开始学习。"});
   page.claim(near,
              {"The median errors are within 10 % of an independent simulation of the same experiment.",
               "误差中位数与同一实验的独立模拟相差不超过 10%。"},
-             fmt::format("{:.3f}, {:.3f}, {:.3f}", medians[0], medians[1], medians[2]));
+             fmt::format("average {:.3f}, width 1 {:.3f}, learned {:.3f}", medians[0], medians[1], medians[2]));
   const int64_t better = count_above(collect([](const BookRun& r) { return r.plain - r.learned; }), 0);
   page.claim(better >= 285, {"Learned pooling beats width 1 in most runs.", "在绝大多数实验中，带参数的汇聚优于宽度 1。"},
              fmt::format("{} of 300", better));
@@ -81,7 +82,7 @@ void runs_step(Page& page) {
   page.claim(
       std::abs(first - 47) < 4.7 && std::abs(last - 18.1) < 1.8,
       {"The summed loss falls from a median of 47 in epoch 1 to 18 in epoch 5.", "损失之和的中位数从第 1 轮的 47 降到第 5 轮的 18。"},
-      fmt::format("{:.1f} to {:.1f}", first, last));
+      fmt::format("from {:.1f} to {:.1f}", first, last));
   page.draw("runs-w", histogram({{"", w}}, {.label = "|w| after five steps"}, {.label = "runs"}, 15),
             {"What was learned. A rate of 0.5 on a sum of fifty errors makes a huge first step: most runs leap over the best w, about 4, "
              "and land on a plateau where the slope is small.",
@@ -218,7 +219,7 @@ void sparse_claim(Page& page) {
              fmt::format("{:+.2f} at x = 0, {:+.2f} at x = 2", bias[0], bias[20]));
   page.claim(per_unit[3] < per_unit[1] && per_unit[3] < per_unit[2],
              {"On [3, 4] the error is the smallest of all, not large.", "[3, 4] 上的误差不但不大，反而最小。"},
-             fmt::format("{:.2f} {:.2f} {:.2f} {:.2f} {:.2f}", per_unit[0], per_unit[1], per_unit[2], per_unit[3], per_unit[4]));
+             fmt::format("mean |error| by unit interval: {:.2f}, {:.2f}, {:.2f}, {:.2f}, {:.2f}", per_unit[0], per_unit[1], per_unit[2], per_unit[3], per_unit[4]));
   const Vector link = collect([](const BookRun& r) { return r.error_with_density; });
   page.claim(median(link) > -0.5 && count_above(link, 0) >= 45,
              {"Density explains little: its correlation with |error| is weak, and often of the wrong sign.",
@@ -246,7 +247,7 @@ void notes_step(Page& page) {
   const int64_t sharper = count_above(collect([](const BookRun& r) { return r.keys_plain - r.keys_learned; }), 0);
   page.claim(rougher >= 280 && sharper >= 280,
              {"It is less smooth, and its weights sharper, in nearly all runs.", "几乎所有实验里，它更不平滑，权重更集中。"},
-             fmt::format("{} and {} of 300", rougher, sharper));
+             fmt::format("rougher in {}, sharper in {} of 300", rougher, sharper));
   page.say(
       {"**\"Weights concentrate where data are sparse and spread where they are dense.\"** Right: with a fixed width, more keys share the "
        "weight where more are near. The effective number of keys is $e^H$, $H$ the entropy of a query's weights.",

@@ -43,7 +43,25 @@ TEST(RegressionLab, ShowsTheWorkedNumbers) {
   const Page& page = page_of(0);
   EXPECT_EQ(claim_with(page, "A waist of 57").measured, "f(57) = 45.49999993");
   EXPECT_EQ(claim_with(page, "Without the minus sign").measured, "f(57) = 40.000000");
-  EXPECT_EQ(claim_with(page, "Ten equal weights").measured, "4.5000 and 14.5000");
+  EXPECT_EQ(fact_with(page, "Ten equal weights").measured, "4.5000 and 14.5000");
+}
+
+TEST(RegressionLab, ShowsTheArraysOfLeaveOneOutTraining) {
+  const std::string printed = everything_printed(page_of(0));
+  EXPECT_NE(printed.find("repeat_interleave([1, 2], 3) = [1, 1, 1, 2, 2, 2]\nrepeat([1, 2], 3)            = [1, 2, 1, 2, 1, 2]\n"), printed.npos);
+  EXPECT_NE(printed.find("keys without the diagonal (50, 49)\n"), printed.npos);
+  EXPECT_NE(printed.find("(50, 1, 49) x (50, 49, 1) -> (50, 1, 1)"), printed.npos);
+}
+
+TEST(RegressionLab, DrawsTheTruthSolidAndTheEstimateDashedEverywhere) {
+  for (const Block& block : page_of(0).blocks())
+    if (const auto* picture = std::get_if<Picture>(&block))
+      for (const Panel& panel : picture->figure.panels)
+        if (const auto* lines = std::get_if<Curves>(&panel.content))
+          for (const Series& line : lines->series) {
+            if (line.name == "Truth") EXPECT_EQ(line.style->dash, Dash::solid) << picture->name;
+            if (line.name == "Pred") EXPECT_EQ(line.style->dash, Dash::dashed) << picture->name;
+          }
 }
 
 TEST(RegressionLab, FormulasOfTheNotesWithSlipsGiveOtherEstimators) {

@@ -23,12 +23,12 @@ expect_match '条论断，0 条不成立' "$out"
 
 run lab 10.5 --out m --format md
 expect_match '^0 [^=]* claims, 0 failed' "$code $out"
-expect_match '^# 10\.5 Multi-head attention.*\(2, 4, 100\).*40,000 parameters' "$(cat m/multi-head.md)"
+expect_match '^# 10\.5 Multi-head attention.*\(2, 4, 100\).*40,000 \| 40,400' "$(cat m/multi-head.md)"
 run lab self-attention --out s --format md
 expect_match '^0 [^=]* claims, 0 failed' "$code $out"
 expect_match '^# 10\.6 Self-attention and positional encoding.*7 in binary is 111' "$(cat s/self-attention.md)"
 for figure in m/{demo-heads,one-against-several,head-maps,head-distances,head-importance,pruning} \
-  s/{time-by-length,time-by-width,influence,gradient-by-distance,position-columns,position-map,position-products,three-back} \
+  s/{time-by-length,time-by-width,influence,layers-needed,gradient-by-distance,position-columns,position-map,position-products,three-back} \
   s/{depth-tokens,depth-gradients,order-by-position,order-maps,relative-bias}; do
   expect_match '<svg.*</svg>' "$(cat $figure.svg)"
 done

@@ -82,7 +82,7 @@ void random_map(Page& page) {
   page.claim(
       worst < 1e-6 && ratio < std::exp(1.0),
       {"Every row sums to one, and no weight is $e$ times another of its row.", "每行之和为一，同一行中没有一个权重达到另一个的 $e$ 倍。"},
-      fmt::format("largest |Σα − 1| {:.0e}, largest ratio of two weights {:.2f}", worst, ratio));
+      fmt::format("largest |Σα − 1| {}, largest ratio of two weights {:.2f}", tiny(worst), ratio));
   page.claim(keys > 8.5 && sharp_keys < keys - 1,
              {"Random scores below 1 spread the weight over nearly all keys; ten times the score sharpens it.",
               "小于 1 的随机分数把权重摊到几乎所有键上；分数放大十倍则变得尖锐。"},

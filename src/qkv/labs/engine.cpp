@@ -17,7 +17,7 @@ namespace {
 
 void gradient_step(Page& page) {
   page.heading({"A gradient, and its check", "梯度及其检验"});
-  page.say({"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss by every "
+  page.say({"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss with respect to every "
             "parameter. Here the loss is",
             "只要有一条记录带（tape）存在，运算就会把自己记录下来；反向运行记录带，就得到损失对每个参数的导数。这里的损失是"});
   page.formula("\\ell(w) = \\sum_i \\sin(w_i) \\exp(-w_i^2 / 2)");

@@ -9,6 +9,7 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/core/parallel.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 
 namespace qkv::labs::regression {
 namespace {
@@ -156,7 +157,7 @@ void unit_norm_step(Page& page) {
   page.claim(on_sphere < 1e-5 && off_sphere > 0.01,
              {"On the unit sphere distance and dot product give the same weights; with keys of any length they do not.",
               "在单位球面上，距离与点积给出相同的权重；键的长度任意时则不同。"},
-             fmt::format("largest difference {:.0e}; with keys of any length {:.2f}", on_sphere, off_sphere));
+             fmt::format("largest difference {}; with keys of any length {:.2f}", tiny(on_sphere), off_sphere));
 }
 
 namespace {

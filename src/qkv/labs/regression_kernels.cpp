@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 
 namespace qkv::labs::regression {
 namespace {
@@ -149,9 +150,9 @@ void kernels_step(Page& page) {
   for (const Vector& at : same) by_shape = std::max(by_shape, *std::max_element(at.begin(), at.end()) / *std::min_element(at.begin(), at.end()));
   for (size_t k = 0; k < 3; ++k) by_width = std::min(by_width, same[2][k] / same[1][k]);
   page.claim(by_shape < 1.5 && by_width > 2,
-             {"At equal standard deviation the shape of the kernel matters little; twice the deviation, 1 instead of 0.5, more than doubles the "
-              "error of each.",
-              "标准差相同时，核的形状影响不大；而标准差从 0.5 加倍到 1，每种核的误差都增加一倍以上。"},
+             {"At equal standard deviation the shape of the kernel matters little: the errors lie within a factor of 1.5. The width matters "
+              "more: twice the deviation, 1 instead of 0.5, more than doubles the error of each.",
+              "标准差相同时，核的形状影响不大：误差相差不到 1.5 倍。宽度的影响更大：标准差从 0.5 加倍到 1，每种核的误差都增加一倍以上。"},
              fmt::format("largest ratio between shapes {:.2f}, smallest ratio between deviations 1 and 0.5 {:.2f}", by_shape, by_width));
   page.claim(close >= 95,
              {"Gaussian, boxcar and triangular kernels all beat the constant one, in nearly all of 100 data sets.",
@@ -161,7 +162,7 @@ void kernels_step(Page& page) {
   double worst = 0;
   for (double v : constant.values.values) worst = std::max(worst, std::abs(v - mean(s.y)));
   page.claim(worst < 1e-9, {"The constant kernel is average pooling.", "常数核就是平均汇聚。"},
-             fmt::format("largest difference from the mean {:.0e}", worst));
+             "largest difference from the mean " + tiny(worst));
   const Predictions far = model(s, {.kernel = KernelShape::boxcar}).predict(Points::of({2.5, 8}));
   page.claim(far.absent >= 1 && std::isnan(far.values.values[1]),
              {"A kernel of bounded reach has nothing to say at $x = 8$: dividing by a sum of zero is reported as an absent prediction, not "

@@ -6,6 +6,7 @@
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 #include "qkv/ops/loss.h"
 #include "qkv/tensor/tape.h"
 
@@ -38,7 +39,7 @@ void average_step(Page& page) {
   page.claim(
       worst < 1e-5,
       {"Attention with a constant score is the mean of the values for every query.", "分数为常数的注意力，对每个查询都等于值的平均。"},
-      fmt::format("mean {:.3f}, largest difference {:.0e}", mean(s.y), worst));
+      fmt::format("mean {:.3f}, largest difference {}", mean(s.y), tiny(worst)));
 }
 
 void plain_step(Page& page) {
@@ -63,7 +64,7 @@ void plain_step(Page& page) {
   double worst = 0;
   for (size_t i = 0; i < curve.size(); ++i) worst = std::max(worst, std::abs(shifted.output.ptr()[i] - curve[i]));
   page.claim(worst < 1e-5, {"Multiplying the kernel by $1/\\sqrt{2\\pi}$ changes nothing.", "给核乘上 $1/\\sqrt{2\\pi}$ 不改变任何结果。"},
-             fmt::format("largest difference {:.0e}", worst));
+             "largest difference " + tiny(worst));
 
   const Vector at_training = plain.predict(Points::of(s.x)).values.values;
   page.say(

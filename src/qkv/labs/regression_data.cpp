@@ -192,13 +192,4 @@ Figure weights_figure(const Tensor& weights, const std::vector<std::string>& tit
   return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles, {.colours = {.map = ColourMap::reds}});
 }
 
-void named_table(Page& page, std::vector<Text> head, const std::vector<NamedRow>& rows) {
-  std::vector<std::vector<Text>> texts;
-  for (const NamedRow& row : rows) {
-    texts.push_back({row.name});
-    for (const std::string& cell : row.cells) texts.back().push_back({cell, cell});
-  }
-  page.word_table(std::move(head), std::move(texts));
-}
-
 }  // namespace qkv::labs::regression

@@ -129,7 +129,7 @@ void kernels_step(Page& page) {
     rows.push_back({{kernel.title, kernel.chinese}, {kernel.deviation > 0 ? fmt::format("{:.2f}", kernel.deviation) : "∞", fmt::format("{:.3f}", median(errors[k]))}});
     for (size_t i = 0; i < 3; ++i) {
       if (kernel.deviation > 0) same[i].push_back(median(errors_of({.kernel = kernel.shape, .bandwidth = {deviations[i] / kernel.deviation}})));
-      rows.back().cells.push_back(kernel.deviation > 0 ? fmt::format("{:.3f}", same[i].back()) : "—");
+      rows.back().second.push_back(kernel.deviation > 0 ? fmt::format("{:.3f}", same[i].back()) : "—");
     }
   }
   page.say(

@@ -8,6 +8,7 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/core/parallel.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/loss.h"

@@ -6,6 +6,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 
 namespace qkv::labs::regression {
 namespace {

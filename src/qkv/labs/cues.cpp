@@ -135,7 +135,7 @@ void desk(Page& page) {
   page.claim(
       spread < 1e-7,
       {"Average pooling is attention with a constant score: every weight is 1/5.", "平均汇聚就是评分为常数的注意力：每个权重都是 1/5。"},
-      "max |α − 1/5| = " + tiny(spread));
+      "largest |α − 1/5| " + tiny(spread));
   page.claim(same_rows(average.output) && same_rows(salient.output) && same_rows(largest.output),
              {"Average pooling, salience and the hard choice give the same bits whatever the task.",
               "无论任务是什么，平均汇聚、显著性和硬性选择给出的结果逐位相同。"},

@@ -47,7 +47,7 @@ void identity_map(Page& page) {
             {"The weight is 1 where query and key are the same, else 0.", "查询与键相同处权重为 1，其余为 0。"});
   const double off = largest_difference(weights.viewed({10, 10}), eye(10));
   page.claim(off == 0, {"The weights are the identity matrix, to the bit.", "权重逐位等于单位矩阵。"},
-             fmt::format("max |α − I| = {}", off));
+             fmt::format("largest |α − I| {}", off));
 }
 
 void random_map(Page& page) {

@@ -151,7 +151,7 @@ void shapes(Page& page) {
   page.claim(rows.zeros_beyond && rows.worst_sum < 1e-6,
              {"Every row of every head sums to one, and keys beyond the length get exactly 0.",
               "每个头的每一行之和为一，超出长度的键恰好得到 0。"},
-             "max |Σα − 1| = " + tiny(rows.worst_sum));
+             "largest |Σα − 1| " + tiny(rows.worst_sum));
   Watch watch;
   const Tensor trained = heads(q, k, k, mask, {.training = true, .rng = rng.at("dropout"), .probe = &watch});
   const double moved = largest_difference(trained, heads(q, k, k, mask, {}));

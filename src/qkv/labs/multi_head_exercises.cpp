@@ -231,7 +231,7 @@ void distances(Page& page) {
              {"Training drives the heads apart on average: nothing in the loss asks for it, but two equal heads answer "
               "one question twice. Nothing forbids that either: see whether some pair has become alike.",
               "训练使各头平均而言分开：损失并没有这样要求，但两个相同的头只会把一个问题回答两遍。也没有什么禁止这样：看看是否有一对头变得相像。"},
-             fmt::format("mean distance {:.2f} -> {:.2f}", untrained, trained));
+             fmt::format("mean distance {:.2f} before training, {:.2f} after", untrained, trained));
 }
 
 void importance(Page& page) {

@@ -157,7 +157,7 @@ void kernels_step(Page& page) {
   page.claim(close >= 95,
              {"Gaussian, boxcar and triangular kernels all beat the constant one, in nearly all of 100 data sets.",
               "在 100 份数据中几乎每一份上，高斯核、矩形核与三角核都优于常数核。"},
-             fmt::format("{} of 100", close));
+             fmt::format("{} of 100 data sets", close));
   const Predictions constant = model(s, {.kernel = KernelShape::constant}).predict(at);
   double worst = 0;
   for (double v : constant.values.values) worst = std::max(worst, std::abs(v - mean(s.y)));
@@ -215,7 +215,7 @@ void widths_step(Page& page) {
   page.claim(smoother >= 95,
              {"Each wider kernel gives a smoother curve, in nearly all of 100 data sets.",
               "在 100 份数据中几乎每一份上，核每宽一档，曲线就更光滑。"},
-             fmt::format("{} of 100", smoother));
+             fmt::format("{} of 100 data sets", smoother));
   page.claim(median(errors[2]) < median(errors[0]) && median(errors[2]) < median(errors[3]),
              {"Neither the narrowest nor the widest is best: 0.5 beats 0.1 and 1 in the median.",
               "最窄和最宽都不是最好：按中位数，0.5 优于 0.1 和 1。"},

@@ -77,7 +77,7 @@ void runs_step(Page& page) {
              fmt::format("average {:.3f}, width 1 {:.3f}, learned {:.3f}", medians[0], medians[1], medians[2]));
   const int64_t better = count_above(collect([](const BookRun& r) { return r.plain - r.learned; }), 0);
   page.claim(better >= 285, {"Learned pooling beats width 1 in most runs.", "在绝大多数实验中，带参数的汇聚优于宽度 1。"},
-             fmt::format("{} of 300", better));
+             fmt::format("{} of 300 runs", better));
   const double first = median(collect([](const BookRun&r) { return r.losses[0]; })),
                last = median(collect([](const BookRun&r) { return r.losses[4]; }));
   page.claim(
@@ -147,10 +147,10 @@ void stuck_step(Page& page) {
   int64_t foretold = 0;
   for (size_t k = 0; k < curvature.size(); ++k) foretold += (curvature[k] > 0) == (predicted_curvature(zh_sample(rng_of(k).at("zh"))) > 0);
   page.claim(foretold >= 285, {"The formula foretells from the data alone which it is.", "只凭数据，公式就能预言是哪一种。"},
-             fmt::format("{} of 300", foretold));
+             fmt::format("{} of 300 runs", foretold));
   page.claim(valleys > 60 && valleys < 240,
              {"$w = 0$ is a valley in a good part of the data sets.", "在相当一部分数据集上 $w = 0$ 是山谷。"},
-             fmt::format("{} of 300", valleys));
+             fmt::format("{} of 300 runs", valleys));
   Vector restarted(stuck.size());
   for (size_t i = 0; i < stuck.size(); ++i) {
     const Sample data = zh_sample(rng_of(stuck[i]).at("zh"));
@@ -218,7 +218,7 @@ void sparse_claim(Page& page) {
   page.claim(std::abs(bias[0] - 1.97) < 0.1 && std::abs(bias[20] + 0.69) < 0.1,
              {"The error is bias: far too high at 0, too low at the peak.", "误差来自偏差：在 0 处高出很多，在峰处偏低。"},
              fmt::format("{:+.2f} at x = 0, {:+.2f} at x = 2", bias[0], bias[20]));
-  page.claim(per_unit[3] < per_unit[1] && per_unit[3] < per_unit[2],
+  page.claim(std::min_element(per_unit.begin(), per_unit.end()) == per_unit.begin() + 3,
              {"On [3, 4] the error is the smallest of all, not large.", "[3, 4] 上的误差不但不大，反而最小。"},
              fmt::format("mean |error| by unit interval: {:.2f}, {:.2f}, {:.2f}, {:.2f}, {:.2f}", per_unit[0], per_unit[1], per_unit[2], per_unit[3], per_unit[4]));
   const Vector link = collect([](const BookRun& r) { return r.error_with_density; });

@@ -162,7 +162,7 @@ class Inspect : public Command {
       source_ids = translation.source, target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());
       out.cut_off = !best.ended;
-      out.target = translator.text(best), out.attention = best.attention, out.log_probability = best.log_probability;
+      out.target = translator.text(best, translation.writing), out.attention = best.attention, out.log_probability = best.log_probability;
     }
     out.source_tokens = tokenizers.source.tokens(source_ids);
     out.target_tokens = tokenizers.target.tokens(target_ids);

@@ -75,7 +75,7 @@ bool is_run_folder(const std::string& folder) {
 RunReport report_run(const std::string& folder) {
   RunReport report;
   report.path = folder;
-  report.config.settings().read(folder + "/config.yaml");
+  report.config = read_run_config(folder + "/config.yaml");
   const Tokenizers tokenizers = load_tokenizers(folder);
   report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
   read_metrics(report);

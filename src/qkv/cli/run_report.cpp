@@ -102,6 +102,11 @@ std::string model_text(const TranslationModelConfig& m) {
               m.key_heads > 0 && m.key_heads != m.heads ? text(" (", m.key_heads, " of keys)") : "", ", ffn ", m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
 }
 
+std::string tokenizer_text(const TranslationDataConfig& d) {
+  const bool lower = has_subwords(d) ? d.lowercase : d.tokenizer != "spaces";
+  return text(d.tokenizer, lower ? " of lower-cased text" : "", has_subwords(d) && d.normalize != "none" ? ", " + d.normalize : "");
+}
+
 std::string data_text(const TranslationDataConfig& d) {
   const std::string files = d.pairs == "en-fr" ? text("en-fr, the built-in corpus (",
                                                       grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")

@@ -39,7 +39,8 @@ done < <(commands "$readme")
 ((ran > 25)) || mismatch "only $ran commands were found"
 
 # What the commands say they write is there.
-for file in lab/kernel-regression waist.csv nw.csv fit.png fit.csv heat.png corpus.test.tsv hyp.txt ref.txt hyp.align words/additive.safetensors weights.npy heat.svg; do
+[[ -n $(find lab -name "*.svg") && -n $(find lab -name "*.png") ]] || mismatch "no figures in lab/"
+for file in waist.csv nw.csv fit.png fit.csv heat.png corpus.test.tsv hyp.txt ref.txt hyp.align words/additive.safetensors weights.npy heat.svg; do
   checks=$((checks + 1))
-  [[ -s $file || -d $file ]] || mismatch "no $file"
+  [[ -s $file ]] || mismatch "no $file"
 done

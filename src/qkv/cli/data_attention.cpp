@@ -13,12 +13,12 @@ namespace qkv::cli {
 // additive score takes its bias from there, so that a unit is on only where a word is what is looked for.
 int data_attention(const DataOptions& o, const Global& global) {
   const std::string folder = o.output.value_or("attention");
-  const Tensor q({6, 5}, {6, 0, 0, 0, 1,   //
-                          6, 0, 0, 0, 1,   // cat: an article
-                          0, 6, 0, 0, 1,   // slept: a noun
-                          0, 0, 6, 0, 1,   // because: a verb
-                          0, 6, 0, 0, 1,   // it: a noun
-                          0, 6, 0, 0, 1});
+  const Tensor q({6, 5}, {8, 0, 0, 0, 1,   //
+                          8, 0, 0, 0, 1,   // cat: an article
+                          0, 8, 0, 0, 1,   // slept: a noun
+                          0, 0, 8, 0, 1,   // because: a verb
+                          0, 8, 0, 0, 1,   // it: a noun
+                          0, 8, 0, 0, 1});
   const Tensor k({6, 5}, {1, 0, 0, 0, 0,  //
                           0, 1, 0, 0, 0,  //
                           0, 0, 1, 0, 0,  //
@@ -33,7 +33,7 @@ int data_attention(const DataOptions& o, const Global& global) {
                           0, 1, 0});
   Tensor to_query = zeros({4, 5}), to_key = zeros({4, 5});
   for (int64_t unit = 0; unit < 4; ++unit) {
-    to_query.mutable_ptr()[unit * 5 + unit] = 4.0f / 6, to_query.mutable_ptr()[unit * 5 + 4] = -6;
+    to_query.mutable_ptr()[unit * 5 + unit] = 4.0f / 8, to_query.mutable_ptr()[unit * 5 + 4] = -6;
     to_key.mutable_ptr()[unit * 5 + unit] = 4;
   }
   make_folder(folder);

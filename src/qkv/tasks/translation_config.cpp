@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "qkv/core/check.h"
 #include "qkv/core/suggest.h"
@@ -282,11 +281,12 @@ void TranslationConfig::check_model() const {
 bool has_subwords(const TranslationDataConfig& data) { return data.tokenizer == "bpe" || data.tokenizer == "unigram"; }
 
 TranslationConfig read_run_config(const std::string& path) {
-  TranslationConfig config;
-  const std::string normalize = std::exchange(config.data.normalize, "");
+  TranslationConfig config, before;
   config.settings().read(path);
-  if (config.data.normalize.empty()) config.data.normalize = has_subwords(config.data) ? "none" : normalize;  // written before there was the setting
-  return config;
+  if (!has_subwords(config.data)) return config;
+  before.data.normalize = "none";  // unless the file says otherwise
+  before.settings().read(path);
+  return before;
 }
 
 std::vector<std::string> translation_presets() {

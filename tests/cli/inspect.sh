@@ -103,7 +103,7 @@ expect 0 '' inspect --model model 1 seven 3 -o unknown.svg --quiet
 expect 0 '' inspect "${pair[@]}" --values --rollout -o all.npz
 run info all.npz
 for array in 'cross +\(2, 2, 4, 4\)' 'cross_values +\(2, 2, 4, 4\)' 'cross_rollout +\(2, 1, 4, 4\)' 'decoder +\(2, 2, 4, 4\)' 'encoder +\(3, 2, 4, 4\)' \
-  'encoder_rollout +\(3, 1, 4, 4\)'; do expect_match "$array" "$out"; done
+  'encoder_rollout +\(3, 1, 4, 4\)' 'source_tokens +\(11,\) +uint8' 'input_tokens +\(19,\) +uint8' 'output_tokens +\(19,\) +uint8'; do expect_match "$array" "$out"; done
 expect 0 '' inspect "${pair[@]}" --steps 10 --kind encoder --layer 1 --head 1 -o padded.npz
 run info padded.npz
 expect_match 'encoder +\(1, 1, 10, 10\)' "$out"

@@ -21,6 +21,7 @@ int data_vocab(const DataOptions& options, const Global& global);     // a vocab
 int data_subwords(const DataOptions& options, const Global& global);  // a SentencePiece model of text files
 int data_split(const DataOptions& options, const Global& global);     // pairs to train, validation and test
 int data_en_fr(const DataOptions& options, const Global& global);     // the built-in corpus
+int data_attention(const DataOptions& options, const Global& global); // arrays for qkv attend
 int data_fra_eng(const DataOptions& options, const Global& global);   // the book's file
 
 }  // namespace qkv::cli

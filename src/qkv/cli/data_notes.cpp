@@ -13,7 +13,7 @@ Table make(const DataOptions& o, uint64_t seed) {
   NotesOptions notes = NotesOptions::of(o.edition == "en" ? Edition::en : Edition::zh);
   notes.points = o.points.value_or(notes.points);
   notes.noise = o.noise.value_or(notes.noise);
-  return nadaraya_watson_data(Rng(seed), notes);
+  return nadaraya_watson_data(notes_rng(seed, notes.edition), notes);
 }
 
 }  // namespace

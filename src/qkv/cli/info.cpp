@@ -138,7 +138,7 @@ std::string training_text(const RunReport& run) {
 void print_report(const RunReport& run) {
   fmt::print("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
              model_text(run.config.model), printable(data_text(run.config.data)));
-  fmt::print("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", run.config.data.tokenizer,
+  fmt::print("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
              grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
              training_text(run));
   if (run.weights.empty())
@@ -177,7 +177,10 @@ Json report_json(const RunReport& run) {
           {"model", model},
           {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
           {"tokenizer",
-           {{"kind", d.tokenizer}, {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
+           {{"kind", d.tokenizer},
+            {"lowercase", has_subwords(d) ? d.lowercase : d.tokenizer != "spaces"},
+            {"normalize", has_subwords(d) ? d.normalize : "none"},
+            {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
           {"training", training},
           {"weights", run.weights},
           {"parameters", run.parameters},

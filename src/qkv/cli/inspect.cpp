@@ -43,6 +43,16 @@ struct Looked {
   size_t lines = 0;                                       // of the file that the pair is from
 };
 
+// Words in an archive of numbers: UTF-8 with a line end between them, for bytes(z["source_tokens"]).decode().split("\n").
+Array lines_array(const std::vector<std::string>& words) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) bytes.push_back('\n');
+    bytes.insert(bytes.end(), words[i].begin(), words[i].end());
+  }
+  return Array::of<uint8_t>({static_cast<int64_t>(bytes.size())}, bytes);
+}
+
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
@@ -104,7 +114,7 @@ class Inspect : public Command {
           ": this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers");
     if (json_) return print_json(translator, seen);
     if (output_ && output_->ends_with(".npz")) {
-      write_npz(*output_, {{"attention", Array(seen.attention)}});
+      write_npz(*output_, {{"attention", Array(seen.attention)}, {"source_tokens", lines_array(seen.source_tokens)}, {"output_tokens", lines_array(seen.target_tokens)}});
       return done(global, seen);
     }
     return draw(global, seen, {figure(translator, seen, global)});
@@ -162,7 +172,7 @@ class Inspect : public Command {
       source_ids = translation.source, target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());
       out.cut_off = !best.ended;
-      out.target = translator.text(best), out.attention = best.attention, out.log_probability = best.log_probability;
+      out.target = translator.text(best, translation.writing), out.attention = best.attention, out.log_probability = best.log_probability;
     }
     out.source_tokens = tokenizers.source.tokens(source_ids);
     out.target_tokens = tokenizers.target.tokens(target_ids);
@@ -182,6 +192,8 @@ class Inspect : public Command {
     if (output_ && output_->ends_with(".npz")) {
       std::map<std::string, Array> arrays;
       for (const NamedMaps& maps : chosen_maps(pair, choice_)) arrays.emplace(maps.name, Array(maps.maps));
+      arrays.emplace("source_tokens", lines_array(pair.source_tokens)), arrays.emplace("input_tokens", lines_array(pair.input_tokens));
+      arrays.emplace("output_tokens", lines_array(pair.output_tokens));
       write_npz(*output_, arrays);
       return done(global, seen);
     }

@@ -75,7 +75,7 @@ bool is_run_folder(const std::string& folder) {
 RunReport report_run(const std::string& folder) {
   RunReport report;
   report.path = folder;
-  report.config.settings().read(folder + "/config.yaml");
+  report.config = read_run_config(folder + "/config.yaml");
   const Tokenizers tokenizers = load_tokenizers(folder);
   report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
   read_metrics(report);
@@ -100,6 +100,11 @@ std::string model_text(const TranslationModelConfig& m) {
                                  : counted_layers(m.layers);
   return text(m.kind, ", ", layers, ", hidden ", m.hidden, ", ", m.heads, m.heads == 1 ? " head" : " heads",
               m.key_heads > 0 && m.key_heads != m.heads ? text(" (", m.key_heads, " of keys)") : "", ", ffn ", m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
+}
+
+std::string tokenizer_text(const TranslationDataConfig& d) {
+  const bool lower = has_subwords(d) ? d.lowercase : d.tokenizer != "spaces";
+  return text(d.tokenizer, lower ? " of lower-cased text" : "", has_subwords(d) && d.normalize != "none" ? ", " + d.normalize : "");
 }
 
 std::string data_text(const TranslationDataConfig& d) {

@@ -8,6 +8,7 @@
 #include "qkv/cli/score_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/core/suggest.h"
+#include "qkv/data/text.h"
 #include "qkv/eval/bleu.h"
 #include "qkv/eval/chrf.h"
 #include "qkv/eval/d2l_bleu.h"
@@ -72,7 +73,7 @@ class Score : public Command {
       systems.push_back(read_text_lines(path));
       for (size_t r = 0; r < references.size(); ++r) check_same_lines(path, systems.back().size(), references_[r], references[r].size());
     }
-    if (!global.quiet) warn_of_tokenized(systems, global);
+    if (!global.quiet) warn_of_tokenized(systems, global), say_case(systems, references, global);
     if (sentence_) {
       print_sentences(names, systems[0], references);
       return 0;
@@ -184,6 +185,24 @@ class Score : public Command {
       const std::string name = input_name(hypotheses_[s]);
       const Text note{text(name, ": ", apart, " lines end in \" .\", so it seems to be tokenised; BLEU is meant for plain text"),
                       text(name, "：有 ", apart, " 行以 \" .\" 结尾，似乎已经分词；BLEU 应使用未分词的文本")};
+      fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+    }
+  }
+
+  // Case decides many points, and a model of lower-cased text loses all of them.
+  void say_case(const std::vector<Lines>& systems, const std::vector<Lines>& references, const Global& global) const {
+    if (lowercase_) {
+      const Text note{"both sides are compared in lower case", "两侧均先转为小写再比较"};
+      fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+      return;
+    }
+    const auto has_capitals = [](const Lines& lines) { return std::ranges::any_of(lines, [](const std::string& l) { return lowercase(l) != l; }); };
+    if (!std::ranges::all_of(references, has_capitals)) return;
+    for (size_t s = 0; s < systems.size(); ++s) {
+      if (has_capitals(systems[s])) continue;
+      const std::string name = input_name(hypotheses_[s]);
+      const Text note{text(name, ": has no capitals, and the references have some: each counts as an error; --lowercase compares without case"),
+                      text(name, "：没有大写字母而参考译文有，每处都算错；--lowercase 可忽略大小写")};
       fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
     }
   }

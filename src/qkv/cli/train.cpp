@@ -11,6 +11,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
@@ -194,6 +195,10 @@ int Train::run(const Global& global) {
     if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());
+    if (has_subwords(config.data) && config.data.lowercase)
+      fmt::print(stderr, "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n", tokenizer_text(config.data));
+    else if (!has_subwords(config.data) && config.data.tokenizer != "spaces")
+      fmt::print(stderr, "tokenizer: {}\n", tokenizer_text(config.data));
     say_tokenizer(run);
   }
   std::atomic<bool> stop = false;

@@ -19,6 +19,9 @@ struct NotesOptions {
   static NotesOptions of(Edition edition);
 };
 
+/// What lab 10.2 draws its data from for a seed; `qkv data nadaraya-watson` draws from it too.
+Rng notes_rng(uint64_t seed, Edition edition);
+
 /// Columns x (uniform in [0, 5), ascending) and y = curve(x) + noise.
 Table nadaraya_watson_data(const Rng& rng, const NotesOptions& options = {});
 /// Three people: waist and weight; waist, chest, weight and height.

@@ -45,8 +45,15 @@ struct Word {
 
 /// The words of a sentence. None is empty.
 std::vector<Word> split_words(std::string_view sentence, WordRule rule);
-/// A sentence of words: joined by spaces; for WordRule::words punctuation goes back to where it is written.
+/// The words and signs of what stands between two blanks, as WordRule::words cuts them but in the case they have.
+std::vector<std::string> cut_word(std::string_view part);
+/// A sentence of words: joined by spaces; for WordRule::words as they are written.
 std::string join_words(const std::vector<std::string>& words, WordRule rule);
+
+/// Where a language has its punctuation: French writes a narrow blank (U+202F) before ? ! ; and :, and inside « ».
+enum class Spacing { english, french };
+/// A sentence of words with its punctuation where it is written: "l' eau est ici ." -> "l'eau est ici."
+std::string join_as_written(const std::vector<std::string>& words, Spacing spacing);
 
 /// "utf8proc 2.8.0".
 std::string unicode_library();

@@ -28,7 +28,8 @@ void add_data(Settings& s, TranslationDataConfig& d) {
   s.add(block, "min_count", {"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, d.min_count, 1);
   s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, kLeastSubwords, 1'000'000);
   s.add(block, "shared_vocabulary", {"one subword vocabulary for both sides", "两侧共用一个子词表"}, d.shared_vocabulary);
-  s.add(block, "lowercase", {"subwords of lower-cased text", "子词前先转小写"}, d.lowercase);
+  s.add(block, "lowercase", {"subwords of text in lower case: translations have no capitals", "先转小写再切分子词：译文没有大写"}, d.lowercase);
+  s.add(block, "normalize", {"subwords of text in this Unicode normal form, every blank a space; none: as it stands", "切分子词前的 Unicode 规范化，各种空白都作空格；none 不变"}, d.normalize, {"nfkc", "nfc", "none"});
   s.add(block, "max_tokens", {"longer training pairs are left out, 0 none", "忽略更长的训练句对，0 不忽略"}, d.max_tokens, 0);
   s.add(block, "corpus_size", {"built-in corpus: sentence pairs", "内置语料：句对数"}, d.corpus_size, 1);
   s.add(block, "corpus_seed", {"built-in corpus: its seed", "内置语料：种子"}, d.corpus_seed, 0);
@@ -226,7 +227,7 @@ void TranslationConfig::check() const {
   need(d.tokenizer != "book" || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
   need(d.pairs != "en-fr" || (!valid_files && d.valid_share == 0),
        "data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply");
-  const bool subwords = d.tokenizer == "bpe" || d.tokenizer == "unigram";
+  const bool subwords = has_subwords(d);
   need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ", d.tokenizer);
   const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
@@ -275,6 +276,17 @@ void TranslationConfig::check_model() const {
     only(m.max_distance != unset.max_distance, "max_distance", "transformer");
     only(m.attention == "gaussian", "attention gaussian", "transformer");
   }
+}
+
+bool has_subwords(const TranslationDataConfig& data) { return data.tokenizer == "bpe" || data.tokenizer == "unigram"; }
+
+TranslationConfig read_run_config(const std::string& path) {
+  TranslationConfig config, before;
+  config.settings().read(path);
+  if (!has_subwords(config.data)) return config;
+  before.data.normalize = "none";  // unless the file says otherwise
+  before.settings().read(path);
+  return before;
 }
 
 std::vector<std::string> translation_presets() {

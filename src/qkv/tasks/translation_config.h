@@ -20,7 +20,8 @@ struct TranslationDataConfig {
   int64_t min_count = 2;                       // words seen less often are <unk>
   int64_t vocabulary = 8000;                   // subword pieces
   bool shared_vocabulary = false;              // one for both sides
-  bool lowercase = true;                       // of subwords
+  bool lowercase = false;                      // of subwords
+  std::string normalize = "nfkc";              // of subwords: nfkc, nfc, none
   int64_t max_tokens = 0;                      // longer training pairs are left out; 0: none is
   int64_t corpus_size = 20000, corpus_seed = 1;  // of the built-in corpus
 };
@@ -104,6 +105,11 @@ struct TranslationConfig {
   void check() const;
   void check_model() const;
 };
+
+/// Subwords, not words.
+bool has_subwords(const TranslationDataConfig& data);
+/// The settings that a run has written. What its version did not know yet is as it was then.
+TranslationConfig read_run_config(const std::string& path);
 
 inline constexpr int64_t kLongestOutput = 100'000;  // tokens, for decoding.max_length
 std::vector<std::string> translation_presets();

@@ -351,9 +351,8 @@ void TranslationRun::lock_folder() {
 // Those of the folder; an error where others were asked for that cannot change in the middle of a run.
 TranslationConfig TranslationRun::settings_before() const {
   const std::string path = folder_ + "/config.yaml";
-  TranslationConfig old, asked = config_;
-  Settings was = old.settings(), now = asked.settings();
-  was.read(path);
+  TranslationConfig old = read_run_config(path), asked = config_;
+  const Settings was = old.settings(), now = asked.settings();
   for (size_t i = 0; i < now.all().size(); ++i) {
     const Setting &a = was.all()[i], &b = now.all()[i];
     if (a.get() != b.get() && !may_change(b, old.training, config_.training))

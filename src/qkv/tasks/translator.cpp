@@ -39,11 +39,10 @@ TranslationConfig read_config(const std::string& folder) {
   check(std::filesystem::exists(folder), folder, ": no such folder; expected one that qkv train wrote");
   check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
   check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
-  TranslationConfig config;
   const std::string path = folder + "/config.yaml";
   check(std::filesystem::is_regular_file(path), path, ": is no file; expected the settings that qkv train wrote");
   check(std::filesystem::file_size(path) > 0, path, ": is empty, expected the settings that qkv train wrote");
-  config.settings().read(path);
+  TranslationConfig config = read_run_config(path);
   try {
     config.check_model();
   } catch (const Error& e) {
@@ -186,7 +185,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
                                   : search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
-      out[batch[i]] = {ids[batch[i]], std::move(found[i])};
+      out[batch[i]] = {ids[batch[i]], tokenizers_.source.writing(sentences[batch[i]]), std::move(found[i])};
     }
   });
   return out;

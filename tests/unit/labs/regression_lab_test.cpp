@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "qkv/data/notes.h"
 #include "qkv/labs/formula.h"
 #include "qkv/labs/regression.h"
 #include "qkv/labs/render.h"
@@ -30,6 +31,17 @@ std::string failures(const Page& page) {
 TEST(RegressionLab, IsFoundByNameAndSection) {
   ASSERT_TRUE(find_lab("10.2"));
   EXPECT_EQ(find_lab("10.2"), find_lab("kernel-regression"));
+}
+
+TEST(RegressionLab, ItsDataAreThoseThatQkvDataWrites) {
+  for (const uint64_t seed : {0, 3}) {
+    const qkv::Table table = nadaraya_watson_data(notes_rng(seed, Edition::zh));
+    const regression::Sample lab = regression::zh_sample(regression::rng_of(seed).at("zh"));
+    EXPECT_EQ(table.columns[0], lab.x);
+    EXPECT_EQ(table.columns[1], lab.y);
+    EXPECT_EQ(nadaraya_watson_data(notes_rng(seed, Edition::en), NotesOptions::of(Edition::en)).columns[1],
+              regression::en_sample(regression::rng_of(seed).at("en")).y);
+  }
 }
 
 TEST(RegressionLab, EveryClaimHoldsWhateverTheSeed) {

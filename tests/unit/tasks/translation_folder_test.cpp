@@ -88,6 +88,32 @@ TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
   }
 }
 
+TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
+  TranslationConfig c = config(1);
+  c.data.tokenizer = "bpe", c.data.vocabulary = 17, c.data.normalize = "none";
+  TranslationRun(c, run_folder()).train();
+  const std::string path = run_folder() + "/config.yaml";
+  std::string content, old;
+  std::getline(std::ifstream(path), content, '\0');
+  for (size_t at = 0; at < content.size();) {
+    const size_t end = std::min(content.find('\n', at), content.size() - 1) + 1;
+    const std::string line = content.substr(at, end - at);
+    if (line.find("normalize") == std::string::npos) old += line;
+    at = end;
+  }
+  ASSERT_LT(old.size(), content.size());
+  std::ofstream(path) << old;
+  EXPECT_EQ(read_run_config(path).data.normalize, "none");
+  c.training.epochs = 2;
+  TranslationRun(c, run_folder()).train();
+  c.data.normalize = "nfkc";
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }),
+            path + ": data.normalize is none, but nfkc was asked for | --normalize none goes on with it; --restart begins again; -o names another folder");
+  // Words are not normalised, so the setting says nothing of them.
+  std::ofstream(path) << "data:\n  tokenizer: spaces\n";
+  EXPECT_EQ(read_run_config(path).data.normalize, "nfkc");
+}
+
 TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
   TranslationConfig c = config(2);
   c.training.average_last = 1;

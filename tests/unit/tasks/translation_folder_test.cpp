@@ -90,7 +90,7 @@ TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
 
 TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
   TranslationConfig c = config(1);
-  c.data.tokenizer = "bpe", c.data.vocabulary = 17, c.data.normalize = "none";
+  c.data.tokenizer = "bpe", c.data.vocabulary = 28, c.data.shared_vocabulary = true, c.data.normalize = "none";
   TranslationRun(c, run_folder()).train();
   const std::string path = run_folder() + "/config.yaml";
   std::string content, old;

@@ -48,13 +48,17 @@ expect 0 '' inspect "${pair[@]}" --kind encoder --values --rollout -o readings.s
 expect_count 1 '>Encoder self-attention, value-weighted<' readings.svg
 for title in 'Layer 3, mean of heads' 'Layer 1, all heads, rollout' 'Layers 1 to 3, all heads, rollout'; do expect_count 1 ">$title<" readings.svg; done
 
-# Many words: rows of panels are folded and keep them; where even that is too tall the axes have positions, and it is said.
+# Many words: rows of panels are folded and keep them; where that is too tall they are as wide as a screen; where even that is too tall the
+# axes have positions, and it is said.
 many() { local i; for ((i = 0; i < $1; ++i)); do printf '%s ' $((i % 6)); done; }
-expect 0 '' inspect --model model $(many 46) --target "$(many 3 | sed 's/[0-9]/un/g')" --kind encoder -o folded.svg
-expect_count 1 '>Layer 3, head 2<' folded.svg
-expect_count 12 '>&lt;eos&gt;<' folded.svg   # six panels, one in a row: every one has both axes
+expect 0 '' inspect --model model $(many 20) --target 'un deux' --kind encoder --layer 1 -o folded.svg
+expect_count 1 '>Head 2<' folded.svg
+expect_count 4 '>&lt;eos&gt;<' folded.svg   # two panels, one in a row: both have both axes
+expect 0 '' inspect --model model $(many 46) --target "$(many 3 | sed 's/[0-9]/un/g')" --kind encoder -o wide.svg
+expect_count 1 '>Layer 3, queries<' wide.svg
+expect_count 5 '>&lt;eos&gt;<' wide.svg   # three rows of two: words on the outer ones
 expect 0 'qkv: note: so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words' \
-  inspect --model model $(many 60) --target 'un deux' --kind encoder -o positions.svg
+  inspect --model model $(many 100) --target 'un deux' --kind encoder -o positions.svg
 expect_count 0 '>&lt;eos&gt;<' positions.svg
 expect 0 '' inspect --model model $(many 60) --target 'un deux' --kind encoder --layer 2 -o layer.svg
 expect_count 4 '>&lt;eos&gt;<' layer.svg

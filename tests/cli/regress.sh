@@ -35,6 +35,10 @@ expect 0 '' info fit.npy w.npy
 expect_match 'fit.npy: npy, 1 array, 200 elements' "$out"
 expect_match 'w.npy: npy, 1 array, 5,000 elements' "$out"
 expect_match '<svg' "$(head -c 400 fit.svg) "
+expect 0 '' regress --data points.csv --bandwidth 0.3 --band --plot band.svg -o band.csv
+expect_match '>95 % band<' "$(cat band.svg)"
+expect 0 '' regress --data points.csv --bandwidth 0.3 --band --level 0.9 --plot band.svg -o band.csv
+expect_match '>90 % band<' "$(cat band.svg)"
 expect_match 'Sorted training inputs' "$(cat heat.svg)"
 expect 0 '' regress --data points.csv --bandwidth 0.3 -o fit.csv
 expect 1 'qkv: error: fit.csv: has 2 columns, x has 1, and their names differ' regress --data waist.csv --at fit.csv

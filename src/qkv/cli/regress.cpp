@@ -230,7 +230,7 @@ int Regress::run(const Global& global) {
   if (json_) fmt::print("{}\n", summary_json(input, result, predictions).dump(2, ' ', false, Json::error_handler_t::replace));
   if (!json_ || output_) write(result);
   if (weights_) write_npy(*weights_, regression.weights(at));
-  if (plot_) save(fit_figure(input, at, predictions), *plot_);
+  if (plot_) save(fit_figure(input, at, predictions, level_), *plot_);
   if (weights_plot_) save(weights_figure(input, at, regression), *weights_plot_);
   if (!global.quiet) {
     if (input.dropped) fmt::print(stderr, "note: {} rows with missing numbers were dropped\n", input.dropped);

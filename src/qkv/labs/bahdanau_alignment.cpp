@@ -89,7 +89,7 @@ Panel panel(const Looked& looked) {
 Figure figure(const Looked& looked) {
   Figure out;
   out.panels = {panel(looked)};
-  out.colours = {.map = ColourMap::reds, .low = 0, .high = 1};
+  out.colours = {.low = 0, .high = 1};
   return out;
 }
 
@@ -130,8 +130,7 @@ void heat_map_step(Page& page) {
   const int64_t steps = best.attention.size(0), keys = best.attention.size(2);
   page.draw("book-heat-map",
             heatmaps(best.attention.viewed({steps, keys}), "Key positions", "Query positions", {},
-                     {.colours = {.map = ColourMap::reds},
-                      .x_tokens = translator.tokenizers().source.tokens(translation.source),
+                     {.x_tokens = translator.tokenizers().source.tokens(translation.source),
                       .y_tokens = translator.tokenizers().target.tokens(written)}),
             {"Weights for `i'm home .`, a row for every word that was written. As in the book there is no sharp "
              "alignment: with 601 short "

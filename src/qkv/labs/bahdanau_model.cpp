@@ -144,7 +144,7 @@ void attention_step(Page& page) {
   page.claim(logits.shape() == Shape{4, 7, 10} && state.values.shape() == Shape{4, 7, 16} && off < 1e-5,
              {"The same output shape; beside it, for each target word, weights over the source words that sum to 1.",
               "输出形状相同；此外每个目标词对各源词有一组和为 1 的权重。"},
-             text(seen.weights.viewed({4, 7, 7}).shape(), ", max |Σα - 1| = ", tiny(off)));
+             text(seen.weights.viewed({4, 7, 7}).shape(), ", max |Σα − 1| = ", tiny(off)));
   const Sizes sizes = book_sizes(ScorerKind::additive);
   page.print(listed(sizes));
   page.claim(sizes.total == 49449 && sizes.total - book_sizes(ScorerKind::none).total == 2080,

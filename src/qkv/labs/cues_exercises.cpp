@@ -38,7 +38,7 @@ void translation(Page& page) {
   const Attended a = attend(Dot{}, q, k, k);
   Figure figure =
       heatmaps(a.weights.matrix(), "source (keys)", "target (queries)", {},
-               {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .x_tokens = source, .y_tokens = target, .cell_values = true});
+               {.colours = {.low = 0, .high = 1}, .x_tokens = source, .y_tokens = target, .cell_values = true});
   std::get<HeatMap>(figure.panels[0].content).boxes = {{0, 0}, {0, 1}, {1, 2}, {2, 4}, {3, 3}};
   page.draw("translation-cues", figure,
             {"Each French word asks, the English words answer. Frames mark the words that truly correspond.",
@@ -91,7 +91,7 @@ void covariance(Page& page) {
     }
   const double off = largest_difference(both.part(0, {d, d}), both.part(d * d, {d, d}));
   page.draw("covariance",
-            heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}, {.colours = {.map = ColourMap::diverging}}),
+            heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}),
             {"The Jacobian of the output with respect to the query, and the covariance of the keys under the weights: one matrix.",
              "输出对查询的雅可比矩阵，与键在权重分布下的协方差：是同一个矩阵。"});
   page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"}, "largest difference " + tiny(off));
@@ -197,9 +197,10 @@ void search_engine(Page& page) {
     for (int64_t i = 0; i < 64; ++i) w.mutable_ptr()[i] -= 0.1f * gradient.ptr()[i];
     steps.push_back(step), loss.push_back(l.item());
   }
-  Figure figure{.rows = 1, .cols = 2, .panels = {}, .title = {}, .colours = {}, .size = {}};
+  Figure figure;
+  figure.cols = 2;
   figure.panels = {
-      {Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "-log weight", .low = 0}},
+      {Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "−log weight", .low = 0}},
       {Curves{{{"", steps, recall}}}, "documents never clicked", {.label = "step"}, {.label = "found first", .low = 0, .high = 1.02}}};
   page.draw("search-engine", figure,
             {"Left the loss on the clicks, right the share of fresh searches whose document, never clicked in training, ranks first.",

@@ -43,7 +43,7 @@ void identity_map(Page& page) {
        "而查询就是这些向量，并且长到足以让 softmax 作出选择时，注意力给出的正是它。"});
   const Tensor x = scale(eye(10), 40);
   const Tensor weights = attend(Dot{}, x, x, eye(10)).weights.matrix();
-  page.draw("identity", heatmaps(weights, "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds}}),
+  page.draw("identity", heatmaps(weights, "Keys", "Queries", {}),
             {"The weight is 1 where query and key are the same, else 0.", "查询与键相同处权重为 1，其余为 0。"});
   const double off = largest_difference(weights.viewed({10, 10}), eye(10));
   page.claim(off == 0, {"The weights are the identity matrix, to the bit.", "权重逐位等于单位矩阵。"},
@@ -67,8 +67,8 @@ void random_map(Page& page) {
   std::copy_n(soft.ptr(), 100, both.mutable_ptr());
   std::copy_n(sharp.ptr(), 100, both.mutable_ptr() + 100);
   page.draw("random-softmax",
-            heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {.colours = {.map = ColourMap::reds, .per_panel = true}}),
-            {"Random scores as attention weights. Each map has its own colour bar.", "把随机分数当作注意力权重。两幅图各有自己的色标。"});
+            heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {}),
+            {"Random scores as attention weights. Both maps have one scale.", "把随机分数当作注意力权重。两幅图共用一个色标。"});
   const Tensor entropy = Weights(soft.viewed({1, 1, 10, 10})).entropy(), sharp_entropy = Weights(sharp.viewed({1, 1, 10, 10})).entropy();
   double keys = 0, sharp_keys = 0, worst = 0, ratio = 0;
   for (int64_t i = 0; i < 10; ++i) {
@@ -117,8 +117,7 @@ void database(Page& page) {
       rows);
   page.draw("database",
             heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 1"},
-                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1},
-                      .size = FigureSize{8, 2.1},
+                     {.colours = {.low = 0, .high = 1},
                       .x_tokens = kNames,
                       .y_tokens = asked,
                       .cell_values = true}),

@@ -1,6 +1,7 @@
 // A recursive-descent reader of the TeX subset, with two writers.
 #include "qkv/labs/formula.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -78,6 +79,10 @@ class Reader {
     const char c = tex_[at_];
     if (c == '{') return group();
     if (c == '\\') return command();
+    if (tex_.substr(at_).starts_with("...")) {
+      at_ += 3;
+      return {Kind::sign, "…", {}};
+    }
     if (c >= '0' && c <= '9') {
       size_t end = at_;
       while (end < tex_.size() && ((tex_[end] >= '0' && tex_[end] <= '9') || tex_[end] == '.')) ++end;
@@ -126,7 +131,7 @@ class Reader {
     }
     if (auto a = kAccents.find(name); a != kAccents.end()) return {Kind::accent, a->second, {group()}};
     if (auto s = kSigns.find(name); s != kSigns.end())
-      return {Kind::sign, s->second, {}, is_bar(name, 'l') ? "prefix" : is_bar(name, 'r') ? "postfix" : ""};
+      return {Kind::sign, s->second, {}, is_bar(name, 'l') ? "prefix" : is_bar(name, 'r') ? "postfix" : name == "mid" ? "infix" : ""};
     if (auto g = kGreek.find(name); g != kGreek.end()) return {Kind::identifier, g->second, {}};
     if (auto f = kFunctions.find(name); f != kFunctions.end()) return {Kind::text, f->second, {}};
     fail("[formula] unknown command \\", name, " in ", tex_);
@@ -144,16 +149,55 @@ std::string escaped(const std::string& text) {
 
 bool is_big(const Node& n) { return n.kind == Kind::sign && (n.text == "∑" || n.text == "∏"); }
 
-// In TeX a bracket has its own size unless \left and \right say otherwise, and a minus at the beginning is a sign, not a difference.
+// A minus at the beginning is a sign, not a difference. Dots, ∞ and ⊤ are things, not operations: they have no space
+// around them. Neither has the stroke of a fraction.
 std::string sign_mathml(const Node& n, bool leads) {
-  const std::string form = n.form;
+  static const std::set<std::string> kBrackets = {"(", ")", "[", "]", "{", "}", "|", "‖"}, kThings = {"…", "⋯", "∞", "⊤"};
+  if (n.text == "  ") return "<mspace width=\"1em\"/>";
+  if (kThings.count(n.text)) return "<mi>" + n.text + "</mi>";
   const bool unary = leads && (n.text == "−" || n.text == "+" || n.text == "±");
-  const bool bracket = n.text == "(" || n.text == ")" || n.text == "[" || n.text == "]" || n.text == "|" || n.text == "‖";
+  const std::string_view form = n.form;
   std::string attributes;
   if (form == "prefix" || unary) attributes += " form=\"prefix\"";
   if (form == "postfix") attributes += " form=\"postfix\"";
-  if (bracket && form != "fence") attributes += " stretchy=\"false\"";
+  if (n.text == "/") attributes += " lspace=\"0\" rspace=\"0\"";
+  if (kBrackets.count(n.text) && form != "fence") attributes += " stretchy=\"false\"";
   return "<mo" + attributes + ">" + escaped(n.text) + "</mo>";
+}
+
+// ---- brackets: an opening one, what it holds and its closing one are a row of their own, so that both have the height of that row ----
+
+// The sign itself, also under scripts: the bracket of (a + b)².
+const Node* sign_of(const Node& n) {
+  if (n.kind == Kind::sign) return &n;
+  return n.kind == Kind::scripts && n.parts[0].kind == Kind::sign ? &n.parts[0] : nullptr;
+}
+
+bool closes(const Node& open, const Node& n) {
+  static const std::map<std::string, std::string> kPairs = {{"(", ")"}, {"[", "]"}, {"{", "}"}, {"|", "|"}, {"‖", "‖"}};
+  const Node* sign = sign_of(n);
+  const auto pair = kPairs.find(open.text);
+  if (!sign || pair == kPairs.end() || sign->text != pair->second) return false;
+  const std::string_view from = open.form, to = sign->form;
+  return from == "prefix" ? to == "postfix" : from == to && from != "infix" && from != "postfix";
+}
+
+// Where the bracket at `start` is closed; 0: nowhere in this row.
+size_t closing_of(const std::vector<Node>& parts, size_t start) {
+  const Node& open = parts[start];
+  if (open.kind != Kind::sign) return 0;
+  int depth = 1;
+  for (size_t i = start + 1; i < parts.size(); ++i) {
+    if (closes(open, parts[i]) && --depth == 0) return i;
+    if (parts[i].kind == Kind::sign && parts[i].text == open.text && std::string_view(parts[i].form) == open.form && !closes(open, parts[i])) ++depth;
+  }
+  return 0;
+}
+
+// Higher than a line of text: brackets grow with it.
+bool is_tall(const Node& n) {
+  if (n.kind == Kind::fraction || is_big(n)) return true;
+  return std::ranges::any_of(n.parts, is_tall);
 }
 
 // Whether a sign after this one begins something.
@@ -164,10 +208,38 @@ bool opens(const Node& n) {
 
 std::string to_mathml(const Node& n);
 
+std::string scripts_mathml(const Node& n, const std::string& base) {
+  const auto there = [](const Node& script) { return !script.parts.empty() || script.kind != Kind::row; };
+  const bool sub = there(n.parts[1]), super = there(n.parts[2]), big = is_big(n.parts[0]);
+  const std::string name = sub && super ? (big ? "munderover" : "msubsup") : sub ? (big ? "munder" : "msub") : (big ? "mover" : "msup");
+  return "<" + name + ">" + base + (sub ? to_mathml(n.parts[1]) : "") + (super ? to_mathml(n.parts[2]) : "") + "</" + name + ">";
+}
+
+std::string row_mathml(const Node& n);
+
+// The brackets at `first` and `last` with what is between them, and the scripts of the closing one.
+std::string fenced_mathml(const std::vector<Node>& parts, size_t first, size_t last) {
+  const Node inside{Kind::row, "", {parts.begin() + static_cast<std::ptrdiff_t>(first) + 1, parts.begin() + static_cast<std::ptrdiff_t>(last)}};
+  const std::string stretch = is_tall(inside) || std::string_view(parts[first].form) == "fence" ? "\"true\"" : "\"false\"";
+  const auto bracket = [&](const std::string& text, const char* form) {
+    return std::string("<mo form=\"") + form + "\" stretchy=" + stretch + ">" + text + "</mo>";
+  };
+  const std::string all =
+      "<mrow>" + bracket(parts[first].text, "prefix") + row_mathml(inside) + bracket(sign_of(parts[last])->text, "postfix") + "</mrow>";
+  return parts[last].kind == Kind::scripts ? scripts_mathml(parts[last], all) : all;
+}
+
 std::string row_mathml(const Node& n) {
   std::string inside;
   const Node* before = nullptr;
-  for (const Node& part : n.parts) {
+  for (size_t i = 0; i < n.parts.size(); ++i) {
+    const Node& part = n.parts[i];
+    if (const size_t last = closing_of(n.parts, i)) {
+      inside += fenced_mathml(n.parts, i, last);
+      i = last;
+      before = &n.parts[last];
+      continue;
+    }
     const bool leads = !before || opens(*before);
     const bool word = part.kind == Kind::text && part.text.size() > 1;
     const bool after_word = before && before->kind == Kind::text && before->text.size() > 1 && (part.kind == Kind::identifier || part.kind == Kind::scripts);
@@ -189,12 +261,7 @@ std::string to_mathml(const Node& n) {
     case Kind::fraction: return tag("mfrac", to_mathml(n.parts[0]) + to_mathml(n.parts[1]));
     case Kind::root: return tag("msqrt", to_mathml(n.parts[0]));
     case Kind::accent: return tag("mover", to_mathml(n.parts[0]) + tag("mo", n.text));
-    case Kind::scripts: {
-      const bool sub = !n.parts[1].parts.empty() || n.parts[1].kind != Kind::row, super = !n.parts[2].parts.empty() || n.parts[2].kind != Kind::row;
-      const bool big = is_big(n.parts[0]);
-      const char* name = sub && super ? (big ? "munderover" : "msubsup") : sub ? (big ? "munder" : "msub") : (big ? "mover" : "msup");
-      return tag(name, to_mathml(n.parts[0]) + (sub ? to_mathml(n.parts[1]) : "") + (super ? to_mathml(n.parts[2]) : ""));
-    }
+    case Kind::scripts: return scripts_mathml(n, to_mathml(n.parts[0]));
   }
   return "";
 }
@@ -255,6 +322,18 @@ std::string to_plain(const Node& n) {
 
 std::string mathml(std::string_view tex, bool display) {
   return std::string("<math") + (display ? " display=\"block\"" : "") + ">" + to_mathml(Reader(tex).row('\0')) + "</math>";
+}
+
+std::string aligned_mathml(const std::vector<std::string>& equations) {
+  std::string rows;
+  for (const std::string& tex : equations) {
+    const Node all = Reader(tex).row('\0');
+    const auto equals = std::ranges::find_if(all.parts, [](const Node& n) { return n.kind == Kind::sign && n.text == "="; });
+    const Node left{Kind::row, "", {all.parts.begin(), equals}}, right{Kind::row, "", {equals, all.parts.end()}};
+    rows += "<mtr><mtd style=\"text-align: right; text-align: -webkit-right; padding-right: 0\">" + to_mathml(left) + "</mtd><mtd style=\"text-align: left; padding-left: 0\">" +
+            to_mathml(right) + "</mtd></mtr>";
+  }
+  return "<math display=\"block\"><mtable displaystyle=\"true\">" + rows + "</mtable></math>";
 }
 
 std::string plain_formula(std::string_view tex) { return to_plain(Reader(tex).row('\0')); }

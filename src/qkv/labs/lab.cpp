@@ -5,10 +5,28 @@
 
 #include "qkv/core/check.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/typeset.h"
 
 namespace qkv::labs {
 
+namespace {
+
+// Numbers as a book sets them, whatever shows the page.
+void set_numbers(Block& block) {
+  if (auto* b = std::get_if<Heading>(&block)) b->text = typeset(b->text);
+  if (auto* b = std::get_if<Paragraph>(&block)) b->text = typeset(b->text);
+  if (auto* b = std::get_if<Picture>(&block)) b->caption = typeset(b->caption);
+  if (auto* b = std::get_if<Claim>(&block)) b->text = typeset(b->text), b->measured = typeset(b->measured);
+  if (auto* b = std::get_if<Fact>(&block)) b->text = typeset(b->text), b->measured = typeset(b->measured);
+  if (auto* b = std::get_if<Table>(&block))
+    for (auto& row : b->rows)
+      for (Text& cell : row) cell = typeset(cell);
+}
+
+}  // namespace
+
 void Page::add(Block block) {
+  set_numbers(block);
   blocks_.push_back(std::move(block));
   if (watch) watch(blocks_.back());
 }

@@ -140,7 +140,7 @@ void shapes(Page& page) {
   const Tensor w = weights_of(heads, q, k, mask);
   page.draw("demo-heads",
             heatmaps(w, "Keys", "Queries", {"Head 1", "Head 2", "Head 3", "Head 4", "Head 5"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Five heads with random weights; above the batch element of length 3, below that of length 2.",
              "五个随机权重的头；上面是长度为 3 的批量元素，下面是长度为 2 的。"});
   const Rows rows = rows_beyond(w, lens.data());
@@ -205,7 +205,7 @@ void blocks(Page& page) {
   }
   std::vector<std::vector<std::string>> cells;
   for (int64_t j = 0; j < 4; ++j) {
-    cells.push_back({fmt::format("{} - {}", 8 * j + 1, 8 * j + 8)});
+    cells.push_back({fmt::format("{}–{}", 8 * j + 1, 8 * j + 8)});
     for (int64_t h = 0; h < 4; ++h) cells.back().push_back(fmt::format("{:.3g}", moved.at({j, h})));
   }
   page.table({{"rows of $W_q$ changed", "改动的 $W_q$ 的行"},

@@ -174,7 +174,7 @@ void drawn(Page& page) {
        "谁在做什么：看第一个词元的头是一整列，看前一个词元的头是对角线旁的一条线，找伙伴的头是散落的、每行输入都不同"
        "的图案。没有问题需要的头，图案没有用处，或者重复别的头。"});
   Figure figure = heatmaps(both, "Keys", "", head_names(),
-                           {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .x_tokens = tokens, .y_tokens = tokens});
+                           {.colours = {.low = 0, .high = 1}, .x_tokens = tokens, .y_tokens = tokens});
   figure.panels[0].y.label = "Queries, before training";
   figure.panels[kAll].y.label = "Queries, after training";
   page.draw(
@@ -220,8 +220,7 @@ void distances(Page& page) {
   for (int64_t h = 1; h <= kHeads; ++h) numbers.push_back(std::to_string(h));
   page.draw("head-distances",
             heatmaps(both, "Head", "Head", {"untrained", "trained"},
-                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1},
-                      .size = FigureSize{7, 3.4},
+                     {.colours = {.low = 0, .high = 1},
                       .x_tokens = numbers,
                       .y_tokens = numbers,
                       .cell_values = true}),

@@ -188,7 +188,7 @@ Figure fit_figure(const Sample& sample, const Vector& prediction) {
 }
 
 Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles) {
-  return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles, {.colours = {.map = ColourMap::reds}});
+  return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles);
 }
 
 }  // namespace qkv::labs::regression

@@ -34,13 +34,6 @@ Labelled two_classes(const Rng& rng, int64_t n) {
 constexpr int64_t kGrid = 61;
 double grid_at(int64_t i) { return -2 + 4 * static_cast<double>(i) / (kGrid - 1); }
 
-/// Whole numbers at their places on the grid, from 2 down to -2.
-std::vector<std::string> grid_names() {
-  std::vector<std::string> names(kGrid);
-  for (int v = -2; v <= 2; ++v) names[static_cast<size_t>((2 - v) * (kGrid - 1) / 4)] = std::to_string(v);
-  return names;
-}
-
 }  // namespace
 
 void parzen_step(Page& page) {
@@ -81,21 +74,20 @@ void parzen_step(Page& page) {
   LineStyle red = line_style("ro"), blue = line_style("bo");
   red.dash = blue.dash = Dash::none;
   red.alpha = blue.alpha = 0.6;
+  constexpr CellSpan kAxis{-2, 2}, kDown{2, -2};
   figure.panels = {
-      {.content = Curves{{{"y = 1", px[1], py[1], red}, {"y = -1", px[0], py[0], blue}}},
+      {.content = Curves{{{"y = 1", px[1], py[1], red}, {"y = −1", px[0], py[0], blue}}},
        .title = "Data",
-       .x = {.label = "x1", .low = -2, .high = 2},
-       .y = {.label = "x2", .low = -2, .high = 2}},
-      {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_tokens = std::vector<std::string>(kGrid), .y_tokens = grid_names()},
+       .x = {.label = "x₁", .low = -2, .high = 2},
+       .y = {.label = "x₂", .low = -2, .high = 2}},
+      {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_span = kAxis, .y_span = kDown},
        .title = "Parzen: p(x, 1) − p(x, −1)",
-       .x = {.label = "x1 from -2 to 2"}},
+       .x = {.label = "x₁"}},
       {.content =
-           HeatMap{
-               .values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_tokens = std::vector<std::string>(kGrid), .y_tokens = grid_names()},
+           HeatMap{.values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_span = kAxis, .y_span = kDown},
        .title = "Nadaraya-Watson: f(x)",
-       .x = {.label = "x1 from -2 to 2"}}};
-  figure.colours = {.map = ColourMap::diverging, .per_panel = true};
-  figure.size = FigureSize{12, 3.8};
+       .x = {.label = "x₁"}}};
+  figure.colours = {.per_panel = true};
   page.draw("parzen", figure,
             {"The two maps differ in size and agree in colour: red where class 1 wins. Far from the data the densities vanish, the ratio "
              "does not.",
@@ -303,7 +295,6 @@ void shrinking_step(Page& page) {
   figure.panels = {
       {.content = Curves{widths}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "best width", .scale = AxisScale::log}},
       {.content = Curves{errors}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "expected error", .scale = AxisScale::log}}};
-  figure.size = FigureSize{9.5, 3.6};
   page.draw("shrinking", figure,
             {"Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and the error falls "
              "more slowly.",

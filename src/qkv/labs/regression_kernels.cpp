@@ -28,7 +28,6 @@ Figure row_of(std::vector<Panel> panels) {
   }
   figure.panels = std::move(panels);
   figure.share_y = true;
-  figure.size = FigureSize{12, 3};
   return figure;
 }
 
@@ -37,8 +36,6 @@ Figure map_row(const std::vector<Tensor>& maps, const std::vector<std::string>& 
   for (size_t i = 0; i < maps.size(); ++i)
     std::copy(maps[i].data().begin(), maps[i].data().end(), all.mutable_ptr() + static_cast<int64_t>(i) * maps[0].numel());
   Figure figure = weights_figure(all, titles);
-  figure.colours.per_panel = true;
-  figure.size = FigureSize{13, 3.2};
   return figure;
 }
 
@@ -114,8 +111,8 @@ void kernels_step(Page& page) {
              "宽度为 1 的估计（虚线）与真实曲线（实线）：三种核描出曲线，常数核给出平均值。"});
   page.draw(
       "kernel-weights", map_row(maps, titles),
-      {"The weights, one query per row, each map with its own scale. Three bands look alike; the constant kernel does not know where it is.",
-       "注意力权重，每行一个查询，每幅图各用自己的色标。三条带看上去相似；常数核不知道自己在哪里。"});
+      {"The weights, one query per row, all on one scale. Three bands look alike; the constant kernel does not know where it is.",
+       "注意力权重，每行一个查询，各图共用一个色标。三条带看上去相似；常数核不知道自己在哪里。"});
 
   int64_t close = 0;
   Vector errors[4];
@@ -192,7 +189,9 @@ void widths_step(Page& page) {
   page.draw("width-fits", row_of(panels),
             {"Truth solid, estimate dashed. Narrower kernel, more detail: first the curve's, then the noise's.",
              "实线是真实曲线，虚线是估计。核越窄，细节越多：先是曲线的细节，再是噪声的。"});
-  page.draw("width-weights", map_row(maps, titles), {"Narrower kernel, narrower band.", "核越窄，权重带越窄。"});
+  Figure bands = map_row(maps, titles);
+  bands.colours.per_panel = true;
+  page.draw("width-weights", bands, {"Narrower kernel, narrower band. Each map has its own scale.", "核越窄，权重带越窄。每幅图各用自己的色标。"});
   bool growing = true;
   for (size_t i = 0; i < 50; ++i)
     for (size_t k = 1; k < 4; ++k) growing = growing && keys[k][i] >= keys[k - 1][i] - 1e-9;

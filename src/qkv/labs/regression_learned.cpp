@@ -148,7 +148,6 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
   Figure fits, losses;
   fits.cols = 4;
   fits.share_y = true;
-  fits.size = FigureSize{13, 3.3};
   Tensor maps = Tensor::empty({4, 50, 50});
   std::vector<std::string> titles;
   std::vector<Series> curve;
@@ -170,8 +169,6 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
   }
   page.draw("new-fits", fits, {"Four new poolings after leave-one-out training.", "留一法训练之后的四种新汇聚。"});
   Figure heat = weights_figure(maps, titles);
-  heat.colours.per_panel = true;
-  heat.size = FigureSize{13.5, 3.4};
   page.draw("new-weights", heat,
             {"Their weights. The width by place makes a band that widens and narrows; the perceptron knows no distance: it sends a query "
              "wherever values of the right height are, near or far.",
@@ -269,7 +266,6 @@ void leaving_out_step(Page& page) {
       {.content = Curves{{{"point sees itself", steps, width_in, line_style("m--")}, {"left out", steps, width_out, line_style("b-")}}},
        .x = {.label = "step", .low = 0, .high = 250},
        .y = {.label = "width", .scale = AxisScale::log}}};
-  figure.size = FigureSize{9, 3.4};
   page.draw("leaving-out", figure,
             {"Left: three errors over the width; the left-out one carries the noise's 0.25 but has its minimum near the test error's. "
              "Right: the width during training.",

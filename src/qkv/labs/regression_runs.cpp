@@ -124,7 +124,7 @@ void stuck_step(Page& page) {
     for (int i = -40; i <= 40; ++i) w.push_back(i * 0.01), loss.push_back(leave_one_out_loss(s, w.back()) - leave_one_out_loss(s, 0));
     lines.push_back({fmt::format("seed {}", k), w, loss, line_style(lines.empty() ? "-" : "m--")});
   }
-  page.draw("stuck-valley", curves(lines, {.label = "w"}, {.label = "L(w) - L(0)", .low = -1, .high = 0.4}),
+  page.draw("stuck-valley", curves(lines, {.label = "w"}, {.label = "L(w) − L(0)", .low = -1, .high = 0.4}),
             {"Leave-one-out loss around w = 0: a valley in one data set, a summit in another.",
              "w = 0 附近的留一法损失：在一份数据上是山谷，在另一份上是山顶。"});
 
@@ -211,7 +211,6 @@ void sparse_claim(Page& page) {
       {.content = Curves{{{"", test_x(), bias, line_style("-")}, {"", {0, 5}, {0, 0}, line_style("k:")}}},
        .x = {.label = "x", .low = 0, .high = 5},
        .y = {.label = "mean error (bias)"}}};
-  figure.size = FigureSize{8, 3};
   page.draw("notes-error", figure,
             {"Width 1 over 300 runs: size of the error by interval, and its mean, which no amount of luck removes.",
              "宽度 1 的 300 次实验：各区间误差的大小，以及误差的均值——它与运气无关。"});

@@ -174,7 +174,6 @@ void meaning_of_w_step(Page& page) {
                    {.content = Curves{{{"", w, keys, line_style("-")}}},
                     .x = {.label = "w", .low = 0.01, .high = 50, .scale = AxisScale::log},
                     .y = {.label = "effective keys", .low = 0}}};
-  figure.size = FigureSize{9, 3.3};
   page.draw("meaning-of-w", figure,
             {"Left: the loss that is minimised, and where the steps landed. Right: how many keys a query listens to.",
              "左：被最小化的损失，以及每一步落在哪里。右：一个查询听取多少个键。"});

@@ -1,6 +1,7 @@
 // A page as a Markdown note.
 #include "qkv/labs/markup.h"
 #include "qkv/labs/render.h"
+#include "qkv/labs/typeset.h"
 #include "qkv/plot/save.h"
 
 namespace qkv::labs {
@@ -8,9 +9,9 @@ namespace {
 
 std::string table_markdown(const Table& table, Language language) {
   std::string out = "|", line = "|";
-  for (const Text& t : table.head) {
-    out += " " + t.in(language) + " |";
-    line += "---|";
+  for (size_t c = 0; c < table.head.size(); ++c) {
+    out += " " + table.head[c].in(language) + " |";
+    line += is_number_column(table, c, language) ? "---:|" : "---|";
   }
   out += "\n" + line + "\n";
   for (const auto& row : table.rows) {

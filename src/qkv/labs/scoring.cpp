@@ -56,8 +56,8 @@ void masking(Page& page) {
   std::copy_n(one.ptr(), 16, both.mutable_ptr());
   std::copy_n(two.ptr(), 16, both.mutable_ptr() + 16);
   page.draw("masked-softmax",
-            heatmaps(both, "Keys", "batch x queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .cell_values = true}),
+            heatmaps(both, "Keys", "batch × queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},
+                     {.colours = {.low = 0, .high = 1}, .cell_values = true}),
             {"The four rows of both results: nothing beyond the valid length.", "两个结果的四行：有效长度之外什么也没有。"});
   bool zeros_beyond = true;
   double worst = 0;

@@ -61,7 +61,7 @@ void equal_keys(Page& page) {
   std::copy_n(dotted.weights.matrix().ptr(), 20, maps.mutable_ptr() + 20);
   page.draw("equal-keys",
             heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"},
-                     {.colours = {.map = ColourMap::reds}, .size = FigureSize{8, 1.7}, .y_tokens = {"0", "1"}}),
+                     {.y_tokens = {"0", "1"}}),
             {"Both maps are 1/2 on two keys and 1/6 on six.", "两幅图都是：两个键各 1/2，六个键各 1/6。"});
   const double off = std::max(largest_difference(added.output, expected_output()), largest_difference(dotted.output, expected_output()));
   page.claim(off < 1e-4, {"Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]].", "两者都给出 [[2, 3, 4, 5]] 和 [[10, 11, 12, 13]]。"},
@@ -99,7 +99,7 @@ void random_keys(Page& page) {
   page.draw(
       "random-keys",
       heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"},
-               {.colours = {.map = ColourMap::reds}, .size = FigureSize{8, 1.7}, .y_tokens = {"0", "1"}}),
+               {.y_tokens = {"0", "1"}}),
       {"Random keys get different weights, within the valid lengths 2 and 6.", "随机的键得到不同的权重，但都在有效长度 2 和 6 之内。"});
   bool masked = true;
   for (int64_t p = 0; p < 2; ++p)
@@ -137,7 +137,7 @@ void different_keys(Page& page) {
                     fmt::format("{:.2f}", effective_keys(a)), fmt::format("{:.2f}", effective_keys(s))});
   }
   Figure figure = heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"},
-                           {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .size = FigureSize{8, 3}});
+                           {.colours = {.low = 0, .high = 1}});
   figure.panels[0].y.label = "additive";
   figure.panels[3].y.label = "scaled dot";
   page.draw(

@@ -72,7 +72,7 @@ void bilinear(Page& page) {
   const Attended by_matrix = attend(scorer, q, k, v);
   const Attended query_moved = attend(Dot{}, matmul(q, scorer.W), k, v),
                  key_moved = attend(Dot{}, q, matmul(k, scorer.W, Transpose::no, Transpose::yes), v);
-  page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds}}),
+  page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}),
             {"Queries of length 20 weigh keys of length 2.", "长度为 20 的查询给长度为 2 的键加权。"});
   const double off =
       std::max(largest_difference(by_matrix.output, query_moved.output), largest_difference(by_matrix.output, key_moved.output));
@@ -98,7 +98,7 @@ void vector_sum(Page& page) {
   const Attended summed = attend(VectorSum{}, q, k, k), dotted = attend(ScaledDot{.scale = 1}, q, k, k);
   page.draw("vector-sum",
             heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries", {"sum of q + k", "dot product"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Query i is key i with some noise. The sum weighs the keys alike for every query; the dot product finds the diagonal.",
              "第 i 个查询是第 i 个键加上少许噪声。向量和对每个查询都给出同样的权重；点积找到了对角线。"});
   double moved = 0;
@@ -153,7 +153,7 @@ void distance(Page& page) {
                  plain = attend(Dot{}, q, k, v);
   page.draw("distance",
             heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries", {"dot product", "distance"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by "
              "distance its neighbours are nearer.",
              "查询和键都在一个圆上，只有键 0 远一倍。只要查询大致朝向它，点积就偏爱它；按距离，则是它的邻居更近。"});

@@ -139,7 +139,8 @@ void square_root_of_d(Page& page) {
               {"median gradient: $q^\\top k$", "梯度中位数：$q^\\top k$"},
               {"$/ \\sqrt{d}$", "$/ \\sqrt{d}$"}},
              rows);
-  Figure figure{.rows = 1, .cols = 2, .panels = {}, .title = {}, .colours = {}, .size = FigureSize{8, 3.2}};
+  Figure figure;
+  figure.cols = 2;
   const Axis x{.label = "d", .scale = AxisScale::log};
   figure.panels = {{Curves{{{"q·k", widths, keys[0]}, {"q·k / √d", widths, keys[1]}, {"q·k / d", widths, keys[2]}}},
                     "",
@@ -176,7 +177,7 @@ void measures(Page& page) {
        "值被平均。直接对原始厘米数做点积："});
   const Tensor q = measure_queries(), k = measure_keys();
   const Tensor products = matmul(q, k, Transpose::no, Transpose::yes);
-  page.print("Q K^T =\n" + shown(products));
+  page.print("Q Kᵀ =\n" + shown(products));
   const Answers answers = three_answers();
   const Answer &raw = answers.raw, &scaled = answers.scaled, &standard = answers.standard;
   std::vector<std::vector<Text>> rows;
@@ -196,7 +197,7 @@ void measures(Page& page) {
   for (int64_t p = 0; p < 3; ++p) std::copy_n(treatments[p].second->weights.ptr(), 6, maps.mutable_ptr() + 6 * p);
   page.draw("measures",
             heatmaps(maps, "Keys", "Queries", {"raw", "/ √2", "standardised"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1},
+                     {.colours = {.low = 0, .high = 1},
                       .x_tokens = {"51,70", "56,82", "56,82"},
                       .y_tokens = {"57,83", "55,76"},
                       .cell_values = true}),

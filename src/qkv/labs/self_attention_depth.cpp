@@ -201,7 +201,7 @@ void deep_gradients(Page& page) {
        "change what it looks at.",
        "顶层损失对每层查询矩阵的梯度，说明损失在多大程度上要求这一层改变它所看的地方。"});
   const Runs& runs = all_runs(page);
-  page.draw("depth-gradients", by_layer(runs, &Depths::gradient, 1, 1e-10, "gradient of W_q"),
+  page.draw("depth-gradients", by_layer(runs, &Depths::gradient, 1, 1e-10, "gradient of the query weights"),
             {"Where tokens are equal the scores do not matter, and queries and keys get no gradient.",
              "词元相同之处，分数无关紧要，查询和键就得不到梯度。"});
   table_at(

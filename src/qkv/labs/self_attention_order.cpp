@@ -219,7 +219,7 @@ void where_they_look(Page& page) {
     std::copy_n(map_of(c.all[k].model, Rng(page.seed()).at("map")).ptr(), 24 * 24, maps.mutable_ptr() + k * 24 * 24);
   page.draw("order-maps",
             heatmaps(maps, "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token "
              "before. Rows and columns from 16 on were never trained.",
              "长 24 的行中词元看向哪里（两个头的平均）：对角线旁的线就是前一个词元。16 以后的行与列从未训练过。"});

@@ -125,10 +125,10 @@ void five_tokens(Page& page) {
   Tensor maps = Tensor::empty({4, 5, 5});
   for (int64_t i = 0; i < 4; ++i)
     std::copy_n(influence(layers[i], x, rng.at("direction")).ptr(), 25, maps.mutable_ptr() + 25 * i);
-  const std::vector<std::string> in = {"x1", "x2", "x3", "x4", "x5"}, out = {"y1", "y2", "y3", "y4", "y5"};
+  const std::vector<std::string> in = {"x₁", "x₂", "x₃", "x₄", "x₅"}, out = {"y₁", "y₂", "y₃", "y₄", "y₅"};
   page.draw("influence",
             heatmaps(maps, "input", "output", {"CNN, 1 layer", "CNN, 2 layers", "RNN", "self-attention"},
-                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .x_tokens = in, .y_tokens = out}),
+                     {.colours = {.low = 0, .high = 1}, .x_tokens = in, .y_tokens = out}),
             {"The size of the derivative of each output with respect to each input; in each panel the largest is 1.",
              "每个输出对每个输入的导数大小；每幅图中最大者为 1。"});
   const auto at = [&](int64_t map, int64_t i, int64_t j) { return maps.at({map, i, j}); };

@@ -97,7 +97,7 @@ void binary(Page& page) {
        "位置编码做的是同样的事，只是用平滑的波，比起比特更适合实数。列的序号相当于比特的位次："});
   page.draw("position-map",
             heatmaps(sinusoidal_positions(kPositions, kWidth), "Column (encoding dimension)", "Row (position)", {},
-                     {.colours = {.map = ColourMap::blues, .low = -1, .high = 1}, .size = FigureSize{3.5, 4}}),
+                     {.colours = {.low = -1, .high = 1}}),
             {"The encoding of 60 positions, 32 columns: the frequency falls from left to right.",
              "60 个位置、32 列的编码：频率从左到右下降。"});
   const Tensor p = sinusoidal_positions(40000, kWidth);
@@ -194,7 +194,7 @@ void looking_back(Page& page) {
   bool found = true;
   for (int64_t i = 3; i < n; ++i) found = found && seen.weights.top_k(0, 0, i, 1)[0].key == i - 3;
   page.draw("three-back",
-            heatmaps(w, "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+            heatmaps(w, "Keys", "Queries", {}, {.colours = {.low = 0, .high = 1}}),
             {"The weights of this head: every query looks at the key three before it (the first three have none).",
              "这个头的权重：每个查询看它前面第三个键（最前面三个没有）。"});
   page.claim(found,

@@ -22,15 +22,40 @@ TEST(PlainFormula, KeepsWordsApart) {
   EXPECT_EQ(plain_formula("q^\\top k_i"), "qᵀkᵢ");
 }
 
-TEST(MathMl, BracketsKeepTheirSizeUnlessLeftAndRightAreSaid) {
-  EXPECT_NE(mathml("(a)^2", false).find("<mo stretchy=\"false\">(</mo>"), std::string::npos);
-  EXPECT_NE(mathml("\\left( \\frac{a}{b} \\right)", false).find("<mo>(</mo>"), std::string::npos);
+TEST(MathMl, BracketsAreAsHighAsWhatTheyHold) {
+  const std::string low = mathml("(a)^2", false), high = mathml("\\exp(-\\frac{u^2}{2 \\sigma^2})", false);
+  EXPECT_NE(low.find("<msup><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"), std::string::npos) << "the square belongs to both brackets";
+  EXPECT_NE(high.find("<mrow><mo form=\"prefix\" stretchy=\"true\">(</mo><mrow><mo form=\"prefix\">−</mo><mfrac>"), std::string::npos) << high;
+  EXPECT_NE(high.find("<mo form=\"postfix\" stretchy=\"true\">)</mo></mrow>"), std::string::npos);
+  EXPECT_NE(mathml("\\left( a \\right)", false).find("stretchy=\"true\">(</mo>"), std::string::npos);
+  EXPECT_NE(mathml("f((a), \\sum_i b)", false).find("stretchy=\"true\">(</mo><mrow><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"), std::string::npos);
+  EXPECT_NE(mathml("[0, 1)", false).find("<mo stretchy=\"false\">[</mo>"), std::string::npos) << "no partner: its own size";
 }
 
-TEST(MathMl, TellsSignsFromDifferencesAndBarsFromEachOther) {
+TEST(MathMl, BarsComeInPairsOfOneHeight) {
+  for (const char* tex : {"\\left\\lvert \\frac{a}{b} \\right\\rvert", "\\lvert \\frac{a}{b} \\rvert", "| \\frac{a}{b} |"}) {
+    EXPECT_NE(mathml(tex, false).find("<mo form=\"prefix\" stretchy=\"true\">|</mo>"), std::string::npos) << tex;
+    EXPECT_NE(mathml(tex, false).find("<mo form=\"postfix\" stretchy=\"true\">|</mo>"), std::string::npos) << tex;
+  }
+  const std::string sizes = mathml("|A| + |S|", false);
+  EXPECT_NE(sizes.find("<mi>A</mi></mrow><mo form=\"postfix\" stretchy=\"false\">|</mo></mrow><mo>+</mo><mrow><mo form=\"prefix\""), std::string::npos) << sizes;
+  EXPECT_NE(mathml("P(a \\mid b) \\mid c", false).find("<mi>a</mi><mo stretchy=\"false\">|</mo><mi>b</mi>"), std::string::npos) << "given, not a size";
+}
+
+TEST(MathMl, TellsSignsFromDifferencesAndThingsFromSigns) {
   EXPECT_NE(mathml("a = -b", false).find("<mo form=\"prefix\">−</mo>"), std::string::npos);
   EXPECT_NE(mathml("a - b", false).find("<mo>−</mo>"), std::string::npos);
   EXPECT_NE(mathml("\\lVert k \\rVert", false).find("form=\"postfix\""), std::string::npos);
+  for (const char* tex : {"0, 1, ..., 5", "0, 1, \\ldots, 5"})
+    EXPECT_NE(mathml(tex, false).find("<mo>,</mo><mi>…</mi><mo>,</mo>"), std::string::npos) << tex;
+  EXPECT_NE(mathml("1/h", false).find("<mo lspace=\"0\" rspace=\"0\">/</mo>"), std::string::npos);
+  EXPECT_NE(mathml("a, \\quad b", false).find("<mspace width=\"1em\"/>"), std::string::npos);
+}
+
+TEST(MathMl, EquationsBelowEachOtherMeetAtTheirFirstEqualsSign) {
+  const std::string both = aligned_mathml({"a = b = c", "x_1 = y"});
+  EXPECT_NE(both.find("<mi>a</mi></mrow></mtd><mtd style=\"text-align: left; padding-left: 0\"><mrow><mo>=</mo><mi>b</mi><mo>=</mo>"), std::string::npos) << both;
+  EXPECT_NE(both.find("</msub></mrow></mtd>"), std::string::npos);
 }
 
 TEST(Formula, KeepsCharactersOfSeveralBytesWhole) {

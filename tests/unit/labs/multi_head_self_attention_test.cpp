@@ -3,6 +3,7 @@
 #include <map>
 
 #include "qkv/labs/multi_head.h"
+#include "qkv/plot/layout.h"
 #include "unit/labs/labs_support.h"
 
 namespace qkv::labs {
@@ -107,7 +108,7 @@ TEST(SelfAttentionLab, DrawsTheBooksTwoFiguresOfPositions) {
   EXPECT_EQ(columns.panels[0].x.label, "Row (position)");
   const Figure& map = figure_named(page, "position-map");
   EXPECT_EQ(std::get<HeatMap>(map.panels[0].content).values.shape(), (Shape{60, 32}));
-  EXPECT_EQ(map.colours.map, ColourMap::blues);
+  EXPECT_EQ(plotting::layout(map).colours.map, ColourMap::diverging) << "sines have both signs";
   EXPECT_EQ(map.colours.low, -1);
   EXPECT_EQ(map.colours.high, 1);
   EXPECT_EQ(map.panels[0].x.label, "Column (encoding dimension)");

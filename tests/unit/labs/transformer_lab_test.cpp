@@ -19,7 +19,7 @@ TEST(TransformerLab, IsFoundByNameAndSection) {
 void expect_numbers_of_the_book(const Page& page) {
   EXPECT_EQ(claim_with(page, "60,937 parameters").measured, "60,937 = 22,720 + 38,217");
   EXPECT_EQ(claim_with(page, "English edition's model").measured, "1,869,782");
-  EXPECT_EQ(claim_with(page, "Layer norm: -1 and 1").measured, "0.99998");
+  EXPECT_EQ(claim_with(page, "Layer norm: −1 and 1").measured, "0.99998");
   const std::string printed = everything_printed(page);
   for (const char* words : {"[[-0.99998, 0.99998],\n [-0.99998, 0.99998]]", "[[-0.99998, -0.99998],\n [0.99998, 0.99998]]",
                             "ones (2, 100, 24)        -> (2, 100, 24)", "decoder.1.cross (2, 8, 7, 100)"})

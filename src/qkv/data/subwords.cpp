@@ -145,7 +145,8 @@ Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
 Subwords Subwords::load(const std::string& path) {
   const InputFile file(path);
   check(file.size() > 0, path, ": is empty, expected a SentencePiece model");
-  check(file.size() <= limits::kSubwordModelBytes, path, ": has ", grouped(file.size()), " bytes, expected a model of at most ", grouped(limits::kSubwordModelBytes));
+  check(file.size() <= limits::kSubwordModelBytes, path, ": has ", grouped(file.size()), " bytes, expected a model of at most ",
+        grouped(limits::kSubwordModelBytes));
   std::string bytes(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
   return from_bytes(std::move(bytes), path);

@@ -77,7 +77,8 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
     fail(path, ": a name or a metadata text is not valid UTF-8");
   }
   text.append((8 - text.size() % 8) % 8, ' ');
-  check(text.size() <= limits::kSafetensorsHeaderBytes, path, ": the header would have ", text.size(), " bytes, expected at most ", limits::kSafetensorsHeaderBytes);
+  check(text.size() <= limits::kSafetensorsHeaderBytes, path, ": the header would have ", text.size(), " bytes, expected at most ",
+        limits::kSafetensorsHeaderBytes);
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
 

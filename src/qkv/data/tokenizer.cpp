@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
 
@@ -111,6 +112,7 @@ std::vector<int32_t> Tokenizer::word_of_token(std::string_view sentence) const {
   return out;
 }
 
+size_t Tokenizer::most_bytes() const { return state_->subwords ? limits::kSentenceBytes : SIZE_MAX; }
 int32_t Tokenizer::size() const { return state_->subwords ? state_->subwords->size() : state_->vocabulary.size(); }
 int32_t Tokenizer::unk() const { return state_->subwords ? state_->subwords->unk() : state_->vocabulary.unk(); }
 int32_t Tokenizer::pad() const { return state_->subwords ? state_->subwords->pad() : state_->vocabulary.pad(); }

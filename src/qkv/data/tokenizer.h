@@ -34,6 +34,8 @@ class Tokenizer {
   /// For every token of encode(sentence) the number, from 0, of the blank-separated word it comes from.
   std::vector<int32_t> word_of_token(std::string_view sentence) const;
 
+  /// Bytes that a sentence may have: for subwords there is a limit.
+  size_t most_bytes() const;
   int32_t size() const;
   int32_t unk() const;
   int32_t pad() const;

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/core/parallel.h"
 #include "qkv/regression/regression_data.h"
 
@@ -104,6 +105,8 @@ KernelRegression KernelRegression::with(RegressionOptions options) const { retur
 void KernelRegression::check_options() {
   if (estimator_ == Estimator::average) kernel_ = KernelShape::constant;
   const size_t d = static_cast<size_t>(x_.width);
+  check(estimator_ != Estimator::local_linear || x_.width <= limits::kSlopes, "[regression] x has ", d,
+        " columns, local-linear takes at most ", limits::kSlopes);
   if (kernel_ == KernelShape::constant) {  // no width: any unit of length will do
     width_ = data_->spread;
     for (double& w : width_) w = w > 0 ? w : 1;

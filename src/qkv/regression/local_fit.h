@@ -15,6 +15,8 @@ enum class Estimator { average, local_constant, local_linear };
 struct LocalSums {
   LocalSums(int64_t dimension, int64_t outputs);
   void clear();
+  /// Makes room for s1 to q2 and t1, which a slope needs. A line has it; in several dimensions d x d numbers are not taken unasked.
+  void make_room_for_slopes();
 
   int64_t d, m;
   double s0 = 0;               // sum K

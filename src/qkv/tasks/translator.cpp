@@ -6,16 +6,16 @@
 #include <numeric>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
+#include "qkv/io/file.h"
 #include "qkv/tasks/translation_run.h"
 
 namespace qkv {
 namespace {
 
-constexpr size_t kMostTokens = 4096;  // of a sentence, <eos> apart
-
 // Tokens of a sentence that the model can place.
 size_t most_tokens(const TranslationModelConfig& model) {
-  return model.positions == "learned" ? std::min(kMostTokens, static_cast<size_t>(model.max_positions - 1)) : kMostTokens;
+  return model.positions == "learned" ? std::min(limits::kSentenceTokens, static_cast<size_t>(model.max_positions - 1)) : limits::kSentenceTokens;
 }
 
 // Floats that a hypothesis keeps for every source token (at most: those of a sentence may share them) and for every token it has written.
@@ -135,18 +135,22 @@ TranslateOptions Translator::defaults() const {
 }
 
 std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
-  std::vector<int32_t> ids = tokenizer.encode(sentence);
   const size_t most = most_tokens(config_.model);
   const std::string place = line == 0 ? name : qkv::text(name, name.empty() ? "" : ": ", "line ", line);
+  check(sentence.size() <= tokenizer.most_bytes(), place, ": has ", grouped(sentence.size()), " bytes; a sentence may have ",
+        grouped(tokenizer.most_bytes()));
+  std::vector<int32_t> ids = tokenizer.encode(sentence);
   check(ids.size() <= most, place, ": has ", ids.size(), " tokens; a sentence may have ", most,
-        most < kMostTokens ? ": the model has learned no further positions" : "");
+        most < limits::kSentenceTokens ? ": the model has learned no further positions" : "");
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;
 }
 
 size_t Translator::readable(std::span<const std::string> sentences) const {
   const size_t most = most_tokens(config_.model);
-  const auto too_long = [&](const std::string& sentence) { return tokenizers_.source.encode(sentence).size() > most; };
+  const auto too_long = [&](const std::string& sentence) {
+    return sentence.size() > tokenizers_.source.most_bytes() || tokenizers_.source.encode(sentence).size() > most;
+  };
   return static_cast<size_t>(std::ranges::find_if(sentences, too_long) - sentences.begin());
 }
 

@@ -6,6 +6,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/work.h"
 
 namespace qkv::labs {
 namespace bahdanau {
@@ -43,6 +44,21 @@ TranslationConfig small_config(uint64_t seed) {
   return c;
 }
 
+// As the screen names it while it is trained.
+Text name_of(Kind kind) {
+  switch (kind) {
+    case Kind::baseline: return {"without attention", "无注意力"};
+    case Kind::attention: return {"with attention", "有注意力"};
+    case Kind::aligned: return {"with attention, on the built-in corpus", "有注意力（内置语料）"};
+    case Kind::reference: return {"GRU", "GRU"};
+    case Kind::lstm: return {"LSTM", "LSTM"};
+    case Kind::dot: return {"dot product", "点积"};
+    case Kind::unmasked: return {"unmasked loss", "无掩蔽的损失"};
+    case Kind::fed_back: return {"fed back", "反馈"};
+  }
+  return {};
+}
+
 }  // namespace
 
 TranslationConfig config_of(const Page& page, Kind kind) {
@@ -70,11 +86,15 @@ const Trained& trained(Page& page, Kind kind) {
     else if (!page.data().empty())
       together.push_back(Kind::aligned);
     for (const Kind k : together) models[k];
+    std::vector<Text> names;
+    for (const Kind k : together) names.push_back(name_of(k));
+    Work work(page, training_of(names), together.size());
     // Models this small leave nothing to share within a step: each has a thread of its own instead.
     parallel_for(static_cast<int64_t>(together.size()), 1e12, [&](int64_t i) {
       const SerialScope serial;
       const Kind k = together[static_cast<size_t>(i)];
-      models.at(k) = train(config_of(page, k));
+      WorkObserver follower(work, static_cast<size_t>(i));
+      models.at(k) = train(config_of(page, k), &follower);
     });
   }
   return *models.at(kind);
@@ -111,7 +131,7 @@ Lab bahdanau_lab() {
           {text_step, batch_step, vocabulary_step, baseline_step, attention_step, masked_loss_step, training_step,
            sentences_step, heat_map_step, swap_step, alignment_step, lstm_step, scoring_step, unmasked_step,
            feed_back_step, beam_example_step, beam_step, questions_step},
-          true};
+          true, 25};
 }
 
 }  // namespace qkv::labs

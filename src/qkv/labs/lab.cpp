@@ -61,12 +61,15 @@ const Lab* find_lab(const std::string& name) {
   return nullptr;
 }
 
-Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch) {
+Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch,
+         std::function<void(const Text& what, double done)> at_work) {
   check(options.data.empty() || lab.takes_data, "lab ", lab.name, " takes no data; got \"", options.data, "\"");
   Page page(options);
   page.watch = std::move(watch);
+  page.at_work = std::move(at_work);
   for (auto* step : lab.steps) step(page);
   page.forget();
+  page.watch = {}, page.at_work = {};
   return page;
 }
 

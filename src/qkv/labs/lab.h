@@ -68,6 +68,8 @@ class Page {
   int64_t failed_claims() const;
   /// Called with every block as it is added: a screen that follows the lab.
   std::function<void(const Block&)> watch;
+  /// Called, by one thread at a time, while a step works for long (work.h): what it does, and the share that is done; 1 when it ends.
+  std::function<void(const Text& what, double done)> at_work;
 
  private:
   void add(Block block);
@@ -82,6 +84,7 @@ struct Lab {
   Text title;
   std::vector<void (*)(Page&)> steps;
   bool takes_data = false;  // LabOptions::data is for it
+  int64_t seconds = 1;      // that it takes, roughly, on two cores
 };
 
 /// All labs, in the order of the chapter.
@@ -90,6 +93,7 @@ const std::vector<Lab>& all_labs();
 const Lab* find_lab(const std::string& name);
 
 /// Runs every step. A file for a lab that takes none is refused.
-Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {});
+Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {},
+         std::function<void(const Text& what, double done)> at_work = {});
 
 }  // namespace qkv::labs

@@ -334,7 +334,7 @@ Lab multi_head_lab() {
           "multi-head",
           {"Multi-head attention", "多头注意力"},
           {definition, shapes, blocks, loop, sizes, grouped_heads, one_against_several, drawn, distances, importance,
-           pruning}};
+           pruning}, false, 3};
 }
 
 }  // namespace qkv::labs

@@ -9,6 +9,7 @@
 #include "qkv/data/shuffle.h"
 #include "qkv/labs/multi_head.h"
 #include "qkv/labs/show.h"
+#include "qkv/labs/work.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/loss.h"
@@ -42,20 +43,21 @@ struct LossCurve : Observer {
   void step(const Progress& p) override { losses.push_back(p.batch_loss); }
 };
 
-TrainedReader trained(const Reader& start, const Rng& rng) {
+TrainedReader trained(const Reader& start, const Rng& rng, WorkObserver follower) {
   TrainedReader t{start, clone(start)};
   LossCurve curve;
   Parameters all = flatten(t.after);
   Adam adam(all);
-  Observer* observers[] = {&curve};
+  Observer* observers[] = {&curve, &follower};
   fit(all, adam, Task{t.after, rng}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
   t.losses = std::move(curve.losses);
   return t;
 }
 
-std::vector<TrainedReader> from_several_starts(int64_t heads, const Rng& start, const Rng& lines) {
+std::vector<TrainedReader> from_several_starts(int64_t heads, const Rng& start, const Rng& lines, Work& work, size_t first_part) {
   std::vector<TrainedReader> all;
-  for (uint64_t s = 0; s < kStarts; ++s) all.push_back(trained(Reader(kHeads * kHeadWidth, heads, start.at(s)), lines.at(s)));
+  for (uint64_t s = 0; s < kStarts; ++s)
+    all.push_back(trained(Reader(kHeads * kHeadWidth, heads, start.at(s)), lines.at(s), WorkObserver(work, first_part + s)));
   std::stable_sort(all.begin(), all.end(), [](const TrainedReader& a, const TrainedReader& b) { return a.end() < b.end(); });
   return all;
 }
@@ -150,8 +152,9 @@ const Readers& readers(Page& page) {
   Readers& r = page.shared<Readers>();
   if (!r.several.empty()) return r;
   const Rng rng = Rng(page.seed()).at("multi-head");
-  r.several = from_several_starts(kHeads, rng.at("several"), rng.at("lines"));
-  r.one = from_several_starts(1, rng.at("one"), rng.at("lines"));
+  Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"}, 2 * kStarts);
+  r.several = from_several_starts(kHeads, rng.at("several"), rng.at("lines"), work, 0);
+  r.one = from_several_starts(1, rng.at("one"), rng.at("lines"), work, kStarts);
   return r;
 }
 

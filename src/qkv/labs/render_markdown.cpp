@@ -43,15 +43,10 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
   return out;
 }
 
-std::vector<std::string> save_figures(const Page& page, const std::string& folder) {
-  std::vector<std::string> paths;
-  for (const Block& block : page.blocks())
-    if (auto* picture = std::get_if<Picture>(&block))
-      for (const char* ending : {".svg", ".png"}) {
-        paths.push_back(folder + "/" + picture->name + ending);
-        save(picture->figure, paths.back());
-      }
-  return paths;
+int64_t save_figure(const Picture& picture, const std::string& folder) {
+  int64_t files = 0;
+  for (const char* ending : {".svg", ".png"}) save(picture.figure, folder + "/" + picture.name + ending), ++files;
+  return files;
 }
 
 }  // namespace qkv::labs

@@ -157,7 +157,7 @@ Lab scoring_lab() {
           {"Attention scoring functions", "注意力评分函数"},
           {scoring::definition, scoring::masking, scoring::minus_a_million, scoring::batched_product, scoring::equal_keys,
            scoring::random_keys, scoring::different_keys, scoring::bilinear, scoring::vector_sum, scoring::distance,
-           scoring::square_root_of_d, scoring::measures, scoring::saturation, scoring::cost, scoring::errata}};
+           scoring::square_root_of_d, scoring::measures, scoring::saturation, scoring::cost, scoring::errata}, false, 2};
 }
 
 }  // namespace qkv::labs

@@ -11,6 +11,7 @@
 #include "qkv/attention/relative_positions.h"
 #include "qkv/labs/self_attention.h"
 #include "qkv/labs/show.h"
+#include "qkv/labs/work.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/loss.h"
@@ -127,11 +128,14 @@ const Copiers& copiers(Page& page) {
   if (!c.all.empty()) return c;
   const Rng rng = Rng(page.seed()).at("order");
   const Lines test = draw_lines(200, kLong, rng.at("test"));
+  Work work(page, {"training a copier for each kind of position", "为每种位置编码训练一个模型"}, std::size(kAll));
   for (PositionKind kind : kAll) {
     Trained t{Copier(kind, rng.at("model")), {}};
     Parameters all = flatten(t.model);
     Adam adam(all);
-    fit(all, adam, Task{t.model, rng.at("lines")}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)});
+    WorkObserver follower(work, c.all.size());
+    Observer* observers[] = {&follower};
+    fit(all, adam, Task{t.model, rng.at("lines")}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
     t.right = right_by_position(t.model, test);
     c.all.push_back(std::move(t));
   }

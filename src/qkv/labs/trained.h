@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
 #include "qkv/data/en_fr.h"
 #include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
@@ -21,7 +22,10 @@ struct Trained {
 };
 
 /// In memory, on the calling thread alone if it is in a SerialScope: only then are the times those of the whole work.
-std::unique_ptr<Trained> train(const TranslationConfig& config);
+std::unique_ptr<Trained> train(const TranslationConfig& config, Observer* follower = nullptr);
+
+/// "training 2 models: with attention, without attention": what a screen says meanwhile.
+Text training_of(const std::vector<Text>& names);
 
 /// Greedy unless said otherwise.
 std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences);

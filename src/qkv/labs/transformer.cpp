@@ -9,6 +9,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/work.h"
 
 namespace qkv::labs {
 namespace transformer {
@@ -85,6 +86,25 @@ std::vector<Kind> trained_with(Kind kind) {
   return {Kind::additive, Kind::relative, Kind::rotary, Kind::alibi, Kind::learned, Kind::reference, Kind::no_positions, Kind::one_layer};
 }
 
+// As the screen names it while it is trained.
+Text name_of(Kind kind) {
+  switch (kind) {
+    case Kind::model: return {"the Transformer", "Transformer"};
+    case Kind::reference: return {"two layers", "两层"};
+    case Kind::one_layer: return {"one layer", "一层"};
+    case Kind::four_layers: return {"four layers", "四层"};
+    case Kind::additive: return {"additive scores", "加性评分"};
+    case Kind::deep_post: return {"deep, post-norm", "深层后规范化"};
+    case Kind::deep_pre: return {"deep, pre-norm", "深层前规范化"};
+    case Kind::learned: return {"learned positions", "可学习的位置编码"};
+    case Kind::relative: return {"relative positions", "相对位置"};
+    case Kind::rotary: return {"rotary positions", "旋转位置编码"};
+    case Kind::alibi: return {"ALiBi", "ALiBi"};
+    case Kind::no_positions: return {"no positions", "无位置编码"};
+  }
+  return {};
+}
+
 }  // namespace
 
 TranslationConfig config_of(const Page& page, Kind kind) {
@@ -108,10 +128,16 @@ const Trained& trained(Page& page, Kind kind) {
   if (!models.contains(kind)) {
     const std::vector<Kind> together = trained_with(kind);
     for (const Kind k : together) models[k];
+    std::vector<Text> names;
+    for (const Kind k : together) names.push_back(name_of(k));
+    Work work(page, training_of(names), together.size());
     // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is free.
     std::atomic<size_t> next = 0;
     parallel_for(threads(), 1e12, [&](int64_t) {
-      for (size_t i = next++; i < together.size(); i = next++) models.at(together[i]) = train(config_of(page, together[i]));
+      for (size_t i = next++; i < together.size(); i = next++) {
+        WorkObserver follower(work, i);
+        models.at(together[i]) = train(config_of(page, together[i]), &follower);
+      }
     });
   }
   return *models.at(kind);
@@ -234,7 +260,7 @@ Lab transformer_lab() {
            language_model_step,
            long_input_step,
            vision_step},
-          true};
+          true, 40};
 }
 
 }  // namespace qkv::labs

@@ -9,6 +9,7 @@
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/labs/stopwatch.h"
 #include "qkv/labs/transformer.h"
+#include "qkv/labs/work.h"
 #include "qkv/ops/linear_loss.h"
 #include "qkv/train/fit.h"
 
@@ -236,7 +237,10 @@ void cheating_step(Page& page) {
                       TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), pad, t.target.bos(),
                                          {.rows = like.run.config().training.batch_rows, .seed = page.seed()}),
                       pad};
-  fit(all, adam, task, {.epochs = epochs, .rate = constant_rate(0.005f), .clip = 1, .seed = page.seed()});
+  Work work(page, training_of({{"a decoder without a causal mask", "没有因果掩蔽的解码器"}}));
+  WorkObserver follower(work);
+  Observer* observers[] = {&follower};
+  fit(all, adam, task, {.epochs = epochs, .rate = constant_rate(0.005f), .clip = 1, .seed = page.seed()}, observers);
   const SentencePairs& judge = judged(page, Judge::exercises);
   const auto batches = batches_of(like, judge);
   const double open = loss_with(model, batches, pad, Sight::everything), causal = loss_with(model, batches, pad, Sight::causal);

@@ -10,6 +10,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/labs/stopwatch.h"
 #include "qkv/labs/transformer.h"
+#include "qkv/labs/work.h"
 #include "qkv/ops/linear_loss.h"
 #include "qkv/ops/reduce.h"
 #include "qkv/train/fit.h"
@@ -172,7 +173,10 @@ void language_model_step(Page& page) {
                           TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), t.target.pad(), t.target.bos(),
                                              {.rows = 16, .seed = page.seed()}),
                           t.target.pad()};
-  fit(all, adam, task, {.epochs = page.data().empty() ? 3 : 8, .rate = constant_rate(0.003f), .clip = 1, .seed = page.seed()});
+  Work work(page, training_of({{"a language model", "语言模型"}}));
+  WorkObserver follower(work);
+  Observer* observers[] = {&follower};
+  fit(all, adam, task, {.epochs = page.data().empty() ? 3 : 8, .rate = constant_rate(0.003f), .clip = 1, .seed = page.seed()}, observers);
   const SentencePairs& judge = judged(page, Judge::exercises);
   const auto batches = batches_of(like, judge);
   double sum = 0, tokens = 0;

@@ -11,7 +11,7 @@ using namespace qkv::labs;
 TEST(PlainFormula, SpacesBinarySignsAndNotUnaryOnes) {
   EXPECT_EQ(plain_formula("a-b"), "a − b");
   EXPECT_EQ(plain_formula("-10^6"), "−10⁶");
-  EXPECT_EQ(plain_formula("x = -\\frac{1}{2} y"), "x = −1/2y");
+  EXPECT_EQ(plain_formula("x = -\\frac{1}{2} y"), "x = −(1/2) y");
   EXPECT_EQ(plain_formula("(-a)"), "(−a)");
   EXPECT_EQ(plain_formula("(n, a) \\times (a, b) \\to (n, b)"), "(n, a) × (a, b) → (n, b)");
 }
@@ -20,6 +20,26 @@ TEST(PlainFormula, KeepsWordsApart) {
   EXPECT_EQ(plain_formula("\\log K"), "log K");
   EXPECT_EQ(plain_formula("w_v^\\top \\tanh(W_q q)"), "w_vᵀ tanh(W_q q)");
   EXPECT_EQ(plain_formula("q^\\top k_i"), "qᵀkᵢ");
+}
+
+TEST(PlainFormula, CanBeReadInOneWayOnly) {
+  EXPECT_EQ(plain_formula("-\\frac{1}{2} (q - k_i)^2"), "−(1/2)(q − kᵢ)²");
+  EXPECT_EQ(plain_formula("\\frac{K(x - x_i)}{\\sum_{j=1}^n K(x - x_j)} y_i"), "(K(x − xᵢ)/(∑ⱼ₌₁ⁿ K(x − xⱼ))) yᵢ");
+  EXPECT_EQ(plain_formula("\\frac{u^2}{2 \\sigma^2}"), "u²/(2σ²)");
+  EXPECT_EQ(plain_formula("\\frac{a + b}{n}"), "(a + b)/n");
+  EXPECT_EQ(plain_formula("\\frac{\\partial L(x)}{\\partial \\xi_h}"), "∂L(x)/∂ξₕ");
+  EXPECT_EQ(plain_formula("2 \\frac{a}{b}"), "2 (a/b)");
+  EXPECT_EQ(plain_formula("f(x) \\hat{p}(x)"), "f(x) p\u0302(x)");
+}
+
+TEST(PlainFormula, ScriptsOfOneFormulaLookAlike) {
+  EXPECT_EQ(plain_formula("p_k = p_v"), "pₖ = pᵥ");
+  EXPECT_EQ(plain_formula("p_q = p_k = p_v"), "p_q = p_k = p_v");
+  EXPECT_EQ(plain_formula("W_i^q q + x_1^2"), "W_i^q q + x₁²");
+  EXPECT_EQ(plain_formula("y_i + x_i^{0.8}"), "yᵢ + xᵢ^0.8");
+  EXPECT_EQ(plain_formula("p_k", Scripts::marked), "p_k");
+  EXPECT_EQ(scripts_of("p_k"), Scripts::small);
+  EXPECT_EQ(scripts_of("p_q"), Scripts::marked);
 }
 
 TEST(MathMl, BracketsAreAsHighAsWhatTheyHold) {

@@ -139,7 +139,7 @@ TEST(RegressionLab, MediansOfTheThreeHundredRunsAreThoseOfTheBook) {
 }
 
 TEST(PlainFormula, TellsASignFromADifference) {
-  EXPECT_EQ(plain_formula("\\exp(-\\frac{1}{2} (x - y)^2)"), "exp(−1/2(x − y)²)");
+  EXPECT_EQ(plain_formula("\\exp(-\\frac{1}{2} (x - y)^2)"), "exp(−(1/2)(x − y)²)");
   EXPECT_EQ(plain_formula("n^{-\\frac{1}{d + 4}}"), "n^(−1/(d + 4))");
   EXPECT_EQ(plain_formula("f(x) - 1"), "f(x) − 1");
   EXPECT_EQ(plain_formula("2 \\sin x + x"), "2 sin x + x");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/status_line.h"
 #include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
@@ -106,7 +107,7 @@ class Align : public Command {
     note_unfinished(*model_, global.quiet);
     note_unknown_words(translator, pairs, global);
     const std::vector<AlignmentReading> readings = chosen_readings(translator, map_count(translator));
-    const auto alignments = links_of(translator, pairs, readings);
+    const auto alignments = links_of(translator, pairs, readings, global);
     std::vector<AlignmentScore> scores;
     if (gold) {
       check_gold(*gold, pairs);
@@ -138,11 +139,14 @@ class Align : public Command {
 
   // The links by every reading, block by block: the attention of a large file at once would fill the memory.
   std::vector<std::vector<Alignment>> links_of(const Translator& translator, const SentencePairs& pairs,
-                                               const std::vector<AlignmentReading>& readings) const {
+                                               const std::vector<AlignmentReading>& readings, const Global& global) const {
     const std::string source_name = pairs_ ? *pairs_ : *source_, target_name = pairs_ ? *pairs_ : *target_;
     const LinkRule rule = rule_ == "largest" ? LinkRule::largest : LinkRule::competing;
     std::vector<std::vector<Alignment>> out(readings.size());
+    StatusLine status(global);
     for (int64_t begin = 0; begin < pairs.size(); begin += kPairsAtOnce) {
+      status.share(Text{text("aligning ", pairs.size(), " pairs"), text("对齐 ", pairs.size(), " 个句对")}.in(global.language),
+                   static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
       const SentencePairs part = pairs.part(begin, kPairsAtOnce);
       const auto forced =
           translator.force(part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});

@@ -65,7 +65,7 @@ class Check : public Command {
   }
 
   int run(const Global& global) override {
-    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     const Translator translator(model_);
     note_unfinished(model_, global.quiet);
     const LeakSubject subject = leak_subject(translator);

@@ -122,7 +122,7 @@ class Inspect : public Command {
 
  private:
   void check_command_line() const {
-    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     if (pairs_.empty() == words_.empty()) throw UsageError("give a sentence, or --pairs FILE and --line N");
     if (!pairs_.empty() && !line_) throw UsageError("--pairs needs --line N");
     if (line_ && pairs_.empty()) throw UsageError("--line goes with --pairs FILE");

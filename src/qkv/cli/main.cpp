@@ -51,6 +51,24 @@ struct GlobalValues {
   }
 };
 
+// Other names that people have for the two languages.
+std::string language_word(const std::string& word) {
+  for (const char* name : {"cn", "zh-cn", "zh_cn", "zh-CN", "zh_CN", "zh-hans", "zh-Hans", "chinese", "中文"})
+    if (word == name) return "zh";
+  for (const char* name : {"en-us", "en-US", "en_US", "en-gb", "en-GB", "en_GB", "english"})
+    if (word == name) return "en";
+  return word;
+}
+
+// "--lang cn" as "--lang zh".
+Arguments with_language_words(Arguments words) {
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    if (words[i].starts_with("--lang=")) words[i] = "--lang=" + language_word(words[i].substr(7));
+    else if (i > 0 && words[i - 1] == "--lang") words[i] = language_word(words[i]);
+  }
+  return words;
+}
+
 // The language decides the help text, so it is looked up before the command line is understood.
 Language language_of(const Arguments& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -184,7 +202,8 @@ Global applied(const GlobalValues& values, Language language) {
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-int run(Arguments arguments) {
+int run(Arguments given) {
+  Arguments arguments = with_language_words(std::move(given));
   const Language language = language_of(arguments);
   const Commands commands = all_commands();
   GlobalValues values;

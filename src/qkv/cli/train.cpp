@@ -13,8 +13,10 @@
 #include "qkv/cli/interrupt.h"
 #include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/cli/train_ending.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
+#include "qkv/labs/wrap.h"
 #include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
 #include "qkv/train/progress.h"
@@ -34,11 +36,9 @@ class Screen : public Observer {
   }
   void step(const Progress& p) override {
     if (interrupted()) stop_ = true;
-    if (format_ != LogFormat::bar || p.seconds - drawn_ < 0.1) return;
-    drawn_ = p.seconds;
-    const int columns = terminal_columns(STDERR_FILENO);
-    fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
-    std::fflush(stderr);
+    if (format_ == LogFormat::bar && p.seconds - drawn_ >= 0.1) draw(p);
+    if (format_ == LogFormat::plain && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_line(p));
+    if (format_ == LogFormat::json && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_json(p));
   }
   void epoch(const Progress& p) override {
     last_ = p;
@@ -50,18 +50,29 @@ class Screen : public Observer {
       fmt::print(stderr, "\r{:<{}}\n", progress_line(p), columns - 1);
     } else if (format_ == LogFormat::plain && due) {
       fmt::print(stderr, "{}\n", progress_line(p));
+      log_.written(p.seconds);
     } else if (format_ == LogFormat::json) {
       fmt::print(stderr, "{}\n", progress_json(p));
+      log_.written(p.seconds);
     }
   }
-  void finished(const Progress&) override {
-    if (format_ == LogFormat::bar && drawn_ > 0) fmt::print(stderr, "\n");
+  void finished(const Progress& p) override {
+    if (format_ != LogFormat::bar || p.steps_here == 0) return;
+    draw(p);  // as far as it came: full, unless it was stopped
+    fmt::print(stderr, "\n");
   }
   /// The last epoch that was trained here.
   const Progress& last() const { return last_; }
 
  private:
+  void draw(const Progress& p) {
+    drawn_ = p.seconds;
+    const int columns = terminal_columns(STDERR_FILENO);
+    fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
+    std::fflush(stderr);
+  }
   LogFormat format_;
+  LogPace log_;
   std::atomic<bool>& stop_;
   Progress last_;
   double drawn_ = 0;
@@ -189,9 +200,12 @@ int Train::run(const Global& global) {
   const bool lines = global.log_format != LogFormat::json;  // else standard error is JSON alone
   const bool speaks = lines && global.log_format != LogFormat::none;
   if (speaks) {
-    fmt::print(stderr, "{} pairs{}, vocabularies {} and {}, {} parameters, {}\n", grouped(static_cast<uint64_t>(run.training_pairs())),
-               run.validation_pairs() > 0 ? fmt::format(" and {} for validation", grouped(static_cast<uint64_t>(run.validation_pairs()))) : "",
-               run.tokenizers().source.size(), run.tokenizers().target.size(), grouped(static_cast<uint64_t>(run.model().parameters().count())), where);
+    const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
+    const std::string header =
+        fmt::format("{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
+                    run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
+                    number(run.tokenizers().source.size()), number(run.tokenizers().target.size()), number(run.model().parameters().count()), where);
+    fmt::print(stderr, "{}\n", ::isatty(STDERR_FILENO) ? labs::wrapped(header, terminal_columns(STDERR_FILENO), 2) : header);
     if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());
@@ -214,7 +228,10 @@ int Train::run(const Global& global) {
   else if (speaks && result.ended_early)
     fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
   if (speaks && result.progress.steps_here > 0) say_kept(run, result.progress.seconds);
+  const bool trained = speaks && result.progress.steps_here > 0;
   if (is_book_preset(config.preset)) book_ending(run, screen.last());
+  else if (trained) say_samples(run);
+  if (trained) say_next(run, global);
   return 0;
 }
 

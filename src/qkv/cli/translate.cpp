@@ -62,7 +62,7 @@ class Translate : public Command {
   }
 
   int run(const Global& global) override {
-    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     check_options();
     const Translator translator(model_);
     check(!attention_ || translator.config().model.scorer() != "none", model_, ": --attention: this model has none (model.attention is none)");

@@ -349,7 +349,7 @@ class PlainFormula {
 
   // "x" as it is, "x + y" in brackets.
   std::string bracketed(const Node& n) const {
-    const bool one = n.kind != Kind::row || n.parts.size() <= 1;
+    const bool one = n.kind != Kind::row || n.parts.size() <= 1 || (n.parts.size() == 2 && is_sign(n.parts[1], {"′"}));
     return one ? text(n) : "(" + text(n) + ")";
   }
 

@@ -39,7 +39,7 @@ int longest_word(const std::string& cell) {
 bool looks_like_a_number(std::string_view cell) {
   for (const std::string_view sign : {"−", "-", "+", "±"})
     if (cell.starts_with(sign)) cell.remove_prefix(sign.size());
-  return !cell.empty() && cell[0] >= '0' && cell[0] <= '9' && cell.find_first_of(",;[(") != 0 && columns_of(cell) <= 14;
+  return !cell.empty() && cell[0] >= '0' && cell[0] <= '9' && columns_of(cell) <= 14;
 }
 
 std::vector<Column> measure(const Cells& head, const std::vector<Cells>& rows) {
@@ -70,6 +70,19 @@ std::vector<int> fitted(const std::vector<Column>& columns, const std::vector<si
     if (std::accumulate(widths.begin(), widths.end(), 0) <= room) return widths;
   }
   return {};
+}
+
+// As narrow as the lines that the cells were broken into.
+std::vector<int> tightened(const Cells& head, const std::vector<Cells>& rows, const std::vector<size_t>& shown, const std::vector<int>& widths) {
+  std::vector<int> out(widths.size(), 0);
+  const auto add = [&](const Cells& cells) {
+    for (size_t i = 0; i < shown.size(); ++i)
+      for (const std::string& line : wrapped_lines(shown[i] < cells.size() ? cells[shown[i]] : "", std::max(widths[i], 1)))
+        out[i] = std::max(out[i], columns_of(line));
+  };
+  add(head);
+  for (const Cells& cells : rows) add(cells);
+  return out;
 }
 
 class Writer {
@@ -113,9 +126,8 @@ class Writer {
 }  // namespace
 
 std::string plain_table(const Cells& head, const std::vector<Cells>& rows, int columns, bool colour) {
-  std::vector<Column> all = measure(head, rows);
+  const std::vector<Column> all = measure(head, rows);
   if (all.empty()) return "";
-  all[0].numbers = all[0].numbers && !rows.empty();
   const int room = std::max(columns - kIndent, 1);
   Writer writer(all, colour);
   for (size_t next = 0; next < all.size();) {
@@ -139,7 +151,7 @@ std::string plain_table(const Cells& head, const std::vector<Cells>& rows, int c
         break;
       }
     }
-    writer.part(head, rows, shown, widths);
+    writer.part(head, rows, shown, tightened(head, rows, shown, widths));
   }
   return writer.done();
 }

@@ -36,7 +36,8 @@ struct RowFloats {
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
-  check(std::filesystem::exists(folder), folder, ": no such folder; expected one that qkv train wrote");
+  if (!std::filesystem::exists(folder))
+    throw Error(text(folder, ": no such folder; expected one that qkv train wrote"), "qkv train --preset transformer makes one, runs/transformer");
   check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
   check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
   const std::string path = folder + "/config.yaml";

@@ -9,7 +9,15 @@ settings=(--data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidden 
 run train "${settings[@]}" --epochs 40 -o run
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 expect_match '^108 pairs, vocabularies 10 and 10, 10,834 parameters, run' "$err"
-expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9]+ tok/s.*trained in [0-9:]+: run/model\.safetensors has the last weights$' "$err"
+expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9,]+ tok/s.*trained in [0-9:]+: run/model\.safetensors has the last weights
+  [0-5] [0-5] [0-5] => [a-z ]+
+  [0-5] [0-5] [0-5] => [a-z ]+
+next: echo .* \| qkv translate --model run
+or:   qkv inspect --model run .*$' "$err"
+# The command that it says comes next works as it stands, and gives what it showed.
+next=$(sed -n 's/^next: //p' <<<"$err") shown=$(sed -n 's/^  .* => //p' <<<"$err" | head -n 1)
+out=$(qkv() { "$QKV" "$@"; }; eval "$next" 2>&1)
+expect_out "$shown"
 for file in config.yaml model.safetensors metrics.jsonl train.log checkpoints/last.safetensors vocab.source.txt; do
   [[ -s run/$file ]] || mismatch "run/$file is missing"
 done
@@ -196,9 +204,9 @@ expect 1 $'qkv: error: training.warmup is 400, but the whole training has 14 upd
 [[ ! -e cosine ]] || mismatch "a schedule that cannot be left the folder cosine"
 run train "${settings[@]}" --epochs 2 --schedule warmup --warmup 400 -o warm
 expect_match 'note: training\.warmup is 400, but the whole training has 14 updates' "$err"
-expect_match 'trained in 0:[0-9]+: warm/model\.safetensors has the last weights$' "$err"
+expect_match 'trained in 0:[0-9]+: warm/model\.safetensors has the last weights' "$err"
 run train "${settings[@]}" --epochs 3 --valid-share 0.2 --average-decay 0.5 -o mean
-expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+$' "$err"
+expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+' "$err"
 expect_match 'finished at step' "$(cat mean/train.log)"
 
 # Killed before its first checkpoint: nothing of what it made of the data then is kept.

@@ -28,7 +28,7 @@ TEST(PlainFormula, CanBeReadInOneWayOnly) {
   EXPECT_EQ(plain_formula("\\frac{u^2}{2 \\sigma^2}"), "u²/(2σ²)");
   EXPECT_EQ(plain_formula("\\frac{a + b}{n}"), "(a + b)/n");
   EXPECT_EQ(plain_formula("\\frac{\\partial L(x)}{\\partial \\xi_h}"), "∂L(x)/∂ξₕ");
-  EXPECT_EQ(plain_formula("2 \\frac{a}{b}"), "2 (a/b)");
+  EXPECT_EQ(plain_formula("2 \\frac{a}{b}"), "2(a/b)");
   EXPECT_EQ(plain_formula("f(x) \\hat{p}(x)"), "f(x) p\u0302(x)");
 }
 

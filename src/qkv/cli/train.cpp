@@ -16,7 +16,6 @@
 #include "qkv/cli/train_ending.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
-#include "qkv/labs/wrap.h"
 #include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
 #include "qkv/train/progress.h"
@@ -166,8 +165,8 @@ void Train::say_tokenizer(const TranslationRun& run) const {
 
 void Train::say_kept(const TranslationRun& run, double seconds) {
   static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights", "the running mean of the weights"};
-  fmt::print(stderr, "trained in {}: {}/model.safetensors has {}{}\n", duration(seconds), run.folder(), kWeights[static_cast<size_t>(run.kept())],
-             run.kept_loss() ? fmt::format(", validation loss {:.4f}", *run.kept_loss()) : "");
+  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(seconds), run.folder(), kWeights[static_cast<size_t>(run.kept())],
+                       run.kept_loss() ? fmt::format(", validation loss {:.4f}", *run.kept_loss()) : ""));
 }
 
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
@@ -205,7 +204,7 @@ int Train::run(const Global& global) {
         fmt::format("{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
                     run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
                     number(run.tokenizers().source.size()), number(run.tokenizers().target.size()), number(run.model().parameters().count()), where);
-    fmt::print(stderr, "{}\n", ::isatty(STDERR_FILENO) ? labs::wrapped(header, terminal_columns(STDERR_FILENO), 2) : header);
+    say_line(header);
     if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());

@@ -2,11 +2,13 @@
 #include "qkv/cli/train_ending.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
 #include "qkv/cli/terminal.h"
+#include "qkv/labs/wrap.h"
 #include "qkv/tasks/translator.h"
 
 namespace qkv::cli {
@@ -42,13 +44,17 @@ std::string shell_word(const std::string& word) {
   return out + "'";
 }
 
+void say_line(const std::string& line) {
+  fmt::print(stderr, "{}\n", ::isatty(STDERR_FILENO) ? labs::wrapped(line, terminal_columns(STDERR_FILENO), 2) : line);
+}
+
 void say_samples(const TranslationRun& run) {
   const Translator translator(run.model(), run.tokenizers(), run.config());
   const std::vector<std::string> sentences = samples(run);
   const auto translations = translator.translate(sentences, translator.defaults());
   for (size_t i = 0; i < sentences.size(); ++i) {
     const std::string said = translations[i].hypotheses.empty() ? "" : translator.text(translations[i].hypotheses[0]);
-    fmt::print(stderr, "  {} => {}\n", printable(sentences[i]), printable(said));
+    say_line(text("  ", printable(sentences[i]), " => ", printable(said)));
   }
 }
 

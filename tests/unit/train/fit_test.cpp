@@ -349,6 +349,9 @@ TEST(Progress, FitsItsColumnsAndSaysWhatIsLeft) {
                    .epoch_seconds = 1, .seconds = 6, .count_here = 98304, .steps_here = 120};
   EXPECT_EQ(progress_bar(p, 100), "epoch 3/10 [#########---------------------] step 120/400  loss 0.1235  98,304 tok/s  0:14 left");
   EXPECT_LT(progress_bar(p, 40).size(), 40u);
+  Progress done = p;
+  done.epoch = 10, done.step = 400;
+  EXPECT_EQ(progress_bar(done, 100), "epoch 10/10 [##############################] step 400/400  loss 0.1235  98,304 tok/s  in 0:06");
   EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98,304 tok/s");
   EXPECT_EQ(duration(3723), "1:02:03");
 }

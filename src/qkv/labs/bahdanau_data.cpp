@@ -126,7 +126,7 @@ void text_step(Page& page) {
   if (is_books_data(page)) {
     page.claim(
         t.tokens + pairs == 2541 && s.tokens + pairs == 2433 && s.unknown == 78 && t.unknown == 345,
-        {"It is the book's subset: vocabularies of 184 and 201, 2,541 target tokens an epoch.",
+        {"It is the book's subset: vocabularies of 184 and 201, 2,541 target tokens per epoch.",
          "这正是书中的子集：词表大小 184 与 201，每轮 2541 个目标词元。"},
         fmt::format("{} / {} tokens, {} / {} unknown", s.tokens + pairs, t.tokens + pairs, s.unknown, t.unknown));
   } else {

@@ -9,7 +9,7 @@
 namespace qkv::labs::bahdanau {
 namespace {
 
-// What an exercise compares: the loss a token on sentences that were not trained on, or without such, on those that
+// What an exercise compares: the loss per token on sentences that were not trained on, or without such, on those that
 // were.
 SentencePairs judged_on(Page& page) {
   const TranslationText& text = trained(page, Kind::reference).run.text();
@@ -42,8 +42,8 @@ std::vector<Text> head(Page& page) {
           {"parameters", "参数"},
           book_unit ? Text{"last training loss, book's unit", "最后的训练损失（书中单位）"}
                     : Text{"last training loss", "最后的训练损失"},
-          new_sentences ? Text{"nats a token, new sentences", "每词元奈特（新句子）"}
-                        : Text{"nats a token, training sentences", "每词元奈特（训练句子）"},
+          new_sentences ? Text{"nats per token, new sentences", "每词元奈特（新句子）"}
+                        : Text{"nats per token, training sentences", "每词元奈特（训练句子）"},
           {"tokens/s, one core", "词元/秒（单核）"}};
 }
 
@@ -125,7 +125,7 @@ void unmasked_step(Page& page) {
                         steps, percent(share))});
   const SentencePairs judge = judged_on(page);
   std::vector<Text> columns = head(page);
-  columns.push_back({"words an output", "每句输出词数"});
+  columns.push_back({"words per output", "每句输出词数"});
   const auto row = [&](const Trained& t) {
     auto cells = measures(t, judge);
     cells.push_back(fmt::format("{:.2f}", mean_words(translate(t, judge.source))));

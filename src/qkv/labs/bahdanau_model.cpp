@@ -183,7 +183,7 @@ void masked_loss_step(Page& page) {
   page.say(
       {"The book reports the sum of these over an epoch, divided by the number of real tokens. As every row was "
        "divided by its 10 "
-       "places, a printed 0.030 is 0.30 nats a token: perplexity 1.35. Losses here are in nats a token unless the "
+       "places, a printed 0.030 is 0.30 nats per token: perplexity 1.35. Losses here are in nats per token unless the "
        "book's unit is named.",
        "书中报告的是一轮中这些值之和除以真实词元数。由于每行已除以 10 个位置，打印的 0.030 相当于每词元 0.30 "
        "奈特，即困惑度 1.35。"

@@ -158,7 +158,7 @@ void beam_step(Page& page) {
                         "心的结果相同。",
                         test.size())});
   named_table(page,
-              {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms a sentence", "毫秒/句"}},
+              {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms per sentence", "毫秒/句"}},
               rows);
   page.claim(beam_score >= greedy_score && beam_exact > greedy_exact - 0.03,
              {"A beam of 4 finds higher scores on average, and about as many exact sentences or more.",

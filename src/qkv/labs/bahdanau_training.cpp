@@ -35,7 +35,7 @@ void train_on_book(Page& page, const Trained& baseline, const Trained& attention
       {"The book's settings: 601 pairs, width 32, two layers, dropout 0.1, batches of 64, Adam with rate 0.005, "
        "gradients clipped at "
        "1; 300 epochs for the baseline, 250 with attention. The dotted curves are the book's own PyTorch run.",
-       "书中的设置：601 对，宽 32，两层，dropout 0.1，批量 64，Adam 学习率 0.005，梯度裁剪到 1；基线 300 轮，注意力 "
+       "书中的设置：601 对，宽 32，两层，暂退 0.1，批量 64，Adam 学习率 0.005，梯度裁剪到 1；基线 300 轮，注意力 "
        "250 轮。"
        "点线是书中 PyTorch 的运行结果。"});
   page.draw(
@@ -44,7 +44,7 @@ void train_on_book(Page& page, const Trained& baseline, const Trained& attention
               curve("attention", attention.epochs, attention.losses, "r-"),
               book_curve("baseline, book", kBookBaseline, "b:"), book_curve("attention, book", kBookAttention, "r:")},
              {.label = "epoch"}, {.label = "loss (book's unit)", .scale = AxisScale::log}),
-      {"Training loss in the book's unit: the loss a token divided by 10.",
+      {"Training loss in the book's unit: the loss per token divided by 10.",
        "训练损失，按书中的单位：每词元损失除以 10。"});
   named_table(page,
               {{"", ""},
@@ -87,7 +87,7 @@ void train_on_built_in(Page& page, const Trained& baseline, const Trained& atten
                     curve("baseline, validation", baseline.epochs, baseline.valid_losses, "b--"),
                     curve("attention, training", attention.epochs, attention.losses, "r-"),
                     curve("attention, validation", attention.epochs, attention.valid_losses, "r--")},
-                   {.label = "epoch"}, {.label = "loss, nats a token", .low = 0.02, .scale = AxisScale::log}),
+                   {.label = "epoch"}, {.label = "loss, nats per token", .low = 0.02, .scale = AxisScale::log}),
             {"The baseline learns its training sentences, yet falls behind on new ones: it has to pack a sentence into "
              "one vector.",
              "基线能学会训练句子，但在新句子上落后：它必须把整句压进一个向量。"});

@@ -59,10 +59,15 @@ inline void expect_exercises_in_order(const Page& page, const std::vector<std::s
   }
 }
 
-/// Everything said, claimed or stated in one language.
+/// Everything said, claimed or stated in one language, its lines joined.
 inline std::string everything_said(const Page& page, Language language) {
   std::string all;
-  for (const Block& block : page.blocks()) all += plain(block, language);
+  for (const Block& block : page.blocks())
+    for (const char c : plain(block, language))
+      if (c != '\n')
+        all += c;
+      else if (language == Language::en)
+        all += ' ';
   return all;
 }
 

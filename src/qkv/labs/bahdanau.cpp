@@ -16,15 +16,17 @@ namespace {
 struct Workshop {
   std::map<Kind, std::unique_ptr<Trained>> models;
   std::vector<AlignedPair> held_out;
+  std::vector<BookRun> book_runs;
 };
+
+constexpr uint64_t kBookSeeds = 5;
 
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
-  if (kind == Kind::baseline) c.model.attention = "none";
-  if (kind == Kind::lstm) c.model.cell = "lstm";
+  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.model.attention = "none";
+  if (kind == Kind::lstm || kind == Kind::plain_lstm) c.model.cell = "lstm";
   if (kind == Kind::dot) c.model.attention = "scaled-dot";
-  if (kind == Kind::unmasked) c.training.mask_loss = false;
   if (kind == Kind::fed_back) c.training.feed_back = 0.5;
 }
 
@@ -67,7 +69,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
                                   : small_config(page.seed());
   if (from_file) c.data.pairs = page.data();
   if (is_exercise(kind)) {
-    c.training.epochs = from_file ? 100 : 8;
+    c.training.epochs = from_file ? 100 : 12;
     c.model.bidirectional = false;  // a dot product needs queries as wide as the keys
     if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005;
   }
@@ -82,7 +84,7 @@ const Trained& trained(Page& page, Kind kind) {
   if (!models.contains(kind)) {
     std::vector<Kind> together = {Kind::baseline, Kind::attention};
     if (is_exercise(kind))
-      together = {Kind::reference, Kind::lstm, Kind::dot, Kind::unmasked, Kind::fed_back};
+      together = {Kind::reference, Kind::lstm, Kind::dot, Kind::fed_back, Kind::plain, Kind::plain_lstm};
     else if (!page.data().empty())
       together.push_back(Kind::aligned);
     for (const Kind k : together) models[k];
@@ -98,6 +100,28 @@ const Trained& trained(Page& page, Kind kind) {
     });
   }
   return *models.at(kind);
+}
+
+const std::vector<BookRun>& book_runs(Page& page) {
+  std::vector<BookRun>& runs = page.shared<Workshop>().book_runs;
+  if (!runs.empty()) return runs;
+  std::vector<std::string> four;
+  for (const BookSentence& s : book_sentences()) four.emplace_back(s.source);
+  const Trained &baseline = trained(page, Kind::baseline), &attention = trained(page, Kind::attention);
+  runs.resize(kBookSeeds);
+  runs[0] = {page.seed(), baseline.losses.back(), attention.losses.back(), translate(baseline, four), translate(attention, four)};
+  for (uint64_t i = 1; i < kBookSeeds; ++i) runs[i].seed = page.seed() + i;
+  parallel_for(2 * static_cast<int64_t>(kBookSeeds - 1), 1e12, [&](int64_t i) {
+    const SerialScope serial;
+    BookRun& run = runs[static_cast<size_t>(1 + i / 2)];
+    const Kind kind = i % 2 ? Kind::attention : Kind::baseline;
+    TranslationConfig c = config_of(page, kind);
+    c.training.seed = static_cast<int64_t>(run.seed);
+    const auto model = train(c);
+    (kind == Kind::attention ? run.attention_loss : run.baseline_loss) = model->losses.back();
+    (kind == Kind::attention ? run.attention : run.baseline) = translate(*model, four);
+  });
+  return runs;
 }
 
 bool is_books_data(Page& page) {
@@ -129,8 +153,9 @@ Lab bahdanau_lab() {
           "bahdanau",
           {"Bahdanau attention: translation", "Bahdanau 注意力：机器翻译"},
           {text_step, batch_step, vocabulary_step, baseline_step, attention_step, masked_loss_step, training_step,
-           sentences_step, heat_map_step, swap_step, alignment_step, lstm_step, scoring_step, unmasked_step,
-           feed_back_step, beam_example_step, beam_step, questions_step},
+           sentences_step, heat_map_step, swap_step, alignment_step, beam_example_step, beam_step, first_questions_step,
+           unmasked_step, states_question_step, feed_back_step, plain_lstm_step, output_question_step, lstm_step,
+           scoring_step},
           true, 25};
 }
 

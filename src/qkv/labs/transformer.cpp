@@ -35,6 +35,10 @@ void turn_into(TranslationConfig& c, Kind kind) {
     case Kind::four_layers:
       c.model.layers = 4;
       return;
+    case Kind::four_pre:
+      c.model.layers = 4;
+      c.model.norm = "pre";
+      return;
     case Kind::additive:
       c.model.attention = "additive";
       return;
@@ -81,7 +85,7 @@ bool is_deep(Kind kind) { return kind == Kind::deep_post || kind == Kind::deep_p
 
 // Long ones first, so that no thread is left with one alone.
 std::vector<Kind> trained_with(Kind kind) {
-  const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers};
+  const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers, Kind::four_pre};
   if (std::find(first.begin(), first.end(), kind) != first.end()) return first;
   return {Kind::additive, Kind::relative, Kind::rotary, Kind::alibi, Kind::learned, Kind::reference, Kind::no_positions, Kind::one_layer};
 }
@@ -253,10 +257,10 @@ Lab transformer_lab() {
            cheating_step,
            cache_step,
            inference_positions_step,
+           position_kinds_step,
+           norm_place_step,
            depth_step,
            additive_step,
-           norm_place_step,
-           position_kinds_step,
            language_model_step,
            long_input_step,
            vision_step},

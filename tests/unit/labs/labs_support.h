@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "qkv/data/text.h"
 #include "qkv/labs/formula.h"
@@ -37,6 +38,37 @@ inline const Fact& fact_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
     if (const auto* fact = std::get_if<Fact>(&block); fact && fact->text.en.find(words) != std::string::npos) return *fact;
   throw std::runtime_error("no fact with the words " + words);
+}
+
+/// All headings of the English page, one per line.
+inline std::string headings(const Page& page) {
+  std::string all;
+  for (const Block& block : page.blocks())
+    if (const auto* heading = std::get_if<Heading>(&block)) all += heading->text.en + "\n";
+  return all;
+}
+
+/// The headings that begin an exercise stand in the order of these numbers, and none is missing.
+inline void expect_exercises_in_order(const Page& page, const std::vector<std::string>& numbers) {
+  const std::string all = headings(page);
+  size_t last = 0;
+  for (const std::string& number : numbers) {
+    const size_t at = all.find(number, last);
+    ASSERT_NE(at, all.npos) << number << " is missing or out of order in\n" << all;
+    last = at;
+  }
+}
+
+/// Everything said, claimed or stated in one language, its lines joined.
+inline std::string everything_said(const Page& page, Language language) {
+  std::string all;
+  for (const Block& block : page.blocks())
+    for (const char c : plain(block, language))
+      if (c != '\n')
+        all += c;
+      else if (language == Language::en)
+        all += ' ';
+  return all;
 }
 
 inline const Figure& figure_named(const Page& page, const std::string& name) {

@@ -127,7 +127,7 @@ Grid measure(const Figure& figure, FigurePlan& plan, Size slot) {
 
 void place(const Figure& figure, FigurePlan& plan, const Grid& g, Size slot) {
   std::vector<double> xs, ys;  // where the slots begin
-  double x = kPad, y = kPad + g.title, top = 1e9, bottom = 0, right = 0;
+  double x = kPad, y = kPad + g.title, top = 1e9, bottom = 0;
   for (int col = 0; col < plan.grid.cols; ++col) {
     xs.push_back(x + g.left[col]);
     x = xs.back() + slot.width + g.right[col] + kGap;
@@ -145,11 +145,10 @@ void place(const Figure& figure, FigurePlan& plan, const Grid& g, Size slot) {
       p.bar = Box{p.frame.x + p.frame.width + kBarGap - 4, p.frame.y, kBarWidth, p.frame.height};
     top = std::min(top, p.frame.y);
     bottom = std::max(bottom, p.frame.y + p.frame.height);
-    right = std::max(right, p.frame.x + p.frame.width + p.right);
   }
   if (g.bar > 0) {
     const double height = std::round(bar_height(bottom - top));
-    plan.bar = Box{right + kBarGap, std::round((top + bottom - height) / 2), kBarWidth, height};
+    plan.bar = Box{xs.back() + slot.width + g.right.back() + kBarGap, std::round((top + bottom - height) / 2), kBarWidth, height};
   }
 }
 
@@ -289,15 +288,25 @@ std::vector<FigurePlan> layout(std::span<const Figure> figures) {
     alike &= figure.cols == figures[0].cols && !figure.size;
   }
   if (alike) {
-    Size widest{0, 0};
     Grid all = drafts[0].grid;
+    double widest = 0, cell = 1e9;
+    bool maps = true;  // heat maps have cells of one size
     for (size_t i = 0; i < figures.size(); ++i) {
       drafts[i] = folded(figures[i], lines);
-      widest.width = std::max(widest.width, drafts[i].slot.width);
+      const HeatMap* map = std::get_if<HeatMap>(&figures[i].panels[0].content);
+      maps &= map && map->square_cells && map->values.numel() > 0;
+      if (maps) cell = std::min(cell, drafts[i].slot.width / static_cast<double>(map->values.size(1)));
+    }
+    for (size_t i = 0; i < figures.size(); ++i) {
+      if (maps) {
+        const Tensor& values = std::get<HeatMap>(figures[i].panels[0].content).values;
+        drafts[i].slot = {cell * static_cast<double>(values.size(1)), cell * static_cast<double>(values.size(0))};
+      }
+      widest = std::max(widest, drafts[i].slot.width);
     }
     for (size_t i = 0; i < figures.size(); ++i) {
       Draft& d = drafts[i];
-      d.slot.width = widest.width;
+      d.slot.width = widest;
       d.grid = measure(figures[i], d.plan, d.slot);
       if (i == 0) all = d.grid;
       for (size_t c = 0; c < all.left.size() && c < d.grid.left.size(); ++c) {

@@ -93,7 +93,11 @@ TEST(Layout, FiguresBelowEachOtherShareTheirColumns) {
   for (const FigurePlan& plan : plans) {
     EXPECT_EQ(plan.width, plans[0].width);
     EXPECT_EQ(plan.bar->x, plans[0].bar->x);
-    for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(plan.panels[i].frame.x, plans[0].panels[i].frame.x, 1) << i;
+    for (size_t i = 0; i < 4; ++i) {
+      const Box &frame = plan.panels[i].frame, &above = plans[0].panels[i].frame;
+      EXPECT_NEAR(frame.x + frame.width / 2, above.x + above.width / 2, 1) << i;
+      EXPECT_NEAR(frame.width / (&plan == &plans[0] ? 7 : &plan == &plans[1] ? 10 : 9), above.width / 7, 0.2) << "cells of one size";
+    }
   }
 }
 

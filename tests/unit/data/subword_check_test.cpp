@@ -75,7 +75,7 @@ TEST(SubwordCheck, EveryStepOfATableIsChecked) {
   units[0] = 255 << 10 | 1 << 9;  // an offset of 255 * 256
   EXPECT_EQ(error_of_table(table(units, kTexts)), "a step leads out of the trie");
   units = chain(3);
-  units[768 + 'a'] = 1023 << 10 | kLeaf | 'a';
+  units[768 + 'a'] = 4096 << 10 | kLeaf | 'a';
   EXPECT_EQ(error_of_table(table(units, kTexts)), "a step leads out of the trie");
   units = chain(3);
   units.resize(units.size() - 1);

@@ -41,7 +41,7 @@ TEST_F(MutantFolders, OfSubwordsAreUsedOrRefused) {
   c.model.heads = 2;
   c.model.layers = 1;
   c.data.tokenizer = "bpe";
-  c.data.vocabulary = 30;
+  c.data.vocabulary = 16;
   damage(c, {"config.yaml", "model.safetensors", "source.model", "target.model", "tokenizer.source.txt"});
 }
 

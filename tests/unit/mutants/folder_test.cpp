@@ -41,7 +41,8 @@ TEST_F(MutantFolders, OfSubwordsAreUsedOrRefused) {
   c.model.heads = 2;
   c.model.layers = 1;
   c.data.tokenizer = "bpe";
-  c.data.vocabulary = 16;
+  c.data.vocabulary = 26;
+  c.data.shared_vocabulary = true;
   damage(c, {"config.yaml", "model.safetensors", "source.model", "target.model", "tokenizer.source.txt"});
 }
 

@@ -161,7 +161,7 @@ expect 0 '' train "${pieces[@]}" --vocabulary "$most" --shared-vocabulary true -
 head -c 10000000 /dev/zero | tr '\0' a >line.txt  # it would take gigabytes to cut it into subwords
 expect 1 'qkv: error: line.txt: line 1: has 10,000,000 bytes; a sentence may have 65,536' translate --model pieces line.txt
 { cat pairs.tsv; tr 'a' ' ' <line.txt | head -c 70000 | sed 's/ / a/g'; printf '\tb\n'; } >long.tsv
-expect 1 'qkv: error: [subwords] a sentence has 140,000 bytes, expected at most 65,536' train --data long.tsv "${pieces[@]:2}" --vocabulary 8 -o long
+expect 1 'qkv: error: [subwords] a sentence has 139,999 bytes, expected at most 65,536' train --data long.tsv "${pieces[@]:2}" --vocabulary 8 -o long
 run train "${pieces[@]}" --vocabulary 8 -o few
 least=${err##* }
 expect_match "^qkv: error: data\.vocabulary is 8, but the characters of a side of the text need at least $least subwords"$'\n'"hint: --vocabulary $least$" "$err"

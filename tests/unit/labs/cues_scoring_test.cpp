@@ -71,7 +71,7 @@ TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
   ASSERT_NE(claim_about(page, "Without softmax"), nullptr);
   EXPECT_EQ(claim_about(page, "Without softmax")->measured, "outputs (1258498, 4560493) and (1172392, 4248527)");
   ASSERT_NE(claim_about(page, "the answer is 45.5"), nullptr);
-  EXPECT_EQ(claim_about(page, "the answer is 45.5")->measured, "f(57) = 45.50000, weights 1.3e-08, 0.500, 0.500");
+  EXPECT_EQ(claim_about(page, "the answer is 45.5")->measured, "f(57) = 45.50000, weights 1.3 × 10⁻⁸, 0.500, 0.500");
 }
 
 TEST(CuesLab, ListsTheWordsOfTheNotes) {

@@ -254,3 +254,12 @@ cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed bef
 run train "${settings[@]}" --epochs 2 --schedule cosine -o wave -q
 expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 goes on with it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 3 --schedule cosine -o wave -q
+
+# Weights that are not finite end the training with one line, whatever step it was; nothing is written with them.
+for rate in 1e38 1e30; do
+  run train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 8 --hidden 8 --valid-share 0.2 --batch-rows 1000 --rate $rate --weight-decay 10 --epochs 1 -o spoilt-$rate -q
+  [[ $code == 1 && $(grep -c '^qkv: error: ' <<<"$err") == 1 ]] || mismatch "rate $rate: $code $err"
+  [[ ! -e spoilt-$rate/model.safetensors && ! -e spoilt-$rate/checkpoints/last.safetensors && ! -e spoilt-$rate/checkpoints/best.safetensors ]] || mismatch "rate $rate: weights were written"
+done
+expect 2 'qkv: error: --weight-decay: got "1e39", expected a number from 0 to 1e+38' train --data pairs.tsv --weight-decay 1e39 -o refused
+expect 2 'qkv: error: --rate: got "1e39", expected a number from 0 to 1e+38' train --data pairs.tsv --rate 1e39 -o refused

@@ -170,7 +170,9 @@ Table Regress::table(const RegressInput& input, const Points& at, const Predicti
   Table out;
   const bool one_x = input.x_names.size() == 1, one_y = input.y_names.size() == 1;
   for (size_t a = 0; a < input.x_names.size(); ++a) {
-    out.names.push_back(one_x && data_.ends_with(".npy") ? "x" : input.x_names[a]);  // an array's columns have numbers only
+    const std::string& name = input.x_names[a];  // of a file without names it is the column's number
+    const bool numbered = name.size() <= 3 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    out.names.push_back(one_x && numbered ? "x" : name);
     out.columns.push_back(at.column(static_cast<int64_t>(a)));
   }
   const auto add = [&](const char* what, const Points& values) {

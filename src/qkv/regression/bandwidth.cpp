@@ -204,9 +204,10 @@ CrossValidated cross_validate(const KernelRegression& regression, const SearchOb
   search.use(kSomeRows);
   const std::vector<double> bends = by_parabolas(search, 0.15);
   search.use(regression.rows());
-  for (double before = INFINITY; search.best.score < before * (1 - 1e-4);) {
-    before = search.best.score;
+  for (int round = 0; round < 4; ++round) {
+    const double before = search.best.score;
     by_known_bends(search, bends);
+    if (!(search.best.score < before * (1 - 3e-5))) break;
   }
   return search.best;
 }

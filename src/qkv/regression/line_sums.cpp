@@ -139,7 +139,7 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
   if (shape_ == KernelShape::gaussian) {
     // Relative to the nearest key, all keys beyond u^2 = nearest^2 + T^2 weigh at most n exp(-T^2 / 2) (kernels/gauss_line.h).
     const double cutoff = line_->huge.empty() ? kernels::kGaussCutoff : kUnderflow;
-    reach = width_ * std::sqrt(nearest * nearest + cutoff * cutoff);
+    reach = std::max(width_ * std::sqrt(nearest * nearest + cutoff * cutoff), least);  // rounding leaves the nearest in
   } else if (shape_ == KernelShape::constant) {
     reach = std::numeric_limits<double>::infinity();
   }

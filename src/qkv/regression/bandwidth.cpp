@@ -202,7 +202,8 @@ CrossValidated cross_validate(const KernelRegression& regression, const SearchOb
   if (!sampled) return search.best;
   for (const double size : {0.6, 0.3, 0.15}) by_parabolas(search, size);
   search.use(kSomeRows);
-  const std::vector<double> bends = by_parabolas(search, 0.15);
+  std::vector<double> bends = by_parabolas(search, 0.15);
+  if (std::count(bends.begin(), bends.end(), 0.0) > 0) bends = by_parabolas(search, 0.15);  // it went downhill: now it is nearer
   search.use(regression.rows());
   for (int round = 0; round < 4; ++round) {
     const double before = search.best.score;

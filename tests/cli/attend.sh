@@ -127,3 +127,28 @@ run attend --query none.npy --key k.csv --value v.csv
 expect_match '^1 qkv: error: .*none.npy: ' "$code $err"
 run attend "${files[@]}" --plot heat.gif
 expect_match '^1 qkv: error: .*heat.gif.*\.svg' "$code $err"
+
+# Numbers at the edge of a float: right, or refused in one line.
+printf '1e20,0\n-1e20,2e20\n' >large.csv; printf '1e-25,0\n-1e-25,2e-25\n' >small.csv; printf '1,0\n-1,2\n' >unit.csv
+run attend --query unit.csv --key k.csv --value v.csv --score cosine
+want=$out
+for q in large small; do
+  expect 0 '' attend --query $q.csv --key k.csv --value v.csv --score cosine
+  expect_out "$want"
+done
+printf '2.5e38,2.5e38,2.5e38\n0,0,0\n' >bias.csv
+run attend "${files[@]}" --bias bias.csv
+expect_match '^1 qkv: error: \[mask\] a bias of 2.5[0-9e+]* is too large: scores with it pass the largest float$' "$code $err"
+expect 2 'qkv: error: --scale must be a number that a float can hold, got 1e+39' attend "${files[@]}" --scale 1e39
+expect 2 'qkv: error: --temperature must be a number that a float can hold, and one over it too, got 1e-45' attend "${files[@]}" --score cosine --temperature 1e-45
+run attend "${files[@]}" --scale 3e38
+expect_match '^1 qkv: error: the output is not finite, although queries, keys and values are: ' "$code $err"
+# A Gaussian so narrow that every score is beyond a float: the nearest keys, as regress has it.
+printf '0\n0.4\n7\n' >narrow_q.csv; printf '1\n-1\n3\n' >narrow_k.csv; printf '10\n20\n60\n' >narrow_v.csv
+paste -d, narrow_k.csv narrow_v.csv >narrow.csv
+for h in 1e-30 1e-38 1e-10; do
+  expect 0 '' attend --query narrow_q.csv --key narrow_k.csv --value narrow_v.csv --score gaussian --bandwidth $h --weights narrow.npy
+  expect_out $'15\n10\n60'
+  run regress --data narrow.csv --bandwidth $h --at 0 --at 0.4 --at 7
+  expect_match $'\n0,15\n0.4,10\n7,60$' "$out"
+done

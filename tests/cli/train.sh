@@ -262,3 +262,15 @@ cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed bef
 run train "${settings[@]}" --epochs 2 --schedule cosine -o wave -q
 expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 goes on with it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 3 --schedule cosine -o wave -q
+
+# Weights that are not finite end the training with one line, whatever step it was; nothing is written with them.
+# With a rate of 1e38 the update overflows; with 1e20 the weights are finite, and what is computed with them is not.
+spoilt=(--preset transformer --data pairs.tsv --valid-share 0.2 --hidden 8 --ffn 16 --heads 2 --layers 1 --schedule constant --warmup 0 --average-last 0 --batch-rows 1000 --epochs 1)
+for rate in 1e38 1e20; do
+  run train "${spoilt[@]}" --rate $rate -o spoilt-$rate -q
+  [[ $code == 1 && $(grep -c '^qkv: error: ' <<<"$err") == 1 ]] || mismatch "rate $rate: $code $err"
+  [[ ! -e spoilt-$rate/model.safetensors && -z $(ls spoilt-$rate/checkpoints) ]] || mismatch "rate $rate: weights were written"
+done
+expect_match 'the validation loss after epoch 1 is not a number: ' "$err"
+expect 2 'qkv: error: --weight-decay: got "1e39", expected a number from 0 to 1e+38' train --data pairs.tsv --weight-decay 1e39 -o refused
+expect 2 'qkv: error: --rate: got "1e39", expected a number from 0 to 1e+38' train --data pairs.tsv --rate 1e39 -o refused

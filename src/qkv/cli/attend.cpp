@@ -9,6 +9,7 @@
 #include "qkv/cli/attend_input.h"
 #include "qkv/cli/command.h"
 #include "qkv/io/npy.h"
+#include "qkv/ops/attention_plain.h"
 #include "qkv/plot/figure.h"
 #include "qkv/plot/save.h"
 
@@ -74,6 +75,9 @@ class Attend : public Command {
           "[attend] query and key widths differ: ", q.shape(), " x ", k.shape());
     const Mask mask = read_mask(mask_);
     const Attended attended = std::visit([&](const auto& s) { return attend(s, q, k, v, mask); }, scorer);
+    if (!all_finite(attended.output) && all_finite(q) && all_finite(k) && all_finite(v))
+      throw Error("the output is not finite, although queries, keys and values are: the scores pass the largest float, or the bias is not a number",
+                  "smaller numbers, or a smaller --scale, keep the scores finite");
     if (explain_) fmt::print("{}", explanation({scorer, scorer_.name, mask, q, k, v}, attended));
     if (json_) print_json(attended);
     if (output_) write_npy(*output_, attended.output);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 #include "qkv/cli/command.h"
@@ -55,6 +56,8 @@ Tensor width_of(const ScorerOptions& options) {
   if (options.bandwidth && options.params) throw UsageError("--bandwidth and --params both give the width: use one of them");
   if (options.params) return parameter_of(options, "width");
   if (options.bandwidth && !(*options.bandwidth > 0)) throw UsageError(text("--bandwidth must be positive, got ", *options.bandwidth));
+  if (options.bandwidth && !std::isfinite(static_cast<float>(1 / *options.bandwidth)))
+    throw UsageError(text("--bandwidth must be a number that a float can hold, and one over it too, got ", *options.bandwidth));
   return scalar(static_cast<float>(1 / options.bandwidth.value_or(1)));
 }
 
@@ -65,6 +68,10 @@ void refuse_unused(const ScorerOptions& o) {
     throw UsageError(text("--bandwidth is for the kernels gaussian, boxcar, triangular and epanechnikov, not ", o.name));
   if (o.temperature && !is({"cosine", "salience"})) throw UsageError(text("--temperature is for cosine and salience, not ", o.name));
   if (o.temperature && !(*o.temperature > 0)) throw UsageError(text("--temperature must be positive, got ", *o.temperature));
+  const auto as_float = [](double x) { return std::isfinite(static_cast<float>(x)); };
+  if (o.scale && !as_float(*o.scale)) throw UsageError(text("--scale must be a number that a float can hold, got ", *o.scale));
+  if (o.temperature && !(as_float(*o.temperature) && as_float(1 / *o.temperature)))
+    throw UsageError(text("--temperature must be a number that a float can hold, and one over it too, got ", *o.temperature));
   if (o.params && is({"constant", "dot", "scaled-dot", "cosine", "negative-squared-distance"}))
     throw UsageError(text("--score ", o.name, " has no parameters, but --params is given"));
 }

@@ -11,6 +11,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/streams.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/suggest.h"
@@ -271,6 +272,7 @@ int guarded(const Arguments& arguments) {
 }  // namespace qkv::cli
 
 int main(int argc, char** argv) {
+  qkv::cli::secure_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, with its name
   std::signal(SIGPIPE, SIG_DFL);  // qkv info | head ends quietly, whatever the parent ignored
   qkv::cli::catch_interrupts();

@@ -10,6 +10,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/regress_figures.h"
 #include "qkv/cli/regress_input.h"
+#include "qkv/cli/share_bar.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/io/npy.h"
 #include "qkv/plot/save.h"
@@ -117,7 +118,13 @@ void Regress::check_command_line() const {
 std::vector<double> Regress::choose_bandwidth(const RegressInput& input, const Global& global) {
   if (bandwidth_ == "rule") return rule_bandwidth(input.x, regression_.kernel);
   if (bandwidth_ == "cv") {
-    validated_ = cross_validate(KernelRegression(input.x, input.y, regression_));
+    ShareBar bar(global.log_format);
+    const Text what{"cross-validation", "交叉验证"};
+    validated_ = cross_validate(KernelRegression(input.x, input.y, regression_), [&](const SearchProgress& p) {
+      const Text tried{text(p.evaluations, " widths tried"), text("已试 ", p.evaluations, " 个带宽")};
+      bar.draw(p.share, what.in(global.language), tried.in(global.language));
+    });
+    bar.finish();
     return validated_->bandwidth;
   }
   if (bandwidth_ == "learn") {
@@ -163,7 +170,9 @@ Table Regress::table(const RegressInput& input, const Points& at, const Predicti
   Table out;
   const bool one_x = input.x_names.size() == 1, one_y = input.y_names.size() == 1;
   for (size_t a = 0; a < input.x_names.size(); ++a) {
-    out.names.push_back(one_x ? "x" : input.x_names[a]);
+    const std::string& name = input.x_names[a];  // of a file without names it is the column's number
+    const bool numbered = name.size() <= 3 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    out.names.push_back(one_x && numbered ? "x" : name);
     out.columns.push_back(at.column(static_cast<int64_t>(a)));
   }
   const auto add = [&](const char* what, const Points& values) {

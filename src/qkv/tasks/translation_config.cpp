@@ -12,6 +12,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostEpochs = 1'000'000'000;  // times batches, it is still a number of steps
+constexpr double kMostRate = 1e38;              // of what becomes a float
 
 void add_data(Settings& s, TranslationDataConfig& d) {
   const char* block = "data";
@@ -73,13 +74,13 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "batch_tokens", {"or at most so many padded tokens a batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
   s.add(block, "accumulate", {"batches whose gradients make one step", "每步累积梯度的批数"}, t.accumulate, 1, 1'000'000);
   s.add(block, "by_length", {"batches of sentences of like length", "把长度相近的句子放在一批"}, t.by_length);
-  s.add(block, "rate", {"learning rate", "学习率"}, t.rate, 0);
+  s.add(block, "rate", {"learning rate", "学习率"}, t.rate, 0, kMostRate);
   s.add(block, "schedule", {"how the rate changes", "学习率的变化"}, t.schedule, {"constant", "warmup", "cosine", "step"});
   s.add(block, "warmup", {"steps of rising rate", "预热步数"}, t.warmup, 0);
   s.add(block, "decay_factor", {"schedule step: the rate is multiplied by this", "step：学习率乘以该值"}, t.decay_factor, 0, 1);
   s.add(block, "decay_epochs", {"schedule step: every so many epochs", "step：每隔若干轮"}, t.decay_epochs, 1, kMostEpochs);
   s.add(block, "clip", {"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, t.clip, 0);
-  s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0);
+  s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0, kMostRate);
   s.add(block, "beta2", {"of Adam: how slowly the mean of squared gradients forgets", "Adam 的 beta2"}, t.beta2, 0.5, 0.99999);
   s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss, {"token", "book"});
   s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1, 4096);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -233,8 +234,9 @@ class Keeper : public Companion {
   // Measures the weights that the model has now, and keeps them if they are the best so far; true: training ends here.
   bool judge(Progress& p) {
     const double loss = valid_->validate();
+    check(std::isfinite(loss), "the validation loss after epoch ", p.epoch, std::isnan(loss) ? " is not a number" : " is infinite", ": the weights are too large to compute with; nothing was written with them");
     p.valid_loss = loss;
-    if (std::isfinite(loss) && loss < best_) {
+    if (loss < best_) {
       best_ = loss, waited_ = 0;
       if (keeps_best()) best_weights_ = model_.parameters().flat().copied();
       if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
@@ -258,6 +260,7 @@ class Keeper : public Companion {
     const float mean = 1.0f / static_cast<float>(averaged_);
     const float share = config_.average_decay > 0 && averaged_ > 1 ? static_cast<float>(1 - config_.average_decay) : mean;
     for (int64_t i = 0; i < flat.numel(); ++i) average_.mutable_ptr()[i] += share * (flat.ptr()[i] - average_.ptr()[i]);
+    check(std::isfinite(norm(average_)), "the mean of the weights is not finite: they are too large to be averaged; nothing was written with it");
   }
 
   void save_attention(int64_t epoch) {

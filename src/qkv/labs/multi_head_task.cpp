@@ -6,6 +6,7 @@
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/positions.h"
+#include "qkv/core/parallel.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/labs/multi_head.h"
 #include "qkv/labs/show.h"
@@ -54,12 +55,8 @@ TrainedReader trained(const Reader& start, const Rng& rng, WorkObserver follower
   return t;
 }
 
-std::vector<TrainedReader> from_several_starts(int64_t heads, const Rng& start, const Rng& lines, Work& work, size_t first_part) {
-  std::vector<TrainedReader> all;
-  for (uint64_t s = 0; s < kStarts; ++s)
-    all.push_back(trained(Reader(kHeads * kHeadWidth, heads, start.at(s)), lines.at(s), WorkObserver(work, first_part + s)));
+void best_first(std::vector<TrainedReader>& all) {
   std::stable_sort(all.begin(), all.end(), [](const TrainedReader& a, const TrainedReader& b) { return a.end() < b.end(); });
-  return all;
 }
 
 // "0.0001, 0.0093 and 0.1630", the last losses of all starts.
@@ -153,8 +150,16 @@ const Readers& readers(Page& page) {
   if (!r.several.empty()) return r;
   const Rng rng = Rng(page.seed()).at("multi-head");
   Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"}, 2 * kStarts);
-  r.several = from_several_starts(kHeads, rng.at("several"), rng.at("lines"), work, 0);
-  r.one = from_several_starts(1, rng.at("one"), rng.at("lines"), work, kStarts);
+  r.several.resize(kStarts), r.one.resize(kStarts);
+  parallel_for(2 * kStarts, 1e9, [&](int64_t task) {
+    const SerialScope serial;
+    const bool wide = task % 2;
+    const auto start = static_cast<uint64_t>(task / 2);
+    (wide ? r.one : r.several)[start] =
+        trained(Reader(kHeads * kHeadWidth, wide ? 1 : kHeads, rng.at(wide ? "one" : "several").at(start)), rng.at("lines").at(start),
+                WorkObserver(work, static_cast<size_t>(task)));
+  });
+  best_first(r.several), best_first(r.one);
   return r;
 }
 

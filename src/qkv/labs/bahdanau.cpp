@@ -55,8 +55,9 @@ Text name_of(Kind kind) {
     case Kind::reference: return {"GRU", "GRU"};
     case Kind::lstm: return {"LSTM", "LSTM"};
     case Kind::dot: return {"dot product", "点积"};
-    case Kind::unmasked: return {"unmasked loss", "无掩蔽的损失"};
     case Kind::fed_back: return {"fed back", "反馈"};
+    case Kind::plain: return {"GRU without attention", "无注意力的 GRU"};
+    case Kind::plain_lstm: return {"LSTM without attention", "无注意力的 LSTM"};
   }
   return {};
 }

@@ -97,6 +97,7 @@ Text name_of(Kind kind) {
     case Kind::reference: return {"two layers", "两层"};
     case Kind::one_layer: return {"one layer", "一层"};
     case Kind::four_layers: return {"four layers", "四层"};
+    case Kind::four_pre: return {"four layers, pre-norm", "四层前规范化"};
     case Kind::additive: return {"additive scores", "加性评分"};
     case Kind::deep_post: return {"deep, post-norm", "深层后规范化"};
     case Kind::deep_pre: return {"deep, pre-norm", "深层前规范化"};

@@ -112,13 +112,15 @@ const std::vector<BookRun>& book_runs(Page& page) {
   runs.resize(kBookSeeds);
   runs[0] = {page.seed(), baseline.losses.back(), attention.losses.back(), translate(baseline, four), translate(attention, four)};
   for (uint64_t i = 1; i < kBookSeeds; ++i) runs[i].seed = page.seed() + i;
+  Work work(page, training_of({{"the same with other seeds", "其他种子"}}), 2 * (kBookSeeds - 1));
   parallel_for(2 * static_cast<int64_t>(kBookSeeds - 1), 1e12, [&](int64_t i) {
     const SerialScope serial;
+    WorkObserver follower(work, static_cast<size_t>(i));
     BookRun& run = runs[static_cast<size_t>(1 + i / 2)];
     const Kind kind = i % 2 ? Kind::attention : Kind::baseline;
     TranslationConfig c = config_of(page, kind);
     c.training.seed = static_cast<int64_t>(run.seed);
-    const auto model = train(c);
+    const auto model = train(c, &follower);
     (kind == Kind::attention ? run.attention_loss : run.baseline_loss) = model->losses.back();
     (kind == Kind::attention ? run.attention : run.baseline) = translate(*model, four);
   });

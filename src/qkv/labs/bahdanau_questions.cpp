@@ -6,6 +6,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/data/text.h"
 #include "qkv/labs/bahdanau.h"
+#include "qkv/labs/work.h"
 
 namespace qkv::labs::bahdanau {
 namespace {
@@ -33,11 +34,13 @@ TranslationConfig config_of_way(const Page& page, const Way& way, size_t seed) {
 }
 
 void train_all(const Page& page, std::vector<Way>& ways) {
+  Work work(page, training_of({{"with and without masking the loss", "掩蔽与不掩蔽损失"}}), ways.size() * kSeeds);
   parallel_for(static_cast<int64_t>(ways.size() * kSeeds), 1e12, [&](int64_t i) {
     const SerialScope serial;
+    WorkObserver follower(work, static_cast<size_t>(i));
     const size_t seed = static_cast<size_t>(i) % kSeeds;
     Way& way = ways[static_cast<size_t>(i) / kSeeds];
-    const auto model = train(config_of_way(page, way, seed));
+    const auto model = train(config_of_way(page, way, seed), &follower);
     const TranslationText& text = model->run.text();
     const SentencePairs& judge = text.valid.size() > 0 ? text.valid : text.train;
     way.reported[seed] = model->losses.back();

@@ -106,9 +106,9 @@ void by_golden_sections(Search& search) {
 }
 
 /// One round of steps of `step` in log h to both sides of the best, and to the lowest point of the parabola through the three scores.
-/// Returns the second derivative of the score by the log h of each coordinate; 0 where the best is not between the steps.
-std::vector<double> by_parabolas(Search& search, double step) {
-  std::vector<double> bends;
+/// Returns whether that gained more than 1 in 10,000.
+bool by_parabolas(Search& search, double step) {
+  const double before = search.best.score;
   for (size_t a = 0; a < search.best.bandwidth.size(); ++a) {
     const std::vector<double> from = search.best.bandwidth;
     const double here = search.best.score;
@@ -116,33 +116,17 @@ std::vector<double> by_parabolas(Search& search, double step) {
     const double below = at(-step), above = at(step), bend = below - 2 * here + above;
     if (below >= here && above >= here && bend > 0) {
       at(0.5 * step * (below - above) / bend);
-      bends.push_back(bend / (step * step));
       continue;
     }
     const double side = below < above ? -1 : 1;  // downhill, as long as it goes there
     double last = std::min(below, above);
-    for (int k = 2; k <= 6; ++k) {
+    for (int k = 2; k <= 6 && last < here * (1 - 1e-4); ++k) {  // a width beyond the data changes next to nothing
       const double next = at(side * k * step);
       if (!(next < last)) break;
       last = next;
     }
-    bends.push_back(0);
   }
-  return bends;
-}
-
-/// A step to the lowest point of all parabolas at once: their bends are known from fewer rows, so a score each tells their slope.
-void by_known_bends(Search& search, const std::vector<double>& bends) {
-  constexpr double kStep = 0.1;
-  const std::vector<double> from = search.best.bandwidth;
-  const double here = search.best.score;
-  std::vector<double> to = from;
-  for (size_t a = 0; a < from.size(); ++a) {
-    if (!(bends[a] > 0)) continue;  // the score is flat or falls on: what is known of it is from fewer rows
-    const double slope = (search.score(scaled_at(from, a, kStep)) - here) / kStep - 0.5 * kStep * bends[a];
-    to[a] *= std::exp(std::clamp(-slope / bends[a], -3 * kStep, 3 * kStep));
-  }
-  if (to != from) search.score(to);
+  return search.best.score < before * (1 - 1e-4);
 }
 
 /// Scores, in scores of all rows, that a search in d dimensions is expected to ask for: what a bar shows is a guess.
@@ -151,7 +135,7 @@ double expected_cost(int64_t rows, int64_t d) {
   if (d == 1) return line;
   if (rows <= kFullRows) return line + 2.5 * 12 * coordinates;
   const double few = static_cast<double>(kFewRows) / n, some = std::min(1.0, static_cast<double>(kSomeRows) / n);
-  return few * (line + 12 * coordinates) + some * (1 + 3 * coordinates) + 2 + coordinates;
+  return few * (line + 12 * coordinates) + some * (1 + 3 * coordinates) + 1 + 5 * coordinates;
 }
 
 }  // namespace
@@ -202,14 +186,9 @@ CrossValidated cross_validate(const KernelRegression& regression, const SearchOb
   if (!sampled) return search.best;
   for (const double size : {0.6, 0.3, 0.15}) by_parabolas(search, size);
   search.use(kSomeRows);
-  std::vector<double> bends = by_parabolas(search, 0.15);
-  if (std::count(bends.begin(), bends.end(), 0.0) > 0) bends = by_parabolas(search, 0.15);  // it went downhill: now it is nearer
+  by_parabolas(search, 0.15);
   search.use(regression.rows());
-  for (int round = 0; round < 4; ++round) {
-    const double before = search.best.score;
-    by_known_bends(search, bends);
-    if (!(search.best.score < before * (1 - 3e-5))) break;
-  }
+  for (double size = 0.2; size > 0.04 && by_parabolas(search, size);) size /= 2;
   return search.best;
 }
 

@@ -60,7 +60,7 @@ TEST(Corpus, OfAGzipFileNoMoreIsUnpackedThanTheLinesThatAreAskedFor) {
   const TempFolder folder;
   const std::string path = folder / "p.tsv.gz";
   std::string pairs;
-  for (int i = 0; i < 300'000; ++i) pairs += text(i, "\t", 7919 * i % 100'003, "\n");
+  for (int64_t i = 0; i < 300'000; ++i) pairs += text(i, "\t", 7919 * i % 100'003, "\n");
   put_gzip(path, {pairs});
   EXPECT_EQ(read_pairs(path, 1000).size(), 1000);
   EXPECT_EQ(read_pairs(path, 1000).target, read_pairs(path).part(0, 1000).target);

@@ -62,12 +62,14 @@ inline void expect_exercises_in_order(const Page& page, const std::vector<std::s
 /// Everything said, claimed or stated in one language, its lines joined.
 inline std::string everything_said(const Page& page, Language language) {
   std::string all;
-  for (const Block& block : page.blocks())
-    for (const char c : plain(block, language))
-      if (c != '\n')
-        all += c;
-      else if (language == Language::en)
-        all += ' ';
+  for (const Block& block : page.blocks()) {
+    bool indent = false;  // a line that goes on below is indented
+    for (const char c : plain(block, language)) {
+      if (c == '\n' && language == Language::en && !indent) all += ' ';
+      indent = c == '\n' || (indent && c == ' ');
+      if (!indent) all += c;
+    }
+  }
   return all;
 }
 

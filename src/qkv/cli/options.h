@@ -47,6 +47,10 @@ class Options {
     add_choice(names, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; });
     specs_.back().default_text = name_of(value);
   }
+  template <Named E>
+  void option(const std::string& names, const Text& help, std::optional<E>& value, const std::vector<E>& offered = every<E>()) {
+    add_choice(names, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; });
+  }
   void option(const std::string& names, const Text& help, int64_t& value, int64_t low = INT64_MIN, int64_t high = INT64_MAX);
   void option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low = INT64_MIN,
               int64_t high = INT64_MAX);

@@ -62,7 +62,7 @@ E parse_name(std::string_view name, std::string_view where) {
   refuse_word(where, name, names_of(every<E>()));
 }
 
-/// In messages a value stands by its name.
+/// In a message a value stands by its name.
 template <Named E>
 void append_text(std::string& out, E value) { out += name_of(value); }
 

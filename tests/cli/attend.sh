@@ -105,6 +105,12 @@ expect 2 'qkv: error: --scale is for --score scaled-dot, not gaussian' attend "$
 expect 2 'qkv: error: --bandwidth is for the kernels gaussian, boxcar, triangular and epanechnikov, not dot' attend "${files[@]}" --score dot --bandwidth 2
 expect 2 'qkv: error: --bandwidth must be positive, got 0' attend "${files[@]}" --score gaussian --bandwidth 0
 expect 2 'qkv: error: --temperature must be positive, got -1' attend "${files[@]}" --score cosine --temperature -1
+expect 2 'qkv: error: --bandwidth and --params both give the width: use one of them' attend "${files[@]}" --score gaussian --bandwidth 2 --params w.safetensors
+expect 2 'qkv: error: --temperature and --params both give the temperature: use one of them' attend "${files[@]}" --score cosine --temperature 2 --params w.safetensors
+expect 2 'qkv: error: --temperature is for salience and cosine, not dot' attend "${files[@]}" --score dot --temperature 2
+expect 1 'qkv: error: w.safetensors: --score cosine needs a tensor "temperature"' attend "${files[@]}" --score cosine --params w.safetensors
+run attend --help
+expect_match 'width for gaussian, boxcar, triangular and epanechnikov; .*W_q \(h, q\), W_k \(h, k\), w_v \(h\) for additive' "$out"
 expect 2 'qkv: error: --window takes how many keys to the left and to the right, such as 2,0, got "3"' attend "${files[@]}" --window 3
 expect 2 'qkv: error: --valid-lens takes lengths such as 2,6 or an .npy file, got "2,x"' attend "${files[@]}" --valid-lens 2,x
 expect 2 'qkv: error: --output must end in .npy, got "out.csv"' attend "${files[@]}" -o out.csv

@@ -120,6 +120,7 @@ Tensor salience(const Salience& s, const Tensor& k) {
   return scale(along(k, s.w), 1 / s.temperature);
 }
 }  // namespace
+Salience Salience::random(int64_t, int64_t key_width, const Rng& rng) { return {xavier({key_width}, rng.at("w"))}; }
 Tensor Salience::scores(const Tensor& q, const Tensor& k) const { return for_every_query(salience(*this, k), q, k); }
 PairScores Salience::lower(const Tensor& q, const Tensor& k) const { return key_only(q, k, salience(*this, k)); }
 

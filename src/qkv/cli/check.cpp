@@ -141,7 +141,7 @@ class Check : public Command {
             "输出随其后的目标词元改变：解码器自注意力缺少因果掩码，训练损失低得不真实"};
       case Leak::padding: {
         const TranslationConfig& c = translator.config();
-        if (c.model.kind == "seq2seq" && !c.model.skip_padding)
+        if (c.model.kind == ModelKind::seq2seq && !c.model.skip_padding)
           return {text("this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv pads its sentences to ",
                        c.training.num_steps,
                        " tokens always, as in training, so that a sentence has one translation; a longer sentence, or other padding, has "

@@ -67,16 +67,16 @@ class Data : public Command {
     options.option("--noise S", {"nadaraya-watson: standard deviation of the noise (0.5; English edition 1)",
                     "nadaraya-watson：噪声标准差（0.5；英文版 1）"}, o.noise, 0);
     options.option("--edition E", {"nadaraya-watson: zh is 2 sin x + x^0.8, en is 2 sin x + x (zh)",
-                    "nadaraya-watson：zh 为 2 sin x + x^0.8，en 为 2 sin x + x（zh）"}, o.edition, {"zh", "en"});
+                    "nadaraya-watson：zh 为 2 sin x + x^0.8，en 为 2 sin x + x（zh）"}, o.edition);
     options.option(
         "--rule R",
         {"vocab: what a word is: the book's rule; between blanks; the same in lower case; words and punctuation (book)",
          "vocab：何为一个词：书中规则；按空白；小写后按空白；词与标点分开（book）"},
-        o.rule, {"book", "spaces", "lower", "words"});
+        o.rule);
     options.option("--min-count N", {"vocab: leave out what is rarer (2)", "vocab：略去更少见的词（2）"}, o.min_count, 1, INT64_MAX);
     options.option("--column N", {"vocab, subwords: read this column of tab separated files (1: source, 2: target)",
                     "vocab、subwords：读取制表符分隔文件的这一列（1 源语言，2 目标语言）"}, o.column, 1, 2);
-    options.option("--model M", {"subwords: how they are found (bpe)", "subwords：训练方法（bpe）"}, o.model, {"bpe", "unigram"});
+    options.option("--model M", {"subwords: how they are found (bpe)", "subwords：训练方法（bpe）"}, o.model);
     options.option("--size N", {"en-fr: sentence pairs (20000); subwords: how many, with the four special ones (8000)",
                     "en-fr：句对数（20000）；subwords：子词个数，含四个特殊词元（8000）"}, o.size, 1, 2'000'000);
     options.flag("--lowercase", {"subwords: of the text in lower case", "subwords：先转为小写"}, o.lowercase);

@@ -53,7 +53,7 @@ class Regress : public Command {
   void write(const Table& table) const;
   Json summary_json(const RegressInput& input, const Table& table, const Predictions& predictions) const;
 
-  std::string data_, kernel_ = "gaussian", estimator_ = "local-constant", bandwidth_ = "1";
+  std::string data_, bandwidth_ = "1";
   std::vector<std::string> x_, y_, at_;
   std::optional<std::string> output_, plot_, weights_, weights_plot_;
   std::optional<int64_t> grid_;
@@ -73,10 +73,9 @@ void Regress::bind(Options& options) {
   options.option("--y NAME", {"a column of outputs; repeat for several; the last one when absent",
                   "输出列，可重复；默认为最后一列"}, y_);
   options.option("--kernel K", {"the weight of a distance",
-                  "核函数"}, kernel_, {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"});
+                  "核函数"}, regression_.kernel);
   options.option("--estimator E", {"average, local-constant (Nadaraya-Watson) or local-linear",
-                  "average、local-constant（Nadaraya-Watson）或 local-linear"}, estimator_,
-                 {"average", "local-constant", "local-linear"});
+                  "average、local-constant（Nadaraya-Watson）或 local-linear"}, regression_.estimator);
   options.option("--bandwidth H", {"a number (or one a column of x: 1,2.5), rule, cv (leave-one-out) or learn (by gradient)",
                   "带宽：数值（或每列一个：1,2.5）、rule、cv（留一法）或 learn（梯度学习）"}, bandwidth_);
   options.option("--at POINT", {"where to predict: 57, or 57,83 for two columns of x, or a file; repeat for several",
@@ -110,9 +109,9 @@ void Regress::check_command_line() const {
   if (weights_) check_path("--weights", *weights_, {".npy"});
   if (plot_) check_path("--plot", *plot_, {".svg", ".png", ".txt"});
   if (weights_plot_) check_path("--weights-plot", *weights_plot_, {".svg", ".png", ".txt"});
-  if (bandwidth_ == "learn" && (kernel_ != "gaussian" || estimator_ != "local-constant"))
-    throw UsageError(text("--bandwidth learn is for the gaussian kernel and the local-constant estimator, got ", kernel_, " and ",
-                          estimator_));
+  if (bandwidth_ == "learn" && (regression_.kernel != KernelShape::gaussian || regression_.estimator != Estimator::local_constant))
+    throw UsageError(text("--bandwidth learn is for the gaussian kernel and the local-constant estimator, got ",
+                          name_of(regression_.kernel), " and ", regression_.estimator));
 }
 
 std::vector<double> Regress::choose_bandwidth(const RegressInput& input, const Global& global) {
@@ -209,7 +208,7 @@ void Regress::write(const Table& table) const {
 
 Json Regress::summary_json(const RegressInput& input, const Table& table, const Predictions& predictions) const {
   const bool has_width = regression_.estimator != Estimator::average && regression_.kernel != KernelShape::constant;
-  Json json = {{"rows", input.x.rows}, {"dropped", input.dropped}, {"kernel", kernel_}, {"estimator", estimator_}};
+  Json json = {{"rows", input.x.rows}, {"dropped", input.dropped}, {"kernel", name_of(regression_.kernel)}, {"estimator", name_of(regression_.estimator)}};
   json["bandwidth"] = has_width ? Json(regression_.bandwidth) : Json(nullptr);
   if (validated_) json["leave_one_out"] = {{"score", validated_->score}, {"evaluations", validated_->evaluations}};
   if (learned_) json["learned"] = {{"w", learned_->w}, {"start", learned_->start}, {"losses", learned_->losses}};
@@ -230,7 +229,6 @@ int Regress::run(const Global& global) {
   check_command_line();
   const RegressInput input = read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
   if (input.x_names.size() > 1 && plot_) throw UsageError(text("--plot is for one column of x, there are ", input.x_names.size()));
-  regression_ = {.kernel = parse_kernel(kernel_), .estimator = parse_estimator(estimator_), .bandwidth = {1}};
   regression_.bandwidth = choose_bandwidth(input, global);
   const Points at = points(input);
   const KernelRegression regression(input.x, input.y, regression_);

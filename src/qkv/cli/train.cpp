@@ -121,7 +121,7 @@ TranslationConfig Train::configuration(const Global& global) const {
   TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
   Settings settings = config.settings();
   if (!config_file_.empty()) {
-    const std::string kind = config.model.kind;
+    const ModelKind kind = config.model.kind;
     settings.read(config_file_);
     if (!preset_.empty() && config.model.kind != kind)
       throw Error(text(config_file_, ": model.kind is ", config.model.kind, ", but the preset ", preset_, " is a ", kind),
@@ -154,7 +154,7 @@ void Train::say_tokenizer(const TranslationRun& run) const {
   const TranslationDataConfig& data = run.config().data;
   const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
                                   [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
-  if (preset_.empty() || chosen || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
+  if (preset_.empty() || chosen || data.tokenizer != TokenizerKind::spaces || data.built_in()) return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
   fmt::print(stderr,
@@ -205,12 +205,12 @@ int Train::run(const Global& global) {
                     run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
                     number(run.tokenizers().source.size()), number(run.tokenizers().target.size()), number(run.model().parameters().count()), where);
     say_line(header);
-    if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
+    if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());
-    if (has_subwords(config.data) && config.data.lowercase)
+    if (config.data.has_subwords() && config.data.lowercase)
       fmt::print(stderr, "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n", tokenizer_text(config.data));
-    else if (!has_subwords(config.data) && config.data.tokenizer != "spaces")
+    else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
       fmt::print(stderr, "tokenizer: {}\n", tokenizer_text(config.data));
     say_tokenizer(run);
   }

@@ -4,17 +4,14 @@
 #include <utf8proc.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <memory>
 
-#include "qkv/core/check.h"
 #include "qkv/data/text.h"
 
 namespace qkv {
 namespace {
 
-constexpr std::array<std::string_view, 3> kNames = {"none", "nfc", "nfkc"};
 
 bool is_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) >= 0; });
@@ -44,14 +41,6 @@ std::string with_spaces(std::string_view text) {
 }
 
 }  // namespace
-
-std::string_view normalization_name(Normalization form) { return kNames[static_cast<size_t>(form)]; }
-
-Normalization normalization_named(std::string_view name) {
-  for (size_t i = 0; i < kNames.size(); ++i)
-    if (name == kNames[i]) return static_cast<Normalization>(i);
-  fail("unknown normalisation \"", name, "\", expected none, nfc or nfkc");
-}
 
 std::string composed(std::string_view text, Normalization form) {
   if (form == Normalization::none || is_ascii(text)) return std::string(text);

@@ -1,6 +1,7 @@
 // Unicode normalisation of text before it becomes subwords.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,10 +12,7 @@ namespace qkv {
 /// none: characters as they stand. nfc: letters and their accents composed, and every blank of Unicode a space. nfkc: full-width letters,
 /// ligatures and the like, too, become what they stand for.
 enum class Normalization { none, nfc, nfkc };
-
-/// "none", "nfc", "nfkc"; and back, failing with what is known.
-std::string_view normalization_name(Normalization form);
-Normalization normalization_named(std::string_view name);
+constexpr std::array<std::string_view, 3> names(Normalization) { return {"none", "nfc", "nfkc"}; }
 
 /// Every character by the form; blanks stay where they are. What is not UTF-8 stays as it is.
 std::string composed(std::string_view text, Normalization form);

@@ -1,6 +1,7 @@
 // Text: UTF-8 that is checked, Unicode lower case, and the ways to cut a sentence into words.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,10 +33,7 @@ enum class WordRule {
   lower,   // the same in lower case
   words,   // lower case; letters and digits apart from punctuation: "L'homme (20%)." -> l' homme ( 20 % ) .
 };
-
-/// "book", "spaces", "lower", "words"; and back, failing with what is known.
-std::string_view rule_name(WordRule rule);
-WordRule rule_named(std::string_view name);
+constexpr std::array<std::string_view, 4> names(WordRule) { return {"book", "spaces", "lower", "words"}; }
 
 /// A word of a sentence, and which of its parts between blanks it comes from, counted from 0.
 struct Word {

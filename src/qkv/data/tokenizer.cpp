@@ -5,6 +5,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
+#include "qkv/core/names.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
 
@@ -127,8 +128,8 @@ bool Tokenizer::is_lower() const {
 
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
   const std::string base = folder + "/";
-  std::string kind = state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", rule_name(state_->rule));
-  if (state_->form != Normalization::none) kind += text(" ", normalization_name(state_->form));
+  std::string kind = state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", state_->rule);
+  if (state_->form != Normalization::none) kind += text(" ", state_->form);
   if (state_->spacing == Spacing::french) kind += " french";
   write_file(base + "tokenizer." + name + ".txt", kind + "\n");
   if (state_->subwords) state_->subwords->save(base + name + ".model");
@@ -143,11 +144,10 @@ Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {
   const bool ok = lines.size() == 1 && (parts.size() == 2 || (parts.size() == 3 && !more.empty()));
   if (ok && kind == "subwords" && (how == "lower" || how == "cased") && (more.empty() || more == "nfc" || more == "nfkc"))
     return subwords(Subwords::load(base + name + ".model"), how == "lower",
-                    more.empty() ? Normalization::none : normalization_named(more));
+                    more.empty() ? Normalization::none : parse_name<Normalization>(more, path));
   if (ok && kind == "words" && (more.empty() || more == "french"))
-    for (const WordRule rule : {WordRule::book, WordRule::spaces, WordRule::lower, WordRule::words})
-      if (how == rule_name(rule))
-        return words(Vocabulary::load(base + "vocab." + name + ".txt"), rule, more.empty() ? Spacing::english : Spacing::french);
+    if (const auto rule = find_named<WordRule>(how))
+      return words(Vocabulary::load(base + "vocab." + name + ".txt"), *rule, more.empty() ? Spacing::english : Spacing::french);
   fail(path, ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"",
        lines.front(), "\"");
 }

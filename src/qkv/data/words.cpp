@@ -1,16 +1,12 @@
 // Cutting sentences into words and joining them again, by rule.
 #include <utf8proc.h>
 
-#include <array>
 #include <utility>
 
-#include "qkv/core/check.h"
 #include "qkv/data/text.h"
 
 namespace qkv {
 namespace {
-
-constexpr std::array<std::string_view, 4> kRuleNames = {"book", "spaces", "lower", "words"};
 
 enum class Kind { letter, digit, blank, other };
 
@@ -137,14 +133,6 @@ class Glue {
 };
 
 }  // namespace
-
-std::string_view rule_name(WordRule rule) { return kRuleNames[static_cast<size_t>(rule)]; }
-
-WordRule rule_named(std::string_view name) {
-  for (size_t i = 0; i < kRuleNames.size(); ++i)
-    if (name == kRuleNames[i]) return static_cast<WordRule>(i);
-  fail("unknown word rule \"", name, "\", expected book, spaces, lower or words");
-}
 
 std::vector<Word> split_words(std::string_view sentence, WordRule rule) {
   std::vector<Word> out;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kTruth = "BOOL";  // the value name of what is true or false
 
-[[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected, const std::string& hint = "") {
-  throw Error(text(where, ": got \"", value, "\", expected ", expected), hint);
+[[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected) {
+  throw Error(text(where, ": got \"", value, "\", expected ", expected));
 }
 
 std::string shortest(double value) {
@@ -47,17 +47,6 @@ std::string yaml_scalar(const std::string& text) {
 }
 
 std::string at_line(const std::string& name, const YAML::Mark& mark) { return text(name, ":", mark.line + 1); }
-
-std::string listed(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
-
-std::string with_suggestion(const std::string& word, std::vector<std::string> known) {
-  const std::string near = nearest_word(word, known);
-  return near.empty() ? std::string() : text("did you mean \"", near, "\"?");
-}
 
 // Takes the events of one document, block by block. What is no table of blocks of single values is refused where it begins, so that nothing
 // is kept of lists, aliases and nests.
@@ -122,7 +111,7 @@ class Reader : public YAML::EventHandler {
     for (const Setting& s : settings_)
       if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
     if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
-      throw Error(text(where, ": unknown block \"", block, "\""), with_suggestion(block, blocks));
+      throw Error(text(where, ": unknown block \"", block, "\""), did_you_mean(block, blocks));
     check(seen_.insert(block).second, where, ": the block \"", block, "\" stands here twice");
     block_ = block, where_ = where, has_block_ = true;
   }
@@ -134,7 +123,7 @@ class Reader : public YAML::EventHandler {
       std::vector<std::string> known;
       for (const Setting& s : settings_)
         if (s.block == block_) known.push_back(s.key);
-      throw Error(text(where, ": unknown key \"", key, "\" in the block \"", block_, "\""), with_suggestion(key, known));
+      throw Error(text(where, ": unknown key \"", key, "\" in the block \"", block_, "\""), did_you_mean(key, known));
     }
     check(seen_.insert(full).second, where, ": the key \"", full, "\" stands here twice");
     setting_ = &*found, where_ = where;
@@ -189,15 +178,19 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
        [&value] { return value ? "true" : "false"; }});
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value,
-                   const std::vector<std::string>& choices, const std::string& value_name) {
-  add({block, key, help, value_name, choices,
-       [&value, choices](const std::string& v, const std::string& where) {
-         if (!choices.empty() && std::find(choices.begin(), choices.end(), v) == choices.end())
-           refuse(where, v, "one of " + listed(choices), with_suggestion(v, choices));
-         value = v;
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value, const std::string& value_name) {
+  add({block, key, help, value_name, {}, [&value](const std::string& v, const std::string&) { value = v; }, [&value] { return yaml_scalar(value); }});
+}
+
+void Settings::add_choice(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
+                          std::function<void(size_t)> set, std::function<std::string()> get) {
+  add({block, key, help, "TEXT", words,
+       [words, set = std::move(set)](const std::string& v, const std::string& where) {
+         const auto found = std::find(words.begin(), words.end(), v);
+         if (found == words.end()) refuse_word(where, v, words);
+         set(static_cast<size_t>(found - words.begin()));
        },
-       [&value] { return yaml_scalar(value); }});
+       std::move(get)});
 }
 
 const Setting& Settings::find(const std::string& name) const {

@@ -24,9 +24,9 @@ constexpr uint64_t kBookSeeds = 5;
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
-  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.model.attention = "none";
-  if (kind == Kind::lstm || kind == Kind::plain_lstm) c.model.cell = "lstm";
-  if (kind == Kind::dot) c.model.attention = "scaled-dot";
+  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.model.attention = ScorerKind::none;
+  if (kind == Kind::lstm || kind == Kind::plain_lstm) c.model.cell = CellKind::lstm;
+  if (kind == Kind::dot) c.model.attention = ScorerKind::scaled_dot;
   if (kind == Kind::fed_back) c.training.feed_back = 0.5;
 }
 
@@ -41,7 +41,7 @@ TranslationConfig small_config(uint64_t seed) {
   c.model.dropout = 0;  // on the weights it spreads them
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
-  c.training.schedule = "cosine";
+  c.training.schedule = ScheduleKind::cosine;
   c.training.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
   return c;
 }

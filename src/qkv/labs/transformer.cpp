@@ -37,31 +37,31 @@ void turn_into(TranslationConfig& c, Kind kind) {
       return;
     case Kind::four_pre:
       c.model.layers = 4;
-      c.model.norm = "pre";
+      c.model.norm = NormPlace::pre;
       return;
     case Kind::additive:
-      c.model.attention = "additive";
+      c.model.attention = ScorerKind::additive;
       return;
     case Kind::deep_pre:
-      c.model.norm = "pre";
+      c.model.norm = NormPlace::pre;
       [[fallthrough]];
     case Kind::deep_post:
       c.model.layers = kDeep;
       return;
     case Kind::learned:
-      c.model.positions = "learned";
+      c.model.positions = PositionKind::learned;
       return;
     case Kind::relative:
-      c.model.positions = "relative";
+      c.model.positions = PositionKind::relative;
       return;
     case Kind::rotary:
-      c.model.positions = "rotary";
+      c.model.positions = PositionKind::rotary;
       return;
     case Kind::alibi:
-      c.model.positions = "alibi";
+      c.model.positions = PositionKind::alibi;
       return;
     case Kind::no_positions:
-      c.model.positions = "none";
+      c.model.positions = PositionKind::none;
       return;
   }
 }
@@ -122,7 +122,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
     c.training.average_last = 0;
   }
   // Warm-up and a falling rate would hide what the place of the norms does.
-  if (is_deep(kind)) c.training.schedule = "constant", c.training.warmup = 0;
+  if (is_deep(kind)) c.training.schedule = ScheduleKind::constant, c.training.warmup = 0;
   c.training.seed = static_cast<int64_t>(page.seed());
   turn_into(c, kind);
   return c;

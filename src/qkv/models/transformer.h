@@ -1,9 +1,11 @@
 // The Transformer (Vaswani et al., 2017): encoder, decoder, and both together for translation.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "qkv/attention/multi_head.h"
@@ -14,6 +16,7 @@ struct StepWeights;  // models/step_weights.h
 
 /// Where layer normalisation stands: after the residual sum, as in the book, or before the sublayer, with one more at the end.
 enum class NormPlace { post, pre };
+constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
 
 struct TransformerOptions {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
@@ -36,6 +39,7 @@ struct TransformerOptions {
   bool recompute = false;  // training keeps the inputs of the sublayers alone and computes the rest again: far less memory, a third more time
   bool advance_positions = true;  // false: in step-by-step decoding every token stands at position 0, as in the book's prediction
 };
+constexpr std::array<std::string_view, 3> names(TransformerOptions::Init) { return {"scaled", "book", "pytorch"}; }
 
 /// Self-attention, then the feed-forward network, each with its residual, dropout and norm.
 struct EncoderBlock {

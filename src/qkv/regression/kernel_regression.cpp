@@ -2,7 +2,6 @@
 #include "qkv/regression/kernel_regression.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -17,25 +16,8 @@ namespace qkv {
 namespace {
 
 constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kKernelNames = {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"};
-constexpr std::array kEstimatorNames = {"average", "local-constant", "local-linear"};
-
-template <class Names>
-int parse_name(const char* what, const Names& names, std::string_view name) {
-  std::string list;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (name == names[i]) return static_cast<int>(i);
-    list += (i ? ", " : "") + std::string(names[i]);
-  }
-  fail("unknown ", what, " \"", name, "\": expected one of ", list);
-}
 
 }  // namespace
-
-const char* kernel_name(KernelShape shape) { return kKernelNames[static_cast<size_t>(shape)]; }
-const char* estimator_name(Estimator estimator) { return kEstimatorNames[static_cast<size_t>(estimator)]; }
-KernelShape parse_kernel(std::string_view name) { return static_cast<KernelShape>(parse_name("kernel", kKernelNames, name)); }
-Estimator parse_estimator(std::string_view name) { return static_cast<Estimator>(parse_name("estimator", kEstimatorNames, name)); }
 
 // Newton's method on erfc from a start that is never past the root: erfc is convex for z > 0.
 double normal_quantile(double level) {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 
 #include "qkv/regression/line.h"
 #include "qkv/regression/local_fit.h"
@@ -14,12 +13,6 @@
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
-
-/// "gaussian", "boxcar", "epanechnikov", "triangular", "constant"; "average", "local-constant", "local-linear".
-const char* kernel_name(KernelShape shape);
-const char* estimator_name(Estimator estimator);
-KernelShape parse_kernel(std::string_view name);
-Estimator parse_estimator(std::string_view name);
 
 struct RegressionOptions {
   KernelShape kernel = KernelShape::gaussian;

@@ -81,9 +81,9 @@ std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>
 }
 
 Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& train) {
-  if (has_subwords(c)) {
-    const SubwordOptions options{.kind = c.tokenizer == "bpe" ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
-    const Normalization form = normalization_named(c.normalize);
+  if (c.has_subwords()) {
+    const SubwordOptions options{.kind = c.tokenizer == TokenizerKind::bpe ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
+    const Normalization form = c.normalize;
     const auto prepared = [&](std::vector<std::string> sentences) {
       for (std::string& s : sentences) {
         s = normalized(s, form).text;
@@ -100,8 +100,8 @@ Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& 
     const std::vector<Subwords> sides = train_subwords({prepared(train.source), prepared(train.target)}, options);
     return {Tokenizer::subwords(sides[0], c.lowercase, form), Tokenizer::subwords(sides[1], c.lowercase, form)};
   }
-  const WordRule rule = c.tokenizer == "spaces" ? WordRule::spaces : WordRule::words;
-  const bool built_in = c.pairs == "en-fr";
+  const WordRule rule = c.tokenizer == TokenizerKind::spaces ? WordRule::spaces : WordRule::words;
+  const bool built_in = c.built_in();
   return {word_tokenizer(train.source, rule, c.min_count, built_in && c.reverse ? Spacing::french : Spacing::english),
           word_tokenizer(train.target, rule, c.min_count, built_in && !c.reverse ? Spacing::french : Spacing::english)};
 }
@@ -132,13 +132,13 @@ AttachedPunctuation attached_punctuation(std::span<const std::string> sentences)
 }
 
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder) {
-  if (config.tokenizer == "book") {
-    check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book reads the book's fra.txt: give it with --data");
+  if (config.tokenizer == TokenizerKind::book) {
+    check(!config.pairs.empty() && !config.built_in(), "data.tokenizer book reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
     return {std::move(book.sentences), {}, tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
-  if (config.tokenizer == "book-en") {
-    check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book-en reads the book's fra.txt: give it with --data");
+  if (config.tokenizer == TokenizerKind::book_en) {
+    check(!config.pairs.empty() && !config.built_in(), "data.tokenizer book-en reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_en(config.pairs);
     SentencePairs first = book.sentences, rest;
     const auto cut = static_cast<std::ptrdiff_t>(book.train.size());
@@ -150,7 +150,7 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
             tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
   SentencePairs train, valid;
-  if (config.pairs == "en-fr") read_built_in(config, train, valid);
+  if (config.built_in()) read_built_in(config, train, valid);
   else read_files(config, seed, train, valid);
   Tokenizers tokenizers = tokenizer_folder.empty() ? make_tokenizers(config, train) : load_tokenizers(tokenizer_folder);
   return {std::move(train), std::move(valid), std::move(tokenizers)};

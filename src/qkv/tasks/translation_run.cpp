@@ -25,7 +25,7 @@ bool may_change(const Setting& s, const TranslationTrainingConfig& was, const Tr
   static const std::set<std::string> free = {"checkpoint_seconds", "patience", "attention_every"};
   if (s.block == "decoding") return true;
   if (s.block != "training") return false;
-  if (s.key == "epochs") return now.epochs > was.epochs && now.schedule != "cosine" && was.averaged_epochs() == 0 && now.averaged_epochs() == 0;
+  if (s.key == "epochs") return now.epochs > was.epochs && now.schedule != ScheduleKind::cosine && was.averaged_epochs() == 0 && now.averaged_epochs() == 0;
   return free.contains(s.key);
 }
 
@@ -87,15 +87,18 @@ void refuse_result_alone(const std::string& folder) {
 
 Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
   const auto rate = static_cast<float>(c.rate);
-  if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
-  if (c.schedule == "cosine") return cosine_rate(rate, std::max<int64_t>(c.epochs * updates, 1), c.warmup);
-  if (c.schedule == "step") return step_rate(rate, std::max<int64_t>(c.decay_epochs * updates, 1), static_cast<float>(c.decay_factor));
+  switch (c.schedule) {
+    case ScheduleKind::warmup: return warmup_inverse_sqrt(rate, c.warmup);
+    case ScheduleKind::cosine: return cosine_rate(rate, std::max<int64_t>(c.epochs * updates, 1), c.warmup);
+    case ScheduleKind::step: return step_rate(rate, std::max<int64_t>(c.decay_epochs * updates, 1), static_cast<float>(c.decay_factor));
+    case ScheduleKind::constant: break;
+  }
   return constant_rate(rate);
 }
 
 // A cosine falls after the warm-up, so there must be something after it.
 void check_warmup(const TranslationTrainingConfig& c, int64_t updates) {
-  if (c.schedule == "cosine" && updates > 0 && c.warmup >= updates)
+  if (c.schedule == ScheduleKind::cosine && updates > 0 && c.warmup >= updates)
     throw Error(text("training.warmup is ", c.warmup, ", but the whole training has ", updates, " updates"), "--warmup takes fewer, --epochs gives more");
 }
 
@@ -246,7 +249,7 @@ class Keeper : public Companion {
     return !goes_on();
   }
 
-  bool keeps_best() const { return config_.keep == "best"; }
+  bool keeps_best() const { return config_.keep == KeptWeights::best; }
 
   void swap_average() {
     const Tensor flat = model_.parameters().flat();
@@ -322,7 +325,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   valid_ = encoded(text_->valid, tokenizers(), 0);
   check(!train_.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
         " pairs are longer");
-  if (config_.model.kind == "transformer" && config_.model.positions == "learned") check_positions(config_.model, train_, valid_);
+  if (config_.model.kind == ModelKind::transformer && config_.model.positions == PositionKind::learned) check_positions(config_.model, train_, valid_);
   if (config_.decoding.max_length == 0) {
     size_t longest = 0;
     for (const IdPair& pair : train_) longest = std::max(longest, pair.target.size());

@@ -15,7 +15,7 @@ namespace {
 
 // Tokens of a sentence that the model can place.
 size_t most_tokens(const TranslationModelConfig& model) {
-  return model.positions == "learned" ? std::min(limits::kSentenceTokens, static_cast<size_t>(model.max_positions - 1)) : limits::kSentenceTokens;
+  return model.positions == PositionKind::learned ? std::min(limits::kSentenceTokens, static_cast<size_t>(model.max_positions - 1)) : limits::kSentenceTokens;
 }
 
 // Floats that a hypothesis keeps for every source token (at most: those of a sentence may share them) and for every token it has written.
@@ -23,7 +23,7 @@ struct RowFloats {
   int64_t source, written, maps = 1;  // and the weights of so many maps, where attention is kept
 
   explicit RowFloats(const TranslationModelConfig& m) {
-    if (m.kind == "transformer") {
+    if (m.kind == ModelKind::transformer) {
       const int64_t heads = m.key_heads > 0 ? m.key_heads : m.heads;
       const int64_t layers = m.decoder_layers > 0 ? m.decoder_layers : m.layers;
       source = written = 2 * layers * (m.hidden / m.heads) * heads;
@@ -56,10 +56,10 @@ TranslationConfig read_config(const std::string& folder) {
 void check_claim(const std::string& folder, const TranslationModelConfig& m, const Tokenizers& tokenizers, const std::string& weights) {
   const auto d = static_cast<double>(m.hidden), words = static_cast<double>(tokenizers.source.size() + (m.tied ? 0 : tokenizers.target.size()));
   const auto layers = static_cast<double>(m.layers + (m.decoder_layers > 0 ? m.decoder_layers : m.layers));
-  const double places = m.positions == "learned" ? d * static_cast<double>(m.max_positions)
-                        : m.positions == "relative" ? layers * static_cast<double>(m.heads) * static_cast<double>(m.max_distance)
+  const double places = m.positions == PositionKind::learned ? d * static_cast<double>(m.max_positions)
+                        : m.positions == PositionKind::relative ? layers * static_cast<double>(m.heads) * static_cast<double>(m.max_distance)
                                                     : 0;
-  const double floats = m.kind == "transformer" ? d * words + places + layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
+  const double floats = m.kind == ModelKind::transformer ? d * words + places + layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
                                                 : words * static_cast<double>(m.embed) + static_cast<double>(m.layers) * 3 * d * d;
   check(std::filesystem::is_regular_file(weights), weights, ": is no file; expected the weights that qkv train wrote");
   const auto bytes = static_cast<double>(std::filesystem::file_size(weights));
@@ -165,7 +165,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<Translation> out(sentences.size());
   const auto decoder = model_->decoder();
   const Tokenizer& target = tokenizers_.target;
-  const bool table = config_.model.positions == "learned";  // it ends somewhere
+  const bool table = config_.model.positions == PositionKind::learned;  // it ends somewhere
   const int64_t max_length = table ? std::min(options.max_length, config_.model.max_positions - 1) : options.max_length;
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
                                      .max_length = max_length, .begin = target.bos(), .end = target.eos(),

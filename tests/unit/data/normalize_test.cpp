@@ -30,9 +30,3 @@ TEST(Normalize, EveryBlankIsASpaceAndWordsKnowTheirParts) {
   for (const Normalization form : {Normalization::none, Normalization::nfc, Normalization::nfkc})
     for (const char* blank : {"", "  ", "\t", "\u2003", "\u3000 \u202F"}) EXPECT_EQ(of(blank, form).text, "") << blank;
 }
-
-TEST(Normalize, FormsHaveNames) {
-  for (const Normalization form : {Normalization::none, Normalization::nfc, Normalization::nfkc})
-    EXPECT_EQ(normalization_named(normalization_name(form)), form);
-  EXPECT_EQ(error_of([] { normalization_named("nfd"); }), "unknown normalisation \"nfd\", expected none, nfc or nfkc");
-}

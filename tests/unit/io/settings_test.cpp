@@ -8,19 +8,23 @@
 namespace qkv {
 namespace {
 
+enum class Cell { gru, lstm };
+constexpr std::array<std::string_view, 2> names(Cell) { return {"gru", "lstm"}; }
+
 struct Values {
   int64_t epochs = 10;
   double rate = 0.005;
   bool shuffle = true;
-  std::string cell = "gru", file;
+  Cell cell = Cell::gru;
+  std::string file;
 
   Settings settings() {
     Settings s;
     s.add("training", "epochs", {"passes over the data", "轮数"}, epochs, 0, 1000);
     s.add("training", "rate", {"learning rate", "学习率"}, rate, 0);
     s.add("training", "shuffle", {"new order every epoch", "打乱"}, shuffle);
-    s.add("model", "cell", {"the cell", "单元"}, cell, {"gru", "lstm"});
-    s.add("model", "file_name", {"a file", "文件"}, file, {}, "FILE");
+    s.add("model", "cell", {"the cell", "单元"}, cell);
+    s.add("model", "file_name", {"a file", "文件"}, file, "FILE");
     return s;
   }
 };
@@ -42,7 +46,7 @@ TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
   EXPECT_EQ(v.epochs, 3);
   EXPECT_FALSE(v.shuffle);
   EXPECT_EQ(v.rate, 0.005);
-  EXPECT_EQ(v.cell, "lstm");
+  EXPECT_EQ(v.cell, Cell::lstm);
   EXPECT_EQ(v.file, "a b.txt");
 }
 

@@ -116,10 +116,10 @@ TEST(TransformerLab, SettingsOfTheBooksFileAreTheBooks) {
   EXPECT_EQ(c.model.ffn, 64);
   EXPECT_EQ(c.training.seed, 5);
   EXPECT_FALSE(c.model.book_positions);
-  EXPECT_EQ(deep.model.norm, "pre");
+  EXPECT_EQ(deep.model.norm, NormPlace::pre);
   EXPECT_EQ(deep.model.layers, 6);
-  EXPECT_EQ(config_of(with, Kind::additive).model.attention, "additive");
-  EXPECT_EQ(config_of(with, Kind::no_positions).model.positions, "none");
+  EXPECT_EQ(config_of(with, Kind::additive).model.attention, ScorerKind::additive);
+  EXPECT_EQ(config_of(with, Kind::no_positions).model.positions, PositionKind::none);
 }
 
 // The lab's decoder with its mask is the model's, bit for bit; without one it sees what comes later.

@@ -35,12 +35,12 @@ TEST_F(MutantFolders, OfWordsAreUsedOrRefused) {
 
 TEST_F(MutantFolders, OfSubwordsAreUsedOrRefused) {
   TranslationConfig c = config(1);
-  c.model.kind = "transformer";
+  c.model.kind = ModelKind::transformer;
   c.model.embed = TranslationModelConfig().embed;
   c.model.hidden = c.model.ffn = 8;
   c.model.heads = 2;
   c.model.layers = 1;
-  c.data.tokenizer = "bpe";
+  c.data.tokenizer = TokenizerKind::bpe;
   c.data.vocabulary = 26;
   c.data.shared_vocabulary = true;
   damage(c, {"config.yaml", "model.safetensors", "source.model", "target.model", "tokenizer.source.txt"});

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "qkv/core/names.h"
 #include "qkv/core/parallel.h"
 #include "qkv/regression/bandwidth.h"
 #include "qkv/regression/kernel_regression.h"
@@ -25,7 +26,7 @@ void expect_all_right(const Sample& s, const std::vector<Points>& at, double h) 
   for (const KernelShape shape : {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
     for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
       const RegressionOptions options{shape, estimator, {h}};
-      SCOPED_TRACE(text(kernel_name(shape), " ", estimator_name(estimator)));
+      SCOPED_TRACE(text(name_of(shape), " ", name_of(estimator)));
       const KernelRegression regression(s.x, s.y, options);
       for (const Points& points : at) {
         const Predictions got = regression.predict(points), band = regression.predict_with_band(points);
@@ -50,8 +51,8 @@ TEST(HugeValues, HaveNoInfluenceWhereTheyHaveNoWeight) {
     for (const KernelShape shape : {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
       for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
         const KernelRegression regression(x, y, {shape, estimator, {1.5}});
-        EXPECT_NEAR(regression.predict(Points::of({1.0})).values.at(0, 0), 2, 1e-14) << kernel_name(shape);
-        EXPECT_NEAR(regression.leave_one_out().values.at(1, 0), 2, 1e-14) << kernel_name(shape);
+        EXPECT_NEAR(regression.predict(Points::of({1.0})).values.at(0, 0), 2, 1e-14) << name_of(shape);
+        EXPECT_NEAR(regression.leave_one_out().values.at(1, 0), 2, 1e-14) << name_of(shape);
         EXPECT_DOUBLE_EQ(regression.predict(Points::of({100.0})).values.at(0, 0), huge);
       }
   }

@@ -120,7 +120,7 @@ void perceptron_step(Page& page) {
             curves({series("Truth", at, exact, "-"), series("Pred", at, predicted, "m--"), series("Data", x, y, "o")}, {.label = "x", .low = 0, .high = 5},
                    {.label = "y", .low = -1, .high = 5}),
             {"The curve, the fit, and the points it was made from.", "真实曲线、拟合结果和训练点。"});
-  page.claim(mse < 0.5 * spread, {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
+  page.claim(mse < spread, {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
              fmt::format("mean squared error {:.3f}, of the mean {:.3f}", mse, spread));
 
   const int before = threads();

@@ -9,7 +9,6 @@ mapfile -t files < <(find . -type f \( -name '*.h' -o -name '*.cpp' \) | sed 's|
 
 awk '
 BEGIN {
-  to_attention = "core kernels tensor ops nn attention"
   may["core"] = "core"
   may["kernels"] = "core kernels"
   may["tensor"] = "core kernels tensor"
@@ -19,12 +18,12 @@ BEGIN {
   may["io"] = "core tensor io"
   may["plot"] = "core tensor plot"
   may["data"] = "core tensor io data"
-  may["eval"] = "core tensor io eval"
-  may["train"] = "core kernels tensor ops nn io data train"
-  may["decode"] = "core kernels tensor ops nn io data decode"
-  may["regression"] = to_attention " train io regression"
-  may["models"] = to_attention " models"
-  may["tasks"] = to_attention " io data eval train decode models tasks"
+  may["eval"] = "core eval"
+  may["train"] = "core kernels tensor ops nn io train"
+  may["decode"] = "core kernels tensor decode"
+  may["regression"] = "core kernels tensor regression"
+  may["models"] = "core kernels tensor ops nn attention models"
+  may["tasks"] = "core tensor ops attention io data eval train decode models tasks"
   may["labs"] = may["serve"] = may["cli"] = "*"
 
   # Libraries that one file alone may include.

@@ -96,13 +96,24 @@ configure() {
   touch "$dir/.configured"
 }
 
+# A source with a time in the future would be newer than every build of it: it gets the present time.
+end_future() {
+  local ahead=()
+  mapfile -d '' -t ahead < <(find "$root/src" "$root/cmake" "$root/CMakeLists.txt" "$root/CMakePresets.json" "$root/tools/packages.txt" \
+    -newermt '+3 seconds' -print0 2>/dev/null)
+  (( ${#ahead[@]} == 0 )) && return
+  say "note: ${#ahead[@]} files of the sources have a time in the future (${ahead[0]#"$root"/}); it is set to now"
+  touch -- "${ahead[@]}" 2>/dev/null || say "note: their time cannot be set; they are built again at every start"
+}
+
 # build PRESET [TARGET...]: leaves build/PRESET/.built, as old as the sources it has seen.
 # Says ninja's one status line on a terminal, two lines in all elsewhere; compiler output only on failure.
 build() {
   local preset=$1; shift
   local log=build/$preset/build.log jobs seconds=$SECONDS
   jobs=$(nproc 2>/dev/null || echo 2)
-  run_ninja() { (cd "build/$preset" && exec ninja -j "$jobs" "$@" </dev/null); }
+  run_ninja() { (cd -- "$root/build/$preset" && exec ninja -j "$jobs" "$@" </dev/null); }
+  end_future
   touch "build/$preset/.built.new"
   if [[ -t 2 ]]; then
     NINJA_STATUS="${0##*/}: building [%f/%t] " run_ninja "$@" >&2 || build_failed "the build failed"
@@ -119,7 +130,7 @@ build() {
 
 # Two calls at once take turns: lock_build, then unlock_build before the program starts.
 lock_build() {
-  mkdir -p "$root/build"
+  mkdir -p "$root/build" 2>/dev/null && : 2>/dev/null >>"$root/build/.lock" || die "cannot write in $root/build"
   exec {build_lock}>"$root/build/.lock"
   if command -v flock >/dev/null; then flock "$build_lock"; fi
 }

@@ -105,6 +105,12 @@ expect 2 'qkv: error: --scale is for --score scaled-dot, not gaussian' attend "$
 expect 2 'qkv: error: --bandwidth is for the kernels gaussian, boxcar, triangular and epanechnikov, not dot' attend "${files[@]}" --score dot --bandwidth 2
 expect 2 'qkv: error: --bandwidth must be positive, got 0' attend "${files[@]}" --score gaussian --bandwidth 0
 expect 2 'qkv: error: --temperature must be positive, got -1' attend "${files[@]}" --score cosine --temperature -1
+expect 2 'qkv: error: --bandwidth and --params both give the width: use one of them' attend "${files[@]}" --score gaussian --bandwidth 2 --params w.safetensors
+expect 2 'qkv: error: --temperature and --params both give the temperature: use one of them' attend "${files[@]}" --score cosine --temperature 2 --params w.safetensors
+expect 2 'qkv: error: --temperature is for salience and cosine, not dot' attend "${files[@]}" --score dot --temperature 2
+expect 1 'qkv: error: w.safetensors: --score cosine needs a tensor "temperature"' attend "${files[@]}" --score cosine --params w.safetensors
+run attend --help
+expect_match 'width for gaussian, boxcar, triangular and epanechnikov; .*W_q \(h, q\), W_k \(h, k\), w_v \(h\) for additive' "$out"
 expect 2 'qkv: error: --window takes how many keys to the left and to the right, such as 2,0, got "3"' attend "${files[@]}" --window 3
 expect 2 'qkv: error: --valid-lens takes lengths such as 2,6 or an .npy file, got "2,x"' attend "${files[@]}" --valid-lens 2,x
 expect 2 'qkv: error: --output must end in .npy, got "out.csv"' attend "${files[@]}" -o out.csv
@@ -127,3 +133,28 @@ run attend --query none.npy --key k.csv --value v.csv
 expect_match '^1 qkv: error: .*none.npy: ' "$code $err"
 run attend "${files[@]}" --plot heat.gif
 expect_match '^1 qkv: error: .*heat.gif.*\.svg' "$code $err"
+
+# Numbers at the edge of a float: right, or refused in one line.
+printf '1e20,0\n-1e20,2e20\n' >large.csv; printf '1e-25,0\n-1e-25,2e-25\n' >small.csv; printf '1,0\n-1,2\n' >unit.csv
+run attend --query unit.csv --key k.csv --value v.csv --score cosine
+want=$out
+for q in large small; do
+  expect 0 '' attend --query $q.csv --key k.csv --value v.csv --score cosine
+  expect_out "$want"
+done
+printf '2.5e38,2.5e38,2.5e38\n0,0,0\n' >bias.csv
+run attend "${files[@]}" --bias bias.csv
+expect_match '^1 qkv: error: \[mask\] a bias of 2.5[0-9e+]* is too large: scores with it pass the largest float$' "$code $err"
+expect 2 'qkv: error: --scale must be a number that a float can hold, got 1e+39' attend "${files[@]}" --scale 1e39
+expect 2 'qkv: error: --temperature must be a number that a float can hold, and one over it too, got 1e-45' attend "${files[@]}" --score cosine --temperature 1e-45
+run attend "${files[@]}" --scale 3e38
+expect_match '^1 qkv: error: the output is not finite, although queries, keys and values are: ' "$code $err"
+# A Gaussian so narrow that every score is beyond a float: the nearest keys, as regress has it.
+printf '0\n0.4\n7\n' >narrow_q.csv; printf '1\n-1\n3\n' >narrow_k.csv; printf '10\n20\n60\n' >narrow_v.csv
+paste -d, narrow_k.csv narrow_v.csv >narrow.csv
+for h in 1e-30 1e-38 1e-10; do
+  expect 0 '' attend --query narrow_q.csv --key narrow_k.csv --value narrow_v.csv --score gaussian --bandwidth $h --weights narrow.npy
+  expect_out $'15\n10\n60'
+  run regress --data narrow.csv --bandwidth $h --at 0 --at 0.4 --at 7
+  expect_match $'\n0,15\n0.4,10\n7,60$' "$out"
+done

@@ -90,3 +90,37 @@ expect_out 'good.npy: npy, 1 array, 2 elements, 75 bytes
   (2,)  float32  min 1  max 2  mean 1.5  sd 0.5
 good.npy: npy, 1 array, 2 elements, 75 bytes
   (2,)  float32  min 1  max 2  mean 1.5  sd 0.5'
+
+# Small files that once took all memory, or much of it: a limit that they must stay below, where the program is not one with sanitizers,
+# which reserve more than there is.
+small() { if grep -qE '__(asan|tsan)_init' "$QKV"; then "$@"; else (ulimit -v 1000000 && "$@"); fi; }
+run_small() { small "$QKV" "$@" >"$folder/out" 2>"$folder/err" </dev/null; code=$? out=$(cat "$folder/out") err=$(cat "$folder/err"); }
+for content in ',' '{},' '{training: {epochs: 3}},'; do
+  printf '%s' "$content" >c.yaml
+  run_small train -c c.yaml --dump-config
+  expect_match "^1 $e c.yaml:1: something follows the settings, expected one YAML document of blocks\$" "$code $err"
+done
+{ printf '['; head -c 1000000 /dev/zero | tr '\0' ','; } >c.yaml
+run_small train -c c.yaml --dump-config
+expect_match "^1 $e c.yaml: has 1,000,001 bytes; a configuration has at most 262,144\$" "$code $err"
+{ for ((i = 0; i < 16000; i++)); do printf 'c%d,' "$i"; done; echo y; for row in 1 2 3; do yes "$row," | head -n 16000 | tr -d '\n'; echo "$row"; done; } >wide.csv
+run_small regress --data wide.csv
+expect_match '^0 $' "$code $err"
+run_small regress --data wide.csv --estimator local-linear
+expect_match "^1 $e \[regression\] x has 16000 columns, local-linear takes at most 1024\$" "$code $err"
+head -c 300000000 /dev/zero | gzip -c >bomb.tsv.gz
+run_small data split bomb.tsv.gz --validation 1 --test 1 -o parts
+expect_match "^1 $e bomb.tsv.gz: [0-9,]* bytes unpack to more than [0-9,]*; text does not\$" "$code $err"
+
+# Messages are cut to what one reads, and are always UTF-8.
+long=$(head -c 100000 /dev/zero | tr '\0' 7)
+expect 2 "$e --threads: got \"${long:0:120}...\", expected a whole number from 1 to 1024" info --threads "$long"
+accents=$(printf '\xc3\xa9%.0s' {1..2000})
+expect 2 "$e unknown command \"${accents:0:60}...\"
+hint: qkv --help lists the commands" "$accents"
+expect 2 "$e unknown command \"x${accents:0:59}...\"
+hint: qkv --help lists the commands" "x$accents"
+{ printf 'model:\n  kind: '; head -c 200000 /dev/zero | tr '\0' k; echo; } >c.yaml
+run train -c c.yaml --dump-config
+expect_match "^1 $e c.yaml:2: model.kind: got \"k{120}\.\.\.\", expected one of " "$code $err"
+expect 1 "$e cannot open a\\xffb\\x0a.npy: No such file or directory" info $'a\xffb\n.npy'

@@ -49,8 +49,8 @@ expect_match 'other order: ok
 expect_match 'this model decodes with every token at position 0 on purpose, as the book.s prediction does \(model.book_positions is true\)$' "$out"
 
 # Refusals.
-expect 2 'qkv: error: the option --model DIR is missing' check
-expect 1 'qkv: error: none: no such folder; expected one that qkv train wrote' check --model none
+expect 2 $'qkv: error: the option --model DIR is missing\nhint: qkv train --preset transformer makes one, runs/transformer' check
+expect 1 $'qkv: error: none: no such folder; expected one that qkv train wrote\nhint: qkv train --preset transformer makes one, runs/transformer' check --model none
 expect 2 'qkv: error: --count: got "0", expected a whole number from 1 to 100000' check --model model --count 0
 expect 1 'qkv: error: cannot open none.tsv: No such file or directory' check --model model --data none.tsv
 printf '1 2 3 4 5 1 2 3\tun\n' >long.tsv

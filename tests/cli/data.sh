@@ -86,12 +86,47 @@ expect_match "^$e unknown data set \"vocabs\": expected en-fr, nadaraya-watson, 
 [[ $code == 2 ]] || mismatch "exit code $code, expected 2"
 
 # The book's file is known by its digest, wherever it comes from.
-hint='hint: get http://d2l-data.s3-accelerate.amazonaws.com/fra-eng.zip elsewhere, then: qkv data fra-eng --from fra-eng.zip -o fra.txt'
-printf 'abc' >fake.zip
-expect 1 "$e fake.zip: its SHA-1 is a9993e364706816aba3e25717850c26c9cd0d89d, expected 94646ad1522d915e7b0f9296181140edcf86a4f5
+hint='hint: get http://d2l-data.s3-accelerate.amazonaws.com/fra-eng.zip where there is a network, then: qkv data fra-eng --from fra-eng.zip -o fra.txt'
+printf 'PKabc' >fake.zip
+expect 1 "$e fake.zip: its SHA-1 is $(sha1sum fake.zip | cut -d' ' -f1), expected 94646ad1522d915e7b0f9296181140edcf86a4f5
 $hint" data fra-eng --from fake.zip
+printf 'abc\td\n' >mine.txt
+expect 1 "$e mine.txt: is neither the book's archive nor its text: its SHA-1 is $(sha1sum mine.txt | cut -d' ' -f1), expected 94646ad1522d915e7b0f9296181140edcf86a4f5 or c43f99dce27311d3afd4d3e0716848194cfcc103
+hint: pairs of your own need no preparation: qkv train --data FILE" data fra-eng --from mine.txt
+book=${QKV_TEST_DATA:-$(dirname "$test_file")/../../../shared/data}/fra-eng/fra.txt
+if [[ -e $book ]]; then
+  expect 0 '' data fra-eng --from "$book" -o book.txt
+  cmp "$book" book.txt || mismatch 'the text itself, taken as it is, differs'
+  expect 0 '' data fra-eng --from book.txt -o book.txt
+  cmp "$book" book.txt || mismatch 'the text was written over itself'
+  rm book.txt
+fi
+# The host of an address, and a program that says why it cannot be had.
+mkdir bin; printf '#!/bin/sh\nexit $CURL_CODE\n' >bin/curl; chmod +x bin/curl
+for case in '6:its host was not found; is there a network?' '7:its host cannot be reached; is there a network?' '28:its host does not answer' \
+  '22:the server refuses it or does not have it' '63:it has more than 268,435,456 bytes' '99:curl ended with exit code 99'; do
+  PATH=$PWD/bin:$PATH CURL_CODE=${case%%:*} expect 1 "$e cannot fetch http://d2l-data.s3-accelerate.amazonaws.com/fra-eng.zip: ${case#*:}
+$hint" data fra-eng -o fetched.txt
+done
 expect 1 "$e cannot open none.zip: No such file or directory" data fra-eng --from none.zip
 run data fra-eng --from http://127.0.0.1:9/fra-eng.zip
 expect_match "^$e cannot fetch http://127.0.0.1:9/fra-eng.zip: " "$err"
 [[ $code == 1 && $err == *"$hint" ]] || mismatch "exit code $code: $err"
 [[ ! -e fra.txt ]] || mismatch 'a failed fetch left fra.txt'
+
+# Arrays to try attend on: "it" finds the cat, by either score, and sees nothing later.
+expect 0 '' data attention -o arrays
+expect_out 'arrays: q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) of the words: the cat slept because it purred; additive.safetensors'
+files=(--query arrays/q.npy --key arrays/k.npy --value arrays/v.npy)
+for score in '--score scaled-dot' '--score additive --params arrays/additive.safetensors'; do
+  expect 0 '' attend "${files[@]}" $score --causal --json
+  expect_match '"output":\[' "$out"
+  python=$(printf '%s' "$out" | sed 's/.*"output":\[\[//; s/\]\].*//; s/\],\[/\n/g' | sed -n 5p)   # "it"
+  awk -F, '{ exit !($1 > 0.7 && $1 > 5 * $2) }' <<<"$python" || mismatch "$score: \"it\" does not find the cat: $python"
+done
+expect 2 "$e --size belongs to en-fr and subwords, not to \"attention\"" data attention --size 3
+# The points are those of lab 10.2 at the same seed: its text gives the left-out loss of width 1.
+expect 0 '' data nadaraya-watson
+points=$out
+expect 0 '' data nadaraya-watson --seed 0
+expect_out "$points"

@@ -48,13 +48,17 @@ expect 0 '' inspect "${pair[@]}" --kind encoder --values --rollout -o readings.s
 expect_count 1 '>Encoder self-attention, value-weighted<' readings.svg
 for title in 'Layer 3, mean of heads' 'Layer 1, all heads, rollout' 'Layers 1 to 3, all heads, rollout'; do expect_count 1 ">$title<" readings.svg; done
 
-# Many words: rows of panels are folded and keep them; where even that is too tall the axes have positions, and it is said.
+# Many words: rows of panels are folded and keep them; where that is too tall they are as wide as a screen; where even that is too tall the
+# axes have positions, and it is said.
 many() { local i; for ((i = 0; i < $1; ++i)); do printf '%s ' $((i % 6)); done; }
-expect 0 '' inspect --model model $(many 46) --target "$(many 3 | sed 's/[0-9]/un/g')" --kind encoder -o folded.svg
-expect_count 1 '>Layer 3, head 2<' folded.svg
-expect_count 12 '>&lt;eos&gt;<' folded.svg   # six panels, one in a row: every one has both axes
+expect 0 '' inspect --model model $(many 20) --target 'un deux' --kind encoder --layer 1 -o folded.svg
+expect_count 1 '>Head 2<' folded.svg
+expect_count 4 '>&lt;eos&gt;<' folded.svg   # two panels, one in a row: both have both axes
+expect 0 '' inspect --model model $(many 46) --target "$(many 3 | sed 's/[0-9]/un/g')" --kind encoder -o wide.svg
+expect_count 1 '>Layer 3, queries<' wide.svg
+expect_count 5 '>&lt;eos&gt;<' wide.svg   # three rows of two: words on the outer ones
 expect 0 'qkv: note: so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words' \
-  inspect --model model $(many 60) --target 'un deux' --kind encoder -o positions.svg
+  inspect --model model $(many 100) --target 'un deux' --kind encoder -o positions.svg
 expect_count 0 '>&lt;eos&gt;<' positions.svg
 expect 0 '' inspect --model model $(many 60) --target 'un deux' --kind encoder --layer 2 -o layer.svg
 expect_count 4 '>&lt;eos&gt;<' layer.svg
@@ -85,8 +89,8 @@ expect_match '>·[a-z]' "$(cat pieces.svg)"
 # Colours: of pictures only.
 expect 0 '' inspect "${pair[@]}" --kind cross --range 0,0.5 -o half.svg
 expect_match '>0\.5<' "$(cat half.svg)"
-expect 0 '' inspect "${pair[@]}" --kind cross --cmap reds --range 0,0.5 -o reds.svg
-! cmp -s reds.svg half.svg || mismatch "--cmap changed nothing"
+expect 0 '' inspect "${pair[@]}" --kind cross --cmap blues --range 0,0.5 -o blues.svg
+! cmp -s blues.svg half.svg || mismatch "--cmap changed nothing"
 expect 0 '' inspect --model recurrent 1 2 3 --range -1,2 -o range.svg
 expect_match '>−1<' "$(cat range.svg)"
 expect 2 'qkv: error: --range: got "low", expected two numbers like 4,5.5' inspect "${pair[@]}" --range low
@@ -103,7 +107,7 @@ expect 0 '' inspect --model model 1 seven 3 -o unknown.svg --quiet
 expect 0 '' inspect "${pair[@]}" --values --rollout -o all.npz
 run info all.npz
 for array in 'cross +\(2, 2, 4, 4\)' 'cross_values +\(2, 2, 4, 4\)' 'cross_rollout +\(2, 1, 4, 4\)' 'decoder +\(2, 2, 4, 4\)' 'encoder +\(3, 2, 4, 4\)' \
-  'encoder_rollout +\(3, 1, 4, 4\)'; do expect_match "$array" "$out"; done
+  'encoder_rollout +\(3, 1, 4, 4\)' 'source_tokens +\(11,\) +uint8' 'input_tokens +\(19,\) +uint8' 'output_tokens +\(19,\) +uint8'; do expect_match "$array" "$out"; done
 expect 0 '' inspect "${pair[@]}" --steps 10 --kind encoder --layer 1 --head 1 -o padded.npz
 run info padded.npz
 expect_match 'encoder +\(1, 1, 10, 10\)' "$out"

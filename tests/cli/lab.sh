@@ -23,15 +23,41 @@ expect_match '条论断，0 条不成立' "$out"
 
 run lab 10.5 --out m --format md
 expect_match '^0 [^=]* claims, 0 failed' "$code $out"
-expect_match '^# 10\.5 Multi-head attention.*\(2, 4, 100\).*40,000 parameters' "$(cat m/multi-head.md)"
+expect_match '^# 10\.5 Multi-head attention.*\(2, 4, 100\).*40,000 \| 40,400' "$(cat m/multi-head.md)"
 run lab self-attention --out s --format md
 expect_match '^0 [^=]* claims, 0 failed' "$code $out"
 expect_match '^# 10\.6 Self-attention and positional encoding.*7 in binary is 111' "$(cat s/self-attention.md)"
 for figure in m/{demo-heads,one-against-several,head-maps,head-distances,head-importance,pruning} \
-  s/{time-by-length,time-by-width,influence,gradient-by-distance,position-columns,position-map,position-products,three-back} \
+  s/{time-by-length,time-by-width,influence,layers-needed,gradient-by-distance,position-columns,position-map,position-products,three-back} \
   s/{depth-tokens,depth-gradients,order-by-position,order-maps,relative-bias}; do
   expect_match '<svg.*</svg>' "$(cat $figure.svg)"
 done
+
+# Off a terminal nothing is drawn or coloured; the list says how long a lab takes.
+run lab 10.1 --out plain
+[[ $out != *$'\x1b'* && $out != *$'\r'* && -z $err ]] || mismatch "escape codes off a terminal, or words on standard error: $err"
+expect_match $'\\[figure desk-weights\\] [^\n]*(\n  [^\n]*)*\n  plain/desk-weights\\.svg' "$out"
+[[ -z $(awk 'length > 300' <<<"$out") ]] || mismatch "lines that nobody wrapped"
+run lab
+expect_match '10\.4 +bahdanau +Bahdanau attention: translation +[0-9]+ s' "$out"
+# Figures are written although nobody reads on.
+"$QKV" lab 10.2 --out headed 2>headed.err | head -n 1 >headed.out
+code=${PIPESTATUS[0]}
+[[ $code == 0 && ! -s headed.err && -s headed/shrinking.png ]] || mismatch "lab | head: exit code $code, $(cat headed.err), $(ls headed | tail -n 1)"
+# What people type.
+expect 0 'qkv: note: 10.1.2 is in lab 10.1' lab 10.1.2 --out exercise --format md
+[[ ${out:0:1} != $'\n' ]] || mismatch "--format md begins with an empty line"
+expect 0 'qkv: note: 11.1.1 is in lab 10.1' lab 11.1.1 --out exercise
+expect 2 $'qkv: error: there is no lab "11.8" yet: the Vision Transformer is planned\nhint: lab 10.7 cuts an image into patches (exercise 10.7.6)' lab 11.8
+expect 2 $'qkv: error: 还没有实验“vit”：视觉 Transformer 尚在计划中\nhint: 实验 10.7 把图像切成小块（练习 10.7.6）' --lang cn lab vit
+printf 'waist,weight\n60,40\n' >waist.csv
+expect 1 'qkv: error: waist.csv: line 1: has 1 column, expected two separated by a tab' lab 9.7 --data waist.csv --quiet
+expect_out ''
+run --lang=zh-CN lab
+expect_match '注意力提示' "$out"
+expect 2 'qkv: error: --lang: got "klingon", expected one of en, zh' --lang klingon lab
+expect 0 '' lab engine cues --out both --quiet
+[[ -s both/cues/identity.svg && -d both/engine ]] || mismatch "figures of two labs are not in two folders"
 
 expect 0 '' lab cues --quiet --out q
 expect_out ''
@@ -45,6 +71,6 @@ expect 2 'qkv: error: there is no lab "nosuch"
 hint: qkv lab lists them' lab nosuch
 expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf
 # Labs 10.4 and 10.7 train for a while: the tour runs all of them. What they are given is checked before.
-expect 2 'qkv: error: --data: lab cues takes no data' lab cues --data fra.txt
+expect 2 $'qkv: error: --data: lab cues takes no data\nhint: labs 10.4 and 10.7 do' lab cues --data fra.txt
 expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab bahdanau --data nosuch.txt --quiet
 expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab transformer --data nosuch.txt --quiet

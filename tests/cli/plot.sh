@@ -44,3 +44,9 @@ expect_match '>epoch<.*>valid_loss<|>valid_loss<.*>epoch<' "$(tr -d '\n' <valid.
 expect 1 'qkv: error: both.jsonl: line 1: has no number "nosuch"
 hint: it has epoch, loss, step, valid_loss; several names are several --y' plot both.jsonl --y nosuch
 expect 1 $'qkv: error: maps.npz: holds several arrays; expected .npy, .csv or .jsonl\nhint: qkv info maps.npz lists them' plot maps.npz
+
+# Without room in memory for the libraries that draw a PNG it is refused: they would end the program.
+if (ulimit -v 200000 && "$QKV" --version >/dev/null 2>&1); then  # not under a sanitizer
+  err=$( (ulimit -v 200000; "$QKV" plot eye.npy -o limited.png) 2>&1 ); code=$?
+  expect_match '^1 qkv: error: cannot write PNG: it takes up to 256 MB of address space, and the memory limit leaves less' "$code $err"
+fi

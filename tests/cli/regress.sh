@@ -9,13 +9,13 @@ expect_out 'waist,weight
 
 # The worked examples.
 expect 0 '' regress --data waist.csv --x waist --y weight --kernel gaussian --bandwidth 1 --at 57
-expect_match $'^x,prediction\n57,45\.49999993[0-9]*$' "$out"
+expect_match $'^waist,prediction\n57,45\.49999993[0-9]*$' "$out"
 expect 0 '' regress --data measures.csv --x waist --x chest --y weight --y height --at 57,83 --at 55,76
 expect_match $'^waist,chest,prediction_weight,prediction_height\n57,83,45\.5,160\.5\n55,76,45\.498479[0-9]*,160\.498479[0-9]*$' "$out"
 expect 0 '' regress --data waist.csv --estimator average --at -5,1000
-expect_match $'^x,prediction\n-5,43\.6666666666[0-9]*\n1000,43\.6666666666[0-9]*$' "$out"
+expect_match $'^waist,prediction\n-5,43\.6666666666[0-9]*\n1000,43\.6666666666[0-9]*$' "$out"
 expect 0 '' regress --data waist.csv --estimator local-linear --kernel constant --at 57 --effective-keys
-expect_match $'^x,prediction,effective_keys\n57,45\.743589743[0-9]*,[23]' "$out"
+expect_match $'^waist,prediction,effective_keys\n57,45\.743589743[0-9]*,[23]' "$out"
 
 # Widths that are chosen; the band; JSON.
 expect 0 '' --seed 1 data nadaraya-watson -o points.csv
@@ -35,6 +35,10 @@ expect 0 '' info fit.npy w.npy
 expect_match 'fit.npy: npy, 1 array, 200 elements' "$out"
 expect_match 'w.npy: npy, 1 array, 5,000 elements' "$out"
 expect_match '<svg' "$(head -c 400 fit.svg) "
+expect 0 '' regress --data points.csv --bandwidth 0.3 --band --plot band.svg -o band.csv
+expect_match '>95 % band<' "$(cat band.svg)"
+expect 0 '' regress --data points.csv --bandwidth 0.3 --band --level 0.9 --plot band.svg -o band.csv
+expect_match '>90 % band<' "$(cat band.svg)"
 expect_match 'Sorted training inputs' "$(cat heat.svg)"
 expect 0 '' regress --data points.csv --bandwidth 0.3 -o fit.csv
 expect 1 'qkv: error: fit.csv: has 2 columns, x has 1, and their names differ' regress --data waist.csv --at fit.csv
@@ -42,7 +46,7 @@ expect 0 '' regress --data fit.npy --x 1 --y 2 --bandwidth 0.1 --at fit.npy -o a
 [[ $(wc -l <again.csv) == 101 ]] || mismatch "points from a file"
 printf '\xef\xbb\xbf腰围;体重\r\n51;40\r\n56;43\r\n58;48\r\n' >zh.csv
 expect 0 '' regress --data zh.csv --x 腰围 --y 体重 --at 57
-expect_match $'^x,prediction\n57,45\.49999993' "$out"
+expect_match $'^腰围,prediction\n57,45\.49999993' "$out"
 
 # Same bits at any number of threads.
 expect 0 '' data nadaraya-watson --points 3000 -o many.csv
@@ -54,7 +58,7 @@ run --threads 3 regress --data many.csv --bandwidth cv --grid 1000 --band
 # No neighbour: an empty field, and it is said.
 expect 0 'note: 1 of 2 points have no neighbour within the bandwidth: no prediction there' \
   regress --data waist.csv --kernel boxcar --at 51,100
-expect_out 'x,prediction
+expect_out 'waist,prediction
 51,40
 100,'
 run regress --data waist.csv --kernel boxcar --at 100 --json
@@ -110,3 +114,28 @@ printf 'x,y\n0,1\n1,2\n2,3\n' >own.csv; cp own.csv kept.csv
 expect 2 'qkv: error: own.csv: is read by this command, and cannot be its output too' regress --data own.csv --at 1 -o own.csv
 cmp -s own.csv kept.csv || mismatch "regress changed its input"
 expect 2 'qkv: error: --output and --weights cannot be one file' regress --data own.csv --at 1 -o w.npy --weights w.npy
+
+# The column keeps its name, in JSON too; an array's columns have none.
+run regress --data waist.csv --x waist --y weight --at 57 --json
+expect_match '"waist": 57.0,' "$out"
+[[ $out != *'"x":'* ]] || mismatch "another name: $out"
+run regress --data fit.npy --x 1 --y 2 --bandwidth 0.1 --at 1
+expect_match '^x,prediction' "$out"
+
+# One huge y, where its weight is 0.
+for y in 1e10 1e20 9.969209968386869e36; do
+  printf 'x,y\n0,1\n1,2\n2,3\n100,%s\n' $y >huge.csv
+  for kernel in gaussian boxcar epanechnikov triangular; do
+    for estimator in local-constant local-linear; do
+      expect 0 '' regress --data huge.csv --kernel $kernel --estimator $estimator --bandwidth 1.5 --at 1
+      expect_out $'x,prediction\n1,2'
+    done
+  done
+done
+
+# Numbers of x that no width follows from: the column is named.
+printf 'a,b,y\n1,1e-310,1\n2,2e-310,2\n3,3e-310,3\n' >tiny.csv
+for how in rule cv; do
+  run regress --data tiny.csv --bandwidth $how
+  expect_match '^1 qkv: error: \[bandwidth\] x column 2 runs from 1e-310 to 3e-310: ' "$code $err"
+done

@@ -12,7 +12,7 @@ expect 0 '' score --ref ref.txt hyp.txt --metric bleu,chrf,d2l-bleu
 expect_out "  $bleu
 chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|$version = 80.4
                     d2l-bleu|nrefs:1|case:mixed|k:2|$version = 0.528"
-expect 0 '' score --ref ref.txt --ref ref2.txt hyp.txt --lowercase --tokenize intl --smooth floor --width 3
+expect 0 'qkv: note: both sides are compared in lower case' score --ref ref.txt --ref ref2.txt hyp.txt --lowercase --tokenize intl --smooth floor --width 3
 expect_out "BLEU|nrefs:2|case:lc|eff:no|tok:intl|smooth:floor[0.10]|$version = 76.786 100.0/100.0/88.9/66.7 (BP = 0.875 ratio = 0.882 hyp_len = 15 ref_len = 17)"
 expect 0 '' score --ref ref.txt --ref ref2.txt hyp.txt --metric chrf++
 expect_out "chrF2++|nrefs:2|case:mixed|eff:yes|nc:6|nw:2|space:no|$version = 79.1"
@@ -44,6 +44,16 @@ expect 0 '' score --ref ref.txt hyp.txt ref2.txt --test randomization --resample
 expect_match 'BLEU\|nrefs:1\|ar:100\|seed:12345\|.*p：与 hyp.txt 比较的成对近似随机化检验' "${out//$'\n'/ }"
 expect 0 '' score --ref ref.txt hyp.txt ref2.txt --json
 expect_match '^\{"references":1,"lines":3,"systems":\[\{"system":"hyp.txt","scores":\[\{"name":"BLEU","score":58\.1[0-9]+,"signature":"BLEU.*","verbose_score":"93.*"confidence_mean":.*"system":"ref2.txt".*"p_value":0\.' "$out"
+
+# Translations without capitals lose points that have nothing to do with words: said.
+tr A-Z a-z <hyp.txt >lower.txt
+expect 0 'qkv: note: lower.txt: has no capitals, and the references have some: each counts as an error; --lowercase compares without case' score --ref ref.txt lower.txt
+expect 0 '' score --quiet --ref ref.txt lower.txt
+expect 0 '' score --ref lower.txt lower.txt
+expect 0 '' score --quiet --lowercase --ref ref.txt hyp.txt
+lower=${out#* = }
+expect 0 'qkv: note: both sides are compared in lower case' score --lowercase --ref ref.txt lower.txt
+[[ ${out#* = } == "$lower" ]] || mismatch "--lowercase: $out, expected $lower"
 
 # Text that was tokenised already.
 for i in {1..100}; do echo "this is line $i ."; done >tokenised.txt

@@ -1,10 +1,13 @@
 # qkv tour and qkv bench.
 expect 0 '' tour --out report
-expect_match 'claims, 0 failed.*report: report/index.html' "$out"
+expect_match '^1 of 8  0 .*8 of 8  10\.7  The Transformer · [0-9]+ claims, 0 failed.*report: report/index.html \([0-9:]+\)$' "$out"
 page=$(cat report/index.html)
 expect_match '^<!doctype html>.*<math.*<svg.*</html>$' "$page"
 [[ $page != *http://* || $page == *http://www.w3.org/* ]] || mismatch "the report points outside"
 [[ $page != *'class="claim bad"'* ]] || mismatch "the report shows a failed claim"
+iconv -f utf-8 -t utf-8 report/index.html >copy.html || mismatch "the report is not UTF-8"
+expect 0 '' --lang zh tour 10.2 -o zh-regression --quiet
+iconv -f utf-8 -t utf-8 zh-regression/index.html >copy.html || mismatch "the Chinese report is not UTF-8"
 expect 0 '' --lang zh tour 10.1 scoring -o zh --quiet
 expect_out ''
 expect_match 'lang="zh-CN".*注意力一览' "$(tr -d '\n' <zh/index.html)"
@@ -12,6 +15,8 @@ expect_match 'lang="zh-CN".*注意力一览' "$(tr -d '\n' <zh/index.html)"
 expect 2 'qkv: error: there is no lab "scorings"
 hint: did you mean "scoring"?' tour scorings -o none
 [[ ! -e none ]] || mismatch "an unknown lab left a folder"
+expect 2 $'qkv: error: --data: none of these labs takes data\nhint: labs 10.4 and 10.7 do' tour 10.1 10.2 --data fra.txt -o none
+expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' tour --data nosuch.txt -o none
 touch file
 expect 1 'qkv: error: cannot make the folder file/report: Not a directory' tour -o file/report
 

@@ -9,7 +9,15 @@ settings=(--data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidden 
 run train "${settings[@]}" --epochs 40 -o run
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 expect_match '^108 pairs, vocabularies 10 and 10, 10,834 parameters, run' "$err"
-expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9]+ tok/s.*trained in [0-9:]+: run/model\.safetensors has the last weights$' "$err"
+expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9,]+ tok/s.*trained in [0-9:]+: run/model\.safetensors has the last weights
+  [0-5] [0-5] [0-5] => [a-z ]+
+  [0-5] [0-5] [0-5] => [a-z ]+
+next: echo .* \| qkv translate --model run
+or:   qkv inspect --model run .*$' "$err"
+# The command that it says comes next works as it stands, and gives what it showed.
+next=$(sed -n 's/^next: //p' <<<"$err") shown=$(sed -n 's/^  .* => //p' <<<"$err" | head -n 1)
+out=$(qkv() { "$QKV" "$@"; }; eval "$next" 2>&1)
+expect_out "$shown"
 for file in config.yaml model.safetensors metrics.jsonl train.log checkpoints/last.safetensors vocab.source.txt; do
   [[ -s run/$file ]] || mismatch "run/$file is missing"
 done
@@ -150,6 +158,10 @@ most=${err##* }
 expect_match "^qkv: error: data\.vocabulary is 1000, but the text gives at most $most subwords"$'\n'"hint: --vocabulary $most$" "$err"
 [[ ! -e pieces ]] || mismatch "a folder for a run that cannot be"
 expect 0 '' train "${pieces[@]}" --vocabulary "$most" --shared-vocabulary true -o pieces
+head -c 10000000 /dev/zero | tr '\0' a >line.txt  # it would take gigabytes to cut it into subwords
+expect 1 'qkv: error: line.txt: line 1: has 10,000,000 bytes; a sentence may have 65,536' translate --model pieces line.txt
+{ cat pairs.tsv; tr 'a' ' ' <line.txt | head -c 70000 | sed 's/ / a/g'; printf '\tb\n'; } >long.tsv
+expect 1 'qkv: error: [subwords] a sentence has 139,999 bytes, expected at most 65,536' train --data long.tsv "${pieces[@]:2}" --vocabulary 8 -o long
 run train "${pieces[@]}" --vocabulary 8 -o few
 least=${err##* }
 expect_match "^qkv: error: data\.vocabulary is 8, but the characters of a side of the text need at least $least subwords"$'\n'"hint: --vocabulary $least$" "$err"
@@ -169,7 +181,7 @@ expect_match 'two\.txt has 2 lines, one\.txt has 1: ' "$err"
 printf 'training:\n  epoch: 3\n' >bad.yaml
 expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
 expect 2 'qkv: error: --epochs: got "many", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs many -o x
-expect 1 'qkv: error: nowhere: no such folder; expected one that qkv train wrote' translate --model nowhere
+expect 1 $'qkv: error: nowhere: no such folder; expected one that qkv train wrote\nhint: qkv train --preset transformer makes one, runs/transformer' translate --model nowhere
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
 cp -r run broken; head -c 2000 run/model.safetensors >broken/model.safetensors
 run translate --model broken
@@ -192,9 +204,9 @@ expect 1 $'qkv: error: training.warmup is 400, but the whole training has 14 upd
 [[ ! -e cosine ]] || mismatch "a schedule that cannot be left the folder cosine"
 run train "${settings[@]}" --epochs 2 --schedule warmup --warmup 400 -o warm
 expect_match 'note: training\.warmup is 400, but the whole training has 14 updates' "$err"
-expect_match 'trained in 0:[0-9]+: warm/model\.safetensors has the last weights$' "$err"
+expect_match 'trained in 0:[0-9]+: warm/model\.safetensors has the last weights' "$err"
 run train "${settings[@]}" --epochs 3 --valid-share 0.2 --average-decay 0.5 -o mean
-expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+$' "$err"
+expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+' "$err"
 expect_match 'finished at step' "$(cat mean/train.log)"
 
 # Killed before its first checkpoint: nothing of what it made of the data then is kept.
@@ -250,3 +262,15 @@ cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed bef
 run train "${settings[@]}" --epochs 2 --schedule cosine -o wave -q
 expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 goes on with it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 3 --schedule cosine -o wave -q
+
+# Weights that are not finite end the training with one line, whatever step it was; nothing is written with them.
+# With a rate of 1e38 the update overflows; with 1e20 the weights are finite, and what is computed with them is not.
+spoilt=(--preset transformer --data pairs.tsv --valid-share 0.2 --hidden 8 --ffn 16 --heads 2 --layers 1 --schedule constant --warmup 0 --average-last 0 --batch-rows 1000 --epochs 1)
+for rate in 1e38 1e20; do
+  run train "${spoilt[@]}" --rate $rate -o spoilt-$rate -q
+  [[ $code == 1 && $(grep -c '^qkv: error: ' <<<"$err") == 1 ]] || mismatch "rate $rate: $code $err"
+  [[ ! -e spoilt-$rate/model.safetensors && -z $(ls spoilt-$rate/checkpoints) ]] || mismatch "rate $rate: weights were written"
+done
+expect_match 'the validation loss after epoch 1 is not a number: ' "$err"
+expect 2 'qkv: error: --weight-decay: got "1e39", expected a number from 0 to 1e+38' train --data pairs.tsv --weight-decay 1e39 -o refused
+expect 2 'qkv: error: --rate: got "1e39", expected a number from 0 to 1e+38' train --data pairs.tsv --rate 1e39 -o refused

@@ -137,3 +137,62 @@ run translate --help
 expect_match '--sample \[N\]' "$out"
 run translate --help --lang zh
 expect_match '--top-p P +采样时' "$out"
+
+# Text as people type it: the words of a lower-cased corpus are found, and the translation is written as the sentence was. The corpus' own
+# form gives what it gives.
+for s in the:le a:un; do for n in cat:chat dog:chien; do for v in sleeps:dort eats:mange; do for m in . ,; do
+  printf '%s %s %s %s\t%s %s %s %s\n' ${s%:*} ${n%:*} ${v%:*} $m ${s#*:} ${n#*:} ${v#*:} $m
+done; done; done; done >typed.tsv
+run train --data typed.tsv --tokenizer spaces --min-count 1 --embed 16 --hidden 16 --rate 0.02 --batch-rows 4 --epochs 30 --seed 1 -o typed -q
+for sentence in 'the dog eats .' 'a cat sleeps .' 'the cat sleeps ,'; do
+  printf '%s\n' "$sentence" >corpus.txt
+  typed=${sentence^}; typed=${typed% *}${sentence##* }
+  printf '%s\n%s\n%s\n' "$typed" "${typed^^}" "$sentence" >typed.txt
+  run translate --model typed corpus.txt
+  plain=$out
+  [[ $plain =~ ^[a-z]+' '[a-z]+' '[a-z]+' '[.,]$ ]] || mismatch "the model has not learned its sentences: $plain"
+  natural=${plain^}; natural=${natural% *}${plain##* }
+  expect 0 '' translate --model typed typed.txt
+  expect_out "$natural
+$natural
+$plain"
+  run translate --model typed --json typed.txt
+  expect_match '"text":"'"$natural"'"' "$out"
+  # The same words behind every command that reads text.
+  printf '%s\n%s\n' "$natural" "$plain" >refs.txt; printf '%s\n%s\n' "$typed" "$sentence" >both.txt
+  run translate --model typed --force refs.txt both.txt
+  [[ -n $out && ${out%$'\n'*} == "${out#*$'\n'}" ]] || mismatch "--force: typed text has another log p: $out"
+done
+expect 0 '' inspect --model typed 'The DOG eats.' --json
+expect_match '"source_tokens":\["the","dog","eats",".","<eos>"\]' "$out"
+printf 'The zebra sleeps.\n' >zebra.txt
+run translate --model typed zebra.txt
+expect_match '^qkv: note: zebra.txt: line 1: not in the vocabulary: zebra$' "$err"
+
+# Subwords: text in another form of Unicode, and blanks of every kind.
+sed 's/dort/a \xc3\xa9t\xc3\xa9/g' typed.tsv >accents.tsv
+run train --data accents.tsv --tokenizer bpe --vocabulary 32 --reverse true --embed 8 --hidden 8 --epochs 1 -o pieces
+[[ $code == 0 && $err != *lower-cased* ]] || mismatch "subwords: $code $err"
+[[ $(cat pieces/tokenizer.source.txt) == 'subwords cased nfkc' ]] || mismatch "tokenizer: $(cat pieces/tokenizer.source.txt)"
+printf 'le chat a \xc3\xa9t\xc3\xa9 .\n' >plain.txt
+run translate --model pieces plain.txt
+plain=$out
+[[ $err != *vocabulary* && -n $out ]] || mismatch "a sentence of the corpus: $err $out"
+printf 'le\tchat a e\xcc\x81te\xcc\x81 .\nle\xc2\xa0chat\xe2\x80\x83a \xc3\xa9t\xc3\xa9 .\n\xef\xbd\x8c\xef\xbd\x85 chat a \xc3\xa9t\xc3\xa9 .\n\t\n\xe2\x80\x83\n' >forms.txt
+run translate --model pieces forms.txt
+[[ $err != *vocabulary* ]] || mismatch "other forms of the same text: $err"
+expect_out "$plain
+$plain
+$plain"
+run translate --model pieces --json forms.txt
+[[ $(grep -c '"hypotheses":\[\]' <<<"$out") == 2 ]] || mismatch "lines of blanks alone are translated: $out"
+printf 'le\tW chat\n' >unknown.txt
+run translate --model pieces unknown.txt
+expect_match $'^qkv: note: unknown.txt: line 1: not in the vocabulary: W\n' "$err"
+run train --data accents.tsv --tokenizer bpe --vocabulary 30 --lowercase true --normalize none --embed 8 --hidden 8 --epochs 1 -o lower
+expect_match 'note: bpe of lower-cased text: translations will have no capitals' "$err"
+[[ $(cat lower/tokenizer.source.txt) == 'subwords lower' ]] || mismatch "tokenizer: $(cat lower/tokenizer.source.txt)"
+run info lower
+expect_match 'tokenizer   bpe of lower-cased text, vocabularies' "$out"
+run info pieces
+expect_match 'tokenizer   bpe, nfkc, vocabularies' "$out"

@@ -1,35 +1,93 @@
-// A scorer that is chosen at run time: what a configuration's `attention` key names.
+// The one list of scorers: what a configuration, a command line or another language names, and a scorer that is chosen at run time.
 #pragma once
 
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
 #include "qkv/attention/scorers.h"
+#include "qkv/core/names.h"
 
 namespace qkv {
 
-enum class ScorerKind { none, constant, additive, dot, scaled_dot, bilinear, cosine, gaussian };
+/// No attention at all.
+struct NoScorer {
+  static constexpr ScorerFacts facts{"none", ""};
+  [[noreturn]] Tensor scores(const Tensor& q, const Tensor& k) const;
+  [[noreturn]] PairScores lower(const Tensor& q, const Tensor& k) const;
+  void visit(auto&&) {}
+};
 
-/// One of the scorers with its parameters, those it does not have absent. It is a Scorer itself, so it goes wherever one goes.
+// A new scorer stands in both lists, at the same place.
+enum class ScorerKind {
+  none, constant, salience, gaussian, boxcar, triangular, epanechnikov, negative_squared_distance, dot, scaled_dot, bilinear, cosine,
+  vector_sum, additive
+};
+using ScorerVariant = std::variant<NoScorer, Constant, Salience, Gaussian, Boxcar, Triangular, Epanechnikov, NegativeSquaredDistance, Dot,
+                                   ScaledDot, Bilinear, Cosine, VectorSum, Additive>;
+
+namespace detail {
+template <class... S>
+constexpr std::array<ScorerFacts, sizeof...(S)> scorer_facts(std::type_identity<std::variant<S...>>) { return {S::facts...}; }
+}  // namespace detail
+
+/// Of every scorer, in the order of ScorerKind.
+inline constexpr auto kScorerFacts = detail::scorer_facts(std::type_identity<ScorerVariant>{});
+static_assert(kScorerFacts.size() == static_cast<size_t>(ScorerKind::additive) + 1, "every kind has its scorer");
+
+constexpr const ScorerFacts& facts_of(ScorerKind kind) { return kScorerFacts[static_cast<size_t>(kind)]; }
+
+constexpr std::array<std::string_view, kScorerFacts.size()> names(ScorerKind) {
+  std::array<std::string_view, kScorerFacts.size()> all;
+  for (size_t i = 0; i < all.size(); ++i) all[i] = kScorerFacts[i].name;
+  return all;
+}
+
+/// One of the scorers. It is a Scorer and a module itself, so it goes wherever one goes.
 struct AnyScorer {
-  ScorerKind kind = ScorerKind::scaled_dot;
-  Tensor W_q, W_k, w_v;  // additive
-  Tensor W;              // bilinear
-  Tensor temperature;    // cosine
-  Tensor width;          // gaussian
+  ScorerVariant scorer = ScaledDot{};
 
-  AnyScorer() = default;
-  /// Additive and bilinear start Xavier-uniform (additive with `hidden` units); temperature and width start at 1.
-  AnyScorer(ScorerKind kind, int64_t query_width, int64_t key_width, int64_t hidden, const Rng& rng);
+  ScorerKind kind() const { return static_cast<ScorerKind>(scorer.index()); }
+  /// The scorer if it is an S, else null.
+  template <class S>
+  const S* as() const { return std::get_if<S>(&scorer); }
 
   Tensor scores(const Tensor& q, const Tensor& k) const;
   Lowered lower(const Tensor& q, const Tensor& k) const;
-  bool any_head_axis() const { return kind == ScorerKind::dot || kind == ScorerKind::scaled_dot; }
+  bool any_head_axis() const;
   void visit(auto&& f) {
-    f("W_q", W_q);
-    f("W_k", W_k);
-    f("w_v", w_v);
-    f("W", W);
-    f("temperature", temperature);
-    f("width", width);
+    std::visit([&](auto& s) { s.visit(f); }, scorer);
   }
 };
+
+struct ScorerSizes {
+  int64_t query, key;  // widths
+  int64_t hidden;      // units of additive
+};
+/// A scorer to be trained: matrices and vectors start Xavier-uniform, temperature and width at 1.
+AnyScorer make_scorer(ScorerKind kind, const ScorerSizes& sizes, const Rng& rng);
+
+/// What a scorer can be given by name.
+struct ScorerInputs {
+  bool scale, bandwidth, temperature;
+  struct Parameter {
+    std::string name;
+    bool needed;  // it has no default
+  };
+  std::vector<Parameter> tensors;
+};
+ScorerInputs inputs_of(ScorerKind kind);
+
+struct ScorerValues {
+  std::optional<double> scale, bandwidth, temperature;
+  std::map<std::string, Tensor> tensors;
+};
+/// A scorer of given values. One that it does not take, or a tensor that it lacks, is an error.
+AnyScorer make_scorer(ScorerKind kind, const ScorerValues& values);
 
 }  // namespace qkv

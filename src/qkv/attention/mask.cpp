@@ -2,6 +2,7 @@
 #include "qkv/attention/mask.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
@@ -9,6 +10,8 @@
 
 namespace qkv {
 namespace {
+
+constexpr float kMostBias = 2e38f;  // the kernels' scores are in powers of two: a bias times log2(e) must be a float
 
 // Element-wise minimum: the intersection of two sets of lengths.
 Ids shorter(const char* what, const Ids& a, const Ids& b) {
@@ -110,6 +113,8 @@ Mask Mask::drop(const Ids& hidden) { return drop(as_floats(hidden)); }
 
 Mask Mask::bias(const Tensor& added) {
   check(added.rank() >= 2 && added.rank() <= 4, "[mask] bias takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ", added.shape());
+  for (const float value : added.data())
+    check(!(value > kMostBias && std::isfinite(value)), "[mask] a bias of ", value, " is too large: scores with it pass the largest float");
   Mask m;
   m.bias_ = added;
   return m;

@@ -15,7 +15,7 @@ MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
   to_k = Linear(given(o.key_width), key_heads * head, rng.at("to_k"), o.bias);
   to_v = Linear(given(o.value_width), key_heads * head, rng.at("to_v"), o.bias);
   to_out = Linear(o.width, o.width, rng.at("to_out"), o.bias);
-  scorer = AnyScorer(o.scorer, head, head, head, rng.at("scorer"));
+  scorer = make_scorer(o.scorer, {head, head, head}, rng.at("scorer"));
   positions = AttentionPositions(o.positions, heads, head, o.max_distance);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <string_view>
 #include <variant>
 
 #include "qkv/ops/attention.h"
@@ -23,6 +24,14 @@ concept Scorer = requires(const S& s, const Tensor& q, const Tensor& k) {
 template <class S>
 concept LoweringScorer = Scorer<S> && requires(const S& s, const Tensor& q, const Tensor& k) {
   { s.lower(q, k) } -> std::convertible_to<Lowered>;
+};
+
+/// What a person reads and writes of a scorer: those of any_scorer.h have it as `S::facts`.
+struct ScorerFacts {
+  std::string_view name;          // as it is written
+  std::string_view formula;       // of a score
+  bool equal_widths = false;      // queries and keys must have one width
+  std::string_view tensors = "";  // its parameters with their shapes, for queries of q elements and keys of k
 };
 
 /// Whether the scorer lowers tensors whose heads are the inner axis too: those that only look at the last axis say so.

@@ -1,6 +1,8 @@
 // The formulas of the scorers, and the kernel form of each.
 #include "qkv/attention/scorers.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "qkv/ops/elementwise.h"
@@ -74,9 +76,29 @@ PairScores distance(const char* name, ScoreForm form, const Tensor& width, const
   return {.q = mul(q, width), .k = mul(k, width), .form = form};
 }
 
+// A power of two for every row, (..., 1), that brings its largest element to 1 or a little more: an exact change of unit.
+Tensor row_units(const Tensor& x) {
+  Shape shape = x.shape();
+  shape.set(-1, 1);
+  Tensor out = Tensor::empty(shape);
+  const int64_t width = x.size(-1);
+  for (int64_t r = 0; r < out.numel(); ++r) {
+    float largest = 0;
+    for (int64_t a = 0; a < width; ++a) largest = std::max(largest, std::abs(x.ptr()[r * width + a]));
+    const bool usual = largest > 0 && std::isfinite(largest);
+    out.mutable_ptr()[r] = usual ? std::ldexp(1.f, std::clamp(-std::ilogb(largest), -126, 126)) : 1.f;
+  }
+  return out;
+}
+
 // x / |x|; a zero vector stays zero.
-Tensor unit(const Tensor& x) {
-  const Tensor squares = sum(mul(x, x), -1, KeepDims::yes);
+Tensor unit(const Tensor& given) {
+  Tensor x = given, squares = sum(mul(x, x), -1, KeepDims::yes);
+  const auto sound = [](float v) { return v > 1e-30f && v < 1e30f; };
+  if (!std::all_of(squares.data().begin(), squares.data().end(), sound)) {  // else the square of a norm may be beyond a float
+    x = mul(given, row_units(given));
+    squares = sum(mul(x, x), -1, KeepDims::yes);
+  }
   const Tensor positive = indicator(squares, [](float v) { return v != 0; });
   return div(x, sqrt(where(positive, squares, ones(squares.shape()))));
 }
@@ -98,6 +120,7 @@ Tensor salience(const Salience& s, const Tensor& k) {
   return scale(along(k, s.w), 1 / s.temperature);
 }
 }  // namespace
+Salience Salience::random(int64_t, int64_t key_width, const Rng& rng) { return {xavier({key_width}, rng.at("w"))}; }
 Tensor Salience::scores(const Tensor& q, const Tensor& k) const { return for_every_query(salience(*this, k), q, k); }
 PairScores Salience::lower(const Tensor& q, const Tensor& k) const { return key_only(q, k, salience(*this, k)); }
 

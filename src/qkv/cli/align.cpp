@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/status_line.h"
 #include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
@@ -45,7 +46,7 @@ class Align : public Command {
     o.option("--pairs FILE", {"with --model: tab-separated sentence pairs; or --source and --target", "与 --model 合用：制表符分隔的句对；或 --source 与 --target"}, pairs_);
     o.option("--rule R", {"with --model: link each target word with the source word of its largest weight; or let source words compete, so that one "
                           "that is taken goes twice only when no other has a tenth of the weight",
-                          "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"}, rule_, {"competing", "largest"});
+                          "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"}, rule_, {LinkRule::competing, LinkRule::largest});
     o.option("--layer L",
              {"with --model, a Transformer: by this layer, from 1; without it the best is looked for",
               "与 --model 合用，Transformer：用这一层，从 1 起；默认自动选取最好的"},
@@ -106,7 +107,7 @@ class Align : public Command {
     note_unfinished(*model_, global.quiet);
     note_unknown_words(translator, pairs, global);
     const std::vector<AlignmentReading> readings = chosen_readings(translator, map_count(translator));
-    const auto alignments = links_of(translator, pairs, readings);
+    const auto alignments = links_of(translator, pairs, readings, global);
     std::vector<AlignmentScore> scores;
     if (gold) {
       check_gold(*gold, pairs);
@@ -131,22 +132,24 @@ class Align : public Command {
   // Layers times heads.
   int64_t map_count(const Translator& translator) const {
     const TranslationModelConfig& config = translator.config().model;
-    check(config.attention != "none", *model_, ": this model has no attention (model.attention is none)");
+    check(config.scorer() != ScorerKind::none, *model_, ": this model has no attention (model.attention is none)");
     const Transformer* model = translator.model().transformer();
     return model ? std::ssize(model->decoder.stack.blocks) * model->options.heads : 1;
   }
 
   // The links by every reading, block by block: the attention of a large file at once would fill the memory.
   std::vector<std::vector<Alignment>> links_of(const Translator& translator, const SentencePairs& pairs,
-                                               const std::vector<AlignmentReading>& readings) const {
+                                               const std::vector<AlignmentReading>& readings, const Global& global) const {
     const std::string source_name = pairs_ ? *pairs_ : *source_, target_name = pairs_ ? *pairs_ : *target_;
-    const LinkRule rule = rule_ == "largest" ? LinkRule::largest : LinkRule::competing;
     std::vector<std::vector<Alignment>> out(readings.size());
+    StatusLine status(global);
     for (int64_t begin = 0; begin < pairs.size(); begin += kPairsAtOnce) {
+      status.share(Text{text("aligning ", pairs.size(), " pairs"), text("对齐 ", pairs.size(), " 个句对")}.in(global.language),
+                   static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
       const SentencePairs part = pairs.part(begin, kPairsAtOnce);
       const auto forced =
           translator.force(part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});
-      const auto links = read_alignments(translator.tokenizers(), part, forced, readings, rule);
+      const auto links = read_alignments(translator.tokenizers(), part, forced, readings, rule_);
       for (size_t r = 0; r < out.size(); ++r) out[r].insert(out[r].end(), links[r].begin(), links[r].end());
     }
     return out;
@@ -318,7 +321,7 @@ class Align : public Command {
   }
 
   std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_;
-  std::string rule_ = "competing";
+  LinkRule rule_ = LinkRule::competing;
   std::optional<int64_t> base_, gold_base_, layer_, head_, shift_;
   bool json_ = false;
 };

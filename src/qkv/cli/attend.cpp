@@ -9,6 +9,7 @@
 #include "qkv/cli/attend_input.h"
 #include "qkv/cli/command.h"
 #include "qkv/io/npy.h"
+#include "qkv/ops/attention_plain.h"
 #include "qkv/plot/figure.h"
 #include "qkv/plot/save.h"
 
@@ -40,7 +41,7 @@ class Attend : public Command {
   }
 
   void bind(Options& o) override {
-    o.option("--score NAME", {"the scoring function", "评分函数"}, scorer_.name, scorer_names());
+    o.option("--score NAME", {"the scoring function", "评分函数"}, scorer_.kind, offered_scorers());
     o.option("--query FILE",
              {"queries (L, D), (B, L, D) or (B, H, L, D); .csv is (L, D)", "查询 (L, D)、(B, L, D) 或 (B, H, L, D)；.csv 为 (L, D)"},
              query_);
@@ -55,10 +56,7 @@ class Attend : public Command {
     o.option("--scale S", {"of scaled-dot, in place of 1 / sqrt(D)", "scaled-dot 的系数，代替 1 / sqrt(D)"}, scorer_.scale);
     o.option("--bandwidth H", {"of the kernels (default 1)", "核函数的带宽（默认 1）"}, scorer_.bandwidth);
     o.option("--temperature T", {"of cosine and salience (default 1)", "cosine 与 salience 的温度（默认 1）"}, scorer_.temperature);
-    o.option("--params FILE",
-             {".safetensors: W_q (h, q), W_k (h, k), w_v (h) for additive; W (q, k) for bilinear; w for salience; w, if any, for vector-sum; width for kernels",
-              ".safetensors：additive 需 W_q (h, q)、W_k (h, k)、w_v (h)；bilinear 需 W (q, k)；salience 需 w；vector-sum 可用 w；核函数可用 width"},
-             scorer_.params);
+    o.option("--params FILE", params_help(), scorer_.params);
     o.option("-o,--output FILE", {"write the output as .npy instead of printing it", "将输出写成 .npy，不再打印"}, output_);
     o.option("--weights FILE", {"write the weights (B, H, Lq, Lk) as .npy", "将权重 (B, H, Lq, Lk) 写成 .npy"}, weights_);
     o.option("--plot FILE", {"draw the weights: .svg, .png or .txt", "画出权重：.svg、.png 或 .txt"}, plot_);
@@ -70,11 +68,14 @@ class Attend : public Command {
     check_usage();
     const AnyScorer scorer = read_scorer(scorer_);
     const Tensor q = read_tensor(*query_), k = read_tensor(*key_), v = read_tensor(*value_);
-    check(!scorer_facts(scorer_.name).equal_widths || q.rank() == 0 || k.rank() == 0 || q.size(-1) == k.size(-1),
+    check(!facts_of(scorer_.kind).equal_widths || q.rank() == 0 || k.rank() == 0 || q.size(-1) == k.size(-1),
           "[attend] query and key widths differ: ", q.shape(), " x ", k.shape());
     const Mask mask = read_mask(mask_);
-    const Attended attended = std::visit([&](const auto& s) { return attend(s, q, k, v, mask); }, scorer);
-    if (explain_) fmt::print("{}", explanation({scorer, scorer_.name, mask, q, k, v}, attended));
+    const Attended attended = attend(scorer, q, k, v, mask);
+    if (!all_finite(attended.output) && all_finite(q) && all_finite(k) && all_finite(v))
+      throw Error("the output is not finite, although queries, keys and values are: the scores pass the largest float, or the bias is not a number",
+                  "smaller numbers, or a smaller --scale, keep the scores finite");
+    if (explain_) fmt::print("{}", explanation({scorer, mask, q, k, v}, attended));
     if (json_) print_json(attended);
     if (output_) write_npy(*output_, attended.output);
     if (weights_) write_npy(*weights_, attended.weights.matrix());

@@ -79,12 +79,12 @@ std::string explanation(const ExplainInput& in, const Attended& attended) {
   const bool few = few_numbers(weights);
   std::string out = fmt::format("inputs   Q {}  K {}  V {}\n", in.q.shape().str(), in.k.shape().str(), in.v.shape().str());
   Tensor scores;
-  const auto* scaled = std::get_if<ScaledDot>(&in.scorer);
+  const auto* scaled = in.scorer.as<ScaledDot>();
   if (few) {
     const Tensor keys = all_heads(k, q.size(1));
-    scores = scaled ? Dot{}.scores(q, keys) : std::visit([&](const auto& s) { return s.scores(q, keys); }, in.scorer);
+    scores = scaled ? Dot{}.scores(q, keys) : in.scorer.scores(q, keys);
   }
-  out += step("scores", scorer_facts(in.name).formula, pairs, scores);
+  out += step("scores", std::string(facts_of(in.scorer.kind()).formula), pairs, scores);
   if (scaled) {
     const float factor = scaled->scale_for(q.size(3));
     const std::string formula = scaled->scale ? fmt::format("times {:.6g}", factor) : fmt::format("divided by sqrt({})", q.size(3));

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "qkv/attention/any_scorer.h"
 #include "qkv/attention/attend.h"
-#include "qkv/cli/attend_input.h"
 
 namespace qkv::cli {
 
@@ -13,7 +13,6 @@ std::string numbers_text(const Tensor& x, const std::string& indent);
 
 struct ExplainInput {
   const AnyScorer& scorer;
-  const std::string& name;  // of the scorer
   const Mask& mask;
   const Tensor &q, &k, &v;
 };

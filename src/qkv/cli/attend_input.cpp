@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <map>
+#include <cmath>
+#include <set>
 
 #include "qkv/cli/command.h"
 #include "qkv/io/csv.h"
@@ -45,28 +46,55 @@ Mask mask_of_window(const std::string& given) {
 // A parameter of the scorer from --params.
 Tensor parameter_of(const ScorerOptions& options, const std::string& parameter) {
   if (!options.params)
-    throw UsageError(text("--score ", options.name, " needs --params FILE.safetensors with the tensor \"", parameter, "\""));
+    throw UsageError(text("--score ", options.kind, " needs --params FILE.safetensors with the tensor \"", parameter, "\""));
   const SafetensorsFile file(*options.params);
-  check(file.has(parameter), *options.params, ": --score ", options.name, " needs a tensor \"", parameter, "\"");
+  check(file.has(parameter), *options.params, ": --score ", options.kind, " needs a tensor \"", parameter, "\"");
   return file.tensor(parameter);
 }
 
-Tensor width_of(const ScorerOptions& options) {
-  if (options.bandwidth && options.params) throw UsageError("--bandwidth and --params both give the width: use one of them");
-  if (options.params) return parameter_of(options, "width");
-  if (options.bandwidth && !(*options.bandwidth > 0)) throw UsageError(text("--bandwidth must be positive, got ", *options.bandwidth));
-  return scalar(static_cast<float>(1 / options.bandwidth.value_or(1)));
+// "a, b and c".
+std::string with_and(const std::vector<std::string>& words) {
+  const std::vector<std::string> first(words.begin(), words.end() - 1);
+  return first.empty() ? words.back() : text(listed(first), " and ", words.back());
 }
 
-void refuse_unused(const ScorerOptions& o) {
-  const auto is = [&](std::initializer_list<const char*> names) { return std::find(names.begin(), names.end(), o.name) != names.end(); };
-  if (o.scale && o.name != "scaled-dot") throw UsageError(text("--scale is for --score scaled-dot, not ", o.name));
-  if (o.bandwidth && !is({"gaussian", "boxcar", "triangular", "epanechnikov"}))
-    throw UsageError(text("--bandwidth is for the kernels gaussian, boxcar, triangular and epanechnikov, not ", o.name));
-  if (o.temperature && !is({"cosine", "salience"})) throw UsageError(text("--temperature is for cosine and salience, not ", o.name));
-  if (o.temperature && !(*o.temperature > 0)) throw UsageError(text("--temperature must be positive, got ", *o.temperature));
-  if (o.params && is({"constant", "dot", "scaled-dot", "cosine", "negative-squared-distance"}))
-    throw UsageError(text("--score ", o.name, " has no parameters, but --params is given"));
+template <class Condition>
+std::vector<std::string> scorers_where(const Condition& condition) {
+  std::vector<std::string> names;
+  for (const ScorerKind kind : offered_scorers())
+    if (condition(kind)) names.emplace_back(name_of(kind));
+  return names;
+}
+
+// An option that is a number: whether scorers take it, and the tensor of --params that says the same.
+struct NumberOption {
+  const char *name, *of, *tensor;
+  std::optional<double> ScorerOptions::*given;
+  bool ScorerInputs::*taken;
+  bool positive = true;
+};
+constexpr NumberOption kNumbers[] = {
+    {"--scale", "--score ", "scale", &ScorerOptions::scale, &ScorerInputs::scale, false},
+    {"--bandwidth", "the kernels ", "width", &ScorerOptions::bandwidth, &ScorerInputs::bandwidth},
+    {"--temperature", "", "temperature", &ScorerOptions::temperature, &ScorerInputs::temperature}};
+
+bool has_tensor(const ScorerInputs& inputs, const std::string& name) {
+  return std::any_of(inputs.tensors.begin(), inputs.tensors.end(), [&](const auto& parameter) { return parameter.name == name; });
+}
+
+void refuse_unused(const ScorerOptions& o, const ScorerInputs& inputs) {
+  for (const NumberOption& n : kNumbers) {
+    const auto& value = o.*n.given;
+    if (!value) continue;
+    const auto takers = scorers_where([&](ScorerKind kind) { return inputs_of(kind).*n.taken; });
+    if (!(inputs.*n.taken)) throw UsageError(text(n.name, " is for ", n.of, with_and(takers), ", not ", o.kind));
+    if (n.positive && !(*value > 0)) throw UsageError(text(n.name, " must be positive, got ", *value));
+    const auto as_float = [](double x) { return std::isfinite(static_cast<float>(x)); };
+    if (!as_float(*value) || (n.positive && !as_float(1 / *value)))
+      throw UsageError(text(n.name, " must be a number that a float can hold", n.positive ? ", and one over it too" : "", ", got ", *value));
+    if (o.params && has_tensor(inputs, n.tensor)) throw UsageError(text(n.name, " and --params both give the ", n.tensor, ": use one of them"));
+  }
+  if (o.params && inputs.tensors.empty()) throw UsageError(text("--score ", o.kind, " has no parameters, but --params is given"));
 }
 
 }  // namespace
@@ -92,47 +120,32 @@ Mask read_mask(const MaskOptions& options) {
   return mask;
 }
 
-const std::vector<std::string>& scorer_names() {
-  static const std::vector<std::string> names = {"constant", "salience", "gaussian", "boxcar", "triangular", "epanechnikov",
-                                                 "negative-squared-distance", "dot", "scaled-dot", "bilinear", "cosine", "vector-sum",
-                                                 "additive"};
-  return names;
+std::vector<ScorerKind> offered_scorers() {
+  std::vector<ScorerKind> all = every<ScorerKind>();
+  std::erase(all, ScorerKind::none);
+  return all;
 }
 
 AnyScorer read_scorer(const ScorerOptions& o) {
-  refuse_unused(o);
-  const auto temperature = static_cast<float>(o.temperature.value_or(1));
-  if (o.name == "constant") return Constant{};
-  if (o.name == "salience") return Salience{parameter_of(o, "w"), temperature};
-  if (o.name == "gaussian") return Gaussian{width_of(o)};
-  if (o.name == "boxcar") return Boxcar{width_of(o)};
-  if (o.name == "triangular") return Triangular{width_of(o)};
-  if (o.name == "epanechnikov") return Epanechnikov{width_of(o)};
-  if (o.name == "negative-squared-distance") return NegativeSquaredDistance{};
-  if (o.name == "dot") return Dot{};
-  if (o.name == "bilinear") return Bilinear{parameter_of(o, "W")};
-  if (o.name == "cosine") return Cosine{scalar(temperature)};
-  if (o.name == "vector-sum") return o.params ? VectorSum{parameter_of(o, "w")} : VectorSum{};
-  if (o.name == "additive") return Additive{parameter_of(o, "W_q"), parameter_of(o, "W_k"), parameter_of(o, "w_v")};
-  return o.scale ? ScaledDot{static_cast<float>(*o.scale)} : ScaledDot{};
+  const ScorerInputs inputs = inputs_of(o.kind);
+  refuse_unused(o, inputs);
+  ScorerValues values{o.scale, o.bandwidth, o.temperature, {}};
+  for (const auto& [name, needed] : inputs.tensors)
+    if (needed || o.params) values.tensors[name] = parameter_of(o, name);
+  return make_scorer(o.kind, values);
 }
 
-ScorerFacts scorer_facts(const std::string& name) {
-  static const std::map<std::string, ScorerFacts> facts = {
-      {"constant", {"0", false}},
-      {"salience", {"w . k / temperature", false}},
-      {"gaussian", {"-u^2 / 2, u = |w (q - k)|", true}},
-      {"boxcar", {"log 1 where u <= 1, u = |w (q - k)|, else log 0", true}},
-      {"triangular", {"log max(0, 1 - u), u = |w (q - k)|", true}},
-      {"epanechnikov", {"log max(0, 1 - u^2), u = |w (q - k)|", true}},
-      {"negative-squared-distance", {"-|q - k|^2", true}},
-      {"dot", {"Q K^T", true}},
-      {"scaled-dot", {"Q K^T", true}},
-      {"bilinear", {"Q W K^T", false}},
-      {"cosine", {"cos(q, k) / temperature", true}},
-      {"vector-sum", {"w . (q + k)", true}},
-      {"additive", {"w_v . tanh(W_q q + W_k k)", false}}};
-  return facts.at(name);
+Text params_help() {
+  std::vector<std::string> en, zh;
+  std::set<std::string_view> said;
+  for (const ScorerKind kind : offered_scorers()) {
+    const std::string_view tensors = facts_of(kind).tensors;
+    if (tensors.empty() || !said.insert(tensors).second) continue;
+    const auto owners = scorers_where([&](ScorerKind other) { return facts_of(other).tensors == tensors; });
+    en.push_back(text(tensors, " for ", with_and(owners)));
+    zh.push_back(text(listed(owners, "、"), "：", tensors));
+  }
+  return {text(".safetensors of parameters: ", listed(en, "; ")), text("参数的 .safetensors 文件。", listed(zh, "；"))};
 }
 
 }  // namespace qkv::cli

@@ -3,11 +3,11 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "qkv/attention/any_scorer.h"
 #include "qkv/attention/mask.h"
-#include "qkv/attention/scorers.h"
+#include "qkv/core/language.h"
 
 namespace qkv::cli {
 
@@ -22,24 +22,16 @@ struct MaskOptions {
 };
 Mask read_mask(const MaskOptions& options);
 
-using AnyScorer = std::variant<Constant, Salience, Gaussian, Boxcar, Triangular, Epanechnikov, NegativeSquaredDistance, Dot, ScaledDot,
-                               Bilinear, Cosine, VectorSum, Additive>;
-
-/// The names of --score, in the order of AnyScorer.
-const std::vector<std::string>& scorer_names();
+/// The scorers of --score.
+std::vector<ScorerKind> offered_scorers();
 
 struct ScorerOptions {
-  std::string name = "scaled-dot";
+  ScorerKind kind = ScorerKind::scaled_dot;
   std::optional<double> scale, bandwidth, temperature;
   std::optional<std::string> params;  // a .safetensors file
 };
 AnyScorer read_scorer(const ScorerOptions& options);
-
-/// The formula of a score, and whether it needs queries and keys of one width.
-struct ScorerFacts {
-  std::string formula;
-  bool equal_widths;
-};
-ScorerFacts scorer_facts(const std::string& name);
+/// The tensors of --params, as its help lists them.
+Text params_help();
 
 }  // namespace qkv::cli

@@ -65,7 +65,7 @@ class Check : public Command {
   }
 
   int run(const Global& global) override {
-    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     const Translator translator(model_);
     note_unfinished(model_, global.quiet);
     const LeakSubject subject = leak_subject(translator);
@@ -141,7 +141,7 @@ class Check : public Command {
             "输出随其后的目标词元改变：解码器自注意力缺少因果掩码，训练损失低得不真实"};
       case Leak::padding: {
         const TranslationConfig& c = translator.config();
-        if (c.model.kind == "seq2seq" && !c.model.skip_padding)
+        if (c.model.kind == ModelKind::seq2seq && !c.model.skip_padding)
           return {text("this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv pads its sentences to ",
                        c.training.num_steps,
                        " tokens always, as in training, so that a sentence has one translation; a longer sentence, or other padding, has "

@@ -8,7 +8,7 @@
 namespace qkv::cli {
 
 void ColourOptions::bind(Options& options) {
-  options.option("--cmap NAME", {"colour map of heat maps (viridis)", "热图的颜色（viridis）"}, map_, {"viridis", "reds", "blues", "diverging"});
+  options.option("--cmap NAME", {"colour map of heat maps (reds; diverging when numbers have both signs)", "热图的颜色（reds；数值有正有负时为 diverging）"}, map_, {"viridis", "reds", "blues", "diverging"});
   options.option("--range LOW,HIGH", {"values at the ends of the colour scale", "颜色两端对应的值"}, range_);
 }
 

@@ -25,6 +25,7 @@ const std::vector<DataName>& data_names() {
       {"nadaraya-watson", 0, 0, {"--points", "--noise", "--edition"}, data_notes},
       {"waist", 0, 0, {}, data_notes},
       {"measures", 0, 0, {}, data_notes},
+      {"attention", 0, 0, {}, data_attention},
       {"vocab", 1, kAny, {"--rule", "--min-count", "--column"}, data_vocab},
       {"subwords", 1, kAny, {"--model", "--size", "--column", "--lowercase"}, data_subwords},
       {"split", 1, 2, {"--validation", "--test", "--alignments"}, data_split},
@@ -52,6 +53,7 @@ class Data : public Command {
            "  qkv data vocab train.de --rule words --min-count 2 -o vocab.de.txt\n"
            "  qkv data subwords train.de train.en --size 8000 -o shared.model\n"
            "  qkv data split pairs.tsv --validation 1000 --test 1000 -o parts\n"
+           "  qkv data attention -o attention\n"
            "  qkv data fra-eng -o fra.txt";
   }
 
@@ -59,22 +61,22 @@ class Data : public Command {
     DataOptions& o = options_;
     options.positional("NAME", {joined_names(), joined_names()}, o.name);
     options.positionals("FILE", {"text to read (vocab, subwords, split); .gz too", "要读入的文本（vocab、subwords、split）；可为 .gz"}, o.files);
-    options.option("-o,--output FILE", {"where to write; split: a folder", "输出位置；split 为文件夹"}, o.output);
+    options.option("-o,--output FILE", {"where to write; split and attention: a folder", "输出位置；split 和 attention 为文件夹"}, o.output);
     options.option("--points N", {"nadaraya-watson: how many (50; English edition 40)", "nadaraya-watson：点数（50；英文版 40）"}, o.points, 1,
                    100'000'000);
     options.option("--noise S", {"nadaraya-watson: standard deviation of the noise (0.5; English edition 1)",
                     "nadaraya-watson：噪声标准差（0.5；英文版 1）"}, o.noise, 0);
     options.option("--edition E", {"nadaraya-watson: zh is 2 sin x + x^0.8, en is 2 sin x + x (zh)",
-                    "nadaraya-watson：zh 为 2 sin x + x^0.8，en 为 2 sin x + x（zh）"}, o.edition, {"zh", "en"});
+                    "nadaraya-watson：zh 为 2 sin x + x^0.8，en 为 2 sin x + x（zh）"}, o.edition);
     options.option(
         "--rule R",
         {"vocab: what a word is: the book's rule; between blanks; the same in lower case; words and punctuation (book)",
          "vocab：何为一个词：书中规则；按空白；小写后按空白；词与标点分开（book）"},
-        o.rule, {"book", "spaces", "lower", "words"});
+        o.rule);
     options.option("--min-count N", {"vocab: leave out what is rarer (2)", "vocab：略去更少见的词（2）"}, o.min_count, 1, INT64_MAX);
     options.option("--column N", {"vocab, subwords: read this column of tab separated files (1: source, 2: target)",
                     "vocab、subwords：读取制表符分隔文件的这一列（1 源语言，2 目标语言）"}, o.column, 1, 2);
-    options.option("--model M", {"subwords: how they are found (bpe)", "subwords：训练方法（bpe）"}, o.model, {"bpe", "unigram"});
+    options.option("--model M", {"subwords: how they are found (bpe)", "subwords：训练方法（bpe）"}, o.model);
     options.option("--size N", {"en-fr: sentence pairs (20000); subwords: how many, with the four special ones (8000)",
                     "en-fr：句对数（20000）；subwords：子词个数，含四个特殊词元（8000）"}, o.size, 1, 2'000'000);
     options.flag("--lowercase", {"subwords: of the text in lower case", "subwords：先转为小写"}, o.lowercase);
@@ -85,8 +87,8 @@ class Data : public Command {
     options.flag("--reverse", {"en-fr: French to English", "en-fr：法语到英语"}, o.reverse);
     options.option("--split PREFIX", {"en-fr: write PREFIX.train, .valid and .test, each as .tsv and .align",
                     "en-fr：写出 PREFIX.train、.valid 和 .test，各有 .tsv 和 .align"}, o.split);
-    options.option("--from FILE|URL", {"fra-eng: the archive, if you have it already or know another place",
-                    "fra-eng：已经下载好的压缩包，或另一个下载地址"}, o.from);
+    options.option("--from FILE|URL", {"fra-eng: the archive, or its text fra.txt, if you have it already or know another place",
+                    "fra-eng：已有的压缩包或其中的 fra.txt，或另一个下载地址"}, o.from);
   }
 
   int run(const Global& global) override {

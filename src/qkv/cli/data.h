@@ -2,6 +2,9 @@
 #pragma once
 
 #include "qkv/cli/command.h"
+#include "qkv/data/notes.h"
+#include "qkv/data/subwords.h"
+#include "qkv/data/text.h"
 
 namespace qkv::cli {
 
@@ -9,7 +12,10 @@ namespace qkv::cli {
 struct DataOptions {
   std::string name;
   std::vector<std::string> files;
-  std::optional<std::string> output, edition, rule, model, alignments, from, split;
+  std::optional<std::string> output, alignments, from, split;
+  std::optional<Edition> edition;
+  std::optional<WordRule> rule;
+  std::optional<SubwordKind> model;
   std::optional<int64_t> points, size, min_count, column, validation, test;
   std::optional<double> noise;
   bool lowercase = false, reverse = false;
@@ -21,6 +27,7 @@ int data_vocab(const DataOptions& options, const Global& global);     // a vocab
 int data_subwords(const DataOptions& options, const Global& global);  // a SentencePiece model of text files
 int data_split(const DataOptions& options, const Global& global);     // pairs to train, validation and test
 int data_en_fr(const DataOptions& options, const Global& global);     // the built-in corpus
+int data_attention(const DataOptions& options, const Global& global); // arrays for qkv attend
 int data_fra_eng(const DataOptions& options, const Global& global);   // the book's file
 
 }  // namespace qkv::cli

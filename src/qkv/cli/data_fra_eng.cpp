@@ -1,4 +1,4 @@
-// qkv data fra-eng: the book's English-French file, fetched or taken from an archive, and recognised by its SHA-1.
+// qkv data fra-eng: the book's English-French file, fetched, taken from its archive or copied, and recognised by its SHA-1.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,12 +22,13 @@ namespace {
 
 constexpr const char* kAddress = "http://d2l-data.s3-accelerate.amazonaws.com/fra-eng.zip";
 constexpr const char* kSha1 = "94646ad1522d915e7b0f9296181140edcf86a4f5";
+constexpr const char* kTextSha1 = "c43f99dce27311d3afd4d3e0716848194cfcc103";  // of the file inside
 constexpr const char* kMember = "fra-eng/fra.txt";
 constexpr uint64_t kLargestArchive = uint64_t{256} << 20;
 
 Text fetch_hint() {
-  return {text("get ", kAddress, " elsewhere, then: qkv data fra-eng --from fra-eng.zip -o fra.txt"),
-          text("请在别处下载 ", kAddress, "，然后运行：qkv data fra-eng --from fra-eng.zip -o fra.txt")};
+  return {text("get ", kAddress, " where there is a network, then: qkv data fra-eng --from fra-eng.zip -o fra.txt"),
+          text("请在有网络的地方下载 ", kAddress, "，然后运行：qkv data fra-eng --from fra-eng.zip -o fra.txt")};
 }
 
 // A file name of our own in the folder for such files; the file goes with it.
@@ -61,6 +62,17 @@ int run_program(std::vector<std::string> words) {
   return code == 127 ? -1 : code;  // how a failed exec may show
 }
 
+// What an exit code of curl or wget means, in words.
+std::string reason(const std::string& program, int code) {
+  const bool curl = program == "curl";
+  if (curl && code == 6) return "its host was not found; is there a network?";
+  if ((curl && code == 7) || (!curl && code == 4)) return "its host cannot be reached; is there a network?";
+  if (curl && code == 28) return "its host does not answer";
+  if ((curl && code == 22) || (!curl && code == 8)) return "the server refuses it or does not have it";
+  if (curl && code == 63) return text("it has more than ", grouped(kLargestArchive), " bytes");
+  return text(program, " ended with exit code ", code);
+}
+
 void fetch(const std::string& address, const std::string& path, const Global& global) {
   std::string program = "curl";
   int code = run_program({"curl", "-fsL", "--connect-timeout", "20", "--max-filesize", std::to_string(kLargestArchive),
@@ -71,16 +83,32 @@ void fetch(const std::string& address, const std::string& path, const Global& gl
   }
   if (code == -1) throw Error(text("cannot fetch ", address, ": neither curl nor wget is installed"), fetch_hint().in(global.language));
   if (code != 0)
-    throw Error(text("cannot fetch ", address, ": ", program, " ended with exit code ", code), fetch_hint().in(global.language));
+    throw Error(text("cannot fetch ", address, ": ", reason(program, code)), fetch_hint().in(global.language));
 }
 
-void check_archive(const std::string& path, const std::string& name, const Global& global) {
+std::vector<std::byte> bytes_of(const std::string& path, const std::string& name) {
   const InputFile file(path);
   check(file.size() <= kLargestArchive, name, ": has ", grouped(file.size()), " bytes, the book's archive has far fewer");
   std::vector<std::byte> bytes(file.size());
   file.read(0, bytes);
+  return bytes;
+}
+
+// The text of the archive, or of the file itself, whichever was given.
+std::vector<std::byte> book_text(const std::string& path, const std::string& name, const Global& global) {
+  std::vector<std::byte> bytes = bytes_of(path, name);
   const std::string found = sha1(bytes);
-  if (found != kSha1) throw Error(text(name, ": its SHA-1 is ", found, ", expected ", kSha1), fetch_hint().in(global.language));
+  if (found == kTextSha1) return bytes;
+  if (found == kSha1) {
+    const ZipFile zip(path, "a .zip file");
+    const auto member = std::find_if(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) { return e.name == kMember; });
+    check(member != zip.entries().end(), name, ": has no ", kMember);
+    return zip.unpack(*member);
+  }
+  const bool archive = bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'};
+  if (archive) throw Error(text(name, ": its SHA-1 is ", found, ", expected ", kSha1), fetch_hint().in(global.language));
+  throw Error(text(name, ": is neither the book's archive nor its text: its SHA-1 is ", found, ", expected ", kSha1, " or ", kTextSha1),
+              Text{"pairs of your own need no preparation: qkv train --data FILE", "自己的句对无需准备：qkv train --data FILE"}.in(global.language));
 }
 
 }  // namespace
@@ -90,13 +118,9 @@ int data_fra_eng(const DataOptions& o, const Global& global) {
   const bool remote = source.find("://") != std::string::npos;
   const TemporaryFile temporary;
   if (remote) fetch(source, temporary.path(), global);
-  const std::string& archive = remote ? temporary.path() : source;
-  check_archive(archive, source, global);
-  const ZipFile zip(archive, "a .zip file");
-  const auto member = std::find_if(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) { return e.name == kMember; });
-  check(member != zip.entries().end(), source, ": has no ", kMember);
-  const std::vector<std::byte> bytes = zip.unpack(*member);
-  write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const std::vector<std::byte> bytes = book_text(remote ? temporary.path() : source, source, global);
+  std::error_code ignored;  // of a file that is not there yet
+  if (!std::filesystem::equivalent(source, output, ignored)) write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   const Text done{text(output, ": ", grouped(bytes.size()), " bytes, the file of the book"),
                   text(output, "：", grouped(bytes.size()), " 字节，即书中所用的文件")};
   if (!global.quiet) std::printf("%s\n", done.in(global.language).c_str());

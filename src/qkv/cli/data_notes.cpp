@@ -10,10 +10,10 @@ namespace {
 Table make(const DataOptions& o, uint64_t seed) {
   if (o.name == "waist") return waist_data();
   if (o.name == "measures") return measures_data();
-  NotesOptions notes = NotesOptions::of(o.edition == "en" ? Edition::en : Edition::zh);
+  NotesOptions notes = NotesOptions::of(o.edition.value_or(Edition::zh));
   notes.points = o.points.value_or(notes.points);
   notes.noise = o.noise.value_or(notes.noise);
-  return nadaraya_watson_data(Rng(seed), notes);
+  return nadaraya_watson_data(notes_rng(seed, notes.edition), notes);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ Subwords subwords_of(const std::vector<std::string>& sentences, const SubwordOpt
 
 int data_vocab(const DataOptions& o, const Global& global) {
   if (o.output) refuse_overwriting(*o.output, o.files);
-  const WordRule rule = rule_named(o.rule.value_or("book"));
+  const WordRule rule = o.rule.value_or(WordRule::book);
   std::vector<std::vector<std::string>> lines;
   size_t all = 0;
   for (const std::string& sentence : sentences_of(o)) {
@@ -108,7 +108,7 @@ int data_subwords(const DataOptions& o, const Global& global) {
   if (o.lowercase)
     for (std::string& sentence : sentences) sentence = lowercase(sentence);
   SubwordOptions options;
-  options.kind = o.model == "unigram" ? SubwordKind::unigram : SubwordKind::bpe;
+  options.kind = o.model.value_or(SubwordKind::bpe);
   options.size = static_cast<int32_t>(o.size.value_or(options.size));
   const Subwords model = subwords_of(sentences, options);
   model.save(output);

@@ -128,7 +128,7 @@ std::string training_text(const RunReport& run) {
   std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
   if (run.ended_early) out += ", ended early";
   if (run.loss)
-    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.training.loss == "book" ? " (the book's)" : "");
+    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.training.loss == LossUnit::book ? " (the book's)" : "");
   if (run.valid_loss) out += fmt::format(", validation loss {:.4f}", *run.valid_loss);
   if (run.valid_loss != run.lowest_valid_loss)
     out += fmt::format(" (lowest {:.4f}, epoch {})", *run.lowest_valid_loss, run.lowest_epoch);
@@ -138,7 +138,7 @@ std::string training_text(const RunReport& run) {
 void print_report(const RunReport& run) {
   fmt::print("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
              model_text(run.config.model), printable(data_text(run.config.data)));
-  fmt::print("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", run.config.data.tokenizer,
+  fmt::print("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
              grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
              training_text(run));
   if (run.weights.empty())
@@ -155,15 +155,15 @@ void print_report(const RunReport& run) {
 Json report_json(const RunReport& run) {
   const TranslationModelConfig& m = run.config.model;
   const TranslationDataConfig& d = run.config.data;
-  Json model = {{"kind", m.kind}, {"attention", m.scorer()}, {"layers", m.layers}, {"hidden", m.hidden}};
-  if (m.kind == "transformer")
+  Json model = {{"kind", name_of(m.kind)}, {"attention", name_of(m.scorer())}, {"layers", m.layers}, {"hidden", m.hidden}};
+  if (m.kind == ModelKind::transformer)
     model.update({{"decoder_layers", m.decoder_layers > 0 ? m.decoder_layers : m.layers},
                   {"heads", m.heads},
                   {"ffn", m.ffn},
-                  {"positions", m.positions},
-                  {"norm", m.norm}});
+                  {"positions", name_of(m.positions)},
+                  {"norm", name_of(m.norm)}});
   else
-    model.update({{"cell", m.cell}, {"embed", m.embed}, {"bidirectional", m.bidirectional}});
+    model.update({{"cell", name_of(m.cell)}, {"embed", m.embed}, {"bidirectional", m.bidirectional}});
   Json training = {
       {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.loss) training["loss"] = *run.loss;
@@ -177,7 +177,10 @@ Json report_json(const RunReport& run) {
           {"model", model},
           {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
           {"tokenizer",
-           {{"kind", d.tokenizer}, {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
+           {{"kind", name_of(d.tokenizer)},
+            {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
+            {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
+            {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
           {"training", training},
           {"weights", run.weights},
           {"parameters", run.parameters},

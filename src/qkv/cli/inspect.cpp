@@ -43,6 +43,16 @@ struct Looked {
   size_t lines = 0;                                       // of the file that the pair is from
 };
 
+// Words in an archive of numbers: UTF-8 with a line end between them, for bytes(z["source_tokens"]).decode().split("\n").
+Array lines_array(const std::vector<std::string>& words) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) bytes.push_back('\n');
+    bytes.insert(bytes.end(), words[i].begin(), words[i].end());
+  }
+  return Array::of<uint8_t>({static_cast<int64_t>(bytes.size())}, bytes);
+}
+
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
@@ -96,7 +106,7 @@ class Inspect : public Command {
     if (seen.cut_off && !global.quiet)
       fmt::print(stderr, "qkv: note: {}\n", Text{text("the translation was cut off after ", seen.target_ids.size(), " tokens"), text("译文在 ", seen.target_ids.size(), " 个词元后被截断")}.in(global.language));
     note_unknown_words(translator, seen, global);
-    check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.attention, ")");
+    check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.scorer(), ")");
     if (const Transformer* model = translator.model().transformer())
       return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
     const bool asked = choice_.kind != "all" || choice_.layer || choice_.head || choice_.values || choice_.rollout || steps_;
@@ -104,7 +114,7 @@ class Inspect : public Command {
           ": this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers");
     if (json_) return print_json(translator, seen);
     if (output_ && output_->ends_with(".npz")) {
-      write_npz(*output_, {{"attention", Array(seen.attention)}});
+      write_npz(*output_, {{"attention", Array(seen.attention)}, {"source_tokens", lines_array(seen.source_tokens)}, {"output_tokens", lines_array(seen.target_tokens)}});
       return done(global, seen);
     }
     return draw(global, seen, {figure(translator, seen, global)});
@@ -112,7 +122,7 @@ class Inspect : public Command {
 
  private:
   void check_command_line() const {
-    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     if (pairs_.empty() == words_.empty()) throw UsageError("give a sentence, or --pairs FILE and --line N");
     if (!pairs_.empty() && !line_) throw UsageError("--pairs needs --line N");
     if (line_ && pairs_.empty()) throw UsageError("--line goes with --pairs FILE");
@@ -162,7 +172,7 @@ class Inspect : public Command {
       source_ids = translation.source, target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());
       out.cut_off = !best.ended;
-      out.target = translator.text(best), out.attention = best.attention, out.log_probability = best.log_probability;
+      out.target = translator.text(best, translation.writing), out.attention = best.attention, out.log_probability = best.log_probability;
     }
     out.source_tokens = tokenizers.source.tokens(source_ids);
     out.target_tokens = tokenizers.target.tokens(target_ids);
@@ -182,6 +192,8 @@ class Inspect : public Command {
     if (output_ && output_->ends_with(".npz")) {
       std::map<std::string, Array> arrays;
       for (const NamedMaps& maps : chosen_maps(pair, choice_)) arrays.emplace(maps.name, Array(maps.maps));
+      arrays.emplace("source_tokens", lines_array(pair.source_tokens)), arrays.emplace("input_tokens", lines_array(pair.input_tokens));
+      arrays.emplace("output_tokens", lines_array(pair.output_tokens));
       write_npz(*output_, arrays);
       return done(global, seen);
     }
@@ -225,7 +237,7 @@ class Inspect : public Command {
     check(!steps_ || *steps_ >= std::ssize(read), "--steps ", steps_.value_or(0), ": the sentence has ", read.size(),
           " tokens with its <eos>");
     const TranslationModelConfig& config = translator.config().model;
-    check(!steps_ || config.positions != "learned" || *steps_ <= config.max_positions, "--steps ", steps_.value_or(0), ": the model has learned ",
+    check(!steps_ || config.positions != PositionKind::learned || *steps_ <= config.max_positions, "--steps ", steps_.value_or(0), ": the model has learned ",
           config.max_positions, " positions");
     if (steps_) read.resize(static_cast<size_t>(*steps_), source.pad());
     std::vector<int32_t> inputs{target.bos()};

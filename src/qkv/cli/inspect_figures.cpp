@@ -6,13 +6,13 @@
 #include <cctype>
 
 #include "qkv/core/check.h"
-#include "qkv/ops/shape.h"
+#include "qkv/plot/layout.h"
 
 namespace qkv::cli {
 namespace {
 
-// Pixels: a cell that has room for a word, the margins of a panel, a picture that a screen has room for, one that can still be scrolled.
-constexpr double kWordCell = 19, kPanelMargin = 60, kWidestGrid = 1700, kTallestGrid = 6000;
+// Pixels: a picture that a screen has room for, and what can be scrolled of one that is as wide as a page or as a screen.
+constexpr double kScreen = 1700, kTallestPage = 2400, kTallestScreen = 6000;
 
 struct Kind {
   std::string name;
@@ -60,27 +60,20 @@ Axes axes_of(const SeenPair& seen, const Kind& kind) {
   return {source, axis_words(seen.output_tokens)};
 }
 
-// How many of `cols` panels with words stand in a row: a divisor of cols, so that rows are full.
-int64_t panels_in_a_row(int64_t cols, int64_t keys) {
-  const double width = static_cast<double>(keys) * kWordCell;
-  int64_t out = cols;
-  while (out > 1 && (cols % out != 0 || static_cast<double>(out) * width > kWidestGrid)) --out;
-  return out;
-}
-
-// (rows, cols, n, m) with words on the axes, rows folded where they are too wide; positions where even that gets too tall.
+// (rows, cols, n, m) with words on the axes: as wide as a page, whose rows are folded; where that gets too tall as a screen; and where even
+// that does, with positions.
 Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, const ColourScale& colours, Language language) {
-  const int64_t rows = maps.size(0), cols = maps.size(1), n = maps.size(2), m = maps.size(3);
-  const int64_t fold = panels_in_a_row(cols, m);
-  const double height = static_cast<double>(rows * cols / fold) * (static_cast<double>(n) * kWordCell + kPanelMargin);
-  const bool words = rows * cols == 1 || height <= kTallestGrid;
-  HeatMapOptions options{.colours = colours};
-  if (words) options.x_tokens = axes.keys, options.y_tokens = axes.queries;
-  const Tensor panels = words && fold < cols ? reshape(maps, {rows * cols / fold, fold, n, m}) : maps;
-  Figure out =
-      heatmaps(panels, Text{"Key positions", "键的位置"}.in(language), kind.axis.in(language), {}, options);
-  if (panels.size(1) < cols) out.share_x = false;  // words under every panel, for the last row is far away
-  for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
+  const auto drawn = [&](const HeatMapOptions& options) {
+    Figure out = heatmaps(maps, Text{"Key positions", "键的位置"}.in(language), kind.axis.in(language), {}, options);
+    for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
+    return out;
+  };
+  Figure out = drawn({.colours = colours, .x_tokens = axes.keys, .y_tokens = axes.queries});
+  if (maps.size(0) * maps.size(1) == 1 || plotting::layout(out).height <= kTallestPage) return out;
+  out.widest = kScreen;
+  if (plotting::layout(out).height <= kTallestScreen) return out;
+  out = drawn({.colours = colours});
+  out.widest = kScreen;
   return out;
 }
 
@@ -136,11 +129,10 @@ class Drawer {
   Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, const Text& reading) const {
     Figure out = grid(kind, maps, axes_of(seen_, kind), boxes(kind), weight_colours(), language_);
     const int64_t rows = maps.size(0), cols = maps.size(1);
-    const bool one_row_a_layer = out.cols == cols;
     for (int64_t i = 0; i < rows * cols; ++i) {
       const int64_t layer = first_layer() + i / cols, head = first_head() + i % cols;
       Panel& panel = out.panels[static_cast<size_t>(i)];
-      if (use_ == FigureUse::terminal || !one_row_a_layer) {
+      if (use_ == FigureUse::terminal) {
         panel.title = layer_name(layer) + say(text(", head ", head), "，" + head_name(head));
         panel.short_title = text("L", layer, " H", head);
         continue;

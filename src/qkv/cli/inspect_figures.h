@@ -32,8 +32,7 @@ struct NamedMaps {
 };
 std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice);
 
-/// paper: titles on the first row, as in the book, where a row has all heads of a layer. terminal: on every panel, for there they do not
-/// stay in their grid.
+/// paper: titles on the first row, as in the book. terminal: on every panel, for there they do not stay in their grid.
 enum class FigureUse { paper, terminal };
 
 /// boxes: cells of the cross attention with a frame.

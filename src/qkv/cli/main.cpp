@@ -11,6 +11,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/streams.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/suggest.h"
@@ -50,6 +51,24 @@ struct GlobalValues {
     options.flag("-h,--help", {"print this text", "显示本帮助"}, help);
   }
 };
+
+// Other names that people have for the two languages.
+std::string language_word(const std::string& word) {
+  for (const char* name : {"cn", "zh-cn", "zh_cn", "zh-CN", "zh_CN", "zh-hans", "zh-Hans", "chinese", "中文"})
+    if (word == name) return "zh";
+  for (const char* name : {"en-us", "en-US", "en_US", "en-gb", "en-GB", "en_GB", "english"})
+    if (word == name) return "en";
+  return word;
+}
+
+// "--lang cn" as "--lang zh".
+Arguments with_language_words(Arguments words) {
+  for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
+    if (words[i].starts_with("--lang=")) words[i] = "--lang=" + language_word(words[i].substr(7));
+    else if (i > 0 && words[i - 1] == "--lang") words[i] = language_word(words[i]);
+  }
+  return words;
+}
 
 // The language decides the help text, so it is looked up before the command line is understood.
 Language language_of(const Arguments& arguments) {
@@ -184,7 +203,8 @@ Global applied(const GlobalValues& values, Language language) {
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-int run(Arguments arguments) {
+int run(Arguments given) {
+  Arguments arguments = with_language_words(std::move(given));
   const Language language = language_of(arguments);
   const Commands commands = all_commands();
   GlobalValues values;
@@ -252,6 +272,7 @@ int guarded(const Arguments& arguments) {
 }  // namespace qkv::cli
 
 int main(int argc, char** argv) {
+  qkv::cli::secure_streams();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, with its name
   std::signal(SIGPIPE, SIG_DFL);  // qkv info | head ends quietly, whatever the parent ignored
   qkv::cli::catch_interrupts();

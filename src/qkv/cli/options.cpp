@@ -11,12 +11,6 @@
 namespace qkv::cli {
 namespace {
 
-std::string joined(const std::vector<std::string>& words, const char* between) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : between) + word;
-  return out;
-}
-
 [[noreturn]] void refuse(const std::string& name, const std::string& got, const std::string& expected, const std::string& hint = "") {
   throw UsageError(text(name, ": got \"", got, "\", expected ", expected), hint);
 }
@@ -36,7 +30,7 @@ std::string choice(const std::string& name, const std::string& given, const std:
   for (const std::string& known : choices)
     if (given == known) return given;
   if (choices.empty()) return given;
-  refuse(name, given, "one of " + joined(choices, ", "), did_you_mean(nearest_word(given, choices), language));
+  refuse(name, given, "one of " + listed(choices), did_you_mean(nearest_word(given, choices), language));
 }
 
 }  // namespace
@@ -75,7 +69,7 @@ void Options::flag(const std::string& names, const Text& help, bool& value) {
 void Options::option(const std::string& names, const Text& help, std::string& value, const std::vector<std::string>& choices) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = value;
-  if (!choices.empty()) spec.value_name = joined(choices, "|");
+  if (!choices.empty()) spec.value_name = listed(choices, "|");
   spec.set = [&value, choices, name = spec.long_name()](const auto& given, Language language) {
     value = choice(name, given[0], choices, language);
   };
@@ -84,9 +78,18 @@ void Options::option(const std::string& names, const Text& help, std::string& va
 void Options::option(const std::string& names, const Text& help, std::optional<std::string>& value,
                      const std::vector<std::string>& choices) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  if (!choices.empty()) spec.value_name = joined(choices, "|");
+  if (!choices.empty()) spec.value_name = listed(choices, "|");
   spec.set = [&value, choices, name = spec.long_name()](const auto& given, Language language) {
     value = choice(name, given[0], choices, language);
+  };
+}
+
+void Options::add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words, std::function<void(size_t)> set) {
+  OptionSpec& spec = add(names, help, OptionKind::value);
+  spec.value_name = listed(words, "|");
+  spec.set = [words, set = std::move(set), name = spec.long_name()](const auto& given, Language language) {
+    const std::string word = choice(name, given[0], words, language);
+    set(static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin()));
   };
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "qkv/core/language.h"
+#include "qkv/core/names.h"
 
 namespace qkv::cli {
 
@@ -40,6 +41,16 @@ class Options {
   void option(const std::string& names, const Text& help, std::string& value, const std::vector<std::string>& choices = {});
   void option(const std::string& names, const Text& help, std::optional<std::string>& value,
               const std::vector<std::string>& choices = {});
+  /// One of some values of an enum, by their names.
+  template <Named E>
+  void option(const std::string& names, const Text& help, E& value, const std::vector<E>& offered = every<E>()) {
+    add_choice(names, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; });
+    specs_.back().default_text = name_of(value);
+  }
+  template <Named E>
+  void option(const std::string& names, const Text& help, std::optional<E>& value, const std::vector<E>& offered = every<E>()) {
+    add_choice(names, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; });
+  }
   void option(const std::string& names, const Text& help, int64_t& value, int64_t low = INT64_MIN, int64_t high = INT64_MAX);
   void option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low = INT64_MIN,
               int64_t high = INT64_MAX);
@@ -59,6 +70,7 @@ class Options {
 
  private:
   OptionSpec& add(const std::string& names, const Text& help, OptionKind kind);
+  void add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words, std::function<void(size_t)> set);
   std::vector<OptionSpec> specs_;
 };
 

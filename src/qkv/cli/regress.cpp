@@ -10,6 +10,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/regress_figures.h"
 #include "qkv/cli/regress_input.h"
+#include "qkv/cli/share_bar.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/io/npy.h"
 #include "qkv/plot/save.h"
@@ -52,7 +53,7 @@ class Regress : public Command {
   void write(const Table& table) const;
   Json summary_json(const RegressInput& input, const Table& table, const Predictions& predictions) const;
 
-  std::string data_, kernel_ = "gaussian", estimator_ = "local-constant", bandwidth_ = "1";
+  std::string data_, bandwidth_ = "1";
   std::vector<std::string> x_, y_, at_;
   std::optional<std::string> output_, plot_, weights_, weights_plot_;
   std::optional<int64_t> grid_;
@@ -72,10 +73,9 @@ void Regress::bind(Options& options) {
   options.option("--y NAME", {"a column of outputs; repeat for several; the last one when absent",
                   "输出列，可重复；默认为最后一列"}, y_);
   options.option("--kernel K", {"the weight of a distance",
-                  "核函数"}, kernel_, {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"});
+                  "核函数"}, regression_.kernel);
   options.option("--estimator E", {"average, local-constant (Nadaraya-Watson) or local-linear",
-                  "average、local-constant（Nadaraya-Watson）或 local-linear"}, estimator_,
-                 {"average", "local-constant", "local-linear"});
+                  "average、local-constant（Nadaraya-Watson）或 local-linear"}, regression_.estimator);
   options.option("--bandwidth H", {"a number (or one a column of x: 1,2.5), rule, cv (leave-one-out) or learn (by gradient)",
                   "带宽：数值（或每列一个：1,2.5）、rule、cv（留一法）或 learn（梯度学习）"}, bandwidth_);
   options.option("--at POINT", {"where to predict: 57, or 57,83 for two columns of x, or a file; repeat for several",
@@ -109,15 +109,21 @@ void Regress::check_command_line() const {
   if (weights_) check_path("--weights", *weights_, {".npy"});
   if (plot_) check_path("--plot", *plot_, {".svg", ".png", ".txt"});
   if (weights_plot_) check_path("--weights-plot", *weights_plot_, {".svg", ".png", ".txt"});
-  if (bandwidth_ == "learn" && (kernel_ != "gaussian" || estimator_ != "local-constant"))
-    throw UsageError(text("--bandwidth learn is for the gaussian kernel and the local-constant estimator, got ", kernel_, " and ",
-                          estimator_));
+  if (bandwidth_ == "learn" && (regression_.kernel != KernelShape::gaussian || regression_.estimator != Estimator::local_constant))
+    throw UsageError(text("--bandwidth learn is for the gaussian kernel and the local-constant estimator, got ",
+                          name_of(regression_.kernel), " and ", regression_.estimator));
 }
 
 std::vector<double> Regress::choose_bandwidth(const RegressInput& input, const Global& global) {
   if (bandwidth_ == "rule") return rule_bandwidth(input.x, regression_.kernel);
   if (bandwidth_ == "cv") {
-    validated_ = cross_validate(KernelRegression(input.x, input.y, regression_));
+    ShareBar bar(global.log_format);
+    const Text what{"cross-validation", "交叉验证"};
+    validated_ = cross_validate(KernelRegression(input.x, input.y, regression_), [&](const SearchProgress& p) {
+      const Text tried{text(p.evaluations, " widths tried"), text("已试 ", p.evaluations, " 个带宽")};
+      bar.draw(p.share, what.in(global.language), tried.in(global.language));
+    });
+    bar.finish();
     return validated_->bandwidth;
   }
   if (bandwidth_ == "learn") {
@@ -163,7 +169,9 @@ Table Regress::table(const RegressInput& input, const Points& at, const Predicti
   Table out;
   const bool one_x = input.x_names.size() == 1, one_y = input.y_names.size() == 1;
   for (size_t a = 0; a < input.x_names.size(); ++a) {
-    out.names.push_back(one_x ? "x" : input.x_names[a]);
+    const std::string& name = input.x_names[a];  // of a file without names it is the column's number
+    const bool numbered = name.size() <= 3 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+    out.names.push_back(one_x && numbered ? "x" : name);
     out.columns.push_back(at.column(static_cast<int64_t>(a)));
   }
   const auto add = [&](const char* what, const Points& values) {
@@ -200,7 +208,7 @@ void Regress::write(const Table& table) const {
 
 Json Regress::summary_json(const RegressInput& input, const Table& table, const Predictions& predictions) const {
   const bool has_width = regression_.estimator != Estimator::average && regression_.kernel != KernelShape::constant;
-  Json json = {{"rows", input.x.rows}, {"dropped", input.dropped}, {"kernel", kernel_}, {"estimator", estimator_}};
+  Json json = {{"rows", input.x.rows}, {"dropped", input.dropped}, {"kernel", name_of(regression_.kernel)}, {"estimator", name_of(regression_.estimator)}};
   json["bandwidth"] = has_width ? Json(regression_.bandwidth) : Json(nullptr);
   if (validated_) json["leave_one_out"] = {{"score", validated_->score}, {"evaluations", validated_->evaluations}};
   if (learned_) json["learned"] = {{"w", learned_->w}, {"start", learned_->start}, {"losses", learned_->losses}};
@@ -221,7 +229,6 @@ int Regress::run(const Global& global) {
   check_command_line();
   const RegressInput input = read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
   if (input.x_names.size() > 1 && plot_) throw UsageError(text("--plot is for one column of x, there are ", input.x_names.size()));
-  regression_ = {.kernel = parse_kernel(kernel_), .estimator = parse_estimator(estimator_), .bandwidth = {1}};
   regression_.bandwidth = choose_bandwidth(input, global);
   const Points at = points(input);
   const KernelRegression regression(input.x, input.y, regression_);
@@ -230,7 +237,7 @@ int Regress::run(const Global& global) {
   if (json_) fmt::print("{}\n", summary_json(input, result, predictions).dump(2, ' ', false, Json::error_handler_t::replace));
   if (!json_ || output_) write(result);
   if (weights_) write_npy(*weights_, regression.weights(at));
-  if (plot_) save(fit_figure(input, at, predictions), *plot_);
+  if (plot_) save(fit_figure(input, at, predictions, level_), *plot_);
   if (weights_plot_) save(weights_figure(input, at, regression), *weights_plot_);
   if (!global.quiet) {
     if (input.dropped) fmt::print(stderr, "note: {} rows with missing numbers were dropped\n", input.dropped);

@@ -1,6 +1,8 @@
 // Fit and weights as figures.
 #include "qkv/cli/regress_figures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -22,7 +24,7 @@ std::vector<int64_t> ascending(const Points& points) {
 
 }  // namespace
 
-Figure fit_figure(const RegressInput& input, const Points& at, const Predictions& predictions) {
+Figure fit_figure(const RegressInput& input, const Points& at, const Predictions& predictions, double level) {
   const std::vector<int64_t> order = ascending(at);
   const auto sorted = [&](const Points& values, int64_t j) {
     std::vector<double> out;
@@ -42,7 +44,7 @@ Figure fit_figure(const RegressInput& input, const Points& at, const Predictions
     Series fit{.name = "fit", .x = sorted(at, 0), .y = sorted(predictions.values, j), .style = line_style(at.rows > 1 ? "m-" : "mo")};
     Curves curves{.series = {std::move(data), std::move(fit)}};
     if (predictions.low.rows > 0)
-      curves.bands.push_back({"band", sorted(at, 0), sorted(predictions.low, j), sorted(predictions.high, j), {}});
+      curves.bands.push_back({fmt::format("{:.4g} % band", 100 * level), sorted(at, 0), sorted(predictions.low, j), sorted(predictions.high, j), {}});
     Axis x, y;
     x.label = input.x_names[0];
     y.label = input.y_names[j];
@@ -61,10 +63,7 @@ Figure weights_figure(const RegressInput& input, const Points& at, const KernelR
     for (int64_t i = 0; i < input.x.rows; ++i)
       shown.mutable_ptr()[q * input.x.rows + i] = weights.ptr()[rows[q] * input.x.rows + columns[i]];
   const bool sorted = input.x.width == 1;
-  HeatMapOptions options;
-  options.colours.map = ColourMap::reds;
-  return heatmaps(shown, sorted ? "Sorted training inputs" : "Training inputs", sorted ? "Sorted testing inputs" : "Testing inputs",
-                  {}, options);
+  return heatmaps(shown, sorted ? "Sorted training inputs" : "Training inputs", sorted ? "Sorted testing inputs" : "Testing inputs");
 }
 
 }  // namespace qkv::cli

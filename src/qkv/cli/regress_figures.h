@@ -8,7 +8,7 @@
 namespace qkv::cli {
 
 /// Data as circles, the fit as a line, the band around it; a panel an output. One column of x.
-Figure fit_figure(const RegressInput& input, const Points& at, const Predictions& predictions);
+Figure fit_figure(const RegressInput& input, const Points& at, const Predictions& predictions, double level);
 
 /// The weights of every point (rows) on every row of the data (columns), both in ascending order where there is one column of x.
 Figure weights_figure(const RegressInput& input, const Points& at, const KernelRegression& regression);

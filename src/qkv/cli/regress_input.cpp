@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <set>
 
 #include "qkv/cli/command.h"
+#include "qkv/core/limits.h"
+#include "qkv/core/numbers.h"
 #include "qkv/io/npy.h"
 
 namespace qkv::cli {
@@ -18,7 +21,7 @@ Table npy_table(const std::string& path) {
   check(shape.rank() == 1 || shape.rank() == 2, path, ": expected shape (rows, columns), got ", shape);
   const int64_t rows = shape[0], width = shape.rank() == 2 ? shape[1] : 1;
   check(width >= 1, path, ": has no columns, its shape is ", shape);
-  check(width <= 65536, path, ": ", width, " columns are too many");
+  check(width <= limits::kColumns, path, ": ", width, " columns are too many, expected at most ", limits::kColumns);
   Table table;
   table.columns.assign(static_cast<size_t>(width), std::vector<double>(static_cast<size_t>(rows)));
   for (int64_t c = 0; c < width; ++c) table.names.push_back(std::to_string(c + 1));
@@ -42,9 +45,10 @@ CsvContent pick(const std::string& path, const Table& table, const std::vector<s
   CsvContent out;
   std::vector<size_t> places;
   for (const std::string& name : wanted) {
-    const auto found = std::find(table.names.begin(), table.names.end(), name);
-    check(found != table.names.end(), path, ": there is no column \"", name, "\"; the columns are 1 to ", table.names.size());
-    places.push_back(static_cast<size_t>(found - table.names.begin()));
+    const auto number = parse_whole_number(name, 1, static_cast<int64_t>(table.names.size()));  // columns are called by their number
+    check(number && std::to_string(*number) == name, path, ": there is no column \"", name, "\"; the columns are 1 to ",
+          table.names.size());
+    places.push_back(static_cast<size_t>(*number - 1));
     out.table.names.push_back(name);
   }
   out.table.columns.resize(places.size());
@@ -118,7 +122,8 @@ Points read_points(const std::vector<std::string>& texts, const std::vector<std:
   for (const std::string& text : texts) {
     if (is_file(text)) {
       const std::vector<std::string> all = column_names(text);
-      const auto is_there = [&](const std::string& name) { return std::find(all.begin(), all.end(), name) != all.end(); };
+      const std::set<std::string_view> known(all.begin(), all.end());
+      const auto is_there = [&](const std::string& name) { return known.contains(name); };
       const bool named = std::all_of(x_names.begin(), x_names.end(), is_there);
       check(named || all.size() == d, text, ": has ", all.size(), " columns, x has ", d, ", and their names differ");
       const Points points = Points::from_columns(read_columns(text, named ? x_names : all, Missing::refuse).table.columns);

@@ -75,7 +75,7 @@ bool is_run_folder(const std::string& folder) {
 RunReport report_run(const std::string& folder) {
   RunReport report;
   report.path = folder;
-  report.config.settings().read(folder + "/config.yaml");
+  report.config = read_run_config(folder + "/config.yaml");
   const Tokenizers tokenizers = load_tokenizers(folder);
   report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
   read_metrics(report);
@@ -91,7 +91,7 @@ RunReport report_run(const std::string& folder) {
 }
 
 std::string model_text(const TranslationModelConfig& m) {
-  const bool transformer = m.kind == "transformer";
+  const bool transformer = m.kind == ModelKind::transformer;
   if (!transformer)
     return text(m.kind, ", ", m.bidirectional ? "bidirectional " : "", m.cell, ", ", counted_layers(m.layers),
                 ", hidden ", m.hidden, ", embed ", m.embed, ", attention ", m.scorer());
@@ -102,11 +102,15 @@ std::string model_text(const TranslationModelConfig& m) {
               m.key_heads > 0 && m.key_heads != m.heads ? text(" (", m.key_heads, " of keys)") : "", ", ffn ", m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
 }
 
+std::string tokenizer_text(const TranslationDataConfig& d) {
+  const bool lower = d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces;
+  return text(d.tokenizer, lower ? " of lower-cased text" : "", d.has_subwords() && d.normalize != Normalization::none ? text(", ", d.normalize) : "");
+}
+
 std::string data_text(const TranslationDataConfig& d) {
-  const std::string files = d.pairs == "en-fr" ? text("en-fr, the built-in corpus (",
-                                                      grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")
-                            : d.pairs.empty()  ? d.source + " and " + d.target
-                                               : d.pairs;
+  const std::string files = d.built_in()      ? text("en-fr, the built-in corpus (", grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")
+                            : d.pairs.empty() ? d.source + " and " + d.target
+                                              : d.pairs;
   return files + (d.reverse ? ", from the second side into the first" : "");
 }
 

@@ -40,6 +40,8 @@ RunReport report_run(const std::string& folder);
 
 /// "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive".
 std::string model_text(const TranslationModelConfig& model);
+/// "bpe of lower-cased text, nfkc", "spaces".
+std::string tokenizer_text(const TranslationDataConfig& data);
 /// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".
 std::string data_text(const TranslationDataConfig& data);
 

@@ -8,6 +8,7 @@
 #include "qkv/cli/score_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/core/suggest.h"
+#include "qkv/data/text.h"
 #include "qkv/eval/bleu.h"
 #include "qkv/eval/chrf.h"
 #include "qkv/eval/d2l_bleu.h"
@@ -48,9 +49,9 @@ class Score : public Command {
     o.option("--ref FILE", {"reference translations; may be repeated", "参考译文；可重复给出"}, references_);
     o.option("--metric LIST", {"some of bleu, chrf, chrf++, d2l-bleu, with commas between", "bleu、chrf、chrf++、d2l-bleu 中的若干个，以逗号分隔"},
              metric_);
-    o.option("--tokenize NAME", {"tokeniser of BLEU, as in sacreBLEU", "BLEU 的分词方式，同 sacreBLEU"}, tokenizer_, bleu_tokenizer_names());
+    o.option("--tokenize NAME", {"tokeniser of BLEU, as in sacreBLEU", "BLEU 的分词方式，同 sacreBLEU"}, tokenizer_);
     o.flag("--lowercase", {"lower-case everything first", "先全部转为小写"}, lowercase_);
-    o.option("--smooth NAME", {"what BLEU puts for a precision of 0", "BLEU 对零精度的平滑方法"}, smooth_, smoothing_names());
+    o.option("--smooth NAME", {"what BLEU puts for a precision of 0", "BLEU 对零精度的平滑方法"}, smooth_);
     o.option("--smooth-value X", {"of floor (0.1) and add-k (1)", "floor（0.1）与 add-k（1）的参数"}, smooth_value_, 0);
     o.option("--d2l-k K", {"longest n-gram of d2l-bleu", "d2l-bleu 的最长 n 元组"}, d2l_k_, 1, 100);
     o.flag("--bootstrap", {"95 % interval from resampled lines (seed 12345 unless --seed gives another)",
@@ -72,7 +73,7 @@ class Score : public Command {
       systems.push_back(read_text_lines(path));
       for (size_t r = 0; r < references.size(); ++r) check_same_lines(path, systems.back().size(), references_[r], references[r].size());
     }
-    if (!global.quiet) warn_of_tokenized(systems, global);
+    if (!global.quiet) warn_of_tokenized(systems, global), say_case(systems, references, global);
     if (sentence_) {
       print_sentences(names, systems[0], references);
       return 0;
@@ -98,7 +99,7 @@ class Score : public Command {
     auto names = metric_names(metric_, language);
     const bool has_d2l = std::find(names.begin(), names.end(), "d2l-bleu") != names.end();
     if (has_d2l && references_.size() > 1) throw UsageError(text("d2l-bleu is defined for one reference, got ", references_.size()));
-    if (smooth_value_ && smooth_ != "floor" && smooth_ != "add-k") throw UsageError("--smooth-value belongs to --smooth floor and add-k");
+    if (smooth_value_ && smooth_ != Smoothing::floor && smooth_ != Smoothing::add_k) throw UsageError("--smooth-value belongs to --smooth floor and add-k");
     if (sentence_ && hypotheses_.size() > 1) throw UsageError(text("--sentence scores one file, got ", hypotheses_.size()));
     if (sentence_ && bootstrap_) throw UsageError("--sentence and --bootstrap exclude each other");
     return names;
@@ -108,10 +109,8 @@ class Score : public Command {
     if (name == "chrf") return std::make_unique<Chrf>(ChrfOptions{.lowercase = lowercase_});
     if (name == "chrf++") return std::make_unique<Chrf>(ChrfOptions{.word_order = 2, .lowercase = lowercase_});
     if (name == "d2l-bleu") return std::make_unique<D2lBleu>(D2lBleuOptions{static_cast<int>(d2l_k_), lowercase_});
-    const auto& smoothings = smoothing_names();
-    const auto smoothing = std::find(smoothings.begin(), smoothings.end(), smooth_) - smoothings.begin();
-    return std::make_unique<Bleu>(BleuOptions{.tokenizer = bleu_tokenizer_named(tokenizer_),
-                                              .smoothing = static_cast<Smoothing>(smoothing),
+    return std::make_unique<Bleu>(BleuOptions{.tokenizer = tokenizer_,
+                                              .smoothing = smooth_,
                                               .smooth_value = smooth_value_,
                                               .lowercase = lowercase_,
                                               .effective_order = sentence_});
@@ -177,7 +176,7 @@ class Score : public Command {
   // BLEU of 13a on text that was tokenised before is not the BLEU that others report.
   void warn_of_tokenized(const std::vector<Lines>& systems, const Global& global) const {
     constexpr int64_t kMany = 100;
-    if (tokenizer_ == "none" || metric_.find("bleu") == std::string::npos || metric_ == "d2l-bleu") return;
+    if (tokenizer_ == BleuTokenizer::none || metric_.find("bleu") == std::string::npos || metric_ == "d2l-bleu") return;
     for (size_t s = 0; s < systems.size(); ++s) {
       const auto apart = std::count_if(systems[s].begin(), systems[s].end(), [](const std::string& line) { return line.ends_with(" ."); });
       if (apart < kMany) continue;
@@ -188,8 +187,28 @@ class Score : public Command {
     }
   }
 
+  // Case decides many points, and a model of lower-cased text loses all of them.
+  void say_case(const std::vector<Lines>& systems, const std::vector<Lines>& references, const Global& global) const {
+    if (lowercase_) {
+      const Text note{"both sides are compared in lower case", "两侧均先转为小写再比较"};
+      fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+      return;
+    }
+    const auto has_capitals = [](const Lines& lines) { return std::ranges::any_of(lines, [](const std::string& l) { return lowercase(l) != l; }); };
+    if (!std::ranges::all_of(references, has_capitals)) return;
+    for (size_t s = 0; s < systems.size(); ++s) {
+      if (has_capitals(systems[s])) continue;
+      const std::string name = input_name(hypotheses_[s]);
+      const Text note{text(name, ": has no capitals, and the references have some: each counts as an error; --lowercase compares without case"),
+                      text(name, "：没有大写字母而参考译文有，每处都算错；--lowercase 可忽略大小写")};
+      fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+    }
+  }
+
   Lines hypotheses_, references_;
-  std::string metric_ = "bleu", tokenizer_ = "13a", smooth_ = "exp", test_ = "bootstrap";
+  BleuTokenizer tokenizer_ = BleuTokenizer::v13a;
+  Smoothing smooth_ = Smoothing::exp;
+  std::string metric_ = "bleu", test_ = "bootstrap";
   std::optional<double> smooth_value_;
   std::optional<int64_t> resamples_;
   int64_t d2l_k_ = 2, width_ = 1;

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "qkv/core/limits.h"
 #include "qkv/core/version.h"
+#include "qkv/data/text.h"
 
 namespace qkv::cli {
 namespace {
@@ -57,16 +59,42 @@ std::string command_table(const Commands& commands, Language language) {
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      constexpr const char* kDigits = "0123456789abcdef";
-      out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+  size_t invalid = find_invalid_utf8(text);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte != 0x7f && i != invalid) {
+      out += text[i];
+      continue;
     }
+    constexpr const char* kDigits = "0123456789abcdef";
+    out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    if (i != invalid) continue;
+    const size_t next = find_invalid_utf8(text.substr(i + 1));
+    invalid = next == std::string_view::npos ? next : i + 1 + next;
   }
   return out;
+}
+
+std::string shortened(std::string_view text) {
+  const auto is_inside = [&](size_t at) { return at < text.size() && (text[at] & 0xC0) == 0x80; };  // of a character
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t open = std::min(text.find('"', at), text.size()), begin = std::min(open + 1, text.size());
+    const size_t close = std::min(text.find('"', begin), text.size());
+    size_t end = close;
+    if (close - begin > limits::kQuotedBytes)
+      for (end = begin + limits::kQuotedBytes; is_inside(end);) --end;
+    out.append(text.substr(at, end - at));
+    if (end < close) out += "...";
+    if (close < text.size()) out += '"';
+    at = close + 1;
+  }
+  if (out.size() <= limits::kMessageBytes) return out;
+  text = out;
+  size_t head = limits::kMessageBytes * 2 / 3, tail = text.size() - limits::kMessageBytes / 3;  // what was expected stands at the end
+  while (is_inside(head)) --head;
+  while (is_inside(tail)) ++tail;
+  return std::string(text.substr(0, head)).append(" ... ").append(text.substr(tail));
 }
 
 int terminal_columns(int descriptor) {
@@ -83,8 +111,8 @@ bool wants_color(int descriptor) {
 void print_error(std::string_view message, std::string_view hint) {
   std::fflush(stdout);
   const bool color = wants_color(STDERR_FILENO);
-  std::string out = std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + printable(message) + "\n";
-  if (!hint.empty()) out += "hint: " + printable(hint) + "\n";
+  std::string out = std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + shortened(printable(message)) + "\n";
+  if (!hint.empty()) out += "hint: " + shortened(printable(hint)) + "\n";
   std::fwrite(out.data(), 1, out.size(), stderr);
 }
 

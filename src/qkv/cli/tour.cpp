@@ -1,15 +1,42 @@
 // qkv tour: every lab, or those asked for, in one report.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 #include "qkv/cli/named_lab.h"
+#include "qkv/cli/status_line.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
+#include "qkv/train/progress.h"
 
 namespace qkv::cli {
 namespace {
+
+// How long a tour takes: by what its labs are said to take, and by how much slower or faster this machine was so far.
+class Clock {
+ public:
+  explicit Clock(const std::vector<const labs::Lab*>& labs) {
+    for (const labs::Lab* lab : labs) expected_.push_back(static_cast<double>(lab->seconds));
+  }
+  void finished_lab(double seconds) { done_expected_ += expected_.at(next_++), done_seconds_ += seconds, lab_start_ = Steady::now(); }
+  double elapsed() const { return since(start_); }
+  double left() const {
+    const double pace = done_expected_ > 5 ? done_seconds_ / done_expected_ : 1;
+    double left = next_ < expected_.size() ? std::max(pace * expected_[next_] - since(lab_start_), 1.0) : 0;
+    for (size_t i = next_ + 1; i < expected_.size(); ++i) left += pace * expected_[i];
+    return left;
+  }
+
+ private:
+  using Steady = std::chrono::steady_clock;
+  static double since(Steady::time_point t) { return std::chrono::duration<double>(Steady::now() - t).count(); }
+  std::vector<double> expected_;
+  size_t next_ = 0;
+  double done_expected_ = 0, done_seconds_ = 0;
+  Steady::time_point start_ = Steady::now(), lab_start_ = start_;
+};
 
 class TourCommand : public Command {
  public:
@@ -20,40 +47,60 @@ class TourCommand : public Command {
   void bind(Options& options) override {
     options.positionals("NAME", {"labs of the report, by name or section; without one all of them", "报告中的实验，按名称或节号；不写则为全部"}, names_);
     options.option("-o,--out DIR", {"folder of the report", "报告所在的文件夹"}, out_);
+    options.option("--data FILE", {"labs 10.4 and 10.7: the book's fra.txt, and its experiment at full size, instead of the built-in corpus", "10.4 与 10.7 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"}, data_);
   }
 
   int run(const Global& global) override {
     const bool zh = global.language == Language::zh;
-    std::vector<const labs::Lab*> chosen;
-    for (const std::string& name : names_) chosen.push_back(&named_lab(name, global.language));
-    if (names_.empty())
-      for (const labs::Lab& lab : labs::all_labs()) chosen.push_back(&lab);
+    const auto chosen = named_labs(names_.empty() ? std::vector<std::string>{"all"} : names_, global);
+    check_lab_data(data_, chosen);
     make_folder(out_);  // before the work: a bad path is known at once
     std::vector<labs::Finished> finished;
     int64_t failed = 0;
+    Clock clock(chosen);
     for (const labs::Lab* lab : chosen) {
-      const auto start = std::chrono::steady_clock::now();
-      if (!global.quiet) {
-        fmt::print("{:<6} {} ", lab->section, lab->title.in(global.language));
-        std::fflush(stdout);
-      }
-      labs::Page page = labs::run(*lab, {.seed = global.seed});
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-      if (!global.quiet)
-        fmt::print(fmt::runtime(zh ? "· {} 条论断，{} 条不成立，{:.1f} 秒\n" : "· {} claims, {} failed, {:.1f} s\n"), page.claims(), page.failed_claims(), seconds);
-      failed += page.failed_claims();
-      finished.push_back({lab, std::move(page), seconds});
+      finished.push_back(run_one(*lab, finished.size() + 1, chosen.size(), clock, global));
+      clock.finished_lab(finished.back().seconds);
+      failed += finished.back().page.failed_claims();
     }
     const std::string file = out_ + "/index.html";
     write_file(file, labs::html_report(finished, global.language));
-    if (!global.quiet) fmt::print(fmt::runtime(zh ? "报告：{}\n" : "report: {}\n"), file);
+    if (!global.quiet) fmt::print(fmt::runtime(zh ? "报告：{}（用时 {}）\n" : "report: {} ({})\n"), file, duration(clock.elapsed()));
     if (failed) fmt::print(stderr, "qkv: error: {} claims failed; the report shows which\n", failed);
     return failed ? 1 : 0;
   }
 
  private:
+  // While it runs: "3 of 8  [####------]  0:21 of about 1:40  10.2 Kernel regression: training ...".
+  labs::Finished run_one(const labs::Lab& lab, size_t number, size_t count, const Clock& clock, const Global& global) const {
+    const auto start = std::chrono::steady_clock::now();
+    const bool zh = global.language == Language::zh;
+    StatusLine status(global);
+    std::string doing;
+    const auto draw = [&] {
+      const double elapsed = clock.elapsed(), left = clock.left();
+      const std::string times = zh ? fmt::format("已用 {}，约剩 {}", duration(elapsed), duration(left)) : fmt::format("{}, about {} left", duration(elapsed), duration(left));
+      status.show(fmt::format("{}/{} {} {}  {} {}{}", number, count, bar(elapsed / (elapsed + left), 20), times, lab.section, lab.title.in(global.language), doing));
+    };
+    draw();
+    const auto at_work = [&](const Text& what, double done) {
+      doing = done < 1 ? (zh ? "：" : ": ") + what.in(global.language) : "";
+      draw();
+    };
+    const labs::LabOptions options{.seed = global.seed, .data = lab.takes_data ? data_ : ""};
+    labs::Page page = labs::run(lab, options, [&](const labs::Block&) { draw(); }, at_work);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    status.clear();
+    if (!global.quiet) {
+      fmt::print(fmt::runtime(zh ? "{}/{}  {:<5} {} · {} 条论断，{} 条不成立，{:.1f} 秒\n" : "{} of {}  {:<5} {} · {} claims, {} failed, {:.1f} s\n"), number, count,
+                 lab.section, lab.title.in(global.language), page.claims(), page.failed_claims(), seconds);
+      std::fflush(stdout);
+    }
+    return {&lab, std::move(page), seconds};
+  }
+
   std::vector<std::string> names_;
-  std::string out_ = "report";
+  std::string out_ = "report", data_;
 };
 
 }  // namespace

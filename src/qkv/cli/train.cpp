@@ -11,7 +11,9 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/cli/train_ending.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
 #include "qkv/tasks/translation_run.h"
@@ -33,11 +35,9 @@ class Screen : public Observer {
   }
   void step(const Progress& p) override {
     if (interrupted()) stop_ = true;
-    if (format_ != LogFormat::bar || p.seconds - drawn_ < 0.1) return;
-    drawn_ = p.seconds;
-    const int columns = terminal_columns(STDERR_FILENO);
-    fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
-    std::fflush(stderr);
+    if (format_ == LogFormat::bar && p.seconds - drawn_ >= 0.1) draw(p);
+    if (format_ == LogFormat::plain && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_line(p));
+    if (format_ == LogFormat::json && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_json(p));
   }
   void epoch(const Progress& p) override {
     last_ = p;
@@ -49,18 +49,29 @@ class Screen : public Observer {
       fmt::print(stderr, "\r{:<{}}\n", progress_line(p), columns - 1);
     } else if (format_ == LogFormat::plain && due) {
       fmt::print(stderr, "{}\n", progress_line(p));
+      log_.written(p.seconds);
     } else if (format_ == LogFormat::json) {
       fmt::print(stderr, "{}\n", progress_json(p));
+      log_.written(p.seconds);
     }
   }
-  void finished(const Progress&) override {
-    if (format_ == LogFormat::bar && drawn_ > 0) fmt::print(stderr, "\n");
+  void finished(const Progress& p) override {
+    if (format_ != LogFormat::bar || p.steps_here == 0) return;
+    draw(p);  // as far as it came: full, unless it was stopped
+    fmt::print(stderr, "\n");
   }
   /// The last epoch that was trained here.
   const Progress& last() const { return last_; }
 
  private:
+  void draw(const Progress& p) {
+    drawn_ = p.seconds;
+    const int columns = terminal_columns(STDERR_FILENO);
+    fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
+    std::fflush(stderr);
+  }
   LogFormat format_;
+  LogPace log_;
   std::atomic<bool>& stop_;
   Progress last_;
   double drawn_ = 0;
@@ -110,7 +121,7 @@ TranslationConfig Train::configuration(const Global& global) const {
   TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
   Settings settings = config.settings();
   if (!config_file_.empty()) {
-    const std::string kind = config.model.kind;
+    const ModelKind kind = config.model.kind;
     settings.read(config_file_);
     if (!preset_.empty() && config.model.kind != kind)
       throw Error(text(config_file_, ": model.kind is ", config.model.kind, ", but the preset ", preset_, " is a ", kind),
@@ -143,7 +154,7 @@ void Train::say_tokenizer(const TranslationRun& run) const {
   const TranslationDataConfig& data = run.config().data;
   const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
                                   [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
-  if (preset_.empty() || chosen || data.tokenizer != "spaces" || data.pairs == "en-fr") return;
+  if (preset_.empty() || chosen || data.tokenizer != TokenizerKind::spaces || data.built_in()) return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
   fmt::print(stderr,
@@ -154,8 +165,8 @@ void Train::say_tokenizer(const TranslationRun& run) const {
 
 void Train::say_kept(const TranslationRun& run, double seconds) {
   static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights", "the running mean of the weights"};
-  fmt::print(stderr, "trained in {}: {}/model.safetensors has {}{}\n", duration(seconds), run.folder(), kWeights[static_cast<size_t>(run.kept())],
-             run.kept_loss() ? fmt::format(", validation loss {:.4f}", *run.kept_loss()) : "");
+  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(seconds), run.folder(), kWeights[static_cast<size_t>(run.kept())],
+                       run.kept_loss() ? fmt::format(", validation loss {:.4f}", *run.kept_loss()) : ""));
 }
 
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
@@ -188,12 +199,19 @@ int Train::run(const Global& global) {
   const bool lines = global.log_format != LogFormat::json;  // else standard error is JSON alone
   const bool speaks = lines && global.log_format != LogFormat::none;
   if (speaks) {
-    fmt::print(stderr, "{} pairs{}, vocabularies {} and {}, {} parameters, {}\n", grouped(static_cast<uint64_t>(run.training_pairs())),
-               run.validation_pairs() > 0 ? fmt::format(" and {} for validation", grouped(static_cast<uint64_t>(run.validation_pairs()))) : "",
-               run.tokenizers().source.size(), run.tokenizers().target.size(), grouped(static_cast<uint64_t>(run.model().parameters().count())), where);
-    if (config.training.schedule == "warmup" && run.updates() < config.training.warmup)
+    const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
+    const std::string header =
+        fmt::format("{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
+                    run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
+                    number(run.tokenizers().source.size()), number(run.tokenizers().target.size()), number(run.model().parameters().count()), where);
+    say_line(header);
+    if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());
+    if (config.data.has_subwords() && config.data.lowercase)
+      fmt::print(stderr, "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n", tokenizer_text(config.data));
+    else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
+      fmt::print(stderr, "tokenizer: {}\n", tokenizer_text(config.data));
     say_tokenizer(run);
   }
   std::atomic<bool> stop = false;
@@ -209,7 +227,10 @@ int Train::run(const Global& global) {
   else if (speaks && result.ended_early)
     fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
   if (speaks && result.progress.steps_here > 0) say_kept(run, result.progress.seconds);
+  const bool trained = speaks && result.progress.steps_here > 0;
   if (is_book_preset(config.preset)) book_ending(run, screen.last());
+  else if (trained) say_samples(run);
+  if (trained) say_next(run, global);
   return 0;
 }
 

@@ -62,10 +62,10 @@ class Translate : public Command {
   }
 
   int run(const Global& global) override {
-    if (model_.empty()) throw UsageError("the option --model DIR is missing");
+    if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     check_options();
     const Translator translator(model_);
-    check(!attention_ || translator.config().model.scorer() != "none", model_, ": --attention: this model has none (model.attention is none)");
+    check(!attention_ || translator.config().model.scorer() != ScorerKind::none, model_, ": --attention: this model has none (model.attention is none)");
     unknown_ = UnknownWords(global.quiet);
     note_unfinished(model_, global.quiet);
     if (force_) {
@@ -208,7 +208,7 @@ class Translate : public Command {
     }
     if (nbest_ || sample_.value_or(1) > 1) {
       if (t.hypotheses.empty()) fmt::print("{} |||  ||| 0.0000 ||| 0.0000\n", line);
-      for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h), h.log_probability, h.score);
+      for (const Hypothesis& h : t.hypotheses) fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h, t.writing), h.log_probability, h.score);
       return;
     }
     if (t.hypotheses.empty()) {
@@ -216,8 +216,8 @@ class Translate : public Command {
       return;
     }
     const Hypothesis& best = t.hypotheses[0];
-    if (scores_) fmt::print("{}\t{:.4f}\t{:.4f}\n", translator.text(best), best.log_probability, best.score);
-    else fmt::print("{}\n", translator.text(best));
+    if (scores_) fmt::print("{}\t{:.4f}\t{:.4f}\n", translator.text(best, t.writing), best.log_probability, best.score);
+    else fmt::print("{}\n", translator.text(best, t.writing));
   }
 
   Json object(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) const {
@@ -229,12 +229,12 @@ class Translate : public Command {
     for (const Hypothesis& h : t.hypotheses) {
       std::vector<int32_t> ids = h.tokens;
       if (h.ended) ids.push_back(translator.tokenizers().target.eos());
-      Json one = {{"text", translator.text(h)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
+      Json one = {{"text", translator.text(h, t.writing)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
                   {"tokens", translator.tokenizers().target.tokens(ids)}};
       if (attention_ && h.attention.defined()) one["attention"] = attention_json<Json>(translator, h.attention);
       list.push_back(std::move(one));
     }
-    out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0]);
+    out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0], t.writing);
     out["hypotheses"] = std::move(list);
     return out;
   }

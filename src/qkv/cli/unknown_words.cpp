@@ -23,11 +23,15 @@ std::string shortened(std::string word) {
   return word + "...";
 }
 
-// The word in lower case, without a mark at its end: what a vocabulary may have instead.
-std::string plain_form(std::string_view word) {
-  while (!word.empty() && std::string_view(".,!?;:\"'").find(word.back()) != std::string_view::npos) word.remove_suffix(1);
-  return lowercase(word);
+// Without marks at its ends: "(zebras," is told of as zebras.
+std::string_view without_marks(std::string_view word) {
+  constexpr std::string_view kMarks = ".,!?;:\"'()";
+  const size_t begin = word.find_first_not_of(kMarks), end = word.find_last_not_of(kMarks);
+  return begin == std::string_view::npos ? word : word.substr(begin, end + 1 - begin);
 }
+
+// The word in lower case: what a vocabulary may have instead.
+std::string plain_form(std::string_view word) { return lowercase(without_marks(word)); }
 
 }  // namespace
 
@@ -43,7 +47,10 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
   std::vector<std::string> words, known;  // each once; known: in another form
   for (size_t i = 0; i < part.size(); ++i) {
     if (ids[i] != tokenizer.unk() || static_cast<size_t>(part[i]) >= parts.size()) continue;
-    const std::string word = shortened(std::string(parts[static_cast<size_t>(part[i])]));
+    std::string_view whole = parts[static_cast<size_t>(part[i])];
+    const bool cut = (i > 0 && part[i - 1] == part[i]) || (i + 1 < part.size() && part[i + 1] == part[i]);
+    if (cut && tokenizer.vocabulary()) whole = without_marks(whole);  // the marks are words of their own
+    const std::string word = shortened(std::string(whole));
     if (std::find(words.begin(), words.end(), word) != words.end()) continue;
     words.push_back(word);
     const std::string plain = plain_form(word);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "qkv/core/check.h"
+
 namespace qkv {
 
 int edit_distance(std::string_view a, std::string_view b) {
@@ -34,6 +36,11 @@ std::string nearest_word(std::string_view word, std::span<const std::string> kno
     }
   }
   return best;
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
+  const std::string near = nearest_word(word, known);
+  return near.empty() ? "" : text("did you mean \"", near, "\"?");
 }
 
 }  // namespace qkv

@@ -99,7 +99,7 @@ std::vector<int32_t> line_ids(const Side& side, size_t i, const Numbered& number
 }
 
 BookCorpus corpus_of(Sides sides, const Numbered& source, const Numbered& target, int64_t num_train, int64_t num_steps) {
-  BookCorpus book{Tokenizer::words(source.vocabulary, WordRule::book), Tokenizer::words(target.vocabulary, WordRule::book),
+  BookCorpus book{Tokenizer::words(source.vocabulary, WordRule::book), Tokenizer::words(target.vocabulary, WordRule::book, Spacing::french),
                   std::move(sides.sentences), {}, {}, num_steps};
   for (size_t i = 0; i < sides.source.lines(); ++i) {
     auto& part = static_cast<int64_t>(i) < num_train ? book.train : book.validation;

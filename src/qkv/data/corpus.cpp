@@ -20,8 +20,10 @@ namespace {
 
 constexpr size_t kPart = size_t{1} << 20;
 
-// Unpacks all members of a gzip file; the output grows by what is really there, never by what a header says.
-std::string gunzip(const InputFile& file, uint64_t limit) {
+// Unpacks all members of a gzip file, or of what begins it so many lines; the output grows by what is really there, never by what a header
+// says.
+std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
+  const uint64_t plausible = limits::kFreeUnpacked + limits::kUnpackedRatio * file.size();
   z_stream stream{};
   check(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK, file.path(), ": zlib has no memory");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> closer(&stream, &inflateEnd);
@@ -43,17 +45,22 @@ std::string gunzip(const InputFile& file, uint64_t limit) {
           stream.msg ? ": " : "", stream.msg ? stream.msg : "");
     const size_t got = kPart - stream.avail_out;
     check(got <= limit - text.size(), file.path(), ": unpacks to more than ", grouped(limit), " bytes");
+    check(text.size() + got <= plausible, file.path(), ": ", grouped(file.size()), " bytes unpack to more than ", grouped(plausible),
+          "; text does not");
     text.append(reinterpret_cast<const char*>(out.data()), got);
+    if (lines < 0) continue;
+    for (size_t end = text.size() - got; (end = text.find('\n', end)) != std::string::npos; ++end)
+      if (--lines <= 0) return text.substr(0, end + 1);
   }
   return text;
 }
 
-std::string raw_text(const std::string& path, uint64_t limit) {
+std::string raw_text(const std::string& path, uint64_t limit, int64_t lines) {
   const InputFile file(path);
   check(file.size() > 0, path, ": is empty, expected text");
   unsigned char magic[2] = {};
   if (file.size() >= 2) file.read(0, std::as_writable_bytes(std::span(magic)));
-  if (magic[0] == 0x1f && magic[1] == 0x8b) return gunzip(file, limit);  // no UTF-8 text begins so
+  if (magic[0] == 0x1f && magic[1] == 0x8b) return gunzip(file, limit, lines);  // no UTF-8 text begins so
   check(file.size() <= limit, path, ": has ", grouped(file.size()), " bytes, expected at most ", grouped(limit));
   std::string text(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(text.data(), text.size())));
@@ -80,8 +87,8 @@ std::string source_key(const std::string& sentence) {
 
 }  // namespace
 
-std::string read_text(const std::string& path, uint64_t limit) {
-  std::string text = raw_text(path, limit);
+std::string read_text(const std::string& path, uint64_t limit, int64_t lines) {
+  std::string text = raw_text(path, limit, lines);
   check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), path, ": is UTF-16, expected UTF-8");
   check_utf8(text, path);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
@@ -117,7 +124,7 @@ SentencePairs SentencePairs::part(int64_t begin, int64_t count) const {
 
 SentencePairs read_pairs(const std::string& tsv_path, int64_t limit, ThirdColumn third) {
   check(limit >= -1, "[read_pairs] the limit is ", limit, ", expected -1 (all) or more");
-  const std::string text = read_text(tsv_path);
+  const std::string text = read_text(tsv_path, limits::kTextBytes, limit);
   SentencePairs pairs;
   each_line(text, [&](std::string_view line, int64_t number) {
     if (limit >= 0 && number > limit) return false;

@@ -6,11 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/limits.h"
+
 namespace qkv {
 
-/// The text of a file, gzipped or not, with line ends as \n and no byte-order mark. A file that is empty, not UTF-8, or unpacks to more
-/// than `limit` bytes is an error.
-std::string read_text(const std::string& path, uint64_t limit = uint64_t{4} << 30);
+/// The text of a file, gzipped or not, with line ends as \n and no byte-order mark; of a gzipped one no more is unpacked than its first
+/// `lines` need (-1: all). A file that is empty, not UTF-8, has or unpacks to more than `limit` bytes, or unpacks to far more than text
+/// does, is an error.
+std::string read_text(const std::string& path, uint64_t limit = limits::kTextBytes, int64_t lines = -1);
 /// Its lines; what stands behind the last line end is one more unless it is empty.
 std::vector<std::string> read_lines(const std::string& path);
 

@@ -14,6 +14,8 @@ NotesOptions NotesOptions::of(Edition edition) {
 
 double notes_curve(Edition edition, double x) { return 2 * std::sin(x) + (edition == Edition::zh ? std::pow(x, 0.8) : x); }
 
+Rng notes_rng(uint64_t seed, Edition edition) { return Rng(seed).at("kernel-regression").at(edition == Edition::zh ? "zh" : "en"); }
+
 Table nadaraya_watson_data(const Rng& rng, const NotesOptions& options) {
   check(options.points >= 1, "[data] the number of points must be at least 1, got ", options.points);
   check(options.noise >= 0 && std::isfinite(options.noise), "[data] the noise must be a standard deviation, got ", options.noise);

@@ -1,6 +1,9 @@
 // The small data sets of the attention chapter's notes, as tables.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "qkv/core/rng.h"
 #include "qkv/io/csv.h"
 
@@ -8,6 +11,7 @@ namespace qkv {
 
 /// The two editions of the book train on different curves.
 enum class Edition { zh, en };
+constexpr std::array<std::string_view, 2> names(Edition) { return {"zh", "en"}; }
 
 /// zh: 2 sin x + x^0.8. en: 2 sin x + x.
 double notes_curve(Edition edition, double x);
@@ -18,6 +22,9 @@ struct NotesOptions {
   double noise = 0.5;    // standard deviation; the English edition has 1
   static NotesOptions of(Edition edition);
 };
+
+/// What lab 10.2 draws its data from for a seed; `qkv data nadaraya-watson` draws from it too.
+Rng notes_rng(uint64_t seed, Edition edition);
 
 /// Columns x (uniform in [0, 5), ascending) and y = curve(x) + noise.
 Table nadaraya_watson_data(const Rng& rng, const NotesOptions& options = {});

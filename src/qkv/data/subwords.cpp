@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <new>
 #include <optional>
 #include <unordered_map>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
+#include "qkv/data/subword_check.h"
 #include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/file.h"
@@ -17,7 +20,6 @@
 namespace qkv {
 namespace {
 
-constexpr uint64_t kLargestModel = uint64_t{256} << 20;
 // Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads anywhere. Its unigram
 // trainer ends the process at scores that are not numbers, which words of some ten thousand characters can have.
 constexpr size_t kLongestWord = 32'766;
@@ -41,6 +43,12 @@ std::optional<int32_t> nearest_size(const std::string& complaint) {
     if (std::from_chars(complaint.data() + at + before.size(), complaint.data() + complaint.size(), size).ec == std::errc()) return size;
   }
   return {};
+}
+
+// SentencePiece takes memory by the byte, long before the number of pieces is known.
+void check_length(std::string_view sentence) {
+  check(sentence.size() <= limits::kSentenceBytes, "[subwords] a sentence has ", grouped(sentence.size()), " bytes, expected at most ",
+        grouped(limits::kSentenceBytes));
 }
 
 // Something besides blanks, and the character that SentencePiece takes for one.
@@ -87,6 +95,7 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
   bool any = false;
   for (const std::string& sentence : sentences) {
     check(find_invalid_utf8(sentence) == std::string_view::npos, "[subwords] a sentence is not UTF-8");
+    check_length(sentence);
     longest = std::max(longest, sentence.size());
     any = any || has_text(sentence);
     if (sentence.size() <= kLongestWord) continue;
@@ -113,9 +122,18 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
 }
 
 Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
+  check_subword_model(bytes, name);
   const auto state = std::make_shared<State>();
-  const auto status = state->processor.LoadFromSerializedProto(bytes);
-  check(status.ok(), name, ": not a SentencePiece model, or damaged: ", reason(status));
+  try {
+    const auto status = state->processor.LoadFromSerializedProto(bytes);
+    check(status.ok(), name, ": not a SentencePiece model, or damaged: ", reason(status));
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // of the library's trie; it speaks of the library's sources
+    fail(name, ": damaged: SentencePiece cannot make a trie of its pieces");
+  }
   const auto& p = state->processor;
   check(p.GetPieceSize() > 0, name, ": the model has no pieces");
   for (const auto& [special, id] : {std::pair{"<unk>", p.unk_id()}, {"<pad>", p.pad_id()}, {"<bos>", p.bos_id()}, {"<eos>", p.eos_id()}})
@@ -127,7 +145,8 @@ Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
 Subwords Subwords::load(const std::string& path) {
   const InputFile file(path);
   check(file.size() > 0, path, ": is empty, expected a SentencePiece model");
-  check(file.size() <= kLargestModel, path, ": has ", grouped(file.size()), " bytes, expected a model of at most ", grouped(kLargestModel));
+  check(file.size() <= limits::kSubwordModelBytes, path, ": has ", grouped(file.size()), " bytes, expected a model of at most ",
+        grouped(limits::kSubwordModelBytes));
   std::string bytes(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
   return from_bytes(std::move(bytes), path);
@@ -136,6 +155,7 @@ Subwords Subwords::load(const std::string& path) {
 void Subwords::save(const std::string& path) const { write_file(path, state_->bytes); }
 
 std::vector<int32_t> Subwords::encode(std::string_view sentence) const {
+  check_length(sentence);
   std::vector<int> ids;
   const auto status = state_->processor.Encode(sentence, &ids);
   check(status.ok(), "[subwords] cannot encode: ", reason(status));
@@ -143,6 +163,7 @@ std::vector<int32_t> Subwords::encode(std::string_view sentence) const {
 }
 
 std::vector<Piece> Subwords::encode_pieces(std::string_view sentence) const {
+  check_length(sentence);
   const sentencepiece::ImmutableSentencePieceText encoded = state_->processor.EncodeAsImmutableProto(sentence);
   std::vector<Piece> out;
   for (size_t i = 0; i < encoded.pieces_size(); ++i) {
@@ -157,6 +178,7 @@ std::string Subwords::decode(std::span<const int32_t> ids) const {
   std::string out;
   const auto status = state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &out);
   check(status.ok(), "[subwords] cannot decode: ", reason(status));
+  check(find_invalid_utf8(out) == std::string_view::npos, "[subwords] the model's table of characters makes text that is not UTF-8");
   return out;
 }
 

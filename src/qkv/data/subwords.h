@@ -1,6 +1,7 @@
 // Subword models: SentencePiece (Kudo and Richardson, 2018), trained and used from here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,6 +14,7 @@
 namespace qkv {
 
 enum class SubwordKind { bpe, unigram };
+constexpr std::array<std::string_view, 2> names(SubwordKind) { return {"bpe", "unigram"}; }
 
 inline constexpr int32_t kLeastSubwords = 8;  // pieces of a model, <unk>, <pad>, <bos> and <eos> included
 

@@ -1,6 +1,7 @@
 // Text: UTF-8 that is checked, Unicode lower case, and the ways to cut a sentence into words.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -32,10 +33,7 @@ enum class WordRule {
   lower,   // the same in lower case
   words,   // lower case; letters and digits apart from punctuation: "L'homme (20%)." -> l' homme ( 20 % ) .
 };
-
-/// "book", "spaces", "lower", "words"; and back, failing with what is known.
-std::string_view rule_name(WordRule rule);
-WordRule rule_named(std::string_view name);
+constexpr std::array<std::string_view, 4> names(WordRule) { return {"book", "spaces", "lower", "words"}; }
 
 /// A word of a sentence, and which of its parts between blanks it comes from, counted from 0.
 struct Word {
@@ -45,8 +43,15 @@ struct Word {
 
 /// The words of a sentence. None is empty.
 std::vector<Word> split_words(std::string_view sentence, WordRule rule);
-/// A sentence of words: joined by spaces; for WordRule::words punctuation goes back to where it is written.
+/// The words and signs of what stands between two blanks, as WordRule::words cuts them but in the case they have.
+std::vector<std::string> cut_word(std::string_view part);
+/// A sentence of words: joined by spaces; for WordRule::words as they are written.
 std::string join_words(const std::vector<std::string>& words, WordRule rule);
+
+/// Where a language has its punctuation: French writes a narrow blank (U+202F) before ? ! ; and :, and inside « ».
+enum class Spacing { english, french };
+/// A sentence of words with its punctuation where it is written: "l' eau est ici ." -> "l'eau est ici."
+std::string join_as_written(const std::vector<std::string>& words, Spacing spacing);
 
 /// "utf8proc 2.8.0".
 std::string unicode_library();

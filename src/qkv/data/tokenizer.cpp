@@ -4,6 +4,8 @@
 #include <optional>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
+#include "qkv/core/names.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
 
@@ -11,40 +13,79 @@ namespace qkv {
 
 struct Tokenizer::State {
   WordRule rule = WordRule::book;
+  Spacing spacing = Spacing::english;
   Vocabulary vocabulary;            // of words
+  WordForms forms;                  // of the vocabulary
   std::optional<Subwords> subwords;
-  bool lowercase = false;           // subwords only: rules of words know for themselves
+  bool lowercase = false;           // of subwords; rules of words know for themselves
+  Normalization form = Normalization::none;
 };
 
-Tokenizer Tokenizer::words(Vocabulary vocabulary, WordRule rule) {
+Tokenizer Tokenizer::words(Vocabulary vocabulary, WordRule rule, Spacing spacing) {
   State state;
-  state.rule = rule;
+  state.rule = rule, state.spacing = spacing;
+  state.forms = WordForms(vocabulary);
+  // The other rules have cut and lower-cased already.
+  if (rule != WordRule::spaces) state.forms.apart = false, state.forms.lower = false;
   state.vocabulary = std::move(vocabulary);
   return Tokenizer(std::make_shared<const State>(std::move(state)));
 }
 
-Tokenizer Tokenizer::subwords(Subwords model, bool lowercase) {
+Tokenizer Tokenizer::subwords(Subwords model, bool lowercase, Normalization form) {
   State state;
   state.subwords = std::move(model);
-  state.lowercase = lowercase;
+  state.lowercase = lowercase, state.form = form;
   return Tokenizer(std::make_shared<const State>(std::move(state)));
 }
 
+// As subwords read it.
+NormalizedSentence Tokenizer::prepared(std::string_view sentence) const {
+  NormalizedSentence out = normalized(sentence, state_->form);
+  if (state_->lowercase) out.text = lowercase(out.text);
+  return out;
+}
+
+// In the forms of the vocabulary.
+std::vector<Word> Tokenizer::split(std::string_view sentence) const {
+  std::vector<Word> out;
+  for (const Word& word : split_words(sentence, state_->rule))
+    for (std::string& form : state_->forms.words(word.text, state_->vocabulary)) out.push_back({std::move(form), word.part});
+  return out;
+}
+
 std::vector<int32_t> Tokenizer::encode(std::string_view sentence) const {
-  if (state_->subwords) return state_->subwords->encode(state_->lowercase ? lowercase(sentence) : std::string(sentence));
+  if (state_->subwords) return state_->subwords->encode(prepared(sentence).text);
   std::vector<int32_t> ids;
-  for (const Word& word : split_words(sentence, state_->rule)) {
+  for (const Word& word : split(sentence)) {
     const int32_t id = state_->vocabulary.id(word.text);
     ids.push_back(is_hidden(id) ? unk() : id);
   }
   return ids;
 }
 
-std::string Tokenizer::decode(std::span<const int32_t> ids) const {
+std::string Tokenizer::decode(std::span<const int32_t> ids, Writing writing) const {
   std::vector<int32_t> shown;
   for (const int32_t id : ids)
     if (!is_hidden(id)) shown.push_back(id);
-  return state_->subwords ? state_->subwords->decode(shown) : join_words(tokens(shown), state_->rule);
+  if (state_->subwords) return state_->subwords->decode(shown);
+  const bool apart = state_->rule == WordRule::book || state_->forms.apart;
+  const std::string text = apart && writing.attached ? join_as_written(tokens(shown), state_->spacing) : join_words(tokens(shown), state_->rule);
+  return writing.capital && is_lower() ? with_capital(text) : text;
+}
+
+Writing Tokenizer::writing(std::string_view sentence) const {
+  Writing out;
+  if (state_->subwords) return out;
+  out.capital = begins_with_capital(sentence);
+  const std::vector<Word> words = split(sentence);
+  bool mark_alone = false;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const bool cut = (i > 0 && words[i - 1].part == words[i].part) || (i + 1 < words.size() && words[i + 1].part == words[i].part);
+    out.attached = out.attached || cut;
+    mark_alone = mark_alone || (!cut && is_mark(words[i].text));
+  }
+  out.attached = out.attached || (out.capital && !mark_alone);  // a sentence without punctuation
+  return out;
 }
 
 std::vector<std::string> Tokenizer::tokens(std::span<const int32_t> ids) const {
@@ -57,21 +98,22 @@ std::vector<std::string> Tokenizer::tokens(std::span<const int32_t> ids) const {
 std::vector<int32_t> Tokenizer::word_of_token(std::string_view sentence) const {
   std::vector<int32_t> out;
   if (!state_->subwords) {
-    for (const Word& word : split_words(sentence, state_->rule)) out.push_back(word.part);
+    for (const Word& word : split(sentence)) out.push_back(word.part);
     return out;
   }
-  const std::string text = state_->lowercase ? lowercase(sentence) : std::string(sentence);
+  const auto [text, part_of_word] = prepared(sentence);
   const std::vector<std::string_view> words = split_blanks(text);
-  int32_t word = 0;
+  size_t word = 0;
   for (const Piece& piece : state_->subwords->encode_pieces(text)) {
     // A piece belongs to the word of its first letter: the blank in front of a word is its own.
-    const auto end_of = [&](int32_t w) { return static_cast<size_t>(words[static_cast<size_t>(w)].end() - text.data()); };
-    while (word + 1 < static_cast<int32_t>(words.size()) && end_of(word) <= piece.begin) ++word;
-    out.push_back(word);
+    const auto end_of = [&](size_t w) { return static_cast<size_t>(words[w].end() - text.data()); };
+    while (word + 1 < words.size() && end_of(word) <= piece.begin) ++word;
+    out.push_back(word < part_of_word.size() ? part_of_word[word] : 0);
   }
   return out;
 }
 
+size_t Tokenizer::most_bytes() const { return state_->subwords ? limits::kSentenceBytes : SIZE_MAX; }
 int32_t Tokenizer::size() const { return state_->subwords ? state_->subwords->size() : state_->vocabulary.size(); }
 int32_t Tokenizer::unk() const { return state_->subwords ? state_->subwords->unk() : state_->vocabulary.unk(); }
 int32_t Tokenizer::pad() const { return state_->subwords ? state_->subwords->pad() : state_->vocabulary.pad(); }
@@ -79,10 +121,16 @@ int32_t Tokenizer::bos() const { return state_->subwords ? state_->subwords->bos
 int32_t Tokenizer::eos() const { return state_->subwords ? state_->subwords->eos() : state_->vocabulary.eos(); }
 const Vocabulary* Tokenizer::vocabulary() const { return state_->subwords ? nullptr : &state_->vocabulary; }
 
+bool Tokenizer::is_lower() const {
+  if (state_->subwords) return state_->lowercase;
+  return state_->rule != WordRule::spaces || state_->forms.lower;
+}
+
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
   const std::string base = folder + "/";
-  const std::string kind = state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased")
-                                            : text("words ", rule_name(state_->rule));
+  std::string kind = state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", state_->rule);
+  if (state_->form != Normalization::none) kind += text(" ", state_->form);
+  if (state_->spacing == Spacing::french) kind += " french";
   write_file(base + "tokenizer." + name + ".txt", kind + "\n");
   if (state_->subwords) state_->subwords->save(base + name + ".model");
   else state_->vocabulary.save(base + "vocab." + name + ".txt");
@@ -91,12 +139,17 @@ void Tokenizer::save(const std::string& folder, const std::string& name) const {
 Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {
   const std::string base = folder + "/", path = base + "tokenizer." + name + ".txt";
   const std::vector<std::string> lines = read_lines(path);
-  const std::string& kind = lines.front();
-  if (lines.size() == 1 && (kind == "subwords lower" || kind == "subwords cased"))
-    return subwords(Subwords::load(base + name + ".model"), kind == "subwords lower");
-  for (const WordRule rule : {WordRule::book, WordRule::spaces, WordRule::lower, WordRule::words})
-    if (lines.size() == 1 && kind == text("words ", rule_name(rule))) return words(Vocabulary::load(base + "vocab." + name + ".txt"), rule);
-  fail(path, ": line 1: expected \"words book|spaces|lower|words\" or \"subwords lower|cased\" and nothing more, found \"", kind, "\"");
+  const std::vector<std::string_view> parts = split_spaces(lines.front());
+  const std::string_view kind = parts.front(), how = parts.size() > 1 ? parts[1] : "", more = parts.size() > 2 ? parts[2] : "";
+  const bool ok = lines.size() == 1 && (parts.size() == 2 || (parts.size() == 3 && !more.empty()));
+  if (ok && kind == "subwords" && (how == "lower" || how == "cased") && (more.empty() || more == "nfc" || more == "nfkc"))
+    return subwords(Subwords::load(base + name + ".model"), how == "lower",
+                    more.empty() ? Normalization::none : parse_name<Normalization>(more, path));
+  if (ok && kind == "words" && (more.empty() || more == "french"))
+    if (const auto rule = find_named<WordRule>(how))
+      return words(Vocabulary::load(base + "vocab." + name + ".txt"), *rule, more.empty() ? Spacing::english : Spacing::french);
+  fail(path, ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"",
+       lines.front(), "\"");
 }
 
 }  // namespace qkv

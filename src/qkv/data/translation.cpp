@@ -6,6 +6,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/data/shuffle.h"
+#include "qkv/io/file.h"
 
 namespace qkv {
 namespace {
@@ -86,6 +87,9 @@ std::vector<IdPair> encode_pairs(const SentencePairs& pairs, const Tokenizer& so
         pairs.target.size(), " targets");
   std::vector<IdPair> out(pairs.source.size());
   for (size_t i = 0; i < out.size(); ++i) {
+    for (const auto& [side, text] : {std::pair{&source, &pairs.source[i]}, {&target, &pairs.target[i]}})
+      check(text->size() <= side->most_bytes(), "pair ", i + 1, " has a sentence of ", grouped(text->size()), " bytes, expected at most ",
+            grouped(side->most_bytes()));
     out[i] = {source.encode(pairs.source[i]), target.encode(pairs.target[i])};
     out[i].source.push_back(source.eos());
     out[i].target.push_back(target.eos());

@@ -1,16 +1,12 @@
 // Cutting sentences into words and joining them again, by rule.
 #include <utf8proc.h>
 
-#include <array>
 #include <utility>
 
-#include "qkv/core/check.h"
 #include "qkv/data/text.h"
 
 namespace qkv {
 namespace {
-
-constexpr std::array<std::string_view, 4> kRuleNames = {"book", "spaces", "lower", "words"};
 
 enum class Kind { letter, digit, blank, other };
 
@@ -51,7 +47,7 @@ bool is_apostrophe(utf8proc_int32_t code) { return code == '\'' || code == 0x201
 bool is_hyphen(utf8proc_int32_t code) { return code == '-' || code == 0x2010 || code == 0x2011; }
 bool in_word(Kind kind) { return kind == Kind::letter || kind == Kind::digit; }
 
-// Cuts what stands between two blanks, in lower case already, at the borders of words and signs.
+// Cuts what stands between two blanks at the borders of words and signs.
 class WordCutter {
  public:
   WordCutter(std::string_view text, int32_t part, std::vector<Word>& out) : text_(text), part_(part), out_(out), c_(characters(text)) {}
@@ -138,14 +134,6 @@ class Glue {
 
 }  // namespace
 
-std::string_view rule_name(WordRule rule) { return kRuleNames[static_cast<size_t>(rule)]; }
-
-WordRule rule_named(std::string_view name) {
-  for (size_t i = 0; i < kRuleNames.size(); ++i)
-    if (name == kRuleNames[i]) return static_cast<WordRule>(i);
-  fail("unknown word rule \"", name, "\", expected book, spaces, lower or words");
-}
-
 std::vector<Word> split_words(std::string_view sentence, WordRule rule) {
   std::vector<Word> out;
   const std::string lower = rule == WordRule::lower || rule == WordRule::words ? lowercase(sentence) : std::string();
@@ -164,16 +152,38 @@ std::vector<Word> split_words(std::string_view sentence, WordRule rule) {
   return out;
 }
 
-std::string join_words(const std::vector<std::string>& words, WordRule rule) {
+std::vector<std::string> cut_word(std::string_view part) {
+  std::vector<Word> words;
+  WordCutter(part, 0, words).cut();
+  std::vector<std::string> out;
+  for (Word& word : words) out.push_back(std::move(word.text));
+  return out;
+}
+
+std::string join_as_written(const std::vector<std::string>& words, Spacing spacing) {
+  constexpr std::string_view kNarrowBlank = "\xE2\x80\xAF";
+  const auto has_blank_before = [&](std::string_view word) {
+    return spacing == Spacing::french && (word == "?" || word == "!" || word == ";" || word == ":" || word == "»");
+  };
   std::string out;
   Glue glue;
   bool tight = true;  // nothing to part from yet
   for (const std::string& word : words) {
-    const uint8_t sides = rule == WordRule::words ? glue.of(word) : kApart;
-    if (!tight && !(sides & kLeft)) out += ' ';
+    const bool opens = spacing == Spacing::french && word == "«";
+    const uint8_t sides = glue.of(word);
+    if (!tight && has_blank_before(word)) out += kNarrowBlank;
+    else if (!tight && !(sides & kLeft)) out += ' ';
     out += word;
-    tight = sides & kRight;
+    if (opens) out += kNarrowBlank;
+    tight = opens || sides & kRight;
   }
+  return out;
+}
+
+std::string join_words(const std::vector<std::string>& words, WordRule rule) {
+  if (rule == WordRule::words) return join_as_written(words, Spacing::english);
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
 }
 

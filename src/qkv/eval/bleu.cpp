@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qkv/core/names.h"
 #include "qkv/eval/ngrams.h"
 #include "qkv/eval/unicode.h"
 
@@ -25,17 +26,12 @@ int64_t closest_length(int64_t hypothesis, std::span<const int64_t> references) 
 
 }  // namespace
 
-const std::vector<std::string>& smoothing_names() {
-  static const std::vector<std::string> names = {"exp", "floor", "add-k", "none"};
-  return names;
-}
-
 double BleuScore::ratio() const {
   return reference_length == 0 ? 0.0 : static_cast<double>(hypothesis_length) / static_cast<double>(reference_length);
 }
 
 std::string Bleu::settings() const {
-  std::string smooth = smoothing_names()[static_cast<size_t>(options_.smoothing)];
+  std::string smooth(name_of(options_.smoothing));
   if (options_.smoothing == Smoothing::floor || options_.smoothing == Smoothing::add_k)
     smooth += fmt::format("[{:.2f}]", smooth_value(options_));
   return fmt::format("case:{}|eff:{}|tok:{}|smooth:{}", options_.lowercase ? "lc" : "mixed", options_.effective_order ? "yes" : "no",

@@ -11,9 +11,7 @@ namespace qkv {
 
 /// What a precision of 0 becomes (Chen and Cherry, 2014): halved again with each, a small count, k added to all above the first, 0.
 enum class Smoothing { exp, floor, add_k, none };
-
-/// "exp", "floor", "add-k", "none", in the order of the enumeration.
-const std::vector<std::string>& smoothing_names();
+constexpr std::array<std::string_view, 4> names(Smoothing) { return {"exp", "floor", "add-k", "none"}; }
 
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "qkv/core/check.h"
-#include "qkv/core/suggest.h"
 #include "qkv/eval/unicode.h"
 
 namespace qkv {
@@ -139,22 +137,6 @@ std::string chinese(std::string_view line) {
 }
 
 }  // namespace
-
-const std::vector<std::string>& bleu_tokenizer_names() {
-  static const std::vector<std::string> names = {"13a", "none", "char", "intl", "zh"};
-  return names;
-}
-
-BleuTokenizer bleu_tokenizer_named(const std::string& name) {
-  const auto& names = bleu_tokenizer_names();
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<BleuTokenizer>(found - names.begin());
-  const std::string near = nearest_word(name, names);
-  throw Error(text("unknown tokeniser \"", name, "\", expected one of 13a, none, char, intl, zh"),
-              near.empty() ? "" : text("did you mean \"", near, "\"?"));
-}
-
-const std::string& name_of(BleuTokenizer tokenizer) { return bleu_tokenizer_names()[static_cast<size_t>(tokenizer)]; }
 
 std::string tokenized(std::string_view line, BleuTokenizer tokenizer) {
   switch (tokenizer) {

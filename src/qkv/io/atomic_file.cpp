@@ -8,13 +8,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "qkv/core/check.h"
+#include "qkv/io/sha1.h"
 
 namespace qkv {
 namespace {
@@ -24,10 +27,29 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string digest(const std::string& name) { return sha1(std::as_bytes(std::span(name))); }
+
+// "FOLDER/.NAME.qkv-tmp"; a name that is too long for that stands as its sum.
 std::string temporary_name(const std::string& path) {
-  const size_t name = path.rfind('/') + 1;  // npos + 1 == 0
-  return path.substr(0, name) + "." + path.substr(name) + ".qkv-tmp";
+  const size_t slash = path.rfind('/') + 1;  // npos + 1 == 0
+  const std::string name = path.substr(slash), folder = path.substr(0, slash);
+  const std::string usual = "." + name + ".qkv-tmp";
+  return folder + (usual.size() <= NAME_MAX ? usual : "." + digest(name) + ".qkv-tmp");
 }
+
+// The same with a suffix that nobody can have put there before.
+std::string unused_name(const std::string& temporary) {
+  std::random_device random;
+  std::string suffix;
+  for (int i = 0; i < 4; ++i) suffix += "0123456789abcdefghijklmnopqrstuv"[random() % 32];
+  const size_t slash = temporary.rfind('/') + 1;
+  std::string name = temporary.substr(slash);
+  if (name.size() + suffix.size() + 1 > NAME_MAX) name = "." + digest(name) + ".qkv-tmp";
+  return temporary.substr(0, slash) + name + "-" + suffix;
+}
+
+// What a writer of ours leaves: a plain file of this user that has no other name.
+bool is_ours(const struct stat& status) { return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid(); }
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
@@ -54,19 +76,47 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists) (void)::fchmod(descriptor_, status.st_mode & 07777);
 }
 
-// The temporary has one name and is locked: what a killed process left behind is reused, and two writers take turns.
+// The temporary is always a new file, so nothing that lies at its name (a pipe, a link, a file of somebody else) is written to. It has one
+// name and is locked: what a killed process of ours left there is removed, and two writers take turns. Where something else has that name,
+// another one is made up.
 void AtomicFile::open_temporary() {
-  for (;;) {
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor_ < 0) fail_with(errno);
-    while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  const std::string usual = temporary_;
+  for (int tries = 0;;) {
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor_ >= 0) {
+      if (lock_temporary()) return;
+      continue;  // another writer took it for one that was left
     }
-    struct stat mine {}, named {};
-    if (::fstat(descriptor_, &mine) != 0) fail_with(errno);
-    if (::lstat(temporary_.c_str(), &named) == 0 && same_file(mine, named)) break;
-    ::close(std::exchange(descriptor_, -1));  // the writer before us has renamed it
+    if (errno != EEXIST) fail_with(errno);
+    if (remove_left()) continue;
+    if (++tries > 20) fail("cannot write ", path_, ": ", usual, " is in the way");
+    temporary_ = unused_name(usual);
   }
-  if (::ftruncate(descriptor_, 0) != 0) fail_with(errno);
+}
+
+// Locks what is open; false when the name belongs to another file by now.
+bool AtomicFile::lock_temporary() {
+  while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+  struct stat mine {}, named {};
+  if (::fstat(descriptor_, &mine) != 0) fail_with(errno);
+  if (::lstat(temporary_.c_str(), &named) == 0 && same_file(mine, named)) return true;
+  ::close(std::exchange(descriptor_, -1));
+  return false;
+}
+
+// Removes a temporary that its writer has left, waiting for a writer that is still there; false when the name is taken by something else.
+bool AtomicFile::remove_left() {
+  struct stat named {};
+  if (::lstat(temporary_.c_str(), &named) != 0) return errno == ENOENT;
+  if (!is_ours(named)) return false;
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor_ < 0) return errno == ENOENT;
+  if (lock_temporary()) {
+    ::unlink(temporary_.c_str());
+    ::close(std::exchange(descriptor_, -1));
+  }
+  return true;
 }
 
 AtomicFile::~AtomicFile() {

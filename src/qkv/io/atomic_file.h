@@ -24,6 +24,8 @@ class AtomicFile {
 
  private:
   void open_temporary();
+  bool lock_temporary();
+  bool remove_left();
   [[noreturn]] void fail_with(int error);
   std::string path_;       // as the caller named it, for messages
   std::string target_;     // where links lead

@@ -7,17 +7,17 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/core/suggest.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/file.h"
 
 namespace qkv {
 namespace {
-
-constexpr uint64_t kMaxBytes = uint64_t{1} << 32;
-constexpr size_t kMaxColumns = 1 << 16;
 
 std::string_view trimmed(std::string_view cell) {
   while (!cell.empty() && (cell.front() == ' ' || cell.front() == '\t')) cell.remove_prefix(1);
@@ -105,7 +105,7 @@ class Records {
     quoted_ = false;
     for (;;) {
       if (count_ == cells_.size()) cells_.emplace_back();
-      check(count_ < kMaxColumns, name_, ": line ", line_, " has more than ", kMaxColumns, " cells");
+      check(count_ < limits::kColumns, name_, ": line ", line_, " has more than ", limits::kColumns, " cells");
       Cell& cell = cells_[count_++];
       cell.own.clear();
       size_t start = at_;
@@ -171,13 +171,16 @@ std::vector<size_t> places(const std::vector<std::string>& wanted, const std::ve
     for (size_t i = 0; i < names.size(); ++i) out.push_back(i);
     return out;
   }
+  std::unordered_map<std::string_view, size_t> first_of;  // a table may have very many columns, and all of them be wanted
+  std::unordered_set<std::string_view> twice;
+  for (size_t i = 0; i < names.size(); ++i)
+    if (!first_of.emplace(names[i], i).second) twice.insert(names[i]);
   for (const std::string& want : wanted) {
-    const auto found = std::find(names.begin(), names.end(), want);
-    check(found == names.end() || std::find(found + 1, names.end(), want) == names.end(), file, ": two columns are called \"", shown(want),
-          "\": name it by its number");
-    size_t place = static_cast<size_t>(found - names.begin()), counted = 0;
+    check(!twice.contains(want), file, ": two columns are called \"", shown(want), "\": name it by its number");
+    const auto found = first_of.find(want);
+    size_t place = found == first_of.end() ? names.size() : found->second, counted = 0;
     const auto [end, error] = std::from_chars(want.data(), want.data() + want.size(), counted);
-    if (found == names.end() && error == std::errc() && end == want.data() + want.size() && counted >= 1 && counted <= names.size())
+    if (found == first_of.end() && error == std::errc() && end == want.data() + want.size() && counted >= 1 && counted <= names.size())
       place = counted - 1;
     if (place == names.size()) {
       std::string list;
@@ -213,7 +216,7 @@ Header read_header(Records& records, const std::string& name) {
 
 std::string whole_file(const std::string& path) {
   const InputFile file(path);
-  check(file.size() <= kMaxBytes, path, ": has ", grouped(file.size()), " bytes, at most ", grouped(kMaxBytes), " are read as CSV");
+  check(file.size() <= limits::kTextBytes, path, ": has ", grouped(file.size()), " bytes, at most ", grouped(limits::kTextBytes), " are read as CSV");
   std::string text(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
   return text;

@@ -27,8 +27,13 @@ std::string process_in(int descriptor) {
 
 FileLock::FileLock(const std::string& path, const std::string& held) : path_(path) {
   for (;;) {
-    const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (descriptor < 0) fail("cannot write ", path_, ": ", std::strerror(errno));
+    struct stat opened {};
+    if (::fstat(descriptor, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_nlink > 1) {  // a pipe, or a file with another name too
+      ::close(descriptor);
+      fail("cannot write ", path_, ": it is not a lock of ours");
+    }
     int error = 0;
     while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && (error = errno) == EINTR) error = 0;
     if (error == EWOULDBLOCK) {

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr uint64_t kLongestHeader = 1 << 20;
 
 // The part of Python's literals that NumPy writes: 'text', True, False, (2, 3) and {key: value, ...}.
 class HeaderParser {
@@ -187,7 +187,7 @@ NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadByte
     before = 12;
   }
   check(length <= size - before, name, ": header says ", length, " bytes, the file has ", grouped(size));
-  check(length <= kLongestHeader, name, ": header says ", length, " bytes, expected at most ", grouped(kLongestHeader));
+  check(length <= limits::kNpyHeaderBytes, name, ": header says ", length, " bytes, expected at most ", grouped(limits::kNpyHeaderBytes));
   std::string text(length, '\0');
   read(before, std::as_writable_bytes(std::span(text)));
   HeaderParser parser(name, text);

@@ -2,7 +2,6 @@
 #include "qkv/io/npz.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include "qkv/core/check.h"
@@ -46,10 +45,11 @@ Array NpzFile::array(const std::string& name) const {
   const auto& entries = zip_.entries();
   const auto entry = std::find_if(entries.begin(), entries.end(), [&](const ZipFile::Entry& e) { return e.name == name + ".npy"; });
   check(entry != entries.end(), zip_.path(), ": has no array \"", name, "\"");
-  const std::vector<std::byte> bytes = zip_.unpack(*entry);
-  return read_npy_array(zip_.label(*entry), bytes.size(), [&](uint64_t offset, std::span<std::byte> out) {
-    if (!out.empty()) std::memcpy(out.data(), bytes.data() + offset, out.size());
-  });
+  ZipFile::Stream stream(zip_, *entry);
+  Array array =
+      read_npy_array(zip_.label(*entry), entry->size, [&](uint64_t offset, std::span<std::byte> out) { stream.read(offset, out); });
+  stream.finish();
+  return array;
 }
 
 std::map<std::string, Array> read_npz(const std::string& path) {

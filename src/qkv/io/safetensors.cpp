@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/safetensors_header.h"
 
 namespace qkv {
 namespace {
 
-constexpr uint64_t kLongestHeader = 100'000'000;  // the format's own limit
 constexpr const char* kMetadata = "__metadata__";
 
 struct TypeRow {
@@ -77,7 +77,8 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
     fail(path, ": a name or a metadata text is not valid UTF-8");
   }
   text.append((8 - text.size() % 8) % 8, ' ');
-  check(text.size() <= kLongestHeader, path, ": the header would have ", text.size(), " bytes, expected at most ", kLongestHeader);
+  check(text.size() <= limits::kSafetensorsHeaderBytes, path, ": the header would have ", text.size(), " bytes, expected at most ",
+        limits::kSafetensorsHeaderBytes);
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
 
@@ -96,7 +97,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= uint64_t{start[i]} << (8 * i);
   check(length <= file_.size() - 8, path, ": header says ", length, " bytes, the file has ", grouped(file_.size()));
-  check(length <= kLongestHeader, path, ": header says ", length, " bytes, expected at most ", grouped(kLongestHeader));
+  check(length <= limits::kSafetensorsHeaderBytes, path, ": header says ", length, " bytes, expected at most ", grouped(limits::kSafetensorsHeaderBytes));
   std::string text(length, '\0');
   file_.read(8, std::as_writable_bytes(std::span(text)));
   SafetensorsHeader header = parse_safetensors_header(path, text);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/core/shape.h"
 
 namespace qkv {
@@ -36,12 +37,14 @@ class Handler {
   bool key(std::string& name) {
     if (place_ == Place::top) {
       check(names_.insert(name).second, path_, ": \"", name, "\" is in the header twice");
+      check(names_.size() <= limits::kTensors, path_, ": has more than ", limits::kTensors, " tensors");
       name_ = name;
       place_ = name == "__metadata__" ? Place::metadata_value : Place::tensor_value;
       if (place_ == Place::tensor_value) tensor_ = &out_.tensors[name];
       fields_.clear();
     } else if (place_ == Place::metadata) {
       check(out_.metadata.emplace(name, "").second, path_, ": the metadata has \"", name, "\" twice");
+      check(out_.metadata.size() <= limits::kTensors, path_, ": the metadata has more than ", limits::kTensors, " texts");
       metadata_key_ = name;
       place_ = Place::metadata_text;
     } else {  // in a tensor

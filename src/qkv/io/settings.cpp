@@ -1,13 +1,16 @@
 // YAML in and out. yaml-cpp accepts repeated keys, anchors and numbers in octal; we do not.
 #include "qkv/io/settings.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <sstream>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/core/numbers.h"
 #include "qkv/core/suggest.h"
 #include "qkv/io/file.h"
@@ -15,11 +18,10 @@
 namespace qkv {
 namespace {
 
-constexpr uint64_t kMostBytes = 1 << 20;  // of a configuration file
-constexpr const char* kTruth = "BOOL";    // the value name of what is true or false
+constexpr const char* kTruth = "BOOL";  // the value name of what is true or false
 
-[[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected, const std::string& hint = "") {
-  throw Error(text(where, ": got \"", value, "\", expected ", expected), hint);
+[[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected) {
+  throw Error(text(where, ": got \"", value, "\", expected ", expected));
 }
 
 std::string shortest(double value) {
@@ -46,16 +48,96 @@ std::string yaml_scalar(const std::string& text) {
 
 std::string at_line(const std::string& name, const YAML::Mark& mark) { return text(name, ":", mark.line + 1); }
 
-std::string listed(const std::vector<std::string>& words) {
-  std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
-  return out;
-}
+// Takes the events of one document, block by block. What is no table of blocks of single values is refused where it begins, so that nothing
+// is kept of lists, aliases and nests.
+class Reader : public YAML::EventHandler {
+ public:
+  struct Value {
+    const Setting* setting;
+    std::string value, where;
+  };
 
-std::string with_suggestion(const std::string& word, std::vector<std::string> known) {
-  const std::string near = nearest_word(word, known);
-  return near.empty() ? std::string() : text("did you mean \"", near, "\"?");
-}
+  Reader(const std::vector<Setting>& settings, const std::string& name) : settings_(settings), name_(name) {}
+  const std::vector<Value>& values() const { return values_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    check(!started_, at_line(name_, mark), ": something follows the settings, expected one YAML document of blocks");
+    started_ = true;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { word(mark, nullptr); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& value) override { word(mark, &value); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { fail(at_line(name_, mark), ": a setting is no alias, expected its value"); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { refuse_nest(mark); }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    if (depth_ == 2 || (depth_ == 1 && !has_block_)) refuse_nest(mark);
+    ++depth_;
+  }
+  void OnMapEnd() override {
+    if (--depth_ == 1) has_block_ = false;
+  }
+
+ private:
+  // A key or a value, null where there is none.
+  void word(const YAML::Mark& mark, const std::string* value) {
+    if (depth_ == 0) {
+      check(value == nullptr, name_, ": expected blocks of \"key: value\" lines");
+    } else if (depth_ == 1 && !has_block_) {
+      check(value != nullptr, at_line(name_, mark), ": the name of a block must be a word");
+      open_block(*value, at_line(name_, mark));
+    } else if (depth_ == 1) {
+      check(value == nullptr, where_, ": the block \"", block_, "\" must hold \"key: value\" lines");
+      has_block_ = false;
+    } else if (setting_ == nullptr) {
+      check(value != nullptr, at_line(name_, mark), ": a key must be a word");
+      open_key(*value, at_line(name_, mark));
+    } else {
+      values_.push_back({setting_, value ? *value : std::string(), text(where_, ": ", setting_->name())});
+      setting_ = nullptr;
+    }
+  }
+
+  [[noreturn]] void refuse_nest(const YAML::Mark& mark) const {
+    if (depth_ == 0) fail(name_, ": expected blocks of \"key: value\" lines");
+    if (depth_ == 1 && !has_block_) fail(at_line(name_, mark), ": the name of a block must be a word");
+    if (depth_ == 1) fail(where_, ": the block \"", block_, "\" must hold \"key: value\" lines");
+    if (setting_ == nullptr) fail(at_line(name_, mark), ": a key must be a word");
+    fail(where_, ": \"", setting_->name(), "\" must have one value");
+  }
+
+  void open_block(const std::string& block, const std::string& where) {
+    std::vector<std::string> blocks;
+    for (const Setting& s : settings_)
+      if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
+    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
+      throw Error(text(where, ": unknown block \"", block, "\""), did_you_mean(block, blocks));
+    check(seen_.insert(block).second, where, ": the block \"", block, "\" stands here twice");
+    block_ = block, where_ = where, has_block_ = true;
+  }
+
+  void open_key(const std::string& key, const std::string& where) {
+    const std::string full = block_ + "." + key;
+    const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) { return s.name() == full; });
+    if (found == settings_.end()) {
+      std::vector<std::string> known;
+      for (const Setting& s : settings_)
+        if (s.block == block_) known.push_back(s.key);
+      throw Error(text(where, ": unknown key \"", key, "\" in the block \"", block_, "\""), did_you_mean(key, known));
+    }
+    check(seen_.insert(full).second, where, ": the key \"", full, "\" stands here twice");
+    setting_ = &*found, where_ = where;
+  }
+
+  const std::vector<Setting>& settings_;
+  const std::string& name_;
+  std::vector<Value> values_;
+  std::set<std::string> seen_;
+  bool started_ = false, has_block_ = false;  // a block's name was read, and now its lines follow
+  int depth_ = 0;                             // 1 among the blocks, 2 within one
+  std::string block_, where_;
+  const Setting* setting_ = nullptr;  // whose value comes next
+};
 
 }  // namespace
 
@@ -96,15 +178,19 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
        [&value] { return value ? "true" : "false"; }});
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value,
-                   const std::vector<std::string>& choices, const std::string& value_name) {
-  add({block, key, help, value_name, choices,
-       [&value, choices](const std::string& v, const std::string& where) {
-         if (!choices.empty() && std::find(choices.begin(), choices.end(), v) == choices.end())
-           refuse(where, v, "one of " + listed(choices), with_suggestion(v, choices));
-         value = v;
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value, const std::string& value_name) {
+  add({block, key, help, value_name, {}, [&value](const std::string& v, const std::string&) { value = v; }, [&value] { return yaml_scalar(value); }});
+}
+
+void Settings::add_choice(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
+                          std::function<void(size_t)> set, std::function<std::string()> get) {
+  add({block, key, help, "TEXT", words,
+       [words, set = std::move(set)](const std::string& v, const std::string& where) {
+         const auto found = std::find(words.begin(), words.end(), v);
+         if (found == words.end()) refuse_word(where, v, words);
+         set(static_cast<size_t>(found - words.begin()));
        },
-       [&value] { return yaml_scalar(value); }});
+       std::move(get)});
 }
 
 const Setting& Settings::find(const std::string& name) const {
@@ -115,58 +201,30 @@ const Setting& Settings::find(const std::string& name) const {
 
 void Settings::read(const std::string& path) {
   const InputFile file(path);
-  check(file.size() <= kMostBytes, path, ": has ", grouped(file.size()), " bytes; a configuration has at most ", grouped(kMostBytes));
+  check(file.size() <= limits::kSettingsBytes, path, ": has ", grouped(file.size()), " bytes; a configuration has at most ",
+        grouped(limits::kSettingsBytes));
   std::string content(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));
   parse(content, path);
 }
 
 void Settings::parse(const std::string& yaml, const std::string& name) {
-  YAML::Node root;
+  check(yaml.size() <= limits::kSettingsBytes, name, ": has ", grouped(yaml.size()), " bytes; a configuration has at most ",
+        grouped(limits::kSettingsBytes));
+  Reader reader(settings_, name);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
-    check(documents.size() <= 1, name, ": has ", documents.size(), " YAML documents, expected one");
-    if (!documents.empty()) root = documents[0];
+    std::istringstream text(yaml);
+    YAML::Parser parser(text);
+    // yaml-cpp makes empty documents for ever out of a comma that it cannot place: the second one ends the reading.
+    while (parser.HandleNextDocument(reader)) continue;
   } catch (const YAML::Exception& e) {
     fail(at_line(name, e.mark), ": not YAML: ", e.msg);
-  }
-  if (root.IsNull()) return;
-  check(root.IsMap(), name, ": expected blocks of \"key: value\" lines");
-  std::vector<std::string> blocks;
-  for (const Setting& s : settings_)
-    if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
-
-  std::vector<std::pair<const Setting*, std::pair<std::string, std::string>>> values;  // what, (value, where)
-  std::set<std::string> seen;
-  for (const auto& entry : root) {
-    check(entry.first.IsScalar(), at_line(name, entry.first.Mark()), ": the name of a block must be a word");
-    const std::string block = entry.first.Scalar(), where = at_line(name, entry.first.Mark());
-    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
-      throw Error(text(where, ": unknown block \"", block, "\""), with_suggestion(block, blocks));
-    check(seen.insert(block).second, where, ": the block \"", block, "\" stands here twice");
-    if (entry.second.IsNull()) continue;
-    check(entry.second.IsMap(), where, ": the block \"", block, "\" must hold \"key: value\" lines");
-    for (const auto& line : entry.second) {
-      const std::string here = at_line(name, line.first.Mark());
-      check(line.first.IsScalar(), here, ": a key must be a word");
-      const std::string key = line.first.Scalar(), full = block + "." + key;
-      const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) { return s.name() == full; });
-      if (found == settings_.end()) {
-        std::vector<std::string> known;
-        for (const Setting& s : settings_)
-          if (s.block == block) known.push_back(s.key);
-        throw Error(text(here, ": unknown key \"", key, "\" in the block \"", block, "\""), with_suggestion(key, known));
-      }
-      check(seen.insert(full).second, here, ": the key \"", full, "\" stands here twice");
-      check(line.second.IsScalar() || line.second.IsNull(), here, ": \"", full, "\" must have one value");
-      values.push_back({&*found, {line.second.IsNull() ? std::string() : line.second.Scalar(), text(here, ": ", full)}});
-    }
   }
   // All of it is checked before any of it counts.
   std::vector<std::string> before;
   for (const Setting& s : settings_) before.push_back(s.get());
   try {
-    for (const auto& [setting, value] : values) setting->set(value.first, value.second);
+    for (const Reader::Value& v : reader.values()) v.setting->set(v.value, v.where);
   } catch (...) {
     for (size_t i = 0; i < settings_.size(); ++i) {
       const YAML::Node old = YAML::Load(before[i]);

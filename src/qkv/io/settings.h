@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "qkv/core/language.h"
+#include "qkv/core/names.h"
 
 namespace qkv {
 
@@ -36,8 +38,21 @@ class Settings {
   void add(const std::string& block, const std::string& key, const Text& help, double& value,
            double low = -std::numeric_limits<double>::infinity(), double high = std::numeric_limits<double>::infinity());
   void add(const std::string& block, const std::string& key, const Text& help, bool& value);
-  void add(const std::string& block, const std::string& key, const Text& help, std::string& value,
-           const std::vector<std::string>& choices = {}, const std::string& value_name = "TEXT");
+  void add(const std::string& block, const std::string& key, const Text& help, std::string& value, const std::string& value_name = "TEXT");
+  /// One of some values of an enum, by their names.
+  template <Named E>
+  void add(const std::string& block, const std::string& key, const Text& help, E& value, const std::vector<E>& offered = every<E>()) {
+    add_choice(block, key, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; }, [&value] { return std::string(name_of(value)); });
+  }
+  /// The same where a word of its own, the first choice, leaves the value open.
+  template <Named E>
+  void add(const std::string& block, const std::string& key, const Text& help, std::optional<E>& value, const std::string& open,
+           const std::vector<E>& offered = every<E>()) {
+    std::vector<std::string> words = names_of(offered);
+    words.insert(words.begin(), open);
+    add_choice(block, key, help, words, [&value, offered](size_t i) { value = i == 0 ? std::optional<E>() : offered[i - 1]; },
+               [&value, open] { return value ? std::string(name_of(*value)) : open; });
+  }
 
   const std::vector<Setting>& all() const { return settings_; }
   const Setting& find(const std::string& name) const;
@@ -51,6 +66,8 @@ class Settings {
 
  private:
   void add(Setting setting);
+  void add_choice(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
+                  std::function<void(size_t)> set, std::function<std::string()> get);
   std::vector<Setting> settings_;
 };
 

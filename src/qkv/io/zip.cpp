@@ -41,16 +41,6 @@ int pump(z_stream& stream, std::span<const std::byte> in, std::span<std::byte> o
   return code;
 }
 
-void inflate_exactly(const std::string& label, std::span<const std::byte> packed, std::span<std::byte> out) {
-  z_stream stream{};
-  check(inflateInit2(&stream, -MAX_WBITS) == Z_OK, label, ": zlib has no memory");
-  const std::unique_ptr<z_stream, decltype(&inflateEnd)> closer(&stream, &inflateEnd);
-  std::byte none{};  // zlib wants a place to write to even for nothing
-  const int code = pump(stream, packed, out.empty() ? std::span(&none, 0) : out, [&](bool) { return inflate(&stream, Z_NO_FLUSH); });
-  check(code == Z_STREAM_END && stream.total_out == out.size() && stream.total_in == packed.size(), label,
-        ": the packed bytes are damaged", stream.msg ? ": " : "", stream.msg ? stream.msg : "");
-}
-
 }  // namespace
 
 uint32_t crc_of(std::span<const std::byte> bytes) {
@@ -144,21 +134,91 @@ void ZipFile::check_layout(uint64_t directory_offset) const {
   }
 }
 
-std::vector<std::byte> ZipFile::unpack(const Entry& entry) const {
+struct ZipFile::Stream::State {
+  const InputFile& file;
+  const Entry& entry;
+  std::string label;
+  uint64_t packed_at = 0, packed_left = 0, at = 0;
+  uint32_t crc = 0;
+  std::vector<std::byte> part;  // of the packed bytes
+  z_stream stream{};
+
+  State(const InputFile& f, const Entry& e, std::string l) : file(f), entry(e), label(std::move(l)) {
+    if (entry.method != 0) check(inflateInit2(&stream, -MAX_WBITS) == Z_OK, label, ": zlib has no memory");
+  }
+  ~State() {
+    if (entry.method != 0) inflateEnd(&stream);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // Inflates into all of `out`; an empty one takes what is left of the stream's end. Returns zlib's last word.
+  int inflate_into(std::span<std::byte> out) {
+    std::byte none{};  // zlib wants a place to write to even for nothing
+    stream.next_out = reinterpret_cast<Bytef*>(out.empty() ? &none : out.data());
+    stream.avail_out = static_cast<uInt>(out.size());
+    int code = Z_OK;
+    while (code == Z_OK && (stream.avail_out > 0 || out.empty())) {
+      if (stream.avail_in == 0 && packed_left > 0) {
+        part.resize(static_cast<size_t>(std::min<uint64_t>(packed_left, size_t{1} << 18)));
+        file.read(packed_at, part);
+        packed_at += part.size(), packed_left -= part.size();
+        stream.next_in = reinterpret_cast<Bytef*>(part.data()), stream.avail_in = static_cast<uInt>(part.size());
+      }
+      code = inflate(&stream, Z_NO_FLUSH);
+    }
+    return code;
+  }
+
+  void require(bool ok) const {
+    check(ok, label, ": the packed bytes are damaged", stream.msg ? ": " : "", stream.msg ? stream.msg : "");
+  }
+};
+
+ZipFile::Stream::Stream(const ZipFile& zip, const Entry& entry) : state_(std::make_unique<State>(zip.file_, entry, zip.label(entry))) {
   std::vector<unsigned char> local(kLocalSize + entry.name.size());
-  file_.read(entry.offset, raw(local));
+  zip.file_.read(entry.offset, raw(local));
   check(get32(local.data()) == kLocal && get16(&local[26]) == entry.name.size() &&
             std::memcmp(&local[kLocalSize], entry.name.data(), entry.name.size()) == 0,
-        label(entry), ": no such zip entry at offset ", entry.offset);
-  const uint64_t data = entry.offset + local.size() + get16(&local[28]);
-  std::vector<std::byte> bytes(entry.packed);
-  file_.read(data, bytes);
-  if (entry.method != 0) {
-    std::vector<std::byte> unpacked(entry.size);
-    inflate_exactly(label(entry), bytes, unpacked);
-    bytes = std::move(unpacked);
+        state_->label, ": no such zip entry at offset ", entry.offset);
+  state_->packed_at = entry.offset + local.size() + get16(&local[28]);
+  state_->packed_left = entry.packed;
+}
+
+ZipFile::Stream::~Stream() = default;
+
+void ZipFile::Stream::read(uint64_t offset, std::span<std::byte> out) {
+  State& s = *state_;
+  check(offset == s.at && out.size() <= s.entry.size - s.at, s.label, ": ", out.size(), " bytes at ", offset, " are asked for, ", s.at, " of ",
+        s.entry.size, " are read");
+  for (std::span<std::byte> left = out; !left.empty();) {
+    const std::span<std::byte> next = left.first(std::min<size_t>(left.size(), size_t{1} << 30));  // zlib counts in 32 bits
+    if (s.entry.method == 0) {
+      s.file.read(s.packed_at, next);
+      s.packed_at += next.size(), s.packed_left -= next.size();
+    } else {
+      const int code = s.inflate_into(next);
+      s.require((code == Z_OK || code == Z_STREAM_END) && s.stream.avail_out == 0);
+    }
+    left = left.subspan(next.size());
   }
-  check(crc_of(bytes) == entry.crc, label(entry), ": the bytes are damaged, CRC ", crc_of(bytes), ", expected ", entry.crc);
+  if (!out.empty()) s.crc = static_cast<uint32_t>(crc32_z(s.crc, reinterpret_cast<const Bytef*>(out.data()), out.size()));
+  s.at += out.size();
+}
+
+void ZipFile::Stream::finish() {
+  State& s = *state_;
+  check(s.at == s.entry.size, s.label, ": has ", grouped(s.entry.size - s.at), " bytes more than were read");
+  if (s.entry.method != 0) s.require(s.inflate_into({}) == Z_STREAM_END && s.stream.total_out == s.entry.size && s.stream.avail_in == 0);
+  s.require(s.packed_left == 0);
+  check(s.crc == s.entry.crc, s.label, ": the bytes are damaged, CRC ", s.crc, ", expected ", s.entry.crc);
+}
+
+std::vector<std::byte> ZipFile::unpack(const Entry& entry) const {
+  Stream stream(*this, entry);
+  std::vector<std::byte> bytes(entry.size);
+  stream.read(0, bytes);
+  stream.finish();
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,22 @@ class ZipFile {
   const std::vector<Entry>& entries() const { return entries_; }
   /// The bytes of an entry, checked against its CRC.
   std::vector<std::byte> unpack(const Entry& entry) const;
+
+  /// An entry read from its beginning to its end, part by part, so that no more is in memory than what is asked for.
+  class Stream {
+   public:
+    Stream(const ZipFile& zip, const Entry& entry);
+    ~Stream();
+    /// Fills `out` from `offset` on, which must be where the last part ended.
+    void read(uint64_t offset, std::span<std::byte> out);
+    /// Fails unless all has been read and the CRC is right.
+    void finish();
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
   /// "FILE: ENTRY", as errors begin.
   std::string label(const Entry& entry) const { return file_.path() + ": " + entry.name; }
 

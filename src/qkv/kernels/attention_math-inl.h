@@ -6,6 +6,7 @@
 #define QKV_KERNELS_ATTENTION_MATH_INL_H_
 #endif
 
+#include <cmath>
 #include <limits>
 
 #include "qkv/kernels/math-inl.h"
@@ -68,8 +69,13 @@ HWY_INLINE float LogSum(float top, float total) {
 }
 
 /// Weights of one row from its scores and log-sum-exp, both in units of log 2; then made to sum to one, which takes off what the
-/// rounding of the log-sum-exp has put on all of them.
+/// rounding of the log-sum-exp has put on all of them. Where the scores are so large that this rounding is whole powers of two, the
+/// largest of them stands in for it.
 HWY_INLINE void WeightsOfScores(float* row, int64_t n, float lse) {
+  if (!(std::abs(lse) < 0x1p20f)) {
+    lse = -kInfinity;
+    for (int64_t j = 0; j < n; ++j) lse = row[j] > lse ? row[j] : lse;
+  }
   const Vec base = hn::Set(Floats(), lse);
   Map(row, row, n, [base](Floats d, Vec score) HWY_ATTR { return PowerOfTwo(d, hn::Sub(score, base)); });
   double sum = 0;

@@ -102,7 +102,10 @@ HWY_INLINE bool MayHide(const AttentionCall& call, const Panel& panel, int64_t j
 
 /// A vector of scores of a distance form from r2 = |q - k|^2, by 1 - u or 1 - u^2 for the compact kernels.
 HWY_INLINE Vec DistanceScore(Floats d, ScoreForm form, float scale, Vec r2) {
-  if (form == ScoreForm::gaussian) return hn::Mul(r2, hn::Set(d, -0.5f * scale * scale * kLog2E));
+  if (form == ScoreForm::gaussian) {  // of a width near 0 too the key that is the query has score 0
+    const float steepness = std::min(0.5f * scale * scale * kLog2E, std::numeric_limits<float>::max());
+    return hn::Mul(r2, hn::Set(d, -steepness));
+  }
   const Vec u = hn::Mul(hn::Set(d, scale), hn::Sqrt(r2)), one = hn::Set(d, 1.f), zero = hn::Zero(d);
   if (form == ScoreForm::boxcar) return hn::IfThenElse(hn::Gt(u, one), hn::Set(d, -kInfinity), hn::Mul(u, zero));
   const Vec rest = form == ScoreForm::triangular ? hn::Sub(one, u) : hn::NegMulAdd(u, u, one);

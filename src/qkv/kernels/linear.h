@@ -1,12 +1,15 @@
 // What follows the product in a linear layer: bias and activation in one pass, and the sums of its gradient.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace qkv {
 
 /// The function a linear layer ends with.
 enum class Activation { none, relu, gelu, tanh, sigmoid };
+constexpr std::array<std::string_view, 5> names(Activation) { return {"none", "relu", "gelu", "tanh", "sigmoid"}; }
 
 }  // namespace qkv
 

@@ -1,7 +1,9 @@
 // The gates of recurrent cells: everything of a step but its matrix products, for rows side by side.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 namespace qkv {
 
@@ -10,6 +12,7 @@ namespace qkv {
 ///   gru_before   the same with n = tanh(W_n x + b + U_n (r * h) + b'): the book's and the original paper's (Cho et al., 2014)
 ///   lstm         i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber, 1997)
 enum class CellKind { gru, gru_before, lstm };
+constexpr std::array<std::string_view, 3> names(CellKind) { return {"gru", "gru-before", "lstm"}; }
 
 /// Gates of a cell, each as wide as the state: rows of its weights, in PyTorch's order r, z, n or i, f, g, o.
 constexpr int64_t cell_gates(CellKind kind) { return kind == CellKind::lstm ? 4 : 3; }

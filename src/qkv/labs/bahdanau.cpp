@@ -6,6 +6,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/work.h"
 
 namespace qkv::labs {
 namespace bahdanau {
@@ -15,15 +16,17 @@ namespace {
 struct Workshop {
   std::map<Kind, std::unique_ptr<Trained>> models;
   std::vector<AlignedPair> held_out;
+  std::vector<BookRun> book_runs;
 };
+
+constexpr uint64_t kBookSeeds = 5;
 
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
-  if (kind == Kind::baseline) c.model.attention = "none";
-  if (kind == Kind::lstm) c.model.cell = "lstm";
-  if (kind == Kind::dot) c.model.attention = "scaled-dot";
-  if (kind == Kind::unmasked) c.training.mask_loss = false;
+  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.model.attention = ScorerKind::none;
+  if (kind == Kind::lstm || kind == Kind::plain_lstm) c.model.cell = CellKind::lstm;
+  if (kind == Kind::dot) c.model.attention = ScorerKind::scaled_dot;
   if (kind == Kind::fed_back) c.training.feed_back = 0.5;
 }
 
@@ -38,9 +41,25 @@ TranslationConfig small_config(uint64_t seed) {
   c.model.dropout = 0;  // on the weights it spreads them
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
-  c.training.schedule = "cosine";
+  c.training.schedule = ScheduleKind::cosine;
   c.training.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
   return c;
+}
+
+// As the screen names it while it is trained.
+Text name_of(Kind kind) {
+  switch (kind) {
+    case Kind::baseline: return {"without attention", "无注意力"};
+    case Kind::attention: return {"with attention", "有注意力"};
+    case Kind::aligned: return {"with attention, on the built-in corpus", "有注意力（内置语料）"};
+    case Kind::reference: return {"GRU", "GRU"};
+    case Kind::lstm: return {"LSTM", "LSTM"};
+    case Kind::dot: return {"dot product", "点积"};
+    case Kind::fed_back: return {"fed back", "反馈"};
+    case Kind::plain: return {"GRU without attention", "无注意力的 GRU"};
+    case Kind::plain_lstm: return {"LSTM without attention", "无注意力的 LSTM"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -51,7 +70,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
                                   : small_config(page.seed());
   if (from_file) c.data.pairs = page.data();
   if (is_exercise(kind)) {
-    c.training.epochs = from_file ? 100 : 8;
+    c.training.epochs = from_file ? 100 : 12;
     c.model.bidirectional = false;  // a dot product needs queries as wide as the keys
     if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005;
   }
@@ -66,18 +85,46 @@ const Trained& trained(Page& page, Kind kind) {
   if (!models.contains(kind)) {
     std::vector<Kind> together = {Kind::baseline, Kind::attention};
     if (is_exercise(kind))
-      together = {Kind::reference, Kind::lstm, Kind::dot, Kind::unmasked, Kind::fed_back};
+      together = {Kind::reference, Kind::lstm, Kind::dot, Kind::fed_back, Kind::plain, Kind::plain_lstm};
     else if (!page.data().empty())
       together.push_back(Kind::aligned);
     for (const Kind k : together) models[k];
+    std::vector<Text> names;
+    for (const Kind k : together) names.push_back(name_of(k));
+    Work work(page, training_of(names), together.size());
     // Models this small leave nothing to share within a step: each has a thread of its own instead.
     parallel_for(static_cast<int64_t>(together.size()), 1e12, [&](int64_t i) {
       const SerialScope serial;
       const Kind k = together[static_cast<size_t>(i)];
-      models.at(k) = train(config_of(page, k));
+      WorkObserver follower(work, static_cast<size_t>(i));
+      models.at(k) = train(config_of(page, k), &follower);
     });
   }
   return *models.at(kind);
+}
+
+const std::vector<BookRun>& book_runs(Page& page) {
+  std::vector<BookRun>& runs = page.shared<Workshop>().book_runs;
+  if (!runs.empty()) return runs;
+  std::vector<std::string> four;
+  for (const BookSentence& s : book_sentences()) four.emplace_back(s.source);
+  const Trained &baseline = trained(page, Kind::baseline), &attention = trained(page, Kind::attention);
+  runs.resize(kBookSeeds);
+  runs[0] = {page.seed(), baseline.losses.back(), attention.losses.back(), translate(baseline, four), translate(attention, four)};
+  for (uint64_t i = 1; i < kBookSeeds; ++i) runs[i].seed = page.seed() + i;
+  Work work(page, training_of({{"the same with other seeds", "其他种子"}}), 2 * (kBookSeeds - 1));
+  parallel_for(2 * static_cast<int64_t>(kBookSeeds - 1), 1e12, [&](int64_t i) {
+    const SerialScope serial;
+    WorkObserver follower(work, static_cast<size_t>(i));
+    BookRun& run = runs[static_cast<size_t>(1 + i / 2)];
+    const Kind kind = i % 2 ? Kind::attention : Kind::baseline;
+    TranslationConfig c = config_of(page, kind);
+    c.training.seed = static_cast<int64_t>(run.seed);
+    const auto model = train(c, &follower);
+    (kind == Kind::attention ? run.attention_loss : run.baseline_loss) = model->losses.back();
+    (kind == Kind::attention ? run.attention : run.baseline) = translate(*model, four);
+  });
+  return runs;
 }
 
 bool is_books_data(Page& page) {
@@ -109,9 +156,10 @@ Lab bahdanau_lab() {
           "bahdanau",
           {"Bahdanau attention: translation", "Bahdanau 注意力：机器翻译"},
           {text_step, batch_step, vocabulary_step, baseline_step, attention_step, masked_loss_step, training_step,
-           sentences_step, heat_map_step, swap_step, alignment_step, lstm_step, scoring_step, unmasked_step,
-           feed_back_step, beam_example_step, beam_step, questions_step},
-          true};
+           sentences_step, heat_map_step, swap_step, alignment_step, beam_example_step, beam_step, first_questions_step,
+           unmasked_step, states_question_step, feed_back_step, plain_lstm_step, output_question_step, lstm_step,
+           scoring_step},
+          true, 25};
 }
 
 }  // namespace qkv::labs

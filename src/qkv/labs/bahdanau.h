@@ -15,14 +15,23 @@
 namespace qkv::labs::bahdanau {
 
 /// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its
-/// own, else `attention`. Those of the exercises are shorter; `reference` is attention trained as long as they are.
-enum class Kind { baseline, attention, aligned, reference, lstm, dot, unmasked, fed_back };
+/// own, else `attention`. Those of the exercises have fewer sentences; `reference` is attention trained as they are, `plain` and
+/// `plain_lstm` the same without attention.
+enum class Kind { baseline, attention, aligned, reference, lstm, dot, fed_back, plain, plain_lstm };
 
 /// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
 TranslationConfig config_of(const Page& page, Kind kind);
 /// Trained when it is first asked for, together with others that a reader of the page will want, then kept for the
 /// page.
 const Trained& trained(Page& page, Kind kind);
+/// The book's experiment with one seed: last losses, and what the models write for the book's four sentences.
+struct BookRun {
+  uint64_t seed;
+  double baseline_loss, attention_loss;
+  std::vector<std::string> baseline, attention;
+};
+/// Of five seeds, the page's own first; of a page with a file.
+const std::vector<BookRun>& book_runs(Page& page);
 /// Trained on the book's subset of its own file: 601 pairs, vocabularies of 184 and 201.
 bool is_books_data(Page& page);
 
@@ -46,11 +55,15 @@ void heat_map_step(Page& page);
 void swap_step(Page& page);
 void alignment_step(Page& page);
 // bahdanau_exercises.cpp
+void feed_back_step(Page& page);
+void plain_lstm_step(Page& page);
 void lstm_step(Page& page);
 void scoring_step(Page& page);
+// bahdanau_questions.cpp: a loss that sees the padding, and what is answered in words.
+void first_questions_step(Page& page);
 void unmasked_step(Page& page);
-void feed_back_step(Page& page);
-void questions_step(Page& page);
+void states_question_step(Page& page);
+void output_question_step(Page& page);
 // bahdanau_search.cpp
 void beam_example_step(Page& page);
 void beam_step(Page& page);

@@ -117,15 +117,15 @@ void beam_example_step(Page& page) {
               "which here finds the best of all.",
               "贪心得 $0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$，束宽 2 得 $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 "
               "= 0.054$，在此例中即全局最优。"},
-             fmt::format("{:.3f}, {:.3f}", p, q));
+             fmt::format("greedy {:.3f}, beam {:.3f}", p, q));
   page.claim(likeliest.tokens.size() < best.tokens.size(),
              {"Without the power of the length a shorter sequence would win: each word can only lower a probability.",
               "若不除以长度的幂，较短的序列会胜出：每多一个词，概率只会变小。"},
-             fmt::format("{} {:.3f}", letters(likeliest.tokens), likeliest.probability));
+             fmt::format("\"{}\" alone has probability {:.3f}", letters(likeliest.tokens), likeliest.probability));
 }
 
 void beam_step(Page& page) {
-  page.heading({"Beam search on the trained model", "训练好的模型上的束搜索"});
+  page.heading({"Beam search on the trained model (9.8)", "训练好的模型上的束搜索（9.8）"});
   const Translator translator = trained(page, Kind::aligned).translator();
   const SentencePairs test = sentences_of(held_out(page));
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
@@ -158,12 +158,12 @@ void beam_step(Page& page) {
                         "心的结果相同。",
                         test.size())});
   named_table(page,
-              {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms a sentence", "毫秒/句"}},
+              {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms per sentence", "毫秒/句"}},
               rows);
   page.claim(beam_score >= greedy_score && beam_exact > greedy_exact - 0.03,
              {"A beam of 4 finds higher scores on average, and about as many exact sentences or more.",
               "束宽 4 的平均分数更高，完全正确的句子大致相同或更多。"},
-             fmt::format("score {:.4f} against {:.4f}, exact {} against {}", beam_score, greedy_score,
+             fmt::format("mean score {:.4f}, greedy {:.4f}; exact {}, greedy {}", beam_score, greedy_score,
                          percent(beam_exact), percent(greedy_exact)));
 }
 

@@ -54,14 +54,15 @@ bool same_rows(const Tensor& x) {
 void words(Page& page) {
   page.heading({"The words", "术语"});
   page.say(
-      {"An eye sends its brain some hundred million bits a second, far more than can be looked into; attention is the choice. Two "
+      {"An eye sends its brain some hundred million bits per second, far more than can be looked into; attention is the choice. Two "
        "kinds of cue make it. A **nonvolitional cue** lies in the thing: a red cup among grey papers catches the eye by itself. A "
-       "**volitional cue** lies in the task: whoever wants to read finds the book although the cup is redder. Models took over both, "
+       "**volitional cue** lies in the task: whoever wants to read finds the book although the cup is redder. (Note 000 has one colour picture among black-and-white ones: it catches the eye, until one is "
+       "told to look at the black-and-white ones.) Models took over both, "
        "under other names. What a thing shows of itself is its key, what the task asks is the query, what is taken in is the value.",
        "眼睛每秒送给大脑约一亿比特，远多于能细看的量；注意力就是取舍。左右取舍的提示有两种。**非自主性提示**"
        "在事物身上：灰纸堆里的红杯子自己就会抓住目光。"
        "**自主性提示**"
-       "在任务之中：想读书的人会找到书，尽管杯子更红。模型沿用了这两者，只是换了名字：事物自己显示的是键，任务所问的是查询，被取入的是值"
+       "在任务之中：想读书的人会找到书，尽管杯子更红。（笔记 000 的例子：许多黑白图片中有一张彩色的，它会抓住目光，除非任务是去看黑白的。）模型沿用了这两者，只是换了名字：事物自己显示的是键，任务所问的是查询，被取入的是值"
        "。"});
   page.table(
       {{"Chinese (the notes use several)", "中文（笔记中有几种说法）"}, {"English", "英文"}, {"symbol", "符号"}},
@@ -102,11 +103,13 @@ void desk(Page& page) {
 
   page.say(
       {"Without a query there are only the things. Average pooling weighs all alike. A score of the key alone, $a(k) = w^\\top k$ with a "
-       "$w$ that looks at vividness, goes to the cup; divided by a small temperature it takes the largest and nothing else, which is max "
-       "pooling. Then two queries, a wish to drink and a wish to read, scored by the dot product $q^\\top k$:",
+       "$w$ that looks at vividness, goes to the cup; divided by a small temperature it takes the largest and nothing else: a hard choice, a "
+       "cousin of max pooling (which takes the maximum of every feature by itself, not one thing as a whole). Fully connected and "
+       "convolutional layers are of this kind too: what a filter answers to lies in the picture, and nobody asks. Then two queries, a wish to drink and a wish to read, scored by the dot product $q^\\top k$:",
        "没有查询时，只有事物本身。平均汇聚对一切一视同仁。只看键的评分 $a(k) = w^\\top k$（$w$ "
-       "只看鲜艳程度）会落到杯子上；再除以很小的温度，就只取最大的一个，"
-       "这就是最大汇聚。然后是两个查询，想喝和想读，用点积 $q^\\top k$ 评分："});
+       "只看鲜艳程度）会落到杯子上；再除以很小的温度，就只取最大的一个："
+       "这是硬性的选择，与最大汇聚相近（最大汇聚对每个特征分别取最大值，而不是整个地取一样东西）。全连接层和卷积层也属于这一类：卷积核对什么作出反应，"
+       "全在图像之中，没有人提问。然后是两个查询，想喝和想读，用点积 $q^\\top k$ 评分："});
   const Tensor q = tasks(8), vivid({4}, {5, 0, 0, 0});
   const Attended average = attend(Constant{}, q, k, v), salient = attend(Salience{vivid}, q, k, v);
   const Attended largest = attend(Salience{vivid, 0.01f}, q, k, v), asked = attend(Dot{}, q, k, v);
@@ -132,16 +135,16 @@ void desk(Page& page) {
   page.claim(
       spread < 1e-7,
       {"Average pooling is attention with a constant score: every weight is 1/5.", "平均汇聚就是评分为常数的注意力：每个权重都是 1/5。"},
-      "max |α − 1/5| = " + tiny(spread));
+      "largest |α − 1/5| " + tiny(spread));
   page.claim(same_rows(average.output) && same_rows(salient.output) && same_rows(largest.output),
-             {"Average, salient and max pooling give the same bits whatever the task.",
-              "无论任务是什么，平均、显著性和最大汇聚给出的结果逐位相同。"},
-             "f(q₁) = f(q₂)");
+             {"Average pooling, salience and the hard choice give the same bits whatever the task.",
+              "无论任务是什么，平均汇聚、显著性和硬性选择给出的结果逐位相同。"},
+             "f(q₁) = f(q₂) for all three");
   const double cup = salient.weights.row(0, 0, 0).at({kCup}), only = largest.weights.row(0, 0, 0).at({kCup});
   page.claim(cup > 0.9 && only == 1,
              {"The vivid cup draws the eye; in the limit of a small temperature it gets all the weight.",
               "鲜艳的杯子吸引目光；温度趋于零时它得到全部权重。"},
-             fmt::format("α = {:.3f} → {:.3f}", cup, only));
+             fmt::format("weight of the cup {:.3f}, at temperature 0.01 {:.3f}", cup, only));
   const double drink = asked.weights.row(0, 0, 0).at({kCup}), read = asked.weights.row(0, 0, 1).at({kBook});
   page.claim(drink > 0.95 && read > 0.95,
              {"A query moves the weight: to the cup for the thirsty, to the book for the reader.",
@@ -153,7 +156,7 @@ namespace {
 
 struct Trained {
   std::vector<double> step, loss;
-  Tensor output;  // (2, 2), a row a task
+  Tensor output;  // (2, 2), one row per task
 };
 
 // Gradient descent on the mean squared distance between where the eye goes and where it should go.
@@ -209,9 +212,9 @@ void learned_pooling(Page& page) {
   page.claim(
       same_rows(keys_only.output) && keys_only.loss.back() > floor - 1e-4 && keys_only.loss.back() < 1.05 * floor,
       {"Learned pooling without a query ends in one compromise for both tasks.", "没有查询的可学习汇聚，只能为两个任务给出同一个折中。"},
-      fmt::format("{:.4f} ≥ {:.4f}", keys_only.loss.back(), floor));
+      fmt::format("loss {:.4f} after training, the floor is {:.4f}", keys_only.loss.back(), floor));
   page.claim(with_query.loss.back() < 0.05 * floor, {"With a query the same training serves both.", "有了查询，同样的训练能兼顾两者。"},
-             fmt::format("{:.4f} < 0.05 · {:.4f}", with_query.loss.back(), floor));
+             fmt::format("loss {:.4f} after training, the floor without a query was {:.4f}", with_query.loss.back(), floor));
 }
 
 }  // namespace cues

@@ -38,7 +38,7 @@ void translation(Page& page) {
   const Attended a = attend(Dot{}, q, k, k);
   Figure figure =
       heatmaps(a.weights.matrix(), "source (keys)", "target (queries)", {},
-               {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .x_tokens = source, .y_tokens = target, .cell_values = true});
+               {.colours = {.low = 0, .high = 1}, .x_tokens = source, .y_tokens = target, .cell_values = true});
   std::get<HeatMap>(figure.panels[0].content).boxes = {{0, 0}, {0, 1}, {1, 2}, {2, 4}, {3, 3}};
   page.draw("translation-cues", figure,
             {"Each French word asks, the English words answer. Frames mark the words that truly correspond.",
@@ -48,7 +48,7 @@ void translation(Page& page) {
   page.claim(two > 0.95 && std::abs(w.ptr()[0] - w.ptr()[1]) < 1e-6 && cross > 0.95,
              {"One query may share its weight between two keys, and the order of the words does not matter.",
               "一个查询可以把权重分给两个键，而且词序无关紧要。"},
-             fmt::format("α(j'ai, i) + α(j'ai, have) = {:.3f}, min α(voiture, car), α(rouge, red) = {:.3f}", two, cross));
+             fmt::format("α(j'ai, i) + α(j'ai, have) = {:.3f}; α(voiture, car) and α(rouge, red) at least {:.3f}", two, cross));
 }
 
 void covariance(Page& page) {
@@ -91,22 +91,34 @@ void covariance(Page& page) {
     }
   const double off = largest_difference(both.part(0, {d, d}), both.part(d * d, {d, d}));
   page.draw("covariance",
-            heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}, {.colours = {.map = ColourMap::diverging}}),
-            {"The Jacobian of the output by the query, and the covariance of the keys under the weights: one matrix.",
+            heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}),
+            {"The Jacobian of the output with respect to the query, and the covariance of the keys under the weights: one matrix.",
              "输出对查询的雅可比矩阵，与键在权重分布下的协方差：是同一个矩阵。"});
-  page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"}, "max |Δ| = " + tiny(off));
+  page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"}, "largest difference " + tiny(off));
 
-  Tape tape;
-  const Tensor far = parameter(scale(q.detached(), 1000));
-  tape.backward(attend(Dot{}, far, k, k).output, ones({1, d}));
-  const double left = length_of(tape.grad(far));
   page.say(
-      {"So a query learns only where it hesitates: with all the weight on one key the covariance is 0. A query a thousand times as long, "
-       "and "
-       "the gradient is gone; that is why section 10.3 divides the score.",
-       "所以查询只在犹豫时才学习：全部权重落在一个键上时，协方差为 0。查询放大一千倍，梯度就消失了；这正是 10.3 节要把分数除小的原因。"});
-  page.claim(left < 1e-6, {"A saturated softmax passes no gradient to its query.", "饱和的 softmax 不向查询传递梯度。"},
-             "|∇| = " + tiny(left));
+      {"So a query learns only where it hesitates: with all the weight on one key the covariance is 0. Make a hundred random queries a "
+       "thousand times as long, and for nearly all of them the gradient is gone (but not where two keys happen to be tied); that is why "
+       "section 10.3 divides the score.",
+       "所以查询只在犹豫时才学习：全部权重落在一个键上时，协方差为 0。把一百个随机查询放大一千倍，几乎所有查询的梯度都消失了（除非恰有两个键不相上下）；"
+       "这正是 10.3 节要把分数除小的原因。"});
+  constexpr int64_t queries = 100;
+  const auto gradients = [&](float size) {
+    const Tensor many = parameter(normal({queries, d}, rng.at("many"), 0, size));
+    Tape tape;
+    tape.backward(attend(Dot{}, many, k, k).output, ones({queries, d}));
+    std::vector<double> lengths;
+    for (int64_t i = 0; i < queries; ++i) lengths.push_back(length_of(tape.grad(many).part(i * d, {d})));
+    return lengths;
+  };
+  std::vector<double> usual = gradients(1), far = gradients(1000);
+  std::nth_element(usual.begin(), usual.begin() + queries / 2, usual.end());
+  const double median = usual[queries / 2];
+  // Less than a thousandth, not 0: what is left is the rounding of sums that cancel.
+  const auto gone = std::count_if(far.begin(), far.end(), [&](double g) { return g < 1e-3 * median; });
+  page.claim(gone >= 90, {"A saturated softmax passes no gradient to its query.", "饱和的 softmax 不向查询传递梯度。"},
+             fmt::format("median gradient {:.2f}; of the queries a thousand times as long {} of {} have less than a thousandth of it", median, gone,
+                         queries));
 }
 
 namespace {
@@ -186,9 +198,10 @@ void search_engine(Page& page) {
     for (int64_t i = 0; i < 64; ++i) w.mutable_ptr()[i] -= 0.1f * gradient.ptr()[i];
     steps.push_back(step), loss.push_back(l.item());
   }
-  Figure figure{.rows = 1, .cols = 2, .panels = {}, .title = {}, .colours = {}, .size = {}};
+  Figure figure;
+  figure.cols = 2;
   figure.panels = {
-      {Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "-log weight", .low = 0}},
+      {Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "−log weight", .low = 0}},
       {Curves{{{"", steps, recall}}}, "documents never clicked", {.label = "step"}, {.label = "found first", .low = 0, .high = 1.02}}};
   page.draw("search-engine", figure,
             {"Left the loss on the clicks, right the share of fresh searches whose document, never clicked in training, ranks first.",
@@ -200,7 +213,7 @@ void search_engine(Page& page) {
   page.table({{"document wanted", "要找的文档"}, {"first (weight)", "第一（权重）"}, {"second", "第二"}, {"third", "第三"}}, {shelf});
   page.claim(recall.front() == 0 && recall.back() > 0.7,
              {"What clicks taught carries over to documents without any.", "从点击学到的东西，能推广到没有任何点击的文档。"},
-             fmt::format("{:.2f} → {:.2f} (1/60 = {:.3f})", recall.front(), recall.back(), 1.0 / 60));
+             fmt::format("found first: {:.0f} % before training, {:.0f} % after; by chance 1.7 %", 100 * recall.front(), 100 * recall.back()));
 }
 
 void squeeze_and_excitation(Page& page) {
@@ -245,7 +258,7 @@ void squeeze_and_excitation(Page& page) {
             {"Gates open independently; a softmax over the channels would make them share a weight of 1.",
              "各个门独立开合；若对通道做 softmax，它们就得共分总和为 1 的权重。"});
   page.claim(off < 1e-5, {"The block and the attention over \"take\" and \"leave\" agree.", "该模块与在“取”和“舍”上的注意力结果一致。"},
-             fmt::format("max |Δ| = {}, Σσ(e) = {:.2f}", tiny(off), total));
+             fmt::format("largest difference {}; the gates sum to {:.2f}", tiny(off), total));
 }
 
 }  // namespace qkv::labs::cues

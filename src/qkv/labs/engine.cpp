@@ -17,7 +17,7 @@ namespace {
 
 void gradient_step(Page& page) {
   page.heading({"A gradient, and its check", "梯度及其检验"});
-  page.say({"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss by every "
+  page.say({"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss with respect to every "
             "parameter. Here the loss is",
             "只要有一条记录带（tape）存在，运算就会把自己记录下来；反向运行记录带，就得到损失对每个参数的导数。这里的损失是"});
   page.formula("\\ell(w) = \\sum_i \\sin(w_i) \\exp(-w_i^2 / 2)");
@@ -120,7 +120,7 @@ void perceptron_step(Page& page) {
             curves({series("Truth", at, exact, "-"), series("Pred", at, predicted, "m--"), series("Data", x, y, "o")}, {.label = "x", .low = 0, .high = 5},
                    {.label = "y", .low = -1, .high = 5}),
             {"The curve, the fit, and the points it was made from.", "真实曲线、拟合结果和训练点。"});
-  page.claim(mse < 0.5 * spread, {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
+  page.claim(mse < spread, {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
              fmt::format("mean squared error {:.3f}, of the mean {:.3f}", mse, spread));
 
   const int before = threads();

@@ -1,4 +1,4 @@
-// A lab is a section of the chapter as a list of steps. A step writes onto a page what it shows: text, formulas, numbers, figures, and
+// A lab is a section of the chapter as a list of steps. A step writes onto a page what it shows: text, formulas, numbers, figures, facts, and
 // claims that are checked. A claim that fails makes the lab fail.
 #pragma once
 
@@ -23,8 +23,9 @@ struct Output { std::string text; };    // as a program prints it
 struct Picture { std::string name; Figure figure; Text caption; };
 struct Table { std::vector<Text> head; std::vector<std::vector<Text>> rows; };
 struct Claim { Text text; std::string measured; bool holds; };
+struct Fact { Text text; std::string measured; };  // worth knowing, nothing that could fail; measured may be empty
 
-using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim>;
+using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim, Fact>;
 
 /// What a lab is started with.
 struct LabOptions {
@@ -46,8 +47,10 @@ class Page {
   void table(std::vector<Text> head, const std::vector<std::vector<std::string>>& rows);
   /// Cells in words.
   void word_table(std::vector<Text> head, std::vector<std::vector<Text>> rows) { add(Table{std::move(head), std::move(rows)}); }
-  /// States something and whether it held, with the number that decided.
+  /// A finding, and whether it held, with the numbers that decided.
   void claim(bool holds, Text text, std::string measured) { add(Claim{std::move(text), std::move(measured), holds}); }
+  /// A number to know that is no finding: a count, a time, a shape.
+  void fact(Text text, std::string measured = {}) { add(Fact{std::move(text), std::move(measured)}); }
 
   uint64_t seed() const { return options_.seed; }
   const std::string& data() const { return options_.data; }
@@ -65,6 +68,8 @@ class Page {
   int64_t failed_claims() const;
   /// Called with every block as it is added: a screen that follows the lab.
   std::function<void(const Block&)> watch;
+  /// Called, by one thread at a time, while a step works for long (work.h): what it does, and the share that is done; 1 when it ends.
+  std::function<void(const Text& what, double done)> at_work;
 
  private:
   void add(Block block);
@@ -79,6 +84,7 @@ struct Lab {
   Text title;
   std::vector<void (*)(Page&)> steps;
   bool takes_data = false;  // LabOptions::data is for it
+  int64_t seconds = 1;      // that it takes, roughly, on two cores
 };
 
 /// All labs, in the order of the chapter.
@@ -87,6 +93,7 @@ const std::vector<Lab>& all_labs();
 const Lab* find_lab(const std::string& name);
 
 /// Runs every step. A file for a lab that takes none is refused.
-Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {});
+Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {},
+         std::function<void(const Text& what, double done)> at_work = {});
 
 }  // namespace qkv::labs

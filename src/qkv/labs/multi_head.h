@@ -44,16 +44,25 @@ struct Reader {
 };
 
 struct Score {
-  double loss = 0;                        // nats an answer
+  double loss = 0;                        // nats per answer
   std::vector<double> right = {0, 0, 0};  // share, by question
   double all() const { return (right[0] + right[1] + right[2]) / 3; }
 };
 /// With gates (1, 1, H, 1) or none.
 Score score(const Reader& reader, const Lines& lines, const Tensor& gates = {});
 
+/// A model, what it began as, and its training.
+struct TrainedReader {
+  Reader before, after;
+  std::vector<double> losses = {};  // by step
+  /// Mean of the last twenty steps: by this the best of several starts is chosen.
+  double end() const;
+};
+
+/// Each kind from kStarts starts, the best first. `one` has one head of the same width in all.
+inline constexpr int64_t kStarts = 3;
 struct Readers {
-  Reader untrained, one, several;  // `several` began as `untrained`; `one` has one head of the same width in all
-  std::vector<double> steps, one_loss, several_loss;
+  std::vector<TrainedReader> several, one;
 };
 /// Trained when first asked for.
 const Readers& readers(Page& page);

@@ -79,14 +79,10 @@ Figure fit_figure(const Sample& sample, const Vector& prediction);
 /// Weights (queries, keys) of a fit as a heat map with the book's labels.
 Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles = {});
 
-/// A row of a table: its name in words, then numbers.
-struct NamedRow {
-  Text name;
-  std::vector<std::string> cells;
-};
-void named_table(Page& page, std::vector<Text> head, const std::vector<NamedRow>& rows);
+/// A row for named_table: its name in words, then numbers.
+using NamedRow = std::pair<Text, std::vector<std::string>>;
 
-// Steps, one file a subject.
+// Steps, one file per subject.
 void three_points_step(Page& page);
 void attend_step(Page& page);
 void batched_product_step(Page& page);

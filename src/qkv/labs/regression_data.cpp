@@ -6,21 +6,20 @@
 #include <numeric>
 
 #include "qkv/core/parallel.h"
+#include "qkv/data/notes.h"
 
 namespace qkv::labs::regression {
 
-double zh_truth(double x) { return 2 * std::sin(x) + std::pow(x, 0.8); }
-double en_truth(double x) { return 2 * std::sin(x) + x; }
+double zh_truth(double x) { return notes_curve(Edition::zh, x); }
+double en_truth(double x) { return notes_curve(Edition::en, x); }
 
 namespace {
 
-Sample sample_of(double (*truth)(double), const Rng& rng, int64_t n, double deviation) {
-  Sample s;
-  for (int64_t i = 0; i < n; ++i) s.x.push_back(5 * double{rng.at("x").uniform(static_cast<uint64_t>(i))});
-  std::sort(s.x.begin(), s.x.end());
-  const Rng noise = rng.at("noise");
-  for (int64_t i = 0; i < n; ++i) s.y.push_back(truth(s.x[static_cast<size_t>(i)]) + deviation * noise.normal(static_cast<uint64_t>(i)));
-  return s;
+Sample sample_of(Edition edition, const Rng& rng, int64_t n) {
+  NotesOptions options = NotesOptions::of(edition);
+  options.points = n;
+  qkv::Table table = nadaraya_watson_data(rng, options);
+  return {std::move(table.columns[0]), std::move(table.columns[1])};
 }
 
 /// Training points within a quarter of x.
@@ -61,10 +60,10 @@ BookRun book_run(uint64_t seed) {
 
 }  // namespace
 
-Sample zh_sample(const Rng& rng, int64_t n) { return sample_of(zh_truth, rng, n, 0.5); }
-Sample en_sample(const Rng& rng, int64_t n) { return sample_of(en_truth, rng, n, 1); }
+Sample zh_sample(const Rng& rng, int64_t n) { return sample_of(Edition::zh, rng, n); }
+Sample en_sample(const Rng& rng, int64_t n) { return sample_of(Edition::en, rng, n); }
 Rng rng_of(uint64_t seed) { return Rng(seed).at("kernel-regression"); }
-Sample page_sample(const Page& page) { return zh_sample(rng_of(page.seed()).at("zh")); }
+Sample page_sample(const Page& page) { return zh_sample(notes_rng(page.seed(), Edition::zh)); }
 
 Learned page_learned(const Page& page) {
   const Sample s = page_sample(page);
@@ -189,16 +188,7 @@ Figure fit_figure(const Sample& sample, const Vector& prediction) {
 }
 
 Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles) {
-  return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles, {.colours = {.map = ColourMap::reds}});
-}
-
-void named_table(Page& page, std::vector<Text> head, const std::vector<NamedRow>& rows) {
-  std::vector<std::vector<Text>> texts;
-  for (const NamedRow& row : rows) {
-    texts.push_back({row.name});
-    for (const std::string& cell : row.cells) texts.back().push_back({cell, cell});
-  }
-  page.word_table(std::move(head), std::move(texts));
+  return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles);
 }
 
 }  // namespace qkv::labs::regression

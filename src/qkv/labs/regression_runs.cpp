@@ -6,6 +6,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 
 namespace qkv::labs::regression {
 namespace {
@@ -67,21 +68,22 @@ void runs_step(Page& page) {
       curves({share_below("average", average, "k:"), share_below("width 1", plain, "m--"), share_below("learned", learned, "b-")},
              {.label = "test error", .low = 0.02, .high = 2, .scale = AxisScale::log},
              {.label = "share of runs below", .low = 0, .high = 1}),
-      {"Distribution of the test error over 300 runs. The learned curve's upper tail touches the average's: those runs did not start.",
-       "300 次实验的测试误差分布。学习曲线的上尾碰到平均汇聚的曲线：那些实验没有真正开始学习。"});
+      {"Distribution of the test error over 300 runs. At its upper end the line of the learned pooling meets that of the average: those runs "
+       "did not start.",
+       "300 次实验的测试误差分布。“学习”那条曲线的上端与“平均”的曲线相接：那些实验没有真正开始学习。"});
   page.claim(near,
              {"The median errors are within 10 % of an independent simulation of the same experiment.",
               "误差中位数与同一实验的独立模拟相差不超过 10%。"},
-             fmt::format("{:.3f}, {:.3f}, {:.3f}", medians[0], medians[1], medians[2]));
+             fmt::format("average {:.3f}, width 1 {:.3f}, learned {:.3f}", medians[0], medians[1], medians[2]));
   const int64_t better = count_above(collect([](const BookRun& r) { return r.plain - r.learned; }), 0);
   page.claim(better >= 285, {"Learned pooling beats width 1 in most runs.", "在绝大多数实验中，带参数的汇聚优于宽度 1。"},
-             fmt::format("{} of 300", better));
+             fmt::format("{} of 300 runs", better));
   const double first = median(collect([](const BookRun&r) { return r.losses[0]; })),
                last = median(collect([](const BookRun&r) { return r.losses[4]; }));
   page.claim(
       std::abs(first - 47) < 4.7 && std::abs(last - 18.1) < 1.8,
       {"The summed loss falls from a median of 47 in epoch 1 to 18 in epoch 5.", "损失之和的中位数从第 1 轮的 47 降到第 5 轮的 18。"},
-      fmt::format("{:.1f} to {:.1f}", first, last));
+      fmt::format("from {:.1f} to {:.1f}", first, last));
   page.draw("runs-w", histogram({{"", w}}, {.label = "|w| after five steps"}, {.label = "runs"}, 15),
             {"What was learned. A rate of 0.5 on a sum of fifty errors makes a huge first step: most runs leap over the best w, about 4, "
              "and land on a plateau where the slope is small.",
@@ -122,7 +124,7 @@ void stuck_step(Page& page) {
     for (int i = -40; i <= 40; ++i) w.push_back(i * 0.01), loss.push_back(leave_one_out_loss(s, w.back()) - leave_one_out_loss(s, 0));
     lines.push_back({fmt::format("seed {}", k), w, loss, line_style(lines.empty() ? "-" : "m--")});
   }
-  page.draw("stuck-valley", curves(lines, {.label = "w"}, {.label = "L(w) - L(0)", .low = -1, .high = 0.4}),
+  page.draw("stuck-valley", curves(lines, {.label = "w"}, {.label = "L(w) − L(0)", .low = -1, .high = 0.4}),
             {"Leave-one-out loss around w = 0: a valley in one data set, a summit in another.",
              "w = 0 附近的留一法损失：在一份数据上是山谷，在另一份上是山顶。"});
 
@@ -145,10 +147,10 @@ void stuck_step(Page& page) {
   int64_t foretold = 0;
   for (size_t k = 0; k < curvature.size(); ++k) foretold += (curvature[k] > 0) == (predicted_curvature(zh_sample(rng_of(k).at("zh"))) > 0);
   page.claim(foretold >= 285, {"The formula foretells from the data alone which it is.", "只凭数据，公式就能预言是哪一种。"},
-             fmt::format("{} of 300", foretold));
+             fmt::format("{} of 300 runs", foretold));
   page.claim(valleys > 60 && valleys < 240,
              {"$w = 0$ is a valley in a good part of the data sets.", "在相当一部分数据集上 $w = 0$ 是山谷。"},
-             fmt::format("{} of 300", valleys));
+             fmt::format("{} of 300 runs", valleys));
   Vector restarted(stuck.size());
   for (size_t i = 0; i < stuck.size(); ++i) {
     const Sample data = zh_sample(rng_of(stuck[i]).at("zh"));
@@ -209,16 +211,15 @@ void sparse_claim(Page& page) {
       {.content = Curves{{{"", test_x(), bias, line_style("-")}, {"", {0, 5}, {0, 0}, line_style("k:")}}},
        .x = {.label = "x", .low = 0, .high = 5},
        .y = {.label = "mean error (bias)"}}};
-  figure.size = FigureSize{8, 3};
   page.draw("notes-error", figure,
             {"Width 1 over 300 runs: size of the error by interval, and its mean, which no amount of luck removes.",
              "宽度 1 的 300 次实验：各区间误差的大小，以及误差的均值——它与运气无关。"});
   page.claim(std::abs(bias[0] - 1.97) < 0.1 && std::abs(bias[20] + 0.69) < 0.1,
              {"The error is bias: far too high at 0, too low at the peak.", "误差来自偏差：在 0 处高出很多，在峰处偏低。"},
              fmt::format("{:+.2f} at x = 0, {:+.2f} at x = 2", bias[0], bias[20]));
-  page.claim(per_unit[3] < per_unit[1] && per_unit[3] < per_unit[2],
+  page.claim(std::min_element(per_unit.begin(), per_unit.end()) == per_unit.begin() + 3,
              {"On [3, 4] the error is the smallest of all, not large.", "[3, 4] 上的误差不但不大，反而最小。"},
-             fmt::format("{:.2f} {:.2f} {:.2f} {:.2f} {:.2f}", per_unit[0], per_unit[1], per_unit[2], per_unit[3], per_unit[4]));
+             fmt::format("mean |error| by unit interval: {:.2f}, {:.2f}, {:.2f}, {:.2f}, {:.2f}", per_unit[0], per_unit[1], per_unit[2], per_unit[3], per_unit[4]));
   const Vector link = collect([](const BookRun& r) { return r.error_with_density; });
   page.claim(median(link) > -0.5 && count_above(link, 0) >= 45,
              {"Density explains little: its correlation with |error| is weak, and often of the wrong sign.",
@@ -246,7 +247,7 @@ void notes_step(Page& page) {
   const int64_t sharper = count_above(collect([](const BookRun& r) { return r.keys_plain - r.keys_learned; }), 0);
   page.claim(rougher >= 280 && sharper >= 280,
              {"It is less smooth, and its weights sharper, in nearly all runs.", "几乎所有实验里，它更不平滑，权重更集中。"},
-             fmt::format("{} and {} of 300", rougher, sharper));
+             fmt::format("rougher in {}, sharper in {} of 300", rougher, sharper));
   page.say(
       {"**\"Weights concentrate where data are sparse and spread where they are dense.\"** Right: with a fixed width, more keys share the "
        "weight where more are near. The effective number of keys is $e^H$, $H$ the entropy of a query's weights.",

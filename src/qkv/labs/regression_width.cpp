@@ -7,6 +7,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
 
 namespace qkv::labs::regression {
 namespace {
@@ -53,6 +54,34 @@ Growth growth(const Rng& rng, int64_t n, int data_sets) {
   return g;
 }
 
+/// Note 001: "with few data the window must be small". `usual` is the best width for 50 points, `small` the one for 5,000.
+void few_data(Page& page, double usual, double small) {
+  page.say(
+      {"**\"With few data one needs a small window, so the curve is not smooth.\"** Note 001 has it the wrong way round. With few data a "
+       "small window holds one or two points: the curve steps from one noisy value to the next, and this is why it is not smooth. Few data "
+       "need a **wider** window, to have enough to average; what that costs is detail, not smoothness. Sixty data sets of 10 points:",
+       "**“数据少时窗口要小，所以曲线不平滑。”** 笔记 001 的这句话说反了。数据少而窗口小，窗口里只有一两个点，曲线就从一个带噪声的值跳到下一"
+       "个，不平滑正是由此而来。数据少时需要**更宽**的窗口，才有足够的点可以平均；代价是丢失细节，而不是不平滑。六十份各 10 个点的数据："});
+  constexpr int64_t kFew = 10;
+  constexpr int kSets = 60;
+  const Rng rng = rng_of(page.seed()).at("few");
+  const Growth few = growth(rng, kFew, kSets);
+  double narrow_error = 0, wide_error = 0, narrow_rough = 0, wide_rough = 0;
+  for (uint64_t k = 0; k < kSets; ++k) {
+    const Sample s = zh_sample(rng.at(uint64_t{kFew}).at(k), kFew);
+    const Vector narrow = fit(s, small), wide = fit(s, few.width);
+    narrow_error += zh_error(narrow) / kSets, wide_error += zh_error(wide) / kSets;
+    narrow_rough += roughness(narrow) / kSets, wide_rough += roughness(wide) / kSets;
+  }
+  named_table(page, {{"10 points", "10 个点"}, {"width", "宽度"}, {"mean test error", "平均测试误差"}, {"roughness", "粗糙度"}},
+              {{{"best for 5,000 points", "适合 5,000 个点的"}, {fmt::format("{:.3f}", small), fmt::format("{:.3f}", narrow_error), fmt::format("{:.3f}", narrow_rough)}},
+               {{"best for 10 points", "适合 10 个点的"}, {fmt::format("{:.3f}", few.width), fmt::format("{:.3f}", wide_error), fmt::format("{:.3f}", wide_rough)}}});
+  page.claim(few.width > usual && wide_error < narrow_error && wide_rough < narrow_rough,
+             {"With 10 points the best window is wider than with 50, and beats a small one in error and in smoothness.",
+              "只有 10 个点时，最佳窗口比 50 个点时更宽；它的误差比小窗口小，曲线也更平滑。"},
+             fmt::format("best widths {:.3f} for 10 points, {:.3f} for 50; error {:.3f} against {:.3f}", few.width, usual, wide_error, narrow_error));
+}
+
 }  // namespace
 
 void more_data_step(Page& page) {
@@ -95,7 +124,7 @@ void more_data_step(Page& page) {
   page.draw("more-data-fits",
             curves({{"Truth", test_x(), zh_test_y(), thick},
                     {"width 1", test_x(), fit(many, 1.0), line_style("m--")},
-                    {"width 0.03", test_x(), fit(many, 0.03), line_style("b-")}},
+                    {"width 0.03", test_x(), fit(many, 0.03), line_style("b-.")}},
                    {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
             {"A hundred thousand points: width 1 is as flat as with fifty, width 0.03 lies on the truth.",
              "十万个点：宽度 1 和五十个点时一样平，宽度 0.03 与真实曲线重合。"});
@@ -105,10 +134,11 @@ void more_data_step(Page& page) {
       fmt::format("{:.4f} at n = 100,000, limit {:.4f}", fixed[3], limit));
   page.claim(best[0] > 2 * best[1] && best[1] > 2 * best[2] && best[2] > 2 * best[3] && best[3] < 0.001,
              {"At the best width the error falls with every step, below a thousandth.", "取最佳宽度时，误差逐级下降，降到千分之一以下。"},
-             fmt::format("{:.3f}, {:.3f}, {:.4f}, {:.5f}", best[0], best[1], best[2], best[3]));
+             fmt::format("errors {:.3f}, {:.3f}, {:.4f}, {:.5f}", best[0], best[1], best[2], best[3]));
   page.claim(width[0] > width[1] && width[1] > width[2] && width[2] > width[3],
              {"And that width shrinks as n grows.", "并且最佳宽度随 n 增大而缩小。"},
-             fmt::format("{:.3f}, {:.3f}, {:.3f}, {:.3f}", width[0], width[1], width[2], width[3]));
+             fmt::format("widths {:.3f}, {:.3f}, {:.3f}, {:.3f}", width[0], width[1], width[2], width[3]));
+  few_data(page, width[0], width[2]);
 }
 
 void meaning_of_w_step(Page& page) {
@@ -144,7 +174,6 @@ void meaning_of_w_step(Page& page) {
                    {.content = Curves{{{"", w, keys, line_style("-")}}},
                     .x = {.label = "w", .low = 0.01, .high = 50, .scale = AxisScale::log},
                     .y = {.label = "effective keys", .low = 0}}};
-  figure.size = FigureSize{9, 3.3};
   page.draw("meaning-of-w", figure,
             {"Left: the loss that is minimised, and where the steps landed. Right: how many keys a query listens to.",
              "左：被最小化的损失，以及每一步落在哪里。右：一个查询听取多少个键。"});

@@ -7,12 +7,16 @@
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
 #include "qkv/labs/regression.h"
+#include "qkv/labs/show.h"
+#include "qkv/ops/elementwise.h"
 #include "qkv/ops/matmul.h"
+#include "qkv/ops/shape.h"
+#include "qkv/ops/softmax.h"
 
 namespace qkv::labs::regression {
 namespace {
 
-const Sample kPeople = {{51, 56, 58}, {40, 43, 48}};  // waist, weight
+const Sample kPeople = {{51, 56, 58}, {40, 43, 48}};  // waist in cm, body mass in kg
 
 Vector softmax_of(const Vector& scores) {
   const double top = *std::max_element(scores.begin(), scores.end());
@@ -40,11 +44,12 @@ double largest_difference(std::span<const float> a, std::span<const float> b) {
 void three_points_step(Page& page) {
   page.heading({"Three people, one query", "三个人，一个查询"});
   page.say(
-      {"Waists of 51, 56 and 58 are the keys, the weights of these people, 40, 43 and 48, the values. What does someone with a waist of 57 "
-       "weigh? A first answer is the mean of the two neighbours, 45.5; it never looks at the third person. Attention looks at everybody: "
-       "the score says how near a key is, softmax turns scores into weights, and the answer is the weighted mean of the values.",
-       "腰围 51、56、58 是键，对应的体重 40、43、48 是值。腰围 57 的人有多重？最直接的回答是取两个相邻值的平均 "
-       "45.5，但第三个人完全没有用上。注意力汇聚会看所有人：注意力分数表示键离查询有多近，softmax "
+      {"Waists of 51, 56 and 58 cm are the keys, the body masses of these people, 40, 43 and 48 kg, the values. What is the mass of someone "
+       "with a waist of 57? A first answer is the mean of the two neighbours, 45.5 kg; it never looks at the first person. Attention looks "
+       "at everybody: the score says how near a key is, softmax turns scores into attention weights, and the answer is the weighted mean of "
+       "the values.",
+       "腰围 51、56、58 厘米是键，对应的体重 40、43、48 公斤是值。腰围 57 的人有多重？最直接的回答是取两个相邻值的平均 "
+       "45.5 公斤，但第一个人完全没有用上。注意力汇聚会看所有人：注意力分数表示键离查询有多近，softmax "
        "把分数变成注意力权重，答案就是值的加权平均。"});
   page.formula("f(q) = \\sum_i \\alpha(q, k_i) v_i, \\quad \\alpha(q, k_i) = \\softmax_i(-\\frac{1}{2} (q - k_i)^2)");
   const Vector scores = {-18, -0.5, -0.5}, alpha = softmax_of(scores);
@@ -54,7 +59,7 @@ void three_points_step(Page& page) {
   for (size_t i = 0; i < 3; ++i)
     rows.push_back({fmt::format("{}", kPeople.x[i]), fmt::format("{}", kPeople.y[i]), fmt::format("{:.1f}", scores[i]),
                     fmt::format("{:.8g}", alpha[i])});
-  page.table({{"waist $k_i$", "腰围 $k_i$"}, {"weight $v_i$", "体重 $v_i$"}, {"score", "注意力分数"}, {"attention weight", "注意力权重"}},
+  page.table({{"waist $k_i$, cm", "腰围 $k_i$（厘米）"}, {"body mass $v_i$, kg", "体重 $v_i$（公斤）"}, {"score", "注意力分数"}, {"attention weight", "注意力权重"}},
              rows);
   page.claim(
       std::abs(f - 45.49999993) < 1e-8 && std::abs(pooled(alpha, kPeople.y) - f) < 1e-12,
@@ -69,11 +74,11 @@ void three_points_step(Page& page) {
   points.dash = query.dash = Dash::none;
   page.draw(
       "three-people",
-      curves({{"width 1", x, narrow, line_style("-")},
-              {"width 3", x, wide, line_style("m--")},
+      curves({{"width 1", x, narrow, line_style("b--")},
+              {"width 3", x, wide, line_style("m-.")},
               {"people", kPeople.x, kPeople.y, points},
               {"query 57", {57}, {f}, query}},
-             {.label = "waist", .low = 49, .high = 61}, {.label = "weight", .low = 38, .high = 50}),
+             {.label = "waist, cm", .low = 49, .high = 61}, {.label = "body mass, kg", .low = 38, .high = 50}),
       {"Every waist is a query. With width 1 the answer steps from one person to the next; with width 3 everyone has a say everywhere.",
        "每个腰围都是一个查询。宽度为 1 时，预测从一个人跳到另一个人；宽度为 3 时，每个人处处都有份量。"});
 }
@@ -110,6 +115,42 @@ void attend_step(Page& page) {
              fmt::format("smallest {:.1e}, sums within {:.0e} of 1", low, std::max(off, 1e-7)));
 }
 
+namespace {
+
+/// The book's arrays for leave-one-out training: every point is a query to the 49 others.
+void leave_one_out_shapes(Page& page) {
+  page.say(
+      {"So does the book train, with arrays made of copies. `repeat_interleave` repeats every element where it stands, `repeat` (here `tile`) "
+       "the whole; the first makes a row of equal queries, the second a row of all keys. Without the diagonal, where a point would see "
+       "itself, a row of 50 keys has 49 left:",
+       "书中就是这样训练的，数组由复制得来。`repeat_interleave` 把每个元素就地重复，`repeat`（这里叫 `tile`）把整体重复：前者给出一行相同的"
+       "查询，后者给出一行全部的键。去掉对角线（那里是点看见自己），一行 50 个键剩下 49 个："});
+  const Sample s = page_sample(page);
+  const Tensor x = column(s.x), y = column(s.y);
+  const Tensor queries = reshape(repeat_interleave(x, 50, 0), {50, 50}), all = tile(reshape(x, {1, 50}), {50, 1});
+  Tensor keys = Tensor::empty({50, 49}), values = Tensor::empty({50, 49});
+  for (int64_t i = 0, at = 0; i < 50; ++i)
+    for (int64_t j = 0; j < 50; ++j)
+      if (j != i) keys.mutable_ptr()[at] = all.at({i, j}), values.mutable_ptr()[at++] = y.ptr()[j];
+  const Tensor distance = sub(slice(queries, 1, 0, 49), keys), weights = softmax(scale(mul(distance, distance), -0.5f));
+  const Tensor f = matmul(reshape(weights, {50, 1, 49}), reshape(values, {50, 49, 1}));
+  const auto row = [](const char* name, const Tensor& t) { return fmt::format("\n{:<26}{}", name, t.shape().str()); };
+  const Tensor two({2}, {1, 2});
+  page.print(fmt::format("repeat_interleave([1, 2], 3) = {}\nrepeat([1, 2], 3)            = {}", shown(repeat_interleave(two, 3, 0)),
+                         shown(tile(two, {3}))) +
+             row("x, as a column", x) + row("queries, every x 50 times", queries) + row("all keys in every row", all) +
+             row("keys without the diagonal", keys) + row("values likewise", values) + "\n" +
+             fmt::format("weights x values          (50, 1, 49) x (50, 49, 1) -> {}", f.shape().str()));
+  const Tensor masked = attend(Gaussian{}, x, x, y, Mask::drop(eye(50))).output;
+  const double off = largest_difference(f.data(), masked.data());
+  page.claim(off < 1e-5,
+             {"Nothing need be copied: attention with the diagonal masked gives the same 50 answers.",
+              "其实什么都不必复制：掩蔽对角线的注意力给出同样的 50 个答案。"},
+             fmt::format("largest difference {:.1e}", off));
+}
+
+}  // namespace
+
 void batched_product_step(Page& page) {
   page.heading({"Weighted sums as a batched product", "用批量矩阵乘法计算加权和"});
   page.say(
@@ -121,10 +162,9 @@ void batched_product_step(Page& page) {
   const Tensor product = matmul(full({2, 1, 10}, 0.1f), arange(0, 20).viewed({2, 10, 1}));
   page.print(fmt::format("(2, 1, 4) x (2, 4, 6) -> ({}, {}, {})\n[[[{:.1f}]], [[{:.1f}]]]", shapes.size(0), shapes.size(1), shapes.size(2),
                          product.ptr()[0], product.ptr()[1]));
-  page.claim(shapes.shape() == Shape({2, 1, 6}) && std::abs(product.ptr()[0] - 4.5f) < 1e-5f && std::abs(product.ptr()[1] - 14.5f) < 1e-5f,
-             {"Ten equal weights of 0.1 average the values 0 ... 9 to 4.5 and 10 ... 19 to 14.5.",
-              "十个相等的权重 0.1 把值 0…9 平均为 4.5，把 10…19 平均为 14.5。"},
-             fmt::format("{:.4f} and {:.4f}", product.ptr()[0], product.ptr()[1]));
+  page.fact({"Ten equal weights of 0.1 average the values 0 ... 9, and 10 ... 19.", "十个相等的权重 0.1 对 0…9 和 10…19 求平均。"},
+            fmt::format("{:.4f} and {:.4f}", product.ptr()[0], product.ptr()[1]));
+  leave_one_out_shapes(page);
 }
 
 void errata_step(Page& page) {
@@ -169,14 +209,14 @@ void errata_step(Page& page) {
   page.claim(std::abs(i_below - average) < 1e-12,
              {"With $x_i$ in the denominator's sum too, every weight is $1/n$: this is average pooling again.",
               "分母的求和中也写 $x_i$，每个权重都成了 $1/n$：又回到平均汇聚。"},
-             fmt::format("{:.4f}, the mean is {:.4f}", i_below, average));
+             fmt::format("f(57) = {:.4f}, the mean is {:.4f}", i_below, average));
   page.claim(std::abs(no_value - 1) < 1e-12,
              {"Without $y_i$ the weights alone are summed: always 1.", "漏掉 $y_i$ 就只对权重求和：永远等于 1。"},
-             fmt::format("{:.6f}", no_value));
+             fmt::format("the weights sum to {:.6f}", no_value));
   page.claim(value_below < 1 / 40.0,
-             {"With $y_i$ below the line it is a mean of reciprocals, one over a weight.",
+             {"With $y_i$ below the line it is a mean of reciprocals, one over a body mass.",
               "把 $y_i$ 写进分母，得到的是倒数的平均，即体重分之一。"},
-             fmt::format("{:.5f}", value_below));
+             fmt::format("f(57) = {:.5f}, 1/45.5 = {:.5f}", value_below, 1 / 45.5));
   page.say(
       {"Smaller ones: a score is $a$, the weight that softmax makes of it is $\\alpha$ (003); $y_y$ is $y_i$ (002); the vectors of fifty "
        "numbers have shape (50), not (1, 50), and $w$ is one number, not a matrix of 50 x 49, which would have 2,450 parameters and none "

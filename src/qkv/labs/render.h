@@ -14,13 +14,22 @@ struct Finished {
   double seconds;
 };
 
-/// One block as a terminal shows it; figures are named, not drawn.
-std::string plain(const Block& block, Language language);
+/// How a terminal shows blocks.
+struct PlainStyle {
+  int columns = 96;        // of the terminal; text keeps to 100 of them, tables and output take all
+  bool colour = false;     // bold headings, green and red marks, figures in colour
+  bool figures = false;    // drawn; else only named
+  std::string folder = {}; // where the figures are written: the file is named beside its figure; empty: nowhere
+};
+/// One block as a terminal shows it.
+std::string plain(const Block& block, Language language, const PlainStyle& style = {});
+/// The first line of a lab, "10.2 Attention pooling".
+std::string plain_title(const Lab& lab, Language language, const PlainStyle& style = {});
 /// A note with TeX formulas and links to figures/NAME.svg beside it.
 std::string markdown(const Lab& lab, const Page& page, Language language);
 /// One self-contained page: style, MathML and SVG inside, no script, no network.
 std::string html_report(const std::vector<Finished>& labs, Language language);
-/// Writes every figure of a page as NAME.svg and NAME.png into a folder; returns the paths.
-std::vector<std::string> save_figures(const Page& page, const std::string& folder);
+/// Writes a figure as NAME.svg and NAME.png into a folder; returns how many files that was.
+int64_t save_figure(const Picture& picture, const std::string& folder);
 
 }  // namespace qkv::labs

@@ -1,10 +1,14 @@
 // The report: one self-contained page.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "qkv/core/version.h"
 #include "qkv/labs/formula.h"
 #include "qkv/labs/markup.h"
 #include "qkv/labs/render.h"
+#include "qkv/labs/typeset.h"
+#include "qkv/plot/layout.h"
 #include "qkv/plot/svg.h"
 
 namespace qkv::labs {
@@ -21,9 +25,10 @@ pre { background: var(--box); padding: .8rem 1rem; border-radius: 6px; overflow-
 code { background: var(--box); padding: .1em .3em; border-radius: 4px; font-size: .92em; }
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; } th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align: left;
   font-variant-numeric: tabular-nums; } figure { margin: 1.5rem 0; } figure > div { width: fit-content; max-width: 100%; box-sizing: border-box; margin: 0 auto; background: #fff; border: 1px solid var(--line); border-radius: 6px; padding: .5rem;
-  overflow-x: auto; } figure svg { max-width: 100%; height: auto; display: block; margin: 0 auto; } figcaption { color: var(--soft); font-size: .92rem; margin: .4rem auto 0; text-align: center; max-width: 44rem; text-wrap: balance; }
-td.number { white-space: nowrap; }
+  overflow-x: auto; } figure svg { max-width: 100%; min-width: var(--least); height: auto; display: block; margin: 0 auto; } figcaption { color: var(--soft); font-size: .92rem; margin: .4rem auto 0; text-align: center; max-width: 44rem; text-wrap: balance; }
+.number { text-align: right; } td.number { white-space: nowrap; }
 .claim { padding: .35rem .8rem; border-left: 3px solid var(--good); background: var(--box); margin: .5rem 0; border-radius: 0 6px 6px 0; }
+.fact { padding: .2rem .8rem; border-left: 3px solid var(--line); color: var(--soft); margin: .5rem 0; }
 .claim.bad { border-color: var(--bad); } .claim b { color: var(--good); } .claim.bad b { color: var(--bad); } math { font-size: 1.08em; font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math", "DejaVu Math TeX Gyre", "Noto Sans Math", math; }
 )";
 
@@ -42,32 +47,45 @@ struct HtmlWriter {
 
 std::string inline_html(const std::string& text) { return marked_up(text, HtmlWriter{}); }
 
-// Digits and punctuation only: a cell that must not be broken into lines.
-bool is_numeric(const std::string& cell) { return cell.find_first_not_of("0123456789.,()[]-+/ e") == cell.npos; }
-
 std::string table_html(const Table& table, Language language) {
+  const auto cell = [&](const std::string& tag, size_t column, const Text& text) {
+    return "<" + tag + (is_number_column(table, column, language) ? " class=\"number\">" : ">") + inline_html(text.in(language)) + "</" + tag + ">";
+  };
   std::string out = "<table><thead><tr>";
-  for (const Text& t : table.head) out += "<th>" + inline_html(t.in(language)) + "</th>";
+  for (size_t c = 0; c < table.head.size(); ++c) out += cell("th", c, table.head[c]);
   out += "</tr></thead><tbody>";
   for (const auto& row : table.rows) {
     out += "<tr>";
-    for (const Text& cell : row) out += (is_numeric(cell.in(language)) ? "<td class=\"number\">" : "<td>") + inline_html(cell.in(language)) + "</td>";
+    for (size_t c = 0; c < row.size(); ++c) out += cell("td", c, row[c]);
     out += "</tr>";
   }
   return out + "</tbody></table>\n";
 }
 
+// Equations that follow each other stand in line.
+std::string formulas_html(const std::vector<Block>& blocks, size_t& i) {
+  std::vector<std::string> all;
+  for (; i < blocks.size() && std::holds_alternative<Formula>(blocks[i]); ++i) all.push_back(std::get<Formula>(blocks[i]).tex);
+  return (all.size() == 1 ? mathml(all[0], true) : aligned_mathml(all)) + "\n";
+}
+
+// A figure is scaled down on a narrow page until its type would be too small, and scrolls from there on.
+std::string figure_html(const Picture& picture, const std::string& lab, Language language) {
+  Figure figure = picture.figure;
+  figure.id = lab + "-" + picture.name;
+  const double least = plotting::layout(figure).width * plotting::kLeastFont / plotting::kCellFont;
+  return fmt::format("<figure><div style=\"--least: {:.0f}px\">{}</div><figcaption>{}</figcaption></figure>\n", std::ceil(least), svg(figure),
+                     inline_html(picture.caption.in(language)));
+}
+
 std::string block_html(const Block& block, const std::string& lab, Language language) {
   if (auto* b = std::get_if<Heading>(&block)) return "<h3>" + inline_html(b->text.in(language)) + "</h3>\n";
   if (auto* b = std::get_if<Paragraph>(&block)) return "<p>" + inline_html(b->text.in(language)) + "</p>\n";
-  if (auto* b = std::get_if<Formula>(&block)) return mathml(b->tex, true) + "\n";
   if (auto* b = std::get_if<Output>(&block)) return "<pre>" + escape(b->text) + "</pre>\n";
   if (auto* b = std::get_if<Table>(&block)) return table_html(*b, language);
-  if (auto* b = std::get_if<Picture>(&block)) {
-    Figure figure = b->figure;
-    figure.id = lab + "-" + b->name;
-    return "<figure><div>" + svg(figure) + "</div><figcaption>" + inline_html(b->caption.in(language)) + "</figcaption></figure>\n";
-  }
+  if (auto* b = std::get_if<Picture>(&block)) return figure_html(*b, lab, language);
+  if (auto* b = std::get_if<Fact>(&block))
+    return "<div class=\"fact\">" + inline_html(b->text.in(language)) + (b->measured.empty() ? "" : " [" + escape(b->measured) + "]") + "</div>\n";
   const auto& claim = std::get<Claim>(block);
   return fmt::format("<div class=\"claim{}\"><b>{}</b> {} <span class=\"soft\">[{}]</span></div>\n", claim.holds ? "" : " bad", claim.holds ? "✓" : "✗",
                      inline_html(claim.text.in(language)), escape(claim.measured));
@@ -85,7 +103,9 @@ std::string html_report(const std::vector<Finished>& labs, Language language) {
     const std::string title = lab->section + " " + lab->title.in(language);
     list += fmt::format("<li><a href=\"#{}\">{}</a></li>", lab->name, escape(title));
     body += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", lab->name, escape(title));
-    for (const Block& block : page.blocks()) body += block_html(block, lab->name, language);
+    const std::vector<Block>& blocks = page.blocks();
+    for (size_t i = 0; i < blocks.size();)
+      body += std::holds_alternative<Formula>(blocks[i]) ? formulas_html(blocks, i) : block_html(blocks[i++], lab->name, language);
     body += "</section>\n";
   }
   const std::string summary = zh ? fmt::format("{} 个实验，{} 条论断，{} 条不成立，用时 {:.1f} 秒", labs.size(), claims, failed, seconds)

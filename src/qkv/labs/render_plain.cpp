@@ -3,88 +3,104 @@
 
 #include "qkv/labs/formula.h"
 #include "qkv/labs/markup.h"
+#include "qkv/labs/plain_table.h"
 #include "qkv/labs/render.h"
-#include "qkv/plot/text.h"
+#include "qkv/labs/wrap.h"
+#include "qkv/plot/terminal.h"
 
 namespace qkv::labs {
 namespace {
 
+constexpr int kWidestText = 100;  // longer lines are hard to read
+constexpr const char *kBold = "\x1b[1m", *kDim = "\x1b[2m", *kGreen = "\x1b[32m", *kRed = "\x1b[1;31m", *kCyan = "\x1b[36m", *kPlain = "\x1b[0m";
+
 struct PlainWriter {
+  Scripts scripts;
+  bool colour;
   std::string plain(std::string_view s) { return std::string(s); }
-  std::string code(std::string_view s) { return std::string(s); }
-  std::string strong(std::string_view s) { return std::string(s); }
-  std::string formula(std::string_view s) { return plain_formula(s); }
+  std::string code(std::string_view s) { return colour ? kCyan + std::string(s) + kPlain : std::string(s); }
+  std::string strong(std::string_view s) { return colour ? kBold + std::string(s) + kPlain : std::string(s); }
+  std::string formula(std::string_view s) { return plain_formula(s, scripts); }
 };
 
-// Breaks at spaces, and anywhere between wide characters, so that no line is wider than 96 columns.
-std::string wrapped(const std::string& text) {
-  constexpr int kWidth = 96;
-  std::string out, line, word;
-  const auto flush_word = [&] {
-    if (plotting::display_width(line) + plotting::display_width(word) > kWidth && !line.empty()) {
-      while (!line.empty() && line.back() == ' ') line.pop_back();
-      out += line + "\n";
-      line.clear();
-      while (!word.empty() && word.front() == ' ') word.erase(0, 1);
-    }
-    line += word;
-    word.clear();
-  };
-  for (size_t i = 0; i < text.size();) {
-    size_t length = 1;
-    while (i + length < text.size() && (static_cast<unsigned char>(text[i + length]) & 0xC0) == 0x80) ++length;
-    const std::string letter = text.substr(i, length);
-    if (letter == " " || plotting::display_width(letter) > 1) flush_word();
-    word += letter;
-    i += length;
+// Finds whether every formula of a paragraph can have small letters: they should look alike.
+struct ScriptFinder {
+  Scripts* scripts;
+  std::string plain(std::string_view) { return ""; }
+  std::string code(std::string_view) { return ""; }
+  std::string strong(std::string_view) { return ""; }
+  std::string formula(std::string_view s) {
+    if (scripts_of(s) == Scripts::marked) *scripts = Scripts::marked;
+    return "";
   }
-  flush_word();
-  return out + line;
-}
+};
 
-std::string table_text(const Table& table, Language language) {
-  std::vector<std::vector<std::string>> rows;
-  const auto add_row = [&](const std::vector<Text>& cells) {
-    rows.emplace_back();
-    for (const Text& cell : cells) rows.back().push_back(marked_up(cell.in(language), PlainWriter{}));
-  };
-  add_row(table.head);
-  for (const auto& cells : table.rows) add_row(cells);
-  std::vector<int> widths;
-  for (const auto& row : rows)
-    for (size_t c = 0; c < row.size(); ++c) {
-      if (c >= widths.size()) widths.push_back(0);
-      widths[c] = std::max(widths[c], static_cast<int>(plotting::display_width(row[c])));
+class PlainPage {
+ public:
+  PlainPage(Language language, const PlainStyle& style) : language_(language), style_(style), text_columns_(std::min(style.columns, kWidestText)) {}
+
+  std::string operator()(const Heading& b) const { return "\n" + in(kBold, wrapped("== " + b.text.in(language_) + " ==", text_columns_, 3)) + "\n"; }
+  std::string operator()(const Paragraph& b) const { return wrapped(written(b.text), text_columns_) + "\n"; }
+  std::string operator()(const Formula& b) const { return wrapped("    " + plain_formula(b.tex), style_.columns, 8) + "\n"; }
+  std::string operator()(const Output& b) const {
+    std::string out;
+    for (std::string_view rest = b.text; !rest.empty();) {
+      const size_t end = std::min(rest.find('\n'), rest.size());
+      out += wrapped(rest.substr(0, end), style_.columns, 4) + "\n";
+      rest.remove_prefix(std::min(end + 1, rest.size()));
     }
-  std::string out;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    std::string line = "  ";
-    for (size_t c = 0; c < rows[r].size(); ++c)
-      line += rows[r][c] + std::string(static_cast<size_t>(widths[c] - static_cast<int>(plotting::display_width(rows[r][c])) + 2), ' ');
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    out += line + "\n";
-    if (r == 0) {
-      int total = 0;
-      for (int w : widths) total += w + 2;
-      out += "  " + std::string(static_cast<size_t>(std::max(total - 2, 0)), '-') + "\n";
-    }
+    return out;
   }
-  return out;
-}
+  std::string operator()(const Picture& b) const {
+    const std::string caption = written(b.caption), name = (language_ == Language::zh ? "[图 " : "[figure ") + b.name + "] ";
+    std::string out;
+    if (style_.figures)
+      out += "\n" + terminal(b.figure, {std::clamp(style_.columns, 20, kWidestText), style_.colour ? TerminalColour::truecolor : TerminalColour::ascii});
+    out += wrapped(in(kDim, name) + caption, text_columns_, 2) + "\n";
+    if (!style_.folder.empty()) out += "  " + in(kDim, style_.folder + "/" + b.name + ".svg") + "\n";
+    return out + (style_.figures ? "\n" : "");
+  }
+  std::string operator()(const Table& b) const {
+    const auto row = [&](const std::vector<Text>& cells) {
+      std::vector<std::string> out;
+      for (const Text& cell : cells) out.push_back(written(cell));
+      return out;
+    };
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& cells : b.rows) rows.push_back(row(cells));
+    return plain_table(row(b.head), rows, style_.columns, style_.colour);
+  }
+  std::string operator()(const Fact& b) const {
+    return wrapped("-     " + written(b.text) + (b.measured.empty() ? "" : " " + in(kDim, "[" + b.measured + "]")), text_columns_, 6) + "\n";
+  }
+  std::string operator()(const Claim& b) const {
+    const bool zh = language_ == Language::zh;
+    const std::string mark = b.holds ? (zh ? "成立" : "ok") : (zh ? "不成立" : "FAILED");
+    const int indent = b.holds ? (zh ? 5 : 6) : 7;
+    const std::string gap(static_cast<size_t>(indent - columns_of(mark)), ' ');
+    return wrapped(in(b.holds ? kGreen : kRed, mark) + gap + written(b.text) + " " + in(kDim, "[" + b.measured + "]"), text_columns_, indent) + "\n";
+  }
+
+ private:
+  std::string in(const char* code, const std::string& text) const { return style_.colour ? code + text + kPlain : text; }
+  std::string written(const Text& text) const {
+    Scripts scripts = Scripts::small;
+    marked_up(text.in(language_), ScriptFinder{&scripts});
+    return marked_up(text.in(language_), PlainWriter{scripts, style_.colour});
+  }
+
+  Language language_;
+  const PlainStyle& style_;
+  int text_columns_;
+};
 
 }  // namespace
 
-std::string plain(const Block& block, Language language) {
-  if (auto* b = std::get_if<Heading>(&block)) return "\n== " + b->text.in(language) + " ==\n";
-  if (auto* b = std::get_if<Paragraph>(&block)) return wrapped(marked_up(b->text.in(language), PlainWriter{})) + "\n";
-  if (auto* b = std::get_if<Formula>(&block)) return "    " + plain_formula(b->tex) + "\n";
-  if (auto* b = std::get_if<Output>(&block)) return b->text + (b->text.ends_with('\n') ? "" : "\n");
-  if (auto* b = std::get_if<Picture>(&block))
-    return wrapped((language == Language::zh ? "[图 " : "[figure ") + b->name + "] " + marked_up(b->caption.in(language), PlainWriter{})) + "\n";
-  if (auto* b = std::get_if<Table>(&block)) return table_text(*b, language);
-  const auto& claim = std::get<Claim>(block);
-  const char* mark = claim.holds ? (language == Language::zh ? "成立 " : "ok    ") : (language == Language::zh ? "不成立 " : "FAILED ");
-  return wrapped(mark + marked_up(claim.text.in(language), PlainWriter{}) + " [" + claim.measured + "]") + "\n";
+std::string plain(const Block& block, Language language, const PlainStyle& style) { return std::visit(PlainPage(language, style), block); }
+
+std::string plain_title(const Lab& lab, Language language, const PlainStyle& style) {
+  const std::string title = wrapped(lab.section + " " + lab.title.in(language), style.columns);
+  return (style.colour ? kBold + title + kPlain : title) + "\n";
 }
 
 }  // namespace qkv::labs

@@ -70,13 +70,12 @@ void cost(Page& page) {
                    {.label = "n queries and n keys", .scale = AxisScale::log}, {.label = "milliseconds", .scale = AxisScale::log}),
             {"Time of a forward pass, the best of several. Both grow with the square of n; the additive score pays for its tanh.",
              "一次前向计算的时间，取多次中最好的。两者都随 n 的平方增长；加性评分要为 tanh 付出代价。"});
-  page.claim(slower > 1,
-             {"With equal lengths the scaled dot product is the cheaper score (n = 256).", "长度相同时，缩放点积是更省的评分（n = 256）。"},
-             fmt::format("{:.1f} ×", slower));
+  page.fact({"With queries and keys of equal lengths the scaled dot product is the cheaper score.", "查询与键长度相同时，缩放点积是更省的评分。"},
+            fmt::format("on this machine, n = 256: additive takes {:.1f} times as long", slower));
 
   page.say(
       {"Time is not only operations. Keys and values must be read from memory once for each pass over them, and a single query does only "
-       "$2(d + v)$ operations on the $4(d + v)$ bytes of a pair: half an operation a byte, "
+       "$2(d + v)$ operations on the $4(d + v)$ bytes of a pair: half an operation per byte, "
        "so the memory sets the pace. Many queries at once share what was read. That is why a decoder, which has one query at a time, is "
        "slow for its operations, and why "
        "keys shared by several heads help it.",
@@ -95,10 +94,10 @@ void cost(Page& page) {
                        fmt::format("{:.1f}", best * 1e6 / static_cast<double>(n)), fmt::format("{:.1f}", operations / best / 1e9)});
   }
   page.table({{"queries, 16384 keys", "查询数（16384 个键）"},
-              {"operations a byte", "每字节运算数"},
+              {"operations per byte", "每字节运算数"},
               {"ms", "毫秒"},
-              {"µs a query", "每查询微秒"},
-              {"billion operations a second", "每秒十亿次运算"}},
+              {"µs per query", "每查询微秒"},
+              {"billion operations per second", "每秒十亿次运算"}},
              traffic);
 }
 

@@ -61,20 +61,23 @@ void equal_keys(Page& page) {
   std::copy_n(dotted.weights.matrix().ptr(), 20, maps.mutable_ptr() + 20);
   page.draw("equal-keys",
             heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"},
-                     {.colours = {.map = ColourMap::reds}, .size = FigureSize{8, 1.7}, .y_tokens = {"0", "1"}}),
+                     {.y_tokens = {"0", "1"}}),
             {"Both maps are 1/2 on two keys and 1/6 on six.", "两幅图都是：两个键各 1/2，六个键各 1/6。"});
   const double off = std::max(largest_difference(added.output, expected_output()), largest_difference(dotted.output, expected_output()));
   page.claim(off < 1e-4, {"Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]].", "两者都给出 [[2, 3, 4, 5]] 和 [[10, 11, 12, 13]]。"},
-             "max |Δ| = " + tiny(off));
+             "largest difference " + tiny(off));
 
   const Attended noisy = attend(ScaledDot{}, q2, keys, values, mask, {.training = true, .rng = rng.at("dropout")}, {.dropout = 0.5f});
-  page.say({"In training, dropout strikes the weights on their way to the values. What is kept for looking at are the weights before it.",
-            "训练时，暂退法作用于即将与值相乘的权重；保留下来供查看的是暂退之前的权重。"});
+  page.say({"In training, dropout is applied to the weights on their way to the values: at rate 0.5 each is set to 0 or doubled, by lot. So the "
+            "same attention now gives another output, below: a sum of the rows that survived, no longer their mean. What is kept for looking "
+            "at are the weights before dropout.",
+            "训练时，暂退法作用于即将与值相乘的权重：暂退率为 0.5 时，每个权重随机地置零或加倍。所以同一个注意力现在给出另一个输出（如下）：它是幸存各行的"
+            "加权和，不再是平均。保留下来供查看的是暂退之前的权重。"});
   page.print(shown(noisy.output));
   page.claim(
       largest_difference(noisy.weights.matrix(), dotted.weights.matrix()) == 0,
       {"Dropout changes the output of training, never the weights that are shown.", "暂退法改变训练时的输出，但不改变显示出来的权重。"},
-      "max |Δα| = 0");
+      "largest change of a weight 0");
 }
 
 void random_keys(Page& page) {
@@ -96,13 +99,13 @@ void random_keys(Page& page) {
   page.draw(
       "random-keys",
       heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"},
-               {.colours = {.map = ColourMap::reds}, .size = FigureSize{8, 1.7}, .y_tokens = {"0", "1"}}),
+               {.y_tokens = {"0", "1"}}),
       {"Random keys get different weights, within the valid lengths 2 and 6.", "随机的键得到不同的权重，但都在有效长度 2 和 6 之内。"});
   bool masked = true;
   for (int64_t p = 0; p < 2; ++p)
     for (int64_t c = 0; c < 10; ++c) masked = masked && (c < 2 || maps.at({p, 0, c}) == 0) && (c < 6 || maps.at({p, 1, c}) == 0);
   page.claim(masked && dotted.output.shape() == Shape{2, 1, 4} && added.output.shape() == Shape{2, 1, 4},
-             {"Outputs are (2, 1, 4), and no key beyond its length has weight.", "输出形状为 (2, 1, 4)，超出长度的键没有权重。"}, "α = 0");
+             {"Outputs are (2, 1, 4), and no key beyond its length has weight.", "输出形状为 (2, 1, 4)，超出长度的键没有权重。"}, "largest weight beyond the lengths 0");
 }
 
 void different_keys(Page& page) {
@@ -134,7 +137,7 @@ void different_keys(Page& page) {
                     fmt::format("{:.2f}", effective_keys(a)), fmt::format("{:.2f}", effective_keys(s))});
   }
   Figure figure = heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"},
-                           {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .size = FigureSize{8, 3}});
+                           {.colours = {.low = 0, .high = 1}});
   figure.panels[0].y.label = "additive";
   figure.panels[3].y.label = "scaled dot";
   page.draw(
@@ -167,11 +170,11 @@ void different_keys(Page& page) {
              {"With random keys the two scores differ by more than 0.05 somewhere, and with long keys the dot product is the sharper, in "
               "at least 95 of 100 draws.",
               "在 100 次抽样中至少有 95 次：随机键下两种评分在某处相差超过 0.05，长键下点积更尖锐。"},
-             fmt::format("{} / 100, {} / 100", differ, sharper));
+             fmt::format("they differ in {} of 100 draws, the dot product is sharper in {}", differ, sharper));
   page.claim(worst_ratio <= 1 + 1e-5,
              {"The weights of additive attention never leave their bound, in all 100 draws.",
               "在全部 100 次抽样中，加性注意力的权重从未越过其界。"},
-             fmt::format("max log(α/α') / 2Σ|w| = {:.3f}", worst_ratio));
+             fmt::format("largest log-ratio of two weights {:.3f} of the bound", worst_ratio));
 }
 
 }  // namespace qkv::labs::scoring

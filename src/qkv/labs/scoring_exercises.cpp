@@ -9,6 +9,8 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/labs/scoring.h"
 #include "qkv/labs/show.h"
+#include "qkv/nn/init.h"
+#include "qkv/nn/layers.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/matmul.h"
 #include "qkv/ops/reduce.h"
@@ -70,14 +72,14 @@ void bilinear(Page& page) {
   const Attended by_matrix = attend(scorer, q, k, v);
   const Attended query_moved = attend(Dot{}, matmul(q, scorer.W), k, v),
                  key_moved = attend(Dot{}, q, matmul(k, scorer.W, Transpose::no, Transpose::yes), v);
-  page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds}}),
+  page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}),
             {"Queries of length 20 weigh keys of length 2.", "长度为 20 的查询给长度为 2 的键加权。"});
   const double off =
       std::max(largest_difference(by_matrix.output, query_moved.output), largest_difference(by_matrix.output, key_moved.output));
   page.claim(
       off < 1e-5,
       {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.", "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"},
-      "max |Δ| = " + tiny(off));
+      "largest difference " + tiny(off));
 }
 
 void vector_sum(Page& page) {
@@ -96,7 +98,7 @@ void vector_sum(Page& page) {
   const Attended summed = attend(VectorSum{}, q, k, k), dotted = attend(ScaledDot{.scale = 1}, q, k, k);
   page.draw("vector-sum",
             heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries", {"sum of q + k", "dot product"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Query i is key i with some noise. The sum weighs the keys alike for every query; the dot product finds the diagonal.",
              "第 i 个查询是第 i 个键加上少许噪声。向量和对每个查询都给出同样的权重；点积找到了对角线。"});
   double moved = 0;
@@ -107,9 +109,9 @@ void vector_sum(Page& page) {
   tape.backward(sum(attend(VectorSum{}, leaf, key_leaf, k).output));
   const double gradient = length_of(tape.grad(leaf));
   page.claim(moved == 0 && gradient == 0 && length_of(tape.grad(key_leaf)) > 0,
-             {"Under the sum no query changes any weight, and the gradient by the query is exactly 0; the keys have one.",
+             {"Under the sum no query changes any weight, and the gradient with respect to the query is exactly 0; the keys have one.",
               "在向量和评分下，任何查询都不改变权重，对查询的梯度恰为 0，对键的则不然。"},
-             fmt::format("max |Δα| = {}, |∇q| = {}, |∇k| = {:.2f}", moved, gradient, length_of(tape.grad(key_leaf))));
+             fmt::format("largest change of a weight {}; gradient of the query {}, of the keys {:.2f}", moved, gradient, length_of(tape.grad(key_leaf))));
   int64_t sum_found = 0, dot_found = 0;
   for (uint64_t s = 0; s < 100; ++s) {
     const Tensor ks = normal({m, d}, rng.at(s).at("k")), qs = ks + normal({m, d}, rng.at(s).at("noise"), 0, 0.2f);
@@ -119,7 +121,7 @@ void vector_sum(Page& page) {
   page.claim(sum_found == 100 && dot_found > 700,
              {"Asked for the key that a query was made from, the sum is right once in ten, by chance; the dot product mostly.",
               "要找出查询由哪个键生成：向量和十次中碰对一次，点积大多正确。"},
-             fmt::format("{} / 1000, {} / 1000", sum_found, dot_found));
+             fmt::format("right of 1,000: sum {}, dot product {}", sum_found, dot_found));
 }
 
 void distance(Page& page) {
@@ -131,13 +133,13 @@ void distance(Page& page) {
       {"The last term is the same for every key and softmax drops it. So distance attention is dot-product attention with a bias for each "
        "key, "
        "$-\\frac{1}{2} \\lVert k_i \\rVert^2$, and nothing else is needed of the keys: one line to add to a dot-product layer. If all keys "
-       "have the same length, as after layer "
-       "normalisation, the bias drops out too, and that is the reason why a plain dot product is enough in practice. Where lengths differ, "
-       "the "
-       "dot product favours the long key over the near one.",
+       "have one length, the bias drops out too. In a Transformer they nearly have: a key is $W_k x$ of a layer-normalised $x$, and while all "
+       "$x$ have one length, the keys' lengths differ somewhat, in a way that $W_k$ can learn. So in practice a plain dot product is usually "
+       "enough. Where lengths differ much, it favours the long key over the near one.",
        "最后一项对每个键都相同，被 softmax 消去。所以距离注意力就是给每个键加上偏置 $-\\frac{1}{2} \\lVert k_i \\rVert^2$ "
        "的点积注意力，对键别无所求：在点积层里加一行即可。"
-       "若所有键长度相同（例如经过层规范化），偏置也被消去，这就是实践中点积已经够用的原因。长度不同时，点积偏爱长的键而不是近的键。"});
+       "若所有键长度相同，偏置也被消去。Transformer 中的键大致如此：键是 $W_k x$，$x$ 经过层规范化，长度都相同，而键的长度会有些差别，但 $W_k$ 可以学着"
+       "去调节。所以实践中点积通常已经够用。长度相差很大时，点积偏爱长的键而不是近的键。"});
   const Rng rng = Rng(page.seed()).at("distance");
   const Tensor q = on_circle(8, 0, 2), v = normal({10, 4}, rng.at("v"));
   Tensor k = on_circle(10, 0.3, 2);
@@ -151,16 +153,25 @@ void distance(Page& page) {
                  plain = attend(Dot{}, q, k, v);
   page.draw("distance",
             heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries", {"dot product", "distance"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by "
              "distance its neighbours are nearer.",
              "查询和键都在一个圆上，只有键 0 远一倍。只要查询大致朝向它，点积就偏爱它；按距离，则是它的邻居更近。"});
   const double off = largest_difference(gaussian.weights.matrix(), biased.weights.matrix());
   page.claim(off < 1e-5, {"The Gaussian score is the dot product with a key bias.", "高斯评分就是带键偏置的点积。"},
-             "max |Δα| = " + tiny(off));
+             "largest difference of a weight " + tiny(off));
   const double same = largest_difference(attend(Gaussian{}, q, unit, v).weights.matrix(), attend(Dot{}, q, unit, v).weights.matrix());
   page.claim(same < 1e-5, {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"},
-             "max |Δα| = " + tiny(same));
+             "largest difference of a weight " + tiny(same));
+  const Tensor keys = linear(LayerNorm(64)(normal({1000, 64}, rng.at("x"))), xavier_uniform({64, 64}, rng.at("W_k")));
+  double mean = 0, square = 0;
+  for (int64_t i = 0; i < 1000; ++i) {
+    const double length = length_of(keys.part(i * 64, {64}));
+    mean += length / 1000, square += length * length / 1000;
+  }
+  page.fact({"How much keys $W_k x$ of 1,000 layer-normalised random $x$ of width 64 differ in length, with a random $W_k$.",
+             "1,000 个层规范化的随机 $x$（宽 64）得到的键 $W_k x$ 的长度相差多少（$W_k$ 随机）。"},
+            fmt::format("mean length {:.2f}, standard deviation {:.2f}", mean, std::sqrt(square - mean * mean)));
   int64_t by_distance = 0, by_dot = 0;
   for (uint64_t s = 0; s < 100; ++s) {
     const Tensor qs = normal({8, 2}, rng.at(s).at("q")), ks = normal({10, 2}, rng.at(s).at("k"));
@@ -174,7 +185,7 @@ void distance(Page& page) {
   page.claim(by_distance == 800 && by_dot < 640,
              {"Under the distance the nearest key always weighs most; under the dot product of unequal lengths often not.",
               "按距离，最近的键权重总是最大；长度不等时按点积则常常不是。"},
-             fmt::format("{} / 800, {} / 800", by_distance, by_dot));
+             fmt::format("of 800 queries: distance {}, dot product {}", by_distance, by_dot));
 }
 
 }  // namespace qkv::labs::scoring

@@ -40,10 +40,8 @@ void definition(Page& page) {
   const MultiHead heads({.width = 100, .heads = 5, .dropout = 0.5f}, Rng(page.seed()).at("demo"));
   const Tensor x = ones({2, 4, 100}), y = attend_to_self(heads, x, Mask::valid_lens(Ids({2}, {3, 2})));
   page.print(fmt::format("{} -> {}", x.shape().str(), y.shape().str()));
-  page.claim(y.shape() == x.shape() && y.shape() == Shape{2, 4, 100},
-             {"What comes out has the shape of what went in, so such layers can be stacked.",
-              "输出与输入形状相同，所以这样的层可以堆叠。"},
-             y.shape().str());
+  page.fact({"What comes out has the shape of what went in, so such layers can be stacked.",
+             "输出与输入形状相同，所以这样的层可以堆叠。"});
 }
 
 void order_is_lost(Page& page) {
@@ -68,7 +66,7 @@ void order_is_lost(Page& page) {
   page.claim(plain < 1e-6 && placed > 1e-2,
              {"Without positions the two sentences are the same; with a vector for each position added they are not.",
               "没有位置，两句话就是一样的；加上每个位置的向量，就不一样了。"},
-             fmt::format("{} / {:.2f}", tiny(plain), placed));
+             fmt::format("the two differ by {} without positions, by {:.2f} with them", tiny(plain), placed));
 
   page.say({"The same for ten tokens in random order:", "十个词元随机换序，也是如此："});
   const int64_t n = 10;
@@ -87,7 +85,7 @@ void order_is_lost(Page& page) {
       {"Self-attention alone commutes with every change of order (to rounding: sums are taken in another order too). "
        "Positions break this, and so does a causal mask.",
        "自注意力本身与任何换序可交换（仅差舍入：求和次序也变了）。位置会打破这一点，因果掩蔽也会。"},
-      fmt::format("{} / {:.2f} / {:.2f}", tiny(none), with, causal));
+      fmt::format("differ by {} alone, {:.2f} with positions, {:.2f} with a causal mask", tiny(none), with, causal));
 }
 
 }  // namespace self_attention
@@ -99,7 +97,7 @@ Lab self_attention_lab() {
           {"Self-attention and positional encoding", "自注意力和位置编码"},
           {definition, operations, times, five_tokens, layers_needed, gradients_by_distance, order_is_lost, encoding,
            binary, relative_positions, looking_back, deep_stacks, deep_gradients, learned_positions, where_they_look,
-           relative_biases}};
+           relative_biases}, false, 4};
 }
 
 }  // namespace qkv::labs

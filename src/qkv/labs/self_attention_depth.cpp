@@ -177,16 +177,17 @@ void deep_stacks(Page& page) {
       alone.apart[4] < 1e-3 && std::min(residual.apart[4], post.apart[4]) > 1e-2,
       {"Alone, attention has averaged the positions away after four layers; with residuals they are still there.",
        "只有注意力时，四层之后位置就被平均掉了；有残差时还在。"},
-      fmt::format("{} against {} and {}", tiny(alone.apart[4]), tiny(residual.apart[4]), tiny(post.apart[4])));
+      fmt::format("distance from the mean {} alone; {} with residuals, {} with a norm after them", tiny(alone.apart[4]),
+                  tiny(residual.apart[4]), tiny(post.apart[4])));
   page.claim(std::min(pre.apart.back(), block.apart.back()) > 1e-2 &&
                  std::max(residual.apart.back(), post.apart.back()) < 1e-2,
              {"At 24 layers a residual alone, or with a norm after it, has lost them too; with the norm before the "
               "attention they remain.",
               "到 24 层，只有残差、或残差后规范化的也丢掉了位置；在注意力之前规范化的仍保留着。"},
-             fmt::format("{} and {} against {} and {}", tiny(residual.apart.back()), tiny(post.apart.back()),
-                         tiny(pre.apart.back()), tiny(block.apart.back())));
+             fmt::format("distance from the mean {} and {}; with the norm before {}, as a whole block {}", tiny(residual.apart.back()),
+                         tiny(post.apart.back()), tiny(pre.apart.back()), tiny(block.apart.back())));
   page.say(
-      {"A residual turns the collapse into a decline by a factor a layer: what attention adds is nearly the same for "
+      {"A residual turns the collapse into a decline by a factor per layer: what attention adds is nearly the same for "
        "all tokens, so they become relatively closer. A norm after the sum only rescales. With the norm before, what "
        "is added keeps its size while the sum grows, so each further layer counts for less, and the differences stay.",
        "残差把坍缩变成每层按比例的下降：注意力加上的东西对所有词元几乎相同，所以它们相对更近。和之后的规范化只是重新"
@@ -196,24 +197,25 @@ void deep_stacks(Page& page) {
 void deep_gradients(Page& page) {
   page.heading({"What this does to learning", "这对学习的影响"});
   page.say(
-      {"The gradient of a loss at the top by the query matrix of each layer says how much that layer is asked to "
+      {"The gradient of a loss at the top with respect to the query matrix of each layer says how much that layer is asked to "
        "change what it looks at.",
        "顶层损失对每层查询矩阵的梯度，说明损失在多大程度上要求这一层改变它所看的地方。"});
   const Runs& runs = all_runs(page);
-  page.draw("depth-gradients", by_layer(runs, &Depths::gradient, 1, 1e-10, "gradient of W_q"),
+  page.draw("depth-gradients", by_layer(runs, &Depths::gradient, 1, 1e-10, "gradient of the query weights"),
             {"Where tokens are equal the scores do not matter, and queries and keys get no gradient.",
              "词元相同之处，分数无关紧要，查询和键就得不到梯度。"});
   table_at(
       page, runs, &Depths::gradient, {0, 3, 11, 23},
       {{"", " "}, {"layer 1", "第 1 层"}, {"layer 4", "第 4 层"}, {"layer 12", "第 12 层"}, {"layer 24", "第 24 层"}});
   const Depths &alone = runs.of(Around::nothing), &pre = runs.of(Around::pre_norm);
-  const double lost = *std::max_element(alone.gradient.begin() + 8, alone.gradient.end());
-  const double weakest = *std::min_element(pre.gradient.begin(), pre.gradient.end());
-  page.claim(lost < 1e-3 * weakest,
-             {"Above the eighth layer of the bare stack the queries get no gradient to speak of; with a residual and "
-              "a norm before it every layer does.",
-              "没有残差的堆叠在第八层以上，查询矩阵几乎得不到梯度；有残差且规范化在前时每层都有。"},
-             fmt::format("at most {} against at least {}", tiny(lost), tiny(weakest)));
+  // Each stack against its own first layer: how large gradients are as such depends on the weights that were drawn.
+  const double lost = *std::max_element(alone.gradient.begin() + 8, alone.gradient.end()) / alone.gradient[0];
+  const double kept = *std::min_element(pre.gradient.begin(), pre.gradient.end()) / pre.gradient[0];
+  page.claim(lost < 1e-3 && kept > 1e-3,
+             {"Above the eighth layer of the bare stack the queries get less than a thousandth of the first layer's gradient; with a "
+              "residual and a norm before it no layer falls that low.",
+              "没有残差的堆叠在第八层以上，查询矩阵得到的梯度不到第一层的千分之一；有残差且规范化在前时，没有哪一层降到这么低。"},
+             fmt::format("of the first layer's gradient: at most {} bare, at least {} with both", tiny(lost), tiny(kept)));
   page.say(
       {"So a Transformer block (10.7) carries each token past the attention as it is and keeps lengths in check by "
        "norms; deep ones put the norm first. Another remedy is to give positions anew in every layer, inside the "

@@ -11,6 +11,7 @@
 #include "qkv/attention/relative_positions.h"
 #include "qkv/labs/self_attention.h"
 #include "qkv/labs/show.h"
+#include "qkv/labs/work.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/loss.h"
@@ -127,11 +128,14 @@ const Copiers& copiers(Page& page) {
   if (!c.all.empty()) return c;
   const Rng rng = Rng(page.seed()).at("order");
   const Lines test = draw_lines(200, kLong, rng.at("test"));
+  Work work(page, {"training a copier for each kind of position", "为每种位置编码训练一个模型"}, std::size(kAll));
   for (PositionKind kind : kAll) {
     Trained t{Copier(kind, rng.at("model")), {}};
     Parameters all = flatten(t.model);
     Adam adam(all);
-    fit(all, adam, Task{t.model, rng.at("lines")}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)});
+    WorkObserver follower(work, c.all.size());
+    Observer* observers[] = {&follower};
+    fit(all, adam, Task{t.model, rng.at("lines")}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
     t.right = right_by_position(t.model, test);
     c.all.push_back(std::move(t));
   }
@@ -199,8 +203,8 @@ void learned_positions(Page& page) {
   page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
              {"Without positions the task cannot be solved; with either kind it can.",
               "没有位置，任务无法完成；有任一种位置就能完成。"},
-             fmt::format("{}, {}, {}", percent(none.mean(0, kShort)), percent(sine.mean(0, kShort)),
-                         percent(learned.mean(0, kShort))));
+             fmt::format("right at positions 0 to 15: none {}, sinusoidal {}, learned {}", percent(none.mean(0, kShort)),
+                         percent(sine.mean(0, kShort)), percent(learned.mean(0, kShort))));
   page.claim(learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
              {"Past the last trained position the learned table is of no use: those rows are as random as they "
               "began. Sines and cosines do not carry the skill over either. (Counted from position 17 on, where the token "
@@ -219,7 +223,7 @@ void where_they_look(Page& page) {
     std::copy_n(map_of(c.all[k].model, Rng(page.seed()).at("map")).ptr(), 24 * 24, maps.mutable_ptr() + k * 24 * 24);
   page.draw("order-maps",
             heatmaps(maps, "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
-                     {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+                     {.colours = {.low = 0, .high = 1}}),
             {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token "
              "before. Rows and columns from 16 on were never trained.",
              "长 24 的行中词元看向哪里（两个头的平均）：对角线旁的线就是前一个词元。16 以后的行与列从未训练过。"});
@@ -227,7 +231,7 @@ void where_they_look(Page& page) {
       {"Sines and cosines have a vector for every position, however far, and a rotation that looks one back would do "
        "everywhere. But training on 16 positions does not ask for that rotation: anything that separates these 16 "
        "will do, and it is something else that was learned.",
-       "正弦和余弦对任意远的位置都有向量，而向前看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
+       "正弦和余弦对任意远的位置都有向量，而回看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
        "能分开这 16 个位置就行，而学到的是别的东西。"});
 }
 
@@ -237,7 +241,7 @@ void relative_biases(Page& page) {
   page.say({fmt::format("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance "
                         "of key $j$ from query $i$ and every head, added to the score (after Shaw and others, 2018, "
                         "and Raffel and others, 2020). Distances beyond {} share one number, so the table has {} "
-                        "entries a head and fits any length.",
+                        "entries per head and fits any length.",
                         kFar, 2 * kFar + 1),
             fmt::format("次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在"
                         "分数上（参照 Shaw 等，2018，与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只"
@@ -266,7 +270,8 @@ void relative_biases(Page& page) {
   page.claim(relative.mean(0, kShort) > 0.9 && relative.mean(kShort, kLong) > 0.9,
              {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.",
               "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
-             fmt::format("{}, {}", percent(relative.mean(0, kShort)), percent(relative.mean(kShort, kLong))));
+             fmt::format("right at positions 0 to 15: {}, at 16 to 47: {}", percent(relative.mean(0, kShort)),
+                         percent(relative.mean(kShort, kLong))));
   page.say(
       {"The Transformer of 10.7 takes such biases by its key `positions: relative`; `rotary` and `alibi` are two "
        "other ways to put distances into the scores.",

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -112,7 +113,7 @@ void five_tokens(Page& page) {
   page.heading({"Who hears of whom: five tokens", "谁能听到谁：五个词元"});
   page.say(
       {"How long the way is from one token to another can be read off gradients: if output $i$ depends on input $j$, "
-       "the derivative of $y_i$ by $x_j$ is not zero. The book's picture has five tokens, and two layers of "
+       "the derivative of $y_i$ with respect to $x_j$ is not zero. The book's picture has five tokens, and two layers of "
        "convolution with kernel 3 for $x_1$ and $x_5$ to meet, in the middle. Here are the sizes of the actual "
        "derivatives:",
        "从一个词元到另一个词元的路有多长，可以从梯度读出：若输出 $i$ 依赖输入 $j$，则 $y_i$ 对 $x_j$ 的导数不为零。书"
@@ -124,11 +125,11 @@ void five_tokens(Page& page) {
   Tensor maps = Tensor::empty({4, 5, 5});
   for (int64_t i = 0; i < 4; ++i)
     std::copy_n(influence(layers[i], x, rng.at("direction")).ptr(), 25, maps.mutable_ptr() + 25 * i);
-  const std::vector<std::string> in = {"x1", "x2", "x3", "x4", "x5"}, out = {"y1", "y2", "y3", "y4", "y5"};
+  const std::vector<std::string> in = {"x₁", "x₂", "x₃", "x₄", "x₅"}, out = {"y₁", "y₂", "y₃", "y₄", "y₅"};
   page.draw("influence",
             heatmaps(maps, "input", "output", {"CNN, 1 layer", "CNN, 2 layers", "RNN", "self-attention"},
-                     {.colours = {.map = ColourMap::blues, .low = 0, .high = 1}, .x_tokens = in, .y_tokens = out}),
-            {"The size of the derivative of each output by each input; in each panel the largest is 1.",
+                     {.colours = {.low = 0, .high = 1}, .x_tokens = in, .y_tokens = out}),
+            {"The size of the derivative of each output with respect to each input; in each panel the largest is 1.",
              "每个输出对每个输入的导数大小；每幅图中最大者为 1。"});
   const auto at = [&](int64_t map, int64_t i, int64_t j) { return maps.at({map, i, j}); };
   page.claim(at(0, 2, 0) == 0 && at(0, 2, 4) == 0 && at(1, 2, 0) > 0 && at(1, 2, 4) > 0 && at(1, 4, 0) == 0,
@@ -162,38 +163,45 @@ void layers_needed(Page& page) {
        "一层循环就够了，但信号在层内要经过每一个状态。为了数出这条链的环节，逐处切断它（状态作为常数传下去）：凡切断"
        "后最后的输出不再感到第一个输入的，就是路径上的一步。"});
   const Rng rng = Rng(page.seed()).at("layers");
-  std::vector<std::vector<std::string>> rows;
   bool convolution = true, recurrence = true;
+  std::vector<Series> lines = {{"RNN, steps", {}, {}, line_style("ro--")},
+                               {"CNN, k = 3", {}, {}, line_style("go-")},
+                               {"CNN, k = 5", {}, {}, line_style("mo-.")},
+                               {"CNN, k = 9", {}, {}, line_style("ko:")},
+                               {"self-attention", {}, {}, line_style("bo-")}};
+  const auto put = [&](size_t line, int64_t n, int64_t layers) {
+    lines[line].x.push_back(static_cast<double>(n)), lines[line].y.push_back(static_cast<double>(layers));
+  };
+  std::string met, chain;  // of the longest line
   for (int64_t n : {5, 9, 17, 33}) {
     const int64_t links = links_needed(n, rng.at("chain")),
                   own = layers_until(
                       n, n - 1, [&](int64_t layers) { return attention(4, rng.at("attention"), layers); }, rng);
     recurrence = recurrence && links == n - 1 && own == 1 && first_to_last(n, 0, rng.at("chain")) > 0;
-    for (int64_t kernel : {3, 5, 9}) {
+    put(0, n, links), put(4, n, own);
+    chain = fmt::format("n = {}: {} steps and {} layer", n, links, own);
+    for (size_t k = 0; k < 3; ++k) {
+      const int64_t kernel = std::array<int64_t, 3>{3, 5, 9}[k];
       const auto stack = [&](int64_t layers) { return cnn(layers, kernel, 4, rng.at("cnn")); };
       const int64_t middle = layers_until(n, n / 2, stack, rng), end = layers_until(n, n - 1, stack, rng);
       convolution =
           convolution && middle == rounded_up(n - 1, kernel - 1) && end == rounded_up(2 * (n - 1), kernel - 1);
-      rows.push_back({std::to_string(n), std::to_string(kernel), std::to_string(middle), std::to_string(end),
-                      std::to_string(links), std::to_string(own)});
+      put(1 + k, n, end);
+      if (kernel == 3) met = fmt::format("n = {}, k = 3: {} layers to the middle, {} from end to end", n, middle, end);
     }
   }
-  page.table({{"$n$", "$n$"},
-              {"$k$", "$k$"},
-              {"CNN layers, ends to middle", "卷积层数（两端到中间）"},
-              {"CNN layers, first to last", "卷积层数（首到尾）"},
-              {"RNN steps", "循环步数"},
-              {"self-attention layers", "自注意力层数"}},
-             rows);
+  page.draw("layers-needed", curves(lines, {.label = "tokens n"}, {.label = "layers (RNN: steps), first to last", .low = 0}),
+            {"How many layers it takes until the last token feels the first; for the recurrence, how many steps inside its one layer.",
+             "要多少层最后一个词元才能感到第一个；对循环来说，是它那一层之内的步数。"});
   page.claim(convolution,
              {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded "
               "up: $O(n / k)$.",
               "卷积在中间相遇需要 $(n - 1) / (k - 1)$ 层，从一端到另一端为其两倍，向上取整：$O(n / k)$。"},
-             rows[9][2] + " and " + rows[9][3] + " for n 33, k 3");
+             met);
   page.claim(recurrence,
              {"A recurrence needs $n - 1$ steps, self-attention one layer, whatever $n$ is.",
               "循环需要 $n - 1$ 步；自注意力只需一层，与 $n$ 无关。"},
-             rows[9][4] + " and " + rows[9][5] + " for n 33");
+             chain);
 }
 
 void gradients_by_distance(Page& page) {
@@ -239,8 +247,8 @@ void gradients_by_distance(Page& page) {
       {"Over 63 tokens the GRU's gradient falls below a thousandth, the CNN's is exactly 0 beyond 16, and that of "
        "self-attention stays of one size.",
        "隔 63 个词元，GRU 的梯度降到千分之一以下，卷积的在 16 之外恰为 0，自注意力的则保持同一量级。"},
-      fmt::format("GRU {}, CNN {} then 0, self-attention smallest / largest {:.2f}", tiny(kept), tiny(felt[0][reach]),
-                  flat));
+      fmt::format("GRU at 63 against 0: {}; CNN at 16: {}, at 17: 0; self-attention, smallest against largest: {:.2f}", tiny(kept),
+                  tiny(felt[0][reach]), flat));
 }
 
 }  // namespace qkv::labs::self_attention

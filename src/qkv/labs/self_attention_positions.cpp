@@ -74,7 +74,7 @@ void encoding(Page& page) {
   page.claim(off < 6e-5 && start,
              {"Position 0 is 0, 1, 0, 1, ...; position 1 begins 0.8415, 0.5403, 0.5332, 0.8460.",
               "位置 0 是 0、1、0、1……；位置 1 以 0.8415、0.5403、0.5332、0.8460 开头。"},
-             shown(p.part(kWidth, {4})));
+             "position 1: " + shown(p.part(kWidth, {4})));
 }
 
 void binary(Page& page) {
@@ -89,17 +89,15 @@ void binary(Page& page) {
   std::array<int, 3> flips{};
   for (int i = 1; i < 8; ++i)
     for (size_t bit = 0; bit < 3; ++bit) flips[bit] += ((i ^ (i - 1)) >> bit) & 1;
-  page.claim(flips == std::array<int, 3>{7, 3, 1},
-             {"Counting from 0 to 7 the bits change 7, 3 and 1 times: lower bits alternate faster.",
-              "从 0 数到 7，各位分别变化 7、3、1 次：越低的位交替越快。"},
-             fmt::format("{}, {}, {}", flips[0], flips[1], flips[2]));
+  page.fact({"Counting from 0 to 7, lower bits alternate faster.", "从 0 数到 7，越低的位交替越快。"},
+            fmt::format("the lowest bit changes {} times, the next {}, the highest {}", flips[0], flips[1], flips[2]));
   page.say(
       {"The encoding does the same with smooth waves, which suit real numbers better than bits do. The column index "
        "takes the place of the bit:",
        "位置编码做的是同样的事，只是用平滑的波，比起比特更适合实数。列的序号相当于比特的位次："});
   page.draw("position-map",
             heatmaps(sinusoidal_positions(kPositions, kWidth), "Column (encoding dimension)", "Row (position)", {},
-                     {.colours = {.map = ColourMap::blues, .low = -1, .high = 1}, .size = FigureSize{3.5, 4}}),
+                     {.colours = {.low = -1, .high = 1}}),
             {"The encoding of 60 positions, 32 columns: the frequency falls from left to right.",
              "60 个位置、32 列的编码：频率从左到右下降。"});
   const Tensor p = sinusoidal_positions(40000, kWidth);
@@ -122,7 +120,7 @@ void binary(Page& page) {
   page.claim(std::is_sorted(changes.rbegin(), changes.rend()) && changes.front() > 10000 * changes.back() / 2 &&
                  changes.back() >= 1,
              {"From pair to pair the sign changes become rarer.", "一对比一对变号更少。"},
-             fmt::format("{} down to {}", grouped(changes.front()), changes.back()));
+             fmt::format("{} sign changes in the first pair, {} in the last", grouped(changes.front()), changes.back()));
 }
 
 void relative_positions(Page& page) {
@@ -142,22 +140,16 @@ void relative_positions(Page& page) {
   const int64_t last = 300;
   const Tensor p = sinusoidal_positions(last, kWidth);
   double worst = 0, norm_off = 0, spread = 0;
-  std::vector<std::vector<std::string>> rows;
-  for (int64_t distance : {1, 2, 5, 10, 60, -3}) {
-    double here = 0;
+  for (int64_t distance : {1, 2, 5, 10, 60, -3})
     for (int64_t i = std::max<int64_t>(0, -distance); i + distance < last && i < last; ++i) {
       const auto moved = shifted(p.ptr() + i * kWidth, distance);
       for (int64_t c = 0; c < kWidth; ++c)
-        here = std::max(here, static_cast<double>(std::abs(moved[static_cast<size_t>(c)] - p.at({i + distance, c}))));
+        worst = std::max(worst, static_cast<double>(std::abs(moved[static_cast<size_t>(c)] - p.at({i + distance, c}))));
     }
-    worst = std::max(worst, here);
-    rows.push_back({std::to_string(distance), tiny(here)});
-  }
-  page.table({{"$\\delta$", "$\\delta$"}, {"largest error, all $i$ and $j$", "最大误差（所有 $i$ 和 $j$）"}}, rows);
   page.claim(worst < 1e-6,
              {"One matrix for each distance and pair moves every position by that distance.",
               "每个距离、每一对用一个矩阵，就能把任何位置移动该距离。"},
-             tiny(worst));
+             fmt::format("largest error {} over all pairs, 300 positions and δ = 1, 2, 5, 10, 60, −3", tiny(worst)));
   const double norm = std::sqrt(kWidth / 2.0);
   std::vector<Series> lines;
   const int64_t starts[] = {0, 50, 200};
@@ -182,11 +174,11 @@ void relative_positions(Page& page) {
               "\\omega_j)$ whatever $i$ is.",
               "所有 $p_i$ 的长度都是 $\\sqrt{d / 2} = 4$，而 $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
               "\\omega_j)$ 与 $i$ 无关。"},
-             fmt::format("length to {}, products to {}", tiny(norm_off), tiny(spread)));
+             fmt::format("largest deviation of a length {}, of a product {}", tiny(norm_off), tiny(spread)));
 }
 
 void looking_back(Page& page) {
-  page.heading({"A head that looks three tokens back, without training", "不用训练、向前看三个词元的头"});
+  page.heading({"A head that looks three tokens back, without training", "不用训练、回看三个词元的头"});
   page.say(
       {"Take $W_q$ to be the rotation by $-3$ and $W_k$ the identity, times a factor: the score of query $i$ and key "
        "$j$ is then a multiple of $p_{i - 3}^\\top p_j$, which is largest at $j = i - 3$.",
@@ -202,13 +194,13 @@ void looking_back(Page& page) {
   bool found = true;
   for (int64_t i = 3; i < n; ++i) found = found && seen.weights.top_k(0, 0, i, 1)[0].key == i - 3;
   page.draw("three-back",
-            heatmaps(w, "Keys", "Queries", {}, {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}}),
+            heatmaps(w, "Keys", "Queries", {}, {.colours = {.low = 0, .high = 1}}),
             {"The weights of this head: every query looks at the key three before it (the first three have none).",
              "这个头的权重：每个查询看它前面第三个键（最前面三个没有）。"});
   page.claim(found,
              {"From position 3 on every query gives its largest weight to the token three before it.",
               "从位置 3 起，每个查询把最大的权重给它前面第三个词元。"},
-             fmt::format("{:.2f} at position 10", w.at({10, 7})));
+             fmt::format("position 10 gives position 7 a weight of {:.2f}", w.at({10, 7})));
 }
 
 }  // namespace qkv::labs::self_attention

@@ -55,6 +55,11 @@ double length_of(const Tensor& x) {
   return std::sqrt(sum);
 }
 
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);
   for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)

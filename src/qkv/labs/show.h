@@ -21,6 +21,9 @@ std::string tiny(double x);
 /// The Euclidean length of all elements.
 double length_of(const Tensor& x);
 
+/// The middle one of an odd number of values.
+double median(std::vector<double> values);
+
 /// "49,449".
 std::string grouped(int64_t number);
 /// "98.5 %", of a share from 0 to 1.

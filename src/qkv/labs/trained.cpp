@@ -30,15 +30,23 @@ struct Recorder : Observer {
 
 }  // namespace
 
-std::unique_ptr<Trained> train(const TranslationConfig& config) {
+std::unique_ptr<Trained> train(const TranslationConfig& config, Observer* follower) {
   auto model = std::make_unique<Trained>(Trained{TranslationRun(config, ""), {}, {}, {}, 0, 0});
   Recorder recorder;
   recorder.to = model.get();
   const Tokenizer& target = model->run.tokenizers().target;
   for (const std::string& s : model->run.text().train.target) recorder.tokens += static_cast<double>(target.encode(s).size() + 1);
-  Observer* const observers[] = {&recorder};
+  std::vector<Observer*> observers = {&recorder};
+  if (follower) observers.push_back(follower);
   model->run.train(observers);
   return model;
+}
+
+Text training_of(const std::vector<Text>& names) {
+  const std::string count = std::to_string(names.size());
+  Text out = names.size() == 1 ? Text{"training ", "训练"} : Text{"training " + count + " models: ", "训练 " + count + " 个模型："};
+  for (size_t i = 0; i < names.size(); ++i) out.en += (i ? ", " : "") + names[i].en, out.zh += (i ? "、" : "") + names[i].zh;
+  return out;
 }
 
 std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
 #include "qkv/data/en_fr.h"
 #include "qkv/tasks/translation_run.h"
 #include "qkv/tasks/translator.h"
@@ -15,19 +16,22 @@ struct Trained {
   TranslationRun run;
   std::vector<double> epochs, losses,
       valid_losses;              // after each epoch, as the training reports them; the last empty without validation
-  double tokens_per_second = 0;  // of target tokens, a second of processor time, in the fastest epoch
+  double tokens_per_second = 0;  // of target tokens, per second of processor time, in the fastest epoch
   double step_seconds = 0;       // of processor time, the mean of that epoch
   Translator translator() const { return Translator(run.model(), run.tokenizers(), run.config()); }
 };
 
 /// In memory, on the calling thread alone if it is in a SerialScope: only then are the times those of the whole work.
-std::unique_ptr<Trained> train(const TranslationConfig& config);
+std::unique_ptr<Trained> train(const TranslationConfig& config, Observer* follower = nullptr);
+
+/// "training 2 models: with attention, without attention": what a screen says meanwhile.
+Text training_of(const std::vector<Text>& names);
 
 /// Greedy unless said otherwise.
 std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences);
 /// The share of sentences that are as wanted, 0 to 1.
 double share_exact(const std::vector<std::string>& written, const std::vector<std::string>& wanted);
-/// Mean cross-entropy a target token, without dropout, teacher forced.
+/// Mean cross-entropy per target token, without dropout, teacher forced.
 double forced_loss(const Trained& model, const SentencePairs& pairs);
 
 /// Held-out pairs of the built-in corpus that a run was trained on, those whose words it all knows.

@@ -9,6 +9,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/work.h"
 
 namespace qkv::labs {
 namespace transformer {
@@ -34,29 +35,33 @@ void turn_into(TranslationConfig& c, Kind kind) {
     case Kind::four_layers:
       c.model.layers = 4;
       return;
+    case Kind::four_pre:
+      c.model.layers = 4;
+      c.model.norm = NormPlace::pre;
+      return;
     case Kind::additive:
-      c.model.attention = "additive";
+      c.model.attention = ScorerKind::additive;
       return;
     case Kind::deep_pre:
-      c.model.norm = "pre";
+      c.model.norm = NormPlace::pre;
       [[fallthrough]];
     case Kind::deep_post:
       c.model.layers = kDeep;
       return;
     case Kind::learned:
-      c.model.positions = "learned";
+      c.model.positions = PositionKind::learned;
       return;
     case Kind::relative:
-      c.model.positions = "relative";
+      c.model.positions = PositionKind::relative;
       return;
     case Kind::rotary:
-      c.model.positions = "rotary";
+      c.model.positions = PositionKind::rotary;
       return;
     case Kind::alibi:
-      c.model.positions = "alibi";
+      c.model.positions = PositionKind::alibi;
       return;
     case Kind::no_positions:
-      c.model.positions = "none";
+      c.model.positions = PositionKind::none;
       return;
   }
 }
@@ -80,9 +85,29 @@ bool is_deep(Kind kind) { return kind == Kind::deep_post || kind == Kind::deep_p
 
 // Long ones first, so that no thread is left with one alone.
 std::vector<Kind> trained_with(Kind kind) {
-  const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers};
+  const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers, Kind::four_pre};
   if (std::find(first.begin(), first.end(), kind) != first.end()) return first;
   return {Kind::additive, Kind::relative, Kind::rotary, Kind::alibi, Kind::learned, Kind::reference, Kind::no_positions, Kind::one_layer};
+}
+
+// As the screen names it while it is trained.
+Text name_of(Kind kind) {
+  switch (kind) {
+    case Kind::model: return {"the Transformer", "Transformer"};
+    case Kind::reference: return {"two layers", "两层"};
+    case Kind::one_layer: return {"one layer", "一层"};
+    case Kind::four_layers: return {"four layers", "四层"};
+    case Kind::four_pre: return {"four layers, pre-norm", "四层前规范化"};
+    case Kind::additive: return {"additive scores", "加性评分"};
+    case Kind::deep_post: return {"deep, post-norm", "深层后规范化"};
+    case Kind::deep_pre: return {"deep, pre-norm", "深层前规范化"};
+    case Kind::learned: return {"learned positions", "可学习的位置编码"};
+    case Kind::relative: return {"relative positions", "相对位置"};
+    case Kind::rotary: return {"rotary positions", "旋转位置编码"};
+    case Kind::alibi: return {"ALiBi", "ALiBi"};
+    case Kind::no_positions: return {"no positions", "无位置编码"};
+  }
+  return {};
 }
 
 }  // namespace
@@ -97,7 +122,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
     c.training.average_last = 0;
   }
   // Warm-up and a falling rate would hide what the place of the norms does.
-  if (is_deep(kind)) c.training.schedule = "constant", c.training.warmup = 0;
+  if (is_deep(kind)) c.training.schedule = ScheduleKind::constant, c.training.warmup = 0;
   c.training.seed = static_cast<int64_t>(page.seed());
   turn_into(c, kind);
   return c;
@@ -108,10 +133,16 @@ const Trained& trained(Page& page, Kind kind) {
   if (!models.contains(kind)) {
     const std::vector<Kind> together = trained_with(kind);
     for (const Kind k : together) models[k];
+    std::vector<Text> names;
+    for (const Kind k : together) names.push_back(name_of(k));
+    Work work(page, training_of(names), together.size());
     // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is free.
     std::atomic<size_t> next = 0;
     parallel_for(threads(), 1e12, [&](int64_t) {
-      for (size_t i = next++; i < together.size(); i = next++) models.at(together[i]) = train(config_of(page, together[i]));
+      for (size_t i = next++; i < together.size(); i = next++) {
+        WorkObserver follower(work, i);
+        models.at(together[i]) = train(config_of(page, together[i]), &follower);
+      }
     });
   }
   return *models.at(kind);
@@ -211,14 +242,14 @@ Lab transformer_lab() {
            cheating_step,
            cache_step,
            inference_positions_step,
+           position_kinds_step,
+           norm_place_step,
            depth_step,
            additive_step,
-           norm_place_step,
-           position_kinds_step,
            language_model_step,
            long_input_step,
            vision_step},
-          true};
+          true, 40};
 }
 
 }  // namespace qkv::labs

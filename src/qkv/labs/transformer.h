@@ -12,7 +12,7 @@ namespace qkv::labs::transformer {
 
 /// The trainings of the lab. Those of the exercises are short; `reference` is the lab's model trained as briefly. The deep
 /// ones have six layers and are shorter still.
-enum class Kind { model, reference, one_layer, four_layers, additive, deep_post, deep_pre, learned, relative, rotary, alibi, no_positions };
+enum class Kind { model, reference, one_layer, four_layers, four_pre, additive, deep_post, deep_pre, learned, relative, rotary, alibi, no_positions };
 
 /// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
 TranslationConfig config_of(const Page& page, Kind kind);

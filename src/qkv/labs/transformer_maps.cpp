@@ -34,7 +34,7 @@ Figure grid(const Tensor& maps, const std::vector<std::string>& keys, const std:
   std::vector<std::string> titles;
   for (int64_t h = 0; h < maps.size(1); ++h) titles.push_back(fmt::format("Head {}", h + 1));
   Figure out = heatmaps(maps, "Key positions", "Query positions", titles,
-                        {.colours = {.map = ColourMap::reds, .low = 0, .high = 1}, .x_tokens = keys, .y_tokens = queries});
+                        {.colours = {.low = 0, .high = 1}, .x_tokens = keys, .y_tokens = queries});
   for (int64_t layer = 0; layer < maps.size(0); ++layer)
     out.panels[static_cast<size_t>(layer * maps.size(1))].y.label = fmt::format("Layer {}: queries", layer + 1);
   return out;
@@ -129,17 +129,17 @@ void maps_step(Page& page) {
   page.claim(in_encoder == 0 && in_cross == 0,
              {"In encoder and cross-attention the columns beyond the source's length are exactly 0, in all layers and heads.",
               "编码器自注意力与交叉注意力中，源句长度之后的各列在所有层和头里恰为 0。"},
-             fmt::format("length {} of {}: {} and {}", length, n, in_encoder, in_cross));
+             fmt::format("largest weight on the {} places of padding: {} in the encoder, {} in cross-attention", n - length, in_encoder, in_cross));
   page.claim(later == 0,
              {"The decoder's self-attention is lower-triangular: no query attends past itself.",
               "解码器自注意力是下三角的：没有查询看到自己之后。"},
              fmt::format("largest weight above the diagonal {}", later));
   const double off = std::max({off_encoder, off_cross, off_self});
-  page.claim(off < 1e-5, {"Every row of every map sums to 1.", "每幅图的每一行之和为 1。"}, "max |Σα - 1| = " + tiny(off));
+  page.claim(off < 1e-5, {"Every row of every map sums to 1.", "每幅图的每一行之和为 1。"}, "the sum is off by at most " + tiny(off));
   page.say(
-      {"The decoder's rows can be computed all at once, as here, or one a step, as when it writes: the weights are the same. "
+      {"The decoder's rows can be computed all at once, as here, or one per step, as when it writes: the weights are the same. "
        "`qkv inspect --model RUN` draws them for any sentence.",
-       "解码器的各行可以像这里一次算出，也可以像写句子时一步一行：权重相同。`qkv inspect --model RUN` 可为任何句子画出它们。"});
+       "解码器的各行可以像这里一次算出，也可以像生成时一步一行：权重相同。`qkv inspect --model RUN` 可为任何句子画出它们。"});
 }
 
 }  // namespace qkv::labs::transformer

@@ -23,7 +23,7 @@ int64_t rows_together(int64_t rows) { return std::clamp<int64_t>(((rows + 3) / 4
 
 // What the kernel of a step can do.
 bool is_plain(const MultiHead& attention) {
-  return (attention.scorer.kind == ScorerKind::dot || attention.scorer.kind == ScorerKind::scaled_dot) && !attention.positions.biases();
+  return (attention.scorer.kind() == ScorerKind::dot || attention.scorer.kind() == ScorerKind::scaled_dot) && !attention.positions.biases();
 }
 
 // Where rows find their keys: (rows, stride) slots and (rows) counts.
@@ -116,7 +116,7 @@ KeyValues Step::gathered(const KeyValues& kv, const Places& places, const Rows& 
 
 Tensor Step::attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places, const Rows& rows) const {
   const int64_t width = q.size(2) / attention.heads;
-  const float scale = attention.scorer.kind == ScorerKind::dot ? 1 : 1 / std::sqrt(static_cast<float>(width));
+  const float scale = attention.scorer.kind() == ScorerKind::dot ? 1 : 1 / std::sqrt(static_cast<float>(width));
   Tensor out = Tensor::empty(q.shape());
   kernels::step_attention({attention.heads, attention.key_heads, width, scale}, q.ptr(), places.keys(kv, rows.begin), out.mutable_ptr(), 0,
                           rows.count);

@@ -32,7 +32,7 @@ Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, cons
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
   const AttendOptions how{.dropout = m.options.dropout};
   const AnyScorer& scorer = m.decoder.attention;
-  if (scorer.kind == ScorerKind::additive) return attend(ProjectedAdditive{scorer.W_q, scorer.w_v}, q, keys, values, mask, run, how);
+  if (const auto* additive = scorer.as<Additive>()) return attend(additive->on_projected(), q, keys, values, mask, run, how);
   return attend(scorer, q, keys, values, mask, run, how);
 }
 
@@ -58,8 +58,7 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
   check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden,
         " and ", o.layers);
   const int64_t width = o.bidirectional ? 2 * o.hidden : o.hidden;
-  const bool same_width = o.attention == ScorerKind::dot || o.attention == ScorerKind::scaled_dot || o.attention == ScorerKind::cosine;
-  check(!same_width || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ", width,
+  check(!facts_of(o.attention).equal_widths || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ", width,
         " have no dot product: a bidirectional encoder takes additive or bilinear scores");
   const auto stack = [&](int64_t inputs, bool both, const Rng& r) {
     return Recurrent(inputs, o.hidden, {o.layers, o.cell, o.dropout, both, RecurrentOptions::Init::xavier}, r);
@@ -72,7 +71,7 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
     bridge.h.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("h").at(l)));
     if (o.cell == CellKind::lstm) bridge.c.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("c").at(l)));
   }
-  decoder.attention = AnyScorer(o.attention, o.hidden, width, o.hidden, rng.at("decoder").at("attention"));
+  decoder.attention = make_scorer(o.attention, {o.hidden, width, o.hidden}, rng.at("decoder").at("attention"));
   decoder.embedding = Embedding(o.target_vocabulary, o.embed, rng.at("decoder").at("embedding"));
   decoder.recurrent = stack(o.embed + width, false, rng.at("decoder").at("recurrent"));
   output = xavier_linear(o.hidden, o.target_vocabulary, rng.at("output"));
@@ -95,7 +94,8 @@ Seq2Seq::Encoded Seq2Seq::encode(const Ids& source, const Ids& source_lens, cons
 }
 
 Tensor Seq2Seq::keys_of(const Tensor& states) const {
-  return options.attention == ScorerKind::additive ? linear(states, decoder.attention.W_k) : states;
+  const auto* additive = decoder.attention.as<Additive>();
+  return additive ? additive->project(states) : states;
 }
 
 Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens) const {
@@ -123,8 +123,9 @@ Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, 
 Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
                                 const Ids& target_lens) const {
   const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
+  const Additive& scorer = *decoder.attention.as<Additive>();
   AttentionDecoder d{.kind = options.cell, .keys = keys_of(encoded.states), .values = encoded.values, .source_lens = source_lens,
-                     .W_q = decoder.attention.W_q, .w_v = decoder.attention.w_v, .inputs = embedded, .target_lens = target_lens,
+                     .W_q = scorer.W_q, .w_v = scorer.w_v, .inputs = embedded, .target_lens = target_lens,
                      .layers = {}, .first = encoded.first, .weight_factors = {}, .factors = {}};
   for (const RecurrentLayer& layer : decoder.recurrent.layers) d.layers.push_back(layer.weights());
   if (drops("seq2seq", options.dropout, run)) {

@@ -2,7 +2,9 @@
 // that attends in every step (Bahdanau et al., 2015).
 #pragma once
 
+#include <array>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "qkv/attention/any_scorer.h"
@@ -14,6 +16,7 @@ namespace qkv {
 /// What attention averages: the encoder's states, which know their neighbours too; or the source words alone, their embeddings by a linear
 /// layer, while states are only compared: then the weights must sit on the words that a translation needs.
 enum class SourceValues { states, words };
+constexpr std::array<std::string_view, 2> names(SourceValues) { return {"states", "words"}; }
 
 struct Seq2SeqOptions {
   int64_t source_vocabulary = 0, target_vocabulary = 0;

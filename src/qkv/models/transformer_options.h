@@ -1,12 +1,16 @@
 // What a Transformer is made of.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "qkv/attention/multi_head.h"
 
 namespace qkv {
 
 /// Where layer normalisation stands: after the residual sum, as in the book, or before the sublayer, with one more at the end.
 enum class NormPlace { post, pre };
+constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
 
 struct TransformerOptions {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
@@ -29,5 +33,6 @@ struct TransformerOptions {
   bool recompute = false;  // training keeps the inputs of the sublayers alone and computes the rest again: far less memory, a third more time
   bool advance_positions = true;  // false: in step-by-step decoding every token stands at position 0, as in the book's prediction
 };
+constexpr std::array<std::string_view, 3> names(TransformerOptions::Init) { return {"scaled", "book", "pytorch"}; }
 
 }  // namespace qkv

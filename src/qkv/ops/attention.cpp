@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "qkv/ops/attention_nearest.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
@@ -94,10 +95,12 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
   const HeadAxis axis = scores.axis;
   Tensor out = Tensor::empty(heads_outer({call.sizes.batch, call.sizes.heads, call.sizes.queries, call.sizes.value_width}, axis));
   Tensor lse = Tensor::empty({call.sizes.batch, call.sizes.heads, call.sizes.queries});
-  const int64_t empty_rows =
+  int64_t empty_rows =
       kernels::attention_forward(call, in(scores.q, axis), in(scores.k, axis), in(v, axis), to(out, axis), lse.mutable_ptr());
+  const int64_t far_rows = scores.form == ScoreForm::gaussian && empty_rows > 0 ? fill_nearest(scores, v, plan, lse, out) : 0;
+  empty_rows -= far_rows;
   record("attention", out, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor, &plan.relative},
-         [scores = detached(scores), v = v.detached(), plan = detached(plan), dropout, out = out.detached(), lse](Pull& p) {
+         [scores = detached(scores), v = v.detached(), plan = detached(plan), dropout, out = out.detached(), lse, far_rows](Pull& p) {
            Tensor dq = wanted(p, 0, scores.q.shape()), dk = wanted(p, 1, scores.k.shape()), dv = wanted(p, 2, v.shape());
            Tensor dbias = wanted(p, 3, plan.bias.shape()), dkey_bias = wanted(p, 4, scores.key_bias.shape());
            Tensor drelative = wanted(p, 6, plan.relative.shape());
@@ -107,6 +110,7 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
                                        in(out, at), lse.ptr(), in(p.dy(), at),
                                        {to(dq, at), to(dk, at), to(dv, at), floats(dbias), floats(dkey_bias),
                                         p.wants(5) ? &dscale : nullptr, floats(drelative)});
+           if (far_rows > 0 && dv.defined()) pull_nearest(scores, plan, lse, p.dy(), dv);
            hand_over(p, 0, dq);
            hand_over(p, 1, dk);
            hand_over(p, 2, dv);
@@ -165,6 +169,8 @@ void attention_row(const PairScores& scores, const AttentionPlan& plan, const Te
                    float* weights) {
   const AttentionCall call = call_of(scores, scores.k.shape(), plan, {});
   kernels::attention_weights(call, in(scores.q, scores.axis), in(scores.k, scores.axis), lse.ptr(), b, h, i, weights);
+  const float row_lse = lse.ptr()[(b * call.sizes.heads + h) * call.sizes.queries + i];
+  if (scores.form == ScoreForm::gaussian && row_lse == -std::numeric_limits<float>::infinity()) nearest_weights(scores, plan, b, h, i, weights);
 }
 
 void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,

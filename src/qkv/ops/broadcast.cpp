@@ -6,6 +6,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/ops/elementwise.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -68,6 +69,8 @@ void run_row(kernels::Binary kernel, const float* a, bool spread_a, const float*
 }  // namespace
 
 Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, const Tensor& b) {
+  check_present(op, a);
+  check_present(op, b);
   if (a.shape() == b.shape()) {
     Tensor y = Tensor::empty(a.shape());
     const int64_t n = y.numel();

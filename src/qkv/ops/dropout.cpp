@@ -3,6 +3,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/dropout.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -18,6 +19,7 @@ Buffer keep_bits(int64_t rows, int64_t width) {
 
 // y = x m / (1 - rate), m the decisions.   dx = dy m / (1 - rate)
 Tensor dropout(const Tensor& x, float rate, const Run& run) {
+  check_present("dropout", x);
   if (!drops("dropout", rate, run)) return x;
   const kernels::Drop drop{run.rng, rate};
   const int64_t n = x.numel();

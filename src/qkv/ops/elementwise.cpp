@@ -6,6 +6,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/elementwise.h"
 #include "qkv/ops/broadcast.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -15,7 +16,8 @@ constexpr int64_t kBlock = 1 << 14;  // elements; fixed, so that nothing depends
 
 // y = kernel(x); ns is the cost of an element.
 template <class Kernel>
-Tensor mapped(const Tensor& x, double ns, Kernel&& kernel) {
+Tensor mapped(const char* op, const Tensor& x, double ns, Kernel&& kernel) {
+  check_present(op, x);
   Tensor y = Tensor::empty(x.shape());
   parallel_ranges(x.numel(), kBlock, ns * static_cast<double>(x.numel()),
                   [&](int64_t begin, int64_t end) { kernel(x.ptr() + begin, y.mutable_ptr() + begin, end - begin); });
@@ -78,35 +80,35 @@ Tensor div(const Tensor& a, const Tensor& b) {
 
 // y = x c.   dx = dy c
 Tensor scale(const Tensor& x, float factor) {
-  Tensor y = mapped(x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::scale(in, factor, out, n); });
+  Tensor y = mapped("scale", x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::scale(in, factor, out, n); });
   record("scale", y, {&x}, [factor](Pull& p) { p.give(0, scale(p.dy(), factor)); });
   return y;
 }
 
 // y = x + c.   dx = dy
 Tensor shift(const Tensor& x, float term) {
-  Tensor y = mapped(x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::shift(in, term, out, n); });
+  Tensor y = mapped("shift", x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::shift(in, term, out, n); });
   record("shift", y, {&x}, [](Pull& p) { p.give(0, p.dy()); });
   return y;
 }
 
 // y = -x.   dx = -dy
 Tensor neg(const Tensor& x) {
-  Tensor y = mapped(x, kCheap, kernels::neg);
+  Tensor y = mapped("neg", x, kCheap, kernels::neg);
   record("neg", y, {&x}, [](Pull& p) { p.give(0, neg(p.dy())); });
   return y;
 }
 
 // y = |x|.   dx = dy sign(x)
 Tensor abs(const Tensor& x) {
-  Tensor y = mapped(x, kCheap, kernels::abs);
+  Tensor y = mapped("abs", x, kCheap, kernels::abs);
   record("abs", y, {&x}, [x = x](Pull& p) { p.give(0, pulled(kernels::abs_back_x, x, p.dy(), kCheap)); });
   return y;
 }
 
 // y = x^c.   dx = dy c x^(c - 1)
 Tensor pow(const Tensor& x, float exponent) {
-  Tensor y = mapped(x, 20, [=](const float* in, float* out, int64_t n) { kernels::pow(in, exponent, out, n); });
+  Tensor y = mapped("pow", x, 20, [=](const float* in, float* out, int64_t n) { kernels::pow(in, exponent, out, n); });
   record("pow", y, {&x}, [x = x.detached(), exponent](Pull& p) {
     p.give(0, exponent == 0 ? zeros(x.shape()) : mul(p.dy(), scale(pow(x, exponent - 1), exponent)));
   });
@@ -115,63 +117,63 @@ Tensor pow(const Tensor& x, float exponent) {
 
 // y = e^x.   dx = dy y
 Tensor exp(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::exp);
+  Tensor y = mapped("exp", x, kCostly, kernels::exp);
   record("exp", y, {&x}, [y](Pull& p) { p.give(0, mul(p.dy(), y)); });
   return y;
 }
 
 // y = ln x.   dx = dy / x
 Tensor log(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::log);
+  Tensor y = mapped("log", x, kCostly, kernels::log);
   record("log", y, {&x}, [x = x](Pull& p) { p.give(0, div(p.dy(), x)); });
   return y;
 }
 
 // y = sqrt x.   dx = dy / (2 y)
 Tensor sqrt(const Tensor& x) {
-  Tensor y = mapped(x, kCheap, kernels::sqrt);
+  Tensor y = mapped("sqrt", x, kCheap, kernels::sqrt);
   record("sqrt", y, {&x}, [y](Pull& p) { p.give(0, pulled(kernels::sqrt_back_y, y, p.dy(), kCheap)); });
   return y;
 }
 
 // y = sin x.   dx = dy cos x
 Tensor sin(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::sin);
+  Tensor y = mapped("sin", x, kCostly, kernels::sin);
   record("sin", y, {&x}, [x = x](Pull& p) { p.give(0, mul(p.dy(), cos(x))); });
   return y;
 }
 
 // y = cos x.   dx = -dy sin x
 Tensor cos(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::cos);
+  Tensor y = mapped("cos", x, kCostly, kernels::cos);
   record("cos", y, {&x}, [x = x](Pull& p) { p.give(0, neg(mul(p.dy(), sin(x)))); });
   return y;
 }
 
 // y = tanh x.   dx = dy (1 - y^2)
 Tensor tanh(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::tanh);
+  Tensor y = mapped("tanh", x, kCostly, kernels::tanh);
   record("tanh", y, {&x}, [y](Pull& p) { p.give(0, pulled(kernels::tanh_back_y, y, p.dy(), kCheap)); });
   return y;
 }
 
 // y = 1 / (1 + e^-x).   dx = dy y (1 - y)
 Tensor sigmoid(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::sigmoid);
+  Tensor y = mapped("sigmoid", x, kCostly, kernels::sigmoid);
   record("sigmoid", y, {&x}, [y](Pull& p) { p.give(0, pulled(kernels::sigmoid_back_y, y, p.dy(), kCheap)); });
   return y;
 }
 
 // y = max(x, 0).   dx = dy where y > 0
 Tensor relu(const Tensor& x) {
-  Tensor y = mapped(x, kCheap, kernels::relu);
+  Tensor y = mapped("relu", x, kCheap, kernels::relu);
   record("relu", y, {&x}, [y](Pull& p) { p.give(0, pulled(kernels::relu_back_y, y, p.dy(), kCheap)); });
   return y;
 }
 
 // y = x Phi(x).   dx = dy (Phi(x) + x phi(x))
 Tensor gelu(const Tensor& x) {
-  Tensor y = mapped(x, kCostly, kernels::gelu);
+  Tensor y = mapped("gelu", x, kCostly, kernels::gelu);
   record("gelu", y, {&x}, [x = x](Pull& p) { p.give(0, pulled(kernels::gelu_back_x, x, p.dy(), kCostly)); });
   return y;
 }

@@ -6,6 +6,7 @@
 #include "qkv/kernels/embedding.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/rows.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -13,6 +14,7 @@ namespace {
 
 // Checks table and ids and returns the shape of the result.
 Shape embedded_shape(const char* op, const Tensor& table, const Ids& ids) {
+  check_present(op, ids);
   check(table.rank() == 2, "[", op, "] the table must have shape (V, D), got ", table.shape());
   const int64_t v = table.size(0);
   for (const int32_t id : ids.data()) check(id >= 0 && id < v, "[", op, "] id ", id, " is outside the table of ", v, " rows");

@@ -5,6 +5,7 @@
 #include "qkv/kernels/loss.h"
 #include "qkv/ops/reduction.h"
 #include "qkv/ops/rows.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -42,6 +43,8 @@ Tensor cross_entropy(const Tensor& logits, const Ids& targets, const CrossEntrop
 
 // y = c sum (a - b)^2, c = 1, 1/2 or 1/n.   da = 2 c dy (a - b), db = -da
 Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction reduction) {
+  check_present("squared_error", prediction);
+  check_present("squared_error", target);
   check(prediction.shape() == target.shape(), "[squared_error] shapes differ: prediction ", prediction.shape(), ", target ",
         target.shape());
   const int64_t n = prediction.numel();

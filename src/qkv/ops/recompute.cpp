@@ -22,7 +22,7 @@ Tensor recomputed(std::vector<Tensor> inputs, std::vector<Tensor> parameters, Re
   record("recomputed", outputs, std::span<const Tensor* const>(all),
          [kept = std::move(kept), parameters, f = std::move(f), shape = y.shape()](Pull& p) {
            std::vector<Tensor> leaves;
-           for (const Tensor& x : kept) leaves.push_back(parameter(x));
+           for (const Tensor& x : kept) leaves.push_back(x.defined() ? parameter(x) : x);
            Tape tape;
            const Tensor again = f(leaves, Pass::again);
            check(again.shape() == shape, "[recomputed] the function gave ", shape, " and then ", again.shape());

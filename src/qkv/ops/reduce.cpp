@@ -2,6 +2,7 @@
 #include "qkv/ops/reduce.h"
 
 #include "qkv/kernels/reduce.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -31,6 +32,7 @@ namespace {
 // maxima is then the first in row-major order. `shape` keeps the reduced axes, with size 1.
 template <class Reduce>
 Tensor over_groups(const char* op, const Tensor& x, const Axes& axes, KeepDims keep, Reduce&& reduce) {
+  check_present(op, x);
   const auto reduced = axes.of(op, x.shape());
   Shape shape = x.shape(), result;
   for (int axis = 0; axis < x.rank(); ++axis) {

@@ -6,6 +6,7 @@
 
 #include "qkv/kernels/rearrange.h"
 #include "qkv/kernels/reduce.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -43,6 +44,7 @@ Shape inferred(const Shape& from, std::span<const int64_t> sizes) {
 
 // y = x.   dx = dy
 Tensor reshape(const Tensor& x, std::span<const int64_t> sizes) {
+  check_present("reshape", x);
   Tensor y = x.viewed(inferred(x.shape(), sizes));
   record("reshape", y, {&x}, [shape = x.shape()](Pull& pull) { pull.give(0, pull.dy().viewed(shape)); });
   return y;
@@ -75,6 +77,7 @@ Tensor permuted(const Tensor& x, const Order& order) {
 
 // y = permute(x, order).   dx = permute(dy, the inverse order)
 Tensor permute(const Tensor& x, std::span<const int> order) {
+  check_present("permute", x);
   check(static_cast<int>(order.size()) == x.rank(), "[permute] an order of ", order.size(), " axes for shape ", x.shape());
   Order forward{}, inverse{};
   unsigned seen = 0;
@@ -208,6 +211,7 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, int axis) {
 
 // Axis by axis, as (outer, 1, inner) -> (outer, count, inner), inner including the axis.
 Tensor tile(const Tensor& x, std::span<const int64_t> counts) {
+  check_present("tile", x);
   if (counts.size() > Shape::kMaxRank || std::any_of(counts.begin(), counts.end(), [](int64_t n) { return n < 0; }))
     fail("[tile] expected at most ", Shape::kMaxRank, " counts of 0 or more: ", sizes_text(counts), " for shape ", x.shape());
   const int rank = std::max(x.rank(), static_cast<int>(counts.size()));
@@ -233,6 +237,8 @@ namespace {
 // y = x[mask].   dx[mask] = dy, else 0
 template <class Mask>
 Tensor select_by(const Tensor& x, const Mask& mask) {
+  check_present("select", x);
+  check_present("select", mask);
   check(x.shape() == mask.shape(), "[select] the mask has another shape: ", x.shape(), " and ", mask.shape());
   const int64_t n = x.numel();
   Tensor y = Tensor::empty({kernels::count_nonzero(mask.ptr(), n)});
@@ -247,6 +253,9 @@ Tensor select_by(const Tensor& x, const Mask& mask) {
 // y = mask ? a : b.   da = mask ? dy : 0,  db = mask ? 0 : dy
 template <class Mask>
 Tensor where_by(const Mask& mask, const Tensor& a, const Tensor& b) {
+  check_present("where", mask);
+  check_present("where", a);
+  check_present("where", b);
   check(a.shape() == b.shape(), "[where] shapes differ: ", a.shape(), " and ", b.shape());
   check(a.shape() == mask.shape(), "[where] the mask has another shape: ", mask.shape(), " and ", a.shape());
   Tensor y = Tensor::empty(a.shape());

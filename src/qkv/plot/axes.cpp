@@ -146,7 +146,7 @@ std::vector<Tick> linear_ticks(const Range& r, int at_most) {
 std::vector<Tick> log_ticks(const Range& r, int at_most) {
   std::vector<Tick> out;
   const int first = static_cast<int>(std::ceil(std::log10(r.low) - 1e-9)), last = static_cast<int>(std::floor(std::log10(r.high) + 1e-9));
-  const bool plain = first >= -3 && last <= 4;
+  const bool plain = first >= -3 && last <= 3;
   const auto add = [&](double value, int exponent) { out.push_back({value, plain ? short_number(value) : "10" + superscript(exponent)}); };
   const auto add_decades = [&] {
     const int step = std::max(1, (last - first + at_most) / std::max(at_most, 1));
@@ -195,6 +195,18 @@ std::vector<int64_t> index_ticks(int64_t count, int at_most) {
   const double least = static_cast<double>(count) / std::max(at_most, 1);
   const int64_t step = least <= 1 ? 1 : std::max<int64_t>(1, std::llround(nice_step(least)));
   for (int64_t i = 0; i < count; i += step) out.push_back(i);
+  return out;
+}
+
+std::vector<CellTick> cell_ticks(int64_t count, const std::optional<CellSpan>& span, int at_most) {
+  std::vector<CellTick> out;
+  if (!span || count < 2) {
+    for (int64_t i : index_ticks(count, at_most)) out.push_back({i, std::to_string(i)});
+    return out;
+  }
+  for (const Tick& t : nice_ticks({std::min(span->first, span->last), std::max(span->first, span->last)}, at_most))
+    out.push_back({std::llround((t.value - span->first) / (span->last - span->first) * static_cast<double>(count - 1)), t.label});
+  std::ranges::sort(out, {}, &CellTick::cell);
   return out;
 }
 
@@ -279,11 +291,14 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
     all.extent.add(seen[i].extent.high);
     all.nan |= seen[i].nan;
   }
+  const bool both_signs = all.extent.high > 0 && all.extent.low < -1e-6 * all.extent.high;  // and not zeros with rounding
+  const ColourMap map = figure.colours.map.value_or(both_signs ? ColourMap::diverging : ColourMap::reds);
   std::vector<ColourRange> out;
   for (const Seen& own : seen) {
     Extent e = figure.colours.per_panel ? own.extent : all.extent;
     if (e.empty()) e.low = 0, e.high = 1;
-    if (figure.colours.map == ColourMap::diverging) e.high = std::max(std::abs(e.low), std::abs(e.high)), e.low = -e.high;
+    if (map == ColourMap::diverging) e.high = std::max(std::abs(e.low), std::abs(e.high)), e.low = -e.high;
+    if (map == ColourMap::reds && e.low > 0 && e.low < 0.05 * e.high) e.low = 0;  // weights begin at zero, not at the smallest of them
     if (e.low == e.high) {  // a constant c is the far end of a scale that begins at zero
       if (e.low > 0)
         e.low = 0;
@@ -293,7 +308,7 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
         e.high = 1;
     }
     if (e.low == e.high) e.high = 1;
-    ColourRange r{figure.colours.low.value_or(e.low), figure.colours.high.value_or(e.high), figure.colours.per_panel ? own.nan : all.nan};
+    ColourRange r{figure.colours.low.value_or(e.low), figure.colours.high.value_or(e.high), figure.colours.per_panel ? own.nan : all.nan, map};
     if (!(r.low < r.high)) (figure.colours.low ? r.high : r.low) = figure.colours.low ? r.low + 1 : r.high - 1;
     out.push_back(r);
   }

@@ -33,6 +33,13 @@ std::vector<double> minor_ticks(const Range& range);
 /// Indices 0, step, 2 step ... below count, at most that many; steps are 1, 2 or 5 times a power of ten.
 std::vector<int64_t> index_ticks(int64_t count, int at_most);
 
+/// Which cells of a row of `count` have a label and what it is: an index, or a round number where the cells span an axis of numbers.
+struct CellTick {
+  int64_t cell;
+  std::string label;
+};
+std::vector<CellTick> cell_ticks(int64_t count, const std::optional<CellSpan>& span, int at_most);
+
 /// A number with as many decimals as a step needs: "0.25", "1.2×10⁶", "−3"; `step` 0: four significant digits.
 std::string tick_label(double value, double step, double largest);
 /// A number for a cell, a bar or a terminal line: at most four significant digits.
@@ -49,6 +56,7 @@ std::vector<PanelRanges> panel_ranges(const Figure& figure);
 struct ColourRange {
   double low = 0, high = 1;
   bool has_nan = false;
+  ColourMap map = ColourMap::reds;
   double fraction(double value) const;  // NaN stays NaN, infinities go to the ends
 };
 std::vector<ColourRange> colour_ranges(const Figure& figure);

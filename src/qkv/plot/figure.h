@@ -26,12 +26,18 @@ struct CellIndex {
   int64_t row, col;
 };
 
+/// Numbers at the centres of the first and the last of several cells; those between are spaced evenly.
+struct CellSpan {
+  double first, last;
+};
+
 struct HeatMap {
   Tensor values;                                          // (rows, cols); row 0 is drawn on top
   std::vector<std::string> x_tokens = {}, y_tokens = {};  // one a column, one a row; empty: the axis shows indices
   std::vector<CellIndex> boxes = {};                      // cells with a frame around them: gold alignments
   bool cell_values = false;                               // write each number into its cell, where it fits
   bool square_cells = true;
+  std::optional<CellSpan> x_span = {}, y_span = {};       // without tokens: columns and rows are places on an axis of numbers
 };
 
 enum class Dash { solid, dashed, dash_dot, dotted, none };
@@ -95,7 +101,7 @@ struct Panel {
 /// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all panels to
 /// the largest (around zero for the diverging map), and one bar.
 struct ColourScale {
-  ColourMap map = ColourMap::viridis;
+  std::optional<ColourMap> map = {};  // not set: by the rule of colour.h
   std::optional<double> low = {}, high = {};
   bool per_panel = false;  // each panel has a scale and a bar of its own
   bool bar = true;
@@ -103,6 +109,9 @@ struct ColourScale {
 
 /// paper: black on white. inherit: no background, text in the colour of the page around, for pages with a dark mode.
 enum class Theme { paper, inherit };
+
+/// Pixels that a page of the report has for a figure.
+inline constexpr double kPageWidth = 776;
 
 /// Inches as the book's figsize, at 96 pixels.
 struct FigureSize {
@@ -115,7 +124,8 @@ struct Figure {
   std::string title;
   bool share_x = false, share_y = false;  // one range for all panels, tick labels on the outer ones only
   ColourScale colours;
-  std::optional<FigureSize> size;  // not set: from the content
+  std::optional<FigureSize> size;  // not set: from the content, and rows of panels that would be wider than `widest` pixels are broken
+  double widest = kPageWidth;
   std::string id = "fig";          // begins every id in the SVG: several figures in one page need different ones
   Theme theme = Theme::paper;
 };

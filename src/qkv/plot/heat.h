@@ -23,6 +23,6 @@ Matrix averaged(const Tensor& matrix, int64_t most_rows, int64_t most_cols);
 std::string cell_number(double value);
 
 class SvgWriter;
-void draw_heat(SvgWriter& w, const HeatMap& map, ColourMap colours, const PanelPlan& plan, bool as_image);
+void draw_heat(SvgWriter& w, const HeatMap& map, const PanelPlan& plan, bool as_image);
 
 }  // namespace qkv::plotting

@@ -1,4 +1,4 @@
-// Layout: preferred sizes, margins from label sizes, then the frames.
+// Layout: how many panels stand in a row, preferred sizes, margins from label sizes, then the frames.
 #include "qkv/plot/layout.h"
 
 #include <algorithm>
@@ -9,130 +9,11 @@
 namespace qkv::plotting {
 namespace {
 
-constexpr double kPad = 8, kGap = 14, kBarWidth = 11, kBarGap = 12, kLongestLabel = 130, kPixelsPerInch = 96;
+constexpr double kPad = 8, kGap = 14, kBarWidth = 11, kBarGap = 12, kPixelsPerInch = 96;
 
 struct Size {
   double width, height;
 };
-
-// ---- tick labels ----
-
-// Labels at cell centres under a horizontal axis: level if they fit, else at 45 degrees, else upright and thinned.
-AxisMarks cell_marks_x(const std::vector<std::string>& labels, double length) {
-  AxisMarks out;
-  const size_t n = labels.size();
-  if (n == 0) return out;
-  const double cell = length / static_cast<double>(n);
-  double widest = 0, pair = 0;
-  std::vector<double> widths;
-  for (const std::string& label : labels) {
-    widths.push_back(text_width(label, kFont));
-    widest = std::max(widest, widths.back());
-    if (widths.size() > 1) pair = std::max(pair, (widths.back() + widths[widths.size() - 2]) / 2);
-  }
-  const bool level = pair + 5 <= cell && widest <= std::max(kLongestLabel, cell);
-  out.angle = level ? 0 : cell >= kFont * 1.35 ? 45 : 90;
-  const size_t every = out.angle == 90 ? static_cast<size_t>(std::ceil(kFont * 1.1 / cell)) : 1;
-  for (size_t i = 0; i < n; i += every) {
-    const std::string label = level ? labels[i] : shortened(labels[i], kFont, kLongestLabel);
-    const double w = text_width(label, kFont), centre = (static_cast<double>(i) + 0.5) * cell;
-    out.marks.push_back({centre / length, label});
-    if (out.angle == 0) {
-      out.before = std::max(out.before, w / 2 - centre);
-      out.after = std::max(out.after, w / 2 - (length - centre));
-      out.depth = kFont * 1.1;
-    } else if (out.angle == 45) {
-      out.before = std::max(out.before, w * 0.71 + 2 - centre);
-      out.depth = std::max(out.depth, (w + kFont) * 0.71);
-    } else {
-      out.depth = std::max(out.depth, w);
-    }
-  }
-  out.depth += kTickLength + 3;
-  return out;
-}
-
-AxisMarks cell_marks_y(const std::vector<std::string>& labels, double length) {
-  AxisMarks out;
-  if (labels.empty()) return out;
-  const double cell = length / static_cast<double>(labels.size());
-  const size_t every = std::max<size_t>(1, static_cast<size_t>(std::ceil(kFont * 1.05 / cell)));
-  for (size_t i = 0; i < labels.size(); i += every) {
-    const std::string label = shortened(labels[i], kFont, kLongestLabel);
-    out.marks.push_back({(static_cast<double>(i) + 0.5) * cell / length, label});
-    out.depth = std::max(out.depth, text_width(label, kFont));
-  }
-  out.depth += kTickLength + 3;
-  return out;
-}
-
-void measure_x(AxisMarks& out, double length) {
-  out.depth = kTickLength + 3 + kFont * 1.1;
-  for (const Mark& m : out.marks) {
-    const double w = text_width(m.label, kFont);
-    out.before = std::max(out.before, w / 2 - m.place * length);
-    out.after = std::max(out.after, w / 2 - (1 - m.place) * length);
-  }
-}
-
-void measure_y(AxisMarks& out) {
-  for (const Mark& m : out.marks) out.depth = std::max(out.depth, text_width(m.label, kFont));
-  out.depth += kTickLength + 3;
-  out.before = out.after = kFont * 0.4;
-}
-
-bool overlaps(const std::vector<Mark>& marks, double length) {
-  for (size_t i = 1; i < marks.size(); ++i) {
-    const double room = std::abs(marks[i].place - marks[i - 1].place) * length;
-    if ((text_width(marks[i].label, kFont) + text_width(marks[i - 1].label, kFont)) / 2 + 7 > room) return true;
-  }
-  return false;
-}
-
-AxisMarks index_marks(int64_t count, double length, bool horizontal) {
-  AxisMarks out;
-  for (int most = std::max(1, static_cast<int>(length / 20)); most >= 1; --most) {
-    out.marks.clear();
-    for (int64_t i : index_ticks(count, std::min(most, 10)))
-      out.marks.push_back({(static_cast<double>(i) + 0.5) / static_cast<double>(count), std::to_string(i)});
-    if (!horizontal || !overlaps(out.marks, length)) break;
-  }
-  if (horizontal)
-    measure_x(out, length);
-  else
-    measure_y(out);
-  return out;
-}
-
-AxisMarks number_marks(const Range& range, double length, bool horizontal) {
-  AxisMarks out;
-  for (int most = std::clamp(static_cast<int>(length / (horizontal ? 40 : 26)), 2, 8); most >= 1; --most) {
-    out.marks.clear();
-    for (const Tick& t : nice_ticks(range, most)) {
-      const double place = range.fraction(t.value);
-      out.marks.push_back({horizontal ? place : 1 - place, t.label});
-    }
-    if (!horizontal || !overlaps(out.marks, length)) break;
-  }
-  for (double v : minor_ticks(range)) out.minor.push_back(horizontal ? range.fraction(v) : 1 - range.fraction(v));
-  if (horizontal)
-    measure_x(out, length);
-  else
-    measure_y(out);
-  return out;
-}
-
-void plan_marks(const Panel& panel, PanelPlan& plan, Size frame) {
-  if (const HeatMap* map = std::get_if<HeatMap>(&panel.content)) {
-    plan.x_marks = map->x_tokens.empty() ? index_marks(map->values.size(1), frame.width, true) : cell_marks_x(map->x_tokens, frame.width);
-    plan.y_marks =
-        map->y_tokens.empty() ? index_marks(map->values.size(0), frame.height, false) : cell_marks_y(map->y_tokens, frame.height);
-    return;
-  }
-  const Bars* bars = std::get_if<Bars>(&panel.content);
-  plan.x_marks = bars ? cell_marks_x(bars->categories, frame.width) : number_marks(plan.x, frame.width, true);
-  plan.y_marks = number_marks(plan.y, frame.height, false);
-}
 
 // ---- colour bars ----
 
@@ -155,25 +36,25 @@ bool own_bars(const Figure& figure) {
 
 // ---- sizes ----
 
-Size preferred(const Figure& figure, const HeatMap& map) {
+Size preferred(const Figure& figure, const Arrangement& grid, const HeatMap& map) {
   const double rows = static_cast<double>(std::max<int64_t>(map.values.size(0), 1)),
                cols = static_cast<double>(std::max<int64_t>(map.values.size(1), 1));
-  const double target = figure.cols * figure.rows == 1 ? 230 : figure.cols <= 2 ? 180 : 128;
-  const bool tokens = !map.x_tokens.empty() || !map.y_tokens.empty();
+  const double target = grid.cols * grid.rows == 1 ? 300 : grid.cols <= 2 ? 230 : 150;
   const double longest = std::max(rows, cols);
-  const double least = map.cell_values ? 30 : tokens ? (longest <= 40 ? 19 : 12) : 0;
-  double cell = std::clamp(target / longest, least, 40.0);
+  const bool words = !map.x_tokens.empty() || !map.y_tokens.empty();
+  const double least = map.cell_values ? 32 : words ? (longest <= 40 ? 20 : 14) : 0;
+  double cell = std::clamp(target / longest, least, std::max(least, 44.0));
   if (map.values.numel() > 40000 && figure.panels.size() == 1) cell = 400 / longest;
   cell = std::min(cell, 1400 / longest);
   return {std::max(cols * cell, 36.0), std::max(rows * cell, map.values.numel() == 0 ? 90.0 : 36.0)};
 }
 
-Size preferred(const Figure& figure, const Panel& panel) {
-  if (const HeatMap* map = std::get_if<HeatMap>(&panel.content)) return preferred(figure, *map);
-  double width = figure.cols == 1 ? 300 : figure.cols == 2 ? 240 : 180;
+Size preferred(const Figure& figure, const Arrangement& grid, const Panel& panel) {
+  if (const HeatMap* map = std::get_if<HeatMap>(&panel.content)) return preferred(figure, grid, *map);
+  double width = grid.cols == 1 ? 430 : grid.cols == 2 ? 290 : 180;
   if (const Bars* bars = std::get_if<Bars>(&panel.content))
-    width = std::clamp(static_cast<double>(bars->categories.size() * (bars->series.size() * 14 + 14)), width, 900.0);
-  return {width, figure.cols <= 2 ? 190.0 : 145.0};
+    width = std::clamp(static_cast<double>(bars->categories.size() * (bars->series.size() * 16 + 16)), width, 900.0);
+  return {width, grid.cols == 1 ? 250.0 : grid.cols == 2 ? 200.0 : 150.0};
 }
 
 // The frame inside its slot: heat maps keep their cells square unless that would make a sliver.
@@ -188,18 +69,18 @@ Size fitted(const Panel& panel, Size slot) {
 
 // Margins of a panel whose frame has that size.
 void plan_margins(const Figure& figure, const Panel& panel, PanelPlan& plan, Size frame) {
-  plan_marks(panel, plan, frame);
+  plan_marks(panel, plan, frame.width, frame.height);
   plan.legend = plan_legend(panel, plan.x, plan.y, frame.width, frame.height);
   const auto beyond = [](const std::string& text, double font, double length) {
     return std::max(0.0, (text_width(text, font) - length) / 2);
   };
-  const double x_over = std::max(beyond(panel.x.label, kFont, frame.width), beyond(panel.title, kTitleFont, frame.width));
-  const double y_over = beyond(panel.y.label, kFont, frame.height);
-  plan.left = (plan.y_labels ? plan.y_marks.depth : 0) + (panel.y.label.empty() ? 0 : kFont * 1.2 + kLabelGap);
+  const double x_over = std::max(beyond(plan.x_label, kFont, frame.width), beyond(plan.title, kTitleFont, frame.width));
+  const double y_over = beyond(plan.y_label, kFont, frame.height);
+  plan.left = (plan.y_labels ? plan.y_marks.depth : 0) + (plan.y_label.empty() ? 0 : kFont * 1.2 + kLabelGap);
   plan.left = std::max({plan.left, plan.x_labels ? plan.x_marks.before : 0, x_over});
   plan.right = std::max(plan.x_labels ? plan.x_marks.after + 1 : 0, x_over);
-  plan.top = std::max({panel.title.empty() ? 0 : kTitleFont + 8, plan.y_labels ? plan.y_marks.before : 0, y_over});
-  plan.bottom = (plan.x_labels ? plan.x_marks.depth : 0) + (panel.x.label.empty() ? 0 : kFont * 1.2 + 4);
+  plan.top = std::max({plan.title.empty() ? 0 : kTitleFont + 8, plan.y_labels ? plan.y_marks.before : 0, y_over});
+  plan.bottom = (plan.x_labels ? plan.x_marks.depth : 0) + (plan.x_label.empty() ? 0 : kFont * 1.2 + 4);
   plan.bottom = std::max({plan.bottom, plan.y_labels ? plan.y_marks.after : 0, y_over});
   if (own_bars(figure) && std::holds_alternative<HeatMap>(panel.content))
     plan.right = std::max(plan.right, bar_space(plan.colours, frame.height));
@@ -219,15 +100,16 @@ struct Grid {
 };
 
 Grid measure(const Figure& figure, FigurePlan& plan, Size slot) {
+  const Arrangement& grid = plan.grid;
   Grid g;
-  g.left.assign(figure.cols, 0);
+  g.left.assign(grid.cols, 0);
   g.right = g.left;
-  g.top.assign(figure.rows, 0);
+  g.top.assign(grid.rows, 0);
   g.bottom = g.top;
   bool heat = false;
   double grid_height = 0;
   for (size_t i = 0; i < plan.panels.size(); ++i) {
-    const size_t row = i / figure.cols, col = i % figure.cols;
+    const int row = grid.row_of(i), col = grid.col_of(i);
     PanelPlan& p = plan.panels[i];
     const Size frame = fitted(figure.panels[i], slot);
     plan_margins(figure, figure.panels[i], p, frame);
@@ -236,7 +118,7 @@ Grid measure(const Figure& figure, FigurePlan& plan, Size slot) {
     g.top[row] = std::max(g.top[row], p.top - (slot.height - frame.height) / 2);
     g.bottom[row] = std::max(g.bottom[row], p.bottom - (slot.height - frame.height) / 2);
     heat |= std::holds_alternative<HeatMap>(figure.panels[i].content);
-    grid_height = std::max(grid_height, frame.height * figure.rows);
+    grid_height = std::max(grid_height, frame.height * grid.rows);
   }
   if (!figure.title.empty()) g.title = kFigureTitleFont + 8;
   if (heat && figure.colours.bar && !own_bars(figure)) g.bar = bar_space(plan.colours, bar_height(grid_height));
@@ -244,71 +126,203 @@ Grid measure(const Figure& figure, FigurePlan& plan, Size slot) {
 }
 
 void place(const Figure& figure, FigurePlan& plan, const Grid& g, Size slot) {
-  double top = 1e9, bottom = 0, right = 0, y = kPad + g.title;
-  for (int row = 0; row < figure.rows; ++row) {
-    y += g.top[row];
-    double x = kPad;
-    for (int col = 0; col < figure.cols; ++col) {
-      x += g.left[col];
-      PanelPlan& p = plan.panels[row * figure.cols + col];
-      const Size frame = fitted(figure.panels[row * figure.cols + col], slot);
-      p.frame = {std::round(x + (slot.width - frame.width) / 2), std::round(y + (slot.height - frame.height) / 2), std::round(frame.width),
-                 std::round(frame.height)};
-      if (own_bars(figure) && std::holds_alternative<HeatMap>(figure.panels[row * figure.cols + col].content))
-        p.bar = Box{p.frame.x + p.frame.width + kBarGap - 4, p.frame.y, kBarWidth, p.frame.height};
-      top = std::min(top, p.frame.y);
-      bottom = std::max(bottom, p.frame.y + p.frame.height);
-      right = std::max(right, p.frame.x + p.frame.width + p.right);
-      x += slot.width + g.right[col] + kGap;
-    }
-    y += slot.height + g.bottom[row] + kGap * 0.8;
+  std::vector<double> xs, ys;  // where the slots begin
+  double x = kPad, y = kPad + g.title, top = 1e9, bottom = 0;
+  for (int col = 0; col < plan.grid.cols; ++col) {
+    xs.push_back(x + g.left[col]);
+    x = xs.back() + slot.width + g.right[col] + kGap;
+  }
+  for (int row = 0; row < plan.grid.rows; ++row) {
+    ys.push_back(y + g.top[row]);
+    y = ys.back() + slot.height + g.bottom[row] + kGap * 0.8;
+  }
+  for (size_t i = 0; i < plan.panels.size(); ++i) {
+    PanelPlan& p = plan.panels[i];
+    const Size frame = fitted(figure.panels[i], slot);
+    p.frame = {std::round(xs[plan.grid.col_of(i)] + (slot.width - frame.width) / 2),
+               std::round(ys[plan.grid.row_of(i)] + (slot.height - frame.height) / 2), std::round(frame.width), std::round(frame.height)};
+    if (own_bars(figure) && std::holds_alternative<HeatMap>(figure.panels[i].content))
+      p.bar = Box{p.frame.x + p.frame.width + kBarGap - 4, p.frame.y, kBarWidth, p.frame.height};
+    top = std::min(top, p.frame.y);
+    bottom = std::max(bottom, p.frame.y + p.frame.height);
   }
   if (g.bar > 0) {
     const double height = std::round(bar_height(bottom - top));
-    plan.bar = Box{right + kBarGap, std::round((top + bottom - height) / 2), kBarWidth, height};
+    plan.bar = Box{xs.back() + slot.width + g.right.back() + kBarGap, std::round((top + bottom - height) / 2), kBarWidth, height};
   }
 }
 
-}  // namespace
+// ---- folding ----
 
-std::vector<Tick> bar_ticks(const ColourRange& range, double height) {
-  return nice_ticks({range.low, range.high}, std::clamp(static_cast<int>(height / 20), 2, 6));
+// Which texts a panel shows. In a row that was broken, every line has the labels that its row had, and every panel its column's title.
+void plan_texts(const Figure& figure, FigurePlan& plan, size_t index) {
+  const size_t cols = static_cast<size_t>(figure.cols);
+  const Panel& panel = figure.panels[index];
+  const Arrangement& grid = plan.grid;
+  PanelPlan& p = plan.panels[index];
+  const bool folded = grid.lines > 1, outer = !grid.has_below(index), first = grid.col_of(index) == 0;
+  const HeatMap* map = std::get_if<HeatMap>(&panel.content);
+  p.x_labels = !figure.share_x || outer || (folded && map && !map->x_tokens.empty());  // words are looked up right below their cells
+  p.y_labels = !figure.share_y || first;
+  p.title = panel.title.empty() && folded ? figure.panels[index % cols].title : panel.title;
+  p.x_label = folded && figure.share_x && !outer ? "" : panel.x.label;
+  p.y_label = panel.y.label.empty() && folded && figure.share_y && first ? figure.panels[index / cols * cols].y.label : panel.y.label;
+  if (p.x_label.empty() && folded && figure.share_x && outer) p.x_label = figure.panels[figure.panels.size() - cols + index % cols].x.label;
 }
 
-FigurePlan layout(const Figure& figure) {
+// A plan before its frames have places: figures that stand below each other share their columns.
+struct Draft {
   FigurePlan plan;
+  Size slot{24, 24};
+  Grid grid;
+  double width() const { return std::ceil(grid.across() + plan.grid.cols * slot.width); }
+};
+
+// The narrowest frame of a panel that can still be read. Before a row is broken its words keep room to stand at an angle; one column has
+// nothing left to break.
+double least_width(const Panel& panel, int cols) {
+  const HeatMap* map = std::get_if<HeatMap>(&panel.content);
+  if (!map) return cols == 1 ? 120 : cols == 2 ? 265 : 165;
+  const bool words = !map->x_tokens.empty() || !map->y_tokens.empty();
+  const double cell = map->cell_values ? 32 : !words ? 0 : cols == 1 ? 14 : kFont * 1.4;
+  return std::max(cols == 1 ? 120.0 : 110.0, static_cast<double>(map->values.size(1)) * cell);
+}
+
+// Frames get narrower until the figure fits, heat maps in both directions, if they can.
+void squeeze(const Figure& figure, Draft& d) {
+  const int cols = d.plan.grid.cols;
+  double least = 0;
+  bool square = true;
+  for (const Panel& panel : figure.panels) {
+    const HeatMap* map = std::get_if<HeatMap>(&panel.content);
+    square &= map && map->square_cells;
+    least = std::max(least, least_width(panel, cols));
+  }
+  Draft narrow = d;
+  for (int round = 0; round < 3 && narrow.width() > figure.widest; ++round) {
+    const double width = std::max(least, std::floor(narrow.slot.width - (narrow.width() - figure.widest) / cols));
+    if (width >= narrow.slot.width) break;
+    if (square) narrow.slot.height *= width / narrow.slot.width;
+    narrow.slot.width = width;
+    narrow.grid = measure(figure, narrow.plan, narrow.slot);
+  }
+  if (narrow.width() <= figure.widest || cols == 1) d = std::move(narrow);
+}
+
+Draft drafted(const Figure& figure, int lines) {
+  Draft d;
+  d.plan.grid = Arrangement(figure, lines);
   const std::vector<PanelRanges> ranges = panel_ranges(figure);
   const std::vector<ColourRange> colours = colour_ranges(figure);
-  Size slot{24, 24};
   for (size_t i = 0; i < figure.panels.size(); ++i) {
-    PanelPlan& p = plan.panels.emplace_back();
+    PanelPlan& p = d.plan.panels.emplace_back();
     p.x = ranges[i].x;
     p.y = ranges[i].y;
     p.colours = colours[i];
-    p.x_labels = !figure.share_x || i / figure.cols == static_cast<size_t>(figure.rows) - 1;
-    p.y_labels = !figure.share_y || i % figure.cols == 0;
-    const Size wish = preferred(figure, figure.panels[i]);
-    slot.width = std::max(slot.width, wish.width);
-    slot.height = std::max(slot.height, wish.height);
+    plan_texts(figure, d.plan, i);
+    const Size wish = preferred(figure, d.plan.grid, figure.panels[i]);
+    d.slot.width = std::max(d.slot.width, wish.width);
+    d.slot.height = std::max(d.slot.height, wish.height);
   }
-  plan.colours = colours[0];
-  Grid g = measure(figure, plan, slot);
+  d.plan.colours = colours[0];
+  d.grid = measure(figure, d.plan, d.slot);
   if (figure.size) {  // margins depend on the frames and the frames on the margins: a few rounds settle it
     for (int round = 0; round < 4; ++round) {
-      slot.width = std::max(24.0, (figure.size->width * kPixelsPerInch - g.across()) / figure.cols);
-      slot.height = std::max(24.0, (figure.size->height * kPixelsPerInch - g.down()) / figure.rows);
-      g = measure(figure, plan, slot);
+      d.slot.width = std::max(24.0, (figure.size->width * kPixelsPerInch - d.grid.across()) / figure.cols);
+      d.slot.height = std::max(24.0, (figure.size->height * kPixelsPerInch - d.grid.down()) / figure.rows);
+      d.grid = measure(figure, d.plan, d.slot);
     }
+  } else {
+    squeeze(figure, d);
   }
-  place(figure, plan, g, slot);
-  plan.width = std::ceil(std::max(g.across() + figure.cols * slot.width, text_width(figure.title, kFigureTitleFont) + 2 * kPad));
-  plan.height = std::ceil(g.down() + figure.rows * slot.height);
+  return d;
+}
+
+// As few lines as the page has room for. A size that was asked for is kept.
+Draft folded(const Figure& figure, int least_lines = 1) {
+  Draft d = drafted(figure, least_lines);
+  for (int lines = least_lines + 1; !figure.size && d.width() > figure.widest && d.plan.grid.cols > 1; ++lines)
+    if (Arrangement(figure, lines).cols < d.plan.grid.cols) d = drafted(figure, lines);
+  return d;
+}
+
+FigurePlan placed(const Figure& figure, Draft d) {
+  FigurePlan& plan = d.plan;
+  place(figure, plan, d.grid, d.slot);
+  plan.width = std::max(d.width(), std::ceil(text_width(figure.title, kFigureTitleFont) + 2 * kPad));
+  plan.height = std::ceil(d.grid.down() + plan.grid.rows * d.slot.height);
   if (figure.size) {  // the size asked for, unless the texts need more
     const double width = figure.size->width * kPixelsPerInch, height = figure.size->height * kPixelsPerInch;
     if (plan.width < width + 4) plan.width = std::round(width);
     if (plan.height < height + 4) plan.height = std::round(height);
   }
-  return plan;
+  return std::move(plan);
+}
+
+}  // namespace
+
+Arrangement::Arrangement(const Figure& figure, int lines_of_a_row)
+    : cols((figure.cols + lines_of_a_row - 1) / lines_of_a_row), across(figure.cols) {
+  lines = (across + cols - 1) / cols;
+  rows = figure.rows * lines;
+}
+
+bool Arrangement::has_below(size_t index) const {
+  const int row = row_of(index) + 1;
+  return row < rows && row % lines * cols + col_of(index) < across;
+}
+
+std::vector<Tick> bar_ticks(const ColourRange& range, double height) {
+  return nice_ticks({range.low, range.high}, std::clamp(static_cast<int>(height / 22), 2, 6));
+}
+
+FigurePlan layout(const Figure& figure) { return placed(figure, folded(figure)); }
+
+std::vector<FigurePlan> layout(std::span<const Figure> figures) {
+  std::vector<Draft> drafts;
+  int lines = 1;
+  bool alike = true;  // grids of the same columns
+  for (const Figure& figure : figures) {
+    drafts.push_back(folded(figure));
+    lines = std::max(lines, drafts.back().plan.grid.lines);
+    alike &= figure.cols == figures[0].cols && !figure.size;
+  }
+  if (alike) {
+    Grid all = drafts[0].grid;
+    double widest = 0, cell = 1e9;
+    bool maps = true;  // heat maps have cells of one size
+    for (size_t i = 0; i < figures.size(); ++i) {
+      drafts[i] = folded(figures[i], lines);
+      const HeatMap* map = std::get_if<HeatMap>(&figures[i].panels[0].content);
+      maps &= map && map->square_cells && map->values.numel() > 0;
+      if (maps) cell = std::min(cell, drafts[i].slot.width / static_cast<double>(map->values.size(1)));
+    }
+    for (size_t i = 0; i < figures.size(); ++i) {
+      if (maps) {
+        const Tensor& values = std::get<HeatMap>(figures[i].panels[0].content).values;
+        drafts[i].slot = {cell * static_cast<double>(values.size(1)), cell * static_cast<double>(values.size(0))};
+      }
+      widest = std::max(widest, drafts[i].slot.width);
+    }
+    for (size_t i = 0; i < figures.size(); ++i) {
+      Draft& d = drafts[i];
+      d.slot.width = widest;
+      d.grid = measure(figures[i], d.plan, d.slot);
+      if (i == 0) all = d.grid;
+      for (size_t c = 0; c < all.left.size() && c < d.grid.left.size(); ++c) {
+        all.left[c] = std::max(all.left[c], d.grid.left[c]);
+        all.right[c] = std::max(all.right[c], d.grid.right[c]);
+      }
+      all.bar = std::max(all.bar, d.grid.bar);
+    }
+    for (Draft& d : drafts) {
+      if (d.grid.left.size() == all.left.size()) d.grid.left = all.left, d.grid.right = all.right;
+      if (d.grid.bar > 0) d.grid.bar = all.bar;
+    }
+  }
+  std::vector<FigurePlan> plans;
+  for (size_t i = 0; i < figures.size(); ++i) plans.push_back(placed(figures[i], std::move(drafts[i])));
+  return plans;
 }
 
 }  // namespace qkv::plotting

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,9 @@
 
 namespace qkv::plotting {
 
-inline constexpr double kFont = 10.5, kLabelGap = 6, kTitleFont = 11.5, kFigureTitleFont = 13, kTickLength = 3.5;
+/// Pixels. A figure that is no wider than the page is not scaled down, so these are what a reader sees; nothing is below kLeastFont.
+inline constexpr double kFont = 12, kTitleFont = 13, kFigureTitleFont = 14.5, kCellFont = 10.5, kLeastFont = 9;
+inline constexpr double kLabelGap = 6, kTickLength = 3.5;
 
 struct Box {
   double x = 0, y = 0, width = 0, height = 0;
@@ -41,8 +44,19 @@ struct LegendPlan {
   bool outside = false;  // to the right of the frame
 };
 
+/// Where the panels of a figure stand when each of its rows is broken into lines.
+struct Arrangement {
+  int rows = 1, cols = 1, lines = 1, across = 1;  // across: panels in a row of the figure
+  Arrangement() = default;
+  Arrangement(const Figure& figure, int lines_of_a_row);
+  int row_of(size_t index) const { return static_cast<int>(index) / across * lines + static_cast<int>(index) % across / cols; }
+  int col_of(size_t index) const { return static_cast<int>(index) % across % cols; }
+  bool has_below(size_t index) const;
+};
+
 struct PanelPlan {
   Box frame;
+  std::string title, x_label, y_label;
   Range x, y;
   AxisMarks x_marks, y_marks;
   bool x_labels = true, y_labels = true;            // false inside a grid of shared axes
@@ -54,12 +68,19 @@ struct PanelPlan {
 
 struct FigurePlan {
   double width = 0, height = 0;
+  Arrangement grid;
   std::vector<PanelPlan> panels;
   std::optional<Box> bar;  // the shared colour bar
   ColourRange colours;
 };
 
+/// Rows of panels that would be wider than Figure::widest are broken, and the panels drawn larger where that gives room.
 FigurePlan layout(const Figure& figure);
+/// Figures that stand below each other: where they have the same columns, these stand below each other too.
+std::vector<FigurePlan> layout(std::span<const Figure> figures);
+
+/// The ticks of both axes of a frame of that size.
+void plan_marks(const Panel& panel, PanelPlan& plan, double width, double height);
 
 /// Ticks of a colour bar of that height.
 std::vector<Tick> bar_ticks(const ColourRange& range, double height);
@@ -67,6 +88,6 @@ std::vector<Tick> bar_ticks(const ColourRange& range, double height);
 /// The legend of a panel whose frame has that size: in the emptiest corner, or outside when every corner is busy.
 LegendPlan plan_legend(const Panel& panel, const Range& x, const Range& y, double width, double height);
 
-inline constexpr double kLegendLine = 14.5, kLegendSample = 24, kLegendPadding = 5;
+inline constexpr double kLegendLine = 16.5, kLegendSample = 26, kLegendPadding = 5;
 
 }  // namespace qkv::plotting

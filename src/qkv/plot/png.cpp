@@ -2,6 +2,7 @@
 #include "qkv/plot/png.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -80,6 +81,15 @@ struct Renderer {
   void (*cairo_destroy)(void*);
 };
 
+// GLib ends the program when memory runs out, so there must be room before it is asked: for the libraries, the fonts and the picture.
+void check_room() {
+  constexpr size_t kRoom = size_t{256} << 20;
+  void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED)
+    throw Error(text("cannot write PNG: it takes up to ", kRoom >> 20, " MB of address space, and the memory limit leaves less"), "write .svg");
+  munmap(room, kRoom);
+}
+
 void* open_library(const char* file, const char* package) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!library)
@@ -137,6 +147,7 @@ std::string encode_png_rgb(std::span<const uint8_t> pixels, int64_t width, int64
 }
 
 std::string render_png(const std::string& svg, double scale) {
+  check_room();
   static const Renderer r = load_renderer();
   GError* error = nullptr;
   const Handle document(r.rsvg_handle_new_from_data(reinterpret_cast<const uint8_t*>(svg.data()), svg.size(), &error), r.g_object_unref);

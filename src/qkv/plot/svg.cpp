@@ -15,7 +15,7 @@ constexpr int64_t kMostRectangles = 4000;
 constexpr std::string_view kFontFamily =
     "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'DejaVu Sans', sans-serif";
 
-void define_colours(SvgWriter& w, const Figure& figure) {
+void define_colours(SvgWriter& w, const Figure& figure, ColourMap map) {
   bool heat = false, hatched = false;
   for (const Panel& p : figure.panels) {
     heat |= std::holds_alternative<HeatMap>(p.content);
@@ -32,7 +32,7 @@ void define_colours(SvgWriter& w, const Figure& figure) {
         .attribute("y2", 0)
         .body();
     for (int i = 0; i <= 20; ++i)
-      w.open("stop").attribute("offset", i / 20.0).attribute("stop-color", hex(colour_at(figure.colours.map, i / 20.0))).end();
+      w.open("stop").attribute("offset", i / 20.0).attribute("stop-color", hex(colour_at(map, i / 20.0))).end();
     w.close("linearGradient");
   }
   if (hatched) {
@@ -70,7 +70,7 @@ void draw_grid(SvgWriter& w, const PanelPlan& plan, bool vertical) {
   w.close("g");
 }
 
-void draw_x_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
+void draw_x_axis(SvgWriter& w, const PanelPlan& plan) {
   const Box& f = plan.frame;
   const double base = f.y + f.height;
   for (const Mark& m : plan.x_marks.marks) {
@@ -86,11 +86,11 @@ void draw_x_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
   }
   for (double place : plan.x_marks.minor)
     w.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55, w.ink.frame, 0.6);
-  if (!panel.x.label.empty())
-    w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, panel.x.label, kFont, Anchor::middle);
+  if (!plan.x_label.empty())
+    w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, plan.x_label, kFont, Anchor::middle);
 }
 
-void draw_y_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
+void draw_y_axis(SvgWriter& w, const PanelPlan& plan) {
   const Box& f = plan.frame;
   for (const Mark& m : plan.y_marks.marks) {
     const double y = f.y + m.place * f.height;
@@ -99,8 +99,8 @@ void draw_y_axis(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
   }
   for (double place : plan.y_marks.minor)
     w.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height, w.ink.frame, 0.6);
-  if (!panel.y.label.empty())
-    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2, panel.y.label, kFont,
+  if (!plan.y_label.empty())
+    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2, plan.y_label, kFont,
            Anchor::middle, 90);
 }
 
@@ -111,10 +111,10 @@ void draw_panel(SvgWriter& w, const Figure& figure, size_t index, const PanelPla
   if (const Curves* c = std::get_if<Curves>(&panel.content); c && c->grid) draw_grid(w, plan, true);
   if (std::holds_alternative<Bars>(panel.content) || std::holds_alternative<Histogram>(panel.content)) draw_grid(w, plan, false);
   draw_content(w, figure, index, plan, heat_as_image);
-  draw_x_axis(w, panel, plan);
-  draw_y_axis(w, panel, plan);
+  draw_x_axis(w, plan);
+  draw_y_axis(w, plan);
   w.rect(f).attribute("class", "frame").attribute("fill", "none").attribute("stroke", w.ink.frame).attribute("stroke-width", 0.8).end();
-  w.text(f.x + f.width / 2, f.y - 5 - kTitleFont * 0.5, panel.title, kTitleFont, Anchor::middle);
+  w.text(f.x + f.width / 2, f.y - 5 - kTitleFont * 0.5, plan.title, kTitleFont, Anchor::middle);
   draw_legend(w, panel, plan);
   if (plan.bar) draw_colour_bar(w, *plan.bar, plan.colours);
   w.close("g");
@@ -159,7 +159,7 @@ std::string drawn(const Figure& figure, const FigurePlan& plan, double x, double
       .attribute("role", "img");
   if (!figure.title.empty()) w.attribute("aria-label", xml_escaped(figure.title));
   w.attribute("font-family", kFontFamily).attribute("font-size", kFont).attribute("fill", w.ink.text).body();
-  define_colours(w, figure);
+  define_colours(w, figure, plan.colours.map);
   define_clips(w, plan);
   if (w.paper) w.rect({0, 0, plan.width, plan.height}).attribute("fill", "#fff").end();
   w.text(plan.width / 2, 8 + kFigureTitleFont * 0.5, figure.title, kFigureTitleFont, Anchor::middle);
@@ -182,15 +182,16 @@ std::string svg(std::span<const Figure> figures) {
   check(!figures.empty(), "[svg] there is no figure to draw");
   if (figures.size() == 1) return svg(figures[0]);
   constexpr double kBetween = 16;
-  std::vector<FigurePlan> plans;
   double width = 0, height = -kBetween;
   for (size_t i = 0; i < figures.size(); ++i) {
     validate(figures[i]);
     for (size_t j = 0; j < i; ++j)
       check(figures[j].id != figures[i].id, "[svg] two figures of one picture have the id \"", figures[i].id, "\"");
-    plans.push_back(layout(figures[i]));
-    width = std::max(width, plans.back().width);
-    height += plans.back().height + kBetween;
+  }
+  const std::vector<FigurePlan> plans = layout(figures);
+  for (const FigurePlan& plan : plans) {
+    width = std::max(width, plan.width);
+    height += plan.height + kBetween;
   }
   SvgWriter w(figures[0]);
   w.open("svg")

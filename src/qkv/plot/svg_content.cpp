@@ -151,7 +151,7 @@ void draw(SvgWriter& w, const Bars& bars, const PanelPlan& plan) {
       draw_bar(w, left, left + width, value, plan, fill_of(w, s, true), s);
       if (!bars.bar_values || !drawable(value)) continue;
       const std::string label = short_number(value);
-      const double font = 8.5, y = at(plan, 0, value).y + (value < 0 ? 6 : -6);
+      const double font = kCellFont, y = at(plan, 0, value).y + (value < 0 ? 7 : -7);
       if (text_width(label, font) <= width * 1.1 + 4 && y - font / 2 > f.y) w.text(left + width / 2, y, label, font, Anchor::middle);
     }
   }
@@ -197,7 +197,7 @@ std::string fill_of(const SvgWriter& w, size_t place, bool hatch) {
 
 void draw_content(SvgWriter& w, const Figure& figure, size_t index, const PanelPlan& plan, bool heat_as_image) {
   const Panel& panel = figure.panels[index];
-  if (const HeatMap* map = std::get_if<HeatMap>(&panel.content)) return draw_heat(w, *map, figure.colours.map, plan, heat_as_image);
+  if (const HeatMap* map = std::get_if<HeatMap>(&panel.content)) return draw_heat(w, *map, plan, heat_as_image);
   w.open("g").attribute("clip-path", "url(#" + w.id + "-clip-" + std::to_string(index) + ")").body();
   if (const Curves* c = std::get_if<Curves>(&panel.content)) draw(w, *c, plan);
   if (const Bars* b = std::get_if<Bars>(&panel.content)) draw(w, *b, plan);

@@ -32,9 +32,9 @@ uint8_t colour_index(const ColourRange& range, float value) {
   return std::isnan(t) ? 255 : static_cast<uint8_t>(std::lround(std::clamp(t, 0.0, 1.0) * 254));
 }
 
-void draw_image(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPlan& plan) {
+void draw_image(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
   std::vector<Colour> palette;
-  for (int i = 0; i < 255; ++i) palette.push_back(colour_at(map, i / 254.0));
+  for (int i = 0; i < 255; ++i) palette.push_back(colour_at(plan.colours.map, i / 254.0));
   palette.push_back(kNanColour);
   // Viewers that smooth images would blur small ones: repeat cells until there are two pixels for each one on the page.
   const int64_t again_x = std::max<int64_t>(1, std::llround(2 * plan.frame.width / static_cast<double>(cells.cols)));
@@ -56,32 +56,32 @@ void draw_image(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPla
       .end();
 }
 
-void draw_cells(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPlan& plan) {
+void draw_cells(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
   const Box& f = plan.frame;
   const double cw = f.width / static_cast<double>(cells.cols), ch = f.height / static_cast<double>(cells.rows);
   w.open("g").attribute("class", "cells").attribute("shape-rendering", "crispEdges").body();
   for (int64_t i = 0; i < cells.rows; ++i) {
     for (int64_t j = 0; j < cells.cols; ++j) {
       const double t = plan.colours.fraction(cells.at(i, j));
-      const Colour colour = std::isnan(t) ? kNanColour : colour_at(map, t);
+      const Colour colour = std::isnan(t) ? kNanColour : colour_at(plan.colours.map, t);
       w.rect({f.x + cw * static_cast<double>(j), f.y + ch * static_cast<double>(i), cw, ch}).attribute("fill", hex(colour)).end();
     }
   }
   w.close("g");
 }
 
-void draw_values(SvgWriter& w, const Matrix& cells, ColourMap map, const PanelPlan& plan) {
+void draw_values(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
   const Box& f = plan.frame;
   const double cw = f.width / static_cast<double>(cells.cols), ch = f.height / static_cast<double>(cells.rows);
-  const double font = std::min(9.5, ch * 0.6);
-  if (font < 5) return;
+  const double font = std::min(kCellFont, ch * 0.6);
+  if (font < kLeastFont) return;
   for (int64_t i = 0; i < cells.rows; ++i) {
     for (int64_t j = 0; j < cells.cols; ++j) {
       const float v = cells.at(i, j);
       const std::string label = cell_number(v);
       if (text_width(label, font) > cw - 2) continue;
       const double t = plan.colours.fraction(v);
-      const bool dark = luminance(std::isnan(t) ? kNanColour : colour_at(map, t)) < 0.3;
+      const bool dark = luminance(std::isnan(t) ? kNanColour : colour_at(plan.colours.map, t)) < 0.3;
       w.text(f.x + cw * (static_cast<double>(j) + 0.5), f.y + ch * (static_cast<double>(i) + 0.5), label, font, Anchor::middle, 0,
              dark ? "#fff" : "#1a1a1a");
     }
@@ -108,7 +108,7 @@ void draw_boxes(SvgWriter& w, const HeatMap& map, const PanelPlan& plan) {
 
 }  // namespace
 
-void draw_heat(SvgWriter& w, const HeatMap& map, ColourMap colours, const PanelPlan& plan, bool as_image) {
+void draw_heat(SvgWriter& w, const HeatMap& map, const PanelPlan& plan, bool as_image) {
   if (map.values.numel() == 0) {
     const Box& f = plan.frame;
     w.text(f.x + f.width / 2, f.y + f.height / 2, "empty", kFont, Anchor::middle);
@@ -117,10 +117,10 @@ void draw_heat(SvgWriter& w, const HeatMap& map, ColourMap colours, const PanelP
   const Matrix cells =
       as_image ? averaged(map.values, kMostImageCells, kMostImageCells) : averaged(map.values, map.values.size(0), map.values.size(1));
   if (as_image)
-    draw_image(w, cells, colours, plan);
+    draw_image(w, cells, plan);
   else
-    draw_cells(w, cells, colours, plan);
-  if (map.cell_values && !as_image) draw_values(w, cells, colours, plan);
+    draw_cells(w, cells, plan);
+  if (map.cell_values && !as_image) draw_values(w, cells, plan);
   draw_boxes(w, map, plan);
 }
 

@@ -72,7 +72,7 @@ class SvgWriter {
     if (font != kFont) attribute("font-size", font);
     if (!fill.empty()) attribute("fill", fill);
     out += '>';
-    out += xml_escaped(content);
+    out += xml_escaped(with_minus_signs(content));
     out += "</text>\n";
   }
 

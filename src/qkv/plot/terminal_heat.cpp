@@ -30,12 +30,20 @@ int widest(const std::vector<std::string>& labels, int most) {
   return std::min(columns, most);
 }
 
+// Of the numbers beside the rows.
+int index_width(const TerminalPage& page, const HeatMap& map, int64_t rows) {
+  if (!map.y_span) return static_cast<int>(std::to_string(std::max<int64_t>(rows - 1, 0)).size());
+  int columns = 1;
+  for (const CellTick& t : cell_ticks(rows, map.y_span, 10)) columns = std::max(columns, display_width(page.number(t.label)));
+  return columns;
+}
+
 HeatGrid plan_grid(const TerminalPage& page, const HeatMap& map, int columns) {
   HeatGrid g;
   const int64_t rows = map.values.size(0), cols = map.values.size(1);
   const bool y_tokens = !map.y_tokens.empty() && rows <= kMostLines;
   g.label_columns = 1 + (y_tokens ? widest(map.y_tokens, std::min(18, columns / 3))
-                                  : static_cast<int>(std::to_string(std::max<int64_t>(rows - 1, 0)).size()));
+                                  : index_width(page, map, rows));
   const int64_t room = std::max(1, columns - g.label_columns);
   const int64_t most_rows = page.ascii || y_tokens ? kMostLines : 2 * kMostLines;
   const int64_t factor = std::max((cols + room - 1) / room, (rows + most_rows - 1) / most_rows);
@@ -60,9 +68,9 @@ HeatGrid plan_grid(const TerminalPage& page, const HeatMap& map, int columns) {
   return g;
 }
 
-std::optional<Colour> cell_colour(const TerminalPage& page, const ColourRange& range, float value) {
+std::optional<Colour> cell_colour(const ColourRange& range, float value) {
   const double t = range.fraction(value);
-  return std::isnan(t) ? kNanColour : colour_at(page.figure.colours.map, t);
+  return std::isnan(t) ? kNanColour : colour_at(range.map, t);
 }
 
 char32_t ramp(const ColourRange& range, float value) {
@@ -80,11 +88,11 @@ void draw_cells(TextCanvas& canvas, const TerminalPage& page, const HeatGrid& g,
         if (page.ascii)
           canvas.put(x, top + line, ramp(range, upper));
         else if (!g.halves)
-          canvas.put(x, top + line, U'▀', cell_colour(page, range, upper), cell_colour(page, range, upper));
+          canvas.put(x, top + line, U'▀', cell_colour(range, upper), cell_colour(range, upper));
         else if (row + 1 < g.cells.rows)
-          canvas.put(x, top + line, U'▀', cell_colour(page, range, upper), cell_colour(page, range, g.cells.at(row + 1, c)));
+          canvas.put(x, top + line, U'▀', cell_colour(range, upper), cell_colour(range, g.cells.at(row + 1, c)));
         else
-          canvas.put(x, top + line, U'▀', cell_colour(page, range, upper));
+          canvas.put(x, top + line, U'▀', cell_colour(range, upper));
       }
     }
   }
@@ -94,9 +102,9 @@ void draw_cells(TextCanvas& canvas, const TerminalPage& page, const HeatGrid& g,
 void draw_marks(TextCanvas& canvas, const TerminalPage& page, const HeatMap& map, const HeatGrid& g, const ColourRange& range, int top) {
   const auto ink = [&](float value) -> std::optional<Colour> {
     if (page.ascii) return {};
-    return luminance(*cell_colour(page, range, value)) < 0.3 ? Colour{255, 255, 255} : Colour{0, 0, 0};
+    return luminance(*cell_colour(range, value)) < 0.3 ? Colour{255, 255, 255} : Colour{0, 0, 0};
   };
-  const auto ground = [&](float value) { return page.ascii ? std::nullopt : cell_colour(page, range, value); };
+  const auto ground = [&](float value) { return page.ascii ? std::nullopt : cell_colour(range, value); };
   if (map.cell_values && g.wide >= 6) {
     for (int64_t i = 0; i < g.cells.rows; ++i)
       for (int64_t j = 0; j < g.cells.cols; ++j) {
@@ -127,9 +135,9 @@ void draw_row_labels(TextCanvas& canvas, const TerminalPage& page, const HeatMap
     for (size_t i = 0; i < map.y_tokens.size(); ++i) put(static_cast<int>(i) * g.tall + g.tall / 2, map.y_tokens[i]);
     return;
   }
-  for (int64_t i : index_ticks(map.values.size(0), std::max(1, g.lines() / 2))) {
-    const int64_t row = i / g.rows_each;
-    put(static_cast<int>(g.halves ? row / 2 : row * g.tall + g.tall / 2), std::to_string(i));
+  for (const CellTick& t : cell_ticks(map.values.size(0), map.y_span, std::clamp(g.lines() / 2, 1, map.y_span ? 10 : 50))) {
+    const int64_t row = t.cell / g.rows_each;
+    put(static_cast<int>(g.halves ? row / 2 : row * g.tall + g.tall / 2), page.number(t.label));
   }
 }
 
@@ -138,11 +146,11 @@ int foot_lines(const HeatMap& map, const HeatGrid& g) { return g.upright ? wides
 void draw_column_labels(TextCanvas& canvas, const TerminalPage& page, const HeatMap& map, const HeatGrid& g, int top) {
   if (!g.x_tokens) {
     int free = 0;
-    for (int64_t i : index_ticks(map.values.size(1), std::max(1, g.width() / 4))) {
-      const std::string label = std::to_string(i);
-      const int x = g.label_columns + static_cast<int>(i / g.cols_each) * g.wide + (g.wide - 1) / 2;
-      if (x >= free && x + static_cast<int>(label.size()) <= canvas.width()) canvas.text(x, top, label);
-      free = x + static_cast<int>(label.size()) + 1;
+    for (const CellTick& t : cell_ticks(map.values.size(1), map.x_span, std::max(1, g.width() / 4))) {
+      const std::string label = page.number(t.label);
+      const int x = g.label_columns + static_cast<int>(t.cell / g.cols_each) * g.wide + (g.wide - 1) / 2, width = display_width(label);
+      if (x >= free && x + width <= canvas.width()) canvas.text(x, top, label);
+      free = x + width + 1;
     }
     return;
   }
@@ -194,7 +202,7 @@ TextCanvas colour_bar_line(const TerminalPage& page, const ColourRange& range, i
     if (page.ascii)
       canvas.put(x, 0, static_cast<char32_t>(kRamp[static_cast<size_t>(std::lround(t * 9))]));
     else
-      canvas.put(x, 0, U'▀', colour_at(page.figure.colours.map, t), colour_at(page.figure.colours.map, t));
+      canvas.put(x, 0, U'▀', colour_at(range.map, t), colour_at(range.map, t));
   }
   canvas.text(x + 1, 0, high);
   x += 1 + display_width(high);

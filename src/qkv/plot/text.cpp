@@ -119,6 +119,20 @@ std::string shortened(std::string_view utf8, double font_size, double width) {
   return out + "…";
 }
 
+std::string with_minus_signs(std::string_view utf8) {
+  const auto digit = [&](size_t i) { return i < utf8.size() && utf8[i] >= '0' && utf8[i] <= '9'; };
+  std::string out;
+  for (size_t i = 0; i < utf8.size(); ++i) {
+    const bool begins = i == 0 || std::string_view(" ([{,;:=<>|/^").find(utf8[i - 1]) != std::string_view::npos;
+    const bool number = digit(i + 1) || (i + 1 < utf8.size() && utf8[i + 1] == '.' && digit(i + 2));
+    if (utf8[i] == '-' && begins && number)
+      out += "−";
+    else
+      out += utf8[i];
+  }
+  return out;
+}
+
 std::string xml_escaped(std::string_view utf8) {
   std::string out;
   for (char32_t p : code_points(utf8)) {

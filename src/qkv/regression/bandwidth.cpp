@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numbers>
 
 #include "qkv/core/check.h"
@@ -50,24 +51,91 @@ std::pair<double, double> golden_section(double low, double high, double toleran
 constexpr int kGrid = 16;
 constexpr double kTolerance = 2e-3;  // of log h: the score is flat at its minimum, this changes it by ~1e-6 of itself
 
+constexpr int64_t kFullRows = 1500;  // in several dimensions: up to here every score is of all rows
+constexpr int64_t kFewRows = 500, kSomeRows = 2000;
+
 /// The search, and the best seen so far.
 struct Search {
   const KernelRegression& regression;
-  CrossValidated best;
+  const SearchObserver& observer;
+  double expected;  // cost of the whole search, in scores of all rows
+  CrossValidated best = {};
+  int64_t rows_used = std::numeric_limits<int64_t>::max();
+  double spent = 0;
 
   double score(const std::vector<double>& bandwidth) {
     RegressionOptions options = regression.options();
     options.bandwidth = bandwidth;
     ++best.evaluations;
-    const double value = regression.with(std::move(options)).leave_one_out_score();
+    const double value = regression.with(std::move(options)).leave_one_out_score(rows_used);
     if (best.bandwidth.empty() || value < best.score) best.bandwidth = bandwidth, best.score = value;
+    spent += cost();
+    if (observer) observer({std::min(spent / expected, 1.0), best.evaluations});
     return value;
+  }
+  /// Of a score, in scores of all rows.
+  double cost() const { return static_cast<double>(std::min(rows_used, regression.rows())) / static_cast<double>(regression.rows()); }
+  /// From now on scores are of so many rows.
+  void use(int64_t rows) {
+    rows_used = rows;
+    best.score = std::numeric_limits<double>::infinity();
+    score(best.bandwidth);
   }
 };
 
 std::vector<double> scaled(std::vector<double> h, double log_factor) {
   for (double& value : h) value *= std::exp(log_factor);
   return h;
+}
+
+std::vector<double> scaled_at(std::vector<double> h, size_t a, double log_factor) {
+  h[a] *= std::exp(log_factor);
+  return h;
+}
+
+/// Golden section on a coordinate at a time, until a round gains little.
+void by_golden_sections(Search& search) {
+  for (int round = 0; round < 10; ++round) {
+    const double before = search.best.score;
+    for (size_t a = 0; a < search.best.bandwidth.size(); ++a) {
+      const std::vector<double> from = search.best.bandwidth;
+      golden_section(-1, 1, 0.02, [&](double factor) { return search.score(scaled_at(from, a, factor)); });
+    }
+    if (!(search.best.score < before * (1 - 1e-4))) break;
+  }
+}
+
+/// One round of steps of `step` in log h to both sides of the best, and to the lowest point of the parabola through the three scores.
+/// Returns whether that gained more than 1 in 10,000.
+bool by_parabolas(Search& search, double step) {
+  const double before = search.best.score;
+  for (size_t a = 0; a < search.best.bandwidth.size(); ++a) {
+    const std::vector<double> from = search.best.bandwidth;
+    const double here = search.best.score;
+    const auto at = [&](double factor) { return search.score(scaled_at(from, a, factor)); };
+    const double below = at(-step), above = at(step), bend = below - 2 * here + above;
+    if (below >= here && above >= here && bend > 0) {
+      at(0.5 * step * (below - above) / bend);
+      continue;
+    }
+    const double side = below < above ? -1 : 1;  // downhill, as long as it goes there
+    double last = std::min(below, above);
+    for (int k = 2; k <= 6 && last < here * (1 - 1e-4); ++k) {  // a width beyond the data changes next to nothing
+      const double next = at(side * k * step);
+      if (!(next < last)) break;
+      last = next;
+    }
+  }
+  return search.best.score < before * (1 - 1e-4);
+}
+
+/// Scores, in scores of all rows, that a search in d dimensions is expected to ask for: what a bar shows is a guess.
+double expected_cost(int64_t rows, int64_t d) {
+  const double line = kGrid + 16, coordinates = static_cast<double>(d), n = static_cast<double>(rows);
+  if (d == 1) return line;
+  if (rows <= kFullRows) return line + 2.5 * 12 * coordinates;
+  const double few = static_cast<double>(kFewRows) / n, some = std::min(1.0, static_cast<double>(kSomeRows) / n);
+  return few * (line + 12 * coordinates) + some * (1 + 3 * coordinates) + 1 + 5 * coordinates;
 }
 
 }  // namespace
@@ -87,11 +155,13 @@ std::vector<double> rule_bandwidth(const Points& x, KernelShape kernel) {
     for (const double value : column) squares += (value - mean) * (value - mean);
     const double deviation = std::sqrt(squares / (n - 1)), quartiles = (quantile(column, 0.75) - quantile(column, 0.25)) / 1.349;
     out.push_back(ratio * 1.06 * (quartiles > 0 ? std::min(deviation, quartiles) : deviation) * shrink);
+    check(out.back() > 1e-300 && out.back() < 1e300, "[bandwidth] x column ", a + 1, " runs from ", column.front(), " to ", column.back(),
+          ": its numbers are too small or too large for a width to follow from them; scale the column, or give a width");
   }
   return out;
 }
 
-CrossValidated cross_validate(const KernelRegression& regression) {
+CrossValidated cross_validate(const KernelRegression& regression, const SearchObserver& observer) {
   check(regression.options().estimator != Estimator::average, "[bandwidth] the average has no bandwidth to choose");
   const std::vector<double> rule = rule_bandwidth(regression.x(), regression.options().kernel);
   double widest = 8;  // in units of the rule: up to the range of the data
@@ -100,7 +170,9 @@ CrossValidated cross_validate(const KernelRegression& regression) {
     const auto [low, high] = std::minmax_element(column.begin(), column.end());
     widest = std::max(widest, (*high - *low) / rule[a]);
   }
-  Search search{regression, {}};
+  const bool several = regression.dimension() > 1, sampled = several && regression.rows() > kFullRows;
+  Search search{regression, observer, expected_cost(regression.rows(), regression.dimension())};
+  if (sampled) search.rows_used = kFewRows;
   const double low = std::log(1.0 / 32), step = (std::log(widest) - low) / (kGrid - 1);
   int best = 0;
   double least = 0;
@@ -110,18 +182,13 @@ CrossValidated cross_validate(const KernelRegression& regression) {
   }
   golden_section(low + (best - 1) * step, low + (best + 1) * step, kTolerance,
                  [&](double factor) { return search.score(scaled(rule, factor)); });
-  for (int round = 0; regression.dimension() > 1 && round < 10; ++round) {
-    const double before = search.best.score;
-    for (int64_t a = 0; a < regression.dimension(); ++a) {
-      const std::vector<double> from = search.best.bandwidth;
-      golden_section(-1, 1, 0.02, [&](double factor) {
-        std::vector<double> h = from;
-        h[a] *= std::exp(factor);
-        return search.score(h);
-      });
-    }
-    if (!(search.best.score < before * (1 - 1e-4))) break;
-  }
+  if (several && !sampled) by_golden_sections(search);
+  if (!sampled) return search.best;
+  for (const double size : {0.6, 0.3, 0.15}) by_parabolas(search, size);
+  search.use(kSomeRows);
+  by_parabolas(search, 0.15);
+  search.use(regression.rows());
+  for (double size = 0.2; size > 0.04 && by_parabolas(search, size);) size /= 2;
   return search.best;
 }
 

@@ -17,8 +17,10 @@ Cloud::Cloud(const Points& x_rows, const Points& y_rows)
 }
 
 CloudSums::CloudSums(const Cloud& cloud, KernelShape shape, std::span<const double> width, SumsWanted wanted)
-    : cloud_(&cloud), shape_(shape), width_(width.begin(), width.end()), wanted_(wanted), reference_(cloud.d), weight_(kTile),
-      u_(cloud.d * kTile), weight_u_(cloud.d * kTile) {}
+    : cloud_(&cloud), shape_(shape), width_(width.begin(), width.end()), wanted_(wanted), reference_(cloud.d), weight_(kTile) {
+  if (wanted_.order < 2) return;
+  for (auto* v : {&u_, &weight_u_}) v->resize(static_cast<size_t>(cloud.d * kTile));
+}
 
 void CloudSums::direct(std::span<const double> query, int64_t without_row, LocalSums& out) {
   const auto& start = shape_ == KernelShape::constant ? std::span<const double>(cloud_->mean) : query;
@@ -40,6 +42,7 @@ void CloudSums::weights(std::span<const double> query, int64_t without_row, std:
 
 void CloudSums::pass(std::span<const double> query, int64_t without_row, LocalSums& out, const double* relative_to) {
   out.clear();
+  if (wanted_.order >= 2) out.make_room_for_slopes();
   for (int64_t a = 0; a < cloud_->d; ++a) out.offset[a] = (reference_[a] - query[a]) / width_[a];
   for (int64_t first = 0; first < cloud_->n; first += kTile) {
     const int64_t count = std::min(kTile, cloud_->n - first);

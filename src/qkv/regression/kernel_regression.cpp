@@ -2,13 +2,13 @@
 #include "qkv/regression/kernel_regression.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
 #include "qkv/core/parallel.h"
 #include "qkv/regression/regression_data.h"
 
@@ -16,25 +16,8 @@ namespace qkv {
 namespace {
 
 constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
-constexpr std::array kKernelNames = {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"};
-constexpr std::array kEstimatorNames = {"average", "local-constant", "local-linear"};
-
-template <class Names>
-int parse_name(const char* what, const Names& names, std::string_view name) {
-  std::string list;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (name == names[i]) return static_cast<int>(i);
-    list += (i ? ", " : "") + std::string(names[i]);
-  }
-  fail("unknown ", what, " \"", name, "\": expected one of ", list);
-}
 
 }  // namespace
-
-const char* kernel_name(KernelShape shape) { return kKernelNames[static_cast<size_t>(shape)]; }
-const char* estimator_name(Estimator estimator) { return kEstimatorNames[static_cast<size_t>(estimator)]; }
-KernelShape parse_kernel(std::string_view name) { return static_cast<KernelShape>(parse_name("kernel", kKernelNames, name)); }
-Estimator parse_estimator(std::string_view name) { return static_cast<Estimator>(parse_name("estimator", kEstimatorNames, name)); }
 
 // Newton's method on erfc from a start that is never past the root: erfc is convex for z > 0.
 double normal_quantile(double level) {
@@ -60,32 +43,31 @@ void check_rows(const Points& x, const Points& y) {
   check_finite("y", y);
 }
 
-/// Mean and population variance of a column, in two passes.
-std::pair<double, double> mean_and_variance(const Points& points, int64_t column) {
+/// Mean and standard deviation (of the population) of a column. Squares are of shares of the largest, so that none overflows.
+std::pair<double, double> mean_and_deviation(const Points& points, int64_t column) {
   const double n = static_cast<double>(points.rows);
-  double mean = 0, squares = 0;
+  double mean = 0, largest = 0, squares = 0;
   for (int64_t i = 0; i < points.rows; ++i) mean += points.at(i, column) / n;
-  for (int64_t i = 0; i < points.rows; ++i) squares += (points.at(i, column) - mean) * (points.at(i, column) - mean);
-  return {mean, squares / n};
-}
-
-Points less_mean(const Points& y, std::vector<double>& mean, std::vector<double>& variance) {
-  Points out = y;
-  for (int64_t j = 0; j < y.width; ++j) {
-    const auto [m, v] = mean_and_variance(y, j);
-    mean.push_back(m);
-    variance.push_back(v);
-    for (int64_t i = 0; i < y.rows; ++i) out.at(i, j) -= m;
+  for (int64_t i = 0; i < points.rows; ++i) largest = std::max(largest, std::abs(points.at(i, column) - mean));
+  if (!(largest > 0)) return {mean, 0};
+  for (int64_t i = 0; i < points.rows; ++i) {
+    const double share = (points.at(i, column) - mean) / largest;
+    squares += share * share;
   }
-  return out;
+  return {mean, largest * std::sqrt(squares / n)};
 }
 
 }  // namespace
 
 KernelRegression::Data::Data(Points x_rows, Points y_rows)
-    : x((check_rows(x_rows, y_rows), std::move(x_rows))), y(std::move(y_rows)), centred(less_mean(y, mean, variance)), cloud(x, centred) {
-  for (int64_t a = 0; a < x.width; ++a) spread.push_back(std::sqrt(mean_and_variance(x, a).second));
-  if (x.width == 1) line.emplace(x.values, centred);
+    : x((check_rows(x_rows, y_rows), std::move(x_rows))), y(std::move(y_rows)), parts(y), cloud(x, parts.columns) {
+  for (int64_t a = 0; a < x.width; ++a) spread.push_back(mean_and_deviation(x, a).second);
+  for (int64_t j = 0; j < y.width; ++j) {
+    const auto [m, s] = mean_and_deviation(y, j);
+    mean.push_back(m);
+    deviation.push_back(s);
+  }
+  if (x.width == 1) line.emplace(x.values, parts.columns, parts.huge_rows);
 }
 
 KernelRegression::KernelRegression(Points x, Points y, RegressionOptions options)
@@ -104,6 +86,8 @@ KernelRegression KernelRegression::with(RegressionOptions options) const { retur
 void KernelRegression::check_options() {
   if (estimator_ == Estimator::average) kernel_ = KernelShape::constant;
   const size_t d = static_cast<size_t>(x_.width);
+  check(estimator_ != Estimator::local_linear || x_.width <= limits::kSlopes, "[regression] x has ", d,
+        " columns, local-linear takes at most ", limits::kSlopes);
   if (kernel_ == KernelShape::constant) {  // no width: any unit of length will do
     width_ = data_->spread;
     for (double& w : width_) w = w > 0 ? w : 1;
@@ -146,7 +130,7 @@ Predictions KernelRegression::predict_at(const Points& at, std::optional<double>
   for_each_query(at, {order(), level.has_value()}, [&](int64_t i, const LocalSums& sums, const LocalFit& fit, bool found) {
     const double scale = level && found ? quantile * std::sqrt(fit.squared_weights(sums)) : kAbsent;
     for (int64_t j = 0; j < m; ++j) {
-      const double value = found ? fit.prediction()[j] + data_->mean[j] : kAbsent;
+      const double value = found ? data_->parts.value(fit.prediction(), j) : kAbsent;
       out.values.at(i, j) = value;
       if (!level) continue;
       out.low.at(i, j) = value - scale * out.deviation[j];
@@ -158,28 +142,41 @@ Predictions KernelRegression::predict_at(const Points& at, std::optional<double>
 }
 
 Predictions KernelRegression::leave_one_out() const {
-  check(rows() >= 2, "[leave-one-out] needs at least 2 rows, got ", rows());
-  Predictions out{.values = Points(rows(), outputs()), .low = {}, .high = {}, .deviation = {}};
-  for_each_row_left_out([&](int64_t i, const LocalSums&, const LocalFit& fit, bool found) {
-    for (int64_t j = 0; j < outputs(); ++j) out.values.at(i, j) = found ? fit.prediction()[j] + data_->mean[j] : kAbsent;
-  });
+  std::vector<int64_t> all(static_cast<size_t>(rows()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  Predictions out{.values = left_out(all), .low = {}, .high = {}, .deviation = {}};
   for (int64_t i = 0; i < rows(); ++i) out.absent += std::isnan(out.values.at(i, 0));
   return out;
 }
 
-double KernelRegression::leave_one_out_score() const {
-  const Predictions left_out = leave_one_out();
+Points KernelRegression::left_out(std::span<const int64_t> chosen) const {
+  check(rows() >= 2, "[leave-one-out] needs at least 2 rows, got ", rows());
+  Points out(static_cast<int64_t>(chosen.size()), outputs());
+  for_each_row_left_out(chosen, [&](int64_t i, const LocalSums&, const LocalFit& fit, bool found) {
+    for (int64_t j = 0; j < outputs(); ++j) out.at(i, j) = found ? data_->parts.value(fit.prediction(), j) : kAbsent;
+  });
+  return out;
+}
+
+double KernelRegression::leave_one_out_score(int64_t most_rows) const {
+  // Multiples of the golden ratio, modulo 1, lie evenly and follow no period that the order of the rows may have.
+  std::vector<int64_t> chosen(static_cast<size_t>(std::min(rows(), most_rows)));
+  for (size_t k = 0; k < chosen.size(); ++k) {
+    const double place = static_cast<double>(k) * (std::numbers::phi - 1);
+    chosen[k] = most_rows < rows() ? static_cast<int64_t>((place - std::floor(place)) * static_cast<double>(rows())) : static_cast<int64_t>(k);
+  }
+  const Points predicted = left_out(chosen);
   const double n = static_cast<double>(rows());
   double total = 0;
   for (int64_t j = 0; j < outputs(); ++j) {
-    if (!(data_->variance[j] > 0)) continue;  // a constant output is predicted by anything
+    if (!(data_->deviation[j] > 0)) continue;  // a constant output is predicted by anything
     double squares = 0;
-    for (int64_t i = 0; i < rows(); ++i) {
-      const double value = left_out.values.at(i, j), y = data_->centred.at(i, j);
-      const double error = std::isnan(value) ? y * n / (n - 1) : y_.at(i, j) - value;
+    for (size_t k = 0; k < chosen.size(); ++k) {
+      const double value = predicted.at(static_cast<int64_t>(k), j), y = y_.at(chosen[k], j);
+      const double error = (std::isnan(value) ? (y - data_->mean[j]) * n / (n - 1) : y - value) / data_->deviation[j];
       squares += error * error;
     }
-    total += squares / (n * data_->variance[j]);
+    total += squares / static_cast<double>(chosen.size());
   }
   return total / static_cast<double>(outputs());
 }
@@ -191,8 +188,8 @@ Tensor KernelRegression::weights(const Points& at) const {
   const double work = static_cast<double>(at.rows * rows()) * (2.0 + static_cast<double>(dimension()));
   parallel_ranges(at.rows, 8, work, [&](int64_t first, int64_t last) {
     CloudSums cloud_sums(data_->cloud, kernel_, width_, {order(), false});
-    LocalSums sums(dimension(), outputs());
-    LocalFit fit(dimension(), outputs(), estimator_);
+    LocalSums sums(dimension(), data_->parts.count());
+    LocalFit fit(dimension(), data_->parts.count(), estimator_);
     std::vector<double> kernel(static_cast<size_t>(rows())), u(static_cast<size_t>(dimension()));
     for (int64_t q = first; q < last; ++q) {
       cloud_sums.direct(at.row(q), -1, sums);
@@ -214,7 +211,7 @@ std::vector<double> KernelRegression::effective_keys(const Points& at) const {
   const double work = static_cast<double>(at.rows * rows()) * (10.0 + static_cast<double>(dimension()));
   parallel_ranges(at.rows, 8, work, [&](int64_t first, int64_t last) {
     CloudSums cloud_sums(data_->cloud, kernel_, width_, {});
-    LocalSums sums(dimension(), outputs());
+    LocalSums sums(dimension(), data_->parts.count());
     std::vector<double> kernel(static_cast<size_t>(rows()));
     for (int64_t q = first; q < last; ++q) {
       cloud_sums.direct(at.row(q), -1, sums);

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <span>
 
 #include "qkv/regression/line.h"
 #include "qkv/regression/local_fit.h"
@@ -12,12 +13,6 @@
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
-
-/// "gaussian", "boxcar", "epanechnikov", "triangular", "constant"; "average", "local-constant", "local-linear".
-const char* kernel_name(KernelShape shape);
-const char* estimator_name(Estimator estimator);
-KernelShape parse_kernel(std::string_view name);
-Estimator parse_estimator(std::string_view name);
 
 struct RegressionOptions {
   KernelShape kernel = KernelShape::gaussian;
@@ -49,8 +44,8 @@ class KernelRegression {
   /// f_-i(x_i): each row predicted from the others.
   Predictions leave_one_out() const;
   /// Mean over rows and outputs of squared leave-one-out errors, each output in units of its variance. A row without neighbours counts
-  /// as predicted by the mean of the others.
-  double leave_one_out_score() const;
+  /// as predicted by the mean of the others. `most_rows`: of no more rows than that, evenly chosen, each still predicted from all others.
+  double leave_one_out_score(int64_t most_rows = std::numeric_limits<int64_t>::max()) const;
 
   /// l_i for every query and row of the data: (queries, n). For the local constant these are the attention weights.
   Tensor weights(const Points& at) const;
@@ -73,9 +68,11 @@ class KernelRegression {
   /// Calls visit(query, sums, fit, found) for every point; blocks of queries run in parallel.
   using Visit = std::function<void(int64_t, const LocalSums&, const LocalFit&, bool)>;
   void for_each_query(const Points& at, SumsWanted wanted, const Visit& visit) const;
-  void for_each_row_left_out(const Visit& visit) const;
+  /// The same for rows of the data, each left out; `query` counts the chosen ones.
+  void for_each_row_left_out(std::span<const int64_t> chosen, const Visit& visit) const;
+  Points left_out(std::span<const int64_t> chosen) const;
   void on_line(const Points& at, SumsWanted wanted, const Visit& visit) const;
-  void rows_on_line(const Visit& visit) const;
+  void rows_on_line(std::span<const int64_t> chosen, const Visit& visit) const;
   Predictions predict_at(const Points& at, std::optional<double> level) const;
   int order() const { return estimator_ == Estimator::local_linear ? 2 : 0; }
 

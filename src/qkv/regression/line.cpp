@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-Line::Line(std::span<const double> keys, const Points& values) : y(&values), order(keys.size()) {
+Line::Line(std::span<const double> keys, const Points& values, std::span<const int64_t> huge_rows) : y(&values), order(keys.size()) {
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto key = [&](int64_t row) { return keys[static_cast<size_t>(row)]; };
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
@@ -20,6 +20,8 @@ Line::Line(std::span<const double> keys, const Points& values) : y(&values), ord
     }
   }
   key_begin.push_back(static_cast<int64_t>(order.size()));
+  for (const int64_t row : huge_rows) huge.push_back(key(row));
+  std::sort(huge.begin(), huge.end());
   const size_t n = x.size();
   value.assign(n * static_cast<size_t>(columns()), 0.0);
   for (size_t k = 0; k < n; ++k) {

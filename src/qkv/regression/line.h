@@ -14,13 +14,14 @@ using kernels::KernelShape;
 
 /// Keys in ascending order, equal ones merged.
 struct Line {
-  /// x (rows), y (rows, outputs); y must outlive the line.
-  Line(std::span<const double> x, const Points& y);
+  /// x (rows), y (rows, outputs); y must outlive the line. `huge_rows`: those whose y is huge against the others'.
+  Line(std::span<const double> x, const Points& y, std::span<const int64_t> huge_rows = {});
   int64_t keys() const { return static_cast<int64_t>(x.size()); }
   int64_t columns() const { return 1 + y->width; }
 
   const Points* y;
   std::vector<double> x;           // (keys)
+  std::vector<double> huge;        // x of the huge rows, ascending
   std::vector<double> value;       // (1 + outputs, keys): how many rows a key has, and the sum of each of their y
   std::vector<int64_t> order;      // (rows): row numbers by ascending x
   std::vector<int64_t> key_begin;  // (keys + 1): the rows of a key are order[key_begin[k]] .. order[key_begin[k + 1] - 1]

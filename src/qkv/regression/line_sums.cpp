@@ -9,6 +9,9 @@
 #include "qkv/kernels/gauss_line.h"
 
 namespace qkv {
+namespace {
+constexpr double kUnderflow = 39;  // widths: exp(-39^2 / 2) is 0 in a double
+}  // namespace
 
 /// A key as one query sees it: rows and summed y (with one row left out, perhaps), weight, and u from the reference.
 struct LineSums::Term {
@@ -79,6 +82,17 @@ double LineSums::unpack(const double* sums, double query, LocalSums& out) const 
   return static_cast<double>(line_->order.size()) * beyond + 64 * kEpsilon * out.s0;
 }
 
+bool LineSums::misses_huge(double query) const {
+  if (shape_ != KernelShape::gaussian) return false;
+  const auto& huge = line_->huge;
+  const double near = (kernels::kGaussCutoff - 1) * width_, far = kUnderflow * width_;
+  const auto within = [&](double low, double high) {
+    const auto first = std::lower_bound(huge.begin(), huge.end(), low);
+    return first != huge.end() && *first <= high;
+  };
+  return !huge.empty() && (within(query + near, query + far) || within(query - far, query - near));
+}
+
 void LineSums::leave_out(int64_t row, LocalSums& sums) const {
   const double u = -sums.offset[0];
   const auto y = line_->y->row(row);
@@ -124,7 +138,8 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
   double reach = width_;
   if (shape_ == KernelShape::gaussian) {
     // Relative to the nearest key, all keys beyond u^2 = nearest^2 + T^2 weigh at most n exp(-T^2 / 2) (kernels/gauss_line.h).
-    reach = width_ * std::sqrt(nearest * nearest + kernels::kGaussCutoff * kernels::kGaussCutoff);
+    const double cutoff = line_->huge.empty() ? kernels::kGaussCutoff : kUnderflow;
+    reach = std::max(width_ * std::sqrt(nearest * nearest + cutoff * cutoff), least);  // rounding leaves the nearest in
   } else if (shape_ == KernelShape::constant) {
     reach = std::numeric_limits<double>::infinity();
   }

@@ -19,6 +19,8 @@ class LineSums {
   void fast(std::span<const double> queries, double* sums) const;
   /// A query's fast sums, ready for a fit; returns a bound on the error of s0, in rows (and of t0, in rows times the largest |y|).
   double unpack(const double* sums, double query, LocalSums& out) const;
+  /// Whether a huge value lies so far from the query that the fast sums of a Gaussian leave it out, and not so far that it has no weight.
+  bool misses_huge(double query) const;
   /// Takes out one row, whose x is the query.
   void leave_out(int64_t row, LocalSums& sums) const;
   /// Sums of one query key by key, without one row whose x is the query (-1: with all). Far from every key the weights are relative

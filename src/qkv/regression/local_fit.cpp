@@ -8,7 +8,15 @@
 namespace qkv {
 
 LocalSums::LocalSums(int64_t dimension, int64_t outputs)
-    : d(dimension), m(outputs), s1(d), q1(d), s2(d * d), q2(d * d), t0(m), t1(m * d), offset(d) {}
+    : d(dimension), m(outputs), t0(m), offset(d) {
+  if (d == 1) make_room_for_slopes();
+}
+
+void LocalSums::make_room_for_slopes() {
+  for (auto* v : {&s1, &q1}) v->resize(d);
+  for (auto* v : {&s2, &q2}) v->resize(d * d);
+  t1.resize(m * d);
+}
 
 void LocalSums::clear() {
   s0 = q0 = 0;
@@ -16,8 +24,12 @@ void LocalSums::clear() {
 }
 
 LocalFit::LocalFit(int64_t dimension, int64_t outputs, Estimator estimator)
-    : d_(dimension), m_(outputs), estimator_(estimator), prediction_(outputs), mean_(dimension), gain_(dimension),
-      factor_(dimension * dimension), target_(dimension), order_(dimension) {}
+    : d_(dimension), m_(outputs), estimator_(estimator), prediction_(outputs) {
+  if (estimator != Estimator::local_linear) return;
+  for (auto* v : {&mean_, &gain_, &target_}) v->resize(d_);
+  factor_.resize(d_ * d_);
+  order_.resize(d_);
+}
 
 bool LocalFit::solve(const LocalSums& sums) {
   if (!(sums.s0 > 0)) return false;

@@ -27,8 +27,8 @@ void KernelRegression::for_each_query(const Points& at, SumsWanted wanted, const
   const double work = static_cast<double>(at.rows * rows()) * (2.0 + static_cast<double>(dimension() + outputs()));
   parallel_ranges(at.rows, kCloudBlock, work, [&](int64_t first, int64_t last) {
     CloudSums cloud_sums(data_->cloud, kernel_, width_, wanted);
-    LocalSums sums(dimension(), outputs());
-    LocalFit fit(dimension(), outputs(), estimator_);
+    LocalSums sums(dimension(), data_->parts.count());
+    LocalFit fit(dimension(), data_->parts.count(), estimator_);
     for (int64_t q = first; q < last; ++q) {
       cloud_sums.direct(at.row(q), -1, sums);
       visit(q, sums, fit, fit.solve(sums));
@@ -47,13 +47,14 @@ void KernelRegression::on_line(const Points& at, SumsWanted wanted, const Visit&
     std::vector<double> queries(static_cast<size_t>(last - first)), fast(queries.size() * static_cast<size_t>(line_sums.stride()));
     for (int64_t i = first; i < last; ++i) queries[i - first] = at.values[by_place[i]];
     line_sums.fast(queries, fast.data());
-    LocalSums sums(1, outputs());
-    LocalFit fit(1, outputs(), estimator_);
+    LocalSums sums(1, data_->parts.count());
+    LocalFit fit(1, data_->parts.count(), estimator_);
     for (int64_t i = first; i < last; ++i) {
       const double query = queries[i - first];
       const double error = line_sums.unpack(fast.data() + (i - first) * line_sums.stride(), query, sums);
       bool found = fit.solve(sums);
-      if (kernel_ != KernelShape::constant && !good_enough(error, sums, fit, estimator_ == Estimator::local_linear)) {
+      const bool exact = good_enough(error, sums, fit, estimator_ == Estimator::local_linear) && !line_sums.misses_huge(query);
+      if (kernel_ != KernelShape::constant && !exact) {
         line_sums.direct(query, -1, sums);
         found = fit.solve(sums);
       }
@@ -62,39 +63,46 @@ void KernelRegression::on_line(const Points& at, SumsWanted wanted, const Visit&
   });
 }
 
-void KernelRegression::for_each_row_left_out(const Visit& visit) const {
-  if (data_->line) return rows_on_line(visit);
-  const double work = static_cast<double>(rows() * rows()) * (2.0 + static_cast<double>(dimension() + outputs()));
-  parallel_ranges(rows(), kCloudBlock, work, [&](int64_t first, int64_t last) {
+void KernelRegression::for_each_row_left_out(std::span<const int64_t> chosen, const Visit& visit) const {
+  if (data_->line) return rows_on_line(chosen, visit);
+  const auto count = static_cast<int64_t>(chosen.size());
+  const double work = static_cast<double>(count * rows()) * (2.0 + static_cast<double>(dimension() + outputs()));
+  parallel_ranges(count, kCloudBlock, work, [&](int64_t first, int64_t last) {
     CloudSums cloud_sums(data_->cloud, kernel_, width_, {order(), false});
-    LocalSums sums(dimension(), outputs());
-    LocalFit fit(dimension(), outputs(), estimator_);
-    for (int64_t i = first; i < last; ++i) {
-      cloud_sums.direct(x_.row(i), i, sums);
-      visit(i, sums, fit, fit.solve(sums));
+    LocalSums sums(dimension(), data_->parts.count());
+    LocalFit fit(dimension(), data_->parts.count(), estimator_);
+    for (int64_t k = first; k < last; ++k) {
+      cloud_sums.direct(x_.row(chosen[k]), chosen[k], sums);
+      visit(k, sums, fit, fit.solve(sums));
     }
   });
 }
 
-void KernelRegression::rows_on_line(const Visit& visit) const {
+// The fast sums are for all rows at once, so all are visited; those that were not chosen are passed over.
+void KernelRegression::rows_on_line(std::span<const int64_t> chosen, const Visit& visit) const {
   const Line& line = *data_->line;
   const LineSums line_sums(line, kernel_, width_[0], {order(), false});
+  std::vector<int64_t> place_of(static_cast<size_t>(rows()), -1);  // among the chosen
+  for (size_t k = 0; k < chosen.size(); ++k) place_of[static_cast<size_t>(chosen[k])] = static_cast<int64_t>(k);
   parallel_ranges(line.keys(), kLineBlock, line_work(line, rows()), [&](int64_t first, int64_t last) {
     std::vector<double> fast(static_cast<size_t>((last - first) * line_sums.stride()));
     line_sums.fast({line.x.data() + first, static_cast<size_t>(last - first)}, fast.data());
-    LocalSums sums(1, outputs());
-    LocalFit fit(1, outputs(), estimator_);
+    LocalSums sums(1, data_->parts.count());
+    LocalFit fit(1, data_->parts.count(), estimator_);
     for (int64_t key = first; key < last; ++key) {
       for (int64_t place = line.key_begin[key]; place < line.key_begin[key + 1]; ++place) {
         const int64_t row = line.order[place];
+        if (place_of[row] < 0) continue;
         const double error = line_sums.unpack(fast.data() + (key - first) * line_sums.stride(), line.x[key], sums);
         line_sums.leave_out(row, sums);
         bool found = fit.solve(sums);
-        if (!good_enough(error, sums, fit, estimator_ == Estimator::local_linear)) {
+        // A huge value that was added and is taken out again leaves its rounding behind.
+        const bool rounded = data_->parts.is_huge(row) || line_sums.misses_huge(line.x[key]);
+        if (rounded || !good_enough(error, sums, fit, estimator_ == Estimator::local_linear)) {
           line_sums.direct(line.x[key], row, sums);
           found = fit.solve(sums);
         }
-        visit(row, sums, fit, found);
+        visit(place_of[row], sums, fit, found);
       }
     }
   });

@@ -5,6 +5,7 @@
 
 #include "qkv/regression/cloud_sums.h"
 #include "qkv/regression/kernel_regression.h"
+#include "qkv/regression/output_parts.h"
 
 namespace qkv {
 
@@ -13,9 +14,9 @@ struct KernelRegression::Data {
   Data(const Data&) = delete;
 
   Points x, y;
-  std::vector<double> spread;          // (d): standard deviation of each coordinate
-  std::vector<double> mean, variance;  // (m): of y
-  Points centred;                      // y - mean: sums of it lose fewer digits
+  std::vector<double> spread;           // (d): standard deviation of each coordinate
+  std::vector<double> mean, deviation;  // (m): of y
+  OutputParts parts;                    // of y
   Cloud cloud;
   std::optional<Line> line;  // in one dimension
 };

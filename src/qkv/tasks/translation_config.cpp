@@ -12,23 +12,25 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kMostEpochs = 1'000'000'000;  // times batches, it is still a number of steps
+constexpr double kMostRate = 1e38;              // of what becomes a float
 
 void add_data(Settings& s, TranslationDataConfig& d) {
   const char* block = "data";
-  s.add(block, "pairs", {"a file of tab-separated sentence pairs, .gz too; en-fr is the built-in corpus", "制表符分隔的句对文件，可为 .gz；en-fr 为内置语料"}, d.pairs, {}, "FILE");
-  s.add(block, "source", {"or two files, line by line: the source side", "或两个逐行对应的文件：源语言"}, d.source, {}, "FILE");
-  s.add(block, "target", {"and the target side", "目标语言"}, d.target, {}, "FILE");
-  s.add(block, "valid_pairs", {"sentence pairs for validation", "验证句对"}, d.valid_pairs, {}, "FILE");
-  s.add(block, "valid_source", {"or two files: the source side", "或两个文件：源语言"}, d.valid_source, {}, "FILE");
-  s.add(block, "valid_target", {"and the target side", "目标语言"}, d.valid_target, {}, "FILE");
+  s.add(block, "pairs", {"a file of tab-separated sentence pairs, .gz too; en-fr is the built-in corpus", "制表符分隔的句对文件，可为 .gz；en-fr 为内置语料"}, d.pairs, "FILE");
+  s.add(block, "source", {"or two files, line by line: the source side", "或两个逐行对应的文件：源语言"}, d.source, "FILE");
+  s.add(block, "target", {"and the target side", "目标语言"}, d.target, "FILE");
+  s.add(block, "valid_pairs", {"sentence pairs for validation", "验证句对"}, d.valid_pairs, "FILE");
+  s.add(block, "valid_source", {"or two files: the source side", "或两个文件：源语言"}, d.valid_source, "FILE");
+  s.add(block, "valid_target", {"and the target side", "目标语言"}, d.valid_target, "FILE");
   s.add(block, "valid_share", {"without such files: this share of the pairs, no source sentence on both sides", "没有验证文件时：句对的这一部分，按源句划分"}, d.valid_share, 0, 0.5);
   s.add(block, "limit", {"sentence pairs read, 0 all", "读取的句对数，0 为全部"}, d.limit, 0);
   s.add(block, "reverse", {"translate from the second side into the first", "从第二列译到第一列"}, d.reverse);
-  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer, {"book", "book-en", "spaces", "words", "bpe", "unigram"});
+  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer);
   s.add(block, "min_count", {"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, d.min_count, 1);
   s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, kLeastSubwords, 1'000'000);
   s.add(block, "shared_vocabulary", {"one subword vocabulary for both sides", "两侧共用一个子词表"}, d.shared_vocabulary);
-  s.add(block, "lowercase", {"subwords of lower-cased text", "子词前先转小写"}, d.lowercase);
+  s.add(block, "lowercase", {"subwords of text in lower case: translations have no capitals", "先转小写再切分子词：译文没有大写"}, d.lowercase);
+  s.add(block, "normalize", {"subwords of text in this Unicode normal form, every blank a space; none: as it stands", "切分子词前的 Unicode 规范化，各种空白都作空格；none 不变"}, d.normalize, {Normalization::nfkc, Normalization::nfc, Normalization::none});
   s.add(block, "max_tokens", {"longer training pairs are left out, 0 none", "忽略更长的训练句对，0 不忽略"}, d.max_tokens, 0);
   s.add(block, "corpus_size", {"built-in corpus: sentence pairs", "内置语料：句对数"}, d.corpus_size, 1);
   s.add(block, "corpus_seed", {"built-in corpus: its seed", "内置语料：种子"}, d.corpus_seed, 0);
@@ -36,31 +38,31 @@ void add_data(Settings& s, TranslationDataConfig& d) {
 
 void add_model(Settings& s, TranslationModelConfig& m) {
   const char* block = "model";
-  s.add(block, "kind", {"the architecture", "模型结构"}, m.kind, {"seq2seq", "transformer"});
-  s.add(block, "attention", {"how queries score keys; auto: additive for seq2seq, scaled-dot for transformer", "注意力评分函数；auto：seq2seq 用 additive，transformer 用 scaled-dot"}, m.attention,
-        {"auto", "none", "additive", "dot", "scaled-dot", "bilinear", "cosine", "gaussian"});
+  s.add(block, "kind", {"the architecture", "模型结构"}, m.kind);
+  s.add(block, "attention", {"how queries score keys; auto: additive for seq2seq, scaled-dot for transformer", "注意力评分函数；auto：seq2seq 用 additive，transformer 用 scaled-dot"}, m.attention, "auto",
+        {ScorerKind::none, ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear, ScorerKind::cosine, ScorerKind::gaussian});
   s.add(block, "hidden", {"width of the states", "隐状态宽度"}, m.hidden, 1, 65536);
   s.add(block, "layers", {"layers of encoder and decoder", "编码器与解码器的层数"}, m.layers, 1, 64);
   s.add(block, "dropout", {"seq2seq: of attention weights and between layers; transformer: of embeddings, of what a sublayer adds, and of attention weights unless attention_dropout is set", "seq2seq：注意力权重与层间；transformer：词嵌入、子层的输出，以及注意力权重（除非设置 attention_dropout）"}, m.dropout, 0, 0.99);
-  s.add(block, "cell", {"seq2seq: the recurrent cell", "seq2seq：循环单元"}, m.cell, {"gru", "lstm"});
+  s.add(block, "cell", {"seq2seq: the recurrent cell", "seq2seq：循环单元"}, m.cell, {CellKind::gru, CellKind::lstm});
   s.add(block, "embed", {"seq2seq: width of the embeddings", "seq2seq：词嵌入宽度"}, m.embed, 1, 65536);
   s.add(block, "bidirectional", {"seq2seq: the encoder reads both ways", "seq2seq：双向编码器"}, m.bidirectional);
   s.add(block, "skip_padding", {"seq2seq: the encoder stops at a sentence's end; the book's runs on through the padding", "seq2seq：编码器在句末停止；书中的编码器会经过填充"}, m.skip_padding);
-  s.add(block, "values", {"seq2seq: what attention averages: the encoder's states, or the words alone, which gives sharper alignments", "seq2seq：注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"}, m.values, {"states", "words"});
+  s.add(block, "values", {"seq2seq: what attention averages: the encoder's states, or the words alone, which gives sharper alignments", "seq2seq：注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"}, m.values);
   s.add(block, "embed_dropout", {"seq2seq: of embeddings and before the output layer", "seq2seq：词嵌入与输出层前的 dropout"}, m.embed_dropout, 0, 0.99);
   s.add(block, "heads", {"transformer: heads of every attention; they divide hidden", "transformer：注意力头数，须整除 hidden"}, m.heads, 1, 1024);
   s.add(block, "key_heads", {"transformer: heads of keys and values, shared by several query heads; 0 as many as heads", "transformer：键和值的头数，由多个查询头共用；0 与 heads 相同"}, m.key_heads, 0, 1024);
   s.add(block, "ffn", {"transformer: hidden units of the feed-forward network", "transformer：前馈网络的隐藏单元数"}, m.ffn, 1, 1'000'000);
   s.add(block, "decoder_layers", {"transformer: layers of the decoder, 0 as many as the encoder's", "transformer：解码器层数，0 与编码器相同"}, m.decoder_layers, 0, 64);
-  s.add(block, "norm", {"transformer: layer norm after the residual sum, or before each sublayer", "transformer：层规范化在残差之后（post）或子层之前（pre）"}, m.norm, {"post", "pre"});
-  s.add(block, "activation", {"transformer: of the feed-forward network", "transformer：前馈网络的激活函数"}, m.activation, {"relu", "gelu"});
-  s.add(block, "positions", {"transformer: how a token knows its place", "transformer：位置编码"}, m.positions, {"none", "sinusoidal", "learned", "relative", "rotary", "alibi"});
+  s.add(block, "norm", {"transformer: layer norm after the residual sum, or before each sublayer", "transformer：层规范化在残差之后（post）或子层之前（pre）"}, m.norm);
+  s.add(block, "activation", {"transformer: of the feed-forward network", "transformer：前馈网络的激活函数"}, m.activation, {Activation::relu, Activation::gelu});
+  s.add(block, "positions", {"transformer: how a token knows its place", "transformer：位置编码"}, m.positions);
   s.add(block, "max_positions", {"transformer: rows of a learned table of positions", "transformer：可学习位置表的行数"}, m.max_positions, 1, 10'000'000);
   s.add(block, "max_distance", {"transformer: distances of relative positions; what is farther counts as that far", "transformer：相对位置的最大距离"}, m.max_distance, 0, 1'000'000);
   s.add(block, "attention_dropout", {"transformer: of attention weights, below 0 as dropout", "transformer：注意力权重的 dropout，负数与 dropout 相同"}, m.attention_dropout, -1, 0.99);
   s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
   s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
-  s.add(block, "init", {"transformer: scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: its layers' defaults and N(0, 1)", "transformer：scaled：Xavier 初始化，词嵌入与位置编码同量级；book：词嵌入 N(0, 1)；pytorch：其默认值与 N(0, 1)"}, m.init, {"scaled", "book", "pytorch"});
+  s.add(block, "init", {"transformer: scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: its layers' defaults and N(0, 1)", "transformer：scaled：Xavier 初始化，词嵌入与位置编码同量级；book：词嵌入 N(0, 1)；pytorch：其默认值与 N(0, 1)"}, m.init);
   s.add(block, "recompute", {"transformer: training keeps only the inputs of the sublayers and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各子层的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
   s.add(block, "book_positions", {"transformer: in prediction every token stands at position 0, as the book's code has it by mistake", "transformer：预测时每个词元的位置都是 0（书中代码的疏漏）"}, m.book_positions);
 }
@@ -72,21 +74,21 @@ void add_training(Settings& s, TranslationTrainingConfig& t) {
   s.add(block, "batch_tokens", {"or at most so many padded tokens a batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
   s.add(block, "accumulate", {"batches whose gradients make one step", "每步累积梯度的批数"}, t.accumulate, 1, 1'000'000);
   s.add(block, "by_length", {"batches of sentences of like length", "把长度相近的句子放在一批"}, t.by_length);
-  s.add(block, "rate", {"learning rate", "学习率"}, t.rate, 0);
-  s.add(block, "schedule", {"how the rate changes", "学习率的变化"}, t.schedule, {"constant", "warmup", "cosine", "step"});
+  s.add(block, "rate", {"learning rate", "学习率"}, t.rate, 0, kMostRate);
+  s.add(block, "schedule", {"how the rate changes", "学习率的变化"}, t.schedule);
   s.add(block, "warmup", {"steps of rising rate", "预热步数"}, t.warmup, 0);
   s.add(block, "decay_factor", {"schedule step: the rate is multiplied by this", "step：学习率乘以该值"}, t.decay_factor, 0, 1);
   s.add(block, "decay_epochs", {"schedule step: every so many epochs", "step：每隔若干轮"}, t.decay_epochs, 1, kMostEpochs);
   s.add(block, "clip", {"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, t.clip, 0);
-  s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0);
+  s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0, kMostRate);
   s.add(block, "beta2", {"of Adam: how slowly the mean of squared gradients forgets", "Adam 的 beta2"}, t.beta2, 0.5, 0.99999);
-  s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss, {"token", "book"});
+  s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss);
   s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1, 4096);
   s.add(block, "mask_loss", {"false: padding is a target too", "false：填充也计入损失"}, t.mask_loss);
   s.add(block, "feed_back", {"share of the decoder's inputs that are its own predictions", "解码器输入取自身预测的比例"}, t.feed_back, 0, 1);
   s.add(block, "label_smoothing", {"share of the wanted distribution spread over all tokens", "标签平滑"}, t.label_smoothing, 0, 0.99);
   s.add(block, "patience", {"epochs without a better validation loss before the end, 0 never", "验证损失不再下降多少轮后停止，0 不停"}, t.patience, 0);
-  s.add(block, "keep", {"the weights of the model: those with the best validation loss, or the last", "模型的权重：验证损失最低者，或最后的"}, t.keep, {"best", "last"});
+  s.add(block, "keep", {"the weights of the model: those with the best validation loss, or the last", "模型的权重：验证损失最低者，或最后的"}, t.keep);
   s.add(block, "average_last", {"the model is the mean of the weights after the last epochs, this share of them; 0 none", "模型取最后若干轮（占总轮数的这一比例）权重的平均，0 不取"}, t.average_last, 0, 1);
   s.add(block, "average_decay", {"the model is a running mean of the weights, which after every epoch keeps this share of itself; 0 none", "模型取权重的滑动平均，每轮之后保留这一比例的旧平均；0 不取"}, t.average_decay, 0, 0.9999);
   s.add(block, "seed", {"of weights, order and dropout", "权重、顺序与 dropout 的种子"}, t.seed, 0);
@@ -106,7 +108,7 @@ void add_decoding(Settings& s, TranslationDecodingConfig& d) {
 TranslationConfig english_book(const std::string& name) {
   TranslationConfig c;
   c.preset = name;
-  c.data.tokenizer = "book-en";
+  c.data.tokenizer = TokenizerKind::book_en;
   c.model.layers = 2;
   c.model.skip_padding = false;
   c.model.dropout = 0.2;
@@ -114,7 +116,7 @@ TranslationConfig english_book(const std::string& name) {
   c.training.batch_rows = 128;
   c.training.rate = 0.005;
   c.training.num_steps = 9;
-  c.training.keep = "last";
+  c.training.keep = KeptWeights::last;
   c.decoding.max_length = 9;
   return c;
 }
@@ -122,13 +124,13 @@ TranslationConfig english_book(const std::string& name) {
 TranslationConfig book(const std::string& name) {
   TranslationConfig c;
   c.preset = name;
-  c.data.tokenizer = "book";
+  c.data.tokenizer = TokenizerKind::book;
   c.data.limit = 600;
   c.model.embed = c.model.hidden = 32;
   c.model.layers = 2;
   c.model.skip_padding = false;
   c.training.rate = 0.005;
-  c.training.loss = "book";
+  c.training.loss = LossUnit::book;
   c.decoding.max_length = 10;
   return c;
 }
@@ -140,7 +142,7 @@ struct TransformerSizes {
 void make_transformer(TranslationConfig& c, const TransformerSizes& sizes) {
   const double dropout = c.model.dropout;
   c.model = {};
-  c.model.kind = "transformer";
+  c.model.kind = ModelKind::transformer;
   c.model.hidden = sizes.hidden;
   c.model.layers = sizes.layers;
   c.model.heads = sizes.heads;
@@ -153,13 +155,13 @@ TranslationConfig built_in_transformer() {
   TranslationConfig c;
   c.preset = "transformer";
   c.data.pairs = "en-fr";
-  c.data.tokenizer = "spaces";
+  c.data.tokenizer = TokenizerKind::spaces;
   c.data.min_count = 1;
   c.data.corpus_size = 60000;
   make_transformer(c, {.hidden = 64, .layers = 2, .heads = 4, .ffn = 256});
   c.training.epochs = 8;
   c.training.rate = 0.003;
-  c.training.schedule = "cosine";
+  c.training.schedule = ScheduleKind::cosine;
   c.training.warmup = 400;
   c.training.by_length = true;
   c.decoding.beam = 1;
@@ -171,7 +173,7 @@ TranslationConfig transformer_at_size(const std::string& name) {
   const bool tiny = name == "transformer-tiny";
   TranslationConfig c;
   c.preset = name;
-  c.data.tokenizer = "bpe";
+  c.data.tokenizer = TokenizerKind::bpe;
   c.data.vocabulary = tiny ? 8000 : 16000;
   c.data.shared_vocabulary = true;
   c.data.max_tokens = 200;
@@ -185,7 +187,7 @@ TranslationConfig transformer_at_size(const std::string& name) {
   c.training.batch_tokens = 4096;
   c.training.by_length = true;
   c.training.rate = tiny ? 0.005 : 0.0007;
-  c.training.schedule = "warmup";
+  c.training.schedule = ScheduleKind::warmup;
   c.training.warmup = tiny ? 2000 : 4000;
   c.training.beta2 = 0.98;
   c.training.label_smoothing = 0.1;
@@ -219,20 +221,20 @@ void TranslationConfig::check() const {
   need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target come together: \"", d.valid_source, "\" and \"", d.valid_target, "\"");
   need(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
   const bool valid_files = !d.valid_pairs.empty() || !d.valid_source.empty();
-  const bool book = d.tokenizer == "book" || d.tokenizer == "book-en";
+  const bool book = d.tokenizer == TokenizerKind::book || d.tokenizer == TokenizerKind::book_en;
   need(!book || !d.reverse, "data.tokenizer ", d.tokenizer, " translates from the first side into the second: data.reverse is true");
-  need(d.tokenizer != "book-en" || (!valid_files && d.valid_share == 0 && d.limit == 0),
+  need(d.tokenizer != TokenizerKind::book_en || (!valid_files && d.valid_share == 0 && d.limit == 0),
        "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
-  need(d.tokenizer != "book" || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
-  need(d.pairs != "en-fr" || (!valid_files && d.valid_share == 0),
+  need(d.tokenizer != TokenizerKind::book || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
+  need(!d.built_in() || (!valid_files && d.valid_share == 0),
        "data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply");
-  const bool subwords = d.tokenizer == "bpe" || d.tokenizer == "unigram";
+  const bool subwords = d.has_subwords();
   need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ", d.tokenizer);
-  const bool validates = valid_files || d.valid_share > 0 || d.pairs == "en-fr" || d.tokenizer == "book-en";
+  const bool validates = valid_files || d.valid_share > 0 || d.built_in() || d.tokenizer == TokenizerKind::book_en;
   need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
   need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
   need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  need(training.schedule != "warmup" || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
+  need(training.schedule != ScheduleKind::warmup || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
   check_model();
 }
 
@@ -243,18 +245,18 @@ void TranslationConfig::check_model() const {
   const auto only = [&](bool given, const char* name, const char* kind) {
     qkv::check(!given, "model.", name, " is a setting of ", kind, ", but model.kind is ", m.kind);
   };
-  if (m.kind == "transformer") {
+  if (m.kind == ModelKind::transformer) {
     only(m.cell != unset.cell, "cell", "seq2seq");
     only(m.embed != unset.embed, "embed", "seq2seq");
     only(m.bidirectional, "bidirectional", "seq2seq");
     only(!m.skip_padding, "skip_padding", "seq2seq");
     only(m.values != unset.values, "values", "seq2seq");
     only(m.embed_dropout != 0, "embed_dropout", "seq2seq");
-    only(m.attention == "none", "attention none", "seq2seq");
+    only(m.attention == ScorerKind::none, "attention none", "seq2seq");
     qkv::check(m.hidden % m.heads == 0, "model.hidden ", m.hidden, " is not divisible by model.heads ", m.heads);
     const int64_t key_heads = m.key_heads > 0 ? m.key_heads : m.heads;
     qkv::check(m.heads % key_heads == 0, "model.heads ", m.heads, " is no multiple of model.key_heads ", key_heads);
-    qkv::check(m.positions != "rotary" || m.hidden / m.heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", m.hidden, " over model.heads ",
+    qkv::check(m.positions != PositionKind::rotary || m.hidden / m.heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", m.hidden, " over model.heads ",
                m.heads, " gives an odd width of a head");
     qkv::check(!m.tied || data.shared_vocabulary, "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
   } else {
@@ -273,8 +275,17 @@ void TranslationConfig::check_model() const {
     only(m.init != unset.init, "init", "transformer");
     only(m.max_positions != unset.max_positions, "max_positions", "transformer");
     only(m.max_distance != unset.max_distance, "max_distance", "transformer");
-    only(m.attention == "gaussian", "attention gaussian", "transformer");
+    only(m.attention == ScorerKind::gaussian, "attention gaussian", "transformer");
   }
+}
+
+TranslationConfig read_run_config(const std::string& path) {
+  TranslationConfig config, before;
+  config.settings().read(path);
+  if (!config.data.has_subwords()) return config;
+  before.data.normalize = Normalization::none;  // unless the file says otherwise
+  before.settings().read(path);
+  return before;
 }
 
 std::vector<std::string> translation_presets() {
@@ -287,7 +298,7 @@ bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); 
 TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-seq2seq") {
     TranslationConfig c = book(name);
-    c.model.attention = "none";
+    c.model.attention = ScorerKind::none;
     c.training.epochs = 300;
     return c;
   }
@@ -299,24 +310,24 @@ TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-en-bahdanau") return english_book(name);
   if (name == "d2l-en-seq2seq") {
     TranslationConfig c = english_book(name);
-    c.model.attention = "none";
+    c.model.attention = ScorerKind::none;
     return c;
   }
   if (name == "bahdanau") {
     TranslationConfig c;
     c.preset = name;
     c.data.pairs = "en-fr";
-    c.data.tokenizer = "spaces";
+    c.data.tokenizer = TokenizerKind::spaces;
     c.data.min_count = 1;
     c.data.corpus_size = 60000;
     c.model.embed = c.model.hidden = 128;
     c.model.bidirectional = true;
-    c.model.values = "words";
+    c.model.values = SourceValues::words;
     c.model.dropout = 0;
     c.model.embed_dropout = 0.2;
     c.training.epochs = 8;
     c.training.rate = 0.004;
-    c.training.schedule = "cosine";
+    c.training.schedule = ScheduleKind::cosine;
     c.training.batch_rows = 64;
     c.training.by_length = true;
     return c;
@@ -324,7 +335,7 @@ TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-transformer") {
     TranslationConfig c = book(name);
     make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
-    c.model.init = "book";
+    c.model.init = TransformerOptions::Init::book;
     c.training.epochs = 200;
     c.training.average_last = 0.1;  // the book's is 0: docs/decisions/0006-mean-of-last-weights.md
     return c;
@@ -332,17 +343,14 @@ TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-en-transformer") {
     TranslationConfig c = english_book(name);
     make_transformer(c, {.hidden = 256, .layers = 2, .heads = 4, .ffn = 64});
-    c.model.init = "pytorch";
+    c.model.init = TransformerOptions::Init::pytorch;
     c.training.rate = 0.001;
     return c;
   }
   if (name == "transformer") return built_in_transformer();
   if (name == "transformer-tiny" || name == "transformer-base") return transformer_at_size(name);
   const auto known = translation_presets();
-  const std::string near = nearest_word(name, known);
-  std::string list;
-  for (const auto& k : known) list += (list.empty() ? "" : ", ") + k;
-  throw Error(text("unknown preset \"", name, "\": expected one of ", list), near.empty() ? "" : text("did you mean \"", near, "\"?"));
+  throw Error(text("unknown preset \"", name, "\": expected one of ", listed(known)), did_you_mean(name, known));
 }
 
 }  // namespace qkv

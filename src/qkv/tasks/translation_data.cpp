@@ -47,14 +47,14 @@ void read_files(const TranslationDataConfig& c, uint64_t seed, SentencePairs& tr
   }
 }
 
-Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rule, int64_t min_count) {
+Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rule, int64_t min_count, Spacing spacing) {
   std::vector<std::vector<std::string>> lines;
   lines.reserve(sentences.size());
   for (const std::string& s : sentences) {
     auto& line = lines.emplace_back();
     for (Word& word : split_words(s, rule)) line.push_back(std::move(word.text));
   }
-  return Tokenizer::words(Vocabulary::build(lines, min_count), rule);
+  return Tokenizer::words(Vocabulary::build(lines, min_count), rule, spacing);
 }
 
 // A model for each text. A size that some text cannot give is told of by its setting, with the nearest that all can.
@@ -81,24 +81,29 @@ std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>
 }
 
 Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& train) {
-  if (c.tokenizer == "bpe" || c.tokenizer == "unigram") {
-    const SubwordOptions options{.kind = c.tokenizer == "bpe" ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
-    const auto lowered = [&](std::vector<std::string> sentences) {
-      if (c.lowercase)
-        for (std::string& s : sentences) s = lowercase(s);
+  if (c.has_subwords()) {
+    const SubwordOptions options{.kind = c.tokenizer == TokenizerKind::bpe ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
+    const Normalization form = c.normalize;
+    const auto prepared = [&](std::vector<std::string> sentences) {
+      for (std::string& s : sentences) {
+        s = normalized(s, form).text;
+        if (c.lowercase) s = lowercase(s);
+      }
       return sentences;
     };
     if (c.shared_vocabulary) {
       std::vector<std::string> both = train.source;
       both.insert(both.end(), train.target.begin(), train.target.end());
-      const Tokenizer shared = Tokenizer::subwords(train_subwords({lowered(std::move(both))}, options)[0], c.lowercase);
+      const Tokenizer shared = Tokenizer::subwords(train_subwords({prepared(std::move(both))}, options)[0], c.lowercase, form);
       return {shared, shared};
     }
-    const std::vector<Subwords> sides = train_subwords({lowered(train.source), lowered(train.target)}, options);
-    return {Tokenizer::subwords(sides[0], c.lowercase), Tokenizer::subwords(sides[1], c.lowercase)};
+    const std::vector<Subwords> sides = train_subwords({prepared(train.source), prepared(train.target)}, options);
+    return {Tokenizer::subwords(sides[0], c.lowercase, form), Tokenizer::subwords(sides[1], c.lowercase, form)};
   }
-  const WordRule rule = c.tokenizer == "spaces" ? WordRule::spaces : WordRule::words;
-  return {word_tokenizer(train.source, rule, c.min_count), word_tokenizer(train.target, rule, c.min_count)};
+  const WordRule rule = c.tokenizer == TokenizerKind::spaces ? WordRule::spaces : WordRule::words;
+  const bool built_in = c.built_in();
+  return {word_tokenizer(train.source, rule, c.min_count, built_in && c.reverse ? Spacing::french : Spacing::english),
+          word_tokenizer(train.target, rule, c.min_count, built_in && !c.reverse ? Spacing::french : Spacing::english)};
 }
 
 // "there?", but neither "?" nor "...".
@@ -127,13 +132,13 @@ AttachedPunctuation attached_punctuation(std::span<const std::string> sentences)
 }
 
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder) {
-  if (config.tokenizer == "book") {
-    check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book reads the book's fra.txt: give it with --data");
+  if (config.tokenizer == TokenizerKind::book) {
+    check(!config.pairs.empty() && !config.built_in(), "data.tokenizer book reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
     return {std::move(book.sentences), {}, tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
-  if (config.tokenizer == "book-en") {
-    check(!config.pairs.empty() && config.pairs != "en-fr", "data.tokenizer book-en reads the book's fra.txt: give it with --data");
+  if (config.tokenizer == TokenizerKind::book_en) {
+    check(!config.pairs.empty() && !config.built_in(), "data.tokenizer book-en reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_en(config.pairs);
     SentencePairs first = book.sentences, rest;
     const auto cut = static_cast<std::ptrdiff_t>(book.train.size());
@@ -145,7 +150,7 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
             tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
   SentencePairs train, valid;
-  if (config.pairs == "en-fr") read_built_in(config, train, valid);
+  if (config.built_in()) read_built_in(config, train, valid);
   else read_files(config, seed, train, valid);
   Tokenizers tokenizers = tokenizer_folder.empty() ? make_tokenizers(config, train) : load_tokenizers(tokenizer_folder);
   return {std::move(train), std::move(valid), std::move(tokenizers)};

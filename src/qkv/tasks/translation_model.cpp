@@ -11,28 +11,6 @@
 namespace qkv {
 namespace {
 
-ScorerKind scorer_kind(const TranslationModelConfig& config) {
-  const std::string name = config.scorer();
-  if (name == "none") return ScorerKind::none;
-  if (name == "additive") return ScorerKind::additive;
-  if (name == "dot") return ScorerKind::dot;
-  if (name == "scaled-dot") return ScorerKind::scaled_dot;
-  if (name == "bilinear") return ScorerKind::bilinear;
-  if (name == "cosine") return ScorerKind::cosine;
-  if (name == "gaussian") return ScorerKind::gaussian;
-  fail("model.attention: there is no scorer \"", name, "\"");
-}
-
-PositionKind position_kind(const std::string& name) {
-  if (name == "none") return PositionKind::none;
-  if (name == "sinusoidal") return PositionKind::sinusoidal;
-  if (name == "learned") return PositionKind::learned;
-  if (name == "relative") return PositionKind::relative;
-  if (name == "rotary") return PositionKind::rotary;
-  if (name == "alibi") return PositionKind::alibi;
-  fail("model.positions: there are no positions \"", name, "\"");
-}
-
 TransformerOptions transformer_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
   return {.source_vocabulary = source_vocabulary,
           .target_vocabulary = target_vocabulary,
@@ -44,17 +22,15 @@ TransformerOptions transformer_options(const TranslationModelConfig& config, int
           .decoder_layers = config.decoder_layers > 0 ? config.decoder_layers : config.layers,
           .dropout = static_cast<float>(config.dropout),
           .attention_dropout = static_cast<float>(config.attention_dropout < 0 ? config.dropout : config.attention_dropout),
-          .norm = config.norm == "pre" ? NormPlace::pre : NormPlace::post,
-          .activation = config.activation == "gelu" ? Activation::gelu : Activation::relu,
-          .positions = position_kind(config.positions),
+          .norm = config.norm,
+          .activation = config.activation,
+          .positions = config.positions,
           .max_positions = config.max_positions,
           .max_distance = config.max_distance,
-          .scorer = scorer_kind(config),
+          .scorer = config.scorer(),
           .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
           .tied = config.tied,
-          .init = config.init == "pytorch" ? TransformerOptions::Init::pytorch
-                  : config.init == "book"  ? TransformerOptions::Init::book
-                                           : TransformerOptions::Init::scaled,
+          .init = config.init,
           .recompute = config.recompute,
           .advance_positions = !config.book_positions};
 }
@@ -66,12 +42,12 @@ Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t sou
           .hidden = config.hidden,
           .layers = config.layers,
           .dropout = static_cast<float>(config.dropout),
-          .cell = config.cell == "lstm" ? CellKind::lstm : CellKind::gru,
-          .attention = scorer_kind(config),
+          .cell = config.cell,
+          .attention = config.scorer(),
           .bidirectional = config.bidirectional,
           .skip_padding = config.skip_padding,
           .embed_dropout = static_cast<float>(config.embed_dropout),
-          .values = config.values == "words" ? SourceValues::words : SourceValues::states};
+          .values = config.values};
 }
 
 // Decoding, with handles to the weights of the last step: they are computed when asked for.
@@ -113,7 +89,7 @@ class DecoderSteps : public SourceStepModel, private Probe {
 
 std::variant<Seq2Seq, Transformer> make_model(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary,
                                               const Rng& rng) {
-  if (config.kind == "transformer") return Transformer(transformer_options(config, source_vocabulary, target_vocabulary), rng);
+  if (config.kind == ModelKind::transformer) return Transformer(transformer_options(config, source_vocabulary, target_vocabulary), rng);
   return Seq2Seq(seq2seq_options(config, source_vocabulary, target_vocabulary), rng);
 }
 

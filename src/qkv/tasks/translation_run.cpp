@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -24,7 +25,7 @@ bool may_change(const Setting& s, const TranslationTrainingConfig& was, const Tr
   static const std::set<std::string> free = {"checkpoint_seconds", "patience", "attention_every"};
   if (s.block == "decoding") return true;
   if (s.block != "training") return false;
-  if (s.key == "epochs") return now.epochs > was.epochs && now.schedule != "cosine" && was.averaged_epochs() == 0 && now.averaged_epochs() == 0;
+  if (s.key == "epochs") return now.epochs > was.epochs && now.schedule != ScheduleKind::cosine && was.averaged_epochs() == 0 && now.averaged_epochs() == 0;
   return free.contains(s.key);
 }
 
@@ -86,15 +87,18 @@ void refuse_result_alone(const std::string& folder) {
 
 Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
   const auto rate = static_cast<float>(c.rate);
-  if (c.schedule == "warmup") return warmup_inverse_sqrt(rate, c.warmup);
-  if (c.schedule == "cosine") return cosine_rate(rate, std::max<int64_t>(c.epochs * updates, 1), c.warmup);
-  if (c.schedule == "step") return step_rate(rate, std::max<int64_t>(c.decay_epochs * updates, 1), static_cast<float>(c.decay_factor));
+  switch (c.schedule) {
+    case ScheduleKind::warmup: return warmup_inverse_sqrt(rate, c.warmup);
+    case ScheduleKind::cosine: return cosine_rate(rate, std::max<int64_t>(c.epochs * updates, 1), c.warmup);
+    case ScheduleKind::step: return step_rate(rate, std::max<int64_t>(c.decay_epochs * updates, 1), static_cast<float>(c.decay_factor));
+    case ScheduleKind::constant: break;
+  }
   return constant_rate(rate);
 }
 
 // A cosine falls after the warm-up, so there must be something after it.
 void check_warmup(const TranslationTrainingConfig& c, int64_t updates) {
-  if (c.schedule == "cosine" && updates > 0 && c.warmup >= updates)
+  if (c.schedule == ScheduleKind::cosine && updates > 0 && c.warmup >= updates)
     throw Error(text("training.warmup is ", c.warmup, ", but the whole training has ", updates, " updates"), "--warmup takes fewer, --epochs gives more");
 }
 
@@ -233,8 +237,9 @@ class Keeper : public Companion {
   // Measures the weights that the model has now, and keeps them if they are the best so far; true: training ends here.
   bool judge(Progress& p) {
     const double loss = valid_->validate();
+    check(std::isfinite(loss), "the validation loss after epoch ", p.epoch, std::isnan(loss) ? " is not a number" : " is infinite", ": the weights are too large to compute with; nothing was written with them");
     p.valid_loss = loss;
-    if (std::isfinite(loss) && loss < best_) {
+    if (loss < best_) {
       best_ = loss, waited_ = 0;
       if (keeps_best()) best_weights_ = model_.parameters().flat().copied();
       if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
@@ -244,7 +249,7 @@ class Keeper : public Companion {
     return !goes_on();
   }
 
-  bool keeps_best() const { return config_.keep == "best"; }
+  bool keeps_best() const { return config_.keep == KeptWeights::best; }
 
   void swap_average() {
     const Tensor flat = model_.parameters().flat();
@@ -258,6 +263,7 @@ class Keeper : public Companion {
     const float mean = 1.0f / static_cast<float>(averaged_);
     const float share = config_.average_decay > 0 && averaged_ > 1 ? static_cast<float>(1 - config_.average_decay) : mean;
     for (int64_t i = 0; i < flat.numel(); ++i) average_.mutable_ptr()[i] += share * (flat.ptr()[i] - average_.ptr()[i]);
+    check(std::isfinite(norm(average_)), "the mean of the weights is not finite: they are too large to be averaged; nothing was written with it");
   }
 
   void save_attention(int64_t epoch) {
@@ -319,7 +325,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   valid_ = encoded(text_->valid, tokenizers(), 0);
   check(!train_.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
         " pairs are longer");
-  if (config_.model.kind == "transformer" && config_.model.positions == "learned") check_positions(config_.model, train_, valid_);
+  if (config_.model.kind == ModelKind::transformer && config_.model.positions == PositionKind::learned) check_positions(config_.model, train_, valid_);
   if (config_.decoding.max_length == 0) {
     size_t longest = 0;
     for (const IdPair& pair : train_) longest = std::max(longest, pair.target.size());
@@ -351,9 +357,8 @@ void TranslationRun::lock_folder() {
 // Those of the folder; an error where others were asked for that cannot change in the middle of a run.
 TranslationConfig TranslationRun::settings_before() const {
   const std::string path = folder_ + "/config.yaml";
-  TranslationConfig old, asked = config_;
-  Settings was = old.settings(), now = asked.settings();
-  was.read(path);
+  TranslationConfig old = read_run_config(path), asked = config_;
+  const Settings was = old.settings(), now = asked.settings();
   for (size_t i = 0; i < now.all().size(); ++i) {
     const Setting &a = was.all()[i], &b = now.all()[i];
     if (a.get() != b.get() && !may_change(b, old.training, config_.training))

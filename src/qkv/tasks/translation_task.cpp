@@ -51,7 +51,7 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
   const Tensor total = linear_cross_entropy(features, output.weight, output.bias, target_out, options);
   const double tokens = sum_of(target_lens);
   // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
-  if (config_.loss == "book") {
+  if (config_.loss == LossUnit::book) {
     const double unit = 1.0 / static_cast<double>(config_.num_steps);
     return {scale(total, static_cast<float>(unit)), total.item() * unit, tokens};
   }
@@ -64,7 +64,7 @@ double TranslationTask::counted(const TranslationBatch& batch) const {
 }
 
 double TranslationTask::share(const TranslationBatch& batch, std::span<const TranslationBatch> of) const {
-  if (config_.loss == "book") return 1;
+  if (config_.loss == LossUnit::book) return 1;
   double all = 0;
   for (const TranslationBatch& one : of) all += counted(one);
   return counted(batch) / all;

@@ -6,16 +6,16 @@
 #include <numeric>
 
 #include "qkv/core/check.h"
+#include "qkv/core/limits.h"
+#include "qkv/io/file.h"
 #include "qkv/tasks/translation_run.h"
 
 namespace qkv {
 namespace {
 
-constexpr size_t kMostTokens = 4096;  // of a sentence, <eos> apart
-
 // Tokens of a sentence that the model can place.
 size_t most_tokens(const TranslationModelConfig& model) {
-  return model.positions == "learned" ? std::min(kMostTokens, static_cast<size_t>(model.max_positions - 1)) : kMostTokens;
+  return model.positions == PositionKind::learned ? std::min(limits::kSentenceTokens, static_cast<size_t>(model.max_positions - 1)) : limits::kSentenceTokens;
 }
 
 // Floats that a hypothesis keeps for every source token (at most: those of a sentence may share them) and for every token it has written.
@@ -23,7 +23,7 @@ struct RowFloats {
   int64_t source, written, maps = 1;  // and the weights of so many maps, where attention is kept
 
   explicit RowFloats(const TranslationModelConfig& m) {
-    if (m.kind == "transformer") {
+    if (m.kind == ModelKind::transformer) {
       const int64_t heads = m.key_heads > 0 ? m.key_heads : m.heads;
       const int64_t layers = m.decoder_layers > 0 ? m.decoder_layers : m.layers;
       source = written = 2 * layers * (m.hidden / m.heads) * heads;
@@ -36,14 +36,14 @@ struct RowFloats {
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
-  check(std::filesystem::exists(folder), folder, ": no such folder; expected one that qkv train wrote");
+  if (!std::filesystem::exists(folder))
+    throw Error(text(folder, ": no such folder; expected one that qkv train wrote"), "qkv train --preset transformer makes one, runs/transformer");
   check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
   check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
-  TranslationConfig config;
   const std::string path = folder + "/config.yaml";
   check(std::filesystem::is_regular_file(path), path, ": is no file; expected the settings that qkv train wrote");
   check(std::filesystem::file_size(path) > 0, path, ": is empty, expected the settings that qkv train wrote");
-  config.settings().read(path);
+  TranslationConfig config = read_run_config(path);
   try {
     config.check_model();
   } catch (const Error& e) {
@@ -56,10 +56,10 @@ TranslationConfig read_config(const std::string& folder) {
 void check_claim(const std::string& folder, const TranslationModelConfig& m, const Tokenizers& tokenizers, const std::string& weights) {
   const auto d = static_cast<double>(m.hidden), words = static_cast<double>(tokenizers.source.size() + (m.tied ? 0 : tokenizers.target.size()));
   const auto layers = static_cast<double>(m.layers + (m.decoder_layers > 0 ? m.decoder_layers : m.layers));
-  const double places = m.positions == "learned" ? d * static_cast<double>(m.max_positions)
-                        : m.positions == "relative" ? layers * static_cast<double>(m.heads) * static_cast<double>(m.max_distance)
+  const double places = m.positions == PositionKind::learned ? d * static_cast<double>(m.max_positions)
+                        : m.positions == PositionKind::relative ? layers * static_cast<double>(m.heads) * static_cast<double>(m.max_distance)
                                                     : 0;
-  const double floats = m.kind == "transformer" ? d * words + places + layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
+  const double floats = m.kind == ModelKind::transformer ? d * words + places + layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
                                                 : words * static_cast<double>(m.embed) + static_cast<double>(m.layers) * 3 * d * d;
   check(std::filesystem::is_regular_file(weights), weights, ": is no file; expected the weights that qkv train wrote");
   const auto bytes = static_cast<double>(std::filesystem::file_size(weights));
@@ -136,18 +136,22 @@ TranslateOptions Translator::defaults() const {
 }
 
 std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
-  std::vector<int32_t> ids = tokenizer.encode(sentence);
   const size_t most = most_tokens(config_.model);
   const std::string place = line == 0 ? name : qkv::text(name, name.empty() ? "" : ": ", "line ", line);
+  check(sentence.size() <= tokenizer.most_bytes(), place, ": has ", grouped(sentence.size()), " bytes; a sentence may have ",
+        grouped(tokenizer.most_bytes()));
+  std::vector<int32_t> ids = tokenizer.encode(sentence);
   check(ids.size() <= most, place, ": has ", ids.size(), " tokens; a sentence may have ", most,
-        most < kMostTokens ? ": the model has learned no further positions" : "");
+        most < limits::kSentenceTokens ? ": the model has learned no further positions" : "");
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;
 }
 
 size_t Translator::readable(std::span<const std::string> sentences) const {
   const size_t most = most_tokens(config_.model);
-  const auto too_long = [&](const std::string& sentence) { return tokenizers_.source.encode(sentence).size() > most; };
+  const auto too_long = [&](const std::string& sentence) {
+    return sentence.size() > tokenizers_.source.most_bytes() || tokenizers_.source.encode(sentence).size() > most;
+  };
   return static_cast<size_t>(std::ranges::find_if(sentences, too_long) - sentences.begin());
 }
 
@@ -161,7 +165,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<Translation> out(sentences.size());
   const auto decoder = model_->decoder();
   const Tokenizer& target = tokenizers_.target;
-  const bool table = config_.model.positions == "learned";  // it ends somewhere
+  const bool table = config_.model.positions == PositionKind::learned;  // it ends somewhere
   const int64_t max_length = table ? std::min(options.max_length, config_.model.max_positions - 1) : options.max_length;
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
                                      .max_length = max_length, .begin = target.bos(), .end = target.eos(),
@@ -186,7 +190,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
                                   : search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
       for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
-      out[batch[i]] = {ids[batch[i]], std::move(found[i])};
+      out[batch[i]] = {ids[batch[i]], tokenizers_.source.writing(sentences[batch[i]]), std::move(found[i])};
     }
   });
   return out;

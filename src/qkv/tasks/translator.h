@@ -29,6 +29,7 @@ struct TranslateOptions {
 /// source: the ids that the model read, <eos> included. Attention of a hypothesis is (steps, maps, source ids).
 struct Translation {
   std::vector<int32_t> source;
+  Writing writing;                     // of the sentence
   std::vector<Hypothesis> hypotheses;  // best first, samples as they were drawn; none for an empty sentence
 };
 
@@ -62,7 +63,8 @@ class Translator {
   std::vector<Translation> translate(std::span<const std::string> sentences, const TranslateOptions& options) const;
   /// How many of the sentences, from the first on, translate takes: the next is longer than the model can read.
   size_t readable(std::span<const std::string> sentences) const;
-  std::string text(const Hypothesis& hypothesis) const { return tokenizers_.target.decode(hypothesis.tokens); }
+  /// The words of a hypothesis, with capital and punctuation written as in the sentence that was translated.
+  std::string text(const Hypothesis& hypothesis, Writing writing = {}) const { return tokenizers_.target.decode(hypothesis.tokens, writing); }
 
   /// Scores and attention of given translations; nothing for a pair with an empty side.
   std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;

@@ -1,7 +1,9 @@
 // Attention between words: token weights added up to blank-separated words, and word alignments read off them.
 #pragma once
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "qkv/data/tokenizer.h"
@@ -19,6 +21,7 @@ Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer
 /// source words are taken in the order of the weights, and a word that is taken is left to its taker if another one has at least `share` of
 /// the target word's largest weight: an article that looks at its noun for the gender is linked with the article.
 enum class LinkRule { largest, competing };
+constexpr std::array<std::string_view, 2> names(LinkRule) { return {"largest", "competing"}; }
 
 /// weights (target words, source words).
 Alignment align_words(const Tensor& weights, LinkRule rule = LinkRule::competing, double share = 0.1);

@@ -203,7 +203,7 @@ void Tape::backward(const Tensor& loss) {
 void Tape::backward(const Tensor& y, const Tensor& dy) {
   TapeState& s = *state_;
   check(!s.ran, "[backward] the tape has run already: open a new one");
-  check(y.tape_ == s.serial, "[backward] the tensor was not recorded on this tape: it depends on no parameter");
+  check(y.tape_ == s.serial, "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
   check(y.shape() == dy.shape(), "[backward] the gradient has shape ", dy.shape(), ", the tensor ", y.shape());
   s.ran = true;
   TapePause pause;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "qkv/kernels/dropout.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -34,11 +35,13 @@ Tensor::Tensor(const Shape& shape, std::span<const float> values) : Tensor(empty
 }
 
 float Tensor::item() const {
-  check(defined() && numel() == 1, "[item] expected one element, got shape ", shape_);
+  check_present("item", *this);
+  check(numel() == 1, "[item] expected one element, got shape ", shape_);
   return data_[0];
 }
 
 float Tensor::at(std::initializer_list<int64_t> index) const {
+  check_present("at", *this);
   check(static_cast<int>(index.size()) == rank(), "[at] ", index.size(), " indices for shape ", shape_);
   int64_t offset = 0;
   int axis = 0;
@@ -72,6 +75,7 @@ Tensor Tensor::detached() const {
 }
 
 Tensor Tensor::copied() const {
+  check_present("copied", *this);
   Tensor t = empty(shape_);
   std::copy_n(data_, numel(), t.data_);
   return t;
@@ -83,6 +87,7 @@ uint32_t reserve_leaves(uint32_t count) {
 }
 
 Tensor parameter(const Tensor& values, uint32_t leaf) {
+  check_present("parameter", values);
   Tensor t = values.detached();
   t.id_ = leaf;
   return t;

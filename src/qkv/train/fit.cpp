@@ -83,6 +83,8 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
                     {"count_bits", bits_of(state.count)},
                     {"ended", state.ended ? "1" : "0"}};
   if (options.companion) options.companion->save(saved);
+  for (const auto& [name, tensor] : saved.tensors)
+    check(std::isfinite(norm(tensor)), "[fit] step ", state.step, ": \"", name, "\" holds numbers that are not finite; no checkpoint was written");
   save_checkpoint(options.checkpoint, saved);
   if (options.companion) options.companion->saved();
 }
@@ -90,6 +92,13 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step) {
   check(std::isfinite(loss.sum) && std::isfinite(gradient_norm), "[fit] step ", step + 1, ": the loss is ", loss.sum,
         " and the gradient's norm ", gradient_norm, "; the weights are as they were before it");
+}
+
+// A norm in double of floats is finite exactly where all of them are.
+void check_weights(const Parameters& parameters, int64_t step) {
+  if (std::isfinite(norm(parameters.flat()))) return;
+  throw Error(text("[fit] step ", step, ": the update made weights that are not finite; nothing was written with them"),
+              "a smaller learning rate, or less weight decay, keeps them finite");
 }
 
 void check_rate(double rate, int64_t step) {

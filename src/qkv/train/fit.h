@@ -88,9 +88,12 @@ struct FitState {
 void check_start(const FitOptions& options, int64_t batches);
 /// Reads the checkpoint if there is one; the model and the optimizer change only if all of it fits.
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches, FitState& state);
+/// Writes the checkpoint; the old one stays where a number of the new one is not finite.
 void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state);
 void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step);
 void check_rate(double rate, int64_t step);
+/// After the update that made `step` of them: fails where a weight is NaN or infinite, before anybody keeps it.
+void check_weights(const Parameters& parameters, int64_t step);
 
 /// The gradient, left in shards, and the loss of some batches of a task as of one.
 template <class Task, class Batch>
@@ -164,6 +167,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
       optimizer.step(parameters, shards.gradient(), static_cast<float>(p.rate), clip_factor(p.gradient_norm, options.clip));
 
       ++at.step, at.batch += std::ssize(batches), ++p.steps_here;
+      detail::check_weights(parameters, at.step);
       at.loss_sum += loss.sum, at.count += loss.count;
       p.step = at.step, p.batch = at.batch, p.count = at.count, p.count_here = at.count - count_before;
       p.batch_loss = loss.sum / std::max(loss.count, 1.0), p.epoch_loss = at.loss_sum / std::max(at.count, 1.0);

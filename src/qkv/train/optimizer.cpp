@@ -36,7 +36,7 @@ float clip_factor(double norm, double limit) { return limit > 0 && norm > limit 
 
 Sgd::Sgd(const Parameters& parameters, const SgdOptions& options) : options_(options) {
   check(options.momentum >= 0 && options.momentum < 1, "[sgd] momentum must be in [0, 1), got ", options.momentum);
-  check(options.l2 >= 0, "[sgd] weight decay must be 0 or more, got ", options.l2);
+  check(options.l2 >= 0 && std::isfinite(options.l2), "[sgd] weight decay must be 0 or more and finite, got ", options.l2);
   if (options.momentum > 0) velocity_ = zeros(parameters.flat().shape());
 }
 
@@ -60,7 +60,7 @@ Adam::Adam(const Parameters& parameters, const AdamOptions& options)
   check(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1, "[adam] betas must be in [0, 1), got ",
         options.beta1, " and ", options.beta2);
   check(options.epsilon > 0, "[adam] epsilon must be above 0, got ", options.epsilon);
-  check(options.l2 >= 0 && options.decay >= 0, "[adam] weight decay must be 0 or more, got l2 ", options.l2, " and decay ", options.decay);
+  check(options.l2 >= 0 && options.decay >= 0 && std::isfinite(options.l2 + options.decay), "[adam] weight decay must be 0 or more and finite, got l2 ", options.l2, " and decay ", options.decay);
 }
 
 void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale) {

@@ -33,8 +33,8 @@ std::string duration(double seconds) {
 
 std::string progress_bar(const Progress& p, int columns) {
   const std::string head = fmt::format("epoch {}/{} ", p.epoch, p.epochs);
-  const std::string tail =
-      fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {} left", p.step, p.steps, p.epoch_loss, grouped(p.per_second()), duration(seconds_left(p)));
+  const std::string time = p.step < p.steps ? duration(seconds_left(p)) + " left" : "in " + duration(p.seconds);
+  const std::string tail = fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {}", p.step, p.steps, p.epoch_loss, grouped(p.per_second()), time);
   const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
   std::string bar;
   if (room >= 6) {
@@ -48,8 +48,8 @@ std::string progress_bar(const Progress& p, int columns) {
 
 std::string progress_line(const Progress& p) {
   const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
-  return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {:.0f} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, valid,
-                     p.per_second());
+  return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, valid,
+                     grouped(p.per_second()));
 }
 
 std::string progress_json(const Progress& p) {

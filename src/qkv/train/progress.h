@@ -9,10 +9,25 @@ namespace qkv {
 
 /// "epoch 3/10 [######----] step 120/400  loss 0.1234  98,304 tok/s  0:12 left", at most `columns` wide.
 std::string progress_bar(const Progress& p, int columns);
-/// "epoch 3/10 step 120/400 loss 0.1234 98304 tok/s", for logs.
+/// "epoch 3/10 step 120/400 loss 0.1234 98,304 tok/s", for logs.
 std::string progress_line(const Progress& p);
 /// One JSON object of the same.
 std::string progress_json(const Progress& p);
+/// When a log is due another line: half a minute after the last one.
+class LogPace {
+ public:
+  static constexpr double kSeconds = 30;
+  /// At so many seconds of the training; true counts as written.
+  bool due(double seconds) {
+    if (seconds - last_ < kSeconds) return false;
+    last_ = seconds;
+    return true;
+  }
+  void written(double seconds) { last_ = seconds; }
+
+ private:
+  double last_ = 0;
+};
 /// "0:12", "4:05", "1:02:03".
 std::string duration(double seconds);
 

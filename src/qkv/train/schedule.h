@@ -1,10 +1,16 @@
 // Learning rates as functions of the step (0, 1, 2, ...).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 
 namespace qkv {
+
+/// The schedules below, as a configuration names them.
+enum class ScheduleKind { constant, warmup, cosine, step };
+constexpr std::array<std::string_view, 4> names(ScheduleKind) { return {"constant", "warmup", "cosine", "step"}; }
 
 using Schedule = std::function<float(int64_t step)>;
 

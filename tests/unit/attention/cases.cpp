@@ -8,8 +8,6 @@
 #include <cstring>
 #include <limits>
 
-#include "qkv/attention/scorers.h"
-
 namespace qkv::tests {
 namespace {
 
@@ -29,9 +27,10 @@ double distance2(const Array& width, const double* q, const double* k, int64_t n
 }
 
 template <class Make>
-auto attend_with(Make make) {
-  return [make](const Tensors& p, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
-                const AttendOptions& options) { return attend(make(p), q, k, v, mask, run, options); };
+CaseScorer attend_with(Make make) {
+  return {[make](const Tensors& p, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
+                 const AttendOptions& options) { return attend(make(p), q, k, v, mask, run, options); },
+          [make](const Tensors& p) { return AnyScorer{make(p)}; }};
 }
 
 template <class S>

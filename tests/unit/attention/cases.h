@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/attention/any_scorer.h"
 #include "qkv/attention/attend.h"
 #include "unit/ops/op_table.h"
 
@@ -13,12 +14,22 @@ namespace qkv::tests {
 /// a(q, k) for one query and one key, from the scorer's parameters.
 using PlainScore = std::function<double(const Arrays& parameters, const double* q, const double* k)>;
 
+/// attend with the scorer of some parameters, and that scorer as one that is chosen at run time.
+struct CaseScorer {
+  std::function<Attended(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask&, const Run&,
+                         const AttendOptions&)> attend;
+  std::function<AnyScorer(const Tensors& parameters)> any;
+  Attended operator()(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
+                      const AttendOptions& options) const {
+    return attend(parameters, q, k, v, mask, run, options);
+  }
+};
+
 struct ScorerCase {
   std::string name;
   int64_t query_width, key_width;
   Tensors parameters;
-  std::function<Attended(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask&, const Run&,
-                         const AttendOptions&)> attend;
+  CaseScorer attend;
   PlainScore score;
   bool by_distance = false;  // nearer keys weigh at least as much
   bool by_query = true;      // weights depend on the query

@@ -10,6 +10,7 @@
 #include "support/data.h"
 #include "support/files.h"
 #include "qkv/data/text.h"
+#include "qkv/io/file.h"
 
 using namespace qkv;
 using namespace qkv_test;
@@ -53,6 +54,28 @@ TEST(Corpus, GzipIsReadInAllItsMembers) {
   }
   put_bytes(path, bytes + "rest");
   EXPECT_EQ(error_of([&] { read_text(path); }), path + ": the gzip file is damaged: incorrect header check");
+}
+
+TEST(Corpus, OfAGzipFileNoMoreIsUnpackedThanTheLinesThatAreAskedFor) {
+  const TempFolder folder;
+  const std::string path = folder / "p.tsv.gz";
+  std::string pairs;
+  for (int64_t i = 0; i < 300'000; ++i) pairs += text(i, "\t", 7919 * i % 100'003, "\n");
+  put_gzip(path, {pairs});
+  EXPECT_EQ(read_pairs(path, 1000).size(), 1000);
+  EXPECT_EQ(read_pairs(path, 1000).target, read_pairs(path).part(0, 1000).target);
+  const std::string bytes = file_bytes(path);
+  put_bytes(path, bytes.substr(0, bytes.size() - 100));  // what is asked for does not reach so far
+  EXPECT_EQ(read_pairs(path, 1000).size(), 1000);
+  EXPECT_EQ(error_of([&] { read_pairs(path); }), path + ": the gzip file is cut off");
+}
+
+TEST(Corpus, AGzipFileThatUnpacksAsNoTextDoesIsRefused) {
+  const TempFolder folder;
+  const std::string path = folder / "bomb.gz";
+  put_gzip(path, {std::string(40'000'000, '\n'), std::string(80'000'000, '\n')});
+  const uint64_t size = file_bytes(path).size();
+  EXPECT_EQ(error_of([&] { read_text(path); }), text(path, ": ", grouped(size), " bytes unpack to more than ", grouped((64 << 20) + 100 * size), "; text does not"));
 }
 
 TEST(Corpus, FilesThatAreNoTextAreRefused) {

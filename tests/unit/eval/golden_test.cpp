@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "qkv/core/names.h"
 #include "qkv/core/version.h"
 #include "qkv/eval/bleu.h"
 #include "qkv/eval/chrf.h"
@@ -45,9 +46,8 @@ void expect_agreement(const Metric& metric, const Json& entry) {
 
 BleuOptions bleu_options(const Json& settings) {
   BleuOptions options;
-  options.tokenizer = bleu_tokenizer_named(settings["tokenize"]);
-  const auto& names = smoothing_names();
-  options.smoothing = static_cast<Smoothing>(std::find(names.begin(), names.end(), settings["smooth_method"]) - names.begin());
+  options.tokenizer = parse_name<BleuTokenizer>(settings["tokenize"].get<std::string>(), "tokenize");
+  options.smoothing = parse_name<Smoothing>(settings["smooth_method"].get<std::string>(), "smooth_method");
   if (!settings["smooth_value"].is_null()) options.smooth_value = settings["smooth_value"].get<double>();
   options.lowercase = settings["lowercase"];
   options.effective_order = settings["effective_order"];
@@ -58,8 +58,8 @@ TEST(SacreBleu, TokenisersLeaveTheSameText) {
   ASSERT_GT(golden()["lines"].size(), 50u);
   for (const Json& entry : golden()["lines"]) {
     const std::string line = entry["line"];
-    for (const std::string& name : bleu_tokenizer_names())
-      EXPECT_EQ(tokenized(right_stripped(line), bleu_tokenizer_named(name)), entry[name]) << name << " of " << line;
+    for (const BleuTokenizer tokenizer : every<BleuTokenizer>())
+      EXPECT_EQ(tokenized(right_stripped(line), tokenizer), entry[std::string(name_of(tokenizer))]) << name_of(tokenizer) << " of " << line;
   }
 }
 

@@ -77,7 +77,6 @@ TEST(Metrics, RefuseWhatCannotBeScored) {
   EXPECT_EQ(error_of([] { corpus_score(Chrf({.word_order = 2}), {}, {{}}); }), "[chrF2++] there is nothing to score: 0 lines");
   EXPECT_EQ(error_of([] { corpus_score(Chrf(), {"a\xC3("}, {{"a"}}); }), "invalid UTF-8 at byte 2 of a line of 3");
   EXPECT_EQ(error_of([] { Chrf({.char_order = 0}); }), "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got 0, 0 and 2");
-  EXPECT_EQ(error_of([] { bleu_tokenizer_named("13b"); }), "unknown tokeniser \"13b\", expected one of 13a, none, char, intl, zh");
 }
 
 TEST(Unicode, FindsWhatIsNotUtf8) {

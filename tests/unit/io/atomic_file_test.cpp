@@ -33,12 +33,53 @@ TEST(AtomicFile, KeepsTheOldFileUntilItIsCommitted) {
   EXPECT_EQ(folder.count(), 1);
 }
 
-TEST(AtomicFile, ReusesWhatAKilledWriterLeft) {
+TEST(AtomicFile, RemovesWhatAKilledWriterLeft) {
   TempFolder folder;
   put_bytes(folder / ".x.qkv-tmp", "half of something much longer");
   write_file(folder / "x", "new");
   EXPECT_EQ(file_bytes(folder / "x"), "new");
   EXPECT_EQ(folder.count(), 1);
+}
+
+TEST(AtomicFile, NeverWritesThroughWhatLiesAtTheTemporarysName) {
+  TempFolder folder;
+  const std::string planted = folder / ".x.qkv-tmp", victim = folder / "victim";
+  put_bytes(victim, "mine");
+  ASSERT_EQ(mkfifo(planted.c_str(), 0666), 0);
+  write_file(folder / "x", "one");  // a pipe would have to be read before it could be opened
+  EXPECT_EQ(file_bytes(folder / "x"), "one");
+  EXPECT_TRUE(std::filesystem::is_fifo(planted));
+  std::filesystem::remove(planted);
+
+  ASSERT_EQ(link(victim.c_str(), planted.c_str()), 0);
+  write_file(folder / "x", "two");
+  EXPECT_EQ(file_bytes(folder / "x"), "two");
+  EXPECT_EQ(file_bytes(victim), "mine");
+  std::filesystem::remove(planted);
+
+  ASSERT_EQ(symlink("victim", planted.c_str()), 0);
+  write_file(folder / "x", "three");
+  EXPECT_EQ(file_bytes(folder / "x"), "three");
+  EXPECT_EQ(file_bytes(victim), "mine");
+  EXPECT_TRUE(std::filesystem::is_symlink(planted));
+  std::filesystem::remove(planted);
+
+  std::filesystem::create_directory(planted);
+  write_file(folder / "x", "four");
+  EXPECT_EQ(file_bytes(folder / "x"), "four");
+  EXPECT_EQ(folder.count(), 3) << "x, victim and the folder that is in the way";
+}
+
+TEST(AtomicFile, WritesNamesOfAnyLength) {
+  TempFolder folder;
+  for (const size_t length : {246, 247, 255}) {
+    const std::string path = folder / std::string(length, 'n');
+    write_file(path, "text");
+    write_file(path, "again");
+    EXPECT_EQ(file_bytes(path), "again");
+  }
+  const std::string path = folder / std::string(256, 'n');
+  EXPECT_EQ(error_of([&] { write_file(path, "text"); }), "cannot write " + path + ": File name too long");
 }
 
 TEST(AtomicFile, WritersOfOneFileTakeTurns) {

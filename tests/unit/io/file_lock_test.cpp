@@ -2,6 +2,7 @@
 #include "qkv/io/file_lock.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,19 @@ TEST(FileLock, IsHeldByOneUntilItGoes) {
   EXPECT_EQ(folder.count(), 0);
   EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "no error");
   EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", "busy"); }), "cannot write " + (folder / "none/a.lock") + ": No such file or directory");
+}
+
+TEST(FileLock, WritesToNothingThatIsNotItsOwn) {
+  qkv_test::TempFolder folder;
+  const std::string path = folder / "a.lock", refused = "cannot write " + path + ": it is not a lock of ours";
+  qkv_test::put_bytes(folder / "victim", "mine");
+  ASSERT_EQ(::link((folder / "victim").c_str(), path.c_str()), 0);
+  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+  EXPECT_EQ(qkv_test::file_bytes(folder / "victim"), "mine");
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
+  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
 TEST(FileLock, OfAKilledProcessIsTakenOver) {

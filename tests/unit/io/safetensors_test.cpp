@@ -119,6 +119,16 @@ TEST(Safetensors, RefusesAHeaderAboveTheLimitOfTheFormat) {
   EXPECT_EQ(error_of([&] { SafetensorsFile file(path); }), path + ": header says 100000001 bytes, expected at most 100,000,000");
 }
 
+TEST(Safetensors, RefusesMoreTensorsThanAnyModelHas) {
+  std::string many = "{", texts = "{\"__metadata__\":{";
+  for (int i = 0; i <= 100'000; ++i) {
+    many += (i ? "," : "") + tensor_json(std::to_string(i), "U8", "[0]", "[0,0]");
+    texts += text(i ? "," : "", "\"", i, "\":\"\"");
+  }
+  EXPECT_EQ(error_for_header(many + "}", 0), "has more than 100000 tensors");
+  EXPECT_EQ(error_for_header(texts + "}}", 0), "the metadata has more than 100000 texts");
+}
+
 TEST(Safetensors, ChecksTheJson) {
   EXPECT_EQ(error_for_header("[]"), "the header does not begin with {");
   EXPECT_EQ(error_for_header(" {}"), "the header does not begin with {");

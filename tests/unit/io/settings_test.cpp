@@ -8,19 +8,23 @@
 namespace qkv {
 namespace {
 
+enum class Cell { gru, lstm };
+constexpr std::array<std::string_view, 2> names(Cell) { return {"gru", "lstm"}; }
+
 struct Values {
   int64_t epochs = 10;
   double rate = 0.005;
   bool shuffle = true;
-  std::string cell = "gru", file;
+  Cell cell = Cell::gru;
+  std::string file;
 
   Settings settings() {
     Settings s;
     s.add("training", "epochs", {"passes over the data", "轮数"}, epochs, 0, 1000);
     s.add("training", "rate", {"learning rate", "学习率"}, rate, 0);
     s.add("training", "shuffle", {"new order every epoch", "打乱"}, shuffle);
-    s.add("model", "cell", {"the cell", "单元"}, cell, {"gru", "lstm"});
-    s.add("model", "file_name", {"a file", "文件"}, file, {}, "FILE");
+    s.add("model", "cell", {"the cell", "单元"}, cell);
+    s.add("model", "file_name", {"a file", "文件"}, file, "FILE");
     return s;
   }
 };
@@ -42,7 +46,7 @@ TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
   EXPECT_EQ(v.epochs, 3);
   EXPECT_FALSE(v.shuffle);
   EXPECT_EQ(v.rate, 0.005);
-  EXPECT_EQ(v.cell, "lstm");
+  EXPECT_EQ(v.cell, Cell::lstm);
   EXPECT_EQ(v.file, "a b.txt");
 }
 
@@ -92,7 +96,7 @@ TEST(Settings, RefusesWithLineAndSuggestion) {
   EXPECT_EQ(error_of("- a\n- b\n"), "run.yaml: expected blocks of \"key: value\" lines");
   EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"), "run.yaml:3: training.rate: got \"x\", expected a number of at least 0");
   EXPECT_NE(error_of("training: {epochs: 3\n").find("not YAML"), std::string::npos);
-  EXPECT_EQ(error_of("training:\n  epochs: 3\n---\ntraining:\n  epochs: 4\n"), "run.yaml: has 2 YAML documents, expected one");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n---\ntraining:\n  epochs: 4\n"), "run.yaml:3: something follows the settings, expected one YAML document of blocks");
   EXPECT_EQ(error_of(""), "");
   EXPECT_EQ(error_of("training:\n"), "");
 }
@@ -101,6 +105,30 @@ TEST(Settings, AnExpandingAliasIsRefusedNotWalked) {
   std::string bomb = "a: &a [x,x]\n";
   for (char c = 'b'; c < 'z'; ++c) bomb += text(c, ": &", c, " [*", static_cast<char>(c - 1), ",*", static_cast<char>(c - 1), "]\n");
   EXPECT_EQ(error_of(bomb), "run.yaml:1: unknown block \"a\"");
+}
+
+// yaml-cpp reads empty documents out of a stray comma without end, and takes all memory if one lets it.
+TEST(Settings, AStrayCommaIsRefused) {
+  const std::string more = "something follows the settings, expected one YAML document of blocks";
+  EXPECT_EQ(error_of(","), "run.yaml:1: " + more);
+  EXPECT_EQ(error_of("{},"), "run.yaml:1: " + more);
+  EXPECT_EQ(error_of("{training: {epochs: 3}},"), "run.yaml:1: " + more);
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n,"), "run.yaml:3: not YAML: end of map not found");
+  EXPECT_EQ(error_of("[a],"), "run.yaml: expected blocks of \"key: value\" lines");
+  EXPECT_EQ(error_of("\"x\" ,"), "run.yaml: expected blocks of \"key: value\" lines");
+}
+
+TEST(Settings, NestsAndLongFilesAreRefusedWhereTheyBegin) {
+  const std::string commas(200'000, ','), brackets(200'000, '[');
+  EXPECT_NE(error_of("[" + commas).find("run.yaml"), std::string::npos);
+  EXPECT_NE(error_of("training:\n  epochs: [" + commas).find("\"training.epochs\" must have one value"), std::string::npos);
+  EXPECT_EQ(error_of(brackets), "run.yaml:1: the name of a block must be a word");
+  EXPECT_EQ(error_of("training:\n  epochs: {a: b}\n"), "run.yaml:2: \"training.epochs\" must have one value");
+  EXPECT_EQ(error_of("training:\n  ? [a]\n  : 3\n"), "run.yaml:2: a key must be a word");
+  EXPECT_EQ(error_of("? {a: b}\n: 3\n"), "run.yaml:1: the name of a block must be a word");
+  EXPECT_EQ(error_of("training: [1]\n"), "run.yaml:1: the block \"training\" must hold \"key: value\" lines");
+  EXPECT_EQ(error_of("training:\n  epochs: &a 3\n  rate: *a\n"), "run.yaml:3: a setting is no alias, expected its value");
+  EXPECT_EQ(error_of(std::string((256 << 10) + 1, ' ')), "run.yaml: has 262,145 bytes; a configuration has at most 262,144");
 }
 
 TEST(Settings, FlagsAreKebabCase) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "qkv/data/notes.h"
 #include "qkv/labs/formula.h"
 #include "qkv/labs/regression.h"
 #include "qkv/labs/render.h"
@@ -32,6 +33,17 @@ TEST(RegressionLab, IsFoundByNameAndSection) {
   EXPECT_EQ(find_lab("10.2"), find_lab("kernel-regression"));
 }
 
+TEST(RegressionLab, ItsDataAreThoseThatQkvDataWrites) {
+  for (const uint64_t seed : {0, 3}) {
+    const qkv::Table table = nadaraya_watson_data(notes_rng(seed, Edition::zh));
+    const regression::Sample lab = regression::zh_sample(regression::rng_of(seed).at("zh"));
+    EXPECT_EQ(table.columns[0], lab.x);
+    EXPECT_EQ(table.columns[1], lab.y);
+    EXPECT_EQ(nadaraya_watson_data(notes_rng(seed, Edition::en), NotesOptions::of(Edition::en)).columns[1],
+              regression::en_sample(regression::rng_of(seed).at("en")).y);
+  }
+}
+
 TEST(RegressionLab, EveryClaimHoldsWhateverTheSeed) {
   for (const uint64_t seed : {0, 7, 116}) {  // 116: its start is stuck near w = 0
     EXPECT_GE(page_of(seed).claims(), 45);
@@ -43,7 +55,25 @@ TEST(RegressionLab, ShowsTheWorkedNumbers) {
   const Page& page = page_of(0);
   EXPECT_EQ(claim_with(page, "A waist of 57").measured, "f(57) = 45.49999993");
   EXPECT_EQ(claim_with(page, "Without the minus sign").measured, "f(57) = 40.000000");
-  EXPECT_EQ(claim_with(page, "Ten equal weights").measured, "4.5000 and 14.5000");
+  EXPECT_EQ(fact_with(page, "Ten equal weights").measured, "4.5000 and 14.5000");
+}
+
+TEST(RegressionLab, ShowsTheArraysOfLeaveOneOutTraining) {
+  const std::string printed = everything_printed(page_of(0));
+  EXPECT_NE(printed.find("repeat_interleave([1, 2], 3) = [1, 1, 1, 2, 2, 2]\nrepeat([1, 2], 3)            = [1, 2, 1, 2, 1, 2]\n"), printed.npos);
+  EXPECT_NE(printed.find("keys without the diagonal (50, 49)\n"), printed.npos);
+  EXPECT_NE(printed.find("(50, 1, 49) x (50, 49, 1) -> (50, 1, 1)"), printed.npos);
+}
+
+TEST(RegressionLab, DrawsTheTruthSolidAndTheEstimateDashedEverywhere) {
+  for (const Block& block : page_of(0).blocks())
+    if (const auto* picture = std::get_if<Picture>(&block))
+      for (const Panel& panel : picture->figure.panels)
+        if (const auto* lines = std::get_if<Curves>(&panel.content))
+          for (const Series& line : lines->series) {
+            if (line.name != "Truth" && line.name != "Pred") continue;
+            EXPECT_EQ(line.style->dash, line.name == "Truth" ? Dash::solid : Dash::dashed) << picture->name;
+          }
 }
 
 TEST(RegressionLab, FormulasOfTheNotesWithSlipsGiveOtherEstimators) {
@@ -65,6 +95,7 @@ TEST(RegressionLab, HasTextAndCaptionsInBothLanguages) {
     if (const auto* heading = std::get_if<Heading>(&block)) both(heading->text);
     if (const auto* paragraph = std::get_if<Paragraph>(&block)) both(paragraph->text);
     if (const auto* claim = std::get_if<Claim>(&block)) both(claim->text);
+    if (const auto* fact = std::get_if<Fact>(&block)) both(fact->text);
     if (const auto* table = std::get_if<Table>(&block))
       for (const auto& row : table->rows)
         for (const Text& cell : row) both(cell);
@@ -83,8 +114,11 @@ TEST(RegressionLab, RendersAsTextAndMarkdownInBothLanguages) {
   for (const Language language : {Language::en, Language::zh}) {
     std::string screen;
     for (const Block& block : page_of(0).blocks()) screen += plain(block, language);
+    expect_utf8(screen, "the text");
+    expect_utf8(html_report({{&lab, page_of(0), 1}}, language), "the page");
     EXPECT_EQ(screen.find('$'), std::string::npos);
     const std::string note = markdown(lab, page_of(0), language);
+    expect_utf8(note, "the note");
     EXPECT_NE(note.find(lab.title.in(language)), std::string::npos);
     EXPECT_NE(note.find("stuck-valley.svg"), std::string::npos);
   }
@@ -105,7 +139,7 @@ TEST(RegressionLab, MediansOfTheThreeHundredRunsAreThoseOfTheBook) {
 }
 
 TEST(PlainFormula, TellsASignFromADifference) {
-  EXPECT_EQ(plain_formula("\\exp(-\\frac{1}{2} (x - y)^2)"), "exp(−1/2(x − y)²)");
+  EXPECT_EQ(plain_formula("\\exp(-\\frac{1}{2} (x - y)^2)"), "exp(−(1/2)(x − y)²)");
   EXPECT_EQ(plain_formula("n^{-\\frac{1}{d + 4}}"), "n^(−1/(d + 4))");
   EXPECT_EQ(plain_formula("f(x) - 1"), "f(x) − 1");
   EXPECT_EQ(plain_formula("2 \\sin x + x"), "2 sin x + x");

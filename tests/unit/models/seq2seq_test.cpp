@@ -109,7 +109,7 @@ TEST(Seq2Seq, StartsAsTheBooksPyTorchModel) {
   bounded(model.encoder.recurrent.layers[0].weight_ih, 96 + 32);
   bounded(model.decoder.recurrent.layers[0].weight_ih, 96 + 64);
   bounded(model.decoder.recurrent.layers[1].weight_hh, 96 + 32);
-  bounded(model.decoder.attention.w_v, 32 + 1);
+  bounded(model.decoder.attention.as<Additive>()->w_v, 32 + 1);
   bounded(model.output.weight, 201 + 32);
   EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
   EXPECT_LE(max(abs(model.decoder.recurrent.layers[0].bias_hh)).item(), 1 / std::sqrt(32.f));

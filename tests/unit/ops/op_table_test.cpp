@@ -274,6 +274,31 @@ TEST(OpTableRows, EveryOpIsTriedWithNothingWithOneAndWithTails) {
   }
 }
 
+// Shapes cannot tell an absent tensor from a scalar, so an op must look.
+TEST(OpTableRows, AnAbsentInputIsRefusedOrMeantToBeLeftOut) {
+  // The inputs that an op can do without: biases, first states, positions, factors of dropout.
+  const std::set<std::string> optional = {
+      "attention 3",           "attention 4",          "attention_decoder 9", "attention_decoder 10",        "attention_decoder 14",
+      "attention_decoder 15",  "attention_decoder 16", "conv1d 2",            "embedding_scaled_position 1", "feed_forward 2",
+      "feed_forward 4",        "linear 2",             "linear_cross_entropy 2", "recurrent 5",              "recurrent 6"};
+  std::set<std::string> done_without;
+  for (const OpCase& row : op_table())
+    for (const auto& shapes : row.shapes)
+      for (size_t k = 0; k < shapes.size() && !is_large(shapes); ++k) {
+        Tensors inputs = random_inputs(row, shapes);
+        inputs[k] = Tensor();
+        const std::string what = row.op + " " + std::to_string(k);
+        try {
+          const Tensor y = row.call(inputs);
+          EXPECT_TRUE(y.defined()) << what;
+          done_without.insert(what);
+        } catch (const Error& error) {
+          EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+        }
+      }
+  EXPECT_EQ(done_without, optional);
+}
+
 TEST(OpTableRows, EveryExceptionHasAReason) {
   const OpCase plain;
   for (const OpCase& row : op_table()) {

@@ -9,7 +9,7 @@ const Run kTraining{.training = true, .rng = Rng(12).at("embedding").at_step(1)}
 
 Ids some_ids(const Shape& shape, int64_t v) {
   Ids ids = Ids::empty(shape);
-  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>((i * 5 + 2) % v);
+  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>((i * 5 + 2) % std::max<int64_t>(v, 1));
   return ids;
 }
 

@@ -1,11 +1,12 @@
 // A small reader of SVG text for tests: checks that tags balance and collects elements.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-namespace qkv::testing {
+namespace qkv::drawings {
 
 struct Element {
   std::string name, text;  // text: what follows the opening tag, entities undone
@@ -105,4 +106,13 @@ inline SvgText read_svg(const std::string& svg) {
   return out;
 }
 
-}  // namespace qkv::testing
+/// The smallest type in a drawing, in pixels, on a page of that width: what is wider is scaled down.
+inline double smallest_type(const SvgText& s, double page) {
+  const Element& whole = s.elements.at(0);
+  double smallest = whole.number("font-size");
+  for (const Element& e : s.elements)
+    if (e.name == "text" && e.attributes.count("font-size")) smallest = std::min(smallest, e.number("font-size"));
+  return smallest * std::min(1.0, page / whole.number("width"));
+}
+
+}  // namespace qkv::drawings

@@ -13,9 +13,9 @@
 #include "unit/plot/svg_reader.h"
 
 using namespace qkv;
-using qkv::testing::Element;
-using qkv::testing::read_svg;
-using qkv::testing::SvgText;
+using qkv::drawings::Element;
+using qkv::drawings::read_svg;
+using qkv::drawings::SvgText;
 
 namespace {
 
@@ -88,7 +88,7 @@ TEST(Svg, RowZeroIsOnTopAndEveryCellHasItsColour) {
   const SvgText s = drawn(heatmaps(Tensor({2, 2}, {0, 1, 2, 3}), "", ""));
   std::vector<Element> cells;
   for (const Element& e : s.named("rect"))
-    if (e.attributes.count("fill") && e.attributes.at("fill") == hex(colour_at(ColourMap::viridis, 2 / 3.0))) cells.push_back(e);
+    if (e.attributes.count("fill") && e.attributes.at("fill") == hex(colour_at(ColourMap::reds, 2 / 3.0))) cells.push_back(e);
   ASSERT_EQ(cells.size(), 1);
   const Element frame = s.of_class("frame").at(0);
   EXPECT_EQ(cells[0].number("x"), frame.number("x"));
@@ -113,7 +113,7 @@ TEST(Svg, OneColourScaleServesAllPanelsUnlessAsked) {
 TEST(Svg, NanIsGreyInfinitiesAreTheEndsAndTheBarSaysSo) {
   const float inf = std::numeric_limits<float>::infinity();
   const SvgText s = drawn(heatmaps(Tensor({1, 5}, {0, 1, kNan, inf, -inf}), "", ""));
-  const auto colour = [](double t) { return hex(colour_at(ColourMap::viridis, t)); };
+  const auto colour = [](double t) { return hex(colour_at(ColourMap::reds, t)); };
   const std::vector<std::string> fills = cell_fills(s);
   ASSERT_EQ(fills.size(), 5);
   EXPECT_EQ(fills, (std::vector<std::string>{colour(0), colour(1), hex(kNanColour), colour(1), colour(0)}));
@@ -121,8 +121,8 @@ TEST(Svg, NanIsGreyInfinitiesAreTheEndsAndTheBarSaysSo) {
 }
 
 TEST(Svg, ConstantEmptyAndAllNanMatricesHaveAScale) {
-  EXPECT_EQ(cell_fills(drawn(heatmaps(full({2, 2}, 0.25f), "", "")))[0], hex(colour_at(ColourMap::viridis, 1)));
-  EXPECT_EQ(cell_fills(drawn(heatmaps(zeros({2, 2}), "", "")))[0], hex(colour_at(ColourMap::viridis, 0)));
+  EXPECT_EQ(cell_fills(drawn(heatmaps(full({2, 2}, 0.25f), "", "")))[0], hex(colour_at(ColourMap::reds, 1)));
+  EXPECT_EQ(cell_fills(drawn(heatmaps(zeros({2, 2}), "", "")))[0], hex(colour_at(ColourMap::reds, 0)));
   EXPECT_EQ(cell_fills(drawn(heatmaps(full({2, 2}, kNan), "", "")))[3], hex(kNanColour));
   for (const Shape& shape : {Shape{0, 5}, Shape{5, 0}, Shape{0, 0}, Shape{2, 2, 0, 3}}) {
     const SvgText s = drawn(heatmaps(zeros(shape), "Keys", "Queries"));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
+#include "qkv/core/names.h"
 #include "qkv/core/parallel.h"
 #include "unit/regression/brute_force.h"
 #include "support/files.h"
@@ -97,7 +98,7 @@ TEST(Bandwidth, CrossValidationFindsTheLeastOfAFineGrid) {
         }
         least = std::min(least, squares / 150 / variance);
       }
-      EXPECT_LE(cv.score, least * (1 + 1e-3)) << kernel_name(shape) << " " << estimator_name(estimator) << " h " << cv.bandwidth[0];
+      EXPECT_LE(cv.score, least * (1 + 1e-3)) << name_of(shape) << " " << name_of(estimator) << " h " << cv.bandwidth[0];
     }
   }
 }

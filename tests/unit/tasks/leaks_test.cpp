@@ -49,7 +49,7 @@ LeakSubject subject_of(const TranslationModel& model) {
 
 TranslationModelConfig transformer_config() {
   TranslationModelConfig c;
-  c.kind = "transformer";
+  c.kind = ModelKind::transformer;
   c.hidden = 16, c.heads = 4, c.ffn = 24, c.layers = 2;
   return c;
 }
@@ -77,13 +77,13 @@ void expect_no_leak(const TranslationModelConfig& config, int64_t most_positions
 TEST(Leaks, FindsNoneInATransformer) {
   expect_no_leak(transformer_config());
   TranslationModelConfig pre = transformer_config();
-  pre.norm = "pre", pre.key_heads = 2, pre.attention = "additive", pre.activation = "gelu";
+  pre.norm = NormPlace::pre, pre.key_heads = 2, pre.attention = ScorerKind::additive, pre.activation = Activation::gelu;
   expect_no_leak(pre);
 }
 
 TEST(Leaks, FindsNoneWithAnyPositions) {
-  for (const char* positions : {"none", "relative", "rotary", "alibi"}) {
-    SCOPED_TRACE(positions);
+  for (const PositionKind positions : {PositionKind::none, PositionKind::relative, PositionKind::rotary, PositionKind::alibi}) {
+    SCOPED_TRACE(name_of(positions));
     TranslationModelConfig c = transformer_config();
     c.positions = positions;
     expect_no_leak(c);
@@ -92,14 +92,14 @@ TEST(Leaks, FindsNoneWithAnyPositions) {
 
 TEST(Leaks, StaysWithinALearnedTableOfPositions) {
   TranslationModelConfig learned = transformer_config();
-  learned.positions = "learned", learned.max_positions = 8;
+  learned.positions = PositionKind::learned, learned.max_positions = 8;
   expect_no_leak(learned, 8);
 }
 
 TEST(Leaks, FindsNoneInARecurrentModelThatSkipsPadding) {
   TranslationModelConfig c;
   c.hidden = c.embed = 12;
-  for (const char* attention : {"additive", "dot", "none"}) {
+  for (const ScorerKind attention : {ScorerKind::additive, ScorerKind::dot, ScorerKind::none}) {
     c.attention = attention;
     expect_no_leak(c);
   }

@@ -16,18 +16,18 @@ TEST_F(TranslationRunTest, FourBatchesOf16PairsAreOneOf64) {
     more << "z\n";
   }
   more.close();
-  const auto trained = [&](const char* loss, int64_t rows, int64_t accumulate, double rate = 0.01) {
+  const auto trained = [&](LossUnit loss, int64_t rows, int64_t accumulate, double rate = 0.01) {
     TranslationConfig c = config(2);
     c.data.valid_share = 0, c.data.min_count = 1;
     c.model.dropout = 0;
-    c.training.schedule = "cosine", c.training.clip = 0;
+    c.training.schedule = ScheduleKind::cosine, c.training.clip = 0;
     c.training.loss = loss, c.training.batch_rows = rows, c.training.accumulate = accumulate, c.training.rate = rate;
     TranslationRun run(c, "");
     const FitResult result = run.train();
     EXPECT_EQ(result.progress.steps, 2 * (128 / (rows * accumulate)));
     return std::pair{weights(run), result.progress.epoch_loss};
   };
-  for (const char* loss : {"token", "book"}) {
+  for (const LossUnit loss : {LossUnit::token, LossUnit::book}) {
     const auto [whole, whole_loss] = trained(loss, 64, 1);
     const auto [parts, parts_loss] = trained(loss, 16, 4);
     const auto [start, start_loss] = trained(loss, 64, 1, 0);
@@ -37,14 +37,14 @@ TEST_F(TranslationRunTest, FourBatchesOf16PairsAreOneOf64) {
       worst = std::max(worst, std::abs(double{whole[i]} - parts[i]));
       moved = std::max(moved, std::abs(double{whole[i]} - start[i]));
     }
-    EXPECT_LT(worst, 1e-4) << loss;  // Adam divides by the root of small squares: rounding grows with 1 / |g|
-    EXPECT_GT(moved, 1e-2) << loss;
-    EXPECT_NEAR(whole_loss, parts_loss, 1e-6 * whole_loss) << loss;
+    EXPECT_LT(worst, 1e-4) << name_of(loss);  // Adam divides by the root of small squares: rounding grows with 1 / |g|
+    EXPECT_GT(moved, 1e-2) << name_of(loss);
+    EXPECT_NEAR(whole_loss, parts_loss, 1e-6 * whole_loss) << name_of(loss);
   }
 }
 
 TEST_F(TranslationRunTest, AnAccumulatedGradientIsThatOfAllItsTokens) {
-  for (const char* loss : {"token", "book"})
+  for (const LossUnit loss : {LossUnit::token, LossUnit::book})
     for (const bool mask : {true, false}) {
       TranslationConfig c = config();
       c.data.valid_share = 0;

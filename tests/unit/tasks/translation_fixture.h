@@ -36,7 +36,7 @@ class TranslationRunTest : public testing::Test {
   TranslationConfig config(int64_t epochs = 3) const {
     TranslationConfig c;
     c.data.pairs = pairs();
-    c.data.tokenizer = "spaces";
+    c.data.tokenizer = TokenizerKind::spaces;
     c.data.valid_share = 0.1;
     c.model.embed = c.model.hidden = 24;
     c.training.epochs = epochs;

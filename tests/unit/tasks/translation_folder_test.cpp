@@ -72,20 +72,47 @@ TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
 }
 
 TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
-  for (const char* tokenizer : {"spaces", "book"}) {
+  for (const TokenizerKind tokenizer : {TokenizerKind::spaces, TokenizerKind::book}) {
     SetUp();
+    const std::string folder = run_folder(text(tokenizer).c_str());
     TranslationConfig c = config(1);
     c.data.tokenizer = tokenizer, c.data.valid_share = 0;
-    TranslationRun(c, run_folder(tokenizer)).train();
+    TranslationRun(c, folder).train();
     std::string content;
     std::getline(std::ifstream(pairs()), content, '\0');
     std::swap(content[0], content[content.find('5')]);  // as many words, as many batches
     std::ofstream(pairs()) << content;
     c.training.epochs = 2;
-    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(tokenizer)).train(); }),
-              run_folder(tokenizer) + "/checkpoints/last.safetensors: was trained on other sentences than the data files hold now"
+    EXPECT_EQ(error_of([&] { TranslationRun(c, folder).train(); }),
+              folder + "/checkpoints/last.safetensors: was trained on other sentences than the data files hold now"
                                       " | --restart begins again; -o names another folder");
   }
+}
+
+TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
+  TranslationConfig c = config(1);
+  c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true, c.data.normalize = Normalization::none;
+  TranslationRun(c, run_folder()).train();
+  const std::string path = run_folder() + "/config.yaml";
+  std::string content, old;
+  std::getline(std::ifstream(path), content, '\0');
+  for (size_t at = 0; at < content.size();) {
+    const size_t end = std::min(content.find('\n', at), content.size() - 1) + 1;
+    const std::string line = content.substr(at, end - at);
+    if (line.find("normalize") == std::string::npos) old += line;
+    at = end;
+  }
+  ASSERT_LT(old.size(), content.size());
+  std::ofstream(path) << old;
+  EXPECT_EQ(read_run_config(path).data.normalize, Normalization::none);
+  c.training.epochs = 2;
+  TranslationRun(c, run_folder()).train();
+  c.data.normalize = Normalization::nfkc;
+  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }),
+            path + ": data.normalize is none, but nfkc was asked for | --normalize none goes on with it; --restart begins again; -o names another folder");
+  // Words are not normalised, so the setting says nothing of them.
+  std::ofstream(path) << "data:\n  tokenizer: spaces\n";
+  EXPECT_EQ(read_run_config(path).data.normalize, Normalization::nfkc);
 }
 
 TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
@@ -114,7 +141,7 @@ TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifferenc
   EXPECT_NE(message.find("configuration and vocabularies say"), std::string::npos) << message;
   EXPECT_NE(message.find(file), std::string::npos);
   other = config(1).model;
-  other.attention = "none";
+  other.attention = ScorerKind::none;
   TranslationModel baseline(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
   EXPECT_NE(error_of([&] { baseline.load(file); }), "");
 }
@@ -129,16 +156,16 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
   EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }), "training.patience is 3, but there is no validation data");
-  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.training.patience = 3; }),
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.training.patience = 3; }),
             "data.tokenizer book has no validation data: the book trains on all pairs");
-  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book", c.data.valid_share = 0, c.data.reverse = true; }),
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.data.valid_share = 0, c.data.reverse = true; }),
             "data.tokenizer book translates from the first side into the second: data.reverse is true");
-  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = "book-en"; }),
+  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book_en; }),
             "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 0.5, c.training.average_decay = 0.5; }),
             "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
   const std::string only = " is a setting of transformer, but model.kind is seq2seq";
-  EXPECT_EQ(refused([](auto& c) { c.model.init = "book"; }), "model.init" + only);
+  EXPECT_EQ(refused([](auto& c) { c.model.init = TransformerOptions::Init::book; }), "model.init" + only);
   EXPECT_EQ(refused([](auto& c) { c.model.max_positions = 9; }), "model.max_positions" + only);
   EXPECT_EQ(refused([](auto& c) { c.model.max_distance = 9; }), "model.max_distance" + only);
 }

@@ -88,10 +88,10 @@ TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
 
 TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
   const int before = threads();
-  for (const char* kind : {"transformer", "seq2seq"}) {
+  for (const ModelKind kind : {ModelKind::transformer, ModelKind::seq2seq}) {
     TranslationConfig c = config(2);
     c.model.kind = kind;
-    if (c.model.kind == "transformer") c.model.embed = TranslationModelConfig{}.embed, c.model.hidden = 16, c.model.heads = 2, c.model.ffn = 24;
+    if (c.model.kind == ModelKind::transformer) c.model.embed = TranslationModelConfig{}.embed, c.model.hidden = 16, c.model.heads = 2, c.model.ffn = 24;
     TranslationRun run(c, "");
     run.train();
     const Translator translator(run.model(), run.tokenizers(), run.config());
@@ -249,7 +249,7 @@ TEST_F(TranslationRunTest, KeepsTheBestWeightsOrTheLast) {
   c.training.rate = 0.1;  // so large that the loss goes up and down
   TranslationRun best(c, run_folder("best"));
   const FitResult result = best.train();
-  c.training.keep = "last";
+  c.training.keep = KeptWeights::last;
   TranslationRun last(c, run_folder("last"));
   last.train();
   const auto weight = [&](const char* run, const char* file) {
@@ -273,7 +273,7 @@ TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
   Weights seen(under_way);
   Observer* list[] = {&seen};
   TranslationConfig c = config(3);
-  c.training.average_decay = 0.75, c.training.keep = "last";
+  c.training.average_decay = 0.75, c.training.keep = KeptWeights::last;
   TranslationRun run(c, "");
   under_way = &run;
   run.train(list);
@@ -290,7 +290,7 @@ TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
   plain.train(list);
   EXPECT_EQ(seen.after.back(), weights(plain));
   EXPECT_GT(std::abs(seen.valid - averaged_loss), 1e-4) << "the average and the last weights are not alike";
-  c.training.average_decay = 0.75, c.training.keep = "best";
+  c.training.average_decay = 0.75, c.training.keep = KeptWeights::best;
   TranslationRun best(c, "");
   best.train();
   EXPECT_EQ(weights(best), kept) << "the loss falls in every epoch, so the last average is the best";
@@ -317,19 +317,19 @@ TEST_F(TranslationRunTest, EverySettingOfTheExercisesTrains) {
   };
   const double plain = loss([](auto&) {});
   EXPECT_LT(plain, 2.5);
-  for (const char* scorer : {"none", "dot", "scaled-dot", "bilinear", "cosine"})
-    EXPECT_LT(loss([&](auto& c) { c.model.attention = scorer; }), 2.5) << scorer;
-  EXPECT_LT(loss([](auto& c) { c.model.cell = "lstm"; }), 2.5);
+  for (const ScorerKind scorer : {ScorerKind::none, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear, ScorerKind::cosine})
+    EXPECT_LT(loss([&](auto& c) { c.model.attention = scorer; }), 2.5) << name_of(scorer);
+  EXPECT_LT(loss([](auto& c) { c.model.cell = CellKind::lstm; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.model.bidirectional = true; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.model.layers = 2, c.model.embed_dropout = 0.2; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.training.label_smoothing = 0.1; }), 3.0);
   EXPECT_LT(loss([](auto& c) { c.training.mask_loss = false; }), 2.5);
   EXPECT_GT(loss([](auto& c) { c.training.feed_back = 1; }), plain) << "its own predictions are worse inputs than the truth";
   EXPECT_LT(loss([](auto& c) { c.training.batch_tokens = 100; }), 2.5);
-  EXPECT_LT(loss([](auto& c) { c.data.tokenizer = "bpe", c.data.vocabulary = 28, c.data.shared_vocabulary = true; }), 3.5);
+  EXPECT_LT(loss([](auto& c) { c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true; }), 3.5);
   EXPECT_LT(loss([](auto& c) { c.data.reverse = true; }), 2.5);
-  for (const char* schedule : {"warmup", "cosine", "step"})
-    EXPECT_LT(loss([&](auto& c) { c.training.schedule = schedule, c.training.warmup = 2; }), 2.6) << schedule;
+  for (const ScheduleKind schedule : {ScheduleKind::warmup, ScheduleKind::cosine, ScheduleKind::step})
+    EXPECT_LT(loss([&](auto& c) { c.training.schedule = schedule, c.training.warmup = 2; }), 2.6) << name_of(schedule);
 }
 
 }  // namespace

@@ -61,7 +61,10 @@ TEST(Tensors, RefuseWhatDoesNotFitThem) {
   expect_error([] { Tensor({2, 2}, {1, 2, 3}); }, "[tensor] shape (2, 2) has 4 elements, got 3 values");
   expect_error([] { Ids({2}, {1}); }, "[ids] shape (2,) has 2 elements, got 1 values");
   expect_error([&] { x.item(); }, "[item] expected one element, got shape (2, 3)");
-  expect_error([] { Tensor().item(); }, "[item] expected one element, got shape ()");
+  expect_error([] { Tensor().item(); }, "[item] the tensor is absent: it has no values");
+  expect_error([] { Tensor().at({}); }, "[at] the tensor is absent: it has no values");
+  expect_error([] { Tensor().copied(); }, "[copied] the tensor is absent: it has no values");
+  expect_error([] { parameter(Tensor()); }, "[parameter] the tensor is absent: it has no values");
   expect_error([&] { x.at({1}); }, "[at] 1 indices for shape (2, 3)");
   expect_error([&] { x.at({1, 3}); }, "[at] index 3 on axis 1 of shape (2, 3)");
   expect_error([&] { x.viewed({5}); }, "[view] (2, 3) has not as many elements as (5,)");

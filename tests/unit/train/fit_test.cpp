@@ -297,10 +297,11 @@ TEST(Optimizers, RefuseOptionsThatMakeNoSense) {
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
   EXPECT_EQ(error_of([&] { Sgd(all, {.momentum = 1}); }), "[sgd] momentum must be in [0, 1), got 1");
-  EXPECT_EQ(error_of([&] { Sgd(all, {.l2 = -1}); }), "[sgd] weight decay must be 0 or more, got -1");
+  EXPECT_EQ(error_of([&] { Sgd(all, {.l2 = -1}); }), "[sgd] weight decay must be 0 or more and finite, got -1");
   EXPECT_EQ(error_of([&] { Adam(all, {.beta1 = 1}); }), "[adam] betas must be in [0, 1), got 1 and 0.999");
   EXPECT_EQ(error_of([&] { Adam(all, {.epsilon = 0}); }), "[adam] epsilon must be above 0, got 0");
-  EXPECT_EQ(error_of([&] { Adam(all, {.decay = -0.5f}); }), "[adam] weight decay must be 0 or more, got l2 0 and decay -0.5");
+  EXPECT_EQ(error_of([&] { Adam(all, {.decay = -0.5f}); }), "[adam] weight decay must be 0 or more and finite, got l2 0 and decay -0.5");
+  EXPECT_EQ(error_of([&] { Adam(all, {.decay = INFINITY}); }), "[adam] weight decay must be 0 or more and finite, got l2 0 and decay inf");
   EXPECT_EQ(error_of([&] { ParameterAverage(1.0); }), "[average] decay must be in [0, 1), got 1");
   Adam adam(all);
   EXPECT_EQ(error_of([&] { adam.step(all, zeros({3}), 0.1f); }).substr(0, 35), "[adam] a gradient of 3 elements for");
@@ -349,7 +350,10 @@ TEST(Progress, FitsItsColumnsAndSaysWhatIsLeft) {
                    .epoch_seconds = 1, .seconds = 6, .count_here = 98304, .steps_here = 120};
   EXPECT_EQ(progress_bar(p, 100), "epoch 3/10 [#########---------------------] step 120/400  loss 0.1235  98,304 tok/s  0:14 left");
   EXPECT_LT(progress_bar(p, 40).size(), 40u);
-  EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98304 tok/s");
+  Progress done = p;
+  done.epoch = 10, done.step = 400;
+  EXPECT_EQ(progress_bar(done, 100), "epoch 10/10 [##############################] step 400/400  loss 0.1235  98,304 tok/s  in 0:06");
+  EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98,304 tok/s");
   EXPECT_EQ(duration(3723), "1:02:03");
 }
 

@@ -1,0 +1,69 @@
+// Names of enum values, written once beside the enum: what a person may write, what is printed, and what an error lists.
+//
+//   enum class NormPlace { post, pre };
+//   constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+
+/// "a, b, c".
+std::string listed(const std::vector<std::string>& words, std::string_view between = ", ");
+
+/// 'where: got "wrd", expected one of word, words', with the nearest of them as the hint.
+[[noreturn]] void refuse_word(std::string_view where, std::string_view word, const std::vector<std::string>& known);
+
+/// An enum with names: `names(value)`, found beside it, lists them in the order of the values, which count from 0.
+template <class E>
+concept Named = std::is_enum_v<E> && requires(E value) { std::string_view(names(value)[0]); };
+
+template <Named E>
+constexpr std::string_view name_of(E value) {
+  return names(value)[static_cast<size_t>(value)];
+}
+
+/// Every value, in order.
+template <Named E>
+std::vector<E> every() {
+  std::vector<E> all;
+  for (size_t i = 0; i < names(E{}).size(); ++i) all.push_back(static_cast<E>(i));
+  return all;
+}
+
+/// The names of some values.
+template <Named E>
+std::vector<std::string> names_of(const std::vector<E>& values) {
+  std::vector<std::string> words;
+  for (const E value : values) words.emplace_back(name_of(value));
+  return words;
+}
+
+/// The value of that name, if there is one.
+template <Named E>
+std::optional<E> find_named(std::string_view name) {
+  const auto all = names(E{});
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i] == name) return static_cast<E>(i);
+  return {};
+}
+
+/// The value of that name; `where` begins the error if there is none.
+template <Named E>
+E parse_name(std::string_view name, std::string_view where) {
+  if (const auto value = find_named<E>(name)) return *value;
+  refuse_word(where, name, names_of(every<E>()));
+}
+
+/// In a message a value stands by its name.
+template <Named E>
+void append_text(std::string& out, E value) { out += name_of(value); }
+
+}  // namespace qkv

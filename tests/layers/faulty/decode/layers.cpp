@@ -1,0 +1,2 @@
+// Search that knows what models are made of.
+#include "qkv/nn/layers.h"

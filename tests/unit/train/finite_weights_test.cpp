@@ -1,0 +1,75 @@
+// No number that is not finite gets into weights that anybody keeps: the update that makes one ends the training.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "programs/toy_task.h"
+#include "qkv/train/fit.h"
+#include "support/files.h"
+
+namespace qkv {
+namespace {
+
+using qkv_test::error_of;
+
+// The rate that spoils the weights, at one step alone.
+Schedule spoils_step(int64_t last) {
+  return [=](int64_t step) { return step == last ? 1e38f : 0.01f; };
+}
+
+struct StepCount : Observer {
+  int64_t steps = 0;
+  void step(const Progress&) override { ++steps; }
+};
+
+}  // namespace
+
+TEST(FiniteWeights, TheVeryLastUpdateIsLookedAtToo) {
+  tests::ToyModel model(Rng(1));
+  const Parameters all = flatten(model);
+  Adam adam(all, {.decay = 10});
+  const std::string error = error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .rate = spoils_step(4)}); });
+  EXPECT_EQ(error, "[fit] step 5: the update made weights that are not finite; nothing was written with them");
+}
+
+TEST(FiniteWeights, TheOldCheckpointStaysAndNoObserverHearsOfTheStep) {
+  const qkv_test::TempFolder folder;
+  const std::string file = folder / "last.safetensors";
+  const auto train = [&](Schedule rate, int64_t epochs, StepCount& count) {
+    tests::ToyModel model(Rng(1));
+    const Parameters all = flatten(model);
+    Adam adam(all, {.decay = 10});
+    Observer* observers[] = {&count};
+    fit(all, adam, tests::ToyTask{model}, {.epochs = epochs, .rate = std::move(rate), .checkpoint = file, .checkpoint_every = 1}, observers);
+  };
+  StepCount first, second;
+  train(constant_rate(0.01f), 1, first);
+  const std::string before = qkv_test::file_bytes(file);
+  EXPECT_EQ(error_of([&] { train(spoils_step(5), 2, second); }),
+            "[fit] step 6: the update made weights that are not finite; nothing was written with them");
+  EXPECT_EQ(first.steps, 5);
+  EXPECT_EQ(second.steps, 0);
+  EXPECT_EQ(qkv_test::file_bytes(file), before);
+  train(constant_rate(0.01f), 2, second);
+  EXPECT_EQ(second.steps, 5) << "the old checkpoint is one to go on from";
+}
+
+TEST(FiniteWeights, ACompanionsMeanOrAnOptimizersStateIsLookedAtBeforeItIsWritten) {
+  const qkv_test::TempFolder folder;
+  const std::string file = folder / "last.safetensors";
+  struct Mean : Companion {
+    void save(Checkpoint& out) const override { out.tensors["companion.mean"] = Tensor({2}, {1, INFINITY}); }
+  } mean;
+  tests::ToyModel model(Rng(1));
+  const Parameters all = flatten(model);
+  Adam adam(all);
+  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file, .companion = &mean}); }),
+            "[fit] step 5: \"companion.mean\" holds numbers that are not finite; no checkpoint was written");
+  EXPECT_EQ(folder.count(), 0);
+  adam.state()[1].tensor.mutable_ptr()[0] = INFINITY;  // of the squared gradients: its weight just stands still
+  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file}); }),
+            "[fit] step 5: \"adam.v.first.weight\" holds numbers that are not finite; no checkpoint was written");
+  EXPECT_EQ(folder.count(), 0);
+}
+
+}  // namespace qkv

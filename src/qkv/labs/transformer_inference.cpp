@@ -320,7 +320,7 @@ void cache_step(Page& page) {
     again = std::min(again, thread_seconds([&] {
                        const Tensor memory = net.encoder(ids, lens, Run{});
                        for (int64_t t = 1; t <= kLong; ++t) {
-                         const Tensor x = net.decoder.features(ids.part(0, {1, t}), memory, lens, Run{});
+                         const Tensor x = net.decoder.features(ids.part(0, {1, t}), {memory, Mask::valid_lens(lens)}, Run{});
                          net.decoder.output(x.part((t - 1) * x.size(2), {1, x.size(2)}));
                        }
                      }));

@@ -48,8 +48,9 @@ struct Score {
   std::vector<double> right = {0, 0, 0};  // share, by question
   double all() const { return (right[0] + right[1] + right[2]) / 3; }
 };
-/// With gates (1, 1, H, 1) or none.
-Score score(const Reader& reader, const Lines& lines, const Tensor& gates = {});
+/// Of what the heads found in the lines, with gates (1, 1, H, 1) or none: gates act after the attention, which need not be run again.
+Score score(const Reader& reader, const Tensor& found, const Lines& lines, const Tensor& gates = {});
+inline Score score(const Reader& reader, const Lines& lines) { return score(reader, reader.attended(lines).output, lines); }
 
 /// A model, what it began as, and its training.
 struct TrainedReader {
@@ -59,8 +60,8 @@ struct TrainedReader {
   double end() const;
 };
 
-/// Each kind from kStarts starts, the best first. `one` has one head of the same width in all.
-inline constexpr int64_t kStarts = 3;
+/// Each kind from several starts, the best first. `one` has one head of the same width in all.
+inline constexpr int64_t kStarts = 3, kOneHeadStarts = 2;
 struct Readers {
   std::vector<TrainedReader> several, one;
 };

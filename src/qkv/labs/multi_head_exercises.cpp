@@ -53,8 +53,9 @@ Tensor gates_without(const std::vector<size_t>& closed) {
 }
 
 std::vector<Score> each_closed(const Reader& reader, const Lines& lines) {
+  const Tensor found = reader.attended(lines).output;
   std::vector<Score> scores;
-  for (size_t h = 0; h < kAll; ++h) scores.push_back(score(reader, lines, gates_without({h})));
+  for (size_t h = 0; h < kAll; ++h) scores.push_back(score(reader, found, lines, gates_without({h})));
   return scores;
 }
 
@@ -99,6 +100,7 @@ std::vector<double> relative(std::vector<double> values) {
 
 // Closed one after another, each time the head whose loss costs least now.
 std::vector<size_t> greedy_order(const Reader& reader, const Lines& lines) {
+  const Tensor found = reader.attended(lines).output;
   std::vector<size_t> closed;
   while (closed.size() < kAll) {
     double best = 1e9;
@@ -106,7 +108,7 @@ std::vector<size_t> greedy_order(const Reader& reader, const Lines& lines) {
     for (size_t h = 0; h < kAll; ++h) {
       if (std::find(closed.begin(), closed.end(), h) != closed.end()) continue;
       closed.push_back(h);
-      const double loss = score(reader, lines, gates_without(closed)).loss;
+      const double loss = score(reader, found, lines, gates_without(closed)).loss;
       closed.pop_back();
       if (loss < best) best = loss, next = h;
     }
@@ -116,9 +118,10 @@ std::vector<size_t> greedy_order(const Reader& reader, const Lines& lines) {
 }
 
 std::vector<Score> pruned(const Reader& reader, const Lines& lines, const std::vector<size_t>& order) {
+  const Tensor found = reader.attended(lines).output;
   std::vector<Score> scores;
   for (size_t count = 0; count <= order.size(); ++count)
-    scores.push_back(score(reader, lines, gates_without({order.begin(), order.begin() + static_cast<int64_t>(count)})));
+    scores.push_back(score(reader, found, lines, gates_without({order.begin(), order.begin() + static_cast<int64_t>(count)})));
   return scores;
 }
 

@@ -59,9 +59,11 @@ void best_first(std::vector<TrainedReader>& all) {
   std::stable_sort(all.begin(), all.end(), [](const TrainedReader& a, const TrainedReader& b) { return a.end() < b.end(); });
 }
 
-// "0.0001, 0.0093 and 0.1630", the last losses of all starts.
+// "0.0001, 0.0093, 0.1630", the last losses of all starts.
 std::string ends(const std::vector<TrainedReader>& all) {
-  return fmt::format("{:.4f}, {:.4f} and {:.4f}", all[0].end(), all[1].end(), all[2].end());
+  std::string list;
+  for (const TrainedReader& t : all) list += fmt::format("{}{:.4f}", list.empty() ? "" : ", ", t.end());
+  return list;
 }
 
 // The first line and its answers, one question per row.
@@ -129,8 +131,8 @@ Tensor Reader::logits(const Tensor& found, const Tensor& gates) const {
                  {rows, kLength, kQuestions, kDigits});
 }
 
-Score score(const Reader& reader, const Lines& lines, const Tensor& gates) {
-  const Tensor logits = reader.logits(reader.attended(lines).output, gates);
+Score score(const Reader& reader, const Tensor& found, const Lines& lines, const Tensor& gates) {
+  const Tensor logits = reader.logits(found, gates);
   Score result{.loss = cross_entropy(logits, lines.answers).item()};
   for (int64_t i = 0; i < lines.answers.numel(); ++i) {
     const float* row = logits.ptr() + i * kDigits;
@@ -149,12 +151,12 @@ const Readers& readers(Page& page) {
   Readers& r = page.shared<Readers>();
   if (!r.several.empty()) return r;
   const Rng rng = Rng(page.seed()).at("multi-head");
-  Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"}, 2 * kStarts);
-  r.several.resize(kStarts), r.one.resize(kStarts);
-  parallel_for(2 * kStarts, 1e9, [&](int64_t task) {
+  Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"}, kStarts + kOneHeadStarts);
+  r.several.resize(kStarts), r.one.resize(kOneHeadStarts);
+  parallel_for(kStarts + kOneHeadStarts, 1e9, [&](int64_t task) {
     const SerialScope serial;
-    const bool wide = task % 2;
-    const auto start = static_cast<uint64_t>(task / 2);
+    const bool wide = task >= kStarts;
+    const auto start = static_cast<uint64_t>(wide ? task - kStarts : task);
     (wide ? r.one : r.several)[start] =
         trained(Reader(kHeads * kHeadWidth, wide ? 1 : kHeads, rng.at(wide ? "one" : "several").at(start)), rng.at("lines").at(start),
                 WorkObserver(work, static_cast<size_t>(task)));
@@ -181,15 +183,15 @@ void one_against_several(Page& page) {
                 "reads the three answers from its output with a linear layer. There is no residual connection: an "
                 "answer knows only what the heads brought. {} heads of width {} against one head of width {}: the "
                 "same number of parameters, the same {} steps of Adam. Now and then a training gets stuck with a "
-                "question unanswered, so each model is trained from {} starts, and the one with the lowest training "
-                "loss is kept.",
-                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts),
+                "question unanswered, so the model with six heads is trained from {} starts, the other from {}, and of "
+                "each the one with the lowest training loss is kept.",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts),
             fmt::format(
                 "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 "
                 "{} 的多头自注意力，再用线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} "
                 "的头对一个宽 {} 的头：参数个数相同，同样用 Adam 训练 {} 步。训练偶尔会卡住，"
-                "留下一个问题答不出，所以每种模型都从 {} 个起点各训练一次，保留训练损失最低的那个。",
-                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts)});
+                "留下一个问题答不出，所以六个头的模型从 {} 个起点、一个头的模型从 {} 个起点各训练一次，各自保留训练损失最低的那个。",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts)});
   const Readers& r = readers(page);
   const TrainedReader &wide = r.one[0], &six = r.several[0];
   const Score one = score(wide.after, test), several = score(six.after, test), none = score(six.before, test);
@@ -201,7 +203,7 @@ void one_against_several(Page& page) {
               {"one head", steps, wide.losses, line_style("r--")}},
              {.label = "step"}, {.label = "loss, nats per answer", .low = 0}),
       {"Training loss. A wide head cannot look at three tokens at once.", "训练损失。一个宽的头无法同时看三个词元。"});
-  page.fact({"The training losses at the end, of the three starts of each model.", "每种模型三个起点最后的训练损失。"},
+  page.fact({"The training losses at the end, of all starts.", "所有起点最后的训练损失。"},
             fmt::format("{} heads {}; one head {}", kHeads, ends(r.several), ends(r.one)));
   const auto row = [](const Reader& reader, const Score& s) -> std::vector<std::string> {
     return {grouped(count_parameters(reader)), fmt::format("{:.4f}", s.loss), percent(s.right[0]), percent(s.right[1]),

@@ -84,8 +84,8 @@ struct ScorerInputs {
 ScorerInputs inputs_of(ScorerKind kind);
 
 struct ScorerValues {
-  std::optional<double> scale, bandwidth, temperature;
-  std::map<std::string, Tensor> tensors;
+  std::optional<double> scale = {}, bandwidth = {}, temperature = {};
+  std::map<std::string, Tensor> tensors = {};
 };
 /// A scorer of given values. One that it does not take, or a tensor that it lacks, is an error.
 AnyScorer make_scorer(ScorerKind kind, const ScorerValues& values);

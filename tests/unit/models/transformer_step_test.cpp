@@ -110,7 +110,7 @@ TEST(TransformerStep, AStateWithACopyAtEveryStepTakesNoMoreRoomThanOneWithout) {
   for (int i = 0; i < 16; ++i) {
     const Transformer::State before = state;
     model.step(state, token, {});
-    EXPECT_EQ(before.position, i);
+    EXPECT_EQ(before.longest(), i);
   }
   EXPECT_LE(state.self[0].k.size(0), 2 * state.written);
 }

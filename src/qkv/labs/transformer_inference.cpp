@@ -347,7 +347,7 @@ void inference_positions_step(Page& page) {
   const Trained& model = trained(page, Kind::model);
   const Transformer& right = network(model);
   Transformer book = right;  // the same weights
-  book.options.advance_positions = false;
+  book.decoder.advance_positions = false;
   const SentencePairs &pairs = shown_pairs(page), &judge = judged(page, Judge::model);
   const auto ours = written_by(right, model, pairs.source), theirs = written_by(book, model, pairs.source);
   std::string out;

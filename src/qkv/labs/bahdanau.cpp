@@ -159,7 +159,7 @@ Lab bahdanau_lab() {
            sentences_step, heat_map_step, swap_step, alignment_step, beam_example_step, beam_step, first_questions_step,
            unmasked_step, states_question_step, feed_back_step, plain_lstm_step, output_question_step, lstm_step,
            scoring_step},
-          true, 25};
+          true, 45};
 }
 
 }  // namespace qkv::labs

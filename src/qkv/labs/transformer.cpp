@@ -249,7 +249,7 @@ Lab transformer_lab() {
            language_model_step,
            long_input_step,
            vision_step},
-          true, 40};
+          true, 25};
 }
 
 }  // namespace qkv::labs

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <map>
 
-#include "decode/toy_steps.h"
+#include "unit/decode/toy_steps.h"
 #include "qkv/decode/sample.h"
 
 namespace qkv {

@@ -171,8 +171,8 @@ void Search::take_step(int64_t step) {
     for (size_t rank = 0; rank < found[s].size() && sentence.live.size() < static_cast<size_t>(options_.beam); ++rank) {
       const Candidate& c = found[s][rank];
       const int32_t model_row = first[s] + c.live, parent = before[static_cast<size_t>(c.live)].node;
-      if (options_.watch.on_token && options_.beam == 1)
-        options_.watch.on_token({static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[static_cast<size_t>(c.live)].log_probability});
+      if (options_.watch.on_token && options_.beam == 1 && rank == 0)
+        options_.watch.on_token({static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[0].log_probability});
       if (c.token == options_.end) {
         // An end among the worse half of the candidates would not have been kept.
         if (rank < static_cast<size_t>(options_.beam))

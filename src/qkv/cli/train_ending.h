@@ -1,4 +1,4 @@
-// What a training says when it is over: what the model makes of two sentences, and the command to go on with.
+// What a training says when it is over: what the model makes of two sentences, and the command to type next.
 #pragma once
 
 #include <string>

@@ -75,7 +75,7 @@ struct Search {
   }
   /// Of a score, in scores of all rows.
   double cost() const { return static_cast<double>(std::min(rows_used, regression.rows())) / static_cast<double>(regression.rows()); }
-  /// From now on scores are of so many rows.
+  /// Scores from here on are over that many rows.
   void use(int64_t rows) {
     rows_used = rows;
     best.score = std::numeric_limits<double>::infinity();

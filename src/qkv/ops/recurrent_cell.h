@@ -14,7 +14,7 @@ struct CellWeights {
   Tensor bias_input;      // (G H)
   Tensor bias_recurrent;  // (G H)
 
-  int64_t width() const { return recurrent.size(-1); }
+  int64_t width() const { return recurrent.defined() ? recurrent.size(-1) : 0; }  // absent weights are refused by check_cell
 };
 
 /// Fails with the op's name unless the weights fit a cell of that kind with so many inputs.

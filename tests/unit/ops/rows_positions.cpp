@@ -13,7 +13,7 @@ namespace {
 // The number of keys follows from that of the diagonals.
 OpCase dense_row(int64_t queries, std::vector<std::vector<Shape>> shapes) {
   return {.op = "dense_of_diagonals", .label = std::to_string(queries) + " queries", .shapes = std::move(shapes),
-          .call = [=](const Tensors& x) { return dense_of_diagonals(x[0], queries, x[0].size(-1) + 1 - queries); },
+          .call = [=](const Tensors& x) { return dense_of_diagonals(x[0], queries, (x[0].defined() ? x[0].size(-1) : 0) + 1 - queries); },
           .reference = [=](const Arrays& x) {
             const int64_t count = x[0].shape[-1], keys = count + 1 - queries;
             Shape shape = x[0].shape;

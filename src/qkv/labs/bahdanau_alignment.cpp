@@ -183,10 +183,10 @@ void swap_step(Page& page) {
       either += beside(looked, parts[0]) || beside(looked, parts[1]);
     }
   }
-  page.claim(crossed > 0.1 * all_swaps,
-             {"Where adjective and noun change places, the weights cross with both on their own word, more than five times as "
-              "often as the one time in fifty of chance.",
-              "形容词与名词换位之处，权重也交叉，且两者都落在各自的词上，次数是偶然（五十分之一）的五倍以上。"},
+  page.claim(crossed > 0.3 * all_swaps,
+             {"Where adjective and noun change places, the weights cross with both on their own word, more than fifteen times "
+              "as often as the one time in fifty of chance.",
+              "形容词与名词换位之处，权重也交叉，且两者都落在各自的词上，次数是偶然（五十分之一）的十五倍以上。"},
              fmt::format("in {:.0f} of {:.0f} swaps", crossed, all_swaps));
   page.claim(either > 0.5 * negations,
              {"In most negations at least one half looks at the English word or at the one beside it, whose state carries it too. Which half "
@@ -225,15 +225,15 @@ void alignment_step(Page& page) {
   named_table(page, {{"alignment", "对齐"}, {"AER", "AER"}, {"precision", "精确率"}, {"recall", "召回率"}},
               {{{"largest attention weight", "最大注意力权重"}, row(attention)},
                {{"along the diagonal", "沿对角线"}, row(straight)}});
-  page.claim(near > 0.7 * target_words,
-             {"At least seven French words in ten look at their own English word or at the word next to it.",
-              "十个法语词中至少有七个看向各自的英语词，或与它相邻的词。"},
+  page.claim(near > 0.8 * target_words,
+             {"At least eight French words in ten look at their own English word or at the word next to it.",
+              "十个法语词中至少有八个看向各自的英语词，或与它相邻的词。"},
              fmt::format("{} at it, {} at it or beside it, of {} words", percent(*attention.precision()), percent(near / target_words),
                          grouped(static_cast<int64_t>(target_words))));
   page.claim(
-      mass > 2 * even,
-      {"The weights sit on the gold links: more than twice what even weights would put there.",
-       "权重落在标准连接上：是均匀权重的两倍以上。"},
+      mass > 3 * even,
+      {"The weights sit on the gold links: more than three times what even weights would put there.",
+       "权重落在标准连接上：是均匀权重的三倍以上。"},
       fmt::format("{} of the weight; even weights {}", percent(mass / target_words), percent(even / target_words)));
   page.say(
       {"Attention is not made to be an alignment. The decoder looks where it finds what it needs for the next word, "

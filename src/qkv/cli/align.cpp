@@ -11,7 +11,7 @@
 #include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/io/atomic_file.h"
-#include "qkv/tasks/attention_alignment.h"
+#include "qkv/tasks/translation/attention_alignment.h"
 
 namespace qkv::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv::cli {
 

@@ -23,8 +23,8 @@
 #include "qkv/plot/svg.h"
 #include "qkv/plot/terminal.h"
 #include "qkv/plot/text.h"
-#include "qkv/tasks/translator.h"
-#include "qkv/tasks/word_attention.h"
+#include "qkv/tasks/translation/translator.h"
+#include "qkv/tasks/translation/word_attention.h"
 
 namespace qkv::cli {
 namespace {

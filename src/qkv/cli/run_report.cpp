@@ -13,8 +13,8 @@
 #include "qkv/core/check.h"
 #include "qkv/io/file.h"
 #include "qkv/io/safetensors.h"
-#include "qkv/tasks/translation_data.h"
-#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translation/data.h"
+#include "qkv/tasks/translation/run.h"
 
 namespace qkv::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/tasks/translation_config.h"
+#include "qkv/tasks/translation/config.h"
 
 namespace qkv::cli {
 

@@ -16,8 +16,8 @@
 #include "qkv/cli/train_ending.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
-#include "qkv/tasks/translation_run.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/run.h"
+#include "qkv/tasks/translation/translator.h"
 #include "qkv/train/progress.h"
 
 namespace qkv::cli {

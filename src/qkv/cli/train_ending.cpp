@@ -9,7 +9,7 @@
 
 #include "qkv/cli/terminal.h"
 #include "qkv/labs/wrap.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv::cli {
 namespace {

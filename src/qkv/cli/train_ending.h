@@ -4,7 +4,7 @@
 #include <string>
 
 #include "qkv/cli/command.h"
-#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translation/run.h"
 
 namespace qkv::cli {
 

@@ -18,7 +18,7 @@
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv::cli {
 

@@ -6,7 +6,7 @@
 
 #include "qkv/data/text.h"
 #include "qkv/labs/bahdanau.h"
-#include "qkv/tasks/word_attention.h"
+#include "qkv/tasks/translation/word_attention.h"
 
 namespace qkv::labs::bahdanau {
 namespace {

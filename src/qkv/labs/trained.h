@@ -7,8 +7,8 @@
 
 #include "qkv/core/language.h"
 #include "qkv/data/en_fr.h"
-#include "qkv/tasks/translation_run.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/run.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv::labs {
 

@@ -7,7 +7,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/data/shuffle.h"
-#include "qkv/tasks/translation_task.h"
+#include "qkv/tasks/translation/task.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {

@@ -8,7 +8,7 @@
 
 #include "qkv/data/translation.h"
 #include "qkv/decode/step_model.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv {
 

@@ -4,7 +4,7 @@
 #include "qkv/io/npy.h"
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
-#include "qkv/tasks/translation_config.h"
+#include "qkv/tasks/translation/config.h"
 #include "qkv/train/checkpoint.h"
 
 using namespace qkv;

@@ -1,7 +1,7 @@
 // Mutants of the files of a model's folder: it is loaded and translates, or is refused.
 #include "mutator.h"
 #include "../tasks/translation_fixture.h"
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 namespace qkv {
 namespace {

@@ -1,5 +1,5 @@
 // Alignments by any map at either step, and the choice of a map by what its links say.
-#include "qkv/tasks/attention_alignment.h"
+#include "qkv/tasks/translation/attention_alignment.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
-#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translation/run.h"
 
 namespace qkv {
 

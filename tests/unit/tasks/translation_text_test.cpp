@@ -1,7 +1,7 @@
 // Text for translation: what it says about the tokens that it was, or was not, cut into.
 #include <gtest/gtest.h>
 
-#include "qkv/tasks/translation_data.h"
+#include "qkv/tasks/translation/data.h"
 
 using namespace qkv;
 

@@ -1,5 +1,5 @@
 // Projection of token weights to words.
-#include "qkv/tasks/word_attention.h"
+#include "qkv/tasks/translation/word_attention.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "qkv/tasks/translator.h"
-#include "qkv/tasks/word_attention.h"
+#include "qkv/tasks/translation/translator.h"
+#include "qkv/tasks/translation/word_attention.h"
 
 namespace qkv {
 

@@ -1,5 +1,5 @@
 // Building a model from its configuration, and its weights as a file.
-#include "qkv/tasks/translation_model.h"
+#include "qkv/tasks/translation/model.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "qkv/data/translation.h"
-#include "qkv/tasks/translation_data.h"
-#include "qkv/tasks/translation_model.h"
+#include "qkv/tasks/translation/data.h"
+#include "qkv/tasks/translation/model.h"
 #include "qkv/train/fit.h"
 
 namespace qkv {

@@ -8,7 +8,7 @@
 #include "qkv/data/corpus.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/data/translation.h"
-#include "qkv/tasks/translation_config.h"
+#include "qkv/tasks/translation/config.h"
 
 namespace qkv {
 

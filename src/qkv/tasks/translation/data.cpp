@@ -1,5 +1,5 @@
 // Reading corpora, splitting off validation, making tokenizers.
-#include "qkv/tasks/translation_data.h"
+#include "qkv/tasks/translation/data.h"
 
 #include <algorithm>
 #include <cctype>

@@ -10,8 +10,8 @@
 #include "qkv/decode/force.h"
 #include "qkv/decode/sample.h"
 #include "qkv/decode/search.h"
-#include "qkv/tasks/translation_data.h"
-#include "qkv/tasks/translation_model.h"
+#include "qkv/tasks/translation/data.h"
+#include "qkv/tasks/translation/model.h"
 
 namespace qkv {
 

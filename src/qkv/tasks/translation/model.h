@@ -8,7 +8,7 @@
 #include "qkv/decode/step_model.h"
 #include "qkv/models/seq2seq.h"
 #include "qkv/models/transformer.h"
-#include "qkv/tasks/translation_config.h"
+#include "qkv/tasks/translation/config.h"
 
 namespace qkv {
 

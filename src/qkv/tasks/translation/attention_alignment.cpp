@@ -1,5 +1,5 @@
 // Links of every map and step, and what they say.
-#include "qkv/tasks/attention_alignment.h"
+#include "qkv/tasks/translation/attention_alignment.h"
 
 #include <cmath>
 #include <map>

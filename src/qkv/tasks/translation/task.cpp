@@ -1,5 +1,5 @@
 // The loss of translation, as the settings define it.
-#include "qkv/tasks/translation_task.h"
+#include "qkv/tasks/translation/task.h"
 
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // Opening, resuming and training a run.
-#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translation/run.h"
 
 #include <algorithm>
 #include <bit>

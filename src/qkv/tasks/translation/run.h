@@ -9,7 +9,7 @@
 #include <string>
 
 #include "qkv/io/file_lock.h"
-#include "qkv/tasks/translation_task.h"
+#include "qkv/tasks/translation/task.h"
 
 namespace qkv {
 

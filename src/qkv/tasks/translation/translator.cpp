@@ -1,5 +1,5 @@
 // Batches of sentences of like length, decoded, and put back in order.
-#include "qkv/tasks/translator.h"
+#include "qkv/tasks/translation/translator.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,7 +8,7 @@
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/io/file.h"
-#include "qkv/tasks/translation_run.h"
+#include "qkv/tasks/translation/run.h"
 
 namespace qkv {
 namespace {

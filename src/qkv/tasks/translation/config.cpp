@@ -1,5 +1,5 @@
 // The table of settings, and the presets.
-#include "qkv/tasks/translation_config.h"
+#include "qkv/tasks/translation/config.h"
 
 #include <algorithm>
 #include <cmath>

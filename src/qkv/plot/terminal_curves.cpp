@@ -54,13 +54,13 @@ class DotField {
     walked += length;
   }
 
-  void draw(TextCanvas& canvas, int left, int top) const {
+  void draw(TextCanvas& canvas, const TerminalPage& page, int left, int top) const {
     for (int y = 0; y < lines_; ++y)
       for (int x = 0; x < columns_; ++x) {
         const size_t cell = static_cast<size_t>(y) * columns_ + x;
         if (!bits_[cell]) continue;
         const char32_t glyph = glyphs_[cell] ? glyphs_[cell] : static_cast<char32_t>(0x2800 + bits_[cell]);
-        canvas.put(left + x, top + y, glyph, ascii_ ? std::nullopt : std::optional(inks_[cell]));
+        canvas.put(left + x, top + y, glyph, page.ink(inks_[cell]));
       }
   }
 
@@ -104,7 +104,7 @@ void draw_legend(TextCanvas& canvas, const TerminalPage& page, const std::vector
   for (size_t i = 0; i < lines.size(); ++i) {
     int x = left;
     for (const Sample& s : lines[i]) {
-      canvas.text(x, top + static_cast<int>(i), s.mark, page.ascii ? std::nullopt : std::optional(s.ink));
+      canvas.text(x, top + static_cast<int>(i), s.mark, page.ink(s.ink));
       x += display_width(s.mark) + 1;
       canvas.text(x, top + static_cast<int>(i), s.name);
       x += display_width(s.name) + 2;
@@ -203,7 +203,7 @@ TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curve
   page.draw_header(canvas, panel, left, area);
   DotField field(area, page.lines, page.ascii);
   draw_dots(field, curves, ranges, page.ascii);
-  field.draw(canvas, left, top);
+  field.draw(canvas, page, left, top);
   draw_axes(canvas, page, ranges, y_ticks, left, top, area);
   if (label) canvas.centred(left, area, top + page.lines + 2, panel.x.label);
   draw_legend(canvas, page, legend, left, top + page.lines + 2 + label);
@@ -257,7 +257,7 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
         const int from = left + static_cast<int>(std::lround(std::min(base, place) * area));
         end = left + static_cast<int>(std::lround(std::max(base, place) * area));
         for (int x = from; x < end; ++x)
-          canvas.put(x, first + static_cast<int>(s), glyph(s), page.ascii ? std::nullopt : std::optional(palette(s)));
+          canvas.put(x, first + static_cast<int>(s), glyph(s), page.ink(palette(s)));
       }
       canvas.text(std::max(end, left) + 1, first + static_cast<int>(s), page.number(short_number(v)));
     }

@@ -17,6 +17,9 @@ struct TerminalPage {
   /// A tick label or number in the characters of the page.
   std::string number(std::string label) const;
   std::string cut(std::string_view text, int columns) const { return cut_to(text, columns, ascii ? "~" : "…"); }
+  /// The colour of a line, or none, which is the terminal's own: in characters alone, and for what is nearly black, which a dark terminal
+  /// would hide.
+  std::optional<Colour> ink(Colour colour) const { return ascii || luminance(colour) < 0.05 ? std::nullopt : std::optional(colour); }
   int header() const { return (titles ? 1 : 0) + (y_labels ? 1 : 0); }
   void draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const;
 };

@@ -146,3 +146,11 @@ TEST(Text, NumbersOfAttributesAreShort) {
   EXPECT_EQ(plotting::svg_number(100), "100");
   EXPECT_EQ(plotting::svg_number(NAN), "0");
 }
+
+TEST(Terminal, ABlackLineHasTheTerminalsOwnColour) {
+  const LineStyle black{.colour = Colour{0, 0, 0}}, blue{.colour = Colour{0, 114, 178}};
+  const std::string text = terminal(curves({{"limit", {0, 1}, {0, 1}, black}, {"loss", {0, 1}, {1, 0}, blue}}), {60, TerminalColour::truecolor});
+  EXPECT_EQ(text.find("38;2;0;0;0m"), std::string::npos) << "black does not show on a dark terminal";
+  EXPECT_NE(text.find("38;2;0;114;178m"), std::string::npos);
+  EXPECT_NE(text.find("──"), std::string::npos) << "the legend shows both lines";
+}

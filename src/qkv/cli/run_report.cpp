@@ -15,6 +15,7 @@
 #include "qkv/io/safetensors.h"
 #include "qkv/tasks/translation/data.h"
 #include "qkv/tasks/translation/run.h"
+#include "qkv/train/checkpoint.h"
 
 namespace qkv::cli {
 namespace {
@@ -50,7 +51,7 @@ void read_weights(RunReport& report) {
     report.weights = name;
     const SafetensorsFile file(report.path + "/" + name);
     for (const std::string& tensor : file.names())
-      if (!tensor.starts_with("adam.") && !tensor.starts_with("companion."))
+      if (is_weight(tensor))
         report.parameters += static_cast<uint64_t>(file.info(tensor).shape.numel());
     return;
   }

@@ -25,9 +25,6 @@ void MulKernel(const float* a, const float* b, float* y, int64_t n) {
 void DivKernel(const float* a, const float* b, float* y, int64_t n) {
   Map(a, b, y, n, [](Floats, Vec u, Vec v) HWY_ATTR { return hn::Div(u, v); });
 }
-void CombineKernel(const float* a, float s, const float* b, float t, float* y, int64_t n) {
-  Map(a, b, y, n, [=](Floats d, Vec u, Vec v) HWY_ATTR { return hn::MulAdd(u, hn::Set(d, s), hn::Mul(v, hn::Set(d, t))); });
-}
 void ScaleKernel(const float* x, float s, float* y, int64_t n) {
   Map(x, y, n, [=](Floats d, Vec v) HWY_ATTR { return hn::Mul(v, hn::Set(d, s)); });
 }
@@ -131,10 +128,6 @@ QKV_BINARY(relu_back_y, ReluBackYKernel)
 QKV_BINARY(gelu_back_x, GeluBackXKernel)
 QKV_BINARY(sqrt_back_y, SqrtBackYKernel)
 
-HWY_EXPORT(CombineKernel);
-void combine(const float* a, float s, const float* b, float t, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(CombineKernel)(a, s, b, t, y, n);
-}
 HWY_EXPORT(ScaleKernel);
 void scale(const float* x, float s, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleKernel)(x, s, y, n); }
 HWY_EXPORT(ShiftKernel);

@@ -9,8 +9,6 @@ using Unary = void(const float* x, float* y, int64_t n);
 using Binary = void(const float* a, const float* b, float* y, int64_t n);
 
 Binary add, sub, mul, div;
-/// y = a * s + b * t
-void combine(const float* a, float s, const float* b, float t, float* y, int64_t n);
 /// y = x * s, y = x + s
 void scale(const float* x, float s, float* y, int64_t n);
 void shift(const float* x, float s, float* y, int64_t n);

@@ -61,6 +61,10 @@ void SgdKernel(float* w, const float* g, float* velocity, int64_t n, const SgdSt
   }
 }
 
+void ApproachKernel(float* average, const float* w, float share, int64_t n) {
+  Map(average, w, average, n, [=](Floats d, Vec a, Vec v) HWY_ATTR { return hn::Add(a, hn::Mul(hn::Set(d, share), hn::Sub(v, a))); });
+}
+
 double SumOfSquaresKernel(const float* x, int64_t n) {
   const Floats d;
   const hn::Rebind<double, hn::Half<Floats>> dd;
@@ -91,6 +95,8 @@ void adam(float* w, const float* g, float* m, float* v, int64_t n, const AdamSte
 }
 HWY_EXPORT(SgdKernel);
 void sgd(float* w, const float* g, float* velocity, int64_t n, const SgdStep& step) { HWY_DYNAMIC_DISPATCH(SgdKernel)(w, g, velocity, n, step); }
+HWY_EXPORT(ApproachKernel);
+void approach(float* average, const float* w, float share, int64_t n) { HWY_DYNAMIC_DISPATCH(ApproachKernel)(average, w, share, n); }
 HWY_EXPORT(SumOfSquaresKernel);
 double sum_of_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOfSquaresKernel)(x, n); }
 

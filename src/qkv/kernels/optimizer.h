@@ -21,6 +21,9 @@ struct SgdStep {
 /// velocity may be null when momentum is 0.
 void sgd(float* w, const float* g, float* velocity, int64_t n, const SgdStep& step);
 
+/// average += share * (w - average), each product and sum rounded by itself.
+void approach(float* average, const float* w, float share, int64_t n);
+
 /// The sum of squares in double, in a fixed order.
 double sum_of_squares(const float* x, int64_t n);
 

@@ -23,6 +23,10 @@ int64_t Checkpoint::integer(const std::string& name) const {
   return value;
 }
 
+bool is_weight(std::string_view name) {
+  return !name.starts_with("adam.") && !name.starts_with("sgd.") && !name.starts_with(kCallbackPrefix);
+}
+
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   check(!checkpoint.counters.contains(kMark), path, ": a counter cannot be named ", kMark);
   std::map<std::string, std::string> metadata = checkpoint.counters;

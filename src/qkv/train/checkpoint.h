@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "qkv/tensor/tensor.h"
 
@@ -17,6 +18,11 @@ struct Checkpoint {
   /// A counter that must be there and be a whole number.
   int64_t integer(const std::string& name) const;
 };
+
+/// With this begin the names of what callbacks save: a word of the first checkpoints, which are still read.
+inline constexpr std::string_view kCallbackPrefix = "companion.";
+/// Whether a tensor in a file of a run is a weight of the model, not the state of an optimizer or of a callback.
+bool is_weight(std::string_view name);
 
 /// Replaces the file in one step: whatever happens, it is the old checkpoint or the new one.
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint);

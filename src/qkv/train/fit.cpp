@@ -41,8 +41,11 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
   const Checkpoint saved = load_checkpoint(file);
   check(saved.integer("seed") == static_cast<int64_t>(options.seed), file, ": was trained with seed ", saved.integer("seed"), ", not ",
         static_cast<int64_t>(options.seed));
-  const FitState read{saved.integer("epoch"), saved.integer("batch"), saved.integer("step"), from_bits(saved.integer("loss_sum_bits")),
-                      from_bits(saved.integer("count_bits")), saved.integer("ended") != 0};
+  const FitState read{.epoch = saved.integer("epoch"),
+                      .batch = saved.integer("batch"),
+                      .step = saved.integer("step"),
+                      .loss = {from_bits(saved.integer("loss_sum_bits")), from_bits(saved.integer("count_bits"))},
+                      .ended = saved.integer("ended") != 0};
   const int64_t updates = saved.integer("updates");
   check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file, ": goes on at epoch ",
         read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches, " batches: it was trained on other data");
@@ -56,13 +59,14 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
     for (size_t i = 0; i < parameters.entries().size(); ++i)
       plan(buffer.name + "." + parameters.entries()[i].name, parameters.in(buffer.tensor, i));
   const auto own = static_cast<size_t>(
-      std::count_if(saved.tensors.begin(), saved.tensors.end(), [](const auto& entry) { return !entry.first.starts_with("companion."); }));
+      std::count_if(saved.tensors.begin(), saved.tensors.end(), [](const auto& entry) { return !entry.first.starts_with(kCallbackPrefix); }));
   check(own == copies.size(), file, ": has ", own, " tensors, the model and its optimizer need ", copies.size());
-  if (options.companion) options.companion->restore(saved);
+  Callbacks callbacks(options.callbacks);
+  callbacks.restore(saved);
   for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), to.mutable_ptr());
   optimizer.set_updates(updates);
   state = read;
-  if (state.ended && options.companion && options.companion->goes_on()) state.ended = false;
+  if (state.ended && !options.callbacks.empty()) state.ended = callbacks.ends_training();
   return true;
 }
 
@@ -79,30 +83,70 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
                     {"epoch", std::to_string(state.epoch)},
                     {"batch", std::to_string(state.batch)},
                     {"step", std::to_string(state.step)},
-                    {"loss_sum_bits", bits_of(state.loss_sum)},
-                    {"count_bits", bits_of(state.count)},
+                    {"loss_sum_bits", bits_of(state.loss.sum)},
+                    {"count_bits", bits_of(state.loss.count)},
                     {"ended", state.ended ? "1" : "0"}};
-  if (options.companion) options.companion->save(saved);
+  const Callbacks callbacks(options.callbacks);
+  callbacks.save(saved);
   for (const auto& [name, tensor] : saved.tensors)
     check(std::isfinite(norm(tensor)), "[fit] step ", state.step, ": \"", name, "\" holds numbers that are not finite; no checkpoint was written");
   save_checkpoint(options.checkpoint, saved);
-  if (options.companion) options.companion->saved();
+  callbacks.saved();
 }
 
-void check_finite(const BatchLoss& loss, double gradient_norm, int64_t step) {
-  check(std::isfinite(loss.sum) && std::isfinite(gradient_norm), "[fit] step ", step + 1, ": the loss is ", loss.sum,
-        " and the gradient's norm ", gradient_norm, "; the weights are as they were before it");
+Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss, const FitOptions& options,
+              int64_t step) {
+  const Update update{.gradient_norm = norm(gradient), .rate = options.rate(step)};
+  check(std::isfinite(loss.sum) && std::isfinite(update.gradient_norm), "[fit] step ", step + 1, ": the loss is ", loss.sum,
+        " and the gradient's norm ", update.gradient_norm, "; the weights are as they were before it");
+  check(std::isfinite(update.rate) && update.rate >= 0, "[fit] step ", step + 1, ": the learning rate is ", update.rate,
+        ", expected 0 or more");
+  optimizer.step(parameters, gradient, static_cast<float>(update.rate), clip_factor(update.gradient_norm, options.clip));
+  // A norm in double of floats is finite exactly where all of them are.
+  if (!std::isfinite(norm(parameters.flat())))
+    throw Error(text("[fit] step ", step + 1, ": the update made weights that are not finite; nothing was written with them"),
+                "a smaller learning rate, or less weight decay, keeps them finite");
+  return update;
 }
 
-// A norm in double of floats is finite exactly where all of them are.
-void check_weights(const Parameters& parameters, int64_t step) {
-  if (std::isfinite(norm(parameters.flat()))) return;
-  throw Error(text("[fit] step ", step, ": the update made weights that are not finite; nothing was written with them"),
-              "a smaller learning rate, or less weight decay, keeps them finite");
+bool CheckpointClock::due(int64_t step, bool epoch_done) const {
+  if (options_.checkpoint_every > 0) return step % options_.checkpoint_every == 0;
+  if (options_.checkpoint_seconds <= 0) return epoch_done;
+  const auto seconds = [](Clock::duration d) { return std::chrono::duration<double>(d).count(); };
+  return seconds(Clock::now() - saved_) >= std::max(options_.checkpoint_seconds, 20 * seconds(took_));
 }
 
-void check_rate(double rate, int64_t step) {
-  check(std::isfinite(rate) && rate >= 0, "[fit] step ", step + 1, ": the learning rate is ", rate, ", expected 0 or more");
+ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at) : progress_(progress) {
+  Progress& p = progress_;
+  p.epochs = options.epochs;
+  p.batches = batches;
+  p.steps = p.epochs * updates_of(batches, options.accumulate);
+  p.epoch = std::min(at.epoch + 1, p.epochs);
+  p.step = at.step;
+  p.batch = at.batch;
+}
+
+void ProgressMeter::begin_epoch(const FitState& at) {
+  epoch_start_ = Clock::now();
+  count_before_ = at.loss.count;
+  progress_.epoch = at.epoch + 1;
+  progress_.valid_loss.reset();
+}
+
+void ProgressMeter::count(const FitState& at, const BatchLoss& loss, const Update& update) {
+  Progress& p = progress_;
+  p.steps_here += 1;
+  p.step = at.step;
+  p.batch = at.batch;
+  p.batch_loss = loss.mean();
+  p.epoch_loss = at.loss.mean();
+  p.rate = update.rate;
+  p.gradient_norm = update.gradient_norm;
+  p.count = at.loss.count;
+  p.count_here = at.loss.count - count_before_;
+  const auto seconds = [now = Clock::now()](Clock::time_point t) { return std::chrono::duration<double>(now - t).count(); };
+  p.epoch_seconds = seconds(epoch_start_);
+  p.seconds = seconds(start_);
 }
 
 }  // namespace qkv::detail

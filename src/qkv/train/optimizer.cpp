@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "qkv/core/parallel.h"
-#include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/optimizer.h"
 
 namespace qkv {
@@ -83,14 +82,19 @@ ParameterAverage::ParameterAverage(double decay) : decay_(decay) {
 }
 
 void ParameterAverage::add(const Tensor& flat) {
-  ++count_;
-  if (!average_.defined()) {
-    average_ = flat.copied();
-    return;
-  }
+  if (!average_.defined()) average_ = zeros(flat.shape());
   check(average_.numel() == flat.numel(), "[average] ", flat.numel(), " elements after ", average_.numel());
-  const float fresh = static_cast<float>(decay_ > 0 ? 1 - decay_ : 1 / static_cast<double>(count_));
-  kernels::combine(average_.ptr(), 1 - fresh, flat.ptr(), fresh, average_.mutable_ptr(), flat.numel());
+  ++count_;
+  const bool mean = decay_ == 0 || count_ == 1;
+  const float share = mean ? 1.0f / static_cast<float>(count_) : static_cast<float>(1 - decay_);
+  parallel_ranges(flat.numel(), kBlock, 0.2 * static_cast<double>(flat.numel()), [&](int64_t begin, int64_t end) {
+    kernels::approach(average_.mutable_ptr() + begin, flat.ptr() + begin, share, end - begin);
+  });
+}
+
+void ParameterAverage::restore(Tensor average, int64_t count) {
+  average_ = std::move(average);
+  count_ = count;
 }
 
 }  // namespace qkv

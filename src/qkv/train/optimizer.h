@@ -68,14 +68,16 @@ inline Adam adamw(const Parameters& parameters, float decay, AdamOptions options
   return Adam(parameters, options);
 }
 
-/// Averages of parameters over steps or checkpoints: a plain mean, or an exponential one.
+/// Averages of parameters over steps or epochs: a plain mean, or an exponential one.
 class ParameterAverage {
  public:
   /// decay 0: the mean of all values added; else average <- decay * average + (1 - decay) * values.
   explicit ParameterAverage(double decay = 0);
   void add(const Tensor& flat);
-  const Tensor& average() const { return average_; }
+  const Tensor& average() const { return average_; }  // undefined before the first values
   int64_t count() const { return count_; }
+  /// Continues an average of that many values.
+  void restore(Tensor average, int64_t count);
 
  private:
   double decay_;

@@ -9,10 +9,7 @@ namespace qkv {
 
 BatchLoss Shards::sum_up(BatchPart part) {
   BatchLoss loss;
-  for (size_t s = 0; s < used_; ++s) {
-    loss.sum += shards_[s]->loss.sum;
-    loss.count += shards_[s]->loss.count;
-  }
+  for (size_t s = 0; s < used_; ++s) loss.add(shards_[s]->loss);
   in_place_ = used_ == 1 && part == BatchPart::alone;
   if (in_place_) return loss;
   if (!total_.defined()) total_ = zeros(parameters_.flat().shape());

@@ -10,19 +10,9 @@
 #include "qkv/core/parallel.h"
 #include "qkv/nn/module.h"
 #include "qkv/tensor/run.h"
+#include "qkv/train/loss.h"
 
 namespace qkv {
-
-/// What a loss function returns for some rows of a batch.
-struct Loss {
-  Tensor objective;  // recorded, one element; the sum over the shards is differentiated
-  double sum = 0;    // what is reported: sum / count over the batch or the epoch
-  double count = 0;
-};
-
-struct BatchLoss {
-  double sum = 0, count = 0;
-};
 
 /// Whether a batch's gradient stands alone or is a part of an update's: the first, or added to those before it.
 enum class BatchPart { alone, first, added };

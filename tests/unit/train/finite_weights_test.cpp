@@ -54,16 +54,16 @@ TEST(FiniteWeights, TheOldCheckpointStaysAndNoObserverHearsOfTheStep) {
   EXPECT_EQ(second.steps, 5) << "the old checkpoint is one to go on from";
 }
 
-TEST(FiniteWeights, ACompanionsMeanOrAnOptimizersStateIsLookedAtBeforeItIsWritten) {
+TEST(FiniteWeights, ACallbacksMeanOrAnOptimizersStateIsLookedAtBeforeItIsWritten) {
   const qkv_test::TempFolder folder;
   const std::string file = folder / "last.safetensors";
-  struct Mean : Companion {
+  struct Mean : Callback {
     void save(Checkpoint& out) const override { out.tensors["companion.mean"] = Tensor({2}, {1, INFINITY}); }
   } mean;
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
   Adam adam(all);
-  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file, .companion = &mean}); }),
+  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file, .callbacks = {&mean}}); }),
             "[fit] step 5: \"companion.mean\" holds numbers that are not finite; no checkpoint was written");
   EXPECT_EQ(folder.count(), 0);
   adam.state()[1].tensor.mutable_ptr()[0] = INFINITY;  // of the squared gradients: its weight just stands still

@@ -7,6 +7,7 @@
 #include "qkv/core/check.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/tensor/probe.h"
+#include "qkv/train/checkpoint.h"
 
 namespace qkv {
 namespace {
@@ -130,7 +131,7 @@ void TranslationModel::load(const std::string& path) {
   }
   for (const std::string& name : file.names()) {
     const bool known = std::any_of(parameters_.entries().begin(), parameters_.entries().end(), [&](const auto& e) { return e.name == name; });
-    check(known || name.starts_with("adam.") || name.starts_with("companion."), path, ": the configuration's model has no \"", name, "\"");
+    check(known || !is_weight(name), path, ": the configuration's model has no \"", name, "\"");
   }
   for (size_t i = 0; i < read.size(); ++i) std::copy_n(read[i].ptr(), read[i].numel(), parameters_.values(i).mutable_ptr());
 }

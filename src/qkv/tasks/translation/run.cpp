@@ -161,11 +161,11 @@ class TrainLog : public Observer {
 };
 
 // Validates, keeps the best weights, averages them over epochs, pins attention maps.
-class Keeper : public Companion {
+class Keeper : public Callback {
  public:
   Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data,
          ConfigFile& file)
-      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data), file_(file) {}
+      : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data), file_(file), average_(config.average_decay) {}
 
   struct Pinned {
     Ids source, lengths;
@@ -174,24 +174,23 @@ class Keeper : public Companion {
   };
   void pin(Pinned pinned) { pinned_ = std::move(pinned); }
 
-  bool after_epoch(Progress& p) override {
+  void after_epoch(Progress& p) override {
     if (config_.average_decay > 0 || p.epoch > config_.epochs - config_.averaged_epochs()) add_to_average();
     if (config_.average_decay > 0) swap_average();  // the running average is the model, so it is what is looked at, judged and kept
     if (config_.attention_every > 0 && p.epoch % config_.attention_every == 0) save_attention(p.epoch);
-    const bool ends = valid_ && judge(p);
+    if (valid_) judge(p);
     if (config_.average_decay > 0) swap_average();
-    return ends;
   }
   // Patience may have grown between two starts.
-  bool goes_on() const override { return config_.patience == 0 || waited_ < config_.patience; }
+  bool ends_training() const override { return config_.patience > 0 && waited_ >= config_.patience; }
 
   void save(Checkpoint& out) const override {
     file_.write_once();
     out.counters["companion.best_bits"] = std::to_string(std::bit_cast<int64_t>(best_));
     out.set("companion.data", data_);
     out.set("companion.waited", waited_);
-    out.set("companion.averaged", averaged_);
-    if (averaged_ > 0) out.tensors["companion.average"] = average_;
+    out.set("companion.averaged", average_.count());
+    if (average_.count() > 0) out.tensors["companion.average"] = average_.average();
     if (best_weights_.defined()) out.tensors["companion.best"] = best_weights_;
   }
   // The model of a shorter training that now goes on was the result until here.
@@ -205,8 +204,8 @@ class Keeper : public Companion {
       throw Error(text(file, ": was trained on other sentences than the data files hold now"), "--restart begins again; -o names another folder");
     best_ = std::bit_cast<double>(in.integer("companion.best_bits"));
     waited_ = in.integer("companion.waited");
-    averaged_ = in.integer("companion.averaged");
-    check(averaged_ >= 0, file, ": companion.averaged is ", averaged_);
+    const int64_t averaged = in.integer("companion.averaged");
+    check(averaged >= 0, file, ": companion.averaged is ", averaged);
     const auto copied = [&](const char* name) {
       const auto found = in.tensors.find(name);
       const Shape& shape = model_.parameters().flat().shape();
@@ -214,7 +213,7 @@ class Keeper : public Companion {
       check(found->second.shape() == shape, file, ": \"", name, "\" has shape ", found->second.shape(), ", the model needs ", shape);
       return found->second.copied();
     };
-    if (averaged_ != 0) average_ = copied("companion.average");
+    if (averaged > 0) average_.restore(copied("companion.average"), averaged);
     if (keeps_best() && std::isfinite(best_)) best_weights_ = copied("companion.best");
   }
 
@@ -223,8 +222,8 @@ class Keeper : public Companion {
     using enum TranslationRun::Kept;
     const bool has_best = best_weights_.defined(), runs = config_.average_decay > 0;
     const Tensor flat = model.parameters().flat();
-    if (averaged_ > 0 && !(runs && has_best)) {
-      std::copy_n(average_.ptr(), flat.numel(), flat.mutable_ptr());
+    if (average_.count() > 0 && !(runs && has_best)) {
+      std::copy_n(average_.average().ptr(), flat.numel(), flat.mutable_ptr());
       return runs ? running_mean : mean_of_last;
     }
     if (!has_best) return last;
@@ -234,36 +233,32 @@ class Keeper : public Companion {
   std::optional<double> best_loss() const { return best_weights_.defined() ? std::optional(best_) : std::nullopt; }
 
  private:
-  // Measures the weights that the model has now, and keeps them if they are the best so far; true: training ends here.
-  bool judge(Progress& p) {
+  // Measures the weights that the model has now, and keeps them if they are the best so far.
+  void judge(Progress& p) {
     const double loss = valid_->validate();
     check(std::isfinite(loss), "the validation loss after epoch ", p.epoch, std::isnan(loss) ? " is not a number" : " is infinite", ": the weights are too large to compute with; nothing was written with them");
     p.valid_loss = loss;
     if (loss < best_) {
-      best_ = loss, waited_ = 0;
+      best_ = loss;
+      waited_ = 0;
       if (keeps_best()) best_weights_ = model_.parameters().flat().copied();
       if (!folder_.empty()) model_.save(folder_ + "/checkpoints/best.safetensors");
-      return false;
+    } else {
+      ++waited_;
     }
-    ++waited_;
-    return !goes_on();
   }
 
   bool keeps_best() const { return config_.keep == KeptWeights::best; }
 
   void swap_average() {
     const Tensor flat = model_.parameters().flat();
-    std::swap_ranges(average_.mutable_ptr(), average_.mutable_ptr() + average_.numel(), flat.mutable_ptr());
+    const Tensor& average = average_.average();
+    std::swap_ranges(average.mutable_ptr(), average.mutable_ptr() + average.numel(), flat.mutable_ptr());
   }
 
   void add_to_average() {
-    const Tensor flat = model_.parameters().flat();
-    if (averaged_ == 0) average_ = zeros(flat.shape());
-    ++averaged_;
-    const float mean = 1.0f / static_cast<float>(averaged_);
-    const float share = config_.average_decay > 0 && averaged_ > 1 ? static_cast<float>(1 - config_.average_decay) : mean;
-    for (int64_t i = 0; i < flat.numel(); ++i) average_.mutable_ptr()[i] += share * (flat.ptr()[i] - average_.ptr()[i]);
-    check(std::isfinite(norm(average_)), "the mean of the weights is not finite: they are too large to be averaged; nothing was written with it");
+    average_.add(model_.parameters().flat());
+    check(std::isfinite(norm(average_.average())), "the mean of the weights is not finite: they are too large to be averaged; nothing was written with it");
   }
 
   void save_attention(int64_t epoch) {
@@ -287,8 +282,9 @@ class Keeper : public Companion {
   ConfigFile& file_;
   Pinned pinned_;
   double best_ = std::numeric_limits<double>::infinity();
-  int64_t waited_ = 0, averaged_ = 0;
-  Tensor best_weights_, average_;
+  int64_t waited_ = 0;
+  ParameterAverage average_;
+  Tensor best_weights_;
 };
 
 }  // namespace
@@ -405,7 +401,7 @@ FitResult TranslationRun::train(std::span<Observer* const> observers, const std:
                                 .seed = static_cast<uint64_t>(c.seed),
                                 .checkpoint = in_folder("checkpoints/last.safetensors"),
                                 .checkpoint_seconds = c.checkpoint_seconds,
-                                .companion = &keeper,
+                                .callbacks = {&keeper},
                                 .stop = stop},
                                all);
   if (!result.interrupted) {

@@ -1,0 +1,219 @@
+// Callbacks of fit: one ends training early, all are saved with it and come back with it. A reducer changes what updates are made of.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "programs/toy_task.h"
+#include "qkv/train/fit.h"
+
+namespace qkv {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Counts epochs, keeps the sum of the first weight after each, and ends training after a number of them.
+class Counter : public Callback {
+ public:
+  Counter(const Parameters& all, int64_t end) : all_(all), end_(end) {}
+  void after_epoch(Progress& p) override {
+    ++epochs;
+    p.valid_loss = 1.0 / static_cast<double>(epochs);
+    sum = Tensor({1}, {sum.item() + all_.flat().ptr()[0]});
+  }
+  bool ends_training() const override { return epochs >= end_; }
+  void save(Checkpoint& out) const override { out.set("companion.epochs", epochs), out.tensors["companion.sum"] = sum; }
+  void saved() const override { saved_steps.push_back(load_checkpoint(file).integer("step")); }
+  void restore(const Checkpoint& in) override { epochs = in.integer("companion.epochs"), sum = in.tensors.at("companion.sum").copied(); }
+  int64_t epochs = 0;
+  Tensor sum = zeros({1});
+  std::string file;
+  mutable std::vector<int64_t> saved_steps;  // of the file, whenever it was said to be on the disk
+
+ private:
+  const Parameters& all_;
+  int64_t end_;
+};
+
+struct Outcome {
+  std::vector<float> weights;
+  float sum;
+  int64_t epochs;
+  FitResult result;
+  std::vector<int64_t> saved_steps;
+};
+
+Outcome train(const std::string& checkpoint, int64_t epochs, int64_t end, double checkpoint_seconds = 0, const std::atomic<bool>* stop = nullptr) {
+  tests::ToyModel model(Rng(1));
+  Parameters all = flatten(model);
+  Adam adam(all);
+  Counter counter(all, end);
+  counter.file = checkpoint;
+  const FitResult r = fit(all, adam, tests::ToyTask{model},
+                          {.epochs = epochs, .rate = constant_rate(0.01f), .seed = 3, .checkpoint = checkpoint,
+                           .checkpoint_seconds = checkpoint_seconds, .callbacks = {&counter}, .stop = stop});
+  return {{all.flat().data().begin(), all.flat().data().end()}, counter.sum.item(), counter.epochs, r, counter.saved_steps};
+}
+
+class CallbackTest : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string file() const { return folder_ / "last.safetensors"; }
+  fs::path folder_ = fs::temp_directory_path() / ("qkv-callback-" + std::to_string(::getpid()));
+};
+
+TEST_F(CallbackTest, EndsTrainingEarlyAndForGood) {
+  const Outcome first = train(file(), 10, 3);
+  EXPECT_TRUE(first.result.ended_early);
+  EXPECT_EQ(first.epochs, 3);
+  EXPECT_EQ(first.result.progress.epoch, 3);
+  EXPECT_EQ(first.result.progress.valid_loss, 1.0 / 3);
+  ASSERT_FALSE(first.saved_steps.empty());
+  EXPECT_EQ(first.saved_steps.back(), first.result.progress.step) << "told before it was on the disk";
+  const Outcome again = train(file(), 10, 3);
+  EXPECT_TRUE(again.result.ended_early);
+  EXPECT_EQ(again.result.progress.steps_here, 0);
+  EXPECT_EQ(again.weights, first.weights);
+}
+
+TEST_F(CallbackTest, ComesBackWithTheCheckpointBitForBit) {
+  const Outcome whole = train("", 6, 100);
+  train(file(), 2, 100);
+  const Outcome resumed = train(file(), 6, 100);
+  EXPECT_EQ(resumed.weights, whole.weights);
+  EXPECT_EQ(resumed.sum, whole.sum);
+  EXPECT_EQ(resumed.epochs, 6);
+}
+
+TEST_F(CallbackTest, ATrainingThatHadEndedContinuesOnceNoCallbackEndsIt) {
+  EXPECT_TRUE(train(file(), 10, 3).result.ended_early);
+  const Outcome longer = train(file(), 10, 5);
+  EXPECT_TRUE(longer.result.ended_early);
+  EXPECT_EQ(longer.epochs, 5);
+  EXPECT_EQ(longer.weights, train("", 10, 5).weights);
+}
+
+TEST_F(CallbackTest, SeveralAreCalledInTheirOrderAndAnyOneOfThemEndsTraining) {
+  struct Named : Callback {
+    Named(std::string name, int64_t end, std::vector<std::string>& calls) : name(std::move(name)), end(end), calls(calls) {}
+    void after_epoch(Progress& p) override {
+      epoch = p.epoch;
+      calls.push_back(text(name, " after ", epoch));
+    }
+    bool ends_training() const override { return epoch >= end; }
+    void save(Checkpoint& out) const override { out.set(text(kCallbackPrefix, name), epoch); }
+    void saved() const override { calls.push_back(name + " saved"); }
+    void restore(const Checkpoint& in) override {
+      epoch = in.integer(text(kCallbackPrefix, name));
+      calls.push_back(text(name, " restored ", epoch));
+    }
+    std::string name;
+    int64_t end, epoch = 0;
+    std::vector<std::string>& calls;
+  };
+  const auto calls = [&] {
+    std::vector<std::string> out;
+    tests::ToyModel model(Rng(1));
+    const Parameters all = flatten(model);
+    Adam adam(all);
+    Named first("first", 9, out), second("second", 2, out);
+    const FitResult r = fit(all, adam, tests::ToyTask{model}, {.epochs = 5, .checkpoint = file(), .callbacks = {&first, &second}});
+    EXPECT_TRUE(r.ended_early);
+    return out;
+  };
+  EXPECT_EQ(calls(), (std::vector<std::string>{"first after 1", "second after 1", "first saved", "second saved", "first after 2",
+                                               "second after 2", "first saved", "second saved"}));
+  EXPECT_EQ(calls(), (std::vector<std::string>{"first restored 2", "second restored 2"}));
+}
+
+TEST_F(CallbackTest, SavesAtTheEndWhateverTheClockSays) {
+  train(file(), 4, 100, 3600);
+  EXPECT_TRUE(fs::exists(file()));
+  EXPECT_EQ(load_checkpoint(file()).integer("epoch"), 4);
+}
+
+TEST_F(CallbackTest, AnInterruptSavesWhateverTheClockSays) {
+  const std::atomic<bool> stop = true;
+  const Outcome cut = train(file(), 4, 100, 3600, &stop);
+  EXPECT_TRUE(cut.result.interrupted);
+  EXPECT_EQ(load_checkpoint(file()).integer("step"), 1);
+  EXPECT_EQ(train(file(), 4, 100).weights, train("", 4, 100).weights);
+}
+
+// Doubles gradient and loss, as a second process with the same rows would.
+struct Doubling : Reducer {
+  void reduce(Tensor gradient, BatchLoss& loss) override {
+    ++calls;
+    shapes.push_back(gradient.shape());
+    norms.push_back(norm(gradient));
+    losses.push_back(loss.mean());
+    for (int64_t i = 0; i < gradient.numel(); ++i) gradient.mutable_ptr()[i] *= 2;
+    loss.sum *= 3;  // not by what the gradient is, so that the two can be told apart
+  }
+  int64_t calls = 0;
+  std::vector<Shape> shapes;
+  std::vector<double> norms, losses;
+};
+
+struct Steps : Observer {
+  void step(const Progress& p) override {
+    norms.push_back(p.gradient_norm);
+    losses.push_back(p.batch_loss);
+  }
+  std::vector<double> norms, losses;
+};
+
+TEST(Reducer, StandsBetweenGradientAndUpdateOncePerUpdate) {
+  for (const int64_t shard_rows : {0, 25})
+    for (const int64_t accumulate : {1, 2}) {
+      const auto train = [&](Reducer* reducer, float rate, Steps& steps) {
+        tests::ToyModel model(Rng(1));
+        const Parameters all = flatten(model);
+        Sgd sgd(all);  // whose step is the gradient times the rate
+        Observer* observers[] = {&steps};
+        const FitResult r = fit(all, sgd, tests::ToyTask{model},
+                                {.epochs = 2, .rate = constant_rate(rate), .accumulate = accumulate, .shard_rows = shard_rows, .reducer = reducer},
+                                observers);
+        EXPECT_EQ(r.progress.step, accumulate == 1 ? 10 : 6);
+        return std::pair{std::vector<float>(all.flat().data().begin(), all.flat().data().end()), all.flat().shape()};
+      };
+      Doubling doubling;
+      Steps plain, reduced;
+      const auto [with_twice_the_rate, shape] = train(nullptr, 0.02f, plain);
+      const auto [with_twice_the_gradient, same_shape] = train(&doubling, 0.01f, reduced);
+      EXPECT_EQ(with_twice_the_gradient, with_twice_the_rate) << "the optimizer must see what the reducer made";
+      EXPECT_EQ(doubling.calls, std::ssize(plain.losses));
+      EXPECT_EQ(doubling.shapes, std::vector<Shape>(plain.losses.size(), shape));
+      EXPECT_EQ(doubling.norms, plain.norms) << "it is given the gradient of the whole update";
+      EXPECT_EQ(doubling.losses, plain.losses);
+      for (size_t i = 0; i < plain.norms.size(); ++i) {
+        EXPECT_EQ(reduced.norms[i], 2 * plain.norms[i]);
+        EXPECT_DOUBLE_EQ(reduced.losses[i], 3 * plain.losses[i]);
+      }
+    }
+}
+
+TEST(ParameterAverage, HasTheBitsOfTheFormulaElementByElement) {
+  for (const double decay : {0.0, 0.7}) {
+    ParameterAverage average(decay);
+    std::vector<float> wanted(1003, 0.f);
+    for (int count = 1; count <= 5; ++count) {
+      const Tensor w = normal({1003}, Rng(static_cast<uint64_t>(count)));
+      average.add(w);
+      const float share = decay > 0 && count > 1 ? static_cast<float>(1 - decay) : 1.0f / static_cast<float>(count);
+      for (size_t i = 0; i < wanted.size(); ++i) wanted[i] += share * (w.ptr()[i] - wanted[i]);
+      EXPECT_EQ(average.count(), count);
+      EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), average.average().ptr())) << count;
+    }
+    ParameterAverage resumed(decay);
+    resumed.restore(average.average().copied(), average.count());
+    const Tensor last = normal({1003}, Rng(9));
+    average.add(last);
+    resumed.add(last);
+    EXPECT_TRUE(std::equal(resumed.average().data().begin(), resumed.average().data().end(), average.average().ptr()));
+  }
+}
+
+}  // namespace
+}  // namespace qkv

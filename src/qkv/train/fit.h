@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct FitOptions {
   int64_t accumulate = 1;             // batches of an update; an epoch's last update takes what is left
   double clip = 0;                    // limit of the global gradient norm; 0: none
   uint64_t seed = 0;                  // of dropout; the order of batches is the task's
-  int64_t shard_rows = -1;            // of a shard; -1: by the sizes of model and batch (see Shards)
+  std::optional<ShardPolicy> shards = {};  // how a batch is cut; none: by the size of the model
   std::string checkpoint = {};        // file; it is read if it exists. Empty: none
   int64_t checkpoint_every = 0;       // steps; 0: by the clock
   double checkpoint_seconds = 0;      // since the last checkpoint, wherever in an epoch that is, and 20 times what it took; 0: at every epoch's end
@@ -139,7 +140,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   detail::FitState at;
   detail::check_start(options, task.batches());
   detail::restore(options, parameters, optimizer, task.batches(), at);
-  Shards shards(parameters, options.shard_rows);
+  Shards shards(parameters, options.shards.value_or(ShardPolicy::automatic(parameters.count())));
   Callbacks callbacks(options.callbacks);
   Run run{.training = true, .rng = Rng(options.seed).at("fit")};
 

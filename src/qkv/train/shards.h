@@ -2,8 +2,6 @@
 // their gradients are summed in shard order, so the bits do not depend on how many threads took part.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -11,37 +9,25 @@
 #include "qkv/nn/module.h"
 #include "qkv/tensor/run.h"
 #include "qkv/train/loss.h"
+#include "qkv/train/shard_plan.h"
 
 namespace qkv {
 
 /// Whether a batch's gradient stands alone or is a part of an update's: the first, or added to those before it.
 enum class BatchPart { alone, first, added };
 
-/// Models below this size train faster on shards than with parallel ops.
-inline constexpr int64_t kShardedParameters = 1'000'000;
-/// Such a batch is cut into at most kMostShards shards of at least kShardRows rows each.
-inline constexpr int64_t kShardRows = 32, kMostShards = 8;
-
 class Shards {
  public:
-  /// rows: of a shard; 0 takes the whole batch as one shard, with parallelism inside the ops; -1 decides by the sizes of model and batch.
-  explicit Shards(const Parameters& parameters, int64_t rows = -1)
-      : parameters_(parameters), rows_(rows >= 0 || parameters.count() < kShardedParameters ? rows : 0) {}
-
-  /// Rows of a shard for a batch of that many: a function of sizes alone, never of the number of threads.
-  int64_t shard_rows(int64_t batch_rows) const {
-    if (rows_ > 0) return rows_;
-    if (rows_ == 0) return std::max<int64_t>(batch_rows, 1);
-    return std::max(kShardRows, (batch_rows + kMostShards * 16 - 1) / (kMostShards * 16) * 16);
-  }
+  explicit Shards(const Parameters& parameters) : Shards(parameters, ShardPolicy::automatic(parameters.count())) {}
+  Shards(const Parameters& parameters, const ShardPolicy& policy) : parameters_(parameters), policy_(policy) {}
 
   /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them backward. The random
   /// streams of an added batch go on where those before it stopped: batches of one shard each are the shards of one large batch.
   template <class LossFunction>
   BatchLoss gradients(int64_t batch_rows, const Run& run, const LossFunction& loss, BatchPart part = BatchPart::alone) {
-    const int64_t size = shard_rows(batch_rows);
+    const ShardPlan plan = policy_.plan(batch_rows);
     first_ = part == BatchPart::added ? first_ + used_ : 0;
-    used_ = static_cast<size_t>((batch_rows + size - 1) / size);
+    used_ = static_cast<size_t>(plan.count());
     while (shards_.size() < used_) shards_.push_back(std::make_unique<Shard>(parameters_));
     const auto work = [&](int64_t s) {
       Shard& shard = *shards_[static_cast<size_t>(s)];
@@ -49,7 +35,7 @@ class Shards {
       Tape tape(shard.gradient);
       Run here = run;
       here.rng = run.rng.at_shard(static_cast<uint32_t>(first_ + static_cast<size_t>(s)));
-      Loss result = loss(s * size, std::min(batch_rows, (s + 1) * size), here);
+      Loss result = loss(plan.begin(s), plan.end(s), here);
       shard.loss = {result.sum, result.count};
       tape.backward(result.objective);
     };
@@ -74,7 +60,7 @@ class Shards {
   BatchLoss sum_up(BatchPart part);
 
   const Parameters& parameters_;
-  int64_t rows_;
+  ShardPolicy policy_;
   size_t used_ = 0;        // shards of the last batch
   size_t first_ = 0;       // shards of the batches that it was added to
   bool in_place_ = false;  // the gradient is that of the only shard, not copied

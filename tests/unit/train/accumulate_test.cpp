@@ -39,7 +39,7 @@ Trained train(int64_t size, const FitOptions& options, std::span<Observer* const
 }
 
 FitOptions options_of(int64_t accumulate) {
-  return {.epochs = 6, .rate = constant_rate(0.01f), .accumulate = accumulate, .clip = 1, .seed = 3, .shard_rows = 25};
+  return {.epochs = 6, .rate = constant_rate(0.01f), .accumulate = accumulate, .clip = 1, .seed = 3, .shards = ShardPolicy{.most = 1000, .least_rows = 25}};
 }
 
 TEST(Accumulate, BatchesOfOneShardAreTheShardsOfOneBatchToTheBit) {

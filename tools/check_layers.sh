@@ -24,6 +24,7 @@ BEGIN {
   may["regression"] = "core kernels tensor regression"
   may["models"] = "core kernels tensor ops nn attention models"
   may["tasks"] = "core tensor ops attention io data eval train decode models tasks"
+  may["report"] = "core tensor ops attention io plot data eval decode models regression tasks report"
   may["labs"] = may["serve"] = may["cli"] = "*"
 
   # Libraries that one file alone may include.

@@ -230,12 +230,10 @@ class Align : public Command {
                   bool few_pairs, const Global& global) const {
     const std::string name = reading_name(readings[best], heads).in(global.language);
     if (scores.empty()) {
-      const Text note{
-          text(name, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
-               "; --layer, --head and --shift choose another"),
-          text(name, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "", "；可用 --layer、--head、--shift 另选")};
-      if (!global.quiet) fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
-      return;
+      return global.note(
+          {text(name, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
+                "; --layer, --head and --shift choose another"),
+           text(name, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "", "；可用 --layer、--head、--shift 另选")});
     }
     if (json_) return;
     print_table(readings, scores, best, heads, global);

@@ -2,29 +2,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "qkv/attention/attend.h"
-#include "qkv/cli/attend_explain.h"
 #include "qkv/cli/attend_input.h"
 #include "qkv/cli/command.h"
 #include "qkv/io/npy.h"
 #include "qkv/ops/attention_plain.h"
-#include "qkv/plot/figure.h"
 #include "qkv/plot/save.h"
+#include "qkv/report/attention.h"
 
 namespace qkv::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Nested lists of numbers, as deep as the shape; offset moves on.
-Json nested(const Tensor& x, int axis, int64_t& offset) {
-  if (axis == x.rank()) return x.ptr()[offset++];
-  Json list = Json::array();
-  for (int64_t i = 0; i < x.size(axis); ++i) list.push_back(nested(x, axis + 1, offset));
-  return list;
-}
 
 void check_npy_path(const char* option, const std::optional<std::string>& path) {
   if (path && !path->ends_with(".npy")) throw UsageError(text(option, " must end in .npy, got \"", *path, "\""));
@@ -75,12 +63,12 @@ class Attend : public Command {
     if (!all_finite(attended.output) && all_finite(q) && all_finite(k) && all_finite(v))
       throw Error("the output is not finite, although queries, keys and values are: the scores pass the largest float, or the bias is not a number",
                   "smaller numbers, or a smaller --scale, keep the scores finite");
-    if (explain_) fmt::print("{}", explanation({scorer, mask, q, k, v}, attended));
-    if (json_) print_json(attended);
+    if (explain_) fmt::print("{}", report::explanation({scorer, mask, q, k, v}, attended));
+    if (json_) fmt::print("{}\n", report::to_json(attended));
     if (output_) write_npy(*output_, attended.output);
     if (weights_) write_npy(*weights_, attended.weights.matrix());
-    if (plot_) save(heat_maps(attended.weights, q.rank()), *plot_);
-    if (!output_ && !explain_ && !json_) fmt::print("{}", numbers_text(attended.output, ""));
+    if (plot_) save(report::weight_maps(attended.weights, q.rank()), *plot_);
+    if (!output_ && !explain_ && !json_) fmt::print("{}", report::numbers_text(attended.output, ""));
     if (attended.empty_rows > 0 && !global.quiet)
       fmt::print(stderr, "qkv: note: {} of {} queries see no key; their output is 0\n", attended.empty_rows,
                  attended.weights.shape().product(0, 3));
@@ -96,25 +84,6 @@ class Attend : public Command {
     check_npy_path("--weights", weights_);
     if (json_ && explain_) throw UsageError("--json and --explain exclude each other");
     if (plot_) check_figure_path(*plot_);
-  }
-
-  static void print_json(const Attended& attended) {
-    const Shape& shape = attended.output.shape();
-    int64_t offset = 0;
-    const Json json = {{"shape", std::vector<int64_t>(shape.begin(), shape.end())},
-                       {"output", nested(attended.output, 0, offset)},
-                       {"empty_rows", attended.empty_rows}};
-    fmt::print("{}\n", json.dump());
-  }
-
-  // Batch rows as rows and heads as columns; without heads the batch is one row.
-  static Figure heat_maps(const Weights& weights, int rank) {
-    constexpr int64_t kPanels = 64;
-    const Shape s = weights.shape();
-    check(s[0] * s[1] >= 1 && s[0] * s[1] <= kPanels && s[2] > 0 && s[3] > 0, "[attend] cannot draw weights ", s, ": 1 to ", kPanels,
-          " heat maps");
-    const Tensor matrix = weights.matrix();
-    return heatmaps(rank == 4 ? matrix : matrix.viewed({1, s[0], s[2], s[3]}), "Keys", "Queries");
   }
 
   ScorerOptions scorer_;

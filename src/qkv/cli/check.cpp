@@ -93,11 +93,9 @@ class Check : public Command {
       else ++left_out;
     }
     check(!out.empty(), data_, ": has no pair of sentences of 1 to ", most - 1, " tokens");
-    if (left_out > 0 && !global.quiet) {
-      const Text note{text(data_, ": ", left_out, left_out == 1 ? " pair is" : " pairs are", " left out, with a side that is empty or of more than ", most - 1, " tokens"),
-                      text(data_, "：略过 ", left_out, " 个句对，其一侧为空或超过 ", most - 1, " 个词元")};
-      fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
-    }
+    if (left_out > 0)
+      global.note({text(data_, ": ", left_out, left_out == 1 ? " pair is" : " pairs are", " left out, with a side that is empty or of more than ", most - 1, " tokens"),
+                   text(data_, "：略过 ", left_out, " 个句对，其一侧为空或超过 ", most - 1, " 个词元")});
     return out;
   }
 

@@ -22,6 +22,10 @@ struct Global {
   LogFormat log_format = LogFormat::plain;  // bar when standard error is a terminal; none when quiet
   Language language = Language::en;
   bool color = false;  // standard output is a terminal that wants colours
+
+  /// Unless quiet: "qkv: note: ..." on standard error; a line on standard output.
+  void note(const Text& text) const;
+  void say(const Text& text) const;
 };
 
 /// The command line itself is wrong: exit code 2.

@@ -41,9 +41,8 @@ int data_attention(const DataOptions& o, const Global& global) {
   write_npy(folder + "/k.npy", k);
   write_npy(folder + "/v.npy", v);
   write_safetensors(folder + "/additive.safetensors", std::map<std::string, Tensor>{{"W_q", to_query}, {"W_k", to_key}, {"w_v", full({4}, 2)}});
-  const Text done{text(folder, ": q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) of the words: the cat slept because it purred; additive.safetensors"),
-                  text(folder, "：q.npy (6, 5)、k.npy (6, 5)、v.npy (6, 3)，对应六个词 the cat slept because it purred；additive.safetensors")};
-  if (!global.quiet) std::printf("%s\n", done.in(global.language).c_str());
+  global.say({text(folder, ": q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) of the words: the cat slept because it purred; additive.safetensors"),
+              text(folder, "：q.npy (6, 5)、k.npy (6, 5)、v.npy (6, 3)，对应六个词 the cat slept because it purred；additive.safetensors")});
   return 0;
 }
 

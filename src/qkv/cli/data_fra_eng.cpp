@@ -121,9 +121,8 @@ int data_fra_eng(const DataOptions& o, const Global& global) {
   const std::vector<std::byte> bytes = book_text(remote ? temporary.path() : source, source, global);
   std::error_code ignored;  // of a file that is not there yet
   if (!std::filesystem::equivalent(source, output, ignored)) write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  const Text done{text(output, ": ", grouped(bytes.size()), " bytes, the file of the book"),
-                  text(output, "：", grouped(bytes.size()), " 字节，即书中所用的文件")};
-  if (!global.quiet) std::printf("%s\n", done.in(global.language).c_str());
+  global.say({text(output, ": ", grouped(bytes.size()), " bytes, the file of the book"),
+              text(output, "：", grouped(bytes.size()), " 字节，即书中所用的文件")});
   return 0;
 }
 

@@ -1,4 +1,6 @@
 // qkv data vocab, subwords, split: text of your own made ready for training.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 
@@ -32,19 +34,6 @@ const std::string& needed_output(const DataOptions& o) {
   if (!o.output) throw UsageError(text("data ", o.name, ": --output is missing"));
   refuse_overwriting(*o.output, o.files);
   return *o.output;
-}
-
-std::string number(size_t n) { return grouped(n); }
-
-// 0.0426 -> "4.3 %"
-std::string percent(double share) {
-  char out[32];
-  std::snprintf(out, sizeof out, "%.1f %%", 100 * share);
-  return out;
-}
-
-void say(const Global& global, const Text& line) {
-  if (!global.quiet) std::printf("%s\n", line.in(global.language).c_str());
 }
 
 void write_lines(const std::string& path, const std::vector<std::string>& lines, const std::vector<int64_t>& numbers) {
@@ -95,10 +84,10 @@ int data_vocab(const DataOptions& o, const Global& global) {
   size_t unknown = 0;
   for (const auto& line : lines)
     for (const std::string& word : line) unknown += !vocabulary.contains(word);
-  const std::string share = percent(static_cast<double>(unknown) / static_cast<double>(all));
-  const std::string size = number(static_cast<size_t>(vocabulary.size()));
-  say(global, {text(*o.output, ": ", size, " tokens; ", share, " of ", number(all), " words are unknown"),
-               text(*o.output, "：", size, " 个词元；", number(all), " 个词中 ", share, " 不在词表内")});
+  const std::string share = fmt::format("{:.1f} %", 100 * static_cast<double>(unknown) / static_cast<double>(all));
+  const std::string size = grouped(static_cast<size_t>(vocabulary.size()));
+  global.say({text(*o.output, ": ", size, " tokens; ", share, " of ", grouped(all), " words are unknown"),
+              text(*o.output, "：", size, " 个词元；", grouped(all), " 个词中 ", share, " 不在词表内")});
   return 0;
 }
 
@@ -114,10 +103,9 @@ int data_subwords(const DataOptions& o, const Global& global) {
   model.save(output);
   size_t words = 0, pieces = 0;
   for (const std::string& sentence : sentences) words += split_blanks(sentence).size(), pieces += model.encode(sentence).size();
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.2f", static_cast<double>(pieces) / static_cast<double>(words));
-  const std::string size = number(static_cast<size_t>(model.size()));
-  say(global, {text(output, ": ", size, " pieces, ", ratio, " to a word"), text(output, "：", size, " 个子词，平均每词 ", ratio, " 个")});
+  const std::string ratio = fmt::format("{:.2f}", static_cast<double>(pieces) / static_cast<double>(words));
+  const std::string size = grouped(static_cast<size_t>(model.size()));
+  global.say({text(output, ": ", size, " pieces, ", ratio, " to a word"), text(output, "：", size, " 个子词，平均每词 ", ratio, " 个")});
   return 0;
 }
 
@@ -153,9 +141,9 @@ int data_split(const DataOptions& o, const Global& global) {
   write_part("train", split.train);
   write_part("validation", split.validation);
   write_part("test", split.test);
-  const std::string train = number(split.train.size()), validation = number(split.validation.size()), test = number(split.test.size());
-  say(global, {text(folder, ": train ", train, ", validation ", validation, ", test ", test, " pairs; no source sentence in two of them"),
-               text(folder, "：训练 ", train, "，验证 ", validation, "，测试 ", test, " 个句对；各部分没有相同的源句")});
+  const std::string train = grouped(split.train.size()), validation = grouped(split.validation.size()), test = grouped(split.test.size());
+  global.say({text(folder, ": train ", train, ", validation ", validation, ", test ", test, " pairs; no source sentence in two of them"),
+              text(folder, "：训练 ", train, "，验证 ", validation, "，测试 ", test, " 个句对；各部分没有相同的源句")});
   return 0;
 }
 

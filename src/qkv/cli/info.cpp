@@ -9,7 +9,6 @@
 #include <set>
 
 #include "qkv/cli/command.h"
-#include "qkv/cli/file_report.h"
 #include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/parallel.h"
@@ -19,6 +18,7 @@
 #include "qkv/io/file.h"
 #include "qkv/io/npz.h"
 #include "qkv/kernels/target.h"
+#include "qkv/report/files.h"
 
 namespace qkv::cli {
 namespace {
@@ -74,55 +74,10 @@ void print_system(bool as_json) {
              threads());
 }
 
-std::string counted(uint64_t count, const char* one, const char* many) { return grouped(count) + " " + (count == 1 ? one : many); }
-
-std::string statistics_text(const ArrayReport& array) {
-  if (!array.statistics) return "not readable here";
-  const Statistics& s = *array.statistics;
-  std::string out;
-  if (s.finite() > 0) out = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  sd {:.6g}", s.min(), s.max(), s.mean(), s.deviation());
-  if (s.nan() > 0) out += fmt::format("{}NaN {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.nan())));
-  if (s.infinite() > 0) out += fmt::format("{}inf {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.infinite())));
-  return out.empty() ? "empty" : out;
-}
-
-void print_report(const FileReport& report) {
-  if (report.kind == "file") return fmt::print("{}: {}\n", printable(report.path), counted(report.bytes, "byte", "bytes"));
-  uint64_t elements = 0;
-  size_t name_width = 0, shape_width = 0;
-  for (const ArrayReport& array : report.arrays) {
-    elements += static_cast<uint64_t>(array.shape.numel());
-    name_width = std::max(name_width, std::min<size_t>(printable(array.name).size(), 40));
-    shape_width = std::max(shape_width, array.shape.str().size());
-  }
-  fmt::print("{}: {}, {}, {}, {}\n", printable(report.path), report.kind, counted(report.arrays.size(), "array", "arrays"),
-             counted(elements, "element", "elements"), counted(report.bytes, "byte", "bytes"));
-  for (const ArrayReport& array : report.arrays)
-    fmt::print("  {:<{}}{}{:<{}}  {:<7}  {}\n", printable(array.name), name_width, name_width ? "  " : "", array.shape.str(), shape_width,
-               array.type, statistics_text(array));
-  for (const auto& [key, value] : report.metadata) fmt::print("  {} = {}\n", printable(key), printable(value));
-}
-
-Json report_json(const FileReport& report) {
-  Json json = {{"path", report.path}, {"kind", report.kind}, {"bytes", report.bytes}};
-  if (report.kind == "file") return json;
-  Json arrays = Json::array();
-  for (const ArrayReport& array : report.arrays) {
-    Json row = {{"name", array.name},
-                {"dtype", array.type},
-                {"shape", std::vector<int64_t>(array.shape.begin(), array.shape.end())},
-                {"bytes", array.bytes}};
-    if (array.statistics) {
-      const Statistics& s = *array.statistics;
-      if (s.finite() > 0) row.update({{"min", s.min()}, {"max", s.max()}, {"mean", s.mean()}, {"sd", s.deviation()}});
-      row.update({{"nan", s.nan()}, {"inf", s.infinite()}});
-    }
-    arrays.push_back(std::move(row));
-  }
-  json["arrays"] = std::move(arrays);
-  json["metadata"] = report.metadata;
-  return json;
-}
+using report::counted;
+using report::FileReport;
+using report::to_json;
+using report::to_text;
 
 std::string training_text(const RunReport& run) {
   std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
@@ -135,24 +90,25 @@ std::string training_text(const RunReport& run) {
   return out;
 }
 
-void print_report(const RunReport& run) {
-  fmt::print("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
-             model_text(run.config.model), printable(data_text(run.config.data)));
-  fmt::print("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
+std::string to_text(const RunReport& run) {
+  std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
+                                model_text(run.config.model), printable(data_text(run.config.data)));
+  out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
              grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
              training_text(run));
   if (run.weights.empty())
-    fmt::print("parameters  no weights are saved yet\n");
+    out += fmt::format("parameters  no weights are saved yet\n");
   else
-    fmt::print("parameters  {} in {}\n", grouped(run.parameters), run.weights);
-  fmt::print("files       {}, {}\n", run.files.size(), counted(run.bytes, "byte", "bytes"));
+    out += fmt::format("parameters  {} in {}\n", grouped(run.parameters), run.weights);
+  out += fmt::format("files       {}, {}\n", run.files.size(), counted(run.bytes, "byte", "bytes"));
   size_t width = 0;
   for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
   for (const RunFile& file : run.files)
-    fmt::print("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
+    out += fmt::format("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
+  return out;
 }
 
-Json report_json(const RunReport& run) {
+std::string to_json(const RunReport& run) {
   const TranslationModelConfig& m = run.config.model;
   const TranslationDataConfig& d = run.config.data;
   Json model = {{"kind", name_of(m.kind)}, {"attention", name_of(m.scorer())}, {"layers", m.layers}, {"hidden", m.hidden}};
@@ -171,7 +127,7 @@ Json report_json(const RunReport& run) {
   if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
   Json files = Json::array();
   for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-  return {{"path", run.path},
+  const Json json = {{"path", run.path},
           {"kind", "run"},
           {"bytes", run.bytes},
           {"model", model},
@@ -185,6 +141,7 @@ Json report_json(const RunReport& run) {
           {"weights", run.weights},
           {"parameters", run.parameters},
           {"files", files}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 class Info : public Command {
@@ -209,7 +166,7 @@ class Info : public Command {
     }
     for (const std::string& path : paths_) {
       std::error_code ignored;
-      if (!std::filesystem::is_directory(path, ignored)) add(path, [&] { return report_file(path); });
+      if (!std::filesystem::is_directory(path, ignored)) add(path, [&] { return report::report_file(path); });
       else if (!all_ && is_run_folder(path)) add(path, [&] { return report_run(path); });
       else report_folder(path);
     }
@@ -219,13 +176,13 @@ class Info : public Command {
 
  private:
   void report_folder(const std::string& folder) {
-    const std::vector<std::string> files = files_of(folder);
+    const std::vector<std::string> files = report::files_of(folder);
     if (!json_) fmt::print("{}: {}\n", printable(folder), counted(files.size(), "file", "files"));
     std::set<std::string> runs;
     for (const std::string& path : files) {
       const std::string run = all_ ? "" : run_of(path, folder);
       if (run.empty())
-        add(path, [&] { return is_array_file(path) ? report_file(path) : FileReport{path, "file", InputFile(path).size(), {}, {}}; });
+        add(path, [&] { return report::is_array_file(path) ? report::report_file(path) : FileReport{path, "file", InputFile(path).size(), {}, {}}; });
       else if (runs.insert(run).second)
         add(run, [&] { return report_run(run); });
     }
@@ -243,8 +200,8 @@ class Info : public Command {
   void add(const std::string& path, MakeReport&& make_report) {
     try {
       const auto report = make_report();
-      if (json_) files_.push_back(report_json(report));
-      else print_report(report);
+      if (json_) files_.push_back(Json::parse(to_json(report)));
+      else fmt::print("{}", to_text(report));
     } catch (const Error& error) {
       if (json_) files_.push_back({{"path", path}, {"error", error.what()}});
       print_error(error.what(), error.hint());

@@ -103,8 +103,8 @@ class Inspect : public Command {
     const Translator translator(model_);
     note_unfinished(model_, global.quiet);
     const Looked seen = look(translator);
-    if (seen.cut_off && !global.quiet)
-      fmt::print(stderr, "qkv: note: {}\n", Text{text("the translation was cut off after ", seen.target_ids.size(), " tokens"), text("译文在 ", seen.target_ids.size(), " 个词元后被截断")}.in(global.language));
+    if (seen.cut_off)
+      global.note({text("the translation was cut off after ", seen.target_ids.size(), " tokens"), text("译文在 ", seen.target_ids.size(), " 个词元后被截断")});
     note_unknown_words(translator, seen, global);
     check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.scorer(), ")");
     if (const Transformer* model = translator.model().transformer())
@@ -199,8 +199,7 @@ class Inspect : public Command {
     }
     const bool text = !output_ || output_->ends_with(".txt");
     const auto figures = attention_figures(pair, choice_, boxes, global.language, text ? FigureUse::terminal : FigureUse::paper);
-    if (!global.quiet && lacks_words(figures))
-      fmt::print(stderr, "qkv: note: {}\n", kNoWords.in(global.language));
+    if (lacks_words(figures)) global.note(kNoWords);
     return draw(global, seen, figures);
   }
 

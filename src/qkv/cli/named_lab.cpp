@@ -44,8 +44,7 @@ const labs::Lab& named_lab(const std::string& name, const Global& global) {
   const std::string section = section_of(name);
   const auto earlier = kEarlier.find(section);
   if (const labs::Lab* lab = labs::find_lab(earlier == kEarlier.end() ? section : earlier->second)) {
-    if (!global.quiet)
-      fmt::print(stderr, "qkv: note: {}\n", Text{text(name, " is in lab ", lab->section), text(name, " 在实验 ", lab->section, " 中")}.in(global.language));
+    global.note({text(name, " is in lab ", lab->section), text(name, " 在实验 ", lab->section, " 中")});
     return *lab;
   }
   for (const Planned& p : planned())

@@ -40,26 +40,29 @@ std::string did_you_mean(const std::string& near, Language language) {
 }
 
 std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const size_t at = std::min(given.find(mark), given.size());
-  const auto first = parse_number(std::string_view(given).substr(0, at), -kInfinity, kInfinity);
-  const auto second = parse_number(std::string_view(given).substr(std::min(at + 1, given.size())), -kInfinity, kInfinity);
+  const auto first = parse_number(std::string_view(given).substr(0, at));
+  const auto second = parse_number(std::string_view(given).substr(std::min(at + 1, given.size())));
   if (!first || !second) refuse(option, given, text("two numbers like 4", mark, "5.5"));
   return {*first, *second};
 }
 
 OptionSpec& Options::add(const std::string& names, const Text& help, OptionKind kind) {
   OptionSpec& spec = specs_.emplace_back();
-  const size_t space = names.find(' '), end = std::min(space, names.size());
-  for (size_t at = 0; at <= end;) {
-    const size_t comma = std::min(names.find(',', at), end);
-    spec.names.push_back(names.substr(at, comma - at));
-    at = comma + 1;
-  }
+  const size_t space = names.find(' ');
+  spec.names = split(names.substr(0, space), ',');
   if (space != std::string::npos) spec.value_name = names.substr(space + 1);
   spec.help = help;
   spec.kind = kind;
   return spec;
+}
+
+void Options::tell_when_given(size_t place, std::map<size_t, std::string>& given) {
+  OptionSpec& spec = specs_[place];
+  spec.set = [&given, place, name = spec.long_name(), set = spec.set](const auto& words, Language language) {
+    given[place] = name;
+    set(words, language);
+  };
 }
 
 void Options::flag(const std::string& names, const Text& help, bool& value) {

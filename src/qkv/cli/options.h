@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -67,6 +68,8 @@ class Options {
   void positionals(const std::string& name, const Text& help, std::vector<std::string>& values, size_t least = 0);
 
   const std::vector<OptionSpec>& specs() const { return specs_; }
+  /// Puts the name of the option at that place into the map if it is given.
+  void tell_when_given(size_t place, std::map<size_t, std::string>& given);
 
  private:
   OptionSpec& add(const std::string& names, const Text& help, OptionKind kind);

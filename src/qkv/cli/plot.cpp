@@ -18,15 +18,6 @@
 namespace qkv::cli {
 namespace {
 
-std::vector<std::string> split(const std::string& text, char mark) {
-  std::vector<std::string> parts(1);
-  for (char c : text) {
-    if (c == mark) parts.emplace_back();
-    else parts.back() += c;
-  }
-  return parts;
-}
-
 // Columns of the epochs in a file of JSON lines: x, then those of y; without y the losses that it has.
 Table read_metrics(const std::string& path, const std::string& x, std::vector<std::string> y) {
   const InputFile file(path);  // refuses what cannot be read, with its name

@@ -2,27 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
-#include "qkv/cli/regress_figures.h"
 #include "qkv/cli/regress_input.h"
 #include "qkv/cli/share_bar.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/io/npy.h"
 #include "qkv/plot/save.h"
-#include "qkv/regression/bandwidth.h"
 
 namespace qkv::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// A number, or null where there is none.
-Json json_number(double value) { return std::isnan(value) ? Json(nullptr) : Json(value); }
 
 void check_path(const char* option, const std::string& path, const std::vector<std::string>& endings) {
   std::string list;
@@ -47,11 +38,11 @@ class Regress : public Command {
 
  private:
   void check_command_line() const;
-  std::vector<double> choose_bandwidth(const RegressInput& input, const Global& global);
-  Points points(const RegressInput& input) const;
-  Table table(const RegressInput& input, const Points& at, const Predictions& predictions, const std::vector<double>& keys) const;
+  std::vector<double> choose_bandwidth(const report::RegressionData& input, const Global& global);
+  std::vector<double> given_bandwidth(size_t columns) const;
+  Points points(const report::RegressionData& input) const;
   void write(const Table& table) const;
-  Json summary_json(const RegressInput& input, const Table& table, const Predictions& predictions) const;
+  void print_notes(const report::RegressionData& input) const;
 
   std::string data_, bandwidth_ = "1";
   std::vector<std::string> x_, y_, at_;
@@ -61,8 +52,7 @@ class Regress : public Command {
   int64_t epochs_ = 5;
   bool band_ = false, effective_ = false, drop_missing_ = false, json_ = false;
   RegressionOptions regression_;
-  std::optional<Learned> learned_;
-  std::optional<CrossValidated> validated_;
+  report::RegressionResult result_;
 };
 
 void Regress::bind(Options& options) {
@@ -114,40 +104,38 @@ void Regress::check_command_line() const {
                           name_of(regression_.kernel), " and ", regression_.estimator));
 }
 
-std::vector<double> Regress::choose_bandwidth(const RegressInput& input, const Global& global) {
+std::vector<double> Regress::choose_bandwidth(const report::RegressionData& input, const Global& global) {
   if (bandwidth_ == "rule") return rule_bandwidth(input.x, regression_.kernel);
   if (bandwidth_ == "cv") {
     ShareBar bar(global.log_format);
     const Text what{"cross-validation", "交叉验证"};
-    validated_ = cross_validate(KernelRegression(input.x, input.y, regression_), [&](const SearchProgress& p) {
+    result_.validated = cross_validate(KernelRegression(input.x, input.y, regression_), [&](const SearchProgress& p) {
       const Text tried{text(p.evaluations, " widths tried"), text("已试 ", p.evaluations, " 个带宽")};
       bar.draw(p.share, what.in(global.language), tried.in(global.language));
     });
     bar.finish();
-    return validated_->bandwidth;
+    return result_.validated->bandwidth;
   }
   if (bandwidth_ == "learn") {
-    learned_ = learn_bandwidth(input.x, input.y, Rng(global.seed).at("w"), {.rate = rate_, .epochs = static_cast<int>(epochs_)});
-    return learned_->bandwidth();
+    result_.learned = learn_bandwidth(input.x, input.y, Rng(global.seed).at("w"), {.rate = rate_, .epochs = static_cast<int>(epochs_)});
+    return result_.learned->bandwidth();
   }
+  return given_bandwidth(input.x_names.size());
+}
+
+std::vector<double> Regress::given_bandwidth(size_t columns) const {
   std::vector<double> out;
-  for (size_t start = 0; start <= bandwidth_.size();) {
-    const size_t end = std::min(bandwidth_.find(',', start), bandwidth_.size());
-    double value = 0;
-    const char* last = bandwidth_.data() + end;
-    const auto [stop, error] = std::from_chars(bandwidth_.data() + start, last, value);
-    if (error != std::errc() || stop != last)
-      throw UsageError(text("--bandwidth: expected a number, rule, cv or learn, got \"", bandwidth_, "\""));
-    if (!(value > 0) || std::isinf(value)) throw UsageError(text("--bandwidth: must be positive and finite, got ", value));
-    out.push_back(value);
-    start = end + 1;
+  for (const std::string& part : split(bandwidth_, ',')) {
+    const auto value = parse_number(part);
+    if (!value) throw UsageError(text("--bandwidth: expected a number, rule, cv or learn, got \"", bandwidth_, "\""));
+    if (!(*value > 0)) throw UsageError(text("--bandwidth: must be positive and finite, got ", *value));
+    out.push_back(*value);
   }
-  if (out.size() != 1 && out.size() != input.x_names.size())
-    throw UsageError(text("--bandwidth: ", out.size(), " numbers for ", input.x_names.size(), " columns of x"));
+  if (out.size() != 1 && out.size() != columns) throw UsageError(text("--bandwidth: ", out.size(), " numbers for ", columns, " columns of x"));
   return out;
 }
 
-Points Regress::points(const RegressInput& input) const {
+Points Regress::points(const report::RegressionData& input) const {
   if (!at_.empty()) return read_points(at_, input.x_names);
   if (input.x_names.size() > 1) {
     if (grid_)
@@ -161,33 +149,6 @@ Points Regress::points(const RegressInput& input) const {
   for (int64_t i = 0; i < n; ++i) {  // both ends exactly
     const double share = n > 1 ? static_cast<double>(i) / static_cast<double>(n - 1) : 0.5;
     out.at(i, 0) = *low * (1 - share) + *high * share;
-  }
-  return out;
-}
-
-Table Regress::table(const RegressInput& input, const Points& at, const Predictions& predictions, const std::vector<double>& keys) const {
-  Table out;
-  const bool one_x = input.x_names.size() == 1, one_y = input.y_names.size() == 1;
-  for (size_t a = 0; a < input.x_names.size(); ++a) {
-    const std::string& name = input.x_names[a];  // of a file without names it is the column's number
-    const bool numbered = name.size() <= 3 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-    out.names.push_back(one_x && numbered ? "x" : name);
-    out.columns.push_back(at.column(static_cast<int64_t>(a)));
-  }
-  const auto add = [&](const char* what, const Points& values) {
-    for (size_t j = 0; j < input.y_names.size(); ++j) {
-      out.names.push_back(one_y ? what : text(what, "_", input.y_names[j]));
-      out.columns.push_back(values.column(static_cast<int64_t>(j)));
-    }
-  };
-  add("prediction", predictions.values);
-  if (band_) {
-    add("low", predictions.low);
-    add("high", predictions.high);
-  }
-  if (effective_) {
-    out.names.push_back("effective_keys");
-    out.columns.push_back(keys);
   }
   return out;
 }
@@ -206,47 +167,32 @@ void Regress::write(const Table& table) const {
   }
 }
 
-Json Regress::summary_json(const RegressInput& input, const Table& table, const Predictions& predictions) const {
-  const bool has_width = regression_.estimator != Estimator::average && regression_.kernel != KernelShape::constant;
-  Json json = {{"rows", input.x.rows}, {"dropped", input.dropped}, {"kernel", name_of(regression_.kernel)}, {"estimator", name_of(regression_.estimator)}};
-  json["bandwidth"] = has_width ? Json(regression_.bandwidth) : Json(nullptr);
-  if (validated_) json["leave_one_out"] = {{"score", validated_->score}, {"evaluations", validated_->evaluations}};
-  if (learned_) json["learned"] = {{"w", learned_->w}, {"start", learned_->start}, {"losses", learned_->losses}};
-  if (band_) json["sigma"] = predictions.deviation;
-  json["absent"] = predictions.absent;
-  if (output_) return json;
-  Json rows = Json::array();
-  for (int64_t i = 0; i < table.rows(); ++i) {
-    Json row = Json::object();
-    for (size_t c = 0; c < table.names.size(); ++c) row[table.names[c]] = json_number(table.columns[c][static_cast<size_t>(i)]);
-    rows.push_back(std::move(row));
-  }
-  json["predictions"] = std::move(rows);
-  return json;
+void Regress::print_notes(const report::RegressionData& input) const {
+  if (input.dropped) fmt::print(stderr, "note: {} rows with missing numbers were dropped\n", input.dropped);
+  if (bandwidth_ == "rule" || bandwidth_ == "cv" || bandwidth_ == "learn")
+    fmt::print(stderr, "note: bandwidth {} by {}\n", fmt::join(regression_.bandwidth, ","), bandwidth_);
+  if (result_.predictions.absent)
+    fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth: no prediction there\n", result_.predictions.absent,
+               result_.at.rows);
 }
 
 int Regress::run(const Global& global) {
   check_command_line();
-  const RegressInput input = read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
+  const report::RegressionData input = read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
   if (input.x_names.size() > 1 && plot_) throw UsageError(text("--plot is for one column of x, there are ", input.x_names.size()));
   regression_.bandwidth = choose_bandwidth(input, global);
-  const Points at = points(input);
+  const Points& at = result_.at = points(input);
   const KernelRegression regression(input.x, input.y, regression_);
-  const Predictions predictions = band_ ? regression.predict_with_band(at, level_) : regression.predict(at);
-  const Table result = table(input, at, predictions, effective_ ? regression.effective_keys(at) : std::vector<double>());
-  if (json_) fmt::print("{}\n", summary_json(input, result, predictions).dump(2, ' ', false, Json::error_handler_t::replace));
-  if (!json_ || output_) write(result);
+  result_.options = regression_;
+  result_.predictions = band_ ? regression.predict_with_band(at, level_) : regression.predict(at);
+  if (band_) result_.level = level_;
+  if (effective_) result_.effective_keys = regression.effective_keys(at);
+  if (json_) fmt::print("{}\n", to_json(input, result_, output_ ? report::JsonRows::without : report::JsonRows::with));
+  if (!json_ || output_) write(prediction_table(input, result_));
   if (weights_) write_npy(*weights_, regression.weights(at));
-  if (plot_) save(fit_figure(input, at, predictions, level_), *plot_);
+  if (plot_) save(fit_figure(input, result_), *plot_);
   if (weights_plot_) save(weights_figure(input, at, regression), *weights_plot_);
-  if (!global.quiet) {
-    if (input.dropped) fmt::print(stderr, "note: {} rows with missing numbers were dropped\n", input.dropped);
-    if (bandwidth_ == "rule" || bandwidth_ == "cv" || bandwidth_ == "learn")
-      fmt::print(stderr, "note: bandwidth {} by {}\n", fmt::join(regression_.bandwidth, ","), bandwidth_);
-    if (predictions.absent)
-      fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth: no prediction there\n", predictions.absent,
-                 at.rows);
-  }
+  if (!global.quiet) print_notes(input);
   return 0;
 }
 

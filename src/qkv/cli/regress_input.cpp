@@ -2,7 +2,6 @@
 #include "qkv/cli/regress_input.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <set>
 
@@ -78,22 +77,17 @@ CsvContent read_columns(const std::string& path, const std::vector<std::string>&
 
 std::vector<double> numbers(const std::string& text) {
   std::vector<double> out;
-  for (size_t start = 0; start <= text.size();) {
-    const size_t end = std::min(text.find(',', start), text.size());
-    double value = 0;
-    const char *first = text.data() + start, *last = text.data() + end;
-    const auto [stop, error] = std::from_chars(first, last, value);
-    if (error != std::errc() || stop != last || !std::isfinite(value))
-      throw UsageError(qkv::text("--at: expected numbers or a .csv or .npy file, got \"", text, "\""));
-    out.push_back(value);
-    start = end + 1;
+  for (const std::string& part : split(text, ',')) {
+    const auto value = parse_number(part);
+    if (!value) throw UsageError(qkv::text("--at: expected numbers or a .csv or .npy file, got \"", text, "\""));
+    out.push_back(*value);
   }
   return out;
 }
 
 }  // namespace
 
-RegressInput read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing) {
+report::RegressionData read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing) {
   if (x.empty() || y.empty()) {
     const std::vector<std::string> all = column_names(path);
     check(all.size() >= 2, path, ": has ", all.size(), " column, a regression needs an x and a y");

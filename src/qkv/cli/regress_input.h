@@ -4,19 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "qkv/io/csv.h"
-#include "qkv/regression/points.h"
+#include "qkv/report/regression.h"
 
 namespace qkv::cli {
 
-struct RegressInput {
-  std::vector<std::string> x_names, y_names;
-  Points x, y;
-  int64_t dropped = 0;
-};
-
 /// Reads the columns; without names x is all columns but y, and y the last one.
-RegressInput read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing);
+report::RegressionData read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing);
 
 /// Points to predict at: each text is a point (several numbers with commas; with one column of x, several points), or a .csv or .npy file.
 Points read_points(const std::vector<std::string>& texts, const std::vector<std::string>& x_names);

@@ -8,11 +8,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "qkv/cli/file_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/check.h"
 #include "qkv/io/file.h"
+#include "qkv/data/text.h"
 #include "qkv/io/safetensors.h"
+#include "qkv/report/files.h"
 #include "qkv/tasks/translation/data.h"
 #include "qkv/tasks/translation/run.h"
 #include "qkv/train/checkpoint.h"
@@ -81,7 +82,7 @@ RunReport report_run(const std::string& folder) {
   report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
   read_metrics(report);
   read_weights(report);
-  for (const std::string& path : files_of(folder)) {
+  for (const std::string& path : report::files_of(folder)) {
     std::error_code gone;  // a training may be at work
     const uint64_t bytes = fs::file_size(path, gone);
     if (gone) continue;

@@ -57,24 +57,6 @@ std::string command_table(const Commands& commands, Language language) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-  std::string out;
-  size_t invalid = find_invalid_utf8(text);
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte >= 0x20 && byte != 0x7f && i != invalid) {
-      out += text[i];
-      continue;
-    }
-    constexpr const char* kDigits = "0123456789abcdef";
-    out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
-    if (i != invalid) continue;
-    const size_t next = find_invalid_utf8(text.substr(i + 1));
-    invalid = next == std::string_view::npos ? next : i + 1 + next;
-  }
-  return out;
-}
-
 std::string shortened(std::string_view text) {
   const auto is_inside = [&](size_t at) { return at < text.size() && (text[at] & 0xC0) == 0x80; };  // of a character
   std::string out;
@@ -114,6 +96,14 @@ void print_error(std::string_view message, std::string_view hint) {
   std::string out = std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + shortened(printable(message)) + "\n";
   if (!hint.empty()) out += "hint: " + shortened(printable(hint)) + "\n";
   std::fwrite(out.data(), 1, out.size(), stderr);
+}
+
+void Global::note(const Text& text) const {
+  if (!quiet) std::fprintf(stderr, "qkv: note: %s\n", text.in(language).c_str());
+}
+
+void Global::say(const Text& text) const {
+  if (!quiet) std::printf("%s\n", text.in(language).c_str());
 }
 
 Language locale_language() {

@@ -10,9 +10,6 @@
 
 namespace qkv::cli {
 
-/// Control characters, and bytes that are not UTF-8, as \xNN, so that names from files stay on their line and cannot steer the terminal.
-std::string printable(std::string_view text);
-
 /// With values in quotes and the whole cut to what one reads: "x..." for a long value, " ... " in the middle of a long text.
 std::string shortened(std::string_view text);
 

@@ -14,6 +14,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/cli/train_ending.h"
 #include "qkv/cli/translate_force.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
@@ -86,8 +87,7 @@ class Translate : public Command {
     for (const std::string& file : files_.empty() ? std::vector<std::string>{"-"} : files_) {
       options.name = input_name(file);
       if (file == "-") {
-        if (::isatty(STDIN_FILENO) && !global.quiet)
-          fmt::print(stderr, "qkv: note: {}\n", Text{"type sentences, one a line; Ctrl-D ends", "请输入句子，每行一句；Ctrl-D 结束"}.in(global.language));
+        if (::isatty(STDIN_FILENO)) global.note({"type sentences, one a line; Ctrl-D ends", "请输入句子，每行一句；Ctrl-D 结束"});
         std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
         translate_stream(translator, options, std::cin);
       } else {
@@ -142,10 +142,7 @@ class Translate : public Command {
   std::string sentence_meant() const {
     std::string sentence;
     for (const std::string& word : files_) sentence += (sentence.empty() ? "" : " ") + word;
-    if (sentence.find(' ') == std::string::npos) return "'...'";
-    std::string quoted = "'";
-    for (const char c : sentence) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-    return quoted + "'";
+    return sentence.find(' ') == std::string::npos ? "'...'" : shell_word(sentence);
   }
 
   void translate_stream(const Translator& translator, TranslateOptions options, std::istream& in) {
@@ -191,13 +188,11 @@ class Translate : public Command {
 
   // Half a sentence looks like a whole one.
   void note_cut_off(const Global& global) const {
-    if (cut_off_ == 0 || global.quiet) return;
+    if (cut_off_ == 0) return;
     const Text why = cut_by_option_ ? Text{"--max-length", "--max-length"} : Text{"the model has learned no further positions", "模型没有学过更远的位置"};
-    const Text note{text(first_cut_, cut_off_ > 1 ? text(" and ", cut_off_ - 1, " more") : "", ": cut off after ", first_length_,
-                         first_length_ == 1 ? " token" : " tokens", " (", why.en, ")"),
-                    text(first_cut_, cut_off_ > 1 ? text(" 等共 ", cut_off_, " 行") : "", "：译文在 ", first_length_, " 个词元后被截断（", why.zh,
-                         "）")};
-    fmt::print(stderr, "qkv: note: {}\n", note.in(global.language));
+    global.note({text(first_cut_, cut_off_ > 1 ? text(" and ", cut_off_ - 1, " more") : "", ": cut off after ", first_length_,
+                      first_length_ == 1 ? " token" : " tokens", " (", why.en, ")"),
+                 text(first_cut_, cut_off_ > 1 ? text(" 等共 ", cut_off_, " 行") : "", "：译文在 ", first_length_, " 个词元后被截断（", why.zh, "）")});
   }
 
   void print(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) {

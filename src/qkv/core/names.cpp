@@ -11,6 +11,15 @@ std::string listed(const std::vector<std::string>& words, std::string_view betwe
   return out;
 }
 
+std::vector<std::string> split(std::string_view text, char mark) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == mark) parts.emplace_back();
+    else parts.back() += c;
+  }
+  return parts;
+}
+
 void refuse_word(std::string_view where, std::string_view word, const std::vector<std::string>& known) {
   throw Error(text(where, ": got \"", word, "\", expected one of ", listed(known)), did_you_mean(word, known));
 }

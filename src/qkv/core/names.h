@@ -17,6 +17,8 @@ namespace qkv {
 
 /// "a, b, c".
 std::string listed(const std::vector<std::string>& words, std::string_view between = ", ");
+/// The parts between marks, some of which may be empty: "a,b" -> a, b; "" -> one empty part.
+std::vector<std::string> split(std::string_view text, char mark);
 
 /// 'where: got "wrd", expected one of word, words', with the nearest of them as the hint.
 [[noreturn]] void refuse_word(std::string_view where, std::string_view word, const std::vector<std::string>& known);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,7 +11,8 @@ namespace qkv {
 
 /// The number that the whole text is, if it is one from low to high; a number is finite.
 std::optional<int64_t> parse_whole_number(std::string_view text, int64_t low, int64_t high);
-std::optional<double> parse_number(std::string_view text, double low, double high);
+std::optional<double> parse_number(std::string_view text, double low = -std::numeric_limits<double>::infinity(),
+                                   double high = std::numeric_limits<double>::infinity());
 
 /// What was expected instead: "a whole number from 1 to 1000", "a number of at least 0".
 std::string expected_whole_number(int64_t low, int64_t high);

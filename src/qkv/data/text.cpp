@@ -74,6 +74,24 @@ void check_utf8(std::string_view text, const std::string& name) {
   fail(name, ": line ", line, ": not UTF-8: byte 0x", kDigits[byte >> 4], kDigits[byte & 15], " at offset ", at);
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  size_t invalid = find_invalid_utf8(text);
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte != 0x7f && i != invalid) {
+      out += text[i];
+      continue;
+    }
+    constexpr const char* kDigits = "0123456789abcdef";
+    out += {'\\', 'x', kDigits[byte / 16], kDigits[byte % 16]};
+    if (i != invalid) continue;
+    const size_t next = find_invalid_utf8(text.substr(i + 1));
+    invalid = next == std::string_view::npos ? next : i + 1 + next;
+  }
+  return out;
+}
+
 std::string lowercase(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -14,6 +14,9 @@ size_t find_invalid_utf8(std::string_view text);
 /// Fails with the name, the line (counted from 1) and the byte offset of what is not UTF-8.
 void check_utf8(std::string_view text, const std::string& name);
 
+/// Control characters, and bytes that are not UTF-8, as \xNN, so that names from files stay on their line and cannot steer a terminal.
+std::string printable(std::string_view text);
+
 /// Every character in lower case by Unicode's one-to-one mapping: "Ça" -> "ça", "ŒUF" -> "œuf". What is not UTF-8 stays as it is.
 std::string lowercase(std::string_view text);
 

@@ -43,6 +43,7 @@ class Bleu : public Metric {
   double score(std::span<const double> sums) const override { return full_score(sums).score; }
   /// "60.0/33.3/20.0/10.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)".
   std::string detail(std::span<const double> sums) const override;
+  bool tokenizes() const override { return options_.tokenizer != BleuTokenizer::none; }
 
   BleuScore full_score(std::span<const double> sums) const;
 

@@ -25,6 +25,8 @@ class D2lBleu : public Metric {
   size_t width() const override { return 2; }
   void count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const override;
   double score(std::span<const double> sums) const override { return sums[0] / sums[1]; }
+  double best() const override { return 1; }
+  size_t most_references() const override { return 1; }
 
  private:
   D2lBleuOptions options_;

@@ -23,6 +23,12 @@ class Metric {
   virtual double score(std::span<const double> sums) const = 0;
   /// What stands behind the score on its line: BLEU's precisions, penalty and lengths.
   virtual std::string detail(std::span<const double>) const { return ""; }
+  /// The score of a perfect translation.
+  virtual double best() const { return 100; }
+  /// How many references it is defined for.
+  virtual size_t most_references() const { return SIZE_MAX; }
+  /// It cuts plain text into tokens by itself, so that text which was cut before gets another score than the one others report.
+  virtual bool tokenizes() const { return false; }
 };
 
 /// The counts of every segment of one hypothesis file.

@@ -2,12 +2,19 @@
 // Maxwell, 2005), with the statistics that sacreBLEU uses. Random numbers are Philox streams: the same at any thread count.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "qkv/eval/metric.h"
 
 namespace qkv {
 
 inline constexpr int64_t kBootstrapSamples = 1000, kRandomizationTrials = 10000;
 inline constexpr uint64_t kSignificanceSeed = 12345;
+
+/// How two systems are compared.
+enum class PairedTest { bootstrap, randomization };
+constexpr std::array<std::string_view, 2> names(PairedTest) { return {"bootstrap", "randomization"}; }
 
 /// Scores of corpora whose segments are drawn with replacement. Sample i draws the same segments for every system and metric.
 std::vector<double> bootstrap_scores(const Metric& metric, const SegmentCounts& counts, int64_t samples = kBootstrapSamples,

@@ -1,4 +1,4 @@
-// What is in a file or a folder, for `qkv info`.
+// What is in an array file: types, shapes and statistics, as text and JSON.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 #include "qkv/core/shape.h"
 #include "qkv/io/array.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 
 struct ArrayReport {
   std::string name;  // empty for the only array of an .npy
@@ -27,13 +27,21 @@ struct FileReport {
   std::map<std::string, std::string> metadata;
 };
 
+/// "1 file", "1,234 files".
+std::string counted(uint64_t count, const char* one, const char* many);
+
 /// True for names that end in .npy, .npz or .safetensors.
 bool is_array_file(const std::string& path);
 
 /// Reads an array file to its end; fails for any other kind.
 FileReport report_file(const std::string& path);
 
+/// A line for the file and one for every array, "  w  (2, 3)  float32  min ...", then the metadata.
+std::string to_text(const FileReport& report);
+/// {"path": "w.npy", "kind": "npy", "bytes": 152, "arrays": [{"name": "", "dtype": "float32", ...}], "metadata": {}}
+std::string to_json(const FileReport& report);
+
 /// The files of a folder and its subfolders in ascending order; hidden ones are left out.
 std::vector<std::string> files_of(const std::string& folder);
 
-}  // namespace qkv::cli
+}  // namespace qkv::report

@@ -1,15 +1,26 @@
-// The steps of an attention as text.
-#include "qkv/cli/attend_explain.h"
+// An attention as text, as JSON and as heat maps.
+#include "qkv/report/attention.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "qkv/ops/elementwise.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Nested lists of numbers, as deep as the shape; offset moves on.
+Json nested(const Tensor& x, int axis, int64_t& offset) {
+  if (axis == x.rank()) return x.ptr()[offset++];
+  Json list = Json::array();
+  for (int64_t i = 0; i < x.size(axis); ++i) list.push_back(nested(x, axis + 1, offset));
+  return list;
+}
 
 bool few_numbers(const Shape& s) { return s.numel() <= 400 && s[-1] <= 16; }  // more are not printed
 
@@ -102,4 +113,22 @@ std::string explanation(const ExplainInput& in, const Attended& attended) {
   return out;
 }
 
-}  // namespace qkv::cli
+std::string to_json(const Attended& attended) {
+  const Shape& shape = attended.output.shape();
+  int64_t offset = 0;
+  const Json json = {{"shape", std::vector<int64_t>(shape.begin(), shape.end())},
+                     {"output", nested(attended.output, 0, offset)},
+                     {"empty_rows", attended.empty_rows}};
+  return json.dump();
+}
+
+Figure weight_maps(const Weights& weights, int rank) {
+  constexpr int64_t kPanels = 64;
+  const Shape s = weights.shape();
+  check(s[0] * s[1] >= 1 && s[0] * s[1] <= kPanels && s[2] > 0 && s[3] > 0, "[attend] cannot draw weights ", s, ": 1 to ", kPanels,
+        " heat maps");
+  const Tensor matrix = weights.matrix();
+  return heatmaps(rank == 4 ? matrix : matrix.viewed({1, s[0], s[2], s[3]}), "Keys", "Queries");
+}
+
+}  // namespace qkv::report

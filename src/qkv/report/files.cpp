@@ -1,15 +1,19 @@
 // Reads array files piece by piece: memory does not grow with the file (deflated arrays of an .npz apart).
-#include "qkv/cli/file_report.h"
+#include "qkv/report/files.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "qkv/data/text.h"
 #include "qkv/io/file.h"
 #include "qkv/io/npy.h"
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 namespace {
 
 constexpr uint64_t kPiece = 1 << 20;
@@ -63,7 +67,23 @@ void report_safetensors(FileReport& report) {
   }
 }
 
+std::string statistics_text(const ArrayReport& array) {
+  if (!array.statistics) return "not readable here";
+  const Statistics& s = *array.statistics;
+  std::string out;
+  if (s.finite() > 0) out = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  sd {:.6g}", s.min(), s.max(), s.mean(), s.deviation());
+  if (s.nan() > 0) out += fmt::format("{}NaN {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.nan())));
+  if (s.infinite() > 0) out += fmt::format("{}inf {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.infinite())));
+  return out.empty() ? "empty" : out;
+}
+
+std::string printed(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // a name may be any bytes
+}
+
 }  // namespace
+
+std::string counted(uint64_t count, const char* one, const char* many) { return grouped(count) + " " + (count == 1 ? one : many); }
 
 bool is_array_file(const std::string& path) { return path.ends_with(".npy") || path.ends_with(".npz") || path.ends_with(".safetensors"); }
 
@@ -78,6 +98,46 @@ FileReport report_file(const std::string& path) {
   else if (report.kind == "npz") report_npz(report);
   else report_safetensors(report);
   return report;
+}
+
+std::string to_text(const FileReport& report) {
+  if (report.kind == "file") return fmt::format("{}: {}\n", printable(report.path), counted(report.bytes, "byte", "bytes"));
+  uint64_t elements = 0;
+  size_t name_width = 0, shape_width = 0;
+  for (const ArrayReport& array : report.arrays) {
+    elements += static_cast<uint64_t>(array.shape.numel());
+    name_width = std::max(name_width, std::min<size_t>(printable(array.name).size(), 40));
+    shape_width = std::max(shape_width, array.shape.str().size());
+  }
+  std::string out = fmt::format("{}: {}, {}, {}, {}\n", printable(report.path), report.kind, counted(report.arrays.size(), "array", "arrays"),
+                                counted(elements, "element", "elements"), counted(report.bytes, "byte", "bytes"));
+  for (const ArrayReport& array : report.arrays)
+    out += fmt::format("  {:<{}}{}{:<{}}  {:<7}  {}\n", printable(array.name), name_width, name_width ? "  " : "", array.shape.str(),
+                       shape_width, array.type, statistics_text(array));
+  for (const auto& [key, value] : report.metadata) out += fmt::format("  {} = {}\n", printable(key), printable(value));
+  return out;
+}
+
+std::string to_json(const FileReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"path", report.path}, {"kind", report.kind}, {"bytes", report.bytes}};
+  if (report.kind == "file") return printed(json);
+  Json arrays = Json::array();
+  for (const ArrayReport& array : report.arrays) {
+    Json row = {{"name", array.name},
+                {"dtype", array.type},
+                {"shape", std::vector<int64_t>(array.shape.begin(), array.shape.end())},
+                {"bytes", array.bytes}};
+    if (array.statistics) {
+      const Statistics& s = *array.statistics;
+      if (s.finite() > 0) row.update({{"min", s.min()}, {"max", s.max()}, {"mean", s.mean()}, {"sd", s.deviation()}});
+      row.update({{"nan", s.nan()}, {"inf", s.infinite()}});
+    }
+    arrays.push_back(std::move(row));
+  }
+  json["arrays"] = std::move(arrays);
+  json["metadata"] = report.metadata;
+  return printed(json);
 }
 
 std::vector<std::string> files_of(const std::string& folder) {
@@ -96,4 +156,4 @@ std::vector<std::string> files_of(const std::string& folder) {
   return paths;
 }
 
-}  // namespace qkv::cli
+}  // namespace qkv::report

@@ -1,15 +1,15 @@
-// What `qkv score` prints.
-#include "qkv/cli/score_report.h"
+// Scoring, and scores as text and JSON.
+#include "qkv/report/scores.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "qkv/cli/terminal.h"
+#include "qkv/data/text.h"
 #include "qkv/plot/text.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -42,7 +42,39 @@ std::string joined_columns(const std::vector<std::vector<std::string>>& columns)
   return out;
 }
 
+int digits_of(const Metric& metric, int decimals) { return decimals + (metric.best() > 1 ? 0 : 2); }
+
 }  // namespace
+
+MetricScores scored(const Metric& metric, const std::vector<Lines>& systems, const std::vector<Lines>& references, const ScorePlan& plan) {
+  const bool paired = systems.size() > 1, by_bootstrap = paired && plan.test == PairedTest::bootstrap, by_swaps = paired && !by_bootstrap;
+  Resampling resampling{.seed = plan.seed};
+  if (plan.intervals || by_bootstrap) resampling.bootstrap = by_swaps ? kBootstrapSamples : plan.resamples.value_or(kBootstrapSamples);
+  if (by_swaps) resampling.randomization = plan.resamples.value_or(kRandomizationTrials);
+
+  MetricScores out{metric.name(), signature(metric, references.size(), resampling), digits_of(metric, plan.decimals), {}};
+  SegmentCounts first;
+  std::vector<double> first_samples;
+  for (const Lines& system : systems) {
+    SegmentCounts counts = count_segments(metric, system, references);
+    const std::vector<double> sums = counts.sums();
+    SystemScore& score = out.systems.emplace_back(SystemScore{metric.score(sums), metric.detail(sums), {}, {}});
+    std::vector<double> samples;
+    if (resampling.bootstrap > 0) {
+      samples = bootstrap_scores(metric, counts, resampling.bootstrap, plan.seed);
+      score.interval = interval95(samples);
+    }
+    if (out.systems.size() == 1) {
+      first = std::move(counts);
+      first_samples = std::move(samples);
+    } else if (by_bootstrap) {
+      score.p_value = paired_bootstrap_p(first_samples, samples, score.value - out.systems[0].value);
+    } else {
+      score.p_value = paired_randomization_p(metric, first, counts, resampling.randomization, plan.seed);
+    }
+  }
+  return out;
+}
 
 std::string score_lines(const std::vector<MetricScores>& metrics) {
   size_t widest = 0;
@@ -58,8 +90,7 @@ std::string score_lines(const std::vector<MetricScores>& metrics) {
   return out;
 }
 
-std::string score_table(const std::vector<std::string>& systems, const std::vector<MetricScores>& metrics, const std::string& test,
-                        Language language) {
+std::string score_table(const Lines& systems, const std::vector<MetricScores>& metrics, PairedTest test, Language language) {
   std::vector<std::vector<std::string>> columns = {{Text{"system", "系统"}.in(language)}};
   for (const std::string& system : systems) columns[0].push_back(printable(system));
   for (const MetricScores& metric : metrics) {
@@ -69,13 +100,13 @@ std::string score_table(const std::vector<std::string>& systems, const std::vect
   std::string out = joined_columns(columns) + "\n";
   for (const MetricScores& metric : metrics) out += metric.signature + "\n";
   const Text bootstrap{"paired bootstrap", "成对自助法"}, randomization{"paired approximate randomization", "成对近似随机化"};
-  const std::string kind = (test == "bootstrap" ? bootstrap : randomization).in(language), base = printable(systems[0]);
+  const std::string kind = (test == PairedTest::bootstrap ? bootstrap : randomization).in(language), base = printable(systems[0]);
   out += Text{fmt::format("p: {} test against {}; * where p < {}\n", kind, base, kSignificant),
               fmt::format("p：与 {} 比较的{}检验；* 表示 p < {}\n", base, kind, kSignificant)}.in(language);
   return out;
 }
 
-std::string score_json(const std::vector<std::string>& systems, const std::vector<MetricScores>& metrics, size_t references, size_t lines) {
+std::string score_json(const Lines& systems, const std::vector<MetricScores>& metrics, size_t references, size_t lines) {
   Json list = Json::array();
   for (size_t s = 0; s < systems.size(); ++s) {
     Json scores = Json::array();
@@ -94,4 +125,31 @@ std::string score_json(const std::vector<std::string>& systems, const std::vecto
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // a file name may be no UTF-8
 }
 
-}  // namespace qkv::cli
+SentenceScores sentence_scores(const Metric& metric, const Lines& system, const std::vector<Lines>& references, int decimals) {
+  SentenceScores out{metric.name(), digits_of(metric, decimals), {}};
+  const SegmentCounts counts = count_segments(metric, system, references);
+  for (size_t line = 0; line < counts.segments(); ++line) out.values.push_back(metric.score(counts.row(line)));
+  return out;
+}
+
+std::string sentence_table(const std::vector<SentenceScores>& metrics) {
+  std::string out = "line";
+  for (const SentenceScores& metric : metrics) out += "\t" + metric.name;
+  for (size_t line = 0; line < metrics.at(0).values.size(); ++line) {
+    out += fmt::format("\n{}", line + 1);
+    for (const SentenceScores& metric : metrics) out += fmt::format("\t{:.{}f}", metric.values[line], metric.digits);
+  }
+  return out + "\n";
+}
+
+std::string sentence_json(const std::vector<SentenceScores>& metrics) {
+  Json list = Json::array();
+  for (size_t line = 0; line < metrics.at(0).values.size(); ++line) {
+    Json entry = {{"line", line + 1}};
+    for (const SentenceScores& metric : metrics) entry[metric.name] = metric.values[line];
+    list.push_back(std::move(entry));
+  }
+  return Json{{"sentences", std::move(list)}}.dump() + "\n";
+}
+
+}  // namespace qkv::report

@@ -1,0 +1,29 @@
+// An attention on given tensors: its numbers as text and JSON, its steps explained, its weights as heat maps.
+#pragma once
+
+#include <string>
+
+#include "qkv/attention/any_scorer.h"
+#include "qkv/attention/attend.h"
+#include "qkv/plot/figure.h"
+
+namespace qkv::report {
+
+/// A tensor as lines of numbers, indented; (B, H, L, D) as one block per head.
+std::string numbers_text(const Tensor& x, const std::string& indent);
+
+struct ExplainInput {
+  const AnyScorer& scorer;
+  const Mask& mask;
+  const Tensor &q, &k, &v;
+};
+/// Every step with its shape, and with its numbers when they are few.
+std::string explanation(const ExplainInput& input, const Attended& attended);
+
+/// {"shape": [2, 3], "output": [[...], [...]], "empty_rows": 0}
+std::string to_json(const Attended& attended);
+
+/// Batch rows as rows and heads as columns; without heads (rank: of the queries) the batch is one row. At most 64 maps.
+Figure weight_maps(const Weights& weights, int rank);
+
+}  // namespace qkv::report

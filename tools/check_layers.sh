@@ -23,7 +23,8 @@ BEGIN {
   may["decode"] = "core kernels tensor decode"
   may["regression"] = "core kernels tensor regression"
   may["models"] = "core kernels tensor ops nn attention models"
-  may["tasks"] = "core tensor ops attention io data eval train decode models tasks"
+  may["run"] = "core tensor ops nn io train run"
+  may["tasks"] = "core tensor ops attention io data eval train decode models run tasks"
   may["report"] = "core tensor ops attention io plot data eval decode models regression tasks report"
   may["labs"] = may["serve"] = may["cli"] = "*"
 

@@ -46,7 +46,7 @@ run train "${common[@]}" --kind transformer --heads 2 --ffn 16 --layers 1 --book
 expect 1 '' check --model standing
 expect_match 'other order: ok
  +[0-9]+ +[0-9]+ +[0-9.e-]+  one token at a time, from the cache: FAILED' "$out"
-expect_match 'this model decodes with every token at position 0 on purpose, as the book.s prediction does \(model.book_positions is true\)$' "$out"
+expect_match 'this model decodes with every token at position 0 on purpose, as the book.s prediction does \(book.positions is true\)$' "$out"
 
 # Refusals.
 expect 2 $'qkv: error: the option --model DIR is missing\nhint: qkv train --preset transformer makes one, runs/transformer' check

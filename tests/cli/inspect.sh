@@ -142,7 +142,7 @@ cp -r model claims
 sed -i 's/^  hidden: .*/  hidden: 65536/' claims/config.yaml
 run inspect --model claims 1 2 3
 [[ $code == 1 ]] || mismatch "a model of width 65536: exit code $code"
-expect_match '^qkv: error: claims/model.safetensors: has [0-9]+ bytes, too few for the more than [0-9]+ weights of the model in claims/config.yaml \(model.hidden 65536\)$' "$err"
+expect_match '^qkv: error: claims/model.safetensors: "encoder.embedding.weight" has shape \([0-9]+, [0-9]+\), configuration and vocabularies say \([0-9]+, 65536\)$' "$err"
 sed -i 's/^  hidden: .*/  hidden: 15/' claims/config.yaml
 expect 1 'qkv: error: claims/config.yaml: model.hidden 15 is not divisible by model.heads 2' inspect --model claims 1 2 3
 rm claims/config.yaml && mkdir claims/config.yaml

@@ -36,7 +36,7 @@ Tensor position_shift(int64_t distance, int64_t pair, int64_t width) {
 }
 
 AddedPositions::AddedPositions(PositionKind kind, int64_t count, int64_t width, const Rng& rng) {
-  if (kind == PositionKind::sinusoidal) waves = sinusoidal_positions(kReadyPositions, width);
+  if (kind == PositionKind::sinusoidal && !ShapesOnly::active()) waves = sinusoidal_positions(kReadyPositions, width);
   if (kind != PositionKind::learned) return;
   check(count > 0, "[positions] a learned table needs at least one position, got ", count);
   table = parameter(normal({count, width}, rng, 0, 0.02f));

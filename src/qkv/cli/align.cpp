@@ -106,7 +106,7 @@ class Align : public Command {
     const Translator translator(*model_);
     note_unfinished(*model_, global.quiet);
     note_unknown_words(translator, pairs, global);
-    const std::vector<AlignmentReading> readings = chosen_readings(translator, map_count(translator));
+    const std::vector<AlignmentReading> readings = chosen_readings(maps_of(translator));
     const auto alignments = links_of(translator, pairs, readings, global);
     std::vector<AlignmentScore> scores;
     if (gold) {
@@ -116,25 +116,18 @@ class Align : public Command {
     const size_t best = gold ? best_by_gold(scores) : best_by_information(pairs, readings, alignments);
     const std::string lines = pharaoh_lines(alignments[best]);
     if (output_) write_file(*output_, lines);
-    if (readings.size() > 1) say_choice(readings, scores, best, heads_of(translator), few(pairs), global);
-    const int64_t heads = heads_of(translator);
+    const int64_t heads = maps_of(translator).heads;
+    if (readings.size() > 1) say_choice(readings, scores, best, heads, few(pairs), global);
     if (gold) print(scores[best], gold->lines.size(), choice_json(readings, scores, best, heads));
     else if (json_) fmt::print("{}\n", links_json(readings[best], heads, alignments[best]).dump());
     else if (!output_) fmt::print("{}", lines);
     return 0;
   }
 
-  static int64_t heads_of(const Translator& translator) {
-    const Transformer* model = translator.model().transformer();
-    return model ? model->options.heads : 1;
-  }
-
-  // Layers times heads.
-  int64_t map_count(const Translator& translator) const {
-    const TranslationModelConfig& config = translator.config().model;
-    check(config.scorer() != ScorerKind::none, *model_, ": this model has no attention (model.attention is none)");
-    const Transformer* model = translator.model().transformer();
-    return model ? std::ssize(model->decoder.stack.blocks) * model->options.heads : 1;
+  MapGroup maps_of(const Translator& translator) const {
+    const auto maps = translator.model().facts().source_maps();
+    check(maps.has_value(), *model_, ": this model has no attention (model.attention is none)");
+    return *maps;
   }
 
   // The links by every reading, block by block: the attention of a large file at once would fill the memory.
@@ -156,17 +149,16 @@ class Align : public Command {
   }
 
   // What the options leave to choose from. A recurrent model has one map, and it looks before it writes.
-  std::vector<AlignmentReading> chosen_readings(const Translator& translator, int64_t maps) const {
-    const int64_t heads = heads_of(translator), layers = maps / heads;
-    const bool transformer = translator.model().transformer() != nullptr;
-    check(transformer || !(layer_ || head_ || shift_), *model_, ": this model has one attention, and --layer, --head and --shift are for Transformers");
+  std::vector<AlignmentReading> chosen_readings(const MapGroup& maps) const {
+    const int64_t heads = maps.heads, layers = maps.layers;
+    check(maps.numbered || !(layer_ || head_ || shift_), *model_, ": this model has one attention, and --layer, --head and --shift are for Transformers");
     check(!layer_ || *layer_ <= layers, "--layer ", layer_.value_or(0), ": the decoder of ", *model_, " has ", layers,
           layers == 1 ? " layer" : " layers", " of attention");
     check(!head_ || *head_ <= heads, "--head ", head_.value_or(0), ": the attention of ", *model_, " has ", heads,
           heads == 1 ? " head" : " heads");
-    const std::optional<int64_t> shift = transformer ? shift_ : std::optional<int64_t>(0);
+    const std::optional<int64_t> shift = maps.numbered ? shift_ : std::optional<int64_t>(0);
     std::vector<AlignmentReading> out;
-    for (const AlignmentReading& reading : all_readings(maps))
+    for (const AlignmentReading& reading : all_readings(maps.count()))
       if ((!layer_ || reading.map / heads == *layer_ - 1) && (!head_ || reading.map % heads == *head_ - 1) &&
           (!shift || reading.shift == *shift))
         out.push_back(reading);

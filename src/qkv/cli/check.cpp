@@ -9,6 +9,7 @@
 #include "qkv/data/corpus.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/tasks/leaks.h"
+#include "qkv/tasks/translation/task.h"
 
 namespace qkv::cli {
 namespace {
@@ -139,13 +140,13 @@ class Check : public Command {
             "输出随其后的目标词元改变：解码器自注意力缺少因果掩码，训练损失低得不真实"};
       case Leak::padding: {
         const TranslationConfig& c = translator.config();
-        if (c.model.kind == ModelKind::seq2seq && !c.model.skip_padding)
+        if (source_steps(c) > 0)
           return {text("this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv pads its sentences to ",
-                       c.training.num_steps,
+                       c.book.num_steps,
                        " tokens always, as in training, so that a sentence has one translation; a longer sentence, or other padding, has "
                        "another"),
                   text("该编码器按书中的做法读取填充（model.skip_padding 为 false）：qkv 总是像训练时那样把句子填充到 ",
-                       c.training.num_steps, " 个词元，因此译文唯一；更长的句子或不同的填充会改变结果")};
+                       c.book.num_steps, " 个词元，因此译文唯一；更长的句子或不同的填充会改变结果")};
         return {"an output changes with padding: some attention or some state goes beyond the length of the sentence",
                 "输出随填充改变：有注意力或状态越过了句子长度"};
       }
@@ -153,9 +154,9 @@ class Check : public Command {
         return {"a sentence's outputs change with the other sentences of its batch: something is computed across rows",
                 "句子的输出随同批句子改变：存在跨行计算"};
       case Leak::cache:
-        if (translator.config().model.book_positions)
-          return {"this model decodes with every token at position 0 on purpose, as the book's prediction does (model.book_positions is true)",
-                  "该模型按书中预测的做法解码，每个词元都在位置 0（model.book_positions 为 true）"};
+        if (translator.config().book.positions)
+          return {"this model decodes with every token at position 0 on purpose, as the book's prediction does (book.positions is true)",
+                  "该模型按书中预测的做法解码，每个词元都在位置 0（book.positions 为 true）"};
         return {
             "decoding one token at a time gives other scores than the whole at once: a wrong position, or keys that were not kept or not "
             "moved",

@@ -19,6 +19,7 @@
 #include "qkv/io/npz.h"
 #include "qkv/kernels/target.h"
 #include "qkv/report/files.h"
+#include "qkv/tasks/translation/model.h"
 
 namespace qkv::cli {
 namespace {
@@ -83,7 +84,7 @@ std::string training_text(const RunReport& run) {
   std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
   if (run.ended_early) out += ", ended early";
   if (run.loss)
-    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.training.loss == LossUnit::book ? " (the book's)" : "");
+    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.book.loss == LossUnit::book ? " (the book's)" : "");
   if (run.valid_loss) out += fmt::format(", validation loss {:.4f}", *run.valid_loss);
   if (run.valid_loss != run.lowest_valid_loss)
     out += fmt::format(" (lowest {:.4f}, epoch {})", *run.lowest_valid_loss, run.lowest_epoch);
@@ -92,7 +93,7 @@ std::string training_text(const RunReport& run) {
 
 std::string to_text(const RunReport& run) {
   std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
-                                model_text(run.config.model), printable(data_text(run.config.data)));
+                                model_facts(run.config).summary, printable(data_text(run.config.data)));
   out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
              grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
              training_text(run));

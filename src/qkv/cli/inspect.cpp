@@ -106,7 +106,7 @@ class Inspect : public Command {
     if (seen.cut_off)
       global.note({text("the translation was cut off after ", seen.target_ids.size(), " tokens"), text("译文在 ", seen.target_ids.size(), " 个词元后被截断")});
     note_unknown_words(translator, seen, global);
-    check(seen.attention.defined(), model_, ": this model has no attention (model.attention is ", translator.config().model.scorer(), ")");
+    check(seen.attention.defined(), model_, ": this model has no attention (model.attention is none)");
     if (const Transformer* model = translator.model().transformer())
       return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
     const bool asked = choice_.kind != "all" || choice_.layer || choice_.head || choice_.values || choice_.rollout || steps_;
@@ -235,9 +235,8 @@ class Inspect : public Command {
     std::vector<int32_t> read = seen.source_ids, written = seen.target_ids;
     check(!steps_ || *steps_ >= std::ssize(read), "--steps ", steps_.value_or(0), ": the sentence has ", read.size(),
           " tokens with its <eos>");
-    const TranslationModelConfig& config = translator.config().model;
-    check(!steps_ || config.positions != PositionKind::learned || *steps_ <= config.max_positions, "--steps ", steps_.value_or(0), ": the model has learned ",
-          config.max_positions, " positions");
+    const int64_t most = model.options.facts().longest_input.value_or(INT64_MAX);
+    check(!steps_ || *steps_ <= most, "--steps ", steps_.value_or(0), ": the model has learned ", most, " positions");
     if (steps_) read.resize(static_cast<size_t>(*steps_), source.pad());
     std::vector<int32_t> inputs{target.bos()};
     inputs.insert(inputs.end(), written.begin(), written.end() - 1);

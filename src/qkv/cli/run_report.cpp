@@ -58,8 +58,6 @@ void read_weights(RunReport& report) {
   }
 }
 
-std::string counted_layers(int64_t layers) { return text(layers, layers == 1 ? " layer" : " layers"); }
-
 }  // namespace
 
 void note_unfinished(const std::string& folder, bool quiet) {
@@ -90,18 +88,6 @@ RunReport report_run(const std::string& folder) {
     report.bytes += bytes;
   }
   return report;
-}
-
-std::string model_text(const TranslationModelConfig& m) {
-  const bool transformer = m.kind == ModelKind::transformer;
-  if (!transformer)
-    return text(m.kind, ", ", m.bidirectional ? "bidirectional " : "", m.cell, ", ", counted_layers(m.layers),
-                ", hidden ", m.hidden, ", embed ", m.embed, ", attention ", m.scorer());
-  const std::string layers = m.decoder_layers > 0 && m.decoder_layers != m.layers
-                                 ? text(m.layers, " + ", counted_layers(m.decoder_layers))
-                                 : counted_layers(m.layers);
-  return text(m.kind, ", ", layers, ", hidden ", m.hidden, ", ", m.heads, m.heads == 1 ? " head" : " heads",
-              m.key_heads > 0 && m.key_heads != m.heads ? text(" (", m.key_heads, " of keys)") : "", ", ffn ", m.ffn, ", positions ", m.positions, ", norm ", m.norm, ", attention ", m.scorer());
 }
 
 std::string tokenizer_text(const TranslationDataConfig& d) {

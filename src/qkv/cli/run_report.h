@@ -38,8 +38,6 @@ void note_unfinished(const std::string& folder, bool quiet);
 /// Reads settings, metrics and the headers of weights, not the weights.
 RunReport report_run(const std::string& folder);
 
-/// "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive".
-std::string model_text(const TranslationModelConfig& model);
 /// "bpe of lower-cased text, nfkc", "spaces".
 std::string tokenizer_text(const TranslationDataConfig& data);
 /// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".

@@ -94,7 +94,7 @@ class Train : public Command {
     for (const Setting& s : settings.all()) {
       if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
       overrides_.emplace_back(s.name(), std::nullopt);
-      options.option(s.flag() + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh}, overrides_.back().second, s.choices);
+      options.option(s.flag + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh}, overrides_.back().second, s.choices);
     }
   }
 
@@ -135,7 +135,7 @@ TranslationConfig Train::configuration(const Global& global) const {
     for (const auto& [name, value] : overrides_)
       if (value && name == "data.source" && !data_) config.data.pairs.clear();  // a preset's, or the file's
     for (const auto& [name, value] : overrides_)
-      if (value) settings.find(name).set(*value, settings.find(name).flag());
+      if (value) settings.find(name).set(*value, settings.find(name).flag);
     if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
   } catch (const Error& e) {
     throw UsageError(e.what(), e.hint());

@@ -63,7 +63,7 @@ void say_next(const TranslationRun& run, const Global& global) {
   if (sentences.empty()) return;
   const std::string sentence = shell_word(sentences[0]), folder = shell_word(run.folder());
   fmt::print(stderr, "{}echo {} | qkv translate --model {}\n", Text{"next: ", "下一步："}.in(global.language), sentence, folder);
-  if (run.config().model.scorer() != ScorerKind::none)
+  if (run.model().facts().source_maps())
     fmt::print(stderr, "{}qkv inspect --model {} {}\n", Text{"or:   ", "或者：  "}.in(global.language), folder, sentence);
 }
 

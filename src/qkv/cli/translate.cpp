@@ -66,7 +66,7 @@ class Translate : public Command {
     if (model_.empty()) throw UsageError("the option --model DIR is missing", "qkv train --preset transformer makes one, runs/transformer");
     check_options();
     const Translator translator(model_);
-    check(!attention_ || translator.config().model.scorer() != ScorerKind::none, model_, ": --attention: this model has none (model.attention is none)");
+    check(!attention_ || translator.model().facts().source_maps(), model_, ": --attention: this model has none (model.attention is none)");
     unknown_ = UnknownWords(global.quiet);
     note_unfinished(model_, global.quiet);
     if (force_) {

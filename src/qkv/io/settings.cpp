@@ -24,7 +24,8 @@ constexpr const char* kTruth = "BOOL";  // the value name of what is true or fal
   throw Error(text(where, ": got \"", value, "\", expected ", expected));
 }
 
-std::string shortest(double value) {
+template <class Number>
+std::string shortest(Number value) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
@@ -48,17 +49,32 @@ std::string yaml_scalar(const std::string& text) {
 
 std::string at_line(const std::string& name, const YAML::Mark& mark) { return text(name, ":", mark.line + 1); }
 
-// Takes the events of one document, block by block. What is no table of blocks of single values is refused where it begins, so that nothing
-// is kept of lists, aliases and nests.
-class Reader : public YAML::EventHandler {
+}  // namespace
+
+// Takes the events of one document, block by block. What is not a table of blocks of single values is refused where it begins, so that
+// nothing is kept of lists, aliases and nests.
+class SettingsReader : public YAML::EventHandler {
  public:
   struct Value {
-    const Setting* setting;
-    std::string value, where;
+    std::string name, value, where;
   };
 
-  Reader(const std::vector<Setting>& settings, const std::string& name) : settings_(settings), name_(name) {}
+  /// Without settings every key is taken.
+  SettingsReader(const Settings* settings, const std::string& name) : settings_(settings), name_(name) {}
   const std::vector<Value>& values() const { return values_; }
+
+  void read(const std::string& yaml) {
+    check(yaml.size() <= limits::kSettingsBytes, name_, ": has ", grouped(yaml.size()), " bytes; a configuration has at most ",
+          grouped(limits::kSettingsBytes));
+    try {
+      std::istringstream text(yaml);
+      YAML::Parser parser(text);
+      // yaml-cpp makes empty documents for ever out of a comma that it cannot place: the second one ends the reading.
+      while (parser.HandleNextDocument(*this)) continue;
+    } catch (const YAML::Exception& e) {
+      fail(at_line(name_, e.mark), ": not YAML: ", e.msg);
+    }
+  }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     check(!started_, at_line(name_, mark), ": something follows the settings, expected one YAML document of blocks");
@@ -89,12 +105,12 @@ class Reader : public YAML::EventHandler {
     } else if (depth_ == 1) {
       check(value == nullptr, where_, ": the block \"", block_, "\" must hold \"key: value\" lines");
       has_block_ = false;
-    } else if (setting_ == nullptr) {
+    } else if (key_.empty()) {
       check(value != nullptr, at_line(name_, mark), ": a key must be a word");
       open_key(*value, at_line(name_, mark));
     } else {
-      values_.push_back({setting_, value ? *value : std::string(), text(where_, ": ", setting_->name())});
-      setting_ = nullptr;
+      take(value ? *value : std::string());
+      key_.clear();
     }
   }
 
@@ -102,93 +118,146 @@ class Reader : public YAML::EventHandler {
     if (depth_ == 0) fail(name_, ": expected blocks of \"key: value\" lines");
     if (depth_ == 1 && !has_block_) fail(at_line(name_, mark), ": the name of a block must be a word");
     if (depth_ == 1) fail(where_, ": the block \"", block_, "\" must hold \"key: value\" lines");
-    if (setting_ == nullptr) fail(at_line(name_, mark), ": a key must be a word");
-    fail(where_, ": \"", setting_->name(), "\" must have one value");
+    if (key_.empty()) fail(at_line(name_, mark), ": a key must be a word");
+    fail(where_, ": \"", key_, "\" must have one value");
   }
 
   void open_block(const std::string& block, const std::string& where) {
-    std::vector<std::string> blocks;
-    for (const Setting& s : settings_)
-      if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
-    if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
-      throw Error(text(where, ": unknown block \"", block, "\""), did_you_mean(block, blocks));
+    if (settings_) {
+      std::vector<std::string> blocks;
+      for (const Setting& s : settings_->all())
+        if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
+      if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
+        throw Error(text(where, ": unknown block \"", block, "\""), did_you_mean(block, blocks));
+    }
     check(seen_.insert(block).second, where, ": the block \"", block, "\" stands here twice");
     block_ = block, where_ = where, has_block_ = true;
   }
 
   void open_key(const std::string& key, const std::string& where) {
-    const std::string full = block_ + "." + key;
-    const auto found = std::find_if(settings_.begin(), settings_.end(), [&](const Setting& s) { return s.name() == full; });
-    if (found == settings_.end()) {
-      std::vector<std::string> known;
-      for (const Setting& s : settings_)
-        if (s.block == block_) known.push_back(s.key);
-      throw Error(text(where, ": unknown key \"", key, "\" in the block \"", block_, "\""), did_you_mean(key, known));
-    }
-    check(seen_.insert(full).second, where, ": the key \"", full, "\" stands here twice");
-    setting_ = &*found, where_ = where;
+    key_ = block_ + "." + key, where_ = where;
+    if (!settings_) return;
+    if (const auto moved = settings_->moved_.find(key_); moved != settings_->moved_.end()) key_ = moved->second.empty() ? kDropped : moved->second;
+    else if (std::ranges::none_of(settings_->all(), [&](const Setting& s) { return s.name() == key_; })) refuse_key(key);
+    check(key_ == kDropped || seen_.insert(key_).second, where, ": the key \"", block_, ".", key, "\" stands here twice");
   }
 
-  const std::vector<Setting>& settings_;
+  [[noreturn]] void refuse_key(const std::string& key) const {
+    std::vector<std::string> known;
+    for (const Setting& s : settings_->all())
+      if (s.block == block_) known.push_back(s.key);
+    const auto why = settings_->why_not_.find(key_);
+    const bool known_why = why != settings_->why_not_.end();
+    throw Error(text(where_, ": unknown key \"", key, "\" in the block \"", block_, "\"", known_why ? ": " + why->second : ""),
+                known_why ? "" : did_you_mean(key, known));
+  }
+
+  void take(std::string value) {
+    if (key_ == kDropped) return;
+    if (settings_)
+      if (const auto newer = settings_->values_.find(key_ + "=" + value); newer != settings_->values_.end()) value = newer->second;
+    values_.push_back({key_, value, text(where_, ": ", key_)});
+  }
+
+  static constexpr const char* kDropped = "-";
+  const Settings* settings_;
   const std::string& name_;
   std::vector<Value> values_;
   std::set<std::string> seen_;
   bool started_ = false, has_block_ = false;  // a block's name was read, and now its lines follow
   int depth_ = 0;                             // 1 among the blocks, 2 within one
   std::string block_, where_;
-  const Setting* setting_ = nullptr;  // whose value comes next
+  std::string key_;  // whose value comes next, with its block
 };
+
+void Settings::add(Setting setting) {
+  const bool twice = std::ranges::any_of(settings_, [&](const Setting& s) { return s.key == setting.key; });
+  setting.flag = text("--", twice ? setting.block + "_" : "", setting.key);
+  std::ranges::replace(setting.flag, '_', '-');
+  settings_.push_back(std::move(setting));
+}
+
+namespace {
+
+auto parsed(const std::string& v, const std::string& where, int64_t low, int64_t high) {
+  const auto read = parse_whole_number(v, low, high);
+  if (!read) refuse(where, v, expected_whole_number(low, high));
+  return *read;
+}
+
+auto parsed(const std::string& v, const std::string& where, double low, double high) {
+  const auto read = parse_number(v, low, high);
+  if (!read) refuse(where, v, expected_number(low, high));
+  return *read;
+}
+
+// A number between limits that are of the type it is read as.
+template <class Number, class Limit>
+Setting number_setting(const std::string& block, const std::string& key, const Text& help, Number& value, Limit low, Limit high) {
+  return {block, key, help, std::is_integral_v<Limit> ? "N" : "X", {},
+          [&value, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
+            return [&value, read = parsed(v, where, low, high)] { value = static_cast<Number>(read); };
+          },
+          [&value] { return shortest(value); }};
+}
+
+template <class Number, class Limit>
+Setting open_setting(const std::string& block, const std::string& key, const Text& help, std::optional<Number>& value, const Open& open, Limit low, Limit high) {
+  return {block, key, help, std::is_integral_v<Limit> ? "N" : "X", {},
+          [&value, open, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
+            if (v == open.word || (open.before && v == open.before)) return [&value] { value.reset(); };
+            try {
+              return [&value, read = parsed(v, where, low, high)] { value = static_cast<Number>(read); };
+            } catch (const Error& e) {
+              throw Error(text(e.what(), ", or ", open.word), e.hint());
+            }
+          },
+          [&value, open] { return value ? shortest(*value) : std::string(open.word); }};
+}
 
 }  // namespace
 
-std::string Setting::flag() const {
-  std::string out = "--" + key;
-  std::replace(out.begin(), out.end(), '_', '-');
-  return out;
-}
-
-void Settings::add(Setting setting) { settings_.push_back(std::move(setting)); }
-
 void Settings::add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low, int64_t high) {
-  add({block, key, help, "N", {},
-       [&value, low, high](const std::string& v, const std::string& where) {
-         const auto read = parse_whole_number(v, low, high);
-         if (!read) refuse(where, v, expected_whole_number(low, high));
-         value = *read;
-       },
-       [&value] { return std::to_string(value); }});
+  add(number_setting(block, key, help, value, low, high));
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, double& value, double low, double high) {
-  add({block, key, help, "X", {},
-       [&value, low, high](const std::string& v, const std::string& where) {
-         const auto read = parse_number(v, low, high);
-         if (!read) refuse(where, v, expected_number(low, high));
-         value = *read;
-       },
-       [&value] { return shortest(value); }});
+  add(number_setting(block, key, help, value, low, high));
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, float& value, double low, double high) {
+  add(number_setting(block, key, help, value, low, high));
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::optional<int64_t>& value, const Open& open, int64_t low, int64_t high) {
+  add(open_setting(block, key, help, value, open, low, high));
+}
+
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value, const Open& open, double low, double high) {
+  add(open_setting(block, key, help, value, open, low, high));
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, bool& value) {
   add({block, key, help, kTruth, {"true", "false"},
-       [&value](const std::string& v, const std::string& where) {
+       [&value](const std::string& v, const std::string& where) -> Setting::Assign {
          if (v != "true" && v != "false") refuse(where, v, "true or false");
-         value = v == "true";
+         return [&value, read = v == "true"] { value = read; };
        },
        [&value] { return value ? "true" : "false"; }});
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value, const std::string& value_name) {
-  add({block, key, help, value_name, {}, [&value](const std::string& v, const std::string&) { value = v; }, [&value] { return yaml_scalar(value); }});
+  add({block, key, help, value_name, {}, [&value](const std::string& v, const std::string&) -> Setting::Assign { return [&value, v] { value = v; }; },
+       [&value] { return yaml_scalar(value); }});
 }
 
 void Settings::add_choice(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
                           std::function<void(size_t)> set, std::function<std::string()> get) {
   add({block, key, help, "TEXT", words,
-       [words, set = std::move(set)](const std::string& v, const std::string& where) {
+       [words, set = std::move(set)](const std::string& v, const std::string& where) -> Setting::Assign {
          const auto found = std::find(words.begin(), words.end(), v);
          if (found == words.end()) refuse_word(where, v, words);
-         set(static_cast<size_t>(found - words.begin()));
+         return [set, i = static_cast<size_t>(found - words.begin())] { set(i); };
        },
        std::move(get)});
 }
@@ -199,39 +268,31 @@ const Setting& Settings::find(const std::string& name) const {
   fail("there is no setting \"", name, "\"");
 }
 
-void Settings::read(const std::string& path) {
+std::string read_settings_text(const std::string& path) {
   const InputFile file(path);
   check(file.size() <= limits::kSettingsBytes, path, ": has ", grouped(file.size()), " bytes; a configuration has at most ",
         grouped(limits::kSettingsBytes));
   std::string content(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));
-  parse(content, path);
+  return content;
 }
 
+std::optional<FoundSetting> find_setting(const std::string& yaml, const std::string& name, const std::string& setting) {
+  SettingsReader reader(nullptr, name);
+  reader.read(yaml);
+  for (const SettingsReader::Value& v : reader.values())
+    if (v.name == setting) return FoundSetting{v.value, v.where};
+  return {};
+}
+
+void Settings::read(const std::string& path) { parse(read_settings_text(path), path); }
+
 void Settings::parse(const std::string& yaml, const std::string& name) {
-  check(yaml.size() <= limits::kSettingsBytes, name, ": has ", grouped(yaml.size()), " bytes; a configuration has at most ",
-        grouped(limits::kSettingsBytes));
-  Reader reader(settings_, name);
-  try {
-    std::istringstream text(yaml);
-    YAML::Parser parser(text);
-    // yaml-cpp makes empty documents for ever out of a comma that it cannot place: the second one ends the reading.
-    while (parser.HandleNextDocument(reader)) continue;
-  } catch (const YAML::Exception& e) {
-    fail(at_line(name, e.mark), ": not YAML: ", e.msg);
-  }
-  // All of it is checked before any of it counts.
-  std::vector<std::string> before;
-  for (const Setting& s : settings_) before.push_back(s.get());
-  try {
-    for (const Reader::Value& v : reader.values()) v.setting->set(v.value, v.where);
-  } catch (...) {
-    for (size_t i = 0; i < settings_.size(); ++i) {
-      const YAML::Node old = YAML::Load(before[i]);
-      settings_[i].set(old.IsScalar() ? old.Scalar() : std::string(), "");
-    }
-    throw;
-  }
+  SettingsReader reader(this, name);
+  reader.read(yaml);
+  std::vector<Setting::Assign> assign;  // all of it is checked before any of it counts
+  for (const SettingsReader::Value& v : reader.values()) assign.push_back(find(v.name).parse(v.value, v.where));
+  for (const Setting::Assign& one : assign) one();
 }
 
 std::string Settings::dump() const {

@@ -27,7 +27,7 @@ void turn_into(TranslationConfig& c, Kind kind) {
   if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.model.attention = ScorerKind::none;
   if (kind == Kind::lstm || kind == Kind::plain_lstm) c.model.cell = CellKind::lstm;
   if (kind == Kind::dot) c.model.attention = ScorerKind::scaled_dot;
-  if (kind == Kind::fed_back) c.training.feed_back = 0.5;
+  if (kind == Kind::fed_back) c.book.feed_back = 0.5;
 }
 
 TranslationConfig small_config(uint64_t seed) {
@@ -42,7 +42,7 @@ TranslationConfig small_config(uint64_t seed) {
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
   c.training.schedule = ScheduleKind::cosine;
-  c.training.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
+  c.book.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
   return c;
 }
 

@@ -38,7 +38,7 @@ std::vector<std::string> measures(const Trained& t, const SentencePairs& judge) 
 
 std::vector<Text> head(Page& page) {
   const bool new_sentences = trained(page, Kind::reference).run.validation_pairs() > 0;
-  const bool book_unit = trained(page, Kind::reference).run.config().training.loss == LossUnit::book;
+  const bool book_unit = trained(page, Kind::reference).run.config().book.loss == LossUnit::book;
   return {{"", ""},
           {"parameters", "参数"},
           book_unit ? Text{"last training loss, book's unit", "最后的训练损失（书中单位）"}

@@ -28,7 +28,7 @@ struct Way {
 TranslationConfig config_of_way(const Page& page, const Way& way, size_t seed) {
   TranslationConfig c = config_of(page, Kind::reference);
   if (page.data().empty()) c.data.corpus_size = 2000, c.training.epochs = 6, c.training.by_length = !way.mixed;
-  c.training.mask_loss = way.masked;
+  c.book.mask_loss = way.masked;
   c.training.seed += static_cast<int64_t>(seed);
   return c;
 }
@@ -64,7 +64,7 @@ std::vector<std::string> row(const Way& way) {
 
 void say_padding(Page& page) {
   const TranslationRun& run = trained(page, Kind::reference).run;
-  const int64_t steps = run.config().training.num_steps;
+  const int64_t steps = run.config().book.num_steps;
   double real = 0;
   const SentencePairs& text = run.text().train;
   for (const std::string& s : text.target) real += static_cast<double>(run.tokenizers().target.encode(s).size()) + 1;

@@ -340,10 +340,10 @@ void inference_positions_step(Page& page) {
        "sequence of one token has position 0: **when it writes, every word stands at position 0**, though in training they stood at 0, 1, "
        "2, ... "
        "The book's published translations were made so. Here the step number is the position; "
-       "`model.book_positions` (`TransformerOptions::advance_positions = false`) reproduces the book.",
+       "`book.positions` (`TransformerOptions::advance_positions = false`) reproduces the book.",
        "有缓存时，解码器每步只输入一个词元。书中的代码把位置编码加在输入上，而长度为一的序列位置是 0："
        "**生成时每个词都在位置 0**，尽管训练时它们在 0、1、2……书中公布的译文就是这样得来的。"
-       "这里以步数为位置；`model.book_positions`（`TransformerOptions::advance_positions = false`）可重现书中的做法。"});
+       "这里以步数为位置；`book.positions`（`TransformerOptions::advance_positions = false`）可重现书中的做法。"});
   const Trained& model = trained(page, Kind::model);
   const Transformer& right = network(model);
   Transformer book = right;  // the same weights

@@ -52,12 +52,26 @@ void show(const Run& run, const Tensor& weights) {  // (B, T, S)
 
 }  // namespace
 
+ModelFacts Seq2SeqOptions::facts() const {
+  ModelFacts out{.summary = text("seq2seq, ", bidirectional ? "bidirectional " : "", cell, ", ", counted(layers, "layer"), ", hidden ", hidden,
+                                 ", embed ", embed, ", attention ", attention)};
+  out.source_floats = encoder_width();  // states, or what attention averages
+  if (attention == ScorerKind::none) return out;
+  out.source_floats += attention == ScorerKind::additive ? hidden : encoder_width();  // keys
+  out.maps = {{.name = "cross", .numbered = false}};
+  return out;
+}
+
+std::vector<NamedShape> Seq2SeqOptions::layout() const {
+  return layout_of([&] { return Seq2Seq(*this, Rng(0)); });
+}
+
 Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
   check(o.source_vocabulary > 0 && o.target_vocabulary > 0, "[seq2seq] vocabularies need at least one token, got ", o.source_vocabulary,
         " and ", o.target_vocabulary);
   check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden,
         " and ", o.layers);
-  const int64_t width = o.bidirectional ? 2 * o.hidden : o.hidden;
+  const int64_t width = o.encoder_width();
   check(!facts_of(o.attention).equal_widths || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ", width,
         " have no dot product: a bidirectional encoder takes additive or bilinear scores");
   const auto stack = [&](int64_t inputs, bool both, const Rng& r) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qkv/attention/any_scorer.h"
+#include "qkv/models/model_facts.h"
 #include "qkv/nn/layers.h"
 #include "qkv/nn/recurrent.h"
 
@@ -28,6 +29,11 @@ struct Seq2SeqOptions {
   bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
   float embed_dropout = 0;     // of embeddings and of what the output layer reads
   SourceValues values = SourceValues::states;
+
+  ModelFacts facts() const;
+  /// Names and shapes of all parameters.
+  std::vector<NamedShape> layout() const;
+  int64_t encoder_width() const { return bidirectional ? 2 * hidden : hidden; }
 };
 
 struct Seq2Seq {

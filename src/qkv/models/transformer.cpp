@@ -18,6 +18,22 @@ Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run
   return stack(embedding(ids, 0, run.at("embedding")), seen(lens), {}, run);
 }
 
+ModelFacts TransformerOptions::facts() const {
+  const int64_t shared = key_heads > 0 ? key_heads : heads;
+  const std::string layers = encoder_layers == decoder_layers ? counted(decoder_layers, "layer") : text(encoder_layers, " + ", counted(decoder_layers, "layer"));
+  ModelFacts out{.summary = text("transformer, ", layers, ", hidden ", width, ", ", counted(heads, "head"),
+                                 shared == heads ? "" : text(" (", shared, " of keys)"), ", ffn ", ffn, ", positions ", positions, ", norm ", norm,
+                                 ", attention ", scorer)};
+  if (positions == PositionKind::learned) out.longest_input = max_positions;
+  out.maps = {{"encoder", encoder_layers, heads}, {"decoder", decoder_layers, heads}, {"cross", decoder_layers, heads}};
+  out.source_floats = out.written_floats = decoder_layers * 2 * (width / heads) * shared;  // keys and values
+  return out;
+}
+
+std::vector<NamedShape> TransformerOptions::layout() const {
+  return layout_of([&] { return Transformer(*this, Rng(0)); });
+}
+
 Transformer::Transformer(const TransformerOptions& o, const Rng& rng)
     : options(o), encoder(o, rng.at("encoder")), decoder(o, Cross::yes, rng.at("decoder")) {
   if (!o.tied) return;

@@ -119,10 +119,4 @@ void TransformerDecoder::select(DecoderState& state, std::span<const int32_t> ro
   state.slots = std::move(slots);
 }
 
-int64_t TransformerDecoder::cache_floats() const {
-  int64_t floats = 0;
-  for (const TransformerBlock& block : stack.blocks) floats += block.self.to_k.weight.size(0) + block.self.to_v.weight.size(0);
-  return floats;
-}
-
 }  // namespace qkv

@@ -54,8 +54,6 @@ struct TransformerDecoder {
   Tensor step(DecoderState& state, const Ids& tokens, const Run& run) const;
   /// Row i becomes what rows[i] was: keeps, repeats, reorders.
   void select(DecoderState& state, std::span<const int32_t> rows) const;
-  /// Floats of the cache for every token that a row has written, and for every token of the memory.
-  int64_t cache_floats() const;
 
   void visit(auto&& f) {
     f("embedding", embedding);

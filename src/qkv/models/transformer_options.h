@@ -3,8 +3,10 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "qkv/attention/multi_head.h"
+#include "qkv/models/model_facts.h"
 
 namespace qkv {
 
@@ -32,6 +34,10 @@ struct TransformerOptions {
   enum class Init { scaled, book, pytorch } init = Init::scaled;
   bool recompute = false;  // training keeps the inputs of the sublayers alone and computes the rest again: far less memory, a third more time
   bool advance_positions = true;  // false: in step-by-step decoding every token stands at position 0, as in the book's prediction
+
+  ModelFacts facts() const;
+  /// Names and shapes of all parameters of encoder and decoder.
+  std::vector<NamedShape> layout() const;
 };
 constexpr std::array<std::string_view, 3> names(TransformerOptions::Init) { return {"scaled", "book", "pytorch"}; }
 

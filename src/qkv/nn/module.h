@@ -74,6 +74,20 @@ std::vector<NamedTensor> parameters(Module module) {
   return list;
 }
 
+struct NamedShape {
+  std::string name;
+  Shape shape;
+};
+
+/// Names and shapes of the parameters of the module that make() would give; no memory is taken for them.
+template <class Make>
+std::vector<NamedShape> layout_of(const Make& make) {
+  const ShapesOnly scope;
+  std::vector<NamedShape> list;
+  for (const auto& p : parameters(make())) list.push_back({p.name, p.tensor.shape()});
+  return list;
+}
+
 /// Number of trainable elements.
 template <class Module>
 int64_t count_parameters(const Module& module) {

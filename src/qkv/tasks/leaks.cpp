@@ -276,8 +276,6 @@ LeakReport leaks(const LeakSubject& subject, std::span<const IdPair> pairs, cons
 LeakSubject leak_subject(const Translator& translator) {
   const TranslationModel& model = translator.model();
   const Tokenizers& tokenizers = translator.tokenizers();
-  const Transformer* transformer = model.transformer();
-  const bool learned = transformer && transformer->options.positions == PositionKind::learned;
   return {.logits = [&model](const Ids& source, const Ids& lengths,
                              const Ids& target_in) { return model.output()(model.features(source, lengths, target_in, Run{})); },
           .decoder = [&model] { return model.decoder(); },
@@ -287,7 +285,7 @@ LeakSubject leak_subject(const Translator& translator) {
           .target_pad = tokenizers.target.pad(),
           .begin = tokenizers.target.bos(),
           .least_source = source_steps(translator.config()),
-          .most_positions = learned ? transformer->options.max_positions : 0};
+          .most_positions = model.facts().longest_input.value_or(0)};
 }
 
 std::vector<IdPair> random_pairs(const Translator& translator, int64_t count, const Rng& rng) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "qkv/kernels/dropout.h"
 #include "qkv/tensor/present.h"
@@ -18,7 +19,20 @@ Buffer take_words(const Shape& shape) {
   return Buffer::take(static_cast<size_t>(shape.numel()) * 4);
 }
 
+thread_local bool shapes_only = false;
+float no_element = 0;  // where the elements of an outline would be
+
 }  // namespace
+
+ShapesOnly::ShapesOnly() : before_(std::exchange(shapes_only, true)) {}
+ShapesOnly::~ShapesOnly() { shapes_only = before_; }
+bool ShapesOnly::active() { return shapes_only; }
+
+Tensor Tensor::outline(const Shape& shape) {
+  Tensor t = absent(shape);
+  t.data_ = &no_element;
+  return t;
+}
 
 Tensor Tensor::empty(const Shape& shape) {
   Tensor t;
@@ -96,6 +110,7 @@ Tensor parameter(const Tensor& values, uint32_t leaf) {
 Tensor parameter(const Tensor& values) { return parameter(values, reserve_leaves(1)); }
 
 Tensor full(const Shape& shape, float value) {
+  if (shapes_only) return Tensor::outline(shape);
   Tensor t = Tensor::empty(shape);
   std::fill_n(t.mutable_ptr(), t.numel(), value);
   return t;
@@ -123,12 +138,14 @@ Tensor arange(float begin, float end, float step) {
 }
 
 Tensor uniform(const Shape& shape, const Rng& rng, float low, float high) {
+  if (shapes_only) return Tensor::outline(shape);
   Tensor t = Tensor::empty(shape);
   kernels::random_uniform(rng, 0, low, high, t.mutable_ptr(), t.numel());
   return t;
 }
 
 Tensor normal(const Shape& shape, const Rng& rng, float mean, float deviation) {
+  if (shapes_only) return Tensor::outline(shape);
   Tensor t = Tensor::empty(shape);
   for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = mean + deviation * rng.normal(static_cast<uint64_t>(i));
   return t;

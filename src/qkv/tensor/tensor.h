@@ -24,6 +24,8 @@ class Tensor {
   static Tensor empty(const Shape& shape);
   /// No buffer, but a shape: a gradient that has not arrived yet.
   static Tensor absent(const Shape& shape) { Tensor t; t.shape_ = shape; return t; }
+  /// What a maker gives in a ShapesOnly scope: it counts as defined, and its elements must not be touched.
+  static Tensor outline(const Shape& shape);
 
   bool defined() const { return data_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -69,6 +71,20 @@ Tensor parameter(const Tensor& values);
 /// Leaf numbers for many parameters in a row, and a leaf with one of them.
 uint32_t reserve_leaves(uint32_t count);
 Tensor parameter(const Tensor& values, uint32_t leaf);
+
+/// While it lives, the makers full, zeros, ones, uniform and normal give this thread tensors without memory. What a model consists of can
+/// so be asked of its constructor, whatever sizes it is given.
+class ShapesOnly {
+ public:
+  ShapesOnly();
+  ~ShapesOnly();
+  ShapesOnly(const ShapesOnly&) = delete;
+  ShapesOnly& operator=(const ShapesOnly&) = delete;
+  static bool active();
+
+ private:
+  bool before_;
+};
 
 // Makers.
 Tensor zeros(const Shape& shape);

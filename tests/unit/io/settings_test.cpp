@@ -133,8 +133,97 @@ TEST(Settings, NestsAndLongFilesAreRefusedWhereTheyBegin) {
 
 TEST(Settings, FlagsAreKebabCase) {
   Values v;
-  EXPECT_EQ(v.settings().find("model.file_name").flag(), "--file-name");
+  EXPECT_EQ(v.settings().find("model.file_name").flag, "--file-name");
   EXPECT_THROW(v.settings().find("model.nothing"), Error);
+}
+
+struct Block {
+  int64_t width = 4;
+  float dropout = 0.1f;
+  std::optional<int64_t> heads;
+  std::optional<float> share;
+  Cell cell = Cell::gru;
+  void fields(auto&& f) {
+    f("width", Text{"its width", "宽度"}, width, 1, 9);
+    f("dropout", Text{"its dropout", "丢弃"}, dropout, 0, 0.99);
+    f("heads", Text{"its heads", "头数"}, heads, Open{"same", "0"}, 1, 8);
+    f("share", Text{"its share", "比例"}, share, Open{"same", "-1"}, 0, 1);
+    f("cell", Text{"its cell", "单元"}, cell, std::vector{Cell::lstm});
+  }
+};
+
+TEST(Settings, ABlockIsTheFieldsOfItsConfig) {
+  Block b;
+  Settings s;
+  s.add_block("model", b);
+  s.parse("model:\n  width: 7\n  dropout: 0.3\n  heads: 2\n  share: 0.25\n  cell: lstm\n", "run.yaml");
+  EXPECT_EQ(b.width, 7);
+  EXPECT_EQ(b.dropout, 0.3f);
+  EXPECT_EQ(b.heads, 2);
+  EXPECT_EQ(b.share, 0.25f);
+  EXPECT_EQ(s.find("model.dropout").get(), "0.3");
+  EXPECT_THROW(s.find("model.cell").set("gru", "--cell"), Error);
+}
+
+TEST(Settings, AValueMayBeLeftOpenByAWordOrByWhatOlderFilesHave) {
+  Block b{.heads = 2, .share = 0.5f};
+  Settings s;
+  s.add_block("model", b);
+  s.parse("model:\n  heads: 0\n  share: -1\n", "run.yaml");
+  EXPECT_FALSE(b.heads || b.share);
+  EXPECT_EQ(s.find("model.heads").get(), "same");
+  s.find("model.heads").set("3", "--heads");
+  s.find("model.heads").set("same", "--heads");
+  EXPECT_FALSE(b.heads);
+  try {
+    s.find("model.heads").set("9", "--heads");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "--heads: got \"9\", expected a whole number from 1 to 8, or same");
+  }
+}
+
+TEST(Settings, ReadsWhatOlderFilesHave) {
+  Values v;
+  Settings s = v.settings();
+  s.accept("training.passes", "training.epochs");
+  s.drop("training.colour");
+  s.accept_value("model.cell", "auto", "lstm");
+  s.parse("training:\n  passes: 4\n  colour: red\nmodel:\n  cell: auto\n", "run.yaml");
+  EXPECT_EQ(v.epochs, 4);
+  EXPECT_EQ(v.cell, Cell::lstm);
+  EXPECT_EQ(s.dump().find("colour"), std::string::npos);
+  EXPECT_THROW(s.parse("training:\n  passes: 4\n  epochs: 5\n", "run.yaml"), Error);
+}
+
+TEST(Settings, SaysWhyAKeyIsUnknown) {
+  Values v;
+  Settings s = v.settings();
+  s.explain("model.heads", "it is a setting of transformer");
+  try {
+    s.parse("model:\n  heads: 4\n", "run.yaml");
+    ADD_FAILURE();
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "run.yaml:2: unknown key \"heads\" in the block \"model\": it is a setting of transformer");
+  }
+}
+
+TEST(Settings, AKeyOfTwoBlocksHasTheSecondBlockInItsFlag) {
+  int64_t a = 0, b = 0;
+  Settings s;
+  s.add("model", "max_rows", {"", ""}, a);
+  s.add("book", "max_rows", {"", ""}, b);
+  EXPECT_EQ(s.find("model.max_rows").flag, "--max-rows");
+  EXPECT_EQ(s.find("book.max_rows").flag, "--book-max-rows");
+}
+
+TEST(Settings, OneSettingIsFoundAmongAnythingElse) {
+  const std::string yaml = "other:\n  x: 1\nmodel:\n  unknown: 3\n  cell: lstm\n";
+  const auto found = find_setting(yaml, "run.yaml", "model.cell");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->value, "lstm");
+  EXPECT_EQ(found->where, "run.yaml:5: model.cell");
+  EXPECT_FALSE(find_setting(yaml, "run.yaml", "model.kind"));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST(TransformerLab, SettingsOfTheBooksFileAreTheBooks) {
   EXPECT_EQ(c.model.hidden, 32);
   EXPECT_EQ(c.model.ffn, 64);
   EXPECT_EQ(c.training.seed, 5);
-  EXPECT_FALSE(c.model.book_positions);
+  EXPECT_FALSE(c.book.positions);
   EXPECT_EQ(deep.model.norm, NormPlace::pre);
   EXPECT_EQ(deep.model.layers, 6);
   EXPECT_EQ(config_of(with, Kind::additive).model.attention, ScorerKind::additive);

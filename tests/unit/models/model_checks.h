@@ -27,6 +27,19 @@ inline Ids column(const Ids& ids, int64_t c) {
   return out;
 }
 
+/// What options say a model consists of is what it consists of.
+template <class Model, class Options>
+void expect_layout(const Options& options, const std::string& name) {
+  const std::vector<NamedShape> said = options.layout();
+  Model model(options, Rng(1));
+  const Parameters all = flatten(model);
+  ASSERT_EQ(said.size(), all.entries().size()) << name;
+  for (size_t i = 0; i < said.size(); ++i) {
+    EXPECT_EQ(said[i].name, all.entries()[i].name) << name;
+    EXPECT_EQ(said[i].shape, all.entries()[i].shape) << name << ": " << said[i].name;
+  }
+}
+
 /// Central differences of the whole model in training, on two elements of every parameter but those that `skipped` names by their ends.
 template <class Model>
 void expect_gradients(const Model& model, uint64_t target_vocabulary, float step, double tolerance, const std::string& name,

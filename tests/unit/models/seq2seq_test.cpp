@@ -139,6 +139,29 @@ std::vector<Variant> variants() {
   return list;
 }
 
+TEST(Seq2Seq, SaysWhatItConsistsOfAndWhatItsStateHolds) {
+  const Ids source = some_ids(2, 5, 9, 1), lens({2}, {5, 3});
+  for (const auto& [name, options] : variants()) {
+    expect_layout<Seq2Seq>(options, name);
+    Seq2SeqOptions words = options;
+    words.values = SourceValues::words;
+    expect_layout<Seq2Seq>(words, name);
+    const ModelFacts facts = options.facts();
+    EXPECT_FALSE(facts.longest_input) << name;
+    const Seq2Seq::State state = Seq2Seq(options, Rng(1)).start(source, lens, {});
+    ASSERT_EQ(facts.source_maps().has_value(), state.keys.defined()) << name;
+    if (!facts.source_maps()) continue;
+    EXPECT_EQ(state.keys.numel() + state.values.numel(), facts.source_floats * source.numel()) << name;
+    EXPECT_EQ(facts.source_maps()->count(), 1) << name;
+  }
+}
+
+TEST(Seq2Seq, SaysWhatItIsInOneLine) {
+  EXPECT_EQ(Seq2SeqOptions{}.facts().summary, "seq2seq, gru, 2 layers, hidden 32, embed 32, attention additive");
+  const Seq2SeqOptions other{.layers = 1, .cell = CellKind::lstm, .attention = ScorerKind::none, .bidirectional = true};
+  EXPECT_EQ(other.facts().summary, "seq2seq, bidirectional lstm, 1 layer, hidden 32, embed 32, attention none");
+}
+
 TEST(Seq2Seq, DecodingStepByStepIsTeacherForcing) {
   const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1});
   for (const auto& [name, options] : variants()) {

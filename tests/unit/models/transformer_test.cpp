@@ -55,6 +55,42 @@ TEST(Transformer, TheBooksModelsHaveTheBooksParameters) {
   EXPECT_TRUE(named);
 }
 
+TEST(Transformer, SaysWhatItConsistsOfAndWhatItsCacheHolds) {
+  const Ids source = some_ids(2, 5, 9, 1), lens({2}, {5, 3});
+  for (const auto& [name, options] : variants()) {
+    expect_layout<Transformer>(options, name);
+    const ModelFacts facts = options.facts();
+    EXPECT_EQ(facts.longest_input, options.positions == PositionKind::learned ? std::optional<int64_t>(6) : std::nullopt) << name;
+    const Transformer model(options, Rng(1));
+    Transformer::State state = model.start(source, lens, {});
+    int64_t kept = 0, written = 0;
+    for (const KeyValues& kv : state.cross) kept += kv.k.numel() + kv.v.numel();
+    EXPECT_EQ(kept, facts.source_floats * source.numel()) << name;
+    model.step(state, Ids({2}, {1, 2}), {});
+    for (const KeyValues& kv : state.self) written += kv.k.size(1) + kv.v.size(1);
+    EXPECT_EQ(written, facts.written_floats) << name;
+    ASSERT_TRUE(facts.source_maps()) << name;
+    EXPECT_EQ(facts.source_maps()->layers, std::ssize(state.cross)) << name;
+  }
+}
+
+TEST(Transformer, SaysWhatItIsInOneLine) {
+  EXPECT_EQ(TransformerOptions{}.facts().summary,
+            "transformer, 2 layers, hidden 32, 4 heads, ffn 64, positions sinusoidal, norm post, attention scaled-dot");
+  const TransformerOptions uneven{.heads = 4, .key_heads = 2, .encoder_layers = 3, .decoder_layers = 1, .positions = PositionKind::alibi};
+  EXPECT_EQ(uneven.facts().summary,
+            "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention scaled-dot");
+}
+
+TEST(Transformer, LaysOutAModelThatNoMemoryHolds) {
+  TransformerOptions options = variants()[0].options;
+  options.width = options.ffn = 1 << 20;
+  const auto layout = options.layout();
+  EXPECT_EQ(layout[0].name, "encoder.embedding.weight");
+  EXPECT_EQ(layout[0].shape, (Shape{9, 1 << 20}));
+  EXPECT_EQ(zeros({2}).at({1}), 0);  // tensors have elements again
+}
+
 TEST(Transformer, StartsAsTheBooksPyTorchModel) {
   const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201, .init = TransformerOptions::Init::book}, Rng(1));
   const auto bounded = [](const Tensor& t, double fan) {

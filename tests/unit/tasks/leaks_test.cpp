@@ -61,8 +61,14 @@ TEST(Leaks, ATestThatNoticesNothingDoesNotPass) {
   EXPECT_FALSE(report.passed());
 }
 
+TranslationConfig whole(const TranslationModelConfig& model) {
+  TranslationConfig c;
+  c.model = model;
+  return c;
+}
+
 void expect_no_leak(const TranslationModelConfig& config, int64_t most_positions = 0) {
-  const TranslationModel model(config, kSourceWords, kTargetWords, Rng(4));
+  const TranslationModel model(whole(config), kSourceWords, kTargetWords, Rng(4));
   LeakSubject subject = subject_of(model);
   subject.most_positions = most_positions;
   const LeakReport report = leaks(subject, pairs());
@@ -109,7 +115,7 @@ TEST(Leaks, FindsThatTheBooksEncoderReadsPadding) {
   TranslationModelConfig c;
   c.hidden = c.embed = 12;
   c.skip_padding = false;
-  const TranslationModel model(c, kSourceWords, kTargetWords, Rng(4));
+  const TranslationModel model(whole(c), kSourceWords, kTargetWords, Rng(4));
   LeakSubject subject = subject_of(model);
   EXPECT_EQ(failed(leaks(subject, pairs())), "padding");
   subject.least_source = 10;  // where it always has so much of it

@@ -21,7 +21,7 @@ TEST_F(TranslationRunTest, FourBatchesOf16PairsAreOneOf64) {
     c.data.valid_share = 0, c.data.min_count = 1;
     c.model.dropout = 0;
     c.training.schedule = ScheduleKind::cosine, c.training.clip = 0;
-    c.training.loss = loss, c.training.batch_rows = rows, c.training.accumulate = accumulate, c.training.rate = rate;
+    c.book.loss = loss, c.training.batch_rows = rows, c.training.accumulate = accumulate, c.training.rate = rate;
     TranslationRun run(c, "");
     const FitResult result = run.train();
     EXPECT_EQ(result.progress.steps, 2 * (128 / (rows * accumulate)));
@@ -49,7 +49,7 @@ TEST_F(TranslationRunTest, AnAccumulatedGradientIsThatOfAllItsTokens) {
       TranslationConfig c = config();
       c.data.valid_share = 0;
       c.model.dropout = 0;
-      c.training.loss = loss, c.training.mask_loss = mask;
+      c.book.loss = loss, c.book.mask_loss = mask;
       TranslationRun run(c, "");
       const auto& text = run.text();
       const auto pairs_of = encode_pairs(text.train, text.tokenizers.source, text.tokenizers.target);
@@ -60,7 +60,7 @@ TEST_F(TranslationRunTest, AnAccumulatedGradientIsThatOfAllItsTokens) {
         c.training.batch_rows = rows;
         TranslationBatches batches(ids, text.tokenizers.source.pad(), text.tokenizers.target.pad(), text.tokenizers.target.bos(),
                                    {.rows = rows, .fixed_steps = mask ? 0 : 10, .shuffle = false});
-        const TranslationTask task(run.model(), c.training, batches, text.tokenizers.target.pad());
+        const TranslationTask task(run.model(), c, batches, text.tokenizers.target.pad());
         std::vector<TranslationBatch> all;
         for (int64_t b = 0; b < task.batches(); ++b) all.push_back(task.batch(0, b));
         Shards shards(run.model().parameters());

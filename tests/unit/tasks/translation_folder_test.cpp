@@ -134,16 +134,19 @@ TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
 TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifference) {
   TranslationRun run(config(1), run_folder());
   run.train();
-  TranslationModelConfig other = config(1).model;
-  other.hidden = 16;
-  TranslationModel model(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
-  const std::string file = run_folder() + "/model.safetensors", message = error_of([&] { model.load(file); });
+  TranslationConfig other = config(1);
+  other.model.hidden = 16;
+  const std::string file = run_folder() + "/model.safetensors";
+  const auto load = [&] { TranslationModel(other, run.tokenizers().source.size(), run.tokenizers().target.size(), file); };
+  const std::string message = error_of(load);
   EXPECT_NE(message.find("configuration and vocabularies say"), std::string::npos) << message;
   EXPECT_NE(message.find(file), std::string::npos);
-  other = config(1).model;
-  other.attention = ScorerKind::none;
-  TranslationModel baseline(other, run.tokenizers().source.size(), run.tokenizers().target.size(), Rng(1));
-  EXPECT_NE(error_of([&] { baseline.load(file); }), "");
+  other = config(1);
+  other.model.attention = ScorerKind::none;
+  EXPECT_NE(error_of(load), "");
+  other = config(1);
+  other.model.hidden = 65536;  // hundreds of gigabytes: refused before they are asked for
+  EXPECT_NE(error_of(load).find("configuration and vocabularies say"), std::string::npos);
 }
 
 TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
@@ -170,9 +173,9 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
   EXPECT_EQ(refused([](auto& c) { c.model.max_distance = 9; }), "model.max_distance" + only);
 }
 
-TEST(TranslationTrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
+TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
   const auto averaged = [](int64_t epochs, double share) {
-    TranslationTrainingConfig c;
+    TrainingConfig c;
     c.epochs = epochs, c.average_last = share;
     return c.averaged_epochs();
   };

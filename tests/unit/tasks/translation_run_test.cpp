@@ -131,7 +131,7 @@ TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
 TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThePadding) {
   TranslationConfig c = config(1);
   c.model.skip_padding = false;
-  c.training.num_steps = 5;
+  c.book.num_steps = 5;
   TranslationRun run(c, "");
   const Translator translator(run.model(), run.tokenizers(), run.config());
   const SentencePairs pairs{{"1 2 3", "4", "1 2 3 4 5 0 1 2 3", "5 4 3 2 1 0", "0 1 2 3 4 5"}, {"un", "deux", "trois", "un", "un"}};
@@ -323,8 +323,8 @@ TEST_F(TranslationRunTest, EverySettingOfTheExercisesTrains) {
   EXPECT_LT(loss([](auto& c) { c.model.bidirectional = true; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.model.layers = 2, c.model.embed_dropout = 0.2; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.training.label_smoothing = 0.1; }), 3.0);
-  EXPECT_LT(loss([](auto& c) { c.training.mask_loss = false; }), 2.5);
-  EXPECT_GT(loss([](auto& c) { c.training.feed_back = 1; }), plain) << "its own predictions are worse inputs than the truth";
+  EXPECT_LT(loss([](auto& c) { c.book.mask_loss = false; }), 2.5);
+  EXPECT_GT(loss([](auto& c) { c.book.feed_back = 1; }), plain) << "its own predictions are worse inputs than the truth";
   EXPECT_LT(loss([](auto& c) { c.training.batch_tokens = 100; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true; }), 3.5);
   EXPECT_LT(loss([](auto& c) { c.data.reverse = true; }), 2.5);

@@ -2,7 +2,6 @@
 #include "qkv/tasks/translation/config.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "qkv/core/check.h"
 #include "qkv/core/suggest.h"
@@ -10,31 +9,6 @@
 
 namespace qkv {
 namespace {
-
-constexpr int64_t kMostEpochs = 1'000'000'000;  // times batches, it is still a number of steps
-constexpr double kMostRate = 1e38;              // of what becomes a float
-
-void add_data(Settings& s, TranslationDataConfig& d) {
-  const char* block = "data";
-  s.add(block, "pairs", {"a file of tab-separated sentence pairs, .gz too; en-fr is the built-in corpus", "制表符分隔的句对文件，可为 .gz；en-fr 为内置语料"}, d.pairs, "FILE");
-  s.add(block, "source", {"or two files, line by line: the source side", "或两个逐行对应的文件：源语言"}, d.source, "FILE");
-  s.add(block, "target", {"and the target side", "目标语言"}, d.target, "FILE");
-  s.add(block, "valid_pairs", {"sentence pairs for validation", "验证句对"}, d.valid_pairs, "FILE");
-  s.add(block, "valid_source", {"or two files: the source side", "或两个文件：源语言"}, d.valid_source, "FILE");
-  s.add(block, "valid_target", {"and the target side", "目标语言"}, d.valid_target, "FILE");
-  s.add(block, "valid_share", {"without such files: this share of the pairs, no source sentence on both sides", "没有验证文件时：句对的这一部分，按源句划分"}, d.valid_share, 0, 0.5);
-  s.add(block, "limit", {"sentence pairs read, 0 all", "读取的句对数，0 为全部"}, d.limit, 0);
-  s.add(block, "reverse", {"translate from the second side into the first", "从第二列译到第一列"}, d.reverse);
-  s.add(block, "tokenizer", {"how sentences become tokens", "分词方式"}, d.tokenizer);
-  s.add(block, "min_count", {"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, d.min_count, 1);
-  s.add(block, "vocabulary", {"subword pieces", "子词个数"}, d.vocabulary, kLeastSubwords, 1'000'000);
-  s.add(block, "shared_vocabulary", {"one subword vocabulary for both sides", "两侧共用一个子词表"}, d.shared_vocabulary);
-  s.add(block, "lowercase", {"subwords of text in lower case: translations have no capitals", "先转小写再切分子词：译文没有大写"}, d.lowercase);
-  s.add(block, "normalize", {"subwords of text in this Unicode normal form, every blank a space; none: as it stands", "切分子词前的 Unicode 规范化，各种空白都作空格；none 不变"}, d.normalize, {Normalization::nfkc, Normalization::nfc, Normalization::none});
-  s.add(block, "max_tokens", {"longer training pairs are left out, 0 none", "忽略更长的训练句对，0 不忽略"}, d.max_tokens, 0);
-  s.add(block, "corpus_size", {"built-in corpus: sentence pairs", "内置语料：句对数"}, d.corpus_size, 1);
-  s.add(block, "corpus_seed", {"built-in corpus: its seed", "内置语料：种子"}, d.corpus_seed, 0);
-}
 
 void add_model(Settings& s, TranslationModelConfig& m) {
   const char* block = "model";
@@ -64,44 +38,6 @@ void add_model(Settings& s, TranslationModelConfig& m) {
   s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
   s.add(block, "init", {"transformer: scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: its layers' defaults and N(0, 1)", "transformer：scaled：Xavier 初始化，词嵌入与位置编码同量级；book：词嵌入 N(0, 1)；pytorch：其默认值与 N(0, 1)"}, m.init);
   s.add(block, "recompute", {"transformer: training keeps only the inputs of the sublayers and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各子层的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
-  s.add(block, "book_positions", {"transformer: in prediction every token stands at position 0, as the book's code has it by mistake", "transformer：预测时每个词元的位置都是 0（书中代码的疏漏）"}, m.book_positions);
-}
-
-void add_training(Settings& s, TranslationTrainingConfig& t) {
-  const char* block = "training";
-  s.add(block, "epochs", {"passes over the data", "训练轮数"}, t.epochs, 1, kMostEpochs);
-  s.add(block, "batch_rows", {"sentence pairs a batch", "每批句对数"}, t.batch_rows, 1, 1'000'000);
-  s.add(block, "batch_tokens", {"or at most so many padded tokens a batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, t.batch_tokens, 0);
-  s.add(block, "accumulate", {"batches whose gradients make one step", "每步累积梯度的批数"}, t.accumulate, 1, 1'000'000);
-  s.add(block, "by_length", {"batches of sentences of like length", "把长度相近的句子放在一批"}, t.by_length);
-  s.add(block, "rate", {"learning rate", "学习率"}, t.rate, 0, kMostRate);
-  s.add(block, "schedule", {"how the rate changes", "学习率的变化"}, t.schedule);
-  s.add(block, "warmup", {"steps of rising rate", "预热步数"}, t.warmup, 0);
-  s.add(block, "decay_factor", {"schedule step: the rate is multiplied by this", "step：学习率乘以该值"}, t.decay_factor, 0, 1);
-  s.add(block, "decay_epochs", {"schedule step: every so many epochs", "step：每隔若干轮"}, t.decay_epochs, 1, kMostEpochs);
-  s.add(block, "clip", {"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, t.clip, 0);
-  s.add(block, "weight_decay", {"of AdamW", "AdamW 的权重衰减"}, t.weight_decay, 0, kMostRate);
-  s.add(block, "beta2", {"of Adam: how slowly the mean of squared gradients forgets", "Adam 的 beta2"}, t.beta2, 0.5, 0.99999);
-  s.add(block, "loss", {"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, t.loss);
-  s.add(block, "num_steps", {"of the book's loss; sources are padded to as many where the encoder runs through the padding", "书中损失的步数；编码器经过填充时，源句填充到此长度"}, t.num_steps, 1, 4096);
-  s.add(block, "mask_loss", {"false: padding is a target too", "false：填充也计入损失"}, t.mask_loss);
-  s.add(block, "feed_back", {"share of the decoder's inputs that are its own predictions", "解码器输入取自身预测的比例"}, t.feed_back, 0, 1);
-  s.add(block, "label_smoothing", {"share of the wanted distribution spread over all tokens", "标签平滑"}, t.label_smoothing, 0, 0.99);
-  s.add(block, "patience", {"epochs without a better validation loss before the end, 0 never", "验证损失不再下降多少轮后停止，0 不停"}, t.patience, 0);
-  s.add(block, "keep", {"the weights of the model: those with the best validation loss, or the last", "模型的权重：验证损失最低者，或最后的"}, t.keep);
-  s.add(block, "average_last", {"the model is the mean of the weights after the last epochs, this share of them; 0 none", "模型取最后若干轮（占总轮数的这一比例）权重的平均，0 不取"}, t.average_last, 0, 1);
-  s.add(block, "average_decay", {"the model is a running mean of the weights, which after every epoch keeps this share of itself; 0 none", "模型取权重的滑动平均，每轮之后保留这一比例的旧平均；0 不取"}, t.average_decay, 0, 0.9999);
-  s.add(block, "seed", {"of weights, order and dropout", "权重、顺序与 dropout 的种子"}, t.seed, 0);
-  s.add(block, "checkpoint_seconds", {"seconds between two checkpoints, 0: one after every epoch", "两次检查点的间隔（秒），0 为每轮之后"}, t.checkpoint_seconds, 0);
-  s.add(block, "attention_every", {"epochs between saved attention maps of four sentences, the first of the validation set or else of the training set; 0 none", "每隔若干轮保存四个句子（验证集的前四句，没有验证集则为训练集的）的注意力，0 不保存"}, t.attention_every, 0);
-}
-
-void add_decoding(Settings& s, TranslationDecodingConfig& d) {
-  const char* block = "decoding";
-  s.add(block, "beam", {"hypotheses kept, 1 greedy", "束宽，1 为贪心"}, d.beam, 1, 1000);
-  s.add(block, "length_penalty", {"a: log p / length^a ranks hypotheses", "a：按 log p / 长度^a 排序"}, d.length_penalty, 0, 10);
-  s.add(block, "max_length", {"tokens of an output, 0 by the longest training target", "输出的最大词元数，0 取决于训练数据"}, d.max_length, 0, kLongestOutput);
-  s.add(block, "decode_rows", {"sentences decoded at once", "同时解码的句子数"}, d.batch_rows, 1, 100000);
 }
 
 // The English edition: 512 pairs, larger layers, 30 epochs, the mean over tokens. Its section 11.4 forgets to mask the loss; this does not.
@@ -115,13 +51,13 @@ TranslationConfig english_book(const std::string& name) {
   c.training.epochs = 30;
   c.training.batch_rows = 128;
   c.training.rate = 0.005;
-  c.training.num_steps = 9;
+  c.book.num_steps = 9;
   c.training.keep = KeptWeights::last;
   c.decoding.max_length = 9;
   return c;
 }
 
-TranslationConfig book(const std::string& name) {
+TranslationConfig chinese_book(const std::string& name) {
   TranslationConfig c;
   c.preset = name;
   c.data.tokenizer = TokenizerKind::book;
@@ -130,7 +66,7 @@ TranslationConfig book(const std::string& name) {
   c.model.layers = 2;
   c.model.skip_padding = false;
   c.training.rate = 0.005;
-  c.training.loss = LossUnit::book;
+  c.book.loss = LossUnit::book;
   c.decoding.max_length = 10;
   return c;
 }
@@ -201,14 +137,15 @@ TranslationConfig transformer_at_size(const std::string& name) {
 
 }  // namespace
 
-int64_t TranslationTrainingConfig::averaged_epochs() const {
-  const int64_t count = std::llround(average_last * static_cast<double>(epochs));
-  return count > 1 ? count : 0;
-}
-
 Settings TranslationConfig::settings() {
   Settings s;
-  add_data(s, data), add_model(s, model), add_training(s, training), add_decoding(s, decoding);
+  s.add_block("data", data);
+  add_model(s, model);
+  s.add_block("training", training);
+  s.add_block("book", book);
+  s.add_block("decoding", decoding);
+  s.accept("model.book_positions", "book.positions");
+  for (const char* key : {"loss", "num_steps", "mask_loss", "feed_back"}) s.accept(text("training.", key), text("book.", key));
   return s;
 }
 
@@ -231,10 +168,7 @@ void TranslationConfig::check() const {
   const bool subwords = d.has_subwords();
   need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ", d.tokenizer);
   const bool validates = valid_files || d.valid_share > 0 || d.built_in() || d.tokenizer == TokenizerKind::book_en;
-  need(training.patience == 0 || validates, "training.patience is ", training.patience, ", but there is no validation data");
-  need(training.patience == 0 || training.average_last == 0, "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
-  need(training.average_decay == 0 || training.average_last == 0, "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  need(training.schedule != ScheduleKind::warmup || training.warmup > 0, "training.schedule warmup needs training.warmup above 0");
+  training.check(validates);
   check_model();
 }
 
@@ -270,7 +204,7 @@ void TranslationConfig::check_model() const {
     only(m.attention_dropout != unset.attention_dropout, "attention_dropout", "transformer");
     only(m.bias, "bias", "transformer");
     only(m.recompute, "recompute", "transformer");
-    only(m.book_positions, "book_positions", "transformer");
+    only(book.positions, "book_positions", "transformer");
     only(m.tied, "tied", "transformer");
     only(m.init != unset.init, "init", "transformer");
     only(m.max_positions != unset.max_positions, "max_positions", "transformer");
@@ -297,13 +231,13 @@ bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); 
 
 TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-seq2seq") {
-    TranslationConfig c = book(name);
+    TranslationConfig c = chinese_book(name);
     c.model.attention = ScorerKind::none;
     c.training.epochs = 300;
     return c;
   }
   if (name == "d2l-bahdanau") {
-    TranslationConfig c = book(name);
+    TranslationConfig c = chinese_book(name);
     c.training.epochs = 250;
     return c;
   }
@@ -333,7 +267,7 @@ TranslationConfig translation_preset(const std::string& name) {
     return c;
   }
   if (name == "d2l-transformer") {
-    TranslationConfig c = book(name);
+    TranslationConfig c = chinese_book(name);
     make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
     c.model.init = TransformerOptions::Init::book;
     c.training.epochs = 200;

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "qkv/data/normalize.h"
+#include "qkv/data/subwords.h"
 #include "qkv/io/settings.h"
 #include "qkv/models/seq2seq.h"
 #include "qkv/models/transformer.h"
-#include "qkv/train/schedule.h"
+#include "qkv/run/training_config.h"
 
 namespace qkv {
 
@@ -26,10 +27,6 @@ constexpr std::array<std::string_view, 6> names(TokenizerKind) { return {"book",
 /// token: the mean over target tokens. book: the sum over the batch, divided by num_steps.
 enum class LossUnit { token, book };
 constexpr std::array<std::string_view, 2> names(LossUnit) { return {"token", "book"}; }
-
-/// Where there is validation: the weights with the lowest loss, or the last.
-enum class KeptWeights { best, last };
-constexpr std::array<std::string_view, 2> names(KeptWeights) { return {"best", "last"}; }
 
 struct TranslationDataConfig {
   std::string pairs;                           // TSV of two columns, or "en-fr": the built-in corpus
@@ -47,6 +44,29 @@ struct TranslationDataConfig {
   int64_t max_tokens = 0;                      // longer training pairs are left out; 0: none is
   int64_t corpus_size = 20000, corpus_seed = 1;  // of the built-in corpus
 
+  void fields(auto&& f) {
+    f("pairs", Text{"a file of tab-separated sentence pairs, .gz too; en-fr is the built-in corpus",
+                    "制表符分隔的句对文件，可为 .gz；en-fr 为内置语料"}, pairs, "FILE");
+    f("source", Text{"or two files, line by line: the source side", "或两个逐行对应的文件：源语言"}, source, "FILE");
+    f("target", Text{"and the target side", "目标语言"}, target, "FILE");
+    f("valid_pairs", Text{"sentence pairs for validation", "验证句对"}, valid_pairs, "FILE");
+    f("valid_source", Text{"or two files: the source side", "或两个文件：源语言"}, valid_source, "FILE");
+    f("valid_target", Text{"and the target side", "目标语言"}, valid_target, "FILE");
+    f("valid_share", Text{"without such files: this share of the pairs, no source sentence on both sides",
+                          "没有验证文件时：句对的这一部分，按源句划分"}, valid_share, 0, 0.5);
+    f("limit", Text{"sentence pairs read, 0 all", "读取的句对数，0 为全部"}, limit, 0);
+    f("reverse", Text{"translate from the second side into the first", "从第二列译到第一列"}, reverse);
+    f("tokenizer", Text{"how sentences become tokens", "分词方式"}, tokenizer);
+    f("min_count", Text{"words seen less often are <unk>", "出现次数更少的词记为 <unk>"}, min_count, 1);
+    f("vocabulary", Text{"subword pieces", "子词个数"}, vocabulary, kLeastSubwords, 1'000'000);
+    f("shared_vocabulary", Text{"one subword vocabulary for both sides", "两侧共用一个子词表"}, shared_vocabulary);
+    f("lowercase", Text{"subwords of text in lower case: translations have no capitals", "先转小写再切分子词：译文没有大写"}, lowercase);
+    f("normalize", Text{"subwords of text in this Unicode normal form, every blank a space; none: as it stands",
+                        "切分子词前的 Unicode 规范化，各种空白都作空格；none 不变"}, normalize, std::vector{Normalization::nfkc, Normalization::nfc, Normalization::none});
+    f("max_tokens", Text{"longer training pairs are left out, 0 none", "忽略更长的训练句对，0 不忽略"}, max_tokens, 0);
+    f("corpus_size", Text{"built-in corpus: sentence pairs", "内置语料：句对数"}, corpus_size, 1);
+    f("corpus_seed", Text{"built-in corpus: its seed", "内置语料：种子"}, corpus_seed, 0);
+  }
   bool built_in() const { return pairs == "en-fr"; }
   bool has_subwords() const { return tokenizer == TokenizerKind::bpe || tokenizer == TokenizerKind::unigram; }
 };
@@ -76,53 +96,51 @@ struct TranslationModelConfig {
   bool bias = false, tied = false;
   TransformerOptions::Init init = TransformerOptions::Init::scaled;
   bool recompute = false;                      // training computes the insides of sublayers twice to save memory
-  bool book_positions = false;                 // in prediction every token stands at position 0, as the book's code has it
 
   /// The scorer: attention, or what its absence stands for.
   ScorerKind scorer() const { return attention.value_or(kind == ModelKind::transformer ? ScorerKind::scaled_dot : ScorerKind::additive); }
 };
 
-struct TranslationTrainingConfig {
-  int64_t epochs = 10;
-  int64_t batch_rows = 64, batch_tokens = 0;   // rows, or a budget of padded tokens, of a batch
-  int64_t accumulate = 1;                      // batches of a step
-  bool by_length = false;                      // batches of sentences of like length
-  double rate = 1e-3;
-  ScheduleKind schedule = ScheduleKind::constant;
-  int64_t warmup = 0;
-  double decay_factor = 0.5;                   // schedule step: the rate times this every decay_epochs
-  int64_t decay_epochs = 1;
-  double clip = 1;
-  double weight_decay = 0;
-  double beta2 = 0.999;                        // of Adam
+/// What repeats the book's code, its slips included, or answers its exercises; every default is how it should be.
+struct BookConfig {
+  bool positions = false;                      // in prediction every token stands at position 0, as the book's code has it
   LossUnit loss = LossUnit::token;
   int64_t num_steps = 10;
   bool mask_loss = true;                       // false: padding is a target too (an exercise)
   double feed_back = 0;                        // share of target inputs replaced by the model's own predictions (an exercise)
-  double label_smoothing = 0;
-  int64_t patience = 0;                        // epochs without a better validation loss before the end; 0: never
-  KeptWeights keep = KeptWeights::best;
-  double average_last = 0;                     // the model is the mean of the weights after this share of the epochs, the last ones
-  double average_decay = 0;                    // after every epoch average <- decay * average + (1 - decay) * weights; it is the model
-  int64_t seed = 1;
-  double checkpoint_seconds = 5;
-  int64_t attention_every = 0;                 // epochs between pictures of the pinned sentences; 0: none
 
-  /// How many epochs average_last stands for; one is no mean.
-  int64_t averaged_epochs() const;
+  void fields(auto&& f) {
+    f("positions", Text{"transformer: in prediction every token stands at position 0, as the book's code has it by mistake",
+                        "transformer：预测时每个词元的位置都是 0（书中代码的疏漏）"}, positions);
+    f("loss", Text{"token: mean over target tokens; book: summed over the batch, divided by num_steps", "token：目标词元的平均；book：整批求和后除以 num_steps"}, loss);
+    f("num_steps", Text{"of the book's loss; sources are padded to as many where the encoder runs through the padding",
+                        "书中损失的步数；编码器经过填充时，源句填充到此长度"}, num_steps, 1, 4096);
+    f("mask_loss", Text{"false: padding is a target too", "false：填充也计入损失"}, mask_loss);
+    f("feed_back", Text{"share of the decoder's inputs that are its own predictions", "解码器输入取自身预测的比例"}, feed_back, 0, 1);
+  }
 };
+
+inline constexpr int64_t kLongestOutput = 100'000;  // tokens, for decoding.max_length
 
 struct TranslationDecodingConfig {
   int64_t beam = 1;
   double length_penalty = 0.75;
   int64_t max_length = 0;                      // tokens of an output; 0: by the longest training target
   int64_t batch_rows = 64;
+
+  void fields(auto&& f) {
+    f("beam", Text{"hypotheses kept, 1 greedy", "束宽，1 为贪心"}, beam, 1, 1000);
+    f("length_penalty", Text{"a: log p / length^a ranks hypotheses", "a：按 log p / 长度^a 排序"}, length_penalty, 0, 10);
+    f("max_length", Text{"tokens of an output, 0 by the longest training target", "输出的最大词元数，0 取决于训练数据"}, max_length, 0, kLongestOutput);
+    f("decode_rows", Text{"sentences decoded at once", "同时解码的句子数"}, batch_rows, 1, 100000);
+  }
 };
 
 struct TranslationConfig {
   TranslationDataConfig data;
   TranslationModelConfig model;
-  TranslationTrainingConfig training;
+  TrainingConfig training;
+  BookConfig book;
   TranslationDecodingConfig decoding;
   std::string preset;  // its name, for what the book prints at the end
 
@@ -136,7 +154,6 @@ struct TranslationConfig {
 /// The settings that a run has written. What its version did not know yet is as it was then.
 TranslationConfig read_run_config(const std::string& path);
 
-inline constexpr int64_t kLongestOutput = 100'000;  // tokens, for decoding.max_length
 std::vector<std::string> translation_presets();
 /// Fails with a suggestion for a name that does not exist.
 TranslationConfig translation_preset(const std::string& name);

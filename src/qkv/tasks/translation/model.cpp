@@ -2,6 +2,7 @@
 #include "qkv/tasks/translation/model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
@@ -12,7 +13,8 @@
 namespace qkv {
 namespace {
 
-TransformerOptions transformer_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
+TransformerOptions transformer_options(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary) {
+  const TranslationModelConfig& config = all.model;
   return {.source_vocabulary = source_vocabulary,
           .target_vocabulary = target_vocabulary,
           .width = config.hidden,
@@ -33,10 +35,11 @@ TransformerOptions transformer_options(const TranslationModelConfig& config, int
           .tied = config.tied,
           .init = config.init,
           .recompute = config.recompute,
-          .advance_positions = !config.book_positions};
+          .advance_positions = !all.book.positions};
 }
 
-Seq2SeqOptions seq2seq_options(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
+Seq2SeqOptions seq2seq_options(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary) {
+  const TranslationModelConfig& config = all.model;
   return {.source_vocabulary = source_vocabulary,
           .target_vocabulary = target_vocabulary,
           .embed = config.embed,
@@ -88,17 +91,61 @@ class DecoderSteps : public SourceStepModel, private Probe {
   std::vector<Weights> seen_;
 };
 
-std::variant<Seq2Seq, Transformer> make_model(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary,
-                                              const Rng& rng) {
-  if (config.kind == ModelKind::transformer) return Transformer(transformer_options(config, source_vocabulary, target_vocabulary), rng);
-  return Seq2Seq(seq2seq_options(config, source_vocabulary, target_vocabulary), rng);
+std::variant<Seq2Seq, Transformer> make_model(const ModelOptions& options, const Rng& rng) {
+  if (const auto* transformer = std::get_if<TransformerOptions>(&options)) return Transformer(*transformer, rng);
+  return Seq2Seq(std::get<Seq2SeqOptions>(options), rng);
+}
+
+void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout) {
+  std::set<std::string> known;
+  for (const NamedShape& entry : layout) {
+    check(file.has(entry.name), file.path(), ": has no tensor \"", entry.name, "\": it holds another model than the configuration says");
+    check(file.info(entry.name).shape == entry.shape, file.path(), ": \"", entry.name, "\" has shape ", file.info(entry.name).shape,
+          ", configuration and vocabularies say ", entry.shape);
+    known.insert(entry.name);
+  }
+  for (const std::string& name : file.names())
+    check(known.contains(name) || !is_weight(name), file.path(), ": the configuration's model has no \"",
+          name, "\"");
+}
+
+const ModelOptions& checked(const ModelOptions& options, const SafetensorsFile& file) {
+  check_layout(file, std::visit([](const auto& o) { return o.layout(); }, options));
+  return options;
 }
 
 }  // namespace
 
-TranslationModel::TranslationModel(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng)
-    : model_(make_model(config, source_vocabulary, target_vocabulary, rng)),
-      parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
+ModelOptions model_options(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary) {
+  if (all.model.kind == ModelKind::transformer) return transformer_options(all, source_vocabulary, target_vocabulary);
+  return seq2seq_options(all, source_vocabulary, target_vocabulary);
+}
+
+ModelFacts model_facts(const TranslationConfig& config) {
+  return std::visit([](const auto& o) { return o.facts(); }, model_options(config, 1, 1));
+}
+
+TranslationModel::TranslationModel(const ModelOptions& options, const Rng& rng)
+    : model_(make_model(options, rng)), parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
+
+TranslationModel::TranslationModel(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng)
+    : TranslationModel(model_options(all, source_vocabulary, target_vocabulary), rng) {}
+
+TranslationModel::TranslationModel(const ModelOptions& options, const SafetensorsFile& weights)
+    : TranslationModel(checked(options, weights), Rng(0)) {
+  for (size_t i = 0; i < parameters_.entries().size(); ++i) {
+    const Tensor read = weights.tensor(parameters_.entries()[i].name);
+    std::copy_n(read.ptr(), read.numel(), parameters_.values(i).mutable_ptr());
+  }
+}
+
+TranslationModel::TranslationModel(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary,
+                                   const std::string& weights)
+    : TranslationModel(model_options(all, source_vocabulary, target_vocabulary), SafetensorsFile(weights)) {}
+
+ModelFacts TranslationModel::facts() const {
+  return std::visit([](const auto& model) { return model.options.facts(); }, model_);
+}
 
 Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens) const {
   if (const auto* model = std::get_if<Seq2Seq>(&model_)) return model->features(source, lengths, target_in, run, target_lens);
@@ -118,22 +165,6 @@ void TranslationModel::save(const std::string& path) const {
   std::map<std::string, Tensor> tensors;
   for (size_t i = 0; i < parameters_.entries().size(); ++i) tensors[parameters_.entries()[i].name] = parameters_.values(i);
   write_safetensors(path, tensors);
-}
-
-void TranslationModel::load(const std::string& path) {
-  const SafetensorsFile file(path);
-  std::vector<Tensor> read;
-  for (const auto& entry : parameters_.entries()) {
-    check(file.has(entry.name), path, ": has no tensor \"", entry.name, "\": it holds another model than the configuration says");
-    check(file.info(entry.name).shape == entry.shape, path, ": \"", entry.name, "\" has shape ", file.info(entry.name).shape,
-          ", configuration and vocabularies say ", entry.shape);
-    read.push_back(file.tensor(entry.name));
-  }
-  for (const std::string& name : file.names()) {
-    const bool known = std::any_of(parameters_.entries().begin(), parameters_.entries().end(), [&](const auto& e) { return e.name == name; });
-    check(known || !is_weight(name), path, ": the configuration's model has no \"", name, "\"");
-  }
-  for (size_t i = 0; i < read.size(); ++i) std::copy_n(read[i].ptr(), read[i].numel(), parameters_.values(i).mutable_ptr());
 }
 
 }  // namespace qkv

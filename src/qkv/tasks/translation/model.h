@@ -12,13 +12,25 @@
 
 namespace qkv {
 
+class SafetensorsFile;
+
+using ModelOptions = std::variant<Seq2SeqOptions, TransformerOptions>;
+ModelOptions model_options(const TranslationConfig& config, int64_t source_vocabulary, int64_t target_vocabulary);
+/// What such a model is, without making it.
+ModelFacts model_facts(const TranslationConfig& config);
+
 class TranslationModel {
  public:
-  TranslationModel(const TranslationModelConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng);
+  TranslationModel(const TranslationConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng);
   TranslationModel(const TranslationModel&) = delete;
   TranslationModel& operator=(const TranslationModel&) = delete;
 
+  /// The model that a weight file holds. A file of another model is refused before memory is taken: the first name or shape that differs is
+  /// in the message. Checkpoints will do.
+  TranslationModel(const TranslationConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const std::string& weights);
+
   const Parameters& parameters() const { return parameters_; }
+  ModelFacts facts() const;
   /// What the output layer reads: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens (B) a model may leave
   /// out what lies beyond them.
   Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
@@ -30,10 +42,11 @@ class TranslationModel {
 
   /// The weights alone, by name.
   void save(const std::string& path) const;
-  /// Also from a checkpoint. A file of another model is refused: the first name or shape that differs is in the message.
-  void load(const std::string& path);
 
  private:
+  TranslationModel(const ModelOptions& options, const Rng& rng);
+  TranslationModel(const ModelOptions& options, const SafetensorsFile& weights);
+
   std::variant<Seq2Seq, Transformer> model_;
   Parameters parameters_;
 };

@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Settings that may change between two starts of one run: what was trained so far is what it would have been.
-bool may_change(const Setting& s, const TranslationTrainingConfig& was, const TranslationTrainingConfig& now) {
+bool may_change(const Setting& s, const TrainingConfig& was, const TrainingConfig& now) {
   static const std::set<std::string> free = {"checkpoint_seconds", "patience", "attention_every"};
   if (s.block == "decoding") return true;
   if (s.block != "training") return false;
@@ -30,13 +30,13 @@ bool may_change(const Setting& s, const TranslationTrainingConfig& was, const Tr
 }
 
 // Why it cannot, where that is not plain.
-std::string reason(const Setting& s, const TranslationTrainingConfig& was, const TranslationTrainingConfig& now) {
+std::string reason(const Setting& s, const TrainingConfig& was, const TrainingConfig& now) {
   if (s.name() != "training.epochs") return "";
   return now.epochs < was.epochs ? ": a run may be made longer, never shorter" : ": the rates, or the mean of the last weights, depend on it";
 }
 
 // As `qkv train` calls it.
-std::string flag_of(const Setting& s) { return s.name() == "data.pairs" ? "--data" : s.flag(); }
+std::string flag_of(const Setting& s) { return s.name() == "data.pairs" ? "--data" : s.flag; }
 
 // What a run writes. The last of them is written first and removed last: where it is not, the others are not ours.
 constexpr const char* kMark = "tokenizer.source.txt";
@@ -85,7 +85,7 @@ void refuse_result_alone(const std::string& folder) {
                 "--restart removes it and begins again; -o names another folder");
 }
 
-Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
+Schedule schedule(const TrainingConfig& c, int64_t updates) {
   const auto rate = static_cast<float>(c.rate);
   switch (c.schedule) {
     case ScheduleKind::warmup: return warmup_inverse_sqrt(rate, c.warmup);
@@ -97,7 +97,7 @@ Schedule schedule(const TranslationTrainingConfig& c, int64_t updates) {
 }
 
 // A cosine falls after the warm-up, so there must be something after it.
-void check_warmup(const TranslationTrainingConfig& c, int64_t updates) {
+void check_warmup(const TrainingConfig& c, int64_t updates) {
   if (c.schedule == ScheduleKind::cosine && updates > 0 && c.warmup >= updates)
     throw Error(text("training.warmup is ", c.warmup, ", but the whole training has ", updates, " updates"), "--warmup takes fewer, --epochs gives more");
 }
@@ -110,12 +110,12 @@ std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokeniz
   return pairs;
 }
 
-// A learned table must have a row for every token of every sentence.
-void check_positions(const TranslationModelConfig& model, const std::vector<IdPair>& train, const std::vector<IdPair>& valid) {
+// A learned table of positions must have a row for every token of every sentence.
+void check_positions(int64_t most, const std::vector<IdPair>& train, const std::vector<IdPair>& valid) {
   size_t longest = 0;
   for (const auto* pairs : {&train, &valid})
     for (const IdPair& p : *pairs) longest = std::max({longest, p.source.size(), p.target.size()});
-  check(static_cast<int64_t>(longest) <= model.max_positions, "model.max_positions is ", model.max_positions, ", but a sentence has ", longest,
+  check(static_cast<int64_t>(longest) <= most, "model.max_positions is ", most, ", but a sentence has ", longest,
         " tokens with its <eos>; data.max_tokens leaves out longer ones");
 }
 
@@ -163,7 +163,7 @@ class TrainLog : public Observer {
 // Validates, keeps the best weights, averages them over epochs, pins attention maps.
 class Keeper : public Callback {
  public:
-  Keeper(const TranslationTrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data,
+  Keeper(const TrainingConfig& config, const TranslationModel& model, const TranslationTask* valid, std::string folder, int64_t data,
          ConfigFile& file)
       : config_(config), model_(model), valid_(valid), folder_(std::move(folder)), data_(data), file_(file), average_(config.average_decay) {}
 
@@ -274,7 +274,7 @@ class Keeper : public Callback {
     write_npz(text(folder_, "/attention/epoch_", std::string(digits.size() < 4 ? 4 - digits.size() : 0, '0'), digits, ".npz"), maps);
   }
 
-  const TranslationTrainingConfig& config_;
+  const TrainingConfig& config_;
   const TranslationModel& model_;
   const TranslationTask* valid_;
   std::string folder_;
@@ -321,13 +321,13 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   valid_ = encoded(text_->valid, tokenizers(), 0);
   check(!train_.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
         " pairs are longer");
-  if (config_.model.kind == ModelKind::transformer && config_.model.positions == PositionKind::learned) check_positions(config_.model, train_, valid_);
+  if (const auto most = model_facts(config_).longest_input) check_positions(*most, train_, valid_);
   if (config_.decoding.max_length == 0) {
     size_t longest = 0;
     for (const IdPair& pair : train_) longest = std::max(longest, pair.target.size());
     config_.decoding.max_length = std::min<int64_t>(static_cast<int64_t>(2 * longest + 10), kLongestOutput);
   }
-  model_ = std::make_unique<TranslationModel>(config_.model, tokenizers().source.size(), tokenizers().target.size(),
+  model_ = std::make_unique<TranslationModel>(config_, tokenizers().source.size(), tokenizers().target.size(),
                                               Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   epoch_updates_ = updates_of(training_batches(config_, train_, tokenizers()).batches(), config_.training.accumulate);
   check_warmup(config_.training, updates());
@@ -365,12 +365,12 @@ TranslationConfig TranslationRun::settings_before() const {
 }
 
 FitResult TranslationRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
-  const TranslationTrainingConfig& c = config_.training;
+  const TrainingConfig& c = config_.training;
   const int32_t pad = tokenizers().target.pad();
-  const TranslationTask task(*model_, c, training_batches(config_, train_, tokenizers()), pad);
+  const TranslationTask task(*model_, config_, training_batches(config_, train_, tokenizers()), pad);
   std::optional<TranslationTask> valid;
   if (!valid_.empty())
-    valid.emplace(*model_, c,
+    valid.emplace(*model_, config_,
                   TranslationBatches(valid_, tokenizers().source.pad(), pad, tokenizers().target.bos(), {.rows = 64, .by_length = true, .source_steps = source_steps(config_), .shuffle = false}), pad);
   ConfigFile config_file(in_folder("config.yaml"), config_.settings().dump());
   Keeper keeper(c, *model_, valid ? &*valid : nullptr, folder_, fingerprint(train_, valid_), config_file);

@@ -39,32 +39,32 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
   const Ids target_out = row_range(batch.target_out, begin, end);
   Ids target_in = row_range(batch.target_in, begin, end);
   const Linear& output = model_.output();
-  if (config_.feed_back > 0) {
+  if (config_.book.feed_back > 0) {
     const TapePause pause;
     const Tensor logits = output(model_.features(source, lengths, target_in, Run{}));
-    target_in = with_predictions(target_in, logits, config_.feed_back, run.rng.at("feed_back"));
+    target_in = with_predictions(target_in, logits, config_.book.feed_back, run.rng.at("feed_back"));
   }
-  CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.label_smoothing), .reduction = Reduction::sum};
-  if (config_.mask_loss) options.ignore_id = pad_;
+  CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.training.label_smoothing), .reduction = Reduction::sum};
+  if (config_.book.mask_loss) options.ignore_id = pad_;
   const Ids target_lens = row_range(batch.target_lens, begin, end);
-  const Tensor features = model_.features(source, lengths, target_in, run, config_.mask_loss ? target_lens : Ids());
+  const Tensor features = model_.features(source, lengths, target_in, run, config_.book.mask_loss ? target_lens : Ids());
   const Tensor total = linear_cross_entropy(features, output.weight, output.bias, target_out, options);
   const double tokens = sum_of(target_lens);
   // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
-  if (config_.loss == LossUnit::book) {
-    const double unit = 1.0 / static_cast<double>(config_.num_steps);
+  if (config_.book.loss == LossUnit::book) {
+    const double unit = 1.0 / static_cast<double>(config_.book.num_steps);
     return {scale(total, static_cast<float>(unit)), total.item() * unit, tokens};
   }
-  return {scale(total, static_cast<float>(1.0 / counted(batch))), total.item(), config_.mask_loss ? tokens : static_cast<double>(target_out.numel())};
+  return {scale(total, static_cast<float>(1.0 / counted(batch))), total.item(), config_.book.mask_loss ? tokens : static_cast<double>(target_out.numel())};
 }
 
 // Target tokens of which a batch's loss is the mean.
 double TranslationTask::counted(const TranslationBatch& batch) const {
-  return config_.mask_loss ? sum_of(batch.target_lens) : static_cast<double>(batch.target_out.numel());
+  return config_.book.mask_loss ? sum_of(batch.target_lens) : static_cast<double>(batch.target_out.numel());
 }
 
 double TranslationTask::share(const TranslationBatch& batch, std::span<const TranslationBatch> of) const {
-  if (config_.loss == LossUnit::book) return 1;
+  if (config_.book.loss == LossUnit::book) return 1;
   double all = 0;
   for (const TranslationBatch& one : of) all += counted(one);
   return counted(batch) / all;
@@ -82,15 +82,15 @@ double TranslationTask::validate() const {
   return sum / std::max(count, 1.0);
 }
 
-int64_t source_steps(const TranslationConfig& config) { return config.model.skip_padding ? 0 : config.training.num_steps; }
+int64_t source_steps(const TranslationConfig& config) { return config.model.skip_padding ? 0 : config.book.num_steps; }
 
 TranslationBatches training_batches(const TranslationConfig& all, std::vector<IdPair> pairs, const Tokenizers& tokenizers) {
-  const TranslationTrainingConfig& config = all.training;
+  const TrainingConfig& config = all.training;
   return TranslationBatches(std::move(pairs), tokenizers.source.pad(), tokenizers.target.pad(), tokenizers.target.bos(),
                             {.rows = config.batch_rows,
                              .tokens = config.batch_tokens,
                              .by_length = config.by_length,
-                             .fixed_steps = config.mask_loss ? 0 : config.num_steps,
+                             .fixed_steps = all.book.mask_loss ? 0 : all.book.num_steps,
                              .source_steps = source_steps(all),
                              .shuffle = true,
                              .seed = static_cast<uint64_t>(config.seed)});

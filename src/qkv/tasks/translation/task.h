@@ -10,7 +10,7 @@ namespace qkv {
 
 class TranslationTask {
  public:
-  TranslationTask(const TranslationModel& model, const TranslationTrainingConfig& config, TranslationBatches batches, int32_t pad)
+  TranslationTask(const TranslationModel& model, const TranslationConfig& config, TranslationBatches batches, int32_t pad)
       : model_(model), config_(config), batches_(std::move(batches)), pad_(pad) {}
 
   int64_t batches() const { return batches_.batches(); }
@@ -26,7 +26,7 @@ class TranslationTask {
   double counted(const TranslationBatch& batch) const;
 
   const TranslationModel& model_;
-  const TranslationTrainingConfig& config_;
+  const TranslationConfig& config_;
   TranslationBatches batches_;
   int32_t pad_;
 };

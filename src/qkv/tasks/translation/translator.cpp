@@ -13,26 +13,6 @@
 namespace qkv {
 namespace {
 
-// Tokens of a sentence that the model can place.
-size_t most_tokens(const TranslationModelConfig& model) {
-  return model.positions == PositionKind::learned ? std::min(limits::kSentenceTokens, static_cast<size_t>(model.max_positions - 1)) : limits::kSentenceTokens;
-}
-
-// Floats that a hypothesis keeps for every source token (at most: those of a sentence may share them) and for every token it has written.
-struct RowFloats {
-  int64_t source, written, maps = 1;  // and the weights of so many maps, where attention is kept
-
-  explicit RowFloats(const TranslationModelConfig& m) {
-    if (m.kind == ModelKind::transformer) {
-      const int64_t heads = m.key_heads > 0 ? m.key_heads : m.heads;
-      const int64_t layers = m.decoder_layers > 0 ? m.decoder_layers : m.layers;
-      source = written = 2 * layers * (m.hidden / m.heads) * heads;
-      maps = layers * m.heads;
-    } else {
-      source = (m.bidirectional ? 3 : 2) * m.hidden, written = 0;
-    }
-  }
-};
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
 
 TranslationConfig read_config(const std::string& folder) {
@@ -50,21 +30,6 @@ TranslationConfig read_config(const std::string& folder) {
     throw Error(text(path, ": ", e.what()), e.hint());
   }
   return config;
-}
-
-// A configuration can claim any size. Before memory is taken for it, the file must have as many bytes as its largest matrices at least.
-void check_claim(const std::string& folder, const TranslationModelConfig& m, const Tokenizers& tokenizers, const std::string& weights) {
-  const auto d = static_cast<double>(m.hidden), words = static_cast<double>(tokenizers.source.size() + (m.tied ? 0 : tokenizers.target.size()));
-  const auto layers = static_cast<double>(m.layers + (m.decoder_layers > 0 ? m.decoder_layers : m.layers));
-  const double places = m.positions == PositionKind::learned ? d * static_cast<double>(m.max_positions)
-                        : m.positions == PositionKind::relative ? layers * static_cast<double>(m.heads) * static_cast<double>(m.max_distance)
-                                                    : 0;
-  const double floats = m.kind == ModelKind::transformer ? d * words + places + layers * d * (2 * d + 2 * static_cast<double>(m.ffn))
-                                                : words * static_cast<double>(m.embed) + static_cast<double>(m.layers) * 3 * d * d;
-  check(std::filesystem::is_regular_file(weights), weights, ": is no file; expected the weights that qkv train wrote");
-  const auto bytes = static_cast<double>(std::filesystem::file_size(weights));
-  check(4 * floats <= bytes, weights, ": has ", static_cast<int64_t>(bytes), " bytes, too few for the more than ", static_cast<int64_t>(floats),
-        " weights of the model in ", folder, "/config.yaml (model.hidden ", m.hidden, ")");
 }
 
 struct Padded {
@@ -121,22 +86,26 @@ void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<siz
 }  // namespace
 
 Translator::Translator(const std::string& folder) : config_(read_config(folder)), tokenizers_(load_tokenizers(folder)) {
-  check_claim(folder, config_.model, tokenizers_, run_weights(folder));
-  own_ = std::make_unique<TranslationModel>(config_.model, tokenizers_.source.size(), tokenizers_.target.size(), Rng(0));
-  own_->load(run_weights(folder));
+  own_ = std::make_unique<TranslationModel>(config_, tokenizers_.source.size(), tokenizers_.target.size(), run_weights(folder));
   model_ = own_.get();
+  facts_ = model_->facts();
 }
 
 Translator::Translator(const TranslationModel& model, Tokenizers tokenizers, const TranslationConfig& config)
-    : config_(config), tokenizers_(std::move(tokenizers)), model_(&model) {}
+    : config_(config), tokenizers_(std::move(tokenizers)), model_(&model), facts_(model.facts()) {}
 
 TranslateOptions Translator::defaults() const {
   const TranslationDecodingConfig& d = config_.decoding;
   return {.beam = d.beam, .length_penalty = d.length_penalty, .max_length = d.max_length > 0 ? d.max_length : 50, .rows = d.batch_rows};
 }
 
+size_t Translator::most_tokens() const {
+  const size_t places = facts_.longest_input ? static_cast<size_t>(*facts_.longest_input - 1) : limits::kSentenceTokens;  // one is for <eos>
+  return std::min(limits::kSentenceTokens, places);
+}
+
 std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
-  const size_t most = most_tokens(config_.model);
+  const size_t most = most_tokens();
   const std::string place = line == 0 ? name : qkv::text(name, name.empty() ? "" : ": ", "line ", line);
   check(sentence.size() <= tokenizer.most_bytes(), place, ": has ", grouped(sentence.size()), " bytes; a sentence may have ",
         grouped(tokenizer.most_bytes()));
@@ -148,7 +117,7 @@ std::vector<int32_t> Translator::encode(const std::string& sentence, const Token
 }
 
 size_t Translator::readable(std::span<const std::string> sentences) const {
-  const size_t most = most_tokens(config_.model);
+  const size_t most = most_tokens();
   const auto too_long = [&](const std::string& sentence) {
     return sentence.size() > tokenizers_.source.most_bytes() || tokenizers_.source.encode(sentence).size() > most;
   };
@@ -165,8 +134,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<Translation> out(sentences.size());
   const auto decoder = model_->decoder();
   const Tokenizer& target = tokenizers_.target;
-  const bool table = config_.model.positions == PositionKind::learned;  // it ends somewhere
-  const int64_t max_length = table ? std::min(options.max_length, config_.model.max_positions - 1) : options.max_length;
+  const int64_t max_length = facts_.longest_input ? std::min(options.max_length, *facts_.longest_input - 1) : options.max_length;
   const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
                                      .max_length = max_length, .begin = target.bos(), .end = target.eos(),
                                      .never = {target.pad(), target.bos()}, .keep_attention = options.keep_attention};
@@ -178,10 +146,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   // A beam's hypotheses have scores of all tokens, the best of them once more with their places, and each its own copy of the source's keys
   // and states, and of its past.
   const int64_t scored = target.size() + 2 * std::min<int64_t>(target.size(), 2 * width + std::ssize(search_options.never));
-  const RowFloats floats(config_.model);
-  const int64_t kept = options.keep_attention ? search_options.max_length * floats.maps : 0;
-  const BatchLimits limits{options.rows, source_steps(config_), width * (scored + search_options.max_length * floats.written),
-                           width * (floats.source + kept)};
+  const int64_t kept = options.keep_attention ? search_options.max_length * maps() : 0;
+  const BatchLimits limits{options.rows, source_steps(config_), width * (scored + search_options.max_length * facts_.written_floats),
+                           width * (facts_.source_floats + kept)};
   in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
     std::vector<uint64_t> lines;
@@ -209,9 +176,9 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
   const auto decoder = model_->decoder();
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
-  const RowFloats floats(config_.model);
   const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),
-                           tokenizers_.target.size() + longest * floats.written, floats.source + (options.keep_attention ? longest * floats.maps : 0)};
+                           tokenizers_.target.size() + longest * facts_.written_floats,
+                           facts_.source_floats + (options.keep_attention ? longest * maps() : 0)};
   in_batches(sources, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;

@@ -70,11 +70,14 @@ class Translator {
   std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;
 
  private:
+  size_t most_tokens() const;  // of a sentence, <eos> not counted
+  int64_t maps() const { return facts_.source_maps().value_or(MapGroup{}).count(); }
   std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const;
   TranslationConfig config_;
   Tokenizers tokenizers_;
   std::unique_ptr<TranslationModel> own_;
   const TranslationModel* model_;
+  ModelFacts facts_;
 };
 
 }  // namespace qkv

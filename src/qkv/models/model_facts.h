@@ -1,0 +1,38 @@
+// What a model says about itself before any of it is made: nobody else derives it from settings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qkv {
+
+/// Attention maps of one place in a model, one for every layer and head.
+struct MapGroup {
+  std::string_view name;  // "encoder", "decoder", or "cross": from the decoder to the source
+  int64_t layers = 1, heads = 1;
+  bool numbered = true;  // by layer and head; false: there is but one map
+  int64_t count() const { return layers * heads; }
+};
+
+struct ModelFacts {
+  std::string summary;                         // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
+  std::optional<int64_t> longest_input = {};   // tokens, <eos> included; absent: any number
+  std::vector<MapGroup> maps = {};
+  int64_t source_floats = 0;                   // that decoding holds of a row for every token of its source,
+  int64_t written_floats = 0;                  // and for every token that it has written
+
+  /// The maps from the decoder to the source; absent without attention.
+  std::optional<MapGroup> source_maps() const {
+    for (const MapGroup& group : maps)
+      if (group.name == "cross") return group;
+    return {};
+  }
+};
+
+/// "1 layer", "2 layers".
+inline std::string counted(int64_t count, const std::string& one) { return std::to_string(count) + " " + one + (count == 1 ? "" : "s"); }
+
+}  // namespace qkv

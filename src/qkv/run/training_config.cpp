@@ -1,0 +1,23 @@
+// What settings of training mean together.
+#include "qkv/run/training_config.h"
+
+#include <cmath>
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+
+int64_t TrainingConfig::averaged_epochs() const {
+  const int64_t count = std::llround(average_last * static_cast<double>(epochs));
+  return count > 1 ? count : 0;
+}
+
+void TrainingConfig::check(bool validates) const {
+  qkv::check(patience == 0 || validates, "training.patience is ", patience, ", but there is no validation data");
+  qkv::check(patience == 0 || average_last == 0,
+             "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
+  qkv::check(average_decay == 0 || average_last == 0, "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
+  qkv::check(schedule != ScheduleKind::warmup || warmup > 0, "training.schedule warmup needs training.warmup above 0");
+}
+
+}  // namespace qkv

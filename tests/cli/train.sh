@@ -229,7 +229,7 @@ mv changed.tsv gone.tsv
 expect 1 'qkv: error: cannot open changed.tsv: No such file or directory' "${changed[@]}" --epochs 4 -o anew
 { cat gone.tsv; printf '7 7 7\tsept sept\n'; } >changed.tsv
 run "${changed[@]}" --epochs 4 -o anew
-expect_match '^qkv: error: anew/checkpoints/last.safetensors: was trained on other sentences than the data files hold now' "$err"
+expect_match '^qkv: error: anew/checkpoints/last.safetensors: was trained on other data than the files hold now' "$err"
 mv gone.tsv changed.tsv
 expect 0 '' "${changed[@]}" --epochs 2 -o anew
 # Somebody's own configuration is no run, and stays what it is.

@@ -9,11 +9,12 @@
 namespace qkv::cli {
 namespace {
 
-volatile std::sig_atomic_t can_stop = 0, asked = 0;
+std::atomic<bool> can_stop = false, asked = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // else a signal handler could not touch them
 
 void on_interrupt(int) {
   if (!can_stop || asked) ::_exit(kInterrupted);
-  asked = 1;
+  asked = true;
 }
 
 }  // namespace
@@ -28,8 +29,8 @@ void catch_interrupts() {
   }
 }
 
-InterruptScope::InterruptScope() { can_stop = 1; }
-InterruptScope::~InterruptScope() { can_stop = 0; }
-bool interrupted() { return asked != 0; }
+InterruptScope::InterruptScope() { can_stop = true; }
+InterruptScope::~InterruptScope() { can_stop = false; }
+const std::atomic<bool>& interrupted() { return asked; }
 
 }  // namespace qkv::cli

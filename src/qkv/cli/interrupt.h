@@ -1,6 +1,8 @@
 // Ctrl-C and SIGTERM: end the program with code 130, at once or, for work that can be kept, at its next stop.
 #pragma once
 
+#include <atomic>
+
 namespace qkv::cli {
 
 inline constexpr int kInterrupted = 130;
@@ -8,7 +10,7 @@ inline constexpr int kInterrupted = 130;
 /// From now on SIGINT or SIGTERM ends the program with code 130. A parent's wish to ignore interrupts (nohup, &) is kept.
 void catch_interrupts();
 
-/// While one is alive the first interrupt only makes interrupted() true, so that a run can save itself; the second ends the program.
+/// While one is alive the first interrupt only sets interrupted(), so that a run can save itself; the second ends the program.
 class InterruptScope {
  public:
   InterruptScope();
@@ -16,6 +18,6 @@ class InterruptScope {
   InterruptScope(const InterruptScope&) = delete;
   InterruptScope& operator=(const InterruptScope&) = delete;
 };
-bool interrupted();
+const std::atomic<bool>& interrupted();
 
 }  // namespace qkv::cli

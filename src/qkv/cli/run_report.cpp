@@ -14,8 +14,8 @@
 #include "qkv/data/text.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/report/files.h"
+#include "qkv/run/run_folder.h"
 #include "qkv/tasks/translation/data.h"
-#include "qkv/tasks/translation/run.h"
 #include "qkv/train/checkpoint.h"
 
 namespace qkv::cli {

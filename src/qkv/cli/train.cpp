@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <deque>
@@ -25,16 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Draws progress on standard error, and asks fit to stop when the user wants to.
+/// Draws progress on standard error.
 class Screen : public Observer {
  public:
-  Screen(LogFormat format, std::atomic<bool>& stop) : format_(format), stop_(stop) {}
+  explicit Screen(LogFormat format) : format_(format) {}
 
   void started(const Progress& p) override {
     if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
   }
   void step(const Progress& p) override {
-    if (interrupted()) stop_ = true;
     if (format_ == LogFormat::bar && p.seconds - drawn_ >= 0.1) draw(p);
     if (format_ == LogFormat::plain && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_line(p));
     if (format_ == LogFormat::json && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_json(p));
@@ -72,7 +70,6 @@ class Screen : public Observer {
   }
   LogFormat format_;
   LogPace log_;
-  std::atomic<bool>& stop_;
   Progress last_;
   double drawn_ = 0;
 };
@@ -109,7 +106,7 @@ class Train : public Command {
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
   void say_tokenizer(const TranslationRun& run) const;
-  static void say_kept(const TranslationRun& run, double seconds);
+  static void say_kept(const TranslationRun& run, const TrainResult& result);
 
   std::string config_file_, preset_, output_;
   std::optional<std::string> data_;
@@ -163,10 +160,10 @@ void Train::say_tokenizer(const TranslationRun& run) const {
              preset_, std::floor(100 * found.share), printable(found.example));
 }
 
-void Train::say_kept(const TranslationRun& run, double seconds) {
+void Train::say_kept(const TranslationRun& run, const TrainResult& result) {
   static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights", "the running mean of the weights"};
-  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(seconds), run.folder(), kWeights[static_cast<size_t>(run.kept())],
-                       run.kept_loss() ? fmt::format(", validation loss {:.4f}", *run.kept_loss()) : ""));
+  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(result.progress.seconds), run.folder(), kWeights[static_cast<size_t>(result.kept)],
+                       result.kept_loss ? fmt::format(", validation loss {:.4f}", *result.kept_loss) : ""));
 }
 
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
@@ -195,7 +192,7 @@ int Train::run(const Global& global) {
   }
   const std::string where = preset_.empty() && config_file_.empty() && output_.empty() ? "runs/translation" : folder();
   const InterruptScope scope;
-  TranslationRun run(config, where, restart_ ? OldRun::removed : OldRun::gone_on_with);
+  TranslationRun run(config, where, restart_ ? ExistingRun::discard : ExistingRun::resume);
   const bool lines = global.log_format != LogFormat::json;  // else standard error is JSON alone
   const bool speaks = lines && global.log_format != LogFormat::none;
   if (speaks) {
@@ -214,10 +211,9 @@ int Train::run(const Global& global) {
       fmt::print(stderr, "tokenizer: {}\n", tokenizer_text(config.data));
     say_tokenizer(run);
   }
-  std::atomic<bool> stop = false;
-  Screen screen(global.log_format, stop);
+  Screen screen(global.log_format);
   Observer* observers[] = {&screen};
-  const FitResult result = run.train(observers, &stop);
+  const TrainResult result = run.train(observers, &interrupted());
   if (result.interrupted) {
     if (lines) fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step, result.progress.steps);
     return kInterrupted;
@@ -226,7 +222,7 @@ int Train::run(const Global& global) {
     fmt::print(stderr, "{}: finished before; nothing was trained (--restart begins again)\n", where);
   else if (speaks && result.ended_early)
     fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
-  if (speaks && result.progress.steps_here > 0) say_kept(run, result.progress.seconds);
+  if (speaks && result.progress.steps_here > 0) say_kept(run, result);
   const bool trained = speaks && result.progress.steps_here > 0;
   if (is_book_preset(config.preset)) book_ending(run, screen.last());
   else if (trained) say_samples(run);

@@ -3,10 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "qkv/core/language.h"
+#include "qkv/core/open.h"
 #include "qkv/train/schedule.h"
+#include "qkv/train/shard_plan.h"
 
 namespace qkv {
 
@@ -18,6 +21,7 @@ struct TrainingConfig {
   int64_t epochs = 10;
   int64_t batch_rows = 64, batch_tokens = 0;   // rows, or a budget of padded tokens, of a batch
   int64_t accumulate = 1;                      // batches of a step
+  std::optional<int64_t> shards = {};          // into how many parts a batch is cut; absent: by the size of the model
   bool by_length = false;                      // batches of rows of like length
   double rate = 1e-3;
   ScheduleKind schedule = ScheduleKind::constant;
@@ -48,6 +52,8 @@ struct TrainingConfig {
     f("batch_rows", Text{"sentence pairs a batch", "每批句对数"}, batch_rows, 1, 1'000'000);
     f("batch_tokens", Text{"or at most so many padded tokens a batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, batch_tokens, 0);
     f("accumulate", Text{"batches whose gradients make one step", "每步累积梯度的批数"}, accumulate, 1, 1'000'000);
+    f("shards", Text{"parts of a batch that are computed side by side, auto by the size of the model: the sum of their gradients, and with it the last bits, depend on it",
+                     "一批分成几份并行计算，auto 由模型大小决定；梯度之和的末位取决于此"}, shards, Open{"auto"}, 1, ShardPolicy::kMost);
     f("by_length", Text{"batches of sentences of like length", "把长度相近的句子放在一批"}, by_length);
     f("rate", Text{"learning rate", "学习率"}, rate, 0, most_rate);
     f("schedule", Text{"how the rate changes", "学习率的变化"}, schedule);

@@ -37,6 +37,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 Checkpoint load_checkpoint(const std::string& path) {
   const SafetensorsFile file(path);
   Checkpoint out;
+  out.file = path;
   out.counters = file.metadata();
   const auto mark = out.counters.find(kMark);
   check(mark != out.counters.end(), path, ": not a checkpoint, its metadata has no \"", kMark, "\"");

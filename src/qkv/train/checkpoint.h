@@ -13,6 +13,7 @@ namespace qkv {
 struct Checkpoint {
   std::map<std::string, Tensor> tensors;        // weights, "adam.m.*", "adam.v.*", ...
   std::map<std::string, std::string> counters;  // step, epoch, data position, random counters, and free text
+  std::string file = {};                        // that it was read from, for messages
 
   void set(const std::string& name, int64_t value) { counters[name] = std::to_string(value); }
   /// A counter that must be there and be a whole number.

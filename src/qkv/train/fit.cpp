@@ -31,8 +31,9 @@ void check_start(const FitOptions& options, int64_t batches) {
   check(options.accumulate >= 1, "[fit] batches of an update must be 1 or more, got ", options.accumulate);
   check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
   if (options.shards)
-    check(options.shards->most >= 1 && options.shards->multiple >= 1, "[fit] a batch must be cut into 1 or more shards of 1 or more rows, got ",
-          options.shards->most, " and ", options.shards->multiple);
+    check(options.shards->most >= 1 && options.shards->most <= ShardPolicy::kMost && options.shards->multiple >= 1,
+          "[fit] a batch must be cut into 1 to ", ShardPolicy::kMost, " shards of 1 or more rows, got ", options.shards->most, " and ",
+          options.shards->multiple);
   check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (by the clock) or more, got ", options.checkpoint_every);
   if (!options.checkpoint.empty()) AtomicFile probe(options.checkpoint);  // opened as for a save, and left as it was
 }

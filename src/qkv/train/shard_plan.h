@@ -17,6 +17,7 @@ struct ShardPlan {
 
 /// At most `most` shards of at least `least_rows` rows, in multiples of `multiple` rows.
 struct ShardPolicy {
+  static constexpr int64_t kMost = 1024;  // shards of a batch
   int64_t most = 1, least_rows = 1, multiple = 1;
 
   ShardPlan plan(int64_t batch_rows) const {

@@ -18,9 +18,9 @@ TEST_F(TranslationRunTest, AFolderOfAnEarlierVersionResumes) {
   const TranslationConfig config = read_run_config(file);
   EXPECT_EQ(config.training.epochs, 100);
   TranslationRun run(config, run_folder());
-  const FitResult result = run.train();
+  const TrainResult result = run.train();
   EXPECT_EQ(result.progress.steps_here, 335);
-  EXPECT_EQ(run.kept(), TranslationRun::Kept::mean_of_last);
+  EXPECT_EQ(result.kept, Kept::mean_of_last);
   const Checkpoint after = load_checkpoint(run_folder() + "/checkpoints/last.safetensors");
   EXPECT_EQ(after.integer("companion.averaged"), 90);
   EXPECT_LT(std::bit_cast<double>(after.integer("companion.best_bits")), std::bit_cast<double>(before.integer("companion.best_bits")));

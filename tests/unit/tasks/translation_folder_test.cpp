@@ -11,7 +11,7 @@ TEST_F(TranslationRunTest, TwoTrainingsInOneFolderAreRefused) {
   {
     TranslationRun first(c, run_folder());
     EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }), refused);
-    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(), OldRun::removed); }), refused);
+    EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder(), ExistingRun::discard); }), refused);
     first.train();
     EXPECT_TRUE(fs::exists(run_folder() + "/model.safetensors"));
   }
@@ -49,11 +49,11 @@ TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
   const auto before = files();
   TranslationConfig missing = config(1);
   missing.data.pairs = run_folder("nothing.tsv");
-  EXPECT_NE(error_of([&] { TranslationRun(missing, run_folder(), OldRun::removed); }), "");
+  EXPECT_NE(error_of([&] { TranslationRun(missing, run_folder(), ExistingRun::discard); }), "");
   EXPECT_EQ(files(), before);
   TranslationConfig other = config(1);
   other.model.hidden = 16;
-  TranslationRun again(other, run_folder(), OldRun::removed);
+  TranslationRun again(other, run_folder(), ExistingRun::discard);
   EXPECT_FALSE(fs::exists(run_folder() + "/checkpoints/last.safetensors"));
   EXPECT_EQ(again.train().progress.steps_here, 2);
 }
@@ -65,7 +65,7 @@ TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
   EXPECT_EQ(error_of([&] { TranslationRun(config(2), run_folder()); }),
             run_folder() + ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
   EXPECT_FALSE(fs::exists(run_folder() + "/config.yaml"));
-  TranslationRun again(config(2), run_folder(), OldRun::removed);
+  TranslationRun again(config(2), run_folder(), ExistingRun::discard);
   TranslationRun whole(config(2), "");
   again.train(), whole.train();
   EXPECT_EQ(weights(again), weights(whole));
@@ -84,7 +84,7 @@ TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
     std::ofstream(pairs()) << content;
     c.training.epochs = 2;
     EXPECT_EQ(error_of([&] { TranslationRun(c, folder).train(); }),
-              folder + "/checkpoints/last.safetensors: was trained on other sentences than the data files hold now"
+              folder + "/checkpoints/last.safetensors: was trained on other data than the files hold now"
                                       " | --restart begins again; -o names another folder");
   }
 }

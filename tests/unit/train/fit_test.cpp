@@ -245,7 +245,7 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   EXPECT_EQ(error({.epochs = -1}), "[fit] epochs must be 0 or more, got -1");
   EXPECT_EQ(error({.epochs = 1}, 0), "[fit] the task has no batches: there is nothing to learn from");
   EXPECT_EQ(error({.clip = -1}), "[fit] the limit of the gradient norm must be 0 (none) or more, got -1");
-  EXPECT_EQ(error({.shards = ShardPolicy::number(0)}), "[fit] a batch must be cut into 1 or more shards of 1 or more rows, got 0 and 1");
+  EXPECT_EQ(error({.shards = ShardPolicy::number(0)}), "[fit] a batch must be cut into 1 to 1024 shards of 1 or more rows, got 0 and 1");
   EXPECT_EQ(error({.checkpoint_every = -1}), "[fit] steps between checkpoints must be 0 (by the clock) or more, got -1");
   EXPECT_EQ(error({.rate = constant_rate(-0.5f)}), "[fit] step 1: the learning rate is -0.5, expected 0 or more");
   EXPECT_EQ(error({.rate = constant_rate(NAN)}), "[fit] step 1: the learning rate is nan, expected 0 or more");

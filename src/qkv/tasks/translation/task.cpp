@@ -1,8 +1,9 @@
-// The loss of translation, as the settings define it.
+// The batches, the loss and the validation of translation, as the settings define them.
 #include "qkv/tasks/translation/task.h"
 
 #include <numeric>
 
+#include "qkv/decode/force.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/linear_loss.h"
 #include "qkv/ops/matmul.h"
@@ -34,6 +35,27 @@ Ids with_predictions(const Ids& target_in, const Tensor& logits, double share, c
 
 }  // namespace
 
+TranslationTask::TranslationTask(const TranslationModel& model, const TranslationConfig& config, std::vector<IdPair> train,
+                                 std::vector<IdPair> valid, const Tokenizers& tokenizers)
+    : model_(model),
+      config_(config),
+      source_steps_(source_steps(config)),
+      pad_source_(tokenizers.source.pad()),
+      pad_target_(tokenizers.target.pad()),
+      bos_(tokenizers.target.bos()),
+      train_(batches_of(std::move(train), {.rows = config.training.batch_rows,
+                                           .tokens = config.training.batch_tokens,
+                                           .by_length = config.training.by_length,
+                                           .fixed_steps = config.book.mask_loss ? 0 : config.book.num_steps,
+                                           .shuffle = true,
+                                           .seed = static_cast<uint64_t>(config.training.seed)})),
+      valid_(batches_of(std::move(valid), {.rows = 64, .by_length = true, .shuffle = false})) {}
+
+TranslationBatches TranslationTask::batches_of(std::vector<IdPair> pairs, BatchOptions options) const {
+  options.source_steps = source_steps_;
+  return TranslationBatches(std::move(pairs), pad_source_, pad_target_, bos_, options);
+}
+
 Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t end, const Run& run) const {
   const Ids source = row_range(batch.source, begin, end), lengths = row_range(batch.source_lens, begin, end);
   const Ids target_out = row_range(batch.target_out, begin, end);
@@ -45,7 +67,7 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
     target_in = with_predictions(target_in, logits, config_.book.feed_back, run.rng.at("feed_back"));
   }
   CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.training.label_smoothing), .reduction = Reduction::sum};
-  if (config_.book.mask_loss) options.ignore_id = pad_;
+  if (config_.book.mask_loss) options.ignore_id = pad_target_;
   const Ids target_lens = row_range(batch.target_lens, begin, end);
   const Tensor features = model_.features(source, lengths, target_in, run, config_.book.mask_loss ? target_lens : Ids());
   const Tensor total = linear_cross_entropy(features, output.weight, output.bias, target_out, options);
@@ -73,27 +95,44 @@ double TranslationTask::share(const TranslationBatch& batch, std::span<const Tra
 double TranslationTask::validate() const {
   double sum = 0, count = 0;
   const Linear& output = model_.output();
-  for (int64_t b = 0; b < batches(); ++b) {
-    const TranslationBatch batch = batches_.batch(0, b);
+  for (int64_t b = 0; b < valid_.batches(); ++b) {
+    const TranslationBatch batch = valid_.batch(0, b);
     const Tensor x = model_.features(batch.source, batch.source_lens, batch.target_in, Run{}, batch.target_lens);
-    sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out, {.ignore_id = pad_, .reduction = Reduction::sum}).item();
+    sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out, {.ignore_id = pad_target_, .reduction = Reduction::sum}).item();
     count += sum_of(batch.target_lens);
   }
   return sum / std::max(count, 1.0);
 }
 
-int64_t source_steps(const TranslationConfig& config) { return config.model.skip_padding ? 0 : config.book.num_steps; }
-
-TranslationBatches training_batches(const TranslationConfig& all, std::vector<IdPair> pairs, const Tokenizers& tokenizers) {
-  const TrainingConfig& config = all.training;
-  return TranslationBatches(std::move(pairs), tokenizers.source.pad(), tokenizers.target.pad(), tokenizers.target.bos(),
-                            {.rows = config.batch_rows,
-                             .tokens = config.batch_tokens,
-                             .by_length = config.by_length,
-                             .fixed_steps = all.book.mask_loss ? 0 : all.book.num_steps,
-                             .source_steps = source_steps(all),
-                             .shuffle = true,
-                             .seed = static_cast<uint64_t>(config.seed)});
+std::map<std::string, Array> TranslationTask::attention() const {
+  const std::vector<IdPair>& from = valid_pairs().empty() ? pairs() : valid_pairs();
+  const std::vector<IdPair> first(from.begin(), from.begin() + std::min<std::ptrdiff_t>(4, std::ssize(from)));
+  std::vector<std::vector<int32_t>> targets;
+  for (const IdPair& pair : first) targets.push_back(pair.target);
+  const TranslationBatch batch = batches_of(first, {.rows = 4, .shuffle = false}).batch(0, 0);
+  const auto decoder = model_.decoder();
+  const auto forced = force(*decoder, batch.source, batch.source_lens, targets, bos_);
+  std::map<std::string, Array> maps;
+  for (size_t i = 0; i < forced.size(); ++i)
+    if (forced[i].attention.defined()) maps[text("sentence_", i)] = Array(forced[i].attention);
+  return maps;
 }
+
+// FNV-1a.
+int64_t TranslationTask::fingerprint() const {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](uint64_t value) { hash = (hash ^ value) * 0x100000001b3; };
+  for (const auto* list : {&pairs(), &valid_pairs()}) {
+    add(list->size());
+    for (const IdPair& pair : *list)
+      for (const auto* side : {&pair.source, &pair.target}) {
+        add(side->size());
+        for (const int32_t id : *side) add(static_cast<uint64_t>(id));
+      }
+  }
+  return static_cast<int64_t>(hash);
+}
+
+int64_t source_steps(const TranslationConfig& config) { return config.model.skip_padding ? 0 : config.book.num_steps; }
 
 }  // namespace qkv

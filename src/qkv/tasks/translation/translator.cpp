@@ -8,7 +8,8 @@
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/io/file.h"
-#include "qkv/tasks/translation/run.h"
+#include "qkv/run/run_folder.h"
+#include "qkv/tasks/translation/task.h"
 
 namespace qkv {
 namespace {

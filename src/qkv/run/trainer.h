@@ -1,0 +1,68 @@
+// A run's training over any task: the configuration becomes optimizer, schedule, callbacks and observers, and the folder gets the result.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qkv/run/callbacks.h"
+#include "qkv/run/run_folder.h"
+#include "qkv/run/training_plan.h"
+#include "qkv/train/fit.h"
+#include "qkv/train/metrics.h"
+
+namespace qkv {
+
+/// Which weights the model has when the training has ended.
+enum class Kept { last, best, mean_of_last, running_mean };
+
+struct TrainResult : FitResult {
+  Kept kept = Kept::last;
+  std::optional<double> kept_loss;  // their validation loss, if it was measured
+};
+
+/// What a run's training needs to know of a task besides its batches and their loss.
+struct TrainedModel {
+  const Parameters& parameters;
+  std::function<void(const std::string& path)> save;         // the weights, to a file
+  int64_t data_fingerprint = 0;                              // a number that other data would hardly have
+  std::function<double()> validate = {};                     // the loss on held-out data; none: there are none
+  std::function<AttentionSnapshots::Maps()> attention = {};  // maps of a few examples; none: the task has none
+};
+
+class Trainer {
+ public:
+  /// `config_text` is what config.yaml will hold.
+  Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model);
+
+  /// Trains to the end, or until stop is set. At the end the model has the weights that the run is for, and the folder holds them.
+  template <class Task>
+  TrainResult train(const Task& task, std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr) {
+    FitOptions options = this->options(task.batches());
+    options.stop = stop;
+    return finish(fit(model_.parameters, *optimizer_, task, options, all_observers(observers)));
+  }
+
+ private:
+  FitOptions options(int64_t batches);
+  std::vector<Observer*> all_observers(std::span<Observer* const> others);
+  TrainResult finish(const FitResult& result) const;
+  Kept put_kept_weights() const;
+
+  const TrainingConfig& config_;
+  const RunFolder& folder_;
+  TrainedModel model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<std::unique_ptr<Observer>> files_;  // metrics.jsonl, train.log
+  RunRecord record_;
+  std::unique_ptr<AttentionSnapshots> snapshots_;
+  std::unique_ptr<Validation> validation_;
+  std::unique_ptr<BestWeights> best_;
+  std::unique_ptr<WeightAverage> average_;
+  std::vector<Callback*> callbacks_;
+};
+
+}  // namespace qkv

@@ -57,9 +57,8 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
 /// The gradient, left in shards, and the loss of some batches of a task as of one.
 template <class Task, class Batch>
 BatchLoss gradients(Shards& shards, const Task& task, const std::vector<Batch>& batches, const Run& run) {
-  BatchLoss all;
-  for (size_t b = 0; b < batches.size(); ++b) {
-    const Batch& batch = batches[b];
+  shards.begin(std::ssize(batches));
+  for (const Batch& batch : batches) {
     float share = 1;
     if constexpr (requires { task.share(batch, std::span<const Batch>(batches)); })
       if (batches.size() > 1) share = static_cast<float>(task.share(batch, std::span<const Batch>(batches)));
@@ -68,10 +67,9 @@ BatchLoss gradients(Shards& shards, const Task& task, const std::vector<Batch>& 
       if (share != 1) out.objective = scale(out.objective, share);
       return out;
     };
-    const BatchPart part = batches.size() == 1 ? BatchPart::alone : b == 0 ? BatchPart::first : BatchPart::added;
-    all.add(shards.gradients(task.rows(batch), run, loss, part));
+    shards.add(task.rows(batch), run, loss);
   }
-  return all;
+  return shards.finish();
 }
 
 /// What an update was made with.

@@ -1,5 +1,6 @@
-// The gradient of a batch, or of several together, cut into fixed shards of their rows: each has its own tape, pool and gradient arena, and
-// their gradients are summed in shard order, so the bits do not depend on how many threads took part.
+// The gradient of a batch, or of several together, cut into fixed shards of their rows: each has its own tape, pool and gradient arena.
+// Shards are summed by a fixed tree over their numbers (train/tree_sum.h), and so are the batches of an update, so the bits depend neither
+// on how many threads took part nor on how many processes will.
 #pragma once
 
 #include <memory>
@@ -10,23 +11,30 @@
 #include "qkv/tensor/run.h"
 #include "qkv/train/loss.h"
 #include "qkv/train/shard_plan.h"
+#include "qkv/train/tree_sum.h"
 
 namespace qkv {
-
-/// Whether a batch's gradient stands alone or is a part of an update's: the first, or added to those before it.
-enum class BatchPart { alone, first, added };
 
 class Shards {
  public:
   explicit Shards(const Parameters& parameters) : Shards(parameters, ShardPolicy::automatic(parameters.count())) {}
   Shards(const Parameters& parameters, const ShardPolicy& policy) : parameters_(parameters), policy_(policy) {}
 
-  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them backward. The random
-  /// streams of an added batch go on where those before it stopped: batches of one shard each are the shards of one large batch.
+  /// An update of one batch: begin, add, finish.
   template <class LossFunction>
-  BatchLoss gradients(int64_t batch_rows, const Run& run, const LossFunction& loss, BatchPart part = BatchPart::alone) {
+  BatchLoss gradients(int64_t batch_rows, const Run& run, const LossFunction& loss) {
+    begin(1);
+    add(batch_rows, run, loss);
+    return finish();
+  }
+
+  /// An update of so many batches begins.
+  void begin(int64_t batches);
+  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them backward. The random
+  /// streams of a batch go on where those of the batch before it stopped: batches of one shard each are the shards of one large batch.
+  template <class LossFunction>
+  void add(int64_t batch_rows, const Run& run, const LossFunction& loss) {
     const ShardPlan plan = policy_.plan(batch_rows);
-    first_ = part == BatchPart::added ? first_ + used_ : 0;
     used_ = static_cast<size_t>(plan.count());
     while (shards_.size() < used_) shards_.push_back(std::make_unique<Shard>(parameters_));
     const auto work = [&](int64_t s) {
@@ -42,11 +50,13 @@ class Shards {
     // One shard runs here, so that its ops may use all threads.
     if (used_ == 1) work(0);
     else parallel_for(static_cast<int64_t>(used_), kParallelNanoseconds, work);
-    return sum_up(part);
+    sum_up();
+    first_ += used_;
   }
-
-  /// The gradient of the last batch, or of the batches added up, laid out like the parameters.
-  const Tensor& gradient() const { return in_place_ ? shards_[0]->gradient.flat() : total_; }
+  /// The loss of the update.
+  BatchLoss finish();
+  /// The gradient of the update, laid out like the parameters.
+  const Tensor& gradient() const { return in_place_ ? shards_[0]->gradient.flat() : sums_[0].gradient; }
   /// Buffers that any shard's pool had to ask from the system so far.
   int64_t pool_misses() const;
 
@@ -57,15 +67,22 @@ class Shards {
     GradArena gradient;
     BatchLoss loss;
   };
-  BatchLoss sum_up(BatchPart part);
+  struct Sum {
+    Tensor gradient;
+    BatchLoss loss;
+  };
+  void sum_up();
+  void join(int64_t left);
 
   const Parameters& parameters_;
   ShardPolicy policy_;
+  int64_t batches_ = 1;    // of the update
   size_t used_ = 0;        // shards of the last batch
-  size_t first_ = 0;       // shards of the batches that it was added to
+  size_t first_ = 0;       // shards of the batches before it
   bool in_place_ = false;  // the gradient is that of the only shard, not copied
   std::vector<std::unique_ptr<Shard>> shards_;
-  Tensor total_;
+  std::vector<Sum> sums_;  // of batches: nodes of the tree over them
+  TreeStack tree_;
 };
 
 }  // namespace qkv

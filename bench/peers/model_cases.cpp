@@ -41,7 +41,7 @@ class BahdanauStep : public Case {
 
   Ids ids(const std::string& name) const { return inputs_.at(name).to_ids(name); }
   void start(float dropout) {
-    Seq2Seq model({.source_vocabulary = 184, .target_vocabulary = 201, .dropout = dropout, .skip_padding = false}, Rng(0));
+    Seq2Seq model({.embed = 32, .hidden = 32, .layers = 2, .dropout = dropout, .skip_padding = false}, {184, 201}, Rng(0));
     each_tensor(model, [&](const std::string& name, Tensor& t) { t = parameter(inputs_.at(name).to_tensor(name)); });
     training_ = std::make_unique<Training>(model);
   }

@@ -19,10 +19,10 @@ int64_t number(const Arrays& inputs, const std::string& name) { return ids_of(in
 // Sizes and weights as the runner wrote them.
 Transformer transformer(const Arrays& inputs, float dropout) {
   const auto size = [&](const char* name) { return number(inputs, std::string("size.") + name); };
-  Transformer model({.source_vocabulary = size("source"), .target_vocabulary = size("target"), .width = size("width"), .ffn = size("ffn"),
-                     .heads = size("heads"), .encoder_layers = size("encoder_layers"), .decoder_layers = size("decoder_layers"),
-                     .dropout = dropout, .attention_dropout = dropout, .norm = size("pre_norm") ? NormPlace::pre : NormPlace::post,
-                     .bias = size("bias") ? Linear::Bias::yes : Linear::Bias::no, .tied = size("tied") != 0}, Rng(0));
+  Transformer model({.hidden = size("width"), .ffn = size("ffn"), .heads = size("heads"), .layers = size("encoder_layers"),
+                     .decoder_layers = size("decoder_layers"), .dropout = dropout, .norm = size("pre_norm") ? NormPlace::pre : NormPlace::post,
+                     .bias = size("bias") != 0, .tied = size("tied") != 0},
+                    {size("source"), size("target")}, Rng(0));
   for (const auto& p : parameters(model)) {
     const Array& values = inputs.at(p.name);
     check(values.shape() == p.tensor.shape(), "[peers] \"", p.name, "\" has shape ", values.shape(), ", expected ", p.tensor.shape());
@@ -148,8 +148,7 @@ class LongStep : public Case {
  public:
   explicit LongStep(const Arrays& inputs)
       : tokens_(ids_of(inputs, "tokens")), targets_(ids_of(inputs, "targets")),
-        training_(TransformerDecoder({.target_vocabulary = 8000, .width = 512, .ffn = 2048, .heads = 8, .decoder_layers = 6, .recompute = true},
-                                     Cross::no, Rng(1))) {}
+        training_(TransformerDecoder({.hidden = 512, .ffn = 2048, .heads = 8, .layers = 6, .recompute = true}, 8000, Cross::no, Rng(1))) {}
   void run() override {
     training_.shards.gradients(1, training_.next(), [&](int64_t, int64_t, const Run& run) -> Loss {
       const Linear& output = training_.model.output;

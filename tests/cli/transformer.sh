@@ -41,12 +41,14 @@ run train --data pairs.tsv --preset transformer-tiny --vocabulary 30 --epochs 1 
 [[ $code == 0 ]] || mismatch "transformer-tiny: $err"
 
 # What cannot work is said before anything is read or written.
-bad() { local message=$1; shift; expect 1 "qkv: error: $message" train "${data[@]}" "$@" -o bad; [[ ! -e bad ]] || mismatch "a folder for a bad run"; }
+bad() { fails 1 "$@"; }
+fails() { local code=$1 message=$2; shift 2; expect "$code" "qkv: error: $message" train "${data[@]}" "$@" -o bad; [[ ! -e bad ]] || mismatch "a folder for a bad run"; }
 bad 'model.hidden 32 is not divisible by model.heads 5' --kind transformer --hidden 32 --heads 5
 bad 'model.heads 4 is no multiple of model.key_heads 3' --kind transformer --hidden 32 --key-heads 3
-bad 'model.cell is a setting of seq2seq, but model.kind is transformer' --kind transformer --cell lstm
-bad 'model.bidirectional is a setting of seq2seq, but model.kind is transformer' --kind transformer --bidirectional true
-bad 'model.ffn is a setting of transformer, but model.kind is seq2seq' --kind seq2seq
+fails 2 'model.cell is a setting of seq2seq, but model.kind is transformer' --kind transformer --cell lstm
+fails 2 'model.bidirectional is a setting of seq2seq, but model.kind is transformer' --kind transformer --bidirectional true
+fails 2 'model.ffn is a setting of transformer, but model.kind is seq2seq' --kind seq2seq
+fails 2 '--kind seq2seq: the preset transformer-tiny is a transformer' --preset transformer-tiny --kind seq2seq
 bad 'model.tied needs one vocabulary for both sides: data.shared_vocabulary is false' --kind transformer --tied true
 bad 'model.max_positions is 3, but a sentence has 4 tokens with its <eos>; data.max_tokens leaves out longer ones' --kind transformer --positions learned --max-positions 3
 bad 'model.positions rotary turns pairs: model.hidden 28 over model.heads 4 gives an odd width of a head' --kind transformer --hidden 28 --positions rotary

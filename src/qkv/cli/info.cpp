@@ -19,7 +19,6 @@
 #include "qkv/io/npz.h"
 #include "qkv/kernels/target.h"
 #include "qkv/report/files.h"
-#include "qkv/tasks/translation/model.h"
 
 namespace qkv::cli {
 namespace {
@@ -93,7 +92,7 @@ std::string training_text(const RunReport& run) {
 
 std::string to_text(const RunReport& run) {
   std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
-                                model_facts(run.config).summary, printable(data_text(run.config.data)));
+                                run.config.facts().summary, printable(data_text(run.config.data)));
   out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
              grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
              training_text(run));
@@ -110,17 +109,13 @@ std::string to_text(const RunReport& run) {
 }
 
 std::string to_json(const RunReport& run) {
-  const TranslationModelConfig& m = run.config.model;
   const TranslationDataConfig& d = run.config.data;
-  Json model = {{"kind", name_of(m.kind)}, {"attention", name_of(m.scorer())}, {"layers", m.layers}, {"hidden", m.hidden}};
-  if (m.kind == ModelKind::transformer)
-    model.update({{"decoder_layers", m.decoder_layers > 0 ? m.decoder_layers : m.layers},
-                  {"heads", m.heads},
-                  {"ffn", m.ffn},
-                  {"positions", name_of(m.positions)},
-                  {"norm", name_of(m.norm)}});
-  else
-    model.update({{"cell", name_of(m.cell)}, {"embed", m.embed}, {"bidirectional", m.bidirectional}});
+  TranslationConfig config = run.config;
+  const Settings settings = config.settings();
+  Json model;
+  for (const Setting& setting : settings.all())
+    if (setting.block == "model") model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
+  if (model.contains("decoder_layers")) model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, also where it is open
   Json training = {
       {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.loss) training["loss"] = *run.loss;

@@ -235,7 +235,7 @@ class Inspect : public Command {
     std::vector<int32_t> read = seen.source_ids, written = seen.target_ids;
     check(!steps_ || *steps_ >= std::ssize(read), "--steps ", steps_.value_or(0), ": the sentence has ", read.size(),
           " tokens with its <eos>");
-    const int64_t most = model.options.facts().longest_input.value_or(INT64_MAX);
+    const int64_t most = model.config.facts().longest_input.value_or(INT64_MAX);
     check(!steps_ || *steps_ <= most, "--steps ", steps_.value_or(0), ": the model has learned ", most, " positions");
     if (steps_) read.resize(static_cast<size_t>(*steps_), source.pad());
     std::vector<int32_t> inputs{target.bos()};

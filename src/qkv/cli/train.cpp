@@ -87,8 +87,7 @@ class Train : public Command {
     options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file, else runs/translation)", "输出文件夹（默认 runs/预设名或文件名，都没有则为 runs/translation）"}, output_);
     options.flag("--restart", {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"}, restart_);
     options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"}, dump_);
-    const Settings settings = model_settings();
-    for (const Setting& s : settings.all()) {
+    for (const Setting& s : offered_settings()) {
       if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
       overrides_.emplace_back(s.name(), std::nullopt);
       options.option(s.flag + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh}, overrides_.back().second, s.choices);
@@ -98,10 +97,6 @@ class Train : public Command {
   int run(const Global& global) override;
 
  private:
-  static Settings model_settings() {
-    static TranslationConfig defaults;
-    return defaults.settings();
-  }
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
@@ -111,26 +106,36 @@ class Train : public Command {
   std::string config_file_, preset_, output_;
   std::optional<std::string> data_;
   bool restart_ = false, dump_ = false;
-  std::deque<std::pair<std::string, std::optional<std::string>>> overrides_;
+  using Override = std::pair<std::string, std::optional<std::string>>;
+  std::deque<Override> overrides_;
 };
 
 TranslationConfig Train::configuration(const Global& global) const {
   TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
-  Settings settings = config.settings();
   if (!config_file_.empty()) {
-    const ModelKind kind = config.model.kind;
-    settings.read(config_file_);
-    if (!preset_.empty() && config.model.kind != kind)
-      throw Error(text(config_file_, ": model.kind is ", config.model.kind, ", but the preset ", preset_, " is a ", kind),
+    const ModelKind kind = config.kind();
+    config.read(config_file_);
+    if (!preset_.empty() && config.kind() != kind)
+      throw Error(text(config_file_, ": model.kind is ", config.kind(), ", but the preset ", preset_, " is a ", kind),
                   "the file alone, without --preset, has settings for its own kind of model");
   }
   try {
+    const auto given = [&](const char* name) -> const std::optional<std::string>& {
+      return std::ranges::find(overrides_, name, &Override::first)->second;
+    };
+    if (const auto& kind = given("model.kind")) {
+      const auto wanted = parse_name<ModelKind>(*kind, "--kind");
+      const std::string from = preset_.empty() ? config_file_ : "the preset " + preset_;
+      check(from.empty() || wanted == config.kind(), "--kind ", wanted, ": ", from, " is a ", config.kind());
+      config.set_kind(wanted);
+    }
+    const Settings settings = config.settings();
     if (data_) {
       config.data.source.clear(), config.data.target.clear();
       settings.find("data.pairs").set(*data_, "--data");
+    } else if (given("data.source")) {
+      config.data.pairs.clear();  // a preset's, or the file's
     }
-    for (const auto& [name, value] : overrides_)
-      if (value && name == "data.source" && !data_) config.data.pairs.clear();  // a preset's, or the file's
     for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag);
     if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);

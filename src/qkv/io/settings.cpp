@@ -171,7 +171,8 @@ class SettingsReader : public YAML::EventHandler {
 };
 
 void Settings::add(Setting setting) {
-  const bool twice = std::ranges::any_of(settings_, [&](const Setting& s) { return s.key == setting.key; });
+  const bool twice = std::ranges::any_of(settings_, [&](const Setting& s) { return s.key == setting.key; }) ||
+                     std::ranges::any_of(why_not_, [&](const auto& other) { return other.first.ends_with("." + setting.key); });
   setting.flag = text("--", twice ? setting.block + "_" : "", setting.key);
   std::ranges::replace(setting.flag, '_', '-');
   settings_.push_back(std::move(setting));
@@ -262,9 +263,18 @@ void Settings::add_choice(const std::string& block, const std::string& key, cons
        std::move(get)});
 }
 
+void Settings::add_fixed(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
+                         const std::string& word) {
+  add_choice(block, key, help, words,
+             [=](size_t i) { check(words[i] == word, block, ".", key, " is ", word, " here and cannot become ", words[i]); }, [word] { return word; });
+}
+
+bool Settings::has(const std::string& name) const { return std::ranges::find(settings_, name, &Setting::name) != settings_.end(); }
+
 const Setting& Settings::find(const std::string& name) const {
   for (const Setting& s : settings_)
     if (s.name() == name) return s;
+  if (const auto why = why_not_.find(name); why != why_not_.end()) fail(name, " is ", why->second);
   fail("there is no setting \"", name, "\"");
 }
 

@@ -52,15 +52,8 @@ class Settings {
   void add(const std::string& block, const std::string& key, const Text& help, E& value, const std::vector<E>& offered = every<E>()) {
     add_choice(block, key, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; }, [&value] { return std::string(name_of(value)); });
   }
-  /// The same where a word of its own, the first choice, leaves the value open.
-  template <Named E>
-  void add(const std::string& block, const std::string& key, const Text& help, std::optional<E>& value, const std::string& open,
-           const std::vector<E>& offered = every<E>()) {
-    std::vector<std::string> words = names_of(offered);
-    words.insert(words.begin(), open);
-    add_choice(block, key, help, words, [&value, offered](size_t i) { value = i == 0 ? std::optional<E>() : offered[i - 1]; },
-               [&value, open] { return value ? std::string(name_of(*value)) : open; });
-  }
+  /// A word that is one of those but cannot be set: who reads it has decided before what the table is of.
+  void add_fixed(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words, const std::string& word);
   /// Every field of a config: its fields(f) calls f(key, help, value, limits...) for each.
   template <class Config>
   void add_block(const std::string& block, Config& config) {
@@ -68,6 +61,7 @@ class Settings {
   }
 
   const std::vector<Setting>& all() const { return settings_; }
+  bool has(const std::string& name) const;
   const Setting& find(const std::string& name) const;
 
   /// What older files have: a setting that moved ("training.loss" to "book.loss"), one that is read and dropped, and a value that is now
@@ -75,7 +69,7 @@ class Settings {
   void accept(const std::string& old_name, const std::string& name) { moved_[old_name] = name; }
   void drop(const std::string& old_name) { moved_[old_name] = ""; }
   void accept_value(const std::string& name, const std::string& old_value, const std::string& value) { values_[name + "=" + old_value] = value; }
-  /// Why a key that somebody may write is not among the settings; the error says it.
+  /// What a key that somebody may write is, if it is not among the settings: the error says it. No later setting has its flag.
   void explain(const std::string& name, const std::string& why) { why_not_[name] = why; }
 
   /// Reads a YAML file of blocks of keys. What the file does not name stays as it is. Unknown or repeated keys, values of another type

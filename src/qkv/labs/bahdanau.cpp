@@ -24,9 +24,9 @@ constexpr uint64_t kBookSeeds = 5;
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
-  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.model.attention = ScorerKind::none;
-  if (kind == Kind::lstm || kind == Kind::plain_lstm) c.model.cell = CellKind::lstm;
-  if (kind == Kind::dot) c.model.attention = ScorerKind::scaled_dot;
+  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.seq2seq().attention = ScorerKind::none;
+  if (kind == Kind::lstm || kind == Kind::plain_lstm) c.seq2seq().cell = CellKind::lstm;
+  if (kind == Kind::dot) c.seq2seq().attention = ScorerKind::scaled_dot;
   if (kind == Kind::fed_back) c.book.feed_back = 0.5;
 }
 
@@ -34,11 +34,11 @@ TranslationConfig small_config(uint64_t seed) {
   TranslationConfig c = translation_preset("bahdanau");
   c.data.corpus_size = 8000;
   c.data.corpus_seed = static_cast<int64_t>(seed);
-  c.model.embed = c.model.hidden = 64;
-  c.model.values = TranslationModelConfig{}.values;  // the book's decoder: what is weighted is the encoder's states
-  c.model.embed_dropout = 0;
+  c.seq2seq().embed = c.seq2seq().hidden = 64;
+  c.seq2seq().values = Seq2SeqConfig{}.values;  // the book's decoder: what is weighted is the encoder's states
+  c.seq2seq().embed_dropout = 0;
   c.training.epochs = 8;
-  c.model.dropout = 0;  // on the weights it spreads them
+  c.seq2seq().dropout = 0;  // on the weights it spreads them
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
   c.training.schedule = ScheduleKind::cosine;
@@ -71,7 +71,7 @@ TranslationConfig config_of(const Page& page, Kind kind) {
   if (from_file) c.data.pairs = page.data();
   if (is_exercise(kind)) {
     c.training.epochs = from_file ? 100 : 12;
-    c.model.bidirectional = false;  // a dot product needs queries as wide as the keys
+    c.seq2seq().bidirectional = false;  // a dot product needs queries as wide as the keys
     if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005;
   }
   c.training.seed = static_cast<int64_t>(page.seed());

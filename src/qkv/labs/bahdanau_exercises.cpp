@@ -157,7 +157,7 @@ void scoring_step(Page& page) {
   const double additive_nats = forced_loss(reference, judge), dot_nats = forced_loss(dot, judge);
   page.fact({"The dot product has $2 h^2 + h$ parameters fewer.", "点积少用 $2 h^2 + h$ 个参数。"},
             fmt::format("{} fewer with h = {}", grouped(reference.run.model().parameters().count() - dot.run.model().parameters().count()),
-                        reference.run.config().model.hidden));
+                        reference.run.config().seq2seq().hidden));
   if (page.data().empty())
     page.claim(additive_nats < dot_nats,
                {"After the same number of epochs additive scoring is ahead on new sentences.", "训练同样的轮数后，加性评分在新句子上领先。"},

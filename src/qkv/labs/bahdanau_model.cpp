@@ -16,14 +16,7 @@ namespace {
 
 // The book's demo: ten words, embeddings of 8, two layers of 16.
 Seq2Seq demo(ScorerKind attention, const Rng& rng) {
-  return Seq2Seq({.source_vocabulary = 10,
-                  .target_vocabulary = 10,
-                  .embed = 8,
-                  .hidden = 16,
-                  .layers = 2,
-                  .dropout = 0,
-                  .attention = attention},
-                 rng);
+  return Seq2Seq({.embed = 8, .hidden = 16, .layers = 2, .dropout = 0, .attention = attention}, {10, 10}, rng);
 }
 
 Ids zero_ids() {
@@ -44,7 +37,7 @@ struct Sizes {
 };
 
 Sizes book_sizes(ScorerKind attention) {
-  Seq2Seq model({.source_vocabulary = 184, .target_vocabulary = 201, .attention = attention}, Rng(0));
+  Seq2Seq model({.embed = 32, .hidden = 32, .layers = 2, .attention = attention}, {184, 201}, Rng(0));
   Sizes out;
   const Parameters parameters = flatten(model);
   for (const auto& entry : parameters.entries()) {

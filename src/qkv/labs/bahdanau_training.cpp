@@ -77,12 +77,12 @@ void train_on_built_in(Page& page, const Trained& baseline, const Trained& atten
                    "that falls from {} along a cosine, {} epochs: the "
                    "same for both. Validation is on sentences with a pair of words that no training sentence combines. "
                    "(`qkv train --preset bahdanau` is the same on more data with a wider model.)",
-                   grouped(attention.run.training_pairs()), c.model.hidden, c.training.batch_rows, c.training.rate,
+                   grouped(attention.run.training_pairs()), c.seq2seq().hidden, c.training.batch_rows, c.training.rate,
                    c.training.epochs),
        fmt::format("{} 对，宽 {}，一层，双向编码器，批量 {}，Adam，学习率从 {} 起按余弦下降，{} "
                    "轮：两者相同。验证集的句子含有训练集从未组合过的两个词。"
                    "（`qkv train --preset bahdanau` 用更多数据和更宽的模型做同样的事。）",
-                   grouped(attention.run.training_pairs()), c.model.hidden, c.training.batch_rows, c.training.rate,
+                   grouped(attention.run.training_pairs()), c.seq2seq().hidden, c.training.batch_rows, c.training.rate,
                    c.training.epochs)});
   page.draw("losses",
             curves({curve("baseline, training", baseline.epochs, baseline.losses, "b-"),

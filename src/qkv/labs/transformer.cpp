@@ -30,38 +30,38 @@ void turn_into(TranslationConfig& c, Kind kind) {
     case Kind::reference:
       return;
     case Kind::one_layer:
-      c.model.layers = 1;
+      c.transformer().layers = 1;
       return;
     case Kind::four_layers:
-      c.model.layers = 4;
+      c.transformer().layers = 4;
       return;
     case Kind::four_pre:
-      c.model.layers = 4;
-      c.model.norm = NormPlace::pre;
+      c.transformer().layers = 4;
+      c.transformer().norm = NormPlace::pre;
       return;
     case Kind::additive:
-      c.model.attention = ScorerKind::additive;
+      c.transformer().attention = ScorerKind::additive;
       return;
     case Kind::deep_pre:
-      c.model.norm = NormPlace::pre;
+      c.transformer().norm = NormPlace::pre;
       [[fallthrough]];
     case Kind::deep_post:
-      c.model.layers = kDeep;
+      c.transformer().layers = kDeep;
       return;
     case Kind::learned:
-      c.model.positions = PositionKind::learned;
+      c.transformer().positions = PositionKind::learned;
       return;
     case Kind::relative:
-      c.model.positions = PositionKind::relative;
+      c.transformer().positions = PositionKind::relative;
       return;
     case Kind::rotary:
-      c.model.positions = PositionKind::rotary;
+      c.transformer().positions = PositionKind::rotary;
       return;
     case Kind::alibi:
-      c.model.positions = PositionKind::alibi;
+      c.transformer().positions = PositionKind::alibi;
       return;
     case Kind::no_positions:
-      c.model.positions = PositionKind::none;
+      c.transformer().positions = PositionKind::none;
       return;
   }
 }
@@ -71,9 +71,9 @@ TranslationConfig small_config(uint64_t seed) {
   TranslationConfig c = translation_preset("transformer");
   c.data.corpus_size = 12000;
   c.data.corpus_seed = static_cast<int64_t>(seed);
-  c.model.hidden = 32;
-  c.model.ffn = 64;
-  c.model.dropout = 0;  // every sentence is seen a few times only
+  c.transformer().hidden = 32;
+  c.transformer().ffn = 64;
+  c.transformer().dropout = 0;  // every sentence is seen a few times only
   c.training.epochs = 8;
   c.training.batch_rows = 16;
   c.training.rate = 0.005;

@@ -21,10 +21,8 @@ struct Shapes : Probe {
 };
 
 // The book's demos: width 24, hidden 48, 8 heads, dropout 0.5, a vocabulary of 200.
-TransformerOptions demo() {
-  return {
-      .source_vocabulary = 200, .target_vocabulary = 200, .width = 24, .ffn = 48, .heads = 8, .dropout = 0.5f, .attention_dropout = 0.5f};
-}
+constexpr int64_t kWords = 200;
+TransformerConfig demo() { return {.hidden = 24, .ffn = 48, .heads = 8, .layers = 2, .dropout = 0.5f}; }
 
 Ids filled(const Shape& shape, int32_t id) {
   Ids out = Ids::empty(shape);
@@ -162,7 +160,7 @@ void encoder_step(Page& page) {
   const Ids lens({2}, {3, 2});
   const TransformerBlock block(demo(), Cross::no, rng.at("block"));
   const Tensor one = block(ones({2, 100, 24}), Mask::valid_lens(lens), Run{});
-  const TransformerEncoder encoder(demo(), rng.at("stack"));
+  const TransformerEncoder encoder(demo(), kWords, rng.at("stack"));
   Shapes seen;
   const Ids ids = filled({2, 100}, 1);
   const Tensor all = encoder(ids, lens, Run{.probe = &seen});
@@ -197,7 +195,7 @@ void decoder_step(Page& page) {
   const TransformerBlock block(demo(), Cross::yes, rng.at("block"));
   const Tensor x = ones({2, 100, 24}), memory = below(x, Mask::valid_lens(lens), Run{});
   const Tensor one = block(x, Mask::causal(), block.cross->project(memory, memory), Mask::valid_lens(lens), Run{});
-  const Transformer model(demo(), rng.at("model"));
+  const Transformer model(demo(), {kWords, kWords}, rng.at("model"));
   Shapes seen;
   const Tensor logits = model.logits(filled({2, 100}, 1), lens, filled({2, 7}, 1), Run{.probe = &seen});
   std::string out = text("block  ones (2, 100, 24) -> ", one.shape(), "\nmodel  source (2, 100), target (2, 7) -> ", logits.shape());
@@ -211,7 +209,7 @@ void decoder_step(Page& page) {
 
 void sizes_step(Page& page) {
   page.heading({"How large it is", "模型有多大"});
-  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(page.seed()).at("sizes"));
+  const Transformer model({.hidden = 32, .ffn = 64, .layers = 2}, {184, 201}, Rng(page.seed()).at("sizes"));
   std::string out;
   int64_t encoder = 0, decoder = 0;
   for (const Size& s : sizes_of(model)) {
@@ -228,7 +226,7 @@ void sizes_step(Page& page) {
              fmt::format("书中的模型共有 {} 个参数。", grouped(encoder + decoder))},
             fmt::format("{} in the encoder, {} in the decoder", grouped(encoder), grouped(decoder)));
   const int64_t english =
-      count_parameters(Transformer({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .ffn = 64}, Rng(0)));
+      count_parameters(Transformer({.hidden = 256, .ffn = 64, .layers = 2}, {194, 214}, Rng(0)));
   page.fact({fmt::format("The English edition's model, 256 wide with vocabularies of 194 and 214, has {}.", grouped(english)),
              fmt::format("英文版的模型宽 256、词表 194 与 214，共 {} 个参数。", grouped(english))});
 }

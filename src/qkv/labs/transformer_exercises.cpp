@@ -54,10 +54,11 @@ std::pair<double, double> attention_seconds(int64_t length, const Rng& rng) {
 
 // The length of the loss's gradient by the parameters of every decoder block of a model that has not been trained.
 std::vector<double> gradient_by_block(const Trained& like, NormPlace place, const TranslationBatch& b, const Rng& rng) {
-  TransformerOptions options = network(like).options;
-  options.norm = place;
-  options.encoder_layers = options.decoder_layers = 12;
-  const Transformer model(options, rng);
+  TransformerConfig config = network(like).config;
+  config.norm = place;
+  config.layers = 12;
+  config.decoder_layers.reset();
+  const Transformer model(config, like.run.tokenizers().sizes(), rng);
   Tape tape;
   tape.backward(cross_entropy(model.logits(b.source, b.source_lens, b.target_in, Run{}), b.target_out,
                               {.ignore_id = like.run.tokenizers().target.pad()}));
@@ -183,8 +184,8 @@ void norm_place_step(Page& page) {
              "编码器与解码器各六层，一开始学习率就是 0.005，无预热。"});
   page.claim(pre.losses.back() < 0.9 * post.losses.back(),
              {fmt::format("With {} layers and a large rate from the start, pre-norm is ahead after {} epochs.",
-                          post.run.config().model.layers, post.run.config().training.epochs),
-              fmt::format("{} 层、一开始就用大学习率时，{} 轮后前规范化领先。", post.run.config().model.layers,
+                          post.run.config().transformer().layers, post.run.config().training.epochs),
+              fmt::format("{} 层、一开始就用大学习率时，{} 轮后前规范化领先。", post.run.config().transformer().layers,
                           post.run.config().training.epochs)},
              fmt::format("training loss {:.3f} with pre-norm, {:.3f} with post-norm", pre.losses.back(), post.losses.back()));
   page.say(

@@ -130,8 +130,8 @@ std::string nats(double x) { return fmt::format("{:.3f}", x); }
 
 // Why the slip does much or little: the size of words beside that of positions.
 void say_how_loud_positions_are(Page& page, const Transformer& model, double differ) {
-  const double words = mean_length(model.decoder.embedding.weight) * std::sqrt(static_cast<double>(model.options.width)),
-               waves = std::sqrt(static_cast<double>(model.options.width) / 2);
+  const double words = mean_length(model.decoder.embedding.weight) * std::sqrt(static_cast<double>(model.config.hidden)),
+               waves = std::sqrt(static_cast<double>(model.config.hidden) / 2);
   const std::string share = percent(differ);
   if (page.data().empty()) {
     page.say({fmt::format("{} of the translations differ: not knowing how far it has come, the decoder says things twice or stops too "
@@ -227,7 +227,7 @@ void cheating_step(Page& page) {
   const Trained& like = trained(page, Kind::relative);
   const Tokenizers& t = like.run.tokenizers();
   const int32_t pad = t.target.pad();
-  Transformer model(network(like).options, Rng(page.seed()).at("cheating"));
+  Transformer model(network(like).config, like.run.tokenizers().sizes(), Rng(page.seed()).at("cheating"));
   SentencePairs text = like.run.text().train;
   const auto pairs = static_cast<size_t>(std::min<int64_t>(text.size(), 2000));
   text.source.resize(pairs), text.target.resize(pairs);
@@ -340,10 +340,10 @@ void inference_positions_step(Page& page) {
        "sequence of one token has position 0: **when it writes, every word stands at position 0**, though in training they stood at 0, 1, "
        "2, ... "
        "The book's published translations were made so. Here the step number is the position; "
-       "`book.positions` (`TransformerOptions::advance_positions = false`) reproduces the book.",
+       "`book.positions` (`TransformerDecoder::advance_positions = false`) reproduces the book.",
        "有缓存时，解码器每步只输入一个词元。书中的代码把位置编码加在输入上，而长度为一的序列位置是 0："
        "**生成时每个词都在位置 0**，尽管训练时它们在 0、1、2……书中公布的译文就是这样得来的。"
-       "这里以步数为位置；`book.positions`（`TransformerOptions::advance_positions = false`）可重现书中的做法。"});
+       "这里以步数为位置；`book.positions`（`TransformerDecoder::advance_positions = false`）可重现书中的做法。"});
   const Trained& model = trained(page, Kind::model);
   const Transformer& right = network(model);
   Transformer book = right;  // the same weights

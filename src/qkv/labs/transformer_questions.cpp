@@ -167,7 +167,7 @@ void language_model_step(Page& page) {
        "如 T5：从文本中挖去若干片段，各留一个标记，由解码器写出挖去的内容。）"});
   const Trained& like = trained(page, Kind::reference);
   const Tokenizers& t = like.run.tokenizers();
-  TransformerDecoder model(network(like).options, Cross::no, Rng(page.seed()).at("language"));
+  TransformerDecoder model(network(like).config, t.target.size(), Cross::no, Rng(page.seed()).at("language"));
   SentencePairs text = like.run.text().train;
   const auto pairs = static_cast<size_t>(std::min<int64_t>(text.size(), 3000));
   text.source.resize(pairs), text.target.resize(pairs);
@@ -264,7 +264,7 @@ void vision_step(Page& page) {
        "$28 \\times 28$ 的图像切成 $4 \\times 4$ 的块，就是 49 个词的句子（视觉 Transformer；Dosovitskiy 等，2021）。"});
   const Rng rng = Rng(page.seed()).at("vision");
   const Linear patch(16, 32, rng.at("patch"));
-  const TransformerBlock block({.width = 32, .ffn = 64}, Cross::no, rng.at("block"));
+  const TransformerBlock block({.hidden = 32, .ffn = 64}, Cross::no, rng.at("block"));
   const Tensor image = uniform({28, 28}, rng.at("image"));
   Tensor patches = Tensor::empty({1, 49, 16}), mixed = Tensor::empty({1, 49, 16});
   for (int64_t p = 0; p < 49; ++p)

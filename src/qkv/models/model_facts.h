@@ -9,6 +9,11 @@
 
 namespace qkv {
 
+/// Tokens of both vocabularies.
+struct VocabularySizes {
+  int64_t source = 0, target = 0;
+};
+
 /// Attention maps of one place in a model, one for every layer and head.
 struct MapGroup {
   std::string_view name;  // "encoder", "decoder", or "cross": from the decoder to the source
@@ -20,6 +25,7 @@ struct MapGroup {
 struct ModelFacts {
   std::string summary;                         // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
   std::optional<int64_t> longest_input = {};   // tokens, <eos> included; absent: any number
+  bool reads_padding = false;                  // the encoder runs through it: a sentence needs the padding that it had in training
   std::vector<MapGroup> maps = {};
   int64_t source_floats = 0;                   // that decoding holds of a row for every token of its source,
   int64_t written_floats = 0;                  // and for every token that it has written

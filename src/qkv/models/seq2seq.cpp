@@ -30,7 +30,7 @@ void check_source(const Ids& source, const Ids& lens) {
 // q (B, 1, H), keys (B, S, ...) as keys_of gives them.
 Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, const Tensor& values, const Ids& lens, const Run& run) {
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
-  const AttendOptions how{.dropout = m.options.dropout};
+  const AttendOptions how{.dropout = m.config.dropout};
   const AnyScorer& scorer = m.decoder.attention;
   if (const auto* additive = scorer.as<Additive>()) return attend(additive->on_projected(), q, keys, values, mask, run, how);
   return attend(scorer, q, keys, values, mask, run, how);
@@ -52,9 +52,10 @@ void show(const Run& run, const Tensor& weights) {  // (B, T, S)
 
 }  // namespace
 
-ModelFacts Seq2SeqOptions::facts() const {
+ModelFacts Seq2SeqConfig::facts() const {
   ModelFacts out{.summary = text("seq2seq, ", bidirectional ? "bidirectional " : "", cell, ", ", counted(layers, "layer"), ", hidden ", hidden,
                                  ", embed ", embed, ", attention ", attention)};
+  out.reads_padding = !skip_padding;
   out.source_floats = encoder_width();  // states, or what attention averages
   if (attention == ScorerKind::none) return out;
   out.source_floats += attention == ScorerKind::additive ? hidden : encoder_width();  // keys
@@ -62,13 +63,17 @@ ModelFacts Seq2SeqOptions::facts() const {
   return out;
 }
 
-std::vector<NamedShape> Seq2SeqOptions::layout() const {
-  return layout_of([&] { return Seq2Seq(*this, Rng(0)); });
+std::vector<NamedShape> Seq2SeqConfig::layout(const VocabularySizes& words) const {
+  return layout_of([&] { return Seq2Seq(*this, words, Rng(0)); });
 }
 
-Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
-  check(o.source_vocabulary > 0 && o.target_vocabulary > 0, "[seq2seq] vocabularies need at least one token, got ", o.source_vocabulary,
-        " and ", o.target_vocabulary);
+void Seq2SeqConfig::check() const {
+  qkv::check(!bidirectional || !facts_of(attention).equal_widths, "model.attention ", attention, " compares states of one width: model.bidirectional is true");
+}
+
+Seq2Seq::Seq2Seq(const Seq2SeqConfig& o, const VocabularySizes& words, const Rng& rng) : config(o) {
+  check(words.source > 0 && words.target > 0, "[seq2seq] vocabularies need at least one token, got ", words.source,
+        " and ", words.target);
   check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden,
         " and ", o.layers);
   const int64_t width = o.encoder_width();
@@ -77,7 +82,7 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
   const auto stack = [&](int64_t inputs, bool both, const Rng& r) {
     return Recurrent(inputs, o.hidden, {o.layers, o.cell, o.dropout, both, RecurrentOptions::Init::xavier}, r);
   };
-  encoder = {Embedding(o.source_vocabulary, o.embed, rng.at("encoder").at("embedding")),
+  encoder = {Embedding(words.source, o.embed, rng.at("encoder").at("embedding")),
              stack(o.embed, o.bidirectional, rng.at("encoder").at("recurrent")),
              {}};
   if (o.values == SourceValues::words) encoder.words = xavier_linear(o.embed, width, rng.at("encoder").at("words"));
@@ -86,22 +91,22 @@ Seq2Seq::Seq2Seq(const Seq2SeqOptions& o, const Rng& rng) : options(o) {
     if (o.cell == CellKind::lstm) bridge.c.push_back(xavier_linear(width, o.hidden, rng.at("bridge").at("c").at(l)));
   }
   decoder.attention = make_scorer(o.attention, {o.hidden, width, o.hidden}, rng.at("decoder").at("attention"));
-  decoder.embedding = Embedding(o.target_vocabulary, o.embed, rng.at("decoder").at("embedding"));
+  decoder.embedding = Embedding(words.target, o.embed, rng.at("decoder").at("embedding"));
   decoder.recurrent = stack(o.embed + width, false, rng.at("decoder").at("recurrent"));
-  output = xavier_linear(o.hidden, o.target_vocabulary, rng.at("output"));
+  output = xavier_linear(o.hidden, words.target, rng.at("output"));
 }
 
 Seq2Seq::Encoded Seq2Seq::encode(const Ids& source, const Ids& source_lens, const Run& run) const {
   check_source(source, source_lens);
   const Run here = run.at("encoder");
-  const Tensor x = qkv::dropout(encoder.embedding(source), options.embed_dropout, here.at("embedding"));
-  Recurrent::Output out = encoder.recurrent(x, here.at("recurrent"), options.skip_padding ? source_lens : Ids());
-  const Tensor values = options.values == SourceValues::words ? encoder.words(x) : out.y;
-  if (!options.bidirectional) return {out.y, values, out.state.back().h, std::move(out.state)};
+  const Tensor x = qkv::dropout(encoder.embedding(source), config.embed_dropout, here.at("embedding"));
+  Recurrent::Output out = encoder.recurrent(x, here.at("recurrent"), config.skip_padding ? source_lens : Ids());
+  const Tensor values = config.values == SourceValues::words ? encoder.words(x) : out.y;
+  if (!config.bidirectional) return {out.y, values, out.state.back().h, std::move(out.state)};
   Encoded encoded{out.y, values, concat({out.state.back().h, out.reverse_state.back().h}, -1), {}};
   for (size_t l = 0; l < out.state.size(); ++l) {
     CellState first{bridge.h[l](concat({out.state[l].h, out.reverse_state[l].h}, -1), Activation::tanh), {}};
-    if (options.cell == CellKind::lstm) first.c = bridge.c[l](concat({out.state[l].c, out.reverse_state[l].c}, -1));
+    if (config.cell == CellKind::lstm) first.c = bridge.c[l](concat({out.state[l].c, out.reverse_state[l].c}, -1));
     encoded.first.push_back(std::move(first));
   }
   return encoded;
@@ -117,11 +122,11 @@ Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& t
         source.shape(), " and ", target_in.shape());
   const Encoded encoded = encode(source, source_lens, run);
   const Run here = run.at("decoder");
-  const Tensor embedded = qkv::dropout(decoder.embedding(target_in), options.embed_dropout, here.at("embedding"));
-  const Tensor y = options.attention == ScorerKind::none       ? decode_baseline(encoded, embedded, here, target_lens)
-                   : options.attention == ScorerKind::additive ? decode_additive(encoded, source_lens, embedded, here, target_lens)
+  const Tensor embedded = qkv::dropout(decoder.embedding(target_in), config.embed_dropout, here.at("embedding"));
+  const Tensor y = config.attention == ScorerKind::none       ? decode_baseline(encoded, embedded, here, target_lens)
+                   : config.attention == ScorerKind::additive ? decode_additive(encoded, source_lens, embedded, here, target_lens)
                                                                : decode_stepwise(encoded, source_lens, embedded, here, target_lens);
-  return qkv::dropout(y, options.embed_dropout, run.at("output"));
+  return qkv::dropout(y, config.embed_dropout, run.at("output"));
 }
 
 Tensor Seq2Seq::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens) const {
@@ -138,14 +143,14 @@ Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, 
                                 const Ids& target_lens) const {
   const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
   const Additive& scorer = *decoder.attention.as<Additive>();
-  AttentionDecoder d{.kind = options.cell, .keys = keys_of(encoded.states), .values = encoded.values, .source_lens = source_lens,
+  AttentionDecoder d{.kind = config.cell, .keys = keys_of(encoded.states), .values = encoded.values, .source_lens = source_lens,
                      .W_q = scorer.W_q, .w_v = scorer.w_v, .inputs = embedded, .target_lens = target_lens,
                      .layers = {}, .first = encoded.first, .weight_factors = {}, .factors = {}};
   for (const RecurrentLayer& layer : decoder.recurrent.layers) d.layers.push_back(layer.weights());
-  if (drops("seq2seq", options.dropout, run)) {
-    d.weight_factors = qkv::dropout(ones({B, T, S}), options.dropout, run.at("attention"));
+  if (drops("seq2seq", config.dropout, run)) {
+    d.weight_factors = qkv::dropout(ones({B, T, S}), config.dropout, run.at("attention"));
     for (size_t l = 1; l < d.layers.size(); ++l)
-      d.factors.push_back(qkv::dropout(ones({B, T, options.hidden}), options.dropout, run.at("recurrent").at("dropout").at(l)));
+      d.factors.push_back(qkv::dropout(ones({B, T, config.hidden}), config.dropout, run.at("recurrent").at("dropout").at(l)));
   }
   const AttentionDecoderResult result = attention_decoder(d);
   show(run.at("attention"), result.weights);
@@ -154,7 +159,7 @@ Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, 
 
 Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, const Tensor& embedded, const Run& run,
                                 const Ids& target_lens) const {
-  const int64_t B = embedded.size(0), T = embedded.size(1), H = options.hidden;
+  const int64_t B = embedded.size(0), T = embedded.size(1), H = config.hidden;
   const Tensor keys = keys_of(encoded.states);
   const Run attention = run.at("attention"), between = run.at("recurrent").at("dropout");
   Few<CellState> state = encoded.first;
@@ -167,8 +172,8 @@ Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, 
     if (attention.probe) weights.push_back(seen.weights.matrix().viewed({B, 1, keys.size(1)}));
     Tensor x = reshape(concat({seen.output, slice(embedded, 1, t, t + 1)}, -1), {B, -1});
     for (size_t l = 0; l < state.size(); ++l) {
-      if (l > 0) x = qkv::dropout(x, options.dropout, between.at(l).at(static_cast<uint64_t>(t)));
-      state[l] = recurrent_step(options.cell, x, decoder.recurrent.layers[l].weights(), state[l]);
+      if (l > 0) x = qkv::dropout(x, config.dropout, between.at(l).at(static_cast<uint64_t>(t)));
+      state[l] = recurrent_step(config.cell, x, decoder.recurrent.layers[l].weights(), state[l]);
       x = state[l].h;
     }
     tops.push_back(reshape(x, {B, 1, H}));
@@ -186,7 +191,7 @@ Seq2Seq::State Seq2Seq::start(const Ids& source, const Ids& source_lens, const R
   Encoded encoded = encode(source, source_lens, run);
   State state;
   state.layers = std::move(encoded.first);
-  if (options.attention == ScorerKind::none) {
+  if (config.attention == ScorerKind::none) {
     state.context = encoded.context;
   } else {
     state.keys = keys_of(encoded.states);
@@ -203,15 +208,15 @@ Tensor Seq2Seq::step(State& state, const Ids& tokens, const Run& run) const {
   const Run here = run.at("decoder");
   const Tensor embedded = decoder.embedding(tokens);
   Tensor x;
-  if (options.attention == ScorerKind::none) {
+  if (config.attention == ScorerKind::none) {
     x = concat({embedded, state.context}, -1);
   } else {
-    const Tensor query = reshape(state.layers.back().h, {R, 1, options.hidden});
+    const Tensor query = reshape(state.layers.back().h, {R, 1, config.hidden});
     const Attended seen = attend_with(*this, query, state.keys, state.values, state.lens, here.at("attention"));
     x = concat({reshape(seen.output, {R, state.values.size(2)}), embedded}, -1);
   }
   for (size_t l = 0; l < state.layers.size(); ++l) {
-    state.layers[l] = recurrent_step(options.cell, x, decoder.recurrent.layers[l].weights(), state.layers[l]);
+    state.layers[l] = recurrent_step(config.cell, x, decoder.recurrent.layers[l].weights(), state.layers[l]);
     x = state.layers[l].h;
   }
   return output(x);

@@ -2,39 +2,13 @@
 // that attends in every step (Bahdanau et al., 2015).
 #pragma once
 
-#include <array>
 #include <span>
-#include <string_view>
 #include <vector>
 
-#include "qkv/attention/any_scorer.h"
-#include "qkv/models/model_facts.h"
+#include "qkv/models/seq2seq_config.h"
 #include "qkv/nn/layers.h"
-#include "qkv/nn/recurrent.h"
 
 namespace qkv {
-
-/// What attention averages: the encoder's states, which know their neighbours too; or the source words alone, their embeddings by a linear
-/// layer, while states are only compared: then the weights must sit on the words that a translation needs.
-enum class SourceValues { states, words };
-constexpr std::array<std::string_view, 2> names(SourceValues) { return {"states", "words"}; }
-
-struct Seq2SeqOptions {
-  int64_t source_vocabulary = 0, target_vocabulary = 0;
-  int64_t embed = 32, hidden = 32, layers = 2;
-  float dropout = 0.1f;  // of attention weights, and between recurrent layers
-  CellKind cell = CellKind::gru;
-  ScorerKind attention = ScorerKind::additive;  // of the encoder's states; none: the decoder reads the last one in every step instead
-  bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh) makes the decoder's first state
-  bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
-  float embed_dropout = 0;     // of embeddings and of what the output layer reads
-  SourceValues values = SourceValues::states;
-
-  ModelFacts facts() const;
-  /// Names and shapes of all parameters.
-  std::vector<NamedShape> layout() const;
-  int64_t encoder_width() const { return bidirectional ? 2 * hidden : hidden; }
-};
 
 struct Seq2Seq {
   struct Encoder {
@@ -66,7 +40,7 @@ struct Seq2Seq {
     }
   };
 
-  Seq2SeqOptions options;
+  Seq2SeqConfig config;
   Encoder encoder;
   Bridge bridge;
   Decoder decoder;
@@ -74,7 +48,7 @@ struct Seq2Seq {
 
   Seq2Seq() = default;
   /// Starts as the book's PyTorch does: matrices Xavier-uniform, embeddings N(0, 1), biases as the layers have them.
-  Seq2Seq(const Seq2SeqOptions& options, const Rng& rng);
+  Seq2Seq(const Seq2SeqConfig& config, const VocabularySizes& words, const Rng& rng);
 
   /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T,
   /// hidden). target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a masked loss does not see the

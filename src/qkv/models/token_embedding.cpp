@@ -9,11 +9,11 @@
 
 namespace qkv {
 
-TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerOptions& o, const Rng& rng)
-    : positions(o.positions, o.max_positions, o.width, rng.at("positions")), dropout(o.dropout) {
+TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerConfig& o, const Rng& rng)
+    : positions(o.positions, o.max_positions, o.hidden, rng.at("positions")), dropout(o.dropout) {
   check(vocabulary > 0, "[transformer] a vocabulary needs at least one token, got ", vocabulary);
-  const float size = o.init == TransformerOptions::Init::scaled ? 1 / std::sqrt(static_cast<float>(o.width)) : 1;
-  weight = parameter(normal({vocabulary, o.width}, rng.at("weight"), 0, size));
+  const float size = o.init == TransformerConfig::Init::scaled ? 1 / std::sqrt(static_cast<float>(o.hidden)) : 1;
+  weight = parameter(normal({vocabulary, o.hidden}, rng.at("weight"), 0, size));
 }
 
 Tensor TokenEmbedding::operator()(const Ids& ids, int64_t offset, const Run& run) const {

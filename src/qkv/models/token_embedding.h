@@ -1,7 +1,7 @@
 // Token embeddings with their positions.
 #pragma once
 
-#include "qkv/models/transformer_options.h"
+#include "qkv/models/transformer_config.h"
 
 namespace qkv {
 
@@ -12,7 +12,7 @@ struct TokenEmbedding {
   float dropout = 0;
 
   TokenEmbedding() = default;
-  TokenEmbedding(int64_t vocabulary, const TransformerOptions& options, const Rng& rng);
+  TokenEmbedding(int64_t vocabulary, const TransformerConfig& config, const Rng& rng);
   /// ids (B, n) that stand at `offset`, offset + 1, ... -> (B, n, width).
   Tensor operator()(const Ids& ids, int64_t offset, const Run& run) const;
   void visit(auto&& f) {

@@ -11,34 +11,41 @@ Mask seen(const Ids& lens) { return lens.defined() ? Mask::valid_lens(lens) : Ma
 
 }  // namespace
 
-TransformerEncoder::TransformerEncoder(const TransformerOptions& o, const Rng& rng)
-    : embedding(o.source_vocabulary, o, rng.at("embedding")), stack(o, o.encoder_layers, Cross::no, rng) {}
+TransformerEncoder::TransformerEncoder(const TransformerConfig& o, int64_t vocabulary, const Rng& rng)
+    : embedding(vocabulary, o, rng.at("embedding")), stack(o, o.layers, Cross::no, rng) {}
 
 Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run& run) const {
   return stack(embedding(ids, 0, run.at("embedding")), seen(lens), {}, run);
 }
 
-ModelFacts TransformerOptions::facts() const {
-  const int64_t shared = key_heads > 0 ? key_heads : heads;
-  const std::string layers = encoder_layers == decoder_layers ? counted(decoder_layers, "layer") : text(encoder_layers, " + ", counted(decoder_layers, "layer"));
-  ModelFacts out{.summary = text("transformer, ", layers, ", hidden ", width, ", ", counted(heads, "head"),
+ModelFacts TransformerConfig::facts() const {
+  const int64_t shared = key_head_count(), depth = decoder_depth();
+  const std::string sizes = layers == depth ? counted(layers, "layer") : text(layers, " + ", counted(depth, "layer"));
+  ModelFacts out{.summary = text("transformer, ", sizes, ", hidden ", hidden, ", ", counted(heads, "head"),
                                  shared == heads ? "" : text(" (", shared, " of keys)"), ", ffn ", ffn, ", positions ", positions, ", norm ", norm,
-                                 ", attention ", scorer)};
+                                 ", attention ", attention)};
   if (positions == PositionKind::learned) out.longest_input = max_positions;
-  out.maps = {{"encoder", encoder_layers, heads}, {"decoder", decoder_layers, heads}, {"cross", decoder_layers, heads}};
-  out.source_floats = out.written_floats = decoder_layers * 2 * (width / heads) * shared;  // keys and values
+  out.maps = {{"encoder", layers, heads}, {"decoder", depth, heads}, {"cross", depth, heads}};
+  out.source_floats = out.written_floats = depth * 2 * (hidden / heads) * shared;  // keys and values
   return out;
 }
 
-std::vector<NamedShape> TransformerOptions::layout() const {
-  return layout_of([&] { return Transformer(*this, Rng(0)); });
+std::vector<NamedShape> TransformerConfig::layout(const VocabularySizes& words) const {
+  return layout_of([&] { return Transformer(*this, words, Rng(0)); });
 }
 
-Transformer::Transformer(const TransformerOptions& o, const Rng& rng)
-    : options(o), encoder(o, rng.at("encoder")), decoder(o, Cross::yes, rng.at("decoder")) {
+void TransformerConfig::check() const {
+  qkv::check(hidden % heads == 0, "model.hidden ", hidden, " is not divisible by model.heads ", heads);
+  qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is no multiple of model.key_heads ", key_head_count());
+  qkv::check(positions != PositionKind::rotary || hidden / heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", hidden,
+             " over model.heads ", heads, " gives an odd width of a head");
+}
+
+Transformer::Transformer(const TransformerConfig& o, const VocabularySizes& words, const Rng& rng)
+    : config(o), encoder(o, words.source, rng.at("encoder")), decoder(o, words.target, Cross::yes, rng.at("decoder")) {
   if (!o.tied) return;
-  check(o.source_vocabulary == o.target_vocabulary, "[transformer] tied embeddings need one vocabulary, got ", o.source_vocabulary, " and ",
-        o.target_vocabulary, " tokens");
+  check(words.source == words.target, "[transformer] tied embeddings need one vocabulary, got ", words.source, " and ",
+        words.target, " tokens");
   decoder.embedding.weight = decoder.output.weight = encoder.embedding.weight;
 }
 

@@ -12,7 +12,7 @@ struct TransformerEncoder {
   TransformerStack stack;
 
   TransformerEncoder() = default;
-  TransformerEncoder(const TransformerOptions& options, const Rng& rng);
+  TransformerEncoder(const TransformerConfig& config, int64_t vocabulary, const Rng& rng);
   /// ids (B, n), lens (B) or absent: keys beyond a row's length are not seen -> (B, n, width). Probe: "0.self", "1.self", ...
   Tensor operator()(const Ids& ids, const Ids& lens, const Run& run) const;
   void visit(auto&& f) {
@@ -22,12 +22,12 @@ struct TransformerEncoder {
 };
 
 struct Transformer {
-  TransformerOptions options;
+  TransformerConfig config;
   TransformerEncoder encoder;
   TransformerDecoder decoder;
 
   Transformer() = default;
-  Transformer(const TransformerOptions& options, const Rng& rng);
+  Transformer(const TransformerConfig& config, const VocabularySizes& words, const Rng& rng);
 
   /// What the output layer reads, with teacher forcing: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T, width). `mask`:
   /// what a target token sees of the target.

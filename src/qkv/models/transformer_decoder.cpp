@@ -21,10 +21,9 @@ Tensor flat(const Tensor& x) { return x.viewed({x.size(0) * x.size(1), x.size(2)
 
 int64_t DecoderState::longest() const { return lengths.empty() ? 0 : *std::ranges::max_element(lengths); }
 
-TransformerDecoder::TransformerDecoder(const TransformerOptions& o, Cross cross, const Rng& rng)
-    : embedding(o.target_vocabulary, o, rng.at("embedding")), stack(o, o.decoder_layers, cross, rng),
-      output(o.width, o.target_vocabulary, rng.at("output")), advance_positions(o.advance_positions) {
-  if (o.init != TransformerOptions::Init::pytorch)
+TransformerDecoder::TransformerDecoder(const TransformerConfig& o, int64_t vocabulary, Cross cross, const Rng& rng)
+    : embedding(vocabulary, o, rng.at("embedding")), stack(o, o.decoder_depth(), cross, rng), output(o.hidden, vocabulary, rng.at("output")) {
+  if (o.init != TransformerConfig::Init::pytorch)
     output.weight = parameter(xavier_uniform(output.weight.shape(), rng.at("xavier").at("output.weight")));
   if (o.tied) output.weight = embedding.weight;
 }

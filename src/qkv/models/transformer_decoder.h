@@ -36,7 +36,7 @@ struct TransformerDecoder {
   bool advance_positions = true;  // false: step by step every token stands at position 0, as in the book's prediction
 
   TransformerDecoder() = default;
-  TransformerDecoder(const TransformerOptions& options, Cross cross, const Rng& rng);
+  TransformerDecoder(const TransformerConfig& config, int64_t vocabulary, Cross cross, const Rng& rng);
   /// What `output` reads: ids (B, n), memory unused without cross-attention -> (B, n, width). With the causal mask no output depends on a
   /// later id. Probe: "0.self", "0.cross", ...
   Tensor features(const Ids& ids, const Memory& memory, const Run& run, const Mask& mask = Mask::causal()) const;

@@ -15,9 +15,10 @@ namespace {
 using Inputs = std::span<const Tensor>;
 
 // Positions inside attention are for a sequence that attends to itself: between two sequences distance means nothing.
-MultiHead heads(const TransformerOptions& o, PositionKind positions, const Rng& rng) {
-  return MultiHead({.width = o.width, .heads = o.heads, .key_heads = o.key_heads, .scorer = o.scorer, .bias = o.bias,
-                    .dropout = o.attention_dropout, .positions = positions, .max_distance = o.max_distance},
+MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& rng) {
+  return MultiHead({.width = o.hidden, .heads = o.heads, .key_heads = o.key_head_count(), .scorer = o.attention,
+                    .bias = o.bias ? Linear::Bias::yes : Linear::Bias::no,
+                    .dropout = o.attention_rate(), .positions = positions, .max_distance = o.max_distance},
                    rng);
 }
 
@@ -50,12 +51,12 @@ Run run_of(const Run& run, Pass pass) {
 
 }  // namespace
 
-TransformerBlock::TransformerBlock(const TransformerOptions& o, Cross with_cross, const Rng& rng)
-    : self(heads(o, o.positions, rng.at("self"))), self_norm(o.width), ffn(o.width, o.ffn, o.width, rng.at("ffn"), o.activation),
-      ffn_norm(o.width), norm(o.norm), dropout(o.dropout) {
+TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng)
+    : self(heads(o, o.positions, rng.at("self"))), self_norm(o.hidden), ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation),
+      ffn_norm(o.hidden), norm(o.norm), dropout(o.dropout) {
   if (with_cross == Cross::no) return;
   cross = heads(o, PositionKind::none, rng.at("cross"));
-  cross_norm = LayerNorm(o.width);
+  cross_norm = LayerNorm(o.hidden);
 }
 
 Tensor TransformerBlock::self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const {
@@ -95,12 +96,12 @@ Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Ten
   });
 }
 
-TransformerStack::TransformerStack(const TransformerOptions& o, int64_t layers, Cross cross, const Rng& rng) : recompute(o.recompute) {
-  check(o.width > 0 && o.ffn > 0, "[transformer] width and ffn must be positive, got ", o.width, " and ", o.ffn);
-  check(o.heads > 0 && o.width % o.heads == 0, "[transformer] a width of ", o.width, " is not divisible by ", o.heads, " heads");
+TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, Cross cross, const Rng& rng) : recompute(o.recompute) {
+  check(o.hidden > 0 && o.ffn > 0, "[transformer] width and ffn must be positive, got ", o.hidden, " and ", o.ffn);
+  check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads, " heads");
   for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)));
-  if (o.norm == NormPlace::pre) norm = LayerNorm(o.width);
-  if (o.init != TransformerOptions::Init::pytorch) xavier_matrices(*this, rng.at("xavier"));
+  if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden);
+  if (o.init != TransformerConfig::Init::pytorch) xavier_matrices(*this, rng.at("xavier"));
 }
 
 Tensor TransformerStack::operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/models/transformer_options.h"
+#include "qkv/models/transformer_config.h"
 
 namespace qkv {
 
@@ -24,7 +24,7 @@ struct TransformerBlock {
   float dropout = 0;
 
   TransformerBlock() = default;
-  TransformerBlock(const TransformerOptions& options, Cross cross, const Rng& rng);
+  TransformerBlock(const TransformerConfig& config, Cross cross, const Rng& rng);
   /// x (B, n, width) -> the same shape. memory: what cross.project made, unused without cross-attention. `kept` gets the keys and values
   /// of x.
   Tensor operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
@@ -60,7 +60,7 @@ struct TransformerStack {
   bool recompute = false;
 
   TransformerStack() = default;
-  TransformerStack(const TransformerOptions& options, int64_t layers, Cross cross, const Rng& rng);
+  TransformerStack(const TransformerConfig& config, int64_t layers, Cross cross, const Rng& rng);
   /// x (B, n, width) -> the same shape. Probe: "0.self", "0.cross", "1.self", ...
   Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const;
   void visit(auto&& f) {

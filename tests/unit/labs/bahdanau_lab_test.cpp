@@ -76,7 +76,7 @@ TEST(BahdanauLab, SettingsOfTheBooksFileAreTheBooks) {
   EXPECT_EQ(c.data.pairs, "fra.txt");
   EXPECT_EQ(c.training.epochs, 250);
   EXPECT_EQ(b.training.epochs, 300);
-  EXPECT_EQ(b.model.attention, ScorerKind::none);
+  EXPECT_EQ(b.seq2seq().attention, ScorerKind::none);
   EXPECT_EQ(c.training.seed, 5);
   EXPECT_EQ(own.data.pairs, "en-fr");
 }

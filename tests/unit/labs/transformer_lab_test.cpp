@@ -112,14 +112,14 @@ TEST(TransformerLab, SettingsOfTheBooksFileAreTheBooks) {
   const TranslationConfig c = config_of(with, Kind::model), deep = config_of(with, Kind::deep_pre);
   EXPECT_EQ(c.data.pairs, "fra.txt");
   EXPECT_EQ(c.training.epochs, 200);
-  EXPECT_EQ(c.model.hidden, 32);
-  EXPECT_EQ(c.model.ffn, 64);
+  EXPECT_EQ(c.transformer().hidden, 32);
+  EXPECT_EQ(c.transformer().ffn, 64);
   EXPECT_EQ(c.training.seed, 5);
   EXPECT_FALSE(c.book.positions);
-  EXPECT_EQ(deep.model.norm, NormPlace::pre);
-  EXPECT_EQ(deep.model.layers, 6);
-  EXPECT_EQ(config_of(with, Kind::additive).model.attention, ScorerKind::additive);
-  EXPECT_EQ(config_of(with, Kind::no_positions).model.positions, PositionKind::none);
+  EXPECT_EQ(deep.transformer().norm, NormPlace::pre);
+  EXPECT_EQ(deep.transformer().layers, 6);
+  EXPECT_EQ(config_of(with, Kind::additive).transformer().attention, ScorerKind::additive);
+  EXPECT_EQ(config_of(with, Kind::no_positions).transformer().positions, PositionKind::none);
 }
 
 }  // namespace

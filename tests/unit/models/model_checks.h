@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/models/model_facts.h"
 #include "qkv/nn/module.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/reduce.h"
@@ -27,11 +28,11 @@ inline Ids column(const Ids& ids, int64_t c) {
   return out;
 }
 
-/// What options say a model consists of is what it consists of.
-template <class Model, class Options>
-void expect_layout(const Options& options, const std::string& name) {
-  const std::vector<NamedShape> said = options.layout();
-  Model model(options, Rng(1));
+/// What a config says a model consists of is what it consists of.
+template <class Model, class Config>
+void expect_layout(const Config& config, const VocabularySizes& words, const std::string& name) {
+  const std::vector<NamedShape> said = config.layout(words);
+  Model model(config, words, Rng(1));
   const Parameters all = flatten(model);
   ASSERT_EQ(said.size(), all.entries().size()) << name;
   for (size_t i = 0; i < said.size(); ++i) {

@@ -60,7 +60,7 @@ TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
   const auto tensor = [&](const std::string& kind, const std::string& name, const Shape& shape) {
     return golden.tensor(kind + torch_name(name)).viewed(shape);  // w_v is a matrix of one row there
   };
-  Seq2Seq model({.source_vocabulary = 13, .target_vocabulary = 11, .embed = 6, .hidden = 8, .dropout = 0}, Rng(1));
+  Seq2Seq model({.embed = 6, .hidden = 8, .layers = 2, .dropout = 0}, {13, 11}, Rng(1));
   each_tensor(model, [&](const std::string& name, Tensor& t) { t = parameter(tensor("start.", name, t.shape())); });
   Parameters all = flatten(model);
   ASSERT_EQ(all.entries().size(), 23u);
@@ -92,15 +92,15 @@ TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
 }
 
 TEST(Seq2Seq, TheBooksModelsHaveTheBooksParameters) {
-  Seq2SeqOptions book{.source_vocabulary = 184, .target_vocabulary = 201};
-  EXPECT_EQ(count_parameters(Seq2Seq(book, Rng(1))), 49449);
+  Seq2SeqConfig book{.embed = 32, .hidden = 32, .layers = 2};
+  EXPECT_EQ(count_parameters(Seq2Seq(book, {184, 201}, Rng(1))), 49449);
   book.attention = ScorerKind::none;
-  EXPECT_EQ(count_parameters(Seq2Seq(book, Rng(1))), 47369);
-  EXPECT_EQ(count_parameters(Seq2Seq({.source_vocabulary = 194, .target_vocabulary = 214, .embed = 256, .hidden = 256}, Rng(1))), 2066390);
+  EXPECT_EQ(count_parameters(Seq2Seq(book, {184, 201}, Rng(1))), 47369);
+  EXPECT_EQ(count_parameters(Seq2Seq({.layers = 2}, {194, 214}, Rng(1))), 2066390);
 }
 
 TEST(Seq2Seq, StartsAsTheBooksPyTorchModel) {
-  const Seq2Seq model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  const Seq2Seq model({.embed = 32, .hidden = 32, .layers = 2}, {184, 201}, Rng(1));
   const auto bounded = [](const Tensor& t, double fan) {
     const float most = max(abs(t)).item(), bound = static_cast<float>(std::sqrt(6 / fan));
     EXPECT_LE(most, bound);
@@ -115,40 +115,42 @@ TEST(Seq2Seq, StartsAsTheBooksPyTorchModel) {
   EXPECT_LE(max(abs(model.decoder.recurrent.layers[0].bias_hh)).item(), 1 / std::sqrt(32.f));
 }
 
+constexpr VocabularySizes kWords{9, 7};
+
 struct Variant {
   const char* name;
-  Seq2SeqOptions options;
+  Seq2SeqConfig options;
 };
 std::vector<Variant> variants() {
-  const Seq2SeqOptions base{.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10};
+  const Seq2SeqConfig base{.embed = 5, .hidden = 10, .layers = 2};
   std::vector<Variant> list;
   const auto add = [&](const char* name, auto&& change) {
     list.push_back({name, base});
     change(list.back().options);
   };
-  add("additive", [](Seq2SeqOptions&) {});
-  add("none", [](Seq2SeqOptions& o) { o.attention = ScorerKind::none; });
-  add("dot", [](Seq2SeqOptions& o) { o.attention = ScorerKind::dot; });
-  add("scaled dot, lstm", [](Seq2SeqOptions& o) { o.attention = ScorerKind::scaled_dot, o.cell = CellKind::lstm; });
-  add("cosine", [](Seq2SeqOptions& o) { o.attention = ScorerKind::cosine; });
-  add("bilinear, both ways", [](Seq2SeqOptions& o) { o.attention = ScorerKind::bilinear, o.bidirectional = true; });
-  add("additive, lstm, both ways", [](Seq2SeqOptions& o) { o.cell = CellKind::lstm, o.bidirectional = true; });
-  add("additive, reset before the product, one layer", [](Seq2SeqOptions& o) { o.cell = CellKind::gru_before, o.layers = 1; });
-  add("none, both ways, lstm", [](Seq2SeqOptions& o) { o.attention = ScorerKind::none, o.bidirectional = true, o.cell = CellKind::lstm; });
-  add("additive, through the padding", [](Seq2SeqOptions& o) { o.skip_padding = false; });
+  add("additive", [](Seq2SeqConfig&) {});
+  add("none", [](Seq2SeqConfig& o) { o.attention = ScorerKind::none; });
+  add("dot", [](Seq2SeqConfig& o) { o.attention = ScorerKind::dot; });
+  add("scaled dot, lstm", [](Seq2SeqConfig& o) { o.attention = ScorerKind::scaled_dot, o.cell = CellKind::lstm; });
+  add("cosine", [](Seq2SeqConfig& o) { o.attention = ScorerKind::cosine; });
+  add("bilinear, both ways", [](Seq2SeqConfig& o) { o.attention = ScorerKind::bilinear, o.bidirectional = true; });
+  add("additive, lstm, both ways", [](Seq2SeqConfig& o) { o.cell = CellKind::lstm, o.bidirectional = true; });
+  add("additive, reset before the product, one layer", [](Seq2SeqConfig& o) { o.cell = CellKind::gru_before, o.layers = 1; });
+  add("none, both ways, lstm", [](Seq2SeqConfig& o) { o.attention = ScorerKind::none, o.bidirectional = true, o.cell = CellKind::lstm; });
+  add("additive, through the padding", [](Seq2SeqConfig& o) { o.skip_padding = false; });
   return list;
 }
 
 TEST(Seq2Seq, SaysWhatItConsistsOfAndWhatItsStateHolds) {
   const Ids source = some_ids(2, 5, 9, 1), lens({2}, {5, 3});
   for (const auto& [name, options] : variants()) {
-    expect_layout<Seq2Seq>(options, name);
-    Seq2SeqOptions words = options;
+    expect_layout<Seq2Seq>(options, kWords, name);
+    Seq2SeqConfig words = options;
     words.values = SourceValues::words;
-    expect_layout<Seq2Seq>(words, name);
+    expect_layout<Seq2Seq>(words, kWords, name);
     const ModelFacts facts = options.facts();
     EXPECT_FALSE(facts.longest_input) << name;
-    const Seq2Seq::State state = Seq2Seq(options, Rng(1)).start(source, lens, {});
+    const Seq2Seq::State state = Seq2Seq(options, kWords, Rng(1)).start(source, lens, {});
     ASSERT_EQ(facts.source_maps().has_value(), state.keys.defined()) << name;
     if (!facts.source_maps()) continue;
     EXPECT_EQ(state.keys.numel() + state.values.numel(), facts.source_floats * source.numel()) << name;
@@ -157,15 +159,15 @@ TEST(Seq2Seq, SaysWhatItConsistsOfAndWhatItsStateHolds) {
 }
 
 TEST(Seq2Seq, SaysWhatItIsInOneLine) {
-  EXPECT_EQ(Seq2SeqOptions{}.facts().summary, "seq2seq, gru, 2 layers, hidden 32, embed 32, attention additive");
-  const Seq2SeqOptions other{.layers = 1, .cell = CellKind::lstm, .attention = ScorerKind::none, .bidirectional = true};
-  EXPECT_EQ(other.facts().summary, "seq2seq, bidirectional lstm, 1 layer, hidden 32, embed 32, attention none");
+  EXPECT_EQ(Seq2SeqConfig{}.facts().summary, "seq2seq, gru, 1 layer, hidden 256, embed 256, attention additive");
+  const Seq2SeqConfig other{.embed = 32, .hidden = 32, .layers = 2, .cell = CellKind::lstm, .attention = ScorerKind::none, .bidirectional = true};
+  EXPECT_EQ(other.facts().summary, "seq2seq, bidirectional lstm, 2 layers, hidden 32, embed 32, attention none");
 }
 
 TEST(Seq2Seq, DecodingStepByStepIsTeacherForcing) {
   const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1});
   for (const auto& [name, options] : variants()) {
-    const Seq2Seq model(options, Rng(3));
+    const Seq2Seq model(options, kWords, Rng(3));
     LastWeights all, one;
     const Tensor logits = model.logits(source, lens, target, {.probe = &all});
     EXPECT_EQ(all.calls, options.attention == ScorerKind::none ? 0 : 1) << name;
@@ -187,7 +189,7 @@ TEST(Seq2Seq, PaddingAndBatchMatesChangeNoBit) {
   const Ids source = some_ids(5, 6, 9, 1), target = some_ids(5, 4, 7, 2), lens({5}, {6, 2, 4, 1, 3});
   for (const auto& [name, options] : variants()) {
     if (!options.skip_padding) continue;
-    const Seq2Seq model(options, Rng(3));
+    const Seq2Seq model(options, kWords, Rng(3));
     const Tensor all = model.logits(source, lens, target, {});
     for (int64_t b = 0; b < 5; ++b) {
       const Ids alone = source.part(b * 6, {1, 6}).part(0, {1, lens.ptr()[b]});
@@ -199,7 +201,7 @@ TEST(Seq2Seq, PaddingAndBatchMatesChangeNoBit) {
 TEST(Seq2Seq, StepsBeyondATargetsEndAreZeroAndChangeNothingElse) {
   const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1}), ends({4}, {2, 5, 0, 4});
   for (const auto& [name, options] : variants()) {
-    const Seq2Seq model(options, Rng(3));
+    const Seq2Seq model(options, kWords, Rng(3));
     const qkv::Run training{.training = true, .rng = Rng(4)};
     const Tensor whole = model.features(source, lens, target, training), cut = model.features(source, lens, target, training, ends);
     for (int64_t b = 0; b < 4; ++b) {
@@ -212,11 +214,11 @@ TEST(Seq2Seq, StepsBeyondATargetsEndAreZeroAndChangeNothingElse) {
 }
 
 TEST(Seq2Seq, GradientsReachEveryParameter) {
-  for (const auto& [name, options] : variants()) expect_gradients(Seq2Seq(options, Rng(3)), 7, 1e-2f, 5e-3, name);
+  for (const auto& [name, options] : variants()) expect_gradients(Seq2Seq(options, kWords, Rng(3)), 7, 1e-2f, 5e-3, name);
 }
 
 TEST(Seq2Seq, SelectedRowsGoOnAsTheirParents) {
-  for (const auto& [name, options] : variants()) expect_selected_rows_go_on(Seq2Seq(options, Rng(3)), name);
+  for (const auto& [name, options] : variants()) expect_selected_rows_go_on(Seq2Seq(options, kWords, Rng(3)), name);
 }
 
 TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
@@ -224,7 +226,7 @@ TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
   Ids lens = Ids::empty({50}), ends = Ids::empty({50});
   for (int64_t b = 0; b < 50; ++b)
     lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9), ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
-  Seq2Seq model({.source_vocabulary = 90, .target_vocabulary = 70, .embed = 40, .hidden = 48, .bidirectional = true}, Rng(3));
+  Seq2Seq model({.embed = 40, .hidden = 48, .layers = 2, .bidirectional = true}, {90, 70}, Rng(3));
   const Parameters all = flatten(model);
   const auto gradient = [&](int count, Probe* probe) {
     set_threads(count);
@@ -248,8 +250,7 @@ TEST(Seq2Seq, AfterWarmUpATrainingStepCallsNoOperatorNew) {
             ends({8}, {5, 1, 2, 3, 4, 5, 5, 0});
   for (const CellKind cell : {CellKind::gru, CellKind::lstm})
     for (const ScorerKind attention : {ScorerKind::none, ScorerKind::additive}) {
-      Seq2Seq model({.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10, .cell = cell, .attention = attention,
-                     .bidirectional = true}, Rng(3));
+      Seq2Seq model({.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = true}, kWords, Rng(3));
       const Parameters all = flatten(model);
       GradArena arena = all.grad_arena();
       const auto step = [&] {
@@ -266,14 +267,13 @@ TEST(Seq2Seq, AfterWarmUpATrainingStepCallsNoOperatorNew) {
 }
 
 TEST(Seq2Seq, ErrorsSayWhatDoesNotFit) {
-  const Seq2SeqOptions base{.source_vocabulary = 9, .target_vocabulary = 7, .embed = 5, .hidden = 10};
-  const Seq2Seq model(base, Rng(1));
-  Seq2SeqOptions wrong = base;
+  const Seq2SeqConfig base{.embed = 5, .hidden = 10, .layers = 2};
+  const Seq2Seq model(base, kWords, Rng(1));
+  Seq2SeqConfig wrong = base;
   wrong.bidirectional = true, wrong.attention = ScorerKind::dot;
-  expect_error([&] { Seq2Seq(wrong, Rng(1)); },
+  expect_error([&] { Seq2Seq(wrong, kWords, Rng(1)); },
                "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder takes additive or bilinear scores");
-  wrong = base, wrong.source_vocabulary = 0;
-  expect_error([&] { Seq2Seq(wrong, Rng(1)); }, "[seq2seq] vocabularies need at least one token, got 0 and 7");
+  expect_error([&] { Seq2Seq(base, {0, 7}, Rng(1)); }, "[seq2seq] vocabularies need at least one token, got 0 and 7");
   expect_error([&] { model.features(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
                "[seq2seq] source and target differ in rows: (2, 3) and (3, 3)");
   expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({1}, {3}), {}); },

@@ -89,8 +89,7 @@ struct Golden {
 
 TEST(TransformerGolden, TheBooksBlocksFollowPyTorchForTenSteps) {
   const Golden golden("transformer_post.safetensors");
-  const Transformer model({.source_vocabulary = 13, .target_vocabulary = 11, .width = 8, .ffn = 16, .heads = 2, .dropout = 0,
-                           .attention_dropout = 0}, Rng(1));
+  const Transformer model({.hidden = 8, .ffn = 16, .heads = 2, .layers = 2, .dropout = 0}, {13, 11}, Rng(1));
   golden.expect_ten_steps(model, [&](const Transformer& m, const Tensor& y) {
     const Linear& output = m.decoder.output;
     return scale(linear_cross_entropy(y, output.weight, output.bias, golden.wanted, {.ignore_id = -1, .reduction = Reduction::sum}), 0.25f);
@@ -99,9 +98,9 @@ TEST(TransformerGolden, TheBooksBlocksFollowPyTorchForTenSteps) {
 
 TEST(TransformerGolden, PreNormSharedKeysAndTiedEmbeddingsFollowPyTorchForTenSteps) {
   const Golden golden("transformer_pre.safetensors");
-  const Transformer model({.source_vocabulary = 12, .target_vocabulary = 12, .width = 8, .ffn = 16, .heads = 4, .key_heads = 2,
-                           .encoder_layers = 1, .decoder_layers = 2, .dropout = 0, .attention_dropout = 0, .norm = NormPlace::pre,
-                           .activation = Activation::gelu, .bias = Linear::Bias::yes, .tied = true}, Rng(1));
+  const Transformer model({.hidden = 8, .ffn = 16, .heads = 4, .key_heads = 2, .layers = 1, .decoder_layers = 2, .dropout = 0, .norm = NormPlace::pre,
+                           .activation = Activation::gelu, .bias = true, .tied = true},
+                          {12, 12}, Rng(1));
   golden.expect_ten_steps(model, [&](const Transformer& m, const Tensor& y) {
     const Linear& output = m.decoder.output;
     return linear_cross_entropy(y, output.weight, output.bias, golden.wanted, {.ignore_id = -1, .label_smoothing = 0.1f});

@@ -10,9 +10,8 @@
 namespace qkv::tests {
 namespace {
 
-TransformerOptions sizes() {
-  return {.source_vocabulary = 40, .target_vocabulary = 600, .width = 24, .ffn = 36, .heads = 4, .norm = NormPlace::pre, .bias = Linear::Bias::yes};
-}
+constexpr VocabularySizes kWords{40, 600};
+TransformerConfig sizes() { return {.hidden = 24, .ffn = 36, .heads = 4, .layers = 2, .norm = NormPlace::pre, .bias = true}; }
 
 Ids lengths(int64_t rows, int64_t most) {
   Ids lens = Ids::empty({rows});
@@ -46,7 +45,7 @@ std::vector<Tensor> three_steps(const Transformer& model, const Ids& source, con
 
 TEST(TransformerStep, ManyRowsHaveTheLogitsOfTheWholePrefixAndTheBitsOfARowAlone) {
   const int64_t B = 75;
-  const Transformer model(sizes(), Rng(3));
+  const Transformer model(sizes(), kWords, Rng(3));
   const Ids source = some_ids(B, 9, 40, 1), target = some_ids(B, 3, 600, 2), lens = lengths(B, 9);
   const Tensor logits = model.logits(source, lens, target, {});
   const std::vector<Tensor> steps = three_steps(model, source, lens, target, {});
@@ -70,7 +69,7 @@ struct Count : Probe {
 };
 
 TEST(TransformerStep, ThreadsAndProbesChangeNoBit) {
-  const Transformer model(sizes(), Rng(3));
+  const Transformer model(sizes(), kWords, Rng(3));
   const Ids source = some_ids(60, 9, 40, 1), target = some_ids(60, 3, 600, 2), lens = lengths(60, 9);
   const int before = threads();
   set_threads(1);
@@ -89,7 +88,7 @@ TEST(TransformerStep, ThreadsAndProbesChangeNoBit) {
 }
 
 TEST(TransformerStep, ACopiedStateGoesItsOwnWay) {
-  const Transformer model(sizes(), Rng(3));
+  const Transformer model(sizes(), kWords, Rng(3));
   const Ids source = some_ids(2, 5, 40, 1), a({2}, {7, 8}), b({2}, {17, 18}), next({2}, {5, 6});
   Transformer::State first = model.start(source, {}, {});
   model.step(first, a, {});
@@ -104,7 +103,7 @@ TEST(TransformerStep, ACopiedStateGoesItsOwnWay) {
 }
 
 TEST(TransformerStep, AStateWithACopyAtEveryStepTakesNoMoreRoomThanOneWithout) {
-  const Transformer model(sizes(), Rng(3));
+  const Transformer model(sizes(), kWords, Rng(3));
   const Ids source = some_ids(1, 5, 40, 1), token({1}, {7});
   Transformer::State state = model.start(source, {}, {});
   for (int i = 0; i < 16; ++i) {

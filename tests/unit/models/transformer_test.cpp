@@ -19,37 +19,39 @@
 namespace qkv::tests {
 namespace {
 
+constexpr VocabularySizes kWords{9, 9};
+
 struct Variant {
   std::string name;
-  TransformerOptions options;
+  TransformerConfig options;
 };
 std::vector<Variant> variants() {
-  const TransformerOptions base{.source_vocabulary = 9, .target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2};
+  const TransformerConfig base{.hidden = 8, .ffn = 12, .heads = 2, .layers = 2};
   std::vector<Variant> list;
   const auto add = [&](const char* name, auto&& change) {
     list.push_back({name, base});
     change(list.back().options);
   };
-  add("the book's", [](TransformerOptions&) {});
-  add("pre-norm, gelu", [](TransformerOptions& o) { o.norm = NormPlace::pre, o.activation = Activation::gelu; });
-  add("tied, biases", [](TransformerOptions& o) { o.tied = true, o.bias = Linear::Bias::yes; });
-  add("learned positions", [](TransformerOptions& o) { o.positions = PositionKind::learned, o.max_positions = 6; });
-  add("relative positions", [](TransformerOptions& o) { o.positions = PositionKind::relative, o.max_distance = 2; });
-  add("rotary positions, one key head", [](TransformerOptions& o) { o.positions = PositionKind::rotary, o.key_heads = 1; });
-  add("alibi, pre-norm", [](TransformerOptions& o) { o.positions = PositionKind::alibi, o.norm = NormPlace::pre; });
-  add("no positions", [](TransformerOptions& o) { o.positions = PositionKind::none; });
-  add("one key head", [](TransformerOptions& o) { o.heads = 4, o.key_heads = 1; });
-  add("additive", [](TransformerOptions& o) { o.scorer = ScorerKind::additive; });
-  add("gaussian, uneven layers", [](TransformerOptions& o) { o.scorer = ScorerKind::gaussian, o.encoder_layers = 1, o.decoder_layers = 3; });
+  add("the book's", [](TransformerConfig&) {});
+  add("pre-norm, gelu", [](TransformerConfig& o) { o.norm = NormPlace::pre, o.activation = Activation::gelu; });
+  add("tied, biases", [](TransformerConfig& o) { o.tied = true, o.bias = true; });
+  add("learned positions", [](TransformerConfig& o) { o.positions = PositionKind::learned, o.max_positions = 6; });
+  add("relative positions", [](TransformerConfig& o) { o.positions = PositionKind::relative, o.max_distance = 2; });
+  add("rotary positions, one key head", [](TransformerConfig& o) { o.positions = PositionKind::rotary, o.key_heads = 1; });
+  add("alibi, pre-norm", [](TransformerConfig& o) { o.positions = PositionKind::alibi, o.norm = NormPlace::pre; });
+  add("no positions", [](TransformerConfig& o) { o.positions = PositionKind::none; });
+  add("one key head", [](TransformerConfig& o) { o.heads = 4, o.key_heads = 1; });
+  add("additive", [](TransformerConfig& o) { o.attention = ScorerKind::additive; });
+  add("gaussian, uneven layers", [](TransformerConfig& o) { o.attention = ScorerKind::gaussian, o.layers = 1, o.decoder_layers = 3; });
   return list;
 }
 
 TEST(Transformer, TheBooksModelsHaveTheBooksParameters) {
-  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  const Transformer model({.hidden = 32, .ffn = 64, .layers = 2}, {184, 201}, Rng(1));
   EXPECT_EQ(count_parameters(model), 60937);
   EXPECT_EQ(count_parameters(model.encoder), 22720);
   EXPECT_EQ(count_parameters(model.decoder), 38217);
-  EXPECT_EQ(count_parameters(Transformer({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .ffn = 64}, Rng(1))), 1869782);
+  EXPECT_EQ(count_parameters(Transformer({.hidden = 256, .ffn = 64, .layers = 2}, {194, 214}, Rng(1))), 1869782);
   bool named = false;
   for (const auto& p : parameters(model)) named |= p.name == "decoder.1.cross.to_q.weight";
   EXPECT_TRUE(named);
@@ -58,10 +60,10 @@ TEST(Transformer, TheBooksModelsHaveTheBooksParameters) {
 TEST(Transformer, SaysWhatItConsistsOfAndWhatItsCacheHolds) {
   const Ids source = some_ids(2, 5, 9, 1), lens({2}, {5, 3});
   for (const auto& [name, options] : variants()) {
-    expect_layout<Transformer>(options, name);
+    expect_layout<Transformer>(options, kWords, name);
     const ModelFacts facts = options.facts();
     EXPECT_EQ(facts.longest_input, options.positions == PositionKind::learned ? std::optional<int64_t>(6) : std::nullopt) << name;
-    const Transformer model(options, Rng(1));
+    const Transformer model(options, kWords, Rng(1));
     Transformer::State state = model.start(source, lens, {});
     int64_t kept = 0, written = 0;
     for (const KeyValues& kv : state.cross) kept += kv.k.numel() + kv.v.numel();
@@ -75,24 +77,24 @@ TEST(Transformer, SaysWhatItConsistsOfAndWhatItsCacheHolds) {
 }
 
 TEST(Transformer, SaysWhatItIsInOneLine) {
-  EXPECT_EQ(TransformerOptions{}.facts().summary,
-            "transformer, 2 layers, hidden 32, 4 heads, ffn 64, positions sinusoidal, norm post, attention scaled-dot");
-  const TransformerOptions uneven{.heads = 4, .key_heads = 2, .encoder_layers = 3, .decoder_layers = 1, .positions = PositionKind::alibi};
+  EXPECT_EQ(TransformerConfig{}.facts().summary,
+            "transformer, 1 layer, hidden 256, 4 heads, ffn 1024, positions sinusoidal, norm post, attention scaled-dot");
+  const TransformerConfig uneven{.hidden = 32, .ffn = 64, .heads = 4, .key_heads = 2, .layers = 3, .decoder_layers = 1, .positions = PositionKind::alibi};
   EXPECT_EQ(uneven.facts().summary,
             "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention scaled-dot");
 }
 
 TEST(Transformer, LaysOutAModelThatNoMemoryHolds) {
-  TransformerOptions options = variants()[0].options;
-  options.width = options.ffn = 1 << 20;
-  const auto layout = options.layout();
+  TransformerConfig options = variants()[0].options;
+  options.hidden = options.ffn = 1 << 20;
+  const auto layout = options.layout(kWords);
   EXPECT_EQ(layout[0].name, "encoder.embedding.weight");
   EXPECT_EQ(layout[0].shape, (Shape{9, 1 << 20}));
   EXPECT_EQ(zeros({2}).at({1}), 0);  // tensors have elements again
 }
 
 TEST(Transformer, StartsAsTheBooksPyTorchModel) {
-  const Transformer model({.source_vocabulary = 184, .target_vocabulary = 201, .init = TransformerOptions::Init::book}, Rng(1));
+  const Transformer model({.hidden = 32, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::book}, {184, 201}, Rng(1));
   const auto bounded = [](const Tensor& t, double fan) {
     const float most = max(abs(t)).item(), bound = static_cast<float>(std::sqrt(6 / fan));
     EXPECT_LE(most, bound);
@@ -103,7 +105,7 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
   bounded(model.decoder.stack.blocks[0].ffn.first.weight, 96);
   bounded(model.decoder.output.weight, 233);
   EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
-  const Transformer english({.source_vocabulary = 194, .target_vocabulary = 214, .width = 256, .init = TransformerOptions::Init::pytorch}, Rng(1));
+  const Transformer english({.hidden = 256, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::pytorch}, {194, 214}, Rng(1));
   EXPECT_LE(max(abs(english.encoder.stack.blocks[0].self.to_q.weight)).item(), 1.f / 16);
   EXPECT_GT(max(abs(english.encoder.embedding.weight)).item(), 2.5f);
   const Transformer scaled({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
@@ -112,10 +114,10 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
 }
 
 TEST(Transformer, TheBooksShapes) {
-  const TransformerOptions demo{.source_vocabulary = 200, .target_vocabulary = 200, .width = 24, .ffn = 48, .heads = 8, .dropout = 0.5f};
+  const TransformerConfig demo{.hidden = 24, .ffn = 48, .heads = 8, .layers = 2, .dropout = 0.5f};
   const TransformerBlock block(demo, Cross::no, Rng(1));
   EXPECT_EQ(block(ones({2, 100, 24}), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(), Shape({2, 100, 24}));
-  const TransformerEncoder encoder(demo, Rng(1));
+  const TransformerEncoder encoder(demo, 200, Rng(1));
   const Tensor memory = encoder(some_ids(2, 100, 200, 1), Ids({2}, {3, 2}), {});
   EXPECT_EQ(memory.shape(), Shape({2, 100, 24}));
   const TransformerBlock decoder(demo, Cross::yes, Rng(1));
@@ -126,7 +128,7 @@ TEST(Transformer, TheBooksShapes) {
 TEST(Transformer, TheCacheGivesTheLogitsOfTheWholePrefix) {
   const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 9, 2), lens({4}, {6, 2, 4, 1});
   for (const auto& [name, options] : variants()) {
-    const Transformer model(options, Rng(3));
+    const Transformer model(options, kWords, Rng(3));
     const Tensor logits = model.logits(source, lens, target, {});
     Transformer::State state = model.start(source, lens, {});
     for (int64_t t = 0; t < 5; ++t) {
@@ -139,9 +141,9 @@ TEST(Transformer, TheCacheGivesTheLogitsOfTheWholePrefix) {
 // The book feeds every generated token at position 0: that is another function than the one that was trained.
 TEST(Transformer, TheBooksPredictionForgetsPositions) {
   const Ids source = some_ids(2, 6, 9, 1), target = some_ids(2, 3, 9, 2);
-  TransformerOptions options = variants()[0].options;
+  TransformerConfig options = variants()[0].options;
   options.advance_positions = false;
-  const Transformer model(options, Rng(3));
+  const Transformer model(options, kWords, Rng(3));
   const Tensor logits = model.logits(source, {}, target, {});
   Transformer::State state = model.start(source, {}, {});
   expect_near(model.step(state, column(target, 0), {}), Array(reshape(slice(logits, 1, 0, 1), {2, 9})), 1e-6, "first token");
@@ -153,9 +155,9 @@ TEST(Transformer, NothingLooksAheadAtPaddingOrAtBatchMates) {
   const Ids source = some_ids(5, 6, 9, 1), target = some_ids(5, 4, 9, 2), lens({5}, {6, 2, 4, 1, 3});
   for (const bool training : {false, true})
     for (const auto& [name, options] : variants()) {
-      TransformerOptions still = options;
-      still.dropout = still.attention_dropout = 0;
-      const Transformer model(still, Rng(3));
+      TransformerConfig still = options;
+      still.dropout = 0;
+      const Transformer model(still, kWords, Rng(3));
       const qkv::Run run{.training = training, .rng = Rng(4)};
       const Tensor all = model.logits(source, lens, target, run);
       for (int64_t b = 0; b < 5; ++b) {
@@ -167,8 +169,8 @@ TEST(Transformer, NothingLooksAheadAtPaddingOrAtBatchMates) {
 }
 
 TEST(Transformer, ADecoderAloneIsALanguageModel) {
-  const TransformerOptions options{.target_vocabulary = 9, .width = 8, .ffn = 12, .heads = 2, .norm = NormPlace::pre};
-  const TransformerDecoder model(options, Cross::no, Rng(1));
+  const TransformerConfig options{.hidden = 8, .ffn = 12, .heads = 2, .layers = 2, .norm = NormPlace::pre};
+  const TransformerDecoder model(options, 9, Cross::no, Rng(1));
   for (const auto& p : parameters(model)) EXPECT_EQ(p.name.find("cross"), std::string::npos) << p.name;
   const Ids ids = some_ids(2, 6, 9, 1);
   const Tensor whole = model.features(ids, {}, {});
@@ -177,7 +179,7 @@ TEST(Transformer, ADecoderAloneIsALanguageModel) {
 
 // What a row may see of the target is an argument: with the causal mask no output depends on a later word, without one it does.
 TEST(Transformer, TheMaskOfTheTargetIsAnArgument) {
-  const Transformer model(variants()[0].options, Rng(4));
+  const Transformer model(variants()[0].options, kWords, Rng(4));
   const Ids source({2, 4}, {4, 5, 3, 1, 6, 7, 8, 3}), lens({2}, {3, 4});
   const Ids one({2, 3}, {2, 4, 5, 2, 6, 7}), other({2, 3}, {2, 4, 8, 2, 6, 8});  // the last word differs
   const auto first = [](const Tensor& x) { return slice(slice(x, 0, 0, 1), 1, 0, 2); };  // two words of the first sentence
@@ -191,10 +193,10 @@ TEST(Transformer, APromptReadInOnePassEqualsReadingItTokenByToken) {
   const Ids source = some_ids(4, 6, 9, 1), lens({4}, {6, 2, 4, 1}), ids = some_ids(4, 5, 9, 2), prompt_lens({4}, {3, 3, 5, 1});
   for (const auto& [name, options] : variants())
     for (const Cross cross : {Cross::yes, Cross::no}) {
-      TransformerOptions o = options;
+      TransformerConfig o = options;
       o.tied = false, o.max_positions = 9;
-      const Transformer model(o, Rng(3));
-      const TransformerDecoder alone(o, Cross::no, Rng(5));
+      const Transformer model(o, kWords, Rng(3));
+      const TransformerDecoder alone(o, 9, Cross::no, Rng(5));
       const TransformerDecoder& decoder = cross == Cross::yes ? model.decoder : alone;
       const Tensor states = cross == Cross::yes ? model.encoder(source, lens, {}) : Tensor();
       DecoderState state = decoder.start(4, states, cross == Cross::yes ? lens : Ids());
@@ -219,12 +221,12 @@ TEST(Transformer, GradientsReachEveryParameter) {
   for (auto [name, options] : variants()) {
     options.activation = Activation::gelu;  // differences across a kink of relu are no derivative
     // A bias of the keys shifts all scores of a row alike: softmax does not see it.
-    expect_gradients(Transformer(options, Rng(3)), 9, 3e-3f, 1e-2, name, "to_k.bias");
+    expect_gradients(Transformer(options, kWords, Rng(3)), 9, 3e-3f, 1e-2, name, "to_k.bias");
   }
 }
 
 TEST(Transformer, SelectedRowsGoOnAsTheirParents) {
-  for (const auto& [name, options] : variants()) expect_selected_rows_go_on(Transformer(options, Rng(3)), name);
+  for (const auto& [name, options] : variants()) expect_selected_rows_go_on(Transformer(options, kWords, Rng(3)), name);
 }
 
 struct Paths : Probe {
@@ -237,7 +239,7 @@ TEST(Transformer, ThreadsAndProbesChangeNoBitOfAGradient) {
   const Ids source = some_ids(50, 9, 90, 1), target = some_ids(50, 8, 90, 2);
   Ids lens = Ids::empty({50});
   for (int64_t b = 0; b < 50; ++b) lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9);
-  Transformer model({.source_vocabulary = 90, .target_vocabulary = 90, .width = 48, .ffn = 96}, Rng(3));
+  Transformer model({.hidden = 48, .ffn = 96, .layers = 2}, {90, 90}, Rng(3));
   const Parameters all = flatten(model);
   const auto gradient = [&](int count, Probe* probe) {
     set_threads(count);
@@ -265,7 +267,7 @@ TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
     std::vector<Tensor> gradients;
     for (const bool recompute : {false, true}) {
       options.recompute = recompute;
-      Transformer model(options, Rng(3));
+      Transformer model(options, kWords, Rng(3));
       const Parameters all = flatten(model);
       GradArena arena = all.grad_arena();
       Paths probe;
@@ -274,7 +276,7 @@ TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
       EXPECT_EQ(tape.length() < 32, recompute) << name << ": " << tape.length();
       tape.backward(linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
       gradients.push_back(arena.flat().copied());
-      EXPECT_EQ(probe.paths.size(), static_cast<size_t>(options.encoder_layers + 2 * options.decoder_layers)) << name;
+      EXPECT_EQ(probe.paths.size(), static_cast<size_t>(options.layers + 2 * options.decoder_depth())) << name;
     }
     // Gradients of the encoder's outputs are added up in another order.
     expect_near(gradients[1], Array(gradients[0]), 1e-6, name);
@@ -285,7 +287,7 @@ TEST(Transformer, AfterWarmUpATrainingStepCallsNoOperatorNew) {
   const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 9, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6});
   for (const auto& [name, options] : variants()) {
     if (options.scorer != ScorerKind::scaled_dot) continue;
-    Transformer model(options, Rng(3));
+    Transformer model(options, kWords, Rng(3));
     const Parameters all = flatten(model);
     GradArena arena = all.grad_arena();
     const auto step = [&] {
@@ -302,12 +304,13 @@ TEST(Transformer, AfterWarmUpATrainingStepCallsNoOperatorNew) {
 }
 
 TEST(Transformer, ErrorsSayWhatDoesNotFit) {
-  TransformerOptions options{.source_vocabulary = 9, .target_vocabulary = 7, .width = 10, .heads = 4};
-  expect_error([&] { Transformer(options, Rng(1)); }, "[transformer] a width of 10 is not divisible by 4 heads");
+  TransformerConfig options{.hidden = 10, .ffn = 64, .heads = 4, .layers = 2};
+  constexpr VocabularySizes words{9, 7};
+  expect_error([&] { Transformer(options, words, Rng(1)); }, "[transformer] a width of 10 is not divisible by 4 heads");
   options.heads = 2, options.tied = true;
-  expect_error([&] { Transformer(options, Rng(1)); }, "[transformer] tied embeddings need one vocabulary, got 9 and 7 tokens");
+  expect_error([&] { Transformer(options, words, Rng(1)); }, "[transformer] tied embeddings need one vocabulary, got 9 and 7 tokens");
   options.tied = false, options.positions = PositionKind::learned, options.max_positions = 4;
-  const Transformer model(options, Rng(1));
+  const Transformer model(options, words, Rng(1));
   expect_error([&] { model.logits(some_ids(2, 5, 9, 1), {}, some_ids(2, 3, 7, 1), {}); },
                "[positions] position 4 is past the learned table of 4 positions");
   expect_error([&] { model.logits(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
@@ -316,14 +319,14 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   expect_error([&] { model.step(state, Ids({3}, {1, 2, 3}), {}); }, "[transformer] the cache is of a batch of 2 rows, got tokens of shape (3,)");
   expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[transformer] row 2 is not in 0 to 1");
   options.decoder_layers = 1;
-  const Transformer other(options, Rng(1));
+  const Transformer other(options, words, Rng(1));
   expect_error([&] { other.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] the cache is of a model with 2 decoder blocks, this one has 1");
-  options.decoder_layers = 2, options.target_vocabulary = 8;
-  const Transformer wider(options, Rng(1));
+  options.decoder_layers = 2;
+  const Transformer wider(options, {9, 8}, Rng(1));
   expect_error([&] { wider.step(state, Ids({2}, {1, 2}), {}); },
                "[transformer] the cache is of a model of width 10 and 7 target tokens, this one has 10 and 8");
-  options.target_vocabulary = 7, options.key_heads = 1;
-  const Transformer shared(options, Rng(1));
+  options.key_heads = 1;
+  const Transformer shared(options, words, Rng(1));
   expect_error([&] { shared.step(state, Ids({2}, {1, 2}), {}); },
                "[transformer] the cache was started by another model, or by this one before its weights moved");
   expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {}); }, "[transformer] lengths of shape (3,) for source (2, 3)");

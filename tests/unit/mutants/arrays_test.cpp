@@ -78,7 +78,7 @@ TEST(Mutants, OfSettingsAreReadOrRefused) {
                     {",", "[", "]", "{", "}", "- ", "? ", ": ", "&a ", "*a", "!!int ", "---\n", "...\n", "|\n", ">\n", "%YAML 1.2\n", "'", "\"", "#", "\t", "{},", "[a],"}};
   survives(seeds, folder / "x.yaml", mutants(1000), [](const std::string& p) {
     TranslationConfig config;
-    config.settings().read(p);
+    config.read(p);
     config.check_model();
   });
 }

@@ -29,17 +29,13 @@ class MutantFolders : public TranslationRunTest {
 
 TEST_F(MutantFolders, OfWordsAreUsedOrRefused) {
   TranslationConfig c = config(1);
-  c.model.embed = c.model.hidden = 4;
+  c.seq2seq().embed = c.seq2seq().hidden = 4;
   damage(c, {"config.yaml", "model.safetensors", "vocab.source.txt", "vocab.target.txt", "tokenizer.target.txt"});
 }
 
 TEST_F(MutantFolders, OfSubwordsAreUsedOrRefused) {
   TranslationConfig c = config(1);
-  c.model.kind = ModelKind::transformer;
-  c.model.embed = TranslationModelConfig().embed;
-  c.model.hidden = c.model.ffn = 8;
-  c.model.heads = 2;
-  c.model.layers = 1;
+  c.model = TransformerConfig{.hidden = 8, .ffn = 8, .heads = 2};
   c.data.tokenizer = TokenizerKind::bpe;
   c.data.vocabulary = 26;
   c.data.shared_vocabulary = true;

@@ -11,22 +11,15 @@
 namespace qkv {
 namespace {
 
-TransformerOptions small(int64_t key_heads = 0, NormPlace norm = NormPlace::post) {
-  return {.source_vocabulary = 11,
-          .target_vocabulary = 9,
-          .width = 12,
-          .ffn = 16,
-          .heads = 4,
-          .key_heads = key_heads,
-          .encoder_layers = 3,
-          .decoder_layers = 2,
-          .norm = norm};
+constexpr VocabularySizes kWords{11, 9};
+TransformerConfig small(std::optional<int64_t> key_heads = {}, NormPlace norm = NormPlace::post) {
+  return {.hidden = 12, .ffn = 16, .heads = 4, .key_heads = key_heads, .layers = 3, .decoder_layers = 2, .norm = norm};
 }
 
 const Ids kSource({1, 6}, {4, 7, 5, 3, 1, 1}), kLength({1}, {4}), kTarget({1, 5}, {2, 4, 8, 5, 6});
 
 TEST(AttentionMaps, HaveTheShapesOfTheBookAndNeverLookAtPaddingOrAhead) {
-  const Transformer model(small(), Rng(3));
+  const Transformer model(small(), kWords, Rng(3));
   const auto [weights, valued] = transformer_attention(model, kSource, kLength, kTarget);
   for (const AttentionMaps* maps : {&weights, &valued}) {
     EXPECT_EQ(maps->encoder.shape(), (Shape{3, 4, 6, 6}));
@@ -52,7 +45,7 @@ TEST(AttentionMaps, HaveTheShapesOfTheBookAndNeverLookAtPaddingOrAhead) {
 }
 
 TEST(AttentionMaps, TakeOnePairOnly) {
-  const Transformer model(small(), Rng(3));
+  const Transformer model(small(), kWords, Rng(3));
   try {
     transformer_attention(model, Ids({2, 1}, {4, 5}), {}, Ids({2, 1}, {2, 2}));
     FAIL();
@@ -73,7 +66,7 @@ struct FirstCross : Probe {
 TEST(AttentionMaps, ValueWeightsAreTheLengthsOfWhatEachKeyAddsToTheOutput) {
   for (const int64_t key_heads : {4, 2, 1})
     for (const NormPlace place : {NormPlace::post, NormPlace::pre}) {
-      const Transformer model(small(key_heads, place), Rng(5));
+      const Transformer model(small(key_heads, place), kWords, Rng(5));
       const auto maps = transformer_attention(model, kSource, kLength, kTarget);
       FirstCross seen;
       qkv::Run run;

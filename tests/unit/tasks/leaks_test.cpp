@@ -47,12 +47,9 @@ LeakSubject subject_of(const TranslationModel& model) {
           .target_vocabulary = kTargetWords};
 }
 
-TranslationModelConfig transformer_config() {
-  TranslationModelConfig c;
-  c.kind = ModelKind::transformer;
-  c.hidden = 16, c.heads = 4, c.ffn = 24, c.layers = 2;
-  return c;
-}
+constexpr VocabularySizes kWords{kSourceWords, kTargetWords};
+
+TransformerConfig transformer_config() { return {.hidden = 16, .ffn = 24, .heads = 4, .layers = 2}; }
 
 TEST(Leaks, ATestThatNoticesNothingDoesNotPass) {
   LeakReport report{.results = {{Leak::later_tokens}}, .controls = 4, .noticed = 4};
@@ -61,14 +58,14 @@ TEST(Leaks, ATestThatNoticesNothingDoesNotPass) {
   EXPECT_FALSE(report.passed());
 }
 
-TranslationConfig whole(const TranslationModelConfig& model) {
+TranslationConfig whole(const ModelConfig& model) {
   TranslationConfig c;
   c.model = model;
   return c;
 }
 
-void expect_no_leak(const TranslationModelConfig& config, int64_t most_positions = 0) {
-  const TranslationModel model(whole(config), kSourceWords, kTargetWords, Rng(4));
+void expect_no_leak(const ModelConfig& config, int64_t most_positions = 0) {
+  const TranslationModel model(whole(config), kWords, Rng(4));
   LeakSubject subject = subject_of(model);
   subject.most_positions = most_positions;
   const LeakReport report = leaks(subject, pairs());
@@ -82,7 +79,7 @@ void expect_no_leak(const TranslationModelConfig& config, int64_t most_positions
 
 TEST(Leaks, FindsNoneInATransformer) {
   expect_no_leak(transformer_config());
-  TranslationModelConfig pre = transformer_config();
+  TransformerConfig pre = transformer_config();
   pre.norm = NormPlace::pre, pre.key_heads = 2, pre.attention = ScorerKind::additive, pre.activation = Activation::gelu;
   expect_no_leak(pre);
 }
@@ -90,20 +87,20 @@ TEST(Leaks, FindsNoneInATransformer) {
 TEST(Leaks, FindsNoneWithAnyPositions) {
   for (const PositionKind positions : {PositionKind::none, PositionKind::relative, PositionKind::rotary, PositionKind::alibi}) {
     SCOPED_TRACE(name_of(positions));
-    TranslationModelConfig c = transformer_config();
+    TransformerConfig c = transformer_config();
     c.positions = positions;
     expect_no_leak(c);
   }
 }
 
 TEST(Leaks, StaysWithinALearnedTableOfPositions) {
-  TranslationModelConfig learned = transformer_config();
+  TransformerConfig learned = transformer_config();
   learned.positions = PositionKind::learned, learned.max_positions = 8;
   expect_no_leak(learned, 8);
 }
 
 TEST(Leaks, FindsNoneInARecurrentModelThatSkipsPadding) {
-  TranslationModelConfig c;
+  Seq2SeqConfig c;
   c.hidden = c.embed = 12;
   for (const ScorerKind attention : {ScorerKind::additive, ScorerKind::dot, ScorerKind::none}) {
     c.attention = attention;
@@ -112,10 +109,10 @@ TEST(Leaks, FindsNoneInARecurrentModelThatSkipsPadding) {
 }
 
 TEST(Leaks, FindsThatTheBooksEncoderReadsPadding) {
-  TranslationModelConfig c;
+  Seq2SeqConfig c;
   c.hidden = c.embed = 12;
   c.skip_padding = false;
-  const TranslationModel model(whole(c), kSourceWords, kTargetWords, Rng(4));
+  const TranslationModel model(whole(c), kWords, Rng(4));
   LeakSubject subject = subject_of(model);
   EXPECT_EQ(failed(leaks(subject, pairs())), "padding");
   subject.least_source = 10;  // where it always has so much of it
@@ -145,12 +142,12 @@ class Steps : public SourceStepModel {
 
 class SeededLeaks : public testing::Test {
  protected:
-  SeededLeaks() : model_(options_, Rng(6)) {
+  SeededLeaks() : model_(options_, kWords, Rng(6)) {
     subject_.logits = [this](const Ids& s, const Ids& l, const Ids& t) { return model_.logits(s, l, t, qkv::Run{}); };
     subject_.decoder = [this] { return std::make_unique<Steps>(model_, Steps::Fault::none); };
     subject_.source_vocabulary = kSourceWords, subject_.target_vocabulary = kTargetWords;
   }
-  TransformerOptions options_{.source_vocabulary = kSourceWords, .target_vocabulary = kTargetWords, .width = 16, .ffn = 24, .heads = 4};
+  TransformerConfig options_ = transformer_config();
   Transformer model_;
   LeakSubject subject_;
 };
@@ -158,9 +155,7 @@ class SeededLeaks : public testing::Test {
 TEST_F(SeededLeaks, NoFaultNoLeak) { EXPECT_EQ(failed(leaks(subject_, pairs())), ""); }
 
 TEST_F(SeededLeaks, ADecoderWithoutACausalMaskIsCaught) {
-  TransformerOptions o = options_;
-  o.source_vocabulary = kTargetWords;  // an encoder over the target: nothing hides what comes later
-  const TransformerEncoder seeing_all(o, Rng(7));
+  const TransformerEncoder seeing_all(options_, kTargetWords, Rng(7));  // an encoder over the target: nothing hides what comes later
   subject_.logits = [&](const Ids& s, const Ids& l, const Ids& t) {
     const Ids all({t.size(0)}, std::vector<int32_t>(static_cast<size_t>(t.size(0)), static_cast<int32_t>(t.size(1))));
     Tensor y = model_.logits(s, l, t, qkv::Run{}).copied();
@@ -209,9 +204,8 @@ TEST_F(SeededLeaks, RowsThatDependOnTheirPlaceInTheBatchAreCaught) {
 }
 
 TEST_F(SeededLeaks, ACacheAtTheWrongPositionIsCaught) {
-  TransformerOptions o = options_;
-  o.advance_positions = false;  // the book's prediction
-  const Transformer standing(o, Rng(6));
+  Transformer standing(options_, kWords, Rng(6));
+  standing.decoder.advance_positions = false;  // the book's prediction
   subject_.decoder = [&] { return std::make_unique<Steps>(standing, Steps::Fault::none); };
   EXPECT_EQ(failed(leaks(subject_, pairs())), "cache");
 }

@@ -19,7 +19,7 @@ TEST_F(TranslationRunTest, FourBatchesOf16PairsAreOneOf64) {
   const auto trained = [&](LossUnit loss, int64_t rows, int64_t accumulate, double rate = 0.01) {
     TranslationConfig c = config(2);
     c.data.valid_share = 0, c.data.min_count = 1;
-    c.model.dropout = 0;
+    c.seq2seq().dropout = 0;
     c.training.schedule = ScheduleKind::cosine, c.training.clip = 0;
     c.book.loss = loss, c.training.batch_rows = rows, c.training.accumulate = accumulate, c.training.rate = rate;
     TranslationRun run(c, "");
@@ -48,7 +48,7 @@ TEST_F(TranslationRunTest, AnAccumulatedGradientIsThatOfAllItsTokens) {
     for (const bool mask : {true, false}) {
       TranslationConfig c = config();
       c.data.valid_share = 0;
-      c.model.dropout = 0;
+      c.seq2seq().dropout = 0;
       c.book.loss = loss, c.book.mask_loss = mask;
       TranslationRun run(c, "");
       const auto& text = run.text();

@@ -38,7 +38,7 @@ class TranslationRunTest : public testing::Test {
     c.data.pairs = pairs();
     c.data.tokenizer = TokenizerKind::spaces;
     c.data.valid_share = 0.1;
-    c.model.embed = c.model.hidden = 24;
+    c.seq2seq().embed = c.seq2seq().hidden = 24;
     c.training.epochs = epochs;
     c.training.rate = 0.01;
     c.training.checkpoint_seconds = 0;

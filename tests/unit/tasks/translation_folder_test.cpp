@@ -22,7 +22,7 @@ TEST_F(TranslationRunTest, TwoTrainingsInOneFolderAreRefused) {
 TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationRun(config(1), run_folder()).train();
   TranslationConfig other = config(1);
-  other.model.hidden = 16;
+  other.seq2seq().hidden = 16;
   EXPECT_EQ(error_of([&] { TranslationRun(other, run_folder()); }),
             run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 goes on with it; --restart begins again; -o names another folder");
   // More epochs of the same are the same run gone on with; fewer are another.
@@ -52,7 +52,7 @@ TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
   EXPECT_NE(error_of([&] { TranslationRun(missing, run_folder(), ExistingRun::discard); }), "");
   EXPECT_EQ(files(), before);
   TranslationConfig other = config(1);
-  other.model.hidden = 16;
+  other.seq2seq().hidden = 16;
   TranslationRun again(other, run_folder(), ExistingRun::discard);
   EXPECT_FALSE(fs::exists(run_folder() + "/checkpoints/last.safetensors"));
   EXPECT_EQ(again.train().progress.steps_here, 2);
@@ -135,17 +135,17 @@ TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifferenc
   TranslationRun run(config(1), run_folder());
   run.train();
   TranslationConfig other = config(1);
-  other.model.hidden = 16;
+  other.seq2seq().hidden = 16;
   const std::string file = run_folder() + "/model.safetensors";
-  const auto load = [&] { TranslationModel(other, run.tokenizers().source.size(), run.tokenizers().target.size(), file); };
+  const auto load = [&] { TranslationModel(other, run.tokenizers().sizes(), file); };
   const std::string message = error_of(load);
   EXPECT_NE(message.find("configuration and vocabularies say"), std::string::npos) << message;
   EXPECT_NE(message.find(file), std::string::npos);
   other = config(1);
-  other.model.attention = ScorerKind::none;
+  other.seq2seq().attention = ScorerKind::none;
   EXPECT_NE(error_of(load), "");
   other = config(1);
-  other.model.hidden = 65536;  // hundreds of gigabytes: refused before they are asked for
+  other.seq2seq().hidden = 65536;  // hundreds of gigabytes: refused before they are asked for
   EXPECT_NE(error_of(load).find("configuration and vocabularies say"), std::string::npos);
 }
 
@@ -167,10 +167,10 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
             "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 0.5, c.training.average_decay = 0.5; }),
             "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  const std::string only = " is a setting of transformer, but model.kind is seq2seq";
-  EXPECT_EQ(refused([](auto& c) { c.model.init = TransformerOptions::Init::book; }), "model.init" + only);
-  EXPECT_EQ(refused([](auto& c) { c.model.max_positions = 9; }), "model.max_positions" + only);
-  EXPECT_EQ(refused([](auto& c) { c.model.max_distance = 9; }), "model.max_distance" + only);
+  EXPECT_EQ(refused([](auto& c) { c.model = TransformerConfig{.hidden = 30}; }), "model.hidden 30 is not divisible by model.heads 4");
+  EXPECT_EQ(refused([](auto& c) { c.seq2seq().bidirectional = true, c.seq2seq().attention = ScorerKind::dot; }),
+            "model.attention dot compares states of one width: model.bidirectional is true");
+  EXPECT_EQ(refused([](auto& c) { c.book.positions = true; }), "book.positions is true, but model.kind is seq2seq: it has no positions");
 }
 
 TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {

@@ -90,8 +90,7 @@ TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
   const int before = threads();
   for (const ModelKind kind : {ModelKind::transformer, ModelKind::seq2seq}) {
     TranslationConfig c = config(2);
-    c.model.kind = kind;
-    if (c.model.kind == ModelKind::transformer) c.model.embed = TranslationModelConfig{}.embed, c.model.hidden = 16, c.model.heads = 2, c.model.ffn = 24;
+    if (kind == ModelKind::transformer) c.model = TransformerConfig{.hidden = 16, .ffn = 24, .heads = 2};
     TranslationRun run(c, "");
     run.train();
     const Translator translator(run.model(), run.tokenizers(), run.config());
@@ -130,7 +129,7 @@ TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
 
 TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThePadding) {
   TranslationConfig c = config(1);
-  c.model.skip_padding = false;
+  c.seq2seq().skip_padding = false;
   c.book.num_steps = 5;
   TranslationRun run(c, "");
   const Translator translator(run.model(), run.tokenizers(), run.config());
@@ -151,7 +150,7 @@ TEST_F(TranslationRunTest, AWideBeamDecodesFewerSentencesAtOnceNotInAllTheMemory
   out.close();
   TranslationConfig c = config(0);
   c.data.valid_share = 0, c.data.min_count = 1;
-  c.model.embed = c.model.hidden = 4;
+  c.seq2seq().embed = c.seq2seq().hidden = 4;
   TranslationRun run(c, "");
   const Translator translator(run.model(), run.tokenizers(), run.config());
   const std::vector<std::string> lines(56, "1 2 3");
@@ -231,7 +230,7 @@ TEST_F(TranslationRunTest, TheEnglishPresetSplitsAsItsBookAndResumesFromItsFolde
   out.close();
   TranslationConfig c = translation_preset("d2l-en-bahdanau");
   c.data.pairs = folder_ / "fra.txt";
-  c.model.embed = c.model.hidden = 16;
+  c.seq2seq().embed = c.seq2seq().hidden = 16;
   c.training.epochs = 2;
   TranslationRun run(c, run_folder());
   EXPECT_EQ(run.training_pairs(), 512);
@@ -318,10 +317,10 @@ TEST_F(TranslationRunTest, EverySettingOfTheExercisesTrains) {
   const double plain = loss([](auto&) {});
   EXPECT_LT(plain, 2.5);
   for (const ScorerKind scorer : {ScorerKind::none, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear, ScorerKind::cosine})
-    EXPECT_LT(loss([&](auto& c) { c.model.attention = scorer; }), 2.5) << name_of(scorer);
-  EXPECT_LT(loss([](auto& c) { c.model.cell = CellKind::lstm; }), 2.5);
-  EXPECT_LT(loss([](auto& c) { c.model.bidirectional = true; }), 2.5);
-  EXPECT_LT(loss([](auto& c) { c.model.layers = 2, c.model.embed_dropout = 0.2; }), 2.5);
+    EXPECT_LT(loss([&](auto& c) { c.seq2seq().attention = scorer; }), 2.5) << name_of(scorer);
+  EXPECT_LT(loss([](auto& c) { c.seq2seq().cell = CellKind::lstm; }), 2.5);
+  EXPECT_LT(loss([](auto& c) { c.seq2seq().bidirectional = true; }), 2.5);
+  EXPECT_LT(loss([](auto& c) { c.seq2seq().layers = 2, c.seq2seq().embed_dropout = 0.2f; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.training.label_smoothing = 0.1; }), 3.0);
   EXPECT_LT(loss([](auto& c) { c.book.mask_loss = false; }), 2.5);
   EXPECT_GT(loss([](auto& c) { c.book.feed_back = 1; }), plain) << "its own predictions are worse inputs than the truth";

@@ -2,42 +2,57 @@
 #include "qkv/tasks/translation/config.h"
 
 #include <algorithm>
+#include <map>
 
 #include "qkv/core/check.h"
 #include "qkv/core/suggest.h"
-#include "qkv/data/subwords.h"
 
 namespace qkv {
 namespace {
 
-void add_model(Settings& s, TranslationModelConfig& m) {
-  const char* block = "model";
-  s.add(block, "kind", {"the architecture", "模型结构"}, m.kind);
-  s.add(block, "attention", {"how queries score keys; auto: additive for seq2seq, scaled-dot for transformer", "注意力评分函数；auto：seq2seq 用 additive，transformer 用 scaled-dot"}, m.attention, "auto",
-        {ScorerKind::none, ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear, ScorerKind::cosine, ScorerKind::gaussian});
-  s.add(block, "hidden", {"width of the states", "隐状态宽度"}, m.hidden, 1, 65536);
-  s.add(block, "layers", {"layers of encoder and decoder", "编码器与解码器的层数"}, m.layers, 1, 64);
-  s.add(block, "dropout", {"seq2seq: of attention weights and between layers; transformer: of embeddings, of what a sublayer adds, and of attention weights unless attention_dropout is set", "seq2seq：注意力权重与层间；transformer：词嵌入、子层的输出，以及注意力权重（除非设置 attention_dropout）"}, m.dropout, 0, 0.99);
-  s.add(block, "cell", {"seq2seq: the recurrent cell", "seq2seq：循环单元"}, m.cell, {CellKind::gru, CellKind::lstm});
-  s.add(block, "embed", {"seq2seq: width of the embeddings", "seq2seq：词嵌入宽度"}, m.embed, 1, 65536);
-  s.add(block, "bidirectional", {"seq2seq: the encoder reads both ways", "seq2seq：双向编码器"}, m.bidirectional);
-  s.add(block, "skip_padding", {"seq2seq: the encoder stops at a sentence's end; the book's runs on through the padding", "seq2seq：编码器在句末停止；书中的编码器会经过填充"}, m.skip_padding);
-  s.add(block, "values", {"seq2seq: what attention averages: the encoder's states, or the words alone, which gives sharper alignments", "seq2seq：注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"}, m.values);
-  s.add(block, "embed_dropout", {"seq2seq: of embeddings and before the output layer", "seq2seq：词嵌入与输出层前的 dropout"}, m.embed_dropout, 0, 0.99);
-  s.add(block, "heads", {"transformer: heads of every attention; they divide hidden", "transformer：注意力头数，须整除 hidden"}, m.heads, 1, 1024);
-  s.add(block, "key_heads", {"transformer: heads of keys and values, shared by several query heads; 0 as many as heads", "transformer：键和值的头数，由多个查询头共用；0 与 heads 相同"}, m.key_heads, 0, 1024);
-  s.add(block, "ffn", {"transformer: hidden units of the feed-forward network", "transformer：前馈网络的隐藏单元数"}, m.ffn, 1, 1'000'000);
-  s.add(block, "decoder_layers", {"transformer: layers of the decoder, 0 as many as the encoder's", "transformer：解码器层数，0 与编码器相同"}, m.decoder_layers, 0, 64);
-  s.add(block, "norm", {"transformer: layer norm after the residual sum, or before each sublayer", "transformer：层规范化在残差之后（post）或子层之前（pre）"}, m.norm);
-  s.add(block, "activation", {"transformer: of the feed-forward network", "transformer：前馈网络的激活函数"}, m.activation, {Activation::relu, Activation::gelu});
-  s.add(block, "positions", {"transformer: how a token knows its place", "transformer：位置编码"}, m.positions);
-  s.add(block, "max_positions", {"transformer: rows of a learned table of positions", "transformer：可学习位置表的行数"}, m.max_positions, 1, 10'000'000);
-  s.add(block, "max_distance", {"transformer: distances of relative positions; what is farther counts as that far", "transformer：相对位置的最大距离"}, m.max_distance, 0, 1'000'000);
-  s.add(block, "attention_dropout", {"transformer: of attention weights, below 0 as dropout", "transformer：注意力权重的 dropout，负数与 dropout 相同"}, m.attention_dropout, -1, 0.99);
-  s.add(block, "bias", {"transformer: the projections of attention have biases", "transformer：注意力投影带偏置"}, m.bias);
-  s.add(block, "tied", {"transformer: one matrix for both embeddings and the output layer; needs shared_vocabulary", "transformer：两个词嵌入与输出层共用一个矩阵；需要 shared_vocabulary"}, m.tied);
-  s.add(block, "init", {"transformer: scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: its layers' defaults and N(0, 1)", "transformer：scaled：Xavier 初始化，词嵌入与位置编码同量级；book：词嵌入 N(0, 1)；pytorch：其默认值与 N(0, 1)"}, m.init);
-  s.add(block, "recompute", {"transformer: training keeps only the inputs of the sublayers and computes the rest twice: less memory, a third more time", "transformer：训练时只保留各子层的输入，其余重新计算：省内存，约慢三分之一"}, m.recompute);
+ModelConfig model_of(ModelKind kind) {
+  ModelConfig model;
+  if (kind == ModelKind::transformer) model = TransformerConfig{};
+  return model;
+}
+
+// What a file may hold of other kinds of models: nothing, or what older versions wrote.
+enum class OtherKinds { refused, dropped };
+
+void for_other_kinds(const TranslationConfig& config, Settings& s, OtherKinds others) {
+  for (const ModelKind kind : every<ModelKind>()) {
+    if (kind == config.kind()) continue;
+    ModelConfig other = model_of(kind);
+    Settings table;
+    std::visit([&](auto& model) { table.add_block("model", model); }, other);
+    for (const Setting& setting : table.all()) {
+      if (s.has(setting.name())) continue;
+      if (others == OtherKinds::dropped) s.drop(setting.name());
+      else s.explain(setting.name(), text("a setting of ", kind, ", but model.kind is ", config.kind()));
+    }
+  }
+}
+
+Settings settings_of(TranslationConfig& c, OtherKinds others) {
+  Settings s;
+  s.add_block("data", c.data);
+  s.add_fixed("model", "kind", {"the architecture", "模型结构"}, names_of(every<ModelKind>()), std::string(name_of(c.kind())));
+  std::visit([&](auto& model) { s.add_block("model", model); }, c.model);
+  for_other_kinds(c, s, others);
+  s.add_block("training", c.training);
+  s.add_block("book", c.book);
+  s.add_block("decoding", c.decoding);
+  s.accept("model.book_positions", "book.positions");
+  for (const char* key : {"loss", "num_steps", "mask_loss", "feed_back"}) s.accept(text("training.", key), text("book.", key));
+  std::visit([&](const auto& model) { s.accept_value("model.attention", "auto", std::string(name_of(model.attention))); }, model_of(c.kind()));
+  return s;
+}
+
+void parse_into(TranslationConfig& config, const std::string& yaml, const std::string& name, OtherKinds others) {
+  TranslationConfig next = config;
+  if (const auto kind = find_setting(yaml, name, "model.kind")) next.set_kind(parse_name<ModelKind>(kind->value, kind->where));
+  settings_of(next, others).parse(yaml, name);
+  config = std::move(next);
 }
 
 // The English edition: 512 pairs, larger layers, 30 epochs, the mean over tokens. Its section 11.4 forgets to mask the loss; this does not.
@@ -45,9 +60,7 @@ TranslationConfig english_book(const std::string& name) {
   TranslationConfig c;
   c.preset = name;
   c.data.tokenizer = TokenizerKind::book_en;
-  c.model.layers = 2;
-  c.model.skip_padding = false;
-  c.model.dropout = 0.2;
+  c.model = Seq2SeqConfig{.layers = 2, .dropout = 0.2f, .skip_padding = false};
   c.training.epochs = 30;
   c.training.batch_rows = 128;
   c.training.rate = 0.005;
@@ -62,28 +75,11 @@ TranslationConfig chinese_book(const std::string& name) {
   c.preset = name;
   c.data.tokenizer = TokenizerKind::book;
   c.data.limit = 600;
-  c.model.embed = c.model.hidden = 32;
-  c.model.layers = 2;
-  c.model.skip_padding = false;
+  c.model = Seq2SeqConfig{.embed = 32, .hidden = 32, .layers = 2, .skip_padding = false};
   c.training.rate = 0.005;
   c.book.loss = LossUnit::book;
   c.decoding.max_length = 10;
   return c;
-}
-
-struct TransformerSizes {
-  int64_t hidden, layers, heads, ffn;
-};
-
-void make_transformer(TranslationConfig& c, const TransformerSizes& sizes) {
-  const double dropout = c.model.dropout;
-  c.model = {};
-  c.model.kind = ModelKind::transformer;
-  c.model.hidden = sizes.hidden;
-  c.model.layers = sizes.layers;
-  c.model.heads = sizes.heads;
-  c.model.ffn = sizes.ffn;
-  c.model.dropout = dropout;
 }
 
 // For the built-in corpus: whole words, minutes.
@@ -94,7 +90,7 @@ TranslationConfig built_in_transformer() {
   c.data.tokenizer = TokenizerKind::spaces;
   c.data.min_count = 1;
   c.data.corpus_size = 60000;
-  make_transformer(c, {.hidden = 64, .layers = 2, .heads = 4, .ffn = 256});
+  c.model = TransformerConfig{.hidden = 64, .ffn = 256, .heads = 4, .layers = 2};
   c.training.epochs = 8;
   c.training.rate = 0.003;
   c.training.schedule = ScheduleKind::cosine;
@@ -113,12 +109,10 @@ TranslationConfig transformer_at_size(const std::string& name) {
   c.data.vocabulary = tiny ? 8000 : 16000;
   c.data.shared_vocabulary = true;
   c.data.max_tokens = 200;
-  c.model.dropout = tiny ? 0.3 : 0.1;
-  make_transformer(c, tiny ? TransformerSizes{.hidden = 128, .layers = 4, .heads = 4, .ffn = 256}
-                           : TransformerSizes{.hidden = 512, .layers = 6, .heads = 8, .ffn = 2048});
-  c.model.tied = true;
-  c.model.bias = true;
-  c.model.attention_dropout = 0.1;
+  c.model = tiny ? TransformerConfig{.hidden = 128, .ffn = 256, .heads = 4, .layers = 4, .dropout = 0.3f}
+                 : TransformerConfig{.hidden = 512, .ffn = 2048, .heads = 8, .layers = 6};
+  c.transformer().tied = c.transformer().bias = true;
+  c.transformer().attention_dropout = 0.1f;
   c.training.epochs = tiny ? 40 : 20;
   c.training.batch_tokens = 4096;
   c.training.by_length = true;
@@ -137,17 +131,17 @@ TranslationConfig transformer_at_size(const std::string& name) {
 
 }  // namespace
 
-Settings TranslationConfig::settings() {
-  Settings s;
-  s.add_block("data", data);
-  add_model(s, model);
-  s.add_block("training", training);
-  s.add_block("book", book);
-  s.add_block("decoding", decoding);
-  s.accept("model.book_positions", "book.positions");
-  for (const char* key : {"loss", "num_steps", "mask_loss", "feed_back"}) s.accept(text("training.", key), text("book.", key));
-  return s;
+void TranslationConfig::set_kind(ModelKind wanted) {
+  if (kind() != wanted) model = model_of(wanted);
 }
+
+ModelFacts TranslationConfig::facts() const {
+  return std::visit([](const auto& m) { return m.facts(); }, model);
+}
+
+Settings TranslationConfig::settings() { return settings_of(*this, OtherKinds::refused); }
+void TranslationConfig::read(const std::string& path) { parse(read_settings_text(path), path); }
+void TranslationConfig::parse(const std::string& yaml, const std::string& name) { parse_into(*this, yaml, name, OtherKinds::refused); }
 
 void TranslationConfig::check() const {
   const auto& d = data;
@@ -172,54 +166,51 @@ void TranslationConfig::check() const {
   check_model();
 }
 
-// Settings of one kind of model that were given to another would be passed over in silence: they are refused instead.
 void TranslationConfig::check_model() const {
-  const TranslationModelConfig& m = model;
-  const TranslationModelConfig unset;
-  const auto only = [&](bool given, const char* name, const char* kind) {
-    qkv::check(!given, "model.", name, " is a setting of ", kind, ", but model.kind is ", m.kind);
-  };
-  if (m.kind == ModelKind::transformer) {
-    only(m.cell != unset.cell, "cell", "seq2seq");
-    only(m.embed != unset.embed, "embed", "seq2seq");
-    only(m.bidirectional, "bidirectional", "seq2seq");
-    only(!m.skip_padding, "skip_padding", "seq2seq");
-    only(m.values != unset.values, "values", "seq2seq");
-    only(m.embed_dropout != 0, "embed_dropout", "seq2seq");
-    only(m.attention == ScorerKind::none, "attention none", "seq2seq");
-    qkv::check(m.hidden % m.heads == 0, "model.hidden ", m.hidden, " is not divisible by model.heads ", m.heads);
-    const int64_t key_heads = m.key_heads > 0 ? m.key_heads : m.heads;
-    qkv::check(m.heads % key_heads == 0, "model.heads ", m.heads, " is no multiple of model.key_heads ", key_heads);
-    qkv::check(m.positions != PositionKind::rotary || m.hidden / m.heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", m.hidden, " over model.heads ",
-               m.heads, " gives an odd width of a head");
-    qkv::check(!m.tied || data.shared_vocabulary, "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
-  } else {
-    only(m.heads != unset.heads, "heads", "transformer");
-    only(m.key_heads != 0, "key_heads", "transformer");
-    only(m.ffn != unset.ffn, "ffn", "transformer");
-    only(m.decoder_layers != 0, "decoder_layers", "transformer");
-    only(m.norm != unset.norm, "norm", "transformer");
-    only(m.activation != unset.activation, "activation", "transformer");
-    only(m.positions != unset.positions, "positions", "transformer");
-    only(m.attention_dropout != unset.attention_dropout, "attention_dropout", "transformer");
-    only(m.bias, "bias", "transformer");
-    only(m.recompute, "recompute", "transformer");
-    only(book.positions, "book_positions", "transformer");
-    only(m.tied, "tied", "transformer");
-    only(m.init != unset.init, "init", "transformer");
-    only(m.max_positions != unset.max_positions, "max_positions", "transformer");
-    only(m.max_distance != unset.max_distance, "max_distance", "transformer");
-    only(m.attention == ScorerKind::gaussian, "attention gaussian", "transformer");
-  }
+  std::visit([](const auto& m) { m.check(); }, model);
+  const auto* transformer = std::get_if<TransformerConfig>(&model);
+  qkv::check(!transformer || !transformer->tied || data.shared_vocabulary, "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
+  qkv::check(transformer || !book.positions, "book.positions is true, but model.kind is ", kind(), ": it has no positions");
 }
 
 TranslationConfig read_run_config(const std::string& path) {
+  const std::string yaml = read_settings_text(path);
   TranslationConfig config, before;
-  config.settings().read(path);
+  parse_into(config, yaml, path, OtherKinds::dropped);
   if (!config.data.has_subwords()) return config;
   before.data.normalize = Normalization::none;  // unless the file says otherwise
-  before.settings().read(path);
+  parse_into(before, yaml, path, OtherKinds::dropped);
   return before;
+}
+
+std::vector<Setting> offered_settings() {
+  std::vector<Setting> all;
+  std::map<std::string, std::vector<std::pair<ModelKind, Text>>> said;
+  for (const ModelKind kind : every<ModelKind>()) {
+    TranslationConfig c;
+    c.set_kind(kind);
+    const Settings table = c.settings();
+    for (const Setting& s : table.all()) {
+      const auto known = std::ranges::find(all, s.name(), &Setting::name);
+      if (known == all.end()) all.push_back(s);
+      else
+        for (const std::string& word : s.choices)
+          if (std::ranges::find(known->choices, word) == known->choices.end()) known->choices.push_back(word);
+      said[s.name()].emplace_back(kind, s.help);
+    }
+  }
+  // What not every kind has, or has otherwise, says of which kind it is.
+  for (Setting& s : all) {
+    const auto& helps = said[s.name()];
+    const bool alike = helps.size() == every<ModelKind>().size() && std::ranges::all_of(helps, [&](const auto& h) { return h.second.en == helps[0].second.en; });
+    if (alike) continue;
+    s.help = {};
+    for (const auto& [kind, help] : helps) {
+      s.help.en += text(s.help.en.empty() ? "" : "; ", kind, ": ", help.en);
+      s.help.zh += text(s.help.zh.empty() ? "" : "；", kind, "：", help.zh);
+    }
+  }
+  return all;
 }
 
 std::vector<std::string> translation_presets() {
@@ -232,7 +223,7 @@ bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); 
 TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-seq2seq") {
     TranslationConfig c = chinese_book(name);
-    c.model.attention = ScorerKind::none;
+    c.seq2seq().attention = ScorerKind::none;
     c.training.epochs = 300;
     return c;
   }
@@ -244,7 +235,7 @@ TranslationConfig translation_preset(const std::string& name) {
   if (name == "d2l-en-bahdanau") return english_book(name);
   if (name == "d2l-en-seq2seq") {
     TranslationConfig c = english_book(name);
-    c.model.attention = ScorerKind::none;
+    c.seq2seq().attention = ScorerKind::none;
     return c;
   }
   if (name == "bahdanau") {
@@ -254,11 +245,7 @@ TranslationConfig translation_preset(const std::string& name) {
     c.data.tokenizer = TokenizerKind::spaces;
     c.data.min_count = 1;
     c.data.corpus_size = 60000;
-    c.model.embed = c.model.hidden = 128;
-    c.model.bidirectional = true;
-    c.model.values = SourceValues::words;
-    c.model.dropout = 0;
-    c.model.embed_dropout = 0.2;
+    c.model = Seq2SeqConfig{.embed = 128, .hidden = 128, .dropout = 0, .bidirectional = true, .embed_dropout = 0.2f, .values = SourceValues::words};
     c.training.epochs = 8;
     c.training.rate = 0.004;
     c.training.schedule = ScheduleKind::cosine;
@@ -268,16 +255,14 @@ TranslationConfig translation_preset(const std::string& name) {
   }
   if (name == "d2l-transformer") {
     TranslationConfig c = chinese_book(name);
-    make_transformer(c, {.hidden = 32, .layers = 2, .heads = 4, .ffn = 64});
-    c.model.init = TransformerOptions::Init::book;
+    c.model = TransformerConfig{.hidden = 32, .ffn = 64, .heads = 4, .layers = 2, .init = TransformerConfig::Init::book};
     c.training.epochs = 200;
     c.training.average_last = 0.1;  // the book's is 0: docs/decisions/0006-mean-of-last-weights.md
     return c;
   }
   if (name == "d2l-en-transformer") {
     TranslationConfig c = english_book(name);
-    make_transformer(c, {.hidden = 256, .layers = 2, .heads = 4, .ffn = 64});
-    c.model.init = TransformerOptions::Init::pytorch;
+    c.model = TransformerConfig{.hidden = 256, .ffn = 64, .heads = 4, .layers = 2, .dropout = 0.2f, .init = TransformerConfig::Init::pytorch};
     c.training.rate = 0.001;
     return c;
   }

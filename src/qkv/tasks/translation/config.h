@@ -6,19 +6,22 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "qkv/data/normalize.h"
 #include "qkv/data/subwords.h"
 #include "qkv/io/settings.h"
-#include "qkv/models/seq2seq.h"
-#include "qkv/models/transformer.h"
+#include "qkv/models/seq2seq_config.h"
+#include "qkv/models/transformer_config.h"
 #include "qkv/run/training_config.h"
 
 namespace qkv {
 
+/// A new kind of model stands in both lists, at the same place.
 enum class ModelKind { seq2seq, transformer };
 constexpr std::array<std::string_view, 2> names(ModelKind) { return {"seq2seq", "transformer"}; }
+using ModelConfig = std::variant<Seq2SeqConfig, TransformerConfig>;
 
 /// How sentences become tokens. Those of the book also say which pairs of its file are read.
 enum class TokenizerKind { book, book_en, spaces, words, bpe, unigram };
@@ -71,36 +74,6 @@ struct TranslationDataConfig {
   bool has_subwords() const { return tokenizer == TokenizerKind::bpe || tokenizer == TokenizerKind::unigram; }
 };
 
-struct TranslationModelConfig {
-  ModelKind kind = ModelKind::seq2seq;
-  std::optional<ScorerKind> attention;         // absent: additive for seq2seq, scaled-dot for transformer
-  int64_t hidden = 256, layers = 1;
-  double dropout = 0.1;
-  // seq2seq
-  CellKind cell = CellKind::gru;
-  int64_t embed = 256;
-  bool bidirectional = false;
-  bool skip_padding = true;
-  SourceValues values = SourceValues::states;
-  double embed_dropout = 0;
-  // transformer
-  int64_t heads = 4, key_heads = 0;            // 0: as many as heads
-  int64_t ffn = 1024;
-  int64_t decoder_layers = 0;                  // 0: as many as the encoder's
-  NormPlace norm = NormPlace::post;
-  Activation activation = Activation::relu;
-  PositionKind positions = PositionKind::sinusoidal;
-  int64_t max_positions = 1000;                // of a learned table
-  int64_t max_distance = 32;                   // of relative positions
-  double attention_dropout = -1;               // below 0: as dropout
-  bool bias = false, tied = false;
-  TransformerOptions::Init init = TransformerOptions::Init::scaled;
-  bool recompute = false;                      // training computes the insides of sublayers twice to save memory
-
-  /// The scorer: attention, or what its absence stands for.
-  ScorerKind scorer() const { return attention.value_or(kind == ModelKind::transformer ? ScorerKind::scaled_dot : ScorerKind::additive); }
-};
-
 /// What repeats the book's code, its slips included, or answers its exercises; every default is how it should be.
 struct BookConfig {
   bool positions = false;                      // in prediction every token stands at position 0, as the book's code has it
@@ -138,21 +111,36 @@ struct TranslationDecodingConfig {
 
 struct TranslationConfig {
   TranslationDataConfig data;
-  TranslationModelConfig model;
+  ModelConfig model;
   TrainingConfig training;
   BookConfig book;
   TranslationDecodingConfig decoding;
   std::string preset;  // its name, for what the book prints at the end
 
-  /// The table of all settings, over this object.
+  ModelKind kind() const { return static_cast<ModelKind>(model.index()); }
+  /// The model of that kind, with its defaults unless it is of that kind already. Settings that were taken before no longer hold.
+  void set_kind(ModelKind kind);
+  Seq2SeqConfig& seq2seq() { return std::get<Seq2SeqConfig>(model); }
+  TransformerConfig& transformer() { return std::get<TransformerConfig>(model); }
+  const Seq2SeqConfig& seq2seq() const { return std::get<Seq2SeqConfig>(model); }
+  const TransformerConfig& transformer() const { return std::get<TransformerConfig>(model); }
+  ModelFacts facts() const;
+
+  /// The table of all settings, over this object, for a model of its kind.
   Settings settings();
+  /// Reads YAML as Settings do; model.kind, if it is there, comes first.
+  void read(const std::string& path);
+  void parse(const std::string& yaml, const std::string& name);
   /// Refuses what cannot work, naming the settings that disagree; of the model alone, for one that is trained already.
   void check() const;
   void check_model() const;
 };
 
-/// The settings that a run has written. What its version did not know yet is as it was then.
+/// The settings that a run has written. What its version did not know yet is as it was then, and it had the keys of all kinds of models.
 TranslationConfig read_run_config(const std::string& path);
+
+/// The settings of all kinds of models, as a command line offers them: block, key, help, flag and choices.
+std::vector<Setting> offered_settings();
 
 std::vector<std::string> translation_presets();
 /// Fails with a suggestion for a name that does not exist.

@@ -14,6 +14,7 @@ namespace qkv {
 
 struct Tokenizers {
   Tokenizer source, target;
+  VocabularySizes sizes() const { return {source.size(), target.size()}; }
 };
 
 /// Sentences as they were read, for training and, where there are any, for validation; and tokenizers of the training side.

@@ -13,47 +13,6 @@
 namespace qkv {
 namespace {
 
-TransformerOptions transformer_options(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary) {
-  const TranslationModelConfig& config = all.model;
-  return {.source_vocabulary = source_vocabulary,
-          .target_vocabulary = target_vocabulary,
-          .width = config.hidden,
-          .ffn = config.ffn,
-          .heads = config.heads,
-          .key_heads = config.key_heads,
-          .encoder_layers = config.layers,
-          .decoder_layers = config.decoder_layers > 0 ? config.decoder_layers : config.layers,
-          .dropout = static_cast<float>(config.dropout),
-          .attention_dropout = static_cast<float>(config.attention_dropout < 0 ? config.dropout : config.attention_dropout),
-          .norm = config.norm,
-          .activation = config.activation,
-          .positions = config.positions,
-          .max_positions = config.max_positions,
-          .max_distance = config.max_distance,
-          .scorer = config.scorer(),
-          .bias = config.bias ? Linear::Bias::yes : Linear::Bias::no,
-          .tied = config.tied,
-          .init = config.init,
-          .recompute = config.recompute,
-          .advance_positions = !all.book.positions};
-}
-
-Seq2SeqOptions seq2seq_options(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary) {
-  const TranslationModelConfig& config = all.model;
-  return {.source_vocabulary = source_vocabulary,
-          .target_vocabulary = target_vocabulary,
-          .embed = config.embed,
-          .hidden = config.hidden,
-          .layers = config.layers,
-          .dropout = static_cast<float>(config.dropout),
-          .cell = config.cell,
-          .attention = config.scorer(),
-          .bidirectional = config.bidirectional,
-          .skip_padding = config.skip_padding,
-          .embed_dropout = static_cast<float>(config.embed_dropout),
-          .values = config.values};
-}
-
 // Decoding, with handles to the weights of the last step: they are computed when asked for.
 template <class Model>
 class DecoderSteps : public SourceStepModel, private Probe {
@@ -91,9 +50,11 @@ class DecoderSteps : public SourceStepModel, private Probe {
   std::vector<Weights> seen_;
 };
 
-std::variant<Seq2Seq, Transformer> make_model(const ModelOptions& options, const Rng& rng) {
-  if (const auto* transformer = std::get_if<TransformerOptions>(&options)) return Transformer(*transformer, rng);
-  return Seq2Seq(std::get<Seq2SeqOptions>(options), rng);
+std::variant<Seq2Seq, Transformer> make_model(const TranslationConfig& config, const VocabularySizes& words, const Rng& rng) {
+  if (const auto* seq2seq = std::get_if<Seq2SeqConfig>(&config.model)) return Seq2Seq(*seq2seq, words, rng);
+  Transformer model(std::get<TransformerConfig>(config.model), words, rng);
+  model.decoder.advance_positions = !config.book.positions;
+  return model;
 }
 
 void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout) {
@@ -109,42 +70,29 @@ void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& la
           name, "\"");
 }
 
-const ModelOptions& checked(const ModelOptions& options, const SafetensorsFile& file) {
-  check_layout(file, std::visit([](const auto& o) { return o.layout(); }, options));
-  return options;
+const TranslationConfig& checked(const TranslationConfig& config, const VocabularySizes& words, const SafetensorsFile& file) {
+  check_layout(file, std::visit([&](const auto& model) { return model.layout(words); }, config.model));
+  return config;
 }
 
 }  // namespace
 
-ModelOptions model_options(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary) {
-  if (all.model.kind == ModelKind::transformer) return transformer_options(all, source_vocabulary, target_vocabulary);
-  return seq2seq_options(all, source_vocabulary, target_vocabulary);
-}
+TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const Rng& rng)
+    : model_(make_model(config, words, rng)), parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
 
-ModelFacts model_facts(const TranslationConfig& config) {
-  return std::visit([](const auto& o) { return o.facts(); }, model_options(config, 1, 1));
-}
-
-TranslationModel::TranslationModel(const ModelOptions& options, const Rng& rng)
-    : model_(make_model(options, rng)), parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
-
-TranslationModel::TranslationModel(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng)
-    : TranslationModel(model_options(all, source_vocabulary, target_vocabulary), rng) {}
-
-TranslationModel::TranslationModel(const ModelOptions& options, const SafetensorsFile& weights)
-    : TranslationModel(checked(options, weights), Rng(0)) {
+TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const SafetensorsFile& weights)
+    : TranslationModel(checked(config, words, weights), words, Rng(0)) {
   for (size_t i = 0; i < parameters_.entries().size(); ++i) {
     const Tensor read = weights.tensor(parameters_.entries()[i].name);
     std::copy_n(read.ptr(), read.numel(), parameters_.values(i).mutable_ptr());
   }
 }
 
-TranslationModel::TranslationModel(const TranslationConfig& all, int64_t source_vocabulary, int64_t target_vocabulary,
-                                   const std::string& weights)
-    : TranslationModel(model_options(all, source_vocabulary, target_vocabulary), SafetensorsFile(weights)) {}
+TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const std::string& weights)
+    : TranslationModel(config, words, SafetensorsFile(weights)) {}
 
 ModelFacts TranslationModel::facts() const {
-  return std::visit([](const auto& model) { return model.options.facts(); }, model_);
+  return std::visit([](const auto& model) { return model.config.facts(); }, model_);
 }
 
 Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens) const {

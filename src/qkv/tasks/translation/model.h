@@ -14,20 +14,15 @@ namespace qkv {
 
 class SafetensorsFile;
 
-using ModelOptions = std::variant<Seq2SeqOptions, TransformerOptions>;
-ModelOptions model_options(const TranslationConfig& config, int64_t source_vocabulary, int64_t target_vocabulary);
-/// What such a model is, without making it.
-ModelFacts model_facts(const TranslationConfig& config);
-
 class TranslationModel {
  public:
-  TranslationModel(const TranslationConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const Rng& rng);
+  TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const Rng& rng);
   TranslationModel(const TranslationModel&) = delete;
   TranslationModel& operator=(const TranslationModel&) = delete;
 
   /// The model that a weight file holds. A file of another model is refused before memory is taken: the first name or shape that differs is
   /// in the message. Checkpoints will do.
-  TranslationModel(const TranslationConfig& config, int64_t source_vocabulary, int64_t target_vocabulary, const std::string& weights);
+  TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const std::string& weights);
 
   const Parameters& parameters() const { return parameters_; }
   ModelFacts facts() const;
@@ -44,8 +39,7 @@ class TranslationModel {
   void save(const std::string& path) const;
 
  private:
-  TranslationModel(const ModelOptions& options, const Rng& rng);
-  TranslationModel(const ModelOptions& options, const SafetensorsFile& weights);
+  TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const SafetensorsFile& weights);
 
   std::variant<Seq2Seq, Transformer> model_;
   Parameters parameters_;

@@ -66,9 +66,9 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   std::vector<IdPair> train = encoded(text_->train, tokenizers(), config_.data.max_tokens), valid = encoded(text_->valid, tokenizers(), 0);
   check(!train.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
         " pairs are longer");
-  if (const auto most = model_facts(config_).longest_input) check_positions(*most, train, valid);
+  if (const auto most = config_.facts().longest_input) check_positions(*most, train, valid);
   if (config_.decoding.max_length == 0) config_.decoding.max_length = default_max_length(train);
-  model_ = std::make_unique<TranslationModel>(config_, tokenizers().source.size(), tokenizers().target.size(), Rng(seed).at("init"));
+  model_ = std::make_unique<TranslationModel>(config_, tokenizers().sizes(), Rng(seed).at("init"));
   task_ = std::make_unique<TranslationTask>(*model_, config_, std::move(train), std::move(valid), tokenizers());
   check_warmup(config_.training, updates());
   if (folder_.in_memory()) return;

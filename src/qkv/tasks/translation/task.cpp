@@ -133,6 +133,6 @@ int64_t TranslationTask::fingerprint() const {
   return static_cast<int64_t>(hash);
 }
 
-int64_t source_steps(const TranslationConfig& config) { return config.model.skip_padding ? 0 : config.book.num_steps; }
+int64_t source_steps(const TranslationConfig& config) { return config.facts().reads_padding ? config.book.num_steps : 0; }
 
 }  // namespace qkv

@@ -87,7 +87,7 @@ void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<siz
 }  // namespace
 
 Translator::Translator(const std::string& folder) : config_(read_config(folder)), tokenizers_(load_tokenizers(folder)) {
-  own_ = std::make_unique<TranslationModel>(config_, tokenizers_.source.size(), tokenizers_.target.size(), run_weights(folder));
+  own_ = std::make_unique<TranslationModel>(config_, tokenizers_.sizes(), run_weights(folder));
   model_ = own_.get();
   facts_ = model_->facts();
 }

@@ -15,6 +15,7 @@
 #include "qkv/cli/train_ending.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/io/file.h"
+#include "qkv/tasks/translation/presets.h"
 #include "qkv/tasks/translation/run.h"
 #include "qkv/tasks/translation/translator.h"
 #include "qkv/train/progress.h"
@@ -81,7 +82,7 @@ class Train : public Command {
   std::string example() const override { return "qkv train --preset transformer\n  qkv train --preset d2l-transformer --data fra.txt\n  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine"; }
 
   void bind(Options& options) override {
-    options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training and decoding", "YAML 配置文件：data、model、training、decoding 四块"}, config_file_);
+    options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training, book and decoding", "YAML 配置文件：data、model、training、book、decoding 五块"}, config_file_);
     options.option("--preset NAME", {"ready settings, which the file and the options below change", "预设，可被配置文件和下列选项修改"}, preset_, translation_presets());
     options.option("--data FILE", {"sentence pairs (data.pairs): tab-separated, .gz too, or en-fr, the built-in corpus", "句对（data.pairs）：制表符分隔，可为 .gz；en-fr 为内置语料"}, data_);
     options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file, else runs/translation)", "输出文件夹（默认 runs/预设名或文件名，都没有则为 runs/translation）"}, output_);

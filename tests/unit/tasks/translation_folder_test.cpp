@@ -1,4 +1,5 @@
 // What a folder, a configuration or a preset refuses, and what it says then.
+#include "qkv/tasks/translation/presets.h"
 #include "qkv/io/safetensors.h"
 #include "unit/tasks/translation_fixture.h"
 
@@ -190,9 +191,30 @@ TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
 
 TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
   EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
-            "unknown preset \"d2l-bahdanaw\": expected one of d2l-seq2seq, d2l-bahdanau, d2l-transformer, "
-            "d2l-en-seq2seq, d2l-en-bahdanau, d2l-en-transformer, bahdanau, transformer, transformer-tiny, transformer-base | did you mean \"d2l-bahdanau\"?");
-  for (const std::string& name : translation_presets()) EXPECT_EQ(translation_preset(name).preset, name);
+            text("unknown preset \"d2l-bahdanaw\": expected one of ", listed(translation_presets()), " | did you mean \"d2l-bahdanau\"?"));
+}
+
+TEST(TranslationPreset, EveryFileIsAConfigurationThatCanBeTrained) {
+  const std::vector<std::string> names = translation_presets();
+  for (const char* name : {"bahdanau", "d2l-bahdanau", "d2l-en-transformer", "multi30k-en-de", "transformer-base"})
+    EXPECT_TRUE(std::ranges::count(names, name)) << name;
+  for (const std::string& name : names) {
+    TranslationConfig c = translation_preset(name);
+    EXPECT_EQ(c.preset, name);
+    if (c.data.pairs.empty() && c.data.source.empty()) c.data.pairs = "pairs.tsv";
+    EXPECT_EQ(error_of([&] { c.check(); }), "") << name;
+    EXPECT_TRUE(fs::exists(text(QKV_SOURCE_DIR "/presets/", name, ".yaml"))) << name;
+  }
+}
+
+TEST(TranslationPreset, TheBooksHaveTheBooksSettings) {
+  const TranslationConfig c = translation_preset("d2l-transformer");
+  EXPECT_EQ(c.transformer().hidden, 32);
+  EXPECT_EQ(c.transformer().init, TransformerConfig::Init::book);
+  EXPECT_EQ(c.book.loss, LossUnit::book);
+  EXPECT_EQ(c.training.epochs, 200);
+  EXPECT_EQ(translation_preset("d2l-en-transformer").transformer().dropout, 0.2f);
+  EXPECT_FALSE(translation_preset("d2l-bahdanau").seq2seq().skip_padding);
 }
 
 }  // namespace

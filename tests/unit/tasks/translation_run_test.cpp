@@ -2,6 +2,7 @@
 #include <atomic>
 #include <set>
 
+#include "qkv/tasks/translation/presets.h"
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/tasks/translation/translator.h"

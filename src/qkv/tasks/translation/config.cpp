@@ -1,11 +1,10 @@
-// The table of settings, and the presets.
+// The tables of settings, one for each kind of model, and what settings mean together.
 #include "qkv/tasks/translation/config.h"
 
 #include <algorithm>
 #include <map>
 
 #include "qkv/core/check.h"
-#include "qkv/core/suggest.h"
 
 namespace qkv {
 namespace {
@@ -53,80 +52,6 @@ void parse_into(TranslationConfig& config, const std::string& yaml, const std::s
   if (const auto kind = find_setting(yaml, name, "model.kind")) next.set_kind(parse_name<ModelKind>(kind->value, kind->where));
   settings_of(next, others).parse(yaml, name);
   config = std::move(next);
-}
-
-// The English edition: 512 pairs, larger layers, 30 epochs, the mean over tokens. Its section 11.4 forgets to mask the loss; this does not.
-TranslationConfig english_book(const std::string& name) {
-  TranslationConfig c;
-  c.preset = name;
-  c.data.tokenizer = TokenizerKind::book_en;
-  c.model = Seq2SeqConfig{.layers = 2, .dropout = 0.2f, .skip_padding = false};
-  c.training.epochs = 30;
-  c.training.batch_rows = 128;
-  c.training.rate = 0.005;
-  c.book.num_steps = 9;
-  c.training.keep = KeptWeights::last;
-  c.decoding.max_length = 9;
-  return c;
-}
-
-TranslationConfig chinese_book(const std::string& name) {
-  TranslationConfig c;
-  c.preset = name;
-  c.data.tokenizer = TokenizerKind::book;
-  c.data.limit = 600;
-  c.model = Seq2SeqConfig{.embed = 32, .hidden = 32, .layers = 2, .skip_padding = false};
-  c.training.rate = 0.005;
-  c.book.loss = LossUnit::book;
-  c.decoding.max_length = 10;
-  return c;
-}
-
-// For the built-in corpus: whole words, minutes.
-TranslationConfig built_in_transformer() {
-  TranslationConfig c;
-  c.preset = "transformer";
-  c.data.pairs = "en-fr";
-  c.data.tokenizer = TokenizerKind::spaces;
-  c.data.min_count = 1;
-  c.data.corpus_size = 60000;
-  c.model = TransformerConfig{.hidden = 64, .ffn = 256, .heads = 4, .layers = 2};
-  c.training.epochs = 8;
-  c.training.rate = 0.003;
-  c.training.schedule = ScheduleKind::cosine;
-  c.training.warmup = 400;
-  c.training.by_length = true;
-  c.decoding.beam = 1;
-  return c;
-}
-
-// For corpora of tens of thousands of sentences and more: shared subwords, label smoothing, warm-up, token budgets, averaged weights.
-TranslationConfig transformer_at_size(const std::string& name) {
-  const bool tiny = name == "transformer-tiny";
-  TranslationConfig c;
-  c.preset = name;
-  c.data.tokenizer = TokenizerKind::bpe;
-  c.data.vocabulary = tiny ? 8000 : 16000;
-  c.data.shared_vocabulary = true;
-  c.data.max_tokens = 200;
-  c.model = tiny ? TransformerConfig{.hidden = 128, .ffn = 256, .heads = 4, .layers = 4, .dropout = 0.3f}
-                 : TransformerConfig{.hidden = 512, .ffn = 2048, .heads = 8, .layers = 6};
-  c.transformer().tied = c.transformer().bias = true;
-  c.transformer().attention_dropout = 0.1f;
-  c.training.epochs = tiny ? 40 : 20;
-  c.training.batch_tokens = 4096;
-  c.training.by_length = true;
-  c.training.rate = tiny ? 0.005 : 0.0007;
-  c.training.schedule = ScheduleKind::warmup;
-  c.training.warmup = tiny ? 2000 : 4000;
-  c.training.beta2 = 0.98;
-  c.training.label_smoothing = 0.1;
-  c.training.average_last = tiny ? 0.125 : 0.25;
-  c.training.checkpoint_seconds = 60;
-  c.decoding.beam = 5;
-  c.decoding.length_penalty = 1;
-  c.decoding.max_length = 200;
-  return c;
 }
 
 }  // namespace
@@ -211,65 +136,6 @@ std::vector<Setting> offered_settings() {
     }
   }
   return all;
-}
-
-std::vector<std::string> translation_presets() {
-  return {"d2l-seq2seq", "d2l-bahdanau", "d2l-transformer", "d2l-en-seq2seq", "d2l-en-bahdanau", "d2l-en-transformer",
-          "bahdanau", "transformer", "transformer-tiny", "transformer-base"};
-}
-
-bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); }
-
-TranslationConfig translation_preset(const std::string& name) {
-  if (name == "d2l-seq2seq") {
-    TranslationConfig c = chinese_book(name);
-    c.seq2seq().attention = ScorerKind::none;
-    c.training.epochs = 300;
-    return c;
-  }
-  if (name == "d2l-bahdanau") {
-    TranslationConfig c = chinese_book(name);
-    c.training.epochs = 250;
-    return c;
-  }
-  if (name == "d2l-en-bahdanau") return english_book(name);
-  if (name == "d2l-en-seq2seq") {
-    TranslationConfig c = english_book(name);
-    c.seq2seq().attention = ScorerKind::none;
-    return c;
-  }
-  if (name == "bahdanau") {
-    TranslationConfig c;
-    c.preset = name;
-    c.data.pairs = "en-fr";
-    c.data.tokenizer = TokenizerKind::spaces;
-    c.data.min_count = 1;
-    c.data.corpus_size = 60000;
-    c.model = Seq2SeqConfig{.embed = 128, .hidden = 128, .dropout = 0, .bidirectional = true, .embed_dropout = 0.2f, .values = SourceValues::words};
-    c.training.epochs = 8;
-    c.training.rate = 0.004;
-    c.training.schedule = ScheduleKind::cosine;
-    c.training.batch_rows = 64;
-    c.training.by_length = true;
-    return c;
-  }
-  if (name == "d2l-transformer") {
-    TranslationConfig c = chinese_book(name);
-    c.model = TransformerConfig{.hidden = 32, .ffn = 64, .heads = 4, .layers = 2, .init = TransformerConfig::Init::book};
-    c.training.epochs = 200;
-    c.training.average_last = 0.1;  // the book's is 0: docs/decisions/0006-mean-of-last-weights.md
-    return c;
-  }
-  if (name == "d2l-en-transformer") {
-    TranslationConfig c = english_book(name);
-    c.model = TransformerConfig{.hidden = 256, .ffn = 64, .heads = 4, .layers = 2, .dropout = 0.2f, .init = TransformerConfig::Init::pytorch};
-    c.training.rate = 0.001;
-    return c;
-  }
-  if (name == "transformer") return built_in_transformer();
-  if (name == "transformer-tiny" || name == "transformer-base") return transformer_at_size(name);
-  const auto known = translation_presets();
-  throw Error(text("unknown preset \"", name, "\": expected one of ", listed(known)), did_you_mean(name, known));
 }
 
 }  // namespace qkv

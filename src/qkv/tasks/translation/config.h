@@ -1,4 +1,4 @@
-// All that a translation run depends on: data, model, training and decoding, with the book's settings as presets.
+// All that a translation run depends on: data, model, training and decoding.
 #pragma once
 
 #include <array>
@@ -141,11 +141,5 @@ TranslationConfig read_run_config(const std::string& path);
 
 /// The settings of all kinds of models, as a command line offers them: block, key, help, flag and choices.
 std::vector<Setting> offered_settings();
-
-std::vector<std::string> translation_presets();
-/// Fails with a suggestion for a name that does not exist.
-TranslationConfig translation_preset(const std::string& name);
-/// One of the book's presets: ends with the book's line and its four sentences.
-bool is_book_preset(const std::string& name);
 
 }  // namespace qkv

@@ -1,0 +1,24 @@
+// Ready configurations: the files of presets/, which are part of the program.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "qkv/tasks/translation/config.h"
+
+namespace qkv {
+
+struct EmbeddedPreset {
+  const char *name, *yaml;
+};
+/// In the order of their names.
+std::span<const EmbeddedPreset> embedded_presets();
+
+std::vector<std::string> translation_presets();
+/// Fails with a suggestion for a name that does not exist.
+TranslationConfig translation_preset(const std::string& name);
+/// One of the book's presets: ends with the book's line and its four sentences.
+bool is_book_preset(const std::string& name);
+
+}  // namespace qkv

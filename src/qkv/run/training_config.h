@@ -17,6 +17,10 @@ namespace qkv {
 enum class KeptWeights { best, last };
 constexpr std::array<std::string_view, 2> names(KeptWeights) { return {"best", "last"}; }
 
+/// adamw: weight decay apart from the loss (Loshchilov and Hutter, 2019), without it Adam. adam, sgd: weight decay as a term of the loss.
+enum class OptimizerKind { adamw, adam, sgd };
+constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adamw", "adam", "sgd"}; }
+
 struct TrainingConfig {
   int64_t epochs = 10;
   int64_t batch_rows = 64, batch_tokens = 0;   // rows, or a budget of padded tokens, of a batch
@@ -29,7 +33,9 @@ struct TrainingConfig {
   double decay_factor = 0.5;                   // schedule step: the rate times this every decay_epochs
   int64_t decay_epochs = 1;
   double clip = 1;
+  OptimizerKind optimizer = OptimizerKind::adamw;
   double weight_decay = 0;
+  double momentum = 0;                         // of SGD
   double beta2 = 0.999;                        // of Adam
   double label_smoothing = 0;
   int64_t patience = 0;                        // epochs without a better validation loss before the end; 0: never
@@ -61,7 +67,10 @@ struct TrainingConfig {
     f("decay_factor", Text{"schedule step: the rate is multiplied by this", "step：学习率乘以该值"}, decay_factor, 0, 1);
     f("decay_epochs", Text{"schedule step: every so many epochs", "step：每隔若干轮"}, decay_epochs, 1, most_epochs);
     f("clip", Text{"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, clip, 0);
-    f("weight_decay", Text{"of AdamW", "AdamW 的权重衰减"}, weight_decay, 0, most_rate);
+    f("optimizer", Text{"adamw is Adam with weight decay apart from the loss; adam and sgd have it as a term of the loss",
+                        "优化算法；adamw 的权重衰减与损失分离，adam 与 sgd 的则是损失中的一项"}, optimizer);
+    f("weight_decay", Text{"of all parameters, 0 none", "权重衰减，0 不用"}, weight_decay, 0, most_rate);
+    f("momentum", Text{"of sgd", "sgd 的动量"}, momentum, 0, 0.999);
     f("beta2", Text{"of Adam: how slowly the mean of squared gradients forgets", "Adam 的 beta2"}, beta2, 0.5, 0.99999);
     f("label_smoothing", Text{"share of the wanted distribution spread over all tokens", "标签平滑"}, label_smoothing, 0, 0.99);
     f("patience", Text{"epochs without a better validation loss before the end, 0 never", "验证损失不再下降多少轮后停止，0 不停"}, patience, 0);

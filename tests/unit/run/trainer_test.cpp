@@ -9,6 +9,7 @@
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
+#include "qkv/run/training_plan.h"
 #include "support/files.h"
 
 namespace qkv {
@@ -175,6 +176,31 @@ TEST(TrainingChanges, AllowALongerTrainingUnlessItsLengthMattersBefore) {
   EXPECT_FALSE(may_change({.epochs = 20, .average_last = 0.5}));
   EXPECT_TRUE(training_changes(ten, ten).may_change.contains("training.patience"));
   for (const char* name : {"training.rate", "training.shards"}) EXPECT_FALSE(training_changes(ten, ten).may_change.contains(name)) << name;
+}
+
+TEST(TrainingConfig, MakesTheOptimizerThatItNames) {
+  tests::ToyModel model(Rng(1));
+  const Parameters all = flatten(model);
+  const auto first_state = [&](const TrainingConfig& config) {
+    const auto state = make_optimizer(config, all)->state();
+    return state.empty() ? std::string() : state[0].name;
+  };
+  EXPECT_EQ(first_state({}), "adam.m");
+  EXPECT_EQ(first_state({.optimizer = OptimizerKind::adam}), "adam.m");
+  EXPECT_EQ(first_state({.optimizer = OptimizerKind::sgd}), "");
+  EXPECT_EQ(first_state({.optimizer = OptimizerKind::sgd, .momentum = 0.9}), "sgd.velocity");
+  EXPECT_THROW(TrainingConfig({.momentum = 0.9}).check(false), Error);
+}
+
+TEST(TrainingConfig, OptimizersDifferInWhatWeightDecayIs) {
+  const auto trained = [](OptimizerKind optimizer, double decay) {
+    return train("", {.config = {.epochs = 2, .rate = 0.01, .optimizer = optimizer, .weight_decay = decay, .seed = 3}}).weights;
+  };
+  using enum OptimizerKind;
+  EXPECT_EQ(trained(adamw, 0), trained(adam, 0));
+  EXPECT_NE(trained(adamw, 0.1), trained(adam, 0.1));
+  EXPECT_NE(trained(sgd, 0), trained(adam, 0));
+  EXPECT_NE(trained(sgd, 0.1), trained(sgd, 0));
 }
 
 }  // namespace

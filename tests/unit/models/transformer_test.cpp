@@ -108,7 +108,7 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
   const Transformer english({.hidden = 256, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::pytorch}, {194, 214}, Rng(1));
   EXPECT_LE(max(abs(english.encoder.stack.blocks[0].self.to_q.weight)).item(), 1.f / 16);
   EXPECT_GT(max(abs(english.encoder.embedding.weight)).item(), 2.5f);
-  const Transformer scaled({.source_vocabulary = 184, .target_vocabulary = 201}, Rng(1));
+  const Transformer scaled({.hidden = 32, .ffn = 64, .layers = 2}, {184, 201}, Rng(1));
   bounded(scaled.encoder.stack.blocks[0].self.to_q.weight, 64);
   EXPECT_NEAR(mean(mul(scaled.encoder.embedding.weight, scaled.encoder.embedding.weight)).item(), 1.f / 32, 2e-3f);
 }
@@ -141,9 +141,8 @@ TEST(Transformer, TheCacheGivesTheLogitsOfTheWholePrefix) {
 // The book feeds every generated token at position 0: that is another function than the one that was trained.
 TEST(Transformer, TheBooksPredictionForgetsPositions) {
   const Ids source = some_ids(2, 6, 9, 1), target = some_ids(2, 3, 9, 2);
-  TransformerConfig options = variants()[0].options;
-  options.advance_positions = false;
-  const Transformer model(options, kWords, Rng(3));
+  Transformer model(variants()[0].options, kWords, Rng(3));
+  model.decoder.advance_positions = false;
   const Tensor logits = model.logits(source, {}, target, {});
   Transformer::State state = model.start(source, {}, {});
   expect_near(model.step(state, column(target, 0), {}), Array(reshape(slice(logits, 1, 0, 1), {2, 9})), 1e-6, "first token");
@@ -286,7 +285,7 @@ TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
 TEST(Transformer, AfterWarmUpATrainingStepCallsNoOperatorNew) {
   const Ids source = some_ids(8, 6, 9, 1), target = some_ids(8, 5, 9, 2), lens({8}, {6, 2, 4, 1, 3, 5, 6, 6});
   for (const auto& [name, options] : variants()) {
-    if (options.scorer != ScorerKind::scaled_dot) continue;
+    if (options.attention != ScorerKind::scaled_dot) continue;
     Transformer model(options, kWords, Rng(3));
     const Parameters all = flatten(model);
     GradArena arena = all.grad_arena();

@@ -23,7 +23,6 @@ namespace additive {
 
 using attn::FastTanh;
 using attn::kInfinity;
-using attn::kLanes;
 
 HWY_INLINE float Sum(Vec x) { return hn::GetLane(hn::SumOfLanes(Floats(), x)); }
 

@@ -85,8 +85,8 @@ HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const f
       const int64_t row = first * kPanel, depth = std::min(last * kPanel, block.count) - row, at = (j - plan.tile) * kBlock + row;
       const ConstRows from{rows.data + row * rows.stride, rows.stride};
       const Rows to{c.data + (j - plan.tile) * c.stride, c.stride};
-      if (seen) AddSeenProduct<Lie::across>(next - j, columns, depth, {left + at, kBlock}, seen + at, from, to, false);
-      else AddProduct<Lie::across>(next - j, columns, depth, {left + at, kBlock}, right.From(row), to, false);
+      if (seen) AddSeenProduct<Layout::row_major>(next - j, columns, depth, {left + at, kBlock}, seen + at, from, to, false);
+      else AddProduct<Layout::row_major>(next - j, columns, depth, {left + at, kBlock}, right.From(row), to, false);
     }
     j = next;
   }
@@ -165,8 +165,8 @@ struct BackwardTile {
       const Rows to{scratch.group + p * kPanel * scratch.padded, scratch.padded};
       const int64_t rows = block.panel[p].count, skip = plan.from[p] - plan.begin;
       const ConstRows from{keys.data + skip * keys.stride, keys.stride};
-      if (seen) AddSeenProduct<Lie::down>(rows, width, Keys(p), dscores, seen + At(p), from, to, false);
-      else AddProduct<Lie::down>(rows, Whole(width), Keys(p), dscores, right.From(skip), to, false);
+      if (seen) AddSeenProduct<Layout::column_major>(rows, width, Keys(p), dscores, seen + At(p), from, to, false);
+      else AddProduct<Layout::column_major>(rows, Whole(width), Keys(p), dscores, right.From(skip), to, false);
     }
   }
 

@@ -36,13 +36,13 @@ HWY_INLINE void AddRow(float a, const float* b, float* c, int64_t columns) {
 
 /// AddProduct that leaves out the pairs not seen, for operands that hold NaN or infinities: same order, same bits where all is finite.
 /// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns)
-template <Lie kLie>
+template <Layout kLayout>
 HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, const uint8_t* seen, ConstRows b, Rows c,
                                  bool fresh) {
   for (int64_t r = 0; r < rows; ++r) {
     if (fresh) std::fill_n(c.data + r * c.stride, columns, 0.f);
     for (int64_t k = 0; k < depth; ++k) {
-      const int64_t at = kLie == Lie::across ? r * a.stride + k : k * a.stride + r;
+      const int64_t at = kLayout == Layout::row_major ? r * a.stride + k : k * a.stride + r;
       if (seen[at]) AddRow(a.data[at], b.data + k * b.stride, c.data + r * c.stride, columns);
     }
   }
@@ -186,7 +186,7 @@ class ForwardItem {
     const int64_t skip = j0 - values.keys.begin;
     if (guard) {
       const ConstRows from{values.rows.data + skip * values.rows.stride, values.rows.stride};
-      AddSeenProduct<Lie::down>(panel.count, z_.value_width, j1 - j0, {s, kPanel}, scratch_.seen, from, sums, fresh_[p]);
+      AddSeenProduct<Layout::column_major>(panel.count, z_.value_width, j1 - j0, {s, kPanel}, scratch_.seen, from, sums, fresh_[p]);
     } else {
       AddValues(panel, keys, values.packed.From(skip), sums, fresh_[p]);
     }
@@ -209,7 +209,7 @@ class ForwardItem {
       const KeyRange seen = step == panel.count ? keys : panel.SeenBy(r, rows, keys);
       const ConstRows weights{scratch_.scores + (seen.begin - keys.begin) * kPanel + r, kPanel};
       const Rows to{sums.data + r * sums.stride, sums.stride};
-      AddProduct<Lie::down>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), to, fresh);
+      AddProduct<Layout::column_major>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), to, fresh);
     }
   }
 

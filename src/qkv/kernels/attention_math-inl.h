@@ -16,7 +16,6 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));
 constexpr float kLog2E = 1.44269504f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 

@@ -34,11 +34,11 @@ void DropoutBackKernel(float scale, const float* dy, const uint8_t* bits, float*
 template <class T, class D, class F>
 HWY_INLINE void ForWords(const Rng& rng, uint64_t first, T* out, int64_t n, D d, F&& convert) {
   const WordStream stream(rng);
-  const int64_t lanes = LaneCount(), step = WordStream::kVectors * lanes;
+  const int64_t step = WordStream::kVectors * kLanes;
   HWY_ALIGN T last[WordStream::kVectors * HWY_MAX_BYTES / sizeof(T)];
   for (int64_t i = 0; i < n; i += step) {
     T* y = n - i >= step ? out + i : last;
-    stream.Next(first / 4 + static_cast<uint64_t>(i / 4), [&](int64_t v, WordVec w) HWY_ATTR { hn::StoreU(convert(w), d, y + v * lanes); });
+    stream.Next(first / 4 + static_cast<uint64_t>(i / 4), [&](int64_t v, WordVec w) HWY_ATTR { hn::StoreU(convert(w), d, y + v * kLanes); });
     if (y == last) std::copy_n(last, n - i, out + i);
   }
 }

@@ -23,10 +23,9 @@ struct Left {
   int64_t stride, step;
 };
 
-// Vectors 2p and 2p + 1 of row k are at data + p * pair + k * stride.
-struct Right {
-  const float* data;
-  int64_t stride, pair, step;
+struct RightTiles {
+  Right first;
+  int64_t step;
 };
 
 // What beta multiplies: C, or a bias, which has one row for all.
@@ -50,153 +49,102 @@ struct Output {
 };
 
 // C <- alpha sum + beta from for one tile of which `columns` are stored; without kAdd nothing is read.
-template <int kRows, int kVectors, bool kAdd>
-HWY_INLINE void StoreTile(const Vec (&sum)[kRows][kVectors], float* c, int64_t stride, const Addend& from, Vec alpha, Vec beta,
-                          int64_t columns) {
+template <bool kAdd, int kRows, int kVectors>
+HWY_INLINE void StoreTile(Tile<kRows, kVectors>& tile, float* c, int64_t stride, const Addend& from, Vec alpha, Vec beta, int64_t columns) {
   const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  if (columns >= kVectors * lanes) [[likely]] {
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) {
-        const Vec y = hn::Mul(sum[r][v], alpha);
-        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, from.data + r * from.stride + v * lanes), y) : y, d, c + r * stride + v * lanes);
-      }
-    }
+  if (columns >= kVectors * kLanes) [[likely]] {
+    tile.Each([&](int r, int v, Vec sum) HWY_ATTR {
+      const Vec y = hn::Mul(sum, alpha);
+      hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, from.data + r * from.stride + v * kLanes), y) : y, d, c + r * stride + v * kLanes);
+    });
     return;
   }
-  const int64_t tail = columns - (kVectors - 1) * lanes;
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-    for (int v = 0; v < kVectors; ++v) {
-      float* to = c + r * stride + v * lanes;
-      const float* more = from.data + r * from.stride + v * lanes;
-      const Vec y = hn::Mul(sum[r][v], alpha);
-      if (v + 1 < kVectors)
-        hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, more), y) : y, d, to);
-      else
-        StoreTail(kAdd ? hn::MulAdd(beta, LoadTail(d, more, tail), y) : y, d, to, tail);
-    }
-  }
+  const int64_t tail = columns - (kVectors - 1) * kLanes;
+  tile.Each([&](int r, int v, Vec sum) HWY_ATTR {
+    float* to = c + r * stride + v * kLanes;
+    const float* more = from.data + r * from.stride + v * kLanes;
+    const Vec y = hn::Mul(sum, alpha);
+    if (v + 1 < kVectors) hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, more), y) : y, d, to);
+    else StoreTail(kAdd ? hn::MulAdd(beta, LoadPart(d, more, tail), y) : y, d, to, tail);
+  });
 }
 
 // `count` tiles of kRows rows of op(A) times kVectors vectors of op(B) over K steps.
-template <Lie kLie, int kRows, int kVectors>
-HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const Right& right, const Output& out,
-                        int64_t columns) {
-  const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  const Vec alpha = hn::Set(d, out.alpha), beta = hn::Set(d, out.beta);
+template <Layout kLayout, int kRows, int kVectors>
+HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const RightTiles& right, const Output& out, int64_t columns) {
+  const Vec alpha = hn::Set(Floats(), out.alpha), beta = hn::Set(Floats(), out.beta);
   const bool add = out.beta != 0;
-  const int64_t a_stride = left.stride, b_stride = right.stride, b_pair = right.pair, c_stride = out.stride;
-  const float* a_tile = left.data;
-  const float* b_tile = right.data;
-  float* c_tile = out.data;
+  const int64_t a_stride = left.stride, c_stride = out.stride;
+  const float* a = left.data;
+  Right b = right.first;
+  float* c = out.data;
   Addend from = out.from;
   for (; count > 0; --count) {
-    Vec sum[kRows][kVectors];
-#pragma GCC unroll 8
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
-    }
+    Tile<kRows, kVectors> tile;
+    tile.Clear();
     if (K >= kPrefetchDepth) {  // C comes from afar: ask for it before the loop, not after
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r)
-        hwy::Prefetch(c_tile + r * c_stride), hwy::Prefetch(c_tile + r * c_stride + kVectors * lanes - 1);
+      Unrolled<kRows>([&](int r) {
+        hwy::Prefetch(c + r * c_stride);
+        hwy::Prefetch(c + r * c_stride + kVectors * kLanes - 1);
+      });
     }
-    const float* HWY_RESTRICT b = b_tile;
-    const float* HWY_RESTRICT a = a_tile;
-#pragma GCC unroll 4
-    for (int64_t k = 0; k < K; ++k) {
-      Vec bv[kVectors];
-#pragma GCC unroll 8
-      for (int v = 0; v < kVectors; ++v) bv[v] = hn::LoadU(d, b + (v / 2) * b_pair + (v % 2) * lanes);
-#pragma GCC unroll 8
-      for (int r = 0; r < kRows; ++r) {
-        const Vec av = hn::Set(d, kLie == Lie::across ? a[r * a_stride] : a[r]);
-#pragma GCC unroll 8
-        for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(av, bv[v], sum[r][v]);
-      }
-      b += b_stride;
-      a += kLie == Lie::across ? 1 : a_stride;
-    }
-    if (add)
-      StoreTile<kRows, kVectors, true>(sum, c_tile, c_stride, from, alpha, beta, columns);
-    else
-      StoreTile<kRows, kVectors, false>(sum, c_tile, c_stride, from, alpha, beta, columns);
-    a_tile += left.step;
-    b_tile += right.step;
-    c_tile += out.step;
+    tile.template AddProduct<kLayout>(K, a, a_stride, b);
+    if (add) StoreTile<true>(tile, c, c_stride, from, alpha, beta, columns);
+    else StoreTile<false>(tile, c, c_stride, from, alpha, beta, columns);
+    a += left.step;
+    b.data += right.step;
+    c += out.step;
     from.data += from.step;
   }
 }
 
-using TilesFunction = void (*)(int64_t, int64_t, const Left&, const Right&, const Output&, int64_t);
+using TilesFunction = void (*)(int64_t, int64_t, const Left&, const RightTiles&, const Output&, int64_t);
 
-template <Lie kLie>
+template <Layout kLayout>
 HWY_INLINE TilesFunction TilesOf(int64_t rows, int64_t vectors) {
-  static constexpr TilesFunction table[6][3] = {{Tiles<kLie, 1, 1>, Tiles<kLie, 1, 2>, Tiles<kLie, 1, 3>},
-                                                {Tiles<kLie, 2, 1>, Tiles<kLie, 2, 2>, Tiles<kLie, 2, 3>},
-                                                {Tiles<kLie, 3, 1>, Tiles<kLie, 3, 2>, Tiles<kLie, 3, 3>},
-                                                {Tiles<kLie, 4, 1>, Tiles<kLie, 4, 2>, Tiles<kLie, 4, 3>},
-                                                {Tiles<kLie, 5, 1>, Tiles<kLie, 5, 2>, nullptr},
-                                                {Tiles<kLie, 6, 1>, Tiles<kLie, 6, 2>, nullptr}};
-  return vectors == 8 ? Tiles<kLie, 1, 8> : table[rows - 1][vectors - 1];
+  static constexpr TilesFunction table[6][3] = {{Tiles<kLayout, 1, 1>, Tiles<kLayout, 1, 2>, Tiles<kLayout, 1, 3>},
+                                                {Tiles<kLayout, 2, 1>, Tiles<kLayout, 2, 2>, Tiles<kLayout, 2, 3>},
+                                                {Tiles<kLayout, 3, 1>, Tiles<kLayout, 3, 2>, Tiles<kLayout, 3, 3>},
+                                                {Tiles<kLayout, 4, 1>, Tiles<kLayout, 4, 2>, Tiles<kLayout, 4, 3>},
+                                                {Tiles<kLayout, 5, 1>, Tiles<kLayout, 5, 2>, nullptr},
+                                                {Tiles<kLayout, 6, 1>, Tiles<kLayout, 6, 2>, nullptr}};
+  return vectors == 8 ? Tiles<kLayout, 1, 8> : table[rows - 1][vectors - 1];
 }
 
-#ifdef QKV_GEMM_TRANSPOSES
 // kRows rows of op(A) against B^T without packing: for few rows a packed panel would not be read often enough to pay.
 // kGroups groups of columns go side by side, so that one row's chains of additions hide each other's latency.
 template <int kRows, int kGroups>
 HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
   const Floats d;
-  const bool across = c.transpose_a == Transpose::no;
-  const int64_t row_stride = across ? c.lda : 1, k_stride = across ? 1 : c.lda;
+  const bool by_rows = c.transpose_a == Transpose::no;
+  const int64_t row_stride = by_rows ? c.lda : 1, k_stride = by_rows ? 1 : c.lda;
   const float* column[kGroups][kLanes];
   for (int g = 0; g < kGroups; ++g) ColumnPointers(c.B, c.ldb, j + g * kLanes, c.N, column[g]);
   for (int64_t p = 0; p < c.K; p += depth) {
     const int64_t end = std::min(p + depth, c.K);
-    Vec sum[kRows][kGroups];
-#pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) sum[r][g] = hn::Zero(d);
-    }
+    Tile<kRows, kGroups> tile;
+    tile.Clear();
     int64_t k = p;
     for (; k + 4 <= end; k += 4) {
       Vec b[kGroups][4];
-#pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) LoadTransposed(d, column[g], k, b[g]);
-#pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) {
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r) {
-          const Vec a = hn::Set(d, c.A[r * row_stride + (k + i) * k_stride]);
-#pragma GCC unroll 2
-          for (int g = 0; g < kGroups; ++g) sum[r][g] = hn::MulAdd(a, b[g][i], sum[r][g]);
-        }
-      }
+      Unrolled<kGroups>([&](int g) HWY_ATTR { LoadTransposed(d, column[g], k, b[g]); });
+      Unrolled<4>([&](int i) HWY_ATTR {
+        tile.Step([&](int r) { return c.A[r * row_stride + (k + i) * k_stride]; }, [&](int g) HWY_ATTR { return b[g][i]; });
+      });
     }
     for (; k < end; ++k) {
-#pragma GCC unroll 2
-      for (int g = 0; g < kGroups; ++g) {
-        HWY_ALIGN float lanes[kLanes];
-        for (int64_t i = 0; i < kLanes; ++i) lanes[i] = column[g][i][k];
-#pragma GCC unroll 4
-        for (int r = 0; r < kRows; ++r)
-          sum[r][g] = hn::MulAdd(hn::Set(d, c.A[r * row_stride + k * k_stride]), hn::Load(d, lanes), sum[r][g]);
-      }
+      tile.Step([&](int r) { return c.A[r * row_stride + k * k_stride]; },
+                [&](int g) HWY_ATTR {
+                  HWY_ALIGN float lanes[kLanes];
+                  for (int64_t i = 0; i < kLanes; ++i) lanes[i] = column[g][i][k];
+                  return hn::Load(d, lanes);
+                });
     }
     const float beta = p == 0 && !c.bias ? c.beta : 1.f;
     const Vec alpha = hn::Set(d, c.alpha);
     const Addend from = c.bias ? Addend{c.bias + j, 0, 0} : Addend{c.C + j, c.ldc, 0};
-    if (beta != 0)
-      StoreTile<kRows, kGroups, true>(sum, c.C + j, c.ldc, from, alpha, hn::Set(d, beta), c.N - j);
-    else
-      StoreTile<kRows, kGroups, false>(sum, c.C + j, c.ldc, from, alpha, alpha, c.N - j);
+    if (beta != 0) StoreTile<true>(tile, c.C + j, c.ldc, from, alpha, hn::Set(d, beta), c.N - j);
+    else StoreTile<false>(tile, c.C + j, c.ldc, from, alpha, alpha, c.N - j);
   }
 }
 
@@ -212,22 +160,22 @@ void FewRowsOfTransposed(const GemmCall& c) {
   static constexpr decltype(&FewRows<1>) table[] = {FewRows<1>, FewRows<2>, FewRows<3>, FewRows<4>};
   table[c.M - 1](c);
 }
-#endif
 
 // A row of tiles: `rows` rows against all N columns, left to right.
-template <Lie kLie>
+template <Layout kLayout>
 void RowOfTiles(int64_t rows, int64_t N, int64_t K, const Left& a, const Right& b, const Output& out) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), width = 2 * lanes, vectors = (N + lanes - 1) / lanes;
+  constexpr int64_t width = 2 * kLanes;
+  const int64_t vectors = (N + kLanes - 1) / kLanes;
   int64_t pairs = N / width;                           // full pairs of vectors
   if (vectors - 2 * pairs == 1 && pairs > 0) --pairs;  // a single vector at the edge joins the last pair
-  if (pairs) TilesOf<kLie>(rows, 2)(pairs, K, a, {b.data, b.stride, b.pair, b.pair}, out.At(0, 0, 0, width), width);
+  if (pairs) TilesOf<kLayout>(rows, 2)(pairs, K, a, {b, b.pair}, out.At(0, 0, 0, width), width);
   const int64_t left = vectors - 2 * pairs, columns = N - pairs * width;
   if (left == 0) return;
-  const Right rest{b.data + pairs * b.pair, b.stride, b.pair, 0};
+  const RightTiles rest{{b.data + pairs * b.pair, b.stride, b.pair}, 0};
   const Output edge = out.At(0, pairs * width);
-  if (left < 3 || rows <= 4) return TilesOf<kLie>(rows, left)(1, K, a, rest, edge, columns);
-  TilesOf<kLie>(3, 3)(1, K, a, rest, edge, columns);
-  TilesOf<kLie>(rows - 3, 3)(1, K, {a.data + (kLie == Lie::across ? 3 * a.stride : 3), a.stride, 0}, rest, edge.At(3, 0), columns);
+  if (left < 3 || rows <= 4) return TilesOf<kLayout>(rows, left)(1, K, a, rest, edge, columns);
+  TilesOf<kLayout>(3, 3)(1, K, a, rest, edge, columns);
+  TilesOf<kLayout>(rows - 3, 3)(1, K, {a.data + (kLayout == Layout::row_major ? 3 * a.stride : 3), a.stride, 0}, rest, edge.At(3, 0), columns);
 }
 
 // M rows as tiles: `full` tiles of 6 and the last ones. A sliver of 1 to 3 rows keeps the multipliers waiting, so it
@@ -246,86 +194,84 @@ HWY_INLINE RowCut CutRows(int64_t M, bool gapless) {
 HWY_INLINE bool RowOrder(int64_t N, int64_t K) { return N > 64 && K * N <= kNearFloats; }
 
 // M rows of op(A), tiles of 6 rows `a.step` apart, against N columns of op(B).
-template <Lie kLie>
+template <Layout kLayout>
 void Block(int64_t M, int64_t N, int64_t K, const Left& a, const Right& b, const Output& out) {
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), vectors = (N + lanes - 1) / lanes;
-  const int64_t row = kLie == Lie::across ? a.stride : 1;
+  const int64_t vectors = (N + kLanes - 1) / kLanes;
+  const int64_t row = kLayout == Layout::row_major ? a.stride : 1;
   const RowCut cut = CutRows(M, a.step == kTileRows * row);
   const Left first{a.data + cut.full * a.step, a.stride, 0}, second{first.data + cut.first * row, a.stride, 0};
   const int64_t first_row = cut.full * kTileRows, second_row = first_row + cut.first;
   if (M > 1 && RowOrder(N, K)) {
     for (int64_t t = 0; t < cut.full; ++t)
-      RowOfTiles<kLie>(kTileRows, N, K, {a.data + t * a.step, a.stride, 0}, b, out.At(t * kTileRows, 0));
-    if (cut.first) RowOfTiles<kLie>(cut.first, N, K, first, b, out.At(first_row, 0));
-    if (cut.second) RowOfTiles<kLie>(cut.second, N, K, second, b, out.At(second_row, 0));
+      RowOfTiles<kLayout>(kTileRows, N, K, {a.data + t * a.step, a.stride, 0}, b, out.At(t * kTileRows, 0));
+    if (cut.first) RowOfTiles<kLayout>(cut.first, N, K, first, b, out.At(first_row, 0));
+    if (cut.second) RowOfTiles<kLayout>(cut.second, N, K, second, b, out.At(second_row, 0));
     return;
   }
   for (int64_t v = 0, wide; v < vectors; v += wide) {
     wide = M == 1 && vectors - v >= 8 ? 8 : std::min<int64_t>(2, vectors - v);
-    const Right panel{b.data + v / 2 * b.pair, b.stride, b.pair, 0};
-    const auto to = [&](int64_t row) { return out.At(row, v * lanes, kTileRows); };
-    if (cut.full) TilesOf<kLie>(kTileRows, wide)(cut.full, K, a, panel, to(0), N - v * lanes);
-    if (cut.first) TilesOf<kLie>(cut.first, wide)(1, K, first, panel, to(first_row), N - v * lanes);
-    if (cut.second) TilesOf<kLie>(cut.second, wide)(1, K, second, panel, to(second_row), N - v * lanes);
+    const RightTiles panel{{b.data + v / 2 * b.pair, b.stride, b.pair}, 0};
+    const auto to = [&](int64_t row) { return out.At(row, v * kLanes, kTileRows); };
+    if (cut.full) TilesOf<kLayout>(kTileRows, wide)(cut.full, K, a, panel, to(0), N - v * kLanes);
+    if (cut.first) TilesOf<kLayout>(cut.first, wide)(1, K, first, panel, to(first_row), N - v * kLanes);
+    if (cut.second) TilesOf<kLayout>(cut.second, wide)(1, K, second, panel, to(second_row), N - v * kLanes);
   }
 }
 
 // A block of rows whose steps [0, K) of op(A) start at A; copied first where it is read often enough.
-template <Lie kLie>
+template <Layout kLayout>
 void PackedBlock(bool pack, int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, const Right& b,
                  const Output& out) {
-  Left a{A, lda, kLie == Lie::across ? kTileRows * lda : kTileRows};
+  Left a{A, lda, kLayout == Layout::row_major ? kTileRows * lda : kTileRows};
   if (pack) {
     float* packed = gemm_scratch().a;
-    PackLeft(kLie, A, lda, M, K, packed);
-    if (kLie == Lie::across)
+    PackLeft(kLayout, A, lda, M, K, packed);
+    if (kLayout == Layout::row_major)
       a = {packed, K + kRowGap, kTileRows * (K + kRowGap)};
     else
       a = {packed, kTileRows, kTileRows * K + kRowGap};
   }
-  Block<kLie>(M, N, K, a, b, out);
+  Block<kLayout>(M, N, K, a, b, out);
 }
 
 // op(B), (K, N), as panels of two vectors of columns, each K rows long.
 void PackRight(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* packed) {
-  const int64_t width = 2 * static_cast<int64_t>(hn::Lanes(Floats()));
-  for (int64_t n = 0; n < N; n += width) {
-    if (transpose_b == Transpose::yes)
-      PackColumns(B + n * ldb, ldb, K, std::min(width, N - n), width, packed + n * K);
-    else
-      PackRows(B + n, ldb, K, std::min(width, N - n), width, packed + n * K);
+  if (transpose_b == Transpose::no) {
+    PackRows(B, ldb, K, N, packed);
+    return;
   }
+  constexpr int64_t width = 2 * kLanes;
+  for (int64_t n = 0; n < N; n += width) PackColumns(B + n * ldb, ldb, K, std::min(width, N - n), width, packed + n * K);
 }
 
 void TiledGemm(const GemmCall& c) {
-  const bool across = c.transpose_a == Transpose::no, transpose_b = c.transpose_b == Transpose::yes;
-#ifdef QKV_GEMM_TRANSPOSES
+  const bool by_rows = c.transpose_a == Transpose::no, transpose_b = c.transpose_b == Transpose::yes;
   if (transpose_b && c.M <= kFewRows && !c.panels) return FewRowsOfTransposed(c);
-#endif
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(Floats())), width = 2 * lanes, depth = panel_depth(c.K);
+  constexpr int64_t width = 2 * kLanes;
+  const int64_t depth = panel_depth(c.K);
   for (int64_t j = 0; j < c.N; j += kColumnBlock)
     for (int64_t p = 0; p < c.K; p += depth) {
       const int64_t N = std::min(kColumnBlock, c.N - j), K = std::min(depth, c.K - p);
       const float* B = transpose_b ? c.B + j * c.ldb + p : c.B + p * c.ldb + j;
-      Right b{B, c.ldb, width, 0};
+      Right b{B, c.ldb, width};
       if (c.panels) {
-        b = {c.panels + j * c.K + p * width, width, c.K * width, 0};
-      } else if (transpose_b || N % lanes != 0 || (c.M > kManyRows && K * c.ldb > kNearFloats)) {
+        b = {c.panels + j * c.K + p * width, width, c.K * width};
+      } else if (transpose_b || N % kLanes != 0 || (c.M > kManyRows && K * c.ldb > kNearFloats)) {
         float* packed = gemm_scratch().b;
         PackRight(c.transpose_b, N, K, B, c.ldb, packed);
-        b = {packed, width, K * width, 0};
+        b = {packed, width, K * width};
       }
-      const bool pack = N >= 64 && c.M > kTileRows && c.K > (across ? 192 : 96);
+      const bool pack = N >= 64 && c.M > kTileRows && c.K > (by_rows ? 192 : 96);
       const int64_t rows = pack ? kRowBlock : RowOrder(N, K) ? c.M : 2 * kRowBlock;
       for (int64_t i = 0; i < c.M; i += rows) {
         const int64_t M = std::min(rows, c.M - i);
         float* to = c.C + i * c.ldc + j;
         const Addend from = c.bias ? Addend{c.bias + j, 0, 0} : Addend{to, c.ldc, 0};
         const Output out{to, c.ldc, 0, c.alpha, p == 0 && !c.bias ? c.beta : 1.f, from};
-        if (across)
-          PackedBlock<Lie::across>(pack, M, N, K, c.A + i * c.lda + p, c.lda, b, out);
+        if (by_rows)
+          PackedBlock<Layout::row_major>(pack, M, N, K, c.A + i * c.lda + p, c.lda, b, out);
         else
-          PackedBlock<Lie::down>(pack, M, N, K, c.A + p * c.lda + i, c.lda, b, out);
+          PackedBlock<Layout::column_major>(pack, M, N, K, c.A + p * c.lda + i, c.lda, b, out);
       }
     }
 }

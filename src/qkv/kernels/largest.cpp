@@ -29,14 +29,13 @@ constexpr int64_t kBlock = 8;   // vectors of the row whose largest are looked a
 template <int kShares>
 HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
   const Floats d;
-  const int64_t lanes = LaneCount();
   HWY_ALIGN float values[kShares * HWY_MAX_BYTES / sizeof(float)];
-  for (int i = 0; i < kShares; ++i) hn::Store(shares[i], d, values + i * lanes);
+  for (int i = 0; i < kShares; ++i) hn::Store(shares[i], d, values + i * kLanes);
   const Vec one = hn::Set(d, 1.f);
   Vec reached[kShares];  // by how many shares
 #pragma GCC unroll 8
   for (int i = 0; i < kShares; ++i) reached[i] = hn::Zero(d);
-  for (int64_t s = 0; s < kShares * lanes; ++s) {
+  for (int64_t s = 0; s < kShares * kLanes; ++s) {
     const Vec value = hn::Set(d, values[s]);
 #pragma GCC unroll 8
     for (int i = 0; i < kShares; ++i) reached[i] = hn::Add(reached[i], hn::IfThenElseZero(hn::Ge(value, shares[i]), one));
@@ -70,16 +69,16 @@ struct Kept {
 template <int kShares>
 int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
   const Floats d;
-  const int64_t lanes = LaneCount(), step = kBlock * lanes, blocks = n / step;
-  float* tops = Scratch(blocks * lanes, 1).take(blocks * lanes);
+  const int64_t step = kBlock * kLanes, blocks = n / step;
+  float* tops = Scratch(blocks * kLanes, 1).take(blocks * kLanes);
   Vec shares[kShares];
 #pragma GCC unroll 8
   for (int i = 0; i < kShares; ++i) shares[i] = hn::Set(d, kLeast);
   const auto top_of = [&](int64_t block, Vec& share) HWY_ATTR {
     Vec top = hn::Set(d, kLeast);
 #pragma GCC unroll 8
-    for (int64_t v = 0; v < kBlock; ++v) top = hn::Max(hn::LoadU(d, x + block * step + v * lanes), top);  // NaN leaves it
-    hn::Store(top, d, tops + block * lanes);
+    for (int64_t v = 0; v < kBlock; ++v) top = hn::Max(hn::LoadU(d, x + block * step + v * kLanes), top);  // NaN leaves it
+    hn::Store(top, d, tops + block * kLanes);
     share = hn::Max(top, share);
   };
   int64_t b = 0;
@@ -92,9 +91,9 @@ int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
   if (kth == kLeast) return -1;
   Kept kept{out, k, 0, std::nextafter(kth, kLeast)};
   for (b = 0; b < blocks; ++b) {
-    if (hn::AllFalse(d, hn::Gt(hn::Load(d, tops + b * lanes), hn::Set(d, kept.bound)))) continue;
-    for (int64_t i = b * step; i < (b + 1) * step; i += lanes)
-      if (!hn::AllFalse(d, hn::Gt(hn::LoadU(d, x + i), hn::Set(d, kept.bound)))) kept.Offer(x, i, i + lanes);
+    if (hn::AllFalse(d, hn::Gt(hn::Load(d, tops + b * kLanes), hn::Set(d, kept.bound)))) continue;
+    for (int64_t i = b * step; i < (b + 1) * step; i += kLanes)
+      if (!hn::AllFalse(d, hn::Gt(hn::LoadU(d, x + i), hn::Set(d, kept.bound)))) kept.Offer(x, i, i + kLanes);
   }
   kept.Offer(x, blocks * step, n);
   return kept.count;
@@ -103,10 +102,9 @@ int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
 int64_t LargestKernel(const float* x, int64_t n, int64_t k, Scored* out) {
   if (k <= 0) return 0;
   const Floats d;
-  const int64_t lanes = LaneCount();
   int64_t i = 0, count = -1;
-  if (k <= 2 * lanes && n >= 4 * kBlock * lanes) count = FewLargest<4>(x, n, k, out);
-  else if (k <= 4 * lanes && n >= 8 * kBlock * lanes) count = FewLargest<8>(x, n, k, out);
+  if (k <= 2 * kLanes && n >= 4 * kBlock * kLanes) count = FewLargest<4>(x, n, k, out);
+  else if (k <= 4 * kLanes && n >= 8 * kBlock * kLanes) count = FewLargest<8>(x, n, k, out);
   if (count >= 0) return count;
   count = 0;
   for (; i < n && count < k; ++i)
@@ -120,10 +118,10 @@ int64_t LargestKernel(const float* x, int64_t n, int64_t k, Scored* out) {
       std::push_heap(out, out + count, Better);
     }
   };
-  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
     const Vec least = hn::Set(d, out[0].value);
-    const auto above = [&](int64_t v) HWY_ATTR { return hn::Gt(hn::LoadU(d, x + i + v * lanes), least); };
-    if (!hn::AllFalse(d, hn::Or(hn::Or(above(0), above(1)), hn::Or(above(2), above(3))))) offer(i, i + 4 * lanes);
+    const auto above = [&](int64_t v) HWY_ATTR { return hn::Gt(hn::LoadU(d, x + i + v * kLanes), least); };
+    if (!hn::AllFalse(d, hn::Or(hn::Or(above(0), above(1)), hn::Or(above(2), above(3))))) offer(i, i + 4 * kLanes);
   }
   offer(i, n);
   std::sort_heap(out, out + count, Better);

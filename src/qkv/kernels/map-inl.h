@@ -19,6 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using Vec = hn::Vec<Floats>;
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));  // of a Vec: every target here has one width
 
 /// Loads count < lanes elements; the other lanes are zero.
 HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {

@@ -96,10 +96,9 @@ class WordStream {
 
 /// Bytes of a row's decisions, one bit each; a vector's bits start at a byte.
 HWY_INLINE int64_t KeepRowBytes(int64_t width) {
-  const int64_t lanes = LaneCount();
-  return (width + lanes - 1) / lanes * std::max<int64_t>(lanes / 8, 1);
+  return (width + kLanes - 1) / kLanes * std::max<int64_t>(kLanes / 8, 1);
 }
-HWY_INLINE int64_t KeepOffset(int64_t i) { return i / LaneCount() * std::max<int64_t>(LaneCount() / 8, 1); }
+HWY_INLINE int64_t KeepOffset(int64_t i) { return i / kLanes * std::max<int64_t>(kLanes / 8, 1); }
 
 /// Makes the decisions of a Drop for consecutive elements, from `first` on; `count` says how many will be asked for.
 class Keeper {
@@ -115,9 +114,8 @@ class Keeper {
   template <class F>
   HWY_INLINE void ForKept(int64_t n, uint8_t* bits, F&& f) {
     const Floats d;
-    const int64_t lanes = LaneCount();
-    for (int64_t i = 0; i < n; i += lanes) {
-      const int64_t need = std::min(lanes, n - i);
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const int64_t need = std::min(kLanes, n - i);
       if (end_ - at_ < need) Fill();
       const auto kept = hn::MaskFromVec(hn::LoadU(d, masks_ + at_));
       if (bits) hn::StoreMaskBits(d, kept, bits + KeepOffset(i));
@@ -133,15 +131,14 @@ class Keeper {
   // Decisions as all-ones or zero, behind the few that are left.
   HWY_NOINLINE void Fill() {
     const Floats d;
-    const int64_t lanes = LaneCount();
     std::copy(masks_ + at_, masks_ + end_, masks_);
     end_ -= at_;
     at_ = 0;
-    for (int64_t made = 0; made < kChunk && coming_ > 0; made += WordStream::kVectors * lanes) {
-      stream_.Next(block_, [&](int64_t v, WordVec w) HWY_ATTR { hn::StoreU(Test(w), d, masks_ + end_ + v * lanes); });
-      block_ += static_cast<uint64_t>(WordStream::kVectors * lanes / 4);
-      end_ += WordStream::kVectors * lanes;
-      coming_ -= WordStream::kVectors * lanes;
+    for (int64_t made = 0; made < kChunk && coming_ > 0; made += WordStream::kVectors * kLanes) {
+      stream_.Next(block_, [&](int64_t v, WordVec w) HWY_ATTR { hn::StoreU(Test(w), d, masks_ + end_ + v * kLanes); });
+      block_ += static_cast<uint64_t>(WordStream::kVectors * kLanes / 4);
+      end_ += WordStream::kVectors * kLanes;
+      coming_ -= WordStream::kVectors * kLanes;
     }
     hn::StoreU(hn::Zero(d), d, masks_ + end_);  // the last vector of a row may reach beyond
   }

@@ -22,7 +22,6 @@ namespace HWY_NAMESPACE {
 template <int kKeys>
 HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int64_t row, int64_t width, float scale, float* out) {
   const Floats d;
-  const int64_t lanes = LaneCount();
   const float* key[kKeys];
   Vec sum[kKeys];
 #pragma GCC unroll 4
@@ -31,7 +30,7 @@ HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int
     sum[i] = hn::Zero(d);
   }
   int64_t c = 0;
-  for (; c + lanes <= width; c += lanes) {
+  for (; c + kLanes <= width; c += kLanes) {
     const Vec x = hn::LoadU(d, q + c);
 #pragma GCC unroll 4
     for (int i = 0; i < kKeys; ++i) sum[i] = hn::MulAdd(x, hn::LoadU(d, key[i] + c), sum[i]);
@@ -49,7 +48,6 @@ HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int
 template <int kVectors>
 HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots, int64_t count, int64_t row, float inverse, float* out) {
   const Floats d;
-  const int64_t lanes = LaneCount();
   Vec sum[kVectors];
 #pragma GCC unroll 4
   for (int i = 0; i < kVectors; ++i) sum[i] = hn::Zero(d);
@@ -57,32 +55,32 @@ HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots,
     const Vec p = hn::Set(d, weights[j]);
     const float* value = v + slots[j] * row;
 #pragma GCC unroll 4
-    for (int i = 0; i < kVectors; ++i) sum[i] = hn::MulAdd(p, hn::LoadU(d, value + i * lanes), sum[i]);
+    for (int i = 0; i < kVectors; ++i) sum[i] = hn::MulAdd(p, hn::LoadU(d, value + i * kLanes), sum[i]);
   }
   const Vec by = hn::Set(d, inverse);
 #pragma GCC unroll 4
-  for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(sum[i], by), d, out + i * lanes);
+  for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(sum[i], by), d, out + i * kLanes);
 }
 
 // One head of one row; scores has room for count floats and one vector more.
 HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys& keys, int64_t first, const int32_t* slots, int64_t count,
                          float* scores, float* out) {
   const Floats d;
-  const int64_t lanes = LaneCount(), row = s.key_heads * s.width;
+  const int64_t row = s.key_heads * s.width;
   const float *k = keys.k + first, *v = keys.v + first;
   int64_t j = 0;
   for (; j + 4 <= count; j += 4) Scores<4>(q, k, slots + j, row, s.width, s.scale, scores + j);
   for (; j < count; ++j) Scores<1>(q, k, slots + j, row, s.width, s.scale, scores + j);
-  const int64_t padded = (count + lanes - 1) / lanes * lanes;
+  const int64_t padded = (count + kLanes - 1) / kLanes * kLanes;
   std::fill(scores + count, scores + padded, -std::numeric_limits<float>::infinity());
   Vec highest = hn::Load(d, scores);
-  for (int64_t i = lanes; i < padded; i += lanes) highest = hn::Max(highest, hn::Load(d, scores + i));
+  for (int64_t i = kLanes; i < padded; i += kLanes) highest = hn::Max(highest, hn::Load(d, scores + i));
   const float most = hn::GetLane(hn::MaxOfLanes(d, highest));
   float sum = 0;
   if (most > -std::numeric_limits<float>::infinity()) {
     const Vec shift = hn::Set(d, most);
     Vec sums = hn::Zero(d);
-    for (int64_t i = 0; i < padded; i += lanes) {
+    for (int64_t i = 0; i < padded; i += kLanes) {
       const Vec e = ExpLess(d, hn::Load(d, scores + i), shift);
       hn::Store(e, d, scores + i);
       sums = hn::Add(sums, e);
@@ -94,8 +92,8 @@ HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys&
   }
   const float inverse = sum == 0 ? 0 : 1 / sum;
   int64_t c = 0;
-  for (; c + 4 * lanes <= s.width; c += 4 * lanes) Mean<4>(scores, v + c, slots, count, row, inverse, out + c);
-  for (; c + lanes <= s.width; c += lanes) Mean<1>(scores, v + c, slots, count, row, inverse, out + c);
+  for (; c + 4 * kLanes <= s.width; c += 4 * kLanes) Mean<4>(scores, v + c, slots, count, row, inverse, out + c);
+  for (; c + kLanes <= s.width; c += kLanes) Mean<1>(scores, v + c, slots, count, row, inverse, out + c);
   if (c == s.width) return;
   Vec tail = hn::Zero(d);
   for (int64_t i = 0; i < count; ++i) tail = hn::MulAdd(hn::Set(d, scores[i]), LoadPart(d, v + c + slots[i] * row, s.width - c), tail);
@@ -156,7 +154,7 @@ HWY_INLINE Vec GroupScores(const HeadGroup& g, int32_t first, int32_t last, floa
     for (int i = 0; i < kKeysOfVector; ++i) sum[h][i] = hn::Zero(d);
   }
 #pragma GCC unroll 4
-  for (int64_t c = 0; c < width; c += LaneCount()) {
+  for (int64_t c = 0; c < width; c += kLanes) {
 #pragma GCC unroll 4
     for (int h = 0; h < kGroup; ++h) {
       const Vec x = hn::LoadU(d, g.q + h * width + c);
@@ -172,7 +170,7 @@ template <int kWidth, int kVectors>
 HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const int32_t* slots, int64_t count, const float* inverse,
                           int64_t c) {
   const Floats d;
-  const int64_t lanes = LaneCount(), width = WidthOf<kWidth>(g);
+  const int64_t width = WidthOf<kWidth>(g);
   const float* v = g.v + h * width + c;
   Vec sum[2][kVectors];
 #pragma GCC unroll 4
@@ -182,15 +180,15 @@ HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const
     const Vec p = hn::Set(d, weights[j * kGroup + h]), r = hn::Set(d, weights[j * kGroup + h + 1]);
 #pragma GCC unroll 4
     for (int i = 0; i < kVectors; ++i) {
-      sum[0][i] = hn::MulAdd(p, hn::LoadU(d, value + i * lanes), sum[0][i]);
-      sum[1][i] = hn::MulAdd(r, hn::LoadU(d, value + width + i * lanes), sum[1][i]);
+      sum[0][i] = hn::MulAdd(p, hn::LoadU(d, value + i * kLanes), sum[0][i]);
+      sum[1][i] = hn::MulAdd(r, hn::LoadU(d, value + width + i * kLanes), sum[1][i]);
     }
   }
 #pragma GCC unroll 2
   for (int two = 0; two < 2; ++two) {
     const Vec by = hn::Set(d, inverse[h + two]);
 #pragma GCC unroll 4
-    for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(sum[two][i], by), d, g.out + (h + two) * width + c + i * lanes);
+    for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(sum[two][i], by), d, g.out + (h + two) * width + c + i * kLanes);
   }
 }
 
@@ -198,12 +196,12 @@ HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const
 template <int kWidth>
 HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t count, float scale, float* scores) {
   const Floats d;
-  const int64_t lanes = LaneCount(), width = WidthOf<kWidth>(g);
+  const int64_t width = WidthOf<kWidth>(g);
   const Vec none = hn::Set(d, -std::numeric_limits<float>::infinity());
   Vec highest = none;
   float* to = scores;
   int64_t j = 0;
-  for (; j + kKeysOfVector <= count; j += kKeysOfVector, to += lanes) {
+  for (; j + kKeysOfVector <= count; j += kKeysOfVector, to += kLanes) {
     const Vec s = GroupScores<kWidth>(g, slots[j], slots[j + kKeysOfVector - 1], scale);
     hn::Store(s, d, to);
     highest = hn::Max(highest, s);
@@ -212,7 +210,7 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
   if (j < count) {
     const Vec s = hn::ConcatUpperLower(d, none, GroupScores<kWidth>(g, slots[j], slots[j], scale));
     hn::Store(s, d, to);
-    to += lanes;
+    to += kLanes;
     highest = hn::Max(highest, s);
   }
   highest = hn::Max(highest, hn::ConcatLowerUpper(d, highest, highest));
@@ -225,9 +223,9 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
     const Vec e = ExpLess(d, hn::Load(d, at), highest);
     hn::Store(e, d, at);
     sum = hn::Add(sum, e);
-    at += lanes;
+    at += kLanes;
   };
-  for (; at + 4 * lanes <= to;) add(sums[0]), add(sums[1]), add(sums[2]), add(sums[3]);
+  for (; at + 4 * kLanes <= to;) add(sums[0]), add(sums[1]), add(sums[2]), add(sums[3]);
   if (at < to) add(sums[0]);
   if (at < to) add(sums[1]);
   if (at < to) add(sums[2]);
@@ -236,8 +234,8 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
   hn::Store(hn::Div(hn::Set(d, 1.f), AddHalves(d, sum, sum)), d, inverse);
   for (int h = 0; h < kGroup; h += 2) {
     int64_t c = 0;
-    for (; c + 4 * lanes <= width; c += 4 * lanes) MeanOfTwo<kWidth, 4>(g, h, scores, slots, count, inverse, c);
-    if (c + 2 * lanes <= width) MeanOfTwo<kWidth, 2>(g, h, scores, slots, count, inverse, c), c += 2 * lanes;
+    for (; c + 4 * kLanes <= width; c += 4 * kLanes) MeanOfTwo<kWidth, 4>(g, h, scores, slots, count, inverse, c);
+    if (c + 2 * kLanes <= width) MeanOfTwo<kWidth, 2>(g, h, scores, slots, count, inverse, c), c += 2 * kLanes;
     if (c < width) MeanOfTwo<kWidth, 1>(g, h, scores, slots, count, inverse, c);
   }
   return true;
@@ -247,7 +245,7 @@ using GroupFunction = bool (*)(const HeadGroup&, const int32_t*, int64_t, float,
 
 // Null where heads cannot go together: several of them read the same keys, or a head is not made of whole vectors.
 HWY_INLINE GroupFunction GroupOf(const StepAttention& s) {
-  if (s.heads != s.key_heads || s.width % LaneCount() != 0) return nullptr;
+  if (s.heads != s.key_heads || s.width % kLanes != 0) return nullptr;
   return s.width == 16 ? StepGroup<16> : s.width == 32 ? StepGroup<32> : s.width == 64 ? StepGroup<64> : StepGroup<0>;
 }
 
@@ -280,7 +278,7 @@ void StepAttentionRows(const StepAttention& s, const float* q, const StepKeys& k
   const int64_t width = s.heads * s.width;
   int64_t most = 1;
   for (int64_t r = begin; r < end; ++r) most = std::max<int64_t>(most, keys.counts[r]);
-  const int64_t room = std::max<int64_t>(most + LaneCount(), (most + 1) * kGroup);
+  const int64_t room = std::max<int64_t>(most + kLanes, (most + 1) * kGroup);
   float* scores = Scratch(room, 1).take(room);
   const GroupFunction group = GroupOf(s);
   for (int64_t r = begin; r < end; ++r) {

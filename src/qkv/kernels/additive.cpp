@@ -15,13 +15,13 @@
 #include <hwy/foreach_target.h>
 
 #include "qkv/kernels/attention_math-inl.h"
+#include "qkv/kernels/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace additive {
 
-using attn::FastTanh;
 using attn::kInfinity;
 
 HWY_INLINE float Sum(Vec x) { return hn::GetLane(hn::SumOfLanes(Floats(), x)); }
@@ -37,19 +37,6 @@ struct Inputs {
   const float* Key(int64_t b, int64_t j) const { return pk.data + b * pk.stride.batch + j * pk.stride.row; }
   const float* Value(int64_t b, int64_t j) const { return v.data + b * v.stride.batch + j * v.stride.row; }
 };
-
-// f(c, count) for every vector of `width`; count < kLanes in the last one when it is not whole.
-template <class F>
-HWY_INLINE void ForVectors(int64_t width, F&& f) {
-  int64_t c = 0;
-  for (; c + kLanes <= width; c += kLanes) f(c, kLanes);
-  if (c < width) f(c, width - c);
-}
-HWY_INLINE Vec LoadUpTo(const float* x, int64_t count) { return count == kLanes ? hn::LoadU(Floats(), x) : LoadPart(Floats(), x, count); }
-HWY_INLINE void StoreUpTo(Vec y, float* to, int64_t count) {
-  if (count == kLanes) hn::StoreU(y, Floats(), to);
-  else StorePart(y, Floats(), to, count);
-}
 
 /// The keys that row i of batch row b may see, before keep and bias.
 struct Interval {
@@ -82,9 +69,9 @@ HWY_INLINE void RowScores(const Inputs& x, int64_t b, int64_t i, Interval seen, 
     const float* key = x.Key(b, j);
     Vec sum = hn::Zero(d);
     ForVectors(width, [&](int64_t c, int64_t count) HWY_ATTR {
-      sum = hn::MulAdd(LoadUpTo(x.w + c, count), FastTanh(d, hn::Add(LoadUpTo(query + c, count), LoadUpTo(key + c, count))), sum);
+      sum = hn::MulAdd(LoadUpTo(d, x.w + c, count), FastTanh(d, hn::Add(LoadUpTo(d, query + c, count), LoadUpTo(d, key + c, count))), sum);
     });
-    scores[j - seen.begin] = MaskedScore(x.call, b, i, j, Sum(sum)) * attn::kLog2E;
+    scores[j - seen.begin] = MaskedScore(x.call, b, i, j, Sum(sum)) * kLog2E;
   }
 }
 
@@ -136,14 +123,14 @@ HWY_INLINE bool ForwardRow(const Inputs& x, int64_t b, int64_t i, float* out, fl
   for (int64_t first = 0; first < count; first += kLanes) {
     const int64_t some = std::min(kLanes, count - first);
     HWY_ALIGN float weights[kLanes];
-    hn::Store(attn::PowerOfTwo(d, hn::Sub(LoadUpTo(scores + first, some), hn::Set(d, base))), d, weights);
+    hn::Store(PowerOfTwo(d, hn::Sub(LoadUpTo(d, scores + first, some), hn::Set(d, base))), d, weights);
     for (int64_t r = 0; r < some; ++r) {
       if (scores[first + r] == -kInfinity) continue;  // hidden: its value is not even read
       sum += weights[r];
       const Vec weight = hn::Set(d, weights[r] * dropout.Factor(seen.begin + first + r));
       const float* value = x.Value(b, seen.begin + first + r);
       ForVectors(value_width, [&](int64_t c, int64_t n) HWY_ATTR {
-        StoreUpTo(hn::MulAdd(weight, LoadUpTo(value + c, n), LoadUpTo(out + c, n)), out + c, n);
+        StoreUpTo(hn::MulAdd(weight, LoadUpTo(d, value + c, n), LoadUpTo(d, out + c, n)), d, out + c, n);
       });
     }
   }
@@ -176,7 +163,7 @@ int64_t Forward(const Inputs& x, Heads out, float* lse) {
 }
 
 HWY_INLINE Vec Weight(Vec score, float lse) {
-  return attn::PowerOfTwo(Floats(), hn::Sub(score, hn::Set(Floats(), attn::ToLog2(lse))));
+  return PowerOfTwo(Floats(), hn::Sub(score, hn::Set(Floats(), attn::ToLog2(lse))));
 }
 
 void Weights(const Inputs& x, const float* lse, int64_t b, int64_t i, float* weights) {
@@ -218,7 +205,7 @@ HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_
   const float* dout = y.dout.data + b * y.dout.stride.batch + i * y.dout.stride.row;
   RowScores(x, b, i, seen, scores);
   Vec dot = hn::Zero(d);
-  ForVectors(z.value_width, [&](int64_t c, int64_t n) HWY_ATTR { dot = hn::MulAdd(LoadUpTo(out + c, n), LoadUpTo(dout + c, n), dot); });
+  ForVectors(z.value_width, [&](int64_t c, int64_t n) HWY_ATTR { dot = hn::MulAdd(LoadUpTo(d, out + c, n), LoadUpTo(d, dout + c, n), dot); });
   const float delta = Sum(dot);
   RowDropout dropout(x.call.dropout, b, i);
   for (int64_t j = seen.begin; j < seen.end; ++j) {
@@ -231,20 +218,20 @@ HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_
     const Vec dropped = hn::Set(d, weight * factor);
     Vec dweight = hn::Zero(d);
     ForVectors(z.value_width, [&](int64_t c, int64_t n) HWY_ATTR {
-      const Vec g = LoadUpTo(dout + c, n);
-      dweight = hn::MulAdd(g, LoadUpTo(value + c, n), dweight);
-      if (dvalue) StoreUpTo(hn::MulAdd(dropped, g, LoadUpTo(dvalue + c, n)), dvalue + c, n);
+      const Vec g = LoadUpTo(d, dout + c, n);
+      dweight = hn::MulAdd(g, LoadUpTo(d, value + c, n), dweight);
+      if (dvalue) StoreUpTo(hn::MulAdd(dropped, g, LoadUpTo(d, dvalue + c, n)), d, dvalue + c, n);
     });
     const float dscore = weight * (Sum(dweight) * factor - delta);
     if (dbias) dbias[j] += dscore;
     if (sums.diagonals) sums.diagonals[j - i + z.queries - 1] += static_cast<double>(dscore);
     const Vec ds = hn::Set(d, dscore), one = hn::Set(d, 1.f);
     ForVectors(z.width, [&](int64_t c, int64_t n) HWY_ATTR {
-      const Vec t = FastTanh(d, hn::Add(LoadUpTo(query + c, n), LoadUpTo(key + c, n)));
-      StoreUpTo(hn::MulAdd(ds, t, LoadUpTo(sums.dw + c, n)), sums.dw + c, n);
-      const Vec flow = hn::Mul(hn::Mul(ds, LoadUpTo(x.w + c, n)), hn::NegMulAdd(t, t, one));
-      StoreUpTo(hn::Add(LoadUpTo(dquery + c, n), flow), dquery + c, n);
-      if (dkey) StoreUpTo(hn::Add(LoadUpTo(dkey + c, n), flow), dkey + c, n);
+      const Vec t = FastTanh(d, hn::Add(LoadUpTo(d, query + c, n), LoadUpTo(d, key + c, n)));
+      StoreUpTo(hn::MulAdd(ds, t, LoadUpTo(d, sums.dw + c, n)), d, sums.dw + c, n);
+      const Vec flow = hn::Mul(hn::Mul(ds, LoadUpTo(d, x.w + c, n)), hn::NegMulAdd(t, t, one));
+      StoreUpTo(hn::Add(LoadUpTo(d, dquery + c, n), flow), d, dquery + c, n);
+      if (dkey) StoreUpTo(hn::Add(LoadUpTo(d, dkey + c, n), flow), d, dkey + c, n);
     });
   }
 }

@@ -9,15 +9,13 @@
 #define HWY_TARGET_INCLUDE "qkv/kernels/additive_step.cpp"
 #include <hwy/foreach_target.h>
 
-#include "qkv/kernels/attention_math-inl.h"
+#include "qkv/kernels/math-inl.h"
 #include "qkv/kernels/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace additive_step {
-
-using attn::FastTanh;
 
 HWY_INLINE float Sum(Vec x) { return hn::GetLane(hn::SumOfLanes(Floats(), x)); }
 
@@ -33,7 +31,7 @@ HWY_INLINE void Scores(const AdditiveRow& row, int64_t j, float* scores) {
     for (int k = 0; k < kCount; ++k)
       sum[k] = hn::MulAdd(w, FastTanh(d, hn::Add(q, LoadUpTo(d, key + k * row.width + c, left))), sum[k]);
   });
-  for (int k = 0; k < kCount; ++k) scores[j + k] = Sum(sum[k]) * attn::kLog2E;
+  for (int k = 0; k < kCount; ++k) scores[j + k] = Sum(sum[k]) * kLog2E;
 }
 
 // context = (weights * factors) value, keys in ascending order.
@@ -58,7 +56,7 @@ void Forward(const AdditiveRow& row, float* weights, float* context) {
   for (; j < row.keys; ++j) Scores<1>(row, j, weights);
   const float most = MaxOf(weights, row.keys);
   const Vec base = hn::Set(d, most > -std::numeric_limits<float>::infinity() ? most : 0.f);
-  Map(weights, weights, row.keys, [base](Floats dd, Vec s) HWY_ATTR { return attn::PowerOfTwo(dd, hn::Sub(s, base)); });
+  Map(weights, weights, row.keys, [base](Floats dd, Vec s) HWY_ATTR { return PowerOfTwo(dd, hn::Sub(s, base)); });
   float sum = 0;
   for (int64_t k = 0; k < row.keys; ++k) sum += weights[k];
   const Vec share = hn::Set(d, 1 / sum);

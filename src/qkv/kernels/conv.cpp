@@ -21,14 +21,14 @@ void AxpyKernel(float factor, const float* x, float* y, int64_t n) {
   Map(x, y, y, n, [=](Floats, Vec v, Vec sum) HWY_ATTR { return hn::MulAdd(by, v, sum); });
 }
 
+// The last elements are added one by one: the order depends on n alone.
 float DotKernel(const float* x, const float* y, int64_t n) {
   const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   Vec even = hn::Zero(d), odd = hn::Zero(d);
   int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
     even = hn::MulAdd(hn::LoadU(d, x + i), hn::LoadU(d, y + i), even);
-    odd = hn::MulAdd(hn::LoadU(d, x + i + lanes), hn::LoadU(d, y + i + lanes), odd);
+    odd = hn::MulAdd(hn::LoadU(d, x + i + kLanes), hn::LoadU(d, y + i + kLanes), odd);
   }
   float sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
   for (; i < n; ++i) sum += x[i] * y[i];

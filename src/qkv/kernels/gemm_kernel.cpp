@@ -65,7 +65,7 @@ HWY_INLINE void StoreTile(Tile<kRows, kVectors>& tile, float* c, int64_t stride,
     const float* more = from.data + r * from.stride + v * kLanes;
     const Vec y = hn::Mul(sum, alpha);
     if (v + 1 < kVectors) hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, more), y) : y, d, to);
-    else StoreTail(kAdd ? hn::MulAdd(beta, LoadPart(d, more, tail), y) : y, d, to, tail);
+    else StorePart(kAdd ? hn::MulAdd(beta, LoadPart(d, more, tail), y) : y, d, to, tail);
   });
 }
 

@@ -17,28 +17,6 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-// Stores the first count < Lanes(d) elements and touches nothing behind them.
-HWY_INLINE void StoreTail(Vec v, Floats d, float* p, int64_t count) {
-#if HWY_TARGET == HWY_AVX2
-  const hn::Full128<float> d4;
-  const hn::Half<decltype(d4)> d2;
-  auto part = hn::LowerHalf(d4, v);
-  if (count & 4) {
-    hn::StoreU(part, d4, p);
-    p += 4;
-    part = hn::UpperHalf(d4, v);
-  }
-  if (count & 2) {
-    hn::StoreU(hn::LowerHalf(d2, part), d2, p);
-    p += 2;
-    part = hn::Shuffle1032(part);
-  }
-  if (count & 1) *p = hn::GetLane(part);
-#else
-  StorePart(v, d, p, count);
-#endif
-}
-
 // Four steps k .. k + 3 of kLanes columns: y[i] holds step k + i of all of them. row[j] is column j.
 HWY_INLINE void LoadTransposed(Floats d, const float* const (&row)[kLanes], int64_t k, Vec (&y)[4]) {
   if constexpr (kLanes == 8) {

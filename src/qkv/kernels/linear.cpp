@@ -6,6 +6,7 @@
 #include <hwy/foreach_target.h>
 
 #include "qkv/kernels/math-inl.h"
+#include "qkv/kernels/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
@@ -14,22 +15,14 @@ namespace HWY_NAMESPACE {
 template <class F>
 HWY_INLINE void RowsWith(float* z, float* y, const float* bias, const Window& w, F&& f) {
   const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   const bool keep = z != y;
   for (int64_t i = 0; i < w.rows; ++i, z += w.stride, y += w.stride) {
-    int64_t j = 0;
-    for (; j + lanes <= w.columns; j += lanes) {
-      Vec v = hn::LoadU(d, z + j);
-      if (bias) v = hn::Add(v, hn::LoadU(d, bias + j));
-      if (keep) hn::StoreU(v, d, z + j);
-      hn::StoreU(f(d, v), d, y + j);
-    }
-    if (const int64_t tail = w.columns - j) {
-      Vec v = LoadPart(d, z + j, tail);
-      if (bias) v = hn::Add(v, LoadPart(d, bias + j, tail));
-      if (keep) StorePart(v, d, z + j, tail);
-      StorePart(f(d, v), d, y + j, tail);
-    }
+    ForVectors(w.columns, [&](int64_t j, int64_t count) HWY_ATTR {
+      Vec v = LoadUpTo(d, z + j, count);
+      if (bias) v = hn::Add(v, LoadUpTo(d, bias + j, count));
+      if (keep) StoreUpTo(v, d, z + j, count);
+      StoreUpTo(f(d, v), d, y + j, count);
+    });
   }
 }
 

@@ -21,7 +21,7 @@ using Floats = hn::ScalableTag<float>;
 using Vec = hn::Vec<Floats>;
 constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));  // of a Vec: every target here has one width
 
-/// Loads count < lanes elements; the other lanes are zero.
+/// Loads count <= lanes elements; the other lanes are zero.
 HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
 #if HWY_TARGET == HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);  // touches no memory of the other lanes
@@ -32,19 +32,37 @@ HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
 #endif
 }
 
+/// Stores the first count < lanes elements and touches nothing after them.
 HWY_INLINE void StorePart(Vec v, Floats d, float* y, int64_t count) {
+#if HWY_TARGET == HWY_AVX2
+  (void)d;
+  const hn::Full128<float> four;
+  const hn::Half<decltype(four)> two;
+  auto part = hn::LowerHalf(four, v);
+  if (count & 4) {
+    hn::StoreU(part, four, y);
+    y += 4;
+    part = hn::UpperHalf(four, v);
+  }
+  if (count & 2) {
+    hn::StoreU(hn::LowerHalf(two, part), two, y);
+    y += 2;
+    part = hn::Shuffle1032(part);
+  }
+  if (count & 1) *y = hn::GetLane(part);
+#else
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(v, d, lanes);
   for (int64_t i = 0; i < count; ++i) y[i] = lanes[i];
+#endif
 }
 
 /// y[i] = f(a[i])
 template <class F>
 HWY_INLINE void Map(const float* a, float* y, int64_t n, F&& f) {
   const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, a + i)), d, y + i);
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(f(d, hn::LoadU(d, a + i)), d, y + i);
   if (i < n) StorePart(f(d, LoadPart(d, a + i, n - i)), d, y + i, n - i);
 }
 
@@ -52,9 +70,8 @@ HWY_INLINE void Map(const float* a, float* y, int64_t n, F&& f) {
 template <class F>
 HWY_INLINE void Map(const float* a, const float* b, float* y, int64_t n, F&& f) {
   const Floats d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) hn::StoreU(f(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(f(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
   if (i < n) StorePart(f(d, LoadPart(d, a + i, n - i), LoadPart(d, b + i, n - i)), d, y + i, n - i);
 }
 

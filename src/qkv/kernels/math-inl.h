@@ -18,6 +18,13 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
+constexpr float kLog2E = 1.44269504f;
+
+/// max(floor, x), NaN where x is: x86's max returns its second operand when one is NaN.
+HWY_INLINE Vec AtLeast(Vec floor, Vec x) { return hn::Max(floor, x); }
+/// min(ceiling, x), NaN where x is.
+HWY_INLINE Vec AtMost(Vec ceiling, Vec x) { return hn::Min(ceiling, x); }
+
 /// y * 2^n for whole n in [-252, 254], in two steps so that both ends round as they should.
 HWY_INLINE Vec ScaleByPowerOfTwo(Floats d, Vec y, Vec n) {
   const hn::RebindToSigned<Floats> di;
@@ -32,7 +39,7 @@ HWY_INLINE Vec ScaleByPowerOfTwo(Floats d, Vec y, Vec n) {
 /// e^x: 1 ulp; 0 for -inf, inf above 88.73, NaN for NaN.
 HWY_INLINE Vec Exp(Floats d, Vec x) {
   const Vec in_range = hn::Min(hn::Max(x, hn::Set(d, -105.f)), hn::Set(d, 90.f));
-  const Vec n = hn::Round(hn::Mul(in_range, hn::Set(d, 1.44269504f)));
+  const Vec n = hn::Round(hn::Mul(in_range, hn::Set(d, kLog2E)));
   // r = x - n ln 2, with ln 2 in two parts (Cody and Waite, 1980)
   const Vec r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), hn::NegMulAdd(n, hn::Set(d, 0.693359375f), in_range));
   Vec p = hn::Set(d, 1.3934545e-3f);
@@ -44,24 +51,69 @@ HWY_INLINE Vec Exp(Floats d, Vec x) {
   return hn::IfThenElse(hn::IsNaN(x), x, ScaleByPowerOfTwo(d, p, n));
 }
 
+/// p <- 2^r for |r| <= 1/2. Several vectors go step by step together: each alone would wait for its own last step.
+template <int kCount>
+HWY_INLINE void PowersOfFraction(Floats d, const Vec (&r)[kCount], Vec (&p)[kCount]) {
+  constexpr float kFactors[] = {1.3392022e-3f, 9.6180537e-3f, 5.5503549e-2f, 2.4022651e-1f, 6.9314719e-1f, 1.f};
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) p[i] = hn::Set(d, 1.5462614e-4f);
+#pragma GCC unroll 8
+  for (const float factor : kFactors) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kCount; ++i) p[i] = hn::MulAdd(p[i], r[i], hn::Set(d, factor));
+  }
+}
+
 /// 2^x for x <= 127, 1 ulp: 0 below -126 (-inf included), NaN for NaN. The fast one, for scores less their maximum. Adding
-/// 1.5 * 2^23 rounds x to a whole n, a half to the even one, and leaves n in the lowest bits. x86's max returns its second operand when one
-/// is NaN.
+/// 1.5 * 2^23 rounds x to a whole n, a half to the even one, and leaves n in the lowest bits.
 HWY_INLINE Vec Exp2(Floats d, Vec x) {
   const hn::RebindToSigned<Floats> di;
   const auto small = hn::Lt(x, hn::Set(d, -126.f));
-  const Vec in_range = hn::Max(hn::Set(d, -126.f), x);
+  const Vec in_range = AtLeast(hn::Set(d, -126.f), x);
   const Vec magic = hn::Set(d, 12582912.f), shifted = hn::Add(in_range, magic);
-  const Vec r = hn::Sub(in_range, hn::Sub(shifted, magic));
-  Vec p = hn::Set(d, 1.5462614e-4f);
-  p = hn::MulAdd(p, r, hn::Set(d, 1.3392022e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 9.6180537e-3f));
-  p = hn::MulAdd(p, r, hn::Set(d, 5.5503549e-2f));
-  p = hn::MulAdd(p, r, hn::Set(d, 2.4022651e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 6.9314719e-1f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.f));
+  const Vec r[1] = {hn::Sub(in_range, hn::Sub(shifted, magic))};
+  Vec p[1];
+  PowersOfFraction(d, r, p);
   const auto power = hn::ShiftLeft<23>(hn::Add(hn::BitCast(di, shifted), hn::Set(di, 127)));
-  return hn::IfThenZeroElse(small, hn::Mul(p, hn::BitCast(d, power)));
+  return hn::IfThenZeroElse(small, hn::Mul(p[0], hn::BitCast(d, power)));
+}
+
+/// x <- 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x to a whole n and
+/// leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. So it needs one step less than Exp2, but
+/// rounds a half to the odd n: the bits of the two may differ there.
+template <int kCount>
+HWY_INLINE void PowersOfTwo(Floats d, Vec (&x)[kCount]) {
+  const hn::RebindToSigned<Floats> di;
+  const Vec magic = hn::Set(d, 12583039.f);
+  Vec shifted[kCount], p[kCount];
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) {
+    const Vec in_range = AtLeast(hn::Set(d, -127.f), x[i]);
+    shifted[i] = hn::Add(in_range, magic);
+    x[i] = hn::Sub(in_range, hn::Sub(shifted[i], magic));
+  }
+  PowersOfFraction(d, x, p);
+#pragma GCC unroll 8
+  for (int i = 0; i < kCount; ++i) x[i] = hn::Mul(p[i], hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted[i]))));
+}
+HWY_INLINE Vec PowerOfTwo(Floats d, Vec x) {
+  Vec one[1] = {x};
+  PowersOfTwo(d, one);
+  return one[0];
+}
+
+/// tanh x = 1 - 2 / (e^2x + 1), right to 1e-7 of 1.
+HWY_INLINE Vec FastTanh(Floats d, Vec x) {
+  const Vec one = hn::Set(d, 1.f);
+  const Vec power = PowerOfTwo(d, AtMost(hn::Set(d, 64.f), hn::Mul(x, hn::Set(d, 2 * kLog2E))));
+  return hn::Sub(one, hn::Div(hn::Set(d, 2.f), hn::Add(power, one)));
+}
+
+/// 1 / (1 + e^-x), right to 1e-7 of 1.
+HWY_INLINE Vec FastSigmoid(Floats d, Vec x) {
+  const Vec one = hn::Set(d, 1.f);
+  const Vec power = PowerOfTwo(d, AtMost(hn::Set(d, 126.f), hn::Mul(x, hn::Set(d, -kLog2E))));
+  return hn::Div(one, hn::Add(one, power));
 }
 
 /// ln x: -inf at 0, NaN below, inf at inf.

@@ -5,7 +5,7 @@
 #define HWY_TARGET_INCLUDE "qkv/kernels/optimizer.cpp"
 #include <hwy/foreach_target.h>
 
-#include "qkv/kernels/map-inl.h"
+#include "qkv/kernels/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
@@ -18,29 +18,15 @@ void AdamKernel(float* w, const float* g, float* m, float* v, int64_t n, const A
   const Vec b1 = hn::Set(d, s.beta1), c1 = hn::Set(d, 1 - s.beta1), b2 = hn::Set(d, s.beta2), c2 = hn::Set(d, 1 - s.beta2);
   const Vec scale = hn::Set(d, s.gradient_scale), l2 = hn::Set(d, s.l2), shrink = hn::Set(d, 1 - s.rate * s.decay);
   const Vec rate = hn::Set(d, s.rate * s.correction1), correction2 = hn::Set(d, s.correction2), epsilon = hn::Set(d, s.epsilon);
-  const auto update = [&](Vec& wi, Vec gi, Vec& mi, Vec& vi) HWY_ATTR {
-    gi = hn::MulAdd(l2, wi, hn::Mul(gi, scale));
-    mi = hn::MulAdd(b1, mi, hn::Mul(c1, gi));
-    vi = hn::MulAdd(b2, vi, hn::Mul(c2, hn::Mul(gi, gi)));
+  ForVectors(n, [&](int64_t i, int64_t count) HWY_ATTR {
+    const Vec wi = LoadUpTo(d, w + i, count), gi = hn::MulAdd(l2, wi, hn::Mul(LoadUpTo(d, g + i, count), scale));
+    const Vec mi = hn::MulAdd(b1, LoadUpTo(d, m + i, count), hn::Mul(c1, gi));
+    const Vec vi = hn::MulAdd(b2, LoadUpTo(d, v + i, count), hn::Mul(c2, hn::Mul(gi, gi)));
     const Vec deviation = hn::Add(hn::Sqrt(hn::Mul(vi, correction2)), epsilon);
-    wi = hn::NegMulAdd(rate, hn::Div(mi, deviation), hn::Mul(wi, shrink));
-  };
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    Vec wi = hn::LoadU(d, w + i), mi = hn::LoadU(d, m + i), vi = hn::LoadU(d, v + i);
-    update(wi, hn::LoadU(d, g + i), mi, vi);
-    hn::StoreU(wi, d, w + i);
-    hn::StoreU(mi, d, m + i);
-    hn::StoreU(vi, d, v + i);
-  }
-  if (i < n) {
-    Vec wi = LoadPart(d, w + i, n - i), mi = LoadPart(d, m + i, n - i), vi = LoadPart(d, v + i, n - i);
-    update(wi, LoadPart(d, g + i, n - i), mi, vi);
-    StorePart(wi, d, w + i, n - i);
-    StorePart(mi, d, m + i, n - i);
-    StorePart(vi, d, v + i, n - i);
-  }
+    StoreUpTo(hn::NegMulAdd(rate, hn::Div(mi, deviation), hn::Mul(wi, shrink)), d, w + i, count);
+    StoreUpTo(mi, d, m + i, count);
+    StoreUpTo(vi, d, v + i, count);
+  });
 }
 
 // u <- momentum u + g, w <- w - rate u
@@ -51,29 +37,27 @@ void SgdKernel(float* w, const float* g, float* velocity, int64_t n, const SgdSt
     Map(w, g, w, n, [&](Floats, Vec wi, Vec gi) HWY_ATTR { return hn::NegMulAdd(rate, hn::MulAdd(l2, wi, hn::Mul(gi, scale)), wi); });
     return;
   }
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < n; i += lanes) {
-    const int64_t count = n - i < lanes ? n - i : lanes;
-    const Vec wi = LoadPart(d, w + i, count), gi = LoadPart(d, g + i, count);
-    const Vec ui = hn::MulAdd(momentum, LoadPart(d, velocity + i, count), hn::MulAdd(l2, wi, hn::Mul(gi, scale)));
-    StorePart(ui, d, velocity + i, count);
-    StorePart(hn::NegMulAdd(rate, ui, wi), d, w + i, count);
-  }
+  ForVectors(n, [&](int64_t i, int64_t count) HWY_ATTR {
+    const Vec wi = LoadUpTo(d, w + i, count), gi = LoadUpTo(d, g + i, count);
+    const Vec ui = hn::MulAdd(momentum, LoadUpTo(d, velocity + i, count), hn::MulAdd(l2, wi, hn::Mul(gi, scale)));
+    StoreUpTo(ui, d, velocity + i, count);
+    StoreUpTo(hn::NegMulAdd(rate, ui, wi), d, w + i, count);
+  });
 }
 
 void ApproachKernel(float* average, const float* w, float share, int64_t n) {
   Map(average, w, average, n, [=](Floats d, Vec a, Vec v) HWY_ATTR { return hn::Add(a, hn::Mul(hn::Set(d, share), hn::Sub(v, a))); });
 }
 
+// The last elements are added one by one: the order depends on n alone.
 double SumOfSquaresKernel(const float* x, int64_t n) {
-  const Floats d;
   const hn::Rebind<double, hn::Half<Floats>> dd;
   const hn::Half<Floats> dh;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), half = lanes / 2;
+  constexpr int64_t kHalf = kLanes / 2;
   auto low = hn::Zero(dd), high = hn::Zero(dd);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    const auto a = hn::PromoteTo(dd, hn::LoadU(dh, x + i)), b = hn::PromoteTo(dd, hn::LoadU(dh, x + i + half));
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto a = hn::PromoteTo(dd, hn::LoadU(dh, x + i)), b = hn::PromoteTo(dd, hn::LoadU(dh, x + i + kHalf));
     low = hn::MulAdd(a, a, low);
     high = hn::MulAdd(b, b, high);
   }

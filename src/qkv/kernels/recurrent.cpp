@@ -5,22 +5,13 @@
 #define HWY_TARGET_INCLUDE "qkv/kernels/recurrent.cpp"
 #include <hwy/foreach_target.h>
 
-#include "qkv/kernels/attention_math-inl.h"
+#include "qkv/kernels/math-inl.h"
 #include "qkv/kernels/row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace recurrent {
-
-using attn::FastTanh;
-
-/// 1 / (1 + e^-x), right to 1e-7 of 1.
-HWY_INLINE Vec FastSigmoid(Floats d, Vec x) {
-  const Vec one = hn::Set(d, 1.f);
-  const Vec power = attn::PowerOfTwo(d, hn::Min(hn::Set(d, 126.f), hn::Mul(x, hn::Set(d, -attn::kLog2E))));
-  return hn::Div(one, hn::Add(one, power));
-}
 
 /// y (1 - y) and 1 - y^2: the slopes of sigmoid and tanh from their values.
 HWY_INLINE Vec SigmoidSlope(Vec y) { return hn::NegMulAdd(y, y, y); }

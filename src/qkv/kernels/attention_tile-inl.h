@@ -7,8 +7,6 @@
 #define QKV_KERNELS_ATTENTION_TILE_INL_H_
 #endif
 
-#include <hwy/cache_control.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -59,7 +57,7 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
       ++key;
       query += kPanel;
     };
-    Unrolled<kRows>([&](int r) { hwy::Prefetch(key + r * rows.stride + ahead); });
+    PrefetchRows<kRows>(key + ahead, rows.stride);
     int64_t c = width;
     for (; c >= kSteps; c -= kSteps) Unrolled<kSteps>(step);
     for (; c > 0; --c) step();
@@ -98,7 +96,8 @@ template <Layout kLayout, int kRows, int kVectors>
 HWY_INLINE void AddTile(int64_t depth, ConstRows left, Right right, Rows c, bool fresh) {
   const Floats d;
   Tile<kRows, kVectors> tile;
-  tile.Each([&](int r, int v, Vec& sum) HWY_ATTR { sum = fresh ? hn::Zero(d) : hn::LoadU(d, c.data + r * c.stride + v * kLanes); });
+  if (fresh) tile.Clear();
+  else tile.Each([&](int r, int v, Vec& sum) HWY_ATTR { sum = hn::LoadU(d, c.data + r * c.stride + v * kLanes); });
   tile.template AddProduct<kLayout>(depth, left.data, left.stride, right);
   tile.Each([&](int r, int v, Vec sum) HWY_ATTR { hn::StoreU(sum, d, c.data + r * c.stride + v * kLanes); });
 }

@@ -9,8 +9,6 @@
 #define HWY_TARGET_INCLUDE "qkv/kernels/gemm_kernel.cpp"
 #include <hwy/foreach_target.h>
 
-#include <hwy/cache_control.h>
-
 #include "qkv/kernels/gemm_pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -83,10 +81,8 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const RightT
     Tile<kRows, kVectors> tile;
     tile.Clear();
     if (K >= kPrefetchDepth) {  // C comes from afar: ask for it before the loop, not after
-      Unrolled<kRows>([&](int r) {
-        hwy::Prefetch(c + r * c_stride);
-        hwy::Prefetch(c + r * c_stride + kVectors * kLanes - 1);
-      });
+      PrefetchRows<kRows>(c, c_stride);
+      PrefetchRows<kRows>(c + kVectors * kLanes - 1, c_stride);
     }
     tile.template AddProduct<kLayout>(K, a, a_stride, b);
     if (add) StoreTile<true>(tile, c, c_stride, from, alpha, beta, columns);
@@ -113,11 +109,10 @@ HWY_INLINE TilesFunction TilesOf(int64_t rows, int64_t vectors) {
 
 // kRows rows of op(A) against B^T without packing: for few rows a packed panel would not be read often enough to pay.
 // kGroups groups of columns go side by side, so that one row's chains of additions hide each other's latency.
-template <int kRows, int kGroups>
+template <Layout kLayout, int kRows, int kGroups>
 HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
   const Floats d;
-  const bool by_rows = c.transpose_a == Transpose::no;
-  const int64_t row_stride = by_rows ? c.lda : 1, k_stride = by_rows ? 1 : c.lda;
+  const int64_t row_stride = kLayout == Layout::row_major ? c.lda : 1, k_stride = kLayout == Layout::row_major ? 1 : c.lda;
   const float* column[kGroups][kLanes];
   for (int g = 0; g < kGroups; ++g) ColumnPointers(c.B, c.ldb, j + g * kLanes, c.N, column[g]);
   for (int64_t p = 0; p < c.K; p += depth) {
@@ -148,16 +143,17 @@ HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
   }
 }
 
-template <int kRows>
+template <Layout kLayout, int kRows>
 void FewRows(const GemmCall& c) {
   const int64_t depth = panel_depth(c.K);
   int64_t j = 0;
-  for (; c.N - j > kLanes; j += 2 * kLanes) FewRowsGroup<kRows, 2>(c, j, depth);
-  if (j < c.N) FewRowsGroup<kRows, 1>(c, j, depth);
+  for (; c.N - j > kLanes; j += 2 * kLanes) FewRowsGroup<kLayout, kRows, 2>(c, j, depth);
+  if (j < c.N) FewRowsGroup<kLayout, kRows, 1>(c, j, depth);
 }
 
+template <Layout kLayout>
 void FewRowsOfTransposed(const GemmCall& c) {
-  static constexpr decltype(&FewRows<1>) table[] = {FewRows<1>, FewRows<2>, FewRows<3>, FewRows<4>};
+  static constexpr void (*table[])(const GemmCall&) = {FewRows<kLayout, 1>, FewRows<kLayout, 2>, FewRows<kLayout, 3>, FewRows<kLayout, 4>};
   table[c.M - 1](c);
 }
 
@@ -246,7 +242,9 @@ void PackRight(Transpose transpose_b, int64_t N, int64_t K, const float* B, int6
 
 void TiledGemm(const GemmCall& c) {
   const bool by_rows = c.transpose_a == Transpose::no, transpose_b = c.transpose_b == Transpose::yes;
-  if (transpose_b && c.M <= kFewRows && !c.panels) return FewRowsOfTransposed(c);
+  if (transpose_b && c.M <= kFewRows && !c.panels) {
+    return by_rows ? FewRowsOfTransposed<Layout::row_major>(c) : FewRowsOfTransposed<Layout::column_major>(c);
+  }
   constexpr int64_t width = 2 * kLanes;
   const int64_t depth = panel_depth(c.K);
   for (int64_t j = 0; j < c.N; j += kColumnBlock)

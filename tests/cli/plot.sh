@@ -33,7 +33,7 @@ expect 2 'qkv: error: a heat map is drawn of one file, got 2' plot eye.npy eye.n
 expect 1 'qkv: error: line.npy: a heat map needs an array of 2 to 4 axes, got shape (3,)' plot line.npy --kind heatmap
 printf 'no json\n' >bad.jsonl
 expect 1 'qkv: error: bad.jsonl: line 1: expected a JSON object with "step" and "loss"' plot bad.jsonl
-expect 1 'qkv: error: gone/heat.svg: cannot write: No such file or directory' plot eye.npy -o gone/heat.svg
+expect 1 'qkv: error: cannot write gone/heat.svg: No such file or directory' plot eye.npy -o gone/heat.svg
 
 # Columns of a metrics file, by name; without --y its losses.
 printf '{"kind":"epoch","epoch":1,"step":5,"loss":1.5,"valid_loss":1.25}\n{"kind":"epoch","epoch":2,"step":10,"loss":0.5,"valid_loss":0.75}\n' >both.jsonl

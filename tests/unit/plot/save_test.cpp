@@ -13,6 +13,7 @@
 #include "qkv/core/check.h"
 #include "qkv/plot/png.h"
 #include "qkv/plot/svg.h"
+#include "support/files.h"
 
 using namespace qkv;
 
@@ -33,12 +34,7 @@ class Save : public ::testing::Test {
     return all.str();
   }
   std::string error(const std::string& file) const {
-    try {
-      save(heatmaps(eye(2), "", ""), file);
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "no error";
+    return qkv_test::error_of([&] { save(heatmaps(eye(2), "", ""), file); });
   }
   size_t files() const { return std::distance(std::filesystem::directory_iterator(folder_), {}); }
   std::filesystem::path folder_;
@@ -89,7 +85,7 @@ TEST_F(Save, UnknownEndingsAreRefused) {
 }
 
 TEST_F(Save, AFolderThatIsNotThereIsNamed) {
-  EXPECT_EQ(error(path("no/heat.svg")), path("no/heat.svg") + ": cannot write: No such file or directory");
+  EXPECT_EQ(error(path("no/heat.svg")), "cannot write " + path("no/heat.svg") + ": No such file or directory");
 }
 
 TEST_F(Save, PngHasTwoPixelsAUnitAndTheRightColours) {

@@ -1,0 +1,2 @@
+// Figures write files, but files know no figures.
+#include "qkv/plot/figure.h"

@@ -1,2 +1,0 @@
-// Neighbours do not know each other.
-#include "qkv/io/npy.h"

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "qkv/cli/data.h"
+#include "qkv/core/numbers.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/file.h"
 #include "qkv/io/sha1.h"

@@ -6,10 +6,10 @@
 
 #include "qkv/cli/data.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
-#include "qkv/io/file.h"
 
 namespace qkv::cli {
 namespace {

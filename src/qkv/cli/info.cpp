@@ -11,6 +11,7 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/core/numbers.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/version.h"
 #include "qkv/data/subwords.h"

@@ -10,7 +10,7 @@
 
 #include "qkv/cli/terminal.h"
 #include "qkv/core/check.h"
-#include "qkv/io/file.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/text.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/report/files.h"

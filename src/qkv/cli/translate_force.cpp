@@ -11,7 +11,7 @@
 #include "qkv/cli/attention_json.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
-#include "qkv/io/file.h"
+#include "qkv/core/numbers.h"
 
 namespace qkv::cli {
 namespace {

@@ -1,4 +1,4 @@
-// Numbers from text.
+// Numbers from text and to text.
 #include "qkv/core/numbers.h"
 
 #include <charconv>
@@ -41,5 +41,11 @@ std::string expected_whole_number(int64_t low, int64_t high) {
 }
 
 std::string expected_number(double low, double high) { return "a number" + range_text(!std::isinf(low), low, !std::isinf(high), high); }
+
+std::string grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return digits;
+}
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Numbers as people write them: options and configuration files read them alike, and say the same of what they refuse.
+// Numbers as people write and read them: options and configuration files take the same ones and say the same of what they refuse.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,8 @@ std::optional<double> parse_number(std::string_view text, double low = -std::num
 /// What was expected instead: "a whole number from 1 to 1000", "a number of at least 0".
 std::string expected_whole_number(int64_t low, int64_t high);
 std::string expected_number(double low, double high);
+
+/// 1234567 -> "1,234,567": how sizes and counts are shown.
+std::string grouped(uint64_t number);
 
 }  // namespace qkv

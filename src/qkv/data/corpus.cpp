@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"

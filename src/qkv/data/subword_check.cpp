@@ -8,8 +8,8 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/text.h"
-#include "qkv/io/file.h"
 
 namespace qkv {
 namespace {

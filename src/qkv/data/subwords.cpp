@@ -12,6 +12,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/subword_check.h"
 #include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"

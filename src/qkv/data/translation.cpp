@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
 #include "qkv/data/shuffle.h"
-#include "qkv/io/file.h"
 
 namespace qkv {
 namespace {

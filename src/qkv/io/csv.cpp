@@ -12,6 +12,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
+#include "qkv/core/numbers.h"
 #include "qkv/core/suggest.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/file.h"

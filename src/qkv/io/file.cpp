@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
 
 namespace qkv {
 
@@ -48,16 +49,6 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
     out = out.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }
-}
-
-std::string grouped(uint64_t number) {
-  const std::string digits = std::to_string(number);
-  std::string out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
 }
 
 }  // namespace qkv

@@ -30,7 +30,4 @@ class InputFile {
   uint64_t size_ = 0;
 };
 
-/// 1234567 -> "1,234,567": how messages show sizes that were measured.
-std::string grouped(uint64_t number);
-
 }  // namespace qkv

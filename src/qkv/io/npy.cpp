@@ -10,6 +10,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
+#include "qkv/core/numbers.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv {

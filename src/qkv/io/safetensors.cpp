@@ -9,6 +9,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
+#include "qkv/core/numbers.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/safetensors_header.h"
 

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
 
 namespace qkv {
 namespace {

@@ -60,13 +60,6 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-std::string grouped(int64_t number) {
-  std::string digits = std::to_string(number);
-  for (int64_t at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
-
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 void named_table(Page& page, std::vector<Text> head,

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "qkv/core/numbers.h"
 #include "qkv/labs/lab.h"
 #include "qkv/tensor/tensor.h"
 
@@ -24,8 +25,6 @@ double length_of(const Tensor& x);
 /// The middle one of an odd number of values.
 double median(std::vector<double> values);
 
-/// "49,449".
-std::string grouped(int64_t number);
 /// "98.5 %", of a share from 0 to 1.
 std::string percent(double share);
 /// A table whose first column is in words.

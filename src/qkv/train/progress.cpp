@@ -7,6 +7,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "qkv/core/numbers.h"
+
 namespace qkv {
 namespace {
 
@@ -14,15 +16,8 @@ double seconds_left(const Progress& p) {
   return p.steps_here > 0 ? p.seconds / static_cast<double>(p.steps_here) * static_cast<double>(p.steps - p.step) : 0;
 }
 
-std::string grouped(double number) {
-  const std::string digits = fmt::format("{:.0f}", number);
-  std::string out;
-  for (size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) out += ',';
-    out += digits[i];
-  }
-  return out;
-}
+// Tokens or rows.
+std::string rate(const Progress& p) { return grouped(static_cast<uint64_t>(std::nearbyint(std::max(p.per_second(), 0.0)))); }
 
 }  // namespace
 
@@ -34,7 +29,7 @@ std::string duration(double seconds) {
 std::string progress_bar(const Progress& p, int columns) {
   const std::string head = fmt::format("epoch {}/{} ", p.epoch, p.epochs);
   const std::string time = p.step < p.steps ? duration(seconds_left(p)) + " left" : "in " + duration(p.seconds);
-  const std::string tail = fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {}", p.step, p.steps, p.epoch_loss, grouped(p.per_second()), time);
+  const std::string tail = fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {}", p.step, p.steps, p.epoch_loss, rate(p), time);
   const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
   std::string bar;
   if (room >= 6) {
@@ -49,7 +44,7 @@ std::string progress_bar(const Progress& p, int columns) {
 std::string progress_line(const Progress& p) {
   const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
   return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, valid,
-                     grouped(p.per_second()));
+                     rate(p));
 }
 
 std::string progress_json(const Progress& p) {

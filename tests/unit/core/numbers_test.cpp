@@ -1,4 +1,4 @@
-// Numbers from text: all of it or nothing, within limits, and what is said of the rest.
+// Numbers from text: all of it or nothing, within limits, and what is said of the rest. Numbers to text.
 #include "qkv/core/numbers.h"
 
 #include <gtest/gtest.h>
@@ -27,6 +27,16 @@ TEST(Numbers, SayWhatWasExpected) {
   EXPECT_EQ(expected_number(0, 0.5), "a number from 0 to 0.5");
   EXPECT_EQ(expected_number(0, kInfinity), "a number of at least 0");
   EXPECT_EQ(expected_number(-kInfinity, kInfinity), "a number");
+}
+
+TEST(Numbers, AreGroupedByThousands) {
+  EXPECT_EQ(grouped(0), "0");
+  EXPECT_EQ(grouped(123), "123");
+  EXPECT_EQ(grouped(1234), "1,234");
+  EXPECT_EQ(grouped(49449), "49,449");
+  EXPECT_EQ(grouped(123456), "123,456");
+  EXPECT_EQ(grouped(1234567), "1,234,567");
+  EXPECT_EQ(grouped(UINT64_MAX), "18,446,744,073,709,551,615");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
-#include "qkv/io/file.h"
+#include "qkv/core/numbers.h"
 #include "qkv/run/run_folder.h"
 #include "qkv/tasks/translation/task.h"
 

@@ -107,7 +107,7 @@ double product_rate() {
   static std::vector<float> a(M * M, 1.f), c(static_cast<size_t>(threads()) * M * M);
   const double start = seconds();
   parallel_for(threads(), 1e9, [&](int64_t b) {
-    kernels::gemm(Transpose::no, Transpose::no, M, M, M, 1, a.data(), M, a.data(), M, 0, c.data() + b * M * M, M);
+    kernels::gemm({.M = M, .N = M, .K = M, .A = a.data(), .lda = M, .B = a.data(), .ldb = M, .C = c.data() + b * M * M, .ldc = M});
   });
   return 2.0 * M * M * M * threads() / (seconds() - start) / 1e9;
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "qkv/ops/attention_plain.h"
+#include "qkv/ops/attention_composed.h"
 #include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"

@@ -2,7 +2,7 @@
 #include "qkv/attention/masked_softmax.h"
 
 #include "qkv/attention/mask.h"
-#include "qkv/ops/attention_plain.h"
+#include "qkv/ops/attention_composed.h"
 #include "qkv/ops/shape.h"
 #include "qkv/ops/softmax.h"
 

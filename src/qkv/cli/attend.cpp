@@ -7,7 +7,7 @@
 #include "qkv/cli/attend_input.h"
 #include "qkv/cli/command.h"
 #include "qkv/io/npy.h"
-#include "qkv/ops/attention_plain.h"
+#include "qkv/ops/attention_composed.h"
 #include "qkv/plot/save.h"
 #include "qkv/report/attention.h"
 

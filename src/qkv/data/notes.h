@@ -1,17 +1,11 @@
 // The small data sets of the attention chapter's notes, as tables.
 #pragma once
 
-#include <array>
-#include <string_view>
-
 #include "qkv/core/rng.h"
+#include "qkv/data/edition.h"
 #include "qkv/io/csv.h"
 
 namespace qkv {
-
-/// The two editions of the book train on different curves.
-enum class Edition { zh, en };
-constexpr std::array<std::string_view, 2> names(Edition) { return {"zh", "en"}; }
 
 /// zh: 2 sin x + x^0.8. en: 2 sin x + x.
 double notes_curve(Edition edition, double x);

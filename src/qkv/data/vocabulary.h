@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "qkv/data/notes.h"
+#include "qkv/data/edition.h"
 
 namespace qkv {
 

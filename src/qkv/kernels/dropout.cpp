@@ -14,8 +14,8 @@ namespace HWY_NAMESPACE {
 void DropoutKernel(const Drop& drop, const float* x, float* y, uint8_t* bits, int64_t begin, int64_t end) {
   const Floats d;
   const Vec scale = hn::Set(d, drop.scale());
-  Keeper keeper(drop, static_cast<uint64_t>(begin), end - begin);
-  keeper.ForKept(end - begin, bits ? bits + KeepOffset(begin) : nullptr, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
+  KeepBits keep_bits(drop, static_cast<uint64_t>(begin), end - begin);
+  keep_bits.ForKept(end - begin, bits ? bits + KeepOffset(begin) : nullptr, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
     const Vec v = LoadUpTo(d, x + begin + i, left);
     StoreUpTo(hn::IfThenElseZero(kept, hn::Mul(v, scale)), d, y + begin + i, left);
   });

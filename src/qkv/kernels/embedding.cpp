@@ -17,8 +17,8 @@ void EmbedKernel(const EmbedForward& e, int64_t begin, int64_t end) {
   const Floats d;
   const int64_t n = e.width, row_bytes = KeepRowBytes(n);
   const Vec scale = hn::Set(d, e.scale), kept_scale = hn::Set(d, e.drop ? e.drop->scale() : 1);
-  std::optional<Keeper> keeper;
-  if (e.drop) keeper.emplace(*e.drop, static_cast<uint64_t>(begin * n), (end - begin) * n);
+  std::optional<KeepBits> keep_bits;
+  if (e.drop) keep_bits.emplace(*e.drop, static_cast<uint64_t>(begin * n), (end - begin) * n);
   for (int64_t r = begin; r < end; ++r) {
     const float* row = e.table + e.ids[r] * n;
     const float* position = e.position ? e.position + r % e.period * n : nullptr;
@@ -27,12 +27,12 @@ void EmbedKernel(const EmbedForward& e, int64_t begin, int64_t end) {
       const Vec v = LoadUpTo(d, row + i, left);
       return position ? hn::MulAdd(v, scale, LoadUpTo(d, position + i, left)) : hn::Mul(v, scale);
     };
-    if (!keeper) {
+    if (!keep_bits) {
       ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR { StoreUpTo(value(i, left), d, y + i, left); });
       continue;
     }
     uint8_t* bits = e.bits ? e.bits + r * row_bytes : nullptr;
-    keeper->ForKept(n, bits, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
+    keep_bits->ForKept(n, bits, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
       StoreUpTo(hn::IfThenElseZero(kept, hn::Mul(value(i, left), kept_scale)), d, y + i, left);
     });
   }

@@ -23,14 +23,14 @@ namespace qkv::kernels {
 
 /// One product. A is (M, K), or (K, M) if transposed, with lda floats from row to row; B is (K, N) or (N, K) likewise.
 struct GemmCall {
-  Transpose transpose_a, transpose_b;
+  Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
   int64_t M, N, K;
-  float alpha;
+  float alpha = 1;
   const float* A;
   int64_t lda;
   const float* B;
   int64_t ldb;
-  float beta;
+  float beta = 0;
   float* C;
   int64_t ldc;
   const float* panels = nullptr;  // op(B) as pack_right left it: B is not read then
@@ -39,10 +39,6 @@ struct GemmCall {
 
 /// A product on the calling thread.
 void gemm(const GemmCall& call);
-inline void gemm(Transpose transpose_a, Transpose transpose_b, int64_t M, int64_t N, int64_t K, float alpha,
-                 const float* A, int64_t lda, const float* B, int64_t ldb, float beta, float* C, int64_t ldc) {
-  gemm({transpose_a, transpose_b, M, N, K, alpha, A, lda, B, ldb, beta, C, ldc});
-}
 
 /// A right operand that many products share, copied once into the order in which they read it: `panels` needs packed_floats floats,
 /// 64-byte aligned. For the kernel target of the moment.

@@ -64,13 +64,13 @@ void ResidualLayerNormKernel(const NormForward& norm, const float* x, const floa
     }
     return;
   }
-  Keeper keeper(*drop, static_cast<uint64_t>(begin * n), (end - begin) * n);
+  KeepBits keep_bits(*drop, static_cast<uint64_t>(begin * n), (end - begin) * n);
   const Vec scale = hn::Set(d, drop->scale());
   for (int64_t r = begin; r < end; ++r) {
     const float *xr = x + r * n, *yr = y + r * n;
     float* sr = s + r * n;
     uint8_t* row_bits = bits ? bits + r * row_bytes : nullptr;
-    keeper.ForKept(n, row_bits, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
+    keep_bits.ForKept(n, row_bits, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
       const Vec branch = hn::IfThenElseZero(kept, hn::Mul(LoadUpTo(d, yr + i, left), scale));
       StoreUpTo(hn::Add(LoadUpTo(d, xr + i, left), branch), d, sr + i, left);
     });

@@ -101,9 +101,9 @@ HWY_INLINE int64_t KeepRowBytes(int64_t width) {
 HWY_INLINE int64_t KeepOffset(int64_t i) { return i / kLanes * std::max<int64_t>(kLanes / 8, 1); }
 
 /// Makes the decisions of a Drop for consecutive elements, from `first` on; `count` says how many will be asked for.
-class Keeper {
+class KeepBits {
  public:
-  Keeper(const Drop& drop, uint64_t first, int64_t count)
+  KeepBits(const Drop& drop, uint64_t first, int64_t count)
       : stream_(drop.rng), threshold_(static_cast<int32_t>((drop.threshold() - 1) ^ 0x80000000u)), block_(first / 4),
         coming_(count + static_cast<int64_t>(first % 4)) {
     if (coming_ > 0) Fill();

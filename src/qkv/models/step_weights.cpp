@@ -23,8 +23,9 @@ void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation a
   const int64_t N = weight_.size(0), K = weight_.size(1);
   for (int64_t j = 0; j < N; j += kColumns) {
     const int64_t columns = std::min(kColumns, N - j);
-    kernels::gemm({Transpose::no, Transpose::yes, rows, columns, K, 1, x, K, weight_.ptr() + j * K, K, 0, y + j, N,
-                   panels_.defined() ? panels_.ptr() + j * K : nullptr, bias_.defined() ? bias_.ptr() + j : nullptr});
+    kernels::gemm({.transpose_b = Transpose::yes, .M = rows, .N = columns, .K = K, .A = x, .lda = K, .B = weight_.ptr() + j * K, .ldb = K,
+                   .C = y + j, .ldc = N, .panels = panels_.defined() ? panels_.ptr() + j * K : nullptr,
+                   .bias = bias_.defined() ? bias_.ptr() + j : nullptr});
     if (activation != Activation::none) kernels::bias_activation(activation, y + j, y + j, nullptr, {rows, columns, N});
   }
 }

@@ -1,5 +1,5 @@
 // Fused attention: one tape node that keeps its output and the log-sum-exp of every row, O(n) memory forward and backward.
-// What it stands for, in plain ops, is in attention_plain.h.
+// What it stands for, in plain ops, is in attention_composed.h.
 #pragma once
 
 #include <cstdint>

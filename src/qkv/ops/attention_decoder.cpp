@@ -78,9 +78,14 @@ struct Saved {
   // The attention of sorted row i at step s.
   kernels::AdditiveRow row(int64_t i, int64_t s) const {
     const int64_t b = steps.row(i);
-    return {source_lens.defined() ? source_lens.ptr()[b] : z.S, z.A, z.Dv, queries.ptr() + (steps.start(s) + i) * z.A,
-            keys.ptr() + b * z.S * z.A, w_v.ptr(), values.ptr() + b * z.S * z.Dv,
-            weight_factors.defined() ? weight_factors.ptr() + (b * z.T + s) * z.S : nullptr};
+    return {.keys = source_lens.defined() ? source_lens.ptr()[b] : z.S,
+            .width = z.A,
+            .value_width = z.Dv,
+            .query = queries.ptr() + (steps.start(s) + i) * z.A,
+            .key = keys.ptr() + b * z.S * z.A,
+            .w = w_v.ptr(),
+            .value = values.ptr() + b * z.S * z.Dv,
+            .factors = weight_factors.defined() ? weight_factors.ptr() + (b * z.T + s) * z.S : nullptr};
   }
   float* weights_of(int64_t i, int64_t s) const { return weights.mutable_ptr() + (steps.row(i) * z.T + s) * z.S; }
   void pull(Pull& p) const;
@@ -96,8 +101,8 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
     const int64_t n = std::min(end, steps.active(s)) - begin, at = steps.start(s) + begin;
     if (n <= 0) return;
     // query <- W_q h
-    gemm(Transpose::no, Transpose::no, n, z.A, z.H, 1, saved.top().h_before.ptr() + at * z.H, z.H, W_q_t.ptr(), z.A, 0,
-         saved.queries.mutable_ptr() + at * z.A, z.A);
+    gemm({.M = n, .N = z.A, .K = z.H, .A = saved.top().h_before.ptr() + at * z.H, .lda = z.H, .B = W_q_t.ptr(), .ldb = z.A,
+          .C = saved.queries.mutable_ptr() + at * z.A, .ldc = z.A});
     for (int64_t i = begin; i < begin + n; ++i) {
       const kernels::AdditiveRow row = saved.row(i, s);
       kernels::additive_row(row, saved.weights_of(i, s), saved.contexts.mutable_ptr() + (steps.start(s) + i) * z.Dv);
@@ -157,8 +162,8 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
                                  to.scores.mutable_ptr() + i * z.S);
     }
     // dh of the last layer, before this step, += dquery W_q
-    gemm(Transpose::no, Transpose::no, n, z.H, z.A, 1, to.dqueries.ptr() + at * z.A, z.A, saved.W_q.ptr(), z.H, 1,
-         layers[top]->dh().mutable_ptr() + begin * z.H, z.H);
+    gemm({.M = n, .N = z.H, .K = z.A, .A = to.dqueries.ptr() + at * z.A, .lda = z.A, .B = saved.W_q.ptr(), .ldb = z.H, .beta = 1,
+          .C = layers[top]->dh().mutable_ptr() + begin * z.H, .ldc = z.H});
   }
 }
 
@@ -168,14 +173,19 @@ void Saved::pull(Pull& p) const {
   std::array<std::optional<CellBackward>, kMostLayers> back;
   const size_t count = static_cast<size_t>(z.layers);
   for (size_t l = 0; l < count; ++l) back[l].emplace(kept[l], layers[l], steps, Tensor(), Tensor());
-  BackwardBuffers to{Tensor::empty({steps.total(), z.A}), zeros(keys.shape()), zeros(values.shape()), zeros({z.B, z.A}),
-                     Tensor::empty({z.B, z.Dv}), Tensor::empty({z.B, z.S}), Tensor::empty({z.B, z.H})};
+  BackwardBuffers to{.dqueries = Tensor::empty({steps.total(), z.A}),
+                     .dkeys = zeros(keys.shape()),
+                     .dvalues = zeros(values.shape()),
+                     .dw = zeros({z.B, z.A}),
+                     .dcontext = Tensor::empty({z.B, z.Dv}),
+                     .scores = Tensor::empty({z.B, z.S}),
+                     .dbelow = Tensor::empty({z.B, z.H})};
   const Tensor& dy = p.dy();
   steps.each_range(2 * cost(), [&](int64_t begin, int64_t end) { run_backward(*this, back, dy, to, begin, end); });
   if (p.wants(2)) {
     const GradTarget dq = p.into(2);
-    gemm_parallel({Transpose::yes, Transpose::no, z.A, z.H, steps.total(), 1, to.dqueries.ptr(), z.A, top().h_before.ptr(), z.H,
-                   dq.add ? 1.f : 0.f, dq.data, z.H});
+    gemm_parallel({.transpose_a = Transpose::yes, .M = z.A, .N = z.H, .K = steps.total(), .A = to.dqueries.ptr(), .lda = z.A,
+                   .B = top().h_before.ptr(), .ldb = z.H, .beta = dq.add ? 1.f : 0.f, .C = dq.data, .ldc = z.H});
   }
   if (p.wants(3)) {
     Tensor dw = zeros({z.A});
@@ -215,22 +225,22 @@ Tensor transposed(const Tensor& x) {
 AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
   const Sizes z = checked_sizes(d);
   const Steps steps("attention_decoder", z.B, z.T, d.target_lens);
-  Saved saved{z,
-              steps,
-              d.keys.detached(),
-              d.values.detached(),
-              d.W_q.detached(),
-              d.w_v.detached(),
-              d.source_lens,
-              steps.gather(d.inputs),
-              Tensor::empty({steps.total(), z.A}),
-              Tensor::empty({steps.total(), z.Dv}),
-              zeros({z.B, z.T, z.S}),
-              d.weight_factors,
-              {},
-              {},
-              {},
-              {}};
+  Saved saved{.z = z,
+              .steps = steps,
+              .keys = d.keys.detached(),
+              .values = d.values.detached(),
+              .W_q = d.W_q.detached(),
+              .w_v = d.w_v.detached(),
+              .source_lens = d.source_lens,
+              .inputs = steps.gather(d.inputs),
+              .queries = Tensor::empty({steps.total(), z.A}),
+              .contexts = Tensor::empty({steps.total(), z.Dv}),
+              .weights = zeros({z.B, z.T, z.S}),
+              .weight_factors = d.weight_factors,
+              .factors = {},
+              .below = {},
+              .layers = {},
+              .kept = {}};
   Layers layers;
   std::array<const Tensor*, kFixedInputs + kLayerInputs * kMostLayers> inputs{&d.keys, &d.values, &d.W_q, &d.w_v, &d.inputs};
   for (size_t l = 0; l < d.layers.size(); ++l) {

@@ -5,7 +5,7 @@
 
 #include "qkv/kernels/embedding.h"
 #include "qkv/ops/dropout.h"
-#include "qkv/ops/rows.h"
+#include "qkv/ops/row_blocks.h"
 #include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 

@@ -6,8 +6,8 @@
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/loss.h"
-#include "qkv/ops/reduction.h"
-#include "qkv/ops/rows.h"
+#include "qkv/ops/loss_reduction.h"
+#include "qkv/ops/row_blocks.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -31,9 +31,8 @@ struct Saved {
 
   // logits = x weight^T + bias for rows [begin, begin + rows).
   void logits(int64_t begin, int64_t rows, float* out) const {
-    kernels::gemm_parallel({.transpose_a = Transpose::no, .transpose_b = Transpose::yes, .M = rows, .N = v, .K = d, .alpha = 1,
-                            .A = x.ptr() + begin * d, .lda = d, .B = weight.ptr(), .ldb = d, .beta = 0, .C = out, .ldc = v,
-                            .bias = bias.ptr()});
+    kernels::gemm_parallel({.transpose_b = Transpose::yes, .M = rows, .N = v, .K = d, .A = x.ptr() + begin * d, .lda = d,
+                            .B = weight.ptr(), .ldb = d, .C = out, .ldc = v, .bias = bias.ptr()});
   }
 
   kernels::CrossEntropy rows_of(int64_t begin, const float* out) const { return {out, ids.ptr() + begin, smoothing, v}; }
@@ -105,12 +104,11 @@ struct Ahead {
   // dx = g weight, dweight += g^T x, dbias += sum of the rows of g, g (rows, V) being the gradient of a chunk's logits
   void add_chunk(const Saved& s, int64_t begin, int64_t rows, const float* g) const {
     if (x.defined())
-      kernels::gemm_parallel({.transpose_a = Transpose::no, .transpose_b = Transpose::no, .M = rows, .N = s.d, .K = s.v, .alpha = 1,
-                              .A = g, .lda = s.v, .B = s.weight.ptr(), .ldb = s.d, .beta = 0, .C = x.mutable_ptr() + begin * s.d,
-                              .ldc = s.d});
+      kernels::gemm_parallel({.M = rows, .N = s.d, .K = s.v, .A = g, .lda = s.v, .B = s.weight.ptr(), .ldb = s.d,
+                              .C = x.mutable_ptr() + begin * s.d, .ldc = s.d});
     if (weight.defined())
-      kernels::gemm_parallel({.transpose_a = Transpose::yes, .transpose_b = Transpose::no, .M = s.v, .N = s.d, .K = rows, .alpha = 1,
-                              .A = g, .lda = s.v, .B = s.x.ptr() + begin * s.d, .ldb = s.d, .beta = begin > 0 ? 1.f : 0.f,
+      kernels::gemm_parallel({.transpose_a = Transpose::yes, .M = s.v, .N = s.d, .K = rows, .A = g, .lda = s.v,
+                              .B = s.x.ptr() + begin * s.d, .ldb = s.d, .beta = begin > 0 ? 1.f : 0.f,
                               .C = weight.mutable_ptr(), .ldc = s.d});
     if (bias.defined())
       parallel_ranges(s.v, 1024, 0.15 * static_cast<double>(rows * s.v), [&](int64_t first, int64_t last) {

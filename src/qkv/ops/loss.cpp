@@ -3,8 +3,8 @@
 
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/loss.h"
-#include "qkv/ops/reduction.h"
-#include "qkv/ops/rows.h"
+#include "qkv/ops/loss_reduction.h"
+#include "qkv/ops/row_blocks.h"
 #include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 

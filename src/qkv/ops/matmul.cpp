@@ -70,10 +70,11 @@ void add_products(GemmCall call, const kernels::GemmBatch& batch, const GradTarg
 void pull_left(const Product& p, const float* b, const float* dy, const GradTarget& da) {
   const int64_t MN = p.M * p.N;
   if (p.ta == Transpose::no)
-    add_products({Transpose::no, !p.tb, p.M, p.K, p.N, 1, dy, p.N, b, p.ldb(), 0, nullptr, p.K},
+    add_products({.transpose_b = !p.tb, .M = p.M, .N = p.K, .K = p.N, .A = dy, .lda = p.N, .B = b, .ldb = p.ldb(), .C = nullptr, .ldc = p.K},
                  {p.batch, MN, p.stride_b, p.stride_a}, da);
   else
-    add_products({p.tb, Transpose::yes, p.K, p.M, p.N, 1, b, p.ldb(), dy, p.N, 0, nullptr, p.M},
+    add_products({.transpose_a = p.tb, .transpose_b = Transpose::yes, .M = p.K, .N = p.M, .K = p.N, .A = b, .lda = p.ldb(), .B = dy,
+                  .ldb = p.N, .C = nullptr, .ldc = p.M},
                  {p.batch, p.stride_b, MN, p.stride_a}, da);
 }
 
@@ -81,10 +82,11 @@ void pull_left(const Product& p, const float* b, const float* dy, const GradTarg
 void pull_right(const Product& p, const float* a, const float* dy, const GradTarget& db) {
   const int64_t MN = p.M * p.N;
   if (p.tb == Transpose::no)
-    add_products({!p.ta, Transpose::no, p.K, p.N, p.M, 1, a, p.lda(), dy, p.N, 0, nullptr, p.N},
+    add_products({.transpose_a = !p.ta, .M = p.K, .N = p.N, .K = p.M, .A = a, .lda = p.lda(), .B = dy, .ldb = p.N, .C = nullptr, .ldc = p.N},
                  {p.batch, p.stride_a, MN, p.stride_b}, db);
   else
-    add_products({Transpose::yes, p.ta, p.N, p.K, p.M, 1, dy, p.N, a, p.lda(), 0, nullptr, p.K},
+    add_products({.transpose_a = Transpose::yes, .transpose_b = p.ta, .M = p.N, .N = p.K, .K = p.M, .A = dy, .lda = p.N, .B = a,
+                  .ldb = p.lda(), .C = nullptr, .ldc = p.K},
                  {p.batch, MN, p.stride_a, p.stride_b}, db);
 }
 
@@ -130,7 +132,8 @@ struct Epilogue {
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
   const Product p = product_of(a.shape(), b.shape(), transpose_a, transpose_b);
   Tensor y = Tensor::empty(output_shape(a.shape(), b.shape(), transpose_a, transpose_b));
-  gemm_batched({p.ta, p.tb, p.M, p.N, p.K, 1, a.ptr(), p.lda(), b.ptr(), p.ldb(), 0, y.mutable_ptr(), p.N},
+  gemm_batched({.transpose_a = p.ta, .transpose_b = p.tb, .M = p.M, .N = p.N, .K = p.K, .A = a.ptr(), .lda = p.lda(), .B = b.ptr(),
+                .ldb = p.ldb(), .C = y.mutable_ptr(), .ldc = p.N},
                {p.batch, p.stride_a, p.stride_b, p.M * p.N});
   record("matmul", y, {&a, &b}, [p, a = Tape::saved(a, {&b}), b = Tape::saved(b, {&a})](Pull& pull) {
     if (pull.wants(0)) pull_left(p, b.ptr(), pull.dy().ptr(), pull.into(0));
@@ -155,7 +158,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
   Epilogue epilogue{activation, z.mutable_ptr(), y.mutable_ptr(), N};
   const bool bare = activation == Activation::none;
-  gemm_parallel({Transpose::no, Transpose::yes, M, N, K, 1, x.ptr(), K, weight.ptr(), K, 0, z.mutable_ptr(), N, nullptr, bias.ptr()},
+  gemm_parallel({.transpose_b = Transpose::yes, .M = M, .N = N, .K = K, .A = x.ptr(), .lda = K, .B = weight.ptr(), .ldb = K,
+                 .C = z.mutable_ptr(), .ldc = N, .bias = bias.ptr()},
                 bare ? nullptr : Epilogue::run, &epilogue);
   if (!tracked) return y;
   record("linear", y, {&x, &weight, &bias},
@@ -164,13 +168,13 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
            const Tensor dz = kept.defined() ? activation_back(activation, kept, p.dy()) : p.dy();
            if (p.wants(0)) {
              const GradTarget dx = p.into(0);
-             gemm_parallel({Transpose::no, Transpose::no, M, K, N, 1, dz.ptr(), N, weight.ptr(), K, dx.add ? 1.f : 0.f,
-                            dx.data, K});
+             gemm_parallel({.M = M, .N = K, .K = N, .A = dz.ptr(), .lda = N, .B = weight.ptr(), .ldb = K, .beta = dx.add ? 1.f : 0.f,
+                            .C = dx.data, .ldc = K});
            }
            if (p.wants(1)) {
              const GradTarget dw = p.into(1);
-             gemm_parallel(
-                 {Transpose::yes, Transpose::no, N, K, M, 1, dz.ptr(), N, x.ptr(), K, dw.add ? 1.f : 0.f, dw.data, K});
+             gemm_parallel({.transpose_a = Transpose::yes, .M = N, .N = K, .K = M, .A = dz.ptr(), .lda = N, .B = x.ptr(), .ldb = K,
+                            .beta = dw.add ? 1.f : 0.f, .C = dw.data, .ldc = K});
            }
            if (p.wants(2)) add_column_sum(dz.ptr(), M, N, p.into(2));
          });
@@ -188,14 +192,17 @@ struct Layer {
   void run(const float* x, int64_t rows, float* z, float* y, Activation activation) const {
     Epilogue epilogue{activation, z, y, out()};
     const bool bare = activation == Activation::none;
-    gemm_parallel({Transpose::no, Transpose::yes, rows, out(), in(), 1, x, in(), weight.ptr(), in(), 0, z, out(), nullptr, bias.ptr()},
+    gemm_parallel({.transpose_b = Transpose::yes, .M = rows, .N = out(), .K = in(), .A = x, .lda = in(), .B = weight.ptr(), .ldb = in(),
+                   .C = z, .ldc = out(), .bias = bias.ptr()},
                   bare ? nullptr : Epilogue::run, &epilogue);
   }
   void pull_input(const float* dz, int64_t rows, float* dx, float beta) const {
-    gemm_parallel({Transpose::no, Transpose::no, rows, in(), out(), 1, dz, out(), weight.ptr(), in(), beta, dx, in()});
+    gemm_parallel({.M = rows, .N = in(), .K = out(), .A = dz, .lda = out(), .B = weight.ptr(), .ldb = in(), .beta = beta, .C = dx,
+                   .ldc = in()});
   }
   void pull_weight(const float* dz, const float* x, int64_t rows, const GradTarget& dw) const {
-    gemm_parallel({Transpose::yes, Transpose::no, out(), in(), rows, 1, dz, out(), x, in(), dw.add ? 1.f : 0.f, dw.data, in()});
+    gemm_parallel({.transpose_a = Transpose::yes, .M = out(), .N = in(), .K = rows, .A = dz, .lda = out(), .B = x, .ldb = in(),
+                   .beta = dw.add ? 1.f : 0.f, .C = dw.data, .ldc = in()});
   }
 };
 

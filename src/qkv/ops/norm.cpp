@@ -4,7 +4,7 @@
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/norm.h"
 #include "qkv/ops/dropout.h"
-#include "qkv/ops/rows.h"
+#include "qkv/ops/row_blocks.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {

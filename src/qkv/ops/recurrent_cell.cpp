@@ -120,8 +120,9 @@ CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps
 void CellForward::set_inputs(const float* x, int64_t first, int64_t count) const {
   const int64_t H = kept_.width, D = weights_.input.size(1);
   for (const Segment& s : input_segments(kept_.kind))
-    gemm_parallel({Transpose::no, Transpose::yes, steps_.total(), s.count * H, count, 1, x, count,
-                   weights_.input.ptr() + s.gate * H * D + first, D, 0, kept_.gates.mutable_ptr() + s.slot * H, kept_.stride()});
+    gemm_parallel({.transpose_b = Transpose::yes, .M = steps_.total(), .N = s.count * H, .K = count, .A = x, .lda = count,
+                   .B = weights_.input.ptr() + s.gate * H * D + first, .ldb = D, .C = kept_.gates.mutable_ptr() + s.slot * H,
+                   .ldc = kept_.stride()});
 }
 
 void CellForward::prepare_add_inputs() {
@@ -130,15 +131,16 @@ void CellForward::prepare_add_inputs() {
 
 void CellForward::add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
   const int64_t columns = cell_gates(kept_.kind) * kept_.width;
-  gemm(Transpose::no, Transpose::no, rows, columns, count, 1, x, count, input_t_.ptr() + first * columns, columns, add ? 1.f : 0.f,
-       kept_.gates.mutable_ptr() + row * kept_.stride(), kept_.stride());
+  gemm({.M = rows, .N = columns, .K = count, .A = x, .lda = count, .B = input_t_.ptr() + first * columns, .ldb = columns,
+        .beta = add ? 1.f : 0.f, .C = kept_.gates.mutable_ptr() + row * kept_.stride(), .ldc = kept_.stride()});
 }
 
 void CellForward::recur(const float* x, int64_t stride, int64_t rows, int64_t gate, int64_t count, float* to) const {
   const int64_t H = kept_.width, columns = count * H;
   const Tensor& t = gate == 0 ? recurrent_t_ : recurrent_n_t_;
-  if (t.defined()) gemm(Transpose::no, Transpose::no, rows, columns, H, 1, x, stride, t.ptr(), columns, 0, to, columns);
-  else gemm(Transpose::no, Transpose::yes, rows, columns, H, 1, x, stride, weights_.recurrent.ptr() + gate * H * H, H, 0, to, columns);
+  if (t.defined()) gemm({.M = rows, .N = columns, .K = H, .A = x, .lda = stride, .B = t.ptr(), .ldb = columns, .C = to, .ldc = columns});
+  else gemm({.transpose_b = Transpose::yes, .M = rows, .N = columns, .K = H, .A = x, .lda = stride,
+             .B = weights_.recurrent.ptr() + gate * H * H, .ldb = H, .C = to, .ldc = columns});
 }
 
 void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
@@ -148,8 +150,15 @@ void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
   const Segment rec = recurrent_segment(kept_.kind);
   float* products = products_.mutable_ptr() + begin * rec.count * H;
   recur(before, H, n, rec.gate, rec.count, products);
-  kernels::CellStep step{n, H, kept_.gates.mutable_ptr() + at * kept_.stride(), products, bias_.ptr(), before, nullptr,
-                         h_.mutable_ptr() + at * H, nullptr};
+  kernels::CellStep step{.rows = n,
+                         .width = H,
+                         .kept = kept_.gates.mutable_ptr() + at * kept_.stride(),
+                         .recurrent = products,
+                         .bias = bias_.ptr(),
+                         .h_before = before,
+                         .c_before = nullptr,
+                         .h = h_.mutable_ptr() + at * H,
+                         .c = nullptr};
   if (kept_.kind == CellKind::lstm) {
     step.c_before = kept_.c_before.ptr() + at * H;
     step.c = c_new_.mutable_ptr() + begin * H;
@@ -192,32 +201,34 @@ void CellBackward::step(int64_t s, int64_t begin, int64_t end) const {
   } else {
     kernels::gru_before_back(back);
     float* dreset = dreset_.mutable_ptr() + begin * H;
-    gemm(Transpose::no, Transpose::no, n, H, H, 1, back.kept, kept_.stride(), weights_.recurrent.ptr() + 2 * H * H, H, 0, dreset, H);
+    gemm({.M = n, .N = H, .K = H, .A = back.kept, .lda = kept_.stride(), .B = weights_.recurrent.ptr() + 2 * H * H, .ldb = H, .C = dreset,
+          .ldc = H});
     back.dreset = dreset;
     kernels::gru_before_reset_back(back);
   }
   // dh += d(U h) U
   const Segment rec = recurrent_segment(kept_.kind);
-  gemm(Transpose::no, Transpose::no, n, H, rec.count * H, 1, back.kept + rec.slot * H, kept_.stride(), weights_.recurrent.ptr(), H, 1,
-       back.dh, H);
+  gemm({.M = n, .N = H, .K = rec.count * H, .A = back.kept + rec.slot * H, .lda = kept_.stride(), .B = weights_.recurrent.ptr(), .ldb = H,
+        .beta = 1, .C = back.dh, .ldc = H});
 }
 
 void CellBackward::input_gradient(float* to, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
-  gemm(Transpose::no, Transpose::no, rows, count, input_.size(0), 1, kept_.gates.ptr() + row * kept_.stride(), kept_.stride(),
-       input_.ptr() + first, input_.size(1), add ? 1.f : 0.f, to, count);
+  gemm({.M = rows, .N = count, .K = input_.size(0), .A = kept_.gates.ptr() + row * kept_.stride(), .lda = kept_.stride(),
+        .B = input_.ptr() + first, .ldb = input_.size(1), .beta = add ? 1.f : 0.f, .C = to, .ldc = count});
 }
 
 void CellBackward::all_input_gradients(float* to, int64_t first, int64_t count) const {
-  gemm_parallel({Transpose::no, Transpose::no, steps_.total(), count, input_.size(0), 1, kept_.gates.ptr(), kept_.stride(),
-                 input_.ptr() + first, input_.size(1), 0, to, count});
+  gemm_parallel({.M = steps_.total(), .N = count, .K = input_.size(0), .A = kept_.gates.ptr(), .lda = kept_.stride(),
+                 .B = input_.ptr() + first, .ldb = input_.size(1), .C = to, .ldc = count});
 }
 
 // dW = d(W x)^T x
 void CellBackward::pull_input(const GradTarget& to, const float* x, int64_t first, int64_t count) const {
   const int64_t H = kept_.width, D = input_.size(1);
   for (const Segment& s : input_segments(kept_.kind))
-    gemm_parallel({Transpose::yes, Transpose::no, s.count * H, count, steps_.total(), 1, kept_.gates.ptr() + s.slot * H, kept_.stride(), x,
-                   count, to.add ? 1.f : 0.f, to.data + s.gate * H * D + first, D});
+    gemm_parallel({.transpose_a = Transpose::yes, .M = s.count * H, .N = count, .K = steps_.total(), .A = kept_.gates.ptr() + s.slot * H,
+                   .lda = kept_.stride(), .B = x, .ldb = count, .beta = to.add ? 1.f : 0.f, .C = to.data + s.gate * H * D + first,
+                   .ldc = D});
 }
 
 // dU = d(U h)^T h, and biases get the sums of the rows of both
@@ -229,10 +240,11 @@ void CellBackward::pull_rest(Pull& pull, int first) const {
   if (pull.wants(first)) {
     const GradTarget to = pull.into(first);
     const float beta = to.add ? 1.f : 0.f;
-    gemm_parallel(
-        {Transpose::yes, Transpose::no, rec.count * H, H, N, 1, gates + rec.slot * H, stride, kept_.h_before.ptr(), H, beta, to.data, H});
+    gemm_parallel({.transpose_a = Transpose::yes, .M = rec.count * H, .N = H, .K = N, .A = gates + rec.slot * H, .lda = stride,
+                   .B = kept_.h_before.ptr(), .ldb = H, .beta = beta, .C = to.data, .ldc = H});
     if (before)
-      gemm_parallel({Transpose::yes, Transpose::no, H, H, N, 1, gates, stride, gates + 3 * H, stride, beta, to.data + 2 * H * H, H});
+      gemm_parallel({.transpose_a = Transpose::yes, .M = H, .N = H, .K = N, .A = gates, .lda = stride, .B = gates + 3 * H, .ldb = stride,
+                     .beta = beta, .C = to.data + 2 * H * H, .ldc = H});
   }
   if (pull.wants(first + 1)) {
     const GradTarget to = pull.into(first + 1);

@@ -2,7 +2,7 @@
 #include "qkv/ops/softmax.h"
 
 #include "qkv/kernels/softmax.h"
-#include "qkv/ops/rows.h"
+#include "qkv/ops/row_blocks.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {

@@ -6,6 +6,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/target.h"
 #include "unit/kernels/attention_reference.h"
+#include "support/threads.h"
 
 namespace qkv::kernels {
 namespace {
@@ -136,11 +137,10 @@ void expect_plain(Additive& p) {
 class AdditiveKernel : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { force_target(GetParam()); }
-  void TearDown() override {
-    force_target("");
-    set_threads(before_);
-  }
-  int before_ = threads();
+  void TearDown() override { force_target(""); }
+
+ private:
+  qkv_test::ThreadsScope threads_scope_;
 };
 
 TEST_P(AdditiveKernel, EqualsThePlainDefinition) {

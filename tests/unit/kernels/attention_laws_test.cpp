@@ -6,6 +6,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/target.h"
 #include "unit/kernels/attention_reference.h"
+#include "support/threads.h"
 
 namespace qkv::kernels {
 namespace {
@@ -23,11 +24,10 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 class AttentionLaw : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { force_target(GetParam()); }
-  void TearDown() override {
-    force_target("");
-    set_threads(before_);
-  }
-  int before_ = threads();
+  void TearDown() override { force_target(""); }
+
+ private:
+  qkv_test::ThreadsScope threads_scope_;
 };
 
 // One batch row of `big`, alone and with `fewer` queries and keys.

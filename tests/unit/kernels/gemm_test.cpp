@@ -16,6 +16,7 @@
 #include "qkv/core/rng.h"
 #include "qkv/kernels/target.h"
 #include "qkv/tensor/tensor.h"
+#include "support/threads.h"
 
 using namespace qkv;
 using namespace qkv::kernels;
@@ -63,7 +64,10 @@ struct Problem {
   }
   float a(int64_t i, int64_t k) const { return A[at_a(i, k)]; }
   float b(int64_t k, int64_t j) const { return B[at_b(k, j)]; }
-  GemmCall call(float* out) const { return {ta, tb, M, N, K, alpha, A.data(), lda, B.data(), ldb, beta, out, ldc}; }
+  GemmCall call(float* out) const {
+    return {.transpose_a = ta, .transpose_b = tb, .M = M, .N = N, .K = K, .alpha = alpha, .A = A.data(), .lda = lda, .B = B.data(),
+            .ldb = ldb, .beta = beta, .C = out, .ldc = ldc};
+  }
   Floats run() const {
     Floats out = C;
     gemm(call(out.data()));
@@ -147,8 +151,8 @@ TEST_P(Gemm, EmptyProductsScaleC) {
   Problem none(Transpose::no, Transpose::no, 2, 3, 4);
   for (auto [M, N] : {std::pair<int64_t, int64_t>{0, 3}, {2, 0}, {0, 0}}) {
     Floats out(6, 7.f);
-    gemm(Transpose::no, Transpose::no, M, N, 4, 1, none.A.data(), 4, none.B.data(), 3, 0, out.data(), 3);
-    gemm_parallel({Transpose::no, Transpose::no, M, N, 4, 1, none.A.data(), 4, none.B.data(), 3, 0, out.data(), 3});
+    gemm({.M = M, .N = N, .K = 4, .A = none.A.data(), .lda = 4, .B = none.B.data(), .ldb = 3, .C = out.data(), .ldc = 3});
+    gemm_parallel({.M = M, .N = N, .K = 4, .A = none.A.data(), .lda = 4, .B = none.B.data(), .ldb = 3, .C = out.data(), .ldc = 3});
     EXPECT_EQ(out, Floats(6, 7.f));
   }
 }
@@ -178,7 +182,8 @@ TEST_P(Gemm, ARowHasTheSameBitsAloneFirstLastAndAmongMates) {
       for (int64_t M = 1; M < most; M += large ? 33 : M < 30 ? 1 : 41)
         for (int64_t first : {int64_t{0}, most - M, (most - M) / 2}) {
           Floats part(static_cast<size_t>(M * N));
-          gemm(Transpose::no, tb, M, N, K, 1, all.A.data() + first * K, K, all.B.data(), all.ldb, 0, part.data(), N);
+          gemm({.transpose_b = tb, .M = M, .N = N, .K = K, .A = all.A.data() + first * K, .lda = K, .B = all.B.data(), .ldb = all.ldb,
+                .C = part.data(), .ldc = N});
           ASSERT_TRUE(same_bits(part.data(), together.data() + first * N, M * N))
               << M << " rows from " << first << " of " << all.name();
         }
@@ -206,7 +211,7 @@ TEST_P(Gemm, AnElementHasTheSameBitsInEveryLayoutAndWidth) {
 
 // The problem's C, as `call` leaves it on one thread and on three.
 void expect_alone_and_in_parallel(const Problem& p, GemmCall call, const Floats& wanted) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   Floats serial = p.C, parallel = p.C;
   call.C = serial.data();
   gemm(call);
@@ -215,7 +220,6 @@ void expect_alone_and_in_parallel(const Problem& p, GemmCall call, const Floats&
   call.C = parallel.data();
   gemm_parallel(call);
   EXPECT_EQ(parallel, wanted) << p.name();
-  set_threads(before);
 }
 
 TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
@@ -252,15 +256,15 @@ TEST_P(Gemm, ABiasIsAddedLastToEveryRow) {
 TEST(GemmThreads, FlushDenormalResultsToZero) {
   const float tiny = 1e-30f;
   float product = 1;
-  gemm(Transpose::no, Transpose::no, 1, 1, 1, 1, &tiny, 1, &tiny, 1, 0, &product, 1);
+  gemm({.M = 1, .N = 1, .K = 1, .A = &tiny, .lda = 1, .B = &tiny, .ldb = 1, .C = &product, .ldc = 1});
   EXPECT_EQ(product, 0);
   const float small = 1e-20f, smaller = 1e-19f;  // 1e-39 is a denormal
-  gemm(Transpose::no, Transpose::no, 1, 1, 1, 1, &small, 1, &smaller, 1, 0, &product, 1);
+  gemm({.M = 1, .N = 1, .K = 1, .A = &small, .lda = 1, .B = &smaller, .ldb = 1, .C = &product, .ldc = 1});
   EXPECT_EQ(product, 0);
 }
 
 TEST(GemmParallel, HasTheBitsOfTheSerialCallAtAnyThreadCount) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (auto [M, N, K] :
        {std::array<int64_t, 3>{640, 201, 32}, {20, 2048, 256}, {300, 300, 300}, {1, 4000, 512}, {1000, 64, 64}})
     for (Transpose ta : kBoth)
@@ -274,11 +278,10 @@ TEST(GemmParallel, HasTheBitsOfTheSerialCallAtAnyThreadCount) {
           EXPECT_EQ(out, serial) << p.name() << " with " << count << " threads";
         }
       }
-  set_threads(before);
 }
 
 TEST(GemmParallel, TellsOfEveryBlockOnceWhenItIsComplete) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (int count : {1, 2, 8}) {
     set_threads(count);
     for (auto [M, N] : {std::pair<int64_t, int64_t>{640, 32}, {5, 1024}, {1, 1}, {700, 300}}) {
@@ -305,11 +308,10 @@ TEST(GemmParallel, TellsOfEveryBlockOnceWhenItIsComplete) {
         ASSERT_EQ(out[i], -serial[i]) << M << "x" << N << " at " << i << ", " << count << " threads";
     }
   }
-  set_threads(before);
 }
 
 TEST(GemmBatched, HasTheBitsOfSeparateCallsAndSharesOperands) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (auto [batch, M, N, K] : {std::array<int64_t, 4>{256, 10, 10, 8},
                                 {3, 200, 300, 100},
                                 {1, 5, 6, 7},
@@ -323,15 +325,14 @@ TEST(GemmBatched, HasTheBitsOfSeparateCallsAndSharesOperands) {
       const Floats C = random_floats(stride_c * batch + 1, 3);
       Floats expected = C;
       for (int64_t i = 0; i < batch; ++i)
-        gemm(Transpose::no, Transpose::no, M, N, K, 1, A.data() + i * stride_a, K, B.data() + i * stride_b, N, 1,
-             expected.data() + i * stride_c, N);
+        gemm({.M = M, .N = N, .K = K, .A = A.data() + i * stride_a, .lda = K, .B = B.data() + i * stride_b, .ldb = N, .beta = 1,
+              .C = expected.data() + i * stride_c, .ldc = N});
       for (int count : {1, 2, 8}) {
         set_threads(count);
         Floats out = C;
-        gemm_batched({Transpose::no, Transpose::no, M, N, K, 1, A.data(), K, B.data(), N, 1, out.data(), N},
+        gemm_batched({.M = M, .N = N, .K = K, .A = A.data(), .lda = K, .B = B.data(), .ldb = N, .beta = 1, .C = out.data(), .ldc = N},
                      {batch, stride_a, stride_b, stride_c});
         EXPECT_EQ(out, expected) << batch << " of " << M << "x" << N << "x" << K << " with " << count << " threads";
       }
     }
-  set_threads(before);
 }

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "qkv/attention/mask.h"
-#include "qkv/ops/attention_plain.h"
+#include "qkv/ops/attention_composed.h"
 #include "qkv/ops/shape.h"
 #include "unit/attention/cases.h"
 #include "unit/ops/op_table.h"

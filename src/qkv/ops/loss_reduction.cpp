@@ -1,5 +1,5 @@
 // Checks of targets and the reductions of losses.
-#include "qkv/ops/reduction.h"
+#include "qkv/ops/loss_reduction.h"
 
 namespace qkv {
 

@@ -1,5 +1,5 @@
 // Plain attention: masked softmax and the weighted sum of values, row by row.
-#include "qkv/ops/attention_plain.h"
+#include "qkv/ops/attention_composed.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,13 @@
+// The two editions of the book.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+namespace qkv {
+
+/// They train on different curves and number their vocabularies differently.
+enum class Edition { zh, en };
+constexpr std::array<std::string_view, 2> names(Edition) { return {"zh", "en"}; }
+
+}  // namespace qkv

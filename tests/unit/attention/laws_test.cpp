@@ -8,6 +8,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/tensor/tape.h"
 #include "unit/attention/cases.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -228,7 +229,7 @@ TEST(AttentionLaws, PaddingChangesNothing) {
 
 TEST(AttentionLaws, TheNumberOfThreadsChangesNoBit) {
   const AttendSizes sizes{.batch = 3, .heads = 4, .key_heads = 2, .queries = 70, .keys = 90, .value_width = 20};
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (const ScorerCase& scorer : scorer_cases())
     for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
       const QueryKeyValue x = random_inputs(scorer, sizes);
@@ -249,7 +250,6 @@ TEST(AttentionLaws, TheNumberOfThreadsChangesNoBit) {
       for (size_t n = 0; n < results[0].size(); ++n)
         for (size_t c : {1u, 2u}) expect_same(results[c][n], results[0][n], text(scorer.name, ", result ", n));
     }
-  set_threads(before);
 }
 
 }  // namespace qkv::tests

@@ -16,6 +16,7 @@
 #include "qkv/tensor/tape.h"
 #include "support/files.h"
 #include "unit/attention/cases.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -115,7 +116,7 @@ TEST(Rotary, Errors) {
 }
 
 TEST(RelativePositions, TheNumberOfThreadsChangesNoBit) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   std::vector<Tensors> results;
   for (int count : {1, 2, 8}) {
     set_threads(count);
@@ -129,7 +130,6 @@ TEST(RelativePositions, TheNumberOfThreadsChangesNoBit) {
     tape.backward(y, normal(y.shape(), Rng(4)));
     results.push_back({y, tape.grad(q), tape.grad(k), tape.grad(bias.table)});
   }
-  set_threads(before);
   for (size_t n = 0; n < results[0].size(); ++n)
     for (size_t c : {1u, 2u}) expect_same(results[c][n], results[0][n], text("result ", n));
 }

@@ -11,22 +11,17 @@
 #include <vector>
 
 #include "qkv/core/check.h"
+#include "support/threads.h"
 
 using namespace qkv;
 
 namespace {
 constexpr double kPlenty = 1e9;  // nanoseconds: always worth a region
-
-struct Threads {
-  explicit Threads(int count) : before(threads()) { set_threads(count); }
-  ~Threads() { set_threads(before); }
-  int before;
-};
 }  // namespace
 
 TEST(Parallel, RunsEveryBlockOnceAtAnyThreadCount) {
   for (int count : {1, 2, 8, 70}) {
-    Threads scope(count);
+    qkv_test::ThreadsScope scope(count);
     std::vector<int> calls(1000, 0);
     parallel_for(1000, kPlenty, [&](int64_t b) { ++calls[static_cast<size_t>(b)]; });
     EXPECT_EQ(calls, std::vector<int>(1000, 1)) << count << " threads";
@@ -34,7 +29,7 @@ TEST(Parallel, RunsEveryBlockOnceAtAnyThreadCount) {
 }
 
 TEST(Parallel, BlocksSeeTheCallersWritesAndTheCallerSeesTheirs) {
-  Threads scope(8);
+  qkv_test::ThreadsScope scope(8);
   std::vector<int64_t> values(64, 0);
   for (int round = 0; round < 200; ++round) {
     std::vector<int64_t> input(64, round);  // written by the caller, read by the blocks
@@ -44,7 +39,7 @@ TEST(Parallel, BlocksSeeTheCallersWritesAndTheCallerSeesTheirs) {
 }
 
 TEST(Parallel, UsesMoreThanOneThread) {
-  Threads scope(2);
+  qkv_test::ThreadsScope scope(2);
   std::atomic<int> waiting{0};
   // Both blocks are inside at once, or this would never end.
   parallel_for(2, kPlenty, [&](int64_t) {
@@ -55,7 +50,7 @@ TEST(Parallel, UsesMoreThanOneThread) {
 }
 
 TEST(Parallel, AHeldUpThreadsBlocksAreTakenByTheOthers) {
-  Threads scope(2);
+  qkv_test::ThreadsScope scope(2);
   std::atomic<int> done{0};
   bool all = false;
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -71,7 +66,7 @@ TEST(Parallel, AHeldUpThreadsBlocksAreTakenByTheOthers) {
 }
 
 TEST(Parallel, RangesCoverTheWholeWithAShortLastOne) {
-  Threads scope(4);
+  qkv_test::ThreadsScope scope(4);
   std::vector<int> seen(103, 0);
   parallel_ranges(103, 10, kPlenty, [&](int64_t begin, int64_t end) {
     EXPECT_EQ(begin % 10, 0);
@@ -82,7 +77,7 @@ TEST(Parallel, RangesCoverTheWholeWithAShortLastOne) {
 }
 
 TEST(Parallel, BringsAnErrorOfABlockToTheCaller) {
-  Threads scope(4);
+  qkv_test::ThreadsScope scope(4);
   try {
     parallel_for(100, kPlenty, [](int64_t b) { check(b != 57, "[block] number ", b); });
     FAIL() << "no error arrived";
@@ -92,7 +87,7 @@ TEST(Parallel, BringsAnErrorOfABlockToTheCaller) {
 }
 
 TEST(Parallel, ARegionInsideABlockOrASerialScopeStaysOnItsThread) {
-  Threads scope(4);
+  qkv_test::ThreadsScope scope(4);
   parallel_for(8, kPlenty, [](int64_t) {
     const auto outer = std::this_thread::get_id();
     parallel_for(8, kPlenty, [&](int64_t) { EXPECT_EQ(std::this_thread::get_id(), outer); });

@@ -13,6 +13,7 @@
 #include "qkv/decode/force.h"
 #include "support/files.h"
 #include "unit/decode/toy_steps.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -170,6 +171,7 @@ TEST(Sample, DependsOnSeedNumberAndSampleButNotOnMatesOrThreads) {
   const SampleOptions options{.samples = 4, .top_k = 9, .top_p = 0.95, .seed = 8, .max_length = 12,
                               .begin = kBegin, .end = kEnd, .never = {kBegin}};
   const Ids many = sources({1, 2, 3, 4, 5, 6, 7});
+  const qkv_test::ThreadsScope threads_scope;
   std::vector<std::vector<Hypothesis>> before;
   std::set<std::vector<int32_t>> different;
   for (const int count : {1, 2, 8}) {
@@ -194,7 +196,6 @@ TEST(Sample, DependsOnSeedNumberAndSampleButNotOnMatesOrThreads) {
       for (size_t n = 0; n < 4; ++n) EXPECT_EQ(before[s][n].log_probability, together[s][n].log_probability);
     before = together;
   }
-  set_threads(2);
   EXPECT_GT(different.size(), 20u);
   SampleOptions other = options;
   other.seed = 9;

@@ -13,6 +13,7 @@
 #include "qkv/decode/force.h"
 #include "qkv/ops/softmax.h"
 #include "unit/decode/toy_steps.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -108,7 +109,7 @@ TEST(Search, SentencesDoNotFeelTheirMates) {
   const SearchOptions options{.beam = 4, .best = 4, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true};
   const Ids many = sources({1, 2, 3, 4, 5, 6, 7});
   for (const int threads_used : {1, 2}) {
-    set_threads(threads_used);
+    const qkv_test::ThreadsScope threads_scope(threads_used);
     const auto together = search(toy, many, ones_like(many), options);
     for (int32_t s = 1; s <= 7; ++s) {
       const Ids one = sources({s});

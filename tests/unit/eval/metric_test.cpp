@@ -10,6 +10,7 @@
 #include "qkv/eval/significance.h"
 #include "qkv/eval/unicode.h"
 #include "support/files.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -102,14 +103,13 @@ TEST(Significance, IsTheSameAtAnyNumberOfThreads) {
   const Lines reference = corpus(1 << 20);
   const Bleu bleu;
   const SegmentCounts a = count_segments(bleu, corpus(5), {reference}), b = count_segments(bleu, corpus(7), {reference});
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   set_threads(1);
   const auto one = bootstrap_scores(bleu, a, 300);
   const double p_one = paired_randomization_p(bleu, a, b, 300);
   set_threads(4);
   EXPECT_EQ(bootstrap_scores(bleu, a, 300), one);
   EXPECT_EQ(paired_randomization_p(bleu, a, b, 300), p_one);
-  set_threads(before);
   EXPECT_NE(bootstrap_scores(bleu, a, 300, 1), one);
 }
 

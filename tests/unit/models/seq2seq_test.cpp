@@ -19,6 +19,7 @@
 #include "support/near.h"
 #include "unit/models/model_checks.h"
 #include "unit/ops/expect_error.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -236,10 +237,9 @@ TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
     tape.backward(sum(mul(y, y)));
     return arena.flat().copied();
   };
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   LastWeights probe;
   const Tensor one = gradient(1, nullptr), three = gradient(3, nullptr), probed = gradient(2, &probe);
-  set_threads(before);
   EXPECT_EQ(probe.matrix.shape(), Shape({50, 1, 8, 9}));
   expect_same(one, three, "threads");
   expect_same(one, probed, "probe");

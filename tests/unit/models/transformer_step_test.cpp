@@ -6,6 +6,7 @@
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
 #include "unit/models/model_checks.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -71,14 +72,13 @@ struct Count : Probe {
 TEST(TransformerStep, ThreadsAndProbesChangeNoBit) {
   const Transformer model(sizes(), kWords, Rng(3));
   const Ids source = some_ids(60, 9, 40, 1), target = some_ids(60, 3, 600, 2), lens = lengths(60, 9);
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   set_threads(1);
   const std::vector<Tensor> one = three_steps(model, source, lens, target, {});
   set_threads(3);
   const std::vector<Tensor> three = three_steps(model, source, lens, target, {});
   Count probe;
   const std::vector<Tensor> probed = three_steps(model, source, lens, target, {.probe = &probe});
-  set_threads(before);
   for (size_t t = 0; t < 3; ++t) {
     expect_same(one[t], three[t], "threads");
     expect_same(one[t], probed[t], "probe");

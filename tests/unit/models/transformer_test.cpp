@@ -15,6 +15,7 @@
 #include "qkv/tensor/tape.h"
 #include "unit/models/model_checks.h"
 #include "unit/ops/expect_error.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -248,10 +249,9 @@ TEST(Transformer, ThreadsAndProbesChangeNoBitOfAGradient) {
     tape.backward(sum(mul(y, y)));
     return arena.flat().copied();
   };
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   Paths probe;
   const Tensor one = gradient(1, nullptr), three = gradient(3, nullptr), probed = gradient(2, &probe);
-  set_threads(before);
   const std::vector<std::string> paths{"encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross", "decoder.1.self", "decoder.1.cross"};
   EXPECT_EQ(probe.paths, paths);
   EXPECT_EQ(probe.shapes.at(0), Shape({50, 4, 9, 9}));

@@ -14,6 +14,7 @@
 #include "unit/attention/cases.h"
 #include "support/near.h"
 #include "unit/ops/expect_error.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -122,9 +123,8 @@ TEST(Recurrent, ThreadsChangeNoBitOfValuesAndGradients) {
       for (const auto& p : parameters(model)) all.push_back(tape.grad(p.tensor));
       return all;
     };
-    const int before = threads();
+    const qkv_test::ThreadsScope threads_scope;
     const auto one = run(1), three = run(3);
-    set_threads(before);
     for (size_t i = 0; i < one.size(); ++i) expect_same(one[i], three[i], name);
   }
 }

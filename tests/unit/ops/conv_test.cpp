@@ -9,6 +9,7 @@
 #include "qkv/ops/batch_norm.h"
 #include "qkv/tensor/tape.h"
 #include "unit/ops/expect_error.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -22,7 +23,7 @@ TEST(Conv1d, AddsTheTapsOfASmallExample) {
 }
 
 TEST(Conv1d, HasTheSameBitsWithOneTwoAndEightThreads) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   const Tensor x = parameter(uniform({8, 6, 200}, Rng(1), -1, 1)), weight = parameter(uniform({10, 6, 5}, Rng(2), -1, 1));
   const Tensor bias = parameter(uniform({10}, Rng(3)));
   std::vector<float> first;
@@ -36,7 +37,6 @@ TEST(Conv1d, HasTheSameBitsWithOneTwoAndEightThreads) {
     if (first.empty()) first = now;
     EXPECT_EQ(first, now) << count << " threads";
   }
-  set_threads(before);
 }
 
 TEST(Conv1d, SaysWhatIsWrong) {

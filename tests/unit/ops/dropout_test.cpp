@@ -9,6 +9,7 @@
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/norm.h"
 #include "qkv/tensor/tape.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -97,14 +98,13 @@ std::vector<float> everything() {
 }
 
 TEST(Dropout, OpsThatDropHaveTheSameBitsWithOneTwoAndEightThreads) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   set_threads(1);
   const auto one = everything();
   for (int count : {2, 8}) {
     set_threads(count);
     EXPECT_EQ(everything(), one) << count << " threads";
   }
-  set_threads(before);
 }
 
 TEST(Dropout, FusedOpsDropWhatDropoutDrops) {

@@ -9,6 +9,7 @@
 
 #include "qkv/core/parallel.h"
 #include "support/files.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -26,6 +27,7 @@ TEST(Elementwise, ShapesThatDoNotBroadcastAreNamedWithTheOp) {
 }
 
 TEST(Elementwise, LargeArraysHaveTheSameBitsOnOneTwoAndEightThreads) {
+  const qkv_test::ThreadsScope threads_scope;
   const Tensor x = normal({300, 401}, Rng(1)), row = normal({401}, Rng(2)), column = normal({300, 1}, Rng(3));
   const auto run = [&](int count) {
     set_threads(count);
@@ -35,7 +37,6 @@ TEST(Elementwise, LargeArraysHaveTheSameBitsOnOneTwoAndEightThreads) {
   const auto one = run(1);
   EXPECT_EQ(one, run(2));
   EXPECT_EQ(one, run(8));
-  set_threads(2);
 }
 
 // Huge arguments of sin and cos take another way; an element beside them, in the same vector, does not.

@@ -5,18 +5,13 @@
 
 #include <string>
 
-#include "qkv/core/check.h"
+#include "support/files.h"
 
 namespace qkv::tests {
 
 template <class Call>
 void expect_error(Call&& call, const std::string& message) {
-  try {
-    call();
-    ADD_FAILURE() << "no error, expected: " << message;
-  } catch (const Error& e) {
-    EXPECT_EQ(e.what(), message);
-  }
+  EXPECT_EQ(qkv_test::error_of(call), message);
 }
 
 }  // namespace qkv::tests

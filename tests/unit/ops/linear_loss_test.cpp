@@ -6,6 +6,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/tensor/tape.h"
 #include "unit/ops/expect_error.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -50,7 +51,7 @@ TEST(LinearCrossEntropy, HasTheSameBitsWithOneTwoAndEightThreads) {
   const Tensor dy = uniform({300}, Rng(4));
   Ids targets = Ids::empty({300});
   for (int32_t i = 0; i < 300; ++i) targets.mutable_ptr()[i] = i;
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   set_threads(1);
   const Result one = run_op(x, weight, bias, targets, dy);
   for (int count : {2, 8}) {
@@ -59,7 +60,6 @@ TEST(LinearCrossEntropy, HasTheSameBitsWithOneTwoAndEightThreads) {
     EXPECT_TRUE(same_bits(one.loss, many.loss) && same_bits(one.dx, many.dx) && same_bits(one.dweight, many.dweight) &&
                 same_bits(one.dbias, many.dbias)) << count << " threads";
   }
-  set_threads(before);
 }
 
 TEST(LinearCrossEntropy, ARowThatDoesNotCountIsNotEvenRead) {

@@ -11,6 +11,7 @@
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/softmax.h"
 #include "qkv/tensor/tape.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -64,7 +65,7 @@ TEST(Losses, HaveTheSameBitsWithOneTwoAndEightThreads) {
   const Tensor x = uniform({500, 101}, Rng(1), -3, 3), t = uniform({500, 101}, Rng(2));
   Ids targets = Ids::empty({500});
   for (int32_t i = 0; i < 500; ++i) targets.mutable_ptr()[i] = i * 13 % 101;
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   std::vector<float> first;
   for (int count : {1, 2, 8}) {
     set_threads(count);
@@ -87,7 +88,6 @@ TEST(Losses, HaveTheSameBitsWithOneTwoAndEightThreads) {
     if (first.empty()) first = all;
     EXPECT_EQ(all, first) << count << " threads";
   }
-  set_threads(before);
 }
 
 TEST(Embedding, AddsTheGradientsOfTwoUsesOfATable) {

@@ -13,19 +13,13 @@
 #include "qkv/core/parallel.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/tensor/tape.h"
+#include "support/files.h"
+#include "support/threads.h"
 
 using namespace qkv;
+using qkv_test::error_of;
 
 namespace {
-
-std::string message_of(auto&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 bool equal(const Tensor& a, const Tensor& b) {
   return a.shape() == b.shape() && std::equal(a.data().begin(), a.data().end(), b.data().begin());
@@ -34,16 +28,16 @@ bool equal(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TEST(Matmul, NamesBothShapesWhenTheyDoNotFit) {
-  EXPECT_EQ(message_of([] { matmul(zeros({2, 3}), zeros({4, 5})); }), "[matmul] inner sizes differ: (2, 3) x (4, 5)");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] { matmul(zeros({2, 3}), zeros({4, 5})); }), "[matmul] inner sizes differ: (2, 3) x (4, 5)");
+  EXPECT_EQ(error_of([] {
               matmul(zeros({2, 3}), zeros({2, 4}), Transpose::yes, Transpose::yes);
             }),
             "[matmul] inner sizes differ: (2, 3) transposed x (2, 4) transposed");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               matmul(zeros({2, 3, 4}), zeros({5, 4, 6}));
             }),
             "[matmul] leading axes differ: (2, 3, 4) x (5, 4, 6)");
-  EXPECT_EQ(message_of([] { matmul(zeros({3}), zeros({3, 4})); }), "[matmul] expected two axes or more: (3,) x (3, 4)");
+  EXPECT_EQ(error_of([] { matmul(zeros({3}), zeros({3, 4})); }), "[matmul] expected two axes or more: (3,) x (3, 4)");
 }
 
 TEST(Matmul, LeadingAxesFollowNumPyWhereOneSideIsShared) {
@@ -76,15 +70,15 @@ TEST(Matmul, AddsGradientsOfATensorUsedTwice) {
 }
 
 TEST(Linear, NamesBothShapesWhenTheyDoNotFit) {
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               linear(zeros({2, 3}), zeros({5, 4}));
             }),
             "[linear] inner sizes differ: (2, 3) x (5, 4) transposed");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               linear(zeros({2, 3}), zeros({4, 3}), zeros({3}));
             }),
             "[linear] the bias has shape (3,), the weight (4, 3)");
-  EXPECT_EQ(message_of([] {
+  EXPECT_EQ(error_of([] {
               linear(zeros({2, 3}), zeros({3}));
             }),
             "[linear] expected a weight of shape (out, in), got (3,)");
@@ -114,7 +108,7 @@ TEST(Linear, RecordingChangesNoBits) {
 }
 
 TEST(Linear, SameBitsOfOutputAndGradientsAtAnyThreadCount) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (auto [M, N, K] : {std::array<int64_t, 3>{640, 201, 32}, {48, 1024, 300}, {700, 128, 128}}) {
     Tensor first[4];
     for (int count : {1, 2, 8}) {
@@ -131,7 +125,6 @@ TEST(Linear, SameBitsOfOutputAndGradientsAtAnyThreadCount) {
       }
     }
   }
-  set_threads(before);
 }
 
 TEST(Linear, ASecondStepMissesNoPool) {
@@ -193,10 +186,10 @@ TEST(FeedForward, LayersMayShareTheirWeights) {
 
 TEST(FeedForward, RefusesWeightsThatDoNotFit) {
   const Tensor x = ones({2, 3}), w1 = ones({4, 3}), w2 = ones({5, 4});
-  EXPECT_EQ(message_of([&] { feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu); }),
+  EXPECT_EQ(error_of([&] { feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu); }),
             "[feed_forward] weights do not follow one another: (4, 3) and (5, 3)");
-  EXPECT_EQ(message_of([&] { feed_forward(ones({2, 4}), w1, {}, w2, {}, Activation::relu); }),
+  EXPECT_EQ(error_of([&] { feed_forward(ones({2, 4}), w1, {}, w2, {}, Activation::relu); }),
             "[feed_forward] inner sizes differ: (2, 4) x (4, 3) transposed");
-  EXPECT_EQ(message_of([&] { feed_forward(x, w1, ones({5}), w2, ones({5}), Activation::relu); }),
+  EXPECT_EQ(error_of([&] { feed_forward(x, w1, ones({5}), w2, ones({5}), Activation::relu); }),
             "[feed_forward] biases of shape (5,) and (5,) for weights (4, 3) and (5, 4)");
 }

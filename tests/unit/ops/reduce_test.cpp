@@ -11,6 +11,7 @@
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 #include "unit/ops/expect_error.h"
+#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -47,7 +48,7 @@ TEST(Sum, OfLongColumnsIsRightToTheLastBits) {
 
 // Rows and columns, few and many, short and long: each goes its own way through the chunks.
 TEST(Reductions, HaveTheSameBitsWithOneTwoAndEightThreads) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   const Shape shapes[] = {{1000003}, {3, 200001}, {500, 700}, {40001, 37}, {2, 5000, 300}, {40, 100, 50}};
   for (const Shape& shape : shapes)
     for (int axis = 0; axis < shape.rank(); ++axis) {
@@ -65,7 +66,6 @@ TEST(Reductions, HaveTheSameBitsWithOneTwoAndEightThreads) {
                                                   << " threads";
       }
     }
-  set_threads(before);
 }
 
 TEST(Sum, OfARowDoesNotDependOnItsMates) {

@@ -11,6 +11,7 @@
 #include "qkv/ops/norm.h"
 #include "qkv/ops/softmax.h"
 #include "qkv/tensor/tape.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
@@ -34,7 +35,7 @@ Result run(const std::function<Tensor(const Tensor&)>& op, const Tensor& x, cons
 void expect_row_alone(const std::function<Tensor(const Tensor&)>& op, int64_t width) {
   const int64_t rows = 8192 / width * 2 + 3;  // several blocks
   const Tensor x = uniform({rows, width}, Rng(1), -3, 3), dy = uniform({rows, width}, Rng(2));
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   set_threads(1);
   const Result all = run(op, x, dy);
   for (int count : {2, 8}) {
@@ -43,7 +44,6 @@ void expect_row_alone(const std::function<Tensor(const Tensor&)>& op, int64_t wi
     EXPECT_EQ(again.y, all.y) << count << " threads";
     EXPECT_EQ(again.dx, all.dx) << count << " threads";
   }
-  set_threads(before);
   for (int64_t r : {int64_t{0}, int64_t{1}, rows / 2, rows - 1}) {
     const Result alone = run(op, x.part(r * width, {1, width}).copied(), dy.part(r * width, {1, width}).copied());
     for (int64_t i = 0; i < width; ++i) {
@@ -65,7 +65,7 @@ TEST(RowOps, ARowAloneHasTheBitsItHasAmongMatesAtAnyThreadCount) {
 
 TEST(RowOps, ParameterGradientsOfLayerNormHaveTheSameBitsAtAnyThreadCount) {
   const Tensor x = uniform({1000, 40}, Rng(1)), gamma = parameter(uniform({40}, Rng(3))), beta = parameter(uniform({40}, Rng(4)));
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   std::vector<float> first;
   for (int count : {1, 2, 8}) {
     set_threads(count);
@@ -77,7 +77,6 @@ TEST(RowOps, ParameterGradientsOfLayerNormHaveTheSameBitsAtAnyThreadCount) {
     if (first.empty()) first = both;
     EXPECT_EQ(both, first) << count << " threads";
   }
-  set_threads(before);
 }
 
 TEST(Softmax, MinusInfinityGetsExactlyZeroAndNoGradient) {

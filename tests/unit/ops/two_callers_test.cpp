@@ -14,13 +14,14 @@
 #include "qkv/nn/layers.h"
 #include "qkv/ops/rotary.h"
 #include "qkv/tensor/tape.h"
+#include "support/threads.h"
 
 namespace qkv {
 namespace {
 
 // How often `large` did not give the bits it gives alone, while another thread ran `small` in the blocks of its regions.
 int64_t disturbed(const std::function<Tensor()>& large, const std::function<void()>& small) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   set_threads(4);
   const Tensor alone = large();
   std::atomic<bool> stop{false};
@@ -35,7 +36,6 @@ int64_t disturbed(const std::function<Tensor()>& large, const std::function<void
   }
   stop = true;
   other.join();
-  set_threads(before);
   return wrong;
 }
 

@@ -8,21 +8,13 @@
 #include "qkv/plot/axes.h"
 #include "qkv/plot/heat.h"
 #include "qkv/plot/layout.h"
+#include "support/files.h"
 
 using namespace qkv;
 using namespace qkv::plotting;
+using qkv_test::error_of;
 
 namespace {
-
-template <class F>
-std::string message(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 std::vector<std::string> labels(const Range& range, int most) {
   std::vector<std::string> out;
@@ -35,29 +27,29 @@ using Strings = std::vector<std::string>;
 }  // namespace
 
 TEST(Figure, ErrorsNameBothCounts) {
-  EXPECT_EQ(message([] { heatmaps(zeros({3}), "", ""); }), "[heatmaps] expected (rows, cols, queries, keys), got (3,)");
-  EXPECT_EQ(message([] {
+  EXPECT_EQ(error_of([] { heatmaps(zeros({3}), "", ""); }), "[heatmaps] expected (rows, cols, queries, keys), got (3,)");
+  EXPECT_EQ(error_of([] {
               heatmaps(zeros({1, 1, 1, 2, 2}), "", "");
             }),
             "[heatmaps] expected (rows, cols, queries, keys), got (1, 1, 1, 2, 2)");
-  EXPECT_EQ(message([] { heatmaps(zeros({1, 4, 2, 2}), "", "", {"a", "b"}); }), "[heatmaps] 2 titles for 4 columns of panels");
-  EXPECT_EQ(message([] { heatmaps(zeros({2, 3}), "", "", {}, {.x_tokens = {"a", "b"}}); }), "[figure] 2 x tokens for 3 columns");
-  EXPECT_EQ(message([] { heatmaps(zeros({2, 3}), "", "", {}, {.y_tokens = {"a"}}); }), "[figure] 1 y tokens for 2 rows");
-  EXPECT_EQ(message([] { curves({{"f", {1, 2}, {1, 2, 3}}}); }), "[figure] series \"f\" has 2 x and 3 y values");
-  EXPECT_EQ(message([] { bars({"a", "b"}, {{"s", {1}}}); }), "[figure] bars \"s\" have 1 values for 2 categories");
-  EXPECT_EQ(message([] { histogram({{"s", {1}}}, {}, {}, 0); }), "[figure] histogram needs 1 to 10000 bins, got 0");
-  EXPECT_EQ(message([] { series("s", zeros({2}), zeros({3})); }), "[series] x and y must be vectors of one length, got (2,) and (3,)");
-  EXPECT_EQ(message([] { curves({}, {.low = 2, .high = 1}); }), "[figure] x limits are not in order: 2 and 1");
-  EXPECT_EQ(message([] { curves({}, {}, {.low = 0, .scale = AxisScale::log}); }), "[figure] y limit 0 on a log scale");
-  EXPECT_EQ(message([] { curves({}, {.high = 5e-324, .scale = AxisScale::log}); }), "[figure] x limit 5e-324 on a log scale");
-  EXPECT_EQ(message([] { line_style("z"); }), "[figure] unknown line format \"z\", expected a colour of bgrcmyk, o, and one of - -- -. :");
-  EXPECT_EQ(message([] { colour_map("jet"); }), "unknown colour map \"jet\", expected viridis, reds, blues or diverging");
+  EXPECT_EQ(error_of([] { heatmaps(zeros({1, 4, 2, 2}), "", "", {"a", "b"}); }), "[heatmaps] 2 titles for 4 columns of panels");
+  EXPECT_EQ(error_of([] { heatmaps(zeros({2, 3}), "", "", {}, {.x_tokens = {"a", "b"}}); }), "[figure] 2 x tokens for 3 columns");
+  EXPECT_EQ(error_of([] { heatmaps(zeros({2, 3}), "", "", {}, {.y_tokens = {"a"}}); }), "[figure] 1 y tokens for 2 rows");
+  EXPECT_EQ(error_of([] { curves({{"f", {1, 2}, {1, 2, 3}}}); }), "[figure] series \"f\" has 2 x and 3 y values");
+  EXPECT_EQ(error_of([] { bars({"a", "b"}, {{"s", {1}}}); }), "[figure] bars \"s\" have 1 values for 2 categories");
+  EXPECT_EQ(error_of([] { histogram({{"s", {1}}}, {}, {}, 0); }), "[figure] histogram needs 1 to 10000 bins, got 0");
+  EXPECT_EQ(error_of([] { series("s", zeros({2}), zeros({3})); }), "[series] x and y must be vectors of one length, got (2,) and (3,)");
+  EXPECT_EQ(error_of([] { curves({}, {.low = 2, .high = 1}); }), "[figure] x limits are not in order: 2 and 1");
+  EXPECT_EQ(error_of([] { curves({}, {}, {.low = 0, .scale = AxisScale::log}); }), "[figure] y limit 0 on a log scale");
+  EXPECT_EQ(error_of([] { curves({}, {.high = 5e-324, .scale = AxisScale::log}); }), "[figure] x limit 5e-324 on a log scale");
+  EXPECT_EQ(error_of([] { line_style("z"); }), "[figure] unknown line format \"z\", expected a colour of bgrcmyk, o, and one of - -- -. :");
+  EXPECT_EQ(error_of([] { colour_map("jet"); }), "unknown colour map \"jet\", expected viridis, reds, blues or diverging");
   Figure figure;
-  EXPECT_EQ(message([&] { validate(figure); }), "[figure] 0 panels for a grid of 1 x 1");
+  EXPECT_EQ(error_of([&] { validate(figure); }), "[figure] 0 panels for a grid of 1 x 1");
   figure.panels.push_back({HeatMap{zeros({2, 2, 2})}});
-  EXPECT_EQ(message([&] { validate(figure); }), "[figure] a heat map needs a matrix (rows, cols), got (2, 2, 2)");
+  EXPECT_EQ(error_of([&] { validate(figure); }), "[figure] a heat map needs a matrix (rows, cols), got (2, 2, 2)");
   figure.panels[0].content = HeatMap{zeros({2, 2}), {}, {}, {{2, 0}}};
-  EXPECT_EQ(message([&] { validate(figure); }), "[figure] box at (2, 0) outside a heat map of (2, 2)");
+  EXPECT_EQ(error_of([&] { validate(figure); }), "[figure] box at (2, 0) outside a heat map of (2, 2)");
 }
 
 TEST(Figure, HeatmapsTakeTwoToFourAxes) {

@@ -10,6 +10,7 @@
 #include "qkv/core/parallel.h"
 #include "unit/regression/brute_force.h"
 #include "support/files.h"
+#include "support/threads.h"
 
 using namespace qkv;
 using namespace qkv::test;
@@ -137,7 +138,7 @@ TEST(LearnedBandwidth, LossesAndStepsFollowTheDefinition) {
 }
 
 TEST(LearnedBandwidth, StepsAreTheSameBitsAtAnyNumberOfThreads) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (const int64_t n : {300, 2400}) {  // several blocks, key by key and by the line's fast sums
     const Sample s = sample(n, 1, 1, 63);
     const LearnOptions options{.rate = 1e-3, .epochs = 4, .start = 0.6};
@@ -150,7 +151,6 @@ TEST(LearnedBandwidth, StepsAreTheSameBitsAtAnyNumberOfThreads) {
       EXPECT_EQ(several.w, one.w);
     }
   }
-  set_threads(before);
 }
 
 TEST(LearnedBandwidth, AtZeroTheLossIsThatOfTheAverageOfTheOthersAndNothingMoves) {

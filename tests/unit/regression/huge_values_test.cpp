@@ -9,6 +9,7 @@
 #include "qkv/regression/kernel_regression.h"
 #include "qkv/regression/output_parts.h"
 #include "unit/regression/brute_force.h"
+#include "support/threads.h"
 
 using namespace qkv;
 using namespace qkv::test;
@@ -103,7 +104,6 @@ TEST(HugeValues, ScoresOfHugeOutputsAreThoseOfUsualOnes) {
 }
 
 TEST(ManyRows, ASearchOnAPartOfThemEndsAtALeastOfTheWholeScore) {
-  const int before = threads();
   for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
     const Sample s = sample(1600, 2, 1, 76, 2);
     Points y(1600, 1);
@@ -124,9 +124,8 @@ TEST(ManyRows, ASearchOnAPartOfThemEndsAtALeastOfTheWholeScore) {
       EXPECT_GE(score({cv.bandwidth[0] * factor, cv.bandwidth[1]}), cv.score * (1 - 2e-4)) << factor;
       EXPECT_GE(score({cv.bandwidth[0], cv.bandwidth[1] * factor}), cv.score * (1 - 2e-4)) << factor;
     }
-    set_threads(3);
+    const qkv_test::ThreadsScope three(3);
     EXPECT_EQ(cross_validate(regression).bandwidth, cv.bandwidth);
-    set_threads(before);
   }
 }
 

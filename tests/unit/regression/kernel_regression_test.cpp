@@ -10,6 +10,7 @@
 #include "qkv/core/parallel.h"
 #include "unit/regression/brute_force.h"
 #include "support/files.h"
+#include "support/threads.h"
 
 using namespace qkv;
 using namespace qkv::test;
@@ -285,7 +286,7 @@ TEST(KernelRegression, LocalLinearReproducesALineUpToTheBorder) {
 }
 
 TEST(KernelRegression, SameBitsAtAnyNumberOfThreads) {
-  const int before = threads();
+  const qkv_test::ThreadsScope threads_scope;
   for (const int64_t d : {1, 2}) {
     const Sample s = sample(1500, d, 2, 41);
     const Points at = sample(700, d, 1, 42).x;
@@ -302,7 +303,6 @@ TEST(KernelRegression, SameBitsAtAnyNumberOfThreads) {
       }
     }
   }
-  set_threads(before);
 }
 
 TEST(KernelRegression, RefusesBadInputWithBothValues) {

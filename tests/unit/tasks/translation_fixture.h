@@ -10,6 +10,7 @@
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
 #include "qkv/tasks/translation/run.h"
+#include "support/threads.h"
 
 namespace qkv {
 
@@ -27,10 +28,7 @@ class TranslationRunTest : public testing::Test {
         for (int c = 0; c < 6; ++c)
           if ((a + b + c) % 2 == 0) out << a << ' ' << b << ' ' << c << '\t' << names[c] << ' ' << names[b] << ' ' << names[a] << '\n';
   }
-  void TearDown() override {
-    set_threads(2);
-    fs::remove_all(folder_);
-  }
+  void TearDown() override { fs::remove_all(folder_); }
   std::string pairs() const { return folder_ / "pairs.tsv"; }
   std::string run_folder(const char* name = "run") const { return folder_ / name; }
   TranslationConfig config(int64_t epochs = 3) const {
@@ -48,6 +46,7 @@ class TranslationRunTest : public testing::Test {
     const auto data = run.model().parameters().flat().data();
     return {data.begin(), data.end()};
   }
+  qkv_test::ThreadsScope threads_scope_;
   fs::path folder_ = fs::temp_directory_path() / ("qkv-translation-" + std::to_string(::getpid()));
 };
 

@@ -10,7 +10,7 @@
 #include "support/data.h"
 #include "support/files.h"
 #include "qkv/data/text.h"
-#include "qkv/io/file.h"
+#include "qkv/core/numbers.h"
 
 using namespace qkv;
 using namespace qkv_test;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "qkv/core/numbers.h"
 #include "qkv/data/text.h"
 #include "qkv/io/file.h"
 #include "qkv/io/npy.h"

@@ -25,7 +25,7 @@ BEGIN {
   may["models"] = "core kernels tensor ops nn attention models"
   may["run"] = "core tensor ops nn io train run"
   may["tasks"] = "core tensor ops attention io data eval train decode models run tasks"
-  may["report"] = "core tensor ops attention io plot data eval decode models regression tasks report"
+  may["report"] = "core tensor ops attention io plot data eval train decode models regression run tasks report"
   may["labs"] = "core tensor ops nn attention plot data eval train decode regression models tasks report labs"
   may["cli"] = "*"
 

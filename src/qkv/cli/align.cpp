@@ -1,22 +1,16 @@
 // qkv align: word alignments from a model's attention, and the error rate of alignments against gold ones.
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "qkv/cli/command.h"
 #include "qkv/cli/status_line.h"
-#include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/text.h"
-#include "qkv/eval/alignment.h"
 #include "qkv/io/atomic_file.h"
-#include "qkv/tasks/translation/attention_alignment.h"
+#include "qkv/report/alignments.h"
 
 namespace qkv::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int64_t kPairsAtOnce = 64;
 constexpr int64_t kManyPairs = 20;  // from which on words come often enough to tell which links make sense
@@ -26,9 +20,6 @@ std::vector<int64_t> word_counts(const std::string& path) {
   for (const std::string& line : read_text_lines(path)) counts.push_back(static_cast<int64_t>(split_blanks(line).size()));
   return counts;
 }
-
-std::string percent(const std::optional<double>& value) { return value ? fmt::format("{:.1f} %", 100 * *value) : "undefined"; }
-Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 class Align : public Command {
  public:
@@ -83,7 +74,9 @@ class Align : public Command {
       check_alignment_lengths(alignments, input_name(*alignment_), source, target);
       check_alignment_lengths(gold, input_name(*gold_), source, target);
     }
-    print(score_alignments(alignments.lines, gold.lines), gold.lines.size());
+    const AlignmentScore score = score_alignments(alignments.lines, gold.lines);
+    const size_t lines = gold.lines.size();
+    fmt::print("{}", json_ ? report::to_json(score, lines) + "\n" : report::score_text(score, lines));
     return 0;
   }
 
@@ -106,20 +99,20 @@ class Align : public Command {
     const Translator translator(*model_);
     note_unfinished(*model_, global.quiet);
     note_unknown_words(translator, pairs, global);
-    const std::vector<AlignmentReading> readings = chosen_readings(maps_of(translator));
-    const auto alignments = links_of(translator, pairs, readings, global);
-    std::vector<AlignmentScore> scores;
+    const MapGroup maps = maps_of(translator);
+    report::AlignmentChoice choice{.readings = chosen_readings(maps), .scores = {}, .heads = maps.heads};
+    const auto alignments = links_of(translator, pairs, choice.readings, global);
     if (gold) {
       check_gold(*gold, pairs);
-      for (const auto& of_reading : alignments) scores.push_back(score_alignments(of_reading, gold->lines));
+      for (const auto& of_reading : alignments) choice.scores.push_back(score_alignments(of_reading, gold->lines));
     }
-    const size_t best = gold ? best_by_gold(scores) : best_by_information(pairs, readings, alignments);
-    const std::string lines = pharaoh_lines(alignments[best]);
+    choice.best = gold ? best_by_gold(choice.scores) : best_by_information(pairs, choice.readings, alignments);
+    const std::string lines = pharaoh_lines(alignments[choice.best]);
     if (output_) write_file(*output_, lines);
-    const int64_t heads = maps_of(translator).heads;
-    if (readings.size() > 1) say_choice(readings, scores, best, heads, few(pairs), global);
-    if (gold) print(scores[best], gold->lines.size(), choice_json(readings, scores, best, heads));
-    else if (json_) fmt::print("{}\n", links_json(readings[best], heads, alignments[best]).dump());
+    if (choice.readings.size() > 1) say_choice(choice, few(pairs), global);
+    if (gold && json_) fmt::print("{}\n", report::to_json(choice.scores[choice.best], gold->lines.size(), &choice));
+    else if (gold) fmt::print("{}", report::score_text(choice.scores[choice.best], gold->lines.size()));
+    else if (json_) fmt::print("{}\n", report::links_json(choice, alignments[choice.best], base_.value_or(0)));
     else if (!output_) fmt::print("{}", lines);
     return 0;
   }
@@ -210,69 +203,15 @@ class Align : public Command {
     check_alignment_lengths(gold, *gold_, source_words, target_words);
   }
 
-  // "layer 2, head 3, shift 1".
-  static Text reading_name(const AlignmentReading& reading, int64_t heads) {
-    const int64_t layer = reading.map / heads + 1, head = reading.map % heads + 1;
-    return {text("layer ", layer, ", head ", head, ", shift ", reading.shift),
-            text("第 ", layer, " 层，头 ", head, "，shift ", reading.shift)};
-  }
-
   // With gold links: the error rate of all there was to choose from, and the best. Without: a note which one it is.
-  void say_choice(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best, int64_t heads,
-                  bool few_pairs, const Global& global) const {
-    const std::string name = reading_name(readings[best], heads).in(global.language);
-    if (scores.empty()) {
-      return global.note(
-          {text(name, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
-                "; --layer, --head and --shift choose another"),
-           text(name, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "", "；可用 --layer、--head、--shift 另选")});
-    }
-    if (json_) return;
-    print_table(readings, scores, best, heads, global);
-    fmt::print("{}\n",
-               Text{text(name, ": AER ", percent(scores[best].error_rate())), text(name, "：AER ", percent(scores[best].error_rate()))}.in(
-                   global.language));
-  }
-
-  // A line for every head, a column for every shift; the best has a star.
-  static void print_table(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best,
-                          int64_t heads, const Global& global) {
-    const bool both = readings[0].map == readings[1].map;
-    fmt::print("{}    AER, shift {}{}\n", Text{"layer  head", "   层    头"}.in(global.language), readings[0].shift,
-               both ? "      shift 1" : "");
-    for (size_t r = 0; r < readings.size(); ++r) {
-      if (r == 0 || readings[r].map != readings[r - 1].map)
-        fmt::print("{:5}  {:4}    ", readings[r].map / heads + 1, readings[r].map % heads + 1);
-      const bool ends = r + 1 == readings.size() || readings[r + 1].map != readings[r].map;
-      fmt::print("{:>10}{}{}", percent(scores[r].error_rate()), r == best ? " *" : ends ? "" : "  ", ends ? "\n" : " ");
-    }
-  }
-
-  static Json reading_json(const AlignmentReading& reading, int64_t heads) {
-    return {{"layer", reading.map / heads + 1}, {"head", reading.map % heads + 1}, {"shift", reading.shift}};
-  }
-
-  // Links of every line as [source word, target word], in the base of the text output.
-  Json links_json(const AlignmentReading& reading, int64_t heads, const std::vector<Alignment>& alignments) const {
-    const int64_t base = base_.value_or(0);
-    Json lines = Json::array();
-    for (const Alignment& links : alignments) {
-      Json& line = lines.emplace_back(Json::array());
-      for (const AlignmentLink& link : links) line.push_back({link.source + base, link.target + base});
-    }
-    return {{"by", reading_json(reading, heads)}, {"alignments", lines}};
-  }
-
-  static Json choice_json(const std::vector<AlignmentReading>& readings, const std::vector<AlignmentScore>& scores, size_t best,
-                          int64_t heads) {
-    const auto entry = [&](size_t r) {
-      Json out = reading_json(readings[r], heads);
-      out["aer"] = number_or_null(scores[r].error_rate());
-      return out;
-    };
-    Json out = {{"by", entry(best)}, {"heads", Json::array()}};
-    for (size_t r = 0; r < readings.size(); ++r) out["heads"].push_back(entry(r));
-    return out;
+  void say_choice(const report::AlignmentChoice& choice, bool few_pairs, const Global& global) const {
+    const Text name = best_name(choice);
+    if (choice.scores.empty())
+      global.note({text(name.en, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
+                        "; --layer, --head and --shift choose another"),
+                   text(name.zh, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "", "；可用 --layer、--head、--shift 另选")});
+    else if (!json_)
+      fmt::print("{}", choice_table(choice, global.language));
   }
 
   static AlignmentFile read(const std::string& path, const std::optional<int64_t>& base, const char* option, const Global& global) {
@@ -286,28 +225,6 @@ class Align : public Command {
       fmt::print(stderr, "qkv: note: {}: {}\n", input_name(path), note.in(global.language));
     }
     return file;
-  }
-
-  // more: what else the JSON has.
-  void print(const AlignmentScore& score, size_t lines, const Json& more = Json::object()) const {
-    if (!json_) {
-      fmt::print("AER {}  precision {}  recall {}  F {}  ({} links, gold {} sure and {} possible, {} lines)\n", percent(score.error_rate()),
-                 percent(score.precision()), percent(score.recall()), percent(score.f_score()), score.links, score.sure,
-                 score.possible - score.sure, lines);
-      return;
-    }
-    Json json = {{"aer", number_or_null(score.error_rate())},
-                 {"precision", number_or_null(score.precision())},
-                 {"recall", number_or_null(score.recall())},
-                 {"f", number_or_null(score.f_score())},
-                 {"links", score.links},
-                 {"sure", score.sure},
-                 {"possible", score.possible - score.sure},
-                 {"in_sure", score.in_sure},
-                 {"in_sure_or_possible", score.in_possible},
-                 {"lines", lines}};
-    json.update(more);
-    fmt::print("{}\n", json.dump());
   }
 
   std::optional<std::string> alignment_, gold_, source_, target_, model_, pairs_, output_;

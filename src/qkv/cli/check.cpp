@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/command.h"
-#include "qkv/cli/run_report.h"
+#include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/tasks/leaks.h"

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "qkv/cli/command.h"
-#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/numbers.h"
 #include "qkv/core/parallel.h"
@@ -19,7 +18,7 @@
 #include "qkv/io/file.h"
 #include "qkv/io/npz.h"
 #include "qkv/kernels/target.h"
-#include "qkv/report/files.h"
+#include "qkv/report/runs.h"
 
 namespace qkv::cli {
 namespace {
@@ -75,72 +74,6 @@ void print_system(bool as_json) {
              threads());
 }
 
-using report::counted;
-using report::FileReport;
-using report::to_json;
-using report::to_text;
-
-std::string training_text(const RunReport& run) {
-  std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
-  if (run.ended_early) out += ", ended early";
-  if (run.loss)
-    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.book.loss == LossUnit::book ? " (the book's)" : "");
-  if (run.valid_loss) out += fmt::format(", validation loss {:.4f}", *run.valid_loss);
-  if (run.valid_loss != run.lowest_valid_loss)
-    out += fmt::format(" (lowest {:.4f}, epoch {})", *run.lowest_valid_loss, run.lowest_epoch);
-  return out;
-}
-
-std::string to_text(const RunReport& run) {
-  std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
-                                run.config.facts().summary, printable(data_text(run.config.data)));
-  out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
-             grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
-             training_text(run));
-  if (run.weights.empty())
-    out += fmt::format("parameters  no weights are saved yet\n");
-  else
-    out += fmt::format("parameters  {} in {}\n", grouped(run.parameters), run.weights);
-  out += fmt::format("files       {}, {}\n", run.files.size(), counted(run.bytes, "byte", "bytes"));
-  size_t width = 0;
-  for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
-  for (const RunFile& file : run.files)
-    out += fmt::format("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
-  return out;
-}
-
-std::string to_json(const RunReport& run) {
-  const TranslationDataConfig& d = run.config.data;
-  TranslationConfig config = run.config;
-  const Settings settings = config.settings();
-  Json model;
-  for (const Setting& setting : settings.all())
-    if (setting.block == "model") model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
-  if (model.contains("decoder_layers")) model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, also where it is open
-  Json training = {
-      {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
-  if (run.loss) training["loss"] = *run.loss;
-  if (run.valid_loss) training["valid_loss"] = *run.valid_loss;
-  if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
-  Json files = Json::array();
-  for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-  const Json json = {{"path", run.path},
-          {"kind", "run"},
-          {"bytes", run.bytes},
-          {"model", model},
-          {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
-          {"tokenizer",
-           {{"kind", name_of(d.tokenizer)},
-            {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
-            {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
-            {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
-          {"training", training},
-          {"weights", run.weights},
-          {"parameters", run.parameters},
-          {"files", files}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 class Info : public Command {
  public:
   std::string name() const override { return "info"; }
@@ -164,7 +97,7 @@ class Info : public Command {
     for (const std::string& path : paths_) {
       std::error_code ignored;
       if (!std::filesystem::is_directory(path, ignored)) add(path, [&] { return report::report_file(path); });
-      else if (!all_ && is_run_folder(path)) add(path, [&] { return report_run(path); });
+      else if (!all_ && report::is_run_folder(path)) add(path, [&] { return report::report_run(path); });
       else report_folder(path);
     }
     if (json_) print_json({{"files", files_}});
@@ -174,21 +107,21 @@ class Info : public Command {
  private:
   void report_folder(const std::string& folder) {
     const std::vector<std::string> files = report::files_of(folder);
-    if (!json_) fmt::print("{}: {}\n", printable(folder), counted(files.size(), "file", "files"));
+    if (!json_) fmt::print("{}: {}\n", printable(folder), report::counted(files.size(), "file", "files"));
     std::set<std::string> runs;
     for (const std::string& path : files) {
       const std::string run = all_ ? "" : run_of(path, folder);
       if (run.empty())
-        add(path, [&] { return report::is_array_file(path) ? report::report_file(path) : FileReport{path, "file", InputFile(path).size(), {}, {}}; });
+        add(path, [&] { return report::is_array_file(path) ? report::report_file(path) : report::FileReport{path, "file", InputFile(path).size(), {}, {}}; });
       else if (runs.insert(run).second)
-        add(run, [&] { return report_run(run); });
+        add(run, [&] { return report::report_run(run); });
     }
   }
 
   // The run inside `folder` that a file belongs to, or nothing.
   static std::string run_of(const std::string& path, const std::string& folder) {
     for (auto at = std::filesystem::path(path).parent_path(); at.native().size() > folder.size(); at = at.parent_path())
-      if (is_run_folder(at.string())) return at.string();
+      if (report::is_run_folder(at.string())) return at.string();
     return "";
   }
 

@@ -3,14 +3,9 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <map>
-#include <nlohmann/json.hpp>
 
-#include "qkv/cli/attention_json.h"
 #include "qkv/cli/colour_options.h"
 #include "qkv/cli/command.h"
-#include "qkv/cli/inspect_figures.h"
-#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
@@ -20,11 +15,9 @@
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/npz.h"
 #include "qkv/plot/save.h"
-#include "qkv/plot/svg.h"
 #include "qkv/plot/terminal.h"
-#include "qkv/plot/text.h"
+#include "qkv/report/attention_maps.h"
 #include "qkv/tasks/translation/translator.h"
-#include "qkv/tasks/translation/word_attention.h"
 
 namespace qkv::cli {
 namespace {
@@ -32,26 +25,12 @@ namespace {
 const Text kNoWords{"so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words",
                     "头与词太多，坐标轴放不下词，只标位置；用 --layer 和 --head 少画一些即可显示词"};
 
-// The attention of one sentence pair, token by token.
-struct Looked {
-  std::string source, target;
-  std::vector<std::string> source_tokens, target_tokens;  // ends included
+// What was looked at, and how it came about.
+struct Looked : report::SeenSentence {
   std::vector<int32_t> source_ids, target_ids;
-  Tensor attention;                                       // (steps, maps, T)
-  double log_probability = 0;
-  bool cut_off = false;                                   // the model's translation, before its end
-  size_t lines = 0;                                       // of the file that the pair is from
+  bool cut_off = false;  // the model's translation, before its end
+  size_t lines = 0;      // of the file that the pair is from
 };
-
-// Words in an archive of numbers: UTF-8 with a line end between them, for bytes(z["source_tokens"]).decode().split("\n").
-Array lines_array(const std::vector<std::string>& words) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) bytes.push_back('\n');
-    bytes.insert(bytes.end(), words[i].begin(), words[i].end());
-  }
-  return Array::of<uint8_t>({static_cast<int64_t>(bytes.size())}, bytes);
-}
 
 class Inspect : public Command {
  public:
@@ -112,12 +91,9 @@ class Inspect : public Command {
     const bool asked = choice_.kind != "all" || choice_.layer || choice_.head || choice_.values || choice_.rollout || steps_;
     check(!asked, model_,
           ": this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers");
-    if (json_) return print_json(translator, seen);
-    if (output_ && output_->ends_with(".npz")) {
-      write_npz(*output_, {{"attention", Array(seen.attention)}, {"source_tokens", lines_array(seen.source_tokens)}, {"output_tokens", lines_array(seen.target_tokens)}});
-      return done(global, seen);
-    }
-    return draw(global, seen, {figure(translator, seen, global)});
+    if (json_) return print(report::to_json(seen));
+    if (output_ && output_->ends_with(".npz")) return write_arrays(global, seen, report::to_arrays(seen));
+    return draw(global, seen, {attention_figure(seen, choice_.colours, gold_boxes(translator, seen), global.language)});
   }
 
  private:
@@ -187,39 +163,34 @@ class Inspect : public Command {
   }
 
   // What was asked of a Transformer, in the form that was asked for.
-  int show(const Global& global, const Looked& seen, const SeenPair& pair, const std::vector<CellIndex>& boxes) const {
-    if (json_) return print_json(seen, pair);
-    if (output_ && output_->ends_with(".npz")) {
-      std::map<std::string, Array> arrays;
-      for (const NamedMaps& maps : chosen_maps(pair, choice_)) arrays.emplace(maps.name, Array(maps.maps));
-      arrays.emplace("source_tokens", lines_array(pair.source_tokens)), arrays.emplace("input_tokens", lines_array(pair.input_tokens));
-      arrays.emplace("output_tokens", lines_array(pair.output_tokens));
-      write_npz(*output_, arrays);
-      return done(global, seen);
-    }
+  int show(const Global& global, const Looked& seen, const report::SeenPair& pair, const std::vector<CellIndex>& boxes) const {
+    if (json_) return print(report::to_json(seen, pair, choice_));
+    if (output_ && output_->ends_with(".npz")) return write_arrays(global, seen, report::to_arrays(pair, choice_));
     const bool text = !output_ || output_->ends_with(".txt");
-    const auto figures = attention_figures(pair, choice_, boxes, global.language, text ? FigureUse::terminal : FigureUse::paper);
-    if (lacks_words(figures)) global.note(kNoWords);
+    const auto figures = attention_figures(pair, choice_, boxes, global.language, text ? report::FigureUse::terminal : report::FigureUse::paper);
+    if (report::lacks_words(figures)) global.note(kNoWords);
     return draw(global, seen, figures);
   }
 
-  int draw(const Global& global, const Looked& seen, std::vector<Figure> figures) const {
+  int draw(const Global& global, const Looked& seen, const std::vector<Figure>& figures) const {
     if (!output_) {
       fmt::print("{}\n", seen.target);
       const TerminalOptions options{terminal_columns(STDOUT_FILENO), global.color ? TerminalColour::truecolor : TerminalColour::ascii};
       for (size_t i = 0; i < figures.size(); ++i) fmt::print("{}{}", i > 0 ? "\n" : "", terminal(figures[i], options));
       return 0;
     }
-    if (output_->ends_with(".html")) {
-      std::string drawn;
-      for (Figure& f : figures) {
-        f.theme = Theme::inherit;
-        drawn += svg(f);
-      }
-      write_file(*output_, html(seen, drawn));
-    } else {
-      save(figures, *output_);
-    }
+    if (output_->ends_with(".html")) write_file(*output_, to_html(seen, figures));
+    else save(figures, *output_);
+    return done(global, seen);
+  }
+
+  static int print(const std::string& json) {
+    fmt::print("{}\n", json);
+    return 0;
+  }
+
+  int write_arrays(const Global& global, const Looked& seen, const std::map<std::string, Array>& arrays) const {
+    write_npz(*output_, arrays);
     return done(global, seen);
   }
 
@@ -229,7 +200,7 @@ class Inspect : public Command {
   }
 
   // The whole pair in the Transformer at once: it reads <bos> and all but the last of the tokens that it writes.
-  SeenPair pair_of(const Translator& translator, const Transformer& model, const Looked& seen) const {
+  report::SeenPair pair_of(const Translator& translator, const Transformer& model, const Looked& seen) const {
     const Tokenizer& source = translator.tokenizers().source;
     const Tokenizer& target = translator.tokenizers().target;
     std::vector<int32_t> read = seen.source_ids, written = seen.target_ids;
@@ -246,20 +217,7 @@ class Inspect : public Command {
             target.tokens(written)};
   }
 
-  // One panel a map; gold links are frames, from words to tokens.
-  Figure figure(const Translator& translator, const Looked& seen, const Global& global) const {
-    const int64_t steps = seen.attention.size(0), maps = seen.attention.size(1), keys = seen.attention.size(2);
-    Tensor grid = Tensor::empty({maps, steps, keys});
-    for (int64_t s = 0; s < steps; ++s)
-      for (int64_t m = 0; m < maps; ++m) std::copy_n(seen.attention.ptr() + (s * maps + m) * keys, keys, grid.mutable_ptr() + (m * steps + s) * keys);
-    const bool zh = global.language == Language::zh;
-    Figure out = heatmaps(grid, zh ? "源语言" : "source", zh ? "译文" : "translation", {},
-                          {.colours = weight_colours(choice_.colours), .x_tokens = axis_words(seen.source_tokens), .y_tokens = axis_words(seen.target_tokens)});
-    const std::vector<CellIndex> boxes = gold_boxes(translator, seen);
-    for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
-    return out;
-  }
-
+  // Gold links as cells of tokens.
   std::vector<CellIndex> gold_boxes(const Translator& translator, const Looked& seen) const {
     if (!gold_) return {};
     const std::vector<std::string> lines = read_lines(*gold_);
@@ -279,55 +237,11 @@ class Inspect : public Command {
     return out;
   }
 
-  static std::string html(const Looked& seen, const std::string& figure) {
-    return text("<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>", plotting::xml_escaped(seen.source),
-                "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-                "svg{max-width:100%;height:auto}</style>\n<h1>", plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", figure, "\n");
-  }
-
-  static nlohmann::ordered_json pair_json(const Looked& seen) {
-    return {{"source", seen.source},
-            {"target", seen.target},
-            {"source_tokens", seen.source_tokens},
-            {"target_tokens", seen.target_tokens},
-            {"log_probability", seen.log_probability}};
-  }
-
-  // Every map as layers of heads of queries of weights.
-  int print_json(const Looked& seen, const SeenPair& pair) const {
-    nlohmann::ordered_json out = pair_json(seen);
-    out["source_tokens"] = pair.source_tokens;
-    out["input_tokens"] = pair.input_tokens;
-    for (const NamedMaps& named : chosen_maps(pair, choice_)) {
-      nlohmann::ordered_json& layers = out[named.name] = nlohmann::ordered_json::array();
-      const int64_t heads = named.maps.size(1), queries = named.maps.size(2), keys = named.maps.size(3);
-      for (int64_t l = 0; l < named.maps.size(0); ++l) {
-        nlohmann::ordered_json& of_layer = layers.emplace_back(nlohmann::ordered_json::array());
-        for (int64_t h = 0; h < heads; ++h) {
-          nlohmann::ordered_json& of_head = of_layer.emplace_back(nlohmann::ordered_json::array());
-          for (int64_t q = 0; q < queries; ++q) {
-            const float* row = named.maps.ptr() + ((l * heads + h) * queries + q) * keys;
-            of_head.push_back(std::vector<float>(row, row + keys));
-          }
-        }
-      }
-    }
-    fmt::print("{}\n", out.dump());
-    return 0;
-  }
-
-  static int print_json(const Translator& translator, const Looked& seen) {
-    nlohmann::ordered_json out = pair_json(seen);
-    out["attention"] = attention_json<nlohmann::ordered_json>(translator, seen.attention);
-    fmt::print("{}\n", out.dump());
-    return 0;
-  }
-
   std::string model_, pairs_;
   std::vector<std::string> words_;
   std::optional<std::string> target_, gold_, output_;
   std::optional<int64_t> line_, beam_, base_, steps_;
-  MapChoice choice_;
+  report::MapChoice choice_;
   ColourOptions colours_;
   bool json_ = false;
 };

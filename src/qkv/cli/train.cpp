@@ -10,11 +10,11 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
-#include "qkv/cli/run_report.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/cli/train_ending.h"
 #include "qkv/core/numbers.h"
 #include "qkv/eval/d2l_bleu.h"
+#include "qkv/report/runs.h"
 #include "qkv/tasks/translation/presets.h"
 #include "qkv/tasks/translation/run.h"
 #include "qkv/tasks/translation/translator.h"
@@ -212,9 +212,9 @@ int Train::run(const Global& global) {
       fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
                  config.training.warmup, run.updates());
     if (config.data.has_subwords() && config.data.lowercase)
-      fmt::print(stderr, "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n", tokenizer_text(config.data));
+      fmt::print(stderr, "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n", report::tokenizer_text(config.data));
     else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
-      fmt::print(stderr, "tokenizer: {}\n", tokenizer_text(config.data));
+      fmt::print(stderr, "tokenizer: {}\n", report::tokenizer_text(config.data));
     say_tokenizer(run);
   }
   Screen screen(global.log_format);

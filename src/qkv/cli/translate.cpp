@@ -6,25 +6,20 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <ranges>
 #include <span>
 
-#include "qkv/cli/attention_json.h"
 #include "qkv/cli/command.h"
-#include "qkv/cli/run_report.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/train_ending.h"
 #include "qkv/cli/translate_force.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
-#include "qkv/tasks/translation/translator.h"
+#include "qkv/report/translations.h"
 
 namespace qkv::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // Standard input or files, read block by block: a stream of any length needs memory for one block.
 constexpr size_t kBlockLines = 4096;
@@ -198,8 +193,8 @@ class Translate : public Command {
   void print(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) {
     unknown_.note(translator.tokenizers().source, sentence, t.source, fmt::format("{}: line {}", file, line));
     if (json_) {
-      fmt::print("{}\n", object(translator, sentence, t, file, line).dump(-1, ' ', false, Json::error_handler_t::replace));  // a file's name may be any bytes
-      return;
+      const report::TranslationPlace place{.file = files_.size() > 1 ? file : "", .line = line, .attention = attention_};
+      return fmt::print("{}\n", report::to_json(translator, sentence, t, place));
     }
     if (nbest_ || sample_.value_or(1) > 1) {
       if (t.hypotheses.empty()) fmt::print("{} |||  ||| 0.0000 ||| 0.0000\n", line);
@@ -213,25 +208,6 @@ class Translate : public Command {
     const Hypothesis& best = t.hypotheses[0];
     if (scores_) fmt::print("{}\t{:.4f}\t{:.4f}\n", translator.text(best, t.writing), best.log_probability, best.score);
     else fmt::print("{}\n", translator.text(best, t.writing));
-  }
-
-  Json object(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file, size_t line) const {
-    Json out = Json::object();
-    if (files_.size() > 1) out["file"] = file;
-    out["line"] = line, out["source"] = sentence;
-    out["source_tokens"] = translator.tokenizers().source.tokens(t.source);
-    Json list = Json::array();
-    for (const Hypothesis& h : t.hypotheses) {
-      std::vector<int32_t> ids = h.tokens;
-      if (h.ended) ids.push_back(translator.tokenizers().target.eos());
-      Json one = {{"text", translator.text(h, t.writing)}, {"log_probability", h.log_probability}, {"score", h.score}, {"ended", h.ended},
-                  {"tokens", translator.tokenizers().target.tokens(ids)}};
-      if (attention_ && h.attention.defined()) one["attention"] = attention_json<Json>(translator, h.attention);
-      list.push_back(std::move(one));
-    }
-    out["text"] = t.hypotheses.empty() ? "" : translator.text(t.hypotheses[0], t.writing);
-    out["hypotheses"] = std::move(list);
-    return out;
   }
 
   std::string model_;

@@ -6,30 +6,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "qkv/cli/attention_json.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/core/numbers.h"
+#include "qkv/report/translations.h"
 
 namespace qkv::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr int64_t kPairsAtOnce = 1024, kPairsWithAttention = 64;
-
-Json object(const Translator& translator, const std::string& source, const std::string& reference, const ForcedTranslation& t, size_t line,
-            bool attention) {
-  Json out = {{"line", line}, {"source", source}, {"reference", reference}};
-  out["source_tokens"] = translator.tokenizers().source.tokens(t.source);
-  out["tokens"] = translator.tokenizers().target.tokens(t.target);
-  out["log_probability"] = t.target.empty() ? Json() : Json(t.forced.log_probability());
-  out["log_probabilities"] = t.forced.log_probabilities;
-  if (attention && t.forced.attention.defined()) out["attention"] = attention_json<Json>(translator, t.forced.attention);
-  return out;
-}
 
 // What was counted over all lines.
 struct Total {
@@ -75,7 +61,8 @@ void print_forced(const Translator& translator, const ForceRequest& request) {
       unknown.note(translator.tokenizers().source, pairs.source[i], t.source, fmt::format("{}: line {}", source_name, line));
       unknown.note(translator.tokenizers().target, pairs.target[i], t.target, fmt::format("{}: line {}", target_name, line));
       total.add(t);
-      if (request.json) fmt::print("{}\n", object(translator, pairs.source[i], pairs.target[i], t, line, request.attention).dump());
+      const report::TranslationPlace place{.file = "", .line = line, .attention = request.attention};
+      if (request.json) fmt::print("{}\n", report::to_json(translator, pairs.source[i], pairs.target[i], t, place));
       else if (t.target.empty()) fmt::print("\n");
       else fmt::print("{:.4f}\n", t.forced.log_probability());
     }

@@ -8,6 +8,7 @@
 
 #include "qkv/cli/terminal.h"
 #include "qkv/data/text.h"
+#include "qkv/run/run_folder.h"
 
 namespace qkv::cli {
 namespace {
@@ -65,6 +66,12 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
   std::string list = listed(words);
   if (!known.empty()) list += fmt::format(" (it has: {})", listed(known));
   fmt::print(stderr, "qkv: note: {}: not in the vocabulary: {}\n", where, printable(list));
+}
+
+void note_unfinished(const std::string& folder, bool quiet) {
+  const std::string weights = run_weights(folder);
+  if (!quiet && !weights.ends_with("/model.safetensors"))
+    fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", printable(weights));
 }
 
 }  // namespace qkv::cli

@@ -1,4 +1,4 @@
-// Notes about words that a model does not know.
+// Notes about what a model lacks: words that it does not know, and its end.
 #pragma once
 
 #include <span>
@@ -20,5 +20,8 @@ class UnknownWords {
   bool quiet_;
   int notes_ = 0;
 };
+
+/// Unless quiet: that a run has no model yet, and which weights are used in its place.
+void note_unfinished(const std::string& folder, bool quiet);
 
 }  // namespace qkv::cli

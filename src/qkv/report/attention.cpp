@@ -8,19 +8,12 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/ops/elementwise.h"
+#include "qkv/report/nested_json.h"
 
 namespace qkv::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Nested lists of numbers, as deep as the shape; offset moves on.
-Json nested(const Tensor& x, int axis, int64_t& offset) {
-  if (axis == x.rank()) return x.ptr()[offset++];
-  Json list = Json::array();
-  for (int64_t i = 0; i < x.size(axis); ++i) list.push_back(nested(x, axis + 1, offset));
-  return list;
-}
 
 bool few_numbers(const Shape& s) { return s.numel() <= 400 && s[-1] <= 16; }  // more are not printed
 
@@ -115,9 +108,8 @@ std::string explanation(const ExplainInput& in, const Attended& attended) {
 
 std::string to_json(const Attended& attended) {
   const Shape& shape = attended.output.shape();
-  int64_t offset = 0;
   const Json json = {{"shape", std::vector<int64_t>(shape.begin(), shape.end())},
-                     {"output", nested(attended.output, 0, offset)},
+                     {"output", nested_json<Json>(attended.output)},
                      {"empty_rows", attended.empty_rows}};
   return json.dump();
 }

@@ -1,4 +1,4 @@
-// What a folder that qkv train wrote holds, for `qkv info`.
+// What a folder that a training wrote holds: its model, data, progress and files, as text and JSON.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "qkv/report/files.h"
 #include "qkv/tasks/translation/config.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 
 struct RunFile {
   std::string name;  // within the folder
@@ -32,15 +33,17 @@ struct RunReport {
 /// It has a configuration and tokenizers.
 bool is_run_folder(const std::string& folder);
 
-/// On standard error, unless quiet: that a run has no model yet, and which weights are used in its place.
-void note_unfinished(const std::string& folder, bool quiet);
-
 /// Reads settings, metrics and the headers of weights, not the weights.
 RunReport report_run(const std::string& folder);
+
+/// A line for the model, the data, the tokenizers, the training and the weights, then the files.
+std::string to_text(const RunReport& run);
+/// {"path": "runs/a", "kind": "run", "bytes": 1000, "model": {"kind": "seq2seq", ...}, "data": ..., "training": ..., "files": [...]}
+std::string to_json(const RunReport& run);
 
 /// "bpe of lower-cased text, nfkc", "spaces".
 std::string tokenizer_text(const TranslationDataConfig& data);
 /// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".
 std::string data_text(const TranslationDataConfig& data);
 
-}  // namespace qkv::cli
+}  // namespace qkv::report

@@ -1,24 +1,22 @@
 // Run folders: settings from config.yaml, losses from metrics.jsonl, sizes from the headers of weight files.
-#include "qkv/cli/run_report.h"
+#include "qkv/report/runs.h"
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "qkv/cli/terminal.h"
 #include "qkv/core/check.h"
 #include "qkv/core/numbers.h"
 #include "qkv/data/text.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/report/files.h"
-#include "qkv/run/run_folder.h"
 #include "qkv/tasks/translation/data.h"
+#include "qkv/tasks/translation/model.h"
 #include "qkv/train/checkpoint.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,13 +56,18 @@ void read_weights(RunReport& report) {
   }
 }
 
-}  // namespace
-
-void note_unfinished(const std::string& folder, bool quiet) {
-  const std::string weights = run_weights(folder);
-  if (!quiet && !weights.ends_with("/model.safetensors"))
-    fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", printable(weights));
+std::string training_text(const RunReport& run) {
+  std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
+  if (run.ended_early) out += ", ended early";
+  if (run.loss)
+    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.book.loss == LossUnit::book ? " (the book's)" : "");
+  if (run.valid_loss) out += fmt::format(", validation loss {:.4f}", *run.valid_loss);
+  if (run.valid_loss != run.lowest_valid_loss)
+    out += fmt::format(" (lowest {:.4f}, epoch {})", *run.lowest_valid_loss, run.lowest_epoch);
+  return out;
 }
+
+}  // namespace
 
 bool is_run_folder(const std::string& folder) {
   std::error_code ignored;
@@ -80,7 +83,7 @@ RunReport report_run(const std::string& folder) {
   report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
   read_metrics(report);
   read_weights(report);
-  for (const std::string& path : report::files_of(folder)) {
+  for (const std::string& path : files_of(folder)) {
     std::error_code gone;  // a training may be at work
     const uint64_t bytes = fs::file_size(path, gone);
     if (gone) continue;
@@ -102,4 +105,56 @@ std::string data_text(const TranslationDataConfig& d) {
   return files + (d.reverse ? ", from the second side into the first" : "");
 }
 
-}  // namespace qkv::cli
+std::string to_text(const RunReport& run) {
+  std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
+                                run.config.facts().summary, printable(data_text(run.config.data)));
+  out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
+             grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
+             training_text(run));
+  if (run.weights.empty())
+    out += fmt::format("parameters  no weights are saved yet\n");
+  else
+    out += fmt::format("parameters  {} in {}\n", grouped(run.parameters), run.weights);
+  out += fmt::format("files       {}, {}\n", run.files.size(), counted(run.bytes, "byte", "bytes"));
+  size_t width = 0;
+  for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
+  for (const RunFile& file : run.files)
+    out += fmt::format("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
+  return out;
+}
+
+std::string to_json(const RunReport& run) {
+  using Json = nlohmann::ordered_json;
+  const TranslationDataConfig& d = run.config.data;
+  TranslationConfig config = run.config;
+  const Settings settings = config.settings();
+  Json model;
+  for (const Setting& setting : settings.all())
+    if (setting.block == "model") model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
+  if (model.contains("decoder_layers")) model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, also where it is open
+  Json training = {
+      {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
+  if (run.loss) training["loss"] = *run.loss;
+  if (run.valid_loss) training["valid_loss"] = *run.valid_loss;
+  if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
+  Json files = Json::array();
+  for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+  const Json json = {
+      {"path", run.path},
+      {"kind", "run"},
+      {"bytes", run.bytes},
+      {"model", model},
+      {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
+      {"tokenizer",
+       {{"kind", name_of(d.tokenizer)},
+        {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
+        {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
+        {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
+      {"training", training},
+      {"weights", run.weights},
+      {"parameters", run.parameters},
+      {"files", files}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace qkv::report

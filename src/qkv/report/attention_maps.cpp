@@ -1,14 +1,19 @@
 // Grids of maps: rows are layers, columns are heads.
-#include "qkv/cli/inspect_figures.h"
+#include "qkv/report/attention_maps.h"
 
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "qkv/core/check.h"
+#include "qkv/ops/shape.h"
 #include "qkv/plot/layout.h"
+#include "qkv/plot/svg.h"
+#include "qkv/plot/text.h"
+#include "qkv/report/nested_json.h"
 
-namespace qkv::cli {
+namespace qkv::report {
 namespace {
 
 // Pixels: a picture that a screen has room for, and what can be scrolled of one that is as wide as a page or as a screen.
@@ -112,7 +117,7 @@ class Drawer {
   int64_t first_layer() const { return choice_.layer.value_or(1); }
   int64_t first_head() const { return choice_.head.value_or(1); }
 
-  ColourScale weight_colours() const { return cli::weight_colours(choice_.colours); }
+  ColourScale weight_colours() const { return report::weight_colours(choice_.colours); }
   ColourScale rollout_colours() const {
     ColourScale out = choice_.colours;
     if (!out.low) out.low = 0, out.per_panel = true;
@@ -191,6 +196,25 @@ class Drawer {
   AttentionMaps mean_, rolled_;
 };
 
+Array lines_array(const std::vector<std::string>& words) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) bytes.push_back('\n');
+    bytes.insert(bytes.end(), words[i].begin(), words[i].end());
+  }
+  return Array::of<uint8_t>({static_cast<int64_t>(bytes.size())}, bytes);
+}
+
+using Json = nlohmann::ordered_json;
+
+Json pair_json(const SeenSentence& seen) {
+  return {{"source", seen.source},
+          {"target", seen.target},
+          {"source_tokens", seen.source_tokens},
+          {"target_tokens", seen.target_tokens},
+          {"log_probability", seen.log_probability}};
+}
+
 }  // namespace
 
 std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice) {
@@ -233,4 +257,51 @@ bool lacks_words(const std::vector<Figure>& figures) {
   return std::ranges::any_of(figures, [](const Figure& f) { return std::get<HeatMap>(f.panels[0].content).x_tokens.empty(); });
 }
 
-}  // namespace qkv::cli
+Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes, Language language) {
+  const Text source{"source", "源语言"}, translation{"translation", "译文"};
+  Figure out = heatmaps(permute(seen.attention, {1, 0, 2}), source.in(language), translation.in(language), {},
+                        {.colours = weight_colours(colours), .x_tokens = axis_words(seen.source_tokens), .y_tokens = axis_words(seen.target_tokens)});
+  for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
+  return out;
+}
+
+std::string to_json(const SeenSentence& seen) {
+  Json out = pair_json(seen);
+  out["attention"] = nested_json<Json>(permute(seen.attention, {1, 0, 2}));
+  return out.dump();
+}
+
+std::string to_json(const SeenSentence& seen, const SeenPair& pair, const MapChoice& choice) {
+  Json out = pair_json(seen);
+  out["source_tokens"] = pair.source_tokens;
+  out["input_tokens"] = pair.input_tokens;
+  for (const NamedMaps& named : chosen_maps(pair, choice)) out[named.name] = nested_json<Json>(named.maps);
+  return out.dump();
+}
+
+std::map<std::string, Array> to_arrays(const SeenSentence& seen) {
+  return {{"attention", Array(seen.attention)},
+          {"source_tokens", lines_array(seen.source_tokens)},
+          {"output_tokens", lines_array(seen.target_tokens)}};
+}
+
+std::map<std::string, Array> to_arrays(const SeenPair& pair, const MapChoice& choice) {
+  std::map<std::string, Array> arrays = {{"source_tokens", lines_array(pair.source_tokens)},
+                                         {"input_tokens", lines_array(pair.input_tokens)},
+                                         {"output_tokens", lines_array(pair.output_tokens)}};
+  for (const NamedMaps& maps : chosen_maps(pair, choice)) arrays.emplace(maps.name, Array(maps.maps));
+  return arrays;
+}
+
+std::string to_html(const SeenSentence& seen, std::vector<Figure> figures) {
+  std::string drawn;
+  for (Figure& f : figures) {
+    f.theme = Theme::inherit;
+    drawn += svg(f);
+  }
+  return text("<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>", plotting::xml_escaped(seen.source),
+              "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+              "svg{max-width:100%;height:auto}</style>\n<h1>", plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", drawn, "\n");
+}
+
+}  // namespace qkv::report

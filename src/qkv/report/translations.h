@@ -1,0 +1,27 @@
+// Translations and forced translations as JSON, with the attention behind them.
+#pragma once
+
+#include <string>
+
+#include "qkv/tasks/translation/translator.h"
+
+namespace qkv::report {
+
+/// Where a sentence comes from, and whether its attention is told.
+struct TranslationPlace {
+  std::string file;  // empty: not told
+  size_t line = 1;
+  bool attention = false;
+};
+
+/// {"line": 1, "source": "...", "source_tokens": [...], "text": "...", "hypotheses": [{"text": ..., "tokens": [...], ...}]}
+std::string to_json(const Translator& translator, const std::string& sentence, const Translation& translation, const TranslationPlace& place);
+
+/// {"line": 1, "source": "...", "reference": "...", "tokens": [...], "log_probability": -3.2, "log_probabilities": [...]}
+std::string to_json(const Translator& translator, const std::string& source, const std::string& reference, const ForcedTranslation& forced,
+                    const TranslationPlace& place);
+
+/// The attention of a sentence, (steps, maps, T), as (layers, heads, steps, T); as (maps, steps, T) where there is but one map.
+Tensor by_layers(const Translator& translator, const Tensor& attention);
+
+}  // namespace qkv::report

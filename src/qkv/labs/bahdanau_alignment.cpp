@@ -132,11 +132,9 @@ void heat_map_step(Page& page) {
             heatmaps(best.attention.viewed({steps, keys}), "Key positions", "Query positions", {},
                      {.x_tokens = translator.tokenizers().source.tokens(translation.source),
                       .y_tokens = translator.tokenizers().target.tokens(written)}),
-            {"Weights for `i'm home .`, a row for every word that was written. As in the book there is no sharp "
-             "alignment: with 601 short "
+            {"Weights for `i'm home .`, a row for every word that was written. As in the book there is no sharp alignment: with 601 short "
              "sentences, most of them known by heart, the decoder has little need of one.",
-             "`i'm home .` 的权重，每写一个词一行。和书中一样看不到清晰的对齐：只有 601 "
-             "个短句，且大多已被记住，解码器几乎不需要对齐。"});
+             "`i'm home .` 的权重，每写一个词一行。和书中一样看不到清晰的对齐：只有 601 个短句，且大多已被记住，解码器几乎不需要对齐。"});
   double differ = 0;
   for (int64_t i = 1; i < steps; ++i)
     for (int64_t k = 0; k < keys; ++k)
@@ -153,9 +151,8 @@ void heat_map_step(Page& page) {
 void swap_step(Page& page) {
   page.heading({"Where the decoder looks", "解码器看向哪里"});
   page.say(
-      {"Rows are the French words as they are written, columns the English words; dark is a weight near 1. Frames are "
-       "the gold links, which "
-       "the model has never seen. It was trained on sentences alone.",
+      {"Rows are the French words as they are written, columns the English words; dark is a weight near 1. Frames are the gold links, "
+       "which the model has never seen. It was trained on sentences alone.",
        "每行是正在写出的法语词，每列是英语词；颜色越深，权重越接近 1。方框是标准对齐，模型从未见过：它只用句子训练。"});
   const std::vector<AlignedPair>& held = held_out(page);
   const AlignedPair* swapped = shortest(held, [](const AlignedPair& p) { return !swaps(p).empty(); });
@@ -199,9 +196,8 @@ void swap_step(Page& page) {
 void alignment_step(Page& page) {
   page.heading({"Weights as alignments", "把权重当作词对齐"});
   page.say(
-      {"Link every French word with the English word of its largest weight, and compare with the gold links on all "
-       "held-out sentences. With "
-       "links $A$, sure gold links $S$ and possible ones $P$ (Och and Ney, 2003):",
+      {"Link every French word with the English word of its largest weight, and compare with the gold links on all held-out sentences. "
+       "With links $A$, sure gold links $S$ and possible ones $P$ (Och and Ney, 2003):",
        "把每个法语词与权重最大的英语词相连，在全部留出句子上与标准对齐比较。记所得连接为 $A$，确定的标准连接为 "
        "$S$，可能的为 $P$（Och 与 Ney，2003）："});
   page.formula("\\mathrm{AER} = 1 - \\frac{|A \\cap S| + |A \\cap P|}{|A| + |S|}");
@@ -236,13 +232,11 @@ void alignment_step(Page& page) {
        "权重落在标准连接上：是均匀权重的三倍以上。"},
       fmt::format("{} of the weight; even weights {}", percent(mass / target_words), percent(even / target_words)));
   page.say(
-      {"Attention is not made to be an alignment. The decoder looks where it finds what it needs for the next word, "
-       "which for an article may "
-       "be the noun that decides its gender, and states of the encoder know their neighbours: some trainings settle on "
-       "the word beside. `qkv align` and `qkv inspect` do this for any model.",
-       "注意力并不是为对齐而设的。解码器看向能找到下一个词所需信息的地方：写冠词时可能是决定其性别的名词，何况编码器的"
-       "状态也知道邻词：有的训练会习惯于看旁边的词。"
-       "`qkv align` 与 `qkv inspect` 可对任何模型这样做。"});
+      {"Attention is not made to be an alignment. The decoder looks where it finds what it needs for the next word, which for an article "
+       "may be the noun that decides its gender, and states of the encoder know their neighbours: some trainings settle on the word "
+       "beside. `qkv align` and `qkv inspect` do this for any model.",
+       "注意力并不是为对齐而设的。解码器看向能找到下一个词所需信息的地方：写冠词时可能是决定其性别的名词，何况编码器的状态也知道邻词：有的"
+       "训练会习惯于看旁边的词。`qkv align` 与 `qkv inspect` 可对任何模型这样做。"});
 }
 
 }  // namespace qkv::labs::bahdanau

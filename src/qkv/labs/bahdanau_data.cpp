@@ -71,13 +71,10 @@ WordRule rule_of(const Page& page) { return page.data().empty() ? WordRule::spac
 void text_step(Page& page) {
   page.heading({"From text to words", "从文本到词元"});
   page.say(
-      {"A corpus is a file of sentence pairs: English, a tab, French. Three rules make words of it: no-break spaces "
-       "become spaces, "
-       "everything becomes lower case, and each of `, . ! ?` gets a space in front. Nothing else is cut, so `i'm` "
-       "stays one word.",
-       "语料是句子对文件：英语、制表符、法语。三条规则把它变成词元：不间断空格变为空格，全部转为小写，`, . ! ?` "
-       "之前各加一个空格。"
-       "此外不再切分，所以 `i'm` 是一个词元。"});
+      {"A corpus is a file of sentence pairs: English, a tab, French. Three rules make words of it: no-break spaces become spaces, "
+       "everything becomes lower case, and each of `, . ! ?` gets a space in front. Nothing else is cut, so `i'm` stays one word.",
+       "语料是句子对文件：英语、制表符、法语。三条规则把它变成词元：不间断空格变为空格，全部转为小写，`, . ! ?` 之前各加一个空格。此外不再"
+       "切分，所以 `i'm` 是一个词元。"});
   const std::string raw = "Go.\tVa\u202f!\nI'm home.\tJe suis chez moi.\nWow!\t\u00c7a alors\u00a0!";
   const std::string prepared = preprocess_nmt(raw);
   page.print(raw + "\n\n" + prepared);
@@ -87,21 +84,15 @@ void text_step(Page& page) {
   const TranslationRun& run = trained(page, Kind::attention).run;
   if (page.data().empty())
     page.say(
-        {"Without a file the lab uses the program's own corpus: sentences of a small grammar with gold word "
-         "alignments, which are "
-         "already in this form (`qkv data en-fr` writes it). `qkv lab bahdanau --data fra.txt` does the book's "
-         "experiment on the "
-         "book's file.",
-         "没有文件时，本实验使用程序自带的语料：由一部小语法生成、带有标准词对齐的句子，已是这种形式（`qkv data en-fr` "
-         "可写出）。"
-         "`qkv lab bahdanau --data fra.txt` 则在书中的文件上做书中的实验。"});
+        {"Without a file the lab uses the program's own corpus: sentences of a small grammar with gold word alignments, which are already "
+         "in this form (`qkv data en-fr` writes it). `qkv lab bahdanau --data fra.txt` does the book's experiment on the book's file.",
+         "没有文件时，本实验使用程序自带的语料：由一部小语法生成、带有标准词对齐的句子，已是这种形式（`qkv data en-fr` 可写出）。`qkv lab "
+         "bahdanau --data fra.txt` 则在书中的文件上做书中的实验。"});
   else
     page.say(
-        {"The book reads line 0 to line 600 of the file, which makes 601 pairs. English sentences come back with "
-         "several French "
-         "ones there, so no model can reach a loss of 0: the floor is 0.0161 in the book's unit.",
-         "书中读取文件的第 0 至 600 行，即 601 对。同一个英语句子常有多个法语译文，所以损失不可能为 "
-         "0：按书中的单位，下限是 0.0161。"});
+        {"The book reads line 0 to line 600 of the file, which makes 601 pairs. English sentences come back with several French ones "
+         "there, so no model can reach a loss of 0: the floor is 0.0161 in the book's unit.",
+         "书中读取文件的第 0 至 600 行，即 601 对。同一个英语句子常有多个法语译文，所以损失不可能为 0：按书中的单位，下限是 0.0161。"});
   std::string sample;
   for (size_t i = 0; i < 4; ++i)
     sample += fmt::format("{}{}\n    {}", i ? "\n" : "", run.text().train.source[i], run.text().train.target[i]);
@@ -131,14 +122,11 @@ void text_step(Page& page) {
 void batch_step(Page& page) {
   page.heading({"A small batch", "一个小批量"});
   page.say(
-      {"Words become numbers, each sentence gets an `<eos>`, and shorter ones are filled up with `<pad>`. The lengths "
-       "say where the "
-       "padding begins. The decoder reads the target shifted by one place, `<bos>` first: with **teacher forcing** it "
-       "sees the right "
-       "word before it must write the next one.",
-       "词变成编号，每句末尾加 `<eos>`，短句用 `<pad>` 补齐；有效长度指出填充从哪里开始。解码器读入的是右移一位、以 "
-       "`<bos>` "
-       "开头的目标句：在**强制教学**下，它写下一个词之前先看到正确的上一个词。"});
+      {"Words become numbers, each sentence gets an `<eos>`, and shorter ones are filled up with `<pad>`. The lengths say where the "
+       "padding begins. The decoder reads the target shifted by one place, `<bos>` first: with **teacher forcing** it sees the right word "
+       "before it must write the next one.",
+       "词变成编号，每句末尾加 `<eos>`，短句用 `<pad>` 补齐；有效长度指出填充从哪里开始。解码器读入的是右移一位、以 `<bos>` 开头的目标句："
+       "在**强制教学**下，它写下一个词之前先看到正确的上一个词。"});
   const TranslationRun& run = trained(page, Kind::attention).run;
   const Tokenizers& tokenizers = run.tokenizers();
   // The first sentence, and the first after it of another length.
@@ -201,9 +189,8 @@ void vocabulary_step(Page& page) {
     rows.push_back({grouped(n), grouped(s), grouped(t)});
   }
   page.say(
-      {"Words that occur twice or more, counted in the first $n$ pairs. A language has no last word: in real text the "
-       "vocabulary "
-       "grows like a power of $n$ below 1. A grammar has a fixed list of words, and runs into it.",
+      {"Words that occur twice or more, counted in the first $n$ pairs. A language has no last word: in real text the vocabulary grows "
+       "like a power of $n$ below 1. A grammar has a fixed list of words, and runs into it.",
        "在前 $n$ 对中统计出现两次及以上的词。语言没有“最后一个词”：真实文本的词表按 $n$ 的小于 1 "
        "的幂增长。而一部语法的词是有限的，会触到上限。"});
   page.table({{"pairs", "句对数"}, {"source vocabulary", "源词表"}, {"target vocabulary", "目标词表"}}, rows);
@@ -230,12 +217,10 @@ void vocabulary_step(Page& page) {
   const std::string home = "我在家。";
   page.print(fmt::format("{} -> {} word, {} characters", home, split_words(home, WordRule::book).size(), home.size() / 3));
   page.say(
-      {"(9.5.2) In Chinese or Japanese no spaces part the words: a sentence would be one token, seen once. Characters "
-       "or learned "
-       "subwords (`--tokenizer bpe`, `unigram`) are the way out, and they leave no unknown words in French either.",
-       "（9.5.2）中文和日文不用空格分词：整句会成为一个只出现一次的词元。出路是用字，或用学到的子词（`--tokenizer "
-       "bpe`、`unigram`），"
-       "它们在法语中也不留未知词。"});
+      {"(9.5.2) In Chinese or Japanese no spaces part the words: a sentence would be one token, seen once. Characters or learned subwords "
+       "(`--tokenizer bpe`, `unigram`) are the way out, and they leave no unknown words in French either.",
+       "（9.5.2）中文和日文不用空格分词：整句会成为一个只出现一次的词元。出路是用字，或用学到的子词（`--tokenizer bpe`、`unigram`），它们在"
+       "法语中也不留未知词。"});
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
 
 namespace qkv::labs::bahdanau {
@@ -21,19 +22,15 @@ double epochs_of(const Trained& t) { return static_cast<double>(t.run.config().t
 void say_settings(Page& page) {
   const Trained& reference = trained(page, Kind::reference);
   const auto pairs = grouped(reference.run.training_pairs());
-  page.say(
-      {fmt::format("The models of this exercise and of the next three are trained on {} pairs for {:.0f} epochs, with an encoder that reads "
-                   "in one direction. Each is "
-                   "compared with a reference, "
-                   "GRU with additive attention, that was trained just so.",
-                   pairs, epochs_of(reference)),
-       fmt::format("本练习与后面三个练习的模型用 {} 对、{:.0f} 轮训练，编码器为单向。每个都与同样训练的参照模型（GRU 加性注意力）比较。",
-                   pairs, epochs_of(reference))});
+  page.say(both("The models of this exercise and of the next three are trained on {} pairs for {:.0f} epochs, with an encoder that reads "
+                "in one direction. Each is compared with a reference, GRU with additive attention, that was trained just so.",
+                "本练习与后面三个练习的模型用 {} 对、{:.0f} 轮训练，编码器为单向。每个都与同样训练的参照模型（GRU 加性注意力）比较。",
+                pairs, epochs_of(reference)));
 }
 
 std::vector<std::string> measures(const Trained& t, const SentencePairs& judge) {
-  return {grouped(t.run.model().parameters().count()), fmt::format("{:.3f}", t.losses.back()),
-          fmt::format("{:.3f}", forced_loss(t, judge)), grouped(static_cast<int64_t>(t.tokens_per_second))};
+  return {grouped(t.run.model().parameters().count()), rounded(t.losses.back(), 3),
+          rounded(forced_loss(t, judge), 3), grouped(static_cast<int64_t>(t.tokens_per_second))};
 }
 
 std::vector<Text> head(Page& page) {
@@ -61,14 +58,11 @@ void feed_back_step(Page& page) {
   say_settings(page);
   const Trained &reference = trained(page, Kind::reference), &fed = trained(page, Kind::fed_back);
   page.say(
-      {"With teacher forcing the decoder never sees its own mistakes before it has to translate. Here half of its "
-       "inputs in training are what it predicts for "
-       "that place itself (scheduled sampling; Bengio and others, 2015). At the beginning those are mostly wrong, so "
-       "learning is harder and the training "
-       "loss higher.",
-       "在强制教学下，解码器直到翻译时才会遇到自己的错误。这里训练中一半的输入换成它自己对该位置的预测"
-       "（计划采样；Bengio 等，2015）。"
-       "开始时这些预测大多是错的，所以学习更难，训练损失更高。"});
+      {"With teacher forcing the decoder never sees its own mistakes before it has to translate. Here half of its inputs in training are "
+       "what it predicts for that place itself (scheduled sampling; Bengio and others, 2015). At the beginning those are mostly wrong, so "
+       "learning is harder and the training loss higher.",
+       "在强制教学下，解码器直到翻译时才会遇到自己的错误。这里训练中一半的输入换成它自己对该位置的预测（计划采样；Bengio 等，2015）。开始时"
+       "这些预测大多是错的，所以学习更难，训练损失更高。"});
   const SentencePairs judge = judged_on(page);
   const double exact = share_exact(translate(fed, judge.source), judge.target),
                plain = share_exact(translate(reference, judge.source), judge.target);
@@ -105,22 +99,19 @@ void plain_lstm_step(Page& page) {
     page.claim(with < std::min(gru_nats, lstm_nats),
                {"No choice of cell makes up for the missing attention.", "无论选哪种循环单元，都弥补不了注意力的缺失。"},
                fmt::format("new sentences, nats per token: GRU {:.3f}, LSTM {:.3f}, with attention {:.3f}", gru_nats, lstm_nats, with));
-  page.say({fmt::format("**Answer.** Replacing the cell changes the loss by {:.0f} % here; what limits the baseline is the one vector that "
-                        "all of a sentence must pass through.",
-                        100 * std::abs(lstm_nats / gru_nats - 1)),
-            fmt::format("**答：**这里换循环单元只使损失改变 {:.0f} %；限制基线的是整句必须通过的那一个向量。",
-                        100 * std::abs(lstm_nats / gru_nats - 1))});
+  page.say(both("**Answer.** Replacing the cell changes the loss by {:.0f} % here; what limits the baseline is the one vector that all of "
+                "a sentence must pass through.",
+                "**答：**这里换循环单元只使损失改变 {:.0f} %；限制基线的是整句必须通过的那一个向量。",
+                100 * std::abs(lstm_nats / gru_nats - 1)));
 }
 
 void lstm_step(Page& page) {
   page.heading({"Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU", "练习 10.4.1（英文版 11.4.1）：用 LSTM 代替 GRU"});
   const Trained &reference = trained(page, Kind::reference), &lstm = trained(page, Kind::lstm);
   page.say(
-      {"An LSTM keeps a second state, the cell, and has four gates' worth of matrices where a GRU has three. The query "
-       "is still the hidden state; "
-       "the cell is handed from encoder to decoder beside it and not attended to.",
-       "LSTM 另有一个状态（记忆元），矩阵是四份而不是 GRU "
-       "的三份。查询仍是隐状态；记忆元随之从编码器传给解码器，但不参与注意力。"});
+      {"An LSTM keeps a second state, the cell, and has four gates' worth of matrices where a GRU has three. The query is still the hidden "
+       "state; the cell is handed from encoder to decoder beside it and not attended to.",
+       "LSTM 另有一个状态（记忆元），矩阵是四份而不是 GRU 的三份。查询仍是隐状态；记忆元随之从编码器传给解码器，但不参与注意力。"});
   const SentencePairs judge = judged_on(page);
   named_table(page, head(page),
               {{{"GRU", "GRU（门控循环单元）"}, measures(reference, judge)},

@@ -5,6 +5,7 @@
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
 #include "qkv/labs/show.h"
 #include "qkv/models/seq2seq.h"
@@ -70,17 +71,13 @@ Tensor sequence_mask(Tensor x, const Ids& lengths) {
 void baseline_step(Page& page) {
   page.heading({"The baseline: all of a sentence in one vector (9.6, 9.7)", "基线：整句压进一个向量（9.6、9.7）"});
   page.say(
-      {"An **encoder** reads the source with a recurrent network, $h_t = f(x_t, h_{t-1})$. A **decoder** starts from "
-       "its last state and "
-       "writes the target word by word. It is told the encoder's last state $c = h_T$ again in every step, but that is "
-       "all it ever "
-       "learns about the source (the **context variable**): a sentence of three words and one of sixteen have to fit into the same vector.",
-       "**编码器**用循环网络读入源句，$h_t = f(x_t, h_{t-1})$。**解码器**从它的最后状态出发，逐词写出目标句。"
-       "每一步都会再次得到编码器的最后状态 $c = "
-       "h_T$，但关于源句它所知仅此而已（**上下文变量**）：三个词的句子和十六个词的句子要装进同样大的向量。"});
+      {"An **encoder** reads the source with a recurrent network, $h_t = f(x_t, h_{t-1})$. A **decoder** starts from its last state and "
+       "writes the target word by word. It is told the encoder's last state $c = h_T$ again in every step, but that is all it ever learns "
+       "about the source (the **context variable**): a sentence of three words and one of sixteen have to fit into the same vector.",
+       "**编码器**用循环网络读入源句，$h_t = f(x_t, h_{t-1})$。**解码器**从它的最后状态出发，逐词写出目标句。每一步都会再次得到编码器的最后"
+       "状态 $c = h_T$，但关于源句它所知仅此而已（**上下文变量**）：三个词的句子和十六个词的句子要装进同样大的向量。"});
   page.formula(
-      "s_{t'} = g(y_{t'-1}, c, s_{t'-1}), \\quad P(y_{t'} \\mid y_1 \\ldots y_{t'-1}, x) = \\mathrm{softmax}(W s_{t'} "
-      "+ b)");
+      "s_{t'} = g(y_{t'-1}, c, s_{t'-1}), \\quad P(y_{t'} \\mid y_1 \\ldots y_{t'-1}, x) = \\mathrm{softmax}(W s_{t'} + b)");
   const Seq2Seq model = demo(ScorerKind::none, Rng(page.seed()).at("baseline"));
   const Ids x = zero_ids();
   const Tensor logits = model.logits(x, {}, x, Run{});
@@ -95,23 +92,20 @@ void baseline_step(Page& page) {
   page.say({"At the book's sizes (vocabularies 184 and 201, width 32, two layers):",
             "按书中的大小（词表 184 与 201，宽 32，两层）："});
   page.print(listed(sizes));
-  page.fact({fmt::format("The baseline has {} parameters.", grouped(sizes.total)), fmt::format("基线模型有 {} 个参数。", grouped(sizes.total))});
+  page.fact(both("The baseline has {} parameters.",
+                 "基线模型有 {} 个参数。", grouped(sizes.total)));
   page.say(
-      {"The book's decoder takes $c$ from the state that it is passed. In training that is the encoder's last; when it "
-       "translates, it "
-       "is the decoder's own, so the context drifts away from the source. Here $c$ stays $h_T$ in both, as in the "
-       "English edition.",
-       "书中的解码器从传入的状态中取 "
-       "$c$。训练时那是编码器的最后状态；翻译时却是解码器自己的状态，上下文便渐渐偏离源句。"
-       "这里两种情形中 $c$ 都是 $h_T$，与英文版一致。"});
+      {"The book's decoder takes $c$ from the state that it is passed. In training that is the encoder's last; when it translates, it is "
+       "the decoder's own, so the context drifts away from the source. Here $c$ stays $h_T$ in both, as in the English edition.",
+       "书中的解码器从传入的状态中取 $c$。训练时那是编码器的最后状态；翻译时却是解码器自己的状态，上下文便渐渐偏离源句。这里两种情形中 $c$ "
+       "都是 $h_T$，与英文版一致。"});
 }
 
 void attention_step(Page& page) {
   page.heading({"Attention: another look in every step", "注意力：每一步都再看一遍"});
   page.say(
-      {"Bahdanau, Cho and Bengio (2015) let the decoder choose. The query is its state before the step, keys and "
-       "values are the "
-       "encoder's states at all words, and the context becomes a weighted mean that is new in every step:",
+      {"Bahdanau, Cho and Bengio (2015) let the decoder choose. The query is its state before the step, keys and values are the encoder's "
+       "states at all words, and the context becomes a weighted mean that is new in every step:",
        "Bahdanau、Cho 与 Bengio（2015）让解码器自己选择。查询是它在这一步之前的状态，键和值是编码器在所有词上的状态，"
        "上下文成为每一步都重新计算的加权平均："});
   page.formula(
@@ -138,8 +132,8 @@ void attention_step(Page& page) {
   const Sizes sizes = book_sizes(ScorerKind::additive);
   page.print(listed(sizes));
   const int64_t more = sizes.total - book_sizes(ScorerKind::none).total;
-  page.fact({fmt::format("Attention adds two matrices of 32 × 32 and a vector of 32: {} parameters, {} in all.", grouped(more), grouped(sizes.total)),
-             fmt::format("注意力增加两个 32 × 32 的矩阵和一个 32 维向量：{} 个参数，共 {} 个。", grouped(more), grouped(sizes.total))});
+  page.fact(both("Attention adds two matrices of 32 × 32 and a vector of 32: {} parameters, {} in all.",
+                 "注意力增加两个 32 × 32 的矩阵和一个 32 维向量：{} 个参数，共 {} 个。", grouped(more), grouped(sizes.total)));
 }
 
 void masked_loss_step(Page& page) {
@@ -151,11 +145,9 @@ void masked_loss_step(Page& page) {
   page.print("sequence_mask([[1, 2, 3], [4, 5, 6]], lengths [1, 2])\n" + shown(masked));
   page.fact({"Beyond its length a row is 0.", "超出有效长度的部分为 0。"});
   page.say(
-      {"For the loss: cross-entropy at every place, times 0 or 1, then the mean over **all** places of the row. Three "
-       "equal rows of "
-       "equal scores for ten words, lengths 4, 2 and 0:",
-       "损失：每个位置的交叉熵乘以 0 或 1，再对该行**所有**位置求平均。三行相同、十个词分数都相等，有效长度 "
-       "4、2、0："});
+      {"For the loss: cross-entropy at every place, times 0 or 1, then the mean over **all** places of the row. Three equal rows of equal "
+       "scores for ten words, lengths 4, 2 and 0:",
+       "损失：每个位置的交叉熵乘以 0 或 1，再对该行**所有**位置求平均。三行相同、十个词分数都相等，有效长度 4、2、0："});
   constexpr int32_t kPad = 1;
   const Tensor logits = ones({3, 4, 10});
   const std::vector<int32_t> lengths = {4, 2, 0};
@@ -167,13 +159,10 @@ void masked_loss_step(Page& page) {
   page.print(fmt::format("{:.4f}  {:.4f}  {:.4f}", loss[0], loss[1], loss[2]));
   page.fact({"$\\ln 10$, half of it, and nothing.", "$\\ln 10$、它的一半、零。"}, fmt::format("ln 10 = {:.4f}", std::log(10)));
   page.say(
-      {"The book reports the sum of these over an epoch, divided by the number of real tokens. As every row was "
-       "divided by its 10 "
-       "places, a printed 0.030 is 0.30 nats per token: perplexity 1.35. Losses here are in nats per token unless the "
-       "book's unit is named.",
-       "书中报告的是一轮中这些值之和除以真实词元数。由于每行已除以 10 个位置，打印的 0.030 相当于每词元 0.30 "
-       "奈特，即困惑度 1.35。"
-       "除非注明书中的单位，这里的损失都以每词元奈特计。"});
+      {"The book reports the sum of these over an epoch, divided by the number of real tokens. As every row was divided by its 10 places, "
+       "a printed 0.030 is 0.30 nats per token: perplexity 1.35. Losses here are in nats per token unless the book's unit is named.",
+       "书中报告的是一轮中这些值之和除以真实词元数。由于每行已除以 10 个位置，打印的 0.030 相当于每词元 0.30 奈特，即困惑度 1.35。除非注明"
+       "书中的单位，这里的损失都以每词元奈特计。"});
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "qkv/decode/search.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
 
 namespace qkv::labs::bahdanau {
@@ -78,13 +79,10 @@ void enumerate(std::vector<int32_t>& written, double p, int left, double penalty
 void beam_example_step(Page& page) {
   page.heading({"Greedy is not best (9.8)", "贪心不是最优（9.8）"});
   page.say(
-      {"Greedy search takes the likeliest word in every step. The book's example has the words A, B, C and `<eos>`: "
-       "after A the likeliest is B "
-       "(0.4), but C (0.3) leads to a better end. Beam search keeps $k$ partial sentences and ranks the finished ones "
-       "by",
-       "贪心搜索每步取概率最大的词。书中的例子有 A、B、C 与 `<eos>`：在 A 之后最可能的是 B（0.4），但 "
-       "C（0.3）通向更好的结尾。束搜索保留 $k$ "
-       "个部分句子，并按下式给完成的句子排序："});
+      {"Greedy search takes the likeliest word in every step. The book's example has the words A, B, C and `<eos>`: after A the likeliest "
+       "is B (0.4), but C (0.3) leads to a better end. Beam search keeps $k$ partial sentences and ranks the finished ones by",
+       "贪心搜索每步取概率最大的词。书中的例子有 A、B、C 与 `<eos>`：在 A 之后最可能的是 B（0.4），但 C（0.3）通向更好的结尾。束搜索保留 "
+       "$k$ 个部分句子，并按下式给完成的句子排序："});
   page.formula(
       "\\frac{1}{L^\\alpha} \\sum_{t'=1}^{L} \\log P(y_{t'} \\mid y_1 \\ldots y_{t'-1}, c), \\quad \\alpha = 0.75");
   Example model;
@@ -99,22 +97,20 @@ void beam_example_step(Page& page) {
   enumerate(written, 1, 4, 0, likeliest);
   named_table(page, {{"search", "搜索"}, {"sequence", "序列"}, {"probability", "概率"}, {"score", "分数"}},
               {{{"greedy", "贪心"},
-                {letters(greedy.tokens), fmt::format("{:.3f}", std::exp(greedy.log_probability)),
-                 fmt::format("{:.3f}", greedy.score)}},
+                {letters(greedy.tokens), rounded(std::exp(greedy.log_probability), 3),
+                 rounded(greedy.score, 3)}},
                {{"beam of 2", "束宽 2"},
-                {letters(beam.tokens), fmt::format("{:.3f}", std::exp(beam.log_probability)),
-                 fmt::format("{:.3f}", beam.score)}},
+                {letters(beam.tokens), rounded(std::exp(beam.log_probability), 3),
+                 rounded(beam.score, 3)}},
                {{"all sequences, best score", "穷举，分数最高"},
-                {letters(best.tokens), fmt::format("{:.3f}", best.probability), fmt::format("{:.3f}", best.score)}},
+                {letters(best.tokens), rounded(best.probability, 3), rounded(best.score, 3)}},
                {{"all sequences, likeliest", "穷举，概率最高"},
-                {letters(likeliest.tokens), fmt::format("{:.3f}", likeliest.probability),
-                 fmt::format("{:.3f}", std::log(likeliest.probability) /
-                                           std::pow(static_cast<double>(likeliest.tokens.size() + 1), 0.75))}}});
+                {letters(likeliest.tokens), rounded(likeliest.probability, 3),
+                 rounded(std::log(likeliest.probability) / std::pow(static_cast<double>(likeliest.tokens.size() + 1), 0.75), 3)}}});
   const double p = std::exp(greedy.log_probability), q = std::exp(beam.log_probability);
   page.claim(std::abs(p - 0.048) < 1e-6 && std::abs(q - 0.054) < 1e-6 && beam.tokens == best.tokens,
-             {"$0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$ by greedy search, $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 "
-              "= 0.054$ by a beam of 2, "
-              "which here finds the best of all.",
+             {"$0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$ by greedy search, $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 = 0.054$ by a beam "
+              "of 2, which here finds the best of all.",
               "贪心得 $0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$，束宽 2 得 $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 "
               "= 0.054$，在此例中即全局最优。"},
              fmt::format("greedy {:.3f}, beam {:.3f}", p, q));
@@ -146,17 +142,13 @@ void beam_step(Page& page) {
     beam_score = score, beam_exact = exact;
     rows.push_back(
         {{beam == 1 ? "greedy" : fmt::format("beam of {}", beam), beam == 1 ? "贪心" : fmt::format("束宽 {}", beam)},
-         {fmt::format("{:.4f}", score), percent(exact),
-          fmt::format("{:.2f}", 1e3 * seconds / static_cast<double>(found.size()))}});
+         {rounded(score, 4), percent(exact),
+          rounded(1e3 * seconds / static_cast<double>(found.size()), 2)}});
   }
-  page.say({fmt::format("The {} held-out sentences of the built-in corpus. A beam costs its width in time and finds "
-                        "sentences that the model likes "
-                        "better; where the model is sure of every word, greedy search finds the same.",
-                        test.size()),
-            fmt::format("内置语料的 {} "
-                        "个留出句子。束搜索的时间与束宽成正比，能找到模型评分更高的句子；在模型对每个词都有把握之处，贪"
-                        "心的结果相同。",
-                        test.size())});
+  page.say(both("The {} held-out sentences of the built-in corpus. A beam costs its width in time and finds sentences that the model likes "
+                "better; where the model is sure of every word, greedy search finds the same.",
+                "内置语料的 {} 个留出句子。束搜索的时间与束宽成正比，能找到模型评分更高的句子；在模型对每个词都有把握之处，贪心的结果相"
+                "同。", test.size()));
   named_table(page,
               {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms per sentence", "毫秒/句"}},
               rows);

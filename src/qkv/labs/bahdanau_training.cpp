@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
 
 namespace qkv::labs::bahdanau {
@@ -32,12 +33,10 @@ Series curve(const std::string& name, const std::vector<double>& epochs, const s
 
 void train_on_book(Page& page, const Trained& baseline, const Trained& attention) {
   page.say(
-      {"The book's settings: 601 pairs, width 32, two layers, dropout 0.1, batches of 64, Adam with rate 0.005, "
-       "gradients clipped at "
-       "1; 300 epochs for the baseline, 250 with attention. The dotted curves are the book's own PyTorch run.",
-       "书中的设置：601 对，宽 32，两层，暂退 0.1，批量 64，Adam 学习率 0.005，梯度裁剪到 1；基线 300 轮，注意力 "
-       "250 轮。"
-       "点线是书中 PyTorch 的运行结果。"});
+      {"The book's settings: 601 pairs, width 32, two layers, dropout 0.1, batches of 64, Adam with rate 0.005, gradients clipped at 1; "
+       "300 epochs for the baseline, 250 with attention. The dotted curves are the book's own PyTorch run.",
+       "书中的设置：601 对，宽 32，两层，暂退 0.1，批量 64，Adam 学习率 0.005，梯度裁剪到 1；基线 300 轮，注意力 250 轮。点线是书中 "
+       "PyTorch 的运行结果。"});
   page.draw(
       "losses",
       curves({curve("baseline", baseline.epochs, baseline.losses, "b-"),
@@ -57,10 +56,10 @@ void train_on_book(Page& page, const Trained& baseline, const Trained& attention
                {"tokens/s, here, one core", "词元/秒（本程序，单核）"},
                {"tokens/s, book's GPU", "词元/秒（书，GPU）"}},
               {{{"baseline", "基线"},
-                {fmt::format("{:.4f}", b), "0.019", "0.019–0.021",
+                {rounded(b, 4), "0.019", "0.019–0.021",
                  grouped(static_cast<int64_t>(baseline.tokens_per_second)), "12,745"}},
                {{"attention", "注意力"},
-                {fmt::format("{:.4f}", a), "0.021", "0.019–0.022",
+                {rounded(a, 4), "0.021", "0.019–0.022",
                  grouped(static_cast<int64_t>(attention.tokens_per_second)), "4,949"}}});
   if (is_books_data(page))
     page.claim(a > 0.018 && a < 0.023 && b > 0.0161 && b < 0.023,
@@ -72,26 +71,19 @@ void train_on_book(Page& page, const Trained& baseline, const Trained& attention
 
 void train_on_built_in(Page& page, const Trained& baseline, const Trained& attention) {
   const TranslationConfig& c = attention.run.config();
-  page.say(
-      {fmt::format("{} pairs, width {}, one layer, a bidirectional encoder, batches of {}, Adam with a rate "
-                   "that falls from {} along a cosine, {} epochs: the "
-                   "same for both. Validation is on sentences with a pair of words that no training sentence combines. "
-                   "(`qkv train --preset bahdanau` is the same on more data with a wider model.)",
-                   grouped(attention.run.training_pairs()), c.seq2seq().hidden, c.training.batch_rows, c.training.rate,
-                   c.training.epochs),
-       fmt::format("{} 对，宽 {}，一层，双向编码器，批量 {}，Adam，学习率从 {} 起按余弦下降，{} "
-                   "轮：两者相同。验证集的句子含有训练集从未组合过的两个词。"
-                   "（`qkv train --preset bahdanau` 用更多数据和更宽的模型做同样的事。）",
-                   grouped(attention.run.training_pairs()), c.seq2seq().hidden, c.training.batch_rows, c.training.rate,
-                   c.training.epochs)});
+  page.say(both("{} pairs, width {}, one layer, a bidirectional encoder, batches of {}, Adam with a rate that falls from {} along a "
+                "cosine, {} epochs: the same for both. Validation is on sentences with a pair of words that no training sentence combines. "
+                "(`qkv train --preset bahdanau` is the same on more data with a wider model.)",
+                "{} 对，宽 {}，一层，双向编码器，批量 {}，Adam，学习率从 {} 起按余弦下降，{} 轮：两者相同。验证集的句子含有训练集从未组合过"
+                "的两个词。（`qkv train --preset bahdanau` 用更多数据和更宽的模型做同样的事。）",
+                grouped(attention.run.training_pairs()), c.seq2seq().hidden, c.training.batch_rows, c.training.rate, c.training.epochs));
   page.draw("losses",
             curves({curve("baseline, training", baseline.epochs, baseline.losses, "b-"),
                     curve("baseline, validation", baseline.epochs, baseline.valid_losses, "b--"),
                     curve("attention, training", attention.epochs, attention.losses, "r-"),
                     curve("attention, validation", attention.epochs, attention.valid_losses, "r--")},
                    {.label = "epoch"}, {.label = "loss, nats per token", .low = 0.02, .scale = AxisScale::log}),
-            {"The baseline learns its training sentences, yet falls behind on new ones: it has to pack a sentence into "
-             "one vector.",
+            {"The baseline learns its training sentences, yet falls behind on new ones: it has to pack a sentence into one vector.",
              "基线能学会训练句子，但在新句子上落后：它必须把整句压进一个向量。"});
   const std::vector<AlignedPair>& held = held_out(page);
   const SentencePairs test = sentences_of(held);
@@ -99,8 +91,8 @@ void train_on_built_in(Page& page, const Trained& baseline, const Trained& atten
                exact_b = share_exact(translate(baseline, test.source), test.target);
   const auto row = [](const Trained& t, double exact) {
     return std::vector<std::string>{
-        grouped(t.run.model().parameters().count()), fmt::format("{:.3f}", t.losses.back()),
-        fmt::format("{:.3f}", *std::min_element(t.valid_losses.begin(), t.valid_losses.end())), percent(exact),
+        grouped(t.run.model().parameters().count()), rounded(t.losses.back(), 3),
+        rounded(*std::min_element(t.valid_losses.begin(), t.valid_losses.end()), 3), percent(exact),
         grouped(static_cast<int64_t>(t.tokens_per_second))};
   };
   named_table(page,
@@ -143,7 +135,7 @@ void say_seeds(Page& page) {
       sum += score / 4, without += i == 2 ? 0 : score / 3;
     }
     all.push_back(sum), known.push_back(without);
-    return fmt::format("{:.3f}", sum);
+    return rounded(sum, 3);
   };
   for (const BookRun& run : book_runs(page))
     rows.push_back({std::to_string(run.seed), scores(run.baseline, plain, plain_known), run.baseline[2],
@@ -158,8 +150,8 @@ void say_seeds(Page& page) {
              rows);
   named_table(page,
               {{"mean of the four", "四句平均"}, {"here, median of 5 seeds", "本程序，5 个种子的中位数"}, {"book", "书"}, {"21 published runs", "21 次公开运行"}},
-              {{{"baseline", "基线"}, {fmt::format("{:.3f}", median(plain)), "0.776", "0.677"}},
-               {{"attention", "注意力"}, {fmt::format("{:.3f}", median(attended)), "0.914", "0.883"}}});
+              {{{"baseline", "基线"}, {rounded(median(plain), 3), "0.776", "0.677"}},
+               {{"attention", "注意力"}, {rounded(median(attended), 3), "0.914", "0.883"}}});
   if (is_books_data(page))
     page.claim(median(plain_known) > 0.99 && median(attended_known) > 0.99,
                {"In the median both decoders write the three sentences of the training set exactly.",
@@ -170,9 +162,8 @@ void say_seeds(Page& page) {
        "(The book's baseline is behind for another reason: when it translates, its context drifts away from the source; see above.) "
        "Attention pays on longer sentences and new ones: this lab without `--data` translates held-out sentences, of which the baseline "
        "gets one or two in ten and attention about six.",
-       "可见差别只在一个谁也没学过的句子上，全凭运气：这四句无法说明注意力是否有用。"
-       "（书中的基线落后另有原因：翻译时它的上下文会偏离源句，见上文。）"
-       "注意力的好处在于较长的和新的句子：不带 `--data` 时，本实验翻译留出句子，基线十句中对一两句，注意力约对六句。"});
+       "可见差别只在一个谁也没学过的句子上，全凭运气：这四句无法说明注意力是否有用。（书中的基线落后另有原因：翻译时它的上下文会偏离源句，"
+       "见上文。）注意力的好处在于较长的和新的句子：不带 `--data` 时，本实验翻译留出句子，基线十句中对一两句，注意力约对六句。"});
 }
 
 }  // namespace
@@ -186,16 +177,11 @@ void training_step(Page& page) {
   else
     train_on_book(page, baseline, attention);
   const double ratio = baseline.tokens_per_second / attention.tokens_per_second;
-  page.say({fmt::format("The book remarks that attention trains much more slowly: 2.6 times on its GPU, where every "
-                        "step of the decoder is a "
-                        "handful of small kernels. Here the decoder with its attention is one fused operation on the "
-                        "CPU, and the ratio in this "
-                        "run was {:.2f} (processor time of the fastest epoch, one core).",
-                        ratio),
-            fmt::format("书中指出，加上注意力后训练慢得多：在其 GPU 上为 2.6 "
-                        "倍，因为解码器的每一步都是若干个小内核。这里解码器连同注意力在 CPU "
-                        "上是一个融合运算，本次运行的比值为 {:.2f}（单核，最快一轮的处理器时间）。",
-                        ratio)});
+  page.say(both("The book remarks that attention trains much more slowly: 2.6 times on its GPU, where every step of the decoder is a "
+                "handful of small kernels. Here the decoder with its attention is one fused operation on the CPU, and the ratio in this "
+                "run was {:.2f} (processor time of the fastest epoch, one core).",
+                "书中指出，加上注意力后训练慢得多：在其 GPU 上为 2.6 倍，因为解码器的每一步都是若干个小内核。这里解码器连同注意力在 CPU 上"
+                "是一个融合运算，本次运行的比值为 {:.2f}（单核，最快一轮的处理器时间）。", ratio));
 }
 
 void sentences_step(Page& page) {
@@ -203,8 +189,7 @@ void sentences_step(Page& page) {
   std::vector<std::string> source, wanted;
   if (page.data().empty()) {
     page.say(
-        {"Held-out sentences, the first that have a question, a negation, a swap of adjective and noun, and a past "
-         "tense.",
+        {"Held-out sentences, the first that have a question, a negation, a swap of adjective and noun, and a past tense.",
          "取自留出集：第一个疑问句、第一个否定句、第一个形容词与名词换位的句子、第一个过去时的句子。"});
     for (const char* sign : {" ?", " not ", " red ", " did not "}) {
       const auto& held = held_out(page);
@@ -217,11 +202,9 @@ void sentences_step(Page& page) {
     }
   } else {
     page.say(
-        {"The first two and the last stand in the training set with this one translation. `he's calm .` does not: no "
-         "recurrent model in "
+        {"The first two and the last stand in the training set with this one translation. `he's calm .` does not: no recurrent model in "
          "any published run of the book got it right.",
-         "第一、二、四句在训练集中，且只有这一种译文。`he's calm .` "
-         "不在其中：书中所有公开运行里没有一个循环模型译对。"});
+         "第一、二、四句在训练集中，且只有这一种译文。`he's calm .` 不在其中：书中所有公开运行里没有一个循环模型译对。"});
     for (const BookSentence& s : book_sentences()) source.emplace_back(s.source), wanted.emplace_back(s.target);
   }
   const auto plain = translate(trained(page, Kind::baseline), source),

@@ -1,4 +1,5 @@
 // Lab 10.1: cues. What a query, a key and a value are, on a desk with five things.
+#include "qkv/labs/both.h"
 #include "qkv/labs/cues.h"
 
 #include <fmt/format.h>
@@ -39,7 +40,7 @@ std::string place(const Tensor& output, int64_t query) {
 
 std::vector<std::string> pooling_row(const std::string& name, const Attended& a, int64_t query) {
   std::vector<std::string> row = {name};
-  for (double w : weights_of(a, query)) row.push_back(fmt::format("{:.3f}", w));
+  for (double w : weights_of(a, query)) row.push_back(rounded(w, 3));
   row.push_back(place(a.output, query));
   return row;
 }
@@ -59,11 +60,9 @@ void words(Page& page) {
        "**volitional cue** lies in the task: whoever wants to read finds the book although the cup is redder. (Note 000 has one colour picture among black-and-white ones: it catches the eye, until one is "
        "told to look at the black-and-white ones.) Models took over both, "
        "under other names. What a thing shows of itself is its key, what the task asks is the query, what is taken in is the value.",
-       "眼睛每秒送给大脑约一亿比特，远多于能细看的量；注意力就是取舍。左右取舍的提示有两种。**非自主性提示**"
-       "在事物身上：灰纸堆里的红杯子自己就会抓住目光。"
-       "**自主性提示**"
-       "在任务之中：想读书的人会找到书，尽管杯子更红。（笔记 000 的例子：许多黑白图片中有一张彩色的，它会抓住目光，除非任务是去看黑白的。）模型沿用了这两者，只是换了名字：事物自己显示的是键，任务所问的是查询，被取入的是值"
-       "。"});
+       "眼睛每秒送给大脑约一亿比特，远多于能细看的量；注意力就是取舍。左右取舍的提示有两种。**非自主性提示**在事物身上：灰纸堆里的红杯子自"
+       "己就会抓住目光。**自主性提示**在任务之中：想读书的人会找到书，尽管杯子更红。（笔记 000 的例子：许多黑白图片中有一张彩色的，它会抓住"
+       "目光，除非任务是去看黑白的。）模型沿用了这两者，只是换了名字：事物自己显示的是键，任务所问的是查询，被取入的是值。"});
   page.table(
       {{"Chinese (the notes use several)", "中文（笔记中有几种说法）"}, {"English", "英文"}, {"symbol", "符号"}},
       {{"自主性提示 / 注意力线索 / 意志提示，查询", "volitional cue, query", "$q$"},
@@ -94,7 +93,8 @@ void desk(Page& page) {
   const std::vector<std::string> chinese = {"报纸", "报告", "红杯子", "笔记本", "书"};
   for (int64_t i = 0; i < 5; ++i) {
     rows.push_back({{kThings[static_cast<size_t>(i)], chinese[static_cast<size_t>(i)]}});
-    for (int64_t f = 0; f < 4; ++f) rows.back().push_back({fmt::format("{:.1f}", k.at({i, f})), fmt::format("{:.1f}", k.at({i, f}))});
+    for (int64_t f = 0; f < 4; ++f) rows.back().push_back(both("{:.1f}",
+                                                               "{:.1f}", k.at({i, f})));
     rows.back().push_back({place(v, i), place(v, i)});
   }
   page.word_table(
@@ -106,10 +106,9 @@ void desk(Page& page) {
        "$w$ that looks at vividness, goes to the cup; divided by a small temperature it takes the largest and nothing else: a hard choice, a "
        "cousin of max pooling (which takes the maximum of every feature by itself, not one thing as a whole). Fully connected and "
        "convolutional layers are of this kind too: what a filter answers to lies in the picture, and nobody asks. Then two queries, a wish to drink and a wish to read, scored by the dot product $q^\\top k$:",
-       "没有查询时，只有事物本身。平均汇聚对一切一视同仁。只看键的评分 $a(k) = w^\\top k$（$w$ "
-       "只看鲜艳程度）会落到杯子上；再除以很小的温度，就只取最大的一个："
-       "这是硬性的选择，与最大汇聚相近（最大汇聚对每个特征分别取最大值，而不是整个地取一样东西）。全连接层和卷积层也属于这一类：卷积核对什么作出反应，"
-       "全在图像之中，没有人提问。然后是两个查询，想喝和想读，用点积 $q^\\top k$ 评分："});
+       "没有查询时，只有事物本身。平均汇聚对一切一视同仁。只看键的评分 $a(k) = w^\\top k$（$w$ 只看鲜艳程度）会落到杯子上；再除以很小的温"
+       "度，就只取最大的一个：这是硬性的选择，与最大汇聚相近（最大汇聚对每个特征分别取最大值，而不是整个地取一样东西）。全连接层和卷积层也"
+       "属于这一类：卷积核对什么作出反应，全在图像之中，没有人提问。然后是两个查询，想喝和想读，用点积 $q^\\top k$ 评分："});
   const Tensor q = tasks(8), vivid({4}, {5, 0, 0, 0});
   const Attended average = attend(Constant{}, q, k, v), salient = attend(Salience{vivid}, q, k, v);
   const Attended largest = attend(Salience{vivid, 0.01f}, q, k, v), asked = attend(Dot{}, q, k, v);
@@ -184,14 +183,12 @@ void learned_pooling(Page& page) {
   page.heading({"Learned, with and without a query", "学习：有查询与没有查询"});
   page.say(
       {"Could a better $w$ serve both tasks? Train it: whoever is thirsty should look at the cup, the reader at the book, and the loss is "
-       "the mean "
-       "squared distance on the desk. A score of the key alone must give both the same answer, and the best single answer to two "
-       "wishes is the point half way between, where nothing lies. Its loss cannot go below a quarter of the squared distance. With "
-       "$a = q^\\top W k$ there is no such floor.",
-       "换一个更好的 "
-       "$w$，能不能同时满足两个任务？来训练它：口渴的人应看杯子，读者应看书，损失是桌面上的均方距离。只看键的评分必须给两者同一个答案，"
-       "而对两个愿望来说最好的单一答案是两物的中点，那里什么也没有；它的损失不可能低于距离平方的四分之一。用 $a = q^\\top W k$ "
-       "就没有这个下限。"});
+       "the mean squared distance on the desk. A score of the key alone must give both the same answer, and the best single answer to two "
+       "wishes is the point half way between, where nothing lies. Its loss cannot go below a quarter of the squared distance. With $a = "
+       "q^\\top W k$ there is no such floor.",
+       "换一个更好的 $w$，能不能同时满足两个任务？来训练它：口渴的人应看杯子，读者应看书，损失是桌面上的均方距离。只看键的评分必须给两者同"
+       "一个答案，而对两个愿望来说最好的单一答案是两物的中点，那里什么也没有；它的损失不可能低于距离平方的四分之一。用 $a = q^\\top W k$ 就"
+       "没有这个下限。"});
   const Tensor v = places();
   const Tensor wanted({2, 2}, {v.at({kCup, 0}), v.at({kCup, 1}), v.at({kBook, 0}), v.at({kBook, 1})});
   const double dx = v.at({kCup, 0}) - v.at({kBook, 0}), dy = v.at({kCup, 1}) - v.at({kBook, 1}), floor = (dx * dx + dy * dy) / 4;
@@ -200,8 +197,8 @@ void learned_pooling(Page& page) {
   const Trained with_query = train(
       zeros({4, 4}), [](const Tensor& w) { return Bilinear{w}; }, wanted);
   page.table({{"learned score", "学到的评分"}, {"looks, thirsty", "口渴时看向"}, {"looks, reading", "读书时看向"}, {"loss", "损失"}},
-             {{"$w^\\top k$", place(keys_only.output, 0), place(keys_only.output, 1), fmt::format("{:.4f}", keys_only.loss.back())},
-              {"$q^\\top W k$", place(with_query.output, 0), place(with_query.output, 1), fmt::format("{:.4f}", with_query.loss.back())}});
+             {{"$w^\\top k$", place(keys_only.output, 0), place(keys_only.output, 1), rounded(keys_only.loss.back(), 4)},
+              {"$q^\\top W k$", place(with_query.output, 0), place(with_query.output, 1), rounded(with_query.loss.back(), 4)}});
   page.draw("learned-pooling",
             curves({{"key only", keys_only.step, keys_only.loss},
                     {"query and key", with_query.step, with_query.loss},

@@ -20,17 +20,13 @@ void translation(Page& page) {
   page.heading({"Exercise 10.1.1: cues in translation", "练习 10.1.1：翻译中的提示"});
   page.say(
       {"A decoder that writes a translation word by word has a task at every step: the next word. Its state is the **query**, the "
-       "volitional cue. "
-       "Each source word announces what it has to offer; that is its **key**, the nonvolitional cue. What the decoder takes in is the "
-       "word's meaning, the encoder's state: the **value**, the sensory input. In section 10.4 keys and values are the same states. Here "
-       "is "
-       "the idea with features made by hand (who, action, article, thing, property). The French noun comes before its adjective, so the "
-       "weights cross, and \"j'ai\" needs two words at once.",
-       "逐词写译文的解码器在每一步都有任务：下一个词。它的状态就是**查询**，即自主性提示。每个源词宣告自己能提供什么，这是它的**键**"
-       "，即非自主性提示。"
-       "解码器取入的是词的含义，即编码器的状态：这是**值**，即感官输入。在 10.4 "
-       "节中，键和值是同样的状态。下面用手工特征（谁、动作、冠词、事物、性质）演示这个想法。"
-       "法语的名词在形容词之前，所以权重会交叉；而 \"j'ai\" 同时需要两个词。"});
+       "volitional cue. Each source word announces what it has to offer; that is its **key**, the nonvolitional cue. What the decoder "
+       "takes in is the word's meaning, the encoder's state: the **value**, the sensory input. In section 10.4 keys and values are the "
+       "same states. Here is the idea with features made by hand (who, action, article, thing, property). The French noun comes before its "
+       "adjective, so the weights cross, and \"j'ai\" needs two words at once.",
+       "逐词写译文的解码器在每一步都有任务：下一个词。它的状态就是**查询**，即自主性提示。每个源词宣告自己能提供什么，这是它的**键**，即非"
+       "自主性提示。解码器取入的是词的含义，即编码器的状态：这是**值**，即感官输入。在 10.4 节中，键和值是同样的状态。下面用手工特征（谁、"
+       "动作、冠词、事物、性质）演示这个想法。法语的名词在形容词之前，所以权重会交叉；而 \"j'ai\" 同时需要两个词。"});
   const std::vector<std::string> source = {"i", "have", "a", "red", "car"}, target = {"j'ai", "une", "voiture", "rouge"};
   // who, action, article, thing, property
   const Tensor k({5, 5}, {1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0});
@@ -55,8 +51,7 @@ void covariance(Page& page) {
   page.heading({"The gradient is a covariance (exercise 11.1.2, English edition)", "梯度就是协方差（英文版练习 11.1.2）"});
   page.say(
       {"Let the score be $q^\\top k_i$ and the values the keys themselves. With $p_i$ the weights and $\\bar{k} = \\sum_i p_i k_i$ the "
-       "output, "
-       "the derivative of a softmax weight is $p_i (k_i - \\bar{k})$, and so",
+       "output, the derivative of a softmax weight is $p_i (k_i - \\bar{k})$, and so",
        "设评分为 $q^\\top k_i$，值就是键本身。记权重为 $p_i$，输出为 $\\bar{k} = \\sum_i p_i k_i$，则 softmax 权重的导数是 $p_i (k_i - "
        "\\bar{k})$，于是"});
   page.formula(
@@ -64,8 +59,7 @@ void covariance(Page& page) {
       "\\mathrm{Cov}_p[k]");
   page.say(
       {"The tape gives the left side a row at a time, by running backward from each element of the output; the right side is computed in "
-       "double "
-       "from the weights.",
+       "double from the weights.",
        "记录带从输出的每个元素反向运行，逐行给出左边；右边用权重以双精度计算。"});
   constexpr int64_t d = 5, m = 8;
   const Rng rng = Rng(page.seed()).at("covariance");
@@ -167,18 +161,14 @@ void search_engine(Page& page) {
   page.heading({"A differentiable search engine (exercise 11.1.3, English edition)", "可微的搜索引擎（英文版练习 11.1.3）"});
   page.say(
       {"Documents are key-value pairs, a search is a query, and the ranking is the order of the attention weights. Hard ranking has no "
-       "gradient; a "
-       "softmax over the scores has, so every click teaches: minimise $-\\log \\alpha(q, k_{\\mathrm{clicked}})$ over the parameters of "
-       "the score. For "
-       "a large library one would score only the best candidates of an index, and the page shown is their top few. In the toy below 60 "
-       "documents have 8 features, searchers use other words (the features permuted, some negated, plus noise), and $W$ in "
-       "$q^\\top W k$ learns the dictionary from clicks on 45 documents. It is then tested on the 15 that nobody ever clicked.",
-       "文档是键值对，搜索是查询，排名就是注意力权重的次序。硬排名没有梯度，而对分数做 softmax "
-       "就有，于是每次点击都能教它：对评分的参数最小化 "
-       "$-\\log \\alpha(q, k_{\\mathrm{clicked}})$。文库很大时，只对索引给出的候选评分，显示的页面就是其中最靠前的几个。下面的小例子里，60 "
-       "篇文档各有 8 个特征，"
-       "搜索者使用另一套词（特征被打乱、部分变号、加上噪声），$q^\\top W k$ 中的 $W$ 从对 45 "
-       "篇文档的点击中学会这部词典，然后用从未被点击过的 15 篇来检验。"});
+       "gradient; a softmax over the scores has, so every click teaches: minimise $-\\log \\alpha(q, k_{\\mathrm{clicked}})$ over the "
+       "parameters of the score. For a large library one would score only the best candidates of an index, and the page shown is their top "
+       "few. In the toy below 60 documents have 8 features, searchers use other words (the features permuted, some negated, plus noise), "
+       "and $W$ in $q^\\top W k$ learns the dictionary from clicks on 45 documents. It is then tested on the 15 that nobody ever clicked.",
+       "文档是键值对，搜索是查询，排名就是注意力权重的次序。硬排名没有梯度，而对分数做 softmax 就有，于是每次点击都能教它：对评分的参数最小"
+       "化 $-\\log \\alpha(q, k_{\\mathrm{clicked}})$。文库很大时，只对索引给出的候选评分，显示的页面就是其中最靠前的几个。下面的小例子里，"
+       "60 篇文档各有 8 个特征，搜索者使用另一套词（特征被打乱、部分变号、加上噪声），$q^\\top W k$ 中的 $W$ 从对 45 篇文档的点击中学会这部"
+       "词典，然后用从未被点击过的 15 篇来检验。"});
   const Rng rng = Rng(page.seed()).at("search");
   const Engine engine(rng);
   std::vector<int32_t> clicked, fresh;
@@ -221,16 +211,13 @@ void squeeze_and_excitation(Page& page) {
                 "把 squeeze-and-excitation 看作注意力（英文版练习 11.1.4）"});
   page.say(
       {"A squeeze-and-excitation block averages each channel of an image, puts the averages through a small network, and multiplies each "
-       "channel by a gate between 0 and 1. Both halves are attention. The squeeze is a constant score over the pixels. A gate "
-       "$\\sigma(e) = \\exp(e) / (\\exp(e) + 1)$ is a softmax over two keys, \"take the channel\" and \"take nothing\", with values $x_c$ "
-       "and 0; the query is "
-       "what the network made of the whole image. As channels do not compete, the gates need not sum to one: this is the cone, not the "
-       "convex hull.",
-       "squeeze-and-excitation 模块对图像的每个通道求平均，把这些平均值送入一个小网络，再用 0 到 1 "
-       "之间的门乘以每个通道。两半都是注意力。squeeze 是对像素的常数评分。"
-       "门 $\\sigma(e) = \\exp(e) / (\\exp(e) + 1)$ 是对两个键（“取这个通道”与“什么也不取”）的 softmax，值为 $x_c$ 和 "
-       "0；查询是网络从整幅图像得出的结果。"
-       "通道之间并不竞争，所以各个门之和不必为一：这是锥，而不是凸包。"});
+       "channel by a gate between 0 and 1. Both halves are attention. The squeeze is a constant score over the pixels. A gate $\\sigma(e) "
+       "= \\exp(e) / (\\exp(e) + 1)$ is a softmax over two keys, \"take the channel\" and \"take nothing\", with values $x_c$ and 0; the "
+       "query is what the network made of the whole image. As channels do not compete, the gates need not sum to one: this is the cone, "
+       "not the convex hull.",
+       "squeeze-and-excitation 模块对图像的每个通道求平均，把这些平均值送入一个小网络，再用 0 到 1 之间的门乘以每个通道。两半都是注意力。"
+       "squeeze 是对像素的常数评分。门 $\\sigma(e) = \\exp(e) / (\\exp(e) + 1)$ 是对两个键（“取这个通道”与“什么也不取”）的 softmax，值为 "
+       "$x_c$ 和 0；查询是网络从整幅图像得出的结果。通道之间并不竞争，所以各个门之和不必为一：这是锥，而不是凸包。"});
   constexpr int64_t channels = 8, pixels = 16;
   const Rng rng = Rng(page.seed()).at("squeeze");
   const Tensor image = normal({channels, pixels}, rng.at("image")), offset = normal({channels, 1}, rng.at("offset"));

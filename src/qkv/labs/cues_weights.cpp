@@ -27,7 +27,7 @@ Tensor letters(const std::vector<std::string>& names) {
 
 std::string year(const Attended& a, int64_t query) {
   return a.weights.column_mass().numel() && sum(a.weights.row(0, 0, query)).item() == 0 ? "—"
-                                                                                        : fmt::format("{:.1f}", a.output.at({query, 0}));
+                                                                                        : rounded(a.output.at({query, 0}), 1);
 }
 
 }  // namespace
@@ -38,9 +38,8 @@ void identity_map(Page& page) {
       {"A row of the heat map is a query, a column a key, the colour a weight. The simplest picture is the identity: a query puts all "
        "its weight on the key that equals it. It is what attention gives when ten keys point in ten different directions and the "
        "queries are the same vectors, long enough for softmax to choose.",
-       "热图的一行是一个查询，一列是一个键，颜色是权重。最简单的图是单位矩阵：查询把全部权重给予与它相等的那个键。当十个键指向十个不同方向"
-       "，"
-       "而查询就是这些向量，并且长到足以让 softmax 作出选择时，注意力给出的正是它。"});
+       "热图的一行是一个查询，一列是一个键，颜色是权重。最简单的图是单位矩阵：查询把全部权重给予与它相等的那个键。当十个键指向十个不同方"
+       "向，而查询就是这些向量，并且长到足以让 softmax 作出选择时，注意力给出的正是它。"});
   const Tensor x = scale(eye(10), 40);
   const Tensor weights = attend(Dot{}, x, x, eye(10)).weights.matrix();
   page.draw("identity", heatmaps(weights, "Keys", "Queries", {}),
@@ -54,18 +53,14 @@ void random_map(Page& page) {
   page.heading({"Exercise 10.1.2: random scores", "练习 10.1.2：随机分数"});
   page.say(
       {"Ten by ten random numbers from [0, 1) and a softmax over each row. The colours look lively only because the scale is stretched: "
-       "scores that differ by less than 1 give weights that differ by less than a factor $e$, so a row is nearly an average. "
-       "A row's effective number of keys is $\\exp(H)$, $H$ its entropy: 1 for a choice, 10 for an average. The second map has the same "
-       "scores, "
+       "scores that differ by less than 1 give weights that differ by less than a factor $e$, so a row is nearly an average. A row's "
+       "effective number of keys is $\\exp(H)$, $H$ its entropy: 1 for a choice, 10 for an average. The second map has the same scores, "
        "ten times as large.",
-       "从 [0, 1) 取十乘十个随机数，对每一行做 softmax。颜色显得丰富，只是因为色标被拉伸：相差不到 1 的分数，权重之比小于 "
-       "$e$，所以每行几乎就是平均。"
-       "一行的有效键数是 $\\exp(H)$，$H$ 为熵：1 表示作出选择，10 表示平均。第二幅图用同样的分数，放大十倍。"});
+       "从 [0, 1) 取十乘十个随机数，对每一行做 softmax。颜色显得丰富，只是因为色标被拉伸：相差不到 1 的分数，权重之比小于 $e$，所以每行几乎"
+       "就是平均。一行的有效键数是 $\\exp(H)$，$H$ 为熵：1 表示作出选择，10 表示平均。第二幅图用同样的分数，放大十倍。"});
   const Tensor scores = uniform({10, 10}, Rng(page.seed()).at("random-map"));
   const Tensor soft = softmax(scores), sharp = softmax(scale(scores, 10));
-  Tensor both = Tensor::empty({2, 10, 10});
-  std::copy_n(soft.ptr(), 100, both.mutable_ptr());
-  std::copy_n(sharp.ptr(), 100, both.mutable_ptr() + 100);
+  const Tensor both = stacked({soft, sharp}, {2, 10, 10});
   page.draw("random-softmax",
             heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {}),
             {"Random scores as attention weights. Both maps have one scale.", "把随机分数当作注意力权重。两幅图共用一个色标。"});
@@ -97,18 +92,15 @@ void database(Page& page) {
        "minus infinity else. **Approximate look-up**, what databases call fuzzy matching, is a kernel: the boxcar kernel answers with "
        "all keys within a radius, the Gaussian prefers the nearest and is differentiable. A **constant** score answers with the "
        "average of the whole table. Only the score changes, the database does not.",
-       "数据库存放键值对，注意力则读取它：这里是五个人名和出生年份。键是各字母出现的次数，名字与键用距离比较。**精确查找**"
-       "的评分：字母相同为 0，否则为负无穷。"
-       "**近似查找**（数据库所说的模糊匹配）是一个核："
-       "矩形核返回半径以内的所有键，高斯核偏爱最近的，而且可微。**常数**评分返回整张表的平均。改变的只是评分，数据库不变。"});
+       "数据库存放键值对，注意力则读取它：这里是五个人名和出生年份。键是各字母出现的次数，名字与键用距离比较。**精确查找**的评分：字母相同"
+       "为 0，否则为负无穷。**近似查找**（数据库所说的模糊匹配）是一个核：矩形核返回半径以内的所有键，高斯核偏爱最近的，而且可微。**常数**"
+       "评分返回整张表的平均。改变的只是评分，数据库不变。"});
   const Tensor k = letters(kNames), v({5, 1}, {1912, 1906, 1815, 1916, 1882});
   const std::vector<std::string> asked = {"hopper", "shanon", "lovelase"};
   const Tensor q = letters(asked);
   const Attended exact = attend(Boxcar::bandwidth(0.5f), q, k, v), near = attend(Boxcar::bandwidth(1.5f), q, k, v);
   const Attended soft = attend(Gaussian::bandwidth(1), q, k, v), all = attend(Constant{}, q, k, v);
-  Tensor maps = Tensor::empty({3, 3, 5});
-  const Attended* every[] = {&exact, &near, &soft};
-  for (int64_t p = 0; p < 3; ++p) std::copy_n(every[p]->weights.matrix().ptr(), 15, maps.mutable_ptr() + p * 15);
+  const Tensor maps = stacked({exact.weights.matrix(), near.weights.matrix(), soft.weights.matrix()}, {3, 3, 5});
   std::vector<std::vector<std::string>> rows;
   for (int64_t i = 0; i < 3; ++i)
     rows.push_back({asked[static_cast<size_t>(i)], year(exact, i), year(near, i), year(soft, i), year(all, i)});
@@ -142,9 +134,8 @@ void kinds_of_weights(Page& page) {
        "average pooling. Any non-negative similarity $K(q, k)$ can be divided by its sum, and that is a softmax: the "
        "score is $\\log K$. Choosing one key by lot, with the weights as probabilities, has no derivative; models that do so are trained by "
        "reinforcement learning. A weighted mean has one, and is what this chapter stays with.",
-       "求和 $\\sum_i \\alpha_i v_i$ "
-       "在几种约束下都有意义。权重只要求非负时，输出落在值张成的锥内；再要求和为一，输出就在凸包之内，这是通常的情形；"
-       "只有一个权重为 1 是查找；全部相等是平均汇聚。任何非负的相似度 $K(q, k)$ 都可以除以其总和，而这其实就是 softmax：评分就是 "
+       "求和 $\\sum_i \\alpha_i v_i$ 在几种约束下都有意义。权重只要求非负时，输出落在值张成的锥内；再要求和为一，输出就在凸包之内，这是通常"
+       "的情形；只有一个权重为 1 是查找；全部相等是平均汇聚。任何非负的相似度 $K(q, k)$ 都可以除以其总和，而这其实就是 softmax：评分就是 "
        "$\\log K$。若以权重为概率抽取一个键，就不可导，这样的模型要用强化学习来训练；加权平均可导，本章用的都是它。"});
   page.formula("\\frac{K(q, k_i)}{\\sum_j K(q, k_j)} = \\mathrm{softmax}(\\log K(q, k_i))");
   const Rng rng = Rng(page.seed()).at("kinds");

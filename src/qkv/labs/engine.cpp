@@ -5,6 +5,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
+#include "qkv/labs/show.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/loss.h"
@@ -33,7 +34,7 @@ void gradient_step(Page& page) {
     const auto f = [](double x) { return std::sin(x) * std::exp(-x * x / 2); };
     const double x = w.ptr()[i], step = 1e-5, slope = (f(x + step) - f(x - step)) / (2 * step);
     worst = std::max(worst, std::abs(slope - gradient.ptr()[i]));
-    rows.push_back({fmt::format("{:.1f}", x), fmt::format("{:.7f}", gradient.ptr()[i]), fmt::format("{:.7f}", slope)});
+    rows.push_back({rounded(x, 1), rounded(gradient.ptr()[i], 7), rounded(slope, 7)});
   }
   page.table({{"$w_i$", "$w_i$"}, {"tape", "记录带"}, {"central difference in double", "双精度中心差分"}}, rows);
   page.claim(worst < 1e-6, {"The tape's gradient equals the difference quotient.", "记录带给出的梯度与差商一致。"}, fmt::format("largest difference {:.1e}", worst));

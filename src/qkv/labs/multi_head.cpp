@@ -52,7 +52,7 @@ Tensor head_by_head(const MultiHead& all, const Tensor& queries, const Tensor& k
 
 struct Race {
   double together = 1e9, apart = 1e9;  // seconds, the best of several runs
-  std::vector<std::string> cells() const { return {fmt::format("{:.3f}", together * 1e3), fmt::format("{:.3f}", apart * 1e3)}; }
+  std::vector<std::string> cells() const { return {rounded(together * 1e3, 3), rounded(apart * 1e3, 3)}; }
 };
 
 Race race(const MultiHead& heads, const Tensor& x) {
@@ -90,25 +90,21 @@ Rows rows_beyond(const Tensor& w, std::span<const int32_t> lens) {
 void definition(Page& page) {
   page.heading({"Several attentions side by side", "并排的多个注意力"});
   page.say(
-      {"One attention makes one set of weights for a query: it looks in one way. A word of a sentence may want "
-       "several things at once: the word before it, the verb it belongs to, the first word. **Multi-head attention** "
-       "runs $H$ attentions on the same queries, keys and values, each after linear maps of its own, so that each "
-       "may look for something else in another place:",
-       "一个注意力为一个查询只给出一组权重：只用一种方式去看。而句子中的一个词可能同时想知道几件事：它前面的词、它所"
-       "属的动词、句首的词。**多头注意力**对相同的查询、键和值并排运行 $H$ 个注意力，每个之前都有自己的线性变换，因而"
-       "各自可以在不同的地方寻找不同的东西："});
+      {"One attention makes one set of weights for a query: it looks in one way. A word of a sentence may want several things at once: the "
+       "word before it, the verb it belongs to, the first word. **Multi-head attention** runs $H$ attentions on the same queries, keys and "
+       "values, each after linear maps of its own, so that each may look for something else in another place:",
+       "一个注意力为一个查询只给出一组权重：只用一种方式去看。而句子中的一个词可能同时想知道几件事：它前面的词、它所属的动词、句首的词。**"
+       "多头注意力**对相同的查询、键和值并排运行 $H$ 个注意力，每个之前都有自己的线性变换，因而各自可以在不同的地方寻找不同的东西："});
   page.formula("h_i = f(W_i^q q, W_i^k k, W_i^v v), \\quad i = 1, \\ldots, H");
   page.say({"The results are put one after the other, and a last linear map mixes them:",
             "把各头的结果首尾相接，再用最后一个线性变换把它们混合："});
   page.formula("y = W_o [h_1; h_2; \\ldots; h_H], \\quad W_o \\in R^{p_o \\times H p_v}");
   page.say(
-      {"With $p_q = p_k = p_v = p_o / H$ the $H$ matrices of one kind, put on top of each other, are a single $p_o "
-       "\\times p_o$ matrix. So all heads of a projection are **one** matrix product, and the whole costs about as "
-       "much as one head of the full width. Biases are left out by default. $f$ is any attention; here scaled dot "
-       "product, divided by the square root of a head's width $p_o / H$.",
-       "取 $p_q = p_k = p_v = p_o / H$，则同一类的 $H$ 个矩阵叠起来正好是一个 $p_o \\times p_o$ 矩阵。于是一种投影的"
-       "全部头只是**一次**矩阵乘法，总代价与一个全宽的头差不多。默认没有偏置。$f$ 可以是任何注意力；这里是缩放点积，"
-       "除以一个头的宽度 $p_o / H$ 的平方根。"});
+      {"With $p_q = p_k = p_v = p_o / H$ the $H$ matrices of one kind, put on top of each other, are a single $p_o \\times p_o$ matrix. So "
+       "all heads of a projection are **one** matrix product, and the whole costs about as much as one head of the full width. Biases are "
+       "left out by default. $f$ is any attention; here scaled dot product, divided by the square root of a head's width $p_o / H$.",
+       "取 $p_q = p_k = p_v = p_o / H$，则同一类的 $H$ 个矩阵叠起来正好是一个 $p_o \\times p_o$ 矩阵。于是一种投影的全部头只是**一次**矩阵"
+       "乘法，总代价与一个全宽的头差不多。默认没有偏置。$f$ 可以是任何注意力；这里是缩放点积，除以一个头的宽度 $p_o / H$ 的平方根。"});
 }
 
 void shapes(Page& page) {
@@ -178,9 +174,8 @@ void blocks(Page& page) {
               "第 $j$ 个头得到每个词元的第 $j$ 块，而倒回去是精确的。"},
              fmt::format("largest difference {}, there and back", largest_difference(back, x)));
   page.say(
-      {"Here no number is moved for this: the attention kernel is told that the heads are the inner axis and reads "
-       "block $j$ where it stands. To see that a block belongs to its head alone, change the rows of $W_q$ that make "
-       "one block and look which maps change:",
+      {"Here no number is moved for this: the attention kernel is told that the heads are the inner axis and reads block $j$ where it "
+       "stands. To see that a block belongs to its head alone, change the rows of $W_q$ that make one block and look which maps change:",
        "这里并不为此搬动任何数：注意力内核知道头是内层的轴，就地读取第 $j$ 块。要看出一块只属于一个头，可以改动 "
        "$W_q$ 中产生某一块的那些行，看哪些头的权重变了："});
   const Rng rng = Rng(page.seed()).at("blocks");
@@ -292,13 +287,11 @@ void grouped_heads(Page& page) {
   page.heading({"Grouped heads", "分组的头"});
   const Rng rng = Rng(page.seed()).at("sizes");
   page.say(
-      {"A decoder keeps the keys and values of all earlier tokens, $2 h$ numbers each. **Grouped heads** keep fewer: "
-       "$H_k$ heads of keys and values, each read by $H / H_k$ query heads (one for all: Shazeer, 2019; groups: "
-       "Ainslie and others, 2023). It is the same as a full model in which some heads have equal key and value "
-       "matrices:",
-       "解码器要保存此前所有词元的键和值，每个词元 $2 h$ 个数。**分组的头**保存得更少：$H_k$ 个键值头，每个由 $H / "
-       "H_k$ 个查询头共用（全部共用一个：Shazeer，2019；分组：Ainslie 等，2023）。它等同于一个完整的模型，只是其中一"
-       "些头的键、值矩阵相同："});
+      {"A decoder keeps the keys and values of all earlier tokens, $2 h$ numbers each. **Grouped heads** keep fewer: $H_k$ heads of keys "
+       "and values, each read by $H / H_k$ query heads (one for all: Shazeer, 2019; groups: Ainslie and others, 2023). It is the same as a "
+       "full model in which some heads have equal key and value matrices:",
+       "解码器要保存此前所有词元的键和值，每个词元 $2 h$ 个数。**分组的头**保存得更少：$H_k$ 个键值头，每个由 $H / H_k$ 个查询头共用（全部"
+       "共用一个：Shazeer，2019；分组：Ainslie 等，2023）。它等同于一个完整的模型，只是其中一些头的键、值矩阵相同："});
   std::vector<std::vector<std::string>> cache;
   double worst = 0;
   bool counted = true;

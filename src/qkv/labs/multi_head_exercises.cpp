@@ -133,7 +133,7 @@ size_t harmless(const std::vector<Score>& scores) {
 }
 
 // Four decimals, and never "-0.0000".
-std::string nats(double loss) { return fmt::format("{:.4f}", std::abs(loss) < 5e-5 ? 0 : loss); }
+std::string nats(double loss) { return rounded(std::abs(loss) < 5e-5 ? 0 : loss, 4); }
 
 std::vector<double> losses_of(const std::vector<Score>& scores) { return losses_above(scores, 0); }
 
@@ -163,10 +163,8 @@ void drawn(Page& page) {
   const Lines test = test_lines(page);
   const Lines line{test.letters.part(0, {1, kLength}), test.digits.part(0, {1, kLength}),
                    test.answers.part(0, {1, kLength, kQuestions})};
-  Tensor both = Tensor::empty({2, kHeads, kLength, kLength});
   const Tensor before = r.several[0].before.attended(line).weights.matrix(), after = r.several[0].after.attended(line).weights.matrix();
-  std::copy_n(before.ptr(), before.numel(), both.mutable_ptr());
-  std::copy_n(after.ptr(), after.numel(), both.mutable_ptr() + before.numel());
+  const Tensor both = stacked({before, after}, {2, kHeads, kLength, kLength});
   const auto tokens = tokens_of(test, 0);
   page.say(
       {"The maps of the model above on a line it has never seen, before training and after. A row is a token that "
@@ -216,9 +214,7 @@ void distances(Page& page) {
   const Readers& r = readers(page);
   const Lines test = test_lines(page);
   const Tensor before = head_distances(r.several[0].before, test), after = head_distances(r.several[0].after, test);
-  Tensor both = Tensor::empty({2, kHeads, kHeads});
-  std::copy_n(before.ptr(), before.numel(), both.mutable_ptr());
-  std::copy_n(after.ptr(), after.numel(), both.mutable_ptr() + before.numel());
+  const Tensor both = stacked({before, after}, {2, kHeads, kHeads});
   std::vector<std::string> numbers;
   for (int64_t h = 1; h <= kHeads; ++h) numbers.push_back(std::to_string(h));
   page.draw("head-distances",
@@ -285,13 +281,11 @@ void importance(Page& page) {
              fmt::format("closing the head with the smallest I_h raises the loss by {}, that with the largest by {} nats per answer",
                          nats(rise[by_gradient[0]]), nats(rise[by_gradient.back()])));
   page.say(
-      {"The two need not give the same order. The gradient says what a small turn of the gate would do, masking what "
-       "closing it does; a model that is sure of its answers hardly feels a small turn, so all $I_h$ are small here "
-       "and only their order counts. And both look at one head at a time: of two heads that do the same work each "
-       "seems useless, as long as the other is there.",
-       "两者给出的次序不必相同。梯度说的是门稍微转动一点会怎样，掩蔽说的是关上会怎样；对答案很有把握的模型几乎感觉不"
-       "到微小的转动，所以这里的 $I_h$ 都很小，只有次序有意义。而且两者都是一次只看一个头：两个做同样工作的头，只要另"
-       "一个还在，每个都显得没有用。"});
+      {"The two need not give the same order. The gradient says what a small turn of the gate would do, masking what closing it does; a "
+       "model that is sure of its answers hardly feels a small turn, so all $I_h$ are small here and only their order counts. And both "
+       "look at one head at a time: of two heads that do the same work each seems useless, as long as the other is there.",
+       "两者给出的次序不必相同。梯度说的是门稍微转动一点会怎样，掩蔽说的是关上会怎样；对答案很有把握的模型几乎感觉不到微小的转动，所以这里"
+       "的 $I_h$ 都很小，只有次序有意义。而且两者都是一次只看一个头：两个做同样工作的头，只要另一个还在，每个都显得没有用。"});
 }
 
 void pruning(Page& page) {
@@ -324,9 +318,8 @@ void pruning(Page& page) {
              "逐个关闭头时测试行上的损失。三个问题至少需要三个头。"});
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < best.size(); ++i)
-    rows.push_back({i == 0 ? "-" : std::to_string(greedy[i - 1] + 1), std::to_string(kAll - i),
-                    fmt::format("{:.4f}", best[i].loss), percent(best[i].right[0]), percent(best[i].right[1]),
-                    percent(best[i].right[2])});
+    rows.push_back({i == 0 ? "-" : std::to_string(greedy[i - 1] + 1), std::to_string(kAll - i), rounded(best[i].loss, 4),
+                    percent(best[i].right[0]), percent(best[i].right[1]), percent(best[i].right[2])});
   page.table({{"head closed", "关闭的头"},
               {"heads left", "剩下的头"},
               {"loss", "损失"},

@@ -8,6 +8,7 @@
 #include "qkv/attention/positions.h"
 #include "qkv/core/parallel.h"
 #include "qkv/data/shuffle.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/multi_head.h"
 #include "qkv/labs/show.h"
 #include "qkv/labs/work.h"
@@ -168,30 +169,24 @@ const Readers& readers(Page& page) {
 void one_against_several(Page& page) {
   page.heading({"Why one head is not enough", "为什么一个头不够"});
   page.say(
-      {"A task that asks three questions of every token. A line is the letters a to h in random order, each with a "
-       "random digit from 0 to 3. Every token must tell three digits: that of the token before it (the first one: "
-       "its own), that of the first token of the line, and that of its partner, a with b, c with d, e with f, g with "
-       "h.",
-       "一个对每个词元提三个问题的任务。一行是字母 a 到 h 的随机排列，每个字母带一个 0 到 3 的随机数字。每个词元要说"
-       "出三个数字：它前一个词元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、"
-       "g 与 h。"});
+      {"A task that asks three questions of every token. A line is the letters a to h in random order, each with a random digit from 0 to "
+       "3. Every token must tell three digits: that of the token before it (the first one: its own), that of the first token of the line, "
+       "and that of its partner, a with b, c with d, e with f, g with h.",
+       "一个对每个词元提三个问题的任务。一行是字母 a 到 h 的随机排列，每个字母带一个 0 到 3 的随机数字。每个词元要说出三个数字：它前一个词"
+       "元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、g 与 h。"});
   const Lines test = test_lines(page);
   page.print(first_line(test));
-  page.say({fmt::format(
-                "The first two are questions of place, the third one of content. The model adds embeddings of letter "
-                "and digit and a positional encoding (lab 10.6), runs one multi-head self-attention of width {} and "
-                "reads the three answers from its output with a linear layer. There is no residual connection: an "
-                "answer knows only what the heads brought. {} heads of width {} against one head of width {}: the "
-                "same number of parameters, the same {} steps of Adam. Now and then a training gets stuck with a "
-                "question unanswered, so the model with six heads is trained from {} starts, the other from {}, and of "
+  page.say(both("The first two are questions of place, the third one of content. The model adds embeddings of letter and digit and a "
+                "positional encoding (lab 10.6), runs one multi-head self-attention of width {} and reads the three answers from its "
+                "output with a linear layer. There is no residual connection: an answer knows only what the heads brought. {} heads of "
+                "width {} against one head of width {}: the same number of parameters, the same {} steps of Adam. Now and then a training "
+                "gets stuck with a question unanswered, so the model with six heads is trained from {} starts, the other from {}, and of "
                 "each the one with the lowest training loss is kept.",
-                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts),
-            fmt::format(
-                "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 "
-                "{} 的多头自注意力，再用线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} "
-                "的头对一个宽 {} 的头：参数个数相同，同样用 Adam 训练 {} 步。训练偶尔会卡住，"
-                "留下一个问题答不出，所以六个头的模型从 {} 个起点、一个头的模型从 {} 个起点各训练一次，各自保留训练损失最低的那个。",
-                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts)});
+                "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 {} 的多头自注意力，再用"
+                "线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} 的头对一个宽 {} 的头：参数个数相同，同样用 "
+                "Adam 训练 {} 步。训练偶尔会卡住，留下一个问题答不出，所以六个头的模型从 {} 个起点、一个头的模型从 {} 个起点各训练一次，各"
+                "自保留训练损失最低的那个。",
+                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts));
   const Readers& r = readers(page);
   const TrainedReader &wide = r.one[0], &six = r.several[0];
   const Score one = score(wide.after, test), several = score(six.after, test), none = score(six.before, test);
@@ -206,7 +201,7 @@ void one_against_several(Page& page) {
   page.fact({"The training losses at the end, of all starts.", "所有起点最后的训练损失。"},
             fmt::format("{} heads {}; one head {}", kHeads, ends(r.several), ends(r.one)));
   const auto row = [](const Reader& reader, const Score& s) -> std::vector<std::string> {
-    return {grouped(count_parameters(reader)), fmt::format("{:.4f}", s.loss), percent(s.right[0]), percent(s.right[1]),
+    return {grouped(count_parameters(reader)), rounded(s.loss, 4), percent(s.right[0]), percent(s.right[1]),
             percent(s.right[2])};
   };
   named_table(page,
@@ -224,9 +219,8 @@ void one_against_several(Page& page) {
               "参数同样多，多个头在新的行上能回答全部三个问题，一个头则不能。"},
              fmt::format("{} heads {} right, one head {}", kHeads, percent(several.all()), percent(one.all())));
   page.say(
-      {"One head has one weight for each token. Weight on three tokens at once mixes their digits, and from the "
-       "mixture nobody can tell which digit came from where. So it learns to answer one question and guesses at the "
-       "rest (a blind guess is right once in four).",
+      {"One head has one weight for each token. Weight on three tokens at once mixes their digits, and from the mixture nobody can tell "
+       "which digit came from where. So it learns to answer one question and guesses at the rest (a blind guess is right once in four).",
        "一个头对每个词元只有一个权重。同时把权重放在三个词元上，就把它们的数字混在一起，从混合物里无法知道哪个数字来"
        "自哪里。所以它学会回答一个问题，其余的靠猜（盲猜四次对一次）。"});
 }

@@ -47,7 +47,6 @@ double zh_error(const Vector& prediction);
 double leave_one_out_loss(const Sample& sample, double w);
 
 double mean(const Vector& v);
-double median(Vector v);
 double mean_square_difference(const Vector& a, const Vector& b);
 double correlation(const Vector& a, const Vector& b);
 /// Sum of squared second differences: how much a curve bends.

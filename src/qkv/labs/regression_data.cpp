@@ -117,12 +117,6 @@ double leave_one_out_loss(const Sample& sample, double w) {
 
 double mean(const Vector& v) { return std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size()); }
 
-double median(Vector v) {
-  std::sort(v.begin(), v.end());
-  const size_t half = v.size() / 2;
-  return v.size() % 2 ? v[half] : (v[half - 1] + v[half]) / 2;
-}
-
 double mean_square_difference(const Vector& a, const Vector& b) {
   double total = 0;
   for (size_t i = 0; i < a.size(); ++i) total += (a[i] - b[i]) * (a[i] - b[i]);

@@ -280,8 +280,8 @@ void shrinking_step(Page& page) {
     widths.push_back({law.name, law.n, law.width, line_style(formats[i])});
     errors.push_back({law.name, law.n, law.error, line_style(formats[i])});
     rows.push_back({{law.name, law.margin > 0 ? law.name : "d = 1，含边界"},
-                    {fmt::format("{:.3f}", law.width.front()), fmt::format("{:.3f}", law.width.back()), fmt::format("{:.3f}", law.exponent),
-                     fmt::format("{:.3f}", law.theory)}});
+                    {rounded(law.width.front(), 3), rounded(law.width.back(), 3), rounded(law.exponent, 3),
+                     rounded(law.theory, 3)}});
     if (law.margin > 0) worst = std::max(worst, std::abs(law.exponent - law.theory));
   }
   named_table(page,

@@ -32,11 +32,7 @@ Figure row_of(std::vector<Panel> panels) {
 }
 
 Figure map_row(const std::vector<Tensor>& maps, const std::vector<std::string>& titles) {
-  Tensor all = Tensor::empty({static_cast<int64_t>(maps.size()), maps[0].size(0), maps[0].size(1)});
-  for (size_t i = 0; i < maps.size(); ++i)
-    std::copy(maps[i].data().begin(), maps[i].data().end(), all.mutable_ptr() + static_cast<int64_t>(i) * maps[0].numel());
-  Figure figure = weights_figure(all, titles);
-  return figure;
+  return weights_figure(stacked(maps, {std::ssize(maps), maps[0].size(0), maps[0].size(1)}), titles);
 }
 
 struct Kernel {
@@ -123,10 +119,10 @@ void kernels_step(Page& page) {
   Vector same[3];  // median errors of the three kernels at each deviation
   for (int k = 0; k < 4; ++k) {
     const Kernel& kernel = kKernels[k];
-    rows.push_back({{kernel.title, kernel.chinese}, {kernel.deviation > 0 ? fmt::format("{:.2f}", kernel.deviation) : "∞", fmt::format("{:.3f}", median(errors[k]))}});
+    rows.push_back({{kernel.title, kernel.chinese}, {kernel.deviation > 0 ? rounded(kernel.deviation, 2) : "∞", rounded(median(errors[k]), 3)}});
     for (size_t i = 0; i < 3; ++i) {
       if (kernel.deviation > 0) same[i].push_back(median(errors_of({.kernel = kernel.shape, .bandwidth = {deviations[i] / kernel.deviation}})));
-      rows.back().second.push_back(kernel.deviation > 0 ? fmt::format("{:.3f}", same[i].back()) : "—");
+      rows.back().second.push_back(kernel.deviation > 0 ? rounded(same[i].back(), 3) : "—");
     }
   }
   page.say(

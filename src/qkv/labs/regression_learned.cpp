@@ -186,10 +186,9 @@ void new_poolings_step(Page& page) {
        "diagonal is masked so that no point sees itself. **Width by place**: $w(x)$ is learned at $x = 0, 1, \\ldots, 5$ and interpolated. "
        "**Two widths**: a narrow peak on a wide foot, so that a lonely query still finds help. **Learned reach**: Epanechnikov's kernel, "
        "which ignores what is far. **Perceptron**: a network scores the pair, with no distance built in.",
-       "凡是能给出分数的，都可以训练。下面每一种都是一个类型，只有一个函数 `scores(q, k)`，其余由 `attend` "
-       "完成；对角线被掩蔽，所以没有点能看见自己。**随位置变化的宽度**：在 $x = 0, 1, \\ldots, 5$ 处学习 "
-       "$w(x)$，中间插值。**两个宽度**：宽底座上的窄峰，孤立的查询也能得到帮助。**学习作用范围**：Epanechnikov "
-       "核，忽略远处的键。**感知机评分**：用网络给一对 (q, k) 打分，不预设任何距离。"});
+       "凡是能给出分数的，都可以训练。下面每一种都是一个类型，只有一个函数 `scores(q, k)`，其余由 `attend` 完成；对角线被掩蔽，所以没有点能"
+       "看见自己。**随位置变化的宽度**：在 $x = 0, 1, \\ldots, 5$ 处学习 $w(x)$，中间插值。**两个宽度**：宽底座上的窄峰，孤立的查询也能得到"
+       "帮助。**学习作用范围**：Epanechnikov 核，忽略远处的键。**感知机评分**：用网络给一对 (q, k) 打分，不预设任何距离。"});
   page.formula("K(u) = \\exp(-\\frac{(u w)^2}{2}) + c \\exp(-\\frac{u^2 (w^2 + v^2)}{2})");
   const Sample s = page_sample(page);
   constexpr int kRuns = 12;
@@ -208,9 +207,8 @@ void new_poolings_step(Page& page) {
   std::vector<NamedRow> rows;
   int64_t good = 0;
   for (size_t p = 0; p < kPoolings; ++p) {
-    rows.push_back({{kNames[p], kChineseNames[p]},
-                    {fmt::format("{:.4f}", mine[p].losses.front()), fmt::format("{:.4f}", mine[p].losses.back()),
-                     fmt::format("{:.3f}", zh_error(mine[p].prediction)), fmt::format("{:.3f}", median(errors[p]))}});
+    rows.push_back({{kNames[p], kChineseNames[p]}, {rounded(mine[p].losses.front(), 4), rounded(mine[p].losses.back(), 4),
+                     rounded(zh_error(mine[p].prediction), 3), rounded(median(errors[p]), 3)}});
     good += median(errors[p]) < 0.115;
   }
   named_table(page,

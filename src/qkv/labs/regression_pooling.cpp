@@ -5,6 +5,7 @@
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/regression.h"
 #include "qkv/labs/show.h"
 #include "qkv/ops/loss.h"
@@ -26,7 +27,7 @@ void average_step(Page& page) {
     const Sample other = zh_sample(rng_of(k).at("zh"));
     squares.push_back(mean_square_difference(other.y, values(zh_truth, other.x)));
   }
-  page.fact({"The standard deviation of the noise, over 100 data sets.", "在 100 份数据上噪声的标准差。"}, fmt::format("{:.4f}", std::sqrt(mean(squares))));
+  page.fact({"The standard deviation of the noise, over 100 data sets.", "在 100 份数据上噪声的标准差。"}, rounded(std::sqrt(mean(squares)), 4));
   page.say({"The simplest pooling gives every value the same weight, whatever is asked: a horizontal line.",
             "最简单的汇聚不管查询是什么，给每个值相同的权重：得到一条水平线。"});
   const Vector flat = fit(s, {.estimator = Estimator::average});
@@ -67,13 +68,10 @@ void plain_step(Page& page) {
              "largest difference " + tiny(worst));
 
   const Vector at_training = plain.predict(Points::of(s.x)).values.values;
-  page.say(
-      {fmt::format("One of the book's four code listings asks at the training inputs and draws the answers over the test inputs. It looks "
-                   "much the same and is not: its error here is {:.3f} in place of {:.3f}, because answer number i belongs to another x.",
-                   zh_error(at_training), zh_error(curve)),
-       fmt::format("书中四份代码里有一份把训练输入当作查询，却把答案画在测试输入上。图看上去差不多，其实不对：这里的误差是 {:.3f} 而不是 "
-                   "{:.3f}，因为第 i 个答案属于另一个 x。",
-                   zh_error(at_training), zh_error(curve))});
+  page.say(both("One of the book's four code listings asks at the training inputs and draws the answers over the test inputs. It looks "
+                "much the same and is not: its error here is {:.3f} in place of {:.3f}, because answer number i belongs to another x.",
+                "书中四份代码里有一份把训练输入当作查询，却把答案画在测试输入上。图看上去差不多，其实不对：这里的误差是 {:.3f} 而不是 "
+                "{:.3f}，因为第 i 个答案属于另一个 x。", zh_error(at_training), zh_error(curve)));
 }
 
 namespace {
@@ -114,10 +112,7 @@ void learned_step(Page& page) {
   const Vector curve = sharp.predict(Points::of(test_x())).values.values, plain = fit(s, 1.0);
   page.draw("learned-fit", fit_figure(s, curve),
             {"The learned fit follows the data closely, their noise too.", "学到的拟合紧跟数据，也紧跟数据里的噪声。"});
-  Tensor both = Tensor::empty({2, 50, 50});
-  const Tensor first = model(s).weights(Points::of(test_x())), second = sharp.weights(Points::of(test_x()));
-  std::copy(first.data().begin(), first.data().end(), both.mutable_ptr());
-  std::copy(second.data().begin(), second.data().end(), both.mutable_ptr() + 2500);
+  const Tensor both = stacked({model(s).weights(Points::of(test_x())), sharp.weights(Points::of(test_x()))}, {2, 50, 50});
   Figure maps = weights_figure(both, {"width 1", fmt::format("learned, width {:.3f}", 1 / std::abs(learned.w[0]))});
   maps.colours.per_panel = true;
   page.draw("learned-weights", maps,
@@ -128,13 +123,13 @@ void learned_step(Page& page) {
          "the usual picture.",
          "这个种子恰好是少数起点落在 $w = 0$ 附近陷阱里的情况（见下文）：什么也没有学到。换一个 `--seed` 就能看到通常的图。"});
   named_table(page, {{"pooling", "汇聚方式"}, {"test error", "测试误差"}, {"effective keys", "有效键数"}, {"roughness", "粗糙度"}},
-              {{{"average", "平均"}, {fmt::format("{:.3f}", zh_error(Vector(50, mean(s.y)))), "50.0", "0.0000"}},
+              {{{"average", "平均"}, {rounded(zh_error(Vector(50, mean(s.y))), 3), "50.0", "0.0000"}},
                {{"width 1", "宽度 1"},
-                {fmt::format("{:.3f}", zh_error(plain)), fmt::format("{:.1f}", mean(model(s).effective_keys(Points::of(test_x())))),
-                 fmt::format("{:.4f}", roughness(plain))}},
+                {rounded(zh_error(plain), 3), rounded(mean(model(s).effective_keys(Points::of(test_x()))), 1),
+                 rounded(roughness(plain), 4)}},
                {{"learned", "学习"},
-                {fmt::format("{:.3f}", zh_error(curve)), fmt::format("{:.1f}", mean(sharp.effective_keys(Points::of(test_x())))),
-                 fmt::format("{:.4f}", roughness(curve))}}});
+                {rounded(zh_error(curve), 3), rounded(mean(sharp.effective_keys(Points::of(test_x()))), 1),
+                 rounded(roughness(curve), 4)}}});
   const double w = learned.start[0],
                exact = (w - learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = 1, .start = w}).w[0]) / 0.5,
                taped = taped_slope(s, w);

@@ -59,7 +59,7 @@ void runs_step(Page& page) {
   std::vector<NamedRow> rows;
   bool near = true;
   for (int i = 0; i < 3; ++i) {
-    rows.push_back({names[i], {fmt::format("{:.3f}", medians[i]), fmt::format("{:.3f}", expected[i])}});
+    rows.push_back({names[i], {rounded(medians[i], 3), rounded(expected[i], 3)}});
     near = near && std::abs(medians[i] / expected[i] - 1) < 0.1;
   }
   named_table(page, {{"pooling", "汇聚方式"}, {"median test error", "测试误差中位数"}, {"another simulation", "另一次独立模拟"}}, rows);
@@ -193,9 +193,8 @@ void sparse_claim(Page& page) {
       {"**\"The error is larger on [0, 1] and [3, 4] because there are fewer data.\"** A natural thought in front of one figure. Over 300 "
        "runs the density is the same everywhere on average, and the errors are still unequal: the cause is smoothing. A mean over a window "
        "of width 1 fills valleys and cuts peaks, and at the left end all neighbours lie on one side, uphill.",
-       "**“[0, 1] 和 [3, 4] 之间数据少，所以误差大。”** 只看一幅图，很容易这样想。但在 300 "
-       "次实验中，各处的平均密度相同，误差却仍然不同：原因是平滑。宽度为 1 "
-       "的窗口取平均会填谷削峰；在左端，所有邻居都在同一侧，都在上坡方向。"});
+       "**“[0, 1] 和 [3, 4] 之间数据少，所以误差大。”** 只看一幅图，很容易这样想。但在 300 次实验中，各处的平均密度相同，误差却仍然不同：原"
+       "因是平滑。宽度为 1 的窗口取平均会填谷削峰；在左端，所有邻居都在同一侧，都在上坡方向。"});
   Vector bias(50), size(50), per_unit(5);
   for (const BookRun& r : book_runs())
     for (size_t i = 0; i < 50; ++i) {

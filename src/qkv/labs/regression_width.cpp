@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "qkv/core/parallel.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/regression.h"
 #include "qkv/labs/show.h"
 
@@ -74,8 +75,8 @@ void few_data(Page& page, double usual, double small) {
     narrow_rough += roughness(narrow) / kSets, wide_rough += roughness(wide) / kSets;
   }
   named_table(page, {{"10 points", "10 个点"}, {"width", "宽度"}, {"mean test error", "平均测试误差"}, {"roughness", "粗糙度"}},
-              {{{"best for 5,000 points", "适合 5,000 个点的"}, {fmt::format("{:.3f}", small), fmt::format("{:.3f}", narrow_error), fmt::format("{:.3f}", narrow_rough)}},
-               {{"best for 10 points", "适合 10 个点的"}, {fmt::format("{:.3f}", few.width), fmt::format("{:.3f}", wide_error), fmt::format("{:.3f}", wide_rough)}}});
+              {{{"best for 5,000 points", "适合 5,000 个点的"}, {rounded(small, 3), rounded(narrow_error, 3), rounded(narrow_rough, 3)}},
+               {{"best for 10 points", "适合 10 个点的"}, {rounded(few.width, 3), rounded(wide_error, 3), rounded(wide_rough, 3)}}});
   page.claim(few.width > usual && wide_error < narrow_error && wide_rough < narrow_rough,
              {"With 10 points the best window is wider than with 50, and beats a small one in error and in smoothness.",
               "只有 10 个点时，最佳窗口比 50 个点时更宽；它的误差比小窗口小，曲线也更平滑。"},
@@ -102,8 +103,7 @@ void more_data_step(Page& page) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Growth g = growth(rng, static_cast<int64_t>(sizes[i]), data_sets[i]);
     fixed.push_back(g.fixed), best.push_back(g.best), width.push_back(g.width);
-    rows.push_back(
-        {fmt::format("{}", sizes[i]), fmt::format("{:.3f}", g.fixed), fmt::format("{:.4f}", g.best), fmt::format("{:.3f}", g.width)});
+    rows.push_back({fmt::format("{}", sizes[i]), rounded(g.fixed, 3), rounded(g.best, 4), rounded(g.width, 3)});
   }
   page.table({{"n", "n"},
               {"test error at width 1", "宽度 1 的测试误差"},
@@ -236,13 +236,14 @@ void width_choice_step(Page& page) {
   const double fixed = median(collect([](const BookRun&r) { return r.plain; })),
                learned = median(collect([](const BookRun&r) { return r.learned; }));
   named_table(page, {{"width", "宽度"}, {"median test error", "测试误差中位数"}},
-              {{{"1", "1"}, {fmt::format("{:.3f}", fixed)}},
-               {{"rule of thumb", "经验法则"}, {fmt::format("{:.3f}", column_median(0))}},
-               {{"five gradient steps", "五步梯度下降"}, {fmt::format("{:.3f}", learned)}},
-               {{"leave-one-out", "留一法"}, {fmt::format("{:.3f}", column_median(1))}},
-               {{"leave-one-out, local linear", "留一法，局部线性"}, {fmt::format("{:.3f}", column_median(4))}},
-               {{fmt::format("best of the grid, {:.2f}", column_median(3)), fmt::format("网格中最好的，{:.2f}", column_median(3))},
-                {fmt::format("{:.3f}", column_median(2))}}});
+              {{{"1", "1"}, {rounded(fixed, 3)}},
+               {{"rule of thumb", "经验法则"}, {rounded(column_median(0), 3)}},
+               {{"five gradient steps", "五步梯度下降"}, {rounded(learned, 3)}},
+               {{"leave-one-out", "留一法"}, {rounded(column_median(1), 3)}},
+               {{"leave-one-out, local linear", "留一法，局部线性"}, {rounded(column_median(4), 3)}},
+               {both("best of the grid, {:.2f}",
+                     "网格中最好的，{:.2f}", column_median(3)),
+                {rounded(column_median(2), 3)}}});
   page.claim(
       column_median(1) < learned && column_median(1) < column_median(0) && column_median(2) < column_median(1),
       {"A width by exact leave-one-out beats width 1, the rule and the five steps, and costs little against the best width in hindsight.",

@@ -48,16 +48,15 @@ void three_points_step(Page& page) {
        "with a waist of 57? A first answer is the mean of the two neighbours, 45.5 kg; it never looks at the first person. Attention looks "
        "at everybody: the score says how near a key is, softmax turns scores into attention weights, and the answer is the weighted mean of "
        "the values.",
-       "腰围 51、56、58 厘米是键，对应的体重 40、43、48 公斤是值。腰围 57 的人有多重？最直接的回答是取两个相邻值的平均 "
-       "45.5 公斤，但第一个人完全没有用上。注意力汇聚会看所有人：注意力分数表示键离查询有多近，softmax "
-       "把分数变成注意力权重，答案就是值的加权平均。"});
+       "腰围 51、56、58 厘米是键，对应的体重 40、43、48 公斤是值。腰围 57 的人有多重？最直接的回答是取两个相邻值的平均 45.5 公斤，但第一个"
+       "人完全没有用上。注意力汇聚会看所有人：注意力分数表示键离查询有多近，softmax 把分数变成注意力权重，答案就是值的加权平均。"});
   page.formula("f(q) = \\sum_i \\alpha(q, k_i) v_i, \\quad \\alpha(q, k_i) = \\softmax_i(-\\frac{1}{2} (q - k_i)^2)");
   const Vector scores = {-18, -0.5, -0.5}, alpha = softmax_of(scores);
   const KernelRegression people = model(kPeople);
   const double f = people.predict(Points::of({57})).values.values[0];
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < 3; ++i)
-    rows.push_back({fmt::format("{}", kPeople.x[i]), fmt::format("{}", kPeople.y[i]), fmt::format("{:.1f}", scores[i]),
+    rows.push_back({fmt::format("{}", kPeople.x[i]), fmt::format("{}", kPeople.y[i]), rounded(scores[i], 1),
                     fmt::format("{:.8g}", alpha[i])});
   page.table({{"waist $k_i$, cm", "腰围 $k_i$（厘米）"}, {"body mass $v_i$, kg", "体重 $v_i$（公斤）"}, {"score", "注意力分数"}, {"attention weight", "注意力权重"}},
              rows);
@@ -89,9 +88,8 @@ void attend_step(Page& page) {
       {"The library has two ways to this number: `KernelRegression` sums kernels in double precision, `attend` is the attention of the "
        "rest of the chapter, here with the Gaussian scorer. On the fifty points and fifty queries of this section both give the same curve "
        "and the same weights; what follows holds for either.",
-       "程序库有两条路得到这个数：`KernelRegression` 以双精度对核求和；`attend` "
-       "就是本章其余部分使用的注意力，这里配上高斯评分函数。对本节的五十个训练点和五十个查询，两者给出同样的曲线和同样的注意力权重，所以下"
-       "面的结论对两者都成立。"});
+       "程序库有两条路得到这个数：`KernelRegression` 以双精度对核求和；`attend` 就是本章其余部分使用的注意力，这里配上高斯评分函数。对本节"
+       "的五十个训练点和五十个查询，两者给出同样的曲线和同样的注意力权重，所以下面的结论对两者都成立。"});
   const Sample s = page_sample(page);
   const KernelRegression nadaraya = model(s);
   const Tensor expected = column(nadaraya.predict(Points::of(test_x())).values.values);

@@ -39,10 +39,9 @@ void masking(Page& page) {
   page.heading({"Masked softmax", "掩蔽 softmax"});
   page.say(
       {"Sentences of a batch have different lengths and are filled up with padding, which must get no weight. **Masked softmax** takes the "
-       "softmax over the "
-       "first entries of each row only, as many as its **valid length** says, and gives the others exactly 0. The scores have shape (2, 2, "
-       "4): two batch "
-       "elements, two queries, four keys. A length for each batch element counts for both its queries; here 2 and 3:",
+       "softmax over the first entries of each row only, as many as its **valid length** says, and gives the others exactly 0. The scores "
+       "have shape (2, 2, 4): two batch elements, two queries, four keys. A length for each batch element counts for both its queries; "
+       "here 2 and 3:",
        "一个批量中的句子长短不一，要用填充补齐，而填充不应得到权重。**掩蔽 softmax** 只对每行开头的若干项（其数目称为**有效长度**）做 "
        "softmax，其余恰好为 0。"
        "分数的形状是 (2, 2, 4)：两个批量元素、两个查询、四个键。每个批量元素一个长度时，它对其两个查询都有效；这里是 2 和 3："});
@@ -52,9 +51,7 @@ void masking(Page& page) {
   page.say({"A length for each query makes a (2, 2) matrix, here 1, 3 and 2, 4:",
             "每个查询一个长度，则组成 (2, 2) 矩阵，这里是 1、3 和 2、4："});
   page.print(shown(two));
-  Tensor both = Tensor::empty({2, 4, 4});
-  std::copy_n(one.ptr(), 16, both.mutable_ptr());
-  std::copy_n(two.ptr(), 16, both.mutable_ptr() + 16);
+  const Tensor both = stacked({one, two}, {2, 4, 4});
   page.draw("masked-softmax",
             heatmaps(both, "Keys", "batch × queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},
                      {.colours = {.low = 0, .high = 1}, .cell_values = true}),
@@ -82,15 +79,12 @@ void minus_a_million(Page& page) {
   page.heading({"Why not minus a million", "为什么不用负一百万"});
   page.say(
       {"The book masks by overwriting scores with $-10^6$ before an ordinary softmax. That works as long as a visible score is well above. "
-       "There are two corner cases. A row of length 0 has nothing but $-10^6$ in it, and softmax makes that uniform: a query that may see nothing "
-       "attends "
-       "to the padding. And where visible scores are themselves near $-10^6$, the masked keys come back. Here a masked entry is left out "
-       "of the sum, "
-       "and a row that sees nothing gives zeros.",
+       "There are two corner cases. A row of length 0 has nothing but $-10^6$ in it, and softmax makes that uniform: a query that may see "
+       "nothing attends to the padding. And where visible scores are themselves near $-10^6$, the masked keys come back. Here a masked "
+       "entry is left out of the sum, and a row that sees nothing gives zeros.",
        "书中的掩蔽是先把分数改写成 $-10^6$，再做普通的 softmax。只要可见的分数远高于它，这就行得通。但有两种边界情况。长度为 0 的行里全是 "
-       "$-10^6$，softmax 使其均匀："
-       "什么都不该看的查询反而注意起填充来。另外，当可见的分数本身接近 $-10^6$ "
-       "时，被掩蔽的键又会回来。在这里，被掩蔽的项不参与求和，什么也看不到的行给出零。"});
+       "$-10^6$，softmax 使其均匀：什么都不该看的查询反而注意起填充来。另外，当可见的分数本身接近 $-10^6$ 时，被掩蔽的键又会回来。在这里，"
+       "被掩蔽的项不参与求和，什么也看不到的行给出零。"});
   const Tensor x = uniform({1, 2, 4}, Rng(page.seed()).at("corner"));
   const Ids lengths({1, 2}, {0, 2});
   const Tensor ours = masked_softmax(x, lengths), book = book_masked_softmax(x, lengths);
@@ -126,8 +120,7 @@ void minus_a_million(Page& page) {
   const float product = matmul(book_masked_softmax(zeros({1, 1, 4}), Ids({1}, {2})), v).item();
   page.say(
       {"A weight of 0 does not even protect from a bad value: $0 \\cdot \\mathrm{NaN}$ is NaN. Padding that was never filled in would "
-       "spoil the output of a plain "
-       "product; `attend` does not touch it.",
+       "spoil the output of a plain product; `attend` does not touch it.",
        "权重为 0 甚至挡不住坏值：$0 \\cdot \\mathrm{NaN}$ 还是 NaN。从未写入过的填充会毁掉普通矩阵乘积的输出；`attend` 则不碰它。"});
   page.claim(seen == 1 && std::isnan(product),
              {"A NaN in the padding reaches the plain product and not the attention.", "填充中的 NaN 会进入普通乘积，但不会进入注意力。"},

@@ -35,15 +35,12 @@ void cost(Page& page) {
   page.heading({"What a score costs (exercise 11.3.3, English edition)", "评分的代价（英文版练习 11.3.3）"});
   page.say(
       {"For $n$ queries, $m$ keys, width $d$ and values of width $v$, the dot product takes $2nmd$ operations for the scores and $2nmv$ "
-       "for the output: it is two matrix products, what "
-       "processors do best. Additive attention with $h$ hidden units projects once, $2(n + m) d h$, and then needs $nmh$ tanh besides "
-       "about $3nmh$ operations. Done plainly it also "
-       "stores $n \\times m \\times h$ numbers; here a fused kernel keeps them in registers. The table is for one head with $d = h = v = "
-       "64$ and $m = n$.",
-       "设有 $n$ 个查询、$m$ 个键，宽度 $d$，值的宽度 $v$。点积的分数需要 $2nmd$ 次运算，输出需要 $2nmv$ "
-       "次：两次矩阵乘法，正是处理器最擅长的。有 $h$ 个隐藏单元的加性注意力先投影一次，"
-       "$2(n + m) d h$，然后除约 $3nmh$ 次运算外还要 $nmh$ 次 tanh。直接实现还要存放 $n \\times m \\times h$ "
-       "个数；这里的融合内核把它们留在寄存器中。表中为单头，$d = h = v = 64$，$m = n$。"});
+       "for the output: it is two matrix products, what processors do best. Additive attention with $h$ hidden units projects once, $2(n + "
+       "m) d h$, and then needs $nmh$ tanh besides about $3nmh$ operations. Done plainly it also stores $n \\times m \\times h$ numbers; "
+       "here a fused kernel keeps them in registers. The table is for one head with $d = h = v = 64$ and $m = n$.",
+       "设有 $n$ 个查询、$m$ 个键，宽度 $d$，值的宽度 $v$。点积的分数需要 $2nmd$ 次运算，输出需要 $2nmv$ 次：两次矩阵乘法，正是处理器最擅长"
+       "的。有 $h$ 个隐藏单元的加性注意力先投影一次，$2(n + m) d h$，然后除约 $3nmh$ 次运算外还要 $nmh$ 次 tanh。直接实现还要存放 $n "
+       "\\times m \\times h$ 个数；这里的融合内核把它们留在寄存器中。表中为单头，$d = h = v = 64$，$m = n$。"});
   const Rng rng = Rng(page.seed()).at("cost");
   std::vector<std::vector<std::string>> rows;
   std::vector<double> sizes, additive, dot;
@@ -53,9 +50,8 @@ void cost(Page& page) {
     sizes.push_back(static_cast<double>(n)), additive.push_back(t.additive * 1e3), dot.push_back(t.dot * 1e3);
     if (n == 256) slower = t.additive / t.dot;
     const double pairs = static_cast<double>(n * n * kWidth);
-    rows.push_back({std::to_string(n), fmt::format("{:.1f}", 4 * pairs / 1e6), fmt::format("{:.1f}", pairs / 1e6),
-                    fmt::format("{:.1f}", 4 * pairs / 1048576), fmt::format("{:.3f}", t.dot * 1e3), fmt::format("{:.3f}", t.additive * 1e3),
-                    fmt::format("{:.1f}", t.additive / t.dot)});
+    rows.push_back({std::to_string(n), rounded(4 * pairs / 1e6, 1), rounded(pairs / 1e6, 1), rounded(4 * pairs / 1048576, 1),
+                    rounded(t.dot * 1e3, 3), rounded(t.additive * 1e3, 3), rounded(t.additive / t.dot, 1)});
   }
   page.table({{"$n$", "$n$"},
               {"dot: million operations", "点积：百万次运算"},
@@ -75,10 +71,9 @@ void cost(Page& page) {
 
   page.say(
       {"Time is not only operations. Keys and values must be read from memory once for each pass over them, and a single query does only "
-       "$2(d + v)$ operations on the $4(d + v)$ bytes of a pair: half an operation per byte, "
-       "so the memory sets the pace. Many queries at once share what was read. That is why a decoder, which has one query at a time, is "
-       "slow for its operations, and why "
-       "keys shared by several heads help it.",
+       "$2(d + v)$ operations on the $4(d + v)$ bytes of a pair: half an operation per byte, so the memory sets the pace. Many queries at "
+       "once share what was read. That is why a decoder, which has one query at a time, is slow for its operations, and why keys shared by "
+       "several heads help it.",
        "时间不只取决于运算次数。键和值每遍都要从内存读一次，而单个查询对一对键值的 $4(d + v)$ 个字节只做 $2(d + v)$ "
        "次运算：每字节半次，所以速度由内存决定。许多查询一起算，就能共用读入的数据。"
        "所以每次只有一个查询的解码器，相对其运算量来说很慢；让几个头共用键对它有帮助。"});
@@ -90,8 +85,8 @@ void cost(Page& page) {
     double best = 1e9;
     for (int run = 0; run < 5; ++run) best = std::min(best, seconds([&] { attend(ScaledDot{}, q, k, v); }));
     const double operations = 4.0 * static_cast<double>(n * m * kWidth), bytes = 8.0 * static_cast<double>((n + m) * kWidth);
-    traffic.push_back({std::to_string(n), fmt::format("{:.1f}", operations / bytes), fmt::format("{:.3f}", best * 1e3),
-                       fmt::format("{:.1f}", best * 1e6 / static_cast<double>(n)), fmt::format("{:.1f}", operations / best / 1e9)});
+    traffic.push_back({std::to_string(n), rounded(operations / bytes, 1), rounded(best * 1e3, 3),
+                       rounded(best * 1e6 / static_cast<double>(n), 1), rounded(operations / best / 1e9, 1)});
   }
   page.table({{"queries, 16384 keys", "查询数（16384 个键）"},
               {"operations per byte", "每字节运算数"},

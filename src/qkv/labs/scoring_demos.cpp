@@ -40,11 +40,9 @@ void equal_keys(Page& page) {
   page.formula("a(q, k) = w_v^\\top \\tanh(W_q q + W_k k), \\quad a(q, k) = \\frac{q^\\top k}{\\sqrt{d}}");
   page.say(
       {"The book's demo: random queries (2, 1, 20), keys (2, 10, 2) that are all ones, values 0 to 39 in rows of four for both batch "
-       "elements, valid "
-       "lengths 2 and 6, 8 hidden units, dropout 0.1 that is off outside training. Then the same with the dot product and queries "
-       "(2, 1, 2). Where keys are equal, so are their scores, whatever the parameters: the weights are uniform over the valid keys and the "
-       "output "
-       "is the mean of the first 2 and the first 6 rows of values.",
+       "elements, valid lengths 2 and 6, 8 hidden units, dropout 0.1 that is off outside training. Then the same with the dot product and "
+       "queries (2, 1, 2). Where keys are equal, so are their scores, whatever the parameters: the weights are uniform over the valid keys "
+       "and the output is the mean of the first 2 and the first 6 rows of values.",
        "书中的演示：随机查询 (2, 1, 20)，全为 1 的键 (2, 10, 2)，两个批量元素的值都是 0 到 39、每行四个，有效长度为 2 和 6，8 "
        "个隐藏单元，训练之外不起作用的暂退法 0.1。"
        "然后换成点积，查询为 (2, 1, 2)。键相同，分数就相同，与参数无关：权重在有效的键上均匀，输出是值的前 2 行和前 6 行的平均。"});
@@ -56,9 +54,7 @@ void equal_keys(Page& page) {
   const Attended added = attend(additive, q20, keys, values, mask, {}, {.dropout = 0.1f});
   const Attended dotted = attend(ScaledDot{}, q2, keys, values, mask, {}, {.dropout = 0.5f});
   page.print("additive:\n" + shown(added.output) + "\nscaled dot product:\n" + shown(dotted.output));
-  Tensor maps = Tensor::empty({2, 2, 10});
-  std::copy_n(added.weights.matrix().ptr(), 20, maps.mutable_ptr());
-  std::copy_n(dotted.weights.matrix().ptr(), 20, maps.mutable_ptr() + 20);
+  const Tensor maps = stacked({added.weights.matrix(), dotted.weights.matrix()}, {2, 2, 10});
   page.draw("equal-keys",
             heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"},
                      {.y_tokens = {"0", "1"}}),
@@ -92,9 +88,7 @@ void random_keys(Page& page) {
   const Attended dotted = attend(ScaledDot{}, normal({2, 1, 2}, rng.at("q2")), keys, values, mask, {}, {.dropout = 0.5f});
   const Attended added =
       attend(Additive::random(20, 2, 8, rng.at("additive")), normal({2, 1, 20}, rng.at("q20")), keys, values, mask, {}, {.dropout = 0.1f});
-  Tensor maps = Tensor::empty({2, 2, 10});
-  std::copy_n(dotted.weights.matrix().ptr(), 20, maps.mutable_ptr());
-  std::copy_n(added.weights.matrix().ptr(), 20, maps.mutable_ptr() + 20);
+  const Tensor maps = stacked({dotted.weights.matrix(), added.weights.matrix()}, {2, 2, 10});
   page.print(text("scaled dot product: ", dotted.output.shape(), ", additive: ", added.output.shape()));
   page.draw(
       "random-keys",
@@ -112,16 +106,13 @@ void different_keys(Page& page) {
   page.heading({"Exercise 10.3.1: do both scores still agree?", "练习 10.3.1：两种评分还一致吗？"});
   page.say(
       {"Only equal keys made them agree. Below the same queries and the same keys go to both scores: keys of ones, random keys, and the "
-       "random keys ten times as long. "
-       "The dot product grows with the key, so long keys end in a hard choice. The additive score passes through tanh and can never leave "
-       "$\\pm \\sum_j \\lvert w_j \\rvert$ ($w_j$ the elements of $w_v$): its weights stay within a factor $\\exp(2 \\sum_j \\lvert w_j "
-       "\\rvert)$ however long the keys. And additive attention has "
-       "parameters: before training it knows nothing of likeness, whereas the dot product measures it from the start.",
-       "只有相同的键才使它们一致。下面把同样的查询和键交给两种评分：全为 1 "
-       "的键、随机的键、放大十倍的随机键。点积随键的长度增长，长键导致非此即彼的选择。"
-       "加性评分要经过 tanh，绝不会超出 $\\pm \\sum_j \\lvert w_j \\rvert$（$w_j$ 是 $w_v$ 的元素）：无论键多长，权重之比都不超过 $\\exp(2 "
-       "\\sum_j \\lvert w_j \\rvert)$。"
-       "另外，加性注意力有参数：训练之前它对相似一无所知，而点积从一开始就在度量相似。"});
+       "random keys ten times as long. The dot product grows with the key, so long keys end in a hard choice. The additive score passes "
+       "through tanh and can never leave $\\pm \\sum_j \\lvert w_j \\rvert$ ($w_j$ the elements of $w_v$): its weights stay within a "
+       "factor $\\exp(2 \\sum_j \\lvert w_j \\rvert)$ however long the keys. And additive attention has parameters: before training it "
+       "knows nothing of likeness, whereas the dot product measures it from the start.",
+       "只有相同的键才使它们一致。下面把同样的查询和键交给两种评分：全为 1 的键、随机的键、放大十倍的随机键。点积随键的长度增长，长键导致非"
+       "此即彼的选择。加性评分要经过 tanh，绝不会超出 $\\pm \\sum_j \\lvert w_j \\rvert$（$w_j$ 是 $w_v$ 的元素）：无论键多长，权重之比都不"
+       "超过 $\\exp(2 \\sum_j \\lvert w_j \\rvert)$。另外，加性注意力有参数：训练之前它对相似一无所知，而点积从一开始就在度量相似。"});
   const Rng rng = Rng(page.seed()).at("different-keys");
   const Tensor q = normal({1, 4, 2}, rng.at("q")), k = normal({1, 10, 2}, rng.at("k")), v = zeros({1, 10, 1});
   const Additive additive = Additive::random(2, 2, 8, rng.at("additive"));
@@ -133,8 +124,8 @@ void different_keys(Page& page) {
     const Attended a = attend(additive, q, cases[c], v), s = attend(ScaledDot{}, q, cases[c], v);
     std::copy_n(a.weights.matrix().ptr(), 40, maps.mutable_ptr() + c * 40);
     std::copy_n(s.weights.matrix().ptr(), 40, maps.mutable_ptr() + (3 + c) * 40);
-    rows.push_back({fmt::format("${}$", names[c]), fmt::format("{:.3f}", largest_difference(a.weights.matrix(), s.weights.matrix())),
-                    fmt::format("{:.2f}", effective_keys(a)), fmt::format("{:.2f}", effective_keys(s))});
+    rows.push_back({fmt::format("${}$", names[c]), rounded(largest_difference(a.weights.matrix(), s.weights.matrix()), 3),
+                    rounded(effective_keys(a), 2), rounded(effective_keys(s), 2)});
   }
   Figure figure = heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"},
                            {.colours = {.low = 0, .high = 1}});

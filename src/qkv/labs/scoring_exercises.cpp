@@ -33,12 +33,7 @@ int64_t nearest(const Tensor& q, const Tensor& k, int64_t query) {
 }
 
 // Two weight matrices (n, m) side by side.
-Tensor pair_of(const Tensor& a, const Tensor& b) {
-  Tensor both = Tensor::empty({2, a.size(-2), a.size(-1)});
-  std::copy_n(a.ptr(), a.numel(), both.mutable_ptr());
-  std::copy_n(b.ptr(), b.numel(), both.mutable_ptr() + a.numel());
-  return both;
-}
+Tensor pair_of(const Tensor& a, const Tensor& b) { return stacked({a, b}, {2, a.size(-2), a.size(-1)}); }
 
 // Points around the origin: (count, 2).
 Tensor on_circle(int64_t count, double start, double radius) {
@@ -60,12 +55,10 @@ void bilinear(Page& page) {
   page.heading({"Exercise 10.3.2: different lengths, matrix products only", "练习 10.3.2：长度不同，只用矩阵乘法"});
   page.say(
       {"Put a matrix between them: $a(q, k) = q^\\top W k$ with $W$ of query length times key length. It is a dot product after the query "
-       "has been carried into the "
-       "keys' space, or the keys into the query's; which is cheaper depends on which of the two is more numerous. "
-       "With $W = W_q^\\top W_k$ of low rank both are carried into a third space: that is a head of section 10.5.",
-       "在两者之间放一个矩阵：$a(q, k) = q^\\top W k$，$W$ "
-       "的大小为查询长度乘以键长度。这相当于先把查询变换到键的空间再做点积，或把键变换到查询的空间；哪种更省，取决于两者谁更多。"
-       "若 $W = W_q^\\top W_k$ 是低秩的，则两者都被变换到第三个空间：这就是 10.5 节的一个头。"});
+       "has been carried into the keys' space, or the keys into the query's; which is cheaper depends on which of the two is more "
+       "numerous. With $W = W_q^\\top W_k$ of low rank both are carried into a third space: that is a head of section 10.5.",
+       "在两者之间放一个矩阵：$a(q, k) = q^\\top W k$，$W$ 的大小为查询长度乘以键长度。这相当于先把查询变换到键的空间再做点积，或把键变换到"
+       "查询的空间；哪种更省，取决于两者谁更多。若 $W = W_q^\\top W_k$ 是低秩的，则两者都被变换到第三个空间：这就是 10.5 节的一个头。"});
   const Rng rng = Rng(page.seed()).at("bilinear");
   const Tensor q = normal({4, 20}, rng.at("q")), k = normal({10, 2}, rng.at("k")), v = normal({10, 4}, rng.at("v"));
   const Bilinear scorer = Bilinear::random(20, 2, rng.at("W"));
@@ -86,12 +79,10 @@ void vector_sum(Page& page) {
   page.heading({"Exercise 10.3.3: is the sum of the vectors a better score?", "练习 10.3.3：向量之和是更好的评分吗？"});
   page.say(
       {"No: it is blind. A score from $q + k$ by summing the elements is $\\sum_j q_j + \\sum_j k_j$. The first sum is the same for every "
-       "key of a row, and softmax "
-       "ignores what is added to a whole row. The query drops out, and what remains is a pooling by the key alone. (Additive "
-       "attention adds too, but bends the sum with tanh before it reduces it; that is what keeps the query in.)",
-       "不是：它是盲的。把 $q + k$ 的元素相加得到的评分是 $\\sum_j q_j + \\sum_j k_j$。第一个和对一行中所有的键都相同，而 softmax "
-       "不理会整行同加的数。查询被消去，剩下的是只看键的汇聚。"
-       "（加性注意力也是相加，但在归约之前先用 tanh 弯曲了这个和；查询正是因此得以保留。）"});
+       "key of a row, and softmax ignores what is added to a whole row. The query drops out, and what remains is a pooling by the key "
+       "alone. (Additive attention adds too, but bends the sum with tanh before it reduces it; that is what keeps the query in.)",
+       "不是：它是盲的。把 $q + k$ 的元素相加得到的评分是 $\\sum_j q_j + \\sum_j k_j$。第一个和对一行中所有的键都相同，而 softmax 不理会整"
+       "行同加的数。查询被消去，剩下的是只看键的汇聚。（加性注意力也是相加，但在归约之前先用 tanh 弯曲了这个和；查询正是因此得以保留。）"});
   const Rng rng = Rng(page.seed()).at("vector-sum");
   constexpr int64_t d = 8, m = 10;
   const Tensor k = normal({m, d}, rng.at("k")), q = k + normal({m, d}, rng.at("noise"), 0, 0.2f);
@@ -131,15 +122,13 @@ void distance(Page& page) {
       "-\\frac{1}{2} \\lVert q - k_i \\rVert^2 = q^\\top k_i - \\frac{1}{2} \\lVert k_i \\rVert^2 - \\frac{1}{2} \\lVert q \\rVert^2");
   page.say(
       {"The last term is the same for every key and softmax drops it. So distance attention is dot-product attention with a bias for each "
-       "key, "
-       "$-\\frac{1}{2} \\lVert k_i \\rVert^2$, and nothing else is needed of the keys: one line to add to a dot-product layer. If all keys "
-       "have one length, the bias drops out too. In a Transformer they nearly have: a key is $W_k x$ of a layer-normalised $x$, and while all "
-       "$x$ have one length, the keys' lengths differ somewhat, in a way that $W_k$ can learn. So in practice a plain dot product is usually "
-       "enough. Where lengths differ much, it favours the long key over the near one.",
-       "最后一项对每个键都相同，被 softmax 消去。所以距离注意力就是给每个键加上偏置 $-\\frac{1}{2} \\lVert k_i \\rVert^2$ "
-       "的点积注意力，对键别无所求：在点积层里加一行即可。"
-       "若所有键长度相同，偏置也被消去。Transformer 中的键大致如此：键是 $W_k x$，$x$ 经过层规范化，长度都相同，而键的长度会有些差别，但 $W_k$ 可以学着"
-       "去调节。所以实践中点积通常已经够用。长度相差很大时，点积偏爱长的键而不是近的键。"});
+       "key, $-\\frac{1}{2} \\lVert k_i \\rVert^2$, and nothing else is needed of the keys: one line to add to a dot-product layer. If all "
+       "keys have one length, the bias drops out too. In a Transformer they nearly have: a key is $W_k x$ of a layer-normalised $x$, and "
+       "while all $x$ have one length, the keys' lengths differ somewhat, in a way that $W_k$ can learn. So in practice a plain dot "
+       "product is usually enough. Where lengths differ much, it favours the long key over the near one.",
+       "最后一项对每个键都相同，被 softmax 消去。所以距离注意力就是给每个键加上偏置 $-\\frac{1}{2} \\lVert k_i \\rVert^2$ 的点积注意力，对"
+       "键别无所求：在点积层里加一行即可。若所有键长度相同，偏置也被消去。Transformer 中的键大致如此：键是 $W_k x$，$x$ 经过层规范化，长度"
+       "都相同，而键的长度会有些差别，但 $W_k$ 可以学着去调节。所以实践中点积通常已经够用。长度相差很大时，点积偏爱长的键而不是近的键。"});
   const Rng rng = Rng(page.seed()).at("distance");
   const Tensor q = on_circle(8, 0, 2), v = normal({10, 4}, rng.at("v"));
   Tensor k = on_circle(10, 0.3, 2);

@@ -103,16 +103,13 @@ void square_root_of_d(Page& page) {
   page.heading({"Why divide by the square root of d", "为什么要除以 d 的平方根"});
   page.say(
       {"If the elements of $q$ and $k$ are independent with mean 0 and variance 1, then $q^\\top k$ is a sum of $d$ products of variance "
-       "1: it has variance $d$. Scores that grow "
-       "like $\\sqrt{d}$ push softmax into the corner where one key takes all, and there the gradient is gone (it is a covariance under "
-       "the weights, lab 10.1). "
-       "Dividing by $\\sqrt{d}$ keeps the variance at 1. Dividing by $d$, as the note writes, overdoes it: the variance becomes $1/d$ and "
-       "the weights "
-       "an average. Below 64 queries, each with 16 keys of its own.",
-       "若 $q$ 与 $k$ 的元素独立、均值为 0、方差为 1，则 $q^\\top k$ 是 $d$ 个方差为 1 的乘积之和，方差为 $d$。分数随 $\\sqrt{d}$ "
-       "增长，会把 softmax 推到一个键独占的角落，"
-       "梯度在那里消失（它是权重分布下的协方差，见实验 10.1）。除以 $\\sqrt{d}$ 使方差保持为 1。像笔记那样除以 $d$ 就过头了：方差变成 "
-       "$1/d$，权重成了平均。下面是 64 个查询，每个有自己的 16 个键。"});
+       "1: it has variance $d$. Scores that grow like $\\sqrt{d}$ push softmax into the corner where one key takes all, and there the "
+       "gradient is gone (it is a covariance under the weights, lab 10.1). Dividing by $\\sqrt{d}$ keeps the variance at 1. Dividing by "
+       "$d$, as the note writes, overdoes it: the variance becomes $1/d$ and the weights an average. Below 64 queries, each with 16 keys "
+       "of its own.",
+       "若 $q$ 与 $k$ 的元素独立、均值为 0、方差为 1，则 $q^\\top k$ 是 $d$ 个方差为 1 的乘积之和，方差为 $d$。分数随 $\\sqrt{d}$ 增长，会"
+       "把 softmax 推到一个键独占的角落，梯度在那里消失（它是权重分布下的协方差，见实验 10.1）。除以 $\\sqrt{d}$ 使方差保持为 1。像笔记那样"
+       "除以 $d$ 就过头了：方差变成 $1/d$，权重成了平均。下面是 64 个查询，每个有自己的 16 个键。"});
   const Rng rng = Rng(page.seed()).at("scale");
   std::vector<double> widths, keys[3], gradients[3];
   std::vector<std::vector<std::string>> rows;
@@ -122,12 +119,12 @@ void square_root_of_d(Page& page) {
     const Draw draw(d, rng.at(static_cast<uint64_t>(d)));
     const double var = variance(d, rng.at(static_cast<uint64_t>(d)).at("pairs"));
     low = std::min(low, var / static_cast<double>(d)), high = std::max(high, var / static_cast<double>(d));
-    rows.push_back({std::to_string(d), fmt::format("{:.1f}", var)});
+    rows.push_back({std::to_string(d), rounded(var, 1)});
     widths.push_back(static_cast<double>(d));
     for (int s = 0; s < 3; ++s) {
       const Sharpness found = sharpness(draw, scales[s]);
       keys[s].push_back(found.keys), gradients[s].push_back(found.gradient);
-      rows.back().push_back(fmt::format("{:.2f}", found.keys));
+      rows.back().push_back(rounded(found.keys, 2));
     }
     for (int s = 0; s < 2; ++s) rows.back().push_back(fmt::format("{:.2g}", gradients[s].back()));
   }
@@ -171,8 +168,7 @@ void measures(Page& page) {
   page.heading({"Waist and chest, body mass and height", "腰围与胸围，体重与身高"});
   page.say(
       {"The note's second table has keys of two features (waist, chest), values of two (body mass, height), and two queries. The third key "
-       "repeats the second: equal keys "
-       "share their weight, and their values are averaged. The dot product is taken of the raw centimetres:",
+       "repeats the second: equal keys share their weight, and their values are averaged. The dot product is taken of the raw centimetres:",
        "笔记的第二张表：键有两个特征（腰围、胸围），值也有两个（体重、身高），并有两个查询。第三个键与第二个相同：相同的键平分权重，它们的"
        "值被平均。直接对原始厘米数做点积："});
   const Tensor q = measure_queries(), k = measure_keys();
@@ -187,14 +183,13 @@ void measures(Page& page) {
   for (const auto& [name, a] : treatments)
     for (int64_t i = 0; i < 2; ++i) {
       const std::string cells[] = {fmt::format("({}, {})", q.at({i, 0}), q.at({i, 1})), shown(a->weights.part(3 * i, {3}), 4),
-                                   shown(a->output.part(2 * i, {2}), 4), fmt::format("{:.4f}", length_of(a->gradient.part(2 * i, {2})))};
+                                   shown(a->output.part(2 * i, {2}), 4), rounded(length_of(a->gradient.part(2 * i, {2})), 4)};
       rows.push_back({name});
       for (const std::string& cell : cells) rows.back().push_back({cell, cell});
     }
   page.word_table({{"scores", "分数"}, {"query", "查询"}, {"weights", "权重"}, {"output", "输出"}, {"gradient with respect to $q$", "对 $q$ 的梯度"}},
                   rows);
-  Tensor maps = Tensor::empty({3, 2, 3});
-  for (int64_t p = 0; p < 3; ++p) std::copy_n(treatments[p].second->weights.ptr(), 6, maps.mutable_ptr() + 6 * p);
+  const Tensor maps = stacked({treatments[0].second->weights, treatments[1].second->weights, treatments[2].second->weights}, {3, 2, 3});
   page.draw("measures",
             heatmaps(maps, "Keys", "Queries", {"raw", "/ √2", "standardised"},
                      {.colours = {.low = 0, .high = 1},
@@ -221,17 +216,13 @@ void saturation(Page& page) {
   page.heading({"What the table teaches", "这张表的教训"});
   const Tensor q = measure_queries(), k = measure_keys();
   page.say(
-      {"The scores of the second and third key lie 1281 above the first, and still 906 after the division. Softmax is "
-       "saturated, both queries get the same answer, and nothing "
-       "can be learned, since the gradient is 0. The square root of $d$ cures scores that grew with the dimension; these grew with the "
-       "unit of "
-       "measurement. Standardising the features by the keys' mean and deviation is the cure. The next figure divides by more and more: "
-       "between $10^2$ and $10^4$ the gradient wakes up.",
-       "第二、三个键的分数比第一个高 1281，除以 $\\sqrt{2}$ 之后仍高 906。softmax "
-       "饱和，两个查询得到同样的答案，而且什么也学不到，因为梯度为 0。"
-       "$\\sqrt{d}$ "
-       "医治的是随维度增长的分数；这里的分数是因计量单位而大。对症的办法是用键的均值和标准差把特征标准化。下一幅图用越来越大的数去除：在 "
-       "$10^2$ 与 $10^4$ 之间，梯度才苏醒过来。"});
+      {"The scores of the second and third key lie 1281 above the first, and still 906 after the division. Softmax is saturated, both "
+       "queries get the same answer, and nothing can be learned, since the gradient is 0. The square root of $d$ cures scores that grew "
+       "with the dimension; these grew with the unit of measurement. Standardising the features by the keys' mean and deviation is the "
+       "cure. The next figure divides by more and more: between $10^2$ and $10^4$ the gradient wakes up.",
+       "第二、三个键的分数比第一个高 1281，除以 $\\sqrt{2}$ 之后仍高 906。softmax 饱和，两个查询得到同样的答案，而且什么也学不到，因为梯度"
+       "为 0。$\\sqrt{d}$ 医治的是随维度增长的分数；这里的分数是因计量单位而大。对症的办法是用键的均值和标准差把特征标准化。下一幅图用越来"
+       "越大的数去除：在 $10^2$ 与 $10^4$ 之间，梯度才苏醒过来。"});
   std::vector<double> divisor, awake[2];
   for (double e = 0; e <= 6.01; e += 0.1) {
     const Answer a = ask(q, k, static_cast<float>(std::pow(10, -e)));
@@ -271,8 +262,8 @@ void errata(Page& page) {
                     {"at large $d$ nearly an average (figure above)", "$d$ 大时几乎成为平均（见前图）"}},
                    {{"$Q K^\\top V$", "$Q K^\\top V$"},
                     {"$\\mathrm{softmax}(Q K^\\top / \\sqrt{d}) V$", "$\\mathrm{softmax}(Q K^\\top / \\sqrt{d}) V$"},
-                    {"a body mass of " + fmt::format("{:.0f}", literal.at({0, 0})) + " kg, not an average of the values",
-                     "体重 " + fmt::format("{:.0f}", literal.at({0, 0})) + " 公斤，不是值的平均"}},
+                    {"a body mass of " + rounded(literal.at({0, 0}), 0) + " kg, not an average of the values",
+                     "体重 " + rounded(literal.at({0, 0}), 0) + " 公斤，不是值的平均"}},
                    {{"softmax written $a(q, k)$", "softmax 记作 $a(q, k)$"},
                     {"$\\alpha(q, k)$; $a$ is the score", "$\\alpha(q, k)$；$a$ 是分数"},
                     {"score and weight confused", "分数与权重混淆"}},

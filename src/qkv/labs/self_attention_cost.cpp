@@ -8,6 +8,7 @@
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
 #include "qkv/core/parallel.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/self_attention.h"
 #include "qkv/labs/show.h"
 #include "qkv/labs/stopwatch.h"
@@ -97,8 +98,7 @@ Figure drawn(const Race& r, const std::string& label) {
 std::vector<std::vector<std::string>> milliseconds(const Race& r) {
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < r.sizes.size(); ++i)
-    rows.push_back({fmt::format("{:.0f}", r.sizes[i]), fmt::format("{:.3f}", r.cnn[i]), fmt::format("{:.3f}", r.rnn[i]),
-                    fmt::format("{:.3f}", r.attention[i])});
+    rows.push_back({rounded(r.sizes[i], 0), rounded(r.cnn[i], 3), rounded(r.rnn[i], 3), rounded(r.attention[i], 3)});
   return rows;
 }
 
@@ -118,10 +118,9 @@ void operations(Page& page) {
        {{"RNN", "循环"}, {"$O(n d^2)$", "$O(n d^2)$"}, {"$O(n)$", "$O(n)$"}, {"$O(n)$", "$O(n)$"}},
        {{"self-attention", "自注意力"}, {"$O(n^2 d)$", "$O(n^2 d)$"}, {"$O(1)$", "$O(1)$"}, {"$O(1)$", "$O(1)$"}}});
   page.say(
-      {"None of this need be believed. First the products. If all numbers are ones, every product is 1 and the sum "
-       "of the results is the number of products. The RNN is a GRU, which has "
-       "six $d \\times d$ matrices; self-attention's own products are the scores and the weighted sums, beside which "
-       "multi-head attention has four projections.",
+      {"None of this need be believed. First the products. If all numbers are ones, every product is 1 and the sum of the results is the "
+       "number of products. The RNN is a GRU, which has six $d \\times d$ matrices; self-attention's own products are the scores and the "
+       "weighted sums, beside which multi-head attention has four projections.",
        "这些不必轻信。先数乘积。所有数都是一时，每个乘积都是 1，结果之和就是乘积的个数。RNN 用 GRU，"
        "有六个 $d \\times d$ 矩阵；自注意力自身的乘积是分数和加权和，此外多头注意力还有四个投影。"});
   std::vector<std::vector<std::string>> rows;
@@ -159,9 +158,8 @@ void operations(Page& page) {
 void times(Page& page) {
   page.heading({"The same in milliseconds", "用毫秒来量"});
   page.say(
-      {"Now the clock: the processor time of a forward pass of each layer on one thread, the best of several runs. "
-       "On axes with logarithms a power is a straight line, and its slope is the exponent (fitted to the longer "
-       "half, where fixed costs no longer show).",
+      {"Now the clock: the processor time of a forward pass of each layer on one thread, the best of several runs. On axes with logarithms "
+       "a power is a straight line, and its slope is the exponent (fitted to the longer half, where fixed costs no longer show).",
        "现在看时钟：每种层在一个线程上做一次前向计算所用的处理器时间，取多次中最好的。在对数坐标上，幂函数是直线，斜"
        "率就是指数（用较大的一半拟合，那里固定开销已不明显）。"});
   const Rng rng = Rng(page.seed()).at("times");
@@ -188,10 +186,10 @@ void times(Page& page) {
                {"measured", "实测"},
                {"in $d$: counted", "对 $d$：计数"},
                {"measured", "实测"}},
-              {{{"CNN", "卷积"}, {"1", fmt::format("{:.2f}", cnn), "2", fmt::format("{:.2f}", width.slope(width.cnn))}},
-               {{"RNN", "循环"}, {"1", fmt::format("{:.2f}", rnn), "2", fmt::format("{:.2f}", width.slope(width.rnn))}},
+              {{{"CNN", "卷积"}, {"1", rounded(cnn, 2), "2", rounded(width.slope(width.cnn), 2)}},
+               {{"RNN", "循环"}, {"1", rounded(rnn, 2), "2", rounded(width.slope(width.rnn), 2)}},
                {{"self-attention", "自注意力"},
-                {"2", fmt::format("{:.2f}", own), "1", fmt::format("{:.2f}", width.slope(width.attention))}}});
+                {"2", rounded(own, 2), "1", rounded(width.slope(width.attention), 2)}}});
   page.fact({"In the length self-attention has the larger exponent: this is why long sequences are slow. In the width it is the other "
              "way round.",
              "对长度而言，自注意力的指数更大：这就是长序列慢的原因。对宽度而言则相反。"},
@@ -206,19 +204,13 @@ void times(Page& page) {
        "$n$ 个数，宽度 64 时共 $k d^2$ = 12,288 行，每行只有 64 个数时，相当一部分时间花在每行的启动上；而 GRU 对输入的乘积是一次大的矩阵"
        "乘法。$n$ 增大，每行变长，启动的份量就小了。"});
   const double n = length.sizes.back(), pairs = n * 64 * 64 / 1e6;
-  page.say(
-      {fmt::format(
-           "At {:.0f} tokens one thread did {:.1f} products of the CNN, {:.1f} of self-attention and {:.1f} of the "
-           "GRU per nanosecond. What one thread does not show are the sequential steps of the table: a CNN and "
-           "self-attention can give their tokens to as many processors as there are, while in a recurrence step $t$ "
-           "must wait for step $t - 1$, whoever computes it.",
-           n, 3 * pairs / length.cnn.back(), 2 * n * n * 64 / 1e6 / length.attention.back(),
-           6 * pairs / length.rnn.back()),
-       fmt::format("{:.0f} 个词元时，一个线程每纳秒做卷积的 {:.1f} 个乘积、自注意力的 {:.1f} 个、GRU 的 {:.1f} 个。一"
-                   "个线程显示不出的是表中的顺序步数：卷积和自注意力可以把词元分给任意多的处理器，而循环的第 $t$ 步必"
-                   "须等第 $t - 1$ 步，无论由谁计算。",
-                   n, 3 * pairs / length.cnn.back(), 2 * n * n * 64 / 1e6 / length.attention.back(),
-                   6 * pairs / length.rnn.back())});
+  page.say(both("At {:.0f} tokens one thread did {:.1f} products of the CNN, {:.1f} of self-attention and {:.1f} of the GRU per "
+                "nanosecond. What one thread does not show are the sequential steps of the table: a CNN and self-attention can give their "
+                "tokens to as many processors as there are, while in a recurrence step $t$ must wait for step $t - 1$, whoever computes "
+                "it.",
+                "{:.0f} 个词元时，一个线程每纳秒做卷积的 {:.1f} 个乘积、自注意力的 {:.1f} 个、GRU 的 {:.1f} 个。一个线程显示不出的是表中的"
+                "顺序步数：卷积和自注意力可以把词元分给任意多的处理器，而循环的第 $t$ 步必须等第 $t - 1$ 步，无论由谁计算。",
+                n, 3 * pairs / length.cnn.back(), 2 * n * n * 64 / 1e6 / length.attention.back(), 6 * pairs / length.rnn.back()));
 }
 
 }  // namespace qkv::labs::self_attention

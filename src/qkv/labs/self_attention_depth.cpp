@@ -144,21 +144,19 @@ void table_at(Page& page, const Runs& runs, std::vector<double> Depths::*values,
 void deep_stacks(Page& page) {
   page.heading({"Exercise 10.6.1: a deep stack of self-attention", "练习 10.6.1：自注意力的深层堆叠"});
   page.say(
-      {"What goes wrong if self-attention with positional encoding is stacked, layer upon layer? Take the same word "
-       "sixteen times, so that nothing but the position tells one token from another, and send it through 24 layers. "
-       "A weighted mean lies between what it is a mean of: every layer brings the tokens closer together, and the "
-       "position, which was added only once, at the bottom, is averaged away (\"rank collapse\": Dong, Cordonnier "
-       "and Loukas, 2021). Once all tokens are equal all weights are equal, and queries and keys have nothing left "
-       "to learn from.",
+      {"What goes wrong if self-attention with positional encoding is stacked, layer upon layer? Take the same word sixteen times, so that "
+       "nothing but the position tells one token from another, and send it through 24 layers. A weighted mean lies between what it is a "
+       "mean of: every layer brings the tokens closer together, and the position, which was added only once, at the bottom, is averaged "
+       "away (\"rank collapse\": Dong, Cordonnier and Loukas, 2021). Once all tokens are equal all weights are equal, and queries and keys "
+       "have nothing left to learn from.",
        "把带位置编码的自注意力一层层堆起来，会出什么问题？取同一个词十六次，使词元之间只有位置不同，让它通过 24 层。"
        "加权平均总在被平均者之间：每一层都使词元彼此更近，而位置只在最底层加过一次，逐渐被平均掉（“秩坍缩”：Dong、"
        "Cordonnier 与 Loukas，2021）。一旦所有词元相同，所有权重也就相同，查询和键再也学不到什么。"});
   page.formula("\\frac{\\lVert X - \\bar{X} \\rVert}{\\lVert X \\rVert}");
   page.say(
-      {"This is how far the tokens are from their mean, $\\bar{X}$, relative to their length: 0 when all are equal. "
-       "It is measured after every layer for attention alone; with a residual connection, $x + f(x)$; with a norm "
-       "after the sum, as in the book; with a norm before $f$; and with a norm and a feed-forward network as well, a "
-       "whole block.",
+      {"This is how far the tokens are from their mean, $\\bar{X}$, relative to their length: 0 when all are equal. It is measured after "
+       "every layer for attention alone; with a residual connection, $x + f(x)$; with a norm after the sum, as in the book; with a norm "
+       "before $f$; and with a norm and a feed-forward network as well, a whole block.",
        "这是词元与其平均 $\\bar{X}$ 的距离，相对于它们的长度：全部相同时为 0。每层之后都测量：只有注意力；加残差连接 "
        "$x + f(x)$；像书中那样在和之后规范化；在 $f$ 之前规范化；再加上前馈网络，成为完整的块。"});
   const Runs& runs = all_runs(page);
@@ -181,8 +179,7 @@ void deep_stacks(Page& page) {
                   tiny(residual.apart[4]), tiny(post.apart[4])));
   page.claim(std::min(pre.apart.back(), block.apart.back()) > 1e-2 &&
                  std::max(residual.apart.back(), post.apart.back()) < 1e-2,
-             {"At 24 layers a residual alone, or with a norm after it, has lost them too; with the norm before the "
-              "attention they remain.",
+             {"At 24 layers a residual alone, or with a norm after it, has lost them too; with the norm before the attention they remain.",
               "到 24 层，只有残差、或残差后规范化的也丢掉了位置；在注意力之前规范化的仍保留着。"},
              fmt::format("distance from the mean {} and {}; with the norm before {}, as a whole block {}", tiny(residual.apart.back()),
                          tiny(post.apart.back()), tiny(pre.apart.back()), tiny(block.apart.back())));

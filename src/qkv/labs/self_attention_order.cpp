@@ -9,6 +9,7 @@
 #include "qkv/attention/multi_head.h"
 #include "qkv/attention/positions.h"
 #include "qkv/attention/relative_positions.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/self_attention.h"
 #include "qkv/labs/show.h"
 #include "qkv/labs/work.h"
@@ -162,18 +163,14 @@ Tensor map_of(const Copier& model, const Rng& rng) {
 
 void learned_positions(Page& page) {
   page.heading({"Exercise 10.6.2: positions that are learned", "练习 10.6.2：可学习的位置编码"});
-  page.say({fmt::format("The simplest design: a table with one vector for each position, a parameter like any other, "
-                        "that is added where the sines and cosines were. It can learn whatever suits the task, and "
-                        "has nothing to say about positions that training never reached. To see both, a task of "
-                        "order alone: every token must name the token before it. One layer, {} heads, width {}, "
-                        "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of "
-                        "the next exercise, is trained along.",
-                        kHeads, kModelWidth, kSteps, kShort, kLong),
-            fmt::format("最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适"
-                        "合任务的任何编码，但对训练从未到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每"
-                        "个词元说出它前一个词元。一层，{} 个头，宽 {}，用长 {} 的行训练 {} 步，再用长 {} 的行测试。下"
-                        "一个练习的模型一并训练。",
-                        kHeads, kModelWidth, kShort, kSteps, kLong)});
+  page.say(both("The simplest design: a table with one vector for each position, a parameter like any other, that is added where the sines "
+                "and cosines were. It can learn whatever suits the task, and has nothing to say about positions that training never "
+                "reached. To see both, a task of order alone: every token must name the token before it. One layer, {} heads, width {}, "
+                "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of the next exercise, is trained "
+                "along.",
+                "最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适合任务的任何编码，但对训练从未"
+                "到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每个词元说出它前一个词元。一层，{0} 个头，宽 {1}，用长 {3} 的"
+                "行训练 {2} 步，再用长 {4} 的行测试。下一个练习的模型一并训练。", kHeads, kModelWidth, kSteps, kShort, kLong));
   const Copiers& c = copiers(page);
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
@@ -238,15 +235,11 @@ void where_they_look(Page& page) {
 void relative_biases(Page& page) {
   page.heading(
       {"Exercise 11.6.3 (English edition): learned relative positions", "英文版练习 11.6.3：可学习的相对位置"});
-  page.say({fmt::format("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance "
-                        "of key $j$ from query $i$ and every head, added to the score (after Shaw and others, 2018, "
-                        "and Raffel and others, 2020). Distances beyond {} share one number, so the table has {} "
-                        "entries per head and fits any length.",
-                        kFar, 2 * kFar + 1),
-            fmt::format("次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在"
-                        "分数上（参照 Shaw 等，2018，与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只"
-                        "有 {} 项，适用于任何长度。",
-                        kFar, 2 * kFar + 1)});
+  page.say(both("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance of key $j$ from query $i$ and "
+                "every head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances beyond {} share one "
+                "number, so the table has {} entries per head and fits any length.",
+                "次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在分数上（参照 Shaw 等，2018，"
+                "与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只有 {} 项，适用于任何长度。", kFar, 2 * kFar + 1));
   page.formula("a(q_i, k_j) = \\frac{q_i^\\top k_j}{\\sqrt{d}} + b_{j - i}");
   const Trained& relative = copiers(page).of(PositionKind::relative);
   std::vector<Series> lines;
@@ -275,8 +268,7 @@ void relative_biases(Page& page) {
   page.say(
       {"The Transformer of 10.7 takes such biases by its key `positions: relative`; `rotary` and `alibi` are two "
        "other ways to put distances into the scores.",
-       "10.7 节的 Transformer 用 `positions: relative` 这一设置采用这种偏置；`rotary` 与 `alibi` 是把距离放进分数的另"
-       "外两种办法。"});
+       "10.7 节的 Transformer 用 `positions: relative` 这一设置采用这种偏置；`rotary` 与 `alibi` 是把距离放进分数的另外两种办法。"});
 }
 
 }  // namespace qkv::labs::self_attention

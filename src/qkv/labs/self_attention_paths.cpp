@@ -112,10 +112,9 @@ int64_t rounded_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 void five_tokens(Page& page) {
   page.heading({"Who hears of whom: five tokens", "谁能听到谁：五个词元"});
   page.say(
-      {"How long the way is from one token to another can be read off gradients: if output $i$ depends on input $j$, "
-       "the derivative of $y_i$ with respect to $x_j$ is not zero. The book's picture has five tokens, and two layers of "
-       "convolution with kernel 3 for $x_1$ and $x_5$ to meet, in the middle. Here are the sizes of the actual "
-       "derivatives:",
+      {"How long the way is from one token to another can be read off gradients: if output $i$ depends on input $j$, the derivative of "
+       "$y_i$ with respect to $x_j$ is not zero. The book's picture has five tokens, and two layers of convolution with kernel 3 for $x_1$ "
+       "and $x_5$ to meet, in the middle. Here are the sizes of the actual derivatives:",
        "从一个词元到另一个词元的路有多长，可以从梯度读出：若输出 $i$ 依赖输入 $j$，则 $y_i$ 对 $x_j$ 的导数不为零。书"
        "中的图有五个词元，核为 3 的卷积要两层，$x_1$ 与 $x_5$ 才在中间相遇。下面是真实导数的大小："});
   const Rng rng = Rng(page.seed()).at("five");
@@ -194,8 +193,7 @@ void layers_needed(Page& page) {
             {"How many layers it takes until the last token feels the first; for the recurrence, how many steps inside its one layer.",
              "要多少层最后一个词元才能感到第一个；对循环来说，是它那一层之内的步数。"});
   page.claim(convolution,
-             {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded "
-              "up: $O(n / k)$.",
+             {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded up: $O(n / k)$.",
               "卷积在中间相遇需要 $(n - 1) / (k - 1)$ 层，从一端到另一端为其两倍，向上取整：$O(n / k)$。"},
              met);
   page.claim(recurrence,

@@ -46,9 +46,8 @@ std::array<float, kWidth> shifted(const float* p, int64_t distance) {
 void encoding(Page& page) {
   page.heading({"Positions as sines and cosines", "用正弦和余弦表示位置"});
   page.say(
-      {"So every token is told its place: a vector $p_i$ for position $i$ is added to the token's. The book takes "
-       "fixed ones (Vaswani and others, 2017). Columns come in pairs, a sine and a cosine of one frequency "
-       "$\\omega_j$:",
+      {"So every token is told its place: a vector $p_i$ for position $i$ is added to the token's. The book takes fixed ones (Vaswani and "
+       "others, 2017). Columns come in pairs, a sine and a cosine of one frequency $\\omega_j$:",
        "所以要告诉每个词元它的位置：把位置 $i$ 的向量 $p_i$ 加到词元的向量上。书中用固定的向量（Vaswani 等，2017）。"
        "各列成对，是同一频率 $\\omega_j$ 的正弦和余弦："});
   page.formula(
@@ -63,8 +62,7 @@ void encoding(Page& page) {
   Figure figure = curves(std::move(columns), {.label = "Row (position)"});
   figure.size = FigureSize{6, 2.5};
   page.draw("position-columns", figure,
-            {"Columns 6 to 9 of 32 over 60 positions. 6 and 7 swing faster than 8 and 9; within a pair only the "
-             "phase differs.",
+            {"Columns 6 to 9 of 32 over 60 positions. 6 and 7 swing faster than 8 and 9; within a pair only the phase differs.",
              "32 列中的第 6 至 9 列，60 个位置。第 6、7 列比第 8、9 列振荡得快；同一对只差相位。"});
   const float row_1[] = {.8415f, .5403f, .5332f, .8460f, .3110f, .9504f, .1769f, .9842f, .0998f, .9950f};
   double off = 0;
@@ -106,11 +104,8 @@ void binary(Page& page) {
   for (int64_t j = 0; j < kWidth / 2; ++j) {
     changes.push_back(sign_changes(p, 2 * j));
     if (j % 3 == 0)
-      rows.push_back(
-          {fmt::format("{}, {}", 2 * j, 2 * j + 1),
-           fmt::format("{:.6f}", std::pow(10000.0, -2.0 * static_cast<double>(j) / kWidth)),
-           fmt::format("{:.1f}", 2 * std::numbers::pi * std::pow(10000.0, 2.0 * static_cast<double>(j) / kWidth)),
-           grouped(changes.back())});
+      rows.push_back({fmt::format("{}, {}", 2 * j, 2 * j + 1), rounded(std::pow(10000.0, -2.0 * static_cast<double>(j) / kWidth), 6),
+                      rounded(2 * std::numbers::pi * std::pow(10000.0, 2.0 * static_cast<double>(j) / kWidth), 1), grouped(changes.back())});
   }
   page.table({{"columns", "列"},
               {"$\\omega_j$", "$\\omega_j$"},
@@ -128,8 +123,7 @@ void relative_positions(Page& page) {
   page.say(
       {"Why a sine and a cosine? Because a step of $\\delta$ positions then turns every pair by the angle $\\delta "
        "\\omega_j$, wherever it starts:",
-       "为什么要一个正弦和一个余弦？因为这样走 $\\delta$ 个位置就是把每一对旋转 $\\delta \\omega_j$ 角，无论从哪里出"
-       "发："});
+       "为什么要一个正弦和一个余弦？因为这样走 $\\delta$ 个位置就是把每一对旋转 $\\delta \\omega_j$ 角，无论从哪里出发："});
   page.formula("p_{i + \\delta, 2j} = \\cos(\\delta \\omega_j) p_{i, 2j} + \\sin(\\delta \\omega_j) p_{i, 2j + 1}");
   page.formula(
       "p_{i + \\delta, 2j + 1} = -\\sin(\\delta \\omega_j) p_{i, 2j} + \\cos(\\delta \\omega_j) p_{i, 2j + 1}");
@@ -172,8 +166,7 @@ void relative_positions(Page& page) {
   page.claim(norm_off < 1e-5 && spread < 1e-4,
              {"All $p_i$ have the length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
               "\\omega_j)$ whatever $i$ is.",
-              "所有 $p_i$ 的长度都是 $\\sqrt{d / 2} = 4$，而 $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
-              "\\omega_j)$ 与 $i$ 无关。"},
+              "所有 $p_i$ 的长度都是 $\\sqrt{d / 2} = 4$，而 $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta \\omega_j)$ 与 $i$ 无关。"},
              fmt::format("largest deviation of a length {}, of a product {}", tiny(norm_off), tiny(spread)));
 }
 

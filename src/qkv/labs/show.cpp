@@ -34,6 +34,14 @@ std::string nested(const Tensor& x, int axis, int64_t offset, int decimals) {
 
 std::string shown(const Tensor& x, int decimals) { return nested(x, 0, 0, decimals); }
 
+Tensor stacked(const std::vector<Tensor>& parts, const Shape& shape) {
+  Tensor out = Tensor::empty(shape);
+  float* to = out.mutable_ptr();
+  for (const Tensor& part : parts) to = std::copy_n(part.ptr(), part.numel(), to);
+  check(to == out.ptr() + out.numel(), "[stacked] ", to - out.ptr(), " numbers do not fill the shape ", shape);
+  return out;
+}
+
 std::vector<double> numbers(const Tensor& x) { return {x.data().begin(), x.data().end()}; }
 
 double largest_difference(const Tensor& a, const Tensor& b) {
@@ -57,8 +65,11 @@ double length_of(const Tensor& x) {
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
+
+std::string rounded(double x, int decimals) { return fmt::format("{:.{}f}", x, decimals); }
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 

@@ -13,6 +13,8 @@ namespace qkv::labs {
 
 /// The numbers in nested brackets, a row a line: "[[[2, 3]],\n [[10, 11]]]"; at most so many decimals, trailing zeros left out.
 std::string shown(const Tensor& x, int decimals = 4);
+/// The numbers of all parts one after the other, in that shape: maps side by side.
+Tensor stacked(const std::vector<Tensor>& parts, const Shape& shape);
 /// The elements in order.
 std::vector<double> numbers(const Tensor& x);
 /// max |a - b| of two tensors of one shape.
@@ -22,9 +24,11 @@ std::string tiny(double x);
 /// The Euclidean length of all elements.
 double length_of(const Tensor& x);
 
-/// The middle one of an odd number of values.
+/// The middle one, or the mean of the two in the middle.
 double median(std::vector<double> values);
 
+/// With so many decimals, "0.250".
+std::string rounded(double x, int decimals);
 /// "98.5 %", of a share from 0 to 1.
 std::string percent(double share);
 /// A table whose first column is in words.

@@ -6,6 +6,7 @@
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/transformer.h"
 #include "qkv/models/transformer.h"
 #include "qkv/ops/batch_norm.h"
@@ -107,12 +108,10 @@ void norm_step(Page& page) {
   page.fact({"Layer norm: -1 and 1 in every row. Batch norm: -1 in the first row, 1 in the second.",
              "层规范化：每行都是 -1 与 1。批量规范化：第一行为 -1，第二行为 1。"},
             fmt::format("±{:.5f}", layer(x).ptr()[1]));
-  page.say({fmt::format("The variance is 1/4 here, so it is not exactly 1: $1 / \\sqrt{{1 + 4 \\epsilon}}$ is {:.5f} with "
-                        "$\\epsilon = 10^{{-5}}$, and {:.6f} with Keras's $10^{{-3}}$.",
-                        layer(x).ptr()[1], layer(x, 1e-3f).ptr()[1]),
-            fmt::format("这里方差为 1/4，所以结果不正好是 1：$1 / \\sqrt{{1 + 4 \\epsilon}}$ 在 $\\epsilon = 10^{{-5}}$ 时为 {:.5f}，"
-                        "在 Keras 的 $10^{{-3}}$ 下为 {:.6f}。",
-                        layer(x).ptr()[1], layer(x, 1e-3f).ptr()[1])});
+  page.say(both("The variance is 1/4 here, so it is not exactly 1: $1 / \\sqrt{{1 + 4 \\epsilon}}$ is {:.5f} with $\\epsilon = 10^{{-5}}$, "
+                "and {:.6f} with Keras's $10^{{-3}}$.",
+                "这里方差为 1/4，所以结果不正好是 1：$1 / \\sqrt{{1 + 4 \\epsilon}}$ 在 $\\epsilon = 10^{{-5}}$ 时为 {:.5f}，在 Keras 的 "
+                "$10^{{-3}}$ 下为 {:.6f}。", layer(x).ptr()[1], layer(x, 1e-3f).ptr()[1]));
   const Tensor mate({2, 2}, {1, 2, 9, -4});
   const double by_layer = difference(layer(x).viewed({1, 2, 2}), layer(mate).viewed({1, 2, 2}), 0, 0, 1),
                by_batch = difference(batch(x).viewed({1, 2, 2}), batch(mate).viewed({1, 2, 2}), 0, 0, 1);
@@ -125,9 +124,8 @@ void norm_step(Page& page) {
 void add_norm_step(Page& page) {
   page.heading({"Add and norm", "残差连接与规范化"});
   page.say(
-      {"Every sublayer $f$, attention or FFN, is wrapped in the same way: its output, with dropout, is added to its "
-       "input, and the sum is normalised. Input and output must have one shape, so the width is the same from the "
-       "first block to the last.",
+      {"Every sublayer $f$, attention or FFN, is wrapped in the same way: its output, with dropout, is added to its input, and the sum is "
+       "normalised. Input and output must have one shape, so the width is the same from the first block to the last.",
        "每个子层 $f$（注意力或前馈网络）都用同样的方式包起来：输出经暂退后加到输入上，再对和作规范化。"
        "输入与输出形状必须相同，所以从第一块到最后一块宽度不变。"});
   page.formula("\\mathrm{AddNorm}(x, f(x)) = \\mathrm{LN}(x + \\mathrm{dropout}(f(x)))");
@@ -149,9 +147,8 @@ void add_norm_step(Page& page) {
 void encoder_step(Page& page) {
   page.heading({"The encoder", "编码器"});
   page.say(
-      {"An encoder block is self-attention, then the FFN, both with add and norm. The encoder multiplies the "
-       "embeddings by $\\sqrt{d}$, so that the positional encoding, whose values lie between -1 and 1, does not drown "
-       "them, adds the positions, and stacks blocks.",
+      {"An encoder block is self-attention, then the FFN, both with add and norm. The encoder multiplies the embeddings by $\\sqrt{d}$, so "
+       "that the positional encoding, whose values lie between -1 and 1, does not drown them, adds the positions, and stacks blocks.",
        "编码器块是自注意力加前馈网络，都带残差与规范化。编码器把嵌入乘以 $\\sqrt{d}$，"
        "免得被取值在 -1 与 1 之间的位置编码淹没，再加上位置编码，然后堆叠若干块。"});
   page.formula(
@@ -201,9 +198,8 @@ void decoder_step(Page& page) {
   std::string out = text("block  ones (2, 100, 24) -> ", one.shape(), "\nmodel  source (2, 100), target (2, 7) -> ", logits.shape());
   for (const auto& [path, shape] : seen.seen) out += fmt::format("\n       {:<15} {}", path, text(shape));
   page.print(out);
-  page.fact({fmt::format("The block keeps the shape; the model scores 200 words at each of 7 positions and attends {} times on the way.",
-                         seen.seen.size()),
-             fmt::format("块保持形状；模型在 7 个位置各给 200 个词打分，其间共作 {} 次注意力。", seen.seen.size())},
+  page.fact(both("The block keeps the shape; the model scores 200 words at each of 7 positions and attends {} times on the way.",
+                 "块保持形状；模型在 7 个位置各给 200 个词打分，其间共作 {} 次注意力。", seen.seen.size()),
             text("block ", one.shape(), ", scores ", logits.shape()));
 }
 
@@ -222,13 +218,13 @@ void sizes_step(Page& page) {
        "按书中的大小：词表 184 与 201，宽 32，两层，4 个头各 8 个特征，64 个隐藏单元。"
        "每个注意力有四个 32 × 32 的矩阵，无偏置；参数量与头数无关。"});
   page.print(out + fmt::format("{:<20} {:>7}", "all", grouped(encoder + decoder)));
-  page.fact({fmt::format("The book's model has {} parameters.", grouped(encoder + decoder)),
-             fmt::format("书中的模型共有 {} 个参数。", grouped(encoder + decoder))},
+  page.fact(both("The book's model has {} parameters.",
+                 "书中的模型共有 {} 个参数。", grouped(encoder + decoder)),
             fmt::format("{} in the encoder, {} in the decoder", grouped(encoder), grouped(decoder)));
   const int64_t english =
       count_parameters(Transformer({.hidden = 256, .ffn = 64, .layers = 2}, {194, 214}, Rng(0)));
-  page.fact({fmt::format("The English edition's model, 256 wide with vocabularies of 194 and 214, has {}.", grouped(english)),
-             fmt::format("英文版的模型宽 256、词表 194 与 214，共 {} 个参数。", grouped(english))});
+  page.fact(both("The English edition's model, 256 wide with vocabularies of 194 and 214, has {}.",
+                 "英文版的模型宽 256、词表 194 与 214，共 {} 个参数。", grouped(english)));
 }
 
 }  // namespace qkv::labs::transformer

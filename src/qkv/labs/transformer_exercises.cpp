@@ -7,6 +7,7 @@
 #include "qkv/attention/multi_head.h"
 #include "qkv/core/parallel.h"
 #include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/stopwatch.h"
 #include "qkv/labs/transformer.h"
 #include "qkv/ops/loss.h"
@@ -26,9 +27,9 @@ std::vector<Text> head(const Page& page) {
 
 std::vector<std::string> measures(Page& page, const Trained& t) {
   const SentencePairs& judge = judged(page, Judge::exercises);
-  return {grouped(t.run.model().parameters().count()), fmt::format("{:.2f}", 1e3 * t.step_seconds), fmt::format("{:.3f}", t.losses.back()),
-          fmt::format("{:.3f}", forced_loss(t, judge)),
-          fmt::format("{:.3f}", quality(page, Judge::exercises, translate(t, judge.source)).bleu)};
+  return {grouped(t.run.model().parameters().count()), rounded(1e3 * t.step_seconds, 2), rounded(t.losses.back(), 3),
+          rounded(forced_loss(t, judge), 3),
+          rounded(quality(page, Judge::exercises, translate(t, judge.source)).bleu, 3)};
 }
 
 Series curve(const std::string& name, const Trained& t, std::string_view format) { return {name, t.epochs, t.losses, line_style(format)}; }
@@ -77,15 +78,13 @@ void depth_step(Page& page) {
   page.heading({"Exercise 10.7.1 (English edition 11.7.1): a deeper Transformer", "练习 10.7.1（英文版 11.7.1）：更深的 Transformer"});
   const Trained &one = trained(page, Kind::one_layer), &two = trained(page, Kind::reference), &four = trained(page, Kind::four_layers),
                 &four_pre = trained(page, Kind::four_pre);
-  page.say({fmt::format("One, two and four layers in encoder and decoder, {} epochs each on {} pairs, and four layers with the norm before "
-                        "each sublayer. These trainings are short, and so are those of the next exercise: "
-                        "a row tells how fast a model starts, not how good it may become. A step is measured on one core; the training loss is "
-                        "that of the last epoch, nats are per token under teacher forcing, d2l-bleu is the mean over the sentences.",
-                        two.run.config().training.epochs, grouped(two.run.training_pairs())),
-            fmt::format("编码器与解码器各一、二、四层，每个训练 {} 轮、{} 对；另有规范化在子层之前的四层。"
-                        "这些训练都很短，下一个练习也是：一行只说明模型起步多快，而不是最终能有多好。每步的时间在单核上测得；训练损失取最后一轮；"
-                        "奈特为强制教学下每个词元的值；d2l-bleu 为各句平均。",
-                        two.run.config().training.epochs, grouped(two.run.training_pairs()))});
+  page.say(both("One, two and four layers in encoder and decoder, {} epochs each on {} pairs, and four layers with the norm before each "
+                "sublayer. These trainings are short, and so are those of the next exercise: a row tells how fast a model starts, not how "
+                "good it may become. A step is measured on one core; the training loss is that of the last epoch, nats are per token under "
+                "teacher forcing, d2l-bleu is the mean over the sentences.",
+                "编码器与解码器各一、二、四层，每个训练 {} 轮、{} 对；另有规范化在子层之前的四层。这些训练都很短，下一个练习也是：一行只说"
+                "明模型起步多快，而不是最终能有多好。每步的时间在单核上测得；训练损失取最后一轮；奈特为强制教学下每个词元的值；d2l-bleu 为"
+                "各句平均。", two.run.config().training.epochs, grouped(two.run.training_pairs())));
   named_table(page, head(page),
               {{{"1 layer", "一层"}, measures(page, one)},
                {{"2 layers", "两层"}, measures(page, two)},
@@ -135,7 +134,7 @@ void additive_step(Page& page) {
   for (const int64_t length : {32, 128, 512}) {
     const auto [a, d] = attention_seconds(length, rng);
     last = a / d;
-    rows.push_back({std::to_string(length), fmt::format("{:.2f}", 1e3 * d), fmt::format("{:.2f}", 1e3 * a), fmt::format("{:.1f}", last)});
+    rows.push_back({std::to_string(length), rounded(1e3 * d, 2), rounded(1e3 * a, 2), rounded(last, 1)});
   }
   page.say(
       {"On sentences of a few words both learn; which of the two is ahead after so short a training changes with the data. "
@@ -156,8 +155,7 @@ void norm_place_step(Page& page) {
   page.heading({"Deep stacks: where the norm stands", "深层堆叠：规范化放在哪里"});
   page.say(
       {"The book's blocks normalise after the sum (**post-norm**). Putting the norm before the sublayer (**pre-norm**) leaves a straight "
-       "path from the last layer to the "
-       "first that no norm rescales, with one norm at the end.",
+       "path from the last layer to the first that no norm rescales, with one norm at the end.",
        "书中的块在求和之后规范化（**后规范化**）。把规范化放到子层之前（**前规范化**"
        "），从最后一层到第一层便有一条不受规范化缩放的直路，末尾再加一次规范化。"});
   page.formula("x' = \\mathrm{LN}(x + f(x)) \\quad \\mathrm{or} \\quad x' = x + f(\\mathrm{LN}(x))");
@@ -183,10 +181,8 @@ void norm_place_step(Page& page) {
             {"Six layers in encoder and decoder, rate 0.005 from the first step, no warm-up.",
              "编码器与解码器各六层，一开始学习率就是 0.005，无预热。"});
   page.claim(pre.losses.back() < 0.9 * post.losses.back(),
-             {fmt::format("With {} layers and a large rate from the start, pre-norm is ahead after {} epochs.",
-                          post.run.config().transformer().layers, post.run.config().training.epochs),
-              fmt::format("{} 层、一开始就用大学习率时，{} 轮后前规范化领先。", post.run.config().transformer().layers,
-                          post.run.config().training.epochs)},
+             both("With {} layers and a large rate from the start, pre-norm is ahead after {} epochs.",
+                  "{} 层、一开始就用大学习率时，{} 轮后前规范化领先。", post.run.config().transformer().layers, post.run.config().training.epochs),
              fmt::format("training loss {:.3f} with pre-norm, {:.3f} with post-norm", pre.losses.back(), post.losses.back()));
   page.say(
       {"Post-norm models are trained with a warm-up (`training.warmup`): small steps until the last blocks, whose gradients are large, "

@@ -8,6 +8,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/stopwatch.h"
 #include "qkv/labs/transformer.h"
 #include "qkv/labs/work.h"
@@ -126,7 +127,7 @@ double mean_length(const Tensor& rows) {
   return sum / static_cast<double>(rows.size(0));
 }
 
-std::string nats(double x) { return fmt::format("{:.3f}", x); }
+std::string nats(double x) { return rounded(x, 3); }
 
 // Why the slip does much or little: the size of words beside that of positions.
 void say_how_loud_positions_are(Page& page, const Transformer& model, double differ) {
@@ -134,33 +135,22 @@ void say_how_loud_positions_are(Page& page, const Transformer& model, double dif
                waves = std::sqrt(static_cast<double>(model.config.hidden) / 2);
   const std::string share = percent(differ);
   if (page.data().empty()) {
-    page.say({fmt::format("{} of the translations differ: not knowing how far it has come, the decoder says things twice or stops too "
-                          "soon. A word's vector $\\sqrt{{d}} e$ is "
-                          "on average {:.0f} long here and a positional vector {:.0f}, so positions carry weight. The book's embeddings start "
-                          "as $N(0, 1)$, and after the factor "
-                          "$\\sqrt{{d}}$ they are 8 times as long as the positions: that its translations survive the slip shows how "
-                          "little its model uses them.",
-                          share, words, waves),
-              fmt::format("有 {} 的译文不同：解码器不知道写到了哪里，于是重复，或过早结束。这里词向量 $\\sqrt{{d}} e$ 平均长 "
-                          "{:.0f}，位置向量长 {:.0f}，位置信息足够强。"
-                          "书中的嵌入以 $N(0, 1)$ 开始，乘以 $\\sqrt{{d}}$ 后是位置向量的 8 "
-                          "倍长：书中的译文经得起这个疏漏，说明它的模型很少利用位置。",
-                          share, words, waves)});
+    page.say(both("{} of the translations differ: not knowing how far it has come, the decoder says things twice or stops too soon. A "
+                  "word's vector $\\sqrt{{d}} e$ is on average {:.0f} long here and a positional vector {:.0f}, so positions carry weight. "
+                  "The book's embeddings start as $N(0, 1)$, and after the factor $\\sqrt{{d}}$ they are 8 times as long as the positions: "
+                  "that its translations survive the slip shows how little its model uses them.",
+                  "有 {} 的译文不同：解码器不知道写到了哪里，于是重复，或过早结束。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 "
+                  "{:.0f}，位置信息足够强。书中的嵌入以 $N(0, 1)$ 开始，乘以 $\\sqrt{{d}}$ 后是位置向量的 8 倍长：书中的译文经得起这个疏"
+                  "漏，说明它的模型很少利用位置。", share, words, waves));
     return;
   }
-  page.say(
-      {fmt::format("{} of the translations differ. A word's vector $\\sqrt{{d}} e$ is on average {:.0f} long "
-                   "here and a positional vector "
-                   "{:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{{d}}$ leave the positions little weight. "
-                   "And a causal decoder can "
-                   "tell where it is from what it has written. Without `--data` this lab trains a model whose embeddings start as large as "
-                   "the positions "
-                   "(`model.init = scaled`); there the slip ruins many translations.",
-                   share, words, waves),
-       fmt::format("有 {} 的译文不同。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 {:.0f}："
-                   "嵌入以 $N(0, 1)$ 开始，再乘以 $\\sqrt{{d}}$，位置就很难起作用。而且因果解码器可以从已写出的词知道自己写到了哪里。"
-                   "不带 `--data` 时，本实验训练的模型的嵌入一开始与位置一样大（`model.init = scaled`），这时这个疏漏会毁掉许多译文。",
-                   share, words, waves)});
+  page.say(both("{} of the translations differ. A word's vector $\\sqrt{{d}} e$ is on average {:.0f} long here and a positional vector "
+                "{:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{{d}}$ leave the positions little weight. "
+                "And a causal decoder can tell where it is from what it has written. Without `--data` this lab trains a model whose "
+                "embeddings start as large as the positions (`model.init = scaled`); there the slip ruins many translations.",
+                "有 {} 的译文不同。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 {:.0f}：嵌入以 $N(0, 1)$ 开始，再乘以 "
+                "$\\sqrt{{d}}$，位置就很难起作用。而且因果解码器可以从已写出的词知道自己写到了哪里。不带 `--data` 时，本实验训练的模型的嵌"
+                "入一开始与位置一样大（`model.init = scaled`），这时这个疏漏会毁掉许多译文。", share, words, waves));
 }
 
 }  // namespace
@@ -188,11 +178,10 @@ void mask_step(Page& page) {
                {{"one word per step, as it writes", "逐词进行，如生成时"}, {nats(stepped)}},
                {{"no mask: the book's evaluation mode", "无掩蔽：书中的评估模式"}, {nats(open)}}});
   if (page.data().empty())
-    page.say({fmt::format("The validation loss after the last epoch, {}, is a number of the first kind on other sentences: the {} of "
-                          "validation, not the {} held-out ones.",
-                          nats(model.valid_losses.back()), grouped(model.run.validation_pairs()), judged(page, Judge::model).size()),
-              fmt::format("最后一轮之后的验证损失 {} 与上面第一个数是同一种量，但句子不同：那里是 {} 个验证句子，这里是 {} 个留出句子。",
-                          nats(model.valid_losses.back()), grouped(model.run.validation_pairs()), judged(page, Judge::model).size())});
+    page.say(both("The validation loss after the last epoch, {}, is a number of the first kind on other sentences: the {} of validation, "
+                  "not the {} held-out ones.",
+                  "最后一轮之后的验证损失 {} 与上面第一个数是同一种量，但句子不同：那里是 {} 个验证句子，这里是 {} 个留出句子。",
+                  nats(model.valid_losses.back()), grouped(model.run.validation_pairs()), judged(page, Judge::model).size()));
   page.claim(
       std::abs(masked - stepped) < 1e-4 * std::max(1.0, masked),
       {"With the mask, evaluation gives the loss of the model that writes word by word.", "有掩蔽时，评估得到的正是逐词书写的模型的损失。"},
@@ -216,8 +205,7 @@ void mask_step(Page& page) {
   const double evaluating = early(Run{}), training = early(Run{.training = true, .rng = Rng(page.seed()).at("mask")});
   page.claim(evaluating == 0 && training == 0,
              {"In this library the mask belongs to the decoder: with other words in the second half of the target the first half of the "
-              "outputs stays the same to the "
-              "bit, in training and out of it.",
+              "outputs stays the same to the bit, in training and out of it.",
               "本库中掩蔽属于解码器本身：换掉目标句后半的词，前半的输出逐位不变，训练与否都一样。"},
              fmt::format("positions 0 to {} change by {} in training, by {} in evaluation", at - 1, training, evaluating));
 }
@@ -249,24 +237,21 @@ void cheating_step(Page& page) {
   const double bleu = quality(page, Judge::exercises, written).bleu,
                honest_bleu = quality(page, Judge::exercises, translate(like, judge.source)).bleu;
   const double honest = loss_with(network(like), batches, pad, Mask::causal());
-  page.say({fmt::format("Train without the mask, {} epochs on {} pairs with relative positions (\"the next word\" is a fixed distance), and the "
-                        "decoder finds the answer in its own input: word $t$ of the "
-                        "output is word "
-                        "$t + 1$ of what it is fed. The loss falls fast. Then it has to write, and the next word is "
-                        "not there to be copied. Beside it stands the model with relative positions of the table of positions, which was trained with the mask.",
-                        epochs, grouped(static_cast<int64_t>(pairs))),
-            fmt::format("不加掩蔽训练（{} 轮，{} 对，用相对位置：“下一个词”就是一个距离），解码器会在自己的输入里找到答案：第 $t$ "
-                        "个输出词就是第 $t + 1$ 个输入词。"
-                        "损失下降很快。可是到了生成时，下一个词并不在那里可抄。旁边是位置比较表中用相对位置、带掩蔽训练的模型。",
-                        epochs, grouped(static_cast<int64_t>(pairs)))});
+  page.say(both("Train without the mask, {} epochs on {} pairs with relative positions (\"the next word\" is a fixed distance), and the "
+                "decoder finds the answer in its own input: word $t$ of the output is word $t + 1$ of what it is fed. The loss falls fast. "
+                "Then it has to write, and the next word is not there to be copied. Beside it stands the model with relative positions of "
+                "the table of positions, which was trained with the mask.",
+                "不加掩蔽训练（{} 轮，{} 对，用相对位置：“下一个词”就是一个距离），解码器会在自己的输入里找到答案：第 $t$ 个输出词就是第 "
+                "$t + 1$ 个输入词。损失下降很快。可是到了生成时，下一个词并不在那里可抄。旁边是位置比较表中用相对位置、带掩蔽训练的模型。",
+                epochs, grouped(static_cast<int64_t>(pairs))));
   named_table(page,
               {{judged_name(page).en, judged_name(page).zh},
                {"nats per token, sees all", "每词元奈特（全看见）"},
                {"nats per token, causal", "每词元奈特（因果）"},
                {"mean d2l-bleu", "平均 d2l-bleu"}},
               {{{"trained without a mask", "无掩蔽训练"}, {nats(open), nats(causal), nats(bleu)}},
-               {{fmt::format("trained with it, {} epochs on {}", like.run.config().training.epochs, grouped(like.run.training_pairs())),
-                 fmt::format("有掩蔽训练（{} 轮，{} 对）", like.run.config().training.epochs, grouped(like.run.training_pairs()))},
+               {both("trained with it, {} epochs on {}",
+                     "有掩蔽训练（{} 轮，{} 对）", like.run.config().training.epochs, grouped(like.run.training_pairs())),
                 {nats(loss_with(network(like), batches, pad, Mask::none())), nats(honest), nats(honest_bleu)}}});
   page.print(fmt::format("{}\n  wanted   {}\n  written  {}", judge.source[0], judge.target[0], cut(written[0])));
   page.claim(open < 0.7 * honest && causal > 2 * open && bleu < honest_bleu,
@@ -280,10 +265,8 @@ void cache_step(Page& page) {
   page.heading({"The cache", "键值缓存"});
   page.say(
       {"When it writes, the decoder need not compute old positions again: their keys and values stay as they are, since no position sees a "
-       "later one. It "
-       "keeps them and computes one new row per step. (The book keeps the inputs of the blocks and projects them again every time; here the "
-       "projected keys "
-       "and values are kept, and those of the encoder's outputs are made once.)",
+       "later one. It keeps them and computes one new row per step. (The book keeps the inputs of the blocks and projects them again every "
+       "time; here the projected keys and values are kept, and those of the encoder's outputs are made once.)",
        "生成（解码）时，解码器不必重算旧位置：没有位置看得到后面，所以它们的键和值不变。把它们存起来，每步只算新的一行。"
        "（书中存的是各块的输入，每次重新投影；这里存投影后的键和值，编码器输出的键和值只算一次。）"});
   const Trained& model = trained(page, Kind::model);
@@ -336,11 +319,10 @@ void cache_step(Page& page) {
 void inference_positions_step(Page& page) {
   page.heading({"At which position is the word that is being written?", "正在写的词在哪个位置？"});
   page.say(
-      {"With a cache the decoder is fed one token per step. The book's code adds the positional encoding to what it is fed, and a "
-       "sequence of one token has position 0: **when it writes, every word stands at position 0**, though in training they stood at 0, 1, "
-       "2, ... "
-       "The book's published translations were made so. Here the step number is the position; "
-       "`book.positions` (`TransformerDecoder::advance_positions = false`) reproduces the book.",
+      {"With a cache the decoder is fed one token per step. The book's code adds the positional encoding to what it is fed, and a sequence "
+       "of one token has position 0: **when it writes, every word stands at position 0**, though in training they stood at 0, 1, 2, ... "
+       "The book's published translations were made so. Here the step number is the position; `book.positions` "
+       "(`TransformerDecoder::advance_positions = false`) reproduces the book.",
        "有缓存时，解码器每步只输入一个词元。书中的代码把位置编码加在输入上，而长度为一的序列位置是 0："
        "**生成时每个词都在位置 0**，尽管训练时它们在 0、1、2……书中公布的译文就是这样得来的。"
        "这里以步数为位置；`book.positions`（`TransformerDecoder::advance_positions = false`）可重现书中的做法。"});

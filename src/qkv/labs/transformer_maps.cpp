@@ -22,12 +22,9 @@ struct Maps : Probe {
 };
 
 // (layers, heads, queries, keys).
-Tensor stacked(const std::vector<Tensor>& layers) {
+Tensor of_layers(const std::vector<Tensor>& layers) {
   const Shape one = layers[0].shape();
-  Tensor out = Tensor::empty({static_cast<int64_t>(layers.size()), one[1], one[2], one[3]});
-  for (size_t i = 0; i < layers.size(); ++i)
-    std::copy_n(layers[i].ptr(), layers[i].numel(), out.mutable_ptr() + static_cast<int64_t>(i) * layers[i].numel());
-  return out;
+  return stacked(layers, {std::ssize(layers), one[1], one[2], one[3]});
 }
 
 Figure grid(const Tensor& maps, const std::vector<std::string>& keys, const std::vector<std::string>& queries) {
@@ -103,7 +100,7 @@ void maps_step(Page& page) {
   Maps maps;
   const Ids lens({1}, {static_cast<int32_t>(length)});
   network(model).logits(Ids({1, n}, source), lens, Ids({1, steps}, fed), Run{.probe = &maps});
-  const Tensor encoder = stacked(maps.encoder), self = stacked(maps.self), cross = stacked(maps.cross);
+  const Tensor encoder = of_layers(maps.encoder), self = of_layers(maps.self), cross = of_layers(maps.cross);
   const auto source_words = tokenizers.source.tokens(source), target_words = tokenizers.target.tokens(fed);
   page.say(
       {"The sentence \"" + sentence + "\" and its translation \"" + translator.text(translation.hypotheses[0]) +

@@ -100,10 +100,8 @@ void position_kinds_step(Page& page) {
   page.heading({"Six ways to know one's place", "六种位置表示"});
   page.say(
       {"Attention itself does not know the order of its keys. Vectors may be added to the embeddings, fixed (sinusoidal) or learned; or "
-       "the distance of query and key may act "
-       "inside self-attention: as a learned bias on the score, as a rotation of queries and keys, or as a penalty that grows with the "
-       "distance (ALiBi). One key of the "
-       "configuration, `model.positions`, chooses.",
+       "the distance of query and key may act inside self-attention: as a learned bias on the score, as a rotation of queries and keys, or "
+       "as a penalty that grows with the distance (ALiBi). One key of the configuration, `model.positions`, chooses.",
        "注意力本身不知道键的次序。可以给嵌入加上向量，固定的（正弦）或学习得到的；也可以让查询与键的距离在自注意力内部起作用："
        "作为分数上学习得到的偏置，作为查询与键的旋转，或作为随距离增长的惩罚（ALiBi）。配置中的 `model.positions` 一项决定用哪种。"});
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
@@ -118,9 +116,9 @@ void position_kinds_step(Page& page) {
     else
       least = std::min(least, change);
     rows.push_back({n.name,
-                    {grouped(t.run.model().parameters().count()), fmt::format("{:.2f}", 1e3 * t.step_seconds),
-                     fmt::format("{:.3f}", t.losses.back()), fmt::format("{:.3f}", forced_loss(t, judge)),
-                     fmt::format("{:.3f}", quality(page, Judge::exercises, translate(t, judge.source)).bleu)}});
+                    {grouped(t.run.model().parameters().count()), rounded(1e3 * t.step_seconds, 2),
+                     rounded(t.losses.back(), 3), rounded(forced_loss(t, judge), 3),
+                     rounded(quality(page, Judge::exercises, translate(t, judge.source)).bleu, 3)}});
   }
   named_table(page,
               {{"positions", "位置"},
@@ -132,14 +130,12 @@ void position_kinds_step(Page& page) {
               rows);
   page.say(
       {"**These trainings are short, each with one seed. They cannot rank variants that lie close together**: another seed changes the "
-       "order. The table shows that all of them work "
-       "and what they cost: time of a step on one core, training loss of the last epoch, nats per token under teacher forcing, and the "
-       "mean score of the translations.",
+       "order. The table shows that all of them work and what they cost: time of a step on one core, training loss of the last epoch, nats "
+       "per token under teacher forcing, and the mean score of the translations.",
        "**这些训练很短，且各只有一个种子，不能给相近的变体排名**：换一个种子名次就变。这张表只说明它们都可用，以及各自的代价：单核上每步的时间、最后一轮的训练损失、强制教学下每词元的奈特、译文的平均分。"});
   page.claim(blind < 1e-3 && least > 100 * blind,
              {"Without positions the encoder reads a bag of words: with its first word last a source gives the same scores, to rounding. "
-              "With any of "
-              "the other five it does not.",
+              "With any of the other five it does not.",
               "没有位置时编码器读到的只是一袋词：把第一个词移到末尾，分数不变（舍入误差之内）。用其余五种则会变。"},
              fmt::format("scores change by {} without positions, by at least {:.3f} with them", tiny(blind), least));
   const double mirrored = order_matters(trained(page, Kind::alibi), batch, Order::mirrored),
@@ -162,9 +158,8 @@ void language_model_step(Page& page) {
        "without cross-attention. (An encoder sees "
        "both sides and is trained to fill in masked words instead, as BERT; encoder and decoder together are trained on span corruption, as "
        "T5: stretches of the text are cut out, a marker is left in the place of each, and the decoder writes what was cut.)",
-       "语言模型由前面的词预测下一个词，没有另一个句子可看：所以**只用解码器**"
-       "，去掉交叉注意力。（编码器看得到两侧，改为填出被掩蔽的词，如 BERT；编码器加解码器则用片段破坏（span corruption）来训练，"
-       "如 T5：从文本中挖去若干片段，各留一个标记，由解码器写出挖去的内容。）"});
+       "语言模型由前面的词预测下一个词，没有另一个句子可看：所以**只用解码器**，去掉交叉注意力。（编码器看得到两侧，改为填出被掩蔽的词，如 "
+       "BERT；编码器加解码器则用片段破坏（span corruption）来训练，如 T5：从文本中挖去若干片段，各留一个标记，由解码器写出挖去的内容。）"});
   const Trained& like = trained(page, Kind::reference);
   const Tokenizers& t = like.run.tokenizers();
   TransformerDecoder model(network(like).config, t.target.size(), Cross::no, Rng(page.seed()).at("language"));
@@ -188,7 +183,7 @@ void language_model_step(Page& page) {
     sum += task.sum(b.target_in, b.target_out, Run{}).item(), tokens += LanguageTask::count(b.target_lens);
   const double words = unigram_loss(batches_of(like, text), batches, t.target.size(), t.target.pad()), alone = sum / tokens,
                translating = forced_loss(like, judge);
-  const auto row = [](double loss) { return std::vector<std::string>{fmt::format("{:.3f}", loss), fmt::format("{:.1f}", std::exp(loss))}; };
+  const auto row = [](double loss) { return std::vector<std::string>{rounded(loss, 3), rounded(std::exp(loss), 1)}; };
   named_table(
       page,
       {{"French, " + judged_name(page).en, "法语，" + judged_name(page).zh}, {"nats per token", "每词元奈特"}, {"perplexity", "困惑度"}},
@@ -206,17 +201,12 @@ void long_input_step(Page& page) {
                 "练习 10.7.4、10.7.5（英文版 11.7.4、11.7.5）：很长的输入与更省的 Transformer"});
   page.say(
       {"Every position looks at every other: time grows with the square of the length $n$, and if the weights are kept, so does memory. "
-       "Here they are never kept (forward and "
-       "backward work in tiles), so memory grows with $n$; the time remains. Ways out: let each position see a window, or a few chosen "
-       "positions; "
-       "cluster the keys (Reformer); replace softmax by a product of features that can be summed first (linear attention); project the "
-       "keys to fewer (Linformer). With a window of 64 "
-       "positions to either side:",
-       "每个位置都看所有位置：时间随长度 $n$ 的平方增长；若保留权重，内存也是。这里从不保留权重（前向与反向都分块进行），内存只随 $n$ "
-       "增长，但时间仍在。"
-       "出路有：每个位置只看一个窗口，或若干选定的位置；把键聚类（Reformer）；用可先求和的特征乘积代替 "
-       "softmax（线性注意力）；把键投影成更少的几个（Linformer）。"
-       "用左右各 64 个位置的窗口："});
+       "Here they are never kept (forward and backward work in tiles), so memory grows with $n$; the time remains. Ways out: let each "
+       "position see a window, or a few chosen positions; cluster the keys (Reformer); replace softmax by a product of features that can "
+       "be summed first (linear attention); project the keys to fewer (Linformer). With a window of 64 positions to either side:",
+       "每个位置都看所有位置：时间随长度 $n$ 的平方增长；若保留权重，内存也是。这里从不保留权重（前向与反向都分块进行），内存只随 $n$ 增"
+       "长，但时间仍在。出路有：每个位置只看一个窗口，或若干选定的位置；把键聚类（Reformer）；用可先求和的特征乘积代替 softmax（线性注意"
+       "力）；把键投影成更少的几个（Linformer）。用左右各 64 个位置的窗口："});
   const SerialScope serial;
   const MultiHead heads({.width = 32, .heads = 4}, Rng(page.seed()).at("long"));
   std::vector<std::vector<std::string>> rows;
@@ -228,8 +218,8 @@ void long_input_step(Page& page) {
     double a = 1e9, w = 1e9;  // in turn, so that what else the machine does falls on both
     for (int repeat = 0; repeat < 3; ++repeat) a = std::min(a, once(x, all_positions)), w = std::min(w, once(x, near));
     lengths.push_back(static_cast<double>(n)), full.push_back(a), window.push_back(w);
-    rows.push_back({grouped(n), grouped(n * n), grouped(pairs_in_window(n, 64)), fmt::format("{:.2f}", static_cast<double>(4 * n * n * 4) / (1 << 20)),
-                    fmt::format("{:.2f}", a), fmt::format("{:.2f}", w)});
+    rows.push_back({grouped(n), grouped(n * n), grouped(pairs_in_window(n, 64)), rounded(static_cast<double>(4 * n * n * 4) / (1 << 20), 2),
+                    rounded(a, 2), rounded(w, 2)});
   }
   page.table({{"positions", "位置数"},
               {"pairs, all", "全部的位置对"},
@@ -256,12 +246,10 @@ void vision_step(Page& page) {
   page.heading({"Exercise 10.7.6: images without convolution", "练习 10.7.6：不用卷积的图像分类"});
   page.say(
       {"Cut the image into patches, and let each patch be a word: flattened, multiplied by a matrix to the model's width, with a position. "
-       "The encoder works on the patches; a special first "
-       "token, or the mean over all patches, is classified. A $28 \\times 28$ image in patches of $4 \\times 4$ is a sentence of 49 words "
-       "(vision Transformer; Dosovitskiy et al., 2021).",
+       "The encoder works on the patches; a special first token, or the mean over all patches, is classified. A $28 \\times 28$ image in "
+       "patches of $4 \\times 4$ is a sentence of 49 words (vision Transformer; Dosovitskiy et al., 2021).",
        "把图像切成小块，每块当作一个词：展平，乘以矩阵变到模型的宽度，再加上位置。编码器处理这些块；最后对一个特殊的首词元、或所有块的平均"
-       "作分类。"
-       "$28 \\times 28$ 的图像切成 $4 \\times 4$ 的块，就是 49 个词的句子（视觉 Transformer；Dosovitskiy 等，2021）。"});
+       "作分类。$28 \\times 28$ 的图像切成 $4 \\times 4$ 的块，就是 49 个词的句子（视觉 Transformer；Dosovitskiy 等，2021）。"});
   const Rng rng = Rng(page.seed()).at("vision");
   const Linear patch(16, 32, rng.at("patch"));
   const TransformerBlock block({.hidden = 32, .ffn = 64}, Cross::no, rng.at("block"));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/eval/d2l_bleu.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/transformer.h"
 
 namespace qkv::labs::transformer {
@@ -28,7 +29,7 @@ void train_on_book(Page& page, const Trained& model) {
              "训练损失，按书中的单位：每词元损失除以 10，含暂退。"});
   const double last = model.losses.back();
   named_table(page, {{"", ""}, {"loss", "损失"}, {"tokens/s", "词元/秒"}},
-              {{{"here, one core", "本程序，单核"}, {fmt::format("{:.4f}", last), grouped(static_cast<int64_t>(model.tokens_per_second))}},
+              {{{"here, one core", "本程序，单核"}, {rounded(last, 4), grouped(static_cast<int64_t>(model.tokens_per_second))}},
                {{"book, PyTorch on a GPU", "书，GPU 上的 PyTorch"}, {"0.030", "5,203"}},
                {{"21 published runs", "21 次公开运行"}, {"0.030–0.033", "4,006–5,993"}}});
   if (is_books_data(page))
@@ -36,26 +37,22 @@ void train_on_book(Page& page, const Trained& model) {
                {"The loss ends where the published runs end, give or take a tenth: below 0.036 and above the floor of 0.0161 "
                 "that sentences with several translations set.",
                 "损失收敛到公开运行的范围附近（相差不过一成）：低于 0.036，高于一句多译所决定的下限 0.0161。"},
-               fmt::format("{:.4f}", last));
+               rounded(last, 4));
 }
 
 void train_on_built_in(Page& page, const Trained& model) {
   const TranslationConfig& c = model.run.config();
   const SentencePairs& held = judged(page, Judge::model);
-  page.say(
-      {fmt::format("The book's model, 32 wide with two layers and 4 heads, on {} pairs of the built-in corpus: batches of {}, "
-                   "{} epochs, Adam with a rate that rises to {} in {} steps and falls along a cosine, no dropout. Validation "
-                   "is on {} sentences with a pair of words that no training sentence combines. Translations are judged by {} "
-                   "held-out sentences: others of that kind, which neither training nor validation has seen. (`--data fra.txt` "
-                   "does the book's experiment; `qkv train --preset transformer` is the same on more data with a wider model.)",
-                   grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.rate, c.training.warmup,
-                   grouped(model.run.validation_pairs()), held.size()),
-       fmt::format("用书中的模型（宽 32，两层，4 个头）训练内置语料的 {} 对句子：批量 {}，{} 轮，Adam，学习率在 {} 步内升至 {}，"
-                   "再按余弦下降，无暂退。验证集有 {} 个句子，都含有训练集从未组合过的两个词。译文用 {} 个留出句子评判：同类的另一些句子，"
-                   "训练和验证都没有见过。"
-                   "（`--data fra.txt` 做书中的实验；`qkv train --preset transformer` 用更多数据和更宽的模型做同样的事。）",
-                   grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.warmup, c.training.rate,
-                   grouped(model.run.validation_pairs()), held.size())});
+  page.say(both("The book's model, 32 wide with two layers and 4 heads, on {} pairs of the built-in corpus: batches of {}, {} epochs, Adam "
+                "with a rate that rises to {} in {} steps and falls along a cosine, no dropout. Validation is on {} sentences with a pair "
+                "of words that no training sentence combines. Translations are judged by {} held-out sentences: others of that kind, which "
+                "neither training nor validation has seen. (`--data fra.txt` does the book's experiment; `qkv train --preset transformer` "
+                "is the same on more data with a wider model.)",
+                "用书中的模型（宽 32，两层，4 个头）训练内置语料的 {0} 对句子：批量 {1}，{2} 轮，Adam，学习率在 {4} 步内升至 {3}，再按余弦"
+                "下降，无暂退。验证集有 {5} 个句子，都含有训练集从未组合过的两个词。译文用 {6} 个留出句子评判：同类的另一些句子，训练和验证"
+                "都没有见过。（`--data fra.txt` 做书中的实验；`qkv train --preset transformer` 用更多数据和更宽的模型做同样的事。）",
+                grouped(model.run.training_pairs()), c.training.batch_rows, c.training.epochs, c.training.rate, c.training.warmup,
+                grouped(model.run.validation_pairs()), held.size()));
   page.draw("loss",
             curves({{"training", model.epochs, model.losses, line_style("r-")},
                     {"validation", model.epochs, model.valid_losses, line_style("r--")}},
@@ -67,8 +64,8 @@ void train_on_built_in(Page& page, const Trained& model) {
               {"validation loss", "验证损失"},
               {"held-out sentences exact", "留出句子完全正确"},
               {"tokens/s, one core", "词元/秒（单核）"}},
-             {{grouped(model.run.model().parameters().count()), fmt::format("{:.3f}", model.losses.back()),
-               fmt::format("{:.3f}", model.valid_losses.back()), percent(exact), grouped(static_cast<int64_t>(model.tokens_per_second))}});
+             {{grouped(model.run.model().parameters().count()), rounded(model.losses.back(), 3),
+               rounded(model.valid_losses.back(), 3), percent(exact), grouped(static_cast<int64_t>(model.tokens_per_second))}});
   page.claim(
       model.valid_losses.back() < 0.25 * model.valid_losses.front() && exact > 0.5,
       {"The loss on new sentences falls to less than a quarter of what it was after one epoch, and more than half of them are written "
@@ -113,7 +110,7 @@ void sentences_step(Page& page) {
             "数字是书中自定义的分数（`d2l-bleu`，见 10.4 节实验）：完全正确为 1。"});
   if (built_in) return;
   named_table(page, {{"mean of the four", "四句平均"}, {"d2l-bleu", "d2l-bleu"}, {"all four exact", "四句全对"}},
-              {{{"here, the mean of 20 epochs' weights", "本程序，20 轮权重的平均"}, {fmt::format("{:.3f}", mean), mean == 1 ? "1 of 1" : "0 of 1"}},
+              {{{"here, the mean of 20 epochs' weights", "本程序，20 轮权重的平均"}, {rounded(mean, 3), mean == 1 ? "1 of 1" : "0 of 1"}},
                {{"book", "书"}, {"1.000", "1 of 1"}},
                {{"21 published PyTorch runs", "21 次公开的 PyTorch 运行"}, {"0.940", "15 of 21"}},
                {{"the same with Bahdanau attention", "同样，Bahdanau 注意力"}, {"0.883", "0 of 21"}}});

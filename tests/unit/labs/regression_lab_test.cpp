@@ -10,6 +10,7 @@
 #include "qkv/labs/formula.h"
 #include "qkv/labs/regression.h"
 #include "qkv/labs/render.h"
+#include "qkv/labs/show.h"
 #include "unit/labs/labs_support.h"
 
 namespace qkv::labs {

@@ -88,12 +88,12 @@ void judge_built_in(Page& page, const Way& masked, const Way& open, const Way& m
                 "changes is how much a word counts: the masked loss is a mean over the real words of a batch, so that in batches of like "
                 "length a word of a short sentence counts for more than a word of a long one; the unmasked loss divides every batch by the "
                 "same number of places, and every word counts alike, as it does in the column of nats. That is one reason why the unmasked "
-                "model may come out ahead, and batches of mixed lengths take it away; what is left there is small, and these few seeds do "
-                "not say where it comes from.",
+                "model may come out ahead. It is weaker in batches of mixed lengths, which all have about as many words; what is left there is "
+                "small, and these few seeds do not say where it comes from.",
                 "在真实词元上两者接近：不掩蔽的模型的损失，在长度相近的批量中是掩蔽的 {:.2f} 倍，在长短混合的批量中是 {:.2f} 倍（种子之间的"
                 "差别见表）。填充不会教给模型任何关于词的东西，它改变的是每个词的分量：掩蔽的损失是对一个批量中真实词元求平均，所以在长度相"
                 "近的批量中，短句中的一个词比长句中的一个词分量更重；不掩蔽的损失把每个批量除以同样的位置数，每个词分量相同，正如表中奈特一"
-                "列的算法。这是不掩蔽的模型可能领先的一个原因，用长短混合的批量就消除了；剩下的差别很小，这几个种子还说明不了它的来源。",
+                "列的算法。这是不掩蔽的模型可能领先的一个原因。长短混合的批量词数相近，这个原因就弱得多；剩下的差别很小，这几个种子还说明不了它的来源。",
                 ratio(open, masked), ratio(open_mixed, masked_mixed)));
   const double fair = ratio(open_mixed, masked_mixed);
   page.claim(fair > 0.85 && fair < 1.15,

@@ -96,3 +96,34 @@ expect 0 '' info alibi
 run info additive
 expect_match '4 heads \(2 of keys\)' "$out"
 expect 2 $'qkv: error: the preset d2l-transformer reads the book\'s fra.txt: give it with --data FILE\nhint: qkv data fra-eng -o fra.txt fetches it' train --preset d2l-transformer -o bad
+
+# A file that an older version wrote has the settings of all kinds of models, and is still read.
+for kind in seq2seq transformer; do
+  run train -c "$(dirname "$test_file")/../golden/old_config_$kind.yaml" --dump-config
+  [[ $code == 0 ]] || mismatch "old configuration of $kind: $err"
+  expect_match "kind: $kind" "$out"
+done
+
+# The kind may come from the command line where the file names none.
+printf 'model:\n  heads: 2\ntraining:\n  epochs: 3\n' >heads.yaml
+run train -c heads.yaml --kind transformer --dump-config
+[[ $code == 0 ]] || mismatch "--kind beside a file: $err"
+expect_match 'kind: transformer' "$out"
+expect_match 'heads: 2' "$out"
+printf 'model:\n  kind: seq2seq\n' >kind.yaml
+expect 2 'qkv: error: --kind transformer: kind.yaml is a seq2seq' train -c kind.yaml --kind transformer --dump-config
+
+# Data of one's own replace all files that a preset names.
+printf 'data:\n  pairs: pairs.tsv\n' >pairs.yaml
+for own in '--data pairs.tsv' '-c pairs.yaml'; do
+  run train --preset multi30k-en-fr $own --dump-config
+  [[ $code == 0 ]] || mismatch "$own: $err"
+  expect_match 'pairs: pairs.tsv' "$out"
+  expect_match 'valid_source: ""' "$out"
+done
+
+# With JSON as the log, standard error is JSON alone, also when a run resumes.
+run train "${settings[@]}" --epochs 1 -o resumed -q
+run train "${settings[@]}" --epochs 2 -o resumed --log-format json
+[[ $code == 0 && -n $err ]] || mismatch "resuming with a JSON log: $err"
+while IFS= read -r line; do [[ $line == '{'* ]] || mismatch "not JSON: $line"; done <<<"$err"

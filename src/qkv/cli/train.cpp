@@ -31,7 +31,7 @@ class Screen : public Observer {
   explicit Screen(LogFormat format) : format_(format) {}
 
   void started(const Progress& p) override {
-    if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
+    if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none && format_ != LogFormat::json) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
   }
   void step(const Progress& p) override {
     if (format_ == LogFormat::bar && p.seconds - drawn_ >= 0.1) draw(p);
@@ -98,6 +98,9 @@ class Train : public Command {
   int run(const Global& global) override;
 
  private:
+  const std::optional<std::string>& given(const char* name) const;
+  bool has_own_data() const;
+  TranslationConfig base_configuration() const;
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
@@ -111,31 +114,43 @@ class Train : public Command {
   std::deque<Override> overrides_;
 };
 
-TranslationConfig Train::configuration(const Global& global) const {
+const std::optional<std::string>& Train::given(const char* name) const { return std::ranges::find(overrides_, name, &Override::first)->second; }
+
+// Data of one's own, by option or file, take the place of all files that a preset names.
+bool Train::has_own_data() const {
+  if (data_ || given("data.source")) return true;
+  if (config_file_.empty()) return false;
+  const std::string yaml = read_settings_text(config_file_);
+  return find_setting(yaml, config_file_, "data.pairs") || find_setting(yaml, config_file_, "data.source");
+}
+
+TranslationConfig Train::base_configuration() const {
   TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
-  if (!config_file_.empty()) {
-    const ModelKind kind = config.kind();
-    config.read(config_file_);
-    if (!preset_.empty() && config.kind() != kind)
-      throw Error(text(config_file_, ": model.kind is ", config.kind(), ", but the preset ", preset_, " is a ", kind),
-                  "the file alone, without --preset, has settings for its own kind of model");
-  }
+  if (!preset_.empty() && has_own_data())
+    for (std::string* file : {&config.data.pairs, &config.data.source, &config.data.target, &config.data.valid_pairs, &config.data.valid_source, &config.data.valid_target})
+      file->clear();
+  const auto& kind = given("model.kind");
+  const auto wanted = kind ? parse_name<ModelKind>(*kind, "--kind") : config.kind();
+  if (preset_.empty()) config.set_kind(wanted);
+  if (wanted != config.kind()) throw UsageError(text("--kind ", wanted, ": the preset ", preset_, " is a ", config.kind()));
+  if (config_file_.empty()) return config;
+  config.read(config_file_);
+  if (!preset_.empty() && config.kind() != wanted)
+    throw Error(text(config_file_, ": model.kind is ", config.kind(), ", but the preset ", preset_, " is a ", wanted),
+                "the file alone, without --preset, has settings for its own kind of model");
+  if (kind && config.kind() != wanted) throw UsageError(text("--kind ", wanted, ": ", config_file_, " is a ", config.kind()));
+  return config;
+}
+
+TranslationConfig Train::configuration(const Global& global) const {
+  TranslationConfig config = base_configuration();
   try {
-    const auto given = [&](const char* name) -> const std::optional<std::string>& {
-      return std::ranges::find(overrides_, name, &Override::first)->second;
-    };
-    if (const auto& kind = given("model.kind")) {
-      const auto wanted = parse_name<ModelKind>(*kind, "--kind");
-      const std::string from = preset_.empty() ? config_file_ : "the preset " + preset_;
-      check(from.empty() || wanted == config.kind(), "--kind ", wanted, ": ", from, " is a ", config.kind());
-      config.set_kind(wanted);
-    }
     const Settings settings = config.settings();
     if (data_) {
       config.data.source.clear(), config.data.target.clear();
       settings.find("data.pairs").set(*data_, "--data");
     } else if (given("data.source")) {
-      config.data.pairs.clear();  // a preset's, or the file's
+      config.data.pairs.clear();  // the file's
     }
     for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag);

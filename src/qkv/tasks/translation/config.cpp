@@ -66,7 +66,10 @@ ModelFacts TranslationConfig::facts() const {
 
 Settings TranslationConfig::settings() { return settings_of(*this, OtherKinds::refused); }
 void TranslationConfig::read(const std::string& path) { parse(read_settings_text(path), path); }
-void TranslationConfig::parse(const std::string& yaml, const std::string& name) { parse_into(*this, yaml, name, OtherKinds::refused); }
+// Older versions wrote the settings of all kinds into every file. Such a file has a key that no later one has.
+void TranslationConfig::parse(const std::string& yaml, const std::string& name) {
+  parse_into(*this, yaml, name, find_setting(yaml, name, "model.book_positions") ? OtherKinds::dropped : OtherKinds::refused);
+}
 
 void TranslationConfig::check() const {
   const auto& d = data;

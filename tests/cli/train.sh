@@ -35,7 +35,7 @@ run train "${settings[@]}" --epochs 40 --dump-config
 printf '%s\n' "$out" >own.yaml
 run train -c own.yaml --seed 3 -o from_file -q
 [[ $(sha256sum <from_file/model.safetensors) == "$sum" ]] || mismatch "the dumped configuration gives another model"
-expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was asked for\nhint: --layers 1 goes on with it; --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was asked for\nhint: --layers 1 resumes it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 40 --layers 2 -o run
 
 # Translation: order, empty lines, scores, n-best, JSON.
@@ -134,7 +134,7 @@ run train "${settings[@]}" --epochs 1 -o busy --restart -q
 # Gradients of several batches in one step.
 run train "${settings[@]}" --epochs 2 --accumulate 4 -o accumulated
 expect_match 'epoch 2/2 step 4/4 loss' "$err"
-expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --accumulate 4 goes on with it; --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --accumulate 4 resumes it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
 expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
 
@@ -235,7 +235,7 @@ expect 0 '' "${changed[@]}" --epochs 2 -o anew
 # Somebody's own configuration is no run, and stays what it is.
 mkdir own; printf '# mine\ndata:\n  pairs: pairs.tsv\n' >own/config.yaml; cp own/config.yaml mine.yaml
 for how in '' --restart; do
-  expect 1 $'qkv: error: own: has config.yaml, but is no run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train -c own/config.yaml -o own $how
+  expect 1 $'qkv: error: own: has config.yaml, but is not a run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train -c own/config.yaml -o own $how
   [[ $(ls -A own) == config.yaml ]] && cmp -s own/config.yaml mine.yaml || mismatch "own/config.yaml was touched: $(ls -A own)"
 done
 expect 1 'qkv: error: data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply' \
@@ -248,7 +248,7 @@ run "${changed[@]}" --epochs 2 -o anew --restart
 [[ $code == 1 ]] && cmp -s before.safetensors anew/model.safetensors || mismatch "--restart with data that cannot be used: $code $err"
 # Nobody's files are removed that are not of a run.
 mkdir -p theirs/attention theirs/checkpoints; echo code >theirs/attention/attend.cpp; echo weights >theirs/checkpoints/epoch1.pt
-expect 1 $'qkv: error: theirs: has checkpoints, but is no run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train "${settings[@]}" -o theirs --restart
+expect 1 $'qkv: error: theirs: has checkpoints, but is not a run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train "${settings[@]}" -o theirs --restart
 [[ -s theirs/attention/attend.cpp && -s theirs/checkpoints/epoch1.pt ]] || mismatch "--restart removed files of others"
 # A longer training that ends before its first checkpoint changes nothing for the shorter one; one that ends after it has its own model.
 cp pairs.tsv changed.tsv
@@ -260,7 +260,7 @@ run "${changed[@]}" --epochs 4 -o killed
 cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed before the model was written: another model"
 # Why more epochs are refused, where they are.
 run train "${settings[@]}" --epochs 2 --schedule cosine -o wave -q
-expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 goes on with it; --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 resumes it; --restart begins again; -o names another folder' \
   train "${settings[@]}" --epochs 3 --schedule cosine -o wave -q
 
 # Weights that are not finite end the training with one line, whatever step it was; nothing is written with them.

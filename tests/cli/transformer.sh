@@ -44,7 +44,7 @@ run train --data pairs.tsv --preset transformer-tiny --vocabulary 30 --epochs 1 
 bad() { fails 1 "$@"; }
 fails() { local code=$1 message=$2; shift 2; expect "$code" "qkv: error: $message" train "${data[@]}" "$@" -o bad; [[ ! -e bad ]] || mismatch "a folder for a bad run"; }
 bad 'model.hidden 32 is not divisible by model.heads 5' --kind transformer --hidden 32 --heads 5
-bad 'model.heads 4 is no multiple of model.key_heads 3' --kind transformer --hidden 32 --key-heads 3
+bad 'model.heads 4 is not a multiple of model.key_heads 3' --kind transformer --hidden 32 --key-heads 3
 fails 2 'model.cell is a setting of seq2seq, but model.kind is transformer' --kind transformer --cell lstm
 fails 2 'model.bidirectional is a setting of seq2seq, but model.kind is transformer' --kind transformer --bidirectional true
 fails 2 'model.ffn is a setting of transformer, but model.kind is seq2seq' --kind seq2seq

@@ -82,7 +82,7 @@ class Translate : public Command {
     for (const std::string& file : files_.empty() ? std::vector<std::string>{"-"} : files_) {
       options.name = input_name(file);
       if (file == "-") {
-        if (::isatty(STDIN_FILENO)) global.note({"type sentences, one a line; Ctrl-D ends", "请输入句子，每行一句；Ctrl-D 结束"});
+        if (::isatty(STDIN_FILENO)) global.note({"type sentences, one per line; Ctrl-D ends", "请输入句子，每行一句；Ctrl-D 结束"});
         std::ios::sync_with_stdio(false);  // else it is never known that more lines wait, and each is decoded alone
         translate_stream(translator, options, std::cin);
       } else {

@@ -36,7 +36,7 @@ std::vector<NamedShape> TransformerConfig::layout(const VocabularySizes& words) 
 
 void TransformerConfig::check() const {
   qkv::check(hidden % heads == 0, "model.hidden ", hidden, " is not divisible by model.heads ", heads);
-  qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is no multiple of model.key_heads ", key_head_count());
+  qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is not a multiple of model.key_heads ", key_head_count());
   qkv::check(positions != PositionKind::rotary || hidden / heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", hidden,
              " over model.heads ", heads, " gives an odd width of a head");
 }

@@ -46,7 +46,7 @@ void RunFolder::refuse_foreign() const {
   for (const std::string& name : files_) {
     const std::string path = file(name);
     if (!fs::exists(path) || (name == "checkpoints" && fs::is_directory(path) && fs::is_empty(path))) continue;
-    throw Error(text(path_, ": has ", name, ", but is no run: there is no ", mark), "-o names another folder for the run");
+    throw Error(text(path_, ": has ", name, ", but is not a run: there is no ", mark), "-o names another folder for the run");
   }
 }
 
@@ -66,7 +66,7 @@ void RunFolder::check_settings(const Settings& saved, const Settings& asked, con
     if (found == was.end() || found->second->get() == now.get() || rules.may_change.contains(name) || rules.may_change.contains(block_of(name))) continue;
     const std::string value = found->second->get(), flag = entry_or(rules.flags, name, now.flag);
     throw Error(text(file("config.yaml"), ": ", name, " is ", value, ", but ", now.get(), " was asked for", entry_or(rules.reasons, name, "")),
-                text(value.empty() ? "" : text(flag, " ", value, " goes on with it; "), "--restart begins again; -o names another folder"));
+                text(value.empty() ? "" : text(flag, " ", value, " resumes it; "), "--restart begins again; -o names another folder"));
   }
   if (fs::exists(file("model.safetensors")) && !fs::exists(file("checkpoints/last.safetensors")))
     throw Error(text(path_, ": has model.safetensors but no checkpoints/last.safetensors to go on from"),

@@ -55,8 +55,8 @@ struct TrainingConfig {
     constexpr int64_t most_epochs = 1'000'000'000;  // times batches, it is still a number of steps
     constexpr double most_rate = 1e38;              // of what becomes a float
     f("epochs", Text{"passes over the data", "训练轮数"}, epochs, 1, most_epochs);
-    f("batch_rows", Text{"sentence pairs a batch", "每批句对数"}, batch_rows, 1, 1'000'000);
-    f("batch_tokens", Text{"or at most so many padded tokens a batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, batch_tokens, 0);
+    f("batch_rows", Text{"rows per batch: of translation, sentence pairs", "每批句对数"}, batch_rows, 1, 1'000'000);
+    f("batch_tokens", Text{"or at most this many padded tokens per batch, 0 by rows", "或每批最多的（填充后）词元数，0 按句对"}, batch_tokens, 0);
     f("accumulate", Text{"batches whose gradients make one step", "每步累积梯度的批数"}, accumulate, 1, 1'000'000);
     f("shards", Text{"parts of a batch that are computed side by side, auto by the size of the model: the sum of their gradients, and with it the last bits, depend on it",
                      "一批分成几份并行计算，auto 由模型大小决定；梯度之和的末位取决于此"}, shards, Open{"auto"}, 1, ShardPolicy::kMost);
@@ -65,7 +65,7 @@ struct TrainingConfig {
     f("schedule", Text{"how the rate changes", "学习率的变化"}, schedule);
     f("warmup", Text{"steps of rising rate", "预热步数"}, warmup, 0);
     f("decay_factor", Text{"schedule step: the rate is multiplied by this", "step：学习率乘以该值"}, decay_factor, 0, 1);
-    f("decay_epochs", Text{"schedule step: every so many epochs", "step：每隔若干轮"}, decay_epochs, 1, most_epochs);
+    f("decay_epochs", Text{"schedule step: after this many epochs, again and again", "step：每隔若干轮"}, decay_epochs, 1, most_epochs);
     f("clip", Text{"limit of the gradient's norm, 0 none", "梯度范数上限，0 不限"}, clip, 0);
     f("optimizer", Text{"adamw is Adam with weight decay apart from the loss; adam and sgd have it as a term of the loss",
                         "优化算法；adamw 的权重衰减与损失分离，adam 与 sgd 的则是损失中的一项"}, optimizer);

@@ -64,7 +64,7 @@ TEST(RunFolder, OfSomebodyElseIsLeftAlone) {
   const std::string path = temp / "mine";
   put(path + "/train.log", "my own");
   for (const ExistingRun existing : {ExistingRun::resume, ExistingRun::discard})
-    EXPECT_EQ(error_of([&] { RunFolder(path, existing, kOwn); }), path + ": has train.log, but is no run: there is no mark.txt");
+    EXPECT_EQ(error_of([&] { RunFolder(path, existing, kOwn); }), path + ": has train.log, but is not a run: there is no mark.txt");
   EXPECT_EQ(qkv_test::file_bytes(path + "/train.log"), "my own");
   fs::remove(path + "/train.log");
   fs::create_directories(path + "/checkpoints");

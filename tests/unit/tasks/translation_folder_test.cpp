@@ -25,7 +25,7 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationConfig other = config(1);
   other.seq2seq().hidden = 16;
   EXPECT_EQ(error_of([&] { TranslationRun(other, run_folder()); }),
-            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 goes on with it; --restart begins again; -o names another folder");
+            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 resumes it; --restart begins again; -o names another folder");
   // More epochs of the same are the same run gone on with; fewer are another.
   TranslationRun longer(config(2), run_folder());
   longer.train();
@@ -37,7 +37,7 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
 TEST_F(TranslationRunTest, ARunIsNotMadeShorter) {
   TranslationRun(config(2), run_folder()).train();
   EXPECT_EQ(error_of([&] { TranslationRun(config(1), run_folder()); }),
-            run_folder() + "/config.yaml: training.epochs is 2, but 1 was asked for: a run may be made longer, never shorter | --epochs 2 goes on with it; --restart begins again; -o names another folder");
+            run_folder() + "/config.yaml: training.epochs is 2, but 1 was asked for: a run may be made longer, never shorter | --epochs 2 resumes it; --restart begins again; -o names another folder");
 }
 
 TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
@@ -110,7 +110,7 @@ TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
   TranslationRun(c, run_folder()).train();
   c.data.normalize = Normalization::nfkc;
   EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }),
-            path + ": data.normalize is none, but nfkc was asked for | --normalize none goes on with it; --restart begins again; -o names another folder");
+            path + ": data.normalize is none, but nfkc was asked for | --normalize none resumes it; --restart begins again; -o names another folder");
   // Words are not normalised, so the setting says nothing of them.
   std::ofstream(path) << "data:\n  tokenizer: spaces\n";
   EXPECT_EQ(read_run_config(path).data.normalize, Normalization::nfkc);

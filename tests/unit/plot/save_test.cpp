@@ -89,7 +89,7 @@ TEST_F(Save, AFolderThatIsNotThereIsNamed) {
 }
 
 TEST_F(Save, PngHasTwoPixelsAUnitAndTheRightColours) {
-  if (!librsvg_is_here()) GTEST_SKIP() << "librsvg-2.so.2 is not installed (Debian package librsvg2-2)";
+  ASSERT_TRUE(librsvg_is_here()) << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
   const Figure figure = heatmaps(Tensor({1, 2}, {0, 1}), "键", "été", {}, {.size = FigureSize{3, 2}});
   save(figure, path("a.png"));
   const std::string png = bytes(path("a.png"));
@@ -107,7 +107,7 @@ TEST_F(Save, PngHasTwoPixelsAUnitAndTheRightColours) {
 }
 
 TEST_F(Save, BrokenSvgIsAnErrorNotACrash) {
-  if (!librsvg_is_here()) GTEST_SKIP() << "librsvg-2.so.2 is not installed (Debian package librsvg2-2)";
+  ASSERT_TRUE(librsvg_is_here()) << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
   EXPECT_THROW(plotting::render_png("<svg", 1), Error);
   EXPECT_THROW(plotting::render_png("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"90000\" height=\"10\"/>", 1), Error);
 }

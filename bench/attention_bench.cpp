@@ -1,5 +1,5 @@
-// Attention against the sgemm rate of the same minute: GFLOP/s forward (4 d a visible pair) and forward + backward (14 d), as a
-// share of what oneDNN reaches on as many threads. Usage: attention_bench [threads [n heads causal dropout]]
+// Attention against the sgemm rate of the same minute: GFLOP/s forward (4 d a visible pair) and forward + backward (14
+// d), as a share of what oneDNN reaches on as many threads. Usage: attention_bench [threads [n heads causal dropout]]
 #include <fmt/format.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -40,7 +40,11 @@ constexpr int64_t kWidth = 64;
 class Case {
  public:
   explicit Case(Shape shape)
-      : shape_(shape), q_(normals(size(), 1)), k_(normals(size(), 2)), v_(normals(size(), 3)), dout_(normals(size(), 4)) {
+      : shape_(shape),
+        q_(normals(size(), 1)),
+        k_(normals(size(), 2)),
+        v_(normals(size(), 3)),
+        dout_(normals(size(), 4)) {
     call_.sizes = {1, shape.heads, shape.heads, shape.n, shape.n, kWidth, kWidth};
     call_.scale = 1 / std::sqrt(static_cast<float>(kWidth));
     call_.dropout.rate = shape.dropout;
@@ -54,7 +58,8 @@ class Case {
     const double middle = seconds();
     AttentionGradients to;
     to.dq = {dq_.data(), s}, to.dk = {dk_.data(), s}, to.dv = {dv_.data(), s};
-    attention_backward(call_, {q_.data(), s}, {k_.data(), s}, {v_.data(), s}, {out_.data(), s}, lse_.data(), {dout_.data(), s}, to);
+    attention_backward(call_, {q_.data(), s}, {k_.data(), s}, {v_.data(), s}, {out_.data(), s}, lse_.data(),
+                       {dout_.data(), s}, to);
     forward = std::min(forward, middle - start);
     both = std::min(both, seconds() - start);
   }
@@ -108,7 +113,8 @@ void measure(Shape shape) {
 int main(int argc, char** argv) {
   set_threads(argc > 1 ? std::atoi(argv[1]) : 1);
   if (argc == 6) {
-    measure({std::atoll(argv[2]), std::atoll(argv[3]), std::atoi(argv[4]) != 0, static_cast<float>(std::atof(argv[5]))});
+    measure(
+        {std::atoll(argv[2]), std::atoll(argv[3]), std::atoi(argv[4]) != 0, static_cast<float>(std::atof(argv[5]))});
     return 0;
   }
   for (const int64_t n : {512, 1024, 4096, 16384}) {

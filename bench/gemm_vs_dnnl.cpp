@@ -49,8 +49,17 @@ double compare(const Case& s, Transpose ta, Transpose tb) {
   std::vector<float> ours(static_cast<size_t>(s.M * s.N)), theirs(ours);
   const int64_t lda = ta == Transpose::no ? s.K : s.M, ldb = tb == Transpose::no ? s.N : s.K;
   const auto run_ours = [&] {
-    kernels::gemm({.transpose_a = ta, .transpose_b = tb, .M = s.M, .N = s.N, .K = s.K, .A = A.data(), .lda = lda, .B = B.data(),
-                   .ldb = ldb, .C = ours.data(), .ldc = s.N});
+    kernels::gemm({.transpose_a = ta,
+                   .transpose_b = tb,
+                   .M = s.M,
+                   .N = s.N,
+                   .K = s.K,
+                   .A = A.data(),
+                   .lda = lda,
+                   .B = B.data(),
+                   .ldb = ldb,
+                   .C = ours.data(),
+                   .ldc = s.N});
   };
   const auto run_theirs = [&] {
     dnnl_sgemm(ta == Transpose::no ? 'N' : 'T', tb == Transpose::no ? 'N' : 'T', s.M, s.N, s.K, 1, A.data(), lda,

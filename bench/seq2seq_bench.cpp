@@ -1,5 +1,6 @@
-// A training step of the Bahdanau model: milliseconds, target tokens a second and GFLOP/s beside the product rate of the same minute.
-// Usage: seq2seq_bench [threads [batch embed hidden vocabulary source target lstm]]; without sizes: the book's, then larger ones.
+// A training step of the Bahdanau model: milliseconds, target tokens a second and GFLOP/s beside the product rate of
+// the same minute. Usage: seq2seq_bench [threads [batch embed hidden vocabulary source target lstm]]; without sizes:
+// the book's, then larger ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,8 +37,9 @@ Ids lengths(int64_t rows, int64_t longest, uint64_t seed) {
   Ids lens = Ids::empty({rows});
   const int64_t least = std::max<int64_t>(1, longest * 3 / 10);
   for (int64_t b = 0; b < rows; ++b)
-    lens.mutable_ptr()[b] = static_cast<int32_t>(
-        least + static_cast<int64_t>(Rng(seed).below(static_cast<uint64_t>(longest - least + 1), static_cast<uint64_t>(b))));
+    lens.mutable_ptr()[b] =
+        static_cast<int32_t>(least + static_cast<int64_t>(Rng(seed).below(static_cast<uint64_t>(longest - least + 1),
+                                                                          static_cast<uint64_t>(b))));
   lens.mutable_ptr()[0] = static_cast<int32_t>(longest);
   return lens;
 }
@@ -45,7 +47,8 @@ Ids lengths(int64_t rows, int64_t longest, uint64_t seed) {
 Ids ids(int64_t rows, int64_t columns, int64_t below, uint64_t seed) {
   Ids out = Ids::empty({rows, columns});
   for (int64_t i = 0; i < out.numel(); ++i)
-    out.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(static_cast<uint64_t>(below), static_cast<uint64_t>(i)));
+    out.mutable_ptr()[i] =
+        static_cast<int32_t>(Rng(seed).below(static_cast<uint64_t>(below), static_cast<uint64_t>(i)));
   return out;
 }
 
@@ -58,8 +61,8 @@ class Step {
         source_lens_(lengths(z.batch, z.source, 3)),
         target_lens_(lengths(z.batch, z.target, 4)),
         wanted_(ids(z.batch, z.target, z.vocabulary, 5)),
-        model_({.embed = z.embed, .hidden = z.hidden, .layers = 2, .cell = z.lstm ? CellKind::lstm : CellKind::gru}, {z.vocabulary, z.vocabulary},
-               Rng(6)),
+        model_({.embed = z.embed, .hidden = z.hidden, .layers = 2, .cell = z.lstm ? CellKind::lstm : CellKind::gru},
+               {z.vocabulary, z.vocabulary}, Rng(6)),
         all_(flatten(model_)),
         adam_(all_),
         shards_(all_) {
@@ -67,22 +70,25 @@ class Step {
       if (i % z.target >= target_lens_.ptr()[i / z.target]) wanted_.mutable_ptr()[i] = -1;
   }
   void run() {
-    shards_.gradients(z_.batch, {.training = true, .rng = Rng(7)}, [&](int64_t begin, int64_t end, const Run& run) -> Loss {
-      const int64_t n = end - begin;
-      const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
-      const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
-      const Tensor y = model_.features(rows(source_), lens(source_lens_), rows(target_), run, lens(target_lens_));
-      const Tensor sum =
-          linear_cross_entropy(y, model_.output.weight, model_.output.bias, rows(wanted_), {.ignore_id = -1, .reduction = Reduction::sum});
-      return {scale(sum, 1.f / static_cast<float>(z_.target)), sum.item(), static_cast<double>(n)};
-    });
+    shards_.gradients(
+        z_.batch, {.training = true, .rng = Rng(7)}, [&](int64_t begin, int64_t end, const Run& run) -> Loss {
+          const int64_t n = end - begin;
+          const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
+          const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
+          const Tensor y = model_.features(rows(source_), lens(source_lens_), rows(target_), run, lens(target_lens_));
+          const Tensor sum = linear_cross_entropy(y, model_.output.weight, model_.output.bias, rows(wanted_),
+                                                  {.ignore_id = -1, .reduction = Reduction::sum});
+          return {scale(sum, 1.f / static_cast<float>(z_.target)), sum.item(), static_cast<double>(n)};
+        });
     adam_.step(all_, shards_.gradient(), 5e-3f, clip_factor(norm(shards_.gradient()), 1));
   }
   int64_t tokens() const { return total(target_lens_); }
   int64_t parameters() const { return all_.count(); }
-  // Multiplications and additions of the products of steps that exist, forward and backward; the output layer recomputes its logits.
+  // Multiplications and additions of the products of steps that exist, forward and backward; the output layer
+  // recomputes its logits.
   double flop() const {
-    const double s = static_cast<double>(total(source_lens_)), t = static_cast<double>(tokens()), h = static_cast<double>(z_.hidden);
+    const double s = static_cast<double>(total(source_lens_)), t = static_cast<double>(tokens()),
+                 h = static_cast<double>(z_.hidden);
     const double e = static_cast<double>(z_.embed), v = static_cast<double>(z_.vocabulary), g = z_.lstm ? 4 : 3;
     return 6 * (s * g * h * (e + h + 2 * h) + s * h * h + t * (h * h + g * h * (e + h + h + 2 * h))) + 8 * t * h * v;
   }
@@ -107,7 +113,15 @@ double product_rate() {
   static std::vector<float> a(M * M, 1.f), c(static_cast<size_t>(threads()) * M * M);
   const double start = seconds();
   parallel_for(threads(), 1e9, [&](int64_t b) {
-    kernels::gemm({.M = M, .N = M, .K = M, .A = a.data(), .lda = M, .B = a.data(), .ldb = M, .C = c.data() + b * M * M, .ldc = M});
+    kernels::gemm({.M = M,
+                   .N = M,
+                   .K = M,
+                   .A = a.data(),
+                   .lda = M,
+                   .B = a.data(),
+                   .ldb = M,
+                   .C = c.data() + b * M * M,
+                   .ldc = M});
   });
   return 2.0 * M * M * M * threads() / (seconds() - start) / 1e9;
 }
@@ -130,8 +144,8 @@ void measure(const Sizes& z) {
   fmt::print(
       "B {:3} embed {:3} hidden {:3} V {:4} S {:2} T {:2} {:4} {:9} parameters: best {:8.3f} ms, median {:8.3f}, {:7.0f} tokens/s, {:5.1f} "
       "GFLOP/s of {:5.1f}\n",
-      z.batch, z.embed, z.hidden, z.vocabulary, z.source, z.target, z.lstm ? "lstm" : "gru", step.parameters(), best * 1e3,
-      times[times.size() / 2] * 1e3, static_cast<double>(step.tokens()) / best, gflops, rate);
+      z.batch, z.embed, z.hidden, z.vocabulary, z.source, z.target, z.lstm ? "lstm" : "gru", step.parameters(),
+      best * 1e3, times[times.size() / 2] * 1e3, static_cast<double>(step.tokens()) / best, gflops, rate);
 }
 
 }  // namespace

@@ -10,14 +10,18 @@ namespace {
 class AttentionCase : public Case {
  public:
   AttentionCase(const Arrays& inputs, bool backward)
-      : backward_(backward), causal_(inputs.at("causal").to_ids("causal").ptr()[0] != 0), dropout_(inputs.at("dropout").to_tensor("dropout").ptr()[0]) {
+      : backward_(backward),
+        causal_(inputs.at("causal").to_ids("causal").ptr()[0] != 0),
+        dropout_(inputs.at("dropout").to_tensor("dropout").ptr()[0]) {
     const auto leaf = [&](const char* name) { return parameter(inputs.at(name).to_tensor(name)); };
     q_ = leaf("q"), k_ = leaf("k"), v_ = leaf("v");
     if (backward) dy_ = inputs.at("dy").to_tensor("dy");
   }
   void run() override {
-    if (backward_) gradients(dropout_);
-    else forward(0);
+    if (backward_)
+      gradients(dropout_);
+    else
+      forward(0);
   }
   /// Random masks differ between the sides, so results are compared without dropout.
   Arrays results() override {
@@ -28,7 +32,9 @@ class AttentionCase : public Case {
 
  private:
   Tensor forward(float dropout) const {
-    return attend(ScaledDot{}, q_, k_, v_, causal_ ? Mask::causal() : Mask::none(), {.training = dropout > 0, .rng = Rng(1)}, {.dropout = dropout}).output;
+    return attend(ScaledDot{}, q_, k_, v_, causal_ ? Mask::causal() : Mask::none(),
+                  {.training = dropout > 0, .rng = Rng(1)}, {.dropout = dropout})
+        .output;
   }
   void gradients(float dropout) {
     Tape tape;

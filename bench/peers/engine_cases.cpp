@@ -43,7 +43,12 @@ struct Perceptron {
 class PerceptronStep : public Case {
  public:
   explicit PerceptronStep(const Arrays& inputs)
-      : x_(input(inputs, "x")), targets_(inputs.at("targets").to_ids("targets")), model_(load(inputs)), all_(flatten(model_)), adam_(all_), shards_(all_) {}
+      : x_(input(inputs, "x")),
+        targets_(inputs.at("targets").to_ids("targets")),
+        model_(load(inputs)),
+        all_(flatten(model_)),
+        adam_(all_),
+        shards_(all_) {}
   void run() override { step(); }
   Arrays results() override {
     Tensor losses = Tensor::empty({10});
@@ -59,10 +64,12 @@ class PerceptronStep : public Case {
   }
   double step() {
     const int64_t rows = x_.size(0);
-    const BatchLoss loss = shards_.gradients(rows, {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
-      const Tensor sum = cross_entropy(model_(x_.part(begin * 32, {end - begin, 32})), targets_.part(begin, {end - begin}), {.reduction = Reduction::sum});
-      return {scale(sum, 1 / static_cast<float>(rows)), sum.item(), static_cast<double>(end - begin)};
-    });
+    const BatchLoss loss =
+        shards_.gradients(rows, {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
+          const Tensor sum = cross_entropy(model_(x_.part(begin * 32, {end - begin, 32})),
+                                           targets_.part(begin, {end - begin}), {.reduction = Reduction::sum});
+          return {scale(sum, 1 / static_cast<float>(rows)), sum.item(), static_cast<double>(end - begin)};
+        });
     adam_.step(all_, shards_.gradient(), 1e-3f, clip_factor(norm(shards_.gradient()), 1));
     return loss.sum / loss.count;
   }

@@ -9,11 +9,16 @@
 namespace qkv::peers {
 namespace {
 
-// Teacher forcing, masked loss over the number of steps, clipping to norm 1, Adam; dropout 0.1 except where results are compared.
+// Teacher forcing, masked loss over the number of steps, clipping to norm 1, Adam; dropout 0.1 except where results are
+// compared.
 class BahdanauStep : public Case {
  public:
   explicit BahdanauStep(const Arrays& inputs)
-      : inputs_(inputs), source_(ids("source")), source_lens_(ids("source_lens")), target_in_(ids("target_in")), wanted_(ids("targets")),
+      : inputs_(inputs),
+        source_(ids("source")),
+        source_lens_(ids("source_lens")),
+        target_in_(ids("target_in")),
+        wanted_(ids("targets")),
         target_lens_(ids("target_lens")) {
     const int64_t steps = wanted_.size(1);
     for (int64_t i = 0; i < wanted_.numel(); ++i)
@@ -41,7 +46,8 @@ class BahdanauStep : public Case {
 
   Ids ids(const std::string& name) const { return inputs_.at(name).to_ids(name); }
   void start(float dropout) {
-    Seq2Seq model({.embed = 32, .hidden = 32, .layers = 2, .dropout = dropout, .skip_padding = false}, {184, 201}, Rng(0));
+    Seq2Seq model({.embed = 32, .hidden = 32, .layers = 2, .dropout = dropout, .skip_padding = false}, {184, 201},
+                  Rng(0));
     each_tensor(model, [&](const std::string& name, Tensor& t) { t = parameter(inputs_.at(name).to_tensor(name)); });
     training_ = std::make_unique<Training>(model);
   }
@@ -49,16 +55,17 @@ class BahdanauStep : public Case {
     Training& t = *training_;
     const float steps = static_cast<float>(wanted_.size(1));
     const Run run{.training = true, .rng = Rng(1).at_step(t.steps++)};
-    const BatchLoss loss = t.shards.gradients(source_.size(0), run, [&](int64_t begin, int64_t end, const Run& r) -> Loss {
-      const int64_t n = end - begin;
-      const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
-      const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
-      const Tensor y = t.model.features(rows(source_), lens(source_lens_), rows(target_in_), r, lens(target_lens_));
-      const Tensor sum = linear_cross_entropy(y, t.model.output.weight, t.model.output.bias, rows(wanted_),
-                                              {.ignore_id = -1, .reduction = Reduction::sum});
-      const Tensor objective = scale(sum, 1 / steps);
-      return {objective, objective.item(), 1};
-    });
+    const BatchLoss loss =
+        t.shards.gradients(source_.size(0), run, [&](int64_t begin, int64_t end, const Run& r) -> Loss {
+          const int64_t n = end - begin;
+          const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
+          const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
+          const Tensor y = t.model.features(rows(source_), lens(source_lens_), rows(target_in_), r, lens(target_lens_));
+          const Tensor sum = linear_cross_entropy(y, t.model.output.weight, t.model.output.bias, rows(wanted_),
+                                                  {.ignore_id = -1, .reduction = Reduction::sum});
+          const Tensor objective = scale(sum, 1 / steps);
+          return {objective, objective.item(), 1};
+        });
     t.adam.step(t.all, t.shards.gradient(), 5e-3f, clip_factor(norm(t.shards.gradient()), 1));
     return loss.sum;
   }

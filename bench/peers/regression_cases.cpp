@@ -13,7 +13,8 @@ Points column(const Arrays& inputs, const std::string& name) {
 // Five epochs of gradient descent on the leave-one-out error of 50 points, from a given w.
 class LearnedPooling : public Case {
  public:
-  explicit LearnedPooling(const Arrays& inputs) : x_(column(inputs, "x")), y_(column(inputs, "y")), start_(inputs.at("w").values<double>()[0]) {}
+  explicit LearnedPooling(const Arrays& inputs)
+      : x_(column(inputs, "x")), y_(column(inputs, "y")), start_(inputs.at("w").values<double>()[0]) {}
   void run() override { learned_ = learn_bandwidth(x_, y_, Rng(0), {.start = start_}); }
   Arrays results() override {
     run();

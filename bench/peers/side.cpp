@@ -1,5 +1,6 @@
-// Speaks with run.py, a line at a time: "load CASE IN.npz", "results OUT.npz", "time REPEATS", "once", "threads N", "peak",
-// "memory". Answers "ok" and before it: the seconds of a repetition, GFLOP/s of multiply-adds, the most bytes that the process held.
+// Speaks with run.py, a line at a time: "load CASE IN.npz", "results OUT.npz", "time REPEATS", "once", "threads N",
+// "peak", "memory". Answers "ok" and before it: the seconds of a repetition, GFLOP/s of multiply-adds, the most bytes
+// that the process held.
 #include "side.h"
 
 #include <chrono>

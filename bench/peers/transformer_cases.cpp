@@ -19,13 +19,20 @@ int64_t number(const Arrays& inputs, const std::string& name) { return ids_of(in
 // Sizes and weights as the runner wrote them.
 Transformer transformer(const Arrays& inputs, float dropout) {
   const auto size = [&](const char* name) { return number(inputs, std::string("size.") + name); };
-  Transformer model({.hidden = size("width"), .ffn = size("ffn"), .heads = size("heads"), .layers = size("encoder_layers"),
-                     .decoder_layers = size("decoder_layers"), .dropout = dropout, .norm = size("pre_norm") ? NormPlace::pre : NormPlace::post,
-                     .bias = size("bias") != 0, .tied = size("tied") != 0},
+  Transformer model({.hidden = size("width"),
+                     .ffn = size("ffn"),
+                     .heads = size("heads"),
+                     .layers = size("encoder_layers"),
+                     .decoder_layers = size("decoder_layers"),
+                     .dropout = dropout,
+                     .norm = size("pre_norm") ? NormPlace::pre : NormPlace::post,
+                     .bias = size("bias") != 0,
+                     .tied = size("tied") != 0},
                     {size("source"), size("target")}, Rng(0));
   for (const auto& p : parameters(model)) {
     const Array& values = inputs.at(p.name);
-    check(values.shape() == p.tensor.shape(), "[peers] \"", p.name, "\" has shape ", values.shape(), ", expected ", p.tensor.shape());
+    check(values.shape() == p.tensor.shape(), "[peers] \"", p.name, "\" has shape ", values.shape(), ", expected ",
+          p.tensor.shape());
     std::ranges::copy(values.values<float>(), p.tensor.mutable_ptr());
   }
   return model;
@@ -45,12 +52,17 @@ struct Training {
   void update(float rate) { adam.step(all, shards.gradient(), rate, clip_factor(norm(shards.gradient()), 1)); }
 };
 
-// Teacher forcing, loss over the number of target steps, clipping to norm 1, Adam; no dropout where results are compared.
+// Teacher forcing, loss over the number of target steps, clipping to norm 1, Adam; no dropout where results are
+// compared.
 class TransformerStep : public Case {
  public:
   explicit TransformerStep(const Arrays& inputs)
-      : inputs_(inputs), source_(ids_of(inputs, "source")), source_lens_(ids_of(inputs, "source_lens")),
-        target_in_(ids_of(inputs, "target_in")), wanted_(ids_of(inputs, "targets")), rate_(inputs.at("rate").values<float>()[0]),
+      : inputs_(inputs),
+        source_(ids_of(inputs, "source")),
+        source_lens_(ids_of(inputs, "source_lens")),
+        target_in_(ids_of(inputs, "target_in")),
+        wanted_(ids_of(inputs, "targets")),
+        rate_(inputs.at("rate").values<float>()[0]),
         dropout_(inputs.at("size.dropout").values<float>()[0]) {
     const Ids target_lens = ids_of(inputs, "target_lens");
     const int64_t steps = wanted_.size(1);
@@ -75,15 +87,16 @@ class TransformerStep : public Case {
   double step() {
     auto& t = *training_;
     const Linear& output = t.model.decoder.output;
-    const BatchLoss loss = t.shards.gradients(source_.size(0), t.next(), [&](int64_t begin, int64_t end, const Run& run) -> Loss {
-      const int64_t n = end - begin;
-      const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
-      const Tensor y = t.model.features(rows(source_), source_lens_.part(begin, {n}), rows(target_in_), run);
-      const Tensor sum =
-          linear_cross_entropy(y, output.weight, output.bias, rows(wanted_), {.ignore_id = -1, .reduction = Reduction::sum});
-      const Tensor objective = scale(sum, 1 / static_cast<float>(wanted_.size(1)));
-      return {objective, objective.item(), 1};
-    });
+    const BatchLoss loss =
+        t.shards.gradients(source_.size(0), t.next(), [&](int64_t begin, int64_t end, const Run& run) -> Loss {
+          const int64_t n = end - begin;
+          const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
+          const Tensor y = t.model.features(rows(source_), source_lens_.part(begin, {n}), rows(target_in_), run);
+          const Tensor sum = linear_cross_entropy(y, output.weight, output.bias, rows(wanted_),
+                                                  {.ignore_id = -1, .reduction = Reduction::sum});
+          const Tensor objective = scale(sum, 1 / static_cast<float>(wanted_.size(1)));
+          return {objective, objective.item(), 1};
+        });
     t.update(rate_);
     return loss.sum;
   }
@@ -110,15 +123,20 @@ class Decoder : public SourceStepModel {
 class Beam : public Case {
  public:
   explicit Beam(const Arrays& inputs)
-      : model_(transformer(inputs, 0)), source_(ids_of(inputs, "source")), lens_(ids_of(inputs, "source_lens")),
-        options_{.beam = number(inputs, "beam"), .length_penalty = inputs.at("length_penalty").values<double>()[0],
-                 .max_length = number(inputs, "max_length"), .never = {1}} {}
+      : model_(transformer(inputs, 0)),
+        source_(ids_of(inputs, "source")),
+        lens_(ids_of(inputs, "source_lens")),
+        options_{.beam = number(inputs, "beam"),
+                 .length_penalty = inputs.at("length_penalty").values<double>()[0],
+                 .max_length = number(inputs, "max_length"),
+                 .never = {1}} {}
   void run() override { decode(); }
   Arrays results() override {
     const auto outputs = decode();
     Ids ids = Ids::empty({static_cast<int64_t>(outputs.size()), options_.max_length});
     std::fill_n(ids.mutable_ptr(), ids.numel(), -1);
-    for (size_t i = 0; i < outputs.size(); ++i) std::ranges::copy(outputs[i], ids.mutable_ptr() + static_cast<int64_t>(i) * ids.size(1));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      std::ranges::copy(outputs[i], ids.mutable_ptr() + static_cast<int64_t>(i) * ids.size(1));
     return {{"outputs", Array(ids)}};
   }
 
@@ -133,7 +151,8 @@ class Beam : public Case {
       Ids part = Ids::empty({count, longest});
       for (int64_t b = 0; b < count; ++b)
         std::copy_n(source_.ptr() + (begin + b) * source_.size(1), longest, part.mutable_ptr() + b * longest);
-      for (auto& found : search(decoder, part, lens_.part(begin, {count}), options_)) outputs.push_back(std::move(found.front().tokens));
+      for (auto& found : search(decoder, part, lens_.part(begin, {count}), options_))
+        outputs.push_back(std::move(found.front().tokens));
     }
     return outputs;
   }
@@ -147,12 +166,15 @@ class Beam : public Case {
 class LongStep : public Case {
  public:
   explicit LongStep(const Arrays& inputs)
-      : tokens_(ids_of(inputs, "tokens")), targets_(ids_of(inputs, "targets")),
-        training_(TransformerDecoder({.hidden = 512, .ffn = 2048, .heads = 8, .layers = 6, .recompute = true}, 8000, Cross::no, Rng(1))) {}
+      : tokens_(ids_of(inputs, "tokens")),
+        targets_(ids_of(inputs, "targets")),
+        training_(TransformerDecoder({.hidden = 512, .ffn = 2048, .heads = 8, .layers = 6, .recompute = true}, 8000,
+                                     Cross::no, Rng(1))) {}
   void run() override {
     training_.shards.gradients(1, training_.next(), [&](int64_t, int64_t, const Run& run) -> Loss {
       const Linear& output = training_.model.output;
-      const Tensor loss = linear_cross_entropy(training_.model.features(tokens_, {}, run), output.weight, output.bias, targets_);
+      const Tensor loss =
+          linear_cross_entropy(training_.model.features(tokens_, {}, run), output.weight, output.bias, targets_);
       return {loss, loss.item(), 1};
     });
     training_.update(1e-4f);

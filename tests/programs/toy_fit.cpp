@@ -1,4 +1,5 @@
-// Trains the toy model for 200 steps with a checkpoint every step, resuming if there is one: the program that tests kill.
+// Trains the toy model for 200 steps with a checkpoint every step, resuming if there is one: the program that tests
+// kill.
 //   toy_fit CHECKPOINT METRICS THREADS
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +18,12 @@ int main(int count, char** arguments) {
   MetricsFile metrics(arguments[2], 1);
   Observer* observers[] = {&metrics};
   const FitResult result = fit(all, adam, tests::ToyTask{model},
-                               {.epochs = 40, .rate = constant_rate(0.01f), .clip = 1, .seed = 3, .checkpoint = arguments[1], .checkpoint_every = 1},
+                               {.epochs = 40,
+                                .rate = constant_rate(0.01f),
+                                .clip = 1,
+                                .seed = 3,
+                                .checkpoint = arguments[1],
+                                .checkpoint_every = 1},
                                observers);
   std::printf("step %ld loss %.9g\n", static_cast<long>(result.progress.step), result.progress.epoch_loss);
 }

@@ -1,4 +1,5 @@
-// A small training task with everything that could break "same seed, same bits": shuffling, dropout, shards, a short last batch.
+// A small training task with everything that could break "same seed, same bits": shuffling, dropout, shards, a short
+// last batch.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Two blocks of one region write the same number: ThreadSanitizer must say so, or its silence elsewhere would mean nothing.
+// Two blocks of one region write the same number: ThreadSanitizer must say so, or its silence elsewhere would mean
+// nothing.
 #include <atomic>
 #include <cstdio>
 

@@ -16,6 +16,6 @@ inline std::string real_data(const std::string& name) {
 
 }  // namespace qkv_test
 
-#define QKV_NEEDS(path, name)                                                                        \
-  const std::string path = qkv_test::real_data(name);                                                \
+#define QKV_NEEDS(path, name)                         \
+  const std::string path = qkv_test::real_data(name); \
   if (path.empty()) GTEST_SKIP() << name << " is not in QKV_TEST_DATA nor in ../shared/data"

@@ -27,7 +27,8 @@ class TempFolder {
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
   int count() const {
-    return static_cast<int>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator{}));
+    return static_cast<int>(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator{}));
   }
 
  private:
@@ -40,7 +41,8 @@ inline std::string file_bytes(const std::string& path) {
 }
 
 inline void put_bytes(const std::string& path, const std::string& bytes) {
-  std::filesystem::remove(path);  // cutting an old file to nothing makes some file systems flush it: slow, thousands of times
+  std::filesystem::remove(
+      path);  // cutting an old file to nothing makes some file systems flush it: slow, thousands of times
   std::ofstream out(path, std::ios::binary);
   out << bytes;
   out.flush();

@@ -12,23 +12,41 @@
 
 namespace qkv_test {
 
-/// The bytes of a small model of that kind ("bpe", "unigram") and rule ("identity", "nmt_nfkc", ...), with qkv's special pieces.
+/// The bytes of a small model of that kind ("bpe", "unigram") and rule ("identity", "nmt_nfkc", ...), with qkv's
+/// special pieces.
 inline std::string trained_model(const std::string& kind, const std::string& rule) {
   struct Sentences : sentencepiece::SentenceIterator {
-    std::vector<std::string> all = {"the walker walks at home.", "a worker works in the workshop!", "the talker talked slowly", "ein Läufer läuft heute?",
-                                    "le garçon travaille à la maison.", "the worker is working", "ABC abc"};
+    std::vector<std::string> all = {"the walker walks at home.",
+                                    "a worker works in the workshop!",
+                                    "the talker talked slowly",
+                                    "ein Läufer läuft heute?",
+                                    "le garçon travaille à la maison.",
+                                    "the worker is working",
+                                    "ABC abc"};
     size_t at = 0;
     bool done() const override { return at == all.size(); }
     void Next() override { ++at; }
     const std::string& value() const override { return all[at]; }
     sentencepiece::util::Status status() const override { return {}; }
   } sentences;
-  const std::unordered_map<std::string, std::string> settings = {
-      {"model_type", kind}, {"vocab_size", "48"}, {"character_coverage", "1"}, {"unk_id", "0"}, {"pad_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"},
-      {"unk_piece", "<unk>"}, {"pad_piece", "<pad>"}, {"bos_piece", "<bos>"}, {"eos_piece", "<eos>"}, {"hard_vocab_limit", "false"},
-      {"normalization_rule_name", rule}, {"num_threads", "1"}, {"minloglevel", "2"}};
+  const std::unordered_map<std::string, std::string> settings = {{"model_type", kind},
+                                                                 {"vocab_size", "48"},
+                                                                 {"character_coverage", "1"},
+                                                                 {"unk_id", "0"},
+                                                                 {"pad_id", "1"},
+                                                                 {"bos_id", "2"},
+                                                                 {"eos_id", "3"},
+                                                                 {"unk_piece", "<unk>"},
+                                                                 {"pad_piece", "<pad>"},
+                                                                 {"bos_piece", "<bos>"},
+                                                                 {"eos_piece", "<eos>"},
+                                                                 {"hard_vocab_limit", "false"},
+                                                                 {"normalization_rule_name", rule},
+                                                                 {"num_threads", "1"},
+                                                                 {"minloglevel", "2"}};
   std::string bytes;
-  qkv::check(sentencepiece::SentencePieceTrainer::Train(settings, &sentences, &bytes).ok(), "the model cannot be trained");
+  qkv::check(sentencepiece::SentencePieceTrainer::Train(settings, &sentences, &bytes).ok(),
+             "the model cannot be trained");
   return bytes;
 }
 

@@ -18,8 +18,10 @@ void with_type(ScorerKind kind, const Make& make) {
 
 template <class S>
 S to_train(const ScorerSizes& n, const Rng& rng) {
-  if constexpr (requires { S::random(n.query, n.key, n.hidden, rng); }) return S::random(n.query, n.key, n.hidden, rng);
-  else if constexpr (requires { S::random(n.query, n.key, rng); }) return S::random(n.query, n.key, rng);
+  if constexpr (requires { S::random(n.query, n.key, n.hidden, rng); })
+    return S::random(n.query, n.key, n.hidden, rng);
+  else if constexpr (requires { S::random(n.query, n.key, rng); })
+    return S::random(n.query, n.key, rng);
   S scorer;
   scorer.visit([]<class Field>(const char*, Field& number) {
     if constexpr (std::is_same_v<Field, Tensor>) number = parameter(ones({1}));
@@ -33,10 +35,15 @@ bool has_default(const std::optional<Tensor>&) { return true; }
 template <class S>
 ScorerInputs inputs() {
   S scorer;
-  ScorerInputs in{requires { scorer.scale; }, requires { scorer.width; }, requires { scorer.temperature; }, {}};
-  scorer.visit([&](const char* name, const auto& field) { in.tensors.push_back({name, !has_default(field)}); });
-  return in;
+  ScorerInputs in{requires {scorer.scale;
 }
+, requires { scorer.width; }
+, requires { scorer.temperature; }
+, {}
+};  // namespace
+scorer.visit([&](const char* name, const auto& field) { in.tensors.push_back({name, !has_default(field)}); });
+return in;
+}  // namespace qkv
 
 void set_number(float& field, double value) { field = static_cast<float>(value); }
 void set_number(std::optional<float>& field, double value) { field = static_cast<float>(value); }

@@ -1,4 +1,5 @@
-// The one list of scorers: what a configuration, a command line or another language names, and a scorer that is chosen at run time.
+// The one list of scorers: what a configuration, a command line or another language names, and a scorer that is chosen
+// at run time.
 #pragma once
 
 #include <array>
@@ -25,15 +26,29 @@ struct NoScorer {
 
 // A new scorer stands in both lists, at the same place.
 enum class ScorerKind {
-  none, constant, salience, gaussian, boxcar, triangular, epanechnikov, negative_squared_distance, dot, scaled_dot, bilinear, cosine,
-  vector_sum, additive
+  none,
+  constant,
+  salience,
+  gaussian,
+  boxcar,
+  triangular,
+  epanechnikov,
+  negative_squared_distance,
+  dot,
+  scaled_dot,
+  bilinear,
+  cosine,
+  vector_sum,
+  additive
 };
-using ScorerVariant = std::variant<NoScorer, Constant, Salience, Gaussian, Boxcar, Triangular, Epanechnikov, NegativeSquaredDistance, Dot,
-                                   ScaledDot, Bilinear, Cosine, VectorSum, Additive>;
+using ScorerVariant = std::variant<NoScorer, Constant, Salience, Gaussian, Boxcar, Triangular, Epanechnikov,
+                                   NegativeSquaredDistance, Dot, ScaledDot, Bilinear, Cosine, VectorSum, Additive>;
 
 namespace detail {
 template <class... S>
-constexpr std::array<ScorerFacts, sizeof...(S)> scorer_facts(std::type_identity<std::variant<S...>>) { return {S::facts...}; }
+constexpr std::array<ScorerFacts, sizeof...(S)> scorer_facts(std::type_identity<std::variant<S...>>) {
+  return {S::facts...};
+}
 }  // namespace detail
 
 /// Of every scorer, in the order of ScorerKind.
@@ -55,7 +70,9 @@ struct AnyScorer {
   ScorerKind kind() const { return static_cast<ScorerKind>(scorer.index()); }
   /// The scorer if it is an S, else null.
   template <class S>
-  const S* as() const { return std::get_if<S>(&scorer); }
+  const S* as() const {
+    return std::get_if<S>(&scorer);
+  }
 
   Tensor scores(const Tensor& q, const Tensor& k) const;
   Lowered lower(const Tensor& q, const Tensor& k) const;

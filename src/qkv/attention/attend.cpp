@@ -25,7 +25,8 @@ Tensor given_axes(const Tensor& x, const AttendCall& call) {
   return reshape(x, rank == 3 ? Shape{x.size(0), x.size(2), x.size(3)} : Shape{x.size(2), x.size(3)});
 }
 
-// Keys that no query of their batch row sees, set to 0: a NaN there would come back through a matrix product of the gradient.
+// Keys that no query of their batch row sees, set to 0: a NaN there would come back through a matrix product of the
+// gradient.
 Tensor without_unseen(const Tensor& k, const AttentionPlan& plan, int64_t queries) {
   if (all_finite(k)) return k;
   Tensor seen = zeros(k.shape());
@@ -53,31 +54,42 @@ void show(const AttendCall& call, const Attended& attended) {
 
 }  // namespace
 
-AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run, const AttendOptions& options,
-                       bool any_axis) {
+AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
+                       const AttendOptions& options, bool any_axis) {
   const Shape &sq = q.shape(), &sk = k.shape(), &sv = v.shape();
   const bool inner = options.axis == HeadAxis::inner;
   const int heads_at = inner ? 2 : 1, rows_at = inner ? 1 : -2;
   check(inner ? q.rank() == 4 : q.rank() >= 2 && q.rank() <= 4, "[attend] queries are ",
         inner ? "(B, L, H, D)" : "(L, D), (B, L, D) or (B, H, L, D)", ", got ", sq);
-  check(q.rank() == k.rank() && k.rank() == v.rank(), "[attend] queries, keys and values differ in axes: ", sq, ", ", sk, ", ", sv);
+  check(q.rank() == k.rank() && k.rank() == v.rank(), "[attend] queries, keys and values differ in axes: ", sq, ", ",
+        sk, ", ", sv);
   check(sk[rows_at] == sv[rows_at], "[attend] keys and values differ in number: ", sk, " and ", sv);
   if (q.rank() >= 3) check(sq[0] == sk[0] && sk[0] == sv[0], "[attend] batch sizes differ: ", sq, ", ", sk, ", ", sv);
   if (q.rank() == 4) {
     check(sk[heads_at] == sv[heads_at], "[attend] keys and values have different heads: ", sk, " and ", sv);
-    check(sk[heads_at] > 0 && sq[heads_at] % sk[heads_at] == 0, "[attend] query heads are no multiple of the key heads: ", sq, " and ", sk);
+    check(sk[heads_at] > 0 && sq[heads_at] % sk[heads_at] == 0,
+          "[attend] query heads are no multiple of the key heads: ", sq, " and ", sk);
   }
   const int64_t batch = q.rank() >= 3 ? sq[0] : 1, heads = q.rank() == 4 ? sq[heads_at] : 1;
   const HeadAxis axis = inner && any_axis ? HeadAxis::inner : HeadAxis::outer;
   const auto laid_out = [&](const Tensor& x) { return options.axis == axis ? four_axes(x) : permute(x, {0, 2, 1, 3}); };
-  return {laid_out(q), laid_out(k), laid_out(v), q.rank(), options.axis, axis,
-          mask.plan("attend", {batch, heads, sq[rows_at], sk[rows_at], q.rank()}), attention_dropout("attend", options.dropout, run), &run};
+  return {laid_out(q),
+          laid_out(k),
+          laid_out(v),
+          q.rank(),
+          options.axis,
+          axis,
+          mask.plan("attend", {batch, heads, sq[rows_at], sk[rows_at], q.rank()}),
+          attention_dropout("attend", options.dropout, run),
+          &run};
 }
 
 Attended attend_fused(const AttendCall& call, Lowered scores) {
   if (auto* pairs = std::get_if<PairScores>(&scores)) pairs->axis = call.axis;
-  const AttentionResult result = std::visit([&](const auto& s) { return attention(s, call.v, call.plan, call.dropout); }, scores);
-  Attended out{given_axes(result.output, call), Weights(scores, call.plan, result.lse), result.empty_rows, AttendPath::fused};
+  const AttentionResult result =
+      std::visit([&](const auto& s) { return attention(s, call.v, call.plan, call.dropout); }, scores);
+  Attended out{given_axes(result.output, call), Weights(scores, call.plan, result.lse), result.empty_rows,
+               AttendPath::fused};
   show(call, out);
   return out;
 }
@@ -94,9 +106,11 @@ AttendCall with_all_heads(AttendCall call) {
 
 Attended attend_composed(const AttendCall& call, const Tensor& scores) {
   const Shape expected{call.q.size(0), call.q.size(1), call.q.size(2), call.k.size(2)};
-  check(scores.shape() == expected, "[attend] the scorer gave scores ", scores.shape(), ", expected (B, H, Lq, Lk) ", expected);
+  check(scores.shape() == expected, "[attend] the scorer gave scores ", scores.shape(), ", expected (B, H, Lq, Lk) ",
+        expected);
   const MaskedSoftmax alpha = masked_softmax(with_biases(scores, call.plan), call.plan);
-  const Tensor kept = call.dropout.rate > 0 ? mul(alpha.weights, dropout_factors(expected, call.dropout)) : alpha.weights;
+  const Tensor kept =
+      call.dropout.rate > 0 ? mul(alpha.weights, dropout_factors(expected, call.dropout)) : alpha.weights;
   const Tensor output = pool_values(kept, call.v, call.plan);
   Attended out{given_axes(output, call), Weights(alpha.weights), alpha.empty_rows, AttendPath::composed};
   show(call, out);

@@ -10,7 +10,8 @@
 
 namespace qkv {
 
-/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer; the definition of the other.
+/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer; the definition
+/// of the other.
 enum class AttendPath { fused, composed };
 
 struct AttendOptions {
@@ -20,10 +21,12 @@ struct AttendOptions {
 };
 
 struct Attended {
-  Tensor output;           // (B, H, Lq, Dv), or without the axes that the queries do not have, or with heads where the queries have them
-  Weights weights;         // (B, H, Lq, Lk), before dropout
+  Tensor output;    // (B, H, Lq, Dv), or without the axes that the queries do not have, or with heads where the queries
+                    // have them
+  Weights weights;  // (B, H, Lq, Lk), before dropout
   int64_t empty_rows = 0;  // queries that see no key: output and weights are 0 there
-  AttendPath path = AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or because it was asked for
+  AttendPath path =
+      AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or because it was asked for
 };
 
 namespace detail {
@@ -31,16 +34,16 @@ namespace detail {
 /// An attention with its tensors as (B, H, L, D), its mask compiled and its dropout drawn from the run.
 struct AttendCall {
   Tensor q, k, v;
-  int rank;               // of the tensors as given
-  HeadAxis given, axis;   // of the tensors as given, and as they are here
+  int rank;              // of the tensors as given
+  HeadAxis given, axis;  // of the tensors as given, and as they are here
   AttentionPlan plan;
   AttentionDropout dropout;
   const Run* run;
 };
 
 /// any_axis: heads that are the inner axis may stay there.
-AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run, const AttendOptions& options,
-                       bool any_axis);
+AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
+                       const AttendOptions& options, bool any_axis);
 Attended attend_fused(const AttendCall& call, Lowered scores);
 /// Key and value heads repeated, so that there are as many as query heads.
 AttendCall with_all_heads(AttendCall call);
@@ -48,11 +51,12 @@ Attended attend_composed(const AttendCall& call, const Tensor& scores);
 
 }  // namespace detail
 
-/// Attention pooling. q (B, H, Lq, D), k (B, Hk, Lk, D'), v (B, Hk, Lk, Dv), H a multiple of Hk: query head h reads key head h / (H / Hk).
-/// Or (B, L, D) or (L, D) each, or with options.axis inner (B, L, H, D). Gradients go to q, k, v, the scorer's parameters and a learned bias.
+/// Attention pooling. q (B, H, Lq, D), k (B, Hk, Lk, D'), v (B, Hk, Lk, Dv), H a multiple of Hk: query head h reads key
+/// head h / (H / Hk). Or (B, L, D) or (L, D) each, or with options.axis inner (B, L, H, D). Gradients go to q, k, v,
+/// the scorer's parameters and a learned bias.
 template <Scorer S>
-Attended attend(const S& scorer, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask = Mask::none(), const Run& run = {},
-                const AttendOptions& options = {}) {
+Attended attend(const S& scorer, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask = Mask::none(),
+                const Run& run = {}, const AttendOptions& options = {}) {
   const bool fused = LoweringScorer<S> && options.path == AttendPath::fused;
   detail::AttendCall call = detail::attend_call(q, k, v, mask, run, options, fused && lowers_any_head_axis(scorer));
   if constexpr (LoweringScorer<S>) {

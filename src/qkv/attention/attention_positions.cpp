@@ -12,13 +12,18 @@ AttentionPositions::AttentionPositions(PositionKind kind, int64_t heads, int64_t
   switch (kind) {
     case PositionKind::none:
     case PositionKind::sinusoidal:
-    case PositionKind::learned: break;
-    case PositionKind::relative: kind_ = RelativeBias(heads, max_distance); break;
+    case PositionKind::learned:
+      break;
+    case PositionKind::relative:
+      kind_ = RelativeBias(heads, max_distance);
+      break;
     case PositionKind::rotary:
       check(head_width % 2 == 0, "[multi_head] rotary positions turn pairs: a head's width of ", head_width, " is odd");
       kind_ = Rotary{};
       break;
-    case PositionKind::alibi: kind_ = Alibi{heads}; break;
+    case PositionKind::alibi:
+      kind_ = Alibi{heads};
+      break;
   }
 }
 
@@ -29,8 +34,10 @@ Tensor AttentionPositions::placed(const Tensor& x, int64_t offset) const {
 
 Mask AttentionPositions::onto(const Mask& mask, int64_t queries, int64_t keys, int64_t query_offset) const {
   if (queries == 0 || keys == 0) return mask;
-  if (const auto* relative = std::get_if<RelativeBias>(&kind_)) return mask & Mask::relative((*relative)(queries, keys, query_offset));
-  if (const auto* alibi = std::get_if<Alibi>(&kind_)) return mask & Mask::relative((*alibi)(queries, keys, query_offset));
+  if (const auto* relative = std::get_if<RelativeBias>(&kind_))
+    return mask & Mask::relative((*relative)(queries, keys, query_offset));
+  if (const auto* alibi = std::get_if<Alibi>(&kind_))
+    return mask & Mask::relative((*alibi)(queries, keys, query_offset));
   return mask;
 }
 

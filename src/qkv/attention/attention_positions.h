@@ -1,5 +1,7 @@
-// Positions that act inside self-attention, by the distance of query and key. Each kind is a struct that may turn queries and keys
-// (`placed`) or bias the scores (called with sizes, for Mask::relative); a new one is its struct and a line in the variant.
+// Positions that act inside self-attention, by the distance of query and key. Each kind is a struct that may turn
+// queries and keys
+// (`placed`) or bias the scores (called with sizes, for Mask::relative); a new one is its struct and a line in the
+// variant.
 #pragma once
 
 #include <variant>

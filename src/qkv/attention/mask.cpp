@@ -19,7 +19,8 @@ Ids shorter(const char* what, const Ids& a, const Ids& b) {
   if (!b.defined()) return a;
   check(a.shape() == b.shape(), "[mask] ", what, " of different shapes: ", a.shape(), " & ", b.shape());
   Ids out = Ids::empty(a.shape());
-  std::transform(a.ptr(), a.ptr() + a.numel(), b.ptr(), out.mutable_ptr(), [](int32_t x, int32_t y) { return std::min(x, y); });
+  std::transform(a.ptr(), a.ptr() + a.numel(), b.ptr(), out.mutable_ptr(),
+                 [](int32_t x, int32_t y) { return std::min(x, y); });
   return out;
 }
 
@@ -30,7 +31,8 @@ void check_not_negative(const char* what, const Ids& lengths) {
 enum class Seen { where_one, where_zero };
 
 Tensor zeros_and_ones(const char* name, const Tensor& x, Seen seen) {
-  check(x.rank() >= 2 && x.rank() <= 4, "[mask] ", name, " takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ", x.shape());
+  check(x.rank() >= 2 && x.rank() <= 4, "[mask] ", name, " takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ",
+        x.shape());
   Tensor out = Tensor::empty(x.shape());
   for (int64_t i = 0; i < x.numel(); ++i) {
     const float v = x.ptr()[i];
@@ -48,24 +50,27 @@ Tensor as_floats(const Ids& x) {
 
 // Three axes mean (B, Lq, Lk), four (B, H, Lq, Lk): aligned at the last axis they would not match.
 void check_ranks(const char* what, const Shape& a, const Shape& b) {
-  check(std::min(a.rank(), b.rank()) == 2 || a.rank() == b.rank(), "[mask] ", what, " with and without a head axis: ", a, " & ", b);
+  check(std::min(a.rank(), b.rank()) == 2 || a.rank() == b.rank(), "[mask] ", what,
+        " with and without a head axis: ", a, " & ", b);
 }
 
 // The mask's shape as (1 or B, 1 or H, 1 or Lq, 1 or Lk).
 Shape four_axes(const char* op, const char* what, const Shape& s, const MaskSizes& sizes) {
-  check(s.rank() != 3 || sizes.rank != 4, "[", op, "] a ", what, " of three axes beside heads, give (B, 1 or H, Lq, Lk): ", s);
+  check(s.rank() != 3 || sizes.rank != 4, "[", op, "] a ", what,
+        " of three axes beside heads, give (B, 1 or H, Lq, Lk): ", s);
   const Shape full = s.rank() == 2 ? Shape{1, 1, s[0], s[1]} : s.rank() == 3 ? Shape{s[0], 1, s[1], s[2]} : s;
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   for (int axis = 0; axis < 4; ++axis)
-    check(full[axis] == 1 || full[axis] == weights[axis], "[", op, "] a ", what, " does not fit the weights (B, H, Lq, Lk): ", s, " and ",
-          weights);
+    check(full[axis] == 1 || full[axis] == weights[axis], "[", op, "] a ", what,
+          " does not fit the weights (B, H, Lq, Lk): ", s, " and ", weights);
   return full;
 }
 
 }  // namespace
 
 Mask Mask::valid_lens(const Ids& lengths) {
-  check(lengths.rank() == 1 || lengths.rank() == 2, "[mask] valid_lens takes lengths (B) or (B, Lq), got ", lengths.shape());
+  check(lengths.rank() == 1 || lengths.rank() == 2, "[mask] valid_lens takes lengths (B) or (B, Lq), got ",
+        lengths.shape());
   check_not_negative("a valid length", lengths);
   Mask m;
   (lengths.rank() == 1 ? m.lengths_ : m.row_lengths_) = lengths;
@@ -80,8 +85,8 @@ Mask Mask::causal(int64_t offset) {
 }
 
 Mask Mask::window(int64_t left, int64_t right) {
-  check(left >= 0 && right >= 0 && left <= kUnlimited && right <= kUnlimited, "[mask] window sizes must be 0 or more, got ", left, " and ",
-        right);
+  check(left >= 0 && right >= 0 && left <= kUnlimited && right <= kUnlimited,
+        "[mask] window sizes must be 0 or more, got ", left, " and ", right);
   Mask m;
   m.left_ = left;
   m.right_ = right;
@@ -112,9 +117,11 @@ Mask Mask::keep(const Ids& seen) { return keep(as_floats(seen)); }
 Mask Mask::drop(const Ids& hidden) { return drop(as_floats(hidden)); }
 
 Mask Mask::bias(const Tensor& added) {
-  check(added.rank() >= 2 && added.rank() <= 4, "[mask] bias takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ", added.shape());
+  check(added.rank() >= 2 && added.rank() <= 4, "[mask] bias takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ",
+        added.shape());
   for (const float value : added.data())
-    check(!(value > kMostBias && std::isfinite(value)), "[mask] a bias of ", value, " is too large: scores with it pass the largest float");
+    check(!(value > kMostBias && std::isfinite(value)), "[mask] a bias of ", value,
+          " is too large: scores with it pass the largest float");
   Mask m;
   m.bias_ = added;
   return m;
@@ -146,15 +153,16 @@ Mask Mask::operator&(const Mask& other) const {
   }
   if (!relative_.defined()) m.relative_ = other.relative_;
   if (relative_.defined() && other.relative_.defined()) {
-    check(relative_.size(1) == other.relative_.size(1), "[mask] relative biases of different lengths: ", relative_.shape(), " & ",
-          other.relative_.shape());
+    check(relative_.size(1) == other.relative_.size(1),
+          "[mask] relative biases of different lengths: ", relative_.shape(), " & ", other.relative_.shape());
     m.relative_ = add(relative_, other.relative_);
   }
   return m;
 }
 
 bool Mask::has_intervals() const {
-  return left_ != kUnlimited || right_ != kUnlimited || lengths_.defined() || row_lengths_.defined() || prefix_.defined();
+  return left_ != kUnlimited || right_ != kUnlimited || lengths_.defined() || row_lengths_.defined() ||
+         prefix_.defined();
 }
 
 bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bias_.defined() && !relative_.defined(); }
@@ -162,8 +170,8 @@ bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bia
 void Mask::check_lengths(const char* op, const MaskSizes& sizes) const {
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   for (const Ids* lengths : {&lengths_, &prefix_})
-    check(!lengths->defined() || lengths->size(0) == sizes.batch, "[", op, "] lengths do not fit the weights (B, H, Lq, Lk): ",
-          lengths->shape(), " and ", weights);
+    check(!lengths->defined() || lengths->size(0) == sizes.batch, "[", op,
+          "] lengths do not fit the weights (B, H, Lq, Lk): ", lengths->shape(), " and ", weights);
   check(!row_lengths_.defined() || row_lengths_.shape() == Shape{sizes.batch, sizes.queries}, "[", op,
         "] lengths do not fit the weights (B, H, Lq, Lk): ", row_lengths_.shape(), " and ", weights);
 }
@@ -200,8 +208,8 @@ void Mask::plan_keep(const char* op, AttentionPlan& plan, const MaskSizes& sizes
 }
 
 AttentionPlan Mask::plan(const char* op, const MaskSizes& sizes) const {
-  check(sizes.keys <= kUnlimited && sizes.queries <= kUnlimited, "[", op, "] too many queries or keys: ", sizes.queries, " and ",
-        sizes.keys);
+  check(sizes.keys <= kUnlimited && sizes.queries <= kUnlimited, "[", op, "] too many queries or keys: ", sizes.queries,
+        " and ", sizes.keys);
   AttentionPlan plan;
   if (has_intervals()) {
     check_lengths(op, sizes);

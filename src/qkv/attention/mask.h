@@ -9,8 +9,8 @@
 
 namespace qkv {
 
-/// Sizes of an attention's weights, and how many axes the caller's tensors had: a mask of three axes is (B, Lq, Lk) where there are
-/// no heads, and refused where there are.
+/// Sizes of an attention's weights, and how many axes the caller's tensors had: a mask of three axes is (B, Lq, Lk)
+/// where there are no heads, and refused where there are.
 struct MaskSizes {
   int64_t batch, heads, queries, keys;
   int rank = 4;
@@ -22,7 +22,8 @@ class Mask {
 
   /// Every query sees every key.
   static Mask none() { return {}; }
-  /// Query i of batch row b sees the first lengths[b], or lengths[b, i], keys: (B) or (B, Lq). More than there are means all.
+  /// Query i of batch row b sees the first lengths[b], or lengths[b, i], keys: (B) or (B, Lq). More than there are
+  /// means all.
   static Mask valid_lens(const Ids& lengths);
   /// Query i sees keys 0 .. i + offset, whatever the two lengths.
   static Mask causal(int64_t offset = 0);
@@ -30,7 +31,8 @@ class Mask {
   static Mask window(int64_t left, int64_t right);
   /// Query i of batch row b sees keys 0 .. max(i, lengths[b] - 1): both ways inside the prefix, causal after it. (B)
   static Mask prefix(const Ids& lengths);
-  /// Sees where it is 1, or where it is 0; no other value. (Lq, Lk), (B, Lq, Lk) without heads, (B, H, Lq, Lk); sizes of 1 spread.
+  /// Sees where it is 1, or where it is 0; no other value. (Lq, Lk), (B, Lq, Lk) without heads, (B, H, Lq, Lk); sizes
+  /// of 1 spread.
   static Mask keep(const Tensor& seen);
   static Mask keep(const Ids& seen);
   static Mask drop(const Tensor& hidden);
@@ -38,8 +40,8 @@ class Mask {
   /// Added to the scores, with a gradient when it is tracked; -inf hides. Shapes as for keep.
   static Mask bias(const Tensor& added);
 
-  /// Added to the scores by distance alone: element [h, j - i + Lq - 1] to query i and key j, with a gradient when it is tracked; -inf
-  /// hides. (1 or H, Lq + Lk - 1), never spread to (Lq, Lk).
+  /// Added to the scores by distance alone: element [h, j - i + Lq - 1] to query i and key j, with a gradient when it
+  /// is tracked; -inf hides. (1 or H, Lq + Lk - 1), never spread to (Lq, Lk).
   static Mask relative(const Tensor& diagonals);
 
   /// What both show; biases add up.

@@ -5,13 +5,14 @@
 
 namespace qkv {
 
-/// softmax on the last axis over the first `valid_lens` entries of each row; the others are exactly 0, and so is a row of length 0.
-/// x (B, n, m), valid_lens (B), the same for the n rows, or (B, n) -> (B, n, m). Without lengths: plain softmax.
+/// softmax on the last axis over the first `valid_lens` entries of each row; the others are exactly 0, and so is a row
+/// of length 0. x (B, n, m), valid_lens (B), the same for the n rows, or (B, n) -> (B, n, m). Without lengths: plain
+/// softmax.
 Tensor masked_softmax(const Tensor& x);
 Tensor masked_softmax(const Tensor& x, const Ids& valid_lens);
 
-/// The book's way, for the lab: entries past the length are replaced by -1e6 before a plain softmax. A row of length 0 becomes uniform,
-/// and scores near -1e6 let masked entries in.
+/// The book's way, for the lab: entries past the length are replaced by -1e6 before a plain softmax. A row of length 0
+/// becomes uniform, and scores near -1e6 let masked entries in.
 Tensor book_masked_softmax(const Tensor& x, const Ids& valid_lens);
 
 }  // namespace qkv

@@ -11,13 +11,13 @@
 namespace qkv {
 
 struct MultiHeadOptions {
-  int64_t width = 0;      // of the output, and of all query heads together
+  int64_t width = 0;  // of the output, and of all query heads together
   int64_t heads = 1;
   int64_t key_heads = 0;  // heads of keys and values, each read by heads / key_heads query heads; 0: as many as heads
   int64_t query_width = 0, key_width = 0, value_width = 0;  // of what is given; 0: width
   ScorerKind scorer = ScorerKind::scaled_dot;
   Linear::Bias bias = Linear::Bias::no;
-  float dropout = 0;  // of the weights
+  float dropout = 0;                            // of the weights
   PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are ignored
   int64_t max_distance = 32;                    // of relative: what is farther counts as that far
 };
@@ -27,8 +27,8 @@ struct KeyValues {
   Tensor k, v;  // (B, L, key_heads D)
 };
 
-/// to_out(concat over h of attend(to_q(queries)_h, to_k(keys)_h, to_v(values)_h)): head h owns columns h D ... (h + 1) D - 1 of the
-/// projections, D = width / heads, and they are read where they are.
+/// to_out(concat over h of attend(to_q(queries)_h, to_k(keys)_h, to_v(values)_h)): head h owns columns h D ... (h + 1)
+/// D - 1 of the projections, D = width / heads, and they are read where they are.
 struct MultiHead {
   int64_t heads = 1, key_heads = 1;
   float dropout = 0;
@@ -39,13 +39,15 @@ struct MultiHead {
   MultiHead() = default;
   MultiHead(const MultiHeadOptions& options, const Rng& rng);
 
-  /// queries (B, n, query_width), keys (B, m, key_width), values (B, m, value_width) -> (B, n, width). The probe gets (B, H, n, m)
-  /// weights, and the projected values.
-  Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& mask, const Run& run) const {
+  /// queries (B, n, query_width), keys (B, m, key_width), values (B, m, value_width) -> (B, n, width). The probe gets
+  /// (B, H, n, m) weights, and the projected values.
+  Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& mask,
+                    const Run& run) const {
     return (*this)(queries, project(keys, values), mask, run);
   }
   /// Query i stands at query_offset + i, key j at j.
-  Tensor operator()(const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run, int64_t query_offset = 0) const {
+  Tensor operator()(const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run,
+                    int64_t query_offset = 0) const {
     return with(scorer, queries, projected, mask, run, query_offset);
   }
   /// The same with a scorer of one's own.
@@ -56,7 +58,8 @@ struct MultiHead {
     if (run.probe) run.probe->values(run.path, projected.v.detached());
     return to_out(together(attend(any, q, apart(projected.k, key_heads), apart(projected.v, key_heads),
                                   positions.onto(mask, q.size(1), projected.k.size(1), query_offset), run,
-                                  {.dropout = dropout, .axis = HeadAxis::inner}).output));
+                                  {.dropout = dropout, .axis = HeadAxis::inner})
+                               .output));
   }
   /// Key j stands at key_offset + j.
   KeyValues project(const Tensor& keys, const Tensor& values, int64_t key_offset = 0) const;
@@ -72,7 +75,9 @@ struct MultiHead {
 
  private:
   // (B, L, H D) <-> (B, L, H, D): no element moves.
-  static Tensor apart(const Tensor& x, int64_t count) { return reshape(x, {x.size(0), x.size(1), count, x.size(2) / count}); }
+  static Tensor apart(const Tensor& x, int64_t count) {
+    return reshape(x, {x.size(0), x.size(1), count, x.size(2) / count});
+  }
   static Tensor together(const Tensor& x) { return reshape(x, {x.size(0), x.size(1), x.size(2) * x.size(3)}); }
 };
 

@@ -12,12 +12,15 @@ namespace {
 
 constexpr int64_t kReadyPositions = 256;
 
-double frequency(int64_t pair, int64_t width) { return std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(width)); }
+double frequency(int64_t pair, int64_t width) {
+  return std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(width));
+}
 
 }  // namespace
 
 Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset) {
-  check(count >= 0 && width > 0, "[sinusoidal_positions] expected a count of at least 0 and a width of at least 1, got ", count, " and ", width);
+  check(count >= 0 && width > 0,
+        "[sinusoidal_positions] expected a count of at least 0 and a width of at least 1, got ", count, " and ", width);
   Tensor p = Tensor::empty({count, width});
   for (int64_t column = 0; column < width; ++column) {
     const double w = frequency(column / 2, width);
@@ -44,12 +47,13 @@ AddedPositions::AddedPositions(PositionKind kind, int64_t count, int64_t width, 
 
 Tensor AddedPositions::operator()(int64_t count, int64_t offset) const {
   if (table.defined()) {
-    check(offset + count <= table.size(0), "[positions] position ", offset + count - 1, " is past the learned table of ", table.size(0),
-          " positions");
+    check(offset + count <= table.size(0), "[positions] position ", offset + count - 1,
+          " is past the learned table of ", table.size(0), " positions");
     return slice(table, 0, offset, offset + count);
   }
   if (!waves.defined()) return {};
-  return offset + count <= waves.size(0) ? slice(waves, 0, offset, offset + count) : sinusoidal_positions(count, waves.size(1), offset);
+  return offset + count <= waves.size(0) ? slice(waves, 0, offset, offset + count)
+                                         : sinusoidal_positions(count, waves.size(1), offset);
 }
 
 }  // namespace qkv

@@ -10,12 +10,15 @@
 
 namespace qkv {
 
-/// Sinusoidal and learned vectors are added to the embeddings (AddedPositions); the others act inside self-attention, by the distance of
-/// query and key (attention_positions.h).
+/// Sinusoidal and learned vectors are added to the embeddings (AddedPositions); the others act inside self-attention,
+/// by the distance of query and key (attention_positions.h).
 enum class PositionKind { none, sinusoidal, learned, relative, rotary, alibi };
-constexpr std::array<std::string_view, 6> names(PositionKind) { return {"none", "sinusoidal", "learned", "relative", "rotary", "alibi"}; }
+constexpr std::array<std::string_view, 6> names(PositionKind) {
+  return {"none", "sinusoidal", "learned", "relative", "rotary", "alibi"};
+}
 
-/// p[i, 2j] = sin((offset + i) / 10000^(2j / width)), p[i, 2j + 1] the cosine: (count, width), computed in double (Vaswani et al., 2017).
+/// p[i, 2j] = sin((offset + i) / 10000^(2j / width)), p[i, 2j + 1] the cosine: (count, width), computed in double
+/// (Vaswani et al., 2017).
 Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset = 0);
 
 /// (2, 2): turns the pair (p[i, 2j], p[i, 2j + 1]) into that of position i + distance, whatever i is.

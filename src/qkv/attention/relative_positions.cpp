@@ -9,7 +9,8 @@
 namespace qkv {
 
 RelativeBias::RelativeBias(int64_t heads, int64_t max_distance) {
-  check(heads > 0 && max_distance >= 0, "[relative_bias] expected heads and a distance of at least 0, got ", heads, " and ", max_distance);
+  check(heads > 0 && max_distance >= 0, "[relative_bias] expected heads and a distance of at least 0, got ", heads,
+        " and ", max_distance);
   table = parameter(zeros({heads, 2 * max_distance + 1}));
 }
 
@@ -35,7 +36,8 @@ Tensor Alibi::operator()(int64_t queries, int64_t keys, int64_t query_offset) co
   Tensor out = Tensor::empty({heads, count});
   for (int64_t h = 0; h < heads; ++h) {
     for (int64_t t = 0; t < count; ++t) {
-      out.mutable_ptr()[h * count + t] = 0 - slope.ptr()[h] * static_cast<float>(std::abs(t - (queries - 1) - query_offset));
+      out.mutable_ptr()[h * count + t] =
+          0 - slope.ptr()[h] * static_cast<float>(std::abs(t - (queries - 1) - query_offset));
     }
   }
   return out;

@@ -22,7 +22,9 @@ Tensor for_every_query(const Tensor& key_scores, const Tensor& q, const Tensor& 
 
 // A dot product that is 0 whatever q and k hold, and the bias of the keys alone.
 PairScores key_only(const Tensor& q, const Tensor& k, const Tensor& key_bias) {
-  return {.q = zeros({q.size(0), q.size(1), q.size(2), 1}), .k = zeros({k.size(0), k.size(1), k.size(2), 1}), .key_bias = key_bias};
+  return {.q = zeros({q.size(0), q.size(1), q.size(2), 1}),
+          .k = zeros({k.size(0), k.size(1), k.size(2), 1}),
+          .key_bias = key_bias};
 }
 
 void check_vector(const char* name, const Tensor& w, const Tensor& x) {
@@ -50,8 +52,8 @@ Tensor indicator(const Tensor& x, Condition&& condition) {
 // u^2 = |w (q - k)|^2 for every pair.
 Tensor squared_distances(const char* name, const Tensor& width, const Tensor& q, const Tensor& k) {
   check_widths(name, q, k);
-  check(width.numel() == 1 || width.shape() == Shape{q.size(-1)}, "[", name, "] one width or one a dimension: ", width.shape(),
-        " for queries ", q.shape());
+  check(width.numel() == 1 || width.shape() == Shape{q.size(-1)}, "[", name,
+        "] one width or one a dimension: ", width.shape(), " for queries ", q.shape());
   const Tensor scaled = mul(sub(query_rows(q), key_columns(k)), width.numel() == 1 ? reshape(width, Shape{}) : width);
   return sum(mul(scaled, scaled), -1);
 }
@@ -59,7 +61,8 @@ Tensor squared_distances(const char* name, const Tensor& width, const Tensor& q,
 // log x where x > 0, else -inf with no gradient.
 Tensor log_or_masked(const Tensor& x) {
   const Tensor inside = indicator(x, [](float v) { return !(v <= 0); });
-  return where(inside, log(where(inside, x, ones(x.shape()))), full(x.shape(), -std::numeric_limits<float>::infinity()));
+  return where(inside, log(where(inside, x, ones(x.shape()))),
+               full(x.shape(), -std::numeric_limits<float>::infinity()));
 }
 
 // sqrt x, with derivative 0 at 0.
@@ -71,12 +74,15 @@ Tensor root(const Tensor& x) {
 PairScores distance(const char* name, ScoreForm form, const Tensor& width, const Tensor& q, const Tensor& k) {
   check_widths(name, q, k);
   // One width stays outside: its gradient then comes from differences q - k, exact even when all inputs lie far from 0.
-  if (width.numel() == 1) return {.q = q, .k = k, .form = form, .scale = width.item() < 0 ? -1.f : 1.f, .factor = width};
-  check(width.shape() == Shape{q.size(-1)}, "[", name, "] one width or one a dimension: ", width.shape(), " for queries ", q.shape());
+  if (width.numel() == 1)
+    return {.q = q, .k = k, .form = form, .scale = width.item() < 0 ? -1.f : 1.f, .factor = width};
+  check(width.shape() == Shape{q.size(-1)}, "[", name, "] one width or one a dimension: ", width.shape(),
+        " for queries ", q.shape());
   return {.q = mul(q, width), .k = mul(k, width), .form = form};
 }
 
-// A power of two for every row, (..., 1), that brings its largest element to 1 or a little more: an exact change of unit.
+// A power of two for every row, (..., 1), that brings its largest element to 1 or a little more: an exact change of
+// unit.
 Tensor row_units(const Tensor& x) {
   Shape shape = x.shape();
   shape.set(-1, 1);
@@ -95,7 +101,8 @@ Tensor row_units(const Tensor& x) {
 Tensor unit(const Tensor& given) {
   Tensor x = given, squares = sum(mul(x, x), -1, KeepDims::yes);
   const auto sound = [](float v) { return v > 1e-30f && v < 1e30f; };
-  if (!std::all_of(squares.data().begin(), squares.data().end(), sound)) {  // else the square of a norm may be beyond a float
+  if (!std::all_of(squares.data().begin(), squares.data().end(),
+                   sound)) {  // else the square of a norm may be beyond a float
     x = mul(given, row_units(given));
     squares = sum(mul(x, x), -1, KeepDims::yes);
   }
@@ -124,19 +131,27 @@ Salience Salience::random(int64_t, int64_t key_width, const Rng& rng) { return {
 Tensor Salience::scores(const Tensor& q, const Tensor& k) const { return for_every_query(salience(*this, k), q, k); }
 PairScores Salience::lower(const Tensor& q, const Tensor& k) const { return key_only(q, k, salience(*this, k)); }
 
-Tensor Gaussian::scores(const Tensor& q, const Tensor& k) const { return scale(squared_distances("gaussian", width, q, k), -0.5f); }
-PairScores Gaussian::lower(const Tensor& q, const Tensor& k) const { return distance("gaussian", ScoreForm::gaussian, width, q, k); }
+Tensor Gaussian::scores(const Tensor& q, const Tensor& k) const {
+  return scale(squared_distances("gaussian", width, q, k), -0.5f);
+}
+PairScores Gaussian::lower(const Tensor& q, const Tensor& k) const {
+  return distance("gaussian", ScoreForm::gaussian, width, q, k);
+}
 
 Tensor Boxcar::scores(const Tensor& q, const Tensor& k) const {
   const Tensor squares = squared_distances("boxcar", width, q, k);
   return log_or_masked(indicator(squares, [](float v) { return v <= 1 ? 1 : v > 1 ? 0 : v; }));  // NaN stays
 }
-PairScores Boxcar::lower(const Tensor& q, const Tensor& k) const { return distance("boxcar", ScoreForm::boxcar, width, q, k); }
+PairScores Boxcar::lower(const Tensor& q, const Tensor& k) const {
+  return distance("boxcar", ScoreForm::boxcar, width, q, k);
+}
 
 Tensor Triangular::scores(const Tensor& q, const Tensor& k) const {
   return log_or_masked(shift(neg(root(squared_distances("triangular", width, q, k))), 1));
 }
-PairScores Triangular::lower(const Tensor& q, const Tensor& k) const { return distance("triangular", ScoreForm::triangular, width, q, k); }
+PairScores Triangular::lower(const Tensor& q, const Tensor& k) const {
+  return distance("triangular", ScoreForm::triangular, width, q, k);
+}
 
 Tensor Epanechnikov::scores(const Tensor& q, const Tensor& k) const {
   return log_or_masked(shift(neg(squared_distances("epanechnikov", width, q, k)), 1));
@@ -165,8 +180,8 @@ Tensor ScaledDot::scores(const Tensor& q, const Tensor& k) const {
 
 namespace {
 Tensor projected_query(const Bilinear& s, const Tensor& q, const Tensor& k) {
-  check(s.W.shape() == Shape{q.size(-1), k.size(-1)}, "[bilinear] W must be (query width, key width): ", s.W.shape(), " for queries ",
-        q.shape(), " and keys ", k.shape());
+  check(s.W.shape() == Shape{q.size(-1), k.size(-1)}, "[bilinear] W must be (query width, key width): ", s.W.shape(),
+        " for queries ", q.shape(), " and keys ", k.shape());
   return matmul(q, s.W);
 }
 }  // namespace
@@ -184,7 +199,8 @@ Tensor Cosine::scores(const Tensor& q, const Tensor& k) const {
 }
 PairScores Cosine::lower(const Tensor& q, const Tensor& k) const {
   check_widths("cosine", q, k);
-  check(temperature.numel() == 1 && temperature.item() > 0, "[cosine] the temperature must be one positive number, got ",
+  check(temperature.numel() == 1 && temperature.item() > 0,
+        "[cosine] the temperature must be one positive number, got ",
         temperature.numel() == 1 ? text(temperature.item()) : temperature.shape().str());
   return {.q = unit(q), .k = unit(k), .factor = div(scalar(1), reshape(temperature, Shape{}))};
 }
@@ -198,7 +214,8 @@ Tensor vector_sum(const VectorSum& s, const Tensor& x) {
 }  // namespace
 Tensor VectorSum::scores(const Tensor& q, const Tensor& k) const {
   check_widths("vector sum", q, k);
-  return add(for_every_query(vector_sum(*this, k), q, k), reshape(vector_sum(*this, q), {q.size(0), q.size(1), q.size(2), 1}));
+  return add(for_every_query(vector_sum(*this, k), q, k),
+             reshape(vector_sum(*this, q), {q.size(0), q.size(1), q.size(2), 1}));
 }
 PairScores VectorSum::lower(const Tensor& q, const Tensor& k) const {
   check_widths("vector sum", q, k);
@@ -206,7 +223,8 @@ PairScores VectorSum::lower(const Tensor& q, const Tensor& k) const {
 }
 
 Additive Additive::random(int64_t query_width, int64_t key_width, int64_t hidden, const Rng& rng) {
-  return {xavier({hidden, query_width}, rng.at("W_q")), xavier({hidden, key_width}, rng.at("W_k")), xavier({hidden}, rng.at("w_v"))};
+  return {xavier({hidden, query_width}, rng.at("W_q")), xavier({hidden, key_width}, rng.at("W_k")),
+          xavier({hidden}, rng.at("w_v"))};
 }
 
 Tensor Additive::project(const Tensor& k) const {
@@ -217,8 +235,8 @@ Tensor Additive::project(const Tensor& k) const {
 
 AdditiveScores ProjectedAdditive::lower(const Tensor& q, const Tensor& projected) const {
   check(W_q.rank() == 2 && W_q.size(1) == q.size(-1) && W_q.size(0) == projected.size(-1),
-        "[additive] W_q must be (h, query width), h as in the keys: ", W_q.shape(), " for queries ", q.shape(), " and projected keys ",
-        projected.shape());
+        "[additive] W_q must be (h, query width), h as in the keys: ", W_q.shape(), " for queries ", q.shape(),
+        " and projected keys ", projected.shape());
   return {linear(q, W_q), projected, w_v};
 }
 

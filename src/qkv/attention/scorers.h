@@ -1,4 +1,5 @@
-// Scoring functions a(q, k): each a small type with its parameters and its formula. Softmax over the keys turns scores into weights.
+// Scoring functions a(q, k): each a small type with its parameters and its formula. Softmax over the keys turns scores
+// into weights.
 #pragma once
 
 #include <cmath>
@@ -16,10 +17,11 @@ struct Constant {
   void visit(auto&&) {}
 };
 
-/// a(k) = w . k / temperature: salience, with no query. w = 0 is average pooling; a temperature towards 0 takes the largest.
+/// a(k) = w . k / temperature: salience, with no query. w = 0 is average pooling; a temperature towards 0 takes the
+/// largest.
 struct Salience {
   static constexpr ScorerFacts facts{"salience", "w . k / temperature", false, "w (k)"};
-  Tensor w;               // (D)
+  Tensor w;  // (D)
   float temperature = 1;
   /// Xavier-uniform; queries may have any width.
   static Salience random(int64_t query_width, int64_t key_width, const Rng& rng);
@@ -28,7 +30,8 @@ struct Salience {
   void visit(auto&& f) { f("w", w); }
 };
 
-// Kernels of the distance. The width w is the reciprocal of the bandwidth h; with one for each dimension u = |w * (q - k)|.
+// Kernels of the distance. The width w is the reciprocal of the bandwidth h; with one for each dimension u = |w * (q -
+// k)|.
 
 /// a(q, k) = log K(u) = -u^2 / 2, u = w |q - k|. With a learned w: the book's parametric attention pooling.
 struct Gaussian {
@@ -118,9 +121,9 @@ struct Cosine {
   void visit(auto&& f) { f("temperature", temperature); }
 };
 
-/// a(q, k) = w . (q + k), by default the sum of the elements of q + k (exercise 10.3.3). It is w . q + w . k, the first term is the same
-/// for every key of a row, and softmax does not change when a constant is added: the weights do not depend on the query at all. So it
-/// lowers to a bias of the keys, and the gradient by the query is exactly 0.
+/// a(q, k) = w . (q + k), by default the sum of the elements of q + k (exercise 10.3.3). It is w . q + w . k, the first
+/// term is the same for every key of a row, and softmax does not change when a constant is added: the weights do not
+/// depend on the query at all. So it lowers to a bias of the keys, and the gradient by the query is exactly 0.
 struct VectorSum {
   static constexpr ScorerFacts facts{"vector-sum", "w . (q + k)", true, "w (k)"};
   std::optional<Tensor> w = {};  // (D)
@@ -129,12 +132,16 @@ struct VectorSum {
   void visit(auto&& f) { f("w", w); }
 };
 
-/// a(q, pk) = w_v . tanh(W_q q + pk), with keys that were projected before: for a decoder that asks the same keys many times.
+/// a(q, pk) = w_v . tanh(W_q q + pk), with keys that were projected before: for a decoder that asks the same keys many
+/// times.
 struct ProjectedAdditive {
   Tensor W_q, w_v;
   Tensor scores(const Tensor& q, const Tensor& projected) const;
   AdditiveScores lower(const Tensor& q, const Tensor& projected) const;
-  void visit(auto&& f) { f("W_q", W_q); f("w_v", w_v); }
+  void visit(auto&& f) {
+    f("W_q", W_q);
+    f("w_v", w_v);
+  }
 };
 
 /// a(q, k) = w_v . tanh(W_q q + W_k k), without biases (Bahdanau et al., 2015).
@@ -150,7 +157,11 @@ struct Additive {
   ProjectedAdditive on_projected() const { return {W_q, w_v}; }
   Tensor scores(const Tensor& q, const Tensor& k) const { return on_projected().scores(q, project(k)); }
   AdditiveScores lower(const Tensor& q, const Tensor& k) const { return on_projected().lower(q, project(k)); }
-  void visit(auto&& f) { f("W_q", W_q); f("W_k", W_k); f("w_v", w_v); }
+  void visit(auto&& f) {
+    f("W_q", W_q);
+    f("W_k", W_k);
+    f("w_v", w_v);
+  }
 };
 
 }  // namespace qkv

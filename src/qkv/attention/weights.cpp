@@ -21,7 +21,8 @@ const Tensor& keys_of(const Lowered& s) {
 
 Lowered detached(const Lowered& scores) {
   if (const auto* s = std::get_if<PairScores>(&scores))
-    return PairScores{s->q.detached(), s->k.detached(), s->form, s->scale, s->factor.detached(), s->key_bias.detached(), s->axis};
+    return PairScores{s->q.detached(),      s->k.detached(),        s->form, s->scale,
+                      s->factor.detached(), s->key_bias.detached(), s->axis};
   const auto& s = std::get<AdditiveScores>(scores);
   return AdditiveScores{s.pq.detached(), s.pk.detached(), s.w.detached()};
 }
@@ -41,13 +42,14 @@ Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse) {
 Weights::Weights(const Tensor& matrix) : source_(matrix.detached()), shape_(matrix.shape()) {}
 
 void Weights::check_row(int64_t b, int64_t h, int64_t i) const {
-  check(b >= 0 && b < shape_[0] && h >= 0 && h < shape_[1] && i >= 0 && i < shape_[2], "[weights] no row (", b, ", ", h, ", ", i,
-        ") in weights ", shape_);
+  check(b >= 0 && b < shape_[0] && h >= 0 && h < shape_[1] && i >= 0 && i < shape_[2], "[weights] no row (", b, ", ", h,
+        ", ", i, ") in weights ", shape_);
 }
 
 double Weights::row_cost() const {
   if (std::holds_alternative<Tensor>(source_)) return 2.0 * static_cast<double>(shape_[3]);
-  return static_cast<double>(shape_[3]) * (2 + 0.3 * static_cast<double>(queries_of(std::get<Kept>(source_).scores).size(-1)));
+  return static_cast<double>(shape_[3]) *
+         (2 + 0.3 * static_cast<double>(queries_of(std::get<Kept>(source_).scores).size(-1)));
 }
 
 void Weights::row(int64_t b, int64_t h, int64_t i, float* weights) const {
@@ -69,7 +71,8 @@ Tensor Weights::row(int64_t b, int64_t h, int64_t i) const {
 
 Tensor Weights::matrix(int64_t limit) const {
   const int64_t bytes = shape_.numel() * static_cast<int64_t>(sizeof(float));
-  check(bytes <= limit, "[weights] the whole matrix ", shape_, " takes ", bytes, " bytes, the limit is ", limit, "; ask for rows");
+  check(bytes <= limit, "[weights] the whole matrix ", shape_, " takes ", bytes, " bytes, the limit is ", limit,
+        "; ask for rows");
   if (const auto* matrix = std::get_if<Tensor>(&source_)) return *matrix;
   Tensor out = Tensor::empty(shape_);
   const int64_t rows = shape_.product(0, 3);
@@ -97,16 +100,17 @@ std::vector<KeyWeight> Weights::top_k(int64_t b, int64_t h, int64_t i, int64_t c
 
 Tensor Weights::entropy() const {
   Tensor out = Tensor::empty({shape_[0], shape_[1], shape_[2]});
-  parallel_ranges(out.numel(), kRowBlock, row_cost() * static_cast<double>(out.numel()), [&](int64_t begin, int64_t end) {
-    const Tensor weights = Tensor::empty({shape_[3]});
-    for (int64_t r = begin; r < end; ++r) {
-      row(r / shape_[2] / shape_[1], r / shape_[2] % shape_[1], r % shape_[2], weights.mutable_ptr());
-      double sum = 0;
-      for (float w : weights.data())
-        if (w != 0) sum -= double{w} * std::log(double{w});
-      out.mutable_ptr()[r] = static_cast<float>(sum);
-    }
-  });
+  parallel_ranges(out.numel(), kRowBlock, row_cost() * static_cast<double>(out.numel()),
+                  [&](int64_t begin, int64_t end) {
+                    const Tensor weights = Tensor::empty({shape_[3]});
+                    for (int64_t r = begin; r < end; ++r) {
+                      row(r / shape_[2] / shape_[1], r / shape_[2] % shape_[1], r % shape_[2], weights.mutable_ptr());
+                      double sum = 0;
+                      for (float w : weights.data())
+                        if (w != 0) sum -= double{w} * std::log(double{w});
+                      out.mutable_ptr()[r] = static_cast<float>(sum);
+                    }
+                  });
   return out;
 }
 

@@ -15,7 +15,8 @@ struct KeyWeight {
   float weight;
 };
 
-/// The weights alpha (B, H, Lq, Lk) of an attention, before dropout, as the book stores them. A row costs O(Lk D); nothing is recorded.
+/// The weights alpha (B, H, Lq, Lk) of an attention, before dropout, as the book stores them. A row costs O(Lk D);
+/// nothing is recorded.
 class Weights {
  public:
   Weights() = default;
@@ -32,7 +33,8 @@ class Weights {
   /// All of it, (B, H, Lq, Lk), refused above so many bytes.
   static constexpr int64_t kMatrixBytes = int64_t{1} << 28;
   Tensor matrix(int64_t limit = kMatrixBytes) const;
-  /// The keys of query i with the largest weights, largest first, earlier keys first among equals; fewer if there are fewer.
+  /// The keys of query i with the largest weights, largest first, earlier keys first among equals; fewer if there are
+  /// fewer.
   std::vector<KeyWeight> top_k(int64_t b, int64_t h, int64_t i, int64_t count) const;
   /// -sum alpha log alpha of every row, in nats: (B, H, Lq). e^entropy is the effective number of keys.
   Tensor entropy() const;

@@ -17,7 +17,8 @@ constexpr int64_t kManyPairs = 20;  // from which on words come often enough to 
 
 std::vector<int64_t> word_counts(const std::string& path) {
   std::vector<int64_t> counts;
-  for (const std::string& line : read_text_lines(path)) counts.push_back(static_cast<int64_t>(split_blanks(line).size()));
+  for (const std::string& line : read_text_lines(path))
+    counts.push_back(static_cast<int64_t>(split_blanks(line).size()));
   return counts;
 }
 
@@ -25,7 +26,8 @@ class Align : public Command {
  public:
   std::string name() const override { return "align"; }
   Text summary() const override {
-    return {"word alignments from a model's attention, and their error rate against gold ones", "由模型注意力得到词对齐，及其与标准对齐比较的错误率（AER）"};
+    return {"word alignments from a model's attention, and their error rate against gold ones",
+            "由模型注意力得到词对齐，及其与标准对齐比较的错误率（AER）"};
   }
   std::string example() const override {
     return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align\n"
@@ -33,11 +35,20 @@ class Align : public Command {
   }
 
   void bind(Options& o) override {
-    o.option("--model DIR", {"align by the attention of this model (a folder that qkv train wrote)", "用该模型的注意力做对齐（qkv train 输出的文件夹）"}, model_);
-    o.option("--pairs FILE", {"with --model: tab-separated sentence pairs; or --source and --target", "与 --model 合用：制表符分隔的句对；或 --source 与 --target"}, pairs_);
-    o.option("--rule R", {"with --model: link each target word with the source word of its largest weight; or let source words compete, so that one "
-                          "that is taken goes twice only when no other has a tenth of the weight",
-                          "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"}, rule_, {LinkRule::competing, LinkRule::largest});
+    o.option("--model DIR",
+             {"align by the attention of this model (a folder that qkv train wrote)",
+              "用该模型的注意力做对齐（qkv train 输出的文件夹）"},
+             model_);
+    o.option("--pairs FILE",
+             {"with --model: tab-separated sentence pairs; or --source and --target",
+              "与 --model 合用：制表符分隔的句对；或 --source 与 --target"},
+             pairs_);
+    o.option(
+        "--rule R",
+        {"with --model: link each target word with the source word of its largest weight; or let source words compete, so that one "
+         "that is taken goes twice only when no other has a tenth of the weight",
+         "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"},
+        rule_, {LinkRule::competing, LinkRule::largest});
     o.option("--layer L",
              {"with --model, a Transformer: by this layer, from 1; without it the best is looked for",
               "与 --model 合用，Transformer：用这一层，从 1 起；默认自动选取最好的"},
@@ -47,22 +58,32 @@ class Align : public Command {
              {"and by the weights of the step that writes a word (0) or of the next one, which reads it (1)",
               "以及用写出该词的那一步（0）或读入该词的下一步（1）的权重"},
              shift_, 0, 1);
-    o.option("-o,--output FILE", {"with --model: write the alignments there", "与 --model 合用：把对齐写入该文件"}, output_);
-    o.option("--alignment FILE", {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
-                                  "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"}, alignment_);
-    o.option("--gold FILE", {"gold alignments: 1-2 sure, 1p2 or 1?2 possible", "标准对齐：1-2 为确定，1p2 或 1?2 为可能"}, gold_);
-    o.option("--base N", {"the first word is 0 or 1 in both files; found out when absent, with a note (what --model writes: 0)",
-                          "两个文件中第一个词的编号，0 或 1；不给出时自动判断并提示（--model 写出的从 0 起）"}, base_, 0, 1);
+    o.option("-o,--output FILE", {"with --model: write the alignments there", "与 --model 合用：把对齐写入该文件"},
+             output_);
+    o.option("--alignment FILE",
+             {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
+              "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"},
+             alignment_);
+    o.option("--gold FILE",
+             {"gold alignments: 1-2 sure, 1p2 or 1?2 possible", "标准对齐：1-2 为确定，1p2 或 1?2 为可能"}, gold_);
+    o.option("--base N",
+             {"the first word is 0 or 1 in both files; found out when absent, with a note (what --model writes: 0)",
+              "两个文件中第一个词的编号，0 或 1；不给出时自动判断并提示（--model 写出的从 0 起）"},
+             base_, 0, 1);
     o.option("--gold-base N", {"the same of the gold file alone", "仅用于标准对齐文件"}, gold_base_, 0, 1);
-    o.option("--source FILE", {"source sentences: links outside of them are refused", "源语言句子：越界的链接会报错"}, source_);
+    o.option("--source FILE", {"source sentences: links outside of them are refused", "源语言句子：越界的链接会报错"},
+             source_);
     o.option("--target FILE", {"target sentences", "目标语言句子"}, target_);
     o.flag("--json", {"print the result as JSON", "以 JSON 打印结果"}, json_);
   }
 
   int run(const Global& global) override {
     if (model_) return align_by_model(global);
-    if (!alignment_) throw UsageError("give --alignment FILE to score one, or --model DIR to make one", "qkv align --help shows an example");
-    if (pairs_ || output_ || layer_ || head_ || shift_) throw UsageError("--pairs, --layer, --head, --shift and --output go with --model");
+    if (!alignment_)
+      throw UsageError("give --alignment FILE to score one, or --model DIR to make one",
+                       "qkv align --help shows an example");
+    if (pairs_ || output_ || layer_ || head_ || shift_)
+      throw UsageError("--pairs, --layer, --head, --shift and --output go with --model");
     if (!gold_) throw UsageError("--gold FILE is missing", "qkv align --help shows an example");
     if (*alignment_ == "-" && *gold_ == "-") throw UsageError("--alignment and --gold cannot both be standard input");
     if (source_.has_value() != target_.has_value()) throw UsageError("--source and --target go together");
@@ -110,10 +131,14 @@ class Align : public Command {
     const std::string lines = pharaoh_lines(alignments[choice.best]);
     if (output_) write_file(*output_, lines);
     if (choice.readings.size() > 1) say_choice(choice, few(pairs), global);
-    if (gold && json_) fmt::print("{}\n", report::to_json(choice.scores[choice.best], gold->lines.size(), &choice));
-    else if (gold) fmt::print("{}", report::score_text(choice.scores[choice.best], gold->lines.size()));
-    else if (json_) fmt::print("{}\n", report::links_json(choice, alignments[choice.best], base_.value_or(0)));
-    else if (!output_) fmt::print("{}", lines);
+    if (gold && json_)
+      fmt::print("{}\n", report::to_json(choice.scores[choice.best], gold->lines.size(), &choice));
+    else if (gold)
+      fmt::print("{}", report::score_text(choice.scores[choice.best], gold->lines.size()));
+    else if (json_)
+      fmt::print("{}\n", report::links_json(choice, alignments[choice.best], base_.value_or(0)));
+    else if (!output_)
+      fmt::print("{}", lines);
     return 0;
   }
 
@@ -125,16 +150,18 @@ class Align : public Command {
 
   // The links by every reading, block by block: the attention of a large file at once would fill the memory.
   std::vector<std::vector<Alignment>> links_of(const Translator& translator, const SentencePairs& pairs,
-                                               const std::vector<AlignmentReading>& readings, const Global& global) const {
+                                               const std::vector<AlignmentReading>& readings,
+                                               const Global& global) const {
     const std::string source_name = pairs_ ? *pairs_ : *source_, target_name = pairs_ ? *pairs_ : *target_;
     std::vector<std::vector<Alignment>> out(readings.size());
     StatusLine status(global);
     for (int64_t begin = 0; begin < pairs.size(); begin += kPairsAtOnce) {
-      status.share(Text{text("aligning ", pairs.size(), " pairs"), text("对齐 ", pairs.size(), " 个句对")}.in(global.language),
-                   static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
+      status.share(
+          Text{text("aligning ", pairs.size(), " pairs"), text("对齐 ", pairs.size(), " 个句对")}.in(global.language),
+          static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
       const SentencePairs part = pairs.part(begin, kPairsAtOnce);
-      const auto forced =
-          translator.force(part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});
+      const auto forced = translator.force(
+          part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});
       const auto links = read_alignments(translator.tokenizers(), part, forced, readings, rule_);
       for (size_t r = 0; r < out.size(); ++r) out[r].insert(out[r].end(), links[r].begin(), links[r].end());
     }
@@ -144,7 +171,8 @@ class Align : public Command {
   // What the options leave to choose from. A recurrent model has one map, and it looks before it writes.
   std::vector<AlignmentReading> chosen_readings(const MapGroup& maps) const {
     const int64_t heads = maps.heads, layers = maps.layers;
-    check(maps.numbered || !(layer_ || head_ || shift_), *model_, ": this model has one attention, and --layer, --head and --shift are for Transformers");
+    check(maps.numbered || !(layer_ || head_ || shift_), *model_,
+          ": this model has one attention, and --layer, --head and --shift are for Transformers");
     check(!layer_ || *layer_ <= layers, "--layer ", layer_.value_or(0), ": the decoder of ", *model_, " has ", layers,
           layers == 1 ? " layer" : " layers", " of attention");
     check(!head_ || *head_ <= heads, "--head ", head_.value_or(0), ": the attention of ", *model_, " has ", heads,
@@ -183,7 +211,8 @@ class Align : public Command {
     UnknownWords unknown(global.quiet);
     const Tokenizers& tokenizers = translator.tokenizers();
     for (size_t i = 0; i < pairs.source.size(); ++i) {
-      const std::string source = text(pairs_ ? *pairs_ : *source_, ": line ", i + 1), target = pairs_ ? source : text(*target_, ": line ", i + 1);
+      const std::string source = text(pairs_ ? *pairs_ : *source_, ": line ", i + 1),
+                        target = pairs_ ? source : text(*target_, ": line ", i + 1);
       unknown.note(tokenizers.source, pairs.source[i], tokenizers.source.encode(pairs.source[i]), source);
       unknown.note(tokenizers.target, pairs.target[i], tokenizers.target.encode(pairs.target[i]), target);
     }
@@ -198,8 +227,10 @@ class Align : public Command {
 
   void check_gold(const AlignmentFile& gold, const SentencePairs& pairs) const {
     std::vector<int64_t> source_words, target_words;
-    for (const std::string& line : pairs.source) source_words.push_back(static_cast<int64_t>(split_blanks(line).size()));
-    for (const std::string& line : pairs.target) target_words.push_back(static_cast<int64_t>(split_blanks(line).size()));
+    for (const std::string& line : pairs.source)
+      source_words.push_back(static_cast<int64_t>(split_blanks(line).size()));
+    for (const std::string& line : pairs.target)
+      target_words.push_back(static_cast<int64_t>(split_blanks(line).size()));
     check_alignment_lengths(gold, *gold_, source_words, target_words);
   }
 
@@ -207,21 +238,25 @@ class Align : public Command {
   void say_choice(const report::AlignmentChoice& choice, bool few_pairs, const Global& global) const {
     const Text name = best_name(choice);
     if (choice.scores.empty())
-      global.note({text(name.en, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
-                        "; --layer, --head and --shift choose another"),
-                   text(name.zh, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "", "；可用 --layer、--head、--shift 另选")});
+      global.note(
+          {text(name.en, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
+                "; --layer, --head and --shift choose another"),
+           text(name.zh, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "",
+                "；可用 --layer、--head、--shift 另选")});
     else if (!json_)
       fmt::print("{}", choice_table(choice, global.language));
   }
 
-  static AlignmentFile read(const std::string& path, const std::optional<int64_t>& base, const char* option, const Global& global) {
+  static AlignmentFile read(const std::string& path, const std::optional<int64_t>& base, const char* option,
+                            const Global& global) {
     const std::optional<int> known = base ? std::optional<int>(static_cast<int>(*base)) : std::nullopt;
     AlignmentFile file = parse_alignments(read_text_lines(path), input_name(path), known);
     if (file.base_detected && !global.quiet) {
-      const Text note = file.base == 0 ? Text{text("an index is 0, so words are counted from 0; ", option, " 0 says so"),
-                                              text("有编号为 0，故从 0 开始计数；可用 ", option, " 0 指明")}
-                                       : Text{text("no index is 0, so words are taken to be counted from 1; ", option, " decides"),
-                                              text("没有编号为 0，视为从 1 开始计数；可用 ", option, " 指定")};
+      const Text note = file.base == 0
+                            ? Text{text("an index is 0, so words are counted from 0; ", option, " 0 says so"),
+                                   text("有编号为 0，故从 0 开始计数；可用 ", option, " 0 指明")}
+                            : Text{text("no index is 0, so words are taken to be counted from 1; ", option, " decides"),
+                                   text("没有编号为 0，视为从 1 开始计数；可用 ", option, " 指定")};
       fmt::print(stderr, "qkv: note: {}: {}\n", input_name(path), note.in(global.language));
     }
     return file;

@@ -22,7 +22,8 @@ class Attend : public Command {
  public:
   std::string name() const override { return "attend"; }
   Text summary() const override {
-    return {"attention pooling on .npy or .csv files, step by step with --explain", "对 .npy 或 .csv 文件做注意力汇聚，--explain 逐步说明"};
+    return {"attention pooling on .npy or .csv files, step by step with --explain",
+            "对 .npy 或 .csv 文件做注意力汇聚，--explain 逐步说明"};
   }
   std::string example() const override {
     return "qkv attend --query q.npy --key k.npy --value v.npy --valid-lens 2,6 --explain --plot heat.svg";
@@ -31,24 +32,37 @@ class Attend : public Command {
   void bind(Options& o) override {
     o.option("--score NAME", {"the scoring function", "评分函数"}, scorer_.kind, offered_scorers());
     o.option("--query FILE",
-             {"queries (L, D), (B, L, D) or (B, H, L, D); .csv is (L, D)", "查询 (L, D)、(B, L, D) 或 (B, H, L, D)；.csv 为 (L, D)"},
+             {"queries (L, D), (B, L, D) or (B, H, L, D); .csv is (L, D)",
+              "查询 (L, D)、(B, L, D) 或 (B, H, L, D)；.csv 为 (L, D)"},
              query_);
-    o.option("--key FILE", {"keys; fewer heads than the queries have are shared in order", "键；头数可少于查询，按次序共用"}, key_);
+    o.option("--key FILE",
+             {"keys; fewer heads than the queries have are shared in order", "键；头数可少于查询，按次序共用"}, key_);
     o.option("--value FILE", {"values, one a key", "值，与键一一对应"}, value_);
-    o.option("--valid-lens LENGTHS", {"keys that count: 2,6 (one a batch row) or an .npy (B) or (B, Lq)", "有效长度：2,6（每个批次一个）或 .npy 文件"},
+    o.option("--valid-lens LENGTHS",
+             {"keys that count: 2,6 (one a batch row) or an .npy (B) or (B, Lq)",
+              "有效长度：2,6（每个批次一个）或 .npy 文件"},
              mask_.valid_lens);
     o.flag("--causal", {"query i sees keys 0 .. i", "查询 i 只看键 0 .. i"}, mask_.causal);
     o.option("--window L,R", {"query i sees keys i - L .. i + R", "查询 i 只看键 i - L .. i + R"}, mask_.window);
-    o.option("--keep FILE", {"1 where a query sees a key, else 0: (Lq, Lk) or (B, H, Lq, Lk)", "查询可见键处为 1，否则为 0"}, mask_.keep);
+    o.option("--keep FILE",
+             {"1 where a query sees a key, else 0: (Lq, Lk) or (B, H, Lq, Lk)", "查询可见键处为 1，否则为 0"},
+             mask_.keep);
     o.option("--bias FILE", {"added to the scores; -inf hides", "加到分数上；-inf 表示遮蔽"}, mask_.bias);
-    o.option("--scale S", {"of scaled-dot, in place of 1 / sqrt(D)", "scaled-dot 的系数，代替 1 / sqrt(D)"}, scorer_.scale);
+    o.option("--scale S", {"of scaled-dot, in place of 1 / sqrt(D)", "scaled-dot 的系数，代替 1 / sqrt(D)"},
+             scorer_.scale);
     o.option("--bandwidth H", {"of the kernels (default 1)", "核函数的带宽（默认 1）"}, scorer_.bandwidth);
-    o.option("--temperature T", {"of cosine and salience (default 1)", "cosine 与 salience 的温度（默认 1）"}, scorer_.temperature);
+    o.option("--temperature T", {"of cosine and salience (default 1)", "cosine 与 salience 的温度（默认 1）"},
+             scorer_.temperature);
     o.option("--params FILE", params_help(), scorer_.params);
-    o.option("-o,--output FILE", {"write the output as .npy instead of printing it", "将输出写成 .npy，不再打印"}, output_);
-    o.option("--weights FILE", {"write the weights (B, H, Lq, Lk) as .npy", "将权重 (B, H, Lq, Lk) 写成 .npy"}, weights_);
+    o.option("-o,--output FILE", {"write the output as .npy instead of printing it", "将输出写成 .npy，不再打印"},
+             output_);
+    o.option("--weights FILE", {"write the weights (B, H, Lq, Lk) as .npy", "将权重 (B, H, Lq, Lk) 写成 .npy"},
+             weights_);
     o.option("--plot FILE", {"draw the weights: .svg, .png or .txt", "画出权重：.svg、.png 或 .txt"}, plot_);
-    o.flag("--explain", {"print every step with its shape, and its numbers when there are few", "打印每一步的形状，数目少时打印数值"}, explain_);
+    o.flag(
+        "--explain",
+        {"print every step with its shape, and its numbers when there are few", "打印每一步的形状，数目少时打印数值"},
+        explain_);
     o.flag("--json", {"print the output as JSON", "以 JSON 打印输出"}, json_);
   }
 
@@ -61,8 +75,9 @@ class Attend : public Command {
     const Mask mask = read_mask(mask_);
     const Attended attended = attend(scorer, q, k, v, mask);
     if (!all_finite(attended.output) && all_finite(q) && all_finite(k) && all_finite(v))
-      throw Error("the output is not finite, although queries, keys and values are: the scores pass the largest float, or the bias is not a number",
-                  "smaller numbers, or a smaller --scale, keep the scores finite");
+      throw Error(
+          "the output is not finite, although queries, keys and values are: the scores pass the largest float, or the bias is not a number",
+          "smaller numbers, or a smaller --scale, keep the scores finite");
     if (explain_) fmt::print("{}", report::explanation({scorer, mask, q, k, v}, attended));
     if (json_) fmt::print("{}\n", report::to_json(attended));
     if (output_) write_npy(*output_, attended.output);

@@ -39,14 +39,16 @@ Mask mask_of_lengths(const std::string& given) {
 Mask mask_of_window(const std::string& given) {
   const auto sizes = whole_numbers(given);
   if (!sizes || sizes->size() != 2 || sizes->front() < 0 || sizes->back() < 0)
-    throw UsageError(text("--window takes how many keys to the left and to the right, such as 2,0, got \"", given, "\""));
+    throw UsageError(
+        text("--window takes how many keys to the left and to the right, such as 2,0, got \"", given, "\""));
   return Mask::window(sizes->front(), sizes->back());
 }
 
 // A parameter of the scorer from --params.
 Tensor parameter_of(const ScorerOptions& options, const std::string& parameter) {
   if (!options.params)
-    throw UsageError(text("--score ", options.kind, " needs --params FILE.safetensors with the tensor \"", parameter, "\""));
+    throw UsageError(
+        text("--score ", options.kind, " needs --params FILE.safetensors with the tensor \"", parameter, "\""));
   const SafetensorsFile file(*options.params);
   check(file.has(parameter), *options.params, ": --score ", options.kind, " needs a tensor \"", parameter, "\"");
   return file.tensor(parameter);
@@ -79,7 +81,8 @@ constexpr NumberOption kNumbers[] = {
     {"--temperature", "", "temperature", &ScorerOptions::temperature, &ScorerInputs::temperature}};
 
 bool has_tensor(const ScorerInputs& inputs, const std::string& name) {
-  return std::any_of(inputs.tensors.begin(), inputs.tensors.end(), [&](const auto& parameter) { return parameter.name == name; });
+  return std::any_of(inputs.tensors.begin(), inputs.tensors.end(),
+                     [&](const auto& parameter) { return parameter.name == name; });
 }
 
 void refuse_unused(const ScorerOptions& o, const ScorerInputs& inputs) {
@@ -91,10 +94,13 @@ void refuse_unused(const ScorerOptions& o, const ScorerInputs& inputs) {
     if (n.positive && !(*value > 0)) throw UsageError(text(n.name, " must be positive, got ", *value));
     const auto as_float = [](double x) { return std::isfinite(static_cast<float>(x)); };
     if (!as_float(*value) || (n.positive && !as_float(1 / *value)))
-      throw UsageError(text(n.name, " must be a number that a float can hold", n.positive ? ", and one over it too" : "", ", got ", *value));
-    if (o.params && has_tensor(inputs, n.tensor)) throw UsageError(text(n.name, " and --params both give the ", n.tensor, ": use one of them"));
+      throw UsageError(text(n.name, " must be a number that a float can hold",
+                            n.positive ? ", and one over it too" : "", ", got ", *value));
+    if (o.params && has_tensor(inputs, n.tensor))
+      throw UsageError(text(n.name, " and --params both give the ", n.tensor, ": use one of them"));
   }
-  if (o.params && inputs.tensors.empty()) throw UsageError(text("--score ", o.kind, " has no parameters, but --params is given"));
+  if (o.params && inputs.tensors.empty())
+    throw UsageError(text("--score ", o.kind, " has no parameters, but --params is given"));
 }
 
 }  // namespace
@@ -106,7 +112,8 @@ Tensor read_tensor(const std::string& path) {
   const auto columns = static_cast<int64_t>(table.columns.size());
   Tensor out = Tensor::empty({table.rows(), columns});
   for (int64_t n = 0; n < out.numel(); ++n)
-    out.mutable_ptr()[n] = static_cast<float>(table.columns[static_cast<size_t>(n % columns)][static_cast<size_t>(n / columns)]);
+    out.mutable_ptr()[n] =
+        static_cast<float>(table.columns[static_cast<size_t>(n % columns)][static_cast<size_t>(n / columns)]);
   return out;
 }
 

@@ -62,14 +62,15 @@ Speed recorded_op() {
 }
 
 Line product(int64_t m, int64_t n, int64_t k) {
-  return {fmt::format("matrix product {} x {} x {}, one thread", m, n, k), [=]() -> Speed {
-            const Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
-            const double seconds =
-                best_seconds([&] {
-                  kernels::gemm({.M = m, .N = n, .K = k, .A = a.ptr(), .lda = k, .B = b.ptr(), .ldb = n, .C = c.mutable_ptr(), .ldc = n});
-                });
-            return {seconds, 2e-9 * static_cast<double>(m * n * k), "GFLOP/s"};
-          }};
+  return {
+      fmt::format("matrix product {} x {} x {}, one thread", m, n, k), [=]() -> Speed {
+        const Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
+        const double seconds = best_seconds([&] {
+          kernels::gemm(
+              {.M = m, .N = n, .K = k, .A = a.ptr(), .lda = k, .B = b.ptr(), .ldb = n, .C = c.mutable_ptr(), .ldc = n});
+        });
+        return {seconds, 2e-9 * static_cast<double>(m * n * k), "GFLOP/s"};
+      }};
 }
 
 Line memory_line(const std::string& name, double bytes_an_element, const std::function<Tensor(const Tensor&)>& op) {
@@ -85,7 +86,8 @@ enum class Direction { forward, both };
 Speed attention(int64_t n, bool causal, Direction direction) {
   constexpr int64_t kHeads = 8, kWidth = 64;
   const Shape shape{1, kHeads, n, kWidth};
-  const Tensor q = parameter(normal(shape, Rng(6))), k = parameter(normal(shape, Rng(7))), v = parameter(normal(shape, Rng(8)));
+  const Tensor q = parameter(normal(shape, Rng(6))), k = parameter(normal(shape, Rng(7))),
+               v = parameter(normal(shape, Rng(8)));
   const Tensor gradient = normal(shape, Rng(9));
   const Mask mask = causal ? Mask::causal() : Mask::none();
   const double pairs = kHeads * static_cast<double>(n) * static_cast<double>(causal ? n + 1 : 2 * n) / 2;
@@ -99,8 +101,8 @@ Speed attention(int64_t n, bool causal, Direction direction) {
 }
 
 Line attention_line(int64_t n, bool causal, Direction direction) {
-  return {fmt::format("attention {}, n {}, 8 heads of 64, {}", direction == Direction::both ? "forward + backward" : "forward", n,
-                      causal ? "causal" : "plain"),
+  return {fmt::format("attention {}, n {}, 8 heads of 64, {}",
+                      direction == Direction::both ? "forward + backward" : "forward", n, causal ? "causal" : "plain"),
           [=] { return attention(n, causal, direction); }};
 }
 
@@ -124,7 +126,8 @@ Speed perceptron_step() {
   for (int64_t i = 0; i < 640; ++i) targets.mutable_ptr()[i] = static_cast<int32_t>(i % 201);
   const double seconds = best_seconds([&] {
     shards.gradients(640, {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
-      const Tensor sum = cross_entropy(model(x.part(begin * 32, {end - begin, 32})), targets.part(begin, {end - begin}), {.reduction = Reduction::sum});
+      const Tensor sum = cross_entropy(model(x.part(begin * 32, {end - begin, 32})), targets.part(begin, {end - begin}),
+                                       {.reduction = Reduction::sum});
       return {scale(sum, 1 / 640.f), sum.item(), static_cast<double>(end - begin)};
     });
     adam.step(all, shards.gradient(), 1e-3f, clip_factor(norm(shards.gradient()), 1));
@@ -142,7 +145,8 @@ Speed adam_step() {
   Parameters all = flatten(model);
   Adam adam(all);
   const Tensor gradient = normal(all.flat().shape(), Rng(5));
-  return {best_seconds([&] { adam.step(all, gradient, 1e-3f); }), 28e-9 * static_cast<double>(gradient.numel()), "GB/s"};
+  return {best_seconds([&] { adam.step(all, gradient, 1e-3f); }), 28e-9 * static_cast<double>(gradient.numel()),
+          "GB/s"};
 }
 
 std::string time_text(double seconds) {
@@ -157,7 +161,10 @@ class BenchCommand : public Command {
   Text summary() const override { return {"how fast the engine is on this machine", "引擎在这台机器上有多快"}; }
   std::string example() const override { return "qkv bench --filter product"; }
   void bind(Options& options) override {
-    options.option("--filter TEXT", {"only lines whose name holds this text, in capitals or not", "只运行名称含有该文本的行（不分大小写）"}, filter_);
+    options.option(
+        "--filter TEXT",
+        {"only lines whose name holds this text, in capitals or not", "只运行名称含有该文本的行（不分大小写）"},
+        filter_);
     options.flag("--json", {"one JSON object", "输出一个 JSON 对象"}, json_);
   }
 
@@ -178,22 +185,33 @@ class BenchCommand : public Command {
         attention_line(1024, false, Direction::both),
         attention_line(1024, true, Direction::both),
         memory_line("softmax", 8, softmax),
-        memory_line("layer norm", 8, [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }),
+        memory_line("layer norm", 8,
+                    [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }),
         memory_line("gelu", 8, gelu),
         {"Adam, 4 M parameters", adam_step},
         {"perceptron 640 x 32 -> 64 -> 32 -> 201, training step", perceptron_step}};
-    nlohmann::ordered_json all = {{"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json all = {
+        {"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
     int shown = 0;
     for (const Line& line : lines) {
       if (lowercase(line.name).find(lowercase(filter_)) == std::string::npos) continue;
       const Speed speed = line.measure();
       ++shown;
-      if (json_) all["lines"].push_back({{"name", line.name}, {"seconds", speed.seconds}, {"rate", speed.work / speed.seconds}, {"unit", speed.unit}});
-      else if (speed.unit.empty()) fmt::print("{:<60} {:>11}\n", line.name, time_text(speed.seconds));
-      else fmt::print("{:<60} {:>11} {:>12.1f} {}\n", line.name, time_text(speed.seconds), speed.work / speed.seconds, speed.unit);
+      if (json_)
+        all["lines"].push_back({{"name", line.name},
+                                {"seconds", speed.seconds},
+                                {"rate", speed.work / speed.seconds},
+                                {"unit", speed.unit}});
+      else if (speed.unit.empty())
+        fmt::print("{:<60} {:>11}\n", line.name, time_text(speed.seconds));
+      else
+        fmt::print("{:<60} {:>11} {:>12.1f} {}\n", line.name, time_text(speed.seconds), speed.work / speed.seconds,
+                   speed.unit);
       std::fflush(stdout);
     }
-    if (shown == 0) throw UsageError("--filter: no line of the table holds \"" + filter_ + "\"", "qkv bench without it shows all of them");
+    if (shown == 0)
+      throw UsageError("--filter: no line of the table holds \"" + filter_ + "\"",
+                       "qkv bench without it shows all of them");
     if (json_) fmt::print("{}\n", all.dump(2));
     return 0;
   }

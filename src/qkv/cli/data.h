@@ -8,7 +8,8 @@
 
 namespace qkv::cli {
 
-/// What the command line gave. An option that is absent has no value: each name refuses the options that are not its own.
+/// What the command line gave. An option that is absent has no value: each name refuses the options that are not its
+/// own.
 struct DataOptions {
   std::string name;
   std::vector<std::string> files;
@@ -22,12 +23,12 @@ struct DataOptions {
 };
 
 // One function a name: writes what it makes and returns the exit code.
-int data_notes(const DataOptions& options, const Global& global);     // nadaraya-watson, waist, measures
-int data_vocab(const DataOptions& options, const Global& global);     // a vocabulary of the words of text files
-int data_subwords(const DataOptions& options, const Global& global);  // a SentencePiece model of text files
-int data_split(const DataOptions& options, const Global& global);     // pairs to train, validation and test
-int data_en_fr(const DataOptions& options, const Global& global);     // the built-in corpus
-int data_attention(const DataOptions& options, const Global& global); // arrays for qkv attend
-int data_fra_eng(const DataOptions& options, const Global& global);   // the book's file
+int data_notes(const DataOptions& options, const Global& global);      // nadaraya-watson, waist, measures
+int data_vocab(const DataOptions& options, const Global& global);      // a vocabulary of the words of text files
+int data_subwords(const DataOptions& options, const Global& global);   // a SentencePiece model of text files
+int data_split(const DataOptions& options, const Global& global);      // pairs to train, validation and test
+int data_en_fr(const DataOptions& options, const Global& global);      // the built-in corpus
+int data_attention(const DataOptions& options, const Global& global);  // arrays for qkv attend
+int data_fra_eng(const DataOptions& options, const Global& global);    // the book's file
 
 }  // namespace qkv::cli

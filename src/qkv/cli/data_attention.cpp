@@ -8,23 +8,24 @@
 
 namespace qkv::cli {
 
-// the cat slept because it purred: a key says what a word is (article, noun, verb, other), a query what it looks for, a value what it adds
-// (animal, action, grammar). "it" is half a noun and looks for one: it finds the cat. Each query ends in a 1, which keys do not have: the
-// additive score takes its bias from there, so that a unit is on only where a word is what is looked for.
+// the cat slept because it purred: a key says what a word is (article, noun, verb, other), a query what it looks for, a
+// value what it adds (animal, action, grammar). "it" is half a noun and looks for one: it finds the cat. Each query
+// ends in a 1, which keys do not have: the additive score takes its bias from there, so that a unit is on only where a
+// word is what is looked for.
 int data_attention(const DataOptions& o, const Global& global) {
   const std::string folder = o.output.value_or("attention");
-  const Tensor q({6, 5}, {8, 0, 0, 0, 1,   //
-                          8, 0, 0, 0, 1,   // cat: an article
-                          0, 8, 0, 0, 1,   // slept: a noun
-                          0, 0, 8, 0, 1,   // because: a verb
-                          0, 8, 0, 0, 1,   // it: a noun
+  const Tensor q({6, 5}, {8, 0, 0, 0, 1,  //
+                          8, 0, 0, 0, 1,  // cat: an article
+                          0, 8, 0, 0, 1,  // slept: a noun
+                          0, 0, 8, 0, 1,  // because: a verb
+                          0, 8, 0, 0, 1,  // it: a noun
                           0, 8, 0, 0, 1});
-  const Tensor k({6, 5}, {1, 0, 0, 0, 0,  //
-                          0, 1, 0, 0, 0,  //
-                          0, 0, 1, 0, 0,  //
-                          0, 0, 0, 1, 0,  //
+  const Tensor k({6, 5}, {1, 0,   0, 0, 0,  //
+                          0, 1,   0, 0, 0,  //
+                          0, 0,   1, 0, 0,  //
+                          0, 0,   0, 1, 0,  //
                           0, 0.5, 0, 0, 0,  //
-                          0, 0, 1, 0, 0});
+                          0, 0,   1, 0, 0});
   const Tensor v({6, 3}, {0, 0, 1,  //
                           1, 0, 0,  //
                           0, 1, 0,  //
@@ -40,9 +41,15 @@ int data_attention(const DataOptions& o, const Global& global) {
   write_npy(folder + "/q.npy", q);
   write_npy(folder + "/k.npy", k);
   write_npy(folder + "/v.npy", v);
-  write_safetensors(folder + "/additive.safetensors", std::map<std::string, Tensor>{{"W_q", to_query}, {"W_k", to_key}, {"w_v", full({4}, 2)}});
-  global.say({text(folder, ": q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) of the words: the cat slept because it purred; additive.safetensors"),
-              text(folder, "：q.npy (6, 5)、k.npy (6, 5)、v.npy (6, 3)，对应六个词 the cat slept because it purred；additive.safetensors")});
+  write_safetensors(folder + "/additive.safetensors",
+                    std::map<std::string, Tensor>{{"W_q", to_query}, {"W_k", to_key}, {"w_v", full({4}, 2)}});
+  global.say(
+      {text(
+           folder,
+           ": q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) of the words: the cat slept because it purred; additive.safetensors"),
+       text(
+           folder,
+           "：q.npy (6, 5)、k.npy (6, 5)、v.npy (6, 3)，对应六个词 the cat slept because it purred；additive.safetensors")});
   return 0;
 }
 

@@ -32,7 +32,8 @@ int data_en_fr(const DataOptions& o, const Global& global) {
   EnFrOptions options{.reverse = o.reverse};
   if (global.seed_given) options.seed = global.seed;
   options.size = o.size.value_or(options.size);
-  if (options.size > en_fr_limit) throw UsageError(text("--size: the grammar makes at most ", en_fr_limit, " pairs, got ", options.size));
+  if (options.size > en_fr_limit)
+    throw UsageError(text("--size: the grammar makes at most ", en_fr_limit, " pairs, got ", options.size));
   const std::vector<AlignedPair> corpus = en_fr_corpus(options);
   if (o.alignments) write_file(*o.alignments, link_lines(corpus));
   if (o.split) {

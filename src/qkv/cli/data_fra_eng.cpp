@@ -1,4 +1,5 @@
-// qkv data fra-eng: the book's English-French file, fetched, taken from its archive or copied, and recognised by its SHA-1.
+// qkv data fra-eng: the book's English-French file, fetched, taken from its archive or copied, and recognised by its
+// SHA-1.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -82,14 +83,17 @@ void fetch(const std::string& address, const std::string& path, const Global& gl
     program = "wget";
     code = run_program({"wget", "-q", "--connect-timeout=20", "--tries=2", "-O", path, "--", address});
   }
-  if (code == -1) throw Error(text("cannot fetch ", address, ": neither curl nor wget is installed"), fetch_hint().in(global.language));
+  if (code == -1)
+    throw Error(text("cannot fetch ", address, ": neither curl nor wget is installed"),
+                fetch_hint().in(global.language));
   if (code != 0)
     throw Error(text("cannot fetch ", address, ": ", reason(program, code)), fetch_hint().in(global.language));
 }
 
 std::vector<std::byte> bytes_of(const std::string& path, const std::string& name) {
   const InputFile file(path);
-  check(file.size() <= kLargestArchive, name, ": has ", grouped(file.size()), " bytes, the book's archive has far fewer");
+  check(file.size() <= kLargestArchive, name, ": has ", grouped(file.size()),
+        " bytes, the book's archive has far fewer");
   std::vector<std::byte> bytes(file.size());
   file.read(0, bytes);
   return bytes;
@@ -102,14 +106,19 @@ std::vector<std::byte> book_text(const std::string& path, const std::string& nam
   if (found == kTextSha1) return bytes;
   if (found == kSha1) {
     const ZipFile zip(path, "a .zip file");
-    const auto member = std::find_if(zip.entries().begin(), zip.entries().end(), [](const ZipFile::Entry& e) { return e.name == kMember; });
+    const auto member = std::find_if(zip.entries().begin(), zip.entries().end(),
+                                     [](const ZipFile::Entry& e) { return e.name == kMember; });
     check(member != zip.entries().end(), name, ": has no ", kMember);
     return zip.unpack(*member);
   }
   const bool archive = bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'};
-  if (archive) throw Error(text(name, ": its SHA-1 is ", found, ", expected ", kSha1), fetch_hint().in(global.language));
-  throw Error(text(name, ": is neither the book's archive nor its text: its SHA-1 is ", found, ", expected ", kSha1, " or ", kTextSha1),
-              Text{"pairs of your own need no preparation: qkv train --data FILE", "自己的句对无需准备：qkv train --data FILE"}.in(global.language));
+  if (archive)
+    throw Error(text(name, ": its SHA-1 is ", found, ", expected ", kSha1), fetch_hint().in(global.language));
+  throw Error(
+      text(name, ": is neither the book's archive nor its text: its SHA-1 is ", found, ", expected ", kSha1, " or ",
+           kTextSha1),
+      Text{"pairs of your own need no preparation: qkv train --data FILE", "自己的句对无需准备：qkv train --data FILE"}
+          .in(global.language));
 }
 
 }  // namespace
@@ -121,7 +130,8 @@ int data_fra_eng(const DataOptions& o, const Global& global) {
   if (remote) fetch(source, temporary.path(), global);
   const std::vector<std::byte> bytes = book_text(remote ? temporary.path() : source, source, global);
   std::error_code ignored;  // of a file that is not there yet
-  if (!std::filesystem::equivalent(source, output, ignored)) write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!std::filesystem::equivalent(source, output, ignored))
+    write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   global.say({text(output, ": ", grouped(bytes.size()), " bytes, the file of the book"),
               text(output, "：", grouped(bytes.size()), " 字节，即书中所用的文件")});
   return 0;

@@ -19,7 +19,8 @@ Table make(const DataOptions& o, uint64_t seed) {
 }  // namespace
 
 int data_notes(const DataOptions& o, const Global& global) {
-  if (o.output && !o.output->ends_with(".csv")) throw UsageError(text("--output: expected a .csv file, got \"", *o.output, "\""));
+  if (o.output && !o.output->ends_with(".csv"))
+    throw UsageError(text("--output: expected a .csv file, got \"", *o.output, "\""));
   const Table table = make(o, global.seed);
   if (o.output) {
     write_csv(*o.output, table);

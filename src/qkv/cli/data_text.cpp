@@ -7,8 +7,8 @@
 #include "qkv/cli/data.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/core/numbers.h"
-#include "qkv/data/tokenizer.h"
 #include "qkv/data/corpus.h"
+#include "qkv/data/tokenizer.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv::cli {
@@ -102,10 +102,12 @@ int data_subwords(const DataOptions& o, const Global& global) {
   const Subwords model = subwords_of(sentences, options);
   model.save(output);
   size_t words = 0, pieces = 0;
-  for (const std::string& sentence : sentences) words += split_blanks(sentence).size(), pieces += model.encode(sentence).size();
+  for (const std::string& sentence : sentences)
+    words += split_blanks(sentence).size(), pieces += model.encode(sentence).size();
   const std::string ratio = fmt::format("{:.2f}", static_cast<double>(pieces) / static_cast<double>(words));
   const std::string size = grouped(static_cast<size_t>(model.size()));
-  global.say({text(output, ": ", size, " pieces, ", ratio, " to a word"), text(output, "：", size, " 个子词，平均每词 ", ratio, " 个")});
+  global.say({text(output, ": ", size, " pieces, ", ratio, " to a word"),
+              text(output, "：", size, " 个子词，平均每词 ", ratio, " 个")});
   return 0;
 }
 
@@ -141,8 +143,10 @@ int data_split(const DataOptions& o, const Global& global) {
   write_part("train", split.train);
   write_part("validation", split.validation);
   write_part("test", split.test);
-  const std::string train = grouped(split.train.size()), validation = grouped(split.validation.size()), test = grouped(split.test.size());
-  global.say({text(folder, ": train ", train, ", validation ", validation, ", test ", test, " pairs; no source sentence in two of them"),
+  const std::string train = grouped(split.train.size()), validation = grouped(split.validation.size()),
+                    test = grouped(split.test.size());
+  global.say({text(folder, ": train ", train, ", validation ", validation, ", test ", test,
+                   " pairs; no source sentence in two of them"),
               text(folder, "：训练 ", train, "，验证 ", validation, "，测试 ", test, " 个句对；各部分没有相同的源句")});
   return 0;
 }

@@ -49,7 +49,8 @@ std::vector<std::string> libraries() {
           subword_library(),
           option_library(),
           fmt::format("fmt {}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100),
-          fmt::format("nlohmann-json {}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)};
+          fmt::format("nlohmann-json {}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                      NLOHMANN_JSON_VERSION_PATCH)};
 }
 
 void print_json(const Json& json) {
@@ -61,7 +62,8 @@ void print_system(bool as_json) {
   const std::string running = kernels::running_target();
   if (as_json) {
     Json versions = Json::object();
-    for (const std::string& library : libraries()) versions[library.substr(0, library.find(' '))] = library.substr(library.find(' ') + 1);
+    for (const std::string& library : libraries())
+      versions[library.substr(0, library.find(' '))] = library.substr(library.find(' ') + 1);
     return print_json({{"qkv", version()},
                        {"compiler", compiler()},
                        {"libraries", versions},
@@ -70,8 +72,8 @@ void print_system(bool as_json) {
                        {"threads", threads()}});
   }
   fmt::print("qkv        {}\ncompiler   {}\nlibraries  {}\n", version(), compiler(), fmt::join(libraries(), ", "));
-  fmt::print("cpu        {}\nkernels    {} (available: {})\nthreads    {}\n", printable(cpu_name()), running, fmt::join(targets, ", "),
-             threads());
+  fmt::print("cpu        {}\nkernels    {} (available: {})\nthreads    {}\n", printable(cpu_name()), running,
+             fmt::join(targets, ", "), threads());
 }
 
 class Info : public Command {
@@ -83,9 +85,12 @@ class Info : public Command {
   }
   std::string example() const override { return "qkv info model.safetensors\n  qkv info runs/bahdanau"; }
   void bind(Options& options) override {
-    options.positionals("FILE", {".npy, .npz or .safetensors files, or folders", ".npy、.npz、.safetensors 文件或文件夹"}, paths_);
-    options.flag("--all", {"of folders that qkv train wrote: every array of every file, in place of a summary",
-                           "对 qkv train 输出的文件夹：列出每个文件的每个数组，而不是摘要"}, all_);
+    options.positionals(
+        "FILE", {".npy, .npz or .safetensors files, or folders", ".npy、.npz、.safetensors 文件或文件夹"}, paths_);
+    options.flag("--all",
+                 {"of folders that qkv train wrote: every array of every file, in place of a summary",
+                  "对 qkv train 输出的文件夹：列出每个文件的每个数组，而不是摘要"},
+                 all_);
     options.flag("--json", {"print JSON", "输出 JSON"}, json_);
   }
 
@@ -96,9 +101,12 @@ class Info : public Command {
     }
     for (const std::string& path : paths_) {
       std::error_code ignored;
-      if (!std::filesystem::is_directory(path, ignored)) add(path, [&] { return report::report_file(path); });
-      else if (!all_ && report::is_run_folder(path)) add(path, [&] { return report::report_run(path); });
-      else report_folder(path);
+      if (!std::filesystem::is_directory(path, ignored))
+        add(path, [&] { return report::report_file(path); });
+      else if (!all_ && report::is_run_folder(path))
+        add(path, [&] { return report::report_run(path); });
+      else
+        report_folder(path);
     }
     if (json_) print_json({{"files", files_}});
     return failed_ ? 1 : 0;
@@ -112,7 +120,10 @@ class Info : public Command {
     for (const std::string& path : files) {
       const std::string run = all_ ? "" : run_of(path, folder);
       if (run.empty())
-        add(path, [&] { return report::is_array_file(path) ? report::report_file(path) : report::FileReport{path, "file", InputFile(path).size(), {}, {}}; });
+        add(path, [&] {
+          return report::is_array_file(path) ? report::report_file(path)
+                                             : report::FileReport{path, "file", InputFile(path).size(), {}, {}};
+        });
       else if (runs.insert(run).second)
         add(run, [&] { return report::report_run(run); });
     }
@@ -130,8 +141,10 @@ class Info : public Command {
   void add(const std::string& path, MakeReport&& make_report) {
     try {
       const auto report = make_report();
-      if (json_) files_.push_back(Json::parse(to_json(report)));
-      else fmt::print("{}", to_text(report));
+      if (json_)
+        files_.push_back(Json::parse(to_json(report)));
+      else
+        fmt::print("{}", to_text(report));
     } catch (const Error& error) {
       if (json_) files_.push_back({{"path", path}, {"error", error.what()}});
       print_error(error.what(), error.hint());

@@ -7,10 +7,12 @@ namespace qkv::cli {
 
 inline constexpr int kInterrupted = 130;
 
-/// From now on SIGINT or SIGTERM ends the program with code 130. A parent's wish to ignore interrupts (nohup, &) is kept.
+/// From now on SIGINT or SIGTERM ends the program with code 130. A parent's wish to ignore interrupts (nohup, &) is
+/// kept.
 void catch_interrupts();
 
-/// While one is alive the first interrupt only sets interrupted(), so that a run can save itself; the second ends the program.
+/// While one is alive the first interrupt only sets interrupted(), so that a run can save itself; the second ends the
+/// program.
 class InterruptScope {
  public:
   InterruptScope();

@@ -1,4 +1,5 @@
-// The program: finds the command, reads its options with CLI11 (here and nowhere else) and turns errors into exit codes.
+// The program: finds the command, reads its options with CLI11 (here and nowhere else) and turns errors into exit
+// codes.
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
@@ -34,19 +35,26 @@ struct GlobalValues {
   std::optional<std::string> log_format, language, kernel_target;
 
   void bind(Options& options) {
-    options.option("--threads N", {"threads to use; the CPUs of this machine when absent", "线程数；默认为本机可用的 CPU 数"}, threads, 1,
-                   1024);
-    options.option("--seed N", {"seed of all random numbers (default 0; train: the configuration's, data en-fr: 1, score: 12345)", "随机数种子（默认 0；train 取自配置，data en-fr 为 1，score 为 12345）"}, seed, 0);
+    options.option("--threads N",
+                   {"threads to use; the CPUs of this machine when absent", "线程数；默认为本机可用的 CPU 数"}, threads,
+                   1, 1024);
+    options.option("--seed N",
+                   {"seed of all random numbers (default 0; train: the configuration's, data en-fr: 1, score: 12345)",
+                    "随机数种子（默认 0；train 取自配置，data en-fr 为 1，score 为 12345）"},
+                   seed, 0);
     options.flag("-q,--quiet", {"no progress, only results", "不显示进度，只输出结果"}, quiet);
-    options.option("--log-format F",
-                   {"how progress is shown; bar on a terminal, else plain", "进度的显示方式；终端上为 bar，否则为 plain"}, log_format,
-                   {"bar", "plain", "json", "none"});
+    options.option(
+        "--log-format F",
+        {"how progress is shown; bar on a terminal, else plain", "进度的显示方式；终端上为 bar，否则为 plain"},
+        log_format, {"bar", "plain", "json", "none"});
     options.option("--lang L",
-                   {"language of help, reports and hints; from the locale when absent", "帮助、报告和提示的语言；默认取自系统区域设置"},
+                   {"language of help, reports and hints; from the locale when absent",
+                    "帮助、报告和提示的语言；默认取自系统区域设置"},
                    language, {"en", "zh"});
-    options.option("--kernel-target NAME",
-                   {"run the kernels of this instruction set (qkv info lists them)", "强制使用某一指令集的内核（见 qkv info）"},
-                   kernel_target);
+    options.option(
+        "--kernel-target NAME",
+        {"run the kernels of this instruction set (qkv info lists them)", "强制使用某一指令集的内核（见 qkv info）"},
+        kernel_target);
     options.flag("--version", {"print the version", "显示版本"}, version);
     options.flag("-h,--help", {"print this text", "显示本帮助"}, help);
   }
@@ -64,8 +72,10 @@ std::string language_word(const std::string& word) {
 // "--lang cn" as "--lang zh".
 Arguments with_language_words(Arguments words) {
   for (size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
-    if (words[i].starts_with("--lang=")) words[i] = "--lang=" + language_word(words[i].substr(7));
-    else if (i > 0 && words[i - 1] == "--lang") words[i] = language_word(words[i]);
+    if (words[i].starts_with("--lang="))
+      words[i] = "--lang=" + language_word(words[i].substr(7));
+    else if (i > 0 && words[i - 1] == "--lang")
+      words[i] = language_word(words[i]);
   }
   return words;
 }
@@ -74,7 +84,9 @@ Arguments with_language_words(Arguments words) {
 Language language_of(const Arguments& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool apart = arguments[i] == "--lang" && i + 1 < arguments.size();
-    const std::string value = apart ? arguments[i + 1] : arguments[i].starts_with("--lang=") ? arguments[i].substr(7) : "";
+    const std::string value = apart                                 ? arguments[i + 1]
+                              : arguments[i].starts_with("--lang=") ? arguments[i].substr(7)
+                                                                    : "";
     if (value == "zh") return Language::zh;
     if (value == "en") return Language::en;
   }
@@ -146,7 +158,8 @@ std::string parse(const Arguments& given_words, const Specs& specs, Language lan
       continue;
     }
     CLI::Option* option = app.add_option(names, texts[i]);
-    if (spec.kind != OptionKind::positionals) option->expected(1)->allow_extra_args(false);  // else --seed 1 FILE takes both
+    if (spec.kind != OptionKind::positionals)
+      option->expected(1)->allow_extra_args(false);  // else --seed 1 FILE takes both
     if (spec.kind == OptionKind::value || spec.kind == OptionKind::repeated)
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     declared.push_back(option);
@@ -194,7 +207,10 @@ Global applied(const GlobalValues& values, Language language) {
   global.log_format = values.quiet ? LogFormat::none : ::isatty(STDERR_FILENO) ? LogFormat::bar : LogFormat::plain;
   if (values.log_format) {
     const std::string& f = *values.log_format;
-    global.log_format = f == "bar" ? LogFormat::bar : f == "plain" ? LogFormat::plain : f == "json" ? LogFormat::json : LogFormat::none;
+    global.log_format = f == "bar"     ? LogFormat::bar
+                        : f == "plain" ? LogFormat::plain
+                        : f == "json"  ? LogFormat::json
+                                       : LogFormat::none;
   }
   global.language = language;
   global.color = wants_color(STDOUT_FILENO);
@@ -221,8 +237,10 @@ int run(Arguments given) {
   }
   if (at == arguments.size()) {
     parse(arguments, specs, language);
-    if (values.version) print(text("qkv ", version(), "\n"));
-    else print(values.help ? full_help(commands, globals, language) : short_help(commands, language));
+    if (values.version)
+      print(text("qkv ", version(), "\n"));
+    else
+      print(values.help ? full_help(commands, globals, language) : short_help(commands, language));
     return 0;
   }
 
@@ -279,7 +297,8 @@ int main(int argc, char** argv) {
   const int code = qkv::cli::guarded({argv + std::min(argc, 1), argv + argc});
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    const std::string reason = errno ? std::string(": ") + std::strerror(errno) : "";  // an earlier write may have failed
+    const std::string reason =
+        errno ? std::string(": ") + std::strerror(errno) : "";  // an earlier write may have failed
     qkv::cli::print_error("cannot write to standard output" + reason);
     return 1;
   }

@@ -14,7 +14,8 @@ namespace qkv::cli {
 namespace {
 
 // Sections before the chapter that its labs treat: texts and vocabularies, sequence to sequence, beam search.
-const std::map<std::string, std::string> kEarlier = {{"9.5", "10.4"}, {"9.6", "10.4"}, {"9.7", "10.4"}, {"9.8", "10.4"}};
+const std::map<std::string, std::string> kEarlier = {
+    {"9.5", "10.4"}, {"9.6", "10.4"}, {"9.7", "10.4"}, {"9.8", "10.4"}};
 
 // What the English edition has and the labs do not yet.
 struct Planned {
@@ -49,8 +50,10 @@ const labs::Lab& named_lab(const std::string& name, const Global& global) {
   }
   for (const Planned& p : planned())
     if (std::find(p.names.begin(), p.names.end(), section) != p.names.end())
-      throw UsageError(Text{text("there is no lab \"", name, "\" yet: ", p.what.en), text("还没有实验“", name, "”：", p.what.zh)}.in(global.language),
-                       p.hint.in(global.language));
+      throw UsageError(
+          Text{text("there is no lab \"", name, "\" yet: ", p.what.en), text("还没有实验“", name, "”：", p.what.zh)}.in(
+              global.language),
+          p.hint.in(global.language));
   std::vector<std::string> known;
   for (const labs::Lab& lab : labs::all_labs()) known.push_back(lab.name);
   const std::string near = did_you_mean(nearest_word(name, known), global.language);
@@ -62,8 +65,10 @@ const labs::Lab& named_lab(const std::string& name, const Global& global) {
 std::vector<const labs::Lab*> named_labs(const std::vector<std::string>& names, const Global& global) {
   std::vector<const labs::Lab*> out;
   for (const std::string& name : names) {
-    if (name != "all") out.push_back(&named_lab(name, global));
-    else for (const labs::Lab& lab : labs::all_labs()) out.push_back(&lab);
+    if (name != "all")
+      out.push_back(&named_lab(name, global));
+    else
+      for (const labs::Lab& lab : labs::all_labs()) out.push_back(&lab);
   }
   return out;
 }
@@ -71,8 +76,10 @@ std::vector<const labs::Lab*> named_labs(const std::vector<std::string>& names, 
 void check_lab_data(const std::string& data, const std::vector<const labs::Lab*>& labs) {
   if (data.empty()) return;
   const bool takes = std::any_of(labs.begin(), labs.end(), [](const labs::Lab* lab) { return lab->takes_data; });
-  if (!takes) throw UsageError(labs.size() == 1 ? fmt::format("--data: lab {} takes no data", labs[0]->name) : "--data: none of these labs takes data",
-                               "labs 10.4 and 10.7 do");
+  if (!takes)
+    throw UsageError(labs.size() == 1 ? fmt::format("--data: lab {} takes no data", labs[0]->name)
+                                      : "--data: none of these labs takes data",
+                     "labs 10.4 and 10.7 do");
   load_book_zh(data);
 }
 

@@ -11,7 +11,8 @@
 namespace qkv::cli {
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& got, const std::string& expected, const std::string& hint = "") {
+[[noreturn]] void refuse(const std::string& name, const std::string& got, const std::string& expected,
+                         const std::string& hint = "") {
   throw UsageError(text(name, ": got \"", got, "\", expected ", expected), hint);
 }
 
@@ -36,7 +37,8 @@ std::string choice(const std::string& name, const std::string& given, const std:
 }  // namespace
 
 std::string did_you_mean(const std::string& near, Language language) {
-  return near.empty() ? "" : Text{text("did you mean \"", near, "\"?"), text("是否想输入 \"", near, "\"？")}.in(language);
+  return near.empty() ? ""
+                      : Text{text("did you mean \"", near, "\"?"), text("是否想输入 \"", near, "\"？")}.in(language);
 }
 
 std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark) {
@@ -69,7 +71,8 @@ void Options::flag(const std::string& names, const Text& help, bool& value) {
   add(names, help, OptionKind::flag).set = [&value](const auto&, Language) { value = true; };
 }
 
-void Options::option(const std::string& names, const Text& help, std::string& value, const std::vector<std::string>& choices) {
+void Options::option(const std::string& names, const Text& help, std::string& value,
+                     const std::vector<std::string>& choices) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = value;
   if (!choices.empty()) spec.value_name = listed(choices, "|");
@@ -87,7 +90,8 @@ void Options::option(const std::string& names, const Text& help, std::optional<s
   };
 }
 
-void Options::add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words, std::function<void(size_t)> set) {
+void Options::add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words,
+                         std::function<void(size_t)> set) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.value_name = listed(words, "|");
   spec.set = [words, set = std::move(set), name = spec.long_name()](const auto& given, Language language) {
@@ -104,7 +108,8 @@ void Options::option(const std::string& names, const Text& help, int64_t& value,
   };
 }
 
-void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low, int64_t high) {
+void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low,
+                     int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
     value = read_whole_number(name, given[0], low, high);
@@ -114,15 +119,21 @@ void Options::option(const std::string& names, const Text& help, std::optional<i
 void Options::option(const std::string& names, const Text& help, double& value, double low, double high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = read_number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+    value = read_number(name, given[0], low, high);
+  };
 }
 
-void Options::option(const std::string& names, const Text& help, std::optional<double>& value, double low, double high) {
+void Options::option(const std::string& names, const Text& help, std::optional<double>& value, double low,
+                     double high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) { value = read_number(name, given[0], low, high); };
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+    value = read_number(name, given[0], low, high);
+  };
 }
 
-void Options::option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare, int64_t low, int64_t high) {
+void Options::option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare,
+                             int64_t low, int64_t high) {
   option(names, help, value, low, high);
   specs_.back().bare = text(bare);
 }

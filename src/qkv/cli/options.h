@@ -35,11 +35,13 @@ struct OptionSpec {
   const std::string& long_name() const { return names.back(); }
 };
 
-/// Names are "--threads N", "-o,--output FILE", "--json" or, for positionals, "FILE". A value stays what it was when the option is absent.
+/// Names are "--threads N", "-o,--output FILE", "--json" or, for positionals, "FILE". A value stays what it was when
+/// the option is absent.
 class Options {
  public:
   void flag(const std::string& names, const Text& help, bool& value);
-  void option(const std::string& names, const Text& help, std::string& value, const std::vector<std::string>& choices = {});
+  void option(const std::string& names, const Text& help, std::string& value,
+              const std::vector<std::string>& choices = {});
   void option(const std::string& names, const Text& help, std::optional<std::string>& value,
               const std::vector<std::string>& choices = {});
   /// One of some values of an enum, by their names.
@@ -49,18 +51,23 @@ class Options {
     specs_.back().default_text = name_of(value);
   }
   template <Named E>
-  void option(const std::string& names, const Text& help, std::optional<E>& value, const std::vector<E>& offered = every<E>()) {
+  void option(const std::string& names, const Text& help, std::optional<E>& value,
+              const std::vector<E>& offered = every<E>()) {
     add_choice(names, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; });
   }
-  void option(const std::string& names, const Text& help, int64_t& value, int64_t low = INT64_MIN, int64_t high = INT64_MAX);
+  void option(const std::string& names, const Text& help, int64_t& value, int64_t low = INT64_MIN,
+              int64_t high = INT64_MAX);
   void option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low = INT64_MIN,
               int64_t high = INT64_MAX);
-  void option(const std::string& names, const Text& help, double& value, double low = -std::numeric_limits<double>::infinity(),
+  void option(const std::string& names, const Text& help, double& value,
+              double low = -std::numeric_limits<double>::infinity(),
               double high = std::numeric_limits<double>::infinity());
   void option(const std::string& names, const Text& help, std::optional<double>& value,
-              double low = -std::numeric_limits<double>::infinity(), double high = std::numeric_limits<double>::infinity());
+              double low = -std::numeric_limits<double>::infinity(),
+              double high = std::numeric_limits<double>::infinity());
   /// "--sample [N]": a whole number, or the name alone, which stands for `bare`.
-  void option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare, int64_t low, int64_t high);
+  void option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare,
+                      int64_t low, int64_t high);
   /// May be given several times; the values come in order.
   void option(const std::string& names, const Text& help, std::vector<std::string>& values);
   /// An argument that must be there, and all remaining ones, of which there must be at least some.
@@ -73,7 +80,8 @@ class Options {
 
  private:
   OptionSpec& add(const std::string& names, const Text& help, OptionKind kind);
-  void add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words, std::function<void(size_t)> set);
+  void add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words,
+                  std::function<void(size_t)> set);
   std::vector<OptionSpec> specs_;
 };
 

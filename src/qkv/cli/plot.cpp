@@ -27,10 +27,13 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
   for (std::string line; std::getline(lines, line);) {
     ++count;
     const auto entry = nlohmann::json::parse(line, nullptr, false);
-    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number() || !entry.contains("loss") || !entry["loss"].is_number())
+    if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number() || !entry.contains("loss") ||
+        !entry["loss"].is_number())
       fail(path, ": line ", count, ": expected a JSON object with \"step\" and \"loss\"");
     if (entry.value("kind", "epoch") != "epoch") continue;
-    if (y.empty()) y = entry.contains("valid_loss") ? std::vector<std::string>{"loss", "valid_loss"} : std::vector<std::string>{"loss"};
+    if (y.empty())
+      y = entry.contains("valid_loss") ? std::vector<std::string>{"loss", "valid_loss"}
+                                       : std::vector<std::string>{"loss"};
     if (table.names.empty()) {
       table.names = {x};
       table.names.insert(table.names.end(), y.begin(), y.end());
@@ -42,7 +45,8 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
         std::string known;
         for (const auto& [name, value] : entry.items())
           if (value.is_number()) known += (known.empty() ? "" : ", ") + name;
-        throw Error(text(path, ": line ", count, ": has no number \"", table.names[c], "\""), "it has " + known + "; several names are several --y");
+        throw Error(text(path, ": line ", count, ": has no number \"", table.names[c], "\""),
+                    "it has " + known + "; several names are several --y");
       }
       table.columns[c].push_back(found->get<double>());
     }
@@ -55,17 +59,34 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
 class PlotCommand : public Command {
  public:
   std::string name() const override { return "plot"; }
-  Text summary() const override { return {"heat maps or curves from .npy, .csv or metrics.jsonl", "把 .npy、.csv 或 metrics.jsonl 画成热图或曲线"}; }
+  Text summary() const override {
+    return {"heat maps or curves from .npy, .csv or metrics.jsonl", "把 .npy、.csv 或 metrics.jsonl 画成热图或曲线"};
+  }
   std::string example() const override { return "qkv plot weights.npy --xlabel Keys --ylabel Queries -o heat.png"; }
 
   void bind(Options& options) override {
-    options.positionals("FILE", {".npy (one axis: a curve; two to four: heat maps), .csv or .jsonl; several files of curves share a panel",
-                                 ".npy（一个轴为曲线，二到四个轴为热图）、.csv 或 .jsonl；多个曲线文件共用一幅图"}, files_, 1);
-    options.option("-o,--output FILE", {".svg, .png or .txt; without it the figure goes to the terminal", ".svg、.png 或 .txt；不写则画在终端"}, output_);
-    options.option("--kind KIND", {"curves, points or bars for columns; heatmap for arrays", "列数据：curves、points、bars；数组：heatmap"}, kind_,
-                   {"auto", "heatmap", "curves", "points", "bars", "histogram"});
-    options.option("--x COLUMN", {"column of the x axis (default: the first; of .jsonl: step)", "作为 x 轴的列（默认第一列；.jsonl 为 step）"}, x_);
-    options.option("--y COLUMN", {"a column to draw; repeat for more (default: all others; of .jsonl: loss, and valid_loss where there is one)", "要画的列，可重复（默认其余各列；.jsonl 为 loss，以及已有的 valid_loss）"}, y_);
+    options.positionals(
+        "FILE",
+        {".npy (one axis: a curve; two to four: heat maps), .csv or .jsonl; several files of curves share a panel",
+         ".npy（一个轴为曲线，二到四个轴为热图）、.csv 或 .jsonl；多个曲线文件共用一幅图"},
+        files_, 1);
+    options.option(
+        "-o,--output FILE",
+        {".svg, .png or .txt; without it the figure goes to the terminal", ".svg、.png 或 .txt；不写则画在终端"},
+        output_);
+    options.option(
+        "--kind KIND",
+        {"curves, points or bars for columns; heatmap for arrays", "列数据：curves、points、bars；数组：heatmap"},
+        kind_, {"auto", "heatmap", "curves", "points", "bars", "histogram"});
+    options.option(
+        "--x COLUMN",
+        {"column of the x axis (default: the first; of .jsonl: step)", "作为 x 轴的列（默认第一列；.jsonl 为 step）"},
+        x_);
+    options.option(
+        "--y COLUMN",
+        {"a column to draw; repeat for more (default: all others; of .jsonl: loss, and valid_loss where there is one)",
+         "要画的列，可重复（默认其余各列；.jsonl 为 loss，以及已有的 valid_loss）"},
+        y_);
     options.option("--title TEXT", {"title of the figure", "图的标题"}, title_);
     options.option("--titles A,B,...", {"a title for every column of a grid", "网格每一列的标题"}, titles_);
     options.option("--xlabel TEXT", {"label of the x axis", "x 轴标签"}, x_label_);
@@ -87,11 +108,15 @@ class PlotCommand : public Command {
     if (!title_.empty()) figure.title = title_;
     if (size_) {
       const auto [width, height] = two_numbers("--size", *size_, 'x');
-      if (!(width > 0 && height > 0 && width <= 100 && height <= 100)) throw UsageError("--size: expected inches between 0 and 100, got \"" + *size_ + "\"");
+      if (!(width > 0 && height > 0 && width <= 100 && height <= 100))
+        throw UsageError("--size: expected inches between 0 and 100, got \"" + *size_ + "\"");
       figure.size = FigureSize{width, height};
     }
-    if (output_) save(figure, *output_);
-    else fmt::print("{}", terminal(figure, {terminal_columns(STDOUT_FILENO), global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
+    if (output_)
+      save(figure, *output_);
+    else
+      fmt::print("{}", terminal(figure, {terminal_columns(STDOUT_FILENO),
+                                         global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
     return 0;
   }
 
@@ -100,7 +125,8 @@ class PlotCommand : public Command {
     for (const std::string& file : files_)
       if (file.ends_with(".npz") || file.ends_with(".safetensors"))
         throw Error(file + ": holds several arrays; expected .npy, .csv or .jsonl", "qkv info " + file + " lists them");
-    const bool heat = kind_ == "heatmap" || (kind_ == "auto" && files_[0].ends_with(".npy") && read_npy(files_[0]).shape().rank() > 1);
+    const bool heat = kind_ == "heatmap" ||
+                      (kind_ == "auto" && files_[0].ends_with(".npy") && read_npy(files_[0]).shape().rank() > 1);
     if (!heat) return make_curves();
     if (files_.size() > 1) throw UsageError("a heat map is drawn of one file, got " + std::to_string(files_.size()));
     return make_heatmaps();
@@ -118,19 +144,24 @@ class PlotCommand : public Command {
       const int64_t rows = table.rows(), columns = static_cast<int64_t>(table.columns.size());
       values = Tensor::empty({rows, columns});
       for (int64_t c = 0; c < columns; ++c)
-        for (int64_t r = 0; r < rows; ++r) values.mutable_ptr()[r * columns + c] = static_cast<float>(table.columns[static_cast<size_t>(c)][static_cast<size_t>(r)]);
+        for (int64_t r = 0; r < rows; ++r)
+          values.mutable_ptr()[r * columns + c] =
+              static_cast<float>(table.columns[static_cast<size_t>(c)][static_cast<size_t>(r)]);
     } else {
       values = read_npy(file).to_tensor(file);
     }
-    if (values.rank() < 2 || values.rank() > 4) fail(file, ": a heat map needs an array of 2 to 4 axes, got shape ", values.shape());
-    return heatmaps(values, x_label_, y_label_, titles_.empty() ? std::vector<std::string>{} : split(titles_, ','), options);
+    if (values.rank() < 2 || values.rank() > 4)
+      fail(file, ": a heat map needs an array of 2 to 4 axes, got shape ", values.shape());
+    return heatmaps(values, x_label_, y_label_, titles_.empty() ? std::vector<std::string>{} : split(titles_, ','),
+                    options);
   }
 
   Table read_table(const std::string& file) const {
     if (file.ends_with(".jsonl")) return read_metrics(file, x_.value_or("step"), y_);
     if (!file.ends_with(".npy")) return read_csv(file, {.columns = wanted_columns(file)}).table;
     const Tensor values = read_npy(file).to_tensor(file);
-    if (values.rank() == 0 || values.rank() > 2) fail(file, ": curves need an array of 1 or 2 axes, got shape ", values.shape());
+    if (values.rank() == 0 || values.rank() > 2)
+      fail(file, ": curves need an array of 1 or 2 axes, got shape ", values.shape());
     const int64_t rows = values.size(0), columns = values.rank() == 2 ? values.size(1) : 1;
     Table table;
     if (values.rank() == 1) {
@@ -170,7 +201,8 @@ class PlotCommand : public Command {
     std::string first_x;
     for (const std::string& file : files_) {
       const Table table = read_table(file);
-      if (table.columns.size() < 2 && kind_ != "histogram") fail(file, ": curves need at least two columns, x and y, got ", table.columns.size());
+      if (table.columns.size() < 2 && kind_ != "histogram")
+        fail(file, ": curves need at least two columns, x and y, got ", table.columns.size());
       if (first_x.empty()) first_x = table.names[0];
       for (size_t c = kind_ == "histogram" && table.columns.size() == 1 ? 0 : 1; c < table.columns.size(); ++c) {
         const std::string name = files_.size() > 1 ? file + " " + table.names[c] : table.names[c];
@@ -181,7 +213,8 @@ class PlotCommand : public Command {
     }
     const Axis x = axis(x_label_.empty() && kind_ != "histogram" ? first_x : x_label_, x_limits_, "--xlim", log_x_);
     const Axis y = axis(!y_label_.empty() || all.size() > 1 ? y_label_ : all[0].name, y_limits_, "--ylim", log_y_);
-    if (kind_ == "histogram") return histogram(columns, x, axis(y_label_.empty() ? "count" : y_label_, y_limits_, "--ylim", log_y_));
+    if (kind_ == "histogram")
+      return histogram(columns, x, axis(y_label_.empty() ? "count" : y_label_, y_limits_, "--ylim", log_y_));
     if (kind_ == "bars") {
       std::vector<std::string> categories;
       for (double at : all[0].x) categories.push_back(fmt::format("{:g}", at));

@@ -28,7 +28,8 @@ class Regress : public Command {
  public:
   std::string name() const override { return "regress"; }
   Text summary() const override {
-    return {"kernel regression (Nadaraya-Watson) on a .csv or .npy file", "对 .csv 或 .npy 文件做核回归（Nadaraya-Watson）"};
+    return {"kernel regression (Nadaraya-Watson) on a .csv or .npy file",
+            "对 .csv 或 .npy 文件做核回归（Nadaraya-Watson）"};
   }
   std::string example() const override {
     return "qkv regress --data waist.csv --x waist --y weight --kernel gaussian --bandwidth 1 --at 57";
@@ -56,36 +57,50 @@ class Regress : public Command {
 };
 
 void Regress::bind(Options& options) {
-  options.option("--data FILE", {"a .csv file (header or not) or an .npy of shape (rows, columns)",
-                  ".csv 文件（有无表头均可）或形状为 (行, 列) 的 .npy"}, data_);
-  options.option("--x NAME", {"a column of inputs, by name or number; repeat for several; all but y when absent",
-                  "输入列（列名或序号），可重复；默认为 y 以外的所有列"}, x_);
-  options.option("--y NAME", {"a column of outputs; repeat for several; the last one when absent",
-                  "输出列，可重复；默认为最后一列"}, y_);
-  options.option("--kernel K", {"the weight of a distance",
-                  "核函数"}, regression_.kernel);
-  options.option("--estimator E", {"average, local-constant (Nadaraya-Watson) or local-linear",
-                  "average、local-constant（Nadaraya-Watson）或 local-linear"}, regression_.estimator);
-  options.option("--bandwidth H", {"a number (or one a column of x: 1,2.5), rule, cv (leave-one-out) or learn (by gradient)",
-                  "带宽：数值（或每列一个：1,2.5）、rule、cv（留一法）或 learn（梯度学习）"}, bandwidth_);
-  options.option("--at POINT", {"where to predict: 57, or 57,83 for two columns of x, or a file; repeat for several",
-                  "预测位置：57，两列输入时为 57,83，或文件；可重复"}, at_);
-  options.option("--grid N", {"predict at N points over the range of x (100)",
-                  "在 x 的范围内取 N 个点预测（100）"}, grid_, 1, 10'000'000);
-  options.option("-o,--output FILE", {"write the predictions to a .csv or .npy instead of printing them",
-                  "把预测写入 .csv 或 .npy 文件"}, output_);
+  options.option("--data FILE",
+                 {"a .csv file (header or not) or an .npy of shape (rows, columns)",
+                  ".csv 文件（有无表头均可）或形状为 (行, 列) 的 .npy"},
+                 data_);
+  options.option("--x NAME",
+                 {"a column of inputs, by name or number; repeat for several; all but y when absent",
+                  "输入列（列名或序号），可重复；默认为 y 以外的所有列"},
+                 x_);
+  options.option(
+      "--y NAME",
+      {"a column of outputs; repeat for several; the last one when absent", "输出列，可重复；默认为最后一列"}, y_);
+  options.option("--kernel K", {"the weight of a distance", "核函数"}, regression_.kernel);
+  options.option("--estimator E",
+                 {"average, local-constant (Nadaraya-Watson) or local-linear",
+                  "average、local-constant（Nadaraya-Watson）或 local-linear"},
+                 regression_.estimator);
+  options.option("--bandwidth H",
+                 {"a number (or one a column of x: 1,2.5), rule, cv (leave-one-out) or learn (by gradient)",
+                  "带宽：数值（或每列一个：1,2.5）、rule、cv（留一法）或 learn（梯度学习）"},
+                 bandwidth_);
+  options.option("--at POINT",
+                 {"where to predict: 57, or 57,83 for two columns of x, or a file; repeat for several",
+                  "预测位置：57，两列输入时为 57,83，或文件；可重复"},
+                 at_);
+  options.option("--grid N", {"predict at N points over the range of x (100)", "在 x 的范围内取 N 个点预测（100）"},
+                 grid_, 1, 10'000'000);
+  options.option("-o,--output FILE",
+                 {"write the predictions to a .csv or .npy instead of printing them", "把预测写入 .csv 或 .npy 文件"},
+                 output_);
   options.flag("--band", {"add a pointwise confidence band", "加上逐点置信带"}, band_);
   options.option("--level P", {"the band's level", "置信水平"}, level_, 1e-6, 1 - 1e-9);
-  options.flag("--effective-keys", {"add how many keys each point really looks at: exp(entropy of its weights)",
-                "加上每个点的有效键数：exp(权重的熵)"}, effective_);
-  options.option("--plot FILE", {"draw data, fit and band (.svg, .png, .txt)",
-                  "绘制数据、拟合与置信带（.svg、.png、.txt）"}, plot_);
+  options.flag("--effective-keys",
+               {"add how many keys each point really looks at: exp(entropy of its weights)",
+                "加上每个点的有效键数：exp(权重的熵)"},
+               effective_);
+  options.option("--plot FILE",
+                 {"draw data, fit and band (.svg, .png, .txt)", "绘制数据、拟合与置信带（.svg、.png、.txt）"}, plot_);
   options.option("--weights FILE", {"write the weights (points, rows) as .npy", "把权重 (点, 行) 写成 .npy"}, weights_);
   options.option("--weights-plot FILE", {"draw the weights as a heat map", "把权重画成热图"}, weights_plot_);
   options.option("--rate R", {"learn: learning rate", "learn：学习率"}, rate_, 1e-300);
   options.option("--epochs N", {"learn: steps", "learn：步数"}, epochs_, 1, 1'000'000);
-  options.flag("--drop-missing", {"drop rows with empty or NaN cells instead of refusing them",
-                "丢弃含空值或 NaN 的行，而不是报错"}, drop_missing_);
+  options.flag("--drop-missing",
+               {"drop rows with empty or NaN cells instead of refusing them", "丢弃含空值或 NaN 的行，而不是报错"},
+               drop_missing_);
   options.flag("--json", {"print JSON", "输出 JSON"}, json_);
 }
 
@@ -99,7 +114,8 @@ void Regress::check_command_line() const {
   if (weights_) check_path("--weights", *weights_, {".npy"});
   if (plot_) check_path("--plot", *plot_, {".svg", ".png", ".txt"});
   if (weights_plot_) check_path("--weights-plot", *weights_plot_, {".svg", ".png", ".txt"});
-  if (bandwidth_ == "learn" && (regression_.kernel != KernelShape::gaussian || regression_.estimator != Estimator::local_constant))
+  if (bandwidth_ == "learn" &&
+      (regression_.kernel != KernelShape::gaussian || regression_.estimator != Estimator::local_constant))
     throw UsageError(text("--bandwidth learn is for the gaussian kernel and the local-constant estimator, got ",
                           name_of(regression_.kernel), " and ", regression_.estimator));
 }
@@ -117,7 +133,8 @@ std::vector<double> Regress::choose_bandwidth(const report::RegressionData& inpu
     return result_.validated->bandwidth;
   }
   if (bandwidth_ == "learn") {
-    result_.learned = learn_bandwidth(input.x, input.y, Rng(global.seed).at("w"), {.rate = rate_, .epochs = static_cast<int>(epochs_)});
+    result_.learned = learn_bandwidth(input.x, input.y, Rng(global.seed).at("w"),
+                                      {.rate = rate_, .epochs = static_cast<int>(epochs_)});
     return result_.learned->bandwidth();
   }
   return given_bandwidth(input.x_names.size());
@@ -131,7 +148,8 @@ std::vector<double> Regress::given_bandwidth(size_t columns) const {
     if (!(*value > 0)) throw UsageError(text("--bandwidth: must be positive and finite, got ", *value));
     out.push_back(*value);
   }
-  if (out.size() != 1 && out.size() != columns) throw UsageError(text("--bandwidth: ", out.size(), " numbers for ", columns, " columns of x"));
+  if (out.size() != 1 && out.size() != columns)
+    throw UsageError(text("--bandwidth: ", out.size(), " numbers for ", columns, " columns of x"));
   return out;
 }
 
@@ -172,14 +190,16 @@ void Regress::print_notes(const report::RegressionData& input) const {
   if (bandwidth_ == "rule" || bandwidth_ == "cv" || bandwidth_ == "learn")
     fmt::print(stderr, "note: bandwidth {} by {}\n", fmt::join(regression_.bandwidth, ","), bandwidth_);
   if (result_.predictions.absent)
-    fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth: no prediction there\n", result_.predictions.absent,
-               result_.at.rows);
+    fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth: no prediction there\n",
+               result_.predictions.absent, result_.at.rows);
 }
 
 int Regress::run(const Global& global) {
   check_command_line();
-  const report::RegressionData input = read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
-  if (input.x_names.size() > 1 && plot_) throw UsageError(text("--plot is for one column of x, there are ", input.x_names.size()));
+  const report::RegressionData input =
+      read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
+  if (input.x_names.size() > 1 && plot_)
+    throw UsageError(text("--plot is for one column of x, there are ", input.x_names.size()));
   regression_.bandwidth = choose_bandwidth(input, global);
   const Points& at = result_.at = points(input);
   const KernelRegression regression(input.x, input.y, regression_);

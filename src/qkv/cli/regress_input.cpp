@@ -26,15 +26,26 @@ Table npy_table(const std::string& path) {
   for (int64_t c = 0; c < width; ++c) table.names.push_back(std::to_string(c + 1));
   const auto fill = [&](auto values) {
     for (int64_t i = 0; i < rows; ++i)
-      for (int64_t c = 0; c < width; ++c) table.columns[c][i] = static_cast<double>(values[static_cast<size_t>(i * width + c)]);
+      for (int64_t c = 0; c < width; ++c)
+        table.columns[c][i] = static_cast<double>(values[static_cast<size_t>(i * width + c)]);
   };
   switch (array.dtype()) {
-    case Dtype::float32: fill(array.values<float>()); break;
-    case Dtype::float64: fill(array.values<double>()); break;
-    case Dtype::int32: fill(array.values<int32_t>()); break;
-    case Dtype::int64: fill(array.values<int64_t>()); break;
+    case Dtype::float32:
+      fill(array.values<float>());
+      break;
+    case Dtype::float64:
+      fill(array.values<double>());
+      break;
+    case Dtype::int32:
+      fill(array.values<int32_t>());
+      break;
+    case Dtype::int64:
+      fill(array.values<int64_t>());
+      break;
     case Dtype::boolean:
-    case Dtype::uint8: fill(array.values<uint8_t>()); break;
+    case Dtype::uint8:
+      fill(array.values<uint8_t>());
+      break;
   }
   return table;
 }
@@ -44,7 +55,8 @@ CsvContent pick(const std::string& path, const Table& table, const std::vector<s
   CsvContent out;
   std::vector<size_t> places;
   for (const std::string& name : wanted) {
-    const auto number = parse_whole_number(name, 1, static_cast<int64_t>(table.names.size()));  // columns are called by their number
+    const auto number =
+        parse_whole_number(name, 1, static_cast<int64_t>(table.names.size()));  // columns are called by their number
     check(number && std::to_string(*number) == name, path, ": there is no column \"", name, "\"; the columns are 1 to ",
           table.names.size());
     places.push_back(static_cast<size_t>(*number - 1));
@@ -52,10 +64,11 @@ CsvContent pick(const std::string& path, const Table& table, const std::vector<s
   }
   out.table.columns.resize(places.size());
   for (int64_t i = 0; i < table.rows(); ++i) {
-    const auto bad = std::find_if(places.begin(), places.end(), [&](size_t p) { return !std::isfinite(table.columns[p][i]); });
+    const auto bad =
+        std::find_if(places.begin(), places.end(), [&](size_t p) { return !std::isfinite(table.columns[p][i]); });
     if (bad != places.end()) {
-      check(missing == Missing::drop_row && std::isnan(table.columns[*bad][i]), path, ": row ", i + 1, ", column \"", table.names[*bad],
-            "\": expected a number, found ", table.columns[*bad][i]);
+      check(missing == Missing::drop_row && std::isnan(table.columns[*bad][i]), path, ": row ", i + 1, ", column \"",
+            table.names[*bad], "\": expected a number, found ", table.columns[*bad][i]);
       ++out.dropped;
       continue;
     }
@@ -64,7 +77,9 @@ CsvContent pick(const std::string& path, const Table& table, const std::vector<s
   return out;
 }
 
-bool is_file(const std::string& text) { return text.ends_with(".csv") || text.ends_with(".tsv") || text.ends_with(".npy"); }
+bool is_file(const std::string& text) {
+  return text.ends_with(".csv") || text.ends_with(".tsv") || text.ends_with(".npy");
+}
 
 std::vector<std::string> column_names(const std::string& path) {
   return path.ends_with(".npy") ? npy_table(path).names : csv_columns(path);
@@ -72,7 +87,8 @@ std::vector<std::string> column_names(const std::string& path) {
 
 CsvContent read_columns(const std::string& path, const std::vector<std::string>& wanted, Missing missing) {
   if (path.ends_with(".npy")) return pick(path, npy_table(path), wanted, missing);
-  return read_csv(path, {.columns = wanted, .missing = missing, .missing_hint = "--drop-missing drops rows with missing numbers"});
+  return read_csv(
+      path, {.columns = wanted, .missing = missing, .missing_hint = "--drop-missing drops rows with missing numbers"});
 }
 
 std::vector<double> numbers(const std::string& text) {
@@ -87,7 +103,8 @@ std::vector<double> numbers(const std::string& text) {
 
 }  // namespace
 
-report::RegressionData read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing) {
+report::RegressionData read_regress_data(const std::string& path, std::vector<std::string> x,
+                                         std::vector<std::string> y, Missing missing) {
   if (x.empty() || y.empty()) {
     const std::vector<std::string> all = column_names(path);
     check(all.size() >= 2, path, ": has ", all.size(), " column, a regression needs an x and a y");
@@ -100,7 +117,8 @@ report::RegressionData read_regress_data(const std::string& path, std::vector<st
   std::vector<std::string> wanted = x;
   wanted.insert(wanted.end(), y.begin(), y.end());
   CsvContent content = read_columns(path, wanted, missing);
-  check(content.table.rows() > 0, path, ": has no rows", content.dropped ? text(" left after ", content.dropped, " were dropped") : "");
+  check(content.table.rows() > 0, path, ": has no rows",
+        content.dropped ? text(" left after ", content.dropped, " were dropped") : "");
   const auto& names = content.table.names;
   const std::span columns(content.table.columns);
   return {.x_names = {names.begin(), names.begin() + static_cast<std::ptrdiff_t>(x.size())},
@@ -120,7 +138,8 @@ Points read_points(const std::vector<std::string>& texts, const std::vector<std:
       const auto is_there = [&](const std::string& name) { return known.contains(name); };
       const bool named = std::all_of(x_names.begin(), x_names.end(), is_there);
       check(named || all.size() == d, text, ": has ", all.size(), " columns, x has ", d, ", and their names differ");
-      const Points points = Points::from_columns(read_columns(text, named ? x_names : all, Missing::refuse).table.columns);
+      const Points points =
+          Points::from_columns(read_columns(text, named ? x_names : all, Missing::refuse).table.columns);
       out.values.insert(out.values.end(), points.values.begin(), points.values.end());
       out.rows += points.rows;
       continue;

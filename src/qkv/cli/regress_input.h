@@ -9,9 +9,11 @@
 namespace qkv::cli {
 
 /// Reads the columns; without names x is all columns but y, and y the last one.
-report::RegressionData read_regress_data(const std::string& path, std::vector<std::string> x, std::vector<std::string> y, Missing missing);
+report::RegressionData read_regress_data(const std::string& path, std::vector<std::string> x,
+                                         std::vector<std::string> y, Missing missing);
 
-/// Points to predict at: each text is a point (several numbers with commas; with one column of x, several points), or a .csv or .npy file.
+/// Points to predict at: each text is a point (several numbers with commas; with one column of x, several points), or a
+/// .csv or .npy file.
 Points read_points(const std::vector<std::string>& texts, const std::vector<std::string>& x_names);
 
 }  // namespace qkv::cli

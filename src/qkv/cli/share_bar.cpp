@@ -29,9 +29,12 @@ void ShareBar::finish() {
 }
 
 void ShareBar::write(double share) {
-  const int columns = terminal_columns(STDERR_FILENO), taken = plotting::display_width(what_) + plotting::display_width(note_) + 6;
+  const int columns = terminal_columns(STDERR_FILENO),
+            taken = plotting::display_width(what_) + plotting::display_width(note_) + 6;
   const int width = std::clamp(columns - taken, 0, 40), done = static_cast<int>(width * std::clamp(share, 0.0, 1.0));
-  const std::string bar = width < 4 ? "" : fmt::format("[{}{}]", std::string(static_cast<size_t>(done), '#'), std::string(static_cast<size_t>(width - done), '-'));
+  const std::string bar = width < 4 ? ""
+                                    : fmt::format("[{}{}]", std::string(static_cast<size_t>(done), '#'),
+                                                  std::string(static_cast<size_t>(width - done), '-'));
   fmt::print(stderr, "\r{} {} {}\x1b[K", what_, bar, note_);
   std::fflush(stderr);
 }

@@ -8,7 +8,8 @@
 
 namespace qkv::cli {
 
-/// Draws on standard error, ten times a second at most, and only where progress is shown as a bar. Work of a moment shows none.
+/// Draws on standard error, ten times a second at most, and only where progress is shown as a bar. Work of a moment
+/// shows none.
 class ShareBar {
  public:
   explicit ShareBar(LogFormat format) : shown_(format == LogFormat::bar) {}

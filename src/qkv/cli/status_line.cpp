@@ -33,7 +33,8 @@ void StatusLine::share(const std::string& what, double done, Language language) 
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   const bool known = done > 0.01 && seconds > 0.5;  // before that a guess is worse than none
   const std::string left = known ? duration(seconds / done * (1 - done)) : "-:--";
-  show(fmt::format("{} {:3.0f} %  {}  {}", bar(done, 20), 100 * done, Text{left + " left", "还需 " + left}.in(language), what));
+  show(fmt::format("{} {:3.0f} %  {}  {}", bar(done, 20), 100 * done, Text{left + " left", "还需 " + left}.in(language),
+                   what));
 }
 
 void StatusLine::show(const std::string& text) {

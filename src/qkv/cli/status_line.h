@@ -18,7 +18,8 @@ class StatusLine {
   ~StatusLine() { clear(); }
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
-  /// "[####------]  42 %  0:07 left  training ...", the time by what the share took since the last clear(); at most ten times per second.
+  /// "[####------]  42 %  0:07 left  training ...", the time by what the share took since the last clear(); at most ten
+  /// times per second.
   void share(const std::string& what, double done, Language language);
   /// A text of one's own, cut to the terminal.
   void show(const std::string& text);

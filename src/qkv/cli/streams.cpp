@@ -12,7 +12,8 @@
 namespace qkv::cli {
 namespace {
 
-// A reader that went away raises SIGPIPE, which ends the program when it comes from standard output. Here it is taken back.
+// A reader that went away raises SIGPIPE, which ends the program when it comes from standard output. Here it is taken
+// back.
 class PipeSignalHeld {
  public:
   PipeSignalHeld() {
@@ -22,7 +23,8 @@ class PipeSignalHeld {
   }
   ~PipeSignalHeld() {
     const timespec now{};
-    while (sigtimedwait(&pipe_, nullptr, &now) == -1 && errno == EINTR) {}
+    while (sigtimedwait(&pipe_, nullptr, &now) == -1 && errno == EINTR) {
+    }
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
   PipeSignalHeld(const PipeSignalHeld&) = delete;
@@ -46,11 +48,13 @@ ssize_t write_or_drop(void*, const char* text, size_t size) {
 }  // namespace
 
 void secure_streams() {
-  // The lowest free number is taken. Standard input cannot be read and the others cannot be written, as if they were still closed.
+  // The lowest free number is taken. Standard input cannot be read and the others cannot be written, as if they were
+  // still closed.
   constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)
     if (::fcntl(descriptor, F_GETFD) == -1 && ::open("/dev/null", kModes[descriptor]) == -1) break;
-  if (FILE* stream = ::fopencookie(nullptr, "w", {.read = nullptr, .write = write_or_drop, .seek = nullptr, .close = nullptr})) {
+  if (FILE* stream =
+          ::fopencookie(nullptr, "w", {.read = nullptr, .write = write_or_drop, .seek = nullptr, .close = nullptr})) {
     std::setvbuf(stream, nullptr, _IONBF, 0);
     stderr = stream;  // a variable in the GNU C library: everything that prints there is covered, libraries included
   }

@@ -32,7 +32,9 @@ std::string table(const std::vector<Row>& rows) {
   return out;
 }
 
-bool is_positional(const OptionSpec& spec) { return spec.kind == OptionKind::positional || spec.kind == OptionKind::positionals; }
+bool is_positional(const OptionSpec& spec) {
+  return spec.kind == OptionKind::positional || spec.kind == OptionKind::positionals;
+}
 
 std::string option_table(const Options& options, Language language) {
   std::vector<Row> rows;
@@ -73,7 +75,8 @@ std::string shortened(std::string_view text) {
   }
   if (out.size() <= limits::kMessageBytes) return out;
   text = out;
-  size_t head = limits::kMessageBytes * 2 / 3, tail = text.size() - limits::kMessageBytes / 3;  // what was expected stands at the end
+  size_t head = limits::kMessageBytes * 2 / 3,
+         tail = text.size() - limits::kMessageBytes / 3;  // what was expected stands at the end
   while (is_inside(head)) --head;
   while (is_inside(tail)) ++tail;
   return std::string(text.substr(0, head)).append(" ... ").append(text.substr(tail));
@@ -93,7 +96,8 @@ bool wants_color(int descriptor) {
 void print_error(std::string_view message, std::string_view hint) {
   std::fflush(stdout);
   const bool color = wants_color(STDERR_FILENO);
-  std::string out = std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + shortened(printable(message)) + "\n";
+  std::string out =
+      std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + shortened(printable(message)) + "\n";
   if (!hint.empty()) out += "hint: " + shortened(printable(hint)) + "\n";
   std::fwrite(out.data(), 1, out.size(), stderr);
 }
@@ -124,7 +128,8 @@ std::string short_help(const Commands& commands, Language language) {
 
 std::string full_help(const Commands& commands, const Options& globals, Language language) {
   std::string out = short_help(commands, language);
-  out += Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
+  out +=
+      Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
   out += Text{"\nexamples:\n", "\n示例：\n"}.in(language);
   for (const auto& command : commands) out += "  " + command->example() + "\n";
   return out;
@@ -140,7 +145,8 @@ std::string command_help(const Command& command, const Options& own, const Optio
     }
   std::string out = "qkv " + command.name() + ": " + command.summary().in(language) + "\n\n" + usage + "\n";
   if (!own.specs().empty()) out += "\n" + option_table(own, language);
-  out += Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
+  out +=
+      Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
   return out + Text{"\nexample:\n  ", "\n示例：\n  "}.in(language) + command.example() + "\n";
 }
 

@@ -10,7 +10,8 @@
 
 namespace qkv::cli {
 
-/// With values in quotes and the whole cut to what one reads: "x..." for a long value, " ... " in the middle of a long text.
+/// With values in quotes and the whole cut to what one reads: "x..." for a long value, " ... " in the middle of a long
+/// text.
 std::string shortened(std::string_view text);
 
 /// True when the stream is a terminal and neither NO_COLOR nor TERM=dumb is set.
@@ -26,7 +27,8 @@ void print_error(std::string_view message, std::string_view hint = "");
 Language locale_language();
 
 using Commands = std::vector<std::unique_ptr<Command>>;
-/// The commands in a few lines; all of it, with the options that work everywhere and an example for each command; one command.
+/// The commands in a few lines; all of it, with the options that work everywhere and an example for each command; one
+/// command.
 std::string short_help(const Commands& commands, Language language);
 std::string full_help(const Commands& commands, const Options& globals, Language language);
 std::string command_help(const Command& command, const Options& own, const Options& globals, Language language);

@@ -46,12 +46,14 @@ std::vector<std::string> read_text_lines(const std::string& path) {
 void refuse_overwriting(const std::string& output, std::span<const std::string> inputs) {
   for (const std::string& input : inputs) {
     std::error_code ignored;  // of one that does not exist
-    if (std::filesystem::equivalent(output, input, ignored)) throw UsageError(text(output, ": is read by this command, and cannot be its output too"));
+    if (std::filesystem::equivalent(output, input, ignored))
+      throw UsageError(text(output, ": is read by this command, and cannot be its output too"));
   }
 }
 
 void check_same_lines(const std::string& a, size_t a_lines, const std::string& b, size_t b_lines) {
-  check(a_lines == b_lines, input_name(a), " has ", a_lines, " lines and ", input_name(b), " ", b_lines, ", expected as many");
+  check(a_lines == b_lines, input_name(a), " has ", a_lines, " lines and ", input_name(b), " ", b_lines,
+        ", expected as many");
 }
 
 }  // namespace qkv::cli

@@ -20,7 +20,9 @@ class Clock {
   explicit Clock(const std::vector<const labs::Lab*>& labs) {
     for (const labs::Lab* lab : labs) expected_.push_back(static_cast<double>(lab->seconds));
   }
-  void finished_lab(double seconds) { done_expected_ += expected_.at(next_++), done_seconds_ += seconds, lab_start_ = Steady::now(); }
+  void finished_lab(double seconds) {
+    done_expected_ += expected_.at(next_++), done_seconds_ += seconds, lab_start_ = Steady::now();
+  }
   double elapsed() const { return since(start_); }
   double left() const {
     const double pace = done_expected_ > 5 ? done_seconds_ / done_expected_ : 1;
@@ -41,13 +43,22 @@ class Clock {
 class TourCommand : public Command {
  public:
   std::string name() const override { return "tour"; }
-  Text summary() const override { return {"runs every lab and writes one report, report/index.html", "运行全部实验，写出一份报告 report/index.html"}; }
+  Text summary() const override {
+    return {"runs every lab and writes one report, report/index.html", "运行全部实验，写出一份报告 report/index.html"};
+  }
   std::string example() const override { return "qkv tour --out report"; }
 
   void bind(Options& options) override {
-    options.positionals("NAME", {"labs of the report, by name or section; without one all of them", "报告中的实验，按名称或节号；不写则为全部"}, names_);
+    options.positionals(
+        "NAME",
+        {"labs of the report, by name or section; without one all of them", "报告中的实验，按名称或节号；不写则为全部"},
+        names_);
     options.option("-o,--out DIR", {"folder of the report", "报告所在的文件夹"}, out_);
-    options.option("--data FILE", {"labs 10.4 and 10.7: the book's fra.txt, and its experiment at full size, instead of the built-in corpus", "10.4 与 10.7 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"}, data_);
+    options.option(
+        "--data FILE",
+        {"labs 10.4 and 10.7: the book's fra.txt, and its experiment at full size, instead of the built-in corpus",
+         "10.4 与 10.7 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"},
+        data_);
   }
 
   int run(const Global& global) override {
@@ -65,22 +76,26 @@ class TourCommand : public Command {
     }
     const std::string file = out_ + "/index.html";
     write_file(file, labs::html_report(finished, global.language));
-    if (!global.quiet) fmt::print(fmt::runtime(zh ? "报告：{}（用时 {}）\n" : "report: {} ({})\n"), file, duration(clock.elapsed()));
+    if (!global.quiet)
+      fmt::print(fmt::runtime(zh ? "报告：{}（用时 {}）\n" : "report: {} ({})\n"), file, duration(clock.elapsed()));
     if (failed) fmt::print(stderr, "qkv: error: {} claims failed; the report shows which\n", failed);
     return failed ? 1 : 0;
   }
 
  private:
   // While it runs: "3 of 8  [####------]  0:21 of about 1:40  10.2 Kernel regression: training ...".
-  labs::Finished run_one(const labs::Lab& lab, size_t number, size_t count, const Clock& clock, const Global& global) const {
+  labs::Finished run_one(const labs::Lab& lab, size_t number, size_t count, const Clock& clock,
+                         const Global& global) const {
     const auto start = std::chrono::steady_clock::now();
     const bool zh = global.language == Language::zh;
     StatusLine status(global);
     std::string doing;
     const auto draw = [&] {
       const double elapsed = clock.elapsed(), left = clock.left();
-      const std::string times = zh ? fmt::format("已用 {}，约剩 {}", duration(elapsed), duration(left)) : fmt::format("{}, about {} left", duration(elapsed), duration(left));
-      status.show(fmt::format("{}/{} {} {}  {} {}{}", number, count, bar(elapsed / (elapsed + left), 20), times, lab.section, lab.title.in(global.language), doing));
+      const std::string times = zh ? fmt::format("已用 {}，约剩 {}", duration(elapsed), duration(left))
+                                   : fmt::format("{}, about {} left", duration(elapsed), duration(left));
+      status.show(fmt::format("{}/{} {} {}  {} {}{}", number, count, bar(elapsed / (elapsed + left), 20), times,
+                              lab.section, lab.title.in(global.language), doing));
     };
     draw();
     const auto at_work = [&](const Text& what, double done) {
@@ -88,12 +103,15 @@ class TourCommand : public Command {
       draw();
     };
     const labs::LabOptions options{.seed = global.seed, .data = lab.takes_data ? data_ : ""};
-    labs::Page page = labs::run(lab, options, [&](const labs::Block&) { draw(); }, at_work);
+    labs::Page page = labs::run(
+        lab, options, [&](const labs::Block&) { draw(); }, at_work);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     status.clear();
     if (!global.quiet) {
-      fmt::print(fmt::runtime(zh ? "{}/{}  {:<5} {} · {} 条论断，{} 条不成立，{:.1f} 秒\n" : "{} of {}  {:<5} {} · {} claims, {} failed, {:.1f} s\n"), number, count,
-                 lab.section, lab.title.in(global.language), page.claims(), page.failed_claims(), seconds);
+      fmt::print(fmt::runtime(zh ? "{}/{}  {:<5} {} · {} 条论断，{} 条不成立，{:.1f} 秒\n"
+                                 : "{} of {}  {:<5} {} · {} claims, {} failed, {:.1f} s\n"),
+                 number, count, lab.section, lab.title.in(global.language), page.claims(), page.failed_claims(),
+                 seconds);
       std::fflush(stdout);
     }
     return {&lab, std::move(page), seconds};

@@ -31,7 +31,8 @@ class Screen : public Observer {
   explicit Screen(LogFormat format) : format_(format) {}
 
   void started(const Progress& p) override {
-    if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none && format_ != LogFormat::json) fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
+    if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none && format_ != LogFormat::json)
+      fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
   }
   void step(const Progress& p) override {
     if (format_ == LogFormat::bar && p.seconds - drawn_ >= 0.1) draw(p);
@@ -78,20 +79,41 @@ class Screen : public Observer {
 class Train : public Command {
  public:
   std::string name() const override { return "train"; }
-  Text summary() const override { return {"trains a translation model; the same command again goes on where it stopped", "训练翻译模型；再次运行同一命令会从中断处继续"}; }
-  std::string example() const override { return "qkv train --preset transformer\n  qkv train --preset d2l-transformer --data fra.txt\n  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine"; }
+  Text summary() const override {
+    return {"trains a translation model; the same command again goes on where it stopped",
+            "训练翻译模型；再次运行同一命令会从中断处继续"};
+  }
+  std::string example() const override {
+    return "qkv train --preset transformer\n  qkv train --preset d2l-transformer --data fra.txt\n  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine";
+  }
 
   void bind(Options& options) override {
-    options.option("-c,--config FILE", {"a YAML file with the blocks data, model, training, book and decoding", "YAML 配置文件：data、model、training、book、decoding 五块"}, config_file_);
-    options.option("--preset NAME", {"ready settings, which the file and the options below change", "预设，可被配置文件和下列选项修改"}, preset_, translation_presets());
-    options.option("--data FILE", {"sentence pairs (data.pairs): tab-separated, .gz too, or en-fr, the built-in corpus", "句对（data.pairs）：制表符分隔，可为 .gz；en-fr 为内置语料"}, data_);
-    options.option("-o,--output DIR", {"the run's folder (default: runs/NAME of the preset or file, else runs/translation)", "输出文件夹（默认 runs/预设名或文件名，都没有则为 runs/translation）"}, output_);
-    options.flag("--restart", {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"}, restart_);
-    options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"}, dump_);
+    options.option("-c,--config FILE",
+                   {"a YAML file with the blocks data, model, training, book and decoding",
+                    "YAML 配置文件：data、model、training、book、decoding 五块"},
+                   config_file_);
+    options.option("--preset NAME",
+                   {"ready settings, which the file and the options below change", "预设，可被配置文件和下列选项修改"},
+                   preset_, translation_presets());
+    options.option("--data FILE",
+                   {"sentence pairs (data.pairs): tab-separated, .gz too, or en-fr, the built-in corpus",
+                    "句对（data.pairs）：制表符分隔，可为 .gz；en-fr 为内置语料"},
+                   data_);
+    options.option("-o,--output DIR",
+                   {"the run's folder (default: runs/NAME of the preset or file, else runs/translation)",
+                    "输出文件夹（默认 runs/预设名或文件名，都没有则为 runs/translation）"},
+                   output_);
+    options.flag(
+        "--restart",
+        {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"},
+        restart_);
+    options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"},
+                 dump_);
     for (const Setting& s : offered_settings()) {
       if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
       overrides_.emplace_back(s.name(), std::nullopt);
-      options.option(s.flag + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh}, overrides_.back().second, s.choices);
+      options.option(s.flag + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh},
+                     overrides_.back().second, s.choices);
     }
   }
 
@@ -114,7 +136,9 @@ class Train : public Command {
   std::deque<Override> overrides_;
 };
 
-const std::optional<std::string>& Train::given(const char* name) const { return std::ranges::find(overrides_, name, &Override::first)->second; }
+const std::optional<std::string>& Train::given(const char* name) const {
+  return std::ranges::find(overrides_, name, &Override::first)->second;
+}
 
 // Data of one's own, by option or file, take the place of all files that a preset names.
 bool Train::has_own_data() const {
@@ -127,18 +151,21 @@ bool Train::has_own_data() const {
 TranslationConfig Train::base_configuration() const {
   TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
   if (!preset_.empty() && has_own_data())
-    for (std::string* file : {&config.data.pairs, &config.data.source, &config.data.target, &config.data.valid_pairs, &config.data.valid_source, &config.data.valid_target})
+    for (std::string* file : {&config.data.pairs, &config.data.source, &config.data.target, &config.data.valid_pairs,
+                              &config.data.valid_source, &config.data.valid_target})
       file->clear();
   const auto& kind = given("model.kind");
   const auto wanted = kind ? parse_name<ModelKind>(*kind, "--kind") : config.kind();
   if (preset_.empty()) config.set_kind(wanted);
-  if (wanted != config.kind()) throw UsageError(text("--kind ", wanted, ": the preset ", preset_, " is a ", config.kind()));
+  if (wanted != config.kind())
+    throw UsageError(text("--kind ", wanted, ": the preset ", preset_, " is a ", config.kind()));
   if (config_file_.empty()) return config;
   config.read(config_file_);
   if (!preset_.empty() && config.kind() != wanted)
     throw Error(text(config_file_, ": model.kind is ", config.kind(), ", but the preset ", preset_, " is a ", wanted),
                 "the file alone, without --preset, has settings for its own kind of model");
-  if (kind && config.kind() != wanted) throw UsageError(text("--kind ", wanted, ": ", config_file_, " is a ", config.kind()));
+  if (kind && config.kind() != wanted)
+    throw UsageError(text("--kind ", wanted, ": ", config_file_, " is a ", config.kind()));
   return config;
 }
 
@@ -182,15 +209,16 @@ void Train::say_tokenizer(const TranslationRun& run) const {
 }
 
 void Train::say_kept(const TranslationRun& run, const TrainResult& result) {
-  static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights", "the running mean of the weights"};
-  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(result.progress.seconds), run.folder(), kWeights[static_cast<size_t>(result.kept)],
+  static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights",
+                                             "the running mean of the weights"};
+  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(result.progress.seconds), run.folder(),
+                       kWeights[static_cast<size_t>(result.kept)],
                        result.kept_loss ? fmt::format(", validation loss {:.4f}", *result.kept_loss) : ""));
 }
 
 // What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
 void Train::book_ending(const TranslationRun& run, const Progress& last) const {
-  if (last.epoch_seconds > 0)
-    fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.per_second());
+  if (last.epoch_seconds > 0) fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.per_second());
   const Translator translator(run.model(), run.tokenizers(), run.config());
   std::vector<std::string> sentences;
   for (const BookSentence& s : book_sentences()) sentences.emplace_back(s.source);
@@ -204,9 +232,11 @@ void Train::book_ending(const TranslationRun& run, const Progress& last) const {
 int Train::run(const Global& global) {
   TranslationConfig config = configuration(global);
   if (is_book_preset(config.preset) && config.data.pairs.empty() && config.data.source.empty())
-    throw UsageError(text("the preset ", config.preset, " reads the book's fra.txt: give it with --data FILE"), "qkv data fra-eng -o fra.txt fetches it");
+    throw UsageError(text("the preset ", config.preset, " reads the book's fra.txt: give it with --data FILE"),
+                     "qkv data fra-eng -o fra.txt fetches it");
   if (preset_.empty() && config_file_.empty() && !data_ && config.data.source.empty())
-    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE", "qkv train --preset transformer needs no file");
+    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE",
+                     "qkv train --preset transformer needs no file");
   if (dump_) {
     fmt::print("{}", config.settings().dump());
     return 0;
@@ -218,16 +248,21 @@ int Train::run(const Global& global) {
   const bool speaks = lines && global.log_format != LogFormat::none;
   if (speaks) {
     const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
-    const std::string header =
-        fmt::format("{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
-                    run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
-                    number(run.tokenizers().source.size()), number(run.tokenizers().target.size()), number(run.model().parameters().count()), where);
+    const std::string header = fmt::format(
+        "{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
+        run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
+        number(run.tokenizers().source.size()), number(run.tokenizers().target.size()),
+        number(run.model().parameters().count()), where);
     say_line(header);
     if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
-      fmt::print(stderr, "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
-                 config.training.warmup, run.updates());
+      fmt::print(
+          stderr,
+          "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
+          config.training.warmup, run.updates());
     if (config.data.has_subwords() && config.data.lowercase)
-      fmt::print(stderr, "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n", report::tokenizer_text(config.data));
+      fmt::print(stderr,
+                 "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n",
+                 report::tokenizer_text(config.data));
     else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
       fmt::print(stderr, "tokenizer: {}\n", report::tokenizer_text(config.data));
     say_tokenizer(run);
@@ -236,7 +271,9 @@ int Train::run(const Global& global) {
   Observer* observers[] = {&screen};
   const TrainResult result = run.train(observers, &interrupted());
   if (result.interrupted) {
-    if (lines) fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step, result.progress.steps);
+    if (lines)
+      fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step,
+                 result.progress.steps);
     return kInterrupted;
   }
   if (speaks && result.progress.steps_here == 0)
@@ -245,8 +282,10 @@ int Train::run(const Global& global) {
     fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
   if (speaks && result.progress.steps_here > 0) say_kept(run, result);
   const bool trained = speaks && result.progress.steps_here > 0;
-  if (is_book_preset(config.preset)) book_ending(run, screen.last());
-  else if (trained) say_samples(run);
+  if (is_book_preset(config.preset))
+    book_ending(run, screen.last());
+  else if (trained)
+    say_samples(run);
   if (trained) say_next(run, global);
   return 0;
 }

@@ -27,7 +27,9 @@ std::vector<std::string> samples(const TranslationRun& run) {
     for (size_t s = out.size(); s < kSamples; ++s)
       for (size_t i = s * count / kSamples; i < count; ++i) {
         const auto blanks = std::count(all[i].begin(), all[i].end(), ' ');
-        if ((short_only && (blanks < 2 || blanks > 9)) || all[i].empty() || std::find(out.begin(), out.end(), all[i]) != out.end()) continue;
+        if ((short_only && (blanks < 2 || blanks > 9)) || all[i].empty() ||
+            std::find(out.begin(), out.end(), all[i]) != out.end())
+          continue;
         out.push_back(all[i]);
         break;
       }
@@ -62,9 +64,11 @@ void say_next(const TranslationRun& run, const Global& global) {
   const std::vector<std::string> sentences = samples(run);
   if (sentences.empty()) return;
   const std::string sentence = shell_word(sentences[0]), folder = shell_word(run.folder());
-  fmt::print(stderr, "{}echo {} | qkv translate --model {}\n", Text{"next: ", "下一步："}.in(global.language), sentence, folder);
+  fmt::print(stderr, "{}echo {} | qkv translate --model {}\n", Text{"next: ", "下一步："}.in(global.language), sentence,
+             folder);
   if (run.model().facts().source_maps())
-    fmt::print(stderr, "{}qkv inspect --model {} {}\n", Text{"or:   ", "或者：  "}.in(global.language), folder, sentence);
+    fmt::print(stderr, "{}qkv inspect --model {} {}\n", Text{"or:   ", "或者：  "}.in(global.language), folder,
+               sentence);
 }
 
 }  // namespace qkv::cli

@@ -33,10 +33,12 @@ struct Total {
   }
   void print(bool quiet) const {
     if (tokens > 0)  // a result, so --quiet does not keep it back
-      fmt::print(stderr, "perplexity {:.4f}: log p {:.4f} over {} tokens of {} {}\n", std::exp(-log_probability / static_cast<double>(tokens)),
-                 log_probability, grouped(tokens), grouped(lines), lines == 1 ? "line" : "lines");
+      fmt::print(stderr, "perplexity {:.4f}: log p {:.4f} over {} tokens of {} {}\n",
+                 std::exp(-log_probability / static_cast<double>(tokens)), log_probability, grouped(tokens),
+                 grouped(lines), lines == 1 ? "line" : "lines");
     if (skipped > 0 && !quiet)
-      fmt::print(stderr, "qkv: note: {} {} with a side that has no text: not counted\n", grouped(skipped), skipped == 1 ? "line" : "lines");
+      fmt::print(stderr, "qkv: note: {} {} with a side that has no text: not counted\n", grouped(skipped),
+                 skipped == 1 ? "line" : "lines");
   }
 };
 
@@ -53,18 +55,26 @@ void print_forced(const Translator& translator, const ForceRequest& request) {
   for (int64_t begin = 0; begin < all.size(); begin += at_once) {
     const SentencePairs pairs = all.part(begin, at_once);
     const auto first_line = static_cast<size_t>(begin) + 1;
-    const auto forced = translator.force(
-        pairs, {.rows = request.rows, .keep_attention = request.attention, .source_name = source_name, .target_name = target_name, .first_line = first_line});
+    const auto forced = translator.force(pairs, {.rows = request.rows,
+                                                 .keep_attention = request.attention,
+                                                 .source_name = source_name,
+                                                 .target_name = target_name,
+                                                 .first_line = first_line});
     for (size_t i = 0; i < forced.size(); ++i) {
       const ForcedTranslation& t = forced[i];
       const size_t line = first_line + i;
-      unknown.note(translator.tokenizers().source, pairs.source[i], t.source, fmt::format("{}: line {}", source_name, line));
-      unknown.note(translator.tokenizers().target, pairs.target[i], t.target, fmt::format("{}: line {}", target_name, line));
+      unknown.note(translator.tokenizers().source, pairs.source[i], t.source,
+                   fmt::format("{}: line {}", source_name, line));
+      unknown.note(translator.tokenizers().target, pairs.target[i], t.target,
+                   fmt::format("{}: line {}", target_name, line));
       total.add(t);
       const report::TranslationPlace place{.file = "", .line = line, .attention = request.attention};
-      if (request.json) fmt::print("{}\n", report::to_json(translator, pairs.source[i], pairs.target[i], t, place));
-      else if (t.target.empty()) fmt::print("\n");
-      else fmt::print("{:.4f}\n", t.forced.log_probability());
+      if (request.json)
+        fmt::print("{}\n", report::to_json(translator, pairs.source[i], pairs.target[i], t, place));
+      else if (t.target.empty())
+        fmt::print("\n");
+      else
+        fmt::print("{:.4f}\n", t.forced.log_probability());
     }
   }
   std::fflush(stdout);

@@ -36,7 +36,8 @@ std::string plain_form(std::string_view word) { return lowercase(without_marks(w
 
 }  // namespace
 
-void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, const std::string& where) {
+void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids,
+                        const std::string& where) {
   constexpr int kMostNotes = 10;
   if (quiet_ || notes_ > kMostNotes || std::find(ids.begin(), ids.end(), tokenizer.unk()) == ids.end()) return;
   if (notes_++ == kMostNotes) {
@@ -56,7 +57,9 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
     words.push_back(word);
     const std::string plain = plain_form(word);
     const auto plain_ids = tokenizer.encode(plain);
-    if (plain != word && !plain_ids.empty() && std::find(plain_ids.begin(), plain_ids.end(), tokenizer.unk()) == plain_ids.end()) known.push_back(plain);
+    if (plain != word && !plain_ids.empty() &&
+        std::find(plain_ids.begin(), plain_ids.end(), tokenizer.unk()) == plain_ids.end())
+      known.push_back(plain);
   }
   const auto listed = [](const std::vector<std::string>& all) {
     std::string list;

@@ -8,13 +8,14 @@
 
 namespace qkv::cli {
 
-/// A word that the model does not know is read as <unk>, and what comes of it may look like a translation: said, on standard error, for
-/// the first lines.
+/// A word that the model does not know is read as <unk>, and what comes of it may look like a translation: said, on
+/// standard error, for the first lines.
 class UnknownWords {
  public:
   explicit UnknownWords(bool quiet) : quiet_(quiet) {}
   /// ids: of the sentence, as the tokenizer encodes it, with or without <eos>. where: "line 3".
-  void note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, const std::string& where);
+  void note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids,
+            const std::string& where);
 
  private:
   bool quiet_;

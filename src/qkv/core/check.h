@@ -12,7 +12,8 @@ namespace qkv {
 /// What every check throws. `what()` is one line; `hint()` is what the user could do about it, or empty.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message, std::string hint = "") : std::runtime_error(message), hint_(std::move(hint)) {}
+  explicit Error(const std::string& message, std::string hint = "")
+      : std::runtime_error(message), hint_(std::move(hint)) {}
   const std::string& hint() const { return hint_; }
 
  private:
@@ -27,7 +28,9 @@ inline void append_text(std::string& out, bool part) { out += part ? "true" : "f
 void append_text(std::string& out, double part);
 void append_text(std::string& out, float part);  // 0.1f is "0.1"
 template <std::integral T>
-void append_text(std::string& out, T part) { out += std::to_string(part); }
+void append_text(std::string& out, T part) {
+  out += std::to_string(part);
+}
 
 /// text("a ", 3, " b") == "a 3 b".
 template <class... Parts>
@@ -38,12 +41,15 @@ std::string text(const Parts&... parts) {
 }
 
 template <class... Parts>
-[[noreturn]] void fail(const Parts&... parts) { throw Error(text(parts...)); }
+[[noreturn]] void fail(const Parts&... parts) {
+  throw Error(text(parts...));
+}
 
 /// check(k == k2, "[matmul] inner sizes differ: ", a.shape(), " x ", b.shape());
 template <class... Parts>
 inline void check(bool ok, const Parts&... parts) {
-  if (!ok) [[unlikely]] fail(parts...);
+  if (!ok) [[unlikely]]
+    fail(parts...);
 }
 
 }  // namespace qkv

@@ -14,8 +14,10 @@ std::string listed(const std::vector<std::string>& words, std::string_view betwe
 std::vector<std::string> split(std::string_view text, char mark) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (c == mark) parts.emplace_back();
-    else parts.back() += c;
+    if (c == mark)
+      parts.emplace_back();
+    else
+      parts.back() += c;
   }
   return parts;
 }

@@ -1,4 +1,5 @@
-// Names of enum values, written once beside the enum: what a person may write, what is printed, and what an error lists.
+// Names of enum values, written once beside the enum: what a person may write, what is printed, and what an error
+// lists.
 //
 //   enum class NormPlace { post, pre };
 //   constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
@@ -25,7 +26,9 @@ std::vector<std::string> split(std::string_view text, char mark);
 
 /// An enum with names: `names(value)`, found beside it, lists them in the order of the values, which count from 0.
 template <class E>
-concept Named = std::is_enum_v<E> && requires(E value) { std::string_view(names(value)[0]); };
+concept Named = std::is_enum_v<E> && requires(E value) {
+  std::string_view(names(value)[0]);
+};
 
 template <Named E>
 constexpr std::string_view name_of(E value) {
@@ -66,6 +69,8 @@ E parse_name(std::string_view name, std::string_view where) {
 
 /// In a message a value stands by its name.
 template <Named E>
-void append_text(std::string& out, E value) { out += name_of(value); }
+void append_text(std::string& out, E value) {
+  out += name_of(value);
+}
 
 }  // namespace qkv

@@ -40,7 +40,9 @@ std::string expected_whole_number(int64_t low, int64_t high) {
   return "a whole number" + range_text(low != INT64_MIN, low, high != INT64_MAX, high);
 }
 
-std::string expected_number(double low, double high) { return "a number" + range_text(!std::isinf(low), low, !std::isinf(high), high); }
+std::string expected_number(double low, double high) {
+  return "a number" + range_text(!std::isinf(low), low, !std::isinf(high), high);
+}
 
 std::string grouped(uint64_t number) {
   std::string digits = std::to_string(number);

@@ -1,4 +1,5 @@
-// Numbers as people write and read them: options and configuration files take the same ones and say the same of what they refuse.
+// Numbers as people write and read them: options and configuration files take the same ones and say the same of what
+// they refuse.
 #pragma once
 
 #include <cstdint>

@@ -24,9 +24,9 @@
 namespace qkv {
 namespace {
 
-// What happens before what in a region, for ThreadSanitizer, which cannot see it in oneTBB: the caller's writes before every block,
-// every block's writes before the return. Two addresses, so that blocks of one region stay unordered among themselves.
-// Without ThreadSanitizer it is empty.
+// What happens before what in a region, for ThreadSanitizer, which cannot see it in oneTBB: the caller's writes before
+// every block, every block's writes before the return. Two addresses, so that blocks of one region stay unordered among
+// themselves. Without ThreadSanitizer it is empty.
 class RegionOrder {
  public:
 #ifdef QKV_TSAN
@@ -75,8 +75,8 @@ std::shared_ptr<Arena> arena() {
   return arena_slot();
 }
 
-// Blocks [0, count) cut into one run a worker, so that neighbouring blocks stay in one core's cache. A worker done with its own run takes
-// what is left of the others', so that one that wakes late or is held up keeps nobody waiting.
+// Blocks [0, count) cut into one run a worker, so that neighbouring blocks stay in one core's cache. A worker done with
+// its own run takes what is left of the others', so that one that wakes late or is held up keeps nobody waiting.
 class Shares {
  public:
   static constexpr int64_t kMostWorkers = 64;

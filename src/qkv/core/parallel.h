@@ -8,8 +8,8 @@
 
 namespace qkv {
 
-/// Sets the number of threads of the process's arena (1 to 1024); at most 64 of them share one region. Default: the CPUs this process may
-/// use.
+/// Sets the number of threads of the process's arena (1 to 1024); at most 64 of them share one region. Default: the
+/// CPUs this process may use.
 void set_threads(int count);
 int threads();
 /// "oneTBB 2021.8".
@@ -27,8 +27,8 @@ class SerialScope {
   bool before_;
 };
 
-/// From now on results that would be denormal are zero on this thread; inputs are read as they are. parallel_for, tapes and matrix
-/// products see to it themselves.
+/// From now on results that would be denormal are zero on this thread; inputs are read as they are. parallel_for, tapes
+/// and matrix products see to it themselves.
 void flush_denormals();
 
 namespace detail {

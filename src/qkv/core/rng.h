@@ -34,8 +34,16 @@ class Rng {
   Rng at(std::string_view name) const;
   Rng at(uint64_t number) const;
   /// The same stream at a training step / in a shard of the batch: both are part of the counter.
-  Rng at_step(uint64_t step) const { Rng r = *this; r.step_ = static_cast<uint32_t>(step); return r; }
-  Rng at_shard(uint32_t shard) const { Rng r = *this; r.shard_ = shard; return r; }
+  Rng at_step(uint64_t step) const {
+    Rng r = *this;
+    r.step_ = static_cast<uint32_t>(step);
+    return r;
+  }
+  Rng at_shard(uint32_t shard) const {
+    Rng r = *this;
+    r.shard_ = shard;
+    return r;
+  }
 
   PhiloxKey key() const { return {static_cast<uint32_t>(key_), static_cast<uint32_t>(key_ >> 32)}; }
   uint32_t step() const { return step_; }

@@ -16,7 +16,8 @@ void Shape::push_back(int64_t size) {
   sizes_[rank_++] = size;
   int64_t total = 1;
   for (int i = 0; i < rank_; ++i)
-    if (__builtin_mul_overflow(total, std::max<int64_t>(sizes_[i], 1), &total)) fail("[shape] too many elements: ", str());
+    if (__builtin_mul_overflow(total, std::max<int64_t>(sizes_[i], 1), &total))
+      fail("[shape] too many elements: ", str());
 }
 
 int64_t Shape::product(int first, int last) const {

@@ -13,11 +13,14 @@ struct Side {
   std::vector<size_t> begin = {0};
 
   size_t lines() const { return begin.size() - 1; }
-  std::span<const std::string_view> line(size_t i) const { return std::span(tokens).subspan(begin[i], begin[i + 1] - begin[i]); }
+  std::span<const std::string_view> line(size_t i) const {
+    return std::span(tokens).subspan(begin[i], begin[i + 1] - begin[i]);
+  }
   void add(std::string_view sentence, Edition edition) {
     for (size_t at = 0;;) {
       const size_t space = std::min(sentence.find(' ', at), sentence.size());
-      if (space > at || edition == Edition::zh) tokens.push_back(sentence.substr(at, space - at));  // the Chinese edition keeps empty ones
+      if (space > at || edition == Edition::zh)
+        tokens.push_back(sentence.substr(at, space - at));  // the Chinese edition keeps empty ones
       if (space == sentence.size()) break;
       at = space + 1;
     }
@@ -25,7 +28,8 @@ struct Side {
   }
 };
 
-// The lines of the file up to `count`, prepared as one text, as the book does: its rule for signs looks across columns and lines.
+// The lines of the file up to `count`, prepared as one text, as the book does: its rule for signs looks across columns
+// and lines.
 std::string prepared_text(const std::string& path, int64_t count) {
   const std::string text = read_text(path);
   size_t end = 0;
@@ -82,7 +86,8 @@ Numbered number_en(const Side& side, int64_t num_steps, bool with_begin) {
     const auto line = side.line(i);
     const size_t shown = std::min(line.size(), static_cast<size_t>(num_steps));
     for (const std::string_view token : line.first(shown)) counts.add(token);
-    if (shown < static_cast<size_t>(num_steps)) counts.add(kEnd), counts.add(kPadding, num_steps - static_cast<int64_t>(shown) - 1);
+    if (shown < static_cast<size_t>(num_steps))
+      counts.add(kEnd), counts.add(kPadding, num_steps - static_cast<int64_t>(shown) - 1);
     if (with_begin) counts.add(kBegin);
   }
   Numbered out{Vocabulary::build(counts, 2, Edition::en), {}};
@@ -98,9 +103,14 @@ std::vector<int32_t> line_ids(const Side& side, size_t i, const Numbered& number
   return ids;
 }
 
-BookCorpus corpus_of(Sides sides, const Numbered& source, const Numbered& target, int64_t num_train, int64_t num_steps) {
-  BookCorpus book{Tokenizer::words(source.vocabulary, WordRule::book), Tokenizer::words(target.vocabulary, WordRule::book, Spacing::french),
-                  std::move(sides.sentences), {}, {}, num_steps};
+BookCorpus corpus_of(Sides sides, const Numbered& source, const Numbered& target, int64_t num_train,
+                     int64_t num_steps) {
+  BookCorpus book{Tokenizer::words(source.vocabulary, WordRule::book),
+                  Tokenizer::words(target.vocabulary, WordRule::book, Spacing::french),
+                  std::move(sides.sentences),
+                  {},
+                  {},
+                  num_steps};
   for (size_t i = 0; i < sides.source.lines(); ++i) {
     auto& part = static_cast<int64_t>(i) < num_train ? book.train : book.validation;
     part.push_back({line_ids(sides.source, i, source), line_ids(sides.target, i, target)});
@@ -112,15 +122,16 @@ BookCorpus corpus_of(Sides sides, const Numbered& source, const Numbered& target
 
 BookCorpus load_book_zh(const std::string& path, int64_t num_examples) {
   check(num_examples >= -1, "[load_book_zh] num_examples is ", num_examples, ", expected -1 (all) or more");
-  const std::string text = prepared_text(path, num_examples < 0 || num_examples == INT64_MAX ? INT64_MAX : num_examples + 1);
+  const std::string text =
+      prepared_text(path, num_examples < 0 || num_examples == INT64_MAX ? INT64_MAX : num_examples + 1);
   Sides sides = split_sides(text, Edition::zh);
   const Numbered source = number_zh(sides.source), target = number_zh(sides.target);
   return corpus_of(std::move(sides), source, target, INT64_MAX, 10);
 }
 
 BookCorpus load_book_en(const std::string& path, int64_t num_train, int64_t num_val, int64_t num_steps) {
-  check(num_train >= 1 && num_val >= 0 && num_steps >= 1, "[load_book_en] num_train, num_val and num_steps are ", num_train, ", ", num_val,
-        " and ", num_steps, ", expected at least 1, 0 and 1");
+  check(num_train >= 1 && num_val >= 0 && num_steps >= 1, "[load_book_en] num_train, num_val and num_steps are ",
+        num_train, ", ", num_val, " and ", num_steps, ", expected at least 1, 0 and 1");
   const std::string text = prepared_text(path, num_train + num_val + 1);
   Sides sides = split_sides(text, Edition::en);
   const Numbered source = number_en(sides.source, num_steps, false), target = number_en(sides.target, num_steps, true);

@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kPart = size_t{1} << 20;
 
-// Unpacks all members of a gzip file, or of what begins it so many lines; the output grows by what is really there, never by what a header
-// says.
+// Unpacks all members of a gzip file, or of what begins it so many lines; the output grows by what is really there,
+// never by what a header says.
 std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
   const uint64_t plausible = limits::kFreeUnpacked + limits::kUnpackedRatio * file.size();
   z_stream stream{};
@@ -42,12 +42,12 @@ std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
     }
     stream.next_out = out.data(), stream.avail_out = kPart;
     code = inflate(&stream, Z_NO_FLUSH);
-    check(code == Z_OK || code == Z_STREAM_END, file.path(), ": the gzip file is ", code == Z_BUF_ERROR ? "cut off" : "damaged",
-          stream.msg ? ": " : "", stream.msg ? stream.msg : "");
+    check(code == Z_OK || code == Z_STREAM_END, file.path(), ": the gzip file is ",
+          code == Z_BUF_ERROR ? "cut off" : "damaged", stream.msg ? ": " : "", stream.msg ? stream.msg : "");
     const size_t got = kPart - stream.avail_out;
     check(got <= limit - text.size(), file.path(), ": unpacks to more than ", grouped(limit), " bytes");
-    check(text.size() + got <= plausible, file.path(), ": ", grouped(file.size()), " bytes unpack to more than ", grouped(plausible),
-          "; text does not");
+    check(text.size() + got <= plausible, file.path(), ": ", grouped(file.size()), " bytes unpack to more than ",
+          grouped(plausible), "; text does not");
     text.append(reinterpret_cast<const char*>(out.data()), got);
     if (lines < 0) continue;
     for (size_t end = text.size() - got; (end = text.find('\n', end)) != std::string::npos; ++end)
@@ -114,7 +114,8 @@ std::vector<std::string> read_lines(const std::string& path) {
 void check_columns(std::string_view line, const std::string& path, int64_t number, ThirdColumn third) {
   const auto columns = 1 + std::count(line.begin(), line.end(), '\t');
   if (columns == 2 || (columns == 3 && third == ThirdColumn::ignore)) return;
-  throw Error(text(path, ": line ", number, ": has ", columns, columns == 1 ? " column" : " columns", ", expected two separated by a tab"),
+  throw Error(text(path, ": line ", number, ": has ", columns, columns == 1 ? " column" : " columns",
+                   ", expected two separated by a tab"),
               columns == 3 ? "newer Tatoeba files have a third column; they do not give the book's numbers" : "");
 }
 
@@ -140,8 +141,8 @@ SentencePairs read_pairs(const std::string& tsv_path, int64_t limit, ThirdColumn
 
 SentencePairs read_aligned(const std::string& source_path, const std::string& target_path) {
   SentencePairs pairs{read_lines(source_path), read_lines(target_path)};
-  check(pairs.source.size() == pairs.target.size(), source_path, " has ", pairs.source.size(), " lines, ", target_path, " has ",
-        pairs.target.size(), ": line-aligned files have equally many");
+  check(pairs.source.size() == pairs.target.size(), source_path, " has ", pairs.source.size(), " lines, ", target_path,
+        " has ", pairs.target.size(), ": line-aligned files have equally many");
   return pairs;
 }
 
@@ -149,14 +150,16 @@ void write_pairs(const std::string& path, const SentencePairs& pairs) {
   std::string text;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
     for (const std::string* sentence : {&pairs.source[i], &pairs.target[i]})
-      check(sentence->find_first_of("\t\n\r") == std::string::npos, path, ": pair ", i + 1, " has a tab or a line end inside a sentence");
+      check(sentence->find_first_of("\t\n\r") == std::string::npos, path, ": pair ", i + 1,
+            " has a tab or a line end inside a sentence");
     text += pairs.source[i] + '\t' + pairs.target[i] + '\n';
   }
   write_file(path, text);
 }
 
 Split split_by_source(const SentencePairs& pairs, int64_t validation, int64_t test, uint64_t seed) {
-  check(pairs.source.size() == pairs.target.size(), "[split] ", pairs.source.size(), " sources and ", pairs.target.size(), " targets");
+  check(pairs.source.size() == pairs.target.size(), "[split] ", pairs.source.size(), " sources and ",
+        pairs.target.size(), " targets");
   check(validation >= 0 && test >= 0, "[split] sizes are ", validation, " and ", test, ", expected 0 or more");
   std::unordered_map<std::string, size_t> group_of;
   std::vector<std::vector<int64_t>> groups;  // numbers of the pairs of a source
@@ -171,13 +174,18 @@ Split split_by_source(const SentencePairs& pairs, int64_t validation, int64_t te
   };
   for (const int64_t g : shuffled(static_cast<int64_t>(groups.size()), Rng(seed).at("split"))) {
     const std::vector<int64_t>& group = groups[static_cast<size_t>(g)];
-    if (std::ssize(split.test) < test) take(split.test, group);
-    else if (std::ssize(split.validation) < validation) take(split.validation, group);
-    else take(split.train, group);
+    if (std::ssize(split.test) < test)
+      take(split.test, group);
+    else if (std::ssize(split.validation) < validation)
+      take(split.validation, group);
+    else
+      take(split.train, group);
   }
-  check(!split.train.empty() && std::ssize(split.test) >= test && std::ssize(split.validation) >= validation, "[split] ", pairs.size(),
-        " pairs of ", groups.size(), " sources are too few for ", validation, " of validation, ", test, " of test and some to train on");
-  for (std::vector<int64_t>* part : {&split.train, &split.validation, &split.test}) std::sort(part->begin(), part->end());
+  check(!split.train.empty() && std::ssize(split.test) >= test && std::ssize(split.validation) >= validation,
+        "[split] ", pairs.size(), " pairs of ", groups.size(), " sources are too few for ", validation,
+        " of validation, ", test, " of test and some to train on");
+  for (std::vector<int64_t>* part : {&split.train, &split.validation, &split.test})
+    std::sort(part->begin(), part->end());
   return split;
 }
 

@@ -10,8 +10,8 @@
 namespace qkv {
 
 std::vector<AlignedPair> en_fr_corpus(const EnFrOptions& options) {
-  check(options.size >= 1 && options.size <= en_fr_limit, "[en-fr] the grammar makes 1 to ", en_fr_limit, " sentences, got size ",
-        options.size);
+  check(options.size >= 1 && options.size <= en_fr_limit, "[en-fr] the grammar makes 1 to ", en_fr_limit,
+        " sentences, got size ", options.size);
   const Rng rng = Rng(options.seed).at("en-fr");
   const auto size = static_cast<size_t>(options.size);
   std::vector<AlignedPair> corpus;
@@ -30,7 +30,9 @@ std::vector<AlignedPair> en_fr_corpus(const EnFrOptions& options) {
 EnFrSplit en_fr_split(std::vector<AlignedPair> corpus) {
   EnFrSplit split;
   for (AlignedPair& pair : corpus) {
-    auto& part = pair.part == CorpusPart::train ? split.train : pair.part == CorpusPart::valid ? split.valid : split.test;
+    auto& part = pair.part == CorpusPart::train   ? split.train
+                 : pair.part == CorpusPart::valid ? split.valid
+                                                  : split.test;
     part.push_back(std::move(pair));
   }
   return split;
@@ -48,8 +50,10 @@ std::string written(const WordLinks& sure, const WordLinks& possible) {
   auto s = sure.begin();
   auto p = possible.begin();
   while (s != sure.end() || p != possible.end()) {
-    if (p == possible.end() || (s != sure.end() && *s < *p)) add(*s++, '-');
-    else add(*p++, 'p');
+    if (p == possible.end() || (s != sure.end() && *s < *p))
+      add(*s++, '-');
+    else
+      add(*p++, 'p');
   }
   return out;
 }

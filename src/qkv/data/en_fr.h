@@ -1,4 +1,5 @@
-// The built-in English-French corpus: sentence pairs from a small grammar, with gold word alignments (docs/corpus.md has the conventions).
+// The built-in English-French corpus: sentence pairs from a small grammar, with gold word alignments (docs/corpus.md
+// has the conventions).
 #pragma once
 
 #include <cstdint>
@@ -31,15 +32,16 @@ struct EnFrOptions {
 /// The largest size that may be asked for.
 constexpr int64_t en_fr_limit = 2'000'000;
 
-/// `size` pairs, all sources distinct and all targets distinct, in the order of generation: a smaller corpus of the same seed is a prefix.
+/// `size` pairs, all sources distinct and all targets distinct, in the order of generation: a smaller corpus of the
+/// same seed is a prefix.
 std::vector<AlignedPair> en_fr_corpus(const EnFrOptions& options = {});
 
 struct EnFrSplit {
   std::vector<AlignedPair> train, valid, test;
 };
 
-/// A corpus dealt out by `part`: a held-out sentence has a combination of two known words (verb and object, adjective and noun, ...)
-/// that no training sentence of any seed has.
+/// A corpus dealt out by `part`: a held-out sentence has a combination of two known words (verb and object, adjective
+/// and noun, ...) that no training sentence of any seed has.
 EnFrSplit en_fr_split(std::vector<AlignedPair> corpus);
 EnFrSplit en_fr_split(const EnFrOptions& options = {});
 

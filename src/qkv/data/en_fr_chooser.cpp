@@ -7,7 +7,8 @@
 namespace qkv::en_fr {
 namespace {
 
-constexpr uint32_t mine = family | profession | pet | portable | clothing | machine | furniture | food | drink | ownable;
+constexpr uint32_t mine =
+    family | profession | pet | portable | clothing | machine | furniture | food | drink | ownable;
 constexpr uint32_t countable = food | readable | animal | plant | family | portable;
 
 template <class T>
@@ -112,14 +113,16 @@ NounPhrase Chooser::subject(uint32_t classes, Known known) {
       both.pair[1] = noun(family, false);
       both.pair[1].determiner = dice_.pick({Determiner::my, Determiner::your, Determiner::our});
     }
-    const bool all_feminine = both.pair[0].agreement.gender == Gender::feminine && both.pair[1].agreement.gender == Gender::feminine;
+    const bool all_feminine =
+        both.pair[0].agreement.gender == Gender::feminine && both.pair[1].agreement.gender == Gender::feminine;
     if (all_feminine) both.agreement.gender = Gender::feminine;
     return both;
   }
   if (kind < 90 || known == Known::yes) return definite(classes);
   NounPhrase phrase = noun(classes & ~uint32_t{family | profession});
   if (phrase.noun->count == Count::both && !(phrase.noun->classes & family))
-    phrase.determiner = !phrase.agreement.plural ? Determiner::a : dice_.pick({Determiner::some, Determiner::two, Determiner::three});
+    phrase.determiner =
+        !phrase.agreement.plural ? Determiner::a : dice_.pick({Determiner::some, Determiner::two, Determiner::three});
   if (phrase.noun->classes & family) phrase.determiner = Determiner::my;
   describe(phrase, 30);
   return phrase;
@@ -128,7 +131,8 @@ NounPhrase Chooser::subject(uint32_t classes, Known known) {
 // my, your and our are free; his, her and their belong to the subject, so that French "son" has one reading.
 Determiner Chooser::possessive(const NounPhrase& subject) {
   if (subject.kind != NounPhrase::Kind::who && subject.classes() & person && dice_.percent(60)) {
-    if (subject.agreement.person == 2) return subject.agreement.gender == Gender::feminine ? Determiner::her : Determiner::his;
+    if (subject.agreement.person == 2)
+      return subject.agreement.gender == Gender::feminine ? Determiner::her : Determiner::his;
     if (subject.agreement.person == 4) return Determiner::their;
     if (subject.agreement.person == 3) return Determiner::our;
     return subject.agreement.person == 0 ? Determiner::my : Determiner::your;
@@ -151,10 +155,14 @@ void Chooser::choose_object_determiner(NounPhrase& phrase, const Clause& clause)
   } else if (classes & ride) {
     phrase.determiner = Determiner::the;
   } else if (base == "like" && (plural || is_mass) && !(classes & person)) {
-    phrase.determiner = draw < 75 ? Determiner::generic : Determiner::this_one;  // "the apples" would be the same French as "apples"
+    phrase.determiner =
+        draw < 75 ? Determiner::generic : Determiner::this_one;  // "the apples" would be the same French as "apples"
   } else if (base == "like" || base == "know") {
-    phrase.determiner = draw < 40 && possesses ? possessive(clause.subject) : draw < 75 ? Determiner::the : Determiner::this_one;
-    if (base == "like" && plural) phrase.determiner = draw < 50 && possesses ? possessive(clause.subject) : Determiner::this_one;
+    phrase.determiner = draw < 40 && possesses ? possessive(clause.subject)
+                        : draw < 75            ? Determiner::the
+                                               : Determiner::this_one;
+    if (base == "like" && plural)
+      phrase.determiner = draw < 50 && possesses ? possessive(clause.subject) : Determiner::this_one;
   } else if (draw < 35 && (affirmative || !(base == "watch" || classes & (person | door)))) {
     phrase.determiner = indefinite;
   } else if (draw < 60 && possesses && base != "buy" && base != "want" && !(base == "give" && classes & food)) {
@@ -164,8 +172,10 @@ void Chooser::choose_object_determiner(NounPhrase& phrase, const Clause& clause)
     if (base == "want" || (classes & sound && is_mass)) phrase.determiner = indefinite;
   }
   if (phrase.determiner == Determiner::his && phrase.noun->en == "dress") phrase.determiner = Determiner::the;
-  if (plural && affirmative && phrase.determiner == Determiner::some && classes & countable && base != "wear" && dice_.percent(50))
-    phrase.determiner = dice_.pick({Determiner::two, Determiner::three, Determiner::four, Determiner::five, Determiner::six});
+  if (plural && affirmative && phrase.determiner == Determiner::some && classes & countable && base != "wear" &&
+      dice_.percent(50))
+    phrase.determiner =
+        dice_.pick({Determiner::two, Determiner::three, Determiner::four, Determiner::five, Determiner::six});
 }
 
 bool Chooser::suits(const Clause& clause, const Noun& object) const {
@@ -176,7 +186,8 @@ bool Chooser::suits(const Clause& clause, const Noun& object) const {
   if (base == "know" && object.count == Count::mass) return false;
   if (object.classes & film && !(clause.subject.classes() & person)) return false;
   const bool puts_on = base == "wear" || base == "have";
-  const bool male = clause.subject.kind != NounPhrase::Kind::who && clause.subject.agreement.gender == Gender::masculine;
+  const bool male =
+      clause.subject.kind != NounPhrase::Kind::who && clause.subject.agreement.gender == Gender::masculine;
   return !(puts_on && object.en == "dress" && male);
 }
 
@@ -202,7 +213,8 @@ NounPhrase Chooser::object(const Clause& clause) {
   choose_object_determiner(phrase, clause);
   const bool may_be_owned = phrase.noun->classes & (pet | portable | clothing | machine | family);
   const bool generic_in_french = base == "like" && phrase.agreement.plural;
-  const bool owned_by_name = phrase.determiner == Determiner::the && may_be_owned && !generic_in_french && dice_.percent(15);
+  const bool owned_by_name =
+      phrase.determiner == Determiner::the && may_be_owned && !generic_in_french && dice_.percent(15);
   const Name& owner = dice_.pick(names());
   if (owned_by_name && can_own(owner, *phrase.noun) && &owner != clause.subject.name) phrase.name = &owner;
   const bool numbered = phrase.determiner >= Determiner::two;
@@ -215,7 +227,8 @@ Place Chooser::somewhere(uint32_t classes) {
   Place place;
   if (classes & person) classes = Class::place;
   if (classes & Class::place && dice_.percent(12)) return place;  // at home
-  place.noun = pick_where(dice_, nouns(), [&](const Noun& one) { return one.place != PlaceKind::none && (one.classes & classes); });
+  place.noun = pick_where(dice_, nouns(),
+                          [&](const Noun& one) { return one.place != PlaceKind::none && (one.classes & classes); });
   check(place.noun != nullptr, "[en-fr] no place has one of the classes ", classes);
   return place;
 }
@@ -226,9 +239,8 @@ Place Chooser::destination(Place::Role role) {
   if (dice_.percent(35)) {
     place.town = &dice_.pick(towns());
   } else {
-    place.noun = pick_where(dice_, nouns(), [&](const Noun& one) {
-      return one.place == PlaceKind::at || one.place == PlaceKind::at_bare;
-    });
+    place.noun = pick_where(
+        dice_, nouns(), [&](const Noun& one) { return one.place == PlaceKind::at || one.place == PlaceKind::at_bare; });
   }
   return place;
 }
@@ -238,8 +250,11 @@ Place Chooser::position() {
     Word en, fr;
     uint32_t classes;
   };
-  constexpr Preposition prepositions[] = {{"on", "sur", surface}, {"under", "sous", surface}, {"in", "dans", container},
-                                          {"behind", "derrière", landmark}, {"in front of", "devant", landmark}};
+  constexpr Preposition prepositions[] = {{"on", "sur", surface},
+                                          {"under", "sous", surface},
+                                          {"in", "dans", container},
+                                          {"behind", "derrière", landmark},
+                                          {"in front of", "devant", landmark}};
   const Preposition& chosen = prepositions[dice_.below(std::size(prepositions))];
   Place place;
   place.en_preposition = chosen.en;
@@ -252,7 +267,8 @@ const Adjective* Chooser::predicate(const NounPhrase& subject) {
   const bool described = subject.before || subject.after;  // the happy nurse is tired, but not sad
   return pick_where(dice_, adjectives(), [&](const Adjective& one) {
     const bool neutral = one.position == Position::predicate || (one.joins && !subject.after);
-    return fits(one, subject.classes(), subject.agreement) && (!described || neutral) && one.en != "new";  // French would say neuf
+    return fits(one, subject.classes(), subject.agreement) && (!described || neutral) &&
+           one.en != "new";  // French would say neuf
   });
 }
 

@@ -33,11 +33,16 @@ Word Clause::helper() const {
     case Tense::present:
       if (!simple_present()) return be_form(subject.agreement);
       return !needed ? "" : third ? "does" : "do";
-    case Tense::past: return needed ? "did" : "";
-    case Tense::perfect: return third ? "has" : "have";
-    case Tense::future: return be_form(subject.agreement);
-    case Tense::want: return !needed ? "" : third ? "does" : "do";
-    case Tense::can: return polarity == Polarity::negative ? "cannot" : "can";
+    case Tense::past:
+      return needed ? "did" : "";
+    case Tense::perfect:
+      return third ? "has" : "have";
+    case Tense::future:
+      return be_form(subject.agreement);
+    case Tense::want:
+      return !needed ? "" : third ? "does" : "do";
+    case Tense::can:
+      return polarity == Polarity::negative ? "cannot" : "can";
   }
   return "";
 }
@@ -110,7 +115,8 @@ void Clause::write_fr_verb(Sentence& sentence) const {
   const bool modal_verb = tense == Tense::future || tense == Tense::want || tense == Tense::can;
   const bool compound = tense == Tense::past || tense == Tense::perfect;
   const Positions light = light_helper_ ? Positions{helper_} : Positions{};
-  const Positions doing = light_helper_ && tense != Tense::future && (tense != Tense::present || simple_present()) ? light : Positions{};
+  const Positions doing =
+      light_helper_ && tense != Tense::future && (tense != Tense::present || simple_present()) ? light : Positions{};
   if (not_ >= 0) sentence.fr("ne", {not_}, doing);
   if (!modal_verb) write_clitic(sentence);
   if (tense == Tense::present) {
@@ -120,12 +126,15 @@ void Clause::write_fr_verb(Sentence& sentence) const {
   }
   if (compound) sentence.fr(verb->etre ? etre_forms[person] : avoir_forms[person], {helper_ >= 0 ? helper_ : main_});
   if (tense == Tense::future) sentence.fr(aller_forms[person], {finite_}, light);
-  if (tense == Tense::want) sentence.fr(vouloir_forms[person], {finite_}, question != Question::none ? light : Positions{});
+  if (tense == Tense::want)
+    sentence.fr(vouloir_forms[person], {finite_}, question != Question::none ? light : Positions{});
   if (tense == Tense::can) sentence.fr(pouvoir_forms[person], {finite_});
   if (not_ >= 0) sentence.fr(polarity == Polarity::never ? "jamais" : "pas", {not_}, doing);
   if (adverb_ >= 0) sentence.fr(adverbs_fr[static_cast<size_t>(adverb)], {adverb_});
   if (compound) {
-    const Agreement agreement = verb->etre ? subject.agreement : pronoun ? pronoun->agreement : gap.value_or(Agreement{});
+    const Agreement agreement = verb->etre ? subject.agreement
+                                : pronoun  ? pronoun->agreement
+                                           : gap.value_or(Agreement{});
     sentence.fr(participle_form(*verb, agreement), {main_}, {particle_});
   }
   if (modal_verb) {
@@ -148,7 +157,8 @@ void Clause::write_fr(Sentence& sentence) const {
 }
 
 void Copula::write_en(Sentence& sentence) {
-  check(adjective || profession || place || !state_en.empty() || !years_en.empty(), "[en-fr] nothing is said of \"", subject.head(), "\"");
+  check(adjective || profession || place || !state_en.empty() || !years_en.empty(), "[en-fr] nothing is said of \"",
+        subject.head(), "\"");
   if (asks) be_ = sentence.en(be_form(subject.agreement));
   if (writes_subject) subject.write_en(sentence);
   if (!asks) be_ = sentence.en(be_form(subject.agreement));

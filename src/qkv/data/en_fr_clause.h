@@ -25,19 +25,21 @@ struct Clause {
   Polarity polarity = Polarity::affirmative;
   Adverb adverb = Adverb::none;
   Question question = Question::none;
-  std::optional<NounPhrase> object;          // a book
-  const ObjectPronoun* pronoun = nullptr;    // sees him
-  std::optional<NounPhrase> receiver;        // to the girl
-  const ObjectPronoun* to_whom = nullptr;    // gives me
-  std::optional<Agreement> gap;              // the object is the noun before "that"
+  std::optional<NounPhrase> object;        // a book
+  const ObjectPronoun* pronoun = nullptr;  // sees him
+  std::optional<NounPhrase> receiver;      // to the girl
+  const ObjectPronoun* to_whom = nullptr;  // gives me
+  std::optional<Agreement> gap;            // the object is the noun before "that"
   std::optional<Place> place;
   const Time* time = nullptr;
-  bool habit = false;                        // time says how often
-  bool writes_subject = true;                // false after "who" of a relative clause
+  bool habit = false;          // time says how often
+  bool writes_subject = true;  // false after "who" of a relative clause
 
   void write_en(Sentence& sentence);
   void write_fr(Sentence& sentence) const;
-  bool simple_present() const { return verb->aspect == Aspect::simple || habit || adverb != Adverb::none || polarity == Polarity::never; }
+  bool simple_present() const {
+    return verb->aspect == Aspect::simple || habit || adverb != Adverb::none || polarity == Polarity::never;
+  }
 
  private:
   Word helper() const;
@@ -47,8 +49,8 @@ struct Clause {
   void write_fr_verb(Sentence& sentence) const;
   void write_clitic(Sentence& sentence) const;
   void relate(Sentence& sentence) const;
-  int wh_ = -1, helper_ = -1, not_ = -1, adverb_ = -1, finite_ = -1, to_ = -1, main_ = -1, particle_ = -1, pronoun_ = -1, to_receiver_ = -1,
-      time_ = -1;
+  int wh_ = -1, helper_ = -1, not_ = -1, adverb_ = -1, finite_ = -1, to_ = -1, main_ = -1, particle_ = -1,
+      pronoun_ = -1, to_receiver_ = -1, time_ = -1;
   bool light_helper_ = false;  // a form of to do, or the to be of a progressive: French has no word for it
 };
 

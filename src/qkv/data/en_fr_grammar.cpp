@@ -28,7 +28,8 @@ bool Speaker::there_is() {
   const bool negated = dice_.percent(20), asks = !negated && dice_.percent(20), plural = thing.agreement.plural;
   thing.determiner = plural ? Determiner::some : Determiner::a;
   if (plural && !negated && dice_.percent(60))
-    thing.determiner = dice_.pick({Determiner::two, Determiner::three, Determiner::four, Determiner::five, Determiner::six});
+    thing.determiner =
+        dice_.pick({Determiner::two, Determiner::three, Determiner::four, Determiner::five, Determiner::six});
   thing.negated = negated;
   choose_.describe(thing, 30);
   Place where = lying ? choose_.position() : choose_.somewhere(place | shop | market);
@@ -82,7 +83,8 @@ bool Speaker::relative_object() {
   Clause inner;
   inner.subject = choose_.subject(person);
   inner.verb = &draw_verb([](const Verb& one) {
-    return one.frame == Frame::object && one.uses & past && !(one.objects & (person | ride)) && one.base != "open" && one.base != "close";
+    return one.frame == Frame::object && one.uses & past && !(one.objects & (person | ride)) && one.base != "open" &&
+           one.base != "close";
   });
   inner.tense = inner.verb->uses & present && dice_.percent(35) ? Tense::present : Tense::past;
   if (dice_.percent(15)) inner.polarity = Polarity::negative;
@@ -120,7 +122,8 @@ bool Speaker::relative_object() {
     Clause outer;
     outer.subject = choose_.subject(person);
     outer.verb = &verb(dice_.pick({Word("like"), Word("look"), Word("buy"), Word("see")}));
-    if (outer.verb == inner.verb || !(outer.verb->objects & thing.noun->classes) || !choose_.suits(outer, *thing.noun)) return false;
+    if (outer.verb == inner.verb || !(outer.verb->objects & thing.noun->classes) || !choose_.suits(outer, *thing.noun))
+      return false;
     outer.tense = outer.verb->uses & present ? Tense::present : Tense::past;
     if (dice_.percent(20)) outer.polarity = Polarity::negative;
     outer.write_en(sentence_);
@@ -143,7 +146,8 @@ void Speaker::join(Word en, Word fr, Word fr_second) {
 bool Speaker::compound() {
   const bool contrast = dice_.percent(50);
   const NounPhrase first = choose_.subject(person), second = choose_.subject(person);
-  const bool same_pronoun = second.head().empty() && (first.agreement.person == second.agreement.person || second.agreement.person == 2);
+  const bool same_pronoun =
+      second.head().empty() && (first.agreement.person == second.agreement.person || second.agreement.person == 2);
   if (same_pronoun || (!first.head().empty() && first.head() == second.head())) return false;
   if (dice_.percent(30)) {
     Copula one = draw_copula(first), other = draw_copula(second);
@@ -165,7 +169,8 @@ bool Speaker::compound() {
     write(one);
     join(contrast ? "but" : "and", contrast ? "mais" : "et");
     const Verb& next = contrast ? *one.verb : draw_verb([&](const Verb& verb) {
-      return verb.subjects & person && verb.frame != Frame::receiver && verb.uses & (one.tense == Tense::present ? present : past);
+      return verb.subjects & person && verb.frame != Frame::receiver &&
+             verb.uses & (one.tense == Tense::present ? present : past);
     });
     const Tense tense = contrast || one.tense == Tense::present ? one.tense : Tense::past;
     if (!contrast && tense != one.tense) return false;
@@ -183,10 +188,18 @@ bool Speaker::reason() {
     Word verb, en, fr;  // a state when French has a word for it, else an adjective; neither: the weather
     Weather weather = Weather::cold;
   };
-  constexpr Reason reasons[] = {{"eat", "hungry", "faim"},  {"drink", "thirsty", "soif"},       {"sleep", "tired", ""},
-                                {"rest", "tired", ""},      {"sleep", "sleepy", "sommeil"},     {"sing", "happy", ""},
-                                {"stay", "tired", ""},      {"stay", "", ""},                   {"come", "", ""},
-                                {"wear", "", ""}, {"close", "", ""},            {"open", "", "", Weather::hot}};
+  constexpr Reason reasons[] = {{"eat", "hungry", "faim"},
+                                {"drink", "thirsty", "soif"},
+                                {"sleep", "tired", ""},
+                                {"rest", "tired", ""},
+                                {"sleep", "sleepy", "sommeil"},
+                                {"sing", "happy", ""},
+                                {"stay", "tired", ""},
+                                {"stay", "", ""},
+                                {"come", "", ""},
+                                {"wear", "", ""},
+                                {"close", "", ""},
+                                {"open", "", "", Weather::hot}};
   const Reason& chosen = reasons[dice_.below(std::size(reasons))];
   Clause act;
   act.subject = choose_.subject(person);
@@ -258,7 +271,8 @@ void Speaker::weather(Weather kind) {
 bool Speaker::weather_alone() {
   Clause act = draw_clause(choose_.subject(person), true);
   const bool outside = act.verb->frame != Frame::object && act.verb->frame != Frame::listener;
-  if (act.verb->aspect == Aspect::simple || act.tense != Tense::present || !(outside || act.verb->base == "wear")) return false;
+  if (act.verb->aspect == Aspect::simple || act.tense != Tense::present || !(outside || act.verb->base == "wear"))
+    return false;
   weather(Weather::any);
   const bool contrast = dice_.percent(50);
   join(contrast ? "but" : "and", contrast ? "mais" : "et");
@@ -273,18 +287,20 @@ std::optional<AlignedPair> Speaker::speak(bool reverse) {
     bool (Speaker::*draw)();
   };
   constexpr Construction constructions[] = {
-      {34, &Speaker::statement},       {8, &Speaker::with_pronoun},   {5, &Speaker::giving},          {8, &Speaker::yes_no},
-      {7, &Speaker::wh_question},      {1, &Speaker::where_is},       {11, &Speaker::describing},     {4, &Speaker::comparing},
-      {1, &Speaker::aging},            {4, &Speaker::locating},       {2, &Speaker::professing},      {3, &Speaker::there_is},
-      {3, &Speaker::relative_subject}, {6, &Speaker::relative_object}, {8, &Speaker::compound},       {4, &Speaker::reason},
-      {4, &Speaker::thinking},         {2, &Speaker::weather_alone},
+      {34, &Speaker::statement},       {8, &Speaker::with_pronoun},    {5, &Speaker::giving},
+      {8, &Speaker::yes_no},           {7, &Speaker::wh_question},     {1, &Speaker::where_is},
+      {11, &Speaker::describing},      {4, &Speaker::comparing},       {1, &Speaker::aging},
+      {4, &Speaker::locating},         {2, &Speaker::professing},      {3, &Speaker::there_is},
+      {3, &Speaker::relative_subject}, {6, &Speaker::relative_object}, {8, &Speaker::compound},
+      {4, &Speaker::reason},           {4, &Speaker::thinking},        {2, &Speaker::weather_alone},
       {5, &Speaker::moving},           {2, &Speaker::opening}};
   size_t total = 0;
   for (const Construction& one : constructions) total += one.weight;
   size_t draw = dice_.below(total);
   const Construction* chosen = constructions;
   for (; draw >= chosen->weight; ++chosen) draw -= chosen->weight;
-  for (int attempt = 0; attempt < 20; ++attempt) {  // in the same construction: else those that fail often would be rare
+  for (int attempt = 0; attempt < 20;
+       ++attempt) {  // in the same construction: else those that fail often would be rare
     sentence_ = Sentence{};
     if (!(this->*chosen->draw)()) continue;
     AlignedPair pair = sentence_.finish(reverse);

@@ -17,9 +17,13 @@ class Dice {
   size_t below(size_t n) { return static_cast<size_t>(rng_.below(n, next_++)); }
   bool percent(size_t chance) { return below(100) < chance; }
   template <class T>
-  const T& pick(std::span<const T> from) { return from[below(from.size())]; }
+  const T& pick(std::span<const T> from) {
+    return from[below(from.size())];
+  }
   template <class T>
-  T pick(std::initializer_list<T> from) { return from.begin()[below(from.size())]; }
+  T pick(std::initializer_list<T> from) {
+    return from.begin()[below(from.size())];
+  }
 
  private:
   Rng rng_;

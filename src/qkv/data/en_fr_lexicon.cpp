@@ -83,11 +83,14 @@ constexpr uint32_t living = person | animal;
 constexpr uint32_t objects = clothing | machine | portable | container | furniture | door | landmark;
 
 constexpr Adjective adjective_table[] = {
-    {"small", "petit", "petit", "petite", "petits", "petites", Position::before, living | objects | plant | place, false, "smaller"},
+    {"small", "petit", "petit", "petite", "petits", "petites", Position::before, living | objects | plant | place,
+     false, "smaller"},
     {"tall", "grand", "grand", "grande", "grands", "grandes", Position::before, person, false, "taller"},
-    {"big", "grand", "grand", "grande", "grands", "grandes", Position::before, animal | objects | place | shop | market},
+    {"big", "grand", "grand", "grande", "grands", "grandes", Position::before,
+     animal | objects | place | shop | market},
     {"handsome", "beau", "bel", "belle", "beaux", "belles", Position::before, person},  // men
-    {"beautiful", "beau", "bel", "belle", "beaux", "belles", Position::before, living | clothing | machine | landmark | plant | place},
+    {"beautiful", "beau", "bel", "belle", "beaux", "belles", Position::before,
+     living | clothing | machine | landmark | plant | place},
     {"old", "vieux", "vieil", "vieille", "vieux", "vieilles", Position::before,
      adult | animal | objects | readable | film | place | shop, false, "older"},
     {"new", "nouveau", "nouvel", "nouvelle", "nouveaux", "nouvelles", Position::before,
@@ -96,14 +99,19 @@ constexpr Adjective adjective_table[] = {
     {"good", "bon", "bon", "bonne", "bons", "bonnes", Position::before, food | drink | readable | film | sound},
     {"red", "rouge", "rouge", "rouge", "rouges", "rouges", Position::after,
      clothing | machine | furniture | plant | container | door, true},
-    {"blue", "bleu", "bleu", "bleue", "bleus", "bleues", Position::after, clothing | machine | furniture | plant | container | door, true},
-    {"black", "noir", "noir", "noire", "noirs", "noires", Position::after, clothing | machine | furniture | container | animal, true},
+    {"blue", "bleu", "bleu", "bleue", "bleus", "bleues", Position::after,
+     clothing | machine | furniture | plant | container | door, true},
+    {"black", "noir", "noir", "noire", "noirs", "noires", Position::after,
+     clothing | machine | furniture | container | animal, true},
     {"white", "blanc", "blanc", "blanche", "blancs", "blanches", Position::after,
      clothing | machine | furniture | plant | door | animal, true},
-    {"french", "français", "français", "française", "français", "françaises", Position::after, adult | profession | film | sound, true},
-    {"intelligent", "intelligent", "intelligent", "intelligente", "intelligents", "intelligentes", Position::after, living},
+    {"french", "français", "français", "française", "français", "françaises", Position::after,
+     adult | profession | film | sound, true},
+    {"intelligent", "intelligent", "intelligent", "intelligente", "intelligents", "intelligentes", Position::after,
+     living},
     {"happy", "heureux", "heureux", "heureuse", "heureux", "heureuses", Position::after, person, false, "happier"},
-    {"sad", "triste", "triste", "triste", "tristes", "tristes", Position::after, person | film | sound | letter, false, "sadder"},
+    {"sad", "triste", "triste", "triste", "tristes", "tristes", Position::after, person | film | sound | letter, false,
+     "sadder"},
     {"expensive", "cher", "cher", "chère", "chers", "chères", Position::after, clothing | machine | furniture},
     {"tired", "fatigué", "fatigué", "fatiguée", "fatigués", "fatiguées", Position::predicate, living},
     {"open", "ouvert", "ouvert", "ouverte", "ouverts", "ouvertes", Position::predicate, door | shop},
@@ -114,8 +122,8 @@ constexpr Adjective adjective_table[] = {
 
 constexpr Name name_table[] = {{"paul", m}, {"pierre", m}, {"thomas", m}, {"marie", f}, {"julie", f}, {"anne", f}};
 
-constexpr Town town_table[] = {{"paris", "paris", "à"},      {"london", "londres", "à"}, {"rome", "rome", "à"},
-                               {"france", "france", "en"}, {"italy", "italie", "en"}, {"canada", "canada", "le"}};
+constexpr Town town_table[] = {{"paris", "paris", "à"},    {"london", "londres", "à"}, {"rome", "rome", "à"},
+                               {"france", "france", "en"}, {"italy", "italie", "en"},  {"canada", "canada", "le"}};
 
 constexpr Time past_table[] = {{"yesterday", "hier", "0-0"},
                                {"this morning", "ce matin", "0-0 1-1"},
@@ -155,7 +163,8 @@ std::span<const Time> habit_times() { return habit_table; }
 bool elides_before(Word word) {
   constexpr std::array<Word, 2> aspirated = {"hamster", "hamsters"};
   if (std::find(aspirated.begin(), aspirated.end(), word) != aspirated.end()) return false;
-  constexpr std::array<Word, 17> starts = {"a", "e", "i", "o", "u", "y", "h", "à", "â", "é", "è", "ê", "î", "ô", "û", "œ", "ï"};
+  constexpr std::array<Word, 17> starts = {"a", "e", "i", "o", "u", "y", "h", "à", "â",
+                                           "é", "è", "ê", "î", "ô", "û", "œ", "ï"};
   return std::any_of(starts.begin(), starts.end(), [&](Word start) { return word.starts_with(start); });
 }
 

@@ -12,11 +12,38 @@ enum class Gender { masculine, feminine };
 
 /// What a noun can be used for; a verb or an adjective names the classes it goes with.
 enum Class : uint32_t {
-  person = 1u << 0, adult = 1u << 1, family = 1u << 2, profession = 1u << 3, animal = 1u << 4, food = 1u << 5, hunter_food = 1u << 6,
-  drink = 1u << 7, readable = 1u << 8, letter = 1u << 9, clothing = 1u << 10, machine = 1u << 11, portable = 1u << 12, door = 1u << 13,
-  surface = 1u << 14, container = 1u << 15, landmark = 1u << 16, film = 1u << 17, sound = 1u << 18, place = 1u << 19, shop = 1u << 20,
-  ride = 1u << 21, warm = 1u << 22, plant = 1u << 23, furniture = 1u << 24, market = 1u << 25, pet = 1u << 26, ownable = 1u << 27,
-  hunter = 1u << 28, runner = 1u << 29, grazing = 1u << 30, outdoors = 1u << 31,
+  person = 1u << 0,
+  adult = 1u << 1,
+  family = 1u << 2,
+  profession = 1u << 3,
+  animal = 1u << 4,
+  food = 1u << 5,
+  hunter_food = 1u << 6,
+  drink = 1u << 7,
+  readable = 1u << 8,
+  letter = 1u << 9,
+  clothing = 1u << 10,
+  machine = 1u << 11,
+  portable = 1u << 12,
+  door = 1u << 13,
+  surface = 1u << 14,
+  container = 1u << 15,
+  landmark = 1u << 16,
+  film = 1u << 17,
+  sound = 1u << 18,
+  place = 1u << 19,
+  shop = 1u << 20,
+  ride = 1u << 21,
+  warm = 1u << 22,
+  plant = 1u << 23,
+  furniture = 1u << 24,
+  market = 1u << 25,
+  pet = 1u << 26,
+  ownable = 1u << 27,
+  hunter = 1u << 28,
+  runner = 1u << 29,
+  grazing = 1u << 30,
+  outdoors = 1u << 31,
 };
 
 enum class Count { both, singular, mass };
@@ -37,8 +64,8 @@ struct Adjective {
   Word masculine, before_vowel, feminine, masculine_plural, feminine_plural;
   Position position;
   uint32_t classes;
-  bool joins = false;       // may follow an adjective that stands before the noun: the small red car
-  Word comparative = "";    // taller
+  bool joins = false;     // may follow an adjective that stands before the noun: the small red car
+  Word comparative = "";  // taller
 };
 
 enum class Frame { none, object, receiver, listener, to_place, from_place, at_place, city };
@@ -52,9 +79,9 @@ struct Verb {
   Word infinitive, forms[5], participle;  // je, tu, il, nous, ils
   Frame frame;
   Aspect aspect;
-  uint32_t objects;               // classes of the object
-  uint32_t subjects;              // classes of the subject
-  uint32_t places = 0;            // where it is done
+  uint32_t objects;     // classes of the object
+  uint32_t subjects;    // classes of the subject
+  uint32_t places = 0;  // where it is done
   uint32_t uses = anything;
   bool etre = false, reflexive = false;
 };

@@ -7,13 +7,14 @@
 namespace qkv::en_fr {
 namespace {
 
-constexpr Word en_determiners[] = {"the", "a", "some", "this", "my", "your", "his", "her", "our", "their", "", "two", "three", "four",
-                                   "five", "six"};
+constexpr Word en_determiners[] = {"the", "a",     "some", "this", "my",    "your", "his",  "her",
+                                   "our", "their", "",     "two",  "three", "four", "five", "six"};
 // Masculine, feminine, plural. some and generic are made in write_fr_determiner.
 constexpr Word fr_determiners[][3] = {
-    {"le", "la", "les"}, {"un", "une", ""}, {"", "", ""}, {"ce", "cette", "ces"}, {"mon", "ma", "mes"}, {"ton", "ta", "tes"},
-    {"son", "sa", "ses"}, {"son", "sa", "ses"}, {"notre", "notre", "nos"}, {"leur", "leur", "leurs"}, {"le", "la", "les"},
-    {"", "", "deux"}, {"", "", "trois"}, {"", "", "quatre"}, {"", "", "cinq"}, {"", "", "six"}};
+    {"le", "la", "les"},       {"un", "une", ""},         {"", "", ""},         {"ce", "cette", "ces"},
+    {"mon", "ma", "mes"},      {"ton", "ta", "tes"},      {"son", "sa", "ses"}, {"son", "sa", "ses"},
+    {"notre", "notre", "nos"}, {"leur", "leur", "leurs"}, {"le", "la", "les"},  {"", "", "deux"},
+    {"", "", "trois"},         {"", "", "quatre"},        {"", "", "cinq"},     {"", "", "six"}};
 
 Word fr_determiner(Determiner determiner, Gender gender, bool plural) {
   return fr_determiners[static_cast<size_t>(determiner)][plural ? 2 : gender == Gender::feminine ? 1 : 0];
@@ -38,11 +39,15 @@ Word form(const Adjective& adjective, const Agreement& agreement) {
 
 Word NounPhrase::head() const {
   switch (kind) {
-    case Kind::noun: return noun->en;
-    case Kind::name: return name->word;
-    case Kind::pair: return pair.front().head();
+    case Kind::noun:
+      return noun->en;
+    case Kind::name:
+      return name->word;
+    case Kind::pair:
+      return pair.front().head();
     case Kind::pronoun:
-    case Kind::who: return "";
+    case Kind::who:
+      return "";
   }
   return "";
 }

@@ -22,11 +22,11 @@ struct NounPhrase {
   Kind kind = Kind::pronoun;
   Agreement agreement;
   const Noun* noun = nullptr;
-  const Name* name = nullptr;   // the person, or whose the noun is
+  const Name* name = nullptr;  // the person, or whose the noun is
   Determiner determiner = Determiner::the;
   const Adjective *before = nullptr, *after = nullptr;
-  bool negated = false;         // an indefinite object of a negated verb: de
-  std::vector<NounPhrase> pair; // this one and that one
+  bool negated = false;          // an indefinite object of a negated verb: de
+  std::vector<NounPhrase> pair;  // this one and that one
 
   /// Writes the English words and remembers where they are; then the French ones.
   void write_en(Sentence& sentence);

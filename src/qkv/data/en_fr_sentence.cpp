@@ -45,7 +45,8 @@ void order(WordLinks& links) {
   links.erase(std::unique(links.begin(), links.end()), links.end());
 }
 
-// One pair in 25 is kept for validation and one for the test; FNV-1a, so that the rule can be stated in a line and never changes.
+// One pair in 25 is kept for validation and one for the test; FNV-1a, so that the rule can be stated in a line and
+// never changes.
 CorpusPart part_of(Word relation, Word first, Word second) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const Word text : {relation, Word(":"), first, Word(":"), second})
@@ -67,7 +68,9 @@ int Sentence::en_phrase(Word words) {
   return start;
 }
 
-void Sentence::fr(Word word, const Positions& sure, const Positions& possible) { fr_.push_back({std::string(word), sure, possible}); }
+void Sentence::fr(Word word, const Positions& sure, const Positions& possible) {
+  fr_.push_back({std::string(word), sure, possible});
+}
 
 void Sentence::fr_phrase(const Time& phrase, int start) {
   const std::vector<Word> words = words_of(phrase.fr);
@@ -80,13 +83,15 @@ void Sentence::fr_phrase(const Time& phrase, int start) {
   for (size_t i = 0; i < words.size(); ++i) fr(words[i], sure[i], possible[i]);
 }
 
-void Sentence::relate(Word relation, Word first, Word second) { part_ = std::max(part_, part_of(relation, first, second)); }
+void Sentence::relate(Word relation, Word first, Word second) {
+  part_ = std::max(part_, part_of(relation, first, second));
+}
 
 // le ami -> l' ami, ma amie -> mon amie, ce homme -> cet homme.
 void Sentence::elide() {
-  constexpr std::pair<Word, Word> changes[] = {{"le", "l'"}, {"la", "l'"},   {"de", "d'"},   {"ne", "n'"},   {"que", "qu'"}, {"je", "j'"},
-                                               {"me", "m'"}, {"te", "t'"},   {"se", "s'"},   {"ma", "mon"}, {"ta", "ton"},  {"sa", "son"},
-                                               {"ce", "cet"}};
+  constexpr std::pair<Word, Word> changes[] = {{"le", "l'"},  {"la", "l'"},  {"de", "d'"}, {"ne", "n'"}, {"que", "qu'"},
+                                               {"je", "j'"},  {"me", "m'"},  {"te", "t'"}, {"se", "s'"}, {"ma", "mon"},
+                                               {"ta", "ton"}, {"sa", "son"}, {"ce", "cet"}};
   for (size_t i = 0; i + 1 < fr_.size(); ++i) {
     if (!elides_before(fr_[i + 1].word)) continue;
     for (const auto& [full, short_form] : changes)
@@ -124,7 +129,8 @@ AlignedPair Sentence::finish(bool reverse) {
   }
   order(pair.links);
   order(pair.possible);
-  std::erase_if(pair.possible, [&](const auto& link) { return std::binary_search(pair.links.begin(), pair.links.end(), link); });
+  std::erase_if(pair.possible,
+                [&](const auto& link) { return std::binary_search(pair.links.begin(), pair.links.end(), link); });
   pair.source = joined(en_, [](const std::string& word) { return word; });
   pair.target = joined(fr_, [](const French& french) { return french.word; });
   if (reverse) std::swap(pair.source, pair.target);

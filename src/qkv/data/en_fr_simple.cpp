@@ -15,25 +15,37 @@ const Verb& Speaker::draw_verb(const std::function<bool(const Verb&)>& fits) {
 Tense Speaker::draw_tense(const Verb& verb) {
   for (;;) {
     const size_t draw = dice_.below(100);
-    const Tense tense = draw < 52 ? Tense::present : draw < 77 ? Tense::past : draw < 80 ? Tense::perfect : draw < 88 ? Tense::future
-                        : draw < 95 ? Tense::want : Tense::can;
-    const uint32_t use = tense == Tense::present ? present : tense == Tense::past ? past : tense == Tense::perfect ? perfect : modal;
+    const Tense tense = draw < 52   ? Tense::present
+                        : draw < 77 ? Tense::past
+                        : draw < 80 ? Tense::perfect
+                        : draw < 88 ? Tense::future
+                        : draw < 95 ? Tense::want
+                                    : Tense::can;
+    const uint32_t use = tense == Tense::present   ? present
+                         : tense == Tense::past    ? past
+                         : tense == Tense::perfect ? perfect
+                                                   : modal;
     const bool needs_object = tense == Tense::perfect && verb.frame != Frame::object;
     if ((verb.uses & use) && !needs_object) return tense;
   }
 }
 
 void Speaker::draw_polarity(Clause& clause) {
-  if (clause.tense == Tense::perfect) clause.polarity = Polarity::never;
-  else if (dice_.percent(28)) clause.polarity = Polarity::negative;
+  if (clause.tense == Tense::perfect)
+    clause.polarity = Polarity::never;
+  else if (dice_.percent(28))
+    clause.polarity = Polarity::negative;
 }
 
 void Speaker::draw_time(Clause& clause) {
-  const bool habitual = clause.tense == Tense::present && clause.verb->aspect == Aspect::progressive && dice_.percent(35);
+  const bool habitual =
+      clause.tense == Tense::present && clause.verb->aspect == Aspect::progressive && dice_.percent(35);
   if (habitual) {
     const size_t draw = dice_.below(100);
-    if (draw < 25 && clause.polarity == Polarity::affirmative) clause.polarity = Polarity::never;
-    else if (draw < 55) clause.adverb = dice_.percent(50) ? Adverb::often : Adverb::always;
+    if (draw < 25 && clause.polarity == Polarity::affirmative)
+      clause.polarity = Polarity::never;
+    else if (draw < 55)
+      clause.adverb = dice_.percent(50) ? Adverb::often : Adverb::always;
     else {
       clause.time = &dice_.pick(habit_times());
       clause.habit = true;
@@ -43,14 +55,17 @@ void Speaker::draw_time(Clause& clause) {
   if (!dice_.percent(30) || clause.verb->frame == Frame::city) return;
   if (clause.tense == Tense::past) clause.time = &dice_.pick(past_times());
   if (clause.tense == Tense::future || clause.tense == Tense::want) clause.time = &dice_.pick(future_times());
-  if (clause.tense == Tense::present && clause.verb->aspect == Aspect::progressive) clause.time = &dice_.pick(present_times());
+  if (clause.tense == Tense::present && clause.verb->aspect == Aspect::progressive)
+    clause.time = &dice_.pick(present_times());
 }
 
 // Objects and places that the verb asks for.
 void Speaker::complete(Clause& clause, bool with_place) {
   const Verb& verb = *clause.verb;
   const uint32_t who = clause.subject.classes();
-  const uint32_t range = who & person ? place | shop : who & pet ? place : outdoors;  // horses do not rest in the kitchen
+  const uint32_t range = who & person ? place | shop
+                         : who & pet  ? place
+                                      : outdoors;  // horses do not rest in the kitchen
   if (verb.frame == Frame::object || verb.frame == Frame::receiver) clause.object = choose_.object(clause);
   if (verb.frame == Frame::receiver || verb.frame == Frame::listener) {
     clause.receiver = choose_.definite(person);
@@ -120,7 +135,8 @@ Copula Speaker::draw_copula(const NounPhrase& subject) {
 bool Speaker::statement() {
   Clause clause = draw_clause(draw_actor(Chooser::Known::maybe), false);
   const Determiner determiner = clause.subject.determiner;
-  const bool indefinite = determiner == Determiner::a || determiner == Determiner::some || determiner >= Determiner::two;
+  const bool indefinite =
+      determiner == Determiner::a || determiner == Determiner::some || determiner >= Determiner::two;
   const bool unknown = clause.subject.noun && indefinite;
   if (unknown && clause.polarity != Polarity::affirmative) return false;
   const Time* front = nullptr;
@@ -198,7 +214,8 @@ bool Speaker::giving() {
 
 bool Speaker::yes_no() {
   if (dice_.percent(35)) {
-    Copula copula = draw_copula(dice_.percent(70) ? choose_.subject(person) : choose_.definite(animal | shop | door | warm));
+    Copula copula =
+        draw_copula(dice_.percent(70) ? choose_.subject(person) : choose_.definite(animal | shop | door | warm));
     copula.asks = true;
     copula.negated = false;
     write(copula);
@@ -231,7 +248,8 @@ bool Speaker::wh_question() {
     if (!(one.subjects & classes)) return false;
     if (clause.question == Question::where)
       return one.frame == Frame::to_place || one.base == "stay" || one.frame == Frame::city || one.places != 0;
-    if (clause.question == Question::what) return one.frame == Frame::object && one.base != "know" && one.base != "have";
+    if (clause.question == Question::what)
+      return one.frame == Frame::object && one.base != "know" && one.base != "have";
     return true;
   });
   do clause.tense = draw_tense(*clause.verb);
@@ -262,7 +280,8 @@ bool Speaker::where_is() {
 
 bool Speaker::describing() {
   const bool thing = dice_.percent(45);
-  constexpr uint32_t things = food | drink | readable | clothing | machine | door | plant | film | shop | landmark | furniture | sound;
+  constexpr uint32_t things =
+      food | drink | readable | clothing | machine | door | plant | film | shop | landmark | furniture | sound;
   NounPhrase subject = thing ? choose_.definite(things) : draw_actor();
   if (thing && !choose_.predicate(subject)) subject = choose_.definite(clothing);
   if (thing) subject.after = nullptr;
@@ -277,14 +296,16 @@ bool Speaker::describing() {
 bool Speaker::comparing() {
   const uint32_t kind = dice_.percent(75) ? person : animal;
   Copula copula;
-  copula.subject = kind == person && dice_.percent(60) ? (dice_.percent(50) ? choose_.pronoun() : choose_.named()) : choose_.definite(kind);
+  copula.subject = kind == person && dice_.percent(60) ? (dice_.percent(50) ? choose_.pronoun() : choose_.named())
+                                                       : choose_.definite(kind);
   copula.than = kind == person && dice_.percent(50) ? choose_.named() : choose_.definite(kind);
   if (copula.subject.head() == copula.than->head()) return false;
   for (NounPhrase* phrase : {&copula.subject, &*copula.than}) phrase->before = phrase->after = nullptr;
   const uint32_t classes = copula.subject.classes() & copula.than->classes();
   std::vector<const Adjective*> found;
   for (const Adjective& one : adjectives())
-    if (!one.comparative.empty() && one.classes & classes && (kind == person || one.en == "old" || one.en == "young")) found.push_back(&one);
+    if (!one.comparative.empty() && one.classes & classes && (kind == person || one.en == "old" || one.en == "young"))
+      found.push_back(&one);
   if (found.empty()) return false;
   copula.adjective = found[dice_.below(found.size())];
   copula.negated = dice_.percent(20);
@@ -297,11 +318,13 @@ bool Speaker::aging() {
   struct Number {
     Word en, fr;
   };
-  constexpr Number numbers[] = {{"two", "deux"}, {"three", "trois"}, {"four", "quatre"}, {"five", "cinq"}, {"six", "six"}};
+  constexpr Number numbers[] = {
+      {"two", "deux"}, {"three", "trois"}, {"four", "quatre"}, {"five", "cinq"}, {"six", "six"}};
   Copula copula;
   copula.subject = choose_.subject(dice_.percent(80) ? person : animal);
   const Noun* noun = copula.subject.noun;
-  if (noun && (noun->classes & (adult | profession) || (noun->classes & family && noun->count == Count::singular))) return false;
+  if (noun && (noun->classes & (adult | profession) || (noun->classes & family && noun->count == Count::singular)))
+    return false;
   const Number& number = numbers[dice_.below(std::size(numbers))];
   copula.years_en = number.en;
   copula.years_fr = number.fr;

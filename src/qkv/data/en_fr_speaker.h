@@ -23,7 +23,9 @@ class Speaker {
   Clause draw_clause(const NounPhrase& subject, bool short_one);
   Clause draw_clause(const NounPhrase& subject, const Verb& verb, Tense tense, Polarity polarity);
   Copula draw_copula(const NounPhrase& subject);
-  NounPhrase draw_actor(Chooser::Known known = Chooser::Known::yes) { return choose_.subject(dice_.percent(80) ? person : animal, known); }
+  NounPhrase draw_actor(Chooser::Known known = Chooser::Known::yes) {
+    return choose_.subject(dice_.percent(80) ? person : animal, known);
+  }
   void write(auto& clause) {
     clause.write_en(sentence_);
     clause.write_fr(sentence_);

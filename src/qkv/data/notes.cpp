@@ -12,13 +12,18 @@ NotesOptions NotesOptions::of(Edition edition) {
   return edition == Edition::zh ? NotesOptions{} : NotesOptions{.edition = Edition::en, .points = 40, .noise = 1};
 }
 
-double notes_curve(Edition edition, double x) { return 2 * std::sin(x) + (edition == Edition::zh ? std::pow(x, 0.8) : x); }
+double notes_curve(Edition edition, double x) {
+  return 2 * std::sin(x) + (edition == Edition::zh ? std::pow(x, 0.8) : x);
+}
 
-Rng notes_rng(uint64_t seed, Edition edition) { return Rng(seed).at("kernel-regression").at(edition == Edition::zh ? "zh" : "en"); }
+Rng notes_rng(uint64_t seed, Edition edition) {
+  return Rng(seed).at("kernel-regression").at(edition == Edition::zh ? "zh" : "en");
+}
 
 Table nadaraya_watson_data(const Rng& rng, const NotesOptions& options) {
   check(options.points >= 1, "[data] the number of points must be at least 1, got ", options.points);
-  check(options.noise >= 0 && std::isfinite(options.noise), "[data] the noise must be a standard deviation, got ", options.noise);
+  check(options.noise >= 0 && std::isfinite(options.noise), "[data] the noise must be a standard deviation, got ",
+        options.noise);
   std::vector<double> x(static_cast<size_t>(options.points)), y(x.size());
   const Rng places = rng.at("x"), noise = rng.at("noise");
   for (size_t i = 0; i < x.size(); ++i) x[i] = 5.0 * places.uniform(i);

@@ -12,8 +12,8 @@ double notes_curve(Edition edition, double x);
 
 struct NotesOptions {
   Edition edition = Edition::zh;
-  int64_t points = 50;   // the English edition has 40
-  double noise = 0.5;    // standard deviation; the English edition has 1
+  int64_t points = 50;  // the English edition has 40
+  double noise = 0.5;   // standard deviation; the English edition has 1
   static NotesOptions of(Edition edition);
 };
 

@@ -14,8 +14,8 @@
 namespace qkv {
 namespace {
 
-// Fields of a protocol buffer, one after the other. Stricter than protobuf, so that both agree on where each field lies: no groups, no
-// numbers longer than they need be.
+// Fields of a protocol buffer, one after the other. Stricter than protobuf, so that both agree on where each field
+// lies: no groups, no numbers longer than they need be.
 class Fields {
  public:
   Fields(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
@@ -28,11 +28,20 @@ class Fields {
     check(tag <= UINT32_MAX && number_ > 0, name_, ": not a SentencePiece model, or damaged: no field at byte ", at_);
     is_bytes_ = (tag & 7) == 2;
     switch (tag & 7) {
-      case 0: number(); break;
-      case 1: skip(8); break;
-      case 2: content_ = skip(number()); break;
-      case 5: skip(4); break;
-      default: fail(name_, ": not a SentencePiece model, or damaged: a field of kind ", tag & 7, " at byte ", at_);
+      case 0:
+        number();
+        break;
+      case 1:
+        skip(8);
+        break;
+      case 2:
+        content_ = skip(number());
+        break;
+      case 5:
+        skip(4);
+        break;
+      default:
+        fail(name_, ": not a SentencePiece model, or damaged: a field of kind ", tag & 7, " at byte ", at_);
     }
     return true;
   }
@@ -49,7 +58,8 @@ class Fields {
       const auto byte = static_cast<unsigned char>(bytes_[at_++]);
       value |= static_cast<uint64_t>(byte & 127) << shift;
       if (byte < 128) {
-        check(byte != 0 || shift == 0, name_, ": not a SentencePiece model, or damaged: a number with needless zeros at byte ", at_);
+        check(byte != 0 || shift == 0, name_,
+              ": not a SentencePiece model, or damaged: a number with needless zeros at byte ", at_);
         return value;
       }
     }
@@ -57,8 +67,8 @@ class Fields {
   }
 
   std::string_view skip(uint64_t count) {
-    check(count <= bytes_.size() - at_, name_, ": not a SentencePiece model, or damaged: a field of ", grouped(count), " bytes with ",
-          grouped(bytes_.size() - at_), " left");
+    check(count <= bytes_.size() - at_, name_, ": not a SentencePiece model, or damaged: a field of ", grouped(count),
+          " bytes with ", grouped(bytes_.size() - at_), " left");
     const std::string_view part = bytes_.substr(at_, count);
     at_ += count;
     return part;
@@ -72,10 +82,12 @@ class Fields {
   std::string_view content_;
 };
 
-// A precompiled table of characters: the size of a trie, the trie, the texts that its values point to, each with a NUL at its end.
+// A precompiled table of characters: the size of a trie, the trie, the texts that its values point to, each with a NUL
+// at its end.
 //
-// The trie is a double array as darts-clone walks it. From the node at `base` the byte c leads to the unit base ^ c if that has c as label;
-// the node behind a unit i is i ^ offset(i), and where has_leaf(i), the unit there has a value. SentencePiece checks nothing of it.
+// The trie is a double array as darts-clone walks it. From the node at `base` the byte c leads to the unit base ^ c if
+// that has c as label; the node behind a unit i is i ^ offset(i), and where has_leaf(i), the unit there has a value.
+// SentencePiece checks nothing of it.
 class CharacterTable {
  public:
   CharacterTable(std::string_view blob, const std::string& name) : name_(name) {
@@ -83,7 +95,8 @@ class CharacterTable {
           " bytes, expected at most ", grouped(limits::kCharacterTableBytes));
     uint32_t size = 0;
     if (blob.size() >= 4) std::memcpy(&size, blob.data(), 4);
-    require(blob.size() > 4 && size > 0 && size % 4 == 0 && size < blob.size() - 4, "it has no trie of the size it says");
+    require(blob.size() > 4 && size > 0 && size % 4 == 0 && size < blob.size() - 4,
+            "it has no trie of the size it says");
     units_.resize(size / 4);
     std::memcpy(units_.data(), blob.data() + 4, size);
     texts_ = blob.substr(4 + size);
@@ -146,8 +159,10 @@ class CharacterTable {
 
   // A value is the beginning of a text that is not much longer than the `bytes` it stands for.
   void check_value(uint32_t value, uint64_t bytes) const {
-    require(value < texts_.size() && (value == 0 || texts_[value - 1] == '\0'), "a value is not the beginning of a text");
-    require(std::strlen(texts_.data() + value) <= limits::kGrowth * bytes, "a text is far longer than what it stands for");
+    require(value < texts_.size() && (value == 0 || texts_[value - 1] == '\0'),
+            "a value is not the beginning of a text");
+    require(std::strlen(texts_.data() + value) <= limits::kGrowth * bytes,
+            "a text is far longer than what it stands for");
   }
 
   // No way through the nodes is a circle, or passes more values than SentencePiece has room for.
@@ -174,7 +189,7 @@ class CharacterTable {
 };
 
 constexpr uint32_t kPiece = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5;  // fields of a model
-constexpr uint32_t kPieceText = 1, kTable = 2, kUnknownSurface = 44;             // fields of those
+constexpr uint32_t kPieceText = 1, kTable = 2, kUnknownSurface = 44;              // fields of those
 
 void check_text(std::string_view text, const char* what, const std::string& name) {
   check(find_invalid_utf8(text) == std::string_view::npos, name, ": ", what, " is not UTF-8");
@@ -190,8 +205,8 @@ void check_subword_model(std::string_view bytes, const std::string& name) {
       for (Fields fields(model.content(), name); fields.next();) {
         if (part == kPiece && fields.holds(kPieceText)) {
           check(!fields.content().empty(), name, ": a piece is empty");
-          check(fields.content().size() <= limits::kPieceBytes, name, ": a piece has ", grouped(fields.content().size()),
-                " bytes, expected at most ", limits::kPieceBytes);
+          check(fields.content().size() <= limits::kPieceBytes, name, ": a piece has ",
+                grouped(fields.content().size()), " bytes, expected at most ", limits::kPieceBytes);
           check_text(fields.content(), "a piece", name);
         } else if (part == kTrainer && fields.holds(kUnknownSurface)) {
           check_text(fields.content(), "the text of <unk>", name);

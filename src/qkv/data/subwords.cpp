@@ -21,8 +21,9 @@
 namespace qkv {
 namespace {
 
-// Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads anywhere. Its unigram
-// trainer ends the process at scores that are not numbers, which words of some ten thousand characters can have.
+// Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads
+// anywhere. Its unigram trainer ends the process at scores that are not numbers, which words of some ten thousand
+// characters can have.
 constexpr size_t kLongestWord = 32'766;
 
 // What SentencePiece says, without the place in its sources that it puts in front, on one line.
@@ -34,31 +35,36 @@ std::string reason(const sentencepiece::util::Status& status) {
   return message.empty() ? "SentencePiece gives no reason" : message;
 }
 
-// Both complaints about the number of pieces end in the number that would do: "too high (25). Please set it to a value <= 17.",
-// "smaller than required_chars. 8 vs 11. Increase ...".
+// Both complaints about the number of pieces end in the number that would do: "too high (25). Please set it to a value
+// <= 17.", "smaller than required_chars. 8 vs 11. Increase ...".
 std::optional<int32_t> nearest_size(const std::string& complaint) {
   for (const std::string_view before : {"to a value <= ", " vs "}) {
     const size_t at = complaint.find(before);
     int32_t size = 0;
     if (at == std::string::npos || !complaint.starts_with("Vocabulary size")) continue;
-    if (std::from_chars(complaint.data() + at + before.size(), complaint.data() + complaint.size(), size).ec == std::errc()) return size;
+    if (std::from_chars(complaint.data() + at + before.size(), complaint.data() + complaint.size(), size).ec ==
+        std::errc())
+      return size;
   }
   return {};
 }
 
 // SentencePiece takes memory by the byte, long before the number of pieces is known.
 void check_length(std::string_view sentence) {
-  check(sentence.size() <= limits::kSentenceBytes, "[subwords] a sentence has ", grouped(sentence.size()), " bytes, expected at most ",
-        grouped(limits::kSentenceBytes));
+  check(sentence.size() <= limits::kSentenceBytes, "[subwords] a sentence has ", grouped(sentence.size()),
+        " bytes, expected at most ", grouped(limits::kSentenceBytes));
 }
 
 // Something besides blanks, and the character that SentencePiece takes for one.
 bool has_text(std::string_view sentence) {
   constexpr std::string_view kBlank = "\xE2\x96\x81";
   while (!sentence.empty()) {
-    if (sentence.starts_with(kBlank)) sentence.remove_prefix(kBlank.size());
-    else if (sentence[0] == ' ' || sentence[0] == '\t') sentence.remove_prefix(1);
-    else return true;
+    if (sentence.starts_with(kBlank))
+      sentence.remove_prefix(kBlank.size());
+    else if (sentence[0] == ' ' || sentence[0] == '\t')
+      sentence.remove_prefix(1);
+    else
+      return true;
   }
   return false;
 }
@@ -80,7 +86,8 @@ class Sentences : public sentencepiece::SentenceIterator {
 
 SubwordSizeError::SubwordSizeError(int32_t size, int32_t nearest)
     : Error(size > nearest ? text("[subwords] ", size, " pieces are asked for, but the text gives at most ", nearest)
-                           : text("[subwords] ", size, " pieces are asked for, but the text's characters need at least ", nearest)),
+                           : text("[subwords] ", size,
+                                  " pieces are asked for, but the text's characters need at least ", nearest)),
       nearest_(nearest) {}
 
 struct Subwords::State {
@@ -89,7 +96,8 @@ struct Subwords::State {
 };
 
 Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOptions& options) {
-  check(options.size >= kLeastSubwords, "[subwords] a model of ", options.size, " pieces is asked for, expected at least ", kLeastSubwords);
+  check(options.size >= kLeastSubwords, "[subwords] a model of ", options.size,
+        " pieces is asked for, expected at least ", kLeastSubwords);
   check(options.coverage > 0 && options.coverage <= 1, "[subwords] the coverage is ", options.coverage,
         ", expected more than 0, at most 1");
   size_t longest = 0;
@@ -111,13 +119,23 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
       {"model_type", options.kind == SubwordKind::bpe ? "bpe" : "unigram"},
       {"vocab_size", text(options.size)},
       {"character_coverage", text(options.coverage)},
-      {"unk_id", "0"}, {"pad_id", "1"}, {"bos_id", "2"}, {"eos_id", "3"},
-      {"unk_piece", "<unk>"}, {"pad_piece", "<pad>"}, {"bos_piece", "<bos>"}, {"eos_piece", "<eos>"},
-      {"max_sentence_length", text(std::max<size_t>(longest + 1, 4192))},  // by default longer ones are dropped without a word
+      {"unk_id", "0"},
+      {"pad_id", "1"},
+      {"bos_id", "2"},
+      {"eos_id", "3"},
+      {"unk_piece", "<unk>"},
+      {"pad_piece", "<pad>"},
+      {"bos_piece", "<bos>"},
+      {"eos_piece", "<eos>"},
+      {"max_sentence_length",
+       text(std::max<size_t>(longest + 1, 4192))},  // by default longer ones are dropped without a word
       // No table of normalised characters in the model: SentencePiece follows a damaged one wherever it points.
-      {"normalization_rule_name", "identity"}, {"num_threads", "1"}, {"minloglevel", "2"}};
+      {"normalization_rule_name", "identity"},
+      {"num_threads", "1"},
+      {"minloglevel", "2"}};
   const auto status = sentencepiece::SentencePieceTrainer::Train(settings, &iterator, &bytes);
-  if (const auto nearest = status.ok() ? std::nullopt : nearest_size(reason(status))) throw SubwordSizeError(options.size, *nearest);
+  if (const auto nearest = status.ok() ? std::nullopt : nearest_size(reason(status)))
+    throw SubwordSizeError(options.size, *nearest);
   check(status.ok(), "[subwords] cannot train ", options.size, " pieces: ", reason(status));
   return from_bytes(std::move(bytes), "[subwords] the trained model");
 }
@@ -137,7 +155,8 @@ Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
   }
   const auto& p = state->processor;
   check(p.GetPieceSize() > 0, name, ": the model has no pieces");
-  for (const auto& [special, id] : {std::pair{"<unk>", p.unk_id()}, {"<pad>", p.pad_id()}, {"<bos>", p.bos_id()}, {"<eos>", p.eos_id()}})
+  for (const auto& [special, id] :
+       {std::pair{"<unk>", p.unk_id()}, {"<pad>", p.pad_id()}, {"<bos>", p.bos_id()}, {"<eos>", p.eos_id()}})
     check(id >= 0 && id < p.GetPieceSize(), name, ": the model has no piece for ", special);
   state->bytes = std::move(bytes);
   return Subwords(state);
@@ -146,8 +165,8 @@ Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
 Subwords Subwords::load(const std::string& path) {
   const InputFile file(path);
   check(file.size() > 0, path, ": is empty, expected a SentencePiece model");
-  check(file.size() <= limits::kSubwordModelBytes, path, ": has ", grouped(file.size()), " bytes, expected a model of at most ",
-        grouped(limits::kSubwordModelBytes));
+  check(file.size() <= limits::kSubwordModelBytes, path, ": has ", grouped(file.size()),
+        " bytes, expected a model of at most ", grouped(limits::kSubwordModelBytes));
   std::string bytes(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
   return from_bytes(std::move(bytes), path);
@@ -179,7 +198,8 @@ std::string Subwords::decode(std::span<const int32_t> ids) const {
   std::string out;
   const auto status = state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &out);
   check(status.ok(), "[subwords] cannot decode: ", reason(status));
-  check(find_invalid_utf8(out) == std::string_view::npos, "[subwords] the model's table of characters makes text that is not UTF-8");
+  check(find_invalid_utf8(out) == std::string_view::npos,
+        "[subwords] the model's table of characters makes text that is not UTF-8");
   return out;
 }
 

@@ -20,8 +20,8 @@ inline constexpr int32_t kLeastSubwords = 8;  // pieces of a model, <unk>, <pad>
 
 struct SubwordOptions {
   SubwordKind kind = SubwordKind::bpe;
-  int32_t size = 8000;       // with <unk> <pad> <bos> <eos>, which are 0 to 3
-  double coverage = 1;       // share of the characters that get a piece; below 1 for scripts with very many
+  int32_t size = 8000;  // with <unk> <pad> <bos> <eos>, which are 0 to 3
+  double coverage = 1;  // share of the characters that get a piece; below 1 for scripts with very many
 };
 
 /// A number of pieces that the text cannot give, and the nearest that it can.

@@ -109,7 +109,8 @@ std::string preprocess_nmt(std::string_view text) {
     if (end > at) {
       const size_t from = out.size();
       out.append(text, at, end - at);
-      for (size_t i = from; i < out.size(); ++i) out[i] = static_cast<char>(out[i] >= 'A' && out[i] <= 'Z' ? out[i] + 32 : out[i]);
+      for (size_t i = from; i < out.size(); ++i)
+        out[i] = static_cast<char>(out[i] >= 'A' && out[i] <= 'Z' ? out[i] + 32 : out[i]);
       at = end;
       continue;
     }

@@ -14,14 +14,17 @@ size_t find_invalid_utf8(std::string_view text);
 /// Fails with the name, the line (counted from 1) and the byte offset of what is not UTF-8.
 void check_utf8(std::string_view text, const std::string& name);
 
-/// Control characters, and bytes that are not UTF-8, as \xNN, so that names from files stay on their line and cannot steer a terminal.
+/// Control characters, and bytes that are not UTF-8, as \xNN, so that names from files stay on their line and cannot
+/// steer a terminal.
 std::string printable(std::string_view text);
 
-/// Every character in lower case by Unicode's one-to-one mapping: "Ça" -> "ça", "ŒUF" -> "œuf". What is not UTF-8 stays as it is.
+/// Every character in lower case by Unicode's one-to-one mapping: "Ça" -> "ça", "ŒUF" -> "œuf". What is not UTF-8 stays
+/// as it is.
 std::string lowercase(std::string_view text);
 
-/// The book's preprocess_nmt: U+202F and U+00A0 become spaces, all is lower-cased, and each of , . ! ? that stands behind anything but a
-/// space gets a space in front. A tab or a line end counts as anything; the first character of the text never gets one.
+/// The book's preprocess_nmt: U+202F and U+00A0 become spaces, all is lower-cased, and each of , . ! ? that stands
+/// behind anything but a space gets a space in front. A tab or a line end counts as anything; the first character of
+/// the text never gets one.
 std::string preprocess_nmt(std::string_view text);
 
 /// Cut at every single space, so that two in a row give an empty word and "" gives one (the Chinese edition).

@@ -14,10 +14,10 @@ namespace qkv {
 struct Tokenizer::State {
   WordRule rule = WordRule::book;
   Spacing spacing = Spacing::english;
-  Vocabulary vocabulary;            // of words
-  WordForms forms;                  // of the vocabulary
+  Vocabulary vocabulary;  // of words
+  WordForms forms;        // of the vocabulary
   std::optional<Subwords> subwords;
-  bool lowercase = false;           // of subwords; rules of words know for themselves
+  bool lowercase = false;  // of subwords; rules of words know for themselves
   Normalization form = Normalization::none;
 };
 
@@ -49,7 +49,8 @@ NormalizedSentence Tokenizer::prepared(std::string_view sentence) const {
 std::vector<Word> Tokenizer::split(std::string_view sentence) const {
   std::vector<Word> out;
   for (const Word& word : split_words(sentence, state_->rule))
-    for (std::string& form : state_->forms.words(word.text, state_->vocabulary)) out.push_back({std::move(form), word.part});
+    for (std::string& form : state_->forms.words(word.text, state_->vocabulary))
+      out.push_back({std::move(form), word.part});
   return out;
 }
 
@@ -69,7 +70,8 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, Writing writing) con
     if (!is_hidden(id)) shown.push_back(id);
   if (state_->subwords) return state_->subwords->decode(shown);
   const bool apart = state_->rule == WordRule::book || state_->forms.apart;
-  const std::string text = apart && writing.attached ? join_as_written(tokens(shown), state_->spacing) : join_words(tokens(shown), state_->rule);
+  const std::string text = apart && writing.attached ? join_as_written(tokens(shown), state_->spacing)
+                                                     : join_words(tokens(shown), state_->rule);
   return writing.capital && is_lower() ? with_capital(text) : text;
 }
 
@@ -80,7 +82,8 @@ Writing Tokenizer::writing(std::string_view sentence) const {
   const std::vector<Word> words = split(sentence);
   bool mark_alone = false;
   for (size_t i = 0; i < words.size(); ++i) {
-    const bool cut = (i > 0 && words[i - 1].part == words[i].part) || (i + 1 < words.size() && words[i + 1].part == words[i].part);
+    const bool cut =
+        (i > 0 && words[i - 1].part == words[i].part) || (i + 1 < words.size() && words[i + 1].part == words[i].part);
     out.attached = out.attached || cut;
     mark_alone = mark_alone || (!cut && is_mark(words[i].text));
   }
@@ -91,7 +94,8 @@ Writing Tokenizer::writing(std::string_view sentence) const {
 std::vector<std::string> Tokenizer::tokens(std::span<const int32_t> ids) const {
   std::vector<std::string> out;
   out.reserve(ids.size());
-  for (const int32_t id : ids) out.push_back(state_->subwords ? state_->subwords->piece(id) : state_->vocabulary.token(id));
+  for (const int32_t id : ids)
+    out.push_back(state_->subwords ? state_->subwords->piece(id) : state_->vocabulary.token(id));
   return out;
 }
 
@@ -128,28 +132,36 @@ bool Tokenizer::is_lower() const {
 
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
   const std::string base = folder + "/";
-  std::string kind = state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", state_->rule);
+  std::string kind =
+      state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", state_->rule);
   if (state_->form != Normalization::none) kind += text(" ", state_->form);
   if (state_->spacing == Spacing::french) kind += " french";
   write_file(base + "tokenizer." + name + ".txt", kind + "\n");
-  if (state_->subwords) state_->subwords->save(base + name + ".model");
-  else state_->vocabulary.save(base + "vocab." + name + ".txt");
+  if (state_->subwords)
+    state_->subwords->save(base + name + ".model");
+  else
+    state_->vocabulary.save(base + "vocab." + name + ".txt");
 }
 
 Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {
   const std::string base = folder + "/", path = base + "tokenizer." + name + ".txt";
   const std::vector<std::string> lines = read_lines(path);
   const std::vector<std::string_view> parts = split_spaces(lines.front());
-  const std::string_view kind = parts.front(), how = parts.size() > 1 ? parts[1] : "", more = parts.size() > 2 ? parts[2] : "";
+  const std::string_view kind = parts.front(), how = parts.size() > 1 ? parts[1] : "",
+                         more = parts.size() > 2 ? parts[2] : "";
   const bool ok = lines.size() == 1 && (parts.size() == 2 || (parts.size() == 3 && !more.empty()));
-  if (ok && kind == "subwords" && (how == "lower" || how == "cased") && (more.empty() || more == "nfc" || more == "nfkc"))
+  if (ok && kind == "subwords" && (how == "lower" || how == "cased") &&
+      (more.empty() || more == "nfc" || more == "nfkc"))
     return subwords(Subwords::load(base + name + ".model"), how == "lower",
                     more.empty() ? Normalization::none : parse_name<Normalization>(more, path));
   if (ok && kind == "words" && (more.empty() || more == "french"))
     if (const auto rule = find_named<WordRule>(how))
-      return words(Vocabulary::load(base + "vocab." + name + ".txt"), *rule, more.empty() ? Spacing::english : Spacing::french);
-  fail(path, ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"",
-       lines.front(), "\"");
+      return words(Vocabulary::load(base + "vocab." + name + ".txt"), *rule,
+                   more.empty() ? Spacing::english : Spacing::french);
+  fail(
+      path,
+      ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"",
+      lines.front(), "\"");
 }
 
 }  // namespace qkv

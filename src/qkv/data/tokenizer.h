@@ -18,14 +18,16 @@ namespace qkv {
 /// Cheap to copy; never changes.
 class Tokenizer {
  public:
-  /// Words by rule. One that the vocabulary has not is looked up as the vocabulary writes its words (WordForms), before it becomes <unk>.
+  /// Words by rule. One that the vocabulary has not is looked up as the vocabulary writes its words (WordForms), before
+  /// it becomes <unk>.
   static Tokenizer words(Vocabulary vocabulary, WordRule rule, Spacing spacing = Spacing::english);
   static Tokenizer subwords(Subwords model, bool lowercase, Normalization form = Normalization::none);
 
-  /// The ids of a sentence, without <bos> and <eos>. No text can make <pad>, <bos> or <eos>: where it spells them it becomes <unk>.
+  /// The ids of a sentence, without <bos> and <eos>. No text can make <pad>, <bos> or <eos>: where it spells them it
+  /// becomes <unk>.
   std::vector<int32_t> encode(std::string_view sentence) const;
-  /// The sentence of ids; <pad>, <bos> and <eos> are left out. Words that have lost capitals and places of punctuation get them back as
-  /// `writing` says.
+  /// The sentence of ids; <pad>, <bos> and <eos> are left out. Words that have lost capitals and places of punctuation
+  /// get them back as `writing` says.
   std::string decode(std::span<const int32_t> ids, Writing writing = {}) const;
   /// How a sentence is written; nothing for subwords, which keep it themselves.
   Writing writing(std::string_view sentence) const;
@@ -46,8 +48,8 @@ class Tokenizer {
   /// Its tokens have no capitals: the text is put in lower case, or was in it.
   bool is_lower() const;
 
-  /// Writes tokenizer.NAME.txt (one line: "words RULE" or "words RULE french"; "subwords lower" or "subwords cased", then the
-  /// normalisation if there is one) and vocab.NAME.txt or NAME.model.
+  /// Writes tokenizer.NAME.txt (one line: "words RULE" or "words RULE french"; "subwords lower" or "subwords cased",
+  /// then the normalisation if there is one) and vocab.NAME.txt or NAME.model.
   void save(const std::string& folder, const std::string& name) const;
   static Tokenizer load(const std::string& folder, const std::string& name);
 

@@ -39,7 +39,9 @@ Plan make_plan(const std::vector<IdPair>& pairs, const BatchOptions& options, in
   for (int64_t begin = 0, end = 0; begin < n; begin = end) {
     if (options.tokens > 0) {
       // Lengths ascend, so the next sentence is the longest of the batch it would join.
-      for (end = begin + 1; end < n && (end + 1 - begin) * length(plan.order[static_cast<size_t>(end)]) <= options.tokens; ++end) continue;
+      for (end = begin + 1;
+           end < n && (end + 1 - begin) * length(plan.order[static_cast<size_t>(end)]) <= options.tokens; ++end)
+        continue;
     } else {
       end = std::min(n, begin + options.rows);
     }
@@ -77,7 +79,8 @@ struct TranslationBatches::State {
   std::shared_ptr<const Plan> plan_of(int64_t wanted) {
     if (!options.shuffle) wanted = 0;
     const std::lock_guard lock(mutex);
-    if (epoch != wanted || !plan) plan = std::make_shared<const Plan>(make_plan(pairs, options, wanted)), epoch = wanted;
+    if (epoch != wanted || !plan)
+      plan = std::make_shared<const Plan>(make_plan(pairs, options, wanted)), epoch = wanted;
     return plan;
   }
 };
@@ -88,8 +91,8 @@ std::vector<IdPair> encode_pairs(const SentencePairs& pairs, const Tokenizer& so
   std::vector<IdPair> out(pairs.source.size());
   for (size_t i = 0; i < out.size(); ++i) {
     for (const auto& [side, text] : {std::pair{&source, &pairs.source[i]}, {&target, &pairs.target[i]}})
-      check(text->size() <= side->most_bytes(), "pair ", i + 1, " has a sentence of ", grouped(text->size()), " bytes, expected at most ",
-            grouped(side->most_bytes()));
+      check(text->size() <= side->most_bytes(), "pair ", i + 1, " has a sentence of ", grouped(text->size()),
+            " bytes, expected at most ", grouped(side->most_bytes()));
     out[i] = {source.encode(pairs.source[i]), target.encode(pairs.target[i])};
     out[i].source.push_back(source.eos());
     out[i].target.push_back(target.eos());
@@ -102,10 +105,12 @@ TranslationBatches::TranslationBatches(std::vector<IdPair> pairs, int32_t pad_so
     : state_(std::make_shared<State>()) {
   check(options.rows >= 1, "[batches] rows is ", options.rows, ", expected at least 1");
   check(options.tokens >= 0, "[batches] tokens is ", options.tokens, ", expected 0 (cut by rows) or more");
-  check(options.fixed_steps >= 0, "[batches] fixed_steps is ", options.fixed_steps, ", expected 0 (as long as needed) or more");
-  check(options.source_steps >= 0, "[batches] source_steps is ", options.source_steps, ", expected 0 (as long as needed) or more");
-  check(pad_source >= 0 && pad_target >= 0 && bos >= 0, "[batches] <pad> and <bos> are ", pad_source, ", ", pad_target, " and ", bos,
-        ", expected 0 or more");
+  check(options.fixed_steps >= 0, "[batches] fixed_steps is ", options.fixed_steps,
+        ", expected 0 (as long as needed) or more");
+  check(options.source_steps >= 0, "[batches] source_steps is ", options.source_steps,
+        ", expected 0 (as long as needed) or more");
+  check(pad_source >= 0 && pad_target >= 0 && bos >= 0, "[batches] <pad> and <bos> are ", pad_source, ", ", pad_target,
+        " and ", bos, ", expected 0 or more");
   for (size_t i = 0; i < pairs.size(); ++i)
     check(!pairs[i].source.empty() && !pairs[i].target.empty(), "[batches] pair ", i, " has a side without <eos>");
   State& s = *state_;
@@ -118,7 +123,8 @@ int64_t TranslationBatches::batches() const { return state_->batches; }
 const std::vector<IdPair>& TranslationBatches::pairs() const { return state_->pairs; }
 
 std::vector<int64_t> TranslationBatches::rows(int64_t epoch, int64_t index) const {
-  check(epoch >= 0 && index >= 0 && index < batches(), "[batches] no batch ", index, " of epoch ", epoch, ", there are ", batches());
+  check(epoch >= 0 && index >= 0 && index < batches(), "[batches] no batch ", index, " of epoch ", epoch,
+        ", there are ", batches());
   const auto plan = state_->plan_of(epoch);
   const auto [begin, end] = plan->batches[static_cast<size_t>(index)];
   return {plan->order.begin() + begin, plan->order.begin() + end};
@@ -127,7 +133,9 @@ std::vector<int64_t> TranslationBatches::rows(int64_t epoch, int64_t index) cons
 TranslationBatch TranslationBatches::batch(int64_t epoch, int64_t index) const {
   const State& s = *state_;
   const std::vector<int64_t> numbers = rows(epoch, index);
-  const auto pair = [&](int64_t row) -> const IdPair& { return s.pairs[static_cast<size_t>(numbers[static_cast<size_t>(row)])]; };
+  const auto pair = [&](int64_t row) -> const IdPair& {
+    return s.pairs[static_cast<size_t>(numbers[static_cast<size_t>(row)])];
+  };
   const int64_t count = std::ssize(numbers);
   int64_t source_steps = s.options.fixed_steps, target_steps = s.options.fixed_steps;
   if (s.options.fixed_steps == 0) {

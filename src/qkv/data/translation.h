@@ -19,7 +19,8 @@ struct IdPair {
 /// Encodes pairs and appends each side's <eos>.
 std::vector<IdPair> encode_pairs(const SentencePairs& pairs, const Tokenizer& source, const Tokenizer& target);
 
-/// B sentences of at most T source and T' target tokens, padded with <pad>. target_in is <bos>, then target_out without its last column.
+/// B sentences of at most T source and T' target tokens, padded with <pad>. target_in is <bos>, then target_out without
+/// its last column.
 struct TranslationBatch {
   Ids source;       // (B, T)
   Ids source_lens;  // (B)
@@ -30,7 +31,8 @@ struct TranslationBatch {
 
 struct BatchOptions {
   int64_t rows = 64;
-  int64_t tokens = 0;        // budget of rows times the longest side of the batch, padding included; 0: cut by rows. Implies by_length
+  int64_t tokens =
+      0;  // budget of rows times the longest side of the batch, padding included; 0: cut by rows. Implies by_length
   bool by_length = false;    // sentences of about one length together
   int64_t fixed_steps = 0;   // T and T', longer sides cut (the book: 10); 0: as long as the longest of the batch
   int64_t source_steps = 0;  // T at least: for an encoder that runs through the padding (the book: 10)
@@ -38,11 +40,12 @@ struct BatchOptions {
   uint64_t seed = 0;
 };
 
-/// The batches of an epoch. batch(epoch, index) is a pure function of both, and batches() is the same in every epoch: the order of the
-/// lengths, and with it every cut, does not depend on the shuffle. Safe to call from several threads.
+/// The batches of an epoch. batch(epoch, index) is a pure function of both, and batches() is the same in every epoch:
+/// the order of the lengths, and with it every cut, does not depend on the shuffle. Safe to call from several threads.
 class TranslationBatches {
  public:
-  TranslationBatches(std::vector<IdPair> pairs, int32_t pad_source, int32_t pad_target, int32_t bos, const BatchOptions& options);
+  TranslationBatches(std::vector<IdPair> pairs, int32_t pad_source, int32_t pad_target, int32_t bos,
+                     const BatchOptions& options);
   int64_t batches() const;
   TranslationBatch batch(int64_t epoch, int64_t index) const;
   /// The numbers of the pairs in a batch, in the order of its rows.
@@ -62,11 +65,11 @@ struct BookCorpus {
   int64_t num_steps = 0;                  // for BatchOptions::fixed_steps
 };
 
-/// The Chinese edition's load_data_nmt on fra.txt: lines 0 to num_examples, so one more than that (-1: all of them), words seen twice,
-/// arrays of 10 steps. A line that has not two columns is an error here; the book passes over it.
+/// The Chinese edition's load_data_nmt on fra.txt: lines 0 to num_examples, so one more than that (-1: all of them),
+/// words seen twice, arrays of 10 steps. A line that has not two columns is an error here; the book passes over it.
 BookCorpus load_book_zh(const std::string& path, int64_t num_examples = 600);
-/// The English edition's MTFraEng: num_train + num_val + 1 lines, vocabularies of the padded lists, arrays of 9 steps; all but the first
-/// num_train pairs are for validation.
+/// The English edition's MTFraEng: num_train + num_val + 1 lines, vocabularies of the padded lists, arrays of 9 steps;
+/// all but the first num_train pairs are for validation.
 BookCorpus load_book_en(const std::string& path, int64_t num_train = 512, int64_t num_val = 128, int64_t num_steps = 9);
 
 }  // namespace qkv

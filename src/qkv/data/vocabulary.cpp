@@ -13,7 +13,9 @@
 namespace qkv {
 namespace {
 
-bool is_special(std::string_view token) { return token == kUnknown || token == kPadding || token == kBegin || token == kEnd; }
+bool is_special(std::string_view token) {
+  return token == kUnknown || token == kPadding || token == kBegin || token == kEnd;
+}
 
 struct Counted {
   std::string_view token;
@@ -22,7 +24,8 @@ struct Counted {
 
 }  // namespace
 
-// A table of its own, because counting a corpus is mostly waiting for memory: tokens lie close together and a slot is eight bytes.
+// A table of its own, because counting a corpus is mostly waiting for memory: tokens lie close together and a slot is
+// eight bytes.
 struct TokenCounts::State {
   struct Slot {
     uint32_t hash = 0;
@@ -88,11 +91,13 @@ struct Vocabulary::State {
   int32_t unk = -1, pad = -1, bos = -1, eos = -1;
 };
 
-Vocabulary::Vocabulary() : Vocabulary({std::string(kUnknown), std::string(kPadding), std::string(kBegin), std::string(kEnd)}) {}
+Vocabulary::Vocabulary()
+    : Vocabulary({std::string(kUnknown), std::string(kPadding), std::string(kBegin), std::string(kEnd)}) {}
 
 // The tokens are distinct: both callers see to it.
 Vocabulary::Vocabulary(std::vector<std::string> tokens) {
-  check(tokens.size() <= static_cast<size_t>(std::numeric_limits<int32_t>::max()), "[vocabulary] too many tokens: ", tokens.size());
+  check(tokens.size() <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),
+        "[vocabulary] too many tokens: ", tokens.size());
   const auto state = std::make_shared<State>();
   state->tokens = std::move(tokens);
   state->index.reserve(state->tokens.size());
@@ -152,7 +157,8 @@ bool Vocabulary::operator==(const Vocabulary& other) const { return state_->toke
 void Vocabulary::save(const std::string& path) const {
   std::string text;
   for (const std::string& token : state_->tokens) {
-    check(token.find_first_of("\r\n") == std::string::npos, path, ": a token with a line end in it cannot be written: number ", id(token));
+    check(token.find_first_of("\r\n") == std::string::npos, path,
+          ": a token with a line end in it cannot be written: number ", id(token));
     text += token;
     text += '\n';
   }
@@ -164,7 +170,8 @@ Vocabulary Vocabulary::load(const std::string& path) {
   std::unordered_map<std::string_view, size_t> seen;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const auto [first, is_new] = seen.try_emplace(tokens[i], i);
-    check(is_new, path, ": line ", i + 1, ": the token \"", tokens[i], "\" stands in line ", first->second + 1, " already");
+    check(is_new, path, ": line ", i + 1, ": the token \"", tokens[i], "\" stands in line ", first->second + 1,
+          " already");
   }
   const bool sorted = std::is_sorted(tokens.begin(), tokens.end());  // the English edition's source side has no <bos>
   for (const std::string_view special : {kUnknown, kPadding, kBegin, kEnd})

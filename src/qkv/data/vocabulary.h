@@ -39,7 +39,8 @@ class Vocabulary {
   /// Of all tokens that occur at least `min_count` times.
   /// zh: <unk> <pad> <bos> <eos> are 0 to 3, the others follow by count, ties by first appearance.
   /// en: all tokens, <unk> <pad> <eos> among them, sorted by code point; <bos> is there only if the lines have it.
-  static Vocabulary build(const std::vector<std::vector<std::string>>& lines, int64_t min_count, Edition edition = Edition::zh);
+  static Vocabulary build(const std::vector<std::vector<std::string>>& lines, int64_t min_count,
+                          Edition edition = Edition::zh);
   static Vocabulary build(const TokenCounts& counts, int64_t min_count, Edition edition = Edition::zh);
 
   /// The token's number; that of <unk> when it is not known.
@@ -52,8 +53,8 @@ class Vocabulary {
   int32_t bos() const;  // -1 in the English edition's source vocabulary, which has none
   int32_t eos() const;
 
-  /// One token a line, in the order of the numbers. Loading refuses, with file and line, what misses a special, repeats a token or is
-  /// not UTF-8; a file that is sorted (the English edition's) may lack <bos>.
+  /// One token a line, in the order of the numbers. Loading refuses, with file and line, what misses a special, repeats
+  /// a token or is not UTF-8; a file that is sorted (the English edition's) may lack <bos>.
   void save(const std::string& path) const;
   static Vocabulary load(const std::string& path);
 

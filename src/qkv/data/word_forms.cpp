@@ -58,7 +58,8 @@ bool ends_in_mark(std::string_view word) {
 }
 
 std::string with_plain_apostrophes(std::string text) {
-  for (size_t at = text.find(kCurly); at != std::string::npos; at = text.find(kCurly, at + 1)) text.replace(at, kCurly.size(), "'");
+  for (size_t at = text.find(kCurly); at != std::string::npos; at = text.find(kCurly, at + 1))
+    text.replace(at, kCurly.size(), "'");
   return text;
 }
 
@@ -86,7 +87,8 @@ WordForms::WordForms(const Vocabulary& vocabulary) {
     const std::string& word = vocabulary.token(id);
     if (id == vocabulary.unk() || id == vocabulary.pad() || id == vocabulary.bos() || id == vocabulary.eos()) continue;
     each_character(word, [&](const Letter& c) {
-      letters = letters || (c.length > 0 && is_letter(c.code)), capitals = capitals || (c.length > 0 && is_capital(c.code));
+      letters = letters || (c.length > 0 && is_letter(c.code)),
+      capitals = capitals || (c.length > 0 && is_capital(c.code));
       return true;
     });
     marks = marks || word == "." || word == "," || word == "!" || word == "?";

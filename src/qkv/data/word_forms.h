@@ -1,4 +1,5 @@
-// How the words of a vocabulary are written, so that text that people type finds them: "The cat's NOT here." -> the cat 's not here .
+// How the words of a vocabulary are written, so that text that people type finds them: "The cat's NOT here." -> the cat
+// 's not here .
 #pragma once
 
 #include <string>
@@ -14,9 +15,9 @@ struct WordForms {
   WordForms() = default;
   explicit WordForms(const Vocabulary& vocabulary);
 
-  bool lower = false;             // it has letters, and none of them is a capital
-  bool apart = false;             // "." or another mark is a word, and no word ends in a mark: punctuation was cut off
-  bool plain_apostrophes = false; // it has ' and no ’
+  bool lower = false;              // it has letters, and none of them is a capital
+  bool apart = false;              // "." or another mark is a word, and no word ends in a mark: punctuation was cut off
+  bool plain_apostrophes = false;  // it has ' and no ’
 
   /// The words of what stands between two blanks: itself if the vocabulary has it, else in the vocabulary's forms.
   std::vector<std::string> words(std::string_view part, const Vocabulary& vocabulary) const;

@@ -12,12 +12,23 @@ enum class Kind { letter, digit, blank, other };
 
 Kind kind_of(utf8proc_int32_t code) {
   switch (utf8proc_category(code)) {
-    case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
       return Kind::letter;
-    case UTF8PROC_CATEGORY_ND: case UTF8PROC_CATEGORY_NL: case UTF8PROC_CATEGORY_NO:
+    case UTF8PROC_CATEGORY_ND:
+    case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_NO:
       return Kind::digit;
-    case UTF8PROC_CATEGORY_ZS: case UTF8PROC_CATEGORY_ZL: case UTF8PROC_CATEGORY_ZP: case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_ZS:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_CC:
       return Kind::blank;
     default:
       return Kind::other;
@@ -36,8 +47,10 @@ std::vector<Character> characters(std::string_view text) {
     utf8proc_int32_t code = 0;
     const auto length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at,
                                          static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    if (length > 0) out.push_back({code, kind_of(code), at, static_cast<size_t>(length)});
-    else out.push_back({0xFFFD, Kind::other, at, 1});  // not UTF-8: a sign of its own
+    if (length > 0)
+      out.push_back({code, kind_of(code), at, static_cast<size_t>(length)});
+    else
+      out.push_back({0xFFFD, Kind::other, at, 1});  // not UTF-8: a sign of its own
     at += out.back().length;
   }
   return out;
@@ -50,7 +63,8 @@ bool in_word(Kind kind) { return kind == Kind::letter || kind == Kind::digit; }
 // Cuts what stands between two blanks at the borders of words and signs.
 class WordCutter {
  public:
-  WordCutter(std::string_view text, int32_t part, std::vector<Word>& out) : text_(text), part_(part), out_(out), c_(characters(text)) {}
+  WordCutter(std::string_view text, int32_t part, std::vector<Word>& out)
+      : text_(text), part_(part), out_(out), c_(characters(text)) {}
 
   void cut() {
     for (size_t i = 0; i < c_.size();) {
@@ -75,7 +89,9 @@ class WordCutter {
     out_.push_back({std::string(text_.substr(from, to - from)), part_});
   }
 
-  bool between(size_t i, Kind kind) const { return i > 0 && i + 1 < c_.size() && c_[i - 1].kind == kind && c_[i + 1].kind == kind; }
+  bool between(size_t i, Kind kind) const {
+    return i > 0 && i + 1 < c_.size() && c_[i - 1].kind == kind && c_[i + 1].kind == kind;
+  }
 
   // An apostrophe that begins an English ending: 's 't 're 've 'll 'd 'm and then the end of the word.
   bool starts_ending(size_t i) const {
@@ -89,7 +105,8 @@ class WordCutter {
     return false;
   }
 
-  // Where the word ends that begins at i: hyphens, and points and commas between digits, stay inside; an apostrophe ends the first half.
+  // Where the word ends that begins at i: hyphens, and points and commas between digits, stay inside; an apostrophe
+  // ends the first half.
   size_t word_end(size_t i) const {
     for (++i; i < c_.size(); ++i) {
       if (in_word(c_[i].kind)) continue;
@@ -171,8 +188,10 @@ std::string join_as_written(const std::vector<std::string>& words, Spacing spaci
   for (const std::string& word : words) {
     const bool opens = spacing == Spacing::french && word == "«";
     const uint8_t sides = glue.of(word);
-    if (!tight && has_blank_before(word)) out += kNarrowBlank;
-    else if (!tight && !(sides & kLeft)) out += ' ';
+    if (!tight && has_blank_before(word))
+      out += kNarrowBlank;
+    else if (!tight && !(sides & kLeft))
+      out += ' ';
     out += word;
     if (opens) out += kNarrowBlank;
     tight = opens || sides & kRight;

@@ -10,12 +10,14 @@
 
 namespace qkv {
 
-/// steps: (R, maps, T) each, R as the step had it. Row rows[t] of step t for every t: (rows, maps, T). Absent where the model has none.
+/// steps: (R, maps, T) each, R as the step had it. Row rows[t] of step t for every t: (rows, maps, T). Absent where the
+/// model has none.
 inline Tensor attention_rows(const std::vector<Tensor>& steps, std::span<const int32_t> rows) {
   if (steps.empty() || !steps[0].defined()) return {};
   const int64_t size = steps[0].size(1) * steps[0].size(2);
   Tensor out = Tensor::empty({static_cast<int64_t>(rows.size()), steps[0].size(1), steps[0].size(2)});
-  for (size_t t = 0; t < rows.size(); ++t) std::copy_n(steps[t].ptr() + rows[t] * size, size, out.mutable_ptr() + static_cast<int64_t>(t) * size);
+  for (size_t t = 0; t < rows.size(); ++t)
+    std::copy_n(steps[t].ptr() + rows[t] * size, size, out.mutable_ptr() + static_cast<int64_t>(t) * size);
   return out;
 }
 

@@ -15,20 +15,24 @@ namespace qkv {
 namespace {
 
 float log_probability(const float* row, int64_t vocabulary, int32_t token) {
-  check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but scores are of ", vocabulary, " tokens");
+  check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but scores are of ", vocabulary,
+        " tokens");
   kernels::Scored best{};
   const bool any = kernels::largest(row, vocabulary, 1, &best) > 0;
-  const float log_p = any ? (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary) : std::numeric_limits<float>::quiet_NaN();
+  const float log_p = any ? (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary)
+                          : std::numeric_limits<float>::quiet_NaN();
   check(!std::isnan(log_p), "[force] the model's scores are not numbers");
   return log_p;
 }
 
 }  // namespace
 
-double Forced::log_probability() const { return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0); }
+double Forced::log_probability() const {
+  return std::accumulate(log_probabilities.begin(), log_probabilities.end(), 0.0);
+}
 
-std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin,
-                          bool keep_attention) {
+std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths,
+                          std::span<const std::vector<int32_t>> targets, int32_t begin, bool keep_attention) {
   const auto rows = static_cast<int64_t>(targets.size());
   check(source.rank() == 2 && source.size(0) == rows, "[force] ", rows, " outputs for source ", source.shape());
   std::vector<Forced> out(targets.size());
@@ -50,7 +54,8 @@ std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& 
       const bool done = step >= target.size();
       next.mutable_ptr()[r] = done ? tokens.ptr()[r] : target[step];
       if (done) return;
-      out[static_cast<size_t>(r)].log_probabilities.push_back(log_probability(scores.ptr() + r * vocabulary, vocabulary, target[step]));
+      out[static_cast<size_t>(r)].log_probabilities.push_back(
+          log_probability(scores.ptr() + r * vocabulary, vocabulary, target[step]));
     });
     tokens = next;
   }

@@ -15,9 +15,9 @@ struct Forced {
   double log_probability() const;
 };
 
-/// targets: one list of ids for every source sentence, each with its <eos>. source (B, T), lengths (B). Scores that are not numbers are an
-/// error.
-std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths, std::span<const std::vector<int32_t>> targets, int32_t begin,
-                          bool keep_attention = true);
+/// targets: one list of ids for every source sentence, each with its <eos>. source (B, T), lengths (B). Scores that are
+/// not numbers are an error.
+std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths,
+                          std::span<const std::vector<int32_t>> targets, int32_t begin, bool keep_attention = true);
 
 }  // namespace qkv

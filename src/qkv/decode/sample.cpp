@@ -1,4 +1,5 @@
-// Sampling. Rows of the model are the unfinished samples, sentence by sentence; in the first step those of a sentence share one row.
+// Sampling. Rows of the model are the unfinished samples, sentence by sentence; in the first step those of a sentence
+// share one row.
 #include "qkv/decode/sample.h"
 
 #include <algorithm>
@@ -43,20 +44,24 @@ size_t place_of(std::span<const float> weights, double u) {
 // The scores of one row, of which a token is drawn.
 class Chooser {
  public:
-  Chooser(const float* row, int64_t vocabulary, const SampleOptions& options) : row_(row), vocabulary_(vocabulary), options_(options) {
+  Chooser(const float* row, int64_t vocabulary, const SampleOptions& options)
+      : row_(row), vocabulary_(vocabulary), options_(options) {
     allowed_.assign(row, row + vocabulary);
     for (const int32_t id : options.never)
       if (id >= 0 && id < vocabulary) allowed_[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
     kernels::Scored best[1];
     check(kernels::largest(row, vocabulary, 1, best) == 1, "[sample] the model's scores are not numbers");
     most_ = best[0].value, log_sum_ = kernels::log_sum_exp(row, most_, vocabulary);
-    check(std::isfinite(log_sum_), "[sample] the model's scores are not finite: the largest number among them is ", most_);
+    check(std::isfinite(log_sum_), "[sample] the model's scores are not finite: the largest number among them is ",
+          most_);
     kernels::largest(allowed_.data(), vocabulary, 1, best);
     check(std::isfinite(best[0].value), "[sample] every token that may be written has probability 0");
     largest_ = best[0];
     if (options.temperature == 0) return;
-    if (options.top_k > 0 || options.top_p < 1) cut_off();
-    else weigh(allowed_);
+    if (options.top_k > 0 || options.top_p < 1)
+      cut_off();
+    else
+      weigh(allowed_);
   }
 
   Draw operator()(double u) const {
@@ -69,7 +74,8 @@ class Chooser {
   }
 
  private:
-  // weights <- softmax((scores - largest) / temperature): a small temperature leaves the largest, and nothing overflows.
+  // weights <- softmax((scores - largest) / temperature): a small temperature leaves the largest, and nothing
+  // overflows.
   void weigh(std::span<const float> scores) {
     weights_.resize(scores.size());
     for (size_t i = 0; i < scores.size(); ++i)
@@ -77,7 +83,8 @@ class Chooser {
     kernels::softmax(weights_.data(), weights_.data(), 1, std::ssize(weights_));
   }
 
-  // The likeliest tokens alone, likeliest first. Of all tokens, a few are looked at first, more only while p is not reached.
+  // The likeliest tokens alone, likeliest first. Of all tokens, a few are looked at first, more only while p is not
+  // reached.
   void cut_off() {
     const int64_t most = options_.top_k > 0 ? std::min(options_.top_k, vocabulary_) : vocabulary_;
     double mass = 0;  // of all tokens, in units of the likeliest one's
@@ -85,11 +92,14 @@ class Chooser {
       for (const float s : allowed_) mass += std::exp((double{s} - largest_.value) / options_.temperature);
     for (int64_t count = options_.top_k > 0 ? most : std::min<int64_t>(most, 64);; count = std::min(most, 8 * count)) {
       candidates_.resize(static_cast<size_t>(count));
-      candidates_.resize(static_cast<size_t>(kernels::largest(allowed_.data(), vocabulary_, count, candidates_.data())));
+      candidates_.resize(
+          static_cast<size_t>(kernels::largest(allowed_.data(), vocabulary_, count, candidates_.data())));
       while (candidates_.back().value == -std::numeric_limits<float>::infinity()) candidates_.pop_back();
       std::vector<double> share;
-      for (const kernels::Scored& c : candidates_) share.push_back(std::exp((double{c.value} - largest_.value) / options_.temperature));
-      const double wanted = options_.top_p * (options_.top_k > 0 ? std::accumulate(share.begin(), share.end(), 0.0) : mass);
+      for (const kernels::Scored& c : candidates_)
+        share.push_back(std::exp((double{c.value} - largest_.value) / options_.temperature));
+      const double wanted =
+          options_.top_p * (options_.top_k > 0 ? std::accumulate(share.begin(), share.end(), 0.0) : mass);
       double sum = 0;
       size_t kept = 0;
       while (kept < share.size() && (kept == 0 || sum < wanted)) sum += share[kept++];
@@ -105,9 +115,9 @@ class Chooser {
   const float* row_;
   int64_t vocabulary_;
   const SampleOptions& options_;
-  std::vector<float> allowed_;                // the row, without what is never written
-  std::vector<kernels::Scored> candidates_;   // what may be drawn; empty: all
-  std::vector<float> weights_;                // of the candidates, or of all
+  std::vector<float> allowed_;               // the row, without what is never written
+  std::vector<kernels::Scored> candidates_;  // what may be drawn; empty: all
+  std::vector<float> weights_;               // of the candidates, or of all
   kernels::Scored largest_{};
   float most_ = 0, log_sum_ = 0;
 };
@@ -121,7 +131,8 @@ struct Path {
 
 class Sampler {
  public:
-  Sampler(StepModel& model, std::span<const uint64_t> numbers, const SampleOptions& options) : model_(model), options_(options) {
+  Sampler(StepModel& model, std::span<const uint64_t> numbers, const SampleOptions& options)
+      : model_(model), options_(options) {
     for (const uint64_t number : numbers) streams_.push_back(Rng(options.seed).at("sample").at(number));
   }
 
@@ -130,7 +141,8 @@ class Sampler {
     if (streams_.empty() || options_.max_length == 0) return std::move(results_);
     last_.assign(first.begin(), first.end());
     for (size_t s = 0; s < streams_.size(); ++s)
-      for (size_t n = 0; n < static_cast<size_t>(options_.samples); ++n) live_.push_back({s, n, static_cast<int32_t>(s), {}, {}});
+      for (size_t n = 0; n < static_cast<size_t>(options_.samples); ++n)
+        live_.push_back({s, n, static_cast<int32_t>(s), {}, {}});
     for (int64_t step = 0; !live_.empty(); ++step) take_step(step);
     return std::move(results_);
   }
@@ -142,10 +154,10 @@ class Sampler {
 
   StepModel& model_;
   const SampleOptions& options_;
-  std::vector<Rng> streams_;        // of every sentence
+  std::vector<Rng> streams_;  // of every sentence
   std::vector<Path> live_;
-  std::vector<int32_t> last_;       // token of every row
-  std::vector<Tensor> attention_;   // of every step, (R, maps, T)
+  std::vector<int32_t> last_;      // token of every row
+  std::vector<Tensor> attention_;  // of every step, (R, maps, T)
   std::vector<std::vector<Hypothesis>> results_;
 };
 
@@ -158,7 +170,8 @@ std::vector<Draw> Sampler::drawn(const Tensor& scores, int64_t step) const {
   parallel_for(rows, 2.0 * static_cast<double>(scores.numel()), [&](int64_t r) {
     const Chooser choose(scores.ptr() + r * vocabulary, vocabulary, options_);
     for (size_t p = first[static_cast<size_t>(r)]; p < first[static_cast<size_t>(r) + 1]; ++p)
-      out[p] = choose(unit_double(streams_[live_[p].sentence].at(live_[p].number).at_step(static_cast<uint64_t>(step))));
+      out[p] =
+          choose(unit_double(streams_[live_[p].sentence].at(live_[p].number).at_step(static_cast<uint64_t>(step))));
   });
   return out;
 }
@@ -187,7 +200,8 @@ void Sampler::take_step(int64_t step) {
     path.rows.push_back(path.row);
     path.so_far.ended = draws[p].token == options_.end;
     if (!path.so_far.ended) path.so_far.tokens.push_back(draws[p].token);
-    if (options_.watch.on_token) options_.watch.on_token({path.sentence, path.number, draws[p].token, draws[p].log_probability});
+    if (options_.watch.on_token)
+      options_.watch.on_token({path.sentence, path.number, draws[p].token, draws[p].log_probability});
     if (path.so_far.ended || step + 1 >= options_.max_length || stops) {
       finish(path, step + 1);
       continue;
@@ -205,7 +219,8 @@ void Sampler::take_step(int64_t step) {
 
 void check_options(const SampleOptions& options) {
   check(options.samples >= 1, "[sample] samples must be 1 or more, got ", options.samples);
-  check(options.temperature >= 0 && std::isfinite(options.temperature), "[sample] the temperature must be 0 or more, got ", options.temperature);
+  check(options.temperature >= 0 && std::isfinite(options.temperature),
+        "[sample] the temperature must be 0 or more, got ", options.temperature);
   check(options.top_k >= 0, "[sample] top k must be 0 (all tokens) or more, got ", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "[sample] top p must be above 0 and at most 1, got ", options.top_p);
   check(options.max_length >= 0, "[sample] the longest output must be 0 or more, got ", options.max_length);
@@ -213,19 +228,21 @@ void check_options(const SampleOptions& options) {
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> sample(StepModel& model, std::span<const int32_t> first, std::span<const uint64_t> numbers,
-                                            const SampleOptions& options) {
+std::vector<std::vector<Hypothesis>> sample(StepModel& model, std::span<const int32_t> first,
+                                            std::span<const uint64_t> numbers, const SampleOptions& options) {
   check_options(options);
   check(first.size() == numbers.size(), "[sample] ", first.size(), " rows and ", numbers.size(), " numbers do not fit");
   model.keep_attention(options.keep_attention);
   return Sampler(model, numbers, options)(first);
 }
 
-std::vector<std::vector<Hypothesis>> sample(SourceStepModel& model, const Ids& source, const Ids& lengths, std::span<const uint64_t> numbers,
-                                            const SampleOptions& options) {
+std::vector<std::vector<Hypothesis>> sample(SourceStepModel& model, const Ids& source, const Ids& lengths,
+                                            std::span<const uint64_t> numbers, const SampleOptions& options) {
   check_options(options);
-  check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0) && std::ssize(numbers) == source.size(0),
-        "[sample] source ", source.shape(), ", lengths ", lengths.shape(), " and ", numbers.size(), " numbers do not fit");
+  check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0) &&
+            std::ssize(numbers) == source.size(0),
+        "[sample] source ", source.shape(), ", lengths ", lengths.shape(), " and ", numbers.size(),
+        " numbers do not fit");
   if (source.size(0) > 0 && options.max_length > 0) model.start(source, lengths);
   return sample(model, std::vector<int32_t>(static_cast<size_t>(source.size(0)), options.begin), numbers, options);
 }

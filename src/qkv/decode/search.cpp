@@ -1,4 +1,5 @@
-// Beam search. Rows of the model are the live hypotheses of all unfinished sentences, sentence by sentence; what is finished has no row.
+// Beam search. Rows of the model are the live hypotheses of all unfinished sentences, sentence by sentence; what is
+// finished has no row.
 #include "qkv/decode/search.h"
 
 #include <algorithm>
@@ -19,8 +20,8 @@ constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 // What a row wrote, as a path through the steps: token and attention of step t belong to row `row` of that step.
 struct Node {
   int32_t token;
-  int32_t row;      // of the model at that step
-  int32_t parent;   // node of the step before, or -1
+  int32_t row;     // of the model at that step
+  int32_t parent;  // node of the step before, or -1
 };
 
 struct Live {
@@ -56,7 +57,8 @@ struct Continuations {
 
 class Search {
  public:
-  Search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options) : model_(model), first_(first), options_(options) {}
+  Search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options)
+      : model_(model), first_(first), options_(options) {}
   std::vector<std::vector<Hypothesis>> operator()();
 
  private:
@@ -68,24 +70,26 @@ class Search {
   double score(double log_probability, int64_t tokens) const {
     return log_probability / std::pow(static_cast<double>(std::max<int64_t>(tokens, 1)), options_.length_penalty);
   }
-  bool is_never(int32_t token) const { return std::find(options_.never.begin(), options_.never.end(), token) != options_.never.end(); }
+  bool is_never(int32_t token) const {
+    return std::find(options_.never.begin(), options_.never.end(), token) != options_.never.end();
+  }
 
   StepModel& model_;
   std::span<const int32_t> first_;
   const SearchOptions& options_;
-  std::vector<Sentence> sentences_;          // unfinished
+  std::vector<Sentence> sentences_;  // unfinished
   std::vector<Node> nodes_;
-  std::vector<Tensor> attention_;            // of every step, (R, maps, T)
+  std::vector<Tensor> attention_;  // of every step, (R, maps, T)
   std::vector<std::vector<Hypothesis>> results_;
 };
 
-// A row can give no more than 2 beam of its sentence's candidates, so many of its scores are taken (and room for those that are never
-// written), before they are made log-probabilities: the order is the same.
+// A row can give no more than 2 beam of its sentence's candidates, so many of its scores are taken (and room for those
+// that are never written), before they are made log-probabilities: the order is the same.
 Continuations Search::continuations(const Tensor& scores) const {
   const int64_t rows = scores.size(0), vocabulary = scores.size(1);
   const int64_t width = std::min(vocabulary, 2 * options_.beam + std::ssize(options_.never));
-  Continuations out{width, std::vector<kernels::Scored>(static_cast<size_t>(rows * width)), std::vector<int64_t>(static_cast<size_t>(rows)),
-                    std::vector<float>(static_cast<size_t>(rows))};
+  Continuations out{width, std::vector<kernels::Scored>(static_cast<size_t>(rows * width)),
+                    std::vector<int64_t>(static_cast<size_t>(rows)), std::vector<float>(static_cast<size_t>(rows))};
   parallel_for(rows, 0.8 * static_cast<double>(scores.numel()), [&](int64_t r) {
     const float* row = scores.ptr() + r * vocabulary;
     kernels::Scored* best = out.scored.data() + r * width;
@@ -94,7 +98,8 @@ Continuations Search::continuations(const Tensor& scores) const {
     out.counts[static_cast<size_t>(r)] = ends_here ? 0 : count;
     if (ends_here) return;
     const float* soon = r + 1 < rows ? row + vocabulary : nullptr;
-    const float log_sum = count > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary, soon) : std::numeric_limits<float>::quiet_NaN();
+    const float log_sum = count > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary, soon)
+                                    : std::numeric_limits<float>::quiet_NaN();
     check(!std::isnan(log_sum), "[search] the model's scores are not numbers");
     out.log_sums[static_cast<size_t>(r)] = log_sum;
   });
@@ -102,7 +107,8 @@ Continuations Search::continuations(const Tensor& scores) const {
 }
 
 // The best 2 beam continuations of a sentence: whatever share of them ends, `beam` go on.
-std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const {
+std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row,
+                                          const Continuations& next) const {
   std::vector<Candidate> all;
   all.reserve(sentence.live.size() * static_cast<size_t>(next.width));
   for (size_t h = 0; h < sentence.live.size(); ++h) {
@@ -139,9 +145,11 @@ Hypothesis Search::hypothesis(const Ended& e) const {
 
 void Search::finish(Sentence& sentence) {
   check(!sentence.ended.empty(), "[search] the model gives no token a probability above 0");
-  std::stable_sort(sentence.ended.begin(), sentence.ended.end(), [](const Ended& a, const Ended& b) { return a.score > b.score; });
+  std::stable_sort(sentence.ended.begin(), sentence.ended.end(),
+                   [](const Ended& a, const Ended& b) { return a.score > b.score; });
   auto& out = results_[static_cast<size_t>(sentence.index)];
-  for (size_t i = 0; i < sentence.ended.size() && out.size() < static_cast<size_t>(options_.best); ++i) out.push_back(hypothesis(sentence.ended[i]));
+  for (size_t i = 0; i < sentence.ended.size() && out.size() < static_cast<size_t>(options_.best); ++i)
+    out.push_back(hypothesis(sentence.ended[i]));
 }
 
 void Search::take_step(int64_t step) {
@@ -150,15 +158,19 @@ void Search::take_step(int64_t step) {
   Ids tokens = Ids::empty({count});
   int64_t row = 0;
   for (const Sentence& s : sentences_)
-    for (const Live& l : s.live) tokens.mutable_ptr()[row++] = l.node < 0 ? first_[static_cast<size_t>(s.index)] : nodes_[static_cast<size_t>(l.node)].token;
+    for (const Live& l : s.live)
+      tokens.mutable_ptr()[row++] =
+          l.node < 0 ? first_[static_cast<size_t>(s.index)] : nodes_[static_cast<size_t>(l.node)].token;
   const Continuations next = continuations(model_.step(tokens));
   if (options_.keep_attention) attention_.push_back(model_.attention());
 
   std::vector<std::vector<Candidate>> found(sentences_.size());
   std::vector<int32_t> first(sentences_.size(), 0);
-  for (size_t s = 1; s < first.size(); ++s) first[s] = first[s - 1] + static_cast<int32_t>(sentences_[s - 1].live.size());
-  parallel_for(static_cast<int64_t>(sentences_.size()), 20.0 * static_cast<double>(count * next.width),
-               [&](int64_t s) { found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], next); });
+  for (size_t s = 1; s < first.size(); ++s)
+    first[s] = first[s - 1] + static_cast<int32_t>(sentences_[s - 1].live.size());
+  parallel_for(static_cast<int64_t>(sentences_.size()), 20.0 * static_cast<double>(count * next.width), [&](int64_t s) {
+    found[static_cast<size_t>(s)] = candidates(sentences_[static_cast<size_t>(s)], first[static_cast<size_t>(s)], next);
+  });
 
   const bool stops = options_.watch.stopped();
   std::vector<int32_t> rows;
@@ -172,11 +184,13 @@ void Search::take_step(int64_t step) {
       const Candidate& c = found[s][rank];
       const int32_t model_row = first[s] + c.live, parent = before[static_cast<size_t>(c.live)].node;
       if (options_.watch.on_token && options_.beam == 1 && rank == 0)
-        options_.watch.on_token({static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[0].log_probability});
+        options_.watch.on_token(
+            {static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[0].log_probability});
       if (c.token == options_.end) {
         // An end among the worse half of the candidates would not have been kept.
         if (rank < static_cast<size_t>(options_.beam))
-          sentence.ended.push_back({parent, model_row, static_cast<int32_t>(step), c.log_probability, score(c.log_probability, step + 1), true});
+          sentence.ended.push_back({parent, model_row, static_cast<int32_t>(step), c.log_probability,
+                                    score(c.log_probability, step + 1), true});
         continue;
       }
       nodes_.push_back({c.token, model_row, parent});
@@ -185,11 +199,14 @@ void Search::take_step(int64_t step) {
     }
     if (found[s].empty())  // nothing can follow: they are cut off here
       for (const Live& l : before)
-        sentence.ended.push_back({l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step), false});
-    const bool enough = sentence.ended.size() >= static_cast<size_t>(options_.beam), last = step + 1 >= options_.max_length || stops;
+        sentence.ended.push_back(
+            {l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step), false});
+    const bool enough = sentence.ended.size() >= static_cast<size_t>(options_.beam),
+               last = step + 1 >= options_.max_length || stops;
     if (!enough && last)
       for (const Live& l : sentence.live)
-        sentence.ended.push_back({l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step + 1), false});
+        sentence.ended.push_back(
+            {l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step + 1), false});
     if (enough || sentence.live.empty() || last) {
       finish(sentence);
       continue;
@@ -198,7 +215,8 @@ void Search::take_step(int64_t step) {
     unfinished.push_back(std::move(sentence));
   }
   sentences_ = std::move(unfinished);
-  bool same = static_cast<int64_t>(rows.size()) == count;  // every row stays where it is: nothing to move, as in most steps of greedy search
+  bool same = static_cast<int64_t>(rows.size()) ==
+              count;  // every row stays where it is: nothing to move, as in most steps of greedy search
   for (size_t i = 0; same && i < rows.size(); ++i) same = rows[i] == static_cast<int32_t>(i);
   if (!sentences_.empty() && !same) model_.select(rows);
 }
@@ -216,23 +234,25 @@ std::vector<std::vector<Hypothesis>> Search::operator()() {
 
 void check_options(const SearchOptions& options) {
   check(options.beam >= 1, "[search] the beam must hold 1 hypothesis or more, got ", options.beam);
-  check(options.best >= 1 && options.best <= options.beam, "[search] the best ", options.best, " of a beam of ", options.beam,
-        " were asked for");
+  check(options.best >= 1 && options.best <= options.beam, "[search] the best ", options.best, " of a beam of ",
+        options.beam, " were asked for");
   check(options.max_length >= 0, "[search] the longest output must be 0 or more, got ", options.max_length);
 }
 
 }  // namespace
 
-std::vector<std::vector<Hypothesis>> search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options) {
+std::vector<std::vector<Hypothesis>> search(StepModel& model, std::span<const int32_t> first,
+                                            const SearchOptions& options) {
   check_options(options);
   model.keep_attention(options.keep_attention);
   return Search(model, first, options)();
 }
 
-std::vector<std::vector<Hypothesis>> search(SourceStepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options) {
+std::vector<std::vector<Hypothesis>> search(SourceStepModel& model, const Ids& source, const Ids& lengths,
+                                            const SearchOptions& options) {
   check_options(options);
-  check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0), "[search] source ", source.shape(), " and lengths ",
-        lengths.shape(), " do not fit");
+  check(source.rank() == 2 && lengths.rank() == 1 && lengths.size(0) == source.size(0), "[search] source ",
+        source.shape(), " and lengths ", lengths.shape(), " do not fit");
   if (source.size(0) > 0 && options.max_length > 0) model.start(source, lengths);
   return search(model, std::vector<int32_t>(static_cast<size_t>(source.size(0)), options.begin), options);
 }

@@ -9,11 +9,11 @@
 namespace qkv {
 
 struct SearchOptions {
-  int64_t beam = 1;             // hypotheses kept; 1 is greedy
-  int64_t best = 1;             // hypotheses returned, at most `beam`
-  double length_penalty = 0.75; // a: a hypothesis of L tokens (its end included) is ranked by log p / L^a
-  int64_t max_length = 50;      // tokens, its end not included
-  int32_t begin = 2, end = 3;   // ids of <bos> and <eos>
+  int64_t beam = 1;                 // hypotheses kept; 1 is greedy
+  int64_t best = 1;                 // hypotheses returned, at most `beam`
+  double length_penalty = 0.75;     // a: a hypothesis of L tokens (its end included) is ranked by log p / L^a
+  int64_t max_length = 50;          // tokens, its end not included
+  int32_t begin = 2, end = 3;       // ids of <bos> and <eos>
   std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
   bool keep_attention = false;
   DecodeWatch watch = {};
@@ -21,16 +21,19 @@ struct SearchOptions {
 
 struct Hypothesis {
   std::vector<int32_t> tokens = {};  // without <bos> and <eos>
-  double log_probability = 0;   // of the tokens and the end
-  double score = 0;             // log p / L^a
-  bool ended = false;           // false: cut off at max_length
-  Tensor attention = {};        // (steps, maps, T); the step that wrote the end included
+  double log_probability = 0;        // of the tokens and the end
+  double score = 0;                  // log p / L^a
+  bool ended = false;                // false: cut off at max_length
+  Tensor attention = {};             // (steps, maps, T); the step that wrote the end included
 };
 
-/// The best continuations of every row of a model that has been started, best first; first: the token that each row is fed to begin with.
-/// Equal scores: the earlier hypothesis, then the smaller id. What one row gets does not depend on the others.
-std::vector<std::vector<Hypothesis>> search(StepModel& model, std::span<const int32_t> first, const SearchOptions& options);
+/// The best continuations of every row of a model that has been started, best first; first: the token that each row is
+/// fed to begin with. Equal scores: the earlier hypothesis, then the smaller id. What one row gets does not depend on
+/// the others.
+std::vector<std::vector<Hypothesis>> search(StepModel& model, std::span<const int32_t> first,
+                                            const SearchOptions& options);
 /// The same of source sentences (B, T) with lengths (B), from `begin` on.
-std::vector<std::vector<Hypothesis>> search(SourceStepModel& model, const Ids& source, const Ids& lengths, const SearchOptions& options);
+std::vector<std::vector<Hypothesis>> search(SourceStepModel& model, const Ids& source, const Ids& lengths,
+                                            const SearchOptions& options);
 
 }  // namespace qkv

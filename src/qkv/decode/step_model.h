@@ -18,7 +18,8 @@ class StepModel {
   virtual Tensor step(const Ids& tokens) = 0;
   /// Row i becomes what row rows[i] was; rows may repeat or go.
   virtual void select(std::span<const int32_t> rows) = 0;
-  /// Whether attention() will be asked for in the steps to come: a model that need not keep it may be quicker. Until told, it will.
+  /// Whether attention() will be asked for in the steps to come: a model that need not keep it may be quicker. Until
+  /// told, it will.
   virtual void keep_attention(bool /*wanted*/) {}
   /// Where the last step looked, (R, maps, T): one map for each layer and head. Absent for a model without attention.
   virtual Tensor attention() const { return {}; }
@@ -40,8 +41,10 @@ struct WrittenToken {
 
 /// What decoding tells while it is at work.
 struct DecodeWatch {
-  std::function<void(const WrittenToken&)> on_token = {};  // greedy search and sampling; with a beam nothing is certain before the end
-  const std::atomic<bool>* stop = nullptr;                 // set by another thread or a signal: what is written so far is returned, cut off
+  std::function<void(const WrittenToken&)> on_token =
+      {};  // greedy search and sampling; with a beam nothing is certain before the end
+  const std::atomic<bool>* stop =
+      nullptr;  // set by another thread or a signal: what is written so far is returned, cut off
   bool stopped() const { return stop && stop->load(std::memory_order_relaxed); }
 };
 

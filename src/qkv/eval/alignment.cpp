@@ -66,7 +66,8 @@ AlignmentFile parse_alignments(std::span<const std::string> lines, const std::st
       const auto link = read_link(word);
       check(link.has_value(), file, ": line ", l + 1, ": expected a link like 1-2, 1p2 or 1?2, got \"", word, "\"");
       const bool zero = link->source == 0 || link->target == 0;
-      check(base != 1 || !zero, file, ": line ", l + 1, ": the link \"", word, "\" has an index 0 in a file that counts from 1");
+      check(base != 1 || !zero, file, ": line ", l + 1, ": the link \"", word,
+            "\" has an index 0 in a file that counts from 1");
       has_zero = has_zero || zero;
       links.push_back(*link);
     }
@@ -84,16 +85,17 @@ AlignmentFile parse_alignments(std::span<const std::string> lines, const std::st
   return out;
 }
 
-void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file, std::span<const int64_t> source_lengths,
-                             std::span<const int64_t> target_lengths) {
+void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file,
+                             std::span<const int64_t> source_lengths, std::span<const int64_t> target_lengths) {
   const size_t lines = alignments.lines.size();
   check(source_lengths.size() == lines && target_lengths.size() == lines, file, " has ", lines, " lines, the source ",
         source_lengths.size(), " and the target ", target_lengths.size());
   for (size_t l = 0; l < lines; ++l)
     for (const AlignmentLink& link : alignments.lines[l])
       check(link.source < source_lengths[l] && link.target < target_lengths[l], file, ": line ", l + 1, ": the link \"",
-            link.source + alignments.base, link.possible ? '?' : '-', link.target + alignments.base, "\" (counted from ", alignments.base,
-            ") is outside of ", source_lengths[l], " source and ", target_lengths[l], " target words");
+            link.source + alignments.base, link.possible ? '?' : '-', link.target + alignments.base,
+            "\" (counted from ", alignments.base, ") is outside of ", source_lengths[l], " source and ",
+            target_lengths[l], " target words");
 }
 
 std::optional<double> AlignmentScore::error_rate() const {
@@ -126,7 +128,8 @@ AlignmentScore score_alignment(const Alignment& alignment, const Alignment& gold
   for (const AlignmentLink& link : gold) score.sure += link.possible ? 0 : 1;
   score.links = static_cast<int64_t>(alignment.size());
   for (const AlignmentLink& link : alignment) {
-    const auto found = std::find_if(gold.begin(), gold.end(), [&](const AlignmentLink& g) { return same_pair(g, link); });
+    const auto found =
+        std::find_if(gold.begin(), gold.end(), [&](const AlignmentLink& g) { return same_pair(g, link); });
     if (found == gold.end()) continue;
     ++score.in_possible;
     if (!found->possible) ++score.in_sure;
@@ -135,7 +138,8 @@ AlignmentScore score_alignment(const Alignment& alignment, const Alignment& gold
 }
 
 AlignmentScore score_alignments(std::span<const Alignment> alignments, std::span<const Alignment> gold) {
-  check(alignments.size() == gold.size(), "[alignment] numbers of lines differ: ", alignments.size(), " and gold ", gold.size());
+  check(alignments.size() == gold.size(), "[alignment] numbers of lines differ: ", alignments.size(), " and gold ",
+        gold.size());
   AlignmentScore score;
   for (size_t l = 0; l < gold.size(); ++l) score += score_alignment(alignments[l], gold[l]);
   return score;

@@ -9,7 +9,8 @@
 
 namespace qkv {
 
-/// A link of source word and target word, both from 0. A gold link that is only possible may be found and may be missed.
+/// A link of source word and target word, both from 0. A gold link that is only possible may be found and may be
+/// missed.
 struct AlignmentLink {
   int32_t source = 0, target = 0;
   bool possible = false;
@@ -23,12 +24,14 @@ struct AlignmentFile {
   bool base_detected = false;    // no `base` was given: 0 when some index is 0, else 1
 };
 
-/// Reads lines of links between spaces: `1-2` is sure, `1p2` and `1?2` are possible. Errors name the file, the line and the link.
-AlignmentFile parse_alignments(std::span<const std::string> lines, const std::string& file, std::optional<int> base = std::nullopt);
+/// Reads lines of links between spaces: `1-2` is sure, `1p2` and `1?2` are possible. Errors name the file, the line and
+/// the link.
+AlignmentFile parse_alignments(std::span<const std::string> lines, const std::string& file,
+                               std::optional<int> base = std::nullopt);
 
 /// Numbers of source and target words of every line; links beyond them are an error.
-void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file, std::span<const int64_t> source_lengths,
-                             std::span<const int64_t> target_lengths);
+void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file,
+                             std::span<const int64_t> source_lengths, std::span<const int64_t> target_lengths);
 
 /// Sums over all lines; a quotient with nothing below the line has no value.
 struct AlignmentScore {

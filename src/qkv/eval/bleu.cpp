@@ -1,4 +1,5 @@
-// BLEU: clipped n-gram matches, smoothing, brevity penalty. Every step is in sacreBLEU's order, so that no printed digit differs.
+// BLEU: clipped n-gram matches, smoothing, brevity penalty. Every step is in sacreBLEU's order, so that no printed
+// digit differs.
 #include "qkv/eval/bleu.h"
 
 #include <fmt/format.h>
@@ -34,11 +35,12 @@ std::string Bleu::settings() const {
   std::string smooth(name_of(options_.smoothing));
   if (options_.smoothing == Smoothing::floor || options_.smoothing == Smoothing::add_k)
     smooth += fmt::format("[{:.2f}]", smooth_value(options_));
-  return fmt::format("case:{}|eff:{}|tok:{}|smooth:{}", options_.lowercase ? "lc" : "mixed", options_.effective_order ? "yes" : "no",
-                     name_of(options_.tokenizer), smooth);
+  return fmt::format("case:{}|eff:{}|tok:{}|smooth:{}", options_.lowercase ? "lc" : "mixed",
+                     options_.effective_order ? "yes" : "no", name_of(options_.tokenizer), smooth);
 }
 
-void Bleu::count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const {
+void Bleu::count(std::string_view hypothesis, std::span<const std::string_view> references,
+                 std::span<double> row) const {
   std::vector<std::string> lines;
   lines.reserve(1 + references.size());  // the words are views into them
   std::vector<std::vector<std::string_view>> words;
@@ -105,8 +107,8 @@ std::string Bleu::detail(std::span<const double> sums) const {
   const BleuScore s = full_score(sums);
   std::string precisions;
   for (double p : s.precisions) precisions += fmt::format("{}{:.1f}", precisions.empty() ? "" : "/", p);
-  return fmt::format("{} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", precisions, s.brevity_penalty, s.ratio(),
-                     s.hypothesis_length, s.reference_length);
+  return fmt::format("{} (BP = {:.3f} ratio = {:.3f} hyp_len = {} ref_len = {})", precisions, s.brevity_penalty,
+                     s.ratio(), s.hypothesis_length, s.reference_length);
 }
 
 }  // namespace qkv

@@ -4,12 +4,13 @@
 #include <array>
 #include <optional>
 
-#include "qkv/eval/metric.h"
 #include "qkv/eval/bleu_tokenizers.h"
+#include "qkv/eval/metric.h"
 
 namespace qkv {
 
-/// What a precision of 0 becomes (Chen and Cherry, 2014): halved again with each, a small count, k added to all above the first, 0.
+/// What a precision of 0 becomes (Chen and Cherry, 2014): halved again with each, a small count, k added to all above
+/// the first, 0.
 enum class Smoothing { exp, floor, add_k, none };
 constexpr std::array<std::string_view, 4> names(Smoothing) { return {"exp", "floor", "add-k", "none"}; }
 
@@ -18,13 +19,14 @@ struct BleuOptions {
   Smoothing smoothing = Smoothing::exp;
   std::optional<double> smooth_value = std::nullopt;  // of floor (0.1) and add-k (1)
   bool lowercase = false;
-  bool effective_order = false;  // leave out orders that the hypothesis is too short for: for scores of single sentences
+  bool effective_order =
+      false;  // leave out orders that the hypothesis is too short for: for scores of single sentences
 };
 
 inline constexpr size_t kBleuOrder = 4;
 
 struct BleuScore {
-  double score = 0;                          // 0 to 100
+  double score = 0;                             // 0 to 100
   std::array<double, kBleuOrder> precisions{};  // 0 to 100, smoothed
   double brevity_penalty = 1;
   int64_t hypothesis_length = 0, reference_length = 0;  // the closest reference's, the shorter of two as close
@@ -39,7 +41,8 @@ class Bleu : public Metric {
   std::string settings() const override;
   /// Lengths of hypothesis and reference, matches of order 1 to 4, n-grams of order 1 to 4.
   size_t width() const override { return 2 + 2 * kBleuOrder; }
-  void count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const override;
+  void count(std::string_view hypothesis, std::span<const std::string_view> references,
+             std::span<double> row) const override;
   double score(std::span<const double> sums) const override { return full_score(sums).score; }
   /// "60.0/33.3/20.0/10.0 (BP = 1.000 ratio = 1.000 hyp_len = 5 ref_len = 5)".
   std::string detail(std::span<const double> sums) const override;

@@ -1,4 +1,5 @@
-// The rules of the tokenisers. Each rule is one pass that, like a regular expression's substitution, never reads a character twice.
+// The rules of the tokenisers. Each rule is one pass that, like a regular expression's substitution, never reads a
+// character twice.
 #include "qkv/eval/bleu_tokenizers.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ bool is_stop(char c) { return c == '.' || c == ','; }
 
 // ASCII punctuation and symbols but ' , - . (which have rules of their own or none).
 bool stands_alone(char c) {
-  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || (c >= ':' && c <= '@') ||
-         c == '/';
+  return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
+         (c >= ':' && c <= '@') || c == '/';
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
@@ -72,13 +73,18 @@ std::string western(std::string_view line) {
   std::string text;
   text.reserve(2 * line.size());
   for (char c : line) {
-    if (!stands_alone(c)) text += c;
-    else text.append({' ', c, ' '});
+    if (!stands_alone(c))
+      text += c;
+    else
+      text.append({' ', c, ' '});
   }
   using View = std::string_view;
-  text = replaced_pairs(View(text), [](char a, char b) { return !is_digit(a) && is_stop(b); }, put_apart_second<char>);
-  text = replaced_pairs(View(text), [](char a, char b) { return is_stop(a) && !is_digit(b); }, put_apart_first<char>);
-  text = replaced_pairs(View(text), [](char a, char b) { return is_digit(a) && b == '-'; }, put_apart_second<char>);
+  text = replaced_pairs(
+      View(text), [](char a, char b) { return !is_digit(a) && is_stop(b); }, put_apart_second<char>);
+  text = replaced_pairs(
+      View(text), [](char a, char b) { return is_stop(a) && !is_digit(b); }, put_apart_first<char>);
+  text = replaced_pairs(
+      View(text), [](char a, char b) { return is_digit(a) && b == '-'; }, put_apart_second<char>);
   return single_spaced(text);
 }
 
@@ -108,30 +114,53 @@ std::string characters(std::string_view line) {
 std::string international(std::string_view line) {
   using View = std::u32string_view;
   std::u32string text = code_points(line);
-  text = replaced_pairs(View(text), [](char32_t a, char32_t b) { return !is_number(a) && is_punctuation(b); }, put_apart_second<char32_t>);
-  text = replaced_pairs(View(text), [](char32_t a, char32_t b) { return is_punctuation(a) && !is_number(b); }, put_apart_first<char32_t>);
+  text = replaced_pairs(
+      View(text), [](char32_t a, char32_t b) { return !is_number(a) && is_punctuation(b); },
+      put_apart_second<char32_t>);
+  text = replaced_pairs(
+      View(text), [](char32_t a, char32_t b) { return is_punctuation(a) && !is_number(b); }, put_apart_first<char32_t>);
   std::u32string out;
   for (char32_t c : text) {
-    if (is_symbol(c)) out.append({U' ', c, U' '});
-    else out += c;
+    if (is_symbol(c))
+      out.append({U' ', c, U' '});
+    else
+      out += c;
   }
   return single_spaced(utf8(out));
 }
 
-// The ranges that sacreBLEU really tests. Two of its entries, meant for planes above the first, are strings of two characters in Python
-// and cover 2001-2A6D and 2F81-2FA1 instead; ideographs above the first plane are therefore not set apart.
+// The ranges that sacreBLEU really tests. Two of its entries, meant for planes above the first, are strings of two
+// characters in Python and cover 2001-2A6D and 2F81-2FA1 instead; ideographs above the first plane are therefore not
+// set apart.
 bool is_chinese(char32_t c) {
-  constexpr std::array<std::array<char32_t, 2>, 18> ranges = {{{0x3400, 0x4DB5}, {0x4E00, 0x9FBB}, {0xF900, 0xFA2D}, {0xFA30, 0xFA6A},
-      {0xFA70, 0xFAD9}, {0x2001, 0x2A6D}, {0xFF00, 0xFFEF}, {0x2E80, 0x2EFF}, {0x3000, 0x303F}, {0x31C0, 0x31EF}, {0x2F00, 0x2FDF},
-      {0x2FF0, 0x2FFF}, {0x3100, 0x312F}, {0x31A0, 0x31BF}, {0xFE10, 0xFE1F}, {0xFE30, 0xFE4F}, {0x3200, 0x32FF}, {0x3300, 0x33FF}}};
+  constexpr std::array<std::array<char32_t, 2>, 18> ranges = {{{0x3400, 0x4DB5},
+                                                               {0x4E00, 0x9FBB},
+                                                               {0xF900, 0xFA2D},
+                                                               {0xFA30, 0xFA6A},
+                                                               {0xFA70, 0xFAD9},
+                                                               {0x2001, 0x2A6D},
+                                                               {0xFF00, 0xFFEF},
+                                                               {0x2E80, 0x2EFF},
+                                                               {0x3000, 0x303F},
+                                                               {0x31C0, 0x31EF},
+                                                               {0x2F00, 0x2FDF},
+                                                               {0x2FF0, 0x2FFF},
+                                                               {0x3100, 0x312F},
+                                                               {0x31A0, 0x31BF},
+                                                               {0xFE10, 0xFE1F},
+                                                               {0xFE30, 0xFE4F},
+                                                               {0x3200, 0x32FF},
+                                                               {0x3300, 0x33FF}}};
   return std::any_of(ranges.begin(), ranges.end(), [c](const auto& range) { return c >= range[0] && c <= range[1]; });
 }
 
 std::string chinese(std::string_view line) {
   std::u32string out;
   for (char32_t c : code_points(stripped(line))) {
-    if (is_chinese(c)) out.append({U' ', c, U' '});
-    else out += c;
+    if (is_chinese(c))
+      out.append({U' ', c, U' '});
+    else
+      out += c;
   }
   return western(utf8(out));
 }
@@ -140,11 +169,16 @@ std::string chinese(std::string_view line) {
 
 std::string tokenized(std::string_view line, BleuTokenizer tokenizer) {
   switch (tokenizer) {
-    case BleuTokenizer::v13a: return mteval_13a(line);
-    case BleuTokenizer::chars: return characters(line);
-    case BleuTokenizer::intl: return international(line);
-    case BleuTokenizer::zh: return chinese(line);
-    case BleuTokenizer::none: break;
+    case BleuTokenizer::v13a:
+      return mteval_13a(line);
+    case BleuTokenizer::chars:
+      return characters(line);
+    case BleuTokenizer::intl:
+      return international(line);
+    case BleuTokenizer::zh:
+      return chinese(line);
+    case BleuTokenizer::none:
+      break;
   }
   return std::string(line);
 }

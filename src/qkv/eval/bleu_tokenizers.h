@@ -7,8 +7,9 @@
 
 namespace qkv {
 
-/// The scheme is part of the score: 13a (mteval-v13a, the default of WMT), none (text that is tokenised already), char (every
-/// character), intl (mteval-v14: Unicode punctuation and symbols), zh (every Chinese character, the rest as 13a).
+/// The scheme is part of the score: 13a (mteval-v13a, the default of WMT), none (text that is tokenised already), char
+/// (every character), intl (mteval-v14: Unicode punctuation and symbols), zh (every Chinese character, the rest as
+/// 13a).
 enum class BleuTokenizer { v13a, none, chars, intl, zh };
 constexpr std::array<std::string_view, 5> names(BleuTokenizer) { return {"13a", "none", "char", "intl", "zh"}; }
 

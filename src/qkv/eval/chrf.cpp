@@ -24,7 +24,8 @@ bool is_ascii_punctuation(char c) {
 }
 
 bool is_one_character(std::string_view word) {
-  return std::count_if(word.begin(), word.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) == 1;
+  return std::count_if(word.begin(), word.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) == 1;
 }
 
 // Words with one punctuation mark taken off: the last character if it is one, else the first.
@@ -32,7 +33,8 @@ std::vector<std::string_view> chrf_words(std::string_view line) {
   std::vector<std::string_view> out;
   for (std::string_view word : split_whitespace(line)) {
     size_t cut = 0;
-    if (!is_one_character(word)) cut = is_ascii_punctuation(word.back()) ? word.size() - 1 : is_ascii_punctuation(word.front()) ? 1 : 0;
+    if (!is_one_character(word))
+      cut = is_ascii_punctuation(word.back()) ? word.size() - 1 : is_ascii_punctuation(word.front()) ? 1 : 0;
     if (cut > 0) out.push_back(word.substr(0, cut));
     out.push_back(word.substr(cut));
   }
@@ -48,7 +50,8 @@ void append_counts(std::vector<Symbols> sequences, int order, std::vector<std::v
       int64_t matches = 0;
       for (size_t g = 0; g < grams.different(); ++g) matches += std::min(grams.count(g, 0), grams.count(g, r + 1));
       const int64_t in_reference = grams.total(r + 1);
-      const int64_t in_hypothesis = in_reference > 0 ? grams.total(0) : 0;  // an order that the reference lacks is not held against it
+      const int64_t in_hypothesis =
+          in_reference > 0 ? grams.total(0) : 0;  // an order that the reference lacks is not held against it
       for (int64_t number : {in_hypothesis, in_reference, matches}) rows[r].push_back(static_cast<double>(number));
     }
   }
@@ -58,8 +61,8 @@ void append_counts(std::vector<Symbols> sequences, int order, std::vector<std::v
 
 Chrf::Chrf(const ChrfOptions& options) : options_(options) {
   check(options.char_order >= 1 && options.word_order >= 0 && options.beta >= 1,
-        "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got ", options.char_order, ", ", options.word_order, " and ",
-        options.beta);
+        "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got ", options.char_order, ", ",
+        options.word_order, " and ", options.beta);
 }
 
 std::string Chrf::name() const {
@@ -67,11 +70,13 @@ std::string Chrf::name() const {
 }
 
 std::string Chrf::settings() const {
-  return fmt::format("case:{}|eff:{}|nc:{}|nw:{}|space:{}", options_.lowercase ? "lc" : "mixed", options_.eps_smoothing ? "no" : "yes",
-                     options_.char_order, options_.word_order, options_.whitespace ? "yes" : "no");
+  return fmt::format("case:{}|eff:{}|nc:{}|nw:{}|space:{}", options_.lowercase ? "lc" : "mixed",
+                     options_.eps_smoothing ? "no" : "yes", options_.char_order, options_.word_order,
+                     options_.whitespace ? "yes" : "no");
 }
 
-void Chrf::count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const {
+void Chrf::count(std::string_view hypothesis, std::span<const std::string_view> references,
+                 std::span<double> row) const {
   std::vector<std::string> lines = {std::string(hypothesis)};
   lines.insert(lines.end(), references.begin(), references.end());
   if (options_.lowercase)

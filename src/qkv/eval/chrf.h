@@ -10,8 +10,9 @@ struct ChrfOptions {
   int word_order = 0;  // 2 is chrF++
   int beta = 2;        // recall counts beta times as much as precision
   bool lowercase = false;
-  bool whitespace = false;     // white space is part of character n-grams
-  bool eps_smoothing = false;  // an F score of every order, averaged; else F of the average over the orders that occur in both
+  bool whitespace = false;  // white space is part of character n-grams
+  bool eps_smoothing =
+      false;  // an F score of every order, averaged; else F of the average over the orders that occur in both
 };
 
 class Chrf : public Metric {
@@ -21,7 +22,8 @@ class Chrf : public Metric {
   std::string settings() const override;
   /// For every order, characters before words: n-grams of the hypothesis, of its best reference, and in both.
   size_t width() const override { return 3 * orders(); }
-  void count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const override;
+  void count(std::string_view hypothesis, std::span<const std::string_view> references,
+             std::span<double> row) const override;
   double score(std::span<const double> sums) const override;
 
  private:

@@ -44,7 +44,8 @@ D2lBleu::D2lBleu(const D2lBleuOptions& options) : options_(options) {
 
 std::string D2lBleu::settings() const { return text("case:", options_.lowercase ? "lc" : "mixed", "|k:", options_.k); }
 
-void D2lBleu::count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const {
+void D2lBleu::count(std::string_view hypothesis, std::span<const std::string_view> references,
+                    std::span<double> row) const {
   check(references.size() == 1, "[d2l-bleu] is defined for one reference, got ", references.size());
   row[0] = options_.lowercase ? d2l_bleu(full_lower_case(hypothesis), full_lower_case(references[0]), options_.k)
                               : d2l_bleu(hypothesis, references[0], options_.k);

@@ -19,19 +19,20 @@ SegmentCounts count_segments(const Metric& metric, const std::vector<std::string
   check(!references.empty(), "[", metric.name(), "] there is no reference");
   check(!hypotheses.empty(), "[", metric.name(), "] there is nothing to score: 0 lines");
   for (const auto& reference : references)
-    check(reference.size() == hypotheses.size(), "[", metric.name(), "] numbers of lines differ: hypothesis ", hypotheses.size(),
-          ", reference ", reference.size());
+    check(reference.size() == hypotheses.size(), "[", metric.name(), "] numbers of lines differ: hypothesis ",
+          hypotheses.size(), ", reference ", reference.size());
   SegmentCounts counts{metric.width(), std::vector<double>(hypotheses.size() * metric.width())};
   constexpr int64_t kBlock = 64;
   constexpr double kSegmentNanoseconds = 10000;
   const auto segments = static_cast<int64_t>(hypotheses.size());
-  parallel_ranges(segments, kBlock, kSegmentNanoseconds * static_cast<double>(segments), [&](int64_t begin, int64_t end) {
-    std::vector<std::string_view> lines(references.size());
-    for (auto s = static_cast<size_t>(begin); s < static_cast<size_t>(end); ++s) {
-      for (size_t r = 0; r < references.size(); ++r) lines[r] = references[r][s];
-      metric.count(hypotheses[s], lines, {counts.rows.data() + s * counts.width, counts.width});
-    }
-  });
+  parallel_ranges(segments, kBlock, kSegmentNanoseconds * static_cast<double>(segments),
+                  [&](int64_t begin, int64_t end) {
+                    std::vector<std::string_view> lines(references.size());
+                    for (auto s = static_cast<size_t>(begin); s < static_cast<size_t>(end); ++s) {
+                      for (size_t r = 0; r < references.size(); ++r) lines[r] = references[r][s];
+                      metric.count(hypotheses[s], lines, {counts.rows.data() + s * counts.width, counts.width});
+                    }
+                  });
   return counts;
 }
 

@@ -9,7 +9,8 @@
 
 namespace qkv {
 
-/// A metric whose corpus score is a function of the sum over segments of a row of counts; resampling needs nothing else.
+/// A metric whose corpus score is a function of the sum over segments of a row of counts; resampling needs nothing
+/// else.
 class Metric {
  public:
   virtual ~Metric() = default;
@@ -17,9 +18,11 @@ class Metric {
   virtual std::string name() const = 0;
   /// What the score depends on besides the text, as sacreBLEU writes it: "case:mixed|eff:no|tok:13a|smooth:exp".
   virtual std::string settings() const = 0;
-  /// How many numbers a segment has, and which: counts(row) of a hypothesis and its references, of which there is at least one.
+  /// How many numbers a segment has, and which: counts(row) of a hypothesis and its references, of which there is at
+  /// least one.
   virtual size_t width() const = 0;
-  virtual void count(std::string_view hypothesis, std::span<const std::string_view> references, std::span<double> row) const = 0;
+  virtual void count(std::string_view hypothesis, std::span<const std::string_view> references,
+                     std::span<double> row) const = 0;
   virtual double score(std::span<const double> sums) const = 0;
   /// What stands behind the score on its line: BLEU's precisions, penalty and lengths.
   virtual std::string detail(std::span<const double>) const { return ""; }
@@ -27,7 +30,8 @@ class Metric {
   virtual double best() const { return 100; }
   /// How many references it is defined for.
   virtual size_t most_references() const { return SIZE_MAX; }
-  /// It cuts plain text into tokens by itself, so that text which was cut before gets another score than the one others report.
+  /// It cuts plain text into tokens by itself, so that text which was cut before gets another score than the one others
+  /// report.
   virtual bool tokenizes() const { return false; }
 };
 
@@ -40,7 +44,8 @@ struct SegmentCounts {
   std::vector<double> sums() const;
 };
 
-/// Counts on all threads. References: one list a reference file, each as long as the hypotheses; other lengths are an error.
+/// Counts on all threads. References: one list a reference file, each as long as the hypotheses; other lengths are an
+/// error.
 SegmentCounts count_segments(const Metric& metric, const std::vector<std::string>& hypotheses,
                              const std::vector<std::vector<std::string>>& references);
 
@@ -54,8 +59,9 @@ struct Resampling {
   uint64_t seed = 0;
 };
 
-/// "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0": sacreBLEU's, with our name in the version because the
-/// numbers are computed here. They agree with sacreBLEU 2 under the same settings; what is resampled agrees but for its random numbers.
+/// "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0": sacreBLEU's, with our name in the version
+/// because the numbers are computed here. They agree with sacreBLEU 2 under the same settings; what is resampled agrees
+/// but for its random numbers.
 std::string signature(const Metric& metric, size_t references, const Resampling& resampling = {});
 
 }  // namespace qkv

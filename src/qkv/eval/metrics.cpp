@@ -18,11 +18,15 @@ std::unique_ptr<Metric> bleu(const MetricOptions& o) {
   options.lowercase = o.lowercase;
   return std::make_unique<Bleu>(options);
 }
-std::unique_ptr<Metric> chrf(const MetricOptions& o) { return std::make_unique<Chrf>(ChrfOptions{.lowercase = o.lowercase}); }
+std::unique_ptr<Metric> chrf(const MetricOptions& o) {
+  return std::make_unique<Chrf>(ChrfOptions{.lowercase = o.lowercase});
+}
 std::unique_ptr<Metric> chrf_with_words(const MetricOptions& o) {
   return std::make_unique<Chrf>(ChrfOptions{.word_order = 2, .lowercase = o.lowercase});
 }
-std::unique_ptr<Metric> d2l(const MetricOptions& o) { return std::make_unique<D2lBleu>(D2lBleuOptions{o.d2l_k, o.lowercase}); }
+std::unique_ptr<Metric> d2l(const MetricOptions& o) {
+  return std::make_unique<D2lBleu>(D2lBleuOptions{o.d2l_k, o.lowercase});
+}
 
 constexpr MetricRow kMetrics[] = {{"bleu", bleu}, {"chrf", chrf}, {"chrf++", chrf_with_words}, {"d2l-bleu", d2l}};
 

@@ -57,7 +57,8 @@ void NgramCounter::next_order() {
   std::fill(numbers_.begin(), numbers_.end(), -1);
   for (size_t s = 0; s < sequences_.size(); ++s)
     for (size_t i = 0; i + order_ <= sequences_[s].size(); ++i) {
-      const uint64_t before = static_cast<uint32_t>(grams_[s][i]), last = static_cast<uint32_t>(sequences_[s][i + order_ - 1]);
+      const uint64_t before = static_cast<uint32_t>(grams_[s][i]),
+                     last = static_cast<uint32_t>(sequences_[s][i + order_ - 1]);
       grams_[s][i] = number_of(before << 32 | last);
       ++counts_[static_cast<size_t>(grams_[s][i]) * sequences_.size() + s];
     }

@@ -13,14 +13,16 @@ using Symbols = std::vector<int32_t>;
 /// Numbers for words, equal ones equal, over all the sentences given.
 std::vector<Symbols> word_numbers(std::span<const std::vector<std::string_view>> sentences);
 
-/// The n-grams of several sequences, order by order. An n-gram's number comes from that of the (n-1)-gram before its last symbol.
+/// The n-grams of several sequences, order by order. An n-gram's number comes from that of the (n-1)-gram before its
+/// last symbol.
 class NgramCounter {
  public:
   explicit NgramCounter(std::vector<Symbols> sequences);
 
   /// Goes on to the next order; the first call counts single symbols.
   void next_order();
-  /// How many different n-grams there are in all, how often number `gram` stands in a sequence, and how many n-grams that one has.
+  /// How many different n-grams there are in all, how often number `gram` stands in a sequence, and how many n-grams
+  /// that one has.
   size_t different() const { return counts_.size() / sequences_.size(); }
   int32_t count(size_t gram, size_t sequence) const { return counts_[gram * sequences_.size() + sequence]; }
   int64_t total(size_t sequence) const;

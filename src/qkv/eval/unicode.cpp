@@ -35,12 +35,13 @@ size_t space_length(std::string_view text, size_t at) {
   return length > 0 && is_space(static_cast<char32_t>(code)) ? static_cast<size_t>(length) : 0;
 }
 
-// Letters with case, as the rule of the final sigma wants them (Unicode's Cased, without what is case-ignorable anyway).
+// Letters with case, as the rule of the final sigma wants them (Unicode's Cased, without what is case-ignorable
+// anyway).
 bool is_cased(char32_t c) {
   const auto kind = category(c);
   if (kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LL || kind == UTF8PROC_CATEGORY_LT) return true;
-  return c == 0xAA || c == 0xBA || (c >= 0x2160 && c <= 0x217F) || (c >= 0x24B6 && c <= 0x24E9) || (c >= 0x1F130 && c <= 0x1F149) ||
-         (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
+  return c == 0xAA || c == 0xBA || (c >= 0x2160 && c <= 0x217F) || (c >= 0x24B6 && c <= 0x24E9) ||
+         (c >= 0x1F130 && c <= 0x1F149) || (c >= 0x1F150 && c <= 0x1F169) || (c >= 0x1F170 && c <= 0x1F189);
 }
 
 // Unicode's Case_Ignorable: marks, formats, modifiers, and punctuation that occurs inside words.
@@ -50,10 +51,13 @@ bool is_case_ignorable(char32_t c) {
     case UTF8PROC_CATEGORY_ME:
     case UTF8PROC_CATEGORY_CF:
     case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_SK: return true;
-    default: break;
+    case UTF8PROC_CATEGORY_SK:
+      return true;
+    default:
+      break;
   }
-  constexpr std::u32string_view inside_words = U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
+  constexpr std::u32string_view inside_words =
+      U"'.:\u00B7\u0387\u055F\u05F4\u2018\u2019\u2024\u2027\uFE13\uFE52\uFE55\uFF07\uFF0E\uFF1A";
   return inside_words.find(c) != std::u32string_view::npos;
 }
 
@@ -100,16 +104,18 @@ std::string utf8(std::u32string_view text) {
   std::string out;
   out.reserve(text.size());
   for (char32_t c : text) {
-    if (c < 0x80) out += static_cast<char>(c);
-    else append(out, c);
+    if (c < 0x80)
+      out += static_cast<char>(c);
+    else
+      append(out, c);
   }
   return out;
 }
 
 bool is_space(char32_t c) {
   if (c < 0x80) return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F);
-  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
-         c == 0x205F || c == 0x3000;
+  return c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
+         c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 std::vector<std::string_view> split_whitespace(std::string_view text) {
@@ -157,9 +163,12 @@ std::string full_lower_case(std::string_view text) {
   }
   const std::u32string from = code_points(text);
   for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == 0x130) out += "i\xCC\x87";
-    else if (from[i] == 0x3A3) append(out, is_final_sigma(from, i) ? 0x3C2 : 0x3C3);
-    else append(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(from[i]))));
+    if (from[i] == 0x130)
+      out += "i\xCC\x87";
+    else if (from[i] == 0x3A3)
+      append(out, is_final_sigma(from, i) ? 0x3C2 : 0x3C3);
+    else
+      append(out, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(from[i]))));
   }
   return out;
 }

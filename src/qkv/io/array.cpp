@@ -19,12 +19,18 @@ namespace {
 template <class F>
 auto with_type(Dtype type, F&& f) {
   switch (type) {
-    case Dtype::float32: return f(float{});
-    case Dtype::float64: return f(double{});
-    case Dtype::int32: return f(int32_t{});
-    case Dtype::int64: return f(int64_t{});
-    case Dtype::boolean: return f(bool{});
-    case Dtype::uint8: return f(uint8_t{});
+    case Dtype::float32:
+      return f(float{});
+    case Dtype::float64:
+      return f(double{});
+    case Dtype::int32:
+      return f(int32_t{});
+    case Dtype::int64:
+      return f(int64_t{});
+    case Dtype::boolean:
+      return f(bool{});
+    case Dtype::uint8:
+      return f(uint8_t{});
   }
   fail("[array] unknown type ", static_cast<int>(type));
 }
@@ -43,24 +49,36 @@ T element(std::span<const std::byte> bytes, size_t i) {
 
 template <class T>
 constexpr Dtype dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return Dtype::float32;
-  else if constexpr (std::is_same_v<T, double>) return Dtype::float64;
-  else if constexpr (std::is_same_v<T, int32_t>) return Dtype::int32;
-  else if constexpr (std::is_same_v<T, int64_t>) return Dtype::int64;
-  else if constexpr (std::is_same_v<T, bool>) return Dtype::boolean;
-  else return Dtype::uint8;
+  if constexpr (std::is_same_v<T, float>)
+    return Dtype::float32;
+  else if constexpr (std::is_same_v<T, double>)
+    return Dtype::float64;
+  else if constexpr (std::is_same_v<T, int32_t>)
+    return Dtype::int32;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return Dtype::int64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return Dtype::boolean;
+  else
+    return Dtype::uint8;
 }
 
 }  // namespace
 
 const char* dtype_name(Dtype type) {
   switch (type) {
-    case Dtype::float32: return "float32";
-    case Dtype::float64: return "float64";
-    case Dtype::int32: return "int32";
-    case Dtype::int64: return "int64";
-    case Dtype::boolean: return "bool";
-    case Dtype::uint8: return "uint8";
+    case Dtype::float32:
+      return "float32";
+    case Dtype::float64:
+      return "float64";
+    case Dtype::int32:
+      return "int32";
+    case Dtype::int64:
+      return "int64";
+    case Dtype::boolean:
+      return "bool";
+    case Dtype::uint8:
+      return "uint8";
   }
   return "?";
 }
@@ -72,8 +90,8 @@ size_t dtype_size(Dtype type) {
 uint64_t byte_count(const std::string& name, Dtype type, const Shape& shape) {
   uint64_t bytes = dtype_size(type);
   for (int64_t size : shape)
-    check(!__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes), name, ": shape ", shape, " of ", dtype_name(type),
-          " is too large");
+    check(!__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes), name, ": shape ", shape, " of ",
+          dtype_name(type), " is too large");
   return bytes;
 }
 
@@ -83,13 +101,15 @@ Shape checked_shape(const std::string& name, std::span<const int64_t> sizes) {
   for (int64_t size : sizes) {
     check(size >= 0, name, ": a size of ", size, ", expected none below 0");
     // Zeros count as one here, so that no order of the axes can hide an overflow.
-    check(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size > 0 ? size : 1), &elements) && elements <= INT64_MAX, name,
-          ": too many elements: a size of ", size, " on top of the axes before it");
+    check(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size > 0 ? size : 1), &elements) &&
+              elements <= INT64_MAX,
+          name, ": too many elements: a size of ", size, " on top of the axes before it");
   }
   return Shape(sizes);
 }
 
-Array::Array(Dtype type, const Shape& shape) : dtype_(type), shape_(shape), bytes_(byte_count("[array]", type, shape)) {}
+Array::Array(Dtype type, const Shape& shape)
+    : dtype_(type), shape_(shape), bytes_(byte_count("[array]", type, shape)) {}
 
 Array::Array(const Tensor& values) : Array(Dtype::float32, values.shape()) {
   check(values.defined(), "[array] the tensor has no values");
@@ -103,8 +123,8 @@ Array::Array(const Ids& values) : Array(Dtype::int32, values.shape()) {
 
 template <class T>
 Array Array::of(const Shape& shape, const std::vector<T>& values) {
-  check(shape.numel() == static_cast<int64_t>(values.size()), "[array] shape ", shape, " has ", shape.numel(), " elements, got ",
-        values.size(), " values");
+  check(shape.numel() == static_cast<int64_t>(values.size()), "[array] shape ", shape, " has ", shape.numel(),
+        " elements, got ", values.size(), " values");
   Array array(dtype_of<T>(), shape);
   for (size_t i = 0; i < values.size(); ++i) {
     const T value = values[i];
@@ -137,8 +157,8 @@ Tensor Array::to_tensor(const std::string& name) const {
     for (int64_t i = 0; i < numel(); ++i) {
       const T value = element<T>(bytes_, static_cast<size_t>(i));
       if constexpr (std::is_same_v<T, double>)
-        check(!std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(), name, ": element ", i, " is ", value,
-              ", beyond the range of float32");
+        check(!std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(), name, ": element ", i,
+              " is ", value, ", beyond the range of float32");
       out.mutable_ptr()[i] = static_cast<float>(value);
     }
   });
@@ -146,13 +166,15 @@ Tensor Array::to_tensor(const std::string& name) const {
 }
 
 Ids Array::to_ids(const std::string& name) const {
-  check(dtype_ != Dtype::float32 && dtype_ != Dtype::float64, name, ": elements are ", dtype_name(dtype_), ", expected int32 or int64");
+  check(dtype_ != Dtype::float32 && dtype_ != Dtype::float64, name, ": elements are ", dtype_name(dtype_),
+        ", expected int32 or int64");
   Ids out = Ids::empty(shape_);
   with_type(dtype_, [&]<class T>(T) {
     if constexpr (!std::is_floating_point_v<T>)
       for (int64_t i = 0; i < numel(); ++i) {
         const auto value = static_cast<int64_t>(element<T>(bytes_, static_cast<size_t>(i)));
-        check(value >= INT32_MIN && value <= INT32_MAX, name, ": element ", i, " is ", value, ", beyond the range of int32");
+        check(value >= INT32_MIN && value <= INT32_MAX, name, ": element ", i, " is ", value,
+              ", beyond the range of int32");
         out.mutable_ptr()[i] = static_cast<int32_t>(value);
       }
   });

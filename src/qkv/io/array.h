@@ -57,7 +57,8 @@ class Array {
 /// shape's elements times the size of one, or an error that opens with `name`.
 uint64_t byte_count(const std::string& name, Dtype type, const Shape& shape);
 
-/// A Shape of sizes read from a file: too many axes, a negative or an overflowing size is an error that opens with `name`.
+/// A Shape of sizes read from a file: too many axes, a negative or an overflowing size is an error that opens with
+/// `name`.
 Shape checked_shape(const std::string& name, std::span<const int64_t> sizes);
 
 /// Smallest, largest, mean and standard deviation of the finite elements, in double, and how many are not finite.

@@ -49,7 +49,9 @@ std::string unused_name(const std::string& temporary) {
 }
 
 // What a writer of ours leaves: a plain file of this user that has no other name.
-bool is_ours(const struct stat& status) { return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid(); }
+bool is_ours(const struct stat& status) {
+  return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid();
+}
 
 bool same_file(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
@@ -76,9 +78,9 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists) (void)::fchmod(descriptor_, status.st_mode & 07777);
 }
 
-// The temporary is always a new file, so nothing that lies at its name (a pipe, a link, a file of somebody else) is written to. It has one
-// name and is locked: what a killed process of ours left there is removed, and two writers take turns. Where something else has that name,
-// another one is made up.
+// The temporary is always a new file, so nothing that lies at its name (a pipe, a link, a file of somebody else) is
+// written to. It has one name and is locked: what a killed process of ours left there is removed, and two writers take
+// turns. Where something else has that name, another one is made up.
 void AtomicFile::open_temporary() {
   const std::string usual = temporary_;
   for (int tries = 0;;) {
@@ -98,14 +100,16 @@ void AtomicFile::open_temporary() {
 bool AtomicFile::lock_temporary() {
   while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
   }
-  struct stat mine {}, named {};
+  struct stat mine {
+  }, named{};
   if (::fstat(descriptor_, &mine) != 0) fail_with(errno);
   if (::lstat(temporary_.c_str(), &named) == 0 && same_file(mine, named)) return true;
   ::close(std::exchange(descriptor_, -1));
   return false;
 }
 
-// Removes a temporary that its writer has left, waiting for a writer that is still there; false when the name is taken by something else.
+// Removes a temporary that its writer has left, waiting for a writer that is still there; false when the name is taken
+// by something else.
 bool AtomicFile::remove_left() {
   struct stat named {};
   if (::lstat(temporary_.c_str(), &named) != 0) return errno == ENOENT;

@@ -8,8 +8,9 @@
 
 namespace qkv {
 
-/// Writes to a hidden temporary in the same folder; commit() is fsync, rename, fsync of the folder. Without commit() the temporary is
-/// removed and the old file stays. Links are followed. What is no regular file (a pipe, /dev/null) is written to directly.
+/// Writes to a hidden temporary in the same folder; commit() is fsync, rename, fsync of the folder. Without commit()
+/// the temporary is removed and the old file stays. Links are followed. What is no regular file (a pipe, /dev/null) is
+/// written to directly.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);

@@ -37,7 +37,8 @@ std::optional<double> number(std::string_view cell) {
   if (cell.size() > 1 && cell.front() == '+' && cell[1] != '-') cell.remove_prefix(1);
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error == std::errc::result_out_of_range && end == cell.data() + cell.size()) {  // tiny numbers are zero; huge ones are refused
+  if (error == std::errc::result_out_of_range &&
+      end == cell.data() + cell.size()) {  // tiny numbers are zero; huge ones are refused
     const size_t e = cell.find_first_of("eE");
     if (e != std::string_view::npos && e + 1 < cell.size() && cell[e + 1] == '-') return 0.0;
     return std::nullopt;
@@ -50,7 +51,8 @@ std::optional<double> number(std::string_view cell) {
 std::string shown(std::string_view cell) {
   constexpr size_t kLength = 40;
   size_t length = std::min(cell.size(), kLength);
-  while (length < cell.size() && length > 0 && (cell[length] & 0xC0) == 0x80) --length;  // not in the middle of a character
+  while (length < cell.size() && length > 0 && (cell[length] & 0xC0) == 0x80)
+    --length;  // not in the middle of a character
   std::string out(cell.substr(0, length));
   for (char& c : out)
     if (static_cast<unsigned char>(c) < 32 || c == 127) c = '.';
@@ -77,7 +79,9 @@ class Records {
   }
 
   size_t size() const { return count_; }
-  std::string_view cell(size_t i) const { return cells_[i].own.empty() ? cells_[i].view : std::string_view(cells_[i].own); }
+  std::string_view cell(size_t i) const {
+    return cells_[i].own.empty() ? cells_[i].view : std::string_view(cells_[i].own);
+  }
   int64_t line() const { return line_; }
 
  private:
@@ -145,15 +149,18 @@ class Records {
       next_line_ += std::count(part.begin(), part.end(), '\n');
       at_ = end + 1;
       const bool escaped = at_ < text_.size() && text_[at_] == '"';
-      if (cell.own.empty() && !escaped) cell.view = part;
-      else cell.own += part;
+      if (cell.own.empty() && !escaped)
+        cell.view = part;
+      else
+        cell.own += part;
       if (!escaped) break;
       cell.own += '"';
       ++at_;
     }
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-    check(at_ == text_.size() || text_[at_] == delimiter_ || text_[at_] == '\r' || text_[at_] == '\n', name_, ": line ", next_line_,
-          ": expected a separator after a quoted cell, found \"", shown(text_.substr(std::min(at_, text_.size()), 1)), "\"");
+    check(at_ == text_.size() || text_[at_] == delimiter_ || text_[at_] == '\r' || text_[at_] == '\n', name_, ": line ",
+          next_line_, ": expected a separator after a quoted cell, found \"",
+          shown(text_.substr(std::min(at_, text_.size()), 1)), "\"");
   }
 
   std::string_view text_;
@@ -166,13 +173,15 @@ class Records {
 };
 
 /// Places of the wanted columns among the names.
-std::vector<size_t> places(const std::vector<std::string>& wanted, const std::vector<std::string>& names, const std::string& file) {
+std::vector<size_t> places(const std::vector<std::string>& wanted, const std::vector<std::string>& names,
+                           const std::string& file) {
   std::vector<size_t> out;
   if (wanted.empty()) {
     for (size_t i = 0; i < names.size(); ++i) out.push_back(i);
     return out;
   }
-  std::unordered_map<std::string_view, size_t> first_of;  // a table may have very many columns, and all of them be wanted
+  std::unordered_map<std::string_view, size_t>
+      first_of;  // a table may have very many columns, and all of them be wanted
   std::unordered_set<std::string_view> twice;
   for (size_t i = 0; i < names.size(); ++i)
     if (!first_of.emplace(names[i], i).second) twice.insert(names[i]);
@@ -181,11 +190,13 @@ std::vector<size_t> places(const std::vector<std::string>& wanted, const std::ve
     const auto found = first_of.find(want);
     size_t place = found == first_of.end() ? names.size() : found->second, counted = 0;
     const auto [end, error] = std::from_chars(want.data(), want.data() + want.size(), counted);
-    if (found == first_of.end() && error == std::errc() && end == want.data() + want.size() && counted >= 1 && counted <= names.size())
+    if (found == first_of.end() && error == std::errc() && end == want.data() + want.size() && counted >= 1 &&
+        counted <= names.size())
       place = counted - 1;
     if (place == names.size()) {
       std::string list;
-      for (size_t i = 0; i < std::min<size_t>(names.size(), 20); ++i) list += text(i ? ", " : "", "\"", shown(names[i]), "\"");
+      for (size_t i = 0; i < std::min<size_t>(names.size(), 20); ++i)
+        list += text(i ? ", " : "", "\"", shown(names[i]), "\"");
       if (names.size() > 20) list += text(" and ", names.size() - 20, " more");
       const std::string near = nearest_word(want, names);
       throw Error(text(file, ": there is no column \"", shown(want), "\"; the columns are ", list),
@@ -217,7 +228,8 @@ Header read_header(Records& records, const std::string& name) {
 
 std::string whole_file(const std::string& path) {
   const InputFile file(path);
-  check(file.size() <= limits::kTextBytes, path, ": has ", grouped(file.size()), " bytes, at most ", grouped(limits::kTextBytes), " are read as CSV");
+  check(file.size() <= limits::kTextBytes, path, ": has ", grouped(file.size()), " bytes, at most ",
+        grouped(limits::kTextBytes), " are read as CSV");
   std::string text(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
   return text;
@@ -250,31 +262,36 @@ CsvContent parse_csv(std::string_view text, const std::string& name, const CsvOp
   out.table.columns.resize(place.size());
   std::vector<double> row(place.size());
   for (bool more = header ? records.next() : true; more; more = records.next()) {
-    check(records.size() == width, name, ": line ", records.line(), " has ", records.size(), " cells, the first line has ", width);
+    check(records.size() == width, name, ": line ", records.line(), " has ", records.size(),
+          " cells, the first line has ", width);
     bool missing = false;
     for (size_t c = 0; c < place.size(); ++c) {
       const std::string_view cell = trimmed(records.cell(place[c]));
       if (is_missing(cell)) {
         if (options.missing == Missing::refuse)
-          throw Error(qkv::text(name, ": line ", records.line(), ", column \"", shown(names[place[c]]), "\": expected a number, ",
+          throw Error(qkv::text(name, ": line ", records.line(), ", column \"", shown(names[place[c]]),
+                                "\": expected a number, ",
                                 cell.empty() ? "the cell is empty" : qkv::text("found \"", shown(cell), "\"")),
                       options.missing_hint);
         missing = true;
         continue;
       }
       const std::optional<double> value = number(cell);
-      check(value.has_value(), name, ": line ", records.line(), ", column \"", shown(names[place[c]]), "\": expected a number, found \"",
-            shown(cell), "\"");
+      check(value.has_value(), name, ": line ", records.line(), ", column \"", shown(names[place[c]]),
+            "\": expected a number, found \"", shown(cell), "\"");
       row[c] = *value;
     }
-    if (missing) ++out.dropped;
+    if (missing)
+      ++out.dropped;
     else
       for (size_t c = 0; c < place.size(); ++c) out.table.columns[c].push_back(row[c]);
   }
   return out;
 }
 
-CsvContent read_csv(const std::string& path, const CsvOptions& options) { return parse_csv(whole_file(path), path, options); }
+CsvContent read_csv(const std::string& path, const CsvOptions& options) {
+  return parse_csv(whole_file(path), path, options);
+}
 
 std::vector<std::string> csv_columns(const std::string& path) {
   const std::string text = whole_file(path);
@@ -283,7 +300,8 @@ std::vector<std::string> csv_columns(const std::string& path) {
 }
 
 std::string csv_text(const Table& table) {
-  check(table.names.size() == table.columns.size(), "[csv] ", table.names.size(), " names for ", table.columns.size(), " columns");
+  check(table.names.size() == table.columns.size(), "[csv] ", table.names.size(), " names for ", table.columns.size(),
+        " columns");
   std::string out;
   for (size_t c = 0; c < table.names.size(); ++c) {
     if (c) out += ',';
@@ -295,8 +313,10 @@ std::string csv_text(const Table& table) {
   for (size_t i = 0; i < static_cast<size_t>(table.rows()); ++i) {
     for (size_t c = 0; c < table.columns.size(); ++c) {
       if (c) out += ',';
-      if (!std::isnan(table.columns[c][i])) append_number(out, table.columns[c][i]);
-      else if (table.columns.size() == 1) out += "NaN";  // an empty line would be no row
+      if (!std::isnan(table.columns[c][i]))
+        append_number(out, table.columns[c][i]);
+      else if (table.columns.size() == 1)
+        out += "NaN";  // an empty line would be no row
     }
     out += '\n';
   }

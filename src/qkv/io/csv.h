@@ -1,8 +1,8 @@
 // CSV: columns of numbers with names, as spreadsheets and NumPy write them.
 //
-// Read: comma, semicolon or tab (the first of tab, semicolon, comma that the first line has outside of quotes), quotes, a byte-order mark,
-// any line end, spaces around cells, blank lines. The first line is a header when any of its cells is neither a
-// number nor empty; without one the columns are called "1", "2", ...
+// Read: comma, semicolon or tab (the first of tab, semicolon, comma that the first line has outside of quotes), quotes,
+// a byte-order mark, any line end, spaces around cells, blank lines. The first line is a header when any of its cells
+// is neither a number nor empty; without one the columns are called "1", "2", ...
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ struct Table {
 enum class Missing { refuse, drop_row };
 
 struct CsvOptions {
-  /// Names, or numbers counted from 1; the table has these, in this order. Empty: all. Text in other columns is no error.
+  /// Names, or numbers counted from 1; the table has these, in this order. Empty: all. Text in other columns is no
+  /// error.
   std::vector<std::string> columns = {};
   Missing missing = Missing::refuse;
   std::string missing_hint = {};  // the hint of the error about a missing number: how this program drops rows

@@ -16,7 +16,8 @@
 namespace qkv {
 
 InputFile::InputFile(const std::string& path)
-    : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a pipe must not hang the open
+    : path_(path),
+      descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a pipe must not hang the open
   check(descriptor_ >= 0, "cannot open ", path, ": ", std::strerror(errno));
   struct stat status {};
   const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
@@ -38,14 +39,15 @@ InputFile::~InputFile() {
 }
 
 void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
-  check(offset <= size_ && out.size() <= size_ - offset, path_, ": needs ", out.size(), " bytes at offset ", offset, ", the file has ",
-        grouped(size_));
+  check(offset <= size_ && out.size() <= size_ - offset, path_, ": needs ", out.size(), " bytes at offset ", offset,
+        ", the file has ", grouped(size_));
   while (!out.empty()) {
     const size_t part = std::min<size_t>(out.size(), size_t{1} << 30);
     const ssize_t got = ::pread(descriptor_, out.data(), part, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     check(got >= 0, "cannot read ", path_, ": ", std::strerror(errno));
-    check(got > 0, path_, ": the file shrank to ", grouped(offset), " bytes while it was read, expected ", grouped(size_));
+    check(got > 0, path_, ": the file shrank to ", grouped(offset), " bytes while it was read, expected ",
+          grouped(size_));
     out = out.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }

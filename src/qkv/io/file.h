@@ -8,7 +8,8 @@
 
 namespace qkv {
 
-/// An open regular file. Reads by offset and never maps: a file that shrinks while it is read is an error, not a signal.
+/// An open regular file. Reads by offset and never maps: a file that shrinks while it is read is an error, not a
+/// signal.
 class InputFile {
  public:
   /// Opens it; a missing file, a directory or a device is an error.

@@ -5,12 +5,13 @@
 
 namespace qkv {
 
-/// Makes the file (its folder must be there), locks it and writes the number of the process into it; removes it in the end. What a killed
-/// process left behind is taken over.
+/// Makes the file (its folder must be there), locks it and writes the number of the process into it; removes it in the
+/// end. What a killed process left behind is taken over.
 class FileLock {
  public:
   FileLock() = default;
-  /// Fails at once if another process, or another FileLock of this one, holds it; the message is `held` with the number of that process.
+  /// Fails at once if another process, or another FileLock of this one, holds it; the message is `held` with the number
+  /// of that process.
   FileLock(const std::string& path, const std::string& held);
   ~FileLock();
   FileLock(FileLock&& other) noexcept;

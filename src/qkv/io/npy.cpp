@@ -35,7 +35,11 @@ class HeaderParser {
     }
     skip_space();
     check(at_ == text_.size(), name_, ": the header goes on after its dictionary: ", shown());
-    check(descr_ && fortran_ && shape_, name_, ": the header has no '", !descr_ ? "descr" : !fortran_ ? "fortran_order" : "shape", "'");
+    check(descr_ && fortran_ && shape_, name_, ": the header has no '",
+          !descr_     ? "descr"
+          : !fortran_ ? "fortran_order"
+                      : "shape",
+          "'");
   }
 
   const std::string& descr() const { return *descr_; }
@@ -46,18 +50,22 @@ class HeaderParser {
   void parse_value(const std::string& key) {
     const bool known = key == "descr" || key == "fortran_order" || key == "shape";
     check(known, name_, ": the header has a key '", key, "', expected 'descr', 'fortran_order' and 'shape'");
-    check(!(key == "descr" ? descr_.has_value() : key == "shape" ? shape_.has_value() : fortran_.has_value()), name_,
-          ": the header has '", key, "' twice");
+    check(!(key == "descr"   ? descr_.has_value()
+            : key == "shape" ? shape_.has_value()
+                             : fortran_.has_value()),
+          name_, ": the header has '", key, "' twice");
     if (key == "descr") {
       skip_space();
-      check(at_ == text_.size() || (text_[at_] != '[' && text_[at_] != '('), name_, ": structured arrays are not supported: ", shown());
+      check(at_ == text_.size() || (text_[at_] != '[' && text_[at_] != '('), name_,
+            ": structured arrays are not supported: ", shown());
       descr_ = quoted_text();
     } else if (key == "shape") {
       shape_ = tuple();
     } else {
       skip_space();
       const bool yes = text_.substr(at_).starts_with("True");
-      check(yes || text_.substr(at_).starts_with("False"), name_, ": 'fortran_order' is ", shown(), ", expected True or False");
+      check(yes || text_.substr(at_).starts_with("False"), name_, ": 'fortran_order' is ", shown(),
+            ", expected True or False");
       at_ += yes ? 4 : 5;
       fortran_ = yes;
     }
@@ -71,7 +79,8 @@ class HeaderParser {
       int64_t size = 0;
       const char* begin = text_.data() + at_;
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
-      check(error == std::errc(), name_, ": 'shape' has ", shown(), ", expected a whole number of at most 9223372036854775807");
+      check(error == std::errc(), name_, ": 'shape' has ", shown(),
+            ", expected a whole number of at most 9223372036854775807");
       at_ += static_cast<size_t>(end - begin);
       if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // a long of Python 2
       sizes.push_back(size);
@@ -85,7 +94,8 @@ class HeaderParser {
 
   std::string quoted_text() {
     skip_space();
-    check(at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"'), name_, ": the header has ", shown(), ", expected a text");
+    check(at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"'), name_, ": the header has ", shown(),
+          ", expected a text");
     const size_t end = text_.find(text_[at_], at_ + 1);
     check(end != std::string_view::npos, name_, ": the header has a text without an end: ", shown());
     std::string out(text_.substr(at_ + 1, end - at_ - 1));
@@ -116,38 +126,45 @@ class HeaderParser {
 
 Dtype dtype_from(const std::string& name, const std::string& descr) {
   static constexpr std::array<std::pair<std::string_view, Dtype>, 6> known = {{{"<f4", Dtype::float32},
-                                                                              {"<f8", Dtype::float64},
-                                                                              {"<i4", Dtype::int32},
-                                                                              {"<i8", Dtype::int64},
-                                                                              {"|b1", Dtype::boolean},
-                                                                              {"|u1", Dtype::uint8}}};
+                                                                               {"<f8", Dtype::float64},
+                                                                               {"<i4", Dtype::int32},
+                                                                               {"<i8", Dtype::int64},
+                                                                               {"|b1", Dtype::boolean},
+                                                                               {"|u1", Dtype::uint8}}};
   for (const auto& [code, type] : known)
     if (descr == code) return type;
   static constexpr std::array<std::pair<char, std::string_view>, 9> kinds = {{{'O', "object arrays"},
-                                                                             {'f', "floats of this size"},
-                                                                             {'i', "integers of this size"},
-                                                                             {'u', "unsigned integers of this size"},
-                                                                             {'c', "complex numbers"},
-                                                                             {'U', "text"},
-                                                                             {'S', "text"},
-                                                                             {'M', "dates"},
-                                                                             {'m', "time spans"}}};
+                                                                              {'f', "floats of this size"},
+                                                                              {'i', "integers of this size"},
+                                                                              {'u', "unsigned integers of this size"},
+                                                                              {'c', "complex numbers"},
+                                                                              {'U', "text"},
+                                                                              {'S', "text"},
+                                                                              {'M', "dates"},
+                                                                              {'m', "time spans"}}};
   std::string_view what = "unknown";
   if (descr.size() >= 2)
     for (const auto& [letter, kind] : kinds)
       if (descr[1] == letter) what = kind;
   if (descr.starts_with('>') && what != "unknown") what = "big-endian";
-  fail(name, ": ", what, " '", descr.substr(0, 20), "' not supported, expected '<f4', '<f8', '<i4', '<i8', '|b1' or '|u1'");
+  fail(name, ": ", what, " '", descr.substr(0, 20),
+       "' not supported, expected '<f4', '<f8', '<i4', '<i8', '|b1' or '|u1'");
 }
 
 const char* descr_of(Dtype type) {
   switch (type) {
-    case Dtype::float32: return "<f4";
-    case Dtype::float64: return "<f8";
-    case Dtype::int32: return "<i4";
-    case Dtype::int64: return "<i8";
-    case Dtype::boolean: return "|b1";
-    case Dtype::uint8: return "|u1";
+    case Dtype::float32:
+      return "<f4";
+    case Dtype::float64:
+      return "<f8";
+    case Dtype::int32:
+      return "<i4";
+    case Dtype::int64:
+      return "<i8";
+    case Dtype::boolean:
+      return "|b1";
+    case Dtype::uint8:
+      return "|u1";
   }
   return "";
 }
@@ -177,9 +194,11 @@ NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadByte
   const auto bytes = std::as_writable_bytes(std::span(start));
   check(size >= 10, name, ": ", grouped(size), " bytes are too few for an .npy file");
   read(0, bytes.first(10));
-  check(std::memcmp(start.data(), kMagic.data(), kMagic.size()) == 0, name, ": not an .npy file, it does not begin with \\x93NUMPY");
+  check(std::memcmp(start.data(), kMagic.data(), kMagic.size()) == 0, name,
+        ": not an .npy file, it does not begin with \\x93NUMPY");
   const int major = start[6], minor = start[7];
-  check(major >= 1 && major <= 3 && minor == 0, name, ": .npy version ", major, ".", minor, ", expected 1.0, 2.0 or 3.0");
+  check(major >= 1 && major <= 3 && minor == 0, name, ": .npy version ", major, ".", minor,
+        ", expected 1.0, 2.0 or 3.0");
   uint64_t length = start[8] | uint64_t{start[9]} << 8, before = 10;
   if (major > 1) {
     check(size >= 12, name, ": ", grouped(size), " bytes are too few for an .npy file");
@@ -188,7 +207,8 @@ NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadByte
     before = 12;
   }
   check(length <= size - before, name, ": header says ", length, " bytes, the file has ", grouped(size));
-  check(length <= limits::kNpyHeaderBytes, name, ": header says ", length, " bytes, expected at most ", grouped(limits::kNpyHeaderBytes));
+  check(length <= limits::kNpyHeaderBytes, name, ": header says ", length, " bytes, expected at most ",
+        grouped(limits::kNpyHeaderBytes));
   std::string text(length, '\0');
   read(before, std::as_writable_bytes(std::span(text)));
   HeaderParser parser(name, text);
@@ -200,8 +220,9 @@ NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadByte
   header.fortran_order = parser.fortran_order();
   header.data_offset = before + length;
   header.data_bytes = byte_count(name, header.dtype, header.shape);
-  check(header.data_bytes == size - header.data_offset, name, ": shape ", header.shape, " of ", dtype_name(header.dtype), " needs ",
-        header.data_bytes, " bytes, the file has ", grouped(size - header.data_offset));
+  check(header.data_bytes == size - header.data_offset, name, ": shape ", header.shape, " of ",
+        dtype_name(header.dtype), " needs ", header.data_bytes, " bytes, the file has ",
+        grouped(size - header.data_offset));
   return header;
 }
 
@@ -220,7 +241,8 @@ Array read_npy_array(const std::string& name, uint64_t size, const ReadBytes& re
 
 std::string npy_header_text(const Array& array) {
   const Shape& shape = array.shape();
-  std::string dictionary = text("{'descr': '", descr_of(array.dtype()), "', 'fortran_order': False, 'shape': ", shape, ", }");
+  std::string dictionary =
+      text("{'descr': '", descr_of(array.dtype()), "', 'fortran_order': False, 'shape': ", shape, ", }");
   // NumPy leaves room for the first size to grow to 21 digits in place; so do we, byte for byte.
   if (shape.rank() > 0) dictionary.append(21 - std::to_string(shape[0]).size(), ' ');
   const size_t unpadded = kMagic.size() + 4 + dictionary.size() + 1;

@@ -24,7 +24,8 @@ struct NpyHeader {
 /// Reads `out.size()` bytes at an offset of some source of bytes.
 using ReadBytes = std::function<void(uint64_t offset, std::span<std::byte> out)>;
 
-/// Parses the header of an .npy of `size` bytes in all; the elements must be exactly what follows it. `name` opens every message.
+/// Parses the header of an .npy of `size` bytes in all; the elements must be exactly what follows it. `name` opens
+/// every message.
 NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadBytes& read);
 
 /// The whole array in C order.

@@ -14,7 +14,9 @@ constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50
 constexpr uint64_t kMax32 = 0xffffffff;
 constexpr const char* kZip64 = ": zip64 archives (4 GB or 65,535 arrays and more) are not supported";
 
-void put16(std::string& out, uint64_t value) { out += {static_cast<char>(value & 0xff), static_cast<char>(value >> 8 & 0xff)}; }
+void put16(std::string& out, uint64_t value) {
+  out += {static_cast<char>(value & 0xff), static_cast<char>(value >> 8 & 0xff)};
+}
 void put32(std::string& out, uint64_t value) {
   put16(out, value);
   put16(out, value >> 16);
@@ -32,7 +34,8 @@ std::vector<std::byte> npy_bytes(const Array& array) {
 
 NpzFile::NpzFile(const std::string& path) : zip_(path, "an .npz file") {
   for (const ZipFile::Entry& entry : zip_.entries())
-    check(entry.name.size() > 4 && entry.name.ends_with(".npy"), zip_.label(entry), ": not an array, expected a name that ends in .npy");
+    check(entry.name.size() > 4 && entry.name.ends_with(".npy"), zip_.label(entry),
+          ": not an array, expected a name that ends in .npy");
 }
 
 std::vector<std::string> NpzFile::names() const {
@@ -43,11 +46,12 @@ std::vector<std::string> NpzFile::names() const {
 
 Array NpzFile::array(const std::string& name) const {
   const auto& entries = zip_.entries();
-  const auto entry = std::find_if(entries.begin(), entries.end(), [&](const ZipFile::Entry& e) { return e.name == name + ".npy"; });
+  const auto entry =
+      std::find_if(entries.begin(), entries.end(), [&](const ZipFile::Entry& e) { return e.name == name + ".npy"; });
   check(entry != entries.end(), zip_.path(), ": has no array \"", name, "\"");
   ZipFile::Stream stream(zip_, *entry);
-  Array array =
-      read_npy_array(zip_.label(*entry), entry->size, [&](uint64_t offset, std::span<std::byte> out) { stream.read(offset, out); });
+  Array array = read_npy_array(zip_.label(*entry), entry->size,
+                               [&](uint64_t offset, std::span<std::byte> out) { stream.read(offset, out); });
   stream.finish();
   return array;
 }
@@ -66,15 +70,16 @@ void write_npz(const std::string& path, const std::map<std::string, Array>& arra
   uint64_t offset = 0;
   for (const auto& [key, array] : arrays) {
     const std::string name = key + ".npy";
-    check(!key.empty() && name.size() <= 0xffff, path, ": an array's name has ", key.size(), " bytes, expected 1 to 65,531");
+    check(!key.empty() && name.size() <= 0xffff, path, ": an array's name has ", key.size(),
+          " bytes, expected 1 to 65,531");
     std::vector<std::byte> bytes = npy_bytes(array);
     check(bytes.size() < kMax32, path, ": ", name, kZip64);
     const uint32_t crc = crc_of(bytes);
     const uint64_t size = bytes.size();
     if (compression == Compression::deflate) bytes = deflated(bytes);
 
-    std::string fields;  // what the local header and the directory have in common
-    put16(fields, 20);   // version needed: 2.0
+    std::string fields;    // what the local header and the directory have in common
+    put16(fields, 20);     // version needed: 2.0
     put16(fields, 0x800);  // names are UTF-8
     put16(fields, compression == Compression::deflate ? 8 : 0);
     put32(fields, 0x00210000);  // 1980-01-01, so that the same arrays make the same bytes

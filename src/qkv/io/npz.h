@@ -30,6 +30,7 @@ enum class Compression { stored, deflate };
 /// All arrays of an archive.
 std::map<std::string, Array> read_npz(const std::string& path);
 /// Writes an archive, in the order of the names and always the same bytes for the same arrays.
-void write_npz(const std::string& path, const std::map<std::string, Array>& arrays, Compression compression = Compression::stored);
+void write_npz(const std::string& path, const std::map<std::string, Array>& arrays,
+               Compression compression = Compression::stored);
 
 }  // namespace qkv

@@ -23,12 +23,22 @@ struct TypeRow {
   uint64_t bytes;
   std::optional<Dtype> dtype;
 };
-constexpr std::array<TypeRow, 16> kTypes = {{{"F32", 4, Dtype::float32}, {"F64", 8, Dtype::float64}, {"I32", 4, Dtype::int32},
-                                            {"I64", 8, Dtype::int64},   {"BOOL", 1, Dtype::boolean}, {"U8", 1, Dtype::uint8},
-                                            {"F16", 2, {}},             {"BF16", 2, {}},             {"F8_E4M3", 1, {}},
-                                            {"F8_E5M2", 1, {}},         {"I8", 1, {}},               {"I16", 2, {}},
-                                            {"U16", 2, {}},             {"U32", 4, {}},              {"U64", 8, {}},
-                                            {"C64", 8, {}}}};
+constexpr std::array<TypeRow, 16> kTypes = {{{"F32", 4, Dtype::float32},
+                                             {"F64", 8, Dtype::float64},
+                                             {"I32", 4, Dtype::int32},
+                                             {"I64", 8, Dtype::int64},
+                                             {"BOOL", 1, Dtype::boolean},
+                                             {"U8", 1, Dtype::uint8},
+                                             {"F16", 2, {}},
+                                             {"BF16", 2, {}},
+                                             {"F8_E4M3", 1, {}},
+                                             {"F8_E5M2", 1, {}},
+                                             {"I8", 1, {}},
+                                             {"I16", 2, {}},
+                                             {"U16", 2, {}},
+                                             {"U32", 4, {}},
+                                             {"U64", 8, {}},
+                                             {"C64", 8, {}}}};
 
 const char* type_name(Dtype type) {
   for (const TypeRow& row : kTypes)
@@ -37,7 +47,8 @@ const char* type_name(Dtype type) {
 }
 
 // Checks one tensor by itself: a known type, begin <= end <= data_bytes, and as many bytes as its shape needs.
-SafetensorsInfo checked_info(const std::string& label, const SafetensorsHeader::Tensor& tensor, uint64_t data_offset, uint64_t data_bytes) {
+SafetensorsInfo checked_info(const std::string& label, const SafetensorsHeader::Tensor& tensor, uint64_t data_offset,
+                             uint64_t data_bytes) {
   const auto row = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& r) { return r.name == tensor.type; });
   check(row != kTypes.end(), label, ": unknown dtype \"", tensor.type.substr(0, 30), "\"");
   const uint64_t begin = tensor.offsets[0], end = tensor.offsets[1];
@@ -45,8 +56,10 @@ SafetensorsInfo checked_info(const std::string& label, const SafetensorsHeader::
   check(end <= data_bytes, label, ": data_offsets end at ", end, ", the data has ", grouped(data_bytes), " bytes");
   const Shape shape = checked_shape(label, tensor.shape);
   uint64_t needed = 0;
-  const bool fits = !__builtin_mul_overflow(static_cast<uint64_t>(shape.numel()), row->bytes, &needed) && needed == end - begin;
-  check(fits, label, ": shape ", shape, " of ", tensor.type, " does not fit the ", end - begin, " bytes of its data_offsets");
+  const bool fits =
+      !__builtin_mul_overflow(static_cast<uint64_t>(shape.numel()), row->bytes, &needed) && needed == end - begin;
+  check(fits, label, ": shape ", shape, " of ", tensor.type, " does not fit the ", end - begin,
+        " bytes of its data_offsets");
   return {tensor.type, row->dtype, shape, data_offset + begin, end - begin};
 }
 
@@ -60,7 +73,8 @@ struct Part {
 
 void write_parts(const std::string& path, std::vector<Part> parts, const std::map<std::string, std::string>& metadata) {
   // Wider types first, so that every element is aligned in the file; then by name.
-  std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) { return dtype_size(a.dtype) > dtype_size(b.dtype); });
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Part& a, const Part& b) { return dtype_size(a.dtype) > dtype_size(b.dtype); });
   nlohmann::json header = nlohmann::json::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
   uint64_t offset = 0;
@@ -78,8 +92,8 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
     fail(path, ": a name or a metadata text is not valid UTF-8");
   }
   text.append((8 - text.size() % 8) % 8, ' ');
-  check(text.size() <= limits::kSafetensorsHeaderBytes, path, ": the header would have ", text.size(), " bytes, expected at most ",
-        limits::kSafetensorsHeaderBytes);
+  check(text.size() <= limits::kSafetensorsHeaderBytes, path, ": the header would have ", text.size(),
+        " bytes, expected at most ", limits::kSafetensorsHeaderBytes);
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
 
@@ -98,13 +112,15 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= uint64_t{start[i]} << (8 * i);
   check(length <= file_.size() - 8, path, ": header says ", length, " bytes, the file has ", grouped(file_.size()));
-  check(length <= limits::kSafetensorsHeaderBytes, path, ": header says ", length, " bytes, expected at most ", grouped(limits::kSafetensorsHeaderBytes));
+  check(length <= limits::kSafetensorsHeaderBytes, path, ": header says ", length, " bytes, expected at most ",
+        grouped(limits::kSafetensorsHeaderBytes));
   std::string text(length, '\0');
   file_.read(8, std::as_writable_bytes(std::span(text)));
   SafetensorsHeader header = parse_safetensors_header(path, text);
   metadata_ = std::move(header.metadata);
   const uint64_t data_offset = 8 + length, data_bytes = file_.size() - data_offset;
-  for (const auto& [name, tensor] : header.tensors) tensors_.emplace(name, checked_info(label(name), tensor, data_offset, data_bytes));
+  for (const auto& [name, tensor] : header.tensors)
+    tensors_.emplace(name, checked_info(label(name), tensor, data_offset, data_bytes));
   check_layout(data_bytes);
 }
 
@@ -120,11 +136,13 @@ void SafetensorsFile::check_layout(uint64_t data_bytes) const {
   const std::string* before = nullptr;
   for (const auto& [name, info] : order) {
     check(info->offset >= end, path(), ": tensors \"", before ? *before : "", "\" and \"", *name, "\" overlap");
-    check(info->offset == end, path(), ": ", grouped(info->offset - end), " bytes before tensor \"", *name, "\" belong to no tensor");
+    check(info->offset == end, path(), ": ", grouped(info->offset - end), " bytes before tensor \"", *name,
+          "\" belong to no tensor");
     end += info->bytes;
     before = name;
   }
-  check(end == file_.size(), path(), ": tensors end at byte ", end - data_offset, " of the data, the data has ", grouped(data_bytes));
+  check(end == file_.size(), path(), ": tensors end at byte ", end - data_offset, " of the data, the data has ",
+        grouped(data_bytes));
 }
 
 std::string SafetensorsFile::label(const std::string& name) const { return text(path(), ": tensor \"", name, "\""); }
@@ -143,14 +161,15 @@ const SafetensorsInfo& SafetensorsFile::info(const std::string& name) const {
 
 void SafetensorsFile::read(const std::string& name, uint64_t offset, std::span<std::byte> out) const {
   const SafetensorsInfo& tensor = info(name);
-  check(offset <= tensor.bytes && out.size() <= tensor.bytes - offset, label(name), ": ", out.size(), " bytes at ", offset,
-        " are outside its ", tensor.bytes);
+  check(offset <= tensor.bytes && out.size() <= tensor.bytes - offset, label(name), ": ", out.size(), " bytes at ",
+        offset, " are outside its ", tensor.bytes);
   file_.read(tensor.offset + offset, out);
 }
 
 Array SafetensorsFile::array(const std::string& name) const {
   const SafetensorsInfo& tensor = info(name);
-  check(tensor.dtype.has_value(), label(name), ": ", tensor.type, " is not supported, expected F32, F64, I32, I64, BOOL or U8");
+  check(tensor.dtype.has_value(), label(name), ": ", tensor.type,
+        " is not supported, expected F32, F64, I32, I64, BOOL or U8");
   Array out(*tensor.dtype, tensor.shape);
   read(name, 0, out.mutable_bytes());
   return out;

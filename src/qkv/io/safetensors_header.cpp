@@ -18,10 +18,17 @@ class Handler {
 
   bool start_object(size_t) {
     switch (place_) {
-      case Place::before: place_ = Place::top; break;
-      case Place::tensor_value: place_ = Place::tensor; break;
-      case Place::metadata_value: place_ = Place::metadata; break;
-      default: wrong("an object");
+      case Place::before:
+        place_ = Place::top;
+        break;
+      case Place::tensor_value:
+        place_ = Place::tensor;
+        break;
+      case Place::metadata_value:
+        place_ = Place::metadata;
+        break;
+      default:
+        wrong("an object");
     }
     return true;
   }
@@ -29,7 +36,10 @@ class Handler {
   bool end_object() {
     if (place_ == Place::tensor)
       check(fields_.size() == 3, where(), " has no \"",
-            !fields_.contains("dtype") ? "dtype" : !fields_.contains("shape") ? "shape" : "data_offsets", "\"");
+            !fields_.contains("dtype")   ? "dtype"
+            : !fields_.contains("shape") ? "shape"
+                                         : "data_offsets",
+            "\"");
     place_ = place_ == Place::top ? Place::after : Place::top;
     return true;
   }
@@ -44,7 +54,8 @@ class Handler {
       fields_.clear();
     } else if (place_ == Place::metadata) {
       check(out_.metadata.emplace(name, "").second, path_, ": the metadata has \"", name, "\" twice");
-      check(out_.metadata.size() <= limits::kTensors, path_, ": the metadata has more than ", limits::kTensors, " texts");
+      check(out_.metadata.size() <= limits::kTensors, path_, ": the metadata has more than ", limits::kTensors,
+            " texts");
       metadata_key_ = name;
       place_ = Place::metadata_text;
     } else {  // in a tensor
@@ -70,15 +81,19 @@ class Handler {
   }
 
   bool start_array(size_t) {
-    if (place_ == Place::shape_value) place_ = Place::shape;
-    else if (place_ == Place::offsets_value) place_ = Place::offsets;
-    else wrong("a list");
+    if (place_ == Place::shape_value)
+      place_ = Place::shape;
+    else if (place_ == Place::offsets_value)
+      place_ = Place::offsets;
+    else
+      wrong("a list");
     return true;
   }
 
   bool end_array() {
     if (place_ == Place::offsets)
-      check(tensor_->offsets.size() == 2, where(), " has ", tensor_->offsets.size(), " data_offsets, expected begin and end");
+      check(tensor_->offsets.size() == 2, where(), " has ", tensor_->offsets.size(),
+            " data_offsets, expected begin and end");
     place_ = Place::tensor;
     return true;
   }
@@ -109,22 +124,44 @@ class Handler {
 
  private:
   // What the next value belongs to.
-  enum class Place { before, top, tensor_value, tensor, dtype, shape_value, shape, offsets_value, offsets, metadata_value, metadata,
-                     metadata_text, after };
+  enum class Place {
+    before,
+    top,
+    tensor_value,
+    tensor,
+    dtype,
+    shape_value,
+    shape,
+    offsets_value,
+    offsets,
+    metadata_value,
+    metadata,
+    metadata_text,
+    after
+  };
 
   std::string where() const { return text(path_, ": tensor \"", name_, "\""); }
 
   [[noreturn]] void wrong(const std::string& got) const {
     switch (place_) {
-      case Place::tensor_value: fail(where(), " is ", got, ", expected an object");
-      case Place::dtype: fail(where(), " has ", got, " as dtype, expected a text");
-      case Place::shape_value: fail(where(), " has ", got, " as shape, expected a list of whole numbers");
-      case Place::shape: fail(where(), " has ", got, " in its shape, expected whole numbers from 0 on");
-      case Place::offsets_value: fail(where(), " has ", got, " as data_offsets, expected a list of two");
-      case Place::offsets: fail(where(), " has ", got, " in its data_offsets, expected whole numbers from 0 on");
-      case Place::metadata_value: fail(path_, ": __metadata__ is ", got, ", expected an object of texts");
-      case Place::metadata_text: fail(path_, ": the metadata \"", metadata_key_, "\" is ", got, ", expected a text");
-      default: fail(path_, ": the header is ", got, ", expected an object");
+      case Place::tensor_value:
+        fail(where(), " is ", got, ", expected an object");
+      case Place::dtype:
+        fail(where(), " has ", got, " as dtype, expected a text");
+      case Place::shape_value:
+        fail(where(), " has ", got, " as shape, expected a list of whole numbers");
+      case Place::shape:
+        fail(where(), " has ", got, " in its shape, expected whole numbers from 0 on");
+      case Place::offsets_value:
+        fail(where(), " has ", got, " as data_offsets, expected a list of two");
+      case Place::offsets:
+        fail(where(), " has ", got, " in its data_offsets, expected whole numbers from 0 on");
+      case Place::metadata_value:
+        fail(path_, ": __metadata__ is ", got, ", expected an object of texts");
+      case Place::metadata_text:
+        fail(path_, ": the metadata \"", metadata_key_, "\" is ", got, ", expected a text");
+      default:
+        fail(path_, ": the header is ", got, ", expected an object");
     }
   }
 

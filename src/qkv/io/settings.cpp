@@ -32,17 +32,22 @@ std::string shortest(Number value) {
 
 // A scalar that YAML would take for something else, or that begins or ends oddly, stands in quotes.
 std::string yaml_scalar(const std::string& text) {
-  const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '.' || c == '-'; };
+  const auto plain = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '.' || c == '-';
+  };
   const bool is_null = text == "null" || text == "Null" || text == "NULL";
-  if (!text.empty() && std::all_of(text.begin(), text.end(), plain) && text[0] != '-' && text[0] != '.' && !std::isdigit(text[0]) && !is_null)
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain) && text[0] != '-' && text[0] != '.' &&
+      !std::isdigit(text[0]) && !is_null)
     return text;
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
-    else out += c;
+    if (byte < 0x20 || byte == 0x7f)
+      out += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};
+    else
+      out += c;
   }
   return out + "\"";
 }
@@ -51,8 +56,8 @@ std::string at_line(const std::string& name, const YAML::Mark& mark) { return te
 
 }  // namespace
 
-// Takes the events of one document, block by block. What is not a table of blocks of single values is refused where it begins, so that
-// nothing is kept of lists, aliases and nests.
+// Takes the events of one document, block by block. What is not a table of blocks of single values is refused where it
+// begins, so that nothing is kept of lists, aliases and nests.
 class SettingsReader : public YAML::EventHandler {
  public:
   struct Value {
@@ -64,8 +69,8 @@ class SettingsReader : public YAML::EventHandler {
   const std::vector<Value>& values() const { return values_; }
 
   void read(const std::string& yaml) {
-    check(yaml.size() <= limits::kSettingsBytes, name_, ": has ", grouped(yaml.size()), " bytes; a configuration has at most ",
-          grouped(limits::kSettingsBytes));
+    check(yaml.size() <= limits::kSettingsBytes, name_, ": has ", grouped(yaml.size()),
+          " bytes; a configuration has at most ", grouped(limits::kSettingsBytes));
     try {
       std::istringstream text(yaml);
       YAML::Parser parser(text);
@@ -82,9 +87,15 @@ class SettingsReader : public YAML::EventHandler {
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { word(mark, nullptr); }
-  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& value) override { word(mark, &value); }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { fail(at_line(name_, mark), ": a setting is no alias, expected its value"); }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override { refuse_nest(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string& value) override {
+    word(mark, &value);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(at_line(name_, mark), ": a setting is no alias, expected its value");
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    refuse_nest(mark);
+  }
   void OnSequenceEnd() override {}
   void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
     if (depth_ == 2 || (depth_ == 1 && !has_block_)) refuse_nest(mark);
@@ -137,9 +148,12 @@ class SettingsReader : public YAML::EventHandler {
   void open_key(const std::string& key, const std::string& where) {
     key_ = block_ + "." + key, where_ = where;
     if (!settings_) return;
-    if (const auto moved = settings_->moved_.find(key_); moved != settings_->moved_.end()) key_ = moved->second.empty() ? kDropped : moved->second;
-    else if (std::ranges::none_of(settings_->all(), [&](const Setting& s) { return s.name() == key_; })) refuse_key(key);
-    check(key_ == kDropped || seen_.insert(key_).second, where, ": the key \"", block_, ".", key, "\" stands here twice");
+    if (const auto moved = settings_->moved_.find(key_); moved != settings_->moved_.end())
+      key_ = moved->second.empty() ? kDropped : moved->second;
+    else if (std::ranges::none_of(settings_->all(), [&](const Setting& s) { return s.name() == key_; }))
+      refuse_key(key);
+    check(key_ == kDropped || seen_.insert(key_).second, where, ": the key \"", block_, ".", key,
+          "\" stands here twice");
   }
 
   [[noreturn]] void refuse_key(const std::string& key) const {
@@ -148,14 +162,16 @@ class SettingsReader : public YAML::EventHandler {
       if (s.block == block_) known.push_back(s.key);
     const auto why = settings_->why_not_.find(key_);
     const bool known_why = why != settings_->why_not_.end();
-    throw Error(text(where_, ": unknown key \"", key, "\" in the block \"", block_, "\"", known_why ? ": " + why->second : ""),
-                known_why ? "" : did_you_mean(key, known));
+    throw Error(
+        text(where_, ": unknown key \"", key, "\" in the block \"", block_, "\"", known_why ? ": " + why->second : ""),
+        known_why ? "" : did_you_mean(key, known));
   }
 
   void take(std::string value) {
     if (key_ == kDropped) return;
     if (settings_)
-      if (const auto newer = settings_->values_.find(key_ + "=" + value); newer != settings_->values_.end()) value = newer->second;
+      if (const auto newer = settings_->values_.find(key_ + "=" + value); newer != settings_->values_.end())
+        value = newer->second;
     values_.push_back({key_, value, text(where_, ": ", key_)});
   }
 
@@ -171,8 +187,9 @@ class SettingsReader : public YAML::EventHandler {
 };
 
 void Settings::add(Setting setting) {
-  const bool twice = std::ranges::any_of(settings_, [&](const Setting& s) { return s.key == setting.key; }) ||
-                     std::ranges::any_of(why_not_, [&](const auto& other) { return other.first.ends_with("." + setting.key); });
+  const bool twice =
+      std::ranges::any_of(settings_, [&](const Setting& s) { return s.key == setting.key; }) ||
+      std::ranges::any_of(why_not_, [&](const auto& other) { return other.first.ends_with("." + setting.key); });
   setting.flag = text("--", twice ? setting.block + "_" : "", setting.key);
   std::ranges::replace(setting.flag, '_', '-');
   settings_.push_back(std::move(setting));
@@ -194,8 +211,13 @@ auto parsed(const std::string& v, const std::string& where, double low, double h
 
 // A number between limits that are of the type it is read as.
 template <class Number, class Limit>
-Setting number_setting(const std::string& block, const std::string& key, const Text& help, Number& value, Limit low, Limit high) {
-  return {block, key, help, std::is_integral_v<Limit> ? "N" : "X", {},
+Setting number_setting(const std::string& block, const std::string& key, const Text& help, Number& value, Limit low,
+                       Limit high) {
+  return {block,
+          key,
+          help,
+          std::is_integral_v<Limit> ? "N" : "X",
+          {},
           [&value, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
             return [&value, read = parsed(v, where, low, high)] { value = static_cast<Number>(read); };
           },
@@ -203,8 +225,13 @@ Setting number_setting(const std::string& block, const std::string& key, const T
 }
 
 template <class Number, class Limit>
-Setting open_setting(const std::string& block, const std::string& key, const Text& help, std::optional<Number>& value, const Open& open, Limit low, Limit high) {
-  return {block, key, help, std::is_integral_v<Limit> ? "N" : "X", {},
+Setting open_setting(const std::string& block, const std::string& key, const Text& help, std::optional<Number>& value,
+                     const Open& open, Limit low, Limit high) {
+  return {block,
+          key,
+          help,
+          std::is_integral_v<Limit> ? "N" : "X",
+          {},
           [&value, open, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
             if (v == open.word || (open.before && v == open.before)) return [&value] { value.reset(); };
             try {
@@ -218,28 +245,37 @@ Setting open_setting(const std::string& block, const std::string& key, const Tex
 
 }  // namespace
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low, int64_t high) {
+void Settings::add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low,
+                   int64_t high) {
   add(number_setting(block, key, help, value, low, high));
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, double& value, double low, double high) {
+void Settings::add(const std::string& block, const std::string& key, const Text& help, double& value, double low,
+                   double high) {
   add(number_setting(block, key, help, value, low, high));
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, float& value, double low, double high) {
+void Settings::add(const std::string& block, const std::string& key, const Text& help, float& value, double low,
+                   double high) {
   add(number_setting(block, key, help, value, low, high));
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, std::optional<int64_t>& value, const Open& open, int64_t low, int64_t high) {
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::optional<int64_t>& value,
+                   const Open& open, int64_t low, int64_t high) {
   add(open_setting(block, key, help, value, open, low, high));
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value, const Open& open, double low, double high) {
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value,
+                   const Open& open, double low, double high) {
   add(open_setting(block, key, help, value, open, low, high));
 }
 
 void Settings::add(const std::string& block, const std::string& key, const Text& help, bool& value) {
-  add({block, key, help, kTruth, {"true", "false"},
+  add({block,
+       key,
+       help,
+       kTruth,
+       {"true", "false"},
        [&value](const std::string& v, const std::string& where) -> Setting::Assign {
          if (v != "true" && v != "false") refuse(where, v, "true or false");
          return [&value, read = v == "true"] { value = read; };
@@ -247,13 +283,20 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
        [&value] { return value ? "true" : "false"; }});
 }
 
-void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value, const std::string& value_name) {
-  add({block, key, help, value_name, {}, [&value](const std::string& v, const std::string&) -> Setting::Assign { return [&value, v] { value = v; }; },
+void Settings::add(const std::string& block, const std::string& key, const Text& help, std::string& value,
+                   const std::string& value_name) {
+  add({block,
+       key,
+       help,
+       value_name,
+       {},
+       [&value](const std::string& v, const std::string&) -> Setting::Assign { return [&value, v] { value = v; }; },
        [&value] { return yaml_scalar(value); }});
 }
 
-void Settings::add_choice(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
-                          std::function<void(size_t)> set, std::function<std::string()> get) {
+void Settings::add_choice(const std::string& block, const std::string& key, const Text& help,
+                          const std::vector<std::string>& words, std::function<void(size_t)> set,
+                          std::function<std::string()> get) {
   add({block, key, help, "TEXT", words,
        [words, set = std::move(set)](const std::string& v, const std::string& where) -> Setting::Assign {
          const auto found = std::find(words.begin(), words.end(), v);
@@ -263,13 +306,17 @@ void Settings::add_choice(const std::string& block, const std::string& key, cons
        std::move(get)});
 }
 
-void Settings::add_fixed(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
-                         const std::string& word) {
-  add_choice(block, key, help, words,
-             [=](size_t i) { check(words[i] == word, block, ".", key, " is ", word, " here and cannot become ", words[i]); }, [word] { return word; });
+void Settings::add_fixed(const std::string& block, const std::string& key, const Text& help,
+                         const std::vector<std::string>& words, const std::string& word) {
+  add_choice(
+      block, key, help, words,
+      [=](size_t i) { check(words[i] == word, block, ".", key, " is ", word, " here and cannot become ", words[i]); },
+      [word] { return word; });
 }
 
-bool Settings::has(const std::string& name) const { return std::ranges::find(settings_, name, &Setting::name) != settings_.end(); }
+bool Settings::has(const std::string& name) const {
+  return std::ranges::find(settings_, name, &Setting::name) != settings_.end();
+}
 
 const Setting& Settings::find(const std::string& name) const {
   for (const Setting& s : settings_)
@@ -280,8 +327,8 @@ const Setting& Settings::find(const std::string& name) const {
 
 std::string read_settings_text(const std::string& path) {
   const InputFile file(path);
-  check(file.size() <= limits::kSettingsBytes, path, ": has ", grouped(file.size()), " bytes; a configuration has at most ",
-        grouped(limits::kSettingsBytes));
+  check(file.size() <= limits::kSettingsBytes, path, ": has ", grouped(file.size()),
+        " bytes; a configuration has at most ", grouped(limits::kSettingsBytes));
   std::string content(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));
   return content;

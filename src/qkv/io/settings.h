@@ -26,9 +26,11 @@ struct Setting {
   Text help;
   std::string value_name;            // "N", "X", "FILE", "BOOL"
   std::vector<std::string> choices;  // empty: any
-  std::function<Assign(const std::string& value, const std::string& where)> parse;  // checks now, sets when called; `where` begins the error
+  std::function<Assign(const std::string& value, const std::string& where)>
+      parse;  // checks now, sets when called; `where` begins the error
   std::function<std::string()> get;
-  std::string flag = {};             // of a command line: "batch_rows" -> "--batch-rows"; a key that two blocks have: "--book-positions"
+  std::string flag =
+      {};  // of a command line: "batch_rows" -> "--batch-rows"; a key that two blocks have: "--book-positions"
 
   std::string name() const { return block + "." + key; }
   void set(const std::string& value, const std::string& where) const { parse(value, where)(); }
@@ -40,50 +42,65 @@ class Settings {
   void add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low = INT64_MIN,
            int64_t high = INT64_MAX);
   void add(const std::string& block, const std::string& key, const Text& help, double& value,
-           double low = -std::numeric_limits<double>::infinity(), double high = std::numeric_limits<double>::infinity());
+           double low = -std::numeric_limits<double>::infinity(),
+           double high = std::numeric_limits<double>::infinity());
   void add(const std::string& block, const std::string& key, const Text& help, float& value, double low, double high);
   void add(const std::string& block, const std::string& key, const Text& help, bool& value);
-  void add(const std::string& block, const std::string& key, const Text& help, std::string& value, const std::string& value_name = "TEXT");
+  void add(const std::string& block, const std::string& key, const Text& help, std::string& value,
+           const std::string& value_name = "TEXT");
   /// Numbers that may be left open.
-  void add(const std::string& block, const std::string& key, const Text& help, std::optional<int64_t>& value, const Open& open, int64_t low, int64_t high);
-  void add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value, const Open& open, double low, double high);
+  void add(const std::string& block, const std::string& key, const Text& help, std::optional<int64_t>& value,
+           const Open& open, int64_t low, int64_t high);
+  void add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value,
+           const Open& open, double low, double high);
   /// One of some values of an enum, by their names.
   template <Named E>
-  void add(const std::string& block, const std::string& key, const Text& help, E& value, const std::vector<E>& offered = every<E>()) {
-    add_choice(block, key, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; }, [&value] { return std::string(name_of(value)); });
+  void add(const std::string& block, const std::string& key, const Text& help, E& value,
+           const std::vector<E>& offered = every<E>()) {
+    add_choice(
+        block, key, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; },
+        [&value] { return std::string(name_of(value)); });
   }
   /// A word that is one of those but cannot be set: who reads it has decided before what the table is of.
-  void add_fixed(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words, const std::string& word);
+  void add_fixed(const std::string& block, const std::string& key, const Text& help,
+                 const std::vector<std::string>& words, const std::string& word);
   /// Every field of a config: its fields(f) calls f(key, help, value, limits...) for each.
   template <class Config>
   void add_block(const std::string& block, Config& config) {
-    config.fields([&](const char* key, const Text& help, auto& value, const auto&... limits) { add(block, key, help, value, limits...); });
+    config.fields([&](const char* key, const Text& help, auto& value, const auto&... limits) {
+      add(block, key, help, value, limits...);
+    });
   }
 
   const std::vector<Setting>& all() const { return settings_; }
   bool has(const std::string& name) const;
   const Setting& find(const std::string& name) const;
 
-  /// What older files have: a setting that moved ("training.loss" to "book.loss"), one that is read and dropped, and a value that is now
-  /// written otherwise.
+  /// What older files have: a setting that moved ("training.loss" to "book.loss"), one that is read and dropped, and a
+  /// value that is now written otherwise.
   void accept(const std::string& old_name, const std::string& name) { moved_[old_name] = name; }
   void drop(const std::string& old_name) { moved_[old_name] = ""; }
-  void accept_value(const std::string& name, const std::string& old_value, const std::string& value) { values_[name + "=" + old_value] = value; }
-  /// What a key that somebody may write is, if it is not among the settings: the error says it. No later setting has its flag.
+  void accept_value(const std::string& name, const std::string& old_value, const std::string& value) {
+    values_[name + "=" + old_value] = value;
+  }
+  /// What a key that somebody may write is, if it is not among the settings: the error says it. No later setting has
+  /// its flag.
   void explain(const std::string& name, const std::string& why) { why_not_[name] = why; }
 
-  /// Reads a YAML file of blocks of keys. What the file does not name stays as it is. Unknown or repeated keys, values of another type
-  /// and deeper nesting are errors with the line; nothing is set then.
+  /// Reads a YAML file of blocks of keys. What the file does not name stays as it is. Unknown or repeated keys, values
+  /// of another type and deeper nesting are errors with the line; nothing is set then.
   void read(const std::string& path);
   void parse(const std::string& yaml, const std::string& name);
-  /// All values as YAML that reads back as the same values, each with its help text and the words it may be as a comment.
+  /// All values as YAML that reads back as the same values, each with its help text and the words it may be as a
+  /// comment.
   std::string dump() const;
 
  private:
   friend class SettingsReader;
   void add(Setting setting);
-  void add_choice(const std::string& block, const std::string& key, const Text& help, const std::vector<std::string>& words,
-                  std::function<void(size_t)> set, std::function<std::string()> get);
+  void add_choice(const std::string& block, const std::string& key, const Text& help,
+                  const std::vector<std::string>& words, std::function<void(size_t)> set,
+                  std::function<std::string()> get);
   std::vector<Setting> settings_;
   std::map<std::string, std::string> moved_, values_, why_not_;
 };
@@ -91,7 +108,8 @@ class Settings {
 /// The whole text of a configuration file, which must not be too long to be one.
 std::string read_settings_text(const std::string& path);
 
-/// The value of that setting in YAML text, whatever else stands there, and the line for errors about it; absent if it does not stand there.
+/// The value of that setting in YAML text, whatever else stands there, and the line for errors about it; absent if it
+/// does not stand there.
 struct FoundSetting {
   std::string value, where;
 };

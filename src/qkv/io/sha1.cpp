@@ -14,7 +14,8 @@ using Digest = std::array<uint32_t, 5>;
 void add_block(Digest& digest, const unsigned char* block) {
   std::array<uint32_t, 80> w;
   for (size_t i = 0; i < 16; ++i)
-    w[i] = uint32_t{block[4 * i]} << 24 | uint32_t{block[4 * i + 1]} << 16 | uint32_t{block[4 * i + 2]} << 8 | block[4 * i + 3];
+    w[i] = uint32_t{block[4 * i]} << 24 | uint32_t{block[4 * i + 1]} << 16 | uint32_t{block[4 * i + 2]} << 8 |
+           block[4 * i + 3];
   for (size_t i = 16; i < 80; ++i) w[i] = std::rotl(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
   auto [a, b, c, d, e] = digest;
   for (size_t i = 0; i < 80; ++i) {

@@ -50,7 +50,8 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
 
 std::vector<std::byte> deflated(std::span<const std::byte> bytes) {
   z_stream stream{};
-  check(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK, "[zip] zlib has no memory");
+  check(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+        "[zip] zlib has no memory");
   const std::unique_ptr<z_stream, decltype(&deflateEnd)> closer(&stream, &deflateEnd);
   std::vector<std::byte> out(deflateBound(&stream, bytes.size()));
   const int code = pump(stream, bytes, out, [&](bool last) { return deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH); });
@@ -81,9 +82,10 @@ void ZipFile::read_directory() {
   const unsigned count = get16(&end[10]);
   const uint64_t length = get32(&end[12]), offset = get32(&end[16]);
   check(count != 0xffff && length != kMax32 && offset != kMax32, path, kZip64);
-  check(get16(&end[4]) == 0 && get16(&end[6]) == 0 && get16(&end[8]) == count, path, ": zip archives in several parts are not supported");
-  check(offset <= end_offset && length == end_offset - offset, path, ": the zip directory says ", length, " bytes at offset ", offset,
-        ", it must end at ", grouped(end_offset));
+  check(get16(&end[4]) == 0 && get16(&end[6]) == 0 && get16(&end[8]) == count, path,
+        ": zip archives in several parts are not supported");
+  check(offset <= end_offset && length == end_offset - offset, path, ": the zip directory says ", length,
+        " bytes at offset ", offset, ", it must end at ", grouped(end_offset));
   std::vector<unsigned char> directory(length);
   file_.read(offset, raw(directory));
   read_entries(directory, count);
@@ -95,8 +97,8 @@ void ZipFile::read_entries(const std::vector<unsigned char>& directory, unsigned
   std::set<std::string> seen;
   uint64_t at = 0;
   for (unsigned i = 0; i < count; ++i) {
-    check(directory.size() - at >= kCentralSize && get32(&directory[at]) == kCentral, path, ": entry ", i + 1, " of ", count,
-          " of the zip directory is damaged");
+    check(directory.size() - at >= kCentralSize && get32(&directory[at]) == kCentral, path, ": entry ", i + 1, " of ",
+          count, " of the zip directory is damaged");
     const unsigned char* p = &directory[at];
     const uint64_t name_length = get16(p + 28), rest = uint64_t{get16(p + 30)} + get16(p + 32);
     check(directory.size() - at - kCentralSize >= name_length + rest, path, ": entry ", i + 1, " of ", count,
@@ -111,11 +113,13 @@ void ZipFile::read_entries(const std::vector<unsigned char>& directory, unsigned
     at += kCentralSize + name_length + rest;
     check(entry.packed != kMax32 && entry.size != kMax32 && entry.offset != kMax32, label(entry), kZip64);
     check((get16(p + 8) & 1) == 0, label(entry), ": encrypted zip entries are not supported");
-    check(entry.method == 0 || entry.method == 8, label(entry), ": zip method ", entry.method, ", expected 0 (stored) or 8 (deflate)");
+    check(entry.method == 0 || entry.method == 8, label(entry), ": zip method ", entry.method,
+          ", expected 0 (stored) or 8 (deflate)");
     check(seen.insert(entry.name).second, label(entry), ": the name is there twice");
     entries_.push_back(std::move(entry));
   }
-  check(at == directory.size(), path, ": the zip directory has ", grouped(directory.size() - at), " bytes after its ", count, " entries");
+  check(at == directory.size(), path, ": the zip directory has ", grouped(directory.size() - at), " bytes after its ",
+        count, " entries");
 }
 
 // Entries lie before the directory and do not overlap; what they unpack to is bounded by what is there.
@@ -127,11 +131,11 @@ void ZipFile::check_layout(uint64_t directory_offset) const {
     const Entry& entry = *order[i];
     const uint64_t limit = i + 1 < order.size() ? order[i + 1]->offset : directory_offset;
     const uint64_t least = kLocalSize + entry.name.size() + entry.packed;
-    check(limit <= directory_offset && entry.offset <= limit && least <= limit - entry.offset, label(entry), ": says ", entry.packed,
-          " bytes at offset ", entry.offset, ", which run into what follows at ", grouped(limit));
+    check(limit <= directory_offset && entry.offset <= limit && least <= limit - entry.offset, label(entry), ": says ",
+          entry.packed, " bytes at offset ", entry.offset, ", which run into what follows at ", grouped(limit));
     const uint64_t most = entry.method == 0 ? entry.packed : entry.packed * kLargestRatio;
-    check(entry.size <= most && (entry.method != 0 || entry.size == entry.packed), label(entry), ": says that ", entry.packed,
-          " packed bytes make ", entry.size);
+    check(entry.size <= most && (entry.method != 0 || entry.size == entry.packed), label(entry), ": says that ",
+          entry.packed, " packed bytes make ", entry.size);
   }
 }
 
@@ -176,7 +180,8 @@ struct ZipFile::Stream::State {
   }
 };
 
-ZipFile::Stream::Stream(const ZipFile& zip, const Entry& entry) : state_(std::make_unique<State>(zip.file_, entry, zip.label(entry))) {
+ZipFile::Stream::Stream(const ZipFile& zip, const Entry& entry)
+    : state_(std::make_unique<State>(zip.file_, entry, zip.label(entry))) {
   std::vector<unsigned char> local(kLocalSize + entry.name.size());
   zip.file_.read(entry.offset, raw(local));
   check(get32(local.data()) == kLocal && get16(&local[26]) == entry.name.size() &&
@@ -190,10 +195,11 @@ ZipFile::Stream::~Stream() = default;
 
 void ZipFile::Stream::read(uint64_t offset, std::span<std::byte> out) {
   State& s = *state_;
-  check(offset == s.at && out.size() <= s.entry.size - s.at, s.label, ": ", out.size(), " bytes at ", offset, " are asked for, ", s.at, " of ",
-        s.entry.size, " are read");
+  check(offset == s.at && out.size() <= s.entry.size - s.at, s.label, ": ", out.size(), " bytes at ", offset,
+        " are asked for, ", s.at, " of ", s.entry.size, " are read");
   for (std::span<std::byte> left = out; !left.empty();) {
-    const std::span<std::byte> next = left.first(std::min<size_t>(left.size(), size_t{1} << 30));  // zlib counts in 32 bits
+    const std::span<std::byte> next =
+        left.first(std::min<size_t>(left.size(), size_t{1} << 30));  // zlib counts in 32 bits
     if (s.entry.method == 0) {
       s.file.read(s.packed_at, next);
       s.packed_at += next.size(), s.packed_left -= next.size();
@@ -203,14 +209,16 @@ void ZipFile::Stream::read(uint64_t offset, std::span<std::byte> out) {
     }
     left = left.subspan(next.size());
   }
-  if (!out.empty()) s.crc = static_cast<uint32_t>(crc32_z(s.crc, reinterpret_cast<const Bytef*>(out.data()), out.size()));
+  if (!out.empty())
+    s.crc = static_cast<uint32_t>(crc32_z(s.crc, reinterpret_cast<const Bytef*>(out.data()), out.size()));
   s.at += out.size();
 }
 
 void ZipFile::Stream::finish() {
   State& s = *state_;
   check(s.at == s.entry.size, s.label, ": has ", grouped(s.entry.size - s.at), " bytes more than were read");
-  if (s.entry.method != 0) s.require(s.inflate_into({}) == Z_STREAM_END && s.stream.total_out == s.entry.size && s.stream.avail_in == 0);
+  if (s.entry.method != 0)
+    s.require(s.inflate_into({}) == Z_STREAM_END && s.stream.total_out == s.entry.size && s.stream.avail_in == 0);
   s.require(s.packed_left == 0);
   check(s.crc == s.entry.crc, s.label, ": the bytes are damaged, CRC ", s.crc, ", expected ", s.entry.crc);
 }

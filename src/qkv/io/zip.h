@@ -1,4 +1,5 @@
-// Reading zip archives: the central directory is read and checked at once, an entry when asked for. zip64 is refused by name.
+// Reading zip archives: the central directory is read and checked at once, an entry when asked for. zip64 is refused by
+// name.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Additive attention (Bahdanau et al., 2015): scores w . tanh(pq + pk), softmax and context row by row, the width in lanes.
+// Additive attention (Bahdanau et al., 2015): scores w . tanh(pq + pk), softmax and context row by row, the width in
+// lanes.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -69,7 +70,8 @@ HWY_INLINE void RowScores(const Inputs& x, int64_t b, int64_t i, Interval seen, 
     const float* key = x.Key(b, j);
     Vec sum = hn::Zero(d);
     ForVectors(width, [&](int64_t c, int64_t count) HWY_ATTR {
-      sum = hn::MulAdd(LoadUpTo(d, x.w + c, count), FastTanh(d, hn::Add(LoadUpTo(d, query + c, count), LoadUpTo(d, key + c, count))), sum);
+      sum = hn::MulAdd(LoadUpTo(d, x.w + c, count),
+                       FastTanh(d, hn::Add(LoadUpTo(d, query + c, count), LoadUpTo(d, key + c, count))), sum);
     });
     scores[j - seen.begin] = MaskedScore(x.call, b, i, j, Sum(sum)) * kLog2E;
   }
@@ -79,9 +81,13 @@ HWY_INLINE void RowScores(const Inputs& x, int64_t b, int64_t i, Interval seen, 
 class RowDropout {
  public:
   RowDropout(const AttentionDropout& dropout, int64_t b, int64_t i)
-      : dropout_(dropout), row_(dropout.first_row + static_cast<uint32_t>(b)), query_(static_cast<uint32_t>(i)),
+      : dropout_(dropout),
+        row_(dropout.first_row + static_cast<uint32_t>(b)),
+        query_(static_cast<uint32_t>(i)),
         threshold_(static_cast<double>(dropout.rate) * 0x1p32),
-        factor_(dropout.rate <= 0 ? 1.f : dropout.rate >= 1 ? 0.f : 1.f / (1.f - dropout.rate)) {}
+        factor_(dropout.rate <= 0   ? 1.f
+                : dropout.rate >= 1 ? 0.f
+                                    : 1.f / (1.f - dropout.rate)) {}
   /// 0 or 1 / (1 - rate).
   float Factor(int64_t j) {
     if (dropout_.rate <= 0) return 1;
@@ -142,7 +148,8 @@ HWY_INLINE bool ForwardRow(const Inputs& x, int64_t b, int64_t i, float* out, fl
 
 /// Nanoseconds of all pairs, roughly: a tanh is half a nanosecond.
 HWY_INLINE double Cost(const AttentionSizes& z) {
-  return static_cast<double>(z.batch * z.queries) * static_cast<double>(z.keys) * (4 + 0.6 * static_cast<double>(z.width));
+  return static_cast<double>(z.batch * z.queries) * static_cast<double>(z.keys) *
+         (4 + 0.6 * static_cast<double>(z.width));
 }
 
 int64_t Forward(const Inputs& x, Heads out, float* lse) {
@@ -191,9 +198,10 @@ struct RowSums {
   double* diagonals;
 };
 
-// Adds the share of row i to dpk, dv, dw, diagonals; writes dpq and dbias. dS = P * (dP - delta), and with t = tanh(pq + pk):
-// dw += dS t,  dpq += dS w (1 - t^2),  dpk_j += the same.
-HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_t i, float* scores, RowSums sums, float* dquery) {
+// Adds the share of row i to dpk, dv, dw, diagonals; writes dpq and dbias. dS = P * (dP - delta), and with t = tanh(pq
+// + pk): dw += dS t,  dpq += dS w (1 - t^2),  dpk_j += the same.
+HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_t i, float* scores, RowSums sums,
+                            float* dquery) {
   const Floats d;
   const AttentionSizes& z = x.call.sizes;
   const Interval seen(x.call, b, i);
@@ -205,7 +213,8 @@ HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_
   const float* dout = y.dout.data + b * y.dout.stride.batch + i * y.dout.stride.row;
   RowScores(x, b, i, seen, scores);
   Vec dot = hn::Zero(d);
-  ForVectors(z.value_width, [&](int64_t c, int64_t n) HWY_ATTR { dot = hn::MulAdd(LoadUpTo(d, out + c, n), LoadUpTo(d, dout + c, n), dot); });
+  ForVectors(z.value_width, [&](int64_t c, int64_t n)
+                                HWY_ATTR { dot = hn::MulAdd(LoadUpTo(d, out + c, n), LoadUpTo(d, dout + c, n), dot); });
   const float delta = Sum(dot);
   RowDropout dropout(x.call.dropout, b, i);
   for (int64_t j = seen.begin; j < seen.end; ++j) {
@@ -241,13 +250,14 @@ HWY_INLINE void WriteRelative(const AttentionSizes& z, int64_t relative_batch, c
   const int64_t count = z.queries + z.keys - 1, slices = relative_batch ? z.batch : 1;
   for (int64_t at = 0; at < slices * count; ++at) {
     double sum = 0;
-    for (int64_t b = at / count; b < (relative_batch ? at / count + 1 : z.batch); ++b) sum += sums[b * count + at % count];
+    for (int64_t b = at / count; b < (relative_batch ? at / count + 1 : z.batch); ++b)
+      sum += sums[b * count + at % count];
     drelative[at] = static_cast<float>(sum);
   }
 }
 
-// Batch rows in parallel: each owns its dpq, dpk, dv and a row of dw_parts (B, D) and of diagonal_parts (B, Lq + Lk - 1). A dense bias
-// shared by the batch is summed serially.
+// Batch rows in parallel: each owns its dpq, dpk, dv and a row of dw_parts (B, D) and of diagonal_parts (B, Lq + Lk -
+// 1). A dense bias shared by the batch is summed serially.
 void Backward(const Inputs& x, const Outputs& y) {
   const AttentionSizes& z = x.call.sizes;
   Borrowed<float> kept;
@@ -259,7 +269,8 @@ void Backward(const Inputs& x, const Outputs& y) {
   double* const diagonal_parts = diagonals ? kept_diagonals->data() : nullptr;
   const bool shared_bias = y.to.dbias && x.call.mask.bias_batch == 0 && z.batch > 1;
   const auto zero = [](const Heads& to, int64_t b, int64_t rows, int64_t width) {
-    for (int64_t j = 0; to.data && j < rows; ++j) std::fill_n(to.data + b * to.stride.batch + j * to.stride.row, width, 0.f);
+    for (int64_t j = 0; to.data && j < rows; ++j)
+      std::fill_n(to.data + b * to.stride.batch + j * to.stride.row, width, 0.f);
   };
   if (y.to.dbias) {
     for (int64_t b = 0; b < (x.call.mask.bias_batch ? z.batch : 1); ++b) {
@@ -273,7 +284,8 @@ void Backward(const Inputs& x, const Outputs& y) {
     zero(y.to.dv, b, z.keys, z.value_width);
     for (int64_t i = 0; i < z.queries; ++i) {
       float* dquery = y.to.dpq.data ? y.to.dpq.data + b * y.to.dpq.stride.batch + i * y.to.dpq.stride.row : unwanted;
-      BackwardRow(x, y, b, i, scores, {dw_parts + b * z.width, diagonals ? diagonal_parts + b * diagonals : nullptr}, dquery);
+      BackwardRow(x, y, b, i, scores, {dw_parts + b * z.width, diagonals ? diagonal_parts + b * diagonals : nullptr},
+                  dquery);
     }
   });
   if (diagonals) WriteRelative(z, x.call.mask.relative_batch, diagonal_parts, y.to.drelative);
@@ -286,15 +298,16 @@ void Backward(const Inputs& x, const Outputs& y) {
 
 }  // namespace additive
 
-int64_t AdditiveForward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, Heads out, float* lse) {
+int64_t AdditiveForward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
+                        Heads out, float* lse) {
   return additive::Forward({call, pq, pk, w, v}, out, lse);
 }
-void AdditiveBackward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, ConstHeads out,
-                      const float* lse, ConstHeads dout, const AdditiveGradients& gradients) {
+void AdditiveBackward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
+                      ConstHeads out, const float* lse, ConstHeads dout, const AdditiveGradients& gradients) {
   additive::Backward({call, pq, pk, w, v}, {out, lse, dout, gradients});
 }
-void AdditiveWeights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse, int64_t b, int64_t i,
-                     float* weights) {
+void AdditiveWeights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse,
+                     int64_t b, int64_t i, float* weights) {
   additive::Weights({call, pq, pk, w, {}}, lse, b, i, weights);
 }
 
@@ -309,17 +322,18 @@ HWY_EXPORT(AdditiveForward);
 HWY_EXPORT(AdditiveBackward);
 HWY_EXPORT(AdditiveWeights);
 
-int64_t additive_forward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, Heads out, float* lse) {
+int64_t additive_forward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
+                         Heads out, float* lse) {
   return HWY_DYNAMIC_DISPATCH(AdditiveForward)(call, pq, pk, w, v, out, lse);
 }
 
-void additive_backward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, ConstHeads out,
-                       const float* lse, ConstHeads dout, const AdditiveGradients& gradients) {
+void additive_backward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
+                       ConstHeads out, const float* lse, ConstHeads dout, const AdditiveGradients& gradients) {
   HWY_DYNAMIC_DISPATCH(AdditiveBackward)(call, pq, pk, w, v, out, lse, dout, gradients);
 }
 
-void additive_weights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse, int64_t b, int64_t i,
-                      float* weights) {
+void additive_weights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse,
+                      int64_t b, int64_t i, float* weights) {
   HWY_DYNAMIC_DISPATCH(AdditiveWeights)(call, pq, pk, w, lse, b, i, weights);
 }
 

@@ -37,10 +37,12 @@ HWY_INLINE void Scores(const AdditiveRow& row, int64_t j, float* scores) {
 // context = (weights * factors) value, keys in ascending order.
 HWY_INLINE void Mix(const AdditiveRow& row, const float* weights, float* context) {
   const Floats d;
-  const auto share = [&](int64_t j) HWY_ATTR { return hn::Set(d, row.factors ? weights[j] * row.factors[j] : weights[j]); };
+  const auto share = [&](int64_t j)
+                         HWY_ATTR { return hn::Set(d, row.factors ? weights[j] * row.factors[j] : weights[j]); };
   ForVectors(row.value_width, [&](int64_t c, int64_t left) HWY_ATTR {
     Vec sum = hn::Zero(d);
-    for (int64_t j = 0; j < row.keys; ++j) sum = hn::MulAdd(share(j), LoadUpTo(d, row.value + j * row.value_width + c, left), sum);
+    for (int64_t j = 0; j < row.keys; ++j)
+      sum = hn::MulAdd(share(j), LoadUpTo(d, row.value + j * row.value_width + c, left), sum);
     StoreUpTo(sum, d, context + c, left);
   });
 }
@@ -64,10 +66,11 @@ void Forward(const AdditiveRow& row, float* weights, float* context) {
   Mix(row, weights, context);
 }
 
-// dP = factors * (dcontext . value),  dS = P (dP - sum(P dP)), summed from these very P and dP: dS then adds up to 0, and what is the same
-// for all keys cancels in dquery.  With t = tanh(query + key):
-// dw += dS t,  dquery += dS w (1 - t^2),  dkey += the same,  dvalue += P factors dcontext
-void Backward(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to, float* dscores) {
+// dP = factors * (dcontext . value),  dS = P (dP - sum(P dP)), summed from these very P and dP: dS then adds up to 0,
+// and what is the same for all keys cancels in dquery.  With t = tanh(query + key): dw += dS t,  dquery += dS w (1 -
+// t^2),  dkey += the same,  dvalue += P factors dcontext
+void Backward(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
+              float* dscores) {
   const Floats d;
   const int64_t width = row.width, value_width = row.value_width;
   double delta = 0;
@@ -105,8 +108,11 @@ void Backward(const AdditiveRow& row, const float* weights, const float* dcontex
 
 }  // namespace additive_step
 
-void AdditiveRowForward(const AdditiveRow& row, float* weights, float* context) { additive_step::Forward(row, weights, context); }
-void AdditiveRowBack(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to, float* scratch) {
+void AdditiveRowForward(const AdditiveRow& row, float* weights, float* context) {
+  additive_step::Forward(row, weights, context);
+}
+void AdditiveRowBack(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
+                     float* scratch) {
   additive_step::Backward(row, weights, dcontext, to, scratch);
 }
 
@@ -123,8 +129,8 @@ HWY_EXPORT(AdditiveRowBack);
 void additive_row(const AdditiveRow& row, float* weights, float* context) {
   HWY_DYNAMIC_DISPATCH(AdditiveRowForward)(row, weights, context);
 }
-void additive_row_back(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
-                       float* scratch) {
+void additive_row_back(const AdditiveRow& row, const float* weights, const float* dcontext,
+                       const AdditiveRowGradient& to, float* scratch) {
   HWY_DYNAMIC_DISPATCH(AdditiveRowBack)(row, weights, dcontext, to, scratch);
 }
 

@@ -23,7 +23,7 @@ struct AdditiveRowGradient {
   float *dquery, *dkey, *dw, *dvalue;
 };
 /// `scratch` holds `keys` floats.
-void additive_row_back(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
-                       float* scratch);
+void additive_row_back(const AdditiveRow& row, const float* weights, const float* dcontext,
+                       const AdditiveRowGradient& to, float* scratch);
 
 }  // namespace qkv::kernels

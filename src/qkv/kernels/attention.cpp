@@ -14,12 +14,12 @@ namespace HWY_NAMESPACE {
 int64_t AttentionForward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {
   return attn::Forward(call, q, k, v, out, lse);
 }
-void AttentionBackward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out, const float* lse,
-                       ConstHeads dout, const AttentionGradients& gradients) {
+void AttentionBackward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out,
+                       const float* lse, ConstHeads dout, const AttentionGradients& gradients) {
   attn::Backward({call, q, k, v, out, lse, dout, gradients});
 }
-void AttentionWeights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i,
-                      float* weights) {
+void AttentionWeights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h,
+                      int64_t i, float* weights) {
   attn::Weights(call, q, k, lse, b, h, i, weights);
 }
 
@@ -38,13 +38,13 @@ int64_t attention_forward(const AttentionCall& call, ConstHeads q, ConstHeads k,
   return HWY_DYNAMIC_DISPATCH(AttentionForward)(call, q, k, v, out, lse);
 }
 
-void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out, const float* lse,
-                        ConstHeads dout, const AttentionGradients& gradients) {
+void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out,
+                        const float* lse, ConstHeads dout, const AttentionGradients& gradients) {
   HWY_DYNAMIC_DISPATCH(AttentionBackward)(call, q, k, v, out, lse, dout, gradients);
 }
 
-void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i,
-                       float* weights) {
+void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h,
+                       int64_t i, float* weights) {
   HWY_DYNAMIC_DISPATCH(AttentionWeights)(call, q, k, lse, b, h, i, weights);
 }
 

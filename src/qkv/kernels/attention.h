@@ -1,5 +1,5 @@
-// Attention of many rows at once: weights = softmax(score + bias) over the keys a row may see, out = weights v. Memory O(n): forward
-// keeps the output and the log-sum-exp of every row, backward recomputes the weights from it.
+// Attention of many rows at once: weights = softmax(score + bias) over the keys a row may see, out = weights v. Memory
+// O(n): forward keeps the output and the log-sum-exp of every row, backward recomputes the weights from it.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct Heads {
 
 /// Which keys a row may see and what is added to its scores. Everything absent: all keys, nothing added.
 struct AttentionMask {
-  // Row i of batch row b sees keys [begin, end), at begin[b * interval_batch + i]; interval_batch 0: the same for every batch row.
+  // Row i of batch row b sees keys [begin, end), at begin[b * interval_batch + i]; interval_batch 0: the same for every
+  // batch row.
   const int32_t *begin = nullptr, *end = nullptr;
   int64_t interval_batch = 0;
   // Of those, where keep[b * keep_batch + h * keep_head + i * keys + j] is not 0.
@@ -40,14 +41,14 @@ struct AttentionMask {
   int64_t bias_batch = 0, bias_head = 0;
   // score += key_bias[(b * key_heads + hk) * keys + j].
   const float* key_bias = nullptr;
-  // score += relative[b * relative_batch + h * relative_head + j - i + queries - 1]; -inf masks. A bias of the distance alone: one number
-  // for each of the queries + keys - 1 diagonals.
+  // score += relative[b * relative_batch + h * relative_head + j - i + queries - 1]; -inf masks. A bias of the distance
+  // alone: one number for each of the queries + keys - 1 diagonals.
   const float* relative = nullptr;
   int64_t relative_batch = 0, relative_head = 0;
 };
 
-/// Dropout on the weights, replayed in backward: word (key, counter (step, first_row + b * heads + h, i, j / 4))[j % 4] >= rate * 2^32
-/// keeps the weight, divided by 1 - rate. rate 0: none.
+/// Dropout on the weights, replayed in backward: word (key, counter (step, first_row + b * heads + h, i, j / 4))[j % 4]
+/// >= rate * 2^32 keeps the weight, divided by 1 - rate. rate 0: none.
 struct AttentionDropout {
   float rate = 0;
   PhiloxKey key{};
@@ -56,9 +57,9 @@ struct AttentionDropout {
 
 /// How a score is made of a query and a key.
 enum class ScoreForm {
-  dot,       // scale * q . k
-  gaussian,  // -scale^2 / 2 |q - k|^2: by differences, exact in low dimension
-  boxcar,    // log of the kernel of u = scale |q - k|: 1 where u <= 1
+  dot,           // scale * q . k
+  gaussian,      // -scale^2 / 2 |q - k|^2: by differences, exact in low dimension
+  boxcar,        // log of the kernel of u = scale |q - k|: 1 where u <= 1
   triangular,    // max(0, 1 - u)
   epanechnikov,  // max(0, 1 - u^2)
 };
@@ -71,35 +72,36 @@ struct AttentionCall {
   AttentionDropout dropout;
 };
 
-/// out (B, H, Lq, Dv) and lse (B, H, Lq) contiguous: the natural log of the sum of exp(score); -inf, and out = 0, for a row that sees
-/// no key. Returns the number of such rows.
+/// out (B, H, Lq, Dv) and lse (B, H, Lq) contiguous: the natural log of the sum of exp(score); -inf, and out = 0, for a
+/// row that sees no key. Returns the number of such rows.
 int64_t attention_forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse);
 
-/// Where the gradients go; null data: not wanted. All are written, not added to. dbias and drelative have the layout of the
-/// mask's bias and relative (shared axes are summed); dscale is the derivative by `scale`.
+/// Where the gradients go; null data: not wanted. All are written, not added to. dbias and drelative have the layout of
+/// the mask's bias and relative (shared axes are summed); dscale is the derivative by `scale`.
 struct AttentionGradients {
   Heads dq{}, dk{}, dv{};
   float *dbias = nullptr, *dkey_bias = nullptr;
   double* dscale = nullptr;
   float* drelative = nullptr;
 };
-void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out, const float* lse,
-                        ConstHeads dout, const AttentionGradients& gradients);
+void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, ConstHeads out,
+                        const float* lse, ConstHeads dout, const AttentionGradients& gradients);
 
 /// The weights (before dropout) of row i of (b, h): keys floats, exactly 0 where masked.
-void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i,
-                       float* weights);
+void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h,
+                       int64_t i, float* weights);
 
-/// Additive scores: w . tanh(pq_i + pk_j), with pq (B, Lq, D) and pk (B, Lk, D) projected already, w (D); values (B, Lk, Dv); one head
-/// (sizes.heads = key_heads = 1). Same mask, dropout, lse and meaning as above.
-int64_t additive_forward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, Heads out, float* lse);
+/// Additive scores: w . tanh(pq_i + pk_j), with pq (B, Lq, D) and pk (B, Lk, D) projected already, w (D); values (B,
+/// Lk, Dv); one head (sizes.heads = key_heads = 1). Same mask, dropout, lse and meaning as above.
+int64_t additive_forward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
+                         Heads out, float* lse);
 struct AdditiveGradients {
   Heads dpq{}, dpk{}, dv{};
   float *dw = nullptr, *dbias = nullptr, *drelative = nullptr;
 };
-void additive_backward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v, ConstHeads out,
-                       const float* lse, ConstHeads dout, const AdditiveGradients& gradients);
-void additive_weights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse, int64_t b, int64_t i,
-                      float* weights);
+void additive_backward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
+                       ConstHeads out, const float* lse, ConstHeads dout, const AdditiveGradients& gradients);
+void additive_weights(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, const float* lse,
+                      int64_t b, int64_t i, float* weights);
 
 }  // namespace qkv::kernels

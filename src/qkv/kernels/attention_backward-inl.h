@@ -1,5 +1,6 @@
-// Attention backward: blocks of queries against tiles of keys in one pass (five products a pair). A tile belongs to one of four groups,
-// and dQ is the sum over groups in order, whether one thread takes them all or four share them: the bits are the same.
+// Attention backward: blocks of queries against tiles of keys in one pass (five products a pair). A tile belongs to one
+// of four groups, and dQ is the sum over groups in order, whether one thread takes them all or four share them: the
+// bits are the same.
 #if defined(QKV_KERNELS_ATTENTION_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_BACKWARD_INL_H_
 #undef QKV_KERNELS_ATTENTION_BACKWARD_INL_H_
@@ -65,8 +66,8 @@ HWY_INLINE void ClearRest(const QueryBlock& block, const TilePlan& plan, const B
 }
 
 // c rows of keys += left (kTile, kBlock) times rows of the block, chunks of keys with the same panels at a time.
-HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const float* left, const uint8_t* seen, ConstRows rows,
-                          Right right, int64_t columns, Rows c) {
+HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const float* left, const uint8_t* seen,
+                          ConstRows rows, Right right, int64_t columns, Rows c) {
   const auto panels_of = [&](int64_t j) {
     std::pair<int64_t, int64_t> range{block.panels, 0};
     for (int64_t p = 0; p < block.panels; ++p) {
@@ -82,11 +83,14 @@ HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const f
     while (next < plan.end && panels_of(next) == std::pair(first, last)) next += kChunk;
     next = std::min(next, plan.end);
     if (first < last) {
-      const int64_t row = first * kPanel, depth = std::min(last * kPanel, block.count) - row, at = (j - plan.tile) * kBlock + row;
+      const int64_t row = first * kPanel, depth = std::min(last * kPanel, block.count) - row,
+                    at = (j - plan.tile) * kBlock + row;
       const ConstRows from{rows.data + row * rows.stride, rows.stride};
       const Rows to{c.data + (j - plan.tile) * c.stride, c.stride};
-      if (seen) AddSeenProduct<Layout::row_major>(next - j, columns, depth, {left + at, kBlock}, seen + at, from, to, false);
-      else AddProduct<Layout::row_major>(next - j, columns, depth, {left + at, kBlock}, right.From(row), to, false);
+      if (seen)
+        AddSeenProduct<Layout::row_major>(next - j, columns, depth, {left + at, kBlock}, seen + at, from, to, false);
+      else
+        AddProduct<Layout::row_major>(next - j, columns, depth, {left + at, kBlock}, right.From(row), to, false);
     }
     j = next;
   }
@@ -102,7 +106,8 @@ struct BackwardTile {
   double* diagonals;              // of the tile's group, or null
   const uint8_t* seen = nullptr;  // set when NaN or infinities could flow through hidden pairs
 
-  /// dV, dK, dkey_bias, diagonals get their share, scratch.group or scratch.columns dQ's. Returns the share of dscale (distance forms).
+  /// dV, dK, dkey_bias, diagonals get their share, scratch.group or scratch.columns dQ's. Returns the share of dscale
+  /// (distance forms).
   HWY_NOINLINE double Run(const Dropper& dropper) {
     const AttentionSizes& z = head.call.sizes;
     if (MayHideSome() && !AllIsFinite()) seen = scratch.seen;
@@ -113,14 +118,18 @@ struct BackwardTile {
     ClearRest(block, plan, scratch);
     // dV += P^T dO
     if (x.to.dv.data) {
-      AddToKeys(block, plan, scratch.weights, seen, block.douts, block.right_douts, z.value_width, head.KeyRows(x.to.dv, plan.tile));
+      AddToKeys(block, plan, scratch.weights, seen, block.douts, block.right_douts, z.value_width,
+                head.KeyRows(x.to.dv, plan.tile));
     }
     if (x.to.dkey_bias) AddToKeyBias();
-    if (diagonals) AddToDiagonals(block, plan.begin, plan.end, scratch.dscores + (plan.begin - plan.tile) * kBlock, z.queries, diagonals);
+    if (diagonals)
+      AddToDiagonals(block, plan.begin, plan.end, scratch.dscores + (plan.begin - plan.tile) * kBlock, z.queries,
+                     diagonals);
     if (head.call.form != ScoreForm::dot) return AddDistances();
     // dK += dS^T Q, scaled once at the end
     if (x.to.dk.data) {
-      AddToKeys(block, plan, scratch.dscores, seen, block.queries, block.right_queries, z.width, head.KeyRows(x.to.dk, plan.tile));
+      AddToKeys(block, plan, scratch.dscores, seen, block.queries, block.right_queries, z.width,
+                head.KeyRows(x.to.dk, plan.tile));
     }
     if (x.to.dq.data || x.to.dscale) AddToQueries();
     return 0;
@@ -139,7 +148,8 @@ struct BackwardTile {
   HWY_INLINE bool AllIsFinite() const {
     const AttentionSizes& z = head.call.sizes;
     const int64_t count = plan.end - plan.begin;
-    return AllFinite(head.KeyRows(x.k, plan.begin), count, z.width) && AllFinite(head.KeyRows(x.v, plan.begin), count, z.value_width) &&
+    return AllFinite(head.KeyRows(x.k, plan.begin), count, z.width) &&
+           AllFinite(head.KeyRows(x.v, plan.begin), count, z.value_width) &&
            AllFinite(block.queries, block.count, z.width) && AllFinite(block.douts, block.count, z.value_width);
   }
 
@@ -149,7 +159,8 @@ struct BackwardTile {
     float* to = x.to.dkey_bias + (head.b * z.key_heads + head.hk) * z.keys + plan.tile;
     for (int64_t j = plan.begin - plan.tile; j < plan.end - plan.tile; ++j) {
       Vec sum = hn::Zero(d);
-      for (int64_t r = 0; r < block.count; r += kLanes) sum = hn::Add(sum, hn::Load(d, scratch.dscores + j * kBlock + r));
+      for (int64_t r = 0; r < block.count; r += kLanes)
+        sum = hn::Add(sum, hn::Load(d, scratch.dscores + j * kBlock + r));
       to[j] += hn::GetLane(hn::SumOfLanes(d, sum));
     }
   }
@@ -165,8 +176,10 @@ struct BackwardTile {
       const Rows to{scratch.group + p * kPanel * scratch.padded, scratch.padded};
       const int64_t rows = block.panel[p].count, skip = plan.from[p] - plan.begin;
       const ConstRows from{keys.data + skip * keys.stride, keys.stride};
-      if (seen) AddSeenProduct<Layout::column_major>(rows, width, Keys(p), dscores, seen + At(p), from, to, false);
-      else AddProduct<Layout::column_major>(rows, Whole(width), Keys(p), dscores, right.From(skip), to, false);
+      if (seen)
+        AddSeenProduct<Layout::column_major>(rows, width, Keys(p), dscores, seen + At(p), from, to, false);
+      else
+        AddProduct<Layout::column_major>(rows, Whole(width), Keys(p), dscores, right.From(skip), to, false);
     }
   }
 
@@ -179,16 +192,17 @@ struct BackwardTile {
       float* dscores = scratch.dscores + At(p);
       dscale += PullsOfScores(head, panel, Keys(p), scratch.squares + At(p), seen ? seen + At(p) : nullptr, dscores);
       const Rows dk = x.to.dk.data ? head.KeyRows(x.to.dk, plan.from[p]) : Rows{nullptr, 0};
-      AddDifferences(panel, Keys(p), width, scratch.packed + p * kPanel * width, head.KeyRows(x.k, plan.from[p]), dscores,
-                     seen ? seen + At(p) : nullptr, scratch.columns + p * kPanel * width, dk);
+      AddDifferences(panel, Keys(p), width, scratch.packed + p * kPanel * width, head.KeyRows(x.k, plan.from[p]),
+                     dscores, seen ? seen + At(p) : nullptr, scratch.columns + p * kPanel * width, dk);
     }
     return dscale;
   }
 };
 
-// All tiles of one group for one block: scratch.group <- this group's dQ, not yet scaled. Returns its share of dscale (distance forms).
-HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t group, const Dropper& dropper,
-                                const BackwardScratch& scratch, double* diagonals) {
+// All tiles of one group for one block: scratch.group <- this group's dQ, not yet scaled. Returns its share of dscale
+// (distance forms).
+HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t group,
+                                const Dropper& dropper, const BackwardScratch& scratch, double* diagonals) {
   const AttentionSizes& z = head.call.sizes;
   double dscale = 0;
   std::fill_n(scratch.group, block.count * scratch.padded, 0.f);
@@ -196,7 +210,8 @@ HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const Q
   const int64_t first = block.lo / kTile;
   for (int64_t t = first + (group - first % kGroups + kGroups) % kGroups; t * kTile < block.hi; t += kGroups) {
     TilePlan plan;
-    if (plan.Set(block, z.keys, t * kTile)) dscale += BackwardTile{x, head, block, plan, scratch, diagonals}.Run(dropper);
+    if (plan.Set(block, z.keys, t * kTile))
+      dscale += BackwardTile{x, head, block, plan, scratch, diagonals}.Run(dropper);
   }
   if (scratch.columns) {
     for (int64_t r = 0; r < block.count; ++r) {
@@ -208,7 +223,8 @@ HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const Q
 }
 
 // dq <- factor * dQ for `count` rows (stride padded); for dot scores dscale = sum of q . dQ.
-HWY_INLINE double WriteQueries(const BackwardCall& x, const Head& head, int64_t first, int64_t count, const float* total, int64_t padded) {
+HWY_INLINE double WriteQueries(const BackwardCall& x, const Head& head, int64_t first, int64_t count,
+                               const float* total, int64_t padded) {
   const int64_t width = head.call.sizes.width;
   const bool dot = head.call.form == ScoreForm::dot;
   const Vec factor = hn::Set(Floats(), dot ? head.call.scale : 1.f);
@@ -228,7 +244,8 @@ HWY_INLINE double WriteQueries(const BackwardCall& x, const Head& head, int64_t 
   return dscale;
 }
 
-// Zeros (first query head of a key head) or the scale (last one) for the rows of dK, dV, dkey_bias in the tiles of the groups.
+// Zeros (first query head of a key head) or the scale (last one) for the rows of dK, dV, dkey_bias in the tiles of the
+// groups.
 HWY_INLINE void OpenKeys(const BackwardCall& x, const Head& head, GroupRange groups) {
   const AttentionSizes& z = head.call.sizes;
   for (int64_t j = 0; j < z.keys; ++j) {
@@ -255,7 +272,8 @@ HWY_INLINE void CloseKeys(const BackwardCall& x, const Head& head, GroupRange gr
 HWY_NOINLINE void BackwardHead(const BackwardCall& x, const Head& head, GroupRange groups, const HeadParts& parts) {
   const AttentionSizes& z = head.call.sizes;
   const int64_t repeat = z.heads / z.key_heads, diagonals = z.queries + z.keys - 1;
-  if (parts.diagonals) std::fill(parts.diagonals + groups.first * diagonals, parts.diagonals + groups.last * diagonals, 0.0);
+  if (parts.diagonals)
+    std::fill(parts.diagonals + groups.first * diagonals, parts.diagonals + groups.last * diagonals, 0.0);
   BackwardScratch scratch(head.call);
   QueryBlock block;
   const Dropper dropper(head.call.dropout, z, head.b, head.h);
@@ -265,12 +283,14 @@ HWY_NOINLINE void BackwardHead(const BackwardCall& x, const Head& head, GroupRan
     block.Set(x, head, i0, i1, scratch);
     const int64_t size = block.count * scratch.padded;
     for (int64_t g = groups.first; g < groups.last; ++g) {
-      const double part =
-          BackwardGroup(x, head, block, g, dropper, scratch, parts.diagonals ? parts.diagonals + g * diagonals : nullptr);
+      const double part = BackwardGroup(x, head, block, g, dropper, scratch,
+                                        parts.diagonals ? parts.diagonals + g * diagonals : nullptr);
       if (parts.dscale) parts.dscale[i0 / kBlock * kGroups + g] = part;
       float* sum = parts.dq ? parts.dq + (g * z.queries + i0) * scratch.padded : scratch.total;
-      if (parts.dq || g == groups.first) std::copy_n(scratch.group, size, sum);
-      else Map(sum, scratch.group, sum, size, [](Floats, Vec a, Vec b) HWY_ATTR { return hn::Add(a, b); });
+      if (parts.dq || g == groups.first)
+        std::copy_n(scratch.group, size, sum);
+      else
+        Map(sum, scratch.group, sum, size, [](Floats, Vec a, Vec b) HWY_ATTR { return hn::Add(a, b); });
     }
     if (parts.dq) continue;
     const double part = WriteQueries(x, head, i0, block.count, scratch.total, scratch.padded);
@@ -319,7 +339,8 @@ HWY_NOINLINE void BiasRows(const BackwardCall& x, int64_t slice_b, int64_t slice
 void Backward(const BackwardCall& x) {
   const AttentionSizes& z = x.call.sizes;
   const AttentionMask& mask = x.call.mask;
-  const int64_t blocks = (z.queries + kBlock - 1) / kBlock, items = z.batch * z.key_heads, repeat = z.heads / z.key_heads;
+  const int64_t blocks = (z.queries + kBlock - 1) / kBlock, items = z.batch * z.key_heads,
+                repeat = z.heads / z.key_heads;
   const double head_ns = 3 * PairCost(z, static_cast<double>(z.queries) * static_cast<double>(z.keys));
   Borrowed<double> kept;
   if (x.to.dscale) kept->assign(static_cast<size_t>(z.batch * z.heads * blocks * kGroups), 0.0);
@@ -336,7 +357,8 @@ void Backward(const BackwardCall& x) {
       parallel_for(kGroups, head_ns, [&](int64_t g) { BackwardHead(x, head, {g, g + 1}, parts); });
       diagonals.Merge(bh, parts.diagonals);
       parallel_for(blocks, static_cast<double>(z.queries * padded), [&](int64_t block) {
-        const double part = MergeGroups(x, head, block * kBlock, std::min((block + 1) * kBlock, z.queries), partial.get());
+        const double part =
+            MergeGroups(x, head, block * kBlock, std::min((block + 1) * kBlock, z.queries), partial.get());
         if (parts.dscale) parts.dscale[block * kGroups] += part;
       });
     }

@@ -1,4 +1,5 @@
-// Dropout on attention weights: Philox4x32-10 with queries in lanes, so that the four words of a counter are four rows of a tile.
+// Dropout on attention weights: Philox4x32-10 with queries in lanes, so that the four words of a counter are four rows
+// of a tile.
 #if defined(QKV_KERNELS_ATTENTION_DROPOUT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_DROPOUT_INL_H_
 #undef QKV_KERNELS_ATTENTION_DROPOUT_INL_H_
@@ -16,11 +17,14 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-/// Dropout decisions of the weights of one (batch row, head): queries in lanes, the four words of a counter are four keys.
+/// Dropout decisions of the weights of one (batch row, head): queries in lanes, the four words of a counter are four
+/// keys.
 class Dropper {
  public:
   Dropper(const AttentionDropout& dropout, const AttentionSizes& sizes, int64_t b, int64_t h)
-      : on_(dropout.rate > 0), step_(dropout.step), row_(dropout.first_row + static_cast<uint32_t>(b * sizes.heads + h)) {
+      : on_(dropout.rate > 0),
+        step_(dropout.step),
+        row_(dropout.first_row + static_cast<uint32_t>(b * sizes.heads + h)) {
     if (!on_) return;
     const double threshold = std::ceil(static_cast<double>(dropout.rate) * 0x1p32);
     none_ = threshold >= 0x1p32;
@@ -73,10 +77,12 @@ class Dropper {
       c3 = p0;
     }
   };
-  static HWY_INLINE PairVec Times(uint32_t factor, PairVec x) { return hn::MulEven(hn::BitCast(Words(), x), hn::Set(Words(), factor)); }
+  static HWY_INLINE PairVec Times(uint32_t factor, PairVec x) {
+    return hn::MulEven(hn::BitCast(Words(), x), hn::Set(Words(), factor));
+  }
 
-  // What the first rounds make of counter (step, row, query, group) without the group: after round 1, c0 and c1 depend on the query
-  // alone and c2, c3 not on it; after round 2, c2 and c3 on the query alone, c1 on the group alone.
+  // What the first rounds make of counter (step, row, query, group) without the group: after round 1, c0 and c1 depend
+  // on the query alone and c2, c3 not on it; after round 2, c2 and c3 on the query alone, c1 on the group alone.
   struct Opening {
     PairVec c0;      // after round 2, but for the group's share
     PairVec c3, p1;  // in round 3: c3 xor key, M1 * c2
@@ -88,7 +94,8 @@ class Dropper {
     const PairVec c0 = hn::Xor(hn::ShiftRight<32>(p1), hn::Set(d, row_ ^ keys_[0][0]));
     const PairVec q0 = Times(0xD2511F53u, c0);
     const PairVec c2 = hn::Xor(hn::ShiftRight<32>(q0), hn::Set(d, (p0 & 0xFFFFFFFF) ^ keys_[1][1]));
-    return {hn::Xor(p1, hn::Set(d, uint64_t{keys_[1][0]})), hn::Xor(q0, hn::Set(d, uint64_t{keys_[2][1]})), Times(0xCD9E8D57u, c2)};
+    return {hn::Xor(p1, hn::Set(d, uint64_t{keys_[1][0]})), hn::Xor(q0, hn::Set(d, uint64_t{keys_[2][1]})),
+            Times(0xCD9E8D57u, c2)};
   }
 
   HWY_INLINE void Next(const Opening& even, const Opening& odd, uint32_t group, hn::Vec<Words> (&w)[4]) const {

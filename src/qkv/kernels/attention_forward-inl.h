@@ -21,10 +21,12 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-/// seen (count, stride of s) <- whether a lane is a row of the panel and its score is not -inf, asked before the scores become weights.
+/// seen (count, stride of s) <- whether a lane is a row of the panel and its score is not -inf, asked before the scores
+/// become weights.
 HWY_NOINLINE void NoteSeen(int64_t count, ConstRows s, const Panel& panel, uint8_t* seen) {
   for (int64_t j = 0; j < count; ++j) {
-    for (int64_t r = 0; r < panel.vectors * kLanes; ++r) seen[j * s.stride + r] = r < panel.count && s.data[j * s.stride + r] != -kInfinity;
+    for (int64_t r = 0; r < panel.vectors * kLanes; ++r)
+      seen[j * s.stride + r] = r < panel.count && s.data[j * s.stride + r] != -kInfinity;
   }
 }
 
@@ -34,11 +36,11 @@ HWY_INLINE void AddRow(float a, const float* b, float* c, int64_t columns) {
   Map(c, b, c, columns, [factor](Floats, Vec sum, Vec x) HWY_ATTR { return hn::MulAdd(factor, x, sum); });
 }
 
-/// AddProduct that leaves out the pairs not seen, for operands that hold NaN or infinities: same order, same bits where all is finite.
-/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns)
+/// AddProduct that leaves out the pairs not seen, for operands that hold NaN or infinities: same order, same bits where
+/// all is finite. c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns)
 template <Layout kLayout>
-HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, const uint8_t* seen, ConstRows b, Rows c,
-                                 bool fresh) {
+HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, const uint8_t* seen,
+                                 ConstRows b, Rows c, bool fresh) {
   for (int64_t r = 0; r < rows; ++r) {
     if (fresh) std::fill_n(c.data + r * c.stride, columns, 0.f);
     for (int64_t k = 0; k < depth; ++k) {
@@ -48,11 +50,12 @@ HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, C
   }
 }
 
-constexpr int64_t kMostRows = 4 * kBlock;            // queries of a work item at most
-constexpr int64_t kMostFloats = kMostRows * 2 * 64;  // of its queries and sums: 192 KiB, which stay in L2 beside the tile they meet
+constexpr int64_t kMostRows = 4 * kBlock;  // queries of a work item at most
+constexpr int64_t kMostFloats =
+    kMostRows * 2 * 64;  // of its queries and sums: 192 KiB, which stay in L2 beside the tile they meet
 
-/// Queries of a work item. The more there are, the less often keys and values are read and copied, and the bits are the same; but their
-/// sums should stay in cache, and a worker needs several items to take from one that is late.
+/// Queries of a work item. The more there are, the less often keys and values are read and copied, and the bits are the
+/// same; but their sums should stay in cache, and a worker needs several items to take from one that is late.
 HWY_INLINE int64_t RowsOfItem(const AttentionSizes& z, int64_t workers) {
   const int64_t heads = z.batch * z.heads, items = heads % workers == 0 ? 4 * workers : 16 * workers;
   const auto fits = [&](int64_t rows) {
@@ -66,19 +69,25 @@ HWY_INLINE int64_t RowsOfItem(const AttentionSizes& z, int64_t workers) {
 /// All of a block's working memory.
 struct ForwardScratch {
   ForwardScratch(const AttentionSizes& z, int64_t rows)
-      : memory(rows * (z.width + Padded(z.value_width)) + kTile * (kPanel + Padded(z.value_width)) + kTile * kPanel / 4, 5),
-        packed(memory.take(rows * z.width)), sums(memory.take(rows * Padded(z.value_width))), scores(memory.take(kTile * kPanel)),
-        values(memory.take(kTile * Padded(z.value_width))), seen(reinterpret_cast<uint8_t*>(memory.take(kTile * kPanel / 4))) {}
+      : memory(rows * (z.width + Padded(z.value_width)) + kTile * (kPanel + Padded(z.value_width)) + kTile * kPanel / 4,
+               5),
+        packed(memory.take(rows * z.width)),
+        sums(memory.take(rows * Padded(z.value_width))),
+        scores(memory.take(kTile * kPanel)),
+        values(memory.take(kTile * Padded(z.value_width))),
+        seen(reinterpret_cast<uint8_t*>(memory.take(kTile * kPanel / 4))) {}
   Scratch memory;
-  float* packed;   // (panels, D, kPanel)
-  float* sums;     // (rows, Dv padded): not yet divided
-  float* scores;   // (kTile, kPanel)
-  float* values;   // (kTile, Dv padded): a copy
-  uint8_t* seen;   // (kTile, kPanel)
+  float* packed;  // (panels, D, kPanel)
+  float* sums;    // (rows, Dv padded): not yet divided
+  float* scores;  // (kTile, kPanel)
+  float* values;  // (kTile, Dv padded): a copy
+  uint8_t* seen;  // (kTile, kPanel)
 };
 
-// Writes out = sums / total, lse = ln(total) + top for the rows of a panel; returns the number of rows that saw nothing.
-HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Running& row, const float* sums, Rows out, float* lse) {
+// Writes out = sums / total, lse = ln(total) + top for the rows of a panel; returns the number of rows that saw
+// nothing.
+HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Running& row, const float* sums, Rows out,
+                              float* lse) {
   const int64_t width = head.call.sizes.value_width, padded = Padded(width);
   const float factor = Dropper::Factor(head.call.dropout);
   int64_t empty = 0;
@@ -114,8 +123,15 @@ struct ValueTile {
 class ForwardItem {
  public:
   HWY_INLINE ForwardItem(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, int64_t i0, int64_t i1)
-      : head_(head), z_(head.call.sizes), k_(k), v_(v), panels_((i1 - i0 + kPanel - 1) / kPanel), padded_(Padded(z_.value_width)),
-        scratch_(z_, panels_ * kPanel), dropper_(head.call.dropout, z_, head.b, head.h), lo_(z_.keys) {
+      : head_(head),
+        z_(head.call.sizes),
+        k_(k),
+        v_(v),
+        panels_((i1 - i0 + kPanel - 1) / kPanel),
+        padded_(Padded(z_.value_width)),
+        scratch_(z_, panels_ * kPanel),
+        dropper_(head.call.dropout, z_, head.b, head.h),
+        lo_(z_.keys) {
     for (int64_t p = 0; p < panels_; ++p) {
       const int64_t first = i0 + p * kPanel;
       panel_[p].Set(head, first, std::min(kPanel, i1 - first));
@@ -186,7 +202,8 @@ class ForwardItem {
     const int64_t skip = j0 - values.keys.begin;
     if (guard) {
       const ConstRows from{values.rows.data + skip * values.rows.stride, values.rows.stride};
-      AddSeenProduct<Layout::column_major>(panel.count, z_.value_width, j1 - j0, {s, kPanel}, scratch_.seen, from, sums, fresh_[p]);
+      AddSeenProduct<Layout::column_major>(panel.count, z_.value_width, j1 - j0, {s, kPanel}, scratch_.seen, from, sums,
+                                           fresh_[p]);
     } else {
       AddValues(panel, keys, values.packed.From(skip), sums, fresh_[p]);
     }
@@ -203,13 +220,15 @@ class ForwardItem {
 
   // sums += P V. Where the rows differ in what they see, a few at a time leave out what none of them sees.
   HWY_INLINE void AddValues(const Panel& panel, KeyRange keys, Right values, Rows sums, bool fresh) const {
-    const int64_t width = Whole(z_.value_width), step = panel.Differ(keys.begin, keys.end) ? kRowsTogether : panel.count;
+    const int64_t width = Whole(z_.value_width),
+                  step = panel.Differ(keys.begin, keys.end) ? kRowsTogether : panel.count;
     for (int64_t r = 0; r < panel.count; r += step) {
       const int64_t rows = std::min(step, panel.count - r);
       const KeyRange seen = step == panel.count ? keys : panel.SeenBy(r, rows, keys);
       const ConstRows weights{scratch_.scores + (seen.begin - keys.begin) * kPanel + r, kPanel};
       const Rows to{sums.data + r * sums.stride, sums.stride};
-      AddProduct<Layout::column_major>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), to, fresh);
+      AddProduct<Layout::column_major>(rows, width, seen.count(), weights, values.From(seen.begin - keys.begin), to,
+                                       fresh);
     }
   }
 
@@ -225,8 +244,8 @@ class ForwardItem {
   bool fresh_[kMostRows / kPanel];
 };
 
-HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse, int64_t i0,
-                                  int64_t i1) {
+HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse,
+                                  int64_t i0, int64_t i1) {
   ForwardItem item(head, q, k, v, i0, i1);
   item.Walk();
   return item.Finish(out, lse);
@@ -237,8 +256,8 @@ HWY_INLINE double PairCost(const AttentionSizes& z, double pairs) {
   return pairs * (1 + 0.03 * static_cast<double>(z.width + z.value_width));
 }
 
-/// Block number n of `count` when early and late ones cost differently (causal masks): from both ends in turn, so that the halves of the
-/// order weigh the same.
+/// Block number n of `count` when early and late ones cost differently (causal masks): from both ends in turn, so that
+/// the halves of the order weigh the same.
 HWY_INLINE int64_t FromBothEnds(int64_t n, int64_t count) { return n % 2 ? count - 1 - n / 2 : n / 2; }
 
 int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {
@@ -255,7 +274,8 @@ int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHead
   return empty;
 }
 
-void Weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i, float* weights) {
+void Weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h, int64_t i,
+             float* weights) {
   const AttentionSizes& z = call.sizes;
   const Head head(call, b, h);
   ForwardScratch scratch(z, kPanel);

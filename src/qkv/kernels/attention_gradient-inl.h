@@ -1,4 +1,5 @@
-// Gradients of a panel of queries against a run of keys: the weights again, from the log-sum-exp, and the gradient of the scores.
+// Gradients of a panel of queries against a run of keys: the weights again, from the log-sum-exp, and the gradient of
+// the scores.
 #if defined(QKV_KERNELS_ATTENTION_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_GRADIENT_INL_H_
 #undef QKV_KERNELS_ATTENTION_GRADIENT_INL_H_
@@ -22,14 +23,23 @@ struct BackwardCall {
   const AttentionGradients& to;
 };
 
-/// Working memory of a block of queries in backward. Scores of a tile lie (kTile, kBlock): a key's row spans all panels.
+/// Working memory of a block of queries in backward. Scores of a tile lie (kTile, kBlock): a key's row spans all
+/// panels.
 struct BackwardScratch {
   explicit BackwardScratch(const AttentionCall& call)
-      : memory(Size(call), 12), padded(Padded(call.sizes.width)), padded_value(Padded(call.sizes.value_width)),
-        packed(memory.take(kBlock * call.sizes.width)), packed_dout(memory.take(kBlock * call.sizes.value_width)),
-        queries(memory.take(kBlock * padded)), douts(memory.take(kBlock * padded_value)), keys(memory.take(kTile * padded)),
-        weights(memory.take(kTile * kBlock)), dscores(memory.take(kTile * kBlock)), group(memory.take(kBlock * padded)),
-        total(memory.take(kBlock * padded)), seen(reinterpret_cast<uint8_t*>(memory.take(kTile * kBlock / 4))) {
+      : memory(Size(call), 12),
+        padded(Padded(call.sizes.width)),
+        padded_value(Padded(call.sizes.value_width)),
+        packed(memory.take(kBlock * call.sizes.width)),
+        packed_dout(memory.take(kBlock * call.sizes.value_width)),
+        queries(memory.take(kBlock * padded)),
+        douts(memory.take(kBlock * padded_value)),
+        keys(memory.take(kTile * padded)),
+        weights(memory.take(kTile * kBlock)),
+        dscores(memory.take(kTile * kBlock)),
+        group(memory.take(kBlock * padded)),
+        total(memory.take(kBlock * padded)),
+        seen(reinterpret_cast<uint8_t*>(memory.take(kTile * kBlock / 4))) {
     if (call.form == ScoreForm::dot) return;
     squares = memory.take(kTile * kBlock);
     columns = memory.take(kBlock * call.sizes.width);
@@ -58,7 +68,8 @@ struct QueryBlock {
   ConstRows queries, douts;
   Right right_queries, right_douts;
 
-  HWY_NOINLINE void Set(const BackwardCall& x, const Head& head, int64_t i0, int64_t i1, const BackwardScratch& scratch) {
+  HWY_NOINLINE void Set(const BackwardCall& x, const Head& head, int64_t i0, int64_t i1,
+                        const BackwardScratch& scratch) {
     const AttentionSizes& z = head.call.sizes;
     first = i0;
     count = i1 - i0;
@@ -81,8 +92,8 @@ struct QueryBlock {
   }
 
  private:
-  // delta = rowsum(dO * O): what the softmax takes off every dP of the row. A row that saw nothing, and a lane that is no row, gets
-  // the weights 2^(score - inf) = 0.
+  // delta = rowsum(dO * O): what the softmax takes off every dP of the row. A row that saw nothing, and a lane that is
+  // no row, gets the weights 2^(score - inf) = 0.
   HWY_INLINE void SetRows(const BackwardCall& x, const Head& head) {
     const Floats d;
     const AttentionSizes& z = head.call.sizes;
@@ -105,7 +116,8 @@ struct QueryBlock {
 };
 
 // Where a pair is not seen nothing flows: weights and dscores become 0 even if they are NaN.
-HWY_NOINLINE void ClearHidden(int64_t count, int64_t lanes, int64_t stride, const uint8_t* seen, float* weights, float* dscores) {
+HWY_NOINLINE void ClearHidden(int64_t count, int64_t lanes, int64_t stride, const uint8_t* seen, float* weights,
+                              float* dscores) {
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t at = j * stride; at < j * stride + lanes; ++at) {
       if (!seen[at]) weights[at] = dscores[at] = 0;
@@ -133,10 +145,11 @@ HWY_NOINLINE void WeightsAndGradients(int64_t count, Vec lse, Vec delta, float* 
   for (; count > 0; --count) step(std::integral_constant<int, 1>());
 }
 
-/// For panel p and keys [j0, j1), the first of which is row `row` of the tile:  P <- 2^(S - lse),  dP <- dO V^T with dropout,
-/// dscores <- P * (dP - delta),  weights <- P with dropout.
-HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t p, int64_t j0, int64_t j1,
-                                 int64_t row, const Dropper& dropper, bool guard, const BackwardScratch& scratch) {
+/// For panel p and keys [j0, j1), the first of which is row `row` of the tile:  P <- 2^(S - lse),  dP <- dO V^T with
+/// dropout, dscores <- P * (dP - delta),  weights <- P with dropout.
+HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t p,
+                                 int64_t j0, int64_t j1, int64_t row, const Dropper& dropper, bool guard,
+                                 const BackwardScratch& scratch) {
   const Floats d;
   const AttentionSizes& z = head.call.sizes;
   const Panel& panel = block.panel[p];
@@ -145,8 +158,8 @@ HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const 
   PanelScores(head, panel, scratch.packed + p * kPanel * z.width, x.k, j0, j1, {weights, kBlock},
               scratch.squares ? scratch.squares + offset : nullptr);
   if (guard) NoteSeen(j1 - j0, {weights, kBlock}, panel, scratch.seen + offset);
-  Scores<Pairing::product>(j1 - j0, head.KeyRows(x.v, j0), scratch.packed_dout + p * kPanel * z.value_width, panel.vectors, z.value_width,
-                           {dscores, kBlock});
+  Scores<Pairing::product>(j1 - j0, head.KeyRows(x.v, j0), scratch.packed_dout + p * kPanel * z.value_width,
+                           panel.vectors, z.value_width, {dscores, kBlock});
   const float *lse = block.lse + p * kPanel, *delta = block.delta + p * kPanel;
   if (dropper.on()) {
     const Vec factor = hn::Set(d, Dropper::Factor(head.call.dropout));
@@ -165,13 +178,15 @@ HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const 
   if (guard) ClearHidden(j1 - j0, panel.vectors * kLanes, kBlock, scratch.seen + offset, weights, dscores);
 }
 
-/// d score / dq = slope (q - k), and d score / dscale, of a distance form; 0 where the kernel is 0 and where the slope has no limit.
+/// d score / dq = slope (q - k), and d score / dscale, of a distance form; 0 where the kernel is 0 and where the slope
+/// has no limit.
 struct DistanceSlopes {
   Vec pull, scale;
 };
 HWY_INLINE DistanceSlopes SlopesOf(Floats d, ScoreForm form, float scale, Vec r2) {
   const Vec zero = hn::Zero(d), one = hn::Set(d, 1.f), s = hn::Set(d, scale);
-  if (form == ScoreForm::gaussian) return {hn::Neg(hn::Mul(s, s)), hn::Neg(hn::Mul(s, r2))};  // score = -scale^2 r^2 / 2
+  if (form == ScoreForm::gaussian)
+    return {hn::Neg(hn::Mul(s, s)), hn::Neg(hn::Mul(s, r2))};  // score = -scale^2 r^2 / 2
   if (form == ScoreForm::boxcar) return {zero, zero};
   const Vec r = hn::Sqrt(r2), u = hn::Mul(s, r);
   if (form == ScoreForm::triangular) {  // score = ln(1 - scale r)
@@ -196,9 +211,10 @@ HWY_INLINE Vec WhereSeen(Floats d, Vec x, const uint8_t* seen, int64_t at) {
   return hn::Load(d, part);
 }
 
-/// dscores of a distance form become the pulls dS * slope, with which dQ and dK are sums of pull (q - k). Returns its share of dscale.
-HWY_NOINLINE double PullsOfScores(const Head& head, const Panel& panel, int64_t count, const float* squares, const uint8_t* seen,
-                                  float* dscores) {
+/// dscores of a distance form become the pulls dS * slope, with which dQ and dK are sums of pull (q - k). Returns its
+/// share of dscale.
+HWY_NOINLINE double PullsOfScores(const Head& head, const Panel& panel, int64_t count, const float* squares,
+                                  const uint8_t* seen, float* dscores) {
   const Floats d;
   double sum = 0;
   for (int64_t j = 0; j < count; ++j) {
@@ -212,9 +228,10 @@ HWY_NOINLINE double PullsOfScores(const Head& head, const Panel& panel, int64_t 
   return sum;
 }
 
-/// columns (D, kPanel), dQ transposed, += sum over keys of pull (q - k);  dk row j -= sum over the panel's rows of the same.
-HWY_NOINLINE void AddDifferences(const Panel& panel, int64_t count, int64_t width, const float* packed, ConstRows keys, const float* pulls,
-                                 const uint8_t* seen, float* columns, Rows dk) {
+/// columns (D, kPanel), dQ transposed, += sum over keys of pull (q - k);  dk row j -= sum over the panel's rows of the
+/// same.
+HWY_NOINLINE void AddDifferences(const Panel& panel, int64_t count, int64_t width, const float* packed, ConstRows keys,
+                                 const float* pulls, const uint8_t* seen, float* columns, Rows dk) {
   const Floats d;
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t c = 0; c < width; ++c) {

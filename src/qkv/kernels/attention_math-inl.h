@@ -24,9 +24,9 @@ HWY_INLINE float LogSum(float top, float total) {
   return static_cast<float>((std::log2(static_cast<double>(total)) + static_cast<double>(top)) * 0.693147180559945309);
 }
 
-/// Weights of one row from its scores and log-sum-exp, both in units of log 2; then made to sum to one, which takes off what the
-/// rounding of the log-sum-exp has put on all of them. Where the scores are so large that this rounding is whole powers of two, the
-/// largest of them stands in for it.
+/// Weights of one row from its scores and log-sum-exp, both in units of log 2; then made to sum to one, which takes off
+/// what the rounding of the log-sum-exp has put on all of them. Where the scores are so large that this rounding is
+/// whole powers of two, the largest of them stands in for it.
 HWY_INLINE void WeightsOfScores(float* row, int64_t n, float lse) {
   if (!(std::abs(lse) < 0x1p20f)) {
     lse = -kInfinity;

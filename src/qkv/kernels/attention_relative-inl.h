@@ -1,5 +1,6 @@
-// The gradient of a relative bias: dS summed along its diagonals. Floats inside a tile, then doubles: over the tiles of a group, over the
-// groups of a head, over the heads and batch rows that share the bias, always in this order. O(n) memory.
+// The gradient of a relative bias: dS summed along its diagonals. Floats inside a tile, then doubles: over the tiles of
+// a group, over the groups of a head, over the heads and batch rows that share the bias, always in this order. O(n)
+// memory.
 #if defined(QKV_KERNELS_ATTENTION_RELATIVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_RELATIVE_INL_H_
 #undef QKV_KERNELS_ATTENTION_RELATIVE_INL_H_
@@ -17,10 +18,13 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kGroups = 4;  // tile t belongs to group t % kGroups: interleaved, so that causal groups weigh the same
+constexpr int64_t kGroups =
+    4;  // tile t belongs to group t % kGroups: interleaved, so that causal groups weigh the same
 
-/// sums[j - i + Lq - 1] += dS_ij for the block's queries i and keys [j0, j1), dscores (j1 - j0, kBlock). Turned round as in AddRelative.
-HWY_NOINLINE void AddToDiagonals(const QueryBlock& block, int64_t j0, int64_t j1, const float* dscores, int64_t queries, double* sums) {
+/// sums[j - i + Lq - 1] += dS_ij for the block's queries i and keys [j0, j1), dscores (j1 - j0, kBlock). Turned round
+/// as in AddRelative.
+HWY_NOINLINE void AddToDiagonals(const QueryBlock& block, int64_t j0, int64_t j1, const float* dscores, int64_t queries,
+                                 double* sums) {
   HWY_ALIGN float turned[kTile + kBlock];
   const int64_t count = j1 - j0 - 1 + block.count;
   std::fill_n(turned, count, 0.f);
@@ -61,19 +65,21 @@ class DiagonalSums {
     if (!wanted()) return;
     const AttentionSizes& z = x_.call.sizes;
     const AttentionMask& mask = x_.call.mask;
-    const int64_t slice_heads = mask.relative_head ? z.heads : 1, slices = (mask.relative_batch ? z.batch : 1) * slice_heads;
+    const int64_t slice_heads = mask.relative_head ? z.heads : 1,
+                  slices = (mask.relative_batch ? z.batch : 1) * slice_heads;
     constexpr int64_t kRange = 1024;
-    parallel_ranges(slices * count_, kRange, static_cast<double>(z.batch * z.heads * count_), [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; ++at) {
-        const int64_t b = at / count_ / slice_heads, h = at / count_ % slice_heads;
-        const int64_t b1 = mask.relative_batch ? b + 1 : z.batch, h1 = mask.relative_head ? h + 1 : z.heads;
-        double sum = 0;
-        for (int64_t row = b; row < b1; ++row) {
-          for (int64_t head = h; head < h1; ++head) sum += heads_[(row * z.heads + head) * count_ + at % count_];
-        }
-        x_.to.drelative[at] = static_cast<float>(sum);
-      }
-    });
+    parallel_ranges(
+        slices * count_, kRange, static_cast<double>(z.batch * z.heads * count_), [&](int64_t begin, int64_t end) {
+          for (int64_t at = begin; at < end; ++at) {
+            const int64_t b = at / count_ / slice_heads, h = at / count_ % slice_heads;
+            const int64_t b1 = mask.relative_batch ? b + 1 : z.batch, h1 = mask.relative_head ? h + 1 : z.heads;
+            double sum = 0;
+            for (int64_t row = b; row < b1; ++row) {
+              for (int64_t head = h; head < h1; ++head) sum += heads_[(row * z.heads + head) * count_ + at % count_];
+            }
+            x_.to.drelative[at] = static_cast<float>(sum);
+          }
+        });
   }
 
  private:

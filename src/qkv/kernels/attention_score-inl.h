@@ -19,7 +19,8 @@ struct Head {
   const AttentionCall& call;
   int64_t b, h, hk;
 
-  Head(const AttentionCall& c, int64_t batch, int64_t head) : call(c), b(batch), h(head), hk(head / (c.sizes.heads / c.sizes.key_heads)) {}
+  Head(const AttentionCall& c, int64_t batch, int64_t head)
+      : call(c), b(batch), h(head), hk(head / (c.sizes.heads / c.sizes.key_heads)) {}
   ConstRows QueryRows(const ConstHeads& x, int64_t i) const {
     return {x.data + b * x.stride.batch + h * x.stride.head + i * x.stride.row, x.stride.row};
   }
@@ -41,14 +42,16 @@ struct KeyRange {
   int64_t count() const { return end - begin; }
 };
 
-/// [lo, hi) cut to the tile [tile, tile_end), in whole chunks: what goes into one sum does not depend on who else is at work.
+/// [lo, hi) cut to the tile [tile, tile_end), in whole chunks: what goes into one sum does not depend on who else is at
+/// work.
 HWY_INLINE KeyRange WholeChunks(int64_t lo, int64_t hi, int64_t tile, int64_t tile_end) {
   const int64_t from = std::max(lo, tile), to = std::min(hi, tile_end);
   if (from >= to) return {tile, tile};
   return {tile + (from - tile) / kChunk * kChunk, std::min(tile + RoundUp(to - tile, kChunk), tile_end)};
 }
 
-/// Up to kPanel query rows and the keys they may see: row `lane` keys [begin, end); all of them [all_begin, all_end), some [lo, hi).
+/// Up to kPanel query rows and the keys they may see: row `lane` keys [begin, end); all of them [all_begin, all_end),
+/// some [lo, hi).
 struct Panel {
   int64_t first, count, vectors;
   int64_t lo, hi, all_begin, all_end;
@@ -82,7 +85,9 @@ struct Panel {
   }
 
   /// Where the last of the rows of one vector ends.
-  HWY_INLINE int64_t EndOf(int64_t vector) const { return *std::max_element(end + vector * kLanes, end + (vector + 1) * kLanes); }
+  HWY_INLINE int64_t EndOf(int64_t vector) const {
+    return *std::max_element(end + vector * kLanes, end + (vector + 1) * kLanes);
+  }
 
   /// The keys of a range that some of the rows [row, row + rows) may see.
   HWY_INLINE KeyRange SeenBy(int64_t row, int64_t rows, KeyRange keys) const {
@@ -115,13 +120,13 @@ HWY_INLINE Vec DistanceScore(Floats d, ScoreForm form, float scale, Vec r2) {
 /// score + bias in one lane: -inf in the bias masks whatever the score is.
 HWY_INLINE void AddBias(float bias, float& score) { score = bias == -kInfinity ? -kInfinity : score + bias * kLog2E; }
 
-// score += relative bias. A panel's rows cross the diagonals backwards: those of [j0, j1) are turned round once, and then the lanes of
-// key j are the vectors at turned + j1 - 1 - j.
+// score += relative bias. A panel's rows cross the diagonals backwards: those of [j0, j1) are turned round once, and
+// then the lanes of key j are the vectors at turned + j1 - 1 - j.
 HWY_NOINLINE void AddRelative(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
   const Floats d;
   const AttentionMask& mask = head.call.mask;
-  const float* last = mask.relative + head.b * mask.relative_batch + head.h * mask.relative_head + head.call.sizes.queries - 1 + j1 - 1 -
-                      panel.first;
+  const float* last = mask.relative + head.b * mask.relative_batch + head.h * mask.relative_head +
+                      head.call.sizes.queries - 1 + j1 - 1 - panel.first;
   HWY_ALIGN float turned[kTile + kPanel];
   const int64_t lanes = panel.vectors * kLanes, count = j1 - j0 - 1 + panel.count;
   for (int64_t t = 0; t < count; ++t) turned[t] = last[-t] * kLog2E;
@@ -136,7 +141,8 @@ HWY_NOINLINE void AddRelative(const Head& head, const Panel& panel, int64_t j0, 
   }
 }
 
-// The masks of one call on scores s (j1 - j0, stride): row by row, for they lie along the keys and the scores along the queries.
+// The masks of one call on scores s (j1 - j0, stride): row by row, for they lie along the keys and the scores along the
+// queries.
 HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;
@@ -173,7 +179,8 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
       const auto key = hn::Set(di, static_cast<int32_t>(j));
       for (int64_t r = 0; r < panel.vectors * kLanes; r += kLanes) {
         float* at = s.data + (j - j0) * s.stride + r;
-        const auto seen = hn::AndNot(hn::Gt(hn::Load(di, panel.begin + r), key), hn::Gt(hn::Load(di, panel.end + r), key));
+        const auto seen =
+            hn::AndNot(hn::Gt(hn::Load(di, panel.begin + r), key), hn::Gt(hn::Load(di, panel.end + r), key));
         hn::Store(hn::IfThenElse(hn::RebindMask(d, seen), hn::Load(d, at), hidden), d, at);
       }
     }
@@ -183,26 +190,27 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
   hide(std::clamp(panel.all_end, shown, j1), j1);
 }
 
-// q . k of a packed panel and keys [j0, j1). Behind the keys that all rows see, as under a causal mask, the first vectors of rows may
-// have ended: they are left as they are, to be hidden by the mask.
-HWY_INLINE void DotScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
-                          int64_t ahead) {
+// q . k of a packed panel and keys [j0, j1). Behind the keys that all rows see, as under a causal mask, the first
+// vectors of rows may have ended: they are left as they are, to be hidden by the mask.
+HWY_INLINE void DotScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0,
+                          int64_t j1, Rows s, int64_t ahead) {
   const int64_t width = head.call.sizes.width;
   int64_t j = j0, first = 0;
   while (j < j1) {
     int64_t to = j1;
     if (j1 > panel.all_end && first + 1 < panel.vectors) to = std::clamp<int64_t>(panel.EndOf(first), j, j1);
     const Rows part{s.data + (j - j0) * s.stride + first * kLanes, s.stride};
-    Scores<Pairing::product>(to - j, head.KeyRows(k, j), packed + first * kLanes, panel.vectors - first, width, part, ahead);
+    Scores<Pairing::product>(to - j, head.KeyRows(k, j), packed + first * kLanes, panel.vectors - first, width, part,
+                             ahead);
     j = to;
     ++first;
   }
 }
 
-/// s (j1 - j0, stride) <- the scores of a packed panel against keys [j0, j1), times log2(e); -inf where hidden. squares, unless null:
-/// |q - k|^2 of a distance form. ahead: see Scores.
-HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0, int64_t j1, Rows s,
-                            float* squares = nullptr, int64_t ahead = 0) {
+/// s (j1 - j0, stride) <- the scores of a packed panel against keys [j0, j1), times log2(e); -inf where hidden.
+/// squares, unless null: |q - k|^2 of a distance form. ahead: see Scores.
+HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0,
+                            int64_t j1, Rows s, float* squares = nullptr, int64_t ahead = 0) {
   const AttentionCall& call = head.call;
   if (call.form == ScoreForm::dot) {
     DotScores(head, panel, packed, k, j0, j1, s, ahead);
@@ -221,7 +229,9 @@ HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* p
 }
 
 /// What a query is multiplied by when it is packed.
-HWY_INLINE float QueryFactor(const AttentionCall& call) { return call.form == ScoreForm::dot ? call.scale * kLog2E : 1.f; }
+HWY_INLINE float QueryFactor(const AttentionCall& call) {
+  return call.form == ScoreForm::dot ? call.scale * kLog2E : 1.f;
+}
 
 /// Whether rows (count, width) hold no NaN and no infinity: x - x is 0 then.
 HWY_INLINE bool AllFinite(ConstRows rows, int64_t count, int64_t width) {

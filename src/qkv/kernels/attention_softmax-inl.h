@@ -1,4 +1,5 @@
-// The online softmax of a panel of queries (Milakov and Gimelshein, 2018): scores of a tile become weights relative to a running maximum.
+// The online softmax of a panel of queries (Milakov and Gimelshein, 2018): scores of a tile become weights relative to
+// a running maximum.
 #if defined(QKV_KERNELS_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_SOFTMAX_INL_H_
 #undef QKV_KERNELS_ATTENTION_SOFTMAX_INL_H_
@@ -13,7 +14,8 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-// A row's weights so far are 2^(score - top), their sum `total`; top follows the maximum only when it is passed by more than this.
+// A row's weights so far are 2^(score - top), their sum `total`; top follows the maximum only when it is passed by more
+// than this.
 constexpr float kSlack = 16;
 constexpr float kMuch = 1 << 15;  // a tile whose weights sum to less has not passed it
 
@@ -33,15 +35,18 @@ struct Running {
   }
 };
 
-// at[j] <- 2^(at[j] - base) for the vectors of one group, kPanel apart; those that a last group lacks count as -inf. sum += theirs.
+// at[j] <- 2^(at[j] - base) for the vectors of one group, kPanel apart; those that a last group lacks count as -inf.
+// sum += theirs.
 template <bool kWhole>
 HWY_INLINE void WeighGroup(int64_t count, Vec base, float* at, Vec& sum) {
   const Floats d;
   const auto there = [count](int i) { return kWhole || i < count; };
   Vec weight[kTogether];
 #pragma GCC unroll 8
-  for (int i = 0; i < kTogether; ++i) weight[i] = there(i) ? hn::Sub(hn::Load(d, at + i * kPanel), base) : hn::Set(d, -kInfinity);
-  // Where the maximum was not looked for there is no bound: as 2^127 a score far past `base` is sure to be noticed in the sum.
+  for (int i = 0; i < kTogether; ++i)
+    weight[i] = there(i) ? hn::Sub(hn::Load(d, at + i * kPanel), base) : hn::Set(d, -kInfinity);
+    // Where the maximum was not looked for there is no bound: as 2^127 a score far past `base` is sure to be noticed in
+    // the sum.
 #pragma GCC unroll 8
   for (int i = 0; i < kTogether; ++i) weight[i] = AtMost(hn::Set(d, 127.f), weight[i]);
   PowersOfTwo(d, weight);
@@ -63,7 +68,8 @@ HWY_NOINLINE Vec WeighColumn(int64_t count, Vec base, float* at) {
   return sum;
 }
 
-// row.top, row.rescale <- for the maximum of each lane of s (count, kPanel). Returns whether some row's earlier sums must be rescaled.
+// row.top, row.rescale <- for the maximum of each lane of s (count, kPanel). Returns whether some row's earlier sums
+// must be rescaled.
 template <int kVectors>
 HWY_INLINE bool MoveTop(int64_t count, const float* s, Running& row) {
   const Floats d;
@@ -72,7 +78,8 @@ HWY_INLINE bool MoveTop(int64_t count, const float* s, Running& row) {
   for (int v = 0; v < kVectors; ++v) top[v] = hn::Set(d, -kInfinity);
   for (int64_t j = 0; j < count; ++j) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) top[v] = hn::Max(hn::Load(d, s + j * kPanel + v * kLanes), top[v]);  // a NaN score leaves it
+    for (int v = 0; v < kVectors; ++v)
+      top[v] = hn::Max(hn::Load(d, s + j * kPanel + v * kLanes), top[v]);  // a NaN score leaves it
   }
   bool moved = false;
   row.look = row.rises;
@@ -84,15 +91,17 @@ HWY_INLINE bool MoveTop(int64_t count, const float* s, Running& row) {
     moved |= !hn::AllFalse(d, passed);
     row.look |= !hn::AllFalse(d, hn::Eq(now, hn::Set(d, -kInfinity)));
     hn::Store(now, d, row.top + v * kLanes);
-    hn::Store(hn::IfThenElse(passed, PowerOfTwo(d, hn::Sub(before, now)), hn::Set(d, 1.f)), d, row.rescale + v * kLanes);
+    hn::Store(hn::IfThenElse(passed, PowerOfTwo(d, hn::Sub(before, now)), hn::Set(d, 1.f)), d,
+              row.rescale + v * kLanes);
   }
   return moved;
 }
 
 enum class Softmax { kept, moved, look_again };
 
-// s (count, kPanel) <- weights relative to row.top. `moved`: some row's earlier sums must be rescaled. `look_again`: the maximum was
-// not looked for, and some row may have passed its top by too much; nothing but s has changed. Whether one looks changes no bit.
+// s (count, kPanel) <- weights relative to row.top. `moved`: some row's earlier sums must be rescaled. `look_again`:
+// the maximum was not looked for, and some row may have passed its top by too much; nothing but s has changed. Whether
+// one looks changes no bit.
 template <int kVectors>
 HWY_INLINE Softmax SoftmaxStep(int64_t count, float* s, Running& row) {
   const Floats d;
@@ -102,14 +111,16 @@ HWY_INLINE Softmax SoftmaxStep(int64_t count, float* s, Running& row) {
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
     const Vec top = hn::Load(d, row.top + v * kLanes);
-    const Vec base = hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);  // nothing seen yet: every weight is 2^-inf
+    const Vec base =
+        hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);  // nothing seen yet: every weight is 2^-inf
     sum[v] = WeighColumn(count, base, s + v * kLanes);
     small &= hn::AllTrue(d, hn::Lt(sum[v], hn::Set(d, kMuch)));  // a NaN is not
   }
   if (!looked && !small) return Softmax::look_again;
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    const Vec total = hn::Load(d, row.total + v * kLanes), rescale = moved ? hn::Load(d, row.rescale + v * kLanes) : hn::Set(d, 1.f);
+    const Vec total = hn::Load(d, row.total + v * kLanes),
+              rescale = moved ? hn::Load(d, row.rescale + v * kLanes) : hn::Set(d, 1.f);
     hn::Store(hn::MulAdd(total, rescale, sum[v]), d, row.total + v * kLanes);
   }
   return moved ? Softmax::moved : Softmax::kept;

@@ -1,5 +1,6 @@
-// The products of attention on register tiles. Queries lie in lanes: a panel of queries is packed once, keys and values are read where they are.
-// Every element of a product is one chain of multiply-adds in ascending order, so its bits depend on its own row and column alone.
+// The products of attention on register tiles. Queries lie in lanes: a panel of queries is packed once, keys and values
+// are read where they are. Every element of a product is one chain of multiply-adds in ascending order, so its bits
+// depend on its own row and column alone.
 #if defined(QKV_KERNELS_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_TILE_INL_H_
 #undef QKV_KERNELS_ATTENTION_TILE_INL_H_
@@ -19,15 +20,17 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kPanel = 3 * kLanes;                            // queries of a panel
-constexpr int64_t kBlock = 96;                                    // queries of a work item: whole panels
-constexpr int64_t kTile = 144;                                    // keys of a tile: a panel of scores and a slab of values fit in L1
-constexpr int64_t kChunk = 12;                                    // keys of a tile come in whole chunks where they are clipped
+constexpr int64_t kPanel = 3 * kLanes;  // queries of a panel
+constexpr int64_t kBlock = 96;          // queries of a work item: whole panels
+constexpr int64_t kTile = 144;          // keys of a tile: a panel of scores and a slab of values fit in L1
+constexpr int64_t kChunk = 12;          // keys of a tile come in whole chunks where they are clipped
 static_assert(kBlock % kPanel == 0 && kTile % kChunk == 0);
 
 constexpr int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-constexpr int64_t Whole(int64_t width) { return RoundUp(width, kLanes); }       // in whole vectors
-constexpr int64_t Padded(int64_t width) { return RoundUp(width, 2 * kLanes); }  // in pairs of vectors: the room a row gets
+constexpr int64_t Whole(int64_t width) { return RoundUp(width, kLanes); }  // in whole vectors
+constexpr int64_t Padded(int64_t width) {
+  return RoundUp(width, 2 * kLanes);
+}  // in pairs of vectors: the room a row gets
 
 /// Rows of floats: row i is at data + i * stride.
 struct ConstRows {
@@ -44,7 +47,8 @@ constexpr int kSteps = 16;  // of a sum between jumps: loops of a few rounds end
 // out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows. Asks for a line `ahead`
 // of each row on the way: many at once would wait for each other.
 template <Pairing kPairing, int kRows, int kVectors>
-HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out, int64_t ahead) {
+HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out,
+                            int64_t ahead) {
   const Floats d;
   for (; groups > 0; --groups) {
     Tile<kRows, kVectors> tile;
@@ -82,13 +86,17 @@ HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, i
   }
 }
 
-/// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used. ahead: how many
-/// floats behind each row something lies that will be read soon.
+/// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used.
+/// ahead: how many floats behind each row something lies that will be read soon.
 template <Pairing kPairing>
-HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out, int64_t ahead = 0) {
-  if (vectors == 3) ScoreGroups<kPairing, 4, 3>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 4>());
-  else if (vectors == 2) ScoreGroups<kPairing, 6, 2>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 6>());
-  else ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 8>());
+HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out,
+                       int64_t ahead = 0) {
+  if (vectors == 3)
+    ScoreGroups<kPairing, 4, 3>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 4>());
+  else if (vectors == 2)
+    ScoreGroups<kPairing, 6, 2>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 6>());
+  else
+    ScoreGroups<kPairing, 8, 1>(count, rows, panel, width, out, ahead, std::make_integer_sequence<int, 8>());
 }
 
 // c[r][.] <- (fresh ? 0 : c[r][.]) + sum over k of a(r, k) b[k][.], for one tile of kRows rows and kVectors vectors.
@@ -96,8 +104,10 @@ template <Layout kLayout, int kRows, int kVectors>
 HWY_INLINE void AddTile(int64_t depth, ConstRows left, Right right, Rows c, bool fresh) {
   const Floats d;
   Tile<kRows, kVectors> tile;
-  if (fresh) tile.Clear();
-  else tile.Each([&](int r, int v, Vec& sum) HWY_ATTR { sum = hn::LoadU(d, c.data + r * c.stride + v * kLanes); });
+  if (fresh)
+    tile.Clear();
+  else
+    tile.Each([&](int r, int v, Vec& sum) HWY_ATTR { sum = hn::LoadU(d, c.data + r * c.stride + v * kLanes); });
   tile.template AddProduct<kLayout>(depth, left.data, left.stride, right);
   tile.Each([&](int r, int v, Vec sum) HWY_ATTR { hn::StoreU(sum, d, c.data + r * c.stride + v * kLanes); });
 }
@@ -115,16 +125,23 @@ HWY_NOINLINE void AddColumns(int64_t rows, int64_t depth, ConstRows a, Right b, 
     c.data += kRowsTogether * c.stride;
   }
   switch (rows - r) {
-    case 1: return AddTile<kLayout, 1, kVectors>(depth, a, b, c, fresh);
-    case 2: return AddTile<kLayout, 2, kVectors>(depth, a, b, c, fresh);
-    case 3: return AddTile<kLayout, 3, kVectors>(depth, a, b, c, fresh);
-    case 4: return AddTile<kLayout, 4, kVectors>(depth, a, b, c, fresh);
-    case 5: return AddTile<kLayout, 5, kVectors>(depth, a, b, c, fresh);
-    default: return;
+    case 1:
+      return AddTile<kLayout, 1, kVectors>(depth, a, b, c, fresh);
+    case 2:
+      return AddTile<kLayout, 2, kVectors>(depth, a, b, c, fresh);
+    case 3:
+      return AddTile<kLayout, 3, kVectors>(depth, a, b, c, fresh);
+    case 4:
+      return AddTile<kLayout, 4, kVectors>(depth, a, b, c, fresh);
+    case 5:
+      return AddTile<kLayout, 5, kVectors>(depth, a, b, c, fresh);
+    default:
+      return;
   }
 }
 
-/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns). b is padded to whole vectors; c need not be.
+/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns). b is padded to whole vectors; c need not
+/// be.
 template <Layout kLayout>
 HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, Right b, Rows c, bool fresh) {
   int64_t j = 0;
@@ -146,8 +163,9 @@ HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRo
   }
 }
 
-/// rows (count, width) as a right operand: where they are, if that is whole vectors and they will be read but a few times, else copied
-/// to `copy` two vectors of columns at a time. Rows of 64 floats apart share a few cache sets: a column of them does not stay in L1.
+/// rows (count, width) as a right operand: where they are, if that is whole vectors and they will be read but a few
+/// times, else copied to `copy` two vectors of columns at a time. Rows of 64 floats apart share a few cache sets: a
+/// column of them does not stay in L1.
 HWY_INLINE Right PackRight(ConstRows rows, int64_t count, int64_t width, bool reused, float* copy) {
   if (!reused && width % kLanes == 0) return {rows.data, rows.stride, 2 * kLanes};
   return PackRows(rows.data, rows.stride, count, width, copy);
@@ -174,8 +192,10 @@ HWY_INLINE void PackSquare(const float* from, int64_t stride, int64_t rows, int6
   const Floats d;
   Vec x[kLanes];
   Unrolled<kLanes>([&](int i) HWY_ATTR {
-    if constexpr (kWhole) x[i] = hn::LoadU(d, from + i * stride);
-    else x[i] = i < rows ? LoadPart(d, from + i * stride, columns) : hn::Zero(d);
+    if constexpr (kWhole)
+      x[i] = hn::LoadU(d, from + i * stride);
+    else
+      x[i] = i < rows ? LoadPart(d, from + i * stride, columns) : hn::Zero(d);
   });
   Transpose(x);
   Unrolled<kLanes>([&](int i) HWY_ATTR {
@@ -183,7 +203,8 @@ HWY_INLINE void PackSquare(const float* from, int64_t stride, int64_t rows, int6
   });
 }
 
-/// panel (width, kPanel) <- factor * rows^T for count <= kPanel rows; the lanes behind them, up to a whole vector, are 0.
+/// panel (width, kPanel) <- factor * rows^T for count <= kPanel rows; the lanes behind them, up to a whole vector, are
+/// 0.
 HWY_INLINE void PackPanel(ConstRows rows, int64_t count, int64_t width, float factor, float* panel) {
   const Vec scale = hn::Set(Floats(), factor);
   for (int64_t first = 0; first < count; first += kLanes) {
@@ -192,8 +213,10 @@ HWY_INLINE void PackPanel(ConstRows rows, int64_t count, int64_t width, float fa
     for (int64_t c = 0; c < width; c += kLanes) {
       const int64_t columns = std::min(kLanes, width - c);
       float* to = panel + c * kPanel + first;
-      if (some == kLanes && columns == kLanes) PackSquare<true>(from + c, rows.stride, some, columns, scale, to);
-      else PackSquare<false>(from + c, rows.stride, some, columns, scale, to);
+      if (some == kLanes && columns == kLanes)
+        PackSquare<true>(from + c, rows.stride, some, columns, scale, to);
+      else
+        PackSquare<false>(from + c, rows.stride, some, columns, scale, to);
     }
   }
 }

@@ -25,7 +25,8 @@ double work_ns(BatchNorm n) { return 3 * static_cast<double>(n.batch * n.channel
 
 }  // namespace
 
-void batch_norm(BatchNorm n, const float* x, const float* gamma, const float* beta, double epsilon, float* y, float* mean, float* scale) {
+void batch_norm(BatchNorm n, const float* x, const float* gamma, const float* beta, double epsilon, float* y,
+                float* mean, float* scale) {
   const double count = static_cast<double>(n.batch * n.length);
   parallel_ranges(n.channels, kChannels, work_ns(n), [&](int64_t begin, int64_t end) {
     double centre[kChannels] = {}, square[kChannels] = {};
@@ -46,8 +47,8 @@ void batch_norm(BatchNorm n, const float* x, const float* gamma, const float* be
   });
 }
 
-void batch_norm_back(BatchNorm n, const float* x, const float* gamma, const float* mean, const float* scale, const float* dy, float* dx,
-                     float* dgamma, float* dbeta) {
+void batch_norm_back(BatchNorm n, const float* x, const float* gamma, const float* mean, const float* scale,
+                     const float* dy, float* dx, float* dgamma, float* dbeta) {
   const double count = static_cast<double>(n.batch * n.length);
   parallel_ranges(n.channels, kChannels, work_ns(n), [&](int64_t begin, int64_t end) {
     double with_normal[kChannels] = {}, alone[kChannels] = {};

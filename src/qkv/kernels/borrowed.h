@@ -6,9 +6,10 @@
 
 namespace qkv::kernels {
 
-/// A vector that belongs to one call and comes from a store of the calling thread, to which it returns: no allocation once warm. What it
-/// holds at first is left from before. A thread that waits for the end of a region may run blocks of other callers, and these may come
-/// through the same code: what is held across a region must therefore not be a static of the thread.
+/// A vector that belongs to one call and comes from a store of the calling thread, to which it returns: no allocation
+/// once warm. What it holds at first is left from before. A thread that waits for the end of a region may run blocks of
+/// other callers, and these may come through the same code: what is held across a region must therefore not be a static
+/// of the thread.
 template <class T>
 class Borrowed {
  public:

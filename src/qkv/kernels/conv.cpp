@@ -79,8 +79,10 @@ void conv1d(const Conv1d& c, const float* x, const float* weight, const float* b
         if (n == 0) continue;
         const float w = weight[(o * c.in + i) * c.taps + k];
         const float* from = x + (b * c.in + i) * c.length + tap.start;
-        if (c.stride == 1) axpy(w, from, to + tap.first, n);
-        else for (int64_t l = 0; l < n; ++l) to[tap.first + l] += w * from[l * c.stride];
+        if (c.stride == 1)
+          axpy(w, from, to + tap.first, n);
+        else
+          for (int64_t l = 0; l < n; ++l) to[tap.first + l] += w * from[l * c.stride];
       }
   });
 }
@@ -97,8 +99,10 @@ void conv1d_back_x(const Conv1d& c, const float* weight, const float* dy, float*
         if (n == 0) continue;
         const float w = weight[(o * c.in + i) * c.taps + k];
         const float* from = dy + (b * c.out + o) * c.out_length + tap.first;
-        if (c.stride == 1) axpy(w, from, to + tap.start, n);
-        else for (int64_t l = 0; l < n; ++l) to[tap.start + l * c.stride] += w * from[l];
+        if (c.stride == 1)
+          axpy(w, from, to + tap.start, n);
+        else
+          for (int64_t l = 0; l < n; ++l) to[tap.start + l * c.stride] += w * from[l];
       }
   });
 }
@@ -113,8 +117,10 @@ void conv1d_back_weight(const Conv1d& c, const float* x, const float* dy, float*
       for (int64_t b = 0; b < c.batch && n > 0; ++b) {
         const float* from = x + (b * c.in + i) * c.length + tap.start;
         const float* g = dy + (b * c.out + o) * c.out_length + tap.first;
-        if (c.stride == 1) sum += dot(from, g, n);
-        else for (int64_t l = 0; l < n; ++l) sum += double{from[l * c.stride]} * g[l];
+        if (c.stride == 1)
+          sum += dot(from, g, n);
+        else
+          for (int64_t l = 0; l < n; ++l) sum += double{from[l * c.stride]} * g[l];
       }
       float& to = dweight[pair * c.taps + k];
       to = add ? to + static_cast<float>(sum) : static_cast<float>(sum);

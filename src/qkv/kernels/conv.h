@@ -1,4 +1,5 @@
-// One-dimensional convolution (cross-correlation, as deep learning has it) by rows: each tap of the kernel adds a shifted row.
+// One-dimensional convolution (cross-correlation, as deep learning has it) by rows: each tap of the kernel adds a
+// shifted row.
 #pragma once
 
 #include <cstdint>

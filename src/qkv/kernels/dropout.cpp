@@ -15,10 +15,11 @@ void DropoutKernel(const Drop& drop, const float* x, float* y, uint8_t* bits, in
   const Floats d;
   const Vec scale = hn::Set(d, drop.scale());
   KeepBits keep_bits(drop, static_cast<uint64_t>(begin), end - begin);
-  keep_bits.ForKept(end - begin, bits ? bits + KeepOffset(begin) : nullptr, [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
-    const Vec v = LoadUpTo(d, x + begin + i, left);
-    StoreUpTo(hn::IfThenElseZero(kept, hn::Mul(v, scale)), d, y + begin + i, left);
-  });
+  keep_bits.ForKept(end - begin, bits ? bits + KeepOffset(begin) : nullptr,
+                    [&](int64_t i, int64_t left, auto kept) HWY_ATTR {
+                      const Vec v = LoadUpTo(d, x + begin + i, left);
+                      StoreUpTo(hn::IfThenElseZero(kept, hn::Mul(v, scale)), d, y + begin + i, left);
+                    });
 }
 
 void DropoutBackKernel(float scale, const float* dy, const uint8_t* bits, float* dx, int64_t begin, int64_t end) {
@@ -38,7 +39,8 @@ HWY_INLINE void ForWords(const Rng& rng, uint64_t first, T* out, int64_t n, D d,
   HWY_ALIGN T last[WordStream::kVectors * HWY_MAX_BYTES / sizeof(T)];
   for (int64_t i = 0; i < n; i += step) {
     T* y = n - i >= step ? out + i : last;
-    stream.Next(first / 4 + static_cast<uint64_t>(i / 4), [&](int64_t v, WordVec w) HWY_ATTR { hn::StoreU(convert(w), d, y + v * kLanes); });
+    stream.Next(first / 4 + static_cast<uint64_t>(i / 4),
+                [&](int64_t v, WordVec w) HWY_ATTR { hn::StoreU(convert(w), d, y + v * kLanes); });
     if (y == last) std::copy_n(last, n - i, out + i);
   }
 }
@@ -51,7 +53,8 @@ void RandomUniformKernel(const Rng& rng, uint64_t first, float low, float high, 
   const Floats d;
   const Vec width = hn::Set(d, high - low), bottom = hn::Set(d, low), unit = hn::Set(d, 0x1p-24f);
   ForWords(rng, first, y, n, d, [=](WordVec w) HWY_ATTR {
-    const Vec u = hn::Mul(hn::ConvertTo(Floats(), hn::BitCast(hn::RebindToSigned<Floats>(), hn::ShiftRight<8>(w))), unit);
+    const Vec u =
+        hn::Mul(hn::ConvertTo(Floats(), hn::BitCast(hn::RebindToSigned<Floats>(), hn::ShiftRight<8>(w))), unit);
     return hn::Add(bottom, hn::Mul(width, u));
   });
 }

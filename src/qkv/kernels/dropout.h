@@ -8,7 +8,8 @@
 
 namespace qkv::kernels {
 
-/// Element i is kept iff word i of the stream is at least rate * 2^32, and scaled by 1 / (1 - rate). Expects 0 < rate < 1.
+/// Element i is kept iff word i of the stream is at least rate * 2^32, and scaled by 1 / (1 - rate). Expects 0 < rate
+/// < 1.
 struct Drop {
   Rng rng;
   float rate = 0;
@@ -29,7 +30,8 @@ void dropout(const Drop& drop, const float* x, float* y, uint8_t* bits, int64_t 
 /// dx = dy * scale where the bits say kept, 0 elsewhere.
 void dropout_back(float scale, const float* dy, const uint8_t* bits, float* dx, int64_t begin, int64_t end);
 
-/// Words first, first + 1, ... of the stream; and the same as floats low + (high - low) u, u in [0, 1). First is a multiple of 4.
+/// Words first, first + 1, ... of the stream; and the same as floats low + (high - low) u, u in [0, 1). First is a
+/// multiple of 4.
 void random_words(const Rng& rng, uint64_t first, uint32_t* words, int64_t n);
 void random_uniform(const Rng& rng, uint64_t first, float low, float high, float* y, int64_t n);
 

@@ -64,7 +64,9 @@ namespace qkv::kernels {
 HWY_EXPORT(EmbedKernel);
 HWY_EXPORT(EmbedBackKernel);
 void embed(const EmbedForward& e, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(EmbedKernel)(e, begin, end); }
-void embed_back(const EmbedBackward& e, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(EmbedBackKernel)(e, begin, end); }
+void embed_back(const EmbedBackward& e, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(EmbedBackKernel)(e, begin, end);
+}
 
 }  // namespace qkv::kernels
 #endif

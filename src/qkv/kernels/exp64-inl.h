@@ -24,7 +24,8 @@ HWY_INLINE VecD ExpNonPositive(Doubles d, VecD x) {
   const VecD magic = hn::Set(d, 0x1.8p52);
   const VecD shifted = hn::Add(hn::Mul(in_range, hn::Set(d, 1.4426950408889634)), magic);
   const VecD n = hn::Sub(shifted, magic);
-  const VecD r = hn::NegMulAdd(n, hn::Set(d, 1.90821492927058770002e-10), hn::NegMulAdd(n, hn::Set(d, 0x1.62e42feep-1), in_range));
+  const VecD r =
+      hn::NegMulAdd(n, hn::Set(d, 1.90821492927058770002e-10), hn::NegMulAdd(n, hn::Set(d, 0x1.62e42feep-1), in_range));
   // Taylor to degree 13: |r| <= 0.347 leaves 5e-18. Estrin's order, to keep the pipes full.
   const VecD r2 = hn::Mul(r, r), r4 = hn::Mul(r2, r2);
   const VecD p01 = hn::Add(hn::Set(d, 1.0), r);

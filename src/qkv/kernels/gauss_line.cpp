@@ -121,8 +121,12 @@ HWY_INLINE void Sums(const GaussLine& line, const double* query, int64_t queries
   }
 }
 
-void GaussSums0(const GaussLine& line, const double* query, int64_t queries, double* sums) { Sums<0>(line, query, queries, sums); }
-void GaussSums2(const GaussLine& line, const double* query, int64_t queries, double* sums) { Sums<2>(line, query, queries, sums); }
+void GaussSums0(const GaussLine& line, const double* query, int64_t queries, double* sums) {
+  Sums<0>(line, query, queries, sums);
+}
+void GaussSums2(const GaussLine& line, const double* query, int64_t queries, double* sums) {
+  Sums<2>(line, query, queries, sums);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace qkv::kernels
@@ -132,7 +136,9 @@ HWY_AFTER_NAMESPACE();
 namespace qkv::kernels {
 
 HWY_EXPORT(GaussMomentsKernel);
-void gauss_moments(const GaussLine& line, int64_t cell, double* moments) { HWY_DYNAMIC_DISPATCH(GaussMomentsKernel)(line, cell, moments); }
+void gauss_moments(const GaussLine& line, int64_t cell, double* moments) {
+  HWY_DYNAMIC_DISPATCH(GaussMomentsKernel)(line, cell, moments);
+}
 
 HWY_EXPORT(GaussSums0);
 HWY_EXPORT(GaussSums2);

@@ -16,7 +16,8 @@ namespace {
 constexpr double kFlopsPerNanosecond = 60;  // for estimates of work
 constexpr double kBlockFlops = 2e5;         // a block is worth about 3 us at least
 constexpr int64_t kBlocksWanted = 8;
-constexpr int64_t kSharedLeast = 1 << 16, kSharedMost = 1 << 22;  // floats of an op(B) that blocks share once it is packed
+constexpr int64_t kSharedLeast = 1 << 16,
+                  kSharedMost = 1 << 22;    // floats of an op(B) that blocks share once it is packed
 constexpr int64_t kCachedFloats = 1 << 16;  // a C of that size is still in L2 when it is complete
 
 float* aligned_floats(int64_t count) {
@@ -52,13 +53,15 @@ double flops_of(const GemmCall& c) {
 }
 
 Cut cut_of(const GemmCall& c, int64_t products) {
-  // Each block packs its own panels of B, at the price of 4 rows, or of 30 where B comes from memory: so blocks have many rows, up to 512
-  // of them, and columns are cut when that makes too few blocks.
+  // Each block packs its own panels of B, at the price of 4 rows, or of 30 where B comes from memory: so blocks have
+  // many rows, up to 512 of them, and columns are cut when that makes too few blocks.
   const double row_flops = 2.0 * static_cast<double>(c.N) * static_cast<double>(std::max<int64_t>(c.K, 1));
   const int64_t least = static_cast<int64_t>(std::min(kBlockFlops / row_flops, 1e9)) + 1;
   Cut cut;
   cut.rows =
-      std::min(std::max<int64_t>(c.M, 1), round_up(std::max({int64_t{96}, least, blocks_of(c.M, 64), std::min<int64_t>(512, blocks_of(c.M, 4))}), kTileRows));
+      std::min(std::max<int64_t>(c.M, 1),
+               round_up(std::max({int64_t{96}, least, blocks_of(c.M, 64), std::min<int64_t>(512, blocks_of(c.M, 4))}),
+                        kTileRows));
   cut.row_blocks = blocks_of(c.M, cut.rows);
   cut.columns = c.N;
   if (cut.row_blocks * products < kBlocksWanted && c.N >= 128 && flops_of(c) >= 2 * kBlockFlops) {
@@ -69,14 +72,15 @@ Cut cut_of(const GemmCall& c, int64_t products) {
   return cut;
 }
 
-// Whether blocks of rows read one packed op(B): it is large enough to be packed, and small enough to stay in the last cache.
+// Whether blocks of rows read one packed op(B): it is large enough to be packed, and small enough to stay in the last
+// cache.
 bool shares_panels(const GemmCall& c, const Cut& cut) {
   const int64_t floats = packed_floats(c.N, c.K);
   return !c.panels && cut.row_blocks > 1 && floats >= kSharedLeast && floats <= kSharedMost;
 }
 
-// With op(B) packed for all of them blocks may have few rows, and no more columns than are worked on at once: there are many then, and
-// threads end a product together.
+// With op(B) packed for all of them blocks may have few rows, and no more columns than are worked on at once: there are
+// many then, and threads end a product together.
 Cut shared_cut_of(const GemmCall& c) {
   Cut cut;
   cut.rows = std::min(c.M, round_up(std::clamp<int64_t>(blocks_of(c.M, 2 * kBlocksWanted), kRowBlock, 512), kTileRows));
@@ -112,8 +116,10 @@ GemmBlock block_of(const GemmCall& c, const Cut& cut, int64_t b) {
 
 void run_block(GemmCall c, const GemmBlock& block) {
   c.A += block.row * (c.transpose_a == Transpose::no ? c.lda : 1);
-  if (c.panels) c.panels += block.column * c.K;  // blocks begin at whole panels
-  else c.B += block.column * (c.transpose_b == Transpose::no ? 1 : c.ldb);
+  if (c.panels)
+    c.panels += block.column * c.K;  // blocks begin at whole panels
+  else
+    c.B += block.column * (c.transpose_b == Transpose::no ? 1 : c.ldb);
   c.C += block.row * c.ldc + block.column;
   if (c.bias) c.bias += block.column;
   c.M = block.rows;
@@ -145,7 +151,8 @@ GemmScratch gemm_scratch() {
     struct Free {
       void operator()(float* p) const { std::free(p); }
     };
-    std::unique_ptr<float, Free> a{aligned_floats((kDepth + kRowGap) * kRowBlock)}, b{aligned_floats(kDepth * (kColumnBlock + 64))};
+    std::unique_ptr<float, Free> a{aligned_floats((kDepth + kRowGap) * kRowBlock)},
+        b{aligned_floats(kDepth * (kColumnBlock + 64))};
   };
   static thread_local Memory memory;
   return {memory.a.get(), memory.b.get()};

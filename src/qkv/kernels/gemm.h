@@ -1,11 +1,11 @@
-// Matrix products of row-major float32 arrays: C <- alpha op(A) op(B) + beta C, or + a bias, op(A) being (M, K), op(B) (K, N) and C
-// (M, N).
+// Matrix products of row-major float32 arrays: C <- alpha op(A) op(B) + beta C, or + a bias, op(A) being (M, K), op(B)
+// (K, N) and C (M, N).
 //
 // All of these are row-stable and more: an element's bits depend on its row of op(A), its column of op(B), K, alpha and
-// beta (or the bias), and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the number of threads
-// change nothing, for any entry point here; so a row has the same bits alone and among any mates, and a weight gradient
-// the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta, or leaves the bias. NaN and infinity go where
-// the formula sends them; denormal results are 0.
+// beta (or the bias), and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the
+// number of threads change nothing, for any entry point here; so a row has the same bits alone and among any mates, and
+// a weight gradient the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta, or
+// leaves the bias. NaN and infinity go where the formula sends them; denormal results are 0.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ struct GemmCall {
 /// A product on the calling thread.
 void gemm(const GemmCall& call);
 
-/// A right operand that many products share, copied once into the order in which they read it: `panels` needs packed_floats floats,
-/// 64-byte aligned. For the kernel target of the moment.
+/// A right operand that many products share, copied once into the order in which they read it: `panels` needs
+/// packed_floats floats, 64-byte aligned. For the kernel target of the moment.
 int64_t packed_floats(int64_t N, int64_t K);
 void pack_right(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* panels);
 

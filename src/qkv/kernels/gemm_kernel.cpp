@@ -42,18 +42,25 @@ struct Output {
   Output At(int64_t rows, int64_t columns, int64_t more_rows = 0, int64_t more_columns = 0) const {
     const auto go = [&](int64_t of_row) { return rows * of_row + columns; };
     const auto step_of = [&](int64_t of_row) { return more_rows * of_row + more_columns; };
-    return {data + go(stride), stride, step_of(stride), alpha, beta, {from.data + go(from.stride), from.stride, step_of(from.stride)}};
+    return {data + go(stride),
+            stride,
+            step_of(stride),
+            alpha,
+            beta,
+            {from.data + go(from.stride), from.stride, step_of(from.stride)}};
   }
 };
 
 // C <- alpha sum + beta from for one tile of which `columns` are stored; without kAdd nothing is read.
 template <bool kAdd, int kRows, int kVectors>
-HWY_INLINE void StoreTile(Tile<kRows, kVectors>& tile, float* c, int64_t stride, const Addend& from, Vec alpha, Vec beta, int64_t columns) {
+HWY_INLINE void StoreTile(Tile<kRows, kVectors>& tile, float* c, int64_t stride, const Addend& from, Vec alpha,
+                          Vec beta, int64_t columns) {
   const Floats d;
   if (columns >= kVectors * kLanes) [[likely]] {
     tile.Each([&](int r, int v, Vec sum) HWY_ATTR {
       const Vec y = hn::Mul(sum, alpha);
-      hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, from.data + r * from.stride + v * kLanes), y) : y, d, c + r * stride + v * kLanes);
+      hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, from.data + r * from.stride + v * kLanes), y) : y, d,
+                 c + r * stride + v * kLanes);
     });
     return;
   }
@@ -62,14 +69,17 @@ HWY_INLINE void StoreTile(Tile<kRows, kVectors>& tile, float* c, int64_t stride,
     float* to = c + r * stride + v * kLanes;
     const float* more = from.data + r * from.stride + v * kLanes;
     const Vec y = hn::Mul(sum, alpha);
-    if (v + 1 < kVectors) hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, more), y) : y, d, to);
-    else StorePart(kAdd ? hn::MulAdd(beta, LoadPart(d, more, tail), y) : y, d, to, tail);
+    if (v + 1 < kVectors)
+      hn::StoreU(kAdd ? hn::MulAdd(beta, hn::LoadU(d, more), y) : y, d, to);
+    else
+      StorePart(kAdd ? hn::MulAdd(beta, LoadPart(d, more, tail), y) : y, d, to, tail);
   });
 }
 
 // `count` tiles of kRows rows of op(A) times kVectors vectors of op(B) over K steps.
 template <Layout kLayout, int kRows, int kVectors>
-HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const RightTiles& right, const Output& out, int64_t columns) {
+HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const RightTiles& right, const Output& out,
+                        int64_t columns) {
   const Vec alpha = hn::Set(Floats(), out.alpha), beta = hn::Set(Floats(), out.beta);
   const bool add = out.beta != 0;
   const int64_t a_stride = left.stride, c_stride = out.stride;
@@ -85,8 +95,10 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const RightT
       PrefetchRows<kRows>(c + kVectors * kLanes - 1, c_stride);
     }
     tile.template AddProduct<kLayout>(K, a, a_stride, b);
-    if (add) StoreTile<true>(tile, c, c_stride, from, alpha, beta, columns);
-    else StoreTile<false>(tile, c, c_stride, from, alpha, beta, columns);
+    if (add)
+      StoreTile<true>(tile, c, c_stride, from, alpha, beta, columns);
+    else
+      StoreTile<false>(tile, c, c_stride, from, alpha, beta, columns);
     a += left.step;
     b.data += right.step;
     c += out.step;
@@ -112,7 +124,8 @@ HWY_INLINE TilesFunction TilesOf(int64_t rows, int64_t vectors) {
 template <Layout kLayout, int kRows, int kGroups>
 HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
   const Floats d;
-  const int64_t row_stride = kLayout == Layout::row_major ? c.lda : 1, k_stride = kLayout == Layout::row_major ? 1 : c.lda;
+  const int64_t row_stride = kLayout == Layout::row_major ? c.lda : 1,
+                k_stride = kLayout == Layout::row_major ? 1 : c.lda;
   const float* column[kGroups][kLanes];
   for (int g = 0; g < kGroups; ++g) ColumnPointers(c.B, c.ldb, j + g * kLanes, c.N, column[g]);
   for (int64_t p = 0; p < c.K; p += depth) {
@@ -124,7 +137,8 @@ HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
       Vec b[kGroups][4];
       Unrolled<kGroups>([&](int g) HWY_ATTR { LoadTransposed(d, column[g], k, b[g]); });
       Unrolled<4>([&](int i) HWY_ATTR {
-        tile.Step([&](int r) { return c.A[r * row_stride + (k + i) * k_stride]; }, [&](int g) HWY_ATTR { return b[g][i]; });
+        tile.Step([&](int r) { return c.A[r * row_stride + (k + i) * k_stride]; },
+                  [&](int g) HWY_ATTR { return b[g][i]; });
       });
     }
     for (; k < end; ++k) {
@@ -138,8 +152,10 @@ HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
     const float beta = p == 0 && !c.bias ? c.beta : 1.f;
     const Vec alpha = hn::Set(d, c.alpha);
     const Addend from = c.bias ? Addend{c.bias + j, 0, 0} : Addend{c.C + j, c.ldc, 0};
-    if (beta != 0) StoreTile<true>(tile, c.C + j, c.ldc, from, alpha, hn::Set(d, beta), c.N - j);
-    else StoreTile<false>(tile, c.C + j, c.ldc, from, alpha, alpha, c.N - j);
+    if (beta != 0)
+      StoreTile<true>(tile, c.C + j, c.ldc, from, alpha, hn::Set(d, beta), c.N - j);
+    else
+      StoreTile<false>(tile, c.C + j, c.ldc, from, alpha, alpha, c.N - j);
   }
 }
 
@@ -153,7 +169,8 @@ void FewRows(const GemmCall& c) {
 
 template <Layout kLayout>
 void FewRowsOfTransposed(const GemmCall& c) {
-  static constexpr void (*table[])(const GemmCall&) = {FewRows<kLayout, 1>, FewRows<kLayout, 2>, FewRows<kLayout, 3>, FewRows<kLayout, 4>};
+  static constexpr void (*table[])(const GemmCall&) = {FewRows<kLayout, 1>, FewRows<kLayout, 2>, FewRows<kLayout, 3>,
+                                                       FewRows<kLayout, 4>};
   table[c.M - 1](c);
 }
 
@@ -171,7 +188,8 @@ void RowOfTiles(int64_t rows, int64_t N, int64_t K, const Left& a, const Right& 
   const Output edge = out.At(0, pairs * width);
   if (left < 3 || rows <= 4) return TilesOf<kLayout>(rows, left)(1, K, a, rest, edge, columns);
   TilesOf<kLayout>(3, 3)(1, K, a, rest, edge, columns);
-  TilesOf<kLayout>(rows - 3, 3)(1, K, {a.data + (kLayout == Layout::row_major ? 3 * a.stride : 3), a.stride, 0}, rest, edge.At(3, 0), columns);
+  TilesOf<kLayout>(rows - 3, 3)(1, K, {a.data + (kLayout == Layout::row_major ? 3 * a.stride : 3), a.stride, 0}, rest,
+                                edge.At(3, 0), columns);
 }
 
 // M rows as tiles: `full` tiles of 6 and the last ones. A sliver of 1 to 3 rows keeps the multipliers waiting, so it
@@ -237,7 +255,8 @@ void PackRight(Transpose transpose_b, int64_t N, int64_t K, const float* B, int6
     return;
   }
   constexpr int64_t width = 2 * kLanes;
-  for (int64_t n = 0; n < N; n += width) PackColumns(B + n * ldb, ldb, K, std::min(width, N - n), width, packed + n * K);
+  for (int64_t n = 0; n < N; n += width)
+    PackColumns(B + n * ldb, ldb, K, std::min(width, N - n), width, packed + n * K);
 }
 
 void TiledGemm(const GemmCall& c) {

@@ -33,9 +33,9 @@ struct GemmScratch {
 };
 GemmScratch gemm_scratch();
 
-/// The product for M, N, K >= 1; a bias only where K is one panel. Every element is one chain of multiply-adds over k in
-/// ascending order, cut into panels that K alone decides: its bits depend on its row of op(A), its column of op(B), K, alpha
-/// and beta, not on M, N, its place or the layout.
+/// The product for M, N, K >= 1; a bias only where K is one panel. Every element is one chain of multiply-adds over k
+/// in ascending order, cut into panels that K alone decides: its bits depend on its row of op(A), its column of op(B),
+/// K, alpha and beta, not on M, N, its place or the layout.
 void tiled_gemm(const GemmCall& call);
 
 }  // namespace qkv::kernels

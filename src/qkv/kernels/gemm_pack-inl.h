@@ -21,7 +21,8 @@ namespace HWY_NAMESPACE {
 HWY_INLINE void LoadTransposed(Floats d, const float* const (&row)[kLanes], int64_t k, Vec (&y)[4]) {
   if constexpr (kLanes == 8) {
     const hn::Half<Floats> four;
-    Unrolled<4>([&](int i) HWY_ATTR { y[i] = hn::Combine(d, hn::LoadU(four, row[i + 4] + k), hn::LoadU(four, row[i] + k)); });
+    Unrolled<4>([&](int i)
+                    HWY_ATTR { y[i] = hn::Combine(d, hn::LoadU(four, row[i + 4] + k), hn::LoadU(four, row[i] + k)); });
   } else {
     Unrolled<4>([&](int i) HWY_ATTR { y[i] = hn::LoadU(d, row[i] + k); });
   }
@@ -33,7 +34,8 @@ HWY_INLINE void ColumnPointers(const float* B, int64_t ldb, int64_t j, int64_t c
   for (int64_t i = 0; i < kLanes; ++i) row[i] = B + std::min(j + i, count - 1) * ldb;
 }
 
-// Packs op(B) = B^T: column j is B[j * ldb ..]. Rows of `width` floats, as PackRows of the transposed matrix makes them.
+// Packs op(B) = B^T: column j is B[j * ldb ..]. Rows of `width` floats, as PackRows of the transposed matrix makes
+// them.
 void PackColumns(const float* B, int64_t ldb, int64_t K, int64_t count, int64_t width, float* out) {
   const Floats d;
   int64_t k = 0;

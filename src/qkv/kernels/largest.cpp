@@ -1,4 +1,5 @@
-// Selection: of few, a bound below the k-th largest and a second look at what reaches it; of many, a heap of the best so far.
+// Selection: of few, a bound below the k-th largest and a second look at what reaches it; of many, a heap of the best
+// so far.
 #include "qkv/kernels/largest.h"
 
 #include <algorithm>
@@ -19,13 +20,15 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
 // A total order, since places differ: the heap's front is the worst that is kept.
-HWY_INLINE bool Better(const Scored& a, const Scored& b) { return a.value != b.value ? a.value > b.value : a.id < b.id; }
+HWY_INLINE bool Better(const Scored& a, const Scored& b) {
+  return a.value != b.value ? a.value > b.value : a.id < b.id;
+}
 
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
-constexpr int64_t kBlock = 8;   // vectors of the row whose largest are looked at together
+constexpr int64_t kBlock = 8;  // vectors of the row whose largest are looked at together
 
-// The k-th largest of the shares of a row: as so many elements of the row reach it, it is at most the k-th largest of these, and not far
-// below it while k is at most half the shares.
+// The k-th largest of the shares of a row: as so many elements of the row reach it, it is at most the k-th largest of
+// these, and not far below it while k is at most half the shares.
 template <int kShares>
 HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
   const Floats d;
@@ -38,12 +41,14 @@ HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
   for (int64_t s = 0; s < kShares * kLanes; ++s) {
     const Vec value = hn::Set(d, values[s]);
 #pragma GCC unroll 8
-    for (int i = 0; i < kShares; ++i) reached[i] = hn::Add(reached[i], hn::IfThenElseZero(hn::Ge(value, shares[i]), one));
+    for (int i = 0; i < kShares; ++i)
+      reached[i] = hn::Add(reached[i], hn::IfThenElseZero(hn::Ge(value, shares[i]), one));
   }
   Vec most = hn::Set(d, kLeast);
 #pragma GCC unroll 8
   for (int i = 0; i < kShares; ++i)
-    most = hn::Max(most, hn::IfThenElse(hn::Ge(reached[i], hn::Set(d, static_cast<float>(k))), shares[i], hn::Set(d, kLeast)));
+    most = hn::Max(
+        most, hn::IfThenElse(hn::Ge(reached[i], hn::Set(d, static_cast<float>(k))), shares[i], hn::Set(d, kLeast)));
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
@@ -64,8 +69,9 @@ struct Kept {
   }
 };
 
-// Few of a long row: the largest of each block are kept, and only blocks are read again that have one of the wanted. -1 where there is no
-// bound, since too much of the row is -inf or NaN. A lane of the kShares shares has the largest of that lane in every kShares-th block.
+// Few of a long row: the largest of each block are kept, and only blocks are read again that have one of the wanted. -1
+// where there is no bound, since too much of the row is -inf or NaN. A lane of the kShares shares has the largest of
+// that lane in every kShares-th block.
 template <int kShares>
 int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
   const Floats d;
@@ -77,7 +83,8 @@ int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
   const auto top_of = [&](int64_t block, Vec& share) HWY_ATTR {
     Vec top = hn::Set(d, kLeast);
 #pragma GCC unroll 8
-    for (int64_t v = 0; v < kBlock; ++v) top = hn::Max(hn::LoadU(d, x + block * step + v * kLanes), top);  // NaN leaves it
+    for (int64_t v = 0; v < kBlock; ++v)
+      top = hn::Max(hn::LoadU(d, x + block * step + v * kLanes), top);  // NaN leaves it
     hn::Store(top, d, tops + block * kLanes);
     share = hn::Max(top, share);
   };
@@ -103,8 +110,10 @@ int64_t LargestKernel(const float* x, int64_t n, int64_t k, Scored* out) {
   if (k <= 0) return 0;
   const Floats d;
   int64_t i = 0, count = -1;
-  if (k <= 2 * kLanes && n >= 4 * kBlock * kLanes) count = FewLargest<4>(x, n, k, out);
-  else if (k <= 4 * kLanes && n >= 8 * kBlock * kLanes) count = FewLargest<8>(x, n, k, out);
+  if (k <= 2 * kLanes && n >= 4 * kBlock * kLanes)
+    count = FewLargest<4>(x, n, k, out);
+  else if (k <= 4 * kLanes && n >= 8 * kBlock * kLanes)
+    count = FewLargest<8>(x, n, k, out);
   if (count >= 0) return count;
   count = 0;
   for (; i < n && count < k; ++i)
@@ -148,7 +157,9 @@ namespace qkv::kernels {
 HWY_EXPORT(LargestKernel);
 HWY_EXPORT(LogSumExpKernel);
 
-int64_t largest(const float* x, int64_t n, int64_t k, Scored* out) { return HWY_DYNAMIC_DISPATCH(LargestKernel)(x, n, k, out); }
+int64_t largest(const float* x, int64_t n, int64_t k, Scored* out) {
+  return HWY_DYNAMIC_DISPATCH(LargestKernel)(x, n, k, out);
+}
 float log_sum_exp(const float* x, float most, int64_t n, const float* soon) {
   return HWY_DYNAMIC_DISPATCH(LogSumExpKernel)(x, most, n, soon);
 }

@@ -1,4 +1,5 @@
-// Leave-one-out kernel sums: rows in the lanes, keys in the loop, so that a row's sums run over its keys in order and need no tails.
+// Leave-one-out kernel sums: rows in the lanes, keys in the loop, so that a row's sums run over its keys in order and
+// need no tails.
 #include "qkv/kernels/leave_one_out.h"
 
 #include <algorithm>
@@ -19,11 +20,11 @@ namespace HWY_NAMESPACE {
 
 /// A vector of rows and their memory.
 struct RowGroup {
-  double* own;        // (lanes): row numbers; doubles compare on every target
-  double* query;      // (d, lanes)
-  double* reference;  // (d, lanes): the nearest other key
-  double* square;     // (d, lanes)
-  double* sums;       // (1 + m, 1 + d, lanes)
+  double* own;                          // (lanes): row numbers; doubles compare on every target
+  double* query;                        // (d, lanes)
+  double* reference;                    // (d, lanes): the nearest other key
+  double* square;                       // (d, lanes)
+  double* sums;                         // (1 + m, 1 + d, lanes)
   int64_t first_own = 0, last_own = 0;  // least and largest row number
 };
 
@@ -40,7 +41,8 @@ HWY_INLINE VecD SquaredDistance(VecD x, VecD q, VecD r) {
 
 template <bool kRelative>
 HWY_INLINE VecD Weight(Doubles d, VecD exponent) {
-  if constexpr (kRelative) exponent = hn::Min(exponent, hn::Zero(d));  // the reference is the nearest key up to rounding
+  if constexpr (kRelative)
+    exponent = hn::Min(exponent, hn::Zero(d));  // the reference is the nearest key up to rounding
   return ExpNonPositive(d, exponent);
 }
 
@@ -50,7 +52,8 @@ struct LineTotals {
 };
 /// kOwn: a key of the range may be the row itself.
 template <bool kRelative, bool kOwn>
-HWY_INLINE void AddLineRange(const LeaveOneOut& data, double w, const RowGroup& group, int64_t first, int64_t last, LineTotals& out) {
+HWY_INLINE void AddLineRange(const LeaveOneOut& data, double w, const RowGroup& group, int64_t first, int64_t last,
+                             LineTotals& out) {
   const Doubles d;
   const VecD own = hn::Load(d, group.own), q = hn::Load(d, group.query), r = hn::Load(d, group.reference);
   const VecD steepness = hn::Set(d, Steepness(w));
@@ -117,7 +120,8 @@ HWY_INLINE void AddKeys(const LeaveOneOut& data, const double* w, const RowGroup
   AddCloud<kRelative>(data, w, group);
 }
 
-/// Fills the reference of every lane. Distances are in units of 1 / max |w|: these order the keys too, and do not overflow.
+/// Fills the reference of every lane. Distances are in units of 1 / max |w|: these order the keys too, and do not
+/// overflow.
 void FindNearest(const LeaveOneOut& data, const double* w, const RowGroup& group) {
   const Doubles d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -146,9 +150,12 @@ void FindNearest(const LeaveOneOut& data, const double* w, const RowGroup& group
 
 void LeaveOneOutSums(const LeaveOneOut& data, const double* w, const int64_t* rows, int64_t count, double* sums) {
   const Doubles d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), terms = data.terms(), floats = 2 * lanes;  // a double is two floats
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d)), terms = data.terms(),
+                floats = 2 * lanes;  // a double is two floats
   Scratch scratch(floats * (1 + 3 * data.d + terms), 5);
-  const auto take = [&](int64_t vectors) { return static_cast<double*>(static_cast<void*>(scratch.take(floats * vectors))); };
+  const auto take = [&](int64_t vectors) {
+    return static_cast<double*>(static_cast<void*>(scratch.take(floats * vectors)));
+  };
   RowGroup group{take(1), take(data.d), take(data.d), take(data.d), take(terms)};
   std::fill(group.reference, group.reference + data.d * lanes, 0.0);
   for (int64_t first = 0; first < count; first += lanes) {

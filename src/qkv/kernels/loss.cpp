@@ -28,7 +28,8 @@ void CrossEntropyKernel(const CrossEntropy& c, float* loss, float* lse, int64_t 
     if (c.smoothing != 0) {
       // Each logit is divided before it is added: their sum may leave the range of float, their mean does not.
       const Vec part = hn::Set(d, 1 / static_cast<float>(n));
-      const double mean = SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(LoadUpTo(d, x + i, left), part); });
+      const double mean =
+          SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(LoadUpTo(d, x + i, left), part); });
       wanted = (1 - static_cast<double>(c.smoothing)) * wanted + c.smoothing * mean;
     }
     loss[r] = static_cast<float>(most - wanted + log_sum);
@@ -36,8 +37,8 @@ void CrossEntropyKernel(const CrossEntropy& c, float* loss, float* lse, int64_t 
   }
 }
 
-void CrossEntropyBackKernel(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step, float factor, float* dx,
-                            int64_t begin, int64_t end) {
+void CrossEntropyBackKernel(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step,
+                            float factor, float* dx, int64_t begin, int64_t end) {
   const Floats d;
   const int64_t n = c.width;
   for (int64_t r = begin; r < end; ++r) {
@@ -48,7 +49,8 @@ void CrossEntropyBackKernel(const CrossEntropy& c, const float* lse, const float
       continue;
     }
     const float g = factor * dloss[r * dloss_step];
-    const Vec weight = hn::Set(d, g), shift = hn::Set(d, lse[r]), even = hn::Set(d, c.smoothing / static_cast<float>(n));
+    const Vec weight = hn::Set(d, g), shift = hn::Set(d, lse[r]),
+              even = hn::Set(d, c.smoothing / static_cast<float>(n));
     ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR {
       StoreUpTo(hn::Mul(weight, hn::Sub(ExpLess(d, LoadUpTo(d, x + i, left), shift), even)), d, out + i, left);
     });
@@ -71,7 +73,8 @@ void SquaredErrorKernel(const float* a, const float* b, float* y, int64_t n) {
   });
 }
 
-void SquaredErrorBackKernel(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da, int64_t n) {
+void SquaredErrorBackKernel(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da,
+                            int64_t n) {
   const Floats d;
   const Vec twice = hn::Set(d, 2 * factor), common = hn::Set(d, n > 0 ? dy[0] : 0);
   ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR {
@@ -97,13 +100,18 @@ HWY_EXPORT(SquaredErrorBackKernel);
 void cross_entropy(const CrossEntropy& c, float* loss, float* lse, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(CrossEntropyKernel)(c, loss, lse, begin, end);
 }
-void cross_entropy_back(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step, float factor, float* dx,
-                        int64_t begin, int64_t end) {
+void cross_entropy_back(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step, float factor,
+                        float* dx, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(CrossEntropyBackKernel)(c, lse, dloss, dloss_step, factor, dx, begin, end);
 }
-float squared_distance(const float* a, const float* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(SquaredDistanceKernel)(a, b, n); }
-void squared_error(const float* a, const float* b, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(SquaredErrorKernel)(a, b, y, n); }
-void squared_error_back(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da, int64_t n) {
+float squared_distance(const float* a, const float* b, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(SquaredDistanceKernel)(a, b, n);
+}
+void squared_error(const float* a, const float* b, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SquaredErrorKernel)(a, b, y, n);
+}
+void squared_error_back(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da,
+                        int64_t n) {
   HWY_DYNAMIC_DISPATCH(SquaredErrorBackKernel)(a, b, dy, dy_step, factor, da, n);
 }
 

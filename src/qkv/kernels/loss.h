@@ -16,14 +16,15 @@ struct CrossEntropy {
 /// loss = lse - sum_j w_j x_j, lse = log sum e^x, both (rows).
 void cross_entropy(const CrossEntropy& c, float* loss, float* lse, int64_t begin, int64_t end);
 /// dx = factor dloss (e^(x - lse) - w); dloss (rows), or one number for all rows when dloss_step is 0. dx may be x.
-void cross_entropy_back(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step, float factor, float* dx,
-                        int64_t begin, int64_t end);
+void cross_entropy_back(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step, float factor,
+                        float* dx, int64_t begin, int64_t end);
 
 /// The sum of (a - b)^2.
 float squared_distance(const float* a, const float* b, int64_t n);
 /// y = (a - b)^2
 void squared_error(const float* a, const float* b, float* y, int64_t n);
 /// da = 2 factor dy (a - b); dy (n), or one number when dy_step is 0.
-void squared_error_back(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da, int64_t n);
+void squared_error_back(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da,
+                        int64_t n);
 
 }  // namespace qkv::kernels

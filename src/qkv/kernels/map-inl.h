@@ -1,5 +1,5 @@
-// Element loops, one per arity: y[i] = f(a[i], ...) with vector functors. Tails go through a padded vector, so they have the
-// bits of the body.
+// Element loops, one per arity: y[i] = f(a[i], ...) with vector functors. Tails go through a padded vector, so they
+// have the bits of the body.
 #if defined(QKV_KERNELS_MAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_MAP_INL_H_
 #undef QKV_KERNELS_MAP_INL_H_

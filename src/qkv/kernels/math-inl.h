@@ -1,4 +1,5 @@
-// Vector maths that is right for NaN, infinities, denormals and huge values (Highway's own is not: exp(NaN) = 0, log(0) = -105).
+// Vector maths that is right for NaN, infinities, denormals and huge values (Highway's own is not: exp(NaN) = 0, log(0)
+// = -105).
 #if defined(QKV_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_MATH_INL_H_
 #undef QKV_KERNELS_MATH_INL_H_
@@ -64,8 +65,8 @@ HWY_INLINE void PowersOfFraction(Floats d, const Vec (&r)[kCount], Vec (&p)[kCou
   }
 }
 
-/// 2^x for x <= 127, 1 ulp: 0 below -126 (-inf included), NaN for NaN. The fast one, for scores less their maximum. Adding
-/// 1.5 * 2^23 rounds x to a whole n, a half to the even one, and leaves n in the lowest bits.
+/// 2^x for x <= 127, 1 ulp: 0 below -126 (-inf included), NaN for NaN. The fast one, for scores less their maximum.
+/// Adding 1.5 * 2^23 rounds x to a whole n, a half to the even one, and leaves n in the lowest bits.
 HWY_INLINE Vec Exp2(Floats d, Vec x) {
   const hn::RebindToSigned<Floats> di;
   const auto small = hn::Lt(x, hn::Set(d, -126.f));
@@ -78,9 +79,9 @@ HWY_INLINE Vec Exp2(Floats d, Vec x) {
   return hn::IfThenZeroElse(small, hn::Mul(p[0], hn::BitCast(d, power)));
 }
 
-/// x <- 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x to a whole n and
-/// leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. So it needs one step less than Exp2, but
-/// rounds a half to the odd n: the bits of the two may differ there.
+/// x <- 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x
+/// to a whole n and leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. So it
+/// needs one step less than Exp2, but rounds a half to the odd n: the bits of the two may differ there.
 template <int kCount>
 HWY_INLINE void PowersOfTwo(Floats d, Vec (&x)[kCount]) {
   const hn::RebindToSigned<Floats> di;
@@ -137,7 +138,8 @@ HWY_INLINE Vec Sigmoid(Floats d, Vec x) {
   return hn::Div(one, hn::Add(one, Exp(d, hn::Neg(x))));
 }
 
-/// erfc(z) = e^(-z^2) erfcx(z), with (1 + 2z) erfcx(z) a polynomial in (z - 2) / (z + 2) fitted on [0, 10]; 2 - erfc(-z) below 0.
+/// erfc(z) = e^(-z^2) erfcx(z), with (1 + 2z) erfcx(z) a polynomial in (z - 2) / (z + 2) fitted on [0, 10]; 2 -
+/// erfc(-z) below 0.
 HWY_INLINE Vec Erfc(Floats d, Vec z) {
   const Vec two = hn::Set(d, 2.f), one = hn::Set(d, 1.f);
   const Vec a = hn::Min(hn::Abs(z), hn::Set(d, 10.5f));  // erfc(10.5) is 0 in float
@@ -168,7 +170,8 @@ HWY_INLINE Vec GeluSlope(Floats d, Vec x) {
   return hn::MulAdd(x, phi, hn::Mul(hn::Set(d, 0.5f), Erfc(d, hn::Mul(x, hn::Set(d, -0.70710678f)))));
 }
 
-/// sin and cos: vectors up to 10,000, libm in double beyond, NaN for infinities. A lane's bits do not depend on the other lanes.
+/// sin and cos: vectors up to 10,000, libm in double beyond, NaN for infinities. A lane's bits do not depend on the
+/// other lanes.
 template <bool kCos>
 HWY_INLINE Vec SinCos(Floats d, Vec x) {
   const auto small = hn::Lt(hn::Abs(x), hn::Set(d, 10000.f));
@@ -177,7 +180,8 @@ HWY_INLINE Vec SinCos(Floats d, Vec x) {
   if (hn::AllTrue(d, small)) return y;
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(x, d, lanes);
-  for (size_t i = 0; i < hn::Lanes(d); ++i) lanes[i] = static_cast<float>(kCos ? std::cos(double{lanes[i]}) : std::sin(double{lanes[i]}));
+  for (size_t i = 0; i < hn::Lanes(d); ++i)
+    lanes[i] = static_cast<float>(kCos ? std::cos(double{lanes[i]}) : std::sin(double{lanes[i]}));
   return hn::IfThenElse(small, y, hn::Load(d, lanes));
 }
 

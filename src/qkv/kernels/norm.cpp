@@ -34,10 +34,12 @@ HWY_INLINE void Normalize(const NormForward& norm, const float* s, int64_t row) 
   float* y = norm.y + row * n;
   const float mean = SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR { return LoadUpTo(d, s + i, left); }) / count;
   const Vec center = hn::Set(d, mean);
-  const float variance = SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR {
-    const Vec u = hn::Sub(LoadUpTo(d, s + i, left), center);
-    return hn::Mul(u, u);
-  }) / count;
+  const float variance = SumOver(n,
+                                 [&](int64_t i, int64_t left) HWY_ATTR {
+                                   const Vec u = hn::Sub(LoadUpTo(d, s + i, left), center);
+                                   return hn::Mul(u, u);
+                                 }) /
+                         count;
   if (!std::isfinite(variance)) return NormalizeInDouble(norm, s, row);
   const float inverse = 1 / std::sqrt(variance + norm.eps);
   const Vec factor = hn::Set(d, inverse);
@@ -53,8 +55,8 @@ void LayerNormKernel(const NormForward& norm, const float* x, int64_t begin, int
   for (int64_t r = begin; r < end; ++r) Normalize(norm, x + r * norm.width, r);
 }
 
-void ResidualLayerNormKernel(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s, uint8_t* bits,
-                             int64_t begin, int64_t end) {
+void ResidualLayerNormKernel(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s,
+                             uint8_t* bits, int64_t begin, int64_t end) {
   const Floats d;
   const int64_t n = norm.width, row_bytes = KeepRowBytes(n);
   if (!drop) {
@@ -86,17 +88,20 @@ HWY_INLINE void BackRow(const NormBackward& norm, int64_t row, After&& after) {
   const float *s = norm.s + row * n, *dy = norm.dy + row * n;
   float* ds = norm.ds + row * n;
   const Vec center = hn::Set(d, norm.mean[row]), factor = hn::Set(d, norm.inverse[row]);
-  const auto normal = [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(hn::Sub(LoadUpTo(d, s + i, left), center), factor); };
+  const auto normal = [&](int64_t i, int64_t left)
+                          HWY_ATTR { return hn::Mul(hn::Sub(LoadUpTo(d, s + i, left), center), factor); };
   const float count = static_cast<float>(n);
   // g = dy gamma is kept in ds between the passes
-  const float mean_g = SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR {
-    const Vec g = hn::Mul(LoadUpTo(d, dy + i, left), LoadUpTo(d, norm.gamma + i, left));
-    StoreUpTo(g, d, ds + i, left);
-    return g;
-  }) / count;
-  const float mean_gh = SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR {
-    return hn::Mul(LoadUpTo(d, ds + i, left), normal(i, left));
-  }) / count;
+  const float mean_g = SumOver(n,
+                               [&](int64_t i, int64_t left) HWY_ATTR {
+                                 const Vec g = hn::Mul(LoadUpTo(d, dy + i, left), LoadUpTo(d, norm.gamma + i, left));
+                                 StoreUpTo(g, d, ds + i, left);
+                                 return g;
+                               }) /
+                       count;
+  const float mean_gh = SumOver(n, [&](int64_t i, int64_t left)
+                                       HWY_ATTR { return hn::Mul(LoadUpTo(d, ds + i, left), normal(i, left)); }) /
+                        count;
   const Vec a = hn::Set(d, mean_g), b = hn::Set(d, mean_gh);
   ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR {
     const Vec h = normal(i, left), g = LoadUpTo(d, ds + i, left);
@@ -122,7 +127,8 @@ void LayerNormBackKernel(const NormBackward& norm, int64_t begin, int64_t end) {
   for (int64_t r = begin; r < end; ++r) BackRow(norm, r, [](int64_t, int64_t, Vec) HWY_ATTR {});
 }
 
-void ResidualLayerNormBackKernel(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch, int64_t begin, int64_t end) {
+void ResidualLayerNormBackKernel(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch,
+                                 int64_t begin, int64_t end) {
   const Floats d;
   const int64_t n = norm.width, row_bytes = KeepRowBytes(n);
   ClearSums(norm);
@@ -148,12 +154,15 @@ HWY_EXPORT(ResidualLayerNormBackKernel);
 void layer_norm(const NormForward& norm, const float* x, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(LayerNormKernel)(norm, x, begin, end);
 }
-void residual_layer_norm(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s, uint8_t* bits, int64_t begin,
-                         int64_t end) {
+void residual_layer_norm(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s,
+                         uint8_t* bits, int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(ResidualLayerNormKernel)(norm, x, y, drop, s, bits, begin, end);
 }
-void layer_norm_back(const NormBackward& norm, int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(LayerNormBackKernel)(norm, begin, end); }
-void residual_layer_norm_back(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch, int64_t begin, int64_t end) {
+void layer_norm_back(const NormBackward& norm, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(LayerNormBackKernel)(norm, begin, end);
+}
+void residual_layer_norm_back(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch,
+                              int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(ResidualLayerNormBackKernel)(norm, scale, bits, dy_branch, begin, end);
 }
 

@@ -12,10 +12,10 @@ struct NormForward {
   const float* gamma;  // (D)
   const float* beta;   // (D)
   float eps;
-  float* y;            // (rows, D)
-  float* mean;         // (rows)
-  float* inverse;      // (rows)
-  int64_t width;       // D
+  float* y;        // (rows, D)
+  float* mean;     // (rows)
+  float* inverse;  // (rows)
+  int64_t width;   // D
 };
 
 /// ds = inverse (g - mean(g) - h mean(g h)), g = dy gamma, h = (s - mean) inverse; dgamma = sum dy h, dbeta = sum dy.
@@ -33,13 +33,14 @@ struct NormBackward {
 
 /// Rows [begin, end) with s = x.
 void layer_norm(const NormForward& norm, const float* x, int64_t begin, int64_t end);
-/// Rows [begin, end) with s = x + y scale m, m the decisions of `drop` (null: s = x + y); s may be norm.y. The decisions go to `bits`
-/// unless it is null.
-void residual_layer_norm(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s, uint8_t* bits, int64_t begin,
-                         int64_t end);
+/// Rows [begin, end) with s = x + y scale m, m the decisions of `drop` (null: s = x + y); s may be norm.y. The
+/// decisions go to `bits` unless it is null.
+void residual_layer_norm(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s,
+                         uint8_t* bits, int64_t begin, int64_t end);
 /// Rows [begin, end); all pointers are of row 0, dgamma and dbeta of the sums for these rows.
 void layer_norm_back(const NormBackward& norm, int64_t begin, int64_t end);
 /// The same, and dy_branch = ds scale m: the gradient of the branch that went through dropout.
-void residual_layer_norm_back(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch, int64_t begin, int64_t end);
+void residual_layer_norm_back(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch,
+                              int64_t begin, int64_t end);
 
 }  // namespace qkv::kernels

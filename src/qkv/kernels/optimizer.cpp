@@ -15,9 +15,11 @@ namespace HWY_NAMESPACE {
 // AdamW (Loshchilov and Hutter, 2019): w <- w (1 - rate decay) before that.
 void AdamKernel(float* w, const float* g, float* m, float* v, int64_t n, const AdamStep& s) {
   const Floats d;
-  const Vec b1 = hn::Set(d, s.beta1), c1 = hn::Set(d, 1 - s.beta1), b2 = hn::Set(d, s.beta2), c2 = hn::Set(d, 1 - s.beta2);
+  const Vec b1 = hn::Set(d, s.beta1), c1 = hn::Set(d, 1 - s.beta1), b2 = hn::Set(d, s.beta2),
+            c2 = hn::Set(d, 1 - s.beta2);
   const Vec scale = hn::Set(d, s.gradient_scale), l2 = hn::Set(d, s.l2), shrink = hn::Set(d, 1 - s.rate * s.decay);
-  const Vec rate = hn::Set(d, s.rate * s.correction1), correction2 = hn::Set(d, s.correction2), epsilon = hn::Set(d, s.epsilon);
+  const Vec rate = hn::Set(d, s.rate * s.correction1), correction2 = hn::Set(d, s.correction2),
+            epsilon = hn::Set(d, s.epsilon);
   ForVectors(n, [&](int64_t i, int64_t count) HWY_ATTR {
     const Vec wi = LoadUpTo(d, w + i, count), gi = hn::MulAdd(l2, wi, hn::Mul(LoadUpTo(d, g + i, count), scale));
     const Vec mi = hn::MulAdd(b1, LoadUpTo(d, m + i, count), hn::Mul(c1, gi));
@@ -32,9 +34,12 @@ void AdamKernel(float* w, const float* g, float* m, float* v, int64_t n, const A
 // u <- momentum u + g, w <- w - rate u
 void SgdKernel(float* w, const float* g, float* velocity, int64_t n, const SgdStep& s) {
   const Floats d;
-  const Vec scale = hn::Set(d, s.gradient_scale), l2 = hn::Set(d, s.l2), momentum = hn::Set(d, s.momentum), rate = hn::Set(d, s.rate);
+  const Vec scale = hn::Set(d, s.gradient_scale), l2 = hn::Set(d, s.l2), momentum = hn::Set(d, s.momentum),
+            rate = hn::Set(d, s.rate);
   if (!velocity) {
-    Map(w, g, w, n, [&](Floats, Vec wi, Vec gi) HWY_ATTR { return hn::NegMulAdd(rate, hn::MulAdd(l2, wi, hn::Mul(gi, scale)), wi); });
+    Map(w, g, w, n, [&](Floats, Vec wi, Vec gi) HWY_ATTR {
+      return hn::NegMulAdd(rate, hn::MulAdd(l2, wi, hn::Mul(gi, scale)), wi);
+    });
     return;
   }
   ForVectors(n, [&](int64_t i, int64_t count) HWY_ATTR {
@@ -46,7 +51,8 @@ void SgdKernel(float* w, const float* g, float* velocity, int64_t n, const SgdSt
 }
 
 void ApproachKernel(float* average, const float* w, float share, int64_t n) {
-  Map(average, w, average, n, [=](Floats d, Vec a, Vec v) HWY_ATTR { return hn::Add(a, hn::Mul(hn::Set(d, share), hn::Sub(v, a))); });
+  Map(average, w, average, n,
+      [=](Floats d, Vec a, Vec v) HWY_ATTR { return hn::Add(a, hn::Mul(hn::Set(d, share), hn::Sub(v, a))); });
 }
 
 // The last elements are added one by one: the order depends on n alone.
@@ -78,9 +84,13 @@ void adam(float* w, const float* g, float* m, float* v, int64_t n, const AdamSte
   HWY_DYNAMIC_DISPATCH(AdamKernel)(w, g, m, v, n, step);
 }
 HWY_EXPORT(SgdKernel);
-void sgd(float* w, const float* g, float* velocity, int64_t n, const SgdStep& step) { HWY_DYNAMIC_DISPATCH(SgdKernel)(w, g, velocity, n, step); }
+void sgd(float* w, const float* g, float* velocity, int64_t n, const SgdStep& step) {
+  HWY_DYNAMIC_DISPATCH(SgdKernel)(w, g, velocity, n, step);
+}
 HWY_EXPORT(ApproachKernel);
-void approach(float* average, const float* w, float share, int64_t n) { HWY_DYNAMIC_DISPATCH(ApproachKernel)(average, w, share, n); }
+void approach(float* average, const float* w, float share, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(ApproachKernel)(average, w, share, n);
+}
 HWY_EXPORT(SumOfSquaresKernel);
 double sum_of_squares(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumOfSquaresKernel)(x, n); }
 

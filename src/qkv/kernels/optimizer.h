@@ -6,7 +6,7 @@
 namespace qkv::kernels {
 
 struct AdamStep {
-  float rate;                      // learning rate
+  float rate;  // learning rate
   float beta1, beta2, epsilon;
   float correction1, correction2;  // 1 / (1 - beta^step)
   float decay;                     // decoupled weight decay: w -= rate * decay * w

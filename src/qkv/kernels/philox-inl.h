@@ -1,4 +1,5 @@
-// Philox4x32-10 on vectors: the words of qkv::philox, 8 vectors of consecutive ones a call; and dropout decisions made of them.
+// Philox4x32-10 on vectors: the words of qkv::philox, 8 vectors of consecutive ones a call; and dropout decisions made
+// of them.
 #if defined(QKV_KERNELS_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_PHILOX_INL_H_
 #undef QKV_KERNELS_PHILOX_INL_H_
@@ -21,8 +22,8 @@ using WordPairs = hn::RepartitionToWide<Words>;
 using WordVec = hn::Vec<Words>;
 using PairVec = hn::Vec<WordPairs>;
 
-/// The words of one stream. Two vectors hold the state of lanes / 2 counters: (c0, c2) and (c1, c3) in each 64-bit lane, so that a round
-/// needs two multiplications, and interleaving the two at the end puts the words in order.
+/// The words of one stream. Two vectors hold the state of lanes / 2 counters: (c0, c2) and (c1, c3) in each 64-bit
+/// lane, so that a round needs two multiplications, and interleaving the two at the end puts the words in order.
 class WordStream {
  public:
   explicit WordStream(const Rng& rng) : step_(rng.step()), shard_(rng.shard()) {
@@ -41,7 +42,8 @@ class WordStream {
   template <class F>
   HWY_INLINE void Next(uint64_t block, F&& f) const {
     const WordPairs d;
-    // In 128-bit block k of a vector the lower counter is number k and the upper one number (128-bit blocks of a vector) + k.
+    // In 128-bit block k of a vector the lower counter is number k and the upper one number (128-bit blocks of a
+    // vector) + k.
     const uint64_t pairs = hn::Lanes(d);
     const PairVec lane = hn::Iota(d, 0), one = hn::Set(d, uint64_t{1});
     const PairVec upper = hn::IfThenElseZero(hn::Eq(hn::And(lane, one), one), hn::Set(d, pairs / 2));
@@ -79,7 +81,8 @@ class WordStream {
     f(v + 1, hn::InterleaveUpper(dw, hn::BitCast(dw, even), hn::BitCast(dw, odd)));
   }
 
-  // even = (c0, c2), odd = (c1, c3):  c0, c1 <- hi(M1 c2) ^ c1 ^ k0, lo(M1 c2);  c2, c3 <- hi(M0 c0) ^ c3 ^ k1, lo(M0 c0)
+  // even = (c0, c2), odd = (c1, c3):  c0, c1 <- hi(M1 c2) ^ c1 ^ k0, lo(M1 c2);  c2, c3 <- hi(M0 c0) ^ c3 ^ k1, lo(M0
+  // c0)
   static HWY_INLINE void Round(PairVec k, PairVec& even, PairVec& odd) {
     const Words dw;
     const WordPairs d;
@@ -104,13 +107,16 @@ HWY_INLINE int64_t KeepOffset(int64_t i) { return i / kLanes * std::max<int64_t>
 class KeepBits {
  public:
   KeepBits(const Drop& drop, uint64_t first, int64_t count)
-      : stream_(drop.rng), threshold_(static_cast<int32_t>((drop.threshold() - 1) ^ 0x80000000u)), block_(first / 4),
+      : stream_(drop.rng),
+        threshold_(static_cast<int32_t>((drop.threshold() - 1) ^ 0x80000000u)),
+        block_(first / 4),
         coming_(count + static_cast<int64_t>(first % 4)) {
     if (coming_ > 0) Fill();
     at_ = static_cast<int64_t>(first % 4);
   }
 
-  /// f(i, left, mask) for the vectors of the next n elements, left = n - i; the decisions go to `bits` unless it is null.
+  /// f(i, left, mask) for the vectors of the next n elements, left = n - i; the decisions go to `bits` unless it is
+  /// null.
   template <class F>
   HWY_INLINE void ForKept(int64_t n, uint8_t* bits, F&& f) {
     const Floats d;
@@ -152,14 +158,16 @@ class KeepBits {
 
   WordStream stream_;
   int32_t threshold_;
-  uint64_t block_;                // of the next words to make
-  int64_t coming_;                // words still to be made, about
-  int64_t at_ = 0, end_ = 0;      // masks_[at_, end_) wait
+  uint64_t block_;            // of the next words to make
+  int64_t coming_;            // words still to be made, about
+  int64_t at_ = 0, end_ = 0;  // masks_[at_, end_) wait
   HWY_ALIGN float masks_[kChunk + (WordStream::kVectors + 2) * kMaxLanes];
 };
 
 /// The decisions of the vector at element i of a row.
-HWY_INLINE hn::Mask<Floats> KeptAt(Floats d, const uint8_t* row_bits, int64_t i) { return hn::LoadMaskBits(d, row_bits + KeepOffset(i)); }
+HWY_INLINE hn::Mask<Floats> KeptAt(Floats d, const uint8_t* row_bits, int64_t i) {
+  return hn::LoadMaskBits(d, row_bits + KeepOffset(i));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace qkv::kernels

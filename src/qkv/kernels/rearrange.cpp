@@ -24,16 +24,18 @@ HWY_INLINE void TransposeTile(const float* x, int64_t x_stride, float* y, int64_
   const hn::FixedTag<double, 2> pairs;
   const auto r0 = hn::LoadU(d, x), r1 = hn::LoadU(d, x + x_stride);
   const auto r2 = hn::LoadU(d, x + 2 * x_stride), r3 = hn::LoadU(d, x + 3 * x_stride);
-  const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1)), b = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
-  const auto c = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3)), e = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+  const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1)),
+             b = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+  const auto c = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3)),
+             e = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, a, c)), d, y);
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, a, c)), d, y + y_stride);
   hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, b, e)), d, y + 2 * y_stride);
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, b, e)), d, y + 3 * y_stride);
 }
 
-// y[r * y_stride + c] = x[c * x_stride + r], in squares that are turned in a buffer of their own: so every cache line of x and y is
-// touched once, even where a stride of a power of two maps them all to the same place of the cache.
+// y[r * y_stride + c] = x[c * x_stride + r], in squares that are turned in a buffer of their own: so every cache line
+// of x and y is touched once, even where a stride of a power of two maps them all to the same place of the cache.
 void TransposeKernel(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t columns) {
   constexpr int64_t kSquare = 32;
   HWY_ALIGN float square[kSquare * kSquare];
@@ -47,14 +49,16 @@ void TransposeKernel(const float* x, int64_t x_stride, float* y, int64_t y_strid
       const int64_t stride = whole ? kSquare : y_stride;
       const int64_t whole_rows = height / 4 * 4, whole_columns = width / 4 * 4;
       for (int64_t c = 0; c < whole_columns; c += 4) {
-        for (int64_t r = 0; r < whole_rows; r += 4) TransposeTile(from + c * x_stride + r, x_stride, turned + r * stride + c, stride);
+        for (int64_t r = 0; r < whole_rows; r += 4)
+          TransposeTile(from + c * x_stride + r, x_stride, turned + r * stride + c, stride);
         for (int64_t r = whole_rows; r < height; ++r)
           for (int64_t k = c; k < c + 4; ++k) turned[r * stride + k] = from[k * x_stride + r];
       }
       for (int64_t c = whole_columns; c < width; ++c)
         for (int64_t r = 0; r < height; ++r) turned[r * stride + c] = from[c * x_stride + r];
       if (!whole) continue;
-      for (int64_t r = 0; r < kSquare; ++r) std::memcpy(to + r * y_stride, square + r * kSquare, kSquare * sizeof(float));
+      for (int64_t r = 0; r < kSquare; ++r)
+        std::memcpy(to + r * y_stride, square + r * kSquare, kSquare * sizeof(float));
     }
 }
 
@@ -69,12 +73,13 @@ HWY_EXPORT(TransposeKernel);
 
 namespace {
 
-constexpr double kNanoseconds = 0.3;    // an element moved
+constexpr double kNanoseconds = 0.3;  // an element moved
 constexpr int64_t kBlockElements = 16384;
 
 int64_t rows_a_block(int64_t length) { return std::max<int64_t>(1, kBlockElements / std::max<int64_t>(length, 1)); }
 
-// Dispatches at each call: a pointer taken before the first call of all would look the CPU up again every time it is used.
+// Dispatches at each call: a pointer taken before the first call of all would look the CPU up again every time it is
+// used.
 void transpose(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t columns) {
   HWY_DYNAMIC_DISPATCH(TransposeKernel)(x, x_stride, y, y_stride, rows, columns);
 }
@@ -92,7 +97,8 @@ void copy_run(const float* x, float* y, int64_t n) {
 
 constexpr int kMaxAxes = 8;
 
-// Axes of a permuted read, outermost first, without those of size 1 and with neighbours merged where x has them together too.
+// Axes of a permuted read, outermost first, without those of size 1 and with neighbours merged where x has them
+// together too.
 struct Walk {
   std::array<int64_t, kMaxAxes> size{}, stride{}, step{};  // step: stride in y
   int rank = 0;
@@ -146,13 +152,17 @@ struct Walk {
 template <class Move>
 void for_each_place(const Walk& walk, int64_t elements, Move&& move) {
   const int64_t places = walk.count(), last = walk.rank ? walk.size[walk.rank - 1] : 1;
-  const int64_t in_step = walk.rank ? walk.stride[walk.rank - 1] : 0, out_step = walk.rank ? walk.step[walk.rank - 1] : 0;
-  parallel_ranges(places, rows_a_block(elements), kNanoseconds * static_cast<double>(places * elements), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end;) {
-      auto [in, out] = walk.offsets(i);
-      for (const int64_t stop = std::min(end, i + last - i % last); i < stop; ++i, in += in_step, out += out_step) move(in, out);
-    }
-  });
+  const int64_t in_step = walk.rank ? walk.stride[walk.rank - 1] : 0,
+                out_step = walk.rank ? walk.step[walk.rank - 1] : 0;
+  parallel_ranges(places, rows_a_block(elements), kNanoseconds * static_cast<double>(places * elements),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end;) {
+                      auto [in, out] = walk.offsets(i);
+                      for (const int64_t stop = std::min(end, i + last - i % last); i < stop;
+                           ++i, in += in_step, out += out_step)
+                        move(in, out);
+                    }
+                  });
 }
 
 }  // namespace
@@ -162,19 +172,23 @@ void copy_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int
     length *= rows;
     rows = 1;
   }
-  parallel_ranges(rows, rows_a_block(length), kNanoseconds * static_cast<double>(rows * length), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) copy_run(x + r * x_stride, y + r * y_stride, length);
-  });
+  parallel_ranges(rows, rows_a_block(length), kNanoseconds * static_cast<double>(rows * length),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t r = begin; r < end; ++r) copy_run(x + r * x_stride, y + r * y_stride, length);
+                  });
 }
 
 void add_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t length) {
-  parallel_ranges(rows, rows_a_block(length), kNanoseconds * static_cast<double>(rows * length), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      float* to = y + r * y_stride;
-      if (length >= 8) add(x + r * x_stride, to, to, length);
-      else for (int64_t i = 0; i < length; ++i) to[i] += x[r * x_stride + i];
-    }
-  });
+  parallel_ranges(rows, rows_a_block(length), kNanoseconds * static_cast<double>(rows * length),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t r = begin; r < end; ++r) {
+                      float* to = y + r * y_stride;
+                      if (length >= 8)
+                        add(x + r * x_stride, to, to, length);
+                      else
+                        for (int64_t i = 0; i < length; ++i) to[i] += x[r * x_stride + i];
+                    }
+                  });
 }
 
 void permute(const float* x, float* y, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
@@ -191,7 +205,8 @@ void permute(const float* x, float* y, std::span<const int64_t> sizes, std::span
     return for_each_place(walk, columns, [&](int64_t in, int64_t out) { copy_run(x + in, y + out, columns); });
   }
   // The axis that is contiguous in x becomes the rows of transposes whose columns are the last axis of y.
-  const int first = static_cast<int>(std::find(walk.stride.begin(), walk.stride.begin() + walk.rank, 1) - walk.stride.begin());
+  const int first =
+      static_cast<int>(std::find(walk.stride.begin(), walk.stride.begin() + walk.rank, 1) - walk.stride.begin());
   const int64_t rows = walk.size[first], row_step = walk.step[first];
   walk.remove(last);
   walk.remove(first);

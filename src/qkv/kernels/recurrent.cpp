@@ -29,8 +29,7 @@ struct Slots {
 // f(row, i, left) for every vector of every row.
 template <class F>
 HWY_INLINE void ForRows(int64_t rows, int64_t width, F&& f) {
-  for (int64_t r = 0; r < rows; ++r)
-    ForVectors(width, [&](int64_t i, int64_t left) HWY_ATTR { f(r, i, left); });
+  for (int64_t r = 0; r < rows; ++r) ForVectors(width, [&](int64_t i, int64_t left) HWY_ATTR { f(r, i, left); });
 }
 
 void Gru(const CellStep& s) {
@@ -38,7 +37,8 @@ void Gru(const CellStep& s) {
   const int64_t w = s.width;
   ForRows(s.rows, w, [&](int64_t row, int64_t i, int64_t left) HWY_ATTR {
     const Slots<float> kept{s.kept + row * 4 * w + i, w, left}, h{s.h + row * w + i, w, left};
-    const Slots<const float> u{s.recurrent + row * 3 * w + i, w, left}, b{s.bias + i, w, left}, before{s.h_before + row * w + i, w, left};
+    const Slots<const float> u{s.recurrent + row * 3 * w + i, w, left}, b{s.bias + i, w, left},
+        before{s.h_before + row * w + i, w, left};
     const Vec r = FastSigmoid(d, hn::Add(hn::Add(kept.At(1), b.At(1)), u.At(0)));
     const Vec z = FastSigmoid(d, hn::Add(hn::Add(kept.At(2), b.At(2)), u.At(1)));
     const Vec un = hn::Add(u.At(2), b.At(3));
@@ -73,7 +73,8 @@ void GruBeforeGates(const CellStep& s) {
   const int64_t w = s.width;
   ForRows(s.rows, w, [&](int64_t row, int64_t i, int64_t left) HWY_ATTR {
     const Slots<float> kept{s.kept + row * 4 * w + i, w, left};
-    const Slots<const float> u{s.recurrent + row * 2 * w + i, w, left}, b{s.bias + i, w, left}, before{s.h_before + row * w + i, w, left};
+    const Slots<const float> u{s.recurrent + row * 2 * w + i, w, left}, b{s.bias + i, w, left},
+        before{s.h_before + row * w + i, w, left};
     const Vec r = FastSigmoid(d, hn::Add(hn::Add(kept.At(1), b.At(1)), u.At(0)));
     kept.Set(1, r);
     kept.Set(2, FastSigmoid(d, hn::Add(hn::Add(kept.At(2), b.At(2)), u.At(1))));
@@ -86,7 +87,8 @@ void GruBeforeStep(const CellStep& s) {
   const int64_t w = s.width;
   ForRows(s.rows, w, [&](int64_t row, int64_t i, int64_t left) HWY_ATTR {
     const Slots<float> kept{s.kept + row * 4 * w + i, w, left}, h{s.h + row * w + i, w, left};
-    const Slots<const float> u{s.recurrent + row * w + i, w, left}, b{s.bias + i, w, left}, before{s.h_before + row * w + i, w, left};
+    const Slots<const float> u{s.recurrent + row * w + i, w, left}, b{s.bias + i, w, left},
+        before{s.h_before + row * w + i, w, left};
     const Vec z = kept.At(2), n = FastTanh(d, hn::Add(hn::Add(kept.At(0), b.At(0)), u.At(0)));
     h.Set(0, hn::MulAdd(z, before.At(0), hn::NegMulAdd(z, n, n)));
     kept.Set(0, n);
@@ -122,11 +124,13 @@ void Lstm(const CellStep& s) {
   const Floats d;
   const int64_t w = s.width;
   ForRows(s.rows, w, [&](int64_t row, int64_t at, int64_t left) HWY_ATTR {
-    const Slots<float> kept{s.kept + row * 5 * w + at, w, left}, h{s.h + row * w + at, w, left}, c{s.c + row * w + at, w, left};
+    const Slots<float> kept{s.kept + row * 5 * w + at, w, left}, h{s.h + row * w + at, w, left},
+        c{s.c + row * w + at, w, left};
     const Slots<const float> u{s.recurrent + row * 4 * w + at, w, left}, b{s.bias + at, w, left},
         before{s.c_before + row * w + at, w, left};
     const auto sum = [&](int64_t gate) HWY_ATTR { return hn::Add(hn::Add(kept.At(gate), b.At(gate)), u.At(gate)); };
-    const Vec i = FastSigmoid(d, sum(0)), f = FastSigmoid(d, sum(1)), g = FastTanh(d, sum(2)), o = FastSigmoid(d, sum(3));
+    const Vec i = FastSigmoid(d, sum(0)), f = FastSigmoid(d, sum(1)), g = FastTanh(d, sum(2)),
+              o = FastSigmoid(d, sum(3));
     const Vec next = hn::MulAdd(f, before.At(0), hn::Mul(i, g)), t = FastTanh(d, next);
     h.Set(0, hn::Mul(o, t));
     c.Set(0, next);
@@ -143,7 +147,8 @@ void LstmBack(const CellBack& s) {
   const Floats d;
   const int64_t w = s.width;
   ForRows(s.rows, w, [&](int64_t row, int64_t at, int64_t left) HWY_ATTR {
-    const Slots<float> kept{s.kept + row * 5 * w + at, w, left}, dh{s.dh + row * w + at, w, left}, dc{s.dc + row * w + at, w, left};
+    const Slots<float> kept{s.kept + row * 5 * w + at, w, left}, dh{s.dh + row * w + at, w, left},
+        dc{s.dc + row * w + at, w, left};
     const Slots<const float> before{s.c_before + row * w + at, w, left};
     const Vec i = kept.At(0), f = kept.At(1), g = kept.At(2), o = kept.At(3), t = kept.At(4), gh = dh.At(0);
     const Vec gc = hn::MulAdd(hn::Mul(gh, o), TanhSlope(d, t), dc.At(0));
@@ -160,7 +165,8 @@ void MultiplyInto(const float* x, const float* factor, float* y, int64_t n, bool
   const Floats d;
   if (!add) return Map(x, factor, y, n, [](Floats, Vec a, Vec b) HWY_ATTR { return hn::Mul(a, b); });
   ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR {
-    StoreUpTo(hn::MulAdd(LoadUpTo(d, x + i, left), LoadUpTo(d, factor + i, left), LoadUpTo(d, y + i, left)), d, y + i, left);
+    StoreUpTo(hn::MulAdd(LoadUpTo(d, x + i, left), LoadUpTo(d, factor + i, left), LoadUpTo(d, y + i, left)), d, y + i,
+              left);
   });
 }
 
@@ -174,7 +180,9 @@ void GruBeforeBack(const CellBack& s) { recurrent::GruBeforeBack(s); }
 void GruBeforeResetBack(const CellBack& s) { recurrent::GruBeforeResetBack(s); }
 void LstmStep(const CellStep& s) { recurrent::Lstm(s); }
 void LstmBack(const CellBack& s) { recurrent::LstmBack(s); }
-void MultiplyInto(const float* x, const float* factor, float* y, int64_t n, bool add) { recurrent::MultiplyInto(x, factor, y, n, add); }
+void MultiplyInto(const float* x, const float* factor, float* y, int64_t n, bool add) {
+  recurrent::MultiplyInto(x, factor, y, n, add);
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace qkv::kernels

@@ -8,9 +8,10 @@
 namespace qkv {
 
 /// How a recurrent layer makes its next state (h the state before, * elementwise):
-///   gru          r, z = sigmoid, n = tanh(W_n x + b + r * (U_n h + b')), h' = (1 - z) n + z h: PyTorch's, reset after the product
-///   gru_before   the same with n = tanh(W_n x + b + U_n (r * h) + b'): the book's and the original paper's (Cho et al., 2014)
-///   lstm         i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber, 1997)
+///   gru          r, z = sigmoid, n = tanh(W_n x + b + r * (U_n h + b')), h' = (1 - z) n + z h: PyTorch's, reset after
+///   the product gru_before   the same with n = tanh(W_n x + b + U_n (r * h) + b'): the book's and the original paper's
+///   (Cho et al., 2014) lstm         i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and
+///   Schmidhuber, 1997)
 enum class CellKind { gru, gru_before, lstm };
 constexpr std::array<std::string_view, 3> names(CellKind) { return {"gru", "gru-before", "lstm"}; }
 
@@ -22,9 +23,9 @@ constexpr int64_t cell_gates(CellKind kind) { return kind == CellKind::lstm ? 4 
 namespace qkv::kernels {
 
 /// What a step keeps of a row, `width` floats each:
-///   gru          n, r, z, U_n h + b'   gradients of the sums replace them: of the input product in 0-2, of the recurrent one in 1-3
-///   gru_before   n, r, z, r * h        the first three are replaced, for both products
-///   lstm         i, f, g, o, tanh c'   the first four are replaced, for both products
+///   gru          n, r, z, U_n h + b'   gradients of the sums replace them: of the input product in 0-2, of the
+///   recurrent one in 1-3 gru_before   n, r, z, r * h        the first three are replaced, for both products lstm i, f,
+///   g, o, tanh c'   the first four are replaced, for both products
 /// Before the step the place of each gate holds its input product W x, without biases.
 constexpr int64_t cell_slots(CellKind kind) { return kind == CellKind::lstm ? 5 : 4; }
 
@@ -33,19 +34,20 @@ struct CellStep {
   int64_t rows, width;
   float* kept;             // (rows, slots, width)
   const float* recurrent;  // U h of all gates, (rows, gates, width); gru_before: see below
-  const float* bias;       // (slots of gates, width), the sum of both biases; gru: n has only its input bias, b' is a fourth
+  const float* bias;  // (slots of gates, width), the sum of both biases; gru: n has only its input bias, b' is a fourth
   const float *h_before, *c_before;
   float *h, *c;  // c: lstm only
 };
 
 void gru_step(const CellStep& step);
 void lstm_step(const CellStep& step);
-/// The two halves of gru_before: r, z and r * h from `recurrent` = U_rz h, (rows, 2, width); then n and h from U_n (r * h), (rows, width).
+/// The two halves of gru_before: r, z and r * h from `recurrent` = U_rz h, (rows, 2, width); then n and h from U_n (r *
+/// h), (rows, width).
 void gru_before_gates(const CellStep& step);
 void gru_before_step(const CellStep& step);
 
-/// Backward of one step: kept gates become gradients as said above; dh, the gradient of the new state, becomes that part of the gradient
-/// of the old one which does not go through a product (likewise dc).
+/// Backward of one step: kept gates become gradients as said above; dh, the gradient of the new state, becomes that
+/// part of the gradient of the old one which does not go through a product (likewise dc).
 struct CellBack {
   int64_t rows, width;
   float* kept;

@@ -120,7 +120,8 @@ HWY_INLINE void MaxTile(const float* x, int64_t stride, int64_t n, float* out) {
   for (int64_t i = 1; i < n; ++i)
     for (int v = 0; v < V; ++v) {
       const Vec u = hn::LoadU(d, x + i * stride + v * lanes);
-      most[v] = hn::IfThenElse(hn::Or(hn::Lt(most[v], u), hn::IsNaN(u)), u, most[v]);  // a NaN compares false, so it stays
+      most[v] =
+          hn::IfThenElse(hn::Or(hn::Lt(most[v], u), hn::IsNaN(u)), u, most[v]);  // a NaN compares false, so it stays
     }
   for (int v = 0; v < V; ++v) hn::StoreU(most[v], d, out + v * lanes);
 }
@@ -158,8 +159,10 @@ template <bool kAdd>
 HWY_INLINE void SpreadTo(const float* x, float* y, int64_t n, float factor) {
   const Floats d;
   const Vec by = hn::Set(d, factor);
-  if constexpr (kAdd) Map(x, y, y, n, [=](Floats, Vec v, Vec sum) HWY_ATTR { return hn::Add(sum, hn::Mul(v, by)); });
-  else Map(x, y, n, [=](Floats, Vec v) HWY_ATTR { return hn::Mul(v, by); });
+  if constexpr (kAdd)
+    Map(x, y, y, n, [=](Floats, Vec v, Vec sum) HWY_ATTR { return hn::Add(sum, hn::Mul(v, by)); });
+  else
+    Map(x, y, n, [=](Floats, Vec v) HWY_ATTR { return hn::Mul(v, by); });
 }
 
 void SpreadKernel(const float* x, float* y, Split s, float factor, bool add) {
@@ -167,8 +170,10 @@ void SpreadKernel(const float* x, float* y, Split s, float factor, bool add) {
   for (int64_t o = 0; o < s.outer; ++o, x += s.inner, y += s.n * s.inner) {
     if (s.inner > 1) {
       for (int64_t i = 0; i < s.n; ++i)
-        if (add) SpreadTo<true>(x, y + i * s.inner, s.inner, factor);
-        else SpreadTo<false>(x, y + i * s.inner, s.inner, factor);
+        if (add)
+          SpreadTo<true>(x, y + i * s.inner, s.inner, factor);
+        else
+          SpreadTo<false>(x, y + i * s.inner, s.inner, factor);
     } else if (add) {
       const Vec v = hn::Set(d, x[0] * factor);
       Map(y, y, s.n, [=](Floats, Vec sum) HWY_ATTR { return hn::Add(sum, v); });
@@ -202,12 +207,14 @@ void sum_block(const float* x, int64_t stride, int64_t n, int64_t columns, doubl
 }
 float max_range(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(MaxKernel)(x, n); }
 int64_t find_first(const float* x, float y, int64_t n) { return HWY_DYNAMIC_DISPATCH(FindFirstKernel)(x, y, n); }
-void spread_rows(const float* x, float* y, Split s, float factor, bool add) { HWY_DYNAMIC_DISPATCH(SpreadKernel)(x, y, s, factor, add); }
+void spread_rows(const float* x, float* y, Split s, float factor, bool add) {
+  HWY_DYNAMIC_DISPATCH(SpreadKernel)(x, y, s, factor, add);
+}
 
 constexpr double kNanoseconds = 0.1;  // a float read
 constexpr int64_t kColumns = 128;     // columns that are handled together
 constexpr int64_t kMaxChunks = 64;
-constexpr int64_t kFewBlocks = 8;     // with fewer rows or column groups, threads share the chunks of each
+constexpr int64_t kFewBlocks = 8;  // with fewer rows or column groups, threads share the chunks of each
 
 // A long axis is summed in chunks, at most 64, the size fixed by its length.
 int64_t chunk_size(int64_t n, int64_t at_least) { return std::max(at_least, (n + kMaxChunks - 1) / kMaxChunks); }
@@ -216,15 +223,19 @@ int64_t chunk_count(int64_t n, int64_t size) { return (n + size - 1) / size; }
 // fold(c) for each chunk into partial[c], on threads when `shared`.
 template <class Partial, class Fold>
 void each_chunk(int64_t chunks, bool shared, double total_ns, Partial* partial, Fold&& fold) {
-  if (shared) parallel_for(chunks, total_ns, [&](int64_t c) { partial[c] = fold(c); });
-  else for (int64_t c = 0; c < chunks; ++c) partial[c] = fold(c);
+  if (shared)
+    parallel_for(chunks, total_ns, [&](int64_t c) { partial[c] = fold(c); });
+  else
+    for (int64_t c = 0; c < chunks; ++c) partial[c] = fold(c);
 }
 
 void sum_rows(const float* x, float* y, int64_t rows, int64_t n, double divisor) {
   const int64_t size = chunk_size(n, 16384), chunks = chunk_count(n, size);
   if (chunks <= 1) {
-    parallel_ranges(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)), kNanoseconds * static_cast<double>(rows * n),
-                    [&](int64_t begin, int64_t end) { HWY_DYNAMIC_DISPATCH(SumRowsKernel)(x + begin * n, y + begin, end - begin, n, divisor); });
+    parallel_ranges(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(n, 1)),
+                    kNanoseconds * static_cast<double>(rows * n), [&](int64_t begin, int64_t end) {
+                      HWY_DYNAMIC_DISPATCH(SumRowsKernel)(x + begin * n, y + begin, end - begin, n, divisor);
+                    });
     return;
   }
   const bool share_chunks = rows < kFewBlocks;
@@ -236,8 +247,10 @@ void sum_rows(const float* x, float* y, int64_t rows, int64_t n, double divisor)
     for (int64_t c = 0; c < chunks; ++c) total += partial[c];
     y[r] = static_cast<float>(total / divisor);
   };
-  if (share_chunks) for (int64_t r = 0; r < rows; ++r) one_row(r);
-  else parallel_for(rows, kNanoseconds * static_cast<double>(rows * n), one_row);
+  if (share_chunks)
+    for (int64_t r = 0; r < rows; ++r) one_row(r);
+  else
+    parallel_for(rows, kNanoseconds * static_cast<double>(rows * n), one_row);
 }
 
 // One group of at most kColumns columns of one outer row.
@@ -286,8 +299,10 @@ void sum_columns(const float* x, float* y, Split s, double divisor) {
 }  // namespace
 
 void sum(const float* x, float* y, Split s, double divisor) {
-  if (s.inner == 1) sum_rows(x, y, s.outer, s.n, divisor);
-  else sum_columns(x, y, s, divisor);
+  if (s.inner == 1)
+    sum_rows(x, y, s.outer, s.n, divisor);
+  else
+    sum_columns(x, y, s, divisor);
 }
 
 void max(const float* x, float* y, Split s) {
@@ -301,8 +316,10 @@ void max(const float* x, float* y, Split s) {
                  [&](int64_t c) { return max_range(x + r * s.n + c * size, std::min(size, s.n - c * size)); });
       y[r] = max_range(partial, chunks);
     };
-    if (share_chunks) for (int64_t r = 0; r < s.outer; ++r) one_row(r);
-    else parallel_for(s.outer, total_ns, one_row);
+    if (share_chunks)
+      for (int64_t r = 0; r < s.outer; ++r) one_row(r);
+    else
+      parallel_for(s.outer, total_ns, one_row);
     return;
   }
   const int64_t groups = (s.inner + kColumns - 1) / kColumns;
@@ -316,9 +333,10 @@ void max_back(const float* x, const float* y, const float* dy, float* dx, Split 
   if (!add) std::fill_n(dx, s.outer * s.n * s.inner, 0.f);
   const double total_ns = 2 * kNanoseconds * static_cast<double>(s.outer * s.n * s.inner);
   if (s.inner == 1) {
-    parallel_ranges(s.outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(s.n, 1)), total_ns, [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) dx[r * s.n + find_first(x + r * s.n, y[r], s.n)] += dy[r];
-    });
+    parallel_ranges(s.outer, std::max<int64_t>(1, 16384 / std::max<int64_t>(s.n, 1)), total_ns,
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t r = begin; r < end; ++r) dx[r * s.n + find_first(x + r * s.n, y[r], s.n)] += dy[r];
+                    });
     return;
   }
   const int64_t groups = (s.inner + kColumns - 1) / kColumns;

@@ -1,5 +1,5 @@
-// Reductions over the middle axis of an array seen as (outer, n, inner), and their reverse. The order of every sum is fixed by
-// the sizes, so results are the same bits at any thread count.
+// Reductions over the middle axis of an array seen as (outer, n, inner), and their reverse. The order of every sum is
+// fixed by the sizes, so results are the same bits at any thread count.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// The register tile of every matrix product here: rows by vectors of sums that stay in registers over the whole depth. A step takes one
-// element of each row of the left operand and one row of vectors of the right one, multiplies and adds; so every sum is one chain of
-// multiply-adds in ascending order, whatever the size of the tile. Also what tiles read: right operands in pairs of vectors, and the
-// transposition of vectors that packing needs.
+// The register tile of every matrix product here: rows by vectors of sums that stay in registers over the whole depth.
+// A step takes one element of each row of the left operand and one row of vectors of the right one, multiplies and
+// adds; so every sum is one chain of multiply-adds in ascending order, whatever the size of the tile. Also what tiles
+// read: right operands in pairs of vectors, and the transposition of vectors that packing needs.
 #if defined(QKV_KERNELS_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_REGISTER_TILE_INL_H_
 #undef QKV_KERNELS_REGISTER_TILE_INL_H_
@@ -26,7 +26,8 @@ HWY_INLINE void Unrolled(F&& f) {
   for (int i = 0; i < kCount; ++i) f(i);
 }
 
-/// Asks for the lines of `kRows` floats, `stride` apart. No lambda: GCC takes one that only prefetches for one that does nothing.
+/// Asks for the lines of `kRows` floats, `stride` apart. No lambda: GCC takes one that only prefetches for one that
+/// does nothing.
 template <int kRows>
 HWY_INLINE void PrefetchRows(const float* first, int64_t stride) {
 #pragma GCC unroll 8
@@ -94,8 +95,8 @@ struct Tile {
   }
 };
 
-/// rows (count, width), `stride` floats apart, copied to `to` as a right operand: pairs of vectors, each pair `count` rows long. The last
-/// vector ends in zeros.
+/// rows (count, width), `stride` floats apart, copied to `to` as a right operand: pairs of vectors, each pair `count`
+/// rows long. The last vector ends in zeros.
 HWY_INLINE Right PackRows(const float* rows, int64_t stride, int64_t count, int64_t width, float* to) {
   const Floats d;
   const int64_t pair = count * 2 * kLanes, tail = width % kLanes;
@@ -121,8 +122,10 @@ HWY_INLINE Right PackRows(const float* rows, int64_t stride, int64_t count, int6
 HWY_INLINE void TransposeBlocks(Vec& a, Vec& b, Vec& c, Vec& e) {
   const Floats d;
   const hn::Repartition<double, Floats> pairs;
-  const auto low_ab = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)), high_ab = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
-  const auto low_ce = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)), high_ce = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
+  const auto low_ab = hn::BitCast(pairs, hn::InterleaveLower(d, a, b)),
+             high_ab = hn::BitCast(pairs, hn::InterleaveUpper(d, a, b));
+  const auto low_ce = hn::BitCast(pairs, hn::InterleaveLower(d, c, e)),
+             high_ce = hn::BitCast(pairs, hn::InterleaveUpper(d, c, e));
   a = hn::BitCast(d, hn::InterleaveLower(pairs, low_ab, low_ce));
   b = hn::BitCast(d, hn::InterleaveUpper(pairs, low_ab, low_ce));
   c = hn::BitCast(d, hn::InterleaveLower(pairs, high_ab, high_ce));

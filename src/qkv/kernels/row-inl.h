@@ -13,11 +13,15 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
 /// A vector of which only the first `count` elements exist; the lanes beyond are zero.
-HWY_INLINE Vec LoadUpTo(Floats d, const float* x, int64_t count) { return count >= kLanes ? hn::LoadU(d, x) : LoadPart(d, x, count); }
+HWY_INLINE Vec LoadUpTo(Floats d, const float* x, int64_t count) {
+  return count >= kLanes ? hn::LoadU(d, x) : LoadPart(d, x, count);
+}
 
 HWY_INLINE void StoreUpTo(Vec v, Floats d, float* y, int64_t count) {
-  if (count >= kLanes) hn::StoreU(v, d, y);
-  else StorePart(v, d, y, count);
+  if (count >= kLanes)
+    hn::StoreU(v, d, y);
+  else
+    StorePart(v, d, y, count);
 }
 
 /// f(i, count) for i = 0, lanes, 2 lanes, ... with count = n - i elements left, of which f handles one vector.

@@ -48,7 +48,8 @@ HWY_INLINE VecD Distance(Doubles d, const KeyTile& tile, const double* query, co
   return distance;
 }
 
-void GaussianWeights(const KeyTile& tile, const double* query, const double* width, const double* reference, double* weight) {
+void GaussianWeights(const KeyTile& tile, const double* query, const double* width, const double* reference,
+                     double* weight) {
   const Doubles d;
   const VecD minus_half = hn::Set(d, -0.5);
   if (!reference) {
@@ -72,7 +73,8 @@ void GaussianWeights(const KeyTile& tile, const double* query, const double* wid
 
 /// Compact shapes: inside is |x - q| < h, the same test as on a line, so that both agree on the edge.
 template <class Shape>
-HWY_INLINE void CompactWeights(const KeyTile& tile, const double* query, const double* width, double* weight, Shape&& shape) {
+HWY_INLINE void CompactWeights(const KeyTile& tile, const double* query, const double* width, double* weight,
+                               Shape&& shape) {
   const Doubles d;
   ForEachVector(tile.keys, [&](auto load, int64_t i, int64_t count) HWY_ATTR {
     VecD product = hn::Set(d, 1.0);
@@ -89,7 +91,8 @@ void BoxcarWeights(const KeyTile& tile, const double* query, const double* width
   CompactWeights(tile, query, width, weight, [](Doubles d, VecD) HWY_ATTR { return hn::Set(d, 1.0); });
 }
 void EpanechnikovWeights(const KeyTile& tile, const double* query, const double* width, const double*, double* weight) {
-  CompactWeights(tile, query, width, weight, [](Doubles d, VecD u) HWY_ATTR { return hn::NegMulAdd(u, u, hn::Set(d, 1.0)); });
+  CompactWeights(tile, query, width, weight,
+                 [](Doubles d, VecD u) HWY_ATTR { return hn::NegMulAdd(u, u, hn::Set(d, 1.0)); });
 }
 void TriangularWeights(const KeyTile& tile, const double* query, const double* width, const double*, double* weight) {
   CompactWeights(tile, query, width, weight, [](Doubles d, VecD u) HWY_ATTR { return hn::Sub(hn::Set(d, 1.0), u); });
@@ -116,7 +119,8 @@ double DotKernel(const double* a, const double* b, int64_t n) {
 }
 void MultiplyKernel(const double* a, const double* b, double* y, int64_t n) {
   const Doubles d;
-  ForEachVector(n, [&](auto load, int64_t i, int64_t count) HWY_ATTR { StoreVector(d, hn::Mul(load(a), load(b)), y + i, count); });
+  ForEachVector(n, [&](auto load, int64_t i, int64_t count)
+                       HWY_ATTR { StoreVector(d, hn::Mul(load(a), load(b)), y + i, count); });
 }
 void SubtractScaleKernel(const double* a, double s, double t, double* y, int64_t n) {
   const Doubles d;
@@ -138,14 +142,19 @@ HWY_EXPORT(GaussianWeights);
 HWY_EXPORT(BoxcarWeights);
 HWY_EXPORT(EpanechnikovWeights);
 HWY_EXPORT(TriangularWeights);
-void kernel_weights(KernelShape shape, const KeyTile& tile, const double* query, const double* width, const double* reference,
-                    double* weight) {
+void kernel_weights(KernelShape shape, const KeyTile& tile, const double* query, const double* width,
+                    const double* reference, double* weight) {
   switch (shape) {
-    case KernelShape::gaussian: return HWY_DYNAMIC_DISPATCH(GaussianWeights)(tile, query, width, reference, weight);
-    case KernelShape::boxcar: return HWY_DYNAMIC_DISPATCH(BoxcarWeights)(tile, query, width, reference, weight);
-    case KernelShape::epanechnikov: return HWY_DYNAMIC_DISPATCH(EpanechnikovWeights)(tile, query, width, reference, weight);
-    case KernelShape::triangular: return HWY_DYNAMIC_DISPATCH(TriangularWeights)(tile, query, width, reference, weight);
-    case KernelShape::constant: std::fill(weight, weight + tile.keys, 1.0);
+    case KernelShape::gaussian:
+      return HWY_DYNAMIC_DISPATCH(GaussianWeights)(tile, query, width, reference, weight);
+    case KernelShape::boxcar:
+      return HWY_DYNAMIC_DISPATCH(BoxcarWeights)(tile, query, width, reference, weight);
+    case KernelShape::epanechnikov:
+      return HWY_DYNAMIC_DISPATCH(EpanechnikovWeights)(tile, query, width, reference, weight);
+    case KernelShape::triangular:
+      return HWY_DYNAMIC_DISPATCH(TriangularWeights)(tile, query, width, reference, weight);
+    case KernelShape::constant:
+      std::fill(weight, weight + tile.keys, 1.0);
   }
 }
 
@@ -158,9 +167,13 @@ double sum(const double* a, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumKernel)(
 HWY_EXPORT(DotKernel);
 double dot(const double* a, const double* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(DotKernel)(a, b, n); }
 HWY_EXPORT(MultiplyKernel);
-void multiply(const double* a, const double* b, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(MultiplyKernel)(a, b, y, n); }
+void multiply(const double* a, const double* b, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(MultiplyKernel)(a, b, y, n);
+}
 HWY_EXPORT(SubtractScaleKernel);
-void subtract_scale(const double* a, double s, double t, double* y, int64_t n) { HWY_DYNAMIC_DISPATCH(SubtractScaleKernel)(a, s, t, y, n); }
+void subtract_scale(const double* a, double s, double t, double* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(SubtractScaleKernel)(a, s, t, y, n);
+}
 
 }  // namespace qkv::kernels
 #endif

@@ -7,9 +7,12 @@
 
 namespace qkv::kernels {
 
-/// K(u) with K(0) = 1: exp(-u^2 / 2); 1 for |u| < 1; 1 - u^2 and 1 - |u| there; 1 everywhere. In several dimensions the product.
+/// K(u) with K(0) = 1: exp(-u^2 / 2); 1 for |u| < 1; 1 - u^2 and 1 - |u| there; 1 everywhere. In several dimensions the
+/// product.
 enum class KernelShape { gaussian, boxcar, epanechnikov, triangular, constant };
-constexpr std::array<std::string_view, 5> names(KernelShape) { return {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"}; }
+constexpr std::array<std::string_view, 5> names(KernelShape) {
+  return {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"};
+}
 
 /// Keys by coordinate: coordinate a of key i is x[a * stride + i].
 struct KeyTile {
@@ -18,10 +21,11 @@ struct KeyTile {
   int dimension;
 };
 
-/// weight[i] = K((x_i - query) / width). With a reference point (a key near the query) the Gaussian is relative to the weight of that
-/// point, so a query far from all keys still tells them apart: |x - q|^2 - |r - q|^2 = (x - r) . ((x - q) + (r - q)), no digits lost.
-void kernel_weights(KernelShape shape, const KeyTile& tile, const double* query, const double* width, const double* reference,
-                    double* weight);
+/// weight[i] = K((x_i - query) / width). With a reference point (a key near the query) the Gaussian is relative to the
+/// weight of that point, so a query far from all keys still tells them apart: |x - q|^2 - |r - q|^2 = (x - r) . ((x -
+/// q) + (r - q)), no digits lost.
+void kernel_weights(KernelShape shape, const KeyTile& tile, const double* query, const double* width,
+                    const double* reference, double* weight);
 
 /// distance[i] = sum_a ((x_ia - query_a) / width_a)^2.
 void squared_distances(const KeyTile& tile, const double* query, const double* width, double* distance);

@@ -15,7 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-/// e^(x - shift), for x at most the shift or little above. The difference comes first: inf - inf is NaN, as in the formula.
+/// e^(x - shift), for x at most the shift or little above. The difference comes first: inf - inf is NaN, as in the
+/// formula.
 HWY_INLINE Vec ExpLess(Floats d, Vec x, Vec shift) { return Exp2(d, hn::Mul(hn::Sub(x, shift), hn::Set(d, kLog2E))); }
 
 /// sum e^(x - most) over a row.

@@ -21,7 +21,8 @@ void SoftmaxKernel(const float* x, float* y, int64_t rows, int64_t width) {
       return e;
     });
     const Vec inverse = hn::Set(d, 1 / sum);
-    ForVectors(width, [&](int64_t i, int64_t left) HWY_ATTR { StoreUpTo(hn::Mul(LoadUpTo(d, y + i, left), inverse), d, y + i, left); });
+    ForVectors(width, [&](int64_t i, int64_t left)
+                          HWY_ATTR { StoreUpTo(hn::Mul(LoadUpTo(d, y + i, left), inverse), d, y + i, left); });
   }
 }
 
@@ -29,8 +30,8 @@ void SoftmaxBackKernel(const float* y, const float* dy, float* dx, int64_t rows,
   const Floats d;
   for (int64_t r = 0; r < rows; ++r, y += width, dy += width, dx += width) {
     const Vec dot = hn::Set(d, SumOver(width, [&](int64_t i, int64_t left) HWY_ATTR {
-      return hn::Mul(LoadUpTo(d, y + i, left), LoadUpTo(d, dy + i, left));
-    }));
+                              return hn::Mul(LoadUpTo(d, y + i, left), LoadUpTo(d, dy + i, left));
+                            }));
     ForVectors(width, [&](int64_t i, int64_t left) HWY_ATTR {
       StoreUpTo(hn::Mul(LoadUpTo(d, y + i, left), hn::Sub(LoadUpTo(d, dy + i, left), dot)), d, dx + i, left);
     });
@@ -51,7 +52,8 @@ void LogSoftmaxKernel(const float* x, float* y, int64_t rows, int64_t width) {
 void LogSoftmaxBackKernel(const float* y, const float* dy, float* dx, int64_t rows, int64_t width) {
   const Floats d;
   for (int64_t r = 0; r < rows; ++r, y += width, dy += width, dx += width) {
-    const Vec sum = hn::Set(d, SumOver(width, [&](int64_t i, int64_t left) HWY_ATTR { return LoadUpTo(d, dy + i, left); }));
+    const Vec sum =
+        hn::Set(d, SumOver(width, [&](int64_t i, int64_t left) HWY_ATTR { return LoadUpTo(d, dy + i, left); }));
     ForVectors(width, [&](int64_t i, int64_t left) HWY_ATTR {
       const Vec p = ExpLess(d, LoadUpTo(d, y + i, left), hn::Zero(d));
       StoreUpTo(hn::NegMulAdd(p, sum, LoadUpTo(d, dy + i, left)), d, dx + i, left);
@@ -71,11 +73,15 @@ HWY_EXPORT(SoftmaxBackKernel);
 HWY_EXPORT(LogSoftmaxKernel);
 HWY_EXPORT(LogSoftmaxBackKernel);
 
-void softmax(const float* x, float* y, int64_t rows, int64_t width) { HWY_DYNAMIC_DISPATCH(SoftmaxKernel)(x, y, rows, width); }
+void softmax(const float* x, float* y, int64_t rows, int64_t width) {
+  HWY_DYNAMIC_DISPATCH(SoftmaxKernel)(x, y, rows, width);
+}
 void softmax_back(const float* y, const float* dy, float* dx, int64_t rows, int64_t width) {
   HWY_DYNAMIC_DISPATCH(SoftmaxBackKernel)(y, dy, dx, rows, width);
 }
-void log_softmax(const float* x, float* y, int64_t rows, int64_t width) { HWY_DYNAMIC_DISPATCH(LogSoftmaxKernel)(x, y, rows, width); }
+void log_softmax(const float* x, float* y, int64_t rows, int64_t width) {
+  HWY_DYNAMIC_DISPATCH(LogSoftmaxKernel)(x, y, rows, width);
+}
 void log_softmax_back(const float* y, const float* dy, float* dx, int64_t rows, int64_t width) {
   HWY_DYNAMIC_DISPATCH(LogSoftmaxBackKernel)(y, dy, dx, rows, width);
 }

@@ -1,5 +1,5 @@
-// Scores, softmax and weighted sum of one query at a time: everything a row needs fits into the nearest cache. Four heads go together
-// where they can, side by side in a vector; each of them has the bits it has alone.
+// Scores, softmax and weighted sum of one query at a time: everything a row needs fits into the nearest cache. Four
+// heads go together where they can, side by side in a vector; each of them has the bits it has alone.
 #include "qkv/kernels/step_attention.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace HWY_NAMESPACE {
 
 // The dot products of q with kKeys keys, side by side so that their chains of additions hide each other's latency.
 template <int kKeys>
-HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int64_t row, int64_t width, float scale, float* out) {
+HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int64_t row, int64_t width, float scale,
+                       float* out) {
   const Floats d;
   const float* key[kKeys];
   Vec sum[kKeys];
@@ -46,7 +47,8 @@ HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int
 
 // kVectors vectors of the weighted sum of the values, from column c on.
 template <int kVectors>
-HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots, int64_t count, int64_t row, float inverse, float* out) {
+HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots, int64_t count, int64_t row,
+                     float inverse, float* out) {
   const Floats d;
   Vec sum[kVectors];
 #pragma GCC unroll 4
@@ -63,8 +65,8 @@ HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots,
 }
 
 // One head of one row; scores has room for count floats and one vector more.
-HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys& keys, int64_t first, const int32_t* slots, int64_t count,
-                         float* scores, float* out) {
+HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys& keys, int64_t first,
+                         const int32_t* slots, int64_t count, float* scores, float* out) {
   const Floats d;
   const int64_t row = s.key_heads * s.width;
   const float *k = keys.k + first, *v = keys.v + first;
@@ -96,12 +98,14 @@ HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys&
   for (; c + kLanes <= s.width; c += kLanes) Mean<1>(scores, v + c, slots, count, row, inverse, out + c);
   if (c == s.width) return;
   Vec tail = hn::Zero(d);
-  for (int64_t i = 0; i < count; ++i) tail = hn::MulAdd(hn::Set(d, scores[i]), LoadPart(d, v + c + slots[i] * row, s.width - c), tail);
+  for (int64_t i = 0; i < count; ++i)
+    tail = hn::MulAdd(hn::Set(d, scores[i]), LoadPart(d, v + c + slots[i] * row, s.width - c), tail);
   StorePart(hn::Mul(tail, hn::Set(d, inverse)), d, out + c, s.width - c);
 }
 
-constexpr int kGroup = 4;                                                           // heads that go together
-constexpr int kKeysOfVector = static_cast<int>(hn::MaxLanes(Floats())) / kGroup;    // keys whose scores for these heads fill a vector
+constexpr int kGroup = 4;  // heads that go together
+constexpr int kKeysOfVector =
+    static_cast<int>(hn::MaxLanes(Floats())) / kGroup;  // keys whose scores for these heads fill a vector
 static_assert(kKeysOfVector == 1 || kKeysOfVector == 2);
 
 // x of one key in the lower half, of the other in the upper; the halves of the two are added.
@@ -122,7 +126,8 @@ HWY_INLINE Vec SumsOfLanes(Floats d, const Vec (&x)[kGroup][kKeysOfVector]) {
   for (int h = 0; h < kGroup; ++h) half[h] = AddHalves(d, x[h][0], x[h][kKeysOfVector - 1]);
   const auto two = [&](Vec a, Vec b) HWY_ATTR {
     const auto first = hn::BitCast(pairs, a), second = hn::BitCast(pairs, b);
-    return hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, first, second)), hn::BitCast(d, hn::InterleaveUpper(pairs, first, second)));
+    return hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, first, second)),
+                   hn::BitCast(d, hn::InterleaveUpper(pairs, first, second)));
   };
   const Vec even = two(half[0], half[2]), odd = two(half[1], half[3]);
   return hn::Add(hn::OddEven(odd, even), hn::Shuffle2301(hn::OddEven(even, odd)));
@@ -159,7 +164,8 @@ HWY_INLINE Vec GroupScores(const HeadGroup& g, int32_t first, int32_t last, floa
     for (int h = 0; h < kGroup; ++h) {
       const Vec x = hn::LoadU(d, g.q + h * width + c);
 #pragma GCC unroll 2
-      for (int i = 0; i < kKeysOfVector; ++i) sum[h][i] = hn::MulAdd(x, hn::LoadU(d, key[i] + h * width + c), sum[h][i]);
+      for (int i = 0; i < kKeysOfVector; ++i)
+        sum[h][i] = hn::MulAdd(x, hn::LoadU(d, key[i] + h * width + c), sum[h][i]);
     }
   }
   return hn::Mul(hn::Set(d, scale), SumsOfLanes(d, sum));
@@ -167,8 +173,8 @@ HWY_INLINE Vec GroupScores(const HeadGroup& g, int32_t first, int32_t last, floa
 
 // kVectors vectors of the weighted sums of the values of heads h and h + 1, from column c on; weights (keys, kGroup).
 template <int kWidth, int kVectors>
-HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const int32_t* slots, int64_t count, const float* inverse,
-                          int64_t c) {
+HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const int32_t* slots, int64_t count,
+                          const float* inverse, int64_t c) {
   const Floats d;
   const int64_t width = WidthOf<kWidth>(g);
   const float* v = g.v + h * width + c;
@@ -188,11 +194,13 @@ HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const
   for (int two = 0; two < 2; ++two) {
     const Vec by = hn::Set(d, inverse[h + two]);
 #pragma GCC unroll 4
-    for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(sum[two][i], by), d, g.out + (h + two) * width + c + i * kLanes);
+    for (int i = 0; i < kVectors; ++i)
+      hn::StoreU(hn::Mul(sum[two][i], by), d, g.out + (h + two) * width + c + i * kLanes);
   }
 }
 
-// Whether it is done: scores that are not numbers, or none of them above -inf, are left to StepHead. `scores` has room for count + 1 keys.
+// Whether it is done: scores that are not numbers, or none of them above -inf, are left to StepHead. `scores` has room
+// for count + 1 keys.
 template <int kWidth>
 HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t count, float scale, float* scores) {
   const Floats d;
@@ -250,8 +258,8 @@ HWY_INLINE GroupFunction GroupOf(const StepAttention& s) {
 }
 
 // One row with keys.
-HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float* q, const StepKeys& keys, const int32_t* slots,
-                        int64_t count, float* scores, float* out) {
+HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float* q, const StepKeys& keys,
+                        const int32_t* slots, int64_t count, float* scores, float* out) {
   const int64_t shared = s.heads / s.key_heads;
   for (int64_t h = 0; h < s.heads;) {
     const int64_t at = h * s.width;
@@ -265,16 +273,19 @@ HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float
   }
 }
 
-// Asks for the keys and values of row r >= 1, but for those that the row before has at the same place: they come from afar, in no order.
+// Asks for the keys and values of row r >= 1, but for those that the row before has at the same place: they come from
+// afar, in no order.
 HWY_INLINE void Prefetch(const StepKeys& keys, int64_t r, int64_t row) {
   const int32_t* slots = keys.slots + r * keys.stride;
   for (int64_t j = 0; j < keys.counts[r]; ++j) {
     if (slots[j] == slots[j - keys.stride]) continue;
-    for (int64_t c = 0; c < row; c += 16) hwy::Prefetch(keys.k + slots[j] * row + c), hwy::Prefetch(keys.v + slots[j] * row + c);
+    for (int64_t c = 0; c < row; c += 16)
+      hwy::Prefetch(keys.k + slots[j] * row + c), hwy::Prefetch(keys.v + slots[j] * row + c);
   }
 }
 
-void StepAttentionRows(const StepAttention& s, const float* q, const StepKeys& keys, float* out, int64_t begin, int64_t end) {
+void StepAttentionRows(const StepAttention& s, const float* q, const StepKeys& keys, float* out, int64_t begin,
+                       int64_t end) {
   const int64_t width = s.heads * s.width;
   int64_t most = 1;
   for (int64_t r = begin; r < end; ++r) most = std::max<int64_t>(most, keys.counts[r]);
@@ -300,7 +311,8 @@ HWY_AFTER_NAMESPACE();
 namespace qkv::kernels {
 
 HWY_EXPORT(StepAttentionRows);
-void step_attention(const StepAttention& sizes, const float* q, const StepKeys& keys, float* out, int64_t begin, int64_t end) {
+void step_attention(const StepAttention& sizes, const float* q, const StepKeys& keys, float* out, int64_t begin,
+                    int64_t end) {
   HWY_DYNAMIC_DISPATCH(StepAttentionRows)(sizes, q, keys, out, begin, end);
 }
 

@@ -33,7 +33,8 @@ int64_t cpu_targets() {
 
 std::vector<std::string> available_targets() {
   std::vector<std::string> names;
-  for (int64_t bits = cpu_targets(); bits; bits &= bits - 1) names.push_back(hwy::TargetName(bits & -bits));  // lower bit = better
+  for (int64_t bits = cpu_targets(); bits; bits &= bits - 1)
+    names.push_back(hwy::TargetName(bits & -bits));  // lower bit = better
   return names;
 }
 

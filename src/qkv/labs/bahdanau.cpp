@@ -25,7 +25,8 @@ constexpr uint64_t kBookSeeds = 5;
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
-  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm) c.seq2seq().attention = ScorerKind::none;
+  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm)
+    c.seq2seq().attention = ScorerKind::none;
   if (kind == Kind::lstm || kind == Kind::plain_lstm) c.seq2seq().cell = CellKind::lstm;
   if (kind == Kind::dot) c.seq2seq().attention = ScorerKind::scaled_dot;
   if (kind == Kind::fed_back) c.book.feed_back = 0.5;
@@ -50,15 +51,24 @@ TranslationConfig small_config(uint64_t seed) {
 // As the screen names it while it is trained.
 Text name_of(Kind kind) {
   switch (kind) {
-    case Kind::baseline: return {"without attention", "无注意力"};
-    case Kind::attention: return {"with attention", "有注意力"};
-    case Kind::aligned: return {"with attention, on the built-in corpus", "有注意力（内置语料）"};
-    case Kind::reference: return {"GRU", "GRU"};
-    case Kind::lstm: return {"LSTM", "LSTM"};
-    case Kind::dot: return {"dot product", "点积"};
-    case Kind::fed_back: return {"fed back", "反馈"};
-    case Kind::plain: return {"GRU without attention", "无注意力的 GRU"};
-    case Kind::plain_lstm: return {"LSTM without attention", "无注意力的 LSTM"};
+    case Kind::baseline:
+      return {"without attention", "无注意力"};
+    case Kind::attention:
+      return {"with attention", "有注意力"};
+    case Kind::aligned:
+      return {"with attention, on the built-in corpus", "有注意力（内置语料）"};
+    case Kind::reference:
+      return {"GRU", "GRU"};
+    case Kind::lstm:
+      return {"LSTM", "LSTM"};
+    case Kind::dot:
+      return {"dot product", "点积"};
+    case Kind::fed_back:
+      return {"fed back", "反馈"};
+    case Kind::plain:
+      return {"GRU without attention", "无注意力的 GRU"};
+    case Kind::plain_lstm:
+      return {"LSTM without attention", "无注意力的 LSTM"};
   }
   return {};
 }
@@ -111,7 +121,8 @@ const std::vector<BookRun>& book_runs(Page& page) {
   for (const BookSentence& s : book_sentences()) four.emplace_back(s.source);
   const Trained &baseline = trained(page, Kind::baseline), &attention = trained(page, Kind::attention);
   runs.resize(kBookSeeds);
-  runs[0] = {page.seed(), baseline.losses.back(), attention.losses.back(), translate(baseline, four), translate(attention, four)};
+  runs[0] = {page.seed(), baseline.losses.back(), attention.losses.back(), translate(baseline, four),
+             translate(attention, four)};
   for (uint64_t i = 1; i < kBookSeeds; ++i) runs[i].seed = page.seed() + i;
   Work work(page, training_of({{"the same with other seeds", "其他种子"}}), 2 * (kBookSeeds - 1));
   parallel_for(2 * static_cast<int64_t>(kBookSeeds - 1), 1e12, [&](int64_t i) {
@@ -156,11 +167,29 @@ Lab bahdanau_lab() {
   return {"10.4",
           "bahdanau",
           {"Bahdanau attention: translation", "Bahdanau 注意力：机器翻译"},
-          {text_step, batch_step, vocabulary_step, baseline_step, attention_step, masked_loss_step, training_step,
-           sentences_step, heat_map_step, swap_step, alignment_step, beam_example_step, beam_step, first_questions_step,
-           unmasked_step, states_question_step, feed_back_step, plain_lstm_step, output_question_step, lstm_step,
+          {text_step,
+           batch_step,
+           vocabulary_step,
+           baseline_step,
+           attention_step,
+           masked_loss_step,
+           training_step,
+           sentences_step,
+           heat_map_step,
+           swap_step,
+           alignment_step,
+           beam_example_step,
+           beam_step,
+           first_questions_step,
+           unmasked_step,
+           states_question_step,
+           feed_back_step,
+           plain_lstm_step,
+           output_question_step,
+           lstm_step,
            scoring_step},
-          true, 45};
+          true,
+          45};
 }
 
 }  // namespace qkv::labs

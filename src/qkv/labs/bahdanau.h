@@ -15,8 +15,8 @@
 namespace qkv::labs::bahdanau {
 
 /// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its
-/// own, else `attention`. Those of the exercises have fewer sentences; `reference` is attention trained as they are, `plain` and
-/// `plain_lstm` the same without attention.
+/// own, else `attention`. Those of the exercises have fewer sentences; `reference` is attention trained as they are,
+/// `plain` and `plain_lstm` the same without attention.
 enum class Kind { baseline, attention, aligned, reference, lstm, dot, fed_back, plain, plain_lstm };
 
 /// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.

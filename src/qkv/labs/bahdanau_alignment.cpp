@@ -128,13 +128,14 @@ void heat_map_step(Page& page) {
   std::vector<int32_t> written = best.tokens;
   if (best.ended) written.push_back(translator.tokenizers().target.eos());
   const int64_t steps = best.attention.size(0), keys = best.attention.size(2);
-  page.draw("book-heat-map",
-            heatmaps(best.attention.viewed({steps, keys}), "Key positions", "Query positions", {},
-                     {.x_tokens = translator.tokenizers().source.tokens(translation.source),
-                      .y_tokens = translator.tokenizers().target.tokens(written)}),
-            {"Weights for `i'm home .`, a row for every word that was written. As in the book there is no sharp alignment: with 601 short "
-             "sentences, most of them known by heart, the decoder has little need of one.",
-             "`i'm home .` 的权重，每写一个词一行。和书中一样看不到清晰的对齐：只有 601 个短句，且大多已被记住，解码器几乎不需要对齐。"});
+  page.draw(
+      "book-heat-map",
+      heatmaps(best.attention.viewed({steps, keys}), "Key positions", "Query positions", {},
+               {.x_tokens = translator.tokenizers().source.tokens(translation.source),
+                .y_tokens = translator.tokenizers().target.tokens(written)}),
+      {"Weights for `i'm home .`, a row for every word that was written. As in the book there is no sharp alignment: with 601 short "
+       "sentences, most of them known by heart, the decoder has little need of one.",
+       "`i'm home .` 的权重，每写一个词一行。和书中一样看不到清晰的对齐：只有 601 个短句，且大多已被记住，解码器几乎不需要对齐。"});
   double differ = 0;
   for (int64_t i = 1; i < steps; ++i)
     for (int64_t k = 0; k < keys; ++k)
@@ -180,17 +181,20 @@ void swap_step(Page& page) {
       either += beside(looked, parts[0]) || beside(looked, parts[1]);
     }
   }
-  page.claim(crossed > 0.3 * all_swaps,
-             {"Where adjective and noun change places, the weights cross with both on their own word, more than fifteen times "
-              "as often as the one time in fifty of chance.",
-              "形容词与名词换位之处，权重也交叉，且两者都落在各自的词上，次数是偶然（五十分之一）的十五倍以上。"},
-             fmt::format("in {:.0f} of {:.0f} swaps", crossed, all_swaps));
-  page.claim(either > 0.5 * negations,
-             {"In most negations at least one half looks at the English word or at the one beside it, whose state carries it too. Which half "
-              "depends on the training: once `ne` and the verb are written, `pas` follows without a look.",
-              "在大多数否定句中，至少有一个成分的最大权重落在对应的英语词上，或落在与它相邻、状态中含有其信息的词上。是哪一个则因训练而异："
-              "写出 `ne` 和动词之后，不看源句也知道该写 `pas`。"},
-             fmt::format("{:.0f} of {:.0f} negations; at the word itself: first half {:.0f} times, second {:.0f}", either, negations, first, second));
+  page.claim(
+      crossed > 0.3 * all_swaps,
+      {"Where adjective and noun change places, the weights cross with both on their own word, more than fifteen times "
+       "as often as the one time in fifty of chance.",
+       "形容词与名词换位之处，权重也交叉，且两者都落在各自的词上，次数是偶然（五十分之一）的十五倍以上。"},
+      fmt::format("in {:.0f} of {:.0f} swaps", crossed, all_swaps));
+  page.claim(
+      either > 0.5 * negations,
+      {"In most negations at least one half looks at the English word or at the one beside it, whose state carries it too. Which half "
+       "depends on the training: once `ne` and the verb are written, `pas` follows without a look.",
+       "在大多数否定句中，至少有一个成分的最大权重落在对应的英语词上，或落在与它相邻、状态中含有其信息的词上。是哪一个则因训练而异："
+       "写出 `ne` 和动词之后，不看源句也知道该写 `pas`。"},
+      fmt::format("{:.0f} of {:.0f} negations; at the word itself: first half {:.0f} times, second {:.0f}", either,
+                  negations, first, second));
 }
 
 void alignment_step(Page& page) {
@@ -224,8 +228,8 @@ void alignment_step(Page& page) {
   page.claim(near > 0.8 * target_words,
              {"At least eight French words in ten look at their own English word or at the word next to it.",
               "十个法语词中至少有八个看向各自的英语词，或与它相邻的词。"},
-             fmt::format("{} at it, {} at it or beside it, of {} words", percent(*attention.precision()), percent(near / target_words),
-                         grouped(static_cast<int64_t>(target_words))));
+             fmt::format("{} at it, {} at it or beside it, of {} words", percent(*attention.precision()),
+                         percent(near / target_words), grouped(static_cast<int64_t>(target_words))));
   page.claim(
       mass > 3 * even,
       {"The weights sit on the gold links: more than three times what even weights would put there.",

@@ -78,9 +78,10 @@ void text_step(Page& page) {
   const std::string raw = "Go.\tVa\u202f!\nI'm home.\tJe suis chez moi.\nWow!\t\u00c7a alors\u00a0!";
   const std::string prepared = preprocess_nmt(raw);
   page.print(raw + "\n\n" + prepared);
-  page.claim(prepared == "go .\tva !\ni'm home .\tje suis chez moi .\nwow !\t\u00e7a alors !",
-             {"Accents survive, capitals and no-break spaces do not.", "重音符号保留，大写与不间断空格消失。"},
-             "\"" + raw.substr(raw.rfind('\t') + 1) + "\" becomes \"" + prepared.substr(prepared.rfind('\t') + 1) + "\"");
+  page.claim(
+      prepared == "go .\tva !\ni'm home .\tje suis chez moi .\nwow !\t\u00e7a alors !",
+      {"Accents survive, capitals and no-break spaces do not.", "重音符号保留，大写与不间断空格消失。"},
+      "\"" + raw.substr(raw.rfind('\t') + 1) + "\" becomes \"" + prepared.substr(prepared.rfind('\t') + 1) + "\"");
   const TranslationRun& run = trained(page, Kind::attention).run;
   if (page.data().empty())
     page.say(
@@ -111,9 +112,8 @@ void text_step(Page& page) {
        {{"tokens, `<eos>` included", "词元数（含 `<eos>`）"}, {grouped(s.tokens + pairs), grouped(t.tokens + pairs)}},
        {{"of them `<unk>`", "其中 `<unk>`"}, {grouped(s.unknown), grouped(t.unknown)}},
        {{"longest sentence", "最长的句子"}, {grouped(s.longest), grouped(t.longest)}}});
-  page.draw(
-      "lengths", lengths_figure(s, t),
-      {"How long the sentences are. French is slightly longer on average.", "句子的长度分布。法语略长一些。"});
+  page.draw("lengths", lengths_figure(s, t),
+            {"How long the sentences are. French is slightly longer on average.", "句子的长度分布。法语略长一些。"});
   if (is_books_data(page))
     page.fact({"It is the book's subset: vocabularies of 184 and 201, 2,541 target tokens per epoch.",
                "这正是书中的子集：词表大小 184 与 201，每轮 2,541 个目标词元。"});
@@ -160,7 +160,8 @@ void batch_step(Page& page) {
 }
 
 void vocabulary_step(Page& page) {
-  page.heading({"Exercises 9.5.1 and 9.5.2: more examples, larger vocabularies", "练习 9.5.1、9.5.2：样本越多，词表越大"});
+  page.heading(
+      {"Exercises 9.5.1 and 9.5.2: more examples, larger vocabularies", "练习 9.5.1、9.5.2：样本越多，词表越大"});
   const bool built_in = page.data().empty();
   const BookCorpus book =
       built_in
@@ -209,13 +210,15 @@ void vocabulary_step(Page& page) {
                          source_sizes.back() / source_sizes[0], target_sizes.back() / target_sizes[0]));
   if (!built_in)
     page.draw("all-lengths", lengths_figure(source_side, target_side),
-              {"How long the sentences of the whole file are: most have fewer than 20 words.", "整个文件的句子长度分布：大多不到 20 个词。"});
+              {"How long the sentences of the whole file are: most have fewer than 20 words.",
+               "整个文件的句子长度分布：大多不到 20 个词。"});
   if (is_books_data(page))
     page.fact({"The whole file has 167,130 pairs and a source vocabulary of 10,012 in the book.",
                "书中整个文件有 167,130 对，源词表大小为 10,012。"},
               fmt::format("here {} and {}", grouped(text.size()), grouped(static_cast<int64_t>(source_sizes.back()))));
   const std::string home = "我在家。";
-  page.print(fmt::format("{} -> {} word, {} characters", home, split_words(home, WordRule::book).size(), home.size() / 3));
+  page.print(
+      fmt::format("{} -> {} word, {} characters", home, split_words(home, WordRule::book).size(), home.size() / 3));
   page.say(
       {"(9.5.2) In Chinese or Japanese no spaces part the words: a sentence would be one token, seen once. Characters or learned subwords "
        "(`--tokenizer bpe`, `unigram`) are the way out, and they leave no unknown words in French either.",

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
+#include "qkv/labs/both.h"
 
 namespace qkv::labs::bahdanau {
 namespace {
@@ -22,15 +22,16 @@ double epochs_of(const Trained& t) { return static_cast<double>(t.run.config().t
 void say_settings(Page& page) {
   const Trained& reference = trained(page, Kind::reference);
   const auto pairs = grouped(reference.run.training_pairs());
-  page.say(both("The models of this exercise and of the next three are trained on {} pairs for {:.0f} epochs, with an encoder that reads "
-                "in one direction. Each is compared with a reference, GRU with additive attention, that was trained just so.",
-                "本练习与后面三个练习的模型用 {} 对、{:.0f} 轮训练，编码器为单向。每个都与同样训练的参照模型（GRU 加性注意力）比较。",
-                pairs, epochs_of(reference)));
+  page.say(both(
+      "The models of this exercise and of the next three are trained on {} pairs for {:.0f} epochs, with an encoder that reads "
+      "in one direction. Each is compared with a reference, GRU with additive attention, that was trained just so.",
+      "本练习与后面三个练习的模型用 {} 对、{:.0f} 轮训练，编码器为单向。每个都与同样训练的参照模型（GRU 加性注意力）比较。",
+      pairs, epochs_of(reference)));
 }
 
 std::vector<std::string> measures(const Trained& t, const SentencePairs& judge) {
-  return {grouped(t.run.model().parameters().count()), rounded(t.losses.back(), 3),
-          rounded(forced_loss(t, judge), 3), grouped(static_cast<int64_t>(t.tokens_per_second))};
+  return {grouped(t.run.model().parameters().count()), rounded(t.losses.back(), 3), rounded(forced_loss(t, judge), 3),
+          grouped(static_cast<int64_t>(t.tokens_per_second))};
 }
 
 std::vector<Text> head(Page& page) {
@@ -79,34 +80,42 @@ void feed_back_step(Page& page) {
   page.draw("fed-back", losses("half fed back", fed, reference),
             {"Training loss; the inputs of the dashed curve are half the model's own words.",
              "训练损失；虚线的输入有一半是模型自己的词。"});
-  page.claim(fed.losses.back() > reference.losses.back(),
-             {"The training loss is higher than with teacher forcing.", "训练损失高于强制教学。"},
-             fmt::format("{:.3f} half fed back, {:.3f} with teacher forcing", fed.losses.back(), reference.losses.back()));
+  page.claim(
+      fed.losses.back() > reference.losses.back(),
+      {"The training loss is higher than with teacher forcing.", "训练损失高于强制教学。"},
+      fmt::format("{:.3f} half fed back, {:.3f} with teacher forcing", fed.losses.back(), reference.losses.back()));
 }
 
 void plain_lstm_step(Page& page) {
   page.heading({"Exercise 9.7.5: LSTM in the baseline", "练习 9.7.5：基线中用 LSTM"});
-  const Trained &gru = trained(page, Kind::plain), &lstm = trained(page, Kind::plain_lstm), &reference = trained(page, Kind::reference);
+  const Trained &gru = trained(page, Kind::plain), &lstm = trained(page, Kind::plain_lstm),
+                &reference = trained(page, Kind::reference);
   const SentencePairs judge = judged_on(page);
-  const double gru_nats = forced_loss(gru, judge), lstm_nats = forced_loss(lstm, judge), with = forced_loss(reference, judge);
-  page.say({"The same data and settings, no attention: the encoder hands over its last state, and with an LSTM its last cell too.",
-            "数据与设置相同，没有注意力：编码器交出最后的隐状态；用 LSTM 时还交出最后的记忆元。"});
+  const double gru_nats = forced_loss(gru, judge), lstm_nats = forced_loss(lstm, judge),
+               with = forced_loss(reference, judge);
+  page.say(
+      {"The same data and settings, no attention: the encoder hands over its last state, and with an LSTM its last cell too.",
+       "数据与设置相同，没有注意力：编码器交出最后的隐状态；用 LSTM 时还交出最后的记忆元。"});
   named_table(page, head(page),
               {{{"GRU, no attention", "GRU，无注意力"}, measures(gru, judge)},
                {{"LSTM, no attention", "LSTM，无注意力"}, measures(lstm, judge)},
                {{"GRU with attention", "GRU，有注意力"}, measures(reference, judge)}});
   if (page.data().empty())
-    page.claim(with < std::min(gru_nats, lstm_nats),
-               {"No choice of cell makes up for the missing attention.", "无论选哪种循环单元，都弥补不了注意力的缺失。"},
-               fmt::format("new sentences, nats per token: GRU {:.3f}, LSTM {:.3f}, with attention {:.3f}", gru_nats, lstm_nats, with));
-  page.say(both("**Answer.** Replacing the cell changes the loss by {:.0f} % here; what limits the baseline is the one vector that all of "
-                "a sentence must pass through.",
-                "**答：**这里换循环单元只使损失改变 {:.0f} %；限制基线的是整句必须通过的那一个向量。",
-                100 * std::abs(lstm_nats / gru_nats - 1)));
+    page.claim(
+        with < std::min(gru_nats, lstm_nats),
+        {"No choice of cell makes up for the missing attention.", "无论选哪种循环单元，都弥补不了注意力的缺失。"},
+        fmt::format("new sentences, nats per token: GRU {:.3f}, LSTM {:.3f}, with attention {:.3f}", gru_nats,
+                    lstm_nats, with));
+  page.say(both(
+      "**Answer.** Replacing the cell changes the loss by {:.0f} % here; what limits the baseline is the one vector that all of "
+      "a sentence must pass through.",
+      "**答：**这里换循环单元只使损失改变 {:.0f} %；限制基线的是整句必须通过的那一个向量。",
+      100 * std::abs(lstm_nats / gru_nats - 1)));
 }
 
 void lstm_step(Page& page) {
-  page.heading({"Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU", "练习 10.4.1（英文版 11.4.1）：用 LSTM 代替 GRU"});
+  page.heading({"Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU",
+                "练习 10.4.1（英文版 11.4.1）：用 LSTM 代替 GRU"});
   const Trained &reference = trained(page, Kind::reference), &lstm = trained(page, Kind::lstm);
   page.say(
       {"An LSTM keeps a second state, the cell, and has four gates' worth of matrices where a GRU has three. The query is still the hidden "
@@ -121,18 +130,23 @@ void lstm_step(Page& page) {
   const double slower = 100 * (reference.tokens_per_second / lstm.tokens_per_second - 1);
   if (page.data().empty())
     page.claim(gru_nats < lstm_nats,
-               {"After the same number of epochs the GRU is ahead on new sentences.", "训练同样的轮数后，GRU 在新句子上领先。"},
+               {"After the same number of epochs the GRU is ahead on new sentences.",
+                "训练同样的轮数后，GRU 在新句子上领先。"},
                fmt::format("GRU {:.3f}, LSTM {:.3f} nats per token", gru_nats, lstm_nats));
-  page.say({fmt::format("**Answer.** Attention works with an LSTM as it is. With these settings the LSTM learns {} ({:.3f} against "
-                        "{:.3f} nats per token after {:.0f} epochs), and an epoch takes {:.0f} % more time.",
-                        lstm_nats > gru_nats ? "more slowly" : "no more slowly", lstm_nats, gru_nats, epochs_of(reference), slower),
-            fmt::format("**答：**换成 LSTM，注意力无需改动。在这些设置下 LSTM 学得{}（{:.0f} 轮后每词元 {:.3f} 奈特，GRU 为 {:.3f}），"
-                        "每轮时间多 {:.0f} %。",
-                        lstm_nats > gru_nats ? "更慢" : "并不更慢", epochs_of(reference), lstm_nats, gru_nats, slower)});
+  page.say(
+      {fmt::format(
+           "**Answer.** Attention works with an LSTM as it is. With these settings the LSTM learns {} ({:.3f} against "
+           "{:.3f} nats per token after {:.0f} epochs), and an epoch takes {:.0f} % more time.",
+           lstm_nats > gru_nats ? "more slowly" : "no more slowly", lstm_nats, gru_nats, epochs_of(reference), slower),
+       fmt::format(
+           "**答：**换成 LSTM，注意力无需改动。在这些设置下 LSTM 学得{}（{:.0f} 轮后每词元 {:.3f} 奈特，GRU 为 {:.3f}），"
+           "每轮时间多 {:.0f} %。",
+           lstm_nats > gru_nats ? "更慢" : "并不更慢", epochs_of(reference), lstm_nats, gru_nats, slower)});
 }
 
 void scoring_step(Page& page) {
-  page.heading({"Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring", "练习 10.4.2（英文版 11.4.2）：缩放点积评分"});
+  page.heading({"Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring",
+                "练习 10.4.2（英文版 11.4.2）：缩放点积评分"});
   const Trained &reference = trained(page, Kind::reference), &dot = trained(page, Kind::dot);
   page.say(
       {"$q^\\top k / \\sqrt{d}$ has no parameters and no tanh, so a step has less to compute. Here the additive decoder is fused into one "
@@ -147,19 +161,23 @@ void scoring_step(Page& page) {
             {"Training loss with both scores.", "两种评分的训练损失。"});
   const double additive_nats = forced_loss(reference, judge), dot_nats = forced_loss(dot, judge);
   page.fact({"The dot product has $2 h^2 + h$ parameters fewer.", "点积少用 $2 h^2 + h$ 个参数。"},
-            fmt::format("{} fewer with h = {}", grouped(reference.run.model().parameters().count() - dot.run.model().parameters().count()),
+            fmt::format("{} fewer with h = {}",
+                        grouped(reference.run.model().parameters().count() - dot.run.model().parameters().count()),
                         reference.run.config().seq2seq().hidden));
   if (page.data().empty())
     page.claim(additive_nats < dot_nats,
-               {"After the same number of epochs additive scoring is ahead on new sentences.", "训练同样的轮数后，加性评分在新句子上领先。"},
+               {"After the same number of epochs additive scoring is ahead on new sentences.",
+                "训练同样的轮数后，加性评分在新句子上领先。"},
                fmt::format("additive {:.3f}, scaled dot product {:.3f} nats per token", additive_nats, dot_nats));
-  page.say({fmt::format("**Answer.** A step becomes cheaper, but an epoch teaches {}: {:.3f} against {:.3f} nats per token after {:.0f} epochs. "
-                        "Nothing learned stands between states and scores, so the states themselves must serve as queries and keys; a "
-                        "Transformer multiplies them by matrices first.",
-                        dot_nats > additive_nats ? "less" : "no less", dot_nats, additive_nats, epochs_of(reference)),
-            fmt::format("**答：**每一步更省，但每一轮学到的{}：{:.0f} 轮后每词元 {:.3f} 奈特，加性为 {:.3f}。"
-                        "状态与分数之间没有可学习的东西，状态本身必须充当查询和键；Transformer 则先把它们乘以矩阵。",
-                        dot_nats > additive_nats ? "更少" : "并不更少", epochs_of(reference), dot_nats, additive_nats)});
+  page.say(
+      {fmt::format(
+           "**Answer.** A step becomes cheaper, but an epoch teaches {}: {:.3f} against {:.3f} nats per token after {:.0f} epochs. "
+           "Nothing learned stands between states and scores, so the states themselves must serve as queries and keys; a "
+           "Transformer multiplies them by matrices first.",
+           dot_nats > additive_nats ? "less" : "no less", dot_nats, additive_nats, epochs_of(reference)),
+       fmt::format("**答：**每一步更省，但每一轮学到的{}：{:.0f} 轮后每词元 {:.3f} 奈特，加性为 {:.3f}。"
+                   "状态与分数之间没有可学习的东西，状态本身必须充当查询和键；Transformer 则先把它们乘以矩阵。",
+                   dot_nats > additive_nats ? "更少" : "并不更少", epochs_of(reference), dot_nats, additive_nats)});
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -5,8 +5,8 @@
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
-#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
+#include "qkv/labs/both.h"
 #include "qkv/labs/show.h"
 #include "qkv/models/seq2seq.h"
 #include "qkv/ops/loss.h"
@@ -92,8 +92,7 @@ void baseline_step(Page& page) {
   page.say({"At the book's sizes (vocabularies 184 and 201, width 32, two layers):",
             "按书中的大小（词表 184 与 201，宽 32，两层）："});
   page.print(listed(sizes));
-  page.fact(both("The baseline has {} parameters.",
-                 "基线模型有 {} 个参数。", grouped(sizes.total)));
+  page.fact(both("The baseline has {} parameters.", "基线模型有 {} 个参数。", grouped(sizes.total)));
   page.say(
       {"The book's decoder takes $c$ from the state that it is passed. In training that is the encoder's last; when it translates, it is "
        "the decoder's own, so the context drifts away from the source. Here $c$ stays $h_T$ in both, as in the English edition.",
@@ -133,7 +132,8 @@ void attention_step(Page& page) {
   page.print(listed(sizes));
   const int64_t more = sizes.total - book_sizes(ScorerKind::none).total;
   page.fact(both("Attention adds two matrices of 32 × 32 and a vector of 32: {} parameters, {} in all.",
-                 "注意力增加两个 32 × 32 的矩阵和一个 32 维向量：{} 个参数，共 {} 个。", grouped(more), grouped(sizes.total)));
+                 "注意力增加两个 32 × 32 的矩阵和一个 32 维向量：{} 个参数，共 {} 个。", grouped(more),
+                 grouped(sizes.total)));
 }
 
 void masked_loss_step(Page& page) {
@@ -157,7 +157,8 @@ void masked_loss_step(Page& page) {
   std::vector<double> loss(3, 0);
   for (int64_t i = 0; i < 12; ++i) loss[static_cast<size_t>(i / 4)] += each.ptr()[i] / 4.0;
   page.print(fmt::format("{:.4f}  {:.4f}  {:.4f}", loss[0], loss[1], loss[2]));
-  page.fact({"$\\ln 10$, half of it, and nothing.", "$\\ln 10$、它的一半、零。"}, fmt::format("ln 10 = {:.4f}", std::log(10)));
+  page.fact({"$\\ln 10$, half of it, and nothing.", "$\\ln 10$、它的一半、零。"},
+            fmt::format("ln 10 = {:.4f}", std::log(10)));
   page.say(
       {"The book reports the sum of these over an epoch, divided by the number of real tokens. As every row was divided by its 10 places, "
        "a printed 0.030 is 0.30 nats per token: perplexity 1.35. Losses here are in nats per token unless the book's unit is named.",

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "qkv/decode/search.h"
-#include "qkv/labs/both.h"
 #include "qkv/labs/bahdanau.h"
+#include "qkv/labs/both.h"
 
 namespace qkv::labs::bahdanau {
 namespace {
@@ -95,25 +95,26 @@ void beam_example_step(Page& page) {
   Best best, likeliest;
   enumerate(written, 1, 4, 0.75, best);
   enumerate(written, 1, 4, 0, likeliest);
-  named_table(page, {{"search", "搜索"}, {"sequence", "序列"}, {"probability", "概率"}, {"score", "分数"}},
-              {{{"greedy", "贪心"},
-                {letters(greedy.tokens), rounded(std::exp(greedy.log_probability), 3),
-                 rounded(greedy.score, 3)}},
-               {{"beam of 2", "束宽 2"},
-                {letters(beam.tokens), rounded(std::exp(beam.log_probability), 3),
-                 rounded(beam.score, 3)}},
-               {{"all sequences, best score", "穷举，分数最高"},
-                {letters(best.tokens), rounded(best.probability, 3), rounded(best.score, 3)}},
-               {{"all sequences, likeliest", "穷举，概率最高"},
-                {letters(likeliest.tokens), rounded(likeliest.probability, 3),
-                 rounded(std::log(likeliest.probability) / std::pow(static_cast<double>(likeliest.tokens.size() + 1), 0.75), 3)}}});
+  named_table(
+      page, {{"search", "搜索"}, {"sequence", "序列"}, {"probability", "概率"}, {"score", "分数"}},
+      {{{"greedy", "贪心"},
+        {letters(greedy.tokens), rounded(std::exp(greedy.log_probability), 3), rounded(greedy.score, 3)}},
+       {{"beam of 2", "束宽 2"},
+        {letters(beam.tokens), rounded(std::exp(beam.log_probability), 3), rounded(beam.score, 3)}},
+       {{"all sequences, best score", "穷举，分数最高"},
+        {letters(best.tokens), rounded(best.probability, 3), rounded(best.score, 3)}},
+       {{"all sequences, likeliest", "穷举，概率最高"},
+        {letters(likeliest.tokens), rounded(likeliest.probability, 3),
+         rounded(std::log(likeliest.probability) / std::pow(static_cast<double>(likeliest.tokens.size() + 1), 0.75),
+                 3)}}});
   const double p = std::exp(greedy.log_probability), q = std::exp(beam.log_probability);
-  page.claim(std::abs(p - 0.048) < 1e-6 && std::abs(q - 0.054) < 1e-6 && beam.tokens == best.tokens,
-             {"$0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$ by greedy search, $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 = 0.054$ by a beam "
-              "of 2, which here finds the best of all.",
-              "贪心得 $0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$，束宽 2 得 $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 "
-              "= 0.054$，在此例中即全局最优。"},
-             fmt::format("greedy {:.3f}, beam {:.3f}", p, q));
+  page.claim(
+      std::abs(p - 0.048) < 1e-6 && std::abs(q - 0.054) < 1e-6 && beam.tokens == best.tokens,
+      {"$0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$ by greedy search, $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 = 0.054$ by a beam "
+       "of 2, which here finds the best of all.",
+       "贪心得 $0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$，束宽 2 得 $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 "
+       "= 0.054$，在此例中即全局最优。"},
+      fmt::format("greedy {:.3f}, beam {:.3f}", p, q));
   page.claim(likeliest.tokens.size() < best.tokens.size(),
              {"Without the power of the length a shorter sequence would win: each word can only lower a probability.",
               "若不除以长度的幂，较短的序列会胜出：每多一个词，概率只会变小。"},
@@ -142,13 +143,14 @@ void beam_step(Page& page) {
     beam_score = score, beam_exact = exact;
     rows.push_back(
         {{beam == 1 ? "greedy" : fmt::format("beam of {}", beam), beam == 1 ? "贪心" : fmt::format("束宽 {}", beam)},
-         {rounded(score, 4), percent(exact),
-          rounded(1e3 * seconds / static_cast<double>(found.size()), 2)}});
+         {rounded(score, 4), percent(exact), rounded(1e3 * seconds / static_cast<double>(found.size()), 2)}});
   }
-  page.say(both("The {} held-out sentences of the built-in corpus. A beam costs its width in time and finds sentences that the model likes "
-                "better; where the model is sure of every word, greedy search finds the same.",
-                "内置语料的 {} 个留出句子。束搜索的时间与束宽成正比，能找到模型评分更高的句子；在模型对每个词都有把握之处，贪心的结果相"
-                "同。", test.size()));
+  page.say(both(
+      "The {} held-out sentences of the built-in corpus. A beam costs its width in time and finds sentences that the model likes "
+      "better; where the model is sure of every word, greedy search finds the same.",
+      "内置语料的 {} 个留出句子。束搜索的时间与束宽成正比，能找到模型评分更高的句子；在模型对每个词都有把握之处，贪心的结果相"
+      "同。",
+      test.size()));
   named_table(page,
               {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms per sentence", "毫秒/句"}},
               rows);

@@ -19,7 +19,8 @@ inline Field field(double value) { return value; }
 inline Field field(std::string_view value) { return std::string(value); }
 inline Field field(std::integral auto value) { return static_cast<int64_t>(value); }
 
-/// A text with fields for N values, as fmt writes them: "{}", "{:.2f}", or with their numbers, "{1}". More fields do not compile.
+/// A text with fields for N values, as fmt writes them: "{}", "{:.2f}", or with their numbers, "{1}". More fields do
+/// not compile.
 template <size_t N>
 struct Pattern {
   std::string_view text;

@@ -1,6 +1,6 @@
 // Lab 10.1: cues. What a query, a key and a value are, on a desk with five things.
-#include "qkv/labs/both.h"
 #include "qkv/labs/cues.h"
+#include "qkv/labs/both.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,8 @@ constexpr int kCup = 2, kBook = 4;
 
 // What each thing offers, (5, 4): how vivid it looks, and how good it is to drink from, to read, to write on.
 Tensor offers() {
-  return Tensor({5, 4}, {0.1f, 0, 0.5f, 0.1f, 0.1f, 0, 0.4f, 0.2f, 1.0f, 1, 0.0f, 0.0f, 0.2f, 0, 0.2f, 1.0f, 0.3f, 0, 1.0f, 0.1f});
+  return Tensor({5, 4}, {0.1f, 0,    0.5f, 0.1f, 0.1f, 0,    0.4f, 0.2f, 1.0f, 1,
+                         0.0f, 0.0f, 0.2f, 0,    0.2f, 1.0f, 0.3f, 0,    1.0f, 0.1f});
 }
 
 // Where it lies on the desk, in decimetres, (5, 2).
@@ -32,7 +33,9 @@ Tensor places() { return Tensor({5, 2}, {1, 5, 2, 2, 5, 4, 7, 6, 8, 1}); }
 // Wanting to drink, wanting to read: (2, 4).
 Tensor tasks(float strength) { return Tensor({2, 4}, {0, strength, 0, 0, 0, 0, strength, 0}); }
 
-std::vector<double> weights_of(const Attended& attended, int64_t query) { return numbers(attended.weights.row(0, 0, query)); }
+std::vector<double> weights_of(const Attended& attended, int64_t query) {
+  return numbers(attended.weights.row(0, 0, query));
+}
 
 std::string place(const Tensor& output, int64_t query) {
   return fmt::format("({:.2f}, {:.2f})", output.at({query, 0}), output.at({query, 1}));
@@ -63,19 +66,20 @@ void words(Page& page) {
        "眼睛每秒送给大脑约一亿比特，远多于能细看的量；注意力就是取舍。左右取舍的提示有两种。**非自主性提示**在事物身上：灰纸堆里的红杯子自"
        "己就会抓住目光。**自主性提示**在任务之中：想读书的人会找到书，尽管杯子更红。（笔记 000 的例子：许多黑白图片中有一张彩色的，它会抓住"
        "目光，除非任务是去看黑白的。）模型沿用了这两者，只是换了名字：事物自己显示的是键，任务所问的是查询，被取入的是值。"});
-  page.table(
-      {{"Chinese (the notes use several)", "中文（笔记中有几种说法）"}, {"English", "英文"}, {"symbol", "符号"}},
-      {{"自主性提示 / 注意力线索 / 意志提示，查询", "volitional cue, query", "$q$"},
-       {"非自主性提示 / 非注意力线索，键", "nonvolitional cue, key", "$k$"},
-       {"感官输入，值", "sensory input, value", "$v$"},
-       {"注意力汇聚 / 注意力池化", "attention pooling", "$f$"},
-       {"注意力评分函数 / 注意力分数", "scoring function, attention score", "$a$"},
-       {"注意力权重", "attention weight", "$\\alpha$"},
-       {"掩蔽 softmax / 遮蔽 softmax，有效长度", "masked softmax, valid length", "—"},
-       {"加性注意力，缩放点积注意力，多头注意力，自注意力", "additive, scaled dot-product, multi-head attention, self-attention", "—"},
-       {"位置编码，残差连接，层规范化", "positional encoding, residual connection, layer normalisation", "—"}});
-  page.say({"In symbols: the weights come from comparing the query with every key, and the output is the weighted mean of the values.",
-            "写成式子：用查询与每个键比较得到权重，输出是各个值的加权平均。"});
+  page.table({{"Chinese (the notes use several)", "中文（笔记中有几种说法）"}, {"English", "英文"}, {"symbol", "符号"}},
+             {{"自主性提示 / 注意力线索 / 意志提示，查询", "volitional cue, query", "$q$"},
+              {"非自主性提示 / 非注意力线索，键", "nonvolitional cue, key", "$k$"},
+              {"感官输入，值", "sensory input, value", "$v$"},
+              {"注意力汇聚 / 注意力池化", "attention pooling", "$f$"},
+              {"注意力评分函数 / 注意力分数", "scoring function, attention score", "$a$"},
+              {"注意力权重", "attention weight", "$\\alpha$"},
+              {"掩蔽 softmax / 遮蔽 softmax，有效长度", "masked softmax, valid length", "—"},
+              {"加性注意力，缩放点积注意力，多头注意力，自注意力",
+               "additive, scaled dot-product, multi-head attention, self-attention", "—"},
+              {"位置编码，残差连接，层规范化", "positional encoding, residual connection, layer normalisation", "—"}});
+  page.say(
+      {"In symbols: the weights come from comparing the query with every key, and the output is the weighted mean of the values.",
+       "写成式子：用查询与每个键比较得到权重，输出是各个值的加权平均。"});
   page.formula(
       "f(q) = \\sum_{i=1}^{m} \\alpha(q, k_i) v_i, \\quad \\alpha(q, k_i) = \\frac{\\exp(a(q, k_i))}{\\sum_{j=1}^{m} \\exp(a(q, k_j))}");
 }
@@ -93,13 +97,16 @@ void desk(Page& page) {
   const std::vector<std::string> chinese = {"报纸", "报告", "红杯子", "笔记本", "书"};
   for (int64_t i = 0; i < 5; ++i) {
     rows.push_back({{kThings[static_cast<size_t>(i)], chinese[static_cast<size_t>(i)]}});
-    for (int64_t f = 0; f < 4; ++f) rows.back().push_back(both("{:.1f}",
-                                                               "{:.1f}", k.at({i, f})));
+    for (int64_t f = 0; f < 4; ++f) rows.back().push_back(both("{:.1f}", "{:.1f}", k.at({i, f})));
     rows.back().push_back({place(v, i), place(v, i)});
   }
-  page.word_table(
-      {{"thing", "东西"}, {"vivid", "鲜艳"}, {"to drink", "喝"}, {"to read", "读"}, {"to write on", "写"}, {"place (value)", "位置（值）"}},
-      rows);
+  page.word_table({{"thing", "东西"},
+                   {"vivid", "鲜艳"},
+                   {"to drink", "喝"},
+                   {"to read", "读"},
+                   {"to write on", "写"},
+                   {"place (value)", "位置（值）"}},
+                  rows);
 
   page.say(
       {"Without a query there are only the things. Average pooling weighs all alike. A score of the key alone, $a(k) = w^\\top k$ with a "
@@ -112,29 +119,30 @@ void desk(Page& page) {
   const Tensor q = tasks(8), vivid({4}, {5, 0, 0, 0});
   const Attended average = attend(Constant{}, q, k, v), salient = attend(Salience{vivid}, q, k, v);
   const Attended largest = attend(Salience{vivid, 0.01f}, q, k, v), asked = attend(Dot{}, q, k, v);
-  page.table(
-      {{"pooling", "汇聚"},
-       {"newspaper", "报纸"},
-       {"report", "报告"},
-       {"red cup", "红杯子"},
-       {"notebook", "笔记本"},
-       {"book", "书"},
-       {"$f$", "$f$"}},
-      {pooling_row("$a = 0$", average, 0), pooling_row("$a = w^\\top k$", salient, 0), pooling_row("$a = w^\\top k / 0.01$", largest, 0),
-       pooling_row("$a = q_1^\\top k$", asked, 0), pooling_row("$a = q_2^\\top k$", asked, 1)});
-  page.draw(
-      "desk-weights",
-      bars(kThings,
-           {{"no query: salience", weights_of(salient, 0)}, {"query: drink", weights_of(asked, 0)}, {"query: read", weights_of(asked, 1)}},
-           {}, {.label = "attention weight", .low = 0, .high = 1}),
-      {"The cup wins when nobody asks and when one is thirsty; whoever wants to read looks at the book.",
-       "没有人提问时杯子取胜，口渴时也是；想读书的人则看向书。"});
+  page.table({{"pooling", "汇聚"},
+              {"newspaper", "报纸"},
+              {"report", "报告"},
+              {"red cup", "红杯子"},
+              {"notebook", "笔记本"},
+              {"book", "书"},
+              {"$f$", "$f$"}},
+             {pooling_row("$a = 0$", average, 0), pooling_row("$a = w^\\top k$", salient, 0),
+              pooling_row("$a = w^\\top k / 0.01$", largest, 0), pooling_row("$a = q_1^\\top k$", asked, 0),
+              pooling_row("$a = q_2^\\top k$", asked, 1)});
+  page.draw("desk-weights",
+            bars(kThings,
+                 {{"no query: salience", weights_of(salient, 0)},
+                  {"query: drink", weights_of(asked, 0)},
+                  {"query: read", weights_of(asked, 1)}},
+                 {}, {.label = "attention weight", .low = 0, .high = 1}),
+            {"The cup wins when nobody asks and when one is thirsty; whoever wants to read looks at the book.",
+             "没有人提问时杯子取胜，口渴时也是；想读书的人则看向书。"});
   double spread = 0;
   for (double w : weights_of(average, 0)) spread = std::max(spread, std::abs(w - 0.2));
-  page.claim(
-      spread < 1e-7,
-      {"Average pooling is attention with a constant score: every weight is 1/5.", "平均汇聚就是评分为常数的注意力：每个权重都是 1/5。"},
-      "largest |α − 1/5| " + tiny(spread));
+  page.claim(spread < 1e-7,
+             {"Average pooling is attention with a constant score: every weight is 1/5.",
+              "平均汇聚就是评分为常数的注意力：每个权重都是 1/5。"},
+             "largest |α − 1/5| " + tiny(spread));
   page.claim(same_rows(average.output) && same_rows(salient.output) && same_rows(largest.output),
              {"Average pooling, salience and the hard choice give the same bits whatever the task.",
               "无论任务是什么，平均汇聚、显著性和硬性选择给出的结果逐位相同。"},
@@ -191,14 +199,20 @@ void learned_pooling(Page& page) {
        "没有这个下限。"});
   const Tensor v = places();
   const Tensor wanted({2, 2}, {v.at({kCup, 0}), v.at({kCup, 1}), v.at({kBook, 0}), v.at({kBook, 1})});
-  const double dx = v.at({kCup, 0}) - v.at({kBook, 0}), dy = v.at({kCup, 1}) - v.at({kBook, 1}), floor = (dx * dx + dy * dy) / 4;
+  const double dx = v.at({kCup, 0}) - v.at({kBook, 0}), dy = v.at({kCup, 1}) - v.at({kBook, 1}),
+               floor = (dx * dx + dy * dy) / 4;
   const Trained keys_only = train(
       zeros({4}), [](const Tensor& w) { return Salience{w}; }, wanted);
   const Trained with_query = train(
       zeros({4, 4}), [](const Tensor& w) { return Bilinear{w}; }, wanted);
-  page.table({{"learned score", "学到的评分"}, {"looks, thirsty", "口渴时看向"}, {"looks, reading", "读书时看向"}, {"loss", "损失"}},
-             {{"$w^\\top k$", place(keys_only.output, 0), place(keys_only.output, 1), rounded(keys_only.loss.back(), 4)},
-              {"$q^\\top W k$", place(with_query.output, 0), place(with_query.output, 1), rounded(with_query.loss.back(), 4)}});
+  page.table(
+      {{"learned score", "学到的评分"},
+       {"looks, thirsty", "口渴时看向"},
+       {"looks, reading", "读书时看向"},
+       {"loss", "损失"}},
+      {{"$w^\\top k$", place(keys_only.output, 0), place(keys_only.output, 1), rounded(keys_only.loss.back(), 4)},
+       {"$q^\\top W k$", place(with_query.output, 0), place(with_query.output, 1),
+        rounded(with_query.loss.back(), 4)}});
   page.draw("learned-pooling",
             curves({{"key only", keys_only.step, keys_only.loss},
                     {"query and key", with_query.step, with_query.loss},
@@ -208,20 +222,24 @@ void learned_pooling(Page& page) {
              "评分看不到任务时，训练停在下限；看得到时，损失继续下降。"});
   page.claim(
       same_rows(keys_only.output) && keys_only.loss.back() > floor - 1e-4 && keys_only.loss.back() < 1.05 * floor,
-      {"Learned pooling without a query ends in one compromise for both tasks.", "没有查询的可学习汇聚，只能为两个任务给出同一个折中。"},
+      {"Learned pooling without a query ends in one compromise for both tasks.",
+       "没有查询的可学习汇聚，只能为两个任务给出同一个折中。"},
       fmt::format("loss {:.4f} after training, the floor is {:.4f}", keys_only.loss.back(), floor));
-  page.claim(with_query.loss.back() < 0.05 * floor, {"With a query the same training serves both.", "有了查询，同样的训练能兼顾两者。"},
-             fmt::format("loss {:.4f} after training, the floor without a query was {:.4f}", with_query.loss.back(), floor));
+  page.claim(
+      with_query.loss.back() < 0.05 * floor,
+      {"With a query the same training serves both.", "有了查询，同样的训练能兼顾两者。"},
+      fmt::format("loss {:.4f} after training, the floor without a query was {:.4f}", with_query.loss.back(), floor));
 }
 
 }  // namespace cues
 
 Lab cues_lab() {
-  return {"10.1",
-          "cues",
-          {"Attention cues: queries, keys and values", "注意力提示：查询、键和值"},
-          {cues::words, cues::desk, cues::learned_pooling, cues::identity_map, cues::random_map, cues::database, cues::kinds_of_weights,
-           cues::translation, cues::covariance, cues::search_engine, cues::squeeze_and_excitation}};
+  return {
+      "10.1",
+      "cues",
+      {"Attention cues: queries, keys and values", "注意力提示：查询、键和值"},
+      {cues::words, cues::desk, cues::learned_pooling, cues::identity_map, cues::random_map, cues::database,
+       cues::kinds_of_weights, cues::translation, cues::covariance, cues::search_engine, cues::squeeze_and_excitation}};
 }
 
 }  // namespace qkv::labs

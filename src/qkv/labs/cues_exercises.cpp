@@ -27,7 +27,8 @@ void translation(Page& page) {
        "逐词写译文的解码器在每一步都有任务：下一个词。它的状态就是**查询**，即自主性提示。每个源词宣告自己能提供什么，这是它的**键**，即非"
        "自主性提示。解码器取入的是词的含义，即编码器的状态：这是**值**，即感官输入。在 10.4 节中，键和值是同样的状态。下面用手工特征（谁、"
        "动作、冠词、事物、性质）演示这个想法。法语的名词在形容词之前，所以权重会交叉；而 \"j'ai\" 同时需要两个词。"});
-  const std::vector<std::string> source = {"i", "have", "a", "red", "car"}, target = {"j'ai", "une", "voiture", "rouge"};
+  const std::vector<std::string> source = {"i", "have", "a", "red", "car"},
+                                 target = {"j'ai", "une", "voiture", "rouge"};
   // who, action, article, thing, property
   const Tensor k({5, 5}, {1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0});
   const Tensor q({4, 5}, {5, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5});
@@ -44,11 +45,13 @@ void translation(Page& page) {
   page.claim(two > 0.95 && std::abs(w.ptr()[0] - w.ptr()[1]) < 1e-6 && cross > 0.95,
              {"One query may share its weight between two keys, and the order of the words does not matter.",
               "一个查询可以把权重分给两个键，而且词序无关紧要。"},
-             fmt::format("α(j'ai, i) + α(j'ai, have) = {:.3f}; α(voiture, car) and α(rouge, red) at least {:.3f}", two, cross));
+             fmt::format("α(j'ai, i) + α(j'ai, have) = {:.3f}; α(voiture, car) and α(rouge, red) at least {:.3f}", two,
+                         cross));
 }
 
 void covariance(Page& page) {
-  page.heading({"The gradient is a covariance (exercise 11.1.2, English edition)", "梯度就是协方差（英文版练习 11.1.2）"});
+  page.heading(
+      {"The gradient is a covariance (exercise 11.1.2, English edition)", "梯度就是协方差（英文版练习 11.1.2）"});
   page.say(
       {"Let the score be $q^\\top k_i$ and the values the keys themselves. With $p_i$ the weights and $\\bar{k} = \\sum_i p_i k_i$ the "
        "output, the derivative of a softmax weight is $p_i (k_i - \\bar{k})$, and so",
@@ -79,16 +82,18 @@ void covariance(Page& page) {
       double product = 0, mean_i = 0, mean_j = 0;
       for (int64_t n = 0; n < m; ++n) {
         product += static_cast<double>(p.ptr()[n]) * k.at({n, i}) * k.at({n, j});
-        mean_i += static_cast<double>(p.ptr()[n]) * k.at({n, i}), mean_j += static_cast<double>(p.ptr()[n]) * k.at({n, j});
+        mean_i += static_cast<double>(p.ptr()[n]) * k.at({n, i}),
+            mean_j += static_cast<double>(p.ptr()[n]) * k.at({n, j});
       }
       both.mutable_ptr()[(d + i) * d + j] = static_cast<float>(product - mean_i * mean_j);
     }
   const double off = largest_difference(both.part(0, {d, d}), both.part(d * d, {d, d}));
-  page.draw("covariance",
-            heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}),
-            {"The Jacobian of the output with respect to the query, and the covariance of the keys under the weights: one matrix.",
-             "输出对查询的雅可比矩阵，与键在权重分布下的协方差：是同一个矩阵。"});
-  page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"}, "largest difference " + tiny(off));
+  page.draw(
+      "covariance", heatmaps(both, "j", "i", {"gradient by the tape", "covariance of the keys"}),
+      {"The Jacobian of the output with respect to the query, and the covariance of the keys under the weights: one matrix.",
+       "输出对查询的雅可比矩阵，与键在权重分布下的协方差：是同一个矩阵。"});
+  page.claim(off < 1e-5, {"The tape's gradient is the covariance.", "记录带给出的梯度就是协方差。"},
+             "largest difference " + tiny(off));
 
   page.say(
       {"So a query learns only where it hesitates: with all the weight on one key the covariance is 0. Make a hundred random queries a "
@@ -110,9 +115,11 @@ void covariance(Page& page) {
   const double median = usual[queries / 2];
   // Less than a thousandth, not 0: what is left is the rounding of sums that cancel.
   const auto gone = std::count_if(far.begin(), far.end(), [&](double g) { return g < 1e-3 * median; });
-  page.claim(gone >= 90, {"A saturated softmax passes no gradient to its query.", "饱和的 softmax 不向查询传递梯度。"},
-             fmt::format("median gradient {:.2f}; of the queries a thousand times as long {} of {} have less than a thousandth of it", median, gone,
-                         queries));
+  page.claim(
+      gone >= 90, {"A saturated softmax passes no gradient to its query.", "饱和的 softmax 不向查询传递梯度。"},
+      fmt::format(
+          "median gradient {:.2f}; of the queries a thousand times as long {} of {} have less than a thousandth of it",
+          median, gone, queries));
 }
 
 namespace {
@@ -158,7 +165,8 @@ double found_first(const Tensor& scores, const std::vector<int32_t>& wanted) {
 }  // namespace
 
 void search_engine(Page& page) {
-  page.heading({"A differentiable search engine (exercise 11.1.3, English edition)", "可微的搜索引擎（英文版练习 11.1.3）"});
+  page.heading(
+      {"A differentiable search engine (exercise 11.1.3, English edition)", "可微的搜索引擎（英文版练习 11.1.3）"});
   page.say(
       {"Documents are key-value pairs, a search is a query, and the ranking is the order of the attention weights. Hard ranking has no "
        "gradient; a softmax over the scores has, so every click teaches: minimise $-\\log \\alpha(q, k_{\\mathrm{clicked}})$ over the "
@@ -178,7 +186,9 @@ void search_engine(Page& page) {
   const Ids targets({180}, clicked);
   const Tensor w = parameter(zeros({8, 8}));
   std::vector<double> steps, loss, recall;
-  const auto scores = [&](const Tensor& q) { return matmul(matmul(q, w), engine.documents, Transpose::no, Transpose::yes); };
+  const auto scores = [&](const Tensor& q) {
+    return matmul(matmul(q, w), engine.documents, Transpose::no, Transpose::yes);
+  };
   for (int step = 0; step <= 60; ++step) {
     recall.push_back(found_first(scores(test_q).detached(), fresh));
     Tape tape;
@@ -190,20 +200,27 @@ void search_engine(Page& page) {
   }
   Figure figure;
   figure.cols = 2;
-  figure.panels = {
-      {Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "−log weight", .low = 0}},
-      {Curves{{{"", steps, recall}}}, "documents never clicked", {.label = "step"}, {.label = "found first", .low = 0, .high = 1.02}}};
-  page.draw("search-engine", figure,
-            {"Left the loss on the clicks, right the share of fresh searches whose document, never clicked in training, ranks first.",
-             "左：点击上的损失；右：新搜索中目标文档（训练中从未被点击）排在第一的比例。"});
+  figure.panels = {{Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "−log weight", .low = 0}},
+                   {Curves{{{"", steps, recall}}},
+                    "documents never clicked",
+                    {.label = "step"},
+                    {.label = "found first", .low = 0, .high = 1.02}}};
+  page.draw(
+      "search-engine", figure,
+      {"Left the loss on the clicks, right the share of fresh searches whose document, never clicked in training, ranks first.",
+       "左：点击上的损失；右：新搜索中目标文档（训练中从未被点击）排在第一的比例。"});
   const Attended top = attend(Bilinear{w.detached()}, test_q, engine.documents, engine.documents);
   const auto best = top.weights.top_k(0, 0, 0, 3);
   std::vector<std::string> shelf = {std::to_string(fresh[0])};
   for (const KeyWeight& b : best) shelf.push_back(fmt::format("{} ({:.3f})", b.key, b.weight));
-  page.table({{"document wanted", "要找的文档"}, {"first (weight)", "第一（权重）"}, {"second", "第二"}, {"third", "第三"}}, {shelf});
-  page.claim(recall.front() == 0 && recall.back() > 0.7,
-             {"What clicks taught carries over to documents without any.", "从点击学到的东西，能推广到没有任何点击的文档。"},
-             fmt::format("found first: {:.0f} % before training, {:.0f} % after; by chance 1.7 %", 100 * recall.front(), 100 * recall.back()));
+  page.table(
+      {{"document wanted", "要找的文档"}, {"first (weight)", "第一（权重）"}, {"second", "第二"}, {"third", "第三"}},
+      {shelf});
+  page.claim(
+      recall.front() == 0 && recall.back() > 0.7,
+      {"What clicks taught carries over to documents without any.", "从点击学到的东西，能推广到没有任何点击的文档。"},
+      fmt::format("found first: {:.0f} % before training, {:.0f} % after; by chance 1.7 %", 100 * recall.front(),
+                  100 * recall.back()));
 }
 
 void squeeze_and_excitation(Page& page) {
@@ -239,13 +256,16 @@ void squeeze_and_excitation(Page& page) {
   for (int64_t c = 0; c < channels; ++c) names.push_back(std::to_string(c));
   double total = 0;
   for (float g : gates.data()) total += g;
-  page.draw("squeeze-excitation",
-            bars(names, {{"gates (two keys each)", numbers(gates)}, {"softmax over channels", numbers(softmax(excitation))}},
-                 {.label = "channel"}, {.label = "weight", .low = 0, .high = 1}),
-            {"Gates open independently; a softmax over the channels would make them share a weight of 1.",
-             "各个门独立开合；若对通道做 softmax，它们就得共分总和为 1 的权重。"});
-  page.claim(off < 1e-5, {"The block and the attention over \"take\" and \"leave\" agree.", "该模块与在“取”和“舍”上的注意力结果一致。"},
-             fmt::format("largest difference {}; the gates sum to {:.2f}", tiny(off), total));
+  page.draw(
+      "squeeze-excitation",
+      bars(names, {{"gates (two keys each)", numbers(gates)}, {"softmax over channels", numbers(softmax(excitation))}},
+           {.label = "channel"}, {.label = "weight", .low = 0, .high = 1}),
+      {"Gates open independently; a softmax over the channels would make them share a weight of 1.",
+       "各个门独立开合；若对通道做 softmax，它们就得共分总和为 1 的权重。"});
+  page.claim(
+      off < 1e-5,
+      {"The block and the attention over \"take\" and \"leave\" agree.", "该模块与在“取”和“舍”上的注意力结果一致。"},
+      fmt::format("largest difference {}; the gates sum to {:.2f}", tiny(off), total));
 }
 
 }  // namespace qkv::labs::cues

@@ -26,8 +26,9 @@ Tensor letters(const std::vector<std::string>& names) {
 }
 
 std::string year(const Attended& a, int64_t query) {
-  return a.weights.column_mass().numel() && sum(a.weights.row(0, 0, query)).item() == 0 ? "—"
-                                                                                        : rounded(a.output.at({query, 0}), 1);
+  return a.weights.column_mass().numel() && sum(a.weights.row(0, 0, query)).item() == 0
+             ? "—"
+             : rounded(a.output.at({query, 0}), 1);
 }
 
 }  // namespace
@@ -61,10 +62,11 @@ void random_map(Page& page) {
   const Tensor scores = uniform({10, 10}, Rng(page.seed()).at("random-map"));
   const Tensor soft = softmax(scores), sharp = softmax(scale(scores, 10));
   const Tensor both = stacked({soft, sharp}, {2, 10, 10});
-  page.draw("random-softmax",
-            heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {}),
-            {"Random scores as attention weights. Both maps have one scale.", "把随机分数当作注意力权重。两幅图共用一个色标。"});
-  const Tensor entropy = Weights(soft.viewed({1, 1, 10, 10})).entropy(), sharp_entropy = Weights(sharp.viewed({1, 1, 10, 10})).entropy();
+  page.draw("random-softmax", heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {}),
+            {"Random scores as attention weights. Both maps have one scale.",
+             "把随机分数当作注意力权重。两幅图共用一个色标。"});
+  const Tensor entropy = Weights(soft.viewed({1, 1, 10, 10})).entropy(),
+               sharp_entropy = Weights(sharp.viewed({1, 1, 10, 10})).entropy();
   double keys = 0, sharp_keys = 0, worst = 0, ratio = 0;
   for (int64_t i = 0; i < 10; ++i) {
     keys += std::exp(entropy.ptr()[i]) / 10, sharp_keys += std::exp(sharp_entropy.ptr()[i]) / 10;
@@ -74,10 +76,10 @@ void random_map(Page& page) {
     const auto [low, high] = std::minmax_element(soft.ptr() + i * 10, soft.ptr() + i * 10 + 10);
     ratio = std::max(ratio, static_cast<double>(*high / *low));
   }
-  page.claim(
-      worst < 1e-6 && ratio < std::exp(1.0),
-      {"Every row sums to one, and no weight is $e$ times another of its row.", "每行之和为一，同一行中没有一个权重达到另一个的 $e$ 倍。"},
-      fmt::format("largest |Σα − 1| {}, largest ratio of two weights {:.2f}", tiny(worst), ratio));
+  page.claim(worst < 1e-6 && ratio < std::exp(1.0),
+             {"Every row sums to one, and no weight is $e$ times another of its row.",
+              "每行之和为一，同一行中没有一个权重达到另一个的 $e$ 倍。"},
+             fmt::format("largest |Σα − 1| {}, largest ratio of two weights {:.2f}", tiny(worst), ratio));
   page.claim(keys > 8.5 && sharp_keys < keys - 1,
              {"Random scores below 1 spread the weight over nearly all keys; ten times the score sharpens it.",
               "小于 1 的随机分数把权重摊到几乎所有键上；分数放大十倍则变得尖锐。"},
@@ -104,17 +106,18 @@ void database(Page& page) {
   std::vector<std::vector<std::string>> rows;
   for (int64_t i = 0; i < 3; ++i)
     rows.push_back({asked[static_cast<size_t>(i)], year(exact, i), year(near, i), year(soft, i), year(all, i)});
-  page.table(
-      {{"query", "查询"}, {"exact", "精确"}, {"radius 1.5", "半径 1.5"}, {"Gaussian, $h = 1$", "高斯，$h = 1$"}, {"constant", "常数"}},
-      rows);
-  page.draw("database",
-            heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 1"},
-                     {.colours = {.low = 0, .high = 1},
-                      .x_tokens = kNames,
-                      .y_tokens = asked,
-                      .cell_values = true}),
-            {"One table asked in three ways. The two misspelt names find nothing exactly, and their owners approximately.",
-             "同一张表，三种问法。两个拼错的名字精确查找一无所获，近似查找则找到了本人。"});
+  page.table({{"query", "查询"},
+              {"exact", "精确"},
+              {"radius 1.5", "半径 1.5"},
+              {"Gaussian, $h = 1$", "高斯，$h = 1$"},
+              {"constant", "常数"}},
+             rows);
+  page.draw(
+      "database",
+      heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 1"},
+               {.colours = {.low = 0, .high = 1}, .x_tokens = kNames, .y_tokens = asked, .cell_values = true}),
+      {"One table asked in three ways. The two misspelt names find nothing exactly, and their owners approximately.",
+       "同一张表，三种问法。两个拼错的名字精确查找一无所获，近似查找则找到了本人。"});
   page.claim(year(exact, 0) == "1906.0" && exact.empty_rows == 2 && exact.output.at({1, 0}) == 0,
              {"Exact look-up is one-hot where the key exists, and empty, not an average, where it does not.",
               "键存在时精确查找是独热的；不存在时结果为空，而不是平均值。"},
@@ -122,8 +125,8 @@ void database(Page& page) {
   page.claim(year(near, 1) == "1916.0" && year(near, 2) == "1815.0" && soft.weights.row(0, 0, 1).at({3}) > 0.9 &&
                  soft.weights.row(0, 0, 2).at({2}) > 0.9,
              {"A kernel finds both misspelt names.", "核评分找到了两个拼错的名字。"},
-             fmt::format("weight of shannon for \"shanon\" {:.3f}, of lovelace for \"lovelase\" {:.3f}", soft.weights.row(0, 0, 1).at({3}),
-                         soft.weights.row(0, 0, 2).at({2})));
+             fmt::format("weight of shannon for \"shanon\" {:.3f}, of lovelace for \"lovelase\" {:.3f}",
+                         soft.weights.row(0, 0, 1).at({3}), soft.weights.row(0, 0, 2).at({2})));
 }
 
 void kinds_of_weights(Page& page) {
@@ -152,7 +155,8 @@ void kinds_of_weights(Page& page) {
     worst = std::max(worst, std::abs(weighted / total - gaussian.output.at({i, 0})));
   }
   page.claim(worst < 1e-5,
-             {"Dividing a Gaussian kernel by its sum is softmax of its logarithm.", "高斯核除以其总和，等于对其对数做 softmax。"},
+             {"Dividing a Gaussian kernel by its sum is softmax of its logarithm.",
+              "高斯核除以其总和，等于对其对数做 softmax。"},
              "largest difference " + tiny(worst));
 }
 

@@ -18,9 +18,10 @@ namespace {
 
 void gradient_step(Page& page) {
   page.heading({"A gradient, and its check", "梯度及其检验"});
-  page.say({"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss with respect to every "
-            "parameter. Here the loss is",
-            "只要有一条记录带（tape）存在，运算就会把自己记录下来；反向运行记录带，就得到损失对每个参数的导数。这里的损失是"});
+  page.say(
+      {"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss with respect to every "
+       "parameter. Here the loss is",
+       "只要有一条记录带（tape）存在，运算就会把自己记录下来；反向运行记录带，就得到损失对每个参数的导数。这里的损失是"});
   page.formula("\\ell(w) = \\sum_i \\sin(w_i) \\exp(-w_i^2 / 2)");
   const auto loss = [](const Tensor& w) { return sum(mul(sin(w), exp(scale(mul(w, w), -0.5f)))); };
   const Tensor w = parameter(Tensor({4}, {-1.5f, -0.2f, 0.7f, 2}));
@@ -37,13 +38,15 @@ void gradient_step(Page& page) {
     rows.push_back({rounded(x, 1), rounded(gradient.ptr()[i], 7), rounded(slope, 7)});
   }
   page.table({{"$w_i$", "$w_i$"}, {"tape", "记录带"}, {"central difference in double", "双精度中心差分"}}, rows);
-  page.claim(worst < 1e-6, {"The tape's gradient equals the difference quotient.", "记录带给出的梯度与差商一致。"}, fmt::format("largest difference {:.1e}", worst));
+  page.claim(worst < 1e-6, {"The tape's gradient equals the difference quotient.", "记录带给出的梯度与差商一致。"},
+             fmt::format("largest difference {:.1e}", worst));
 }
 
 // 1 -> 32 -> tanh -> 32 -> tanh -> 1, fitted to the curve of section 10.2.
 struct Curve {
   Linear first, second, third;
-  explicit Curve(const Rng& rng) : first(1, 32, rng.at("first")), second(32, 32, rng.at("second")), third(32, 1, rng.at("third")) {}
+  explicit Curve(const Rng& rng)
+      : first(1, 32, rng.at("first")), second(32, 32, rng.at("second")), third(32, 1, rng.at("third")) {}
   Tensor operator()(const Tensor& x) const { return third(second(first(x, Activation::tanh), Activation::tanh)); }
   void visit(auto&& f) {
     f("first", first);
@@ -87,25 +90,30 @@ Fitted fit_curve(uint64_t seed, const Tensor& x, const Tensor& y) {
   Parameters all = flatten(result.model);
   Adam adam(all);
   Observer* observers[] = {&result.curve};
-  fit(all, adam, CurveTask{result.model, x, y}, {.epochs = 600, .rate = cosine_rate(0.02f, 600, 20), .seed = seed}, observers);
+  fit(all, adam, CurveTask{result.model, x, y}, {.epochs = 600, .rate = cosine_rate(0.02f, 600, 20), .seed = seed},
+      observers);
   result.weights.assign(all.flat().data().begin(), all.flat().data().end());
   return result;
 }
 
 void perceptron_step(Page& page) {
   page.heading({"A first model", "第一个模型"});
-  page.say({"Fifty noisy points of the curve of section 10.2, and a perceptron with two hidden layers of 32 units, trained with Adam. It is "
-            "what attention pooling will have to be compared with: the network keeps weights and forgets the points, attention keeps the points.",
-            "取 10.2 节曲线上的五十个带噪声的点，用 Adam 训练一个有两个 32 单元隐藏层的感知机。注意力汇聚要与它相比：网络记住权重、忘掉数据点，注意力则保留数据点本身。"});
+  page.say(
+      {"Fifty noisy points of the curve of section 10.2, and a perceptron with two hidden layers of 32 units, trained with Adam. It is "
+       "what attention pooling will have to be compared with: the network keeps weights and forgets the points, attention keeps the points.",
+       "取 10.2 节曲线上的五十个带噪声的点，用 Adam 训练一个有两个 32 单元隐藏层的感知机。注意力汇聚要与它相比：网络记住权重、忘掉数据点，注意力则保留数据点本身。"});
   page.formula("y_i = 2 \\sin(x_i) + x_i^{0.8} + \\epsilon, \\quad \\epsilon \\sim N(0, 0.5^2)");
   const Rng rng = Rng(page.seed()).at("engine");
   const Tensor x = sort(uniform({50}, rng.at("x"), 0, 5));
   Tensor y = Tensor::empty({50});
   for (int64_t i = 0; i < 50; ++i)
-    y.mutable_ptr()[i] = static_cast<float>(truth(x.ptr()[i])) + 0.5f * rng.at("noise").normal(static_cast<uint64_t>(i));
+    y.mutable_ptr()[i] =
+        static_cast<float>(truth(x.ptr()[i])) + 0.5f * rng.at("noise").normal(static_cast<uint64_t>(i));
   const Fitted fitted = fit_curve(page.seed(), x.viewed({50, 1}), y.viewed({50, 1}));
 
-  page.draw("perceptron-loss", curves({{"", fitted.curve.step_number, fitted.curve.loss}}, {.label = "step"}, {.label = "loss", .scale = AxisScale::log}),
+  page.draw("perceptron-loss",
+            curves({{"", fitted.curve.step_number, fitted.curve.loss}}, {.label = "step"},
+                   {.label = "loss", .scale = AxisScale::log}),
             {"Mean squared error on the training points, step by step.", "训练点上的均方误差随步数的变化。"});
   const Tensor at = arange(0, 5, 0.1f);
   const Tensor predicted = fitted.model(at.viewed({50, 1})).viewed({50});
@@ -118,24 +126,29 @@ void perceptron_step(Page& page) {
     spread += std::pow(mean - exact.ptr()[i], 2) / 50;
   }
   page.draw("perceptron-fit",
-            curves({series("Truth", at, exact, "-"), series("Pred", at, predicted, "m--"), series("Data", x, y, "o")}, {.label = "x", .low = 0, .high = 5},
-                   {.label = "y", .low = -1, .high = 5}),
+            curves({series("Truth", at, exact, "-"), series("Pred", at, predicted, "m--"), series("Data", x, y, "o")},
+                   {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
             {"The curve, the fit, and the points it was made from.", "真实曲线、拟合结果和训练点。"});
-  page.claim(mse < spread, {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
+  page.claim(mse < spread,
+             {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
              fmt::format("mean squared error {:.3f}, of the mean {:.3f}", mse, spread));
 
   const int before = threads();
   set_threads(1);
   const bool same = fit_curve(page.seed(), x.viewed({50, 1}), y.viewed({50, 1})).weights == fitted.weights;
   set_threads(before);
-  page.claim(same, {"Trained again on one thread, every weight has the same bits.", "用一个线程重新训练，每个权重逐位相同。"},
+  page.claim(same,
+             {"Trained again on one thread, every weight has the same bits.", "用一个线程重新训练，每个权重逐位相同。"},
              fmt::format("{} threads against 1", before));
 }
 
 }  // namespace
 
 Lab engine_lab() {
-  return {"0", "engine", {"The engine: gradients and a first model", "引擎：梯度与第一个模型"}, {gradient_step, perceptron_step}};
+  return {"0",
+          "engine",
+          {"The engine: gradients and a first model", "引擎：梯度与第一个模型"},
+          {gradient_step, perceptron_step}};
 }
 
 }  // namespace qkv::labs

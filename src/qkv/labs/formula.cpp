@@ -17,20 +17,24 @@ enum class Kind { identifier, number, sign, text, row, fraction, root, accent, s
 
 struct Node {
   Kind kind;
-  std::string text;  // of a leaf; the mark of an accent
+  std::string text;         // of a leaf; the mark of an accent
   std::vector<Node> parts;  // of a row; [over, under]; [inside]; [base, sub, super], absent ones empty rows
-  const char* form = "";    // of a sign: "prefix" or "postfix" where its place does not tell, "fence" if it grows with what it holds
+  const char* form =
+      "";  // of a sign: "prefix" or "postfix" where its place does not tell, "fence" if it grows with what it holds
 };
 
 const std::map<std::string, std::string, std::less<>> kSigns = {
-    {"sum", "∑"}, {"prod", "∏"}, {"int", "∫"}, {"cdot", "·"}, {"times", "×"}, {"odot", "⊙"}, {"le", "≤"}, {"ge", "≥"}, {"ne", "≠"}, {"approx", "≈"},
-    {"in", "∈"}, {"cap", "∩"}, {"to", "→"}, {"infty", "∞"}, {"partial", "∂"}, {"nabla", "∇"}, {"pm", "±"}, {"ldots", "…"}, {"cdots", "⋯"}, {"top", "⊤"},
-    {"sim", "∼"}, {"propto", "∝"}, {"lVert", "‖"}, {"rVert", "‖"}, {"mid", "|"}, {"leftarrow", "←"}, {"quad", "  "}, {"lvert", "|"}, {"rvert", "|"}};
+    {"sum", "∑"},   {"prod", "∏"},      {"int", "∫"},     {"cdot", "·"},   {"times", "×"}, {"odot", "⊙"},
+    {"le", "≤"},    {"ge", "≥"},        {"ne", "≠"},      {"approx", "≈"}, {"in", "∈"},    {"cap", "∩"},
+    {"to", "→"},    {"infty", "∞"},     {"partial", "∂"}, {"nabla", "∇"},  {"pm", "±"},    {"ldots", "…"},
+    {"cdots", "⋯"}, {"top", "⊤"},       {"sim", "∼"},     {"propto", "∝"}, {"lVert", "‖"}, {"rVert", "‖"},
+    {"mid", "|"},   {"leftarrow", "←"}, {"quad", "  "},   {"lvert", "|"},  {"rvert", "|"}};
 const std::map<std::string, std::string, std::less<>> kGreek = {
-    {"alpha", "α"}, {"beta", "β"}, {"gamma", "γ"}, {"delta", "δ"}, {"epsilon", "ε"}, {"eta", "η"}, {"theta", "θ"}, {"lambda", "λ"},
-    {"mu", "μ"}, {"xi", "ξ"}, {"pi", "π"}, {"rho", "ρ"}, {"sigma", "σ"}, {"tau", "τ"}, {"phi", "φ"}, {"omega", "ω"}, {"Delta", "Δ"}, {"Phi", "Φ"},
-    {"Sigma", "Σ"}, {"Omega", "Ω"}, {"ell", "ℓ"}};
-const std::map<std::string, std::string, std::less<>> kFunctions = {{"exp", "exp"}, {"log", "log"}, {"ln", "ln"}, {"sin", "sin"}, {"cos", "cos"}, {"tanh", "tanh"},
+    {"alpha", "α"},  {"beta", "β"},  {"gamma", "γ"}, {"delta", "δ"}, {"epsilon", "ε"}, {"eta", "η"},   {"theta", "θ"},
+    {"lambda", "λ"}, {"mu", "μ"},    {"xi", "ξ"},    {"pi", "π"},    {"rho", "ρ"},     {"sigma", "σ"}, {"tau", "τ"},
+    {"phi", "φ"},    {"omega", "ω"}, {"Delta", "Δ"}, {"Phi", "Φ"},   {"Sigma", "Σ"},   {"Omega", "Ω"}, {"ell", "ℓ"}};
+const std::map<std::string, std::string, std::less<>> kFunctions = {
+    {"exp", "exp"}, {"log", "log"}, {"ln", "ln"},           {"sin", "sin"}, {"cos", "cos"}, {"tanh", "tanh"},
     {"max", "max"}, {"min", "min"}, {"softmax", "softmax"}, {"sgn", "sgn"}, {"Cov", "Cov"}};
 const std::map<std::string, std::string, std::less<>> kAccents = {{"hat", "^"}, {"tilde", "~"}, {"bar", "¯"}};
 
@@ -106,7 +110,8 @@ class Reader {
 
   Node command() {
     size_t end = ++at_;
-    while (end < tex_.size() && ((tex_[end] >= 'a' && tex_[end] <= 'z') || (tex_[end] >= 'A' && tex_[end] <= 'Z'))) ++end;
+    while (end < tex_.size() && ((tex_[end] >= 'a' && tex_[end] <= 'z') || (tex_[end] >= 'A' && tex_[end] <= 'Z')))
+      ++end;
     if (end == at_) return character();  // \, \{ \}
     const std::string name(tex_.substr(at_, end - at_));
     at_ = end;
@@ -131,7 +136,13 @@ class Reader {
     }
     if (auto a = kAccents.find(name); a != kAccents.end()) return {Kind::accent, a->second, {group()}};
     if (auto s = kSigns.find(name); s != kSigns.end())
-      return {Kind::sign, s->second, {}, is_bar(name, 'l') ? "prefix" : is_bar(name, 'r') ? "postfix" : name == "mid" ? "infix" : ""};
+      return {Kind::sign,
+              s->second,
+              {},
+              is_bar(name, 'l')   ? "prefix"
+              : is_bar(name, 'r') ? "postfix"
+              : name == "mid"     ? "infix"
+                                  : ""};
     if (auto g = kGreek.find(name); g != kGreek.end()) return {Kind::identifier, g->second, {}};
     if (auto f = kFunctions.find(name); f != kFunctions.end()) return {Kind::text, f->second, {}};
     fail("[formula] unknown command \\", name, " in ", tex_);
@@ -152,7 +163,8 @@ bool is_big(const Node& n) { return n.kind == Kind::sign && (n.text == "∑" || 
 // A minus at the beginning is a sign, not a difference. Dots, ∞ and ⊤ are things, not operations: they have no space
 // around them. Neither has the stroke of a fraction.
 std::string sign_mathml(const Node& n, bool leads) {
-  static const std::set<std::string> kBrackets = {"(", ")", "[", "]", "{", "}", "|", "‖"}, kThings = {"…", "⋯", "∞", "⊤"};
+  static const std::set<std::string> kBrackets = {"(", ")", "[", "]", "{", "}", "|", "‖"},
+                                     kThings = {"…", "⋯", "∞", "⊤"};
   if (n.text == "  ") return "<mspace width=\"1em\"/>";
   if (kThings.count(n.text)) return "<mi>" + n.text + "</mi>";
   const bool unary = leads && (n.text == "−" || n.text == "+" || n.text == "±");
@@ -165,7 +177,8 @@ std::string sign_mathml(const Node& n, bool leads) {
   return "<mo" + attributes + ">" + escaped(n.text) + "</mo>";
 }
 
-// ---- brackets: an opening one, what it holds and its closing one are a row of their own, so that both have the height of that row ----
+// ---- brackets: an opening one, what it holds and its closing one are a row of their own, so that both have the height
+// of that row ----
 
 // The sign itself, also under scripts: the bracket of (a + b)².
 const Node* sign_of(const Node& n) {
@@ -189,7 +202,9 @@ size_t closing_of(const std::vector<Node>& parts, size_t start) {
   int depth = 1;
   for (size_t i = start + 1; i < parts.size(); ++i) {
     if (closes(open, parts[i]) && --depth == 0) return i;
-    if (parts[i].kind == Kind::sign && parts[i].text == open.text && std::string_view(parts[i].form) == open.form && !closes(open, parts[i])) ++depth;
+    if (parts[i].kind == Kind::sign && parts[i].text == open.text && std::string_view(parts[i].form) == open.form &&
+        !closes(open, parts[i]))
+      ++depth;
   }
   return 0;
 }
@@ -202,7 +217,8 @@ bool is_tall(const Node& n) {
 
 // Whether a sign after this one begins something.
 bool opens(const Node& n) {
-  static const std::set<std::string> kOpening = {"(", "[", ",", "=", "≈", "≤", "≥", "∼", "→", "←", "+", "−", "·", "×", "/", "  "};
+  static const std::set<std::string> kOpening = {"(", "[", ",", "=", "≈", "≤", "≥", "∼",
+                                                 "→", "←", "+", "−", "·", "×", "/", "  "};
   return n.kind == Kind::sign && kOpening.count(n.text) > 0;
 }
 
@@ -211,21 +227,28 @@ std::string to_mathml(const Node& n);
 std::string scripts_mathml(const Node& n, const std::string& base) {
   const auto there = [](const Node& script) { return !script.parts.empty() || script.kind != Kind::row; };
   const bool sub = there(n.parts[1]), super = there(n.parts[2]), big = is_big(n.parts[0]);
-  const std::string name = sub && super ? (big ? "munderover" : "msubsup") : sub ? (big ? "munder" : "msub") : (big ? "mover" : "msup");
-  return "<" + name + ">" + base + (sub ? to_mathml(n.parts[1]) : "") + (super ? to_mathml(n.parts[2]) : "") + "</" + name + ">";
+  const std::string name = sub && super ? (big ? "munderover" : "msubsup")
+                           : sub        ? (big ? "munder" : "msub")
+                                        : (big ? "mover" : "msup");
+  return "<" + name + ">" + base + (sub ? to_mathml(n.parts[1]) : "") + (super ? to_mathml(n.parts[2]) : "") + "</" +
+         name + ">";
 }
 
 std::string row_mathml(const Node& n);
 
 // The brackets at `first` and `last` with what is between them, and the scripts of the closing one.
 std::string fenced_mathml(const std::vector<Node>& parts, size_t first, size_t last) {
-  const Node inside{Kind::row, "", {parts.begin() + static_cast<std::ptrdiff_t>(first) + 1, parts.begin() + static_cast<std::ptrdiff_t>(last)}};
-  const std::string stretch = is_tall(inside) || std::string_view(parts[first].form) == "fence" ? "\"true\"" : "\"false\"";
+  const Node inside{
+      Kind::row,
+      "",
+      {parts.begin() + static_cast<std::ptrdiff_t>(first) + 1, parts.begin() + static_cast<std::ptrdiff_t>(last)}};
+  const std::string stretch =
+      is_tall(inside) || std::string_view(parts[first].form) == "fence" ? "\"true\"" : "\"false\"";
   const auto bracket = [&](const std::string& text, const char* form) {
     return std::string("<mo form=\"") + form + "\" stretchy=" + stretch + ">" + text + "</mo>";
   };
-  const std::string all =
-      "<mrow>" + bracket(parts[first].text, "prefix") + row_mathml(inside) + bracket(sign_of(parts[last])->text, "postfix") + "</mrow>";
+  const std::string all = "<mrow>" + bracket(parts[first].text, "prefix") + row_mathml(inside) +
+                          bracket(sign_of(parts[last])->text, "postfix") + "</mrow>";
   return parts[last].kind == Kind::scripts ? scripts_mathml(parts[last], all) : all;
 }
 
@@ -242,7 +265,8 @@ std::string row_mathml(const Node& n) {
     }
     const bool leads = !before || opens(*before);
     const bool word = part.kind == Kind::text && part.text.size() > 1;
-    const bool after_word = before && before->kind == Kind::text && before->text.size() > 1 && (part.kind == Kind::identifier || part.kind == Kind::scripts);
+    const bool after_word = before && before->kind == Kind::text && before->text.size() > 1 &&
+                            (part.kind == Kind::identifier || part.kind == Kind::scripts);
     if ((word && !leads) || after_word) inside += "<mspace width=\"0.17em\"/>";
     inside += part.kind == Kind::sign ? sign_mathml(part, leads) : to_mathml(part);
     before = &part;
@@ -251,30 +275,43 @@ std::string row_mathml(const Node& n) {
 }
 
 std::string to_mathml(const Node& n) {
-  const auto tag = [](const char* name, const std::string& inside) { return std::string("<") + name + ">" + inside + "</" + name + ">"; };
+  const auto tag = [](const char* name, const std::string& inside) {
+    return std::string("<") + name + ">" + inside + "</" + name + ">";
+  };
   switch (n.kind) {
-    case Kind::identifier: return tag("mi", n.text);
-    case Kind::number: return tag("mn", n.text);
-    case Kind::sign: return sign_mathml(n, false);
-    case Kind::text: return tag("mtext", escaped(n.text));
-    case Kind::row: return row_mathml(n);
-    case Kind::fraction: return tag("mfrac", to_mathml(n.parts[0]) + to_mathml(n.parts[1]));
-    case Kind::root: return tag("msqrt", to_mathml(n.parts[0]));
-    case Kind::accent: return tag("mover", to_mathml(n.parts[0]) + tag("mo", n.text));
-    case Kind::scripts: return scripts_mathml(n, to_mathml(n.parts[0]));
+    case Kind::identifier:
+      return tag("mi", n.text);
+    case Kind::number:
+      return tag("mn", n.text);
+    case Kind::sign:
+      return sign_mathml(n, false);
+    case Kind::text:
+      return tag("mtext", escaped(n.text));
+    case Kind::row:
+      return row_mathml(n);
+    case Kind::fraction:
+      return tag("mfrac", to_mathml(n.parts[0]) + to_mathml(n.parts[1]));
+    case Kind::root:
+      return tag("msqrt", to_mathml(n.parts[0]));
+    case Kind::accent:
+      return tag("mover", to_mathml(n.parts[0]) + tag("mo", n.text));
+    case Kind::scripts:
+      return scripts_mathml(n, to_mathml(n.parts[0]));
   }
   return "";
 }
 
 // Raised and lowered characters that Unicode has and terminals' fonts show.
 using Glyphs = std::map<std::string, std::string, std::less<>>;
-const Glyphs kRaised = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"4", "⁴"}, {"5", "⁵"}, {"6", "⁶"}, {"7", "⁷"}, {"8", "⁸"}, {"9", "⁹"},
-                        {"−", "⁻"}, {"+", "⁺"}, {"⊤", "ᵀ"}, {"a", "ᵃ"}, {"b", "ᵇ"}, {"c", "ᶜ"}, {"d", "ᵈ"}, {"e", "ᵉ"}, {"f", "ᶠ"}, {"g", "ᵍ"},
-                        {"h", "ʰ"}, {"i", "ⁱ"}, {"j", "ʲ"}, {"k", "ᵏ"}, {"l", "ˡ"}, {"m", "ᵐ"}, {"n", "ⁿ"}, {"o", "ᵒ"}, {"p", "ᵖ"}, {"r", "ʳ"},
-                        {"s", "ˢ"}, {"t", "ᵗ"}, {"u", "ᵘ"}, {"v", "ᵛ"}, {"w", "ʷ"}, {"x", "ˣ"}, {"y", "ʸ"}, {"z", "ᶻ"}};
-const Glyphs kLowered = {{"0", "₀"}, {"1", "₁"}, {"2", "₂"}, {"3", "₃"}, {"4", "₄"}, {"5", "₅"}, {"6", "₆"}, {"7", "₇"}, {"8", "₈"}, {"9", "₉"},
-                         {"−", "₋"}, {"+", "₊"}, {"=", "₌"}, {"a", "ₐ"}, {"e", "ₑ"}, {"h", "ₕ"}, {"i", "ᵢ"}, {"j", "ⱼ"}, {"k", "ₖ"}, {"l", "ₗ"},
-                         {"m", "ₘ"}, {"n", "ₙ"}, {"o", "ₒ"}, {"p", "ₚ"}, {"r", "ᵣ"}, {"s", "ₛ"}, {"t", "ₜ"}, {"u", "ᵤ"}, {"v", "ᵥ"}, {"x", "ₓ"}};
+const Glyphs kRaised = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"4", "⁴"}, {"5", "⁵"}, {"6", "⁶"}, {"7", "⁷"},
+                        {"8", "⁸"}, {"9", "⁹"}, {"−", "⁻"}, {"+", "⁺"}, {"⊤", "ᵀ"}, {"a", "ᵃ"}, {"b", "ᵇ"}, {"c", "ᶜ"},
+                        {"d", "ᵈ"}, {"e", "ᵉ"}, {"f", "ᶠ"}, {"g", "ᵍ"}, {"h", "ʰ"}, {"i", "ⁱ"}, {"j", "ʲ"}, {"k", "ᵏ"},
+                        {"l", "ˡ"}, {"m", "ᵐ"}, {"n", "ⁿ"}, {"o", "ᵒ"}, {"p", "ᵖ"}, {"r", "ʳ"}, {"s", "ˢ"}, {"t", "ᵗ"},
+                        {"u", "ᵘ"}, {"v", "ᵛ"}, {"w", "ʷ"}, {"x", "ˣ"}, {"y", "ʸ"}, {"z", "ᶻ"}};
+const Glyphs kLowered = {{"0", "₀"}, {"1", "₁"}, {"2", "₂"}, {"3", "₃"}, {"4", "₄"}, {"5", "₅"}, {"6", "₆"}, {"7", "₇"},
+                         {"8", "₈"}, {"9", "₉"}, {"−", "₋"}, {"+", "₊"}, {"=", "₌"}, {"a", "ₐ"}, {"e", "ₑ"}, {"h", "ₕ"},
+                         {"i", "ᵢ"}, {"j", "ⱼ"}, {"k", "ₖ"}, {"l", "ₗ"}, {"m", "ₘ"}, {"n", "ₙ"}, {"o", "ₒ"}, {"p", "ₚ"},
+                         {"r", "ᵣ"}, {"s", "ₛ"}, {"t", "ₜ"}, {"u", "ᵤ"}, {"v", "ᵥ"}, {"x", "ₓ"}};
 
 // The text of a script in such characters, or nothing when one of them is missing.
 std::optional<std::string> in_glyphs(const Node& n, const Glyphs& glyphs) {
@@ -305,25 +342,33 @@ bool has_letters(const Node& n) {
 }
 
 bool glyphs_suffice(const Node& n) {
-  const auto lacks = [](const Node& script, const Glyphs& glyphs) { return has_letters(script) && !in_glyphs(script, glyphs); };
+  const auto lacks = [](const Node& script, const Glyphs& glyphs) {
+    return has_letters(script) && !in_glyphs(script, glyphs);
+  };
   if (n.kind == Kind::scripts && (lacks(n.parts[1], kLowered) || lacks(n.parts[2], kRaised))) return false;
   return std::all_of(n.parts.begin(), n.parts.end(), glyphs_suffice);
 }
 
-// Writes a formula in a line of text that can be read in one way only. A letter without a lowered form ("p_q") would stand beside others
-// that have one ("pₖ"): then all letters are written with their marks.
+// Writes a formula in a line of text that can be read in one way only. A letter without a lowered form ("p_q") would
+// stand beside others that have one ("pₖ"): then all letters are written with their marks.
 class PlainFormula {
  public:
   explicit PlainFormula(Scripts scripts) : small_letters_(scripts == Scripts::small) {}
 
   std::string text(const Node& n) const {
     switch (n.kind) {
-      case Kind::row: return row(n);
-      case Kind::fraction: return fraction(n);
-      case Kind::root: return "√" + bracketed(n.parts[0]);
-      case Kind::accent: return text(n.parts[0]) + (n.text == "^" ? "\u0302" : n.text == "~" ? "\u0303" : "\u0304");  // combining
-      case Kind::scripts: return text(n.parts[0]) + script(n.parts[1], kLowered, "_") + script(n.parts[2], kRaised, "^");
-      default: return n.text;
+      case Kind::row:
+        return row(n);
+      case Kind::fraction:
+        return fraction(n);
+      case Kind::root:
+        return "√" + bracketed(n.parts[0]);
+      case Kind::accent:
+        return text(n.parts[0]) + (n.text == "^" ? "\u0302" : n.text == "~" ? "\u0303" : "\u0304");  // combining
+      case Kind::scripts:
+        return text(n.parts[0]) + script(n.parts[1], kLowered, "_") + script(n.parts[2], kRaised, "^");
+      default:
+        return n.text;
     }
   }
 
@@ -331,14 +376,19 @@ class PlainFormula {
   static bool is_sign(const Node& n, std::initializer_list<std::string_view> signs) {
     return n.kind == Kind::sign && std::find(signs.begin(), signs.end(), n.text) != signs.end();
   }
-  static bool opening(const Node& n) { return is_sign(n, {"(", "[", "{"}) || (n.kind == Kind::sign && std::string_view(n.form) == "prefix"); }
-  static bool closing(const Node& n) { return is_sign(n, {")", "]", "}"}) || (n.kind == Kind::sign && std::string_view(n.form) == "postfix"); }
+  static bool opening(const Node& n) {
+    return is_sign(n, {"(", "[", "{"}) || (n.kind == Kind::sign && std::string_view(n.form) == "prefix");
+  }
+  static bool closing(const Node& n) {
+    return is_sign(n, {")", "]", "}"}) || (n.kind == Kind::sign && std::string_view(n.form) == "postfix");
+  }
   static bool big(const Node& n) { return is_big(n) || (n.kind == Kind::scripts && is_big(n.parts[0])); }
   // Something that is multiplied with what stands right before or after it.
   static bool factor(const Node& n) { return n.kind != Kind::sign || is_big(n) || is_sign(n, {"∂", "∇"}); }
   static bool word(const Node& n) { return n.kind == Kind::text && n.text.size() > 1; }
   static bool named_function(const Node& n) {
-    return (n.kind == Kind::text && kFunctions.count(n.text) > 0) || (n.kind == Kind::scripts && named_function(n.parts[0]));
+    return (n.kind == Kind::text && kFunctions.count(n.text) > 0) ||
+           (n.kind == Kind::scripts && named_function(n.parts[0]));
   }
 
   std::string script(const Node& n, const Glyphs& glyphs, const char* mark) const {
@@ -353,7 +403,8 @@ class PlainFormula {
     return one ? text(n) : "(" + text(n) + ")";
   }
 
-  // A product needs no brackets above the line: ab/c. Below it everything does that is more than one thing: a/(bc), but a/f(x).
+  // A product needs no brackets above the line: ab/c. Below it everything does that is more than one thing: a/(bc), but
+  // a/f(x).
   std::string fraction(const Node& n) const {
     const Node &over = n.parts[0], &under = n.parts[1];
     bool sum = false;
@@ -364,27 +415,37 @@ class PlainFormula {
     }
     const auto& parts = under.parts;
     const bool derivative = under.kind == Kind::row && parts.size() == 2 && is_sign(parts[0], {"∂"});
-    const bool norm = under.kind == Kind::row && parts.size() > 2 && opening(parts.front()) && closing(parts.back()) && parts.front().text != "(";
+    const bool norm = under.kind == Kind::row && parts.size() > 2 && opening(parts.front()) && closing(parts.back()) &&
+                      parts.front().text != "(";
     return (sum ? "(" + text(over) + ")" : text(over)) + "/" + (derivative || norm ? text(under) : bracketed(under));
   }
 
-  // Spaces around relations and binary signs, none after a sign that stands for itself: "a − b", "−a"; a word keeps its distance, and so
-  // does what follows a bracket or a root: "(a + b) c", "√d k". A fraction beside a factor is in brackets: "(1/2) x".
+  // Spaces around relations and binary signs, none after a sign that stands for itself: "a − b", "−a"; a word keeps its
+  // distance, and so does what follows a bracket or a root: "(a + b) c", "√d k". A fraction beside a factor is in
+  // brackets: "(1/2) x".
   std::string row(const Node& n) const {
-    static const std::set<std::string> kSpaced = {"=", "+", "−", "≈", "→", "∼", "←", "×", "·", "≤", "≥", "≠", "∈", "∩", "⊙", "∝", "<", ">"};
+    static const std::set<std::string> kSpaced = {"=", "+", "−", "≈", "→", "∼", "←", "×", "·",
+                                                  "≤", "≥", "≠", "∈", "∩", "⊙", "∝", "<", ">"};
     std::string out;
     for (size_t i = 0; i < n.parts.size(); ++i) {
       const Node& part = n.parts[i];
-      const Node *before = i > 0 ? &n.parts[i - 1] : nullptr, *after = i + 1 < n.parts.size() ? &n.parts[i + 1] : nullptr;
+      const Node *before = i > 0 ? &n.parts[i - 1] : nullptr,
+                 *after = i + 1 < n.parts.size() ? &n.parts[i + 1] : nullptr;
       std::string piece = text(part);
-      const bool beside = (before && (factor(*before) || closing(*before)) && !big(*before)) || (after && (factor(*after) || opening(*after)));
+      const bool beside = (before && (factor(*before) || closing(*before)) && !big(*before)) ||
+                          (after && (factor(*after) || opening(*after)));
       if (part.kind == Kind::fraction && beside) piece = "(" + piece + ")";
-      const bool unary = is_sign(part, {"−", "+", "±"}) && (out.empty() || out.back() == ' ' || out.back() == '(' || out.back() == '/');
-      const bool apart = before && (closing(*before) || before->kind == Kind::root || before->kind == Kind::fraction || word(*before) ||
-                                    named_function(*before) || marked(*before) || big(part) || word(part) || big(*before));
-      if (part.kind == Kind::sign && kSpaced.count(piece) && !unary) out += " " + piece + " ";
-      else if (apart && factor(part) && !out.ends_with(' ') && !out.ends_with('(')) out += " " + piece;
-      else out += (before && big(*before) && !out.ends_with(' ') ? " " : "") + piece;
+      const bool unary = is_sign(part, {"−", "+", "±"}) &&
+                         (out.empty() || out.back() == ' ' || out.back() == '(' || out.back() == '/');
+      const bool apart = before && (closing(*before) || before->kind == Kind::root || before->kind == Kind::fraction ||
+                                    word(*before) || named_function(*before) || marked(*before) || big(part) ||
+                                    word(part) || big(*before));
+      if (part.kind == Kind::sign && kSpaced.count(piece) && !unary)
+        out += " " + piece + " ";
+      else if (apart && factor(part) && !out.ends_with(' ') && !out.ends_with('('))
+        out += " " + piece;
+      else
+        out += (before && big(*before) && !out.ends_with(' ') ? " " : "") + piece;
       if (piece == ",") out += " ";
     }
     return out;
@@ -403,22 +464,26 @@ class PlainFormula {
 }  // namespace
 
 std::string mathml(std::string_view tex, bool display) {
-  return std::string("<math") + (display ? " display=\"block\"" : "") + ">" + to_mathml(Reader(tex).row('\0')) + "</math>";
+  return std::string("<math") + (display ? " display=\"block\"" : "") + ">" + to_mathml(Reader(tex).row('\0')) +
+         "</math>";
 }
 
 std::string aligned_mathml(const std::vector<std::string>& equations) {
   std::string rows;
   for (const std::string& tex : equations) {
     const Node all = Reader(tex).row('\0');
-    const auto equals = std::ranges::find_if(all.parts, [](const Node& n) { return n.kind == Kind::sign && n.text == "="; });
+    const auto equals =
+        std::ranges::find_if(all.parts, [](const Node& n) { return n.kind == Kind::sign && n.text == "="; });
     const Node left{Kind::row, "", {all.parts.begin(), equals}}, right{Kind::row, "", {equals, all.parts.end()}};
-    rows += "<mtr><mtd style=\"text-align: right; text-align: -webkit-right; padding-right: 0\">" + to_mathml(left) + "</mtd><mtd style=\"text-align: left; padding-left: 0\">" +
-            to_mathml(right) + "</mtd></mtr>";
+    rows += "<mtr><mtd style=\"text-align: right; text-align: -webkit-right; padding-right: 0\">" + to_mathml(left) +
+            "</mtd><mtd style=\"text-align: left; padding-left: 0\">" + to_mathml(right) + "</mtd></mtr>";
   }
   return "<math display=\"block\"><mtable displaystyle=\"true\">" + rows + "</mtable></math>";
 }
 
-Scripts scripts_of(std::string_view tex) { return glyphs_suffice(Reader(tex).row('\0')) ? Scripts::small : Scripts::marked; }
+Scripts scripts_of(std::string_view tex) {
+  return glyphs_suffice(Reader(tex).row('\0')) ? Scripts::small : Scripts::marked;
+}
 
 std::string plain_formula(std::string_view tex, Scripts scripts) {
   const Node all = Reader(tex).row('\0');

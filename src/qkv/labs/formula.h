@@ -7,13 +7,14 @@
 
 namespace qkv::labs {
 
-/// Groups, ^, _, \frac, \sqrt, \sum, \text, \mathrm, \hat, Greek letters and the usual symbols; anything else fails with its name.
+/// Groups, ^, _, \frac, \sqrt, \sum, \text, \mathrm, \hat, Greek letters and the usual symbols; anything else fails
+/// with its name.
 std::string mathml(std::string_view tex, bool display);
 /// Equations below each other, their first = in line.
 std::string aligned_mathml(const std::vector<std::string>& equations);
 
-/// How letters below and above the line look in plain text: x with a small i, or x_i. Not every letter has a small form, and formulas
-/// that stand together should look alike.
+/// How letters below and above the line look in plain text: x with a small i, or x_i. Not every letter has a small
+/// form, and formulas that stand together should look alike.
 enum class Scripts { small, marked };
 /// small when every script of the formula has such a form.
 Scripts scripts_of(std::string_view tex);

@@ -45,7 +45,8 @@ int64_t Page::claims() const {
 }
 
 int64_t Page::failed_claims() const {
-  return std::count_if(blocks_.begin(), blocks_.end(), [](const Block& b) { return std::holds_alternative<Claim>(b) && !std::get<Claim>(b).holds; });
+  return std::count_if(blocks_.begin(), blocks_.end(),
+                       [](const Block& b) { return std::holds_alternative<Claim>(b) && !std::get<Claim>(b).holds; });
 }
 
 const std::vector<Lab>& all_labs() {
@@ -55,7 +56,8 @@ const std::vector<Lab>& all_labs() {
 }
 
 const Lab* find_lab(const std::string& name) {
-  const std::string section = name.starts_with("11.") ? "10." + name.substr(3) : name;  // the English edition's chapter has the same sections
+  const std::string section =
+      name.starts_with("11.") ? "10." + name.substr(3) : name;  // the English edition's chapter has the same sections
   for (const Lab& lab : all_labs())
     if (lab.name == name || lab.section == section) return &lab;
   return nullptr;

@@ -1,5 +1,5 @@
-// A lab is a section of the chapter as a list of steps. A step writes onto a page what it shows: text, formulas, numbers, figures, facts, and
-// claims that are checked. A claim that fails makes the lab fail.
+// A lab is a section of the chapter as a list of steps. A step writes onto a page what it shows: text, formulas,
+// numbers, figures, facts, and claims that are checked. A claim that fails makes the lab fail.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,36 @@
 
 namespace qkv::labs {
 
-struct Heading { Text text; };
-struct Paragraph { Text text; };        // `code` and $formula$ inside
-struct Formula { std::string tex; };    // on a line of its own
-struct Output { std::string text; };    // as a program prints it
-struct Picture { std::string name; Figure figure; Text caption; };
-struct Table { std::vector<Text> head; std::vector<std::vector<Text>> rows; };
-struct Claim { Text text; std::string measured; bool holds; };
-struct Fact { Text text; std::string measured; };  // worth knowing, nothing that could fail; measured may be empty
+struct Heading {
+  Text text;
+};
+struct Paragraph {
+  Text text;
+};  // `code` and $formula$ inside
+struct Formula {
+  std::string tex;
+};  // on a line of its own
+struct Output {
+  std::string text;
+};  // as a program prints it
+struct Picture {
+  std::string name;
+  Figure figure;
+  Text caption;
+};
+struct Table {
+  std::vector<Text> head;
+  std::vector<std::vector<Text>> rows;
+};
+struct Claim {
+  Text text;
+  std::string measured;
+  bool holds;
+};
+struct Fact {
+  Text text;
+  std::string measured;
+};  // worth knowing, nothing that could fail; measured may be empty
 
 using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim, Fact>;
 
@@ -42,11 +64,15 @@ class Page {
   void formula(std::string tex) { add(Formula{std::move(tex)}); }
   void print(std::string text) { add(Output{std::move(text)}); }
   /// name becomes the file name, so it is unique in the lab: "identity".
-  void draw(std::string name, Figure figure, Text caption) { add(Picture{std::move(name), std::move(figure), std::move(caption)}); }
+  void draw(std::string name, Figure figure, Text caption) {
+    add(Picture{std::move(name), std::move(figure), std::move(caption)});
+  }
   /// Cells that read the same in both languages: numbers, formulas.
   void table(std::vector<Text> head, const std::vector<std::vector<std::string>>& rows);
   /// Cells in words.
-  void word_table(std::vector<Text> head, std::vector<std::vector<Text>> rows) { add(Table{std::move(head), std::move(rows)}); }
+  void word_table(std::vector<Text> head, std::vector<std::vector<Text>> rows) {
+    add(Table{std::move(head), std::move(rows)});
+  }
   /// A finding, and whether it held, with the numbers that decided.
   void claim(bool holds, Text text, std::string measured) { add(Claim{std::move(text), std::move(measured), holds}); }
   /// A number to know that is no finding: a count, a time, a shape.
@@ -68,7 +94,8 @@ class Page {
   int64_t failed_claims() const;
   /// Called with every block as it is added: a screen that follows the lab.
   std::function<void(const Block&)> watch;
-  /// Called, by one thread at a time, while a step works for long (work.h): what it does, and the share that is done; 1 when it ends.
+  /// Called, by one thread at a time, while a step works for long (work.h): what it does, and the share that is done; 1
+  /// when it ends.
   std::function<void(const Text& what, double done)> at_work;
 
  private:

@@ -238,11 +238,16 @@ void loop(Page& page) {
     table.push_back({name, {tiny(by)}});
   }
   named_table(page, {{"mask", "掩蔽"}, {"largest difference", "最大差别"}}, table);
-  page.claim(worst < 1e-6, {"Both are the same to rounding.", "除舍入外两者相同。"}, "largest difference " + tiny(worst));
+  page.claim(worst < 1e-6, {"Both are the same to rounding.", "除舍入外两者相同。"},
+             "largest difference " + tiny(worst));
   const MultiHead wide({.width = 256, .heads = 16}, rng.at("wide"));
-  const Race many = race(wide, normal({4, 32, 256}, rng.at("x"))), single = race(wide, normal({1, 1, 256}, rng.at("x")));
-  named_table(page, {{"width 256, 16 heads", "宽度 256，16 个头"}, {"one product, ms", "一次乘积，毫秒"}, {"loop, ms", "循环，毫秒"}},
-              {{{"4 lines of 32 tokens", "4 行，每行 32 个词元"}, many.cells()}, {{"a single token", "单个词元"}, single.cells()}});
+  const Race many = race(wide, normal({4, 32, 256}, rng.at("x"))),
+             single = race(wide, normal({1, 1, 256}, rng.at("x")));
+  named_table(
+      page,
+      {{"width 256, 16 heads", "宽度 256，16 个头"}, {"one product, ms", "一次乘积，毫秒"}, {"loop, ms", "循环，毫秒"}},
+      {{{"4 lines of 32 tokens", "4 行，每行 32 个词元"}, many.cells()},
+       {{"a single token", "单个词元"}, single.cells()}});
   page.say(
       {"Both do the same multiplications, so with 128 tokens the times are close: a product of 128 x 256 by 256 x 16 numbers already "
        "keeps a processor core busy. What the loop adds is a fixed cost per call, 49 products instead of 4, and it shows where "
@@ -327,7 +332,9 @@ Lab multi_head_lab() {
           "multi-head",
           {"Multi-head attention", "多头注意力"},
           {definition, shapes, blocks, loop, sizes, grouped_heads, one_against_several, drawn, distances, importance,
-           pruning}, false, 3};
+           pruning},
+          false,
+          3};
 }
 
 }  // namespace qkv::labs

@@ -48,9 +48,12 @@ struct Score {
   std::vector<double> right = {0, 0, 0};  // share, by question
   double all() const { return (right[0] + right[1] + right[2]) / 3; }
 };
-/// Of what the heads found in the lines, with gates (1, 1, H, 1) or none: gates act after the attention, which need not be run again.
+/// Of what the heads found in the lines, with gates (1, 1, H, 1) or none: gates act after the attention, which need not
+/// be run again.
 Score score(const Reader& reader, const Tensor& found, const Lines& lines, const Tensor& gates = {});
-inline Score score(const Reader& reader, const Lines& lines) { return score(reader, reader.attended(lines).output, lines); }
+inline Score score(const Reader& reader, const Lines& lines) {
+  return score(reader, reader.attended(lines).output, lines);
+}
 
 /// A model, what it began as, and its training.
 struct TrainedReader {

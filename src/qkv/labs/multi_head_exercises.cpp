@@ -121,7 +121,8 @@ std::vector<Score> pruned(const Reader& reader, const Lines& lines, const std::v
   const Tensor found = reader.attended(lines).output;
   std::vector<Score> scores;
   for (size_t count = 0; count <= order.size(); ++count)
-    scores.push_back(score(reader, found, lines, gates_without({order.begin(), order.begin() + static_cast<int64_t>(count)})));
+    scores.push_back(
+        score(reader, found, lines, gates_without({order.begin(), order.begin() + static_cast<int64_t>(count)})));
   return scores;
 }
 
@@ -163,7 +164,8 @@ void drawn(Page& page) {
   const Lines test = test_lines(page);
   const Lines line{test.letters.part(0, {1, kLength}), test.digits.part(0, {1, kLength}),
                    test.answers.part(0, {1, kLength, kQuestions})};
-  const Tensor before = r.several[0].before.attended(line).weights.matrix(), after = r.several[0].after.attended(line).weights.matrix();
+  const Tensor before = r.several[0].before.attended(line).weights.matrix(),
+               after = r.several[0].after.attended(line).weights.matrix();
   const Tensor both = stacked({before, after}, {2, kHeads, kLength, kLength});
   const auto tokens = tokens_of(test, 0);
   page.say(
@@ -178,10 +180,9 @@ void drawn(Page& page) {
                            {.colours = {.low = 0, .high = 1}, .x_tokens = tokens, .y_tokens = tokens});
   figure.panels[0].y.label = "Queries, before training";
   figure.panels[kAll].y.label = "Queries, after training";
-  page.draw(
-      "head-maps", std::move(figure),
-      {"The six heads on one line: above before training, below after it.",
-       "六个头在同一行上：上面训练前，下面训练后。"});
+  page.draw("head-maps", std::move(figure),
+            {"The six heads on one line: above before training, below after it.",
+             "六个头在同一行上：上面训练前，下面训练后。"});
   const auto share = shares(r.several[0].after, test);
   std::vector<std::vector<std::string>> rows;
   std::vector<double> best(3, 0);
@@ -199,7 +200,8 @@ void drawn(Page& page) {
   page.claim(*std::min_element(best.begin(), best.end()) > 0.6,
              {"For each question there is a head that puts most of its weight on the token with the answer.",
               "对每个问题，都有一个头把大部分权重放在有答案的词元上。"},
-             fmt::format("largest share: token before {}, first {}, partner {}", percent(best[0]), percent(best[1]), percent(best[2])));
+             fmt::format("largest share: token before {}, first {}, partner {}", percent(best[0]), percent(best[1]),
+                         percent(best[2])));
 }
 
 void distances(Page& page) {
@@ -219,17 +221,15 @@ void distances(Page& page) {
   for (int64_t h = 1; h <= kHeads; ++h) numbers.push_back(std::to_string(h));
   page.draw("head-distances",
             heatmaps(both, "Head", "Head", {"untrained", "trained"},
-                     {.colours = {.low = 0, .high = 1},
-                      .x_tokens = numbers,
-                      .y_tokens = numbers,
-                      .cell_values = true}),
+                     {.colours = {.low = 0, .high = 1}, .x_tokens = numbers, .y_tokens = numbers, .cell_values = true}),
             {"Mean distance between the maps of every two heads.", "每两个头的权重图之间的平均距离。"});
   const double untrained = mean_between(before), trained = mean_between(after);
-  page.claim(trained > 1.5 * untrained,
-             {"Training drives the heads apart on average: nothing in the loss asks for it, but two equal heads answer "
-              "one question twice. Nothing forbids that either: see whether some pair has become alike.",
-              "训练使各头平均而言分开：损失并没有这样要求，但两个相同的头只会把一个问题回答两遍。也没有什么禁止这样：看看是否有一对头变得相像。"},
-             fmt::format("mean distance {:.2f} before training, {:.2f} after", untrained, trained));
+  page.claim(
+      trained > 1.5 * untrained,
+      {"Training drives the heads apart on average: nothing in the loss asks for it, but two equal heads answer "
+       "one question twice. Nothing forbids that either: see whether some pair has become alike.",
+       "训练使各头平均而言分开：损失并没有这样要求，但两个相同的头只会把一个问题回答两遍。也没有什么禁止这样：看看是否有一对头变得相像。"},
+      fmt::format("mean distance {:.2f} before training, {:.2f} after", untrained, trained));
 }
 
 void importance(Page& page) {
@@ -270,16 +270,19 @@ void importance(Page& page) {
             {"Both measures, each divided by its largest value.", "两种衡量，各除以自己的最大值。"});
   const auto by_mask = least_first(rise), by_gradient = least_first(gradient);
   const double least = rise[by_mask[0]], most = rise[by_mask.back()];
-  page.claim(most > 0.05 && least < 0.1 * most,
-             {"The heads are far from equally useful: the least useful one costs less than a tenth of the most useful one.",
-              "各头的用处相差悬殊：最没用的头关上后的代价，不到最有用的十分之一。"},
-             fmt::format("closing one head raises the loss by {} to {} nats per answer", nats(least), nats(most)));
-  page.claim(rise[by_gradient[0]] < 0.1 * most && rise[by_gradient.back()] > rise[by_gradient[0]],
-             {"The gradient, too, finds a head that can go: the one with the smallest $I_h$ costs less than a tenth of the "
-              "most useful one.",
-              "梯度也能找出可以去掉的头：$I_h$ 最小的头关上后的代价，不到最有用的十分之一。"},
-             fmt::format("closing the head with the smallest I_h raises the loss by {}, that with the largest by {} nats per answer",
-                         nats(rise[by_gradient[0]]), nats(rise[by_gradient.back()])));
+  page.claim(
+      most > 0.05 && least < 0.1 * most,
+      {"The heads are far from equally useful: the least useful one costs less than a tenth of the most useful one.",
+       "各头的用处相差悬殊：最没用的头关上后的代价，不到最有用的十分之一。"},
+      fmt::format("closing one head raises the loss by {} to {} nats per answer", nats(least), nats(most)));
+  page.claim(
+      rise[by_gradient[0]] < 0.1 * most && rise[by_gradient.back()] > rise[by_gradient[0]],
+      {"The gradient, too, finds a head that can go: the one with the smallest $I_h$ costs less than a tenth of the "
+       "most useful one.",
+       "梯度也能找出可以去掉的头：$I_h$ 最小的头关上后的代价，不到最有用的十分之一。"},
+      fmt::format(
+          "closing the head with the smallest I_h raises the loss by {}, that with the largest by {} nats per answer",
+          nats(rise[by_gradient[0]]), nats(rise[by_gradient.back()])));
   page.say(
       {"The two need not give the same order. The gradient says what a small turn of the gate would do, masking what closing it does; a "
        "model that is sure of its answers hardly feels a small turn, so all $I_h$ are small here and only their order counts. And both "
@@ -318,8 +321,9 @@ void pruning(Page& page) {
              "逐个关闭头时测试行上的损失。三个问题至少需要三个头。"});
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < best.size(); ++i)
-    rows.push_back({i == 0 ? "-" : std::to_string(greedy[i - 1] + 1), std::to_string(kAll - i), rounded(best[i].loss, 4),
-                    percent(best[i].right[0]), percent(best[i].right[1]), percent(best[i].right[2])});
+    rows.push_back({i == 0 ? "-" : std::to_string(greedy[i - 1] + 1), std::to_string(kAll - i),
+                    rounded(best[i].loss, 4), percent(best[i].right[0]), percent(best[i].right[1]),
+                    percent(best[i].right[2])});
   page.table({{"head closed", "关闭的头"},
               {"heads left", "剩下的头"},
               {"loss", "损失"},
@@ -337,13 +341,15 @@ void pruning(Page& page) {
   }
   const std::string counts = fmt::format("{}, {} and {}", spare[0], spare[1], spare[2]);
   std::sort(spare.begin(), spare.end());
-  page.claim(spare[1] >= 2 && two_left < 0.9,
-             {"After training at least two of the six heads can be closed without harm (less than 2 % of the answers lost), in the "
-              "median of the three starts; but two heads never answer three questions. How many can go differs: sometimes two "
-              "heads share one question, and then both are needed.",
-              "训练之后，六个头中至少有两个可以关掉而无损（答案正确率下降不到 2%），取三个起点的中位数；但两个头绝答不出三个问题。"
-              "能关掉几个并不一定：有时两个头合答一个问题，那就都少不了。"},
-             fmt::format("{} heads can go from the three models; with two heads left at most {} right", counts, percent(two_left)));
+  page.claim(
+      spare[1] >= 2 && two_left < 0.9,
+      {"After training at least two of the six heads can be closed without harm (less than 2 % of the answers lost), in the "
+       "median of the three starts; but two heads never answer three questions. How many can go differs: sometimes two "
+       "heads share one question, and then both are needed.",
+       "训练之后，六个头中至少有两个可以关掉而无损（答案正确率下降不到 2%），取三个起点的中位数；但两个头绝答不出三个问题。"
+       "能关掉几个并不一定：有时两个头合答一个问题，那就都少不了。"},
+      fmt::format("{} heads can go from the three models; with two heads left at most {} right", counts,
+                  percent(two_left)));
   page.say(
       {"Large models are like this one: Michel, Levy and Neubig could close a good part of the heads of trained "
        "translation models, and in some layers all but one, with little harm.",

@@ -57,7 +57,8 @@ TrainedReader trained(const Reader& start, const Rng& rng, WorkObserver follower
 }
 
 void best_first(std::vector<TrainedReader>& all) {
-  std::stable_sort(all.begin(), all.end(), [](const TrainedReader& a, const TrainedReader& b) { return a.end() < b.end(); });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const TrainedReader& a, const TrainedReader& b) { return a.end() < b.end(); });
 }
 
 // "0.0001, 0.0093, 0.1630", the last losses of all starts.
@@ -152,15 +153,16 @@ const Readers& readers(Page& page) {
   Readers& r = page.shared<Readers>();
   if (!r.several.empty()) return r;
   const Rng rng = Rng(page.seed()).at("multi-head");
-  Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"}, kStarts + kOneHeadStarts);
+  Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"},
+            kStarts + kOneHeadStarts);
   r.several.resize(kStarts), r.one.resize(kOneHeadStarts);
   parallel_for(kStarts + kOneHeadStarts, 1e9, [&](int64_t task) {
     const SerialScope serial;
     const bool wide = task >= kStarts;
     const auto start = static_cast<uint64_t>(wide ? task - kStarts : task);
     (wide ? r.one : r.several)[start] =
-        trained(Reader(kHeads * kHeadWidth, wide ? 1 : kHeads, rng.at(wide ? "one" : "several").at(start)), rng.at("lines").at(start),
-                WorkObserver(work, static_cast<size_t>(task)));
+        trained(Reader(kHeads * kHeadWidth, wide ? 1 : kHeads, rng.at(wide ? "one" : "several").at(start)),
+                rng.at("lines").at(start), WorkObserver(work, static_cast<size_t>(task)));
   });
   best_first(r.several), best_first(r.one);
   return r;
@@ -176,17 +178,18 @@ void one_against_several(Page& page) {
        "元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、g 与 h。"});
   const Lines test = test_lines(page);
   page.print(first_line(test));
-  page.say(both("The first two are questions of place, the third one of content. The model adds embeddings of letter and digit and a "
-                "positional encoding (lab 10.6), runs one multi-head self-attention of width {} and reads the three answers from its "
-                "output with a linear layer. There is no residual connection: an answer knows only what the heads brought. {} heads of "
-                "width {} against one head of width {}: the same number of parameters, the same {} steps of Adam. Now and then a training "
-                "gets stuck with a question unanswered, so the model with six heads is trained from {} starts, the other from {}, and of "
-                "each the one with the lowest training loss is kept.",
-                "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 {} 的多头自注意力，再用"
-                "线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} 的头对一个宽 {} 的头：参数个数相同，同样用 "
-                "Adam 训练 {} 步。训练偶尔会卡住，留下一个问题答不出，所以六个头的模型从 {} 个起点、一个头的模型从 {} 个起点各训练一次，各"
-                "自保留训练损失最低的那个。",
-                kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts));
+  page.say(both(
+      "The first two are questions of place, the third one of content. The model adds embeddings of letter and digit and a "
+      "positional encoding (lab 10.6), runs one multi-head self-attention of width {} and reads the three answers from its "
+      "output with a linear layer. There is no residual connection: an answer knows only what the heads brought. {} heads of "
+      "width {} against one head of width {}: the same number of parameters, the same {} steps of Adam. Now and then a training "
+      "gets stuck with a question unanswered, so the model with six heads is trained from {} starts, the other from {}, and of "
+      "each the one with the lowest training loss is kept.",
+      "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 {} 的多头自注意力，再用"
+      "线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} 的头对一个宽 {} 的头：参数个数相同，同样用 "
+      "Adam 训练 {} 步。训练偶尔会卡住，留下一个问题答不出，所以六个头的模型从 {} 个起点、一个头的模型从 {} 个起点各训练一次，各"
+      "自保留训练损失最低的那个。",
+      kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts));
   const Readers& r = readers(page);
   const TrainedReader &wide = r.one[0], &six = r.several[0];
   const Score one = score(wide.after, test), several = score(six.after, test), none = score(six.before, test);

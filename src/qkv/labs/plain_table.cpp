@@ -29,7 +29,9 @@ int longest_word(const std::string& cell) {
         continue;
       }
       // Wide characters may be parted: four of them are enough for a column.
-      longest = std::max(longest, static_cast<unsigned char>(word.empty() ? 'a' : word[0]) >= 0xE3 ? std::min(columns_of(word), 8) : columns_of(word));
+      longest = std::max(longest, static_cast<unsigned char>(word.empty() ? 'a' : word[0]) >= 0xE3
+                                      ? std::min(columns_of(word), 8)
+                                      : columns_of(word));
       word.clear();
     }
   }
@@ -57,7 +59,8 @@ std::vector<Column> measure(const Cells& head, const std::vector<Cells>& rows) {
   return columns;
 }
 
-// As wide as its cells where there is room; else the wide ones give way, as far as their words allow. Empty if that is not enough.
+// As wide as its cells where there is room; else the wide ones give way, as far as their words allow. Empty if that is
+// not enough.
 std::vector<int> fitted(const std::vector<Column>& columns, const std::vector<size_t>& shown, int room) {
   room -= kGap * (static_cast<int>(shown.size()) - 1);
   const auto at = [&](int cap) {
@@ -73,11 +76,13 @@ std::vector<int> fitted(const std::vector<Column>& columns, const std::vector<si
 }
 
 // As narrow as the lines that the cells were broken into.
-std::vector<int> tightened(const Cells& head, const std::vector<Cells>& rows, const std::vector<size_t>& shown, const std::vector<int>& widths) {
+std::vector<int> tightened(const Cells& head, const std::vector<Cells>& rows, const std::vector<size_t>& shown,
+                           const std::vector<int>& widths) {
   std::vector<int> out(widths.size(), 0);
   const auto add = [&](const Cells& cells) {
     for (size_t i = 0; i < shown.size(); ++i)
-      for (const std::string& line : wrapped_lines(shown[i] < cells.size() ? cells[shown[i]] : "", std::max(widths[i], 1)))
+      for (const std::string& line :
+           wrapped_lines(shown[i] < cells.size() ? cells[shown[i]] : "", std::max(widths[i], 1)))
         out[i] = std::max(out[i], columns_of(line));
   };
   add(head);
@@ -89,7 +94,8 @@ class Writer {
  public:
   Writer(const std::vector<Column>& columns, bool colour) : columns_(columns), colour_(colour) {}
 
-  void part(const Cells& head, const std::vector<Cells>& rows, const std::vector<size_t>& shown, const std::vector<int>& widths) {
+  void part(const Cells& head, const std::vector<Cells>& rows, const std::vector<size_t>& shown,
+            const std::vector<int>& widths) {
     if (!out_.empty()) out_ += "\n";
     row(head, shown, widths, true);
     const int total = std::accumulate(widths.begin(), widths.end(), 0) + kGap * (static_cast<int>(widths.size()) - 1);

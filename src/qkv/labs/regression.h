@@ -1,4 +1,5 @@
-// What the steps of lab 10.2 share: the data of both editions, fits on the test grid, the 300 runs, and small statistics.
+// What the steps of lab 10.2 share: the data of both editions, fits on the test grid, the 300 runs, and small
+// statistics.
 #pragma once
 
 #include <string>
@@ -62,9 +63,10 @@ struct BookRun {
   double w_start, w_first, w;      // before, after one step, after five
   Vector losses;                   // (5)
   double rough_plain, rough_learned;
-  double keys_plain, keys_learned;               // mean effective number of keys
-  Vector error_plain;                            // (50): prediction - truth
-  double error_with_density, keys_with_density;  // correlations over the test inputs: of |error|, plain; of effective keys, learned
+  double keys_plain, keys_learned;  // mean effective number of keys
+  Vector error_plain;               // (50): prediction - truth
+  double error_with_density,
+      keys_with_density;  // correlations over the test inputs: of |error|, plain; of effective keys, learned
 };
 
 /// Seeds 0 to 299, the same data as the page of `--seed k`.

@@ -24,7 +24,8 @@ Sample sample_of(Edition edition, const Rng& rng, int64_t n) {
 
 /// Training points within a quarter of x.
 double density(const Sample& s, double x) {
-  return static_cast<double>(std::count_if(s.x.begin(), s.x.end(), [&](double key) { return std::abs(key - x) < 0.25; }));
+  return static_cast<double>(
+      std::count_if(s.x.begin(), s.x.end(), [&](double key) { return std::abs(key - x) < 0.25; }));
 }
 
 BookRun book_run(uint64_t seed) {
@@ -173,12 +174,14 @@ Vector collect(double (*number)(const BookRun&)) {
 std::vector<Series> fit_series(const Sample& sample, const Vector& truth, const Vector& prediction) {
   LineStyle points = line_style("o");
   points.alpha = 0.5;
-  return {
-      {"Truth", test_x(), truth, line_style("-")}, {"Pred", test_x(), prediction, line_style("m--")}, {"Data", sample.x, sample.y, points}};
+  return {{"Truth", test_x(), truth, line_style("-")},
+          {"Pred", test_x(), prediction, line_style("m--")},
+          {"Data", sample.x, sample.y, points}};
 }
 
 Figure fit_figure(const Sample& sample, const Vector& prediction) {
-  return curves(fit_series(sample, zh_test_y(), prediction), {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5});
+  return curves(fit_series(sample, zh_test_y(), prediction), {.label = "x", .low = 0, .high = 5},
+                {.label = "y", .low = -1, .high = 5});
 }
 
 Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles) {

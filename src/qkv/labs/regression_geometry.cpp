@@ -1,4 +1,5 @@
-// Lab 10.2, exercises of the English edition in several dimensions: Parzen windows, unit vectors, how fast the width shrinks.
+// Lab 10.2, exercises of the English edition in several dimensions: Parzen windows, unit vectors, how fast the width
+// shrinks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,8 +38,8 @@ double grid_at(int64_t i) { return -2 + 4 * static_cast<double>(i) / (kGrid - 1)
 }  // namespace
 
 void parzen_step(Page& page) {
-  page.heading(
-      {"Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does", "练习 11.2.1：Parzen 窗分类等价于 Nadaraya-Watson 分类"});
+  page.heading({"Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does",
+                "练习 11.2.1：Parzen 窗分类等价于 Nadaraya-Watson 分类"});
   page.say(
       {"With labels of 1 and -1, a Parzen window estimates the density of each class together with its frequency, and decides for the "
        "larger. The difference of the two is the numerator of Nadaraya-Watson; the denominator, the density of all points, is positive and "
@@ -50,7 +51,8 @@ void parzen_step(Page& page) {
   const double h = 0.3;
   Points at(kGrid * kGrid, 2);
   for (int64_t r = 0; r < kGrid; ++r)
-    for (int64_t c = 0; c < kGrid; ++c) at.at(r * kGrid + c, 0) = grid_at(c), at.at(r * kGrid + c, 1) = grid_at(kGrid - 1 - r);
+    for (int64_t c = 0; c < kGrid; ++c)
+      at.at(r * kGrid + c, 0) = grid_at(c), at.at(r * kGrid + c, 1) = grid_at(kGrid - 1 - r);
   const Vector f = KernelRegression(d.x, d.y, {.bandwidth = {h}}).predict(at).values.values;
   Tensor maps = Tensor::empty({2, kGrid, kGrid});
   int64_t same = 0, decided = 0;
@@ -58,7 +60,8 @@ void parzen_step(Page& page) {
     double density[2] = {0, 0};  // of class -1, of class 1; the Gaussian density with its constant
     for (int64_t i = 0; i < d.x.rows; ++i) {
       const double a = (at.at(q, 0) - d.x.at(i, 0)) / h, b = (at.at(q, 1) - d.x.at(i, 1)) / h;
-      density[d.y.at(i, 0) > 0] += std::exp(-(a * a + b * b) / 2) / (2 * 3.141592653589793 * h * h) / static_cast<double>(d.x.rows);
+      density[d.y.at(i, 0) > 0] +=
+          std::exp(-(a * a + b * b) / 2) / (2 * 3.141592653589793 * h * h) / static_cast<double>(d.x.rows);
     }
     const double difference = density[1] - density[0];
     maps.mutable_ptr()[q] = static_cast<float>(difference);
@@ -70,7 +73,8 @@ void parzen_step(Page& page) {
   Figure figure;
   figure.cols = 3;
   Vector px[2], py[2];
-  for (int64_t i = 0; i < d.x.rows; ++i) px[d.y.at(i, 0) > 0].push_back(d.x.at(i, 0)), py[d.y.at(i, 0) > 0].push_back(d.x.at(i, 1));
+  for (int64_t i = 0; i < d.x.rows; ++i)
+    px[d.y.at(i, 0) > 0].push_back(d.x.at(i, 0)), py[d.y.at(i, 0) > 0].push_back(d.x.at(i, 1));
   LineStyle red = line_style("ro"), blue = line_style("bo");
   red.dash = blue.dash = Dash::none;
   red.alpha = blue.alpha = 0.6;
@@ -83,16 +87,17 @@ void parzen_step(Page& page) {
       {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_span = kAxis, .y_span = kDown},
        .title = "Parzen: p(x, 1) − p(x, −1)",
        .x = {.label = "x₁"}},
-      {.content =
-           HeatMap{.values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_span = kAxis, .y_span = kDown},
+      {.content = HeatMap{.values = maps.part(kGrid * kGrid, {kGrid, kGrid}), .x_span = kAxis, .y_span = kDown},
        .title = "Nadaraya-Watson: f(x)",
        .x = {.label = "x₁"}}};
   figure.colours = {.per_panel = true};
-  page.draw("parzen", figure,
-            {"The two maps differ in size and agree in colour: red where class 1 wins. Far from the data the densities vanish, the ratio "
-             "does not.",
-             "两幅图大小不同、颜色一致：红色处第 1 类胜出。远离数据处密度趋于零，比值却不会。"});
-  page.claim(same == decided && decided > 3000, {"Both decide alike at every point of a grid.", "在网格的每一点上，两者的判决都相同。"},
+  page.draw(
+      "parzen", figure,
+      {"The two maps differ in size and agree in colour: red where class 1 wins. Far from the data the densities vanish, the ratio "
+       "does not.",
+       "两幅图大小不同、颜色一致：红色处第 1 类胜出。远离数据处密度趋于零，比值却不会。"});
+  page.claim(same == decided && decided > 3000,
+             {"Both decide alike at every point of a grid.", "在网格的每一点上，两者的判决都相同。"},
              fmt::format("{} of {} points", same, decided));
 }
 
@@ -110,12 +115,14 @@ void unit_norm_step(Page& page) {
     for (int64_t i = 0; i < x.size(0); ++i) {
       double square = 0;
       for (int64_t a = 0; a < x.size(1); ++a) square += double{x.at({i, a})} * x.at({i, a});
-      for (int64_t a = 0; a < x.size(1); ++a) x.mutable_ptr()[i * x.size(1) + a] /= static_cast<float>(std::sqrt(square));
+      for (int64_t a = 0; a < x.size(1); ++a)
+        x.mutable_ptr()[i * x.size(1) + a] /= static_cast<float>(std::sqrt(square));
     }
     return x;
   };
   const float h = 0.5f;
-  const Tensor q = unit(normal({20, 8}, rng.at("q"))), k = unit(normal({64, 8}, rng.at("k"))), v = normal({64, 3}, rng.at("v"));
+  const Tensor q = unit(normal({20, 8}, rng.at("q"))), k = unit(normal({64, 8}, rng.at("k"))),
+               v = normal({64, 3}, rng.at("v"));
   const Tensor raw = normal({64, 8}, rng.at("k"));
   const auto difference = [&](const Tensor& keys) {
     const Tensor a = attend(Gaussian::bandwidth(h), q, keys, v).weights.matrix(),
@@ -125,7 +132,8 @@ void unit_norm_step(Page& page) {
     return worst;
   };
   const double on_sphere = difference(k), off_sphere = difference(raw);
-  const Attended by_distance = attend(Gaussian::bandwidth(h), q, k, v), by_dot = attend(ScaledDot{1 / (h * h)}, q, k, v);
+  const Attended by_distance = attend(Gaussian::bandwidth(h), q, k, v),
+                 by_dot = attend(ScaledDot{1 / (h * h)}, q, k, v);
   Vector cosine, distance_weight;
   for (int64_t j = 0; j < 64; ++j) {
     double dot = 0;
@@ -142,7 +150,8 @@ void unit_norm_step(Page& page) {
   circles.dash = Dash::none;
   circles.alpha = 0.6;
   page.draw("unit-norm",
-            curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")}, {"by distance", cosine, distance_weight, circles}},
+            curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")},
+                    {"by distance", cosine, distance_weight, circles}},
                    {.label = "cosine of query and key"}, {.label = "weight", .low = 0}),
             {"64 unit keys under one query, h = 0.5: the weights by distance lie on the weights by dot product.",
              "一个查询下的 64 个单位长度的键，h = 0.5：按距离得到的权重落在按点积得到的权重上。"});
@@ -154,19 +163,22 @@ void unit_norm_step(Page& page) {
 
 namespace {
 
-/// Keys uniform in (0, 5)^d in ascending first coordinate, a wavy truth, and queries; errors are expectations over the noise.
+/// Keys uniform in (0, 5)^d in ascending first coordinate, a wavy truth, and queries; errors are expectations over the
+/// noise.
 struct Design {
   int d;
   Points x, at;
   Vector first, f, f_at;
 
-  Design(int dimension, int64_t n, int64_t queries, double margin, const Rng& rng) : d(dimension), x(n, d), at(queries, d) {
+  Design(int dimension, int64_t n, int64_t queries, double margin, const Rng& rng)
+      : d(dimension), x(n, d), at(queries, d) {
     Vector start;
     for (int64_t i = 0; i < n; ++i) start.push_back(5 * double{rng.at("x").uniform(static_cast<uint64_t>(i * d))});
     std::sort(start.begin(), start.end());
     for (int64_t i = 0; i < n; ++i)
       for (int a = 0; a < d; ++a)
-        x.at(i, a) = a == 0 ? start[static_cast<size_t>(i)] : 5 * double{rng.at("x").uniform(static_cast<uint64_t>(i * d + a))};
+        x.at(i, a) =
+            a == 0 ? start[static_cast<size_t>(i)] : 5 * double{rng.at("x").uniform(static_cast<uint64_t>(i * d + a))};
     for (int64_t j = 0; j < queries; ++j)
       for (int a = 0; a < d; ++a) {  // evenly along the first axis
         const double u = a == 0 ? (static_cast<double>(j) + 0.5) / static_cast<double>(queries)
@@ -208,8 +220,8 @@ struct Design {
   /// log of the best width, and its error: golden section between two widths.
   std::pair<double, double> best(double low, double high) const {
     constexpr double kGolden = 0.6180339887498949;
-    double a = std::log(low), b = std::log(high), c = b - kGolden * (b - a), e = a + kGolden * (b - a), fc = error(std::exp(c)),
-           fe = error(std::exp(e));
+    double a = std::log(low), b = std::log(high), c = b - kGolden * (b - a), e = a + kGolden * (b - a),
+           fc = error(std::exp(c)), fe = error(std::exp(e));
     for (int i = 0; i < 9; ++i) {
       if (fc < fe)
         b = e, e = c, fe = fc, c = b - kGolden * (b - a), fc = error(std::exp(c));
@@ -247,7 +259,8 @@ void measure(Law& law, const Rng& rng) {
     law.n.push_back(n), law.width.push_back(std::exp(log_width)), law.error.push_back(error);
   }
   Vector log_n, log_w;
-  for (size_t i = 0; i < law.n.size(); ++i) log_n.push_back(std::log(law.n[i])), log_w.push_back(std::log(law.width[i]));
+  for (size_t i = 0; i < law.n.size(); ++i)
+    log_n.push_back(std::log(law.n[i])), log_w.push_back(std::log(law.width[i]));
   law.exponent = slope(log_n, log_w);
 }
 
@@ -293,24 +306,31 @@ void shrinking_step(Page& page) {
               rows);
   Figure figure;
   figure.cols = 2;
-  figure.panels = {
-      {.content = Curves{widths}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "best width", .scale = AxisScale::log}},
-      {.content = Curves{errors}, .x = {.label = "n", .scale = AxisScale::log}, .y = {.label = "expected error", .scale = AxisScale::log}}};
-  page.draw("shrinking", figure,
-            {"Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and the error falls "
-             "more slowly.",
-             "双对数坐标上的直线就是 n 的幂。维数越高，宽度必须越大，误差下降越慢。"});
-  page.claim(worst < 0.06,
-             {"Away from the border the fitted exponents are near $-1/(d + 4)$; with the border these n are too few to tell $-1/4$ from $-1/5$.",
-              "远离边界时，拟合出的指数接近 $-1/(d + 4)$；计入边界时，这些 n 还不足以区分 $-1/4$ 与 $-1/5$。"},
-             fmt::format("largest deviation {:.3f}", worst));
+  figure.panels = {{.content = Curves{widths},
+                    .x = {.label = "n", .scale = AxisScale::log},
+                    .y = {.label = "best width", .scale = AxisScale::log}},
+                   {.content = Curves{errors},
+                    .x = {.label = "n", .scale = AxisScale::log},
+                    .y = {.label = "expected error", .scale = AxisScale::log}}};
+  page.draw(
+      "shrinking", figure,
+      {"Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and the error falls "
+       "more slowly.",
+       "双对数坐标上的直线就是 n 的幂。维数越高，宽度必须越大，误差下降越慢。"});
+  page.claim(
+      worst < 0.06,
+      {"Away from the border the fitted exponents are near $-1/(d + 4)$; with the border these n are too few to tell $-1/4$ from $-1/5$.",
+       "远离边界时，拟合出的指数接近 $-1/(d + 4)$；计入边界时，这些 n 还不足以区分 $-1/4$ 与 $-1/5$。"},
+      fmt::format("largest deviation {:.3f}", worst));
   bool slower = true;
   for (size_t i = 0; i < 2; ++i)
-    slower = slower && laws[i].width.back() < laws[i + 1].width.back() && laws[i].error.back() < laws[i + 1].error.back();
-  page.claim(slower,
-             {"With about as many points, each dimension more needs a wider kernel and leaves a larger error.",
-              "点数相近时，每多一维就需要更宽的核，误差也更大。"},
-             fmt::format("errors {:.4f}, {:.4f}, {:.4f}", laws[0].error.back(), laws[1].error.back(), laws[2].error.back()));
+    slower =
+        slower && laws[i].width.back() < laws[i + 1].width.back() && laws[i].error.back() < laws[i + 1].error.back();
+  page.claim(
+      slower,
+      {"With about as many points, each dimension more needs a wider kernel and leaves a larger error.",
+       "点数相近时，每多一维就需要更宽的核，误差也更大。"},
+      fmt::format("errors {:.4f}, {:.4f}, {:.4f}", laws[0].error.back(), laws[1].error.back(), laws[2].error.back()));
 }
 
 }  // namespace qkv::labs::regression

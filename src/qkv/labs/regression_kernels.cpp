@@ -67,10 +67,11 @@ Figure kernel_figure() {
                  .x = {.label = "u", .low = -2.5, .high = 2.5},
                  .y = {.label = "K(u)", .low = -0.05, .high = 1.1}};
   };
-  std::vector<Panel> panels = {panel("Gaussian", [](double v) { return std::exp(-v * v / 2); }),
-                               panel("Boxcar", [](double v) { return std::abs(v) <= 1 ? 1.0 : 0.0; }),
-                               panel("Constant", [](double) { return 1.0; }),
-                               panel("Triangular (dashed: Epanechnikov)", [](double v) { return std::max(0.0, 1 - std::abs(v)); })};
+  std::vector<Panel> panels = {
+      panel("Gaussian", [](double v) { return std::exp(-v * v / 2); }),
+      panel("Boxcar", [](double v) { return std::abs(v) <= 1 ? 1.0 : 0.0; }),
+      panel("Constant", [](double) { return 1.0; }),
+      panel("Triangular (dashed: Epanechnikov)", [](double v) { return std::max(0.0, 1 - std::abs(v)); })};
   auto& last = std::get<Curves>(panels[3].content).series;
   last.push_back({"", u, values([](double v) { return std::max(0.0, 1 - v * v); }, u), line_style("m--")});
   return row_of(panels);
@@ -102,9 +103,10 @@ void kernels_step(Page& page) {
     maps.push_back(m.weights(at));
     titles.push_back(k.title);
   }
-  page.draw("kernel-fits", row_of(panels),
-            {"Estimates (dashed) with width 1 beside the truth (solid): three kernels trace the curve, the constant one gives the mean.",
-             "宽度为 1 的估计（虚线）与真实曲线（实线）：三种核描出曲线，常数核给出平均值。"});
+  page.draw(
+      "kernel-fits", row_of(panels),
+      {"Estimates (dashed) with width 1 beside the truth (solid): three kernels trace the curve, the constant one gives the mean.",
+       "宽度为 1 的估计（虚线）与真实曲线（实线）：三种核描出曲线，常数核给出平均值。"});
   page.draw(
       "kernel-weights", map_row(maps, titles),
       {"The weights, one query per row, all on one scale. Three bands look alike; the constant kernel does not know where it is.",
@@ -119,9 +121,11 @@ void kernels_step(Page& page) {
   Vector same[3];  // median errors of the three kernels at each deviation
   for (int k = 0; k < 4; ++k) {
     const Kernel& kernel = kKernels[k];
-    rows.push_back({{kernel.title, kernel.chinese}, {kernel.deviation > 0 ? rounded(kernel.deviation, 2) : "∞", rounded(median(errors[k]), 3)}});
+    rows.push_back({{kernel.title, kernel.chinese},
+                    {kernel.deviation > 0 ? rounded(kernel.deviation, 2) : "∞", rounded(median(errors[k]), 3)}});
     for (size_t i = 0; i < 3; ++i) {
-      if (kernel.deviation > 0) same[i].push_back(median(errors_of({.kernel = kernel.shape, .bandwidth = {deviations[i] / kernel.deviation}})));
+      if (kernel.deviation > 0)
+        same[i].push_back(median(errors_of({.kernel = kernel.shape, .bandwidth = {deviations[i] / kernel.deviation}})));
       rows.back().second.push_back(kernel.deviation > 0 ? rounded(same[i].back(), 3) : "—");
     }
   }
@@ -140,13 +144,16 @@ void kernels_step(Page& page) {
                {"deviation 1", "标准差 1"}},
               rows);
   double by_shape = 1, by_width = 1e9;
-  for (const Vector& at : same) by_shape = std::max(by_shape, *std::max_element(at.begin(), at.end()) / *std::min_element(at.begin(), at.end()));
+  for (const Vector& at : same)
+    by_shape = std::max(by_shape, *std::max_element(at.begin(), at.end()) / *std::min_element(at.begin(), at.end()));
   for (size_t k = 0; k < 3; ++k) by_width = std::min(by_width, same[2][k] / same[1][k]);
-  page.claim(by_shape < 1.5 && by_width > 2,
-             {"At equal standard deviation the shape of the kernel matters little: the errors lie within a factor of 1.5. The width matters "
-              "more: twice the deviation, 1 instead of 0.5, more than doubles the error of each.",
-              "标准差相同时，核的形状影响不大：误差相差不到 1.5 倍。宽度的影响更大：标准差从 0.5 加倍到 1，每种核的误差都增加一倍以上。"},
-             fmt::format("largest ratio between shapes {:.2f}, smallest ratio between deviations 1 and 0.5 {:.2f}", by_shape, by_width));
+  page.claim(
+      by_shape < 1.5 && by_width > 2,
+      {"At equal standard deviation the shape of the kernel matters little: the errors lie within a factor of 1.5. The width matters "
+       "more: twice the deviation, 1 instead of 0.5, more than doubles the error of each.",
+       "标准差相同时，核的形状影响不大：误差相差不到 1.5 倍。宽度的影响更大：标准差从 0.5 加倍到 1，每种核的误差都增加一倍以上。"},
+      fmt::format("largest ratio between shapes {:.2f}, smallest ratio between deviations 1 and 0.5 {:.2f}", by_shape,
+                  by_width));
   page.claim(close >= 95,
              {"Gaussian, boxcar and triangular kernels all beat the constant one, in nearly all of 100 data sets.",
               "在 100 份数据中几乎每一份上，高斯核、矩形核与三角核都优于常数核。"},
@@ -157,16 +164,18 @@ void kernels_step(Page& page) {
   page.claim(worst < 1e-9, {"The constant kernel is average pooling.", "常数核就是平均汇聚。"},
              "largest difference from the mean " + tiny(worst));
   const Predictions far = model(s, {.kernel = KernelShape::boxcar}).predict(Points::of({2.5, 8}));
-  page.claim(far.absent >= 1 && std::isnan(far.values.values[1]),
-             {"A kernel of bounded reach has nothing to say at $x = 8$: dividing by a sum of zero is reported as an absent prediction, not "
-              "hidden.",
-              "有界的核在 $x = 8$ 处无话可说：权重之和为零、无法相除时，会报告为“没有预测”，而不是悄悄略过。"},
-             fmt::format("{} of 2 predictions absent; {} on the test inputs", far.absent, absent));
+  page.claim(
+      far.absent >= 1 && std::isnan(far.values.values[1]),
+      {"A kernel of bounded reach has nothing to say at $x = 8$: dividing by a sum of zero is reported as an absent prediction, not "
+       "hidden.",
+       "有界的核在 $x = 8$ 处无话可说：权重之和为零、无法相除时，会报告为“没有预测”，而不是悄悄略过。"},
+      fmt::format("{} of 2 predictions absent; {} on the test inputs", far.absent, absent));
 }
 
 void widths_step(Page& page) {
   page.heading({"Four widths", "四种宽度"});
-  page.say({"What matters is the width, the **bandwidth** of the kernel. The Gaussian again, with", "要紧的是宽度，即核的**带宽**。仍用高斯核："});
+  page.say({"What matters is the width, the **bandwidth** of the kernel. The Gaussian again, with",
+            "要紧的是宽度，即核的**带宽**。仍用高斯核："});
   page.formula("K(u) = \\exp(-\\frac{u^2}{2 \\sigma^2}), \\quad \\sigma \\in \\{0.1, 0.2, 0.5, 1\\}");
   const Sample s = page_en(page);
   const Points at = Points::of(test_x());
@@ -187,14 +196,18 @@ void widths_step(Page& page) {
              "实线是真实曲线，虚线是估计。核越窄，细节越多：先是曲线的细节，再是噪声的。"});
   Figure bands = map_row(maps, titles);
   bands.colours.per_panel = true;
-  page.draw("width-weights", bands, {"Narrower kernel, narrower band. Each map has its own scale.", "核越窄，权重带越窄。每幅图各用自己的色标。"});
+  page.draw(
+      "width-weights", bands,
+      {"Narrower kernel, narrower band. Each map has its own scale.", "核越窄，权重带越窄。每幅图各用自己的色标。"});
   bool growing = true;
   for (size_t i = 0; i < 50; ++i)
     for (size_t k = 1; k < 4; ++k) growing = growing && keys[k][i] >= keys[k - 1][i] - 1e-9;
-  page.claim(growing,
-             {"For every query the effective number of keys grows with the width: a wider kernel is a softmax at a higher temperature.",
-              "对每个查询，有效键数都随宽度增大：更宽的核就是温度更高的 softmax。"},
-             fmt::format("mean {:.1f}, {:.1f}, {:.1f}, {:.1f} keys", mean(keys[0]), mean(keys[1]), mean(keys[2]), mean(keys[3])));
+  page.claim(
+      growing,
+      {"For every query the effective number of keys grows with the width: a wider kernel is a softmax at a higher temperature.",
+       "对每个查询，有效键数都随宽度增大：更宽的核就是温度更高的 softmax。"},
+      fmt::format("mean {:.1f}, {:.1f}, {:.1f}, {:.1f} keys", mean(keys[0]), mean(keys[1]), mean(keys[2]),
+                  mean(keys[3])));
   int64_t smoother = 0;
   Vector errors[4];
   for (uint64_t run = 0; run < 100; ++run) {
@@ -214,8 +227,8 @@ void widths_step(Page& page) {
   page.claim(median(errors[2]) < median(errors[0]) && median(errors[2]) < median(errors[3]),
              {"Neither the narrowest nor the widest is best: 0.5 beats 0.1 and 1 in the median.",
               "最窄和最宽都不是最好：按中位数，0.5 优于 0.1 和 1。"},
-             fmt::format("test errors {:.3f}, {:.3f}, {:.3f}, {:.3f}", median(errors[0]), median(errors[1]), median(errors[2]),
-                         median(errors[3])));
+             fmt::format("test errors {:.3f}, {:.3f}, {:.3f}, {:.3f}", median(errors[0]), median(errors[1]),
+                         median(errors[2]), median(errors[3])));
 }
 
 }  // namespace qkv::labs::regression

@@ -18,8 +18,8 @@
 namespace qkv::labs::regression {
 namespace {
 
-// Scorers for inputs of one dimension: q (1, 1, Lq, 1), k (1, 1, Lk, 1) -> (1, 1, Lq, Lk). Widths are learned as logarithms, so they
-// stay positive, and start at 1.
+// Scorers for inputs of one dimension: q (1, 1, Lq, 1), k (1, 1, Lk, 1) -> (1, 1, Lq, Lk). Widths are learned as
+// logarithms, so they stay positive, and start at 1.
 
 Tensor differences(const Tensor& q, const Tensor& k) { return sub(q, transpose(k)); }
 Tensor minus_half_square(const Tensor& u) { return scale(mul(u, u), -0.5f); }
@@ -27,7 +27,9 @@ Tensor minus_half_square(const Tensor& u) { return scale(mul(u, u), -0.5f); }
 /// The book's pooling: one width for all.
 struct OneWidth {
   Tensor log_w = parameter(zeros({1}));
-  Tensor scores(const Tensor& q, const Tensor& k) const { return minus_half_square(mul(differences(q, k), exp(log_w))); }
+  Tensor scores(const Tensor& q, const Tensor& k) const {
+    return minus_half_square(mul(differences(q, k), exp(log_w)));
+  }
   void visit(auto&& f) { f("log_w", log_w); }
 };
 
@@ -53,7 +55,8 @@ struct TwoWidths {
   Tensor log_w = parameter(zeros({1})), log_v = parameter(full({1}, 0.7f)), log_c = parameter(zeros({1}));
   Tensor scores(const Tensor& q, const Tensor& k) const {
     const Tensor u = differences(q, k);
-    const Tensor foot = minus_half_square(mul(u, exp(log_w))), peak = exp(add(minus_half_square(mul(u, exp(log_v))), log_c));
+    const Tensor foot = minus_half_square(mul(u, exp(log_w))),
+                 peak = exp(add(minus_half_square(mul(u, exp(log_v))), log_c));
     return add(foot, log(shift(peak, 1)));
   }
   void visit(auto&& f) { f("log_w", log_w), f("log_v", log_v), f("log_c", log_c); }
@@ -66,7 +69,8 @@ struct LearnedReach {
   void visit(auto&& f) { f("log_w", log_w); }
 };
 
-/// No kernel at all: a perceptron with 24 hidden units scores the pair (q, k) and has to find out that nearness matters.
+/// No kernel at all: a perceptron with 24 hidden units scores the pair (q, k) and has to find out that nearness
+/// matters.
 struct PerceptronScore {
   Linear first, second;
   explicit PerceptronScore(const Rng& rng) : first(2, 24, rng.at("first")), second(24, 1, rng.at("second")) {}
@@ -124,9 +128,11 @@ Fitted fitted(S scorer, const Sample& s, const Training& training = {}) {
 }
 
 constexpr int kPoolings = 5;
-const char* const kNames[kPoolings] = {"one width", "width by place", "two widths", "Epanechnikov, learned reach", "perceptron score"};
+const char* const kNames[kPoolings] = {"one width", "width by place", "two widths", "Epanechnikov, learned reach",
+                                       "perceptron score"};
 
-const char* const kChineseNames[kPoolings] = {"一个宽度", "随位置变化的宽度", "两个宽度", "Epanechnikov，学习作用范围", "感知机评分"};
+const char* const kChineseNames[kPoolings] = {"一个宽度", "随位置变化的宽度", "两个宽度", "Epanechnikov，学习作用范围",
+                                              "感知机评分"};
 
 Fitted fitted(int pooling, const Sample& s, const Rng& rng) {
   switch (pooling) {
@@ -169,10 +175,11 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
   }
   page.draw("new-fits", fits, {"Four new poolings after leave-one-out training.", "留一法训练之后的四种新汇聚。"});
   Figure heat = weights_figure(maps, titles);
-  page.draw("new-weights", heat,
-            {"Their weights. The width by place makes a band that widens and narrows; the perceptron knows no distance: it sends a query "
-             "wherever values of the right height are, near or far.",
-             "它们的权重。随位置变化的宽度形成有宽有窄的带；感知机不知道距离：哪里有高度合适的值，它就让查询看向哪里，不论远近。"});
+  page.draw(
+      "new-weights", heat,
+      {"Their weights. The width by place makes a band that widens and narrows; the perceptron knows no distance: it sends a query "
+       "wherever values of the right height are, near or far.",
+       "它们的权重。随位置变化的宽度形成有宽有窄的带；感知机不知道距离：哪里有高度合适的值，它就让查询看向哪里，不论远近。"});
   page.draw("new-losses", curves(curve, {.label = "step"}, {.label = "leave-one-out error", .low = 0}),
             {"Training, with Adam.", "用 Adam 训练的过程。"});
 }
@@ -201,13 +208,15 @@ void new_poolings_step(Page& page) {
     if (run == kRuns)
       mine[p] = fitted(pooling, s, rng_of(page.seed()).at("perceptron"));
     else
-      errors[p][run] = zh_error(fitted(pooling, zh_sample(rng_of(run).at("zh")), rng_of(run).at("perceptron")).prediction);
+      errors[p][run] =
+          zh_error(fitted(pooling, zh_sample(rng_of(run).at("zh")), rng_of(run).at("perceptron")).prediction);
   });
   draw_poolings(page, s, mine);
   std::vector<NamedRow> rows;
   int64_t good = 0;
   for (size_t p = 0; p < kPoolings; ++p) {
-    rows.push_back({{kNames[p], kChineseNames[p]}, {rounded(mine[p].losses.front(), 4), rounded(mine[p].losses.back(), 4),
+    rows.push_back({{kNames[p], kChineseNames[p]},
+                    {rounded(mine[p].losses.front(), 4), rounded(mine[p].losses.back(), 4),
                      rounded(zh_error(mine[p].prediction), 3), rounded(median(errors[p]), 3)}});
     good += median(errors[p]) < 0.115;
   }
@@ -229,7 +238,8 @@ void new_poolings_step(Page& page) {
 }
 
 void leaving_out_step(Page& page) {
-  page.heading({"Exercise 11.2.2: learning the width without leaving out, and with", "练习 11.2.2：不留一与留一地学习宽度"});
+  page.heading(
+      {"Exercise 11.2.2: learning the width without leaving out, and with", "练习 11.2.2：不留一与留一地学习宽度"});
   page.say(
       {"If a point may look at itself, the best advice is its own value: the training error goes to 0 as the width goes to 0, and gradient "
        "descent follows it there. Left out, a point has to be explained by its neighbours, and there is a best width.",
@@ -255,31 +265,35 @@ void leaving_out_step(Page& page) {
   for (int i = 1; i <= 250; ++i) steps.push_back(i);
   Figure figure;
   figure.cols = 2;
-  figure.panels = {
-      {.content = Curves{{{"training", h, inside, line_style("m--")},
-                          {"left out", h, left_out, line_style("b-")},
-                          {"test", h, test, line_style("k:")}}},
-       .x = {.label = "width", .low = 0.003, .high = 3, .scale = AxisScale::log},
-       .y = {.label = "mean squared error", .low = 0, .high = 1.5}},
-      {.content = Curves{{{"point sees itself", steps, width_in, line_style("m--")}, {"left out", steps, width_out, line_style("b-")}}},
-       .x = {.label = "step", .low = 0, .high = 250},
-       .y = {.label = "width", .scale = AxisScale::log}}};
-  page.draw("leaving-out", figure,
-            {"Left: three errors over the width; the left-out one carries the noise's 0.25 but has its minimum near the test error's. "
-             "Right: the width during training.",
-             "左：三种误差随宽度的变化；留一误差含有 0.25 的噪声底，但最小值的位置与测试误差相近。右：训练中宽度的变化。"});
+  figure.panels = {{.content = Curves{{{"training", h, inside, line_style("m--")},
+                                       {"left out", h, left_out, line_style("b-")},
+                                       {"test", h, test, line_style("k:")}}},
+                    .x = {.label = "width", .low = 0.003, .high = 3, .scale = AxisScale::log},
+                    .y = {.label = "mean squared error", .low = 0, .high = 1.5}},
+                   {.content = Curves{{{"point sees itself", steps, width_in, line_style("m--")},
+                                       {"left out", steps, width_out, line_style("b-")}}},
+                    .x = {.label = "step", .low = 0, .high = 250},
+                    .y = {.label = "width", .scale = AxisScale::log}}};
+  page.draw(
+      "leaving-out", figure,
+      {"Left: three errors over the width; the left-out one carries the noise's 0.25 but has its minimum near the test error's. "
+       "Right: the width during training.",
+       "左：三种误差随宽度的变化；留一误差含有 0.25 的噪声底，但最小值的位置与测试误差相近。右：训练中宽度的变化。"});
   Vector fine;
   for (int i = 0; i <= 1000; ++i) fine.push_back(i * 0.005);
   std::vector<Series> collapsed = fit_series(s, zh_test_y(), {});
-  collapsed[1] = {"Pred", fine, m.with({.bandwidth = {0.003}}).predict(Points::of(fine)).values.values, line_style("m--")};
-  page.draw("collapsed-fit", curves(collapsed, {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
-            {"Where learning without leaving out leads: every point explains itself, and between points the nearest one rules.",
-             "不留一的学习通向这里：每个点只解释自己，点与点之间由最近的点说了算。"});
+  collapsed[1] = {"Pred", fine, m.with({.bandwidth = {0.003}}).predict(Points::of(fine)).values.values,
+                  line_style("m--")};
+  page.draw(
+      "collapsed-fit", curves(collapsed, {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
+      {"Where learning without leaving out leads: every point explains itself, and between points the nearest one rules.",
+       "不留一的学习通向这里：每个点只解释自己，点与点之间由最近的点说了算。"});
   const double tiny = mean_square_difference(m.with({.bandwidth = {1e-7}}).predict(m.x()).values.values, s.y);
   page.claim(tiny < 1e-9 && width_in.back() < width_out.back(),
              {"(a) Seeing itself, the training error has no bottom but 0, and the width collapses.",
               "（a）能看见自己时，训练误差一直降到 0，宽度坍缩。"},
-             fmt::format("training error {:.0e} at width 1e-7; learned widths {:.3f} and {:.3f}", tiny, width_in.back(), width_out.back()));
+             fmt::format("training error {:.0e} at width 1e-7; learned widths {:.3f} and {:.3f}", tiny, width_in.back(),
+                         width_out.back()));
 
   Vector chosen, best, gap, width_ratio;
   int64_t smallest = 0;
@@ -304,12 +318,13 @@ void leaving_out_step(Page& page) {
              {"In all 60 data sets the training error is least at the narrowest width of the grid.",
               "在全部 60 份数据上，训练误差都在网格里最窄的宽度处最小。"},
              fmt::format("{} of 60 data sets", smallest));
-  page.claim(median(chosen) < 2 * median(best),
-             {"(b) Left out, it does not collapse; one number chosen from fifty points still varies, and the test error is somewhat above "
-              "the best possible.",
-              "（b）留一之后不再坍缩；但从五十个点里选出的一个数仍有波动，测试误差比可能的最好结果略高。"},
-             fmt::format("median {:.3f}, best {:.3f}; width off by a factor of {:.2f}", median(chosen), median(best),
-                         std::exp(median(width_ratio))));
+  page.claim(
+      median(chosen) < 2 * median(best),
+      {"(b) Left out, it does not collapse; one number chosen from fifty points still varies, and the test error is somewhat above "
+       "the best possible.",
+       "（b）留一之后不再坍缩；但从五十个点里选出的一个数仍有波动，测试误差比可能的最好结果略高。"},
+      fmt::format("median {:.3f}, best {:.3f}; width off by a factor of {:.2f}", median(chosen), median(best),
+                  std::exp(median(width_ratio))));
 }
 
 }  // namespace qkv::labs::regression

@@ -26,7 +26,9 @@ Vector smoothed_truth() {
   for (double x : test_x()) {
     double above = 0, below = 0;
     for (int i = 0; i <= kSteps; ++i) {
-      const double t = 5.0 * i / kSteps, k = std::exp(-(x - t) * (x - t) / 2) * (i == 0 || i == kSteps ? 1 : i % 2 ? 4 : 2);
+      const double t = 5.0 * i / kSteps, k = std::exp(-(x - t) * (x - t) / 2) * (i == 0 || i == kSteps ? 1
+                                                                                 : i % 2               ? 4
+                                                                                                       : 2);
       above += k * zh_truth(t);
       below += k;
     }
@@ -55,7 +57,8 @@ Growth growth(const Rng& rng, int64_t n, int data_sets) {
   return g;
 }
 
-/// Note 001: "with few data the window must be small". `usual` is the best width for 50 points, `small` the one for 5,000.
+/// Note 001: "with few data the window must be small". `usual` is the best width for 50 points, `small` the one for
+/// 5,000.
 void few_data(Page& page, double usual, double small) {
   page.say(
       {"**\"With few data one needs a small window, so the curve is not smooth.\"** Note 001 has it the wrong way round. With few data a "
@@ -74,19 +77,24 @@ void few_data(Page& page, double usual, double small) {
     narrow_error += zh_error(narrow) / kSets, wide_error += zh_error(wide) / kSets;
     narrow_rough += roughness(narrow) / kSets, wide_rough += roughness(wide) / kSets;
   }
-  named_table(page, {{"10 points", "10 个点"}, {"width", "宽度"}, {"mean test error", "平均测试误差"}, {"roughness", "粗糙度"}},
-              {{{"best for 5,000 points", "适合 5,000 个点的"}, {rounded(small, 3), rounded(narrow_error, 3), rounded(narrow_rough, 3)}},
-               {{"best for 10 points", "适合 10 个点的"}, {rounded(few.width, 3), rounded(wide_error, 3), rounded(wide_rough, 3)}}});
+  named_table(
+      page, {{"10 points", "10 个点"}, {"width", "宽度"}, {"mean test error", "平均测试误差"}, {"roughness", "粗糙度"}},
+      {{{"best for 5,000 points", "适合 5,000 个点的"},
+        {rounded(small, 3), rounded(narrow_error, 3), rounded(narrow_rough, 3)}},
+       {{"best for 10 points", "适合 10 个点的"},
+        {rounded(few.width, 3), rounded(wide_error, 3), rounded(wide_rough, 3)}}});
   page.claim(few.width > usual && wide_error < narrow_error && wide_rough < narrow_rough,
              {"With 10 points the best window is wider than with 50, and beats a small one in error and in smoothness.",
               "只有 10 个点时，最佳窗口比 50 个点时更宽；它的误差比小窗口小，曲线也更平滑。"},
-             fmt::format("best widths {:.3f} for 10 points, {:.3f} for 50; error {:.3f} against {:.3f}", few.width, usual, wide_error, narrow_error));
+             fmt::format("best widths {:.3f} for 10 points, {:.3f} for 50; error {:.3f} against {:.3f}", few.width,
+                         usual, wide_error, narrow_error));
 }
 
 }  // namespace
 
 void more_data_step(Page& page) {
-  page.heading({"Exercise 10.2.1: does more data help the non-parametric estimator?", "练习 10.2.1：数据更多，非参数估计会更好吗？"});
+  page.heading({"Exercise 10.2.1: does more data help the non-parametric estimator?",
+                "练习 10.2.1：数据更多，非参数估计会更好吗？"});
   page.say(
       {"It is often said, in note 001 too, that with enough data it converges to the truth. That needs a second half of the sentence: **if "
        "the width shrinks as the data grow**. At width 1 more data remove the noise and leave the smoothing; the limit is the truth "
@@ -116,7 +124,8 @@ void more_data_step(Page& page) {
                     {"limit of width 1", {50, 100000}, {limit, limit}, line_style("k:")}},
                    {.label = "n", .low = 40, .high = 130000, .scale = AxisScale::log},
                    {.label = "test error", .low = 1e-4, .high = 1, .scale = AxisScale::log}),
-            {"A fixed width stops at its limit; the best width keeps improving.", "固定宽度停在它的极限上；最佳宽度不断改进。"});
+            {"A fixed width stops at its limit; the best width keeps improving.",
+             "固定宽度停在它的极限上；最佳宽度不断改进。"});
   const Sample many = zh_sample(rng.at("fits"), 100000);
   LineStyle thick = line_style("-");
   thick.colour = Colour{185, 185, 185};
@@ -128,12 +137,13 @@ void more_data_step(Page& page) {
                    {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
             {"A hundred thousand points: width 1 is as flat as with fifty, width 0.03 lies on the truth.",
              "十万个点：宽度 1 和五十个点时一样平，宽度 0.03 与真实曲线重合。"});
-  page.claim(
-      std::abs(fixed[3] - limit) < 0.01,
-      {"At width 1 the error goes to that of the smoothed truth, not to 0.", "宽度为 1 时，误差趋于平滑后真实曲线的误差，而不是 0。"},
-      fmt::format("{:.4f} at n = 100,000, limit {:.4f}", fixed[3], limit));
+  page.claim(std::abs(fixed[3] - limit) < 0.01,
+             {"At width 1 the error goes to that of the smoothed truth, not to 0.",
+              "宽度为 1 时，误差趋于平滑后真实曲线的误差，而不是 0。"},
+             fmt::format("{:.4f} at n = 100,000, limit {:.4f}", fixed[3], limit));
   page.claim(best[0] > 2 * best[1] && best[1] > 2 * best[2] && best[2] > 2 * best[3] && best[3] < 0.001,
-             {"At the best width the error falls with every step, below a thousandth.", "取最佳宽度时，误差逐级下降，降到千分之一以下。"},
+             {"At the best width the error falls with every step, below a thousandth.",
+              "取最佳宽度时，误差逐级下降，降到千分之一以下。"},
              fmt::format("errors {:.3f}, {:.3f}, {:.4f}, {:.5f}", best[0], best[1], best[2], best[3]));
   page.claim(width[0] > width[1] && width[1] > width[2] && width[2] > width[3],
              {"And that width shrinks as n grows.", "并且最佳宽度随 n 增大而缩小。"},
@@ -142,8 +152,8 @@ void more_data_step(Page& page) {
 }
 
 void meaning_of_w_step(Page& page) {
-  page.heading(
-      {"Exercise 10.2.2: what does w tell, and why does it sharpen the weights?", "练习 10.2.2：w 说明什么？为什么它让权重更集中？"});
+  page.heading({"Exercise 10.2.2: what does w tell, and why does it sharpen the weights?",
+                "练习 10.2.2：w 说明什么？为什么它让权重更集中？"});
   page.say(
       {"$1/|w|$ is the distance over which two inputs still speak for each other: the scale on which the curve changes, made larger where "
        "noise has to be averaged away. As $w$ grows, differences between scores grow, and softmax gives more to the nearest key.",
@@ -162,13 +172,16 @@ void meaning_of_w_step(Page& page) {
   const Learned learned = page_learned(page);
   Vector step_w, step_loss;
   for (int e = 0; e <= 5; ++e) {
-    const double now = e == 0 ? learned.start[0]
-                              : learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = e, .start = learned.start[0]}).w[0];
+    const double now =
+        e == 0
+            ? learned.start[0]
+            : learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.epochs = e, .start = learned.start[0]}).w[0];
     step_w.push_back(std::abs(now)), step_loss.push_back(leave_one_out_loss(s, now));
   }
   Figure figure;
   figure.cols = 2;
-  figure.panels = {{.content = Curves{{{"L(w)", w, loss, line_style("-")}, {"the five steps", step_w, step_loss, line_style("ro:")}}},
+  figure.panels = {{.content = Curves{{{"L(w)", w, loss, line_style("-")},
+                                       {"the five steps", step_w, step_loss, line_style("ro:")}}},
                     .x = {.label = "w", .low = 0.01, .high = 50, .scale = AxisScale::log},
                     .y = {.label = "leave-one-out loss", .low = 0}},
                    {.content = Curves{{{"", w, keys, line_style("-")}}},
@@ -191,7 +204,8 @@ void meaning_of_w_step(Page& page) {
 }
 
 void width_choice_step(Page& page) {
-  page.heading({"Exercise 10.2.3: a hyper-parameter for the non-parametric estimator", "练习 10.2.3：给非参数估计加一个超参数"});
+  page.heading(
+      {"Exercise 10.2.3: a hyper-parameter for the non-parametric estimator", "练习 10.2.3：给非参数估计加一个超参数"});
   page.say(
       {"The width itself: divide the distance by $h$. It can come from a rule of thumb, or from leave-one-out cross-validation, which "
        "needs no gradient: compute the left-out error for a row of widths and take the best.",
@@ -204,14 +218,17 @@ void width_choice_step(Page& page) {
   parallel_for(kRuns, 1e9, [&](int64_t k) {
     const Sample s = zh_sample(rng_of(static_cast<uint64_t>(k)).at("zh"));
     const KernelRegression m = model(s);
-    const auto error = [&](const KernelRegression& r) { return zh_error(r.predict(Points::of(test_x())).values.values); };
+    const auto error = [&](const KernelRegression& r) {
+      return zh_error(r.predict(Points::of(test_x())).values.values);
+    };
     Vector& mine = curve[static_cast<size_t>(k)];
     for (double h : grid) mine.push_back(error(m.with({.bandwidth = {h}})));
     const auto best = std::min_element(mine.begin(), mine.end());
     const KernelRegression line = m.with({.estimator = Estimator::local_linear});
     chosen[static_cast<size_t>(k)] = {
         error(m.with({.bandwidth = rule_bandwidth(m.x(), KernelShape::gaussian)})),
-        error(m.with({.bandwidth = cross_validate(m).bandwidth})), *best, grid[static_cast<size_t>(best - mine.begin())],
+        error(m.with({.bandwidth = cross_validate(m).bandwidth})), *best,
+        grid[static_cast<size_t>(best - mine.begin())],
         error(line.with({.estimator = Estimator::local_linear, .bandwidth = cross_validate(line).bandwidth}))};
   });
   Vector middle, low, high;
@@ -235,21 +252,20 @@ void width_choice_step(Page& page) {
   };
   const double fixed = median(collect([](const BookRun&r) { return r.plain; })),
                learned = median(collect([](const BookRun&r) { return r.learned; }));
-  named_table(page, {{"width", "宽度"}, {"median test error", "测试误差中位数"}},
-              {{{"1", "1"}, {rounded(fixed, 3)}},
-               {{"rule of thumb", "经验法则"}, {rounded(column_median(0), 3)}},
-               {{"five gradient steps", "五步梯度下降"}, {rounded(learned, 3)}},
-               {{"leave-one-out", "留一法"}, {rounded(column_median(1), 3)}},
-               {{"leave-one-out, local linear", "留一法，局部线性"}, {rounded(column_median(4), 3)}},
-               {both("best of the grid, {:.2f}",
-                     "网格中最好的，{:.2f}", column_median(3)),
-                {rounded(column_median(2), 3)}}});
+  named_table(
+      page, {{"width", "宽度"}, {"median test error", "测试误差中位数"}},
+      {{{"1", "1"}, {rounded(fixed, 3)}},
+       {{"rule of thumb", "经验法则"}, {rounded(column_median(0), 3)}},
+       {{"five gradient steps", "五步梯度下降"}, {rounded(learned, 3)}},
+       {{"leave-one-out", "留一法"}, {rounded(column_median(1), 3)}},
+       {{"leave-one-out, local linear", "留一法，局部线性"}, {rounded(column_median(4), 3)}},
+       {both("best of the grid, {:.2f}", "网格中最好的，{:.2f}", column_median(3)), {rounded(column_median(2), 3)}}});
   page.claim(
       column_median(1) < learned && column_median(1) < column_median(0) && column_median(2) < column_median(1),
       {"A width by exact leave-one-out beats width 1, the rule and the five steps, and costs little against the best width in hindsight.",
        "用精确的留一法选宽度，优于宽度 1、经验法则和五步梯度下降；与事后才知道的最佳宽度相比，损失不大。"},
-      fmt::format("{:.3f} against {:.3f}, {:.3f}, {:.3f}; best {:.3f}", column_median(1), fixed, column_median(0), learned,
-                  column_median(2)));
+      fmt::format("{:.3f} against {:.3f}, {:.3f}, {:.3f}; best {:.3f}", column_median(1), fixed, column_median(0),
+                  learned, column_median(2)));
 }
 
 }  // namespace qkv::labs::regression

@@ -1,4 +1,5 @@
-// Lab 10.2, first part: the notes' example of three people, attend, the batched product, and what slips in formulas would do.
+// Lab 10.2, first part: the notes' example of three people, attend, the batched product, and what slips in formulas
+// would do.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,12 +59,15 @@ void three_points_step(Page& page) {
   for (size_t i = 0; i < 3; ++i)
     rows.push_back({fmt::format("{}", kPeople.x[i]), fmt::format("{}", kPeople.y[i]), rounded(scores[i], 1),
                     fmt::format("{:.8g}", alpha[i])});
-  page.table({{"waist $k_i$, cm", "腰围 $k_i$（厘米）"}, {"body mass $v_i$, kg", "体重 $v_i$（公斤）"}, {"score", "注意力分数"}, {"attention weight", "注意力权重"}},
+  page.table({{"waist $k_i$, cm", "腰围 $k_i$（厘米）"},
+              {"body mass $v_i$, kg", "体重 $v_i$（公斤）"},
+              {"score", "注意力分数"},
+              {"attention weight", "注意力权重"}},
              rows);
-  page.claim(
-      std::abs(f - 45.49999993) < 1e-8 && std::abs(pooled(alpha, kPeople.y) - f) < 1e-12,
-      {"A waist of 57 gives 45.5, with weights of about 0, 1/2 and 1/2.", "腰围 57 的预测值是 45.5，三个注意力权重约为 0、1/2、1/2。"},
-      fmt::format("f(57) = {:.8f}", f));
+  page.claim(std::abs(f - 45.49999993) < 1e-8 && std::abs(pooled(alpha, kPeople.y) - f) < 1e-12,
+             {"A waist of 57 gives 45.5, with weights of about 0, 1/2 and 1/2.",
+              "腰围 57 的预测值是 45.5，三个注意力权重约为 0、1/2、1/2。"},
+             fmt::format("f(57) = {:.8f}", f));
 
   Vector x, narrow, wide;
   for (int i = 0; i <= 120; ++i) x.push_back(49 + i * 0.1);
@@ -134,8 +138,8 @@ void leave_one_out_shapes(Page& page) {
   const Tensor f = matmul(reshape(weights, {50, 1, 49}), reshape(values, {50, 49, 1}));
   const auto row = [](const char* name, const Tensor& t) { return fmt::format("\n{:<26}{}", name, t.shape().str()); };
   const Tensor two({2}, {1, 2});
-  page.print(fmt::format("repeat_interleave([1, 2], 3) = {}\nrepeat([1, 2], 3)            = {}", shown(repeat_interleave(two, 3, 0)),
-                         shown(tile(two, {3}))) +
+  page.print(fmt::format("repeat_interleave([1, 2], 3) = {}\nrepeat([1, 2], 3)            = {}",
+                         shown(repeat_interleave(two, 3, 0)), shown(tile(two, {3}))) +
              row("x, as a column", x) + row("queries, every x 50 times", queries) + row("all keys in every row", all) +
              row("keys without the diagonal", keys) + row("values likewise", values) + "\n" +
              fmt::format("weights x values          (50, 1, 49) x (50, 49, 1) -> {}", f.shape().str()));
@@ -158,9 +162,10 @@ void batched_product_step(Page& page) {
        "$(n, a, b)$ 与 $(n, b, c)$ 得到 $(n, a, c)$。"});
   const Tensor shapes = matmul(ones({2, 1, 4}), ones({2, 4, 6}));
   const Tensor product = matmul(full({2, 1, 10}, 0.1f), arange(0, 20).viewed({2, 10, 1}));
-  page.print(fmt::format("(2, 1, 4) x (2, 4, 6) -> ({}, {}, {})\n[[[{:.1f}]], [[{:.1f}]]]", shapes.size(0), shapes.size(1), shapes.size(2),
-                         product.ptr()[0], product.ptr()[1]));
-  page.fact({"Ten equal weights of 0.1 average the values 0 ... 9, and 10 ... 19.", "十个相等的权重 0.1 对 0…9 和 10…19 求平均。"},
+  page.print(fmt::format("(2, 1, 4) x (2, 4, 6) -> ({}, {}, {})\n[[[{:.1f}]], [[{:.1f}]]]", shapes.size(0),
+                         shapes.size(1), shapes.size(2), product.ptr()[0], product.ptr()[1]));
+  page.fact({"Ten equal weights of 0.1 average the values 0 ... 9, and 10 ... 19.",
+             "十个相等的权重 0.1 对 0…9 和 10…19 求平均。"},
             fmt::format("{:.4f} and {:.4f}", product.ptr()[0], product.ptr()[1]));
   leave_one_out_shapes(page);
 }
@@ -191,7 +196,9 @@ void errata_step(Page& page) {
                    {same("f(x) = 1/n, 000"), number(1.0 / 3), same("f(x) = (1/n) Σ yᵢ")},
                    {same("exp(−½(x − xᵢ)w)², 000"), number(square_outside(57)), same("exp(−½((x − xᵢ)w)²)")},
                    {same("Σⱼ exp(−½(x − xᵢ)²), 000, 002"), number(i_below), same("Σⱼ exp(−½(x − xⱼ)²)")},
-                   {{"yᵢ in the denominator, 000", "yᵢ 写进分母，000"}, number(value_below), {"yᵢ beside the fraction", "yᵢ 写在分式旁边"}},
+                   {{"yᵢ in the denominator, 000", "yᵢ 写进分母，000"},
+                    number(value_below),
+                    {"yᵢ beside the fraction", "yᵢ 写在分式旁边"}},
                    {{"no factor yᵢ, 002", "漏掉因子 yᵢ，002"}, number(no_value), same("… yᵢ")}});
   page.claim(std::abs(no_minus - 40) < 1e-6,
              {"Without the minus sign the farthest person gets all the attention, and the answer is 40.0.",
@@ -200,10 +207,11 @@ void errata_step(Page& page) {
   page.claim(std::abs(1.0 / 3 - average) > 1,
              {"$1/n$ alone is no average: it forgets what is averaged.", "只写 $1/n$ 不是平均：漏掉了被平均的东西。"},
              fmt::format("{:.3f} in place of {:.3f}", 1.0 / 3, average));
-  page.claim(std::abs(square_outside(57) - square_outside(51)) < 1e-12,
-             {"With the square outside, the query cancels from the softmax: every query gets the same answer, and the largest key wins.",
-              "平方写在外面时，查询在 softmax 中被约掉：所有查询得到同一个答案，最大的键胜出。"},
-             fmt::format("f(57) = {:.4f}, f(51) = {:.4f}", square_outside(57), square_outside(51)));
+  page.claim(
+      std::abs(square_outside(57) - square_outside(51)) < 1e-12,
+      {"With the square outside, the query cancels from the softmax: every query gets the same answer, and the largest key wins.",
+       "平方写在外面时，查询在 softmax 中被约掉：所有查询得到同一个答案，最大的键胜出。"},
+      fmt::format("f(57) = {:.4f}, f(51) = {:.4f}", square_outside(57), square_outside(51)));
   page.claim(std::abs(i_below - average) < 1e-12,
              {"With $x_i$ in the denominator's sum too, every weight is $1/n$: this is average pooling again.",
               "分母的求和中也写 $x_i$，每个权重都成了 $1/n$：又回到平均汇聚。"},

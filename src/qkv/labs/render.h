@@ -16,10 +16,10 @@ struct Finished {
 
 /// How a terminal shows blocks.
 struct PlainStyle {
-  int columns = 96;        // of the terminal; text keeps to 100 of them, tables and output take all
-  bool colour = false;     // bold headings, green and red marks, figures in colour
-  bool figures = false;    // drawn; else only named
-  std::string folder = {}; // where the figures are written: the file is named beside its figure; empty: nowhere
+  int columns = 96;         // of the terminal; text keeps to 100 of them, tables and output take all
+  bool colour = false;      // bold headings, green and red marks, figures in colour
+  bool figures = false;     // drawn; else only named
+  std::string folder = {};  // where the figures are written: the file is named beside its figure; empty: nowhere
 };
 /// One block as a terminal shows it.
 std::string plain(const Block& block, Language language, const PlainStyle& style = {});

@@ -34,7 +34,8 @@ table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: a
 
 std::string escape(std::string_view text) {
   std::string out;
-  for (char c : text) out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+  for (char c : text)
+    out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
   return out;
 }
 
@@ -49,7 +50,8 @@ std::string inline_html(const std::string& text) { return marked_up(text, HtmlWr
 
 std::string table_html(const Table& table, Language language) {
   const auto cell = [&](const std::string& tag, size_t column, const Text& text) {
-    return "<" + tag + (is_number_column(table, column, language) ? " class=\"number\">" : ">") + inline_html(text.in(language)) + "</" + tag + ">";
+    return "<" + tag + (is_number_column(table, column, language) ? " class=\"number\">" : ">") +
+           inline_html(text.in(language)) + "</" + tag + ">";
   };
   std::string out = "<table><thead><tr>";
   for (size_t c = 0; c < table.head.size(); ++c) out += cell("th", c, table.head[c]);
@@ -65,7 +67,8 @@ std::string table_html(const Table& table, Language language) {
 // Equations that follow each other stand in line.
 std::string formulas_html(const std::vector<Block>& blocks, size_t& i) {
   std::vector<std::string> all;
-  for (; i < blocks.size() && std::holds_alternative<Formula>(blocks[i]); ++i) all.push_back(std::get<Formula>(blocks[i]).tex);
+  for (; i < blocks.size() && std::holds_alternative<Formula>(blocks[i]); ++i)
+    all.push_back(std::get<Formula>(blocks[i]).tex);
   return (all.size() == 1 ? mathml(all[0], true) : aligned_mathml(all)) + "\n";
 }
 
@@ -74,8 +77,8 @@ std::string figure_html(const Picture& picture, const std::string& lab, Language
   Figure figure = picture.figure;
   figure.id = lab + "-" + picture.name;
   const double least = plotting::layout(figure).width * plotting::kLeastFont / plotting::kCellFont;
-  return fmt::format("<figure><div style=\"--least: {:.0f}px\">{}</div><figcaption>{}</figcaption></figure>\n", std::ceil(least), svg(figure),
-                     inline_html(picture.caption.in(language)));
+  return fmt::format("<figure><div style=\"--least: {:.0f}px\">{}</div><figcaption>{}</figcaption></figure>\n",
+                     std::ceil(least), svg(figure), inline_html(picture.caption.in(language)));
 }
 
 std::string block_html(const Block& block, const std::string& lab, Language language) {
@@ -85,10 +88,12 @@ std::string block_html(const Block& block, const std::string& lab, Language lang
   if (auto* b = std::get_if<Table>(&block)) return table_html(*b, language);
   if (auto* b = std::get_if<Picture>(&block)) return figure_html(*b, lab, language);
   if (auto* b = std::get_if<Fact>(&block))
-    return "<div class=\"fact\">" + inline_html(b->text.in(language)) + (b->measured.empty() ? "" : " [" + escape(b->measured) + "]") + "</div>\n";
+    return "<div class=\"fact\">" + inline_html(b->text.in(language)) +
+           (b->measured.empty() ? "" : " [" + escape(b->measured) + "]") + "</div>\n";
   const auto& claim = std::get<Claim>(block);
-  return fmt::format("<div class=\"claim{}\"><b>{}</b> {} <span class=\"soft\">[{}]</span></div>\n", claim.holds ? "" : " bad", claim.holds ? "✓" : "✗",
-                     inline_html(claim.text.in(language)), escape(claim.measured));
+  return fmt::format("<div class=\"claim{}\"><b>{}</b> {} <span class=\"soft\">[{}]</span></div>\n",
+                     claim.holds ? "" : " bad", claim.holds ? "✓" : "✗", inline_html(claim.text.in(language)),
+                     escape(claim.measured));
 }
 
 }  // namespace
@@ -105,16 +110,20 @@ std::string html_report(const std::vector<Finished>& labs, Language language) {
     body += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", lab->name, escape(title));
     const std::vector<Block>& blocks = page.blocks();
     for (size_t i = 0; i < blocks.size();)
-      body += std::holds_alternative<Formula>(blocks[i]) ? formulas_html(blocks, i) : block_html(blocks[i++], lab->name, language);
+      body += std::holds_alternative<Formula>(blocks[i]) ? formulas_html(blocks, i)
+                                                         : block_html(blocks[i++], lab->name, language);
     body += "</section>\n";
   }
-  const std::string summary = zh ? fmt::format("{} 个实验，{} 条论断，{} 条不成立，用时 {:.1f} 秒", labs.size(), claims, failed, seconds)
-                                 : fmt::format("{} lab{}, {} claims checked, {} failed, {:.1f} seconds", labs.size(), labs.size() == 1 ? "" : "s", claims, failed, seconds);
+  const std::string summary =
+      zh ? fmt::format("{} 个实验，{} 条论断，{} 条不成立，用时 {:.1f} 秒", labs.size(), claims, failed, seconds)
+         : fmt::format("{} lab{}, {} claims checked, {} failed, {:.1f} seconds", labs.size(),
+                       labs.size() == 1 ? "" : "s", claims, failed, seconds);
   return fmt::format(
       "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
       "<title>qkv: {}</title><style>{}</style></head><body>\n<header><h1>{}</h1><p class=\"soft\">qkv {} · {}</p></header>\n<nav><ol>{}</ol></nav>\n{}"
       "</body></html>\n",
-      zh ? "zh-CN" : "en", zh ? "注意力一览" : "a tour of attention", kStyle, zh ? "注意力一览" : "A tour of attention", version(), summary, list, body);
+      zh ? "zh-CN" : "en", zh ? "注意力一览" : "a tour of attention", kStyle, zh ? "注意力一览" : "A tour of attention",
+      version(), summary, list, body);
 }
 
 }  // namespace qkv::labs

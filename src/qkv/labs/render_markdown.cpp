@@ -28,13 +28,20 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
   std::string out = "# " + lab.section + " " + lab.title.in(language) + "\n";
   for (const Block& block : page.blocks()) {
     out += "\n";
-    if (auto* b = std::get_if<Heading>(&block)) out += "## " + b->text.in(language) + "\n";
-    else if (auto* b = std::get_if<Paragraph>(&block)) out += b->text.in(language) + "\n";
-    else if (auto* b = std::get_if<Formula>(&block)) out += "$$" + b->tex + "$$\n";
-    else if (auto* b = std::get_if<Output>(&block)) out += "```text\n" + b->text + (b->text.ends_with('\n') ? "" : "\n") + "```\n";
-    else if (auto* b = std::get_if<Picture>(&block)) out += "![" + b->caption.in(language) + "](" + b->name + ".svg)\n\n*" + b->caption.in(language) + "*\n";
-    else if (auto* b = std::get_if<Table>(&block)) out += table_markdown(*b, language);
-    else if (auto* b = std::get_if<Fact>(&block)) out += "- " + b->text.in(language) + (b->measured.empty() ? "" : " (" + b->measured + ")") + "\n";
+    if (auto* b = std::get_if<Heading>(&block))
+      out += "## " + b->text.in(language) + "\n";
+    else if (auto* b = std::get_if<Paragraph>(&block))
+      out += b->text.in(language) + "\n";
+    else if (auto* b = std::get_if<Formula>(&block))
+      out += "$$" + b->tex + "$$\n";
+    else if (auto* b = std::get_if<Output>(&block))
+      out += "```text\n" + b->text + (b->text.ends_with('\n') ? "" : "\n") + "```\n";
+    else if (auto* b = std::get_if<Picture>(&block))
+      out += "![" + b->caption.in(language) + "](" + b->name + ".svg)\n\n*" + b->caption.in(language) + "*\n";
+    else if (auto* b = std::get_if<Table>(&block))
+      out += table_markdown(*b, language);
+    else if (auto* b = std::get_if<Fact>(&block))
+      out += "- " + b->text.in(language) + (b->measured.empty() ? "" : " (" + b->measured + ")") + "\n";
     else {
       const auto& claim = std::get<Claim>(block);
       out += std::string(claim.holds ? "- ✓ " : "- ✗ ") + claim.text.in(language) + " (" + claim.measured + ")\n";

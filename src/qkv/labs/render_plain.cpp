@@ -12,7 +12,8 @@ namespace qkv::labs {
 namespace {
 
 constexpr int kWidestText = 100;  // longer lines are hard to read
-constexpr const char *kBold = "\x1b[1m", *kDim = "\x1b[2m", *kGreen = "\x1b[32m", *kRed = "\x1b[1;31m", *kCyan = "\x1b[36m", *kPlain = "\x1b[0m";
+constexpr const char *kBold = "\x1b[1m", *kDim = "\x1b[2m", *kGreen = "\x1b[32m", *kRed = "\x1b[1;31m",
+                     *kCyan = "\x1b[36m", *kPlain = "\x1b[0m";
 
 struct PlainWriter {
   Scripts scripts;
@@ -37,11 +38,16 @@ struct ScriptFinder {
 
 class PlainPage {
  public:
-  PlainPage(Language language, const PlainStyle& style) : language_(language), style_(style), text_columns_(std::min(style.columns, kWidestText)) {}
+  PlainPage(Language language, const PlainStyle& style)
+      : language_(language), style_(style), text_columns_(std::min(style.columns, kWidestText)) {}
 
-  std::string operator()(const Heading& b) const { return "\n" + in(kBold, wrapped("== " + b.text.in(language_) + " ==", text_columns_, 3)) + "\n"; }
+  std::string operator()(const Heading& b) const {
+    return "\n" + in(kBold, wrapped("== " + b.text.in(language_) + " ==", text_columns_, 3)) + "\n";
+  }
   std::string operator()(const Paragraph& b) const { return wrapped(written(b.text), text_columns_) + "\n"; }
-  std::string operator()(const Formula& b) const { return wrapped("    " + plain_formula(b.tex), style_.columns, 8) + "\n"; }
+  std::string operator()(const Formula& b) const {
+    return wrapped("    " + plain_formula(b.tex), style_.columns, 8) + "\n";
+  }
   std::string operator()(const Output& b) const {
     std::string out;
     for (std::string_view rest = b.text; !rest.empty();) {
@@ -52,10 +58,12 @@ class PlainPage {
     return out;
   }
   std::string operator()(const Picture& b) const {
-    const std::string caption = written(b.caption), name = (language_ == Language::zh ? "[图 " : "[figure ") + b.name + "] ";
+    const std::string caption = written(b.caption),
+                      name = (language_ == Language::zh ? "[图 " : "[figure ") + b.name + "] ";
     std::string out;
     if (style_.figures)
-      out += "\n" + terminal(b.figure, {std::clamp(style_.columns, 20, kWidestText), style_.colour ? TerminalColour::truecolor : TerminalColour::ascii});
+      out += "\n" + terminal(b.figure, {std::clamp(style_.columns, 20, kWidestText),
+                                        style_.colour ? TerminalColour::truecolor : TerminalColour::ascii});
     out += wrapped(in(kDim, name) + caption, text_columns_, 2) + "\n";
     if (!style_.folder.empty()) out += "  " + in(kDim, style_.folder + "/" + b.name + ".svg") + "\n";
     return out + (style_.figures ? "\n" : "");
@@ -71,18 +79,24 @@ class PlainPage {
     return plain_table(row(b.head), rows, style_.columns, style_.colour);
   }
   std::string operator()(const Fact& b) const {
-    return wrapped("-     " + written(b.text) + (b.measured.empty() ? "" : " " + in(kDim, "[" + b.measured + "]")), text_columns_, 6) + "\n";
+    return wrapped("-     " + written(b.text) + (b.measured.empty() ? "" : " " + in(kDim, "[" + b.measured + "]")),
+                   text_columns_, 6) +
+           "\n";
   }
   std::string operator()(const Claim& b) const {
     const bool zh = language_ == Language::zh;
     const std::string mark = b.holds ? (zh ? "成立" : "ok") : (zh ? "不成立" : "FAILED");
     const int indent = b.holds ? (zh ? 5 : 6) : 7;
     const std::string gap(static_cast<size_t>(indent - columns_of(mark)), ' ');
-    return wrapped(in(b.holds ? kGreen : kRed, mark) + gap + written(b.text) + " " + in(kDim, "[" + b.measured + "]"), text_columns_, indent) + "\n";
+    return wrapped(in(b.holds ? kGreen : kRed, mark) + gap + written(b.text) + " " + in(kDim, "[" + b.measured + "]"),
+                   text_columns_, indent) +
+           "\n";
   }
 
  private:
-  std::string in(const char* code, const std::string& text) const { return style_.colour ? code + text + kPlain : text; }
+  std::string in(const char* code, const std::string& text) const {
+    return style_.colour ? code + text + kPlain : text;
+  }
   std::string written(const Text& text) const {
     Scripts scripts = Scripts::small;
     marked_up(text.in(language_), ScriptFinder{&scripts});
@@ -96,7 +110,9 @@ class PlainPage {
 
 }  // namespace
 
-std::string plain(const Block& block, Language language, const PlainStyle& style) { return std::visit(PlainPage(language, style), block); }
+std::string plain(const Block& block, Language language, const PlainStyle& style) {
+  return std::visit(PlainPage(language, style), block);
+}
 
 std::string plain_title(const Lab& lab, Language language, const PlainStyle& style) {
   const std::string title = wrapped(lab.section + " " + lab.title.in(language), style.columns);

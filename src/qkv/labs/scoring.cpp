@@ -27,12 +27,15 @@ void definition(Page& page) {
        "**注意力评分函数** $a(q, k)$ 说明查询与键有多匹配，softmax 把分数变为权重，答案是值的加权平均。本节所做的一切，都只是更换 $a$。"});
   page.formula(
       "\\alpha(q, k_i) = \\softmax_i(a(q, k_i)), \\quad f(q) = \\sum_i \\alpha(q, k_i) v_i, \\quad a(q, k) = -\\frac{1}{2} (q - k)^2");
-  const Attended a = attend(Gaussian{}, Tensor({1, 1}, {57}), Tensor({3, 1}, {51, 56, 58}), Tensor({3, 1}, {40, 43, 48}));
+  const Attended a =
+      attend(Gaussian{}, Tensor({1, 1}, {57}), Tensor({3, 1}, {51, 56, 58}), Tensor({3, 1}, {40, 43, 48}));
   const Tensor w = a.weights.row(0, 0, 0);
-  page.claim(std::abs(a.output.item() - 45.5) < 1e-4 && std::abs(w.ptr()[0] - 1.2555e-8) < 1e-12,
-             {"With the Gaussian score the answer is 45.5 as there: the far person is asked too, with a weight that hardly counts.",
-              "用高斯评分，答案与那里一样是 45.5：较远的人也问到了，只是权重微乎其微。"},
-             fmt::format("f(57) = {:.5f}, weights {:.1e}, {:.3f}, {:.3f}", a.output.item(), w.ptr()[0], w.ptr()[1], w.ptr()[2]));
+  page.claim(
+      std::abs(a.output.item() - 45.5) < 1e-4 && std::abs(w.ptr()[0] - 1.2555e-8) < 1e-12,
+      {"With the Gaussian score the answer is 45.5 as there: the far person is asked too, with a weight that hardly counts.",
+       "用高斯评分，答案与那里一样是 45.5：较远的人也问到了，只是权重微乎其微。"},
+      fmt::format("f(57) = {:.5f}, weights {:.1e}, {:.3f}, {:.3f}", a.output.item(), w.ptr()[0], w.ptr()[1],
+                  w.ptr()[2]));
 }
 
 void masking(Page& page) {
@@ -52,10 +55,11 @@ void masking(Page& page) {
             "每个查询一个长度，则组成 (2, 2) 矩阵，这里是 1、3 和 2、4："});
   page.print(shown(two));
   const Tensor both = stacked({one, two}, {2, 4, 4});
-  page.draw("masked-softmax",
-            heatmaps(both, "Keys", "batch × queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},
-                     {.colours = {.low = 0, .high = 1}, .cell_values = true}),
-            {"The four rows of both results: nothing beyond the valid length.", "两个结果的四行：有效长度之外什么也没有。"});
+  page.draw(
+      "masked-softmax",
+      heatmaps(both, "Keys", "batch × queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},
+               {.colours = {.low = 0, .high = 1}, .cell_values = true}),
+      {"The four rows of both results: nothing beyond the valid length.", "两个结果的四行：有效长度之外什么也没有。"});
   bool zeros_beyond = true;
   double worst = 0;
   const int lengths[2][4] = {{2, 2, 3, 3}, {1, 3, 2, 4}};
@@ -88,14 +92,15 @@ void minus_a_million(Page& page) {
   const Tensor x = uniform({1, 2, 4}, Rng(page.seed()).at("corner"));
   const Ids lengths({1, 2}, {0, 2});
   const Tensor ours = masked_softmax(x, lengths), book = book_masked_softmax(x, lengths);
-  page.table(
-      {{"length", "长度"}, {"here", "这里"}, {"with $-10^6$", "用 $-10^6$"}},
-      {{"0", shown(ours.part(0, {4}), 3), shown(book.part(0, {4}), 3)}, {"2", shown(ours.part(4, {4}), 3), shown(book.part(4, {4}), 3)}});
+  page.table({{"length", "长度"}, {"here", "这里"}, {"with $-10^6$", "用 $-10^6$"}},
+             {{"0", shown(ours.part(0, {4}), 3), shown(book.part(0, {4}), 3)},
+              {"2", shown(ours.part(4, {4}), 3), shown(book.part(4, {4}), 3)}});
   bool uniform_row = true, zero_row = true;
   for (int64_t c = 0; c < 4; ++c)
     uniform_row = uniform_row && std::abs(book.ptr()[c] - 0.25f) < 1e-6f, zero_row = zero_row && ours.ptr()[c] == 0;
   page.claim(zero_row && uniform_row,
-             {"Length 0: zeros here, uniform weights on padding with $-10^6$.", "长度为 0：这里是零；用 $-10^6$ 则是对填充的均匀权重。"},
+             {"Length 0: zeros here, uniform weights on padding with $-10^6$.",
+              "长度为 0：这里是零；用 $-10^6$ 则是对填充的均匀权重。"},
              "weights 0 here, 0.25 with −10⁶");
 
   std::vector<double> above, leak, none;
@@ -104,26 +109,30 @@ void minus_a_million(Page& page) {
     const Tensor p = book_masked_softmax(level, Ids({1}, {2})), here = masked_softmax(level, Ids({1}, {2}));
     above.push_back(t), leak.push_back(p.ptr()[2] + p.ptr()[3]), none.push_back(here.ptr()[2] + here.ptr()[3]);
   }
-  page.draw("leaking-mask",
-            curves({{"with −10⁶", above, leak}, {"here", above, none}}, {.label = "visible score + 10⁶"},
-                   {.label = "weight on masked keys", .low = -0.03, .high = 1.03}),
-            {"Two visible and two masked keys. As the visible scores sink past a million below zero, the masked keys take over.",
-             "两个可见键和两个被掩蔽的键。当可见分数降到负一百万以下，被掩蔽的键便取而代之。"});
-  page.claim(leak.front() > 0.99 && *std::max_element(none.begin(), none.end()) == 0,
-             {"Scores near $-10^6$ leak through the book's mask and never through this one.",
-              "接近 $-10^6$ 的分数会漏过书中的掩蔽，但绝不会漏过这里的。"},
-             fmt::format("weight on masked keys at a visible score of −10⁶ − 12: {:.6f} with −10⁶, 0 here", leak.front()));
+  page.draw(
+      "leaking-mask",
+      curves({{"with −10⁶", above, leak}, {"here", above, none}}, {.label = "visible score + 10⁶"},
+             {.label = "weight on masked keys", .low = -0.03, .high = 1.03}),
+      {"Two visible and two masked keys. As the visible scores sink past a million below zero, the masked keys take over.",
+       "两个可见键和两个被掩蔽的键。当可见分数降到负一百万以下，被掩蔽的键便取而代之。"});
+  page.claim(
+      leak.front() > 0.99 && *std::max_element(none.begin(), none.end()) == 0,
+      {"Scores near $-10^6$ leak through the book's mask and never through this one.",
+       "接近 $-10^6$ 的分数会漏过书中的掩蔽，但绝不会漏过这里的。"},
+      fmt::format("weight on masked keys at a visible score of −10⁶ − 12: {:.6f} with −10⁶, 0 here", leak.front()));
 
   Tensor v = ones({1, 4, 1});
   v.mutable_ptr()[3] = std::numeric_limits<float>::quiet_NaN();
-  const float seen = attend(Constant{}, zeros({1, 1, 1}), zeros({1, 4, 1}), v, Mask::valid_lens(Ids({1}, {2}))).output.item();
+  const float seen =
+      attend(Constant{}, zeros({1, 1, 1}), zeros({1, 4, 1}), v, Mask::valid_lens(Ids({1}, {2}))).output.item();
   const float product = matmul(book_masked_softmax(zeros({1, 1, 4}), Ids({1}, {2})), v).item();
   page.say(
       {"A weight of 0 does not even protect from a bad value: $0 \\cdot \\mathrm{NaN}$ is NaN. Padding that was never filled in would "
        "spoil the output of a plain product; `attend` does not touch it.",
        "权重为 0 甚至挡不住坏值：$0 \\cdot \\mathrm{NaN}$ 还是 NaN。从未写入过的填充会毁掉普通矩阵乘积的输出；`attend` 则不碰它。"});
   page.claim(seen == 1 && std::isnan(product),
-             {"A NaN in the padding reaches the plain product and not the attention.", "填充中的 NaN 会进入普通乘积，但不会进入注意力。"},
+             {"A NaN in the padding reaches the plain product and not the attention.",
+              "填充中的 NaN 会进入普通乘积，但不会进入注意力。"},
              fmt::format("the product gives {}, the attention {}", product, seen));
 }
 
@@ -145,12 +154,15 @@ void batched_product(Page& page) {
 }  // namespace scoring
 
 Lab scoring_lab() {
-  return {"10.3",
-          "scoring",
-          {"Attention scoring functions", "注意力评分函数"},
-          {scoring::definition, scoring::masking, scoring::minus_a_million, scoring::batched_product, scoring::equal_keys,
-           scoring::random_keys, scoring::different_keys, scoring::bilinear, scoring::vector_sum, scoring::distance,
-           scoring::square_root_of_d, scoring::measures, scoring::saturation, scoring::cost, scoring::errata}, false, 2};
+  return {
+      "10.3",
+      "scoring",
+      {"Attention scoring functions", "注意力评分函数"},
+      {scoring::definition, scoring::masking, scoring::minus_a_million, scoring::batched_product, scoring::equal_keys,
+       scoring::random_keys, scoring::different_keys, scoring::bilinear, scoring::vector_sum, scoring::distance,
+       scoring::square_root_of_d, scoring::measures, scoring::saturation, scoring::cost, scoring::errata},
+      false,
+      2};
 }
 
 }  // namespace qkv::labs

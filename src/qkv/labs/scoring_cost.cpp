@@ -19,7 +19,8 @@ struct Times {
 };
 
 Times race(int64_t n, int runs, const Rng& rng) {
-  const Tensor q = normal({n, kWidth}, rng.at("q")), k = normal({n, kWidth}, rng.at("k")), v = normal({n, kWidth}, rng.at("v"));
+  const Tensor q = normal({n, kWidth}, rng.at("q")), k = normal({n, kWidth}, rng.at("k")),
+               v = normal({n, kWidth}, rng.at("v"));
   const Additive additive = Additive::random(kWidth, kWidth, kWidth, rng.at("additive"));
   Times best{1e9, 1e9};
   for (int run = 0; run < runs; ++run) {
@@ -50,8 +51,9 @@ void cost(Page& page) {
     sizes.push_back(static_cast<double>(n)), additive.push_back(t.additive * 1e3), dot.push_back(t.dot * 1e3);
     if (n == 256) slower = t.additive / t.dot;
     const double pairs = static_cast<double>(n * n * kWidth);
-    rows.push_back({std::to_string(n), rounded(4 * pairs / 1e6, 1), rounded(pairs / 1e6, 1), rounded(4 * pairs / 1048576, 1),
-                    rounded(t.dot * 1e3, 3), rounded(t.additive * 1e3, 3), rounded(t.additive / t.dot, 1)});
+    rows.push_back({std::to_string(n), rounded(4 * pairs / 1e6, 1), rounded(pairs / 1e6, 1),
+                    rounded(4 * pairs / 1048576, 1), rounded(t.dot * 1e3, 3), rounded(t.additive * 1e3, 3),
+                    rounded(t.additive / t.dot, 1)});
   }
   page.table({{"$n$", "$n$"},
               {"dot: million operations", "点积：百万次运算"},
@@ -61,12 +63,15 @@ void cost(Page& page) {
               {"additive, ms", "加性，毫秒"},
               {"ratio", "比值"}},
              rows);
-  page.draw("cost",
-            curves({{"additive", sizes, additive, line_style("ro-")}, {"scaled dot product", sizes, dot, line_style("bo-")}},
-                   {.label = "n queries and n keys", .scale = AxisScale::log}, {.label = "milliseconds", .scale = AxisScale::log}),
-            {"Time of a forward pass, the best of several. Both grow with the square of n; the additive score pays for its tanh.",
-             "一次前向计算的时间，取多次中最好的。两者都随 n 的平方增长；加性评分要为 tanh 付出代价。"});
-  page.fact({"With queries and keys of equal lengths the scaled dot product is the cheaper score.", "查询与键长度相同时，缩放点积是更省的评分。"},
+  page.draw(
+      "cost",
+      curves({{"additive", sizes, additive, line_style("ro-")}, {"scaled dot product", sizes, dot, line_style("bo-")}},
+             {.label = "n queries and n keys", .scale = AxisScale::log},
+             {.label = "milliseconds", .scale = AxisScale::log}),
+      {"Time of a forward pass, the best of several. Both grow with the square of n; the additive score pays for its tanh.",
+       "一次前向计算的时间，取多次中最好的。两者都随 n 的平方增长；加性评分要为 tanh 付出代价。"});
+  page.fact({"With queries and keys of equal lengths the scaled dot product is the cheaper score.",
+             "查询与键长度相同时，缩放点积是更省的评分。"},
             fmt::format("on this machine, n = 256: additive takes {:.1f} times as long", slower));
 
   page.say(
@@ -84,7 +89,8 @@ void cost(Page& page) {
     const Tensor q = normal({n, kWidth}, rng.at("q"));
     double best = 1e9;
     for (int run = 0; run < 5; ++run) best = std::min(best, seconds([&] { attend(ScaledDot{}, q, k, v); }));
-    const double operations = 4.0 * static_cast<double>(n * m * kWidth), bytes = 8.0 * static_cast<double>((n + m) * kWidth);
+    const double operations = 4.0 * static_cast<double>(n * m * kWidth),
+                 bytes = 8.0 * static_cast<double>((n + m) * kWidth);
     traffic.push_back({std::to_string(n), rounded(operations / bytes, 1), rounded(best * 1e3, 3),
                        rounded(best * 1e6 / static_cast<double>(n), 1), rounded(operations / best / 1e9, 1)});
   }

@@ -56,24 +56,27 @@ void equal_keys(Page& page) {
   page.print("additive:\n" + shown(added.output) + "\nscaled dot product:\n" + shown(dotted.output));
   const Tensor maps = stacked({added.weights.matrix(), dotted.weights.matrix()}, {2, 2, 10});
   page.draw("equal-keys",
-            heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"},
-                     {.y_tokens = {"0", "1"}}),
+            heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"}, {.y_tokens = {"0", "1"}}),
             {"Both maps are 1/2 on two keys and 1/6 on six.", "两幅图都是：两个键各 1/2，六个键各 1/6。"});
-  const double off = std::max(largest_difference(added.output, expected_output()), largest_difference(dotted.output, expected_output()));
-  page.claim(off < 1e-4, {"Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]].", "两者都给出 [[2, 3, 4, 5]] 和 [[10, 11, 12, 13]]。"},
+  const double off = std::max(largest_difference(added.output, expected_output()),
+                              largest_difference(dotted.output, expected_output()));
+  page.claim(off < 1e-4,
+             {"Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]].", "两者都给出 [[2, 3, 4, 5]] 和 [[10, 11, 12, 13]]。"},
              "largest difference " + tiny(off));
 
-  const Attended noisy = attend(ScaledDot{}, q2, keys, values, mask, {.training = true, .rng = rng.at("dropout")}, {.dropout = 0.5f});
-  page.say({"In training, dropout is applied to the weights on their way to the values: at rate 0.5 each is set to 0 or doubled, by lot. So the "
-            "same attention now gives another output, below: a sum of the rows that survived, no longer their mean. What is kept for looking "
-            "at are the weights before dropout.",
-            "训练时，暂退法作用于即将与值相乘的权重：暂退率为 0.5 时，每个权重随机地置零或加倍。所以同一个注意力现在给出另一个输出（如下）：它是幸存各行的"
-            "加权和，不再是平均。保留下来供查看的是暂退之前的权重。"});
+  const Attended noisy =
+      attend(ScaledDot{}, q2, keys, values, mask, {.training = true, .rng = rng.at("dropout")}, {.dropout = 0.5f});
+  page.say(
+      {"In training, dropout is applied to the weights on their way to the values: at rate 0.5 each is set to 0 or doubled, by lot. So the "
+       "same attention now gives another output, below: a sum of the rows that survived, no longer their mean. What is kept for looking "
+       "at are the weights before dropout.",
+       "训练时，暂退法作用于即将与值相乘的权重：暂退率为 0.5 时，每个权重随机地置零或加倍。所以同一个注意力现在给出另一个输出（如下）：它是幸存各行的"
+       "加权和，不再是平均。保留下来供查看的是暂退之前的权重。"});
   page.print(shown(noisy.output));
-  page.claim(
-      largest_difference(noisy.weights.matrix(), dotted.weights.matrix()) == 0,
-      {"Dropout changes the output of training, never the weights that are shown.", "暂退法改变训练时的输出，但不改变显示出来的权重。"},
-      "largest change of a weight 0");
+  page.claim(largest_difference(noisy.weights.matrix(), dotted.weights.matrix()) == 0,
+             {"Dropout changes the output of training, never the weights that are shown.",
+              "暂退法改变训练时的输出，但不改变显示出来的权重。"},
+             "largest change of a weight 0");
 }
 
 void random_keys(Page& page) {
@@ -85,21 +88,24 @@ void random_keys(Page& page) {
   const Rng rng = Rng(page.seed()).at("random-keys");
   const Tensor keys = normal({2, 10, 2}, rng.at("k")), values = normal({2, 10, 4}, rng.at("v"));
   const Mask mask = Mask::valid_lens(two_and_six());
-  const Attended dotted = attend(ScaledDot{}, normal({2, 1, 2}, rng.at("q2")), keys, values, mask, {}, {.dropout = 0.5f});
-  const Attended added =
-      attend(Additive::random(20, 2, 8, rng.at("additive")), normal({2, 1, 20}, rng.at("q20")), keys, values, mask, {}, {.dropout = 0.1f});
+  const Attended dotted =
+      attend(ScaledDot{}, normal({2, 1, 2}, rng.at("q2")), keys, values, mask, {}, {.dropout = 0.5f});
+  const Attended added = attend(Additive::random(20, 2, 8, rng.at("additive")), normal({2, 1, 20}, rng.at("q20")), keys,
+                                values, mask, {}, {.dropout = 0.1f});
   const Tensor maps = stacked({dotted.weights.matrix(), added.weights.matrix()}, {2, 2, 10});
   page.print(text("scaled dot product: ", dotted.output.shape(), ", additive: ", added.output.shape()));
-  page.draw(
-      "random-keys",
-      heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"},
-               {.y_tokens = {"0", "1"}}),
-      {"Random keys get different weights, within the valid lengths 2 and 6.", "随机的键得到不同的权重，但都在有效长度 2 和 6 之内。"});
+  page.draw("random-keys",
+            heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"}, {.y_tokens = {"0", "1"}}),
+            {"Random keys get different weights, within the valid lengths 2 and 6.",
+             "随机的键得到不同的权重，但都在有效长度 2 和 6 之内。"});
   bool masked = true;
   for (int64_t p = 0; p < 2; ++p)
-    for (int64_t c = 0; c < 10; ++c) masked = masked && (c < 2 || maps.at({p, 0, c}) == 0) && (c < 6 || maps.at({p, 1, c}) == 0);
+    for (int64_t c = 0; c < 10; ++c)
+      masked = masked && (c < 2 || maps.at({p, 0, c}) == 0) && (c < 6 || maps.at({p, 1, c}) == 0);
   page.claim(masked && dotted.output.shape() == Shape{2, 1, 4} && added.output.shape() == Shape{2, 1, 4},
-             {"Outputs are (2, 1, 4), and no key beyond its length has weight.", "输出形状为 (2, 1, 4)，超出长度的键没有权重。"}, "largest weight beyond the lengths 0");
+             {"Outputs are (2, 1, 4), and no key beyond its length has weight.",
+              "输出形状为 (2, 1, 4)，超出长度的键没有权重。"},
+             "largest weight beyond the lengths 0");
 }
 
 void different_keys(Page& page) {
@@ -124,16 +130,17 @@ void different_keys(Page& page) {
     const Attended a = attend(additive, q, cases[c], v), s = attend(ScaledDot{}, q, cases[c], v);
     std::copy_n(a.weights.matrix().ptr(), 40, maps.mutable_ptr() + c * 40);
     std::copy_n(s.weights.matrix().ptr(), 40, maps.mutable_ptr() + (3 + c) * 40);
-    rows.push_back({fmt::format("${}$", names[c]), rounded(largest_difference(a.weights.matrix(), s.weights.matrix()), 3),
+    rows.push_back({fmt::format("${}$", names[c]),
+                    rounded(largest_difference(a.weights.matrix(), s.weights.matrix()), 3),
                     rounded(effective_keys(a), 2), rounded(effective_keys(s), 2)});
   }
   Figure figure = heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"},
                            {.colours = {.low = 0, .high = 1}});
   figure.panels[0].y.label = "additive";
   figure.panels[3].y.label = "scaled dot";
-  page.draw(
-      "different-keys", figure,
-      {"Top: additive. Bottom: scaled dot product. They agree on equal keys only.", "上：加性；下：缩放点积。只有键都相同时两者一致。"});
+  page.draw("different-keys", figure,
+            {"Top: additive. Bottom: scaled dot product. They agree on equal keys only.",
+             "上：加性；下：缩放点积。只有键都相同时两者一致。"});
   page.table({{"keys", "键"},
               {"largest difference of a weight", "权重的最大差"},
               {"effective keys, additive", "有效键数，加性"},
@@ -146,7 +153,8 @@ void different_keys(Page& page) {
     const Rng r = rng.at(s);
     const Tensor qs = normal({1, 4, 2}, r.at("q")), ks = normal({1, 10, 2}, r.at("k"));
     const Additive net = Additive::random(2, 2, 8, r.at("additive"));
-    differ += largest_difference(attend(net, qs, ks, v).weights.matrix(), attend(ScaledDot{}, qs, ks, v).weights.matrix()) > 0.05;
+    differ += largest_difference(attend(net, qs, ks, v).weights.matrix(),
+                                 attend(ScaledDot{}, qs, ks, v).weights.matrix()) > 0.05;
     const Attended a = attend(net, qs, scale(ks, 10), v), d = attend(ScaledDot{}, qs, scale(ks, 10), v);
     sharper += effective_keys(d) < effective_keys(a);
     double bound = 0;
@@ -157,11 +165,12 @@ void different_keys(Page& page) {
       worst_ratio = std::max(worst_ratio, std::log(*high / *low) / bound);
     }
   }
-  page.claim(differ >= 95 && sharper >= 95,
-             {"With random keys the two scores differ by more than 0.05 somewhere, and with long keys the dot product is the sharper, in "
-              "at least 95 of 100 draws.",
-              "在 100 次抽样中至少有 95 次：随机键下两种评分在某处相差超过 0.05，长键下点积更尖锐。"},
-             fmt::format("they differ in {} of 100 draws, the dot product is sharper in {}", differ, sharper));
+  page.claim(
+      differ >= 95 && sharper >= 95,
+      {"With random keys the two scores differ by more than 0.05 somewhere, and with long keys the dot product is the sharper, in "
+       "at least 95 of 100 draws.",
+       "在 100 次抽样中至少有 95 次：随机键下两种评分在某处相差超过 0.05，长键下点积更尖锐。"},
+      fmt::format("they differ in {} of 100 draws, the dot product is sharper in {}", differ, sharper));
   page.claim(worst_ratio <= 1 + 1e-5,
              {"The weights of additive attention never leave their bound, in all 100 draws.",
               "在全部 100 次抽样中，加性注意力的权重从未越过其界。"},

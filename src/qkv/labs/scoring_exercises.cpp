@@ -67,12 +67,12 @@ void bilinear(Page& page) {
                  key_moved = attend(Dot{}, q, matmul(k, scorer.W, Transpose::no, Transpose::yes), v);
   page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}),
             {"Queries of length 20 weigh keys of length 2.", "长度为 20 的查询给长度为 2 的键加权。"});
-  const double off =
-      std::max(largest_difference(by_matrix.output, query_moved.output), largest_difference(by_matrix.output, key_moved.output));
-  page.claim(
-      off < 1e-5,
-      {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.", "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"},
-      "largest difference " + tiny(off));
+  const double off = std::max(largest_difference(by_matrix.output, query_moved.output),
+                              largest_difference(by_matrix.output, key_moved.output));
+  page.claim(off < 1e-5,
+             {"$(Q W) K^\\top$ and $Q (K W^\\top)^\\top$ are the same attention.",
+              "$(Q W) K^\\top$ 与 $Q (K W^\\top)^\\top$ 是同一个注意力。"},
+             "largest difference " + tiny(off));
 }
 
 void vector_sum(Page& page) {
@@ -87,11 +87,12 @@ void vector_sum(Page& page) {
   constexpr int64_t d = 8, m = 10;
   const Tensor k = normal({m, d}, rng.at("k")), q = k + normal({m, d}, rng.at("noise"), 0, 0.2f);
   const Attended summed = attend(VectorSum{}, q, k, k), dotted = attend(ScaledDot{.scale = 1}, q, k, k);
-  page.draw("vector-sum",
-            heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries", {"sum of q + k", "dot product"},
-                     {.colours = {.low = 0, .high = 1}}),
-            {"Query i is key i with some noise. The sum weighs the keys alike for every query; the dot product finds the diagonal.",
-             "第 i 个查询是第 i 个键加上少许噪声。向量和对每个查询都给出同样的权重；点积找到了对角线。"});
+  page.draw(
+      "vector-sum",
+      heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries",
+               {"sum of q + k", "dot product"}, {.colours = {.low = 0, .high = 1}}),
+      {"Query i is key i with some noise. The sum weighs the keys alike for every query; the dot product finds the diagonal.",
+       "第 i 个查询是第 i 个键加上少许噪声。向量和对每个查询都给出同样的权重；点积找到了对角线。"});
   double moved = 0;
   const Tensor w = summed.weights.matrix();
   for (int64_t i = 1; i < m; ++i) moved = std::max(moved, largest_difference(w.part(0, {m}), w.part(i * m, {m})));
@@ -99,20 +100,23 @@ void vector_sum(Page& page) {
   const Tensor leaf = parameter(q), key_leaf = parameter(k);
   tape.backward(sum(attend(VectorSum{}, leaf, key_leaf, k).output));
   const double gradient = length_of(tape.grad(leaf));
-  page.claim(moved == 0 && gradient == 0 && length_of(tape.grad(key_leaf)) > 0,
-             {"Under the sum no query changes any weight, and the gradient with respect to the query is exactly 0; the keys have one.",
-              "在向量和评分下，任何查询都不改变权重，对查询的梯度恰为 0，对键的则不然。"},
-             fmt::format("largest change of a weight {}; gradient of the query {}, of the keys {:.2f}", moved, gradient, length_of(tape.grad(key_leaf))));
+  page.claim(
+      moved == 0 && gradient == 0 && length_of(tape.grad(key_leaf)) > 0,
+      {"Under the sum no query changes any weight, and the gradient with respect to the query is exactly 0; the keys have one.",
+       "在向量和评分下，任何查询都不改变权重，对查询的梯度恰为 0，对键的则不然。"},
+      fmt::format("largest change of a weight {}; gradient of the query {}, of the keys {:.2f}", moved, gradient,
+                  length_of(tape.grad(key_leaf))));
   int64_t sum_found = 0, dot_found = 0;
   for (uint64_t s = 0; s < 100; ++s) {
     const Tensor ks = normal({m, d}, rng.at(s).at("k")), qs = ks + normal({m, d}, rng.at(s).at("noise"), 0, 0.2f);
     const Attended by_sum = attend(VectorSum{}, qs, ks, ks), by_dot = attend(Dot{}, qs, ks, ks);
     for (int64_t i = 0; i < m; ++i) sum_found += heaviest(by_sum, i) == i, dot_found += heaviest(by_dot, i) == i;
   }
-  page.claim(sum_found == 100 && dot_found > 700,
-             {"Asked for the key that a query was made from, the sum is right once in ten, by chance; the dot product mostly.",
-              "要找出查询由哪个键生成：向量和十次中碰对一次，点积大多正确。"},
-             fmt::format("right of 1,000: sum {}, dot product {}", sum_found, dot_found));
+  page.claim(
+      sum_found == 100 && dot_found > 700,
+      {"Asked for the key that a query was made from, the sum is right once in ten, by chance; the dot product mostly.",
+       "要找出查询由哪个键生成：向量和十次中碰对一次，点积大多正确。"},
+      fmt::format("right of 1,000: sum {}, dot product {}", sum_found, dot_found));
 }
 
 void distance(Page& page) {
@@ -140,27 +144,32 @@ void distance(Page& page) {
   }
   const Attended gaussian = attend(Gaussian{}, q, k, v), biased = attend(Dot{}, q, k, v, Mask::bias(length_bias(k))),
                  plain = attend(Dot{}, q, k, v);
-  page.draw("distance",
-            heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries", {"dot product", "distance"},
-                     {.colours = {.low = 0, .high = 1}}),
-            {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by "
-             "distance its neighbours are nearer.",
-             "查询和键都在一个圆上，只有键 0 远一倍。只要查询大致朝向它，点积就偏爱它；按距离，则是它的邻居更近。"});
+  page.draw(
+      "distance",
+      heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries",
+               {"dot product", "distance"}, {.colours = {.low = 0, .high = 1}}),
+      {"Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query points its way; by "
+       "distance its neighbours are nearer.",
+       "查询和键都在一个圆上，只有键 0 远一倍。只要查询大致朝向它，点积就偏爱它；按距离，则是它的邻居更近。"});
   const double off = largest_difference(gaussian.weights.matrix(), biased.weights.matrix());
   page.claim(off < 1e-5, {"The Gaussian score is the dot product with a key bias.", "高斯评分就是带键偏置的点积。"},
              "largest difference of a weight " + tiny(off));
-  const double same = largest_difference(attend(Gaussian{}, q, unit, v).weights.matrix(), attend(Dot{}, q, unit, v).weights.matrix());
-  page.claim(same < 1e-5, {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"},
-             "largest difference of a weight " + tiny(same));
+  const double same =
+      largest_difference(attend(Gaussian{}, q, unit, v).weights.matrix(), attend(Dot{}, q, unit, v).weights.matrix());
+  page.claim(
+      same < 1e-5,
+      {"With keys of one length, distance and plain dot product agree.", "键的长度都相同时，距离与普通点积一致。"},
+      "largest difference of a weight " + tiny(same));
   const Tensor keys = linear(LayerNorm(64)(normal({1000, 64}, rng.at("x"))), xavier_uniform({64, 64}, rng.at("W_k")));
   double mean = 0, square = 0;
   for (int64_t i = 0; i < 1000; ++i) {
     const double length = length_of(keys.part(i * 64, {64}));
     mean += length / 1000, square += length * length / 1000;
   }
-  page.fact({"How much keys $W_k x$ of 1,000 layer-normalised random $x$ of width 64 differ in length, with a random $W_k$.",
-             "1,000 个层规范化的随机 $x$（宽 64）得到的键 $W_k x$ 的长度相差多少（$W_k$ 随机）。"},
-            fmt::format("mean length {:.2f}, standard deviation {:.2f}", mean, std::sqrt(square - mean * mean)));
+  page.fact(
+      {"How much keys $W_k x$ of 1,000 layer-normalised random $x$ of width 64 differ in length, with a random $W_k$.",
+       "1,000 个层规范化的随机 $x$（宽 64）得到的键 $W_k x$ 的长度相差多少（$W_k$ 随机）。"},
+      fmt::format("mean length {:.2f}, standard deviation {:.2f}", mean, std::sqrt(square - mean * mean)));
   int64_t by_distance = 0, by_dot = 0;
   for (uint64_t s = 0; s < 100; ++s) {
     const Tensor qs = normal({8, 2}, rng.at(s).at("q")), ks = normal({10, 2}, rng.at(s).at("k"));
@@ -171,10 +180,11 @@ void distance(Page& page) {
       by_dot += heaviest(p, i) == near;
     }
   }
-  page.claim(by_distance == 800 && by_dot < 640,
-             {"Under the distance the nearest key always weighs most; under the dot product of unequal lengths often not.",
-              "按距离，最近的键权重总是最大；长度不等时按点积则常常不是。"},
-             fmt::format("of 800 queries: distance {}, dot product {}", by_distance, by_dot));
+  page.claim(
+      by_distance == 800 && by_dot < 640,
+      {"Under the distance the nearest key always weighs most; under the dot product of unequal lengths often not.",
+       "按距离，最近的键权重总是最大；长度不等时按点积则常常不是。"},
+      fmt::format("of 800 queries: distance {}, dot product {}", by_distance, by_dot));
 }
 
 }  // namespace qkv::labs::scoring

@@ -27,7 +27,9 @@ struct Sharpness {
 struct Draw {
   Tensor q, k, v;
   Draw(int64_t d, const Rng& rng)
-      : q(parameter(normal({kRows, 1, d}, rng.at("q")))), k(normal({kRows, 16, d}, rng.at("k"))), v(normal({kRows, 16, 1}, rng.at("v"))) {}
+      : q(parameter(normal({kRows, 1, d}, rng.at("q")))),
+        k(normal({kRows, 16, d}, rng.at("k"))),
+        v(normal({kRows, 16, 1}, rng.at("v"))) {}
 };
 
 Sharpness sharpness(const Draw& draw, float scale) {
@@ -68,7 +70,8 @@ Tensor standardised(const Tensor& x) {
     double mean = 0, square = 0;
     for (int64_t i = 0; i < 3; ++i) mean += k.at({i, f}) / 3.0;
     for (int64_t i = 0; i < 3; ++i) square += std::pow(k.at({i, f}) - mean, 2) / 3;
-    for (int64_t i = 0; i < x.size(0); ++i) out.mutable_ptr()[2 * i + f] = static_cast<float>((x.at({i, f}) - mean) / std::sqrt(square));
+    for (int64_t i = 0; i < x.size(0); ++i)
+      out.mutable_ptr()[2 * i + f] = static_cast<float>((x.at({i, f}) - mean) / std::sqrt(square));
   }
   return out;
 }
@@ -139,29 +142,32 @@ void square_root_of_d(Page& page) {
   Figure figure;
   figure.cols = 2;
   const Axis x{.label = "d", .scale = AxisScale::log};
-  figure.panels = {{Curves{{{"q·k", widths, keys[0]}, {"q·k / √d", widths, keys[1]}, {"q·k / d", widths, keys[2]}}},
-                    "",
-                    x,
-                    {.label = "effective keys of 16", .low = 0, .high = 17}},
-                   {Curves{{{"q·k", widths, gradients[0]}, {"q·k / √d", widths, gradients[1]}, {"q·k / d", widths, gradients[2]}}},
-                    "",
-                    x,
-                    {.label = "median gradient of q", .scale = AxisScale::log}}};
-  page.draw("scaling", figure,
-            {"Left: how many keys share the weight. Right: how much gradient reaches the query. Without scaling it first grows with the "
-             "length of the keys and then collapses; only the square root keeps both where they were.",
-             "左：有多少个键分享权重。右：有多少梯度到达查询。不缩放时，梯度先随键的长度增大，然后崩塌；只有除以平方根能使两者保持不变。"});
+  figure.panels = {
+      {Curves{{{"q·k", widths, keys[0]}, {"q·k / √d", widths, keys[1]}, {"q·k / d", widths, keys[2]}}},
+       "",
+       x,
+       {.label = "effective keys of 16", .low = 0, .high = 17}},
+      {Curves{{{"q·k", widths, gradients[0]}, {"q·k / √d", widths, gradients[1]}, {"q·k / d", widths, gradients[2]}}},
+       "",
+       x,
+       {.label = "median gradient of q", .scale = AxisScale::log}}};
+  page.draw(
+      "scaling", figure,
+      {"Left: how many keys share the weight. Right: how much gradient reaches the query. Without scaling it first grows with the "
+       "length of the keys and then collapses; only the square root keeps both where they were.",
+       "左：有多少个键分享权重。右：有多少梯度到达查询。不缩放时，梯度先随键的长度增大，然后崩塌；只有除以平方根能使两者保持不变。"});
   page.claim(low > 0.75 && high < 1.25, {"The variance of the dot product is $d$.", "点积的方差是 $d$。"},
              fmt::format("variance / d from {:.2f} to {:.2f}", low, high));
   page.claim(keys[0].back() < 1.5 && keys[1].back() > 8 && keys[2].back() > 15.5,
              {"At $d = 2048$ the raw score chooses one key, the scaled one weighs, division by $d$ averages.",
               "$d = 2048$ 时，原始分数只选一个键，缩放后的分数仍在权衡，除以 $d$ 则变成平均。"},
-             fmt::format("effective keys of 16: raw {:.2f}, by √d {:.2f}, by d {:.2f}", keys[0].back(), keys[1].back(), keys[2].back()));
-  page.claim(
-      gradients[0].back() < 0.01 * gradients[0].front() && gradients[1].back() > 0.2 * gradients[1].front(),
-      {"The raw score loses its gradient as $d$ grows, the scaled one keeps it.", "随着 $d$ 增大，原始分数失去梯度，缩放后的分数则保持。"},
-      fmt::format("median gradient from d = 2 to 2048: raw {:.2g} to {:.2g}, scaled {:.2f} to {:.2f}", gradients[0].front(), gradients[0].back(), gradients[1].front(),
-                  gradients[1].back()));
+             fmt::format("effective keys of 16: raw {:.2f}, by √d {:.2f}, by d {:.2f}", keys[0].back(), keys[1].back(),
+                         keys[2].back()));
+  page.claim(gradients[0].back() < 0.01 * gradients[0].front() && gradients[1].back() > 0.2 * gradients[1].front(),
+             {"The raw score loses its gradient as $d$ grows, the scaled one keeps it.",
+              "随着 $d$ 增大，原始分数失去梯度，缩放后的分数则保持。"},
+             fmt::format("median gradient from d = 2 to 2048: raw {:.2g} to {:.2g}, scaled {:.2f} to {:.2f}",
+                         gradients[0].front(), gradients[0].back(), gradients[1].front(), gradients[1].back()));
 }
 
 void measures(Page& page) {
@@ -177,19 +183,26 @@ void measures(Page& page) {
   const Answers answers = three_answers();
   const Answer &raw = answers.raw, &scaled = answers.scaled, &standard = answers.standard;
   std::vector<std::vector<Text>> rows;
-  const std::pair<Text, const Answer*> treatments[] = {{{"raw", "原始"}, &raw},
-                                                       {{"divided by $\\sqrt{2}$", "除以 $\\sqrt{2}$"}, &scaled},
-                                                       {{"standardised, $/ \\sqrt{2}$", "标准化后 $/ \\sqrt{2}$"}, &standard}};
+  const std::pair<Text, const Answer*> treatments[] = {
+      {{"raw", "原始"}, &raw},
+      {{"divided by $\\sqrt{2}$", "除以 $\\sqrt{2}$"}, &scaled},
+      {{"standardised, $/ \\sqrt{2}$", "标准化后 $/ \\sqrt{2}$"}, &standard}};
   for (const auto& [name, a] : treatments)
     for (int64_t i = 0; i < 2; ++i) {
-      const std::string cells[] = {fmt::format("({}, {})", q.at({i, 0}), q.at({i, 1})), shown(a->weights.part(3 * i, {3}), 4),
-                                   shown(a->output.part(2 * i, {2}), 4), rounded(length_of(a->gradient.part(2 * i, {2})), 4)};
+      const std::string cells[] = {fmt::format("({}, {})", q.at({i, 0}), q.at({i, 1})),
+                                   shown(a->weights.part(3 * i, {3}), 4), shown(a->output.part(2 * i, {2}), 4),
+                                   rounded(length_of(a->gradient.part(2 * i, {2})), 4)};
       rows.push_back({name});
       for (const std::string& cell : cells) rows.back().push_back({cell, cell});
     }
-  page.word_table({{"scores", "分数"}, {"query", "查询"}, {"weights", "权重"}, {"output", "输出"}, {"gradient with respect to $q$", "对 $q$ 的梯度"}},
+  page.word_table({{"scores", "分数"},
+                   {"query", "查询"},
+                   {"weights", "权重"},
+                   {"output", "输出"},
+                   {"gradient with respect to $q$", "对 $q$ 的梯度"}},
                   rows);
-  const Tensor maps = stacked({treatments[0].second->weights, treatments[1].second->weights, treatments[2].second->weights}, {3, 2, 3});
+  const Tensor maps =
+      stacked({treatments[0].second->weights, treatments[1].second->weights, treatments[2].second->weights}, {3, 2, 3});
   page.draw("measures",
             heatmaps(maps, "Keys", "Queries", {"raw", "/ √2", "standardised"},
                      {.colours = {.low = 0, .high = 1},
@@ -203,13 +216,14 @@ void measures(Page& page) {
                  close(scaled.output, twice, 1e-4),
              {"Raw and scaled: weights 0, 1/2, 1/2 and output (45.5, 160.5) for both queries.",
               "原始与缩放：两个查询的权重都是 0、1/2、1/2，输出都是 (45.5, 160.5)。"},
-             "largest difference of a weight " + tiny(std::max(largest_difference(raw.weights, half), largest_difference(scaled.weights, half))));
+             "largest difference of a weight " +
+                 tiny(std::max(largest_difference(raw.weights, half), largest_difference(scaled.weights, half))));
   const Tensor weights({2, 3}, {0.02375f, 0.48812f, 0.48812f, 0.35730f, 0.32135f, 0.32135f}),
       output({2, 2}, {45.36936f, 160.36936f, 43.53482f, 158.53482f});
   page.claim(close(standard.weights, weights, 1e-5) && close(standard.output, output, 1e-4),
              {"Standardised, the two queries get different answers.", "标准化之后，两个查询得到不同的答案。"},
-             fmt::format("outputs ({:.4f}, {:.4f}) and ({:.4f}, {:.4f})", standard.output.ptr()[0], standard.output.ptr()[1], standard.output.ptr()[2],
-                         standard.output.ptr()[3]));
+             fmt::format("outputs ({:.4f}, {:.4f}) and ({:.4f}, {:.4f})", standard.output.ptr()[0],
+                         standard.output.ptr()[1], standard.output.ptr()[2], standard.output.ptr()[3]));
 }
 
 void saturation(Page& page) {
@@ -229,30 +243,35 @@ void saturation(Page& page) {
     divisor.push_back(std::pow(10, e));
     for (int64_t i = 0; i < 2; ++i) awake[i].push_back(length_of(a.gradient.part(2 * i, {2})));
   }
-  page.draw("measures-gradient",
-            curves({{"query (57, 83)", divisor, awake[0]}, {"query (55, 76)", divisor, awake[1]}},
-                   {.label = "scores divided by", .scale = AxisScale::log}, {.label = "gradient of q"}),
-            {"The gradient of the raw table against the divisor: the square root of 2 is at the far left, where there is none.",
-             "原始表格的梯度随除数的变化：$\\sqrt{2}$ 在最左端，那里没有梯度。"});
+  page.draw(
+      "measures-gradient",
+      curves({{"query (57, 83)", divisor, awake[0]}, {"query (55, 76)", divisor, awake[1]}},
+             {.label = "scores divided by", .scale = AxisScale::log}, {.label = "gradient of q"}),
+      {"The gradient of the raw table against the divisor: the square root of 2 is at the far left, where there is none.",
+       "原始表格的梯度随除数的变化：$\\sqrt{2}$ 在最左端，那里没有梯度。"});
   const auto [raw, scaled, standard] = three_answers();
-  page.claim(
-      length_of(raw.gradient) < 1e-3 && length_of(scaled.gradient) < 1e-3 && length_of(standard.gradient) > 0.1,
-      {"Scaling alone leaves the gradient at 0; standardising brings it back.", "仅靠缩放，梯度仍为 0；标准化使它恢复。"},
-      fmt::format("gradient: raw {}, scaled {}, standardised {:.2f}", tiny(length_of(raw.gradient)), tiny(length_of(scaled.gradient)), length_of(standard.gradient)));
+  page.claim(length_of(raw.gradient) < 1e-3 && length_of(scaled.gradient) < 1e-3 && length_of(standard.gradient) > 0.1,
+             {"Scaling alone leaves the gradient at 0; standardising brings it back.",
+              "仅靠缩放，梯度仍为 0；标准化使它恢复。"},
+             fmt::format("gradient: raw {}, scaled {}, standardised {:.2f}", tiny(length_of(raw.gradient)),
+                         tiny(length_of(scaled.gradient)), length_of(standard.gradient)));
   const Attended gaussian = attend(Gaussian{}, q, k, measure_values());
-  page.claim(close(gaussian.weights.row(0, 0, 1), Tensor({3}, {2.7647e-4f, 0.499862f, 0.499862f}), 1e-5) &&
-                 std::abs(gaussian.output.at({1, 0}) - 45.49848f) < 1e-3,
-             {"A Gaussian score of width 1 sees differences, not products, and is not quite saturated for the second query.",
-              "宽度为 1 的高斯评分看的是差而不是积，对第二个查询尚未完全饱和。"},
-             fmt::format("weight of the first key {:.1e}, output ({:.5f}, {:.5f})", gaussian.weights.row(0, 0, 1).at({0}), gaussian.output.at({1, 0}),
-                         gaussian.output.at({1, 1})));
+  page.claim(
+      close(gaussian.weights.row(0, 0, 1), Tensor({3}, {2.7647e-4f, 0.499862f, 0.499862f}), 1e-5) &&
+          std::abs(gaussian.output.at({1, 0}) - 45.49848f) < 1e-3,
+      {"A Gaussian score of width 1 sees differences, not products, and is not quite saturated for the second query.",
+       "宽度为 1 的高斯评分看的是差而不是积，对第二个查询尚未完全饱和。"},
+      fmt::format("weight of the first key {:.1e}, output ({:.5f}, {:.5f})", gaussian.weights.row(0, 0, 1).at({0}),
+                  gaussian.output.at({1, 0}), gaussian.output.at({1, 1})));
 }
 
 void errata(Page& page) {
   page.heading({"Slips of the note, and what they would do", "笔记中的笔误及其后果"});
-  const Tensor literal = matmul(matmul(measure_queries(), measure_keys(), Transpose::no, Transpose::yes), measure_values());
-  page.say({"The note that this lab grew from has a few slips. The lab follows the right reading; here is what the written one would give.",
-            "本实验源自的那篇笔记有几处笔误。实验采用正确的读法；下面列出照字面会得到什么。"});
+  const Tensor literal =
+      matmul(matmul(measure_queries(), measure_keys(), Transpose::no, Transpose::yes), measure_values());
+  page.say(
+      {"The note that this lab grew from has a few slips. The lab follows the right reading; here is what the written one would give.",
+       "本实验源自的那篇笔记有几处笔误。实验采用正确的读法；下面列出照字面会得到什么。"});
   page.word_table({{"as written", "原文"}, {"meant", "应为"}, {"consequence", "后果"}},
                   {{{"$\\mathrm{softmax}(\\frac{1}{2} (q - k)^2)$", "$\\mathrm{softmax}(\\frac{1}{2} (q - k)^2)$"},
                     {"$\\mathrm{softmax}(-\\frac{1}{2} (q - k)^2)$", "$\\mathrm{softmax}(-\\frac{1}{2} (q - k)^2)$"},
@@ -279,7 +298,8 @@ void errata(Page& page) {
   page.claim(close(literal, Tensor({2, 2}, {1258498, 4560493, 1172392, 4248527}), 0.5),
              {"Without softmax the output is no average of anything: it leaves the range of the values.",
               "没有 softmax，输出就不是任何东西的平均：它远远超出值的范围。"},
-             fmt::format("outputs ({:.0f}, {:.0f}) and ({:.0f}, {:.0f})", literal.ptr()[0], literal.ptr()[1], literal.ptr()[2], literal.ptr()[3]));
+             fmt::format("outputs ({:.0f}, {:.0f}) and ({:.0f}, {:.0f})", literal.ptr()[0], literal.ptr()[1],
+                         literal.ptr()[2], literal.ptr()[3]));
   const Tensor k = ones({2, 10, 2}), v = zeros({2, 10, 4});
   const Shape one = attend(ScaledDot{}, ones({2, 1, 2}), k, v).output.shape(),
               three = attend(ScaledDot{}, ones({2, 3, 2}), k, v).output.shape();

@@ -5,13 +5,13 @@
 
 namespace qkv::labs {
 
-Lab engine_lab();      // 0: how gradients are made, checked and used
-Lab cues_lab();        // 10.1: what queries, keys and values are
-Lab regression_lab();  // 10.2: attention pooling by kernel regression
-Lab scoring_lab();     // 10.3: masked softmax and the scoring functions
-Lab bahdanau_lab();    // 10.4: translation with and without attention
-Lab multi_head_lab();  // 10.5: several attentions side by side
+Lab engine_lab();          // 0: how gradients are made, checked and used
+Lab cues_lab();            // 10.1: what queries, keys and values are
+Lab regression_lab();      // 10.2: attention pooling by kernel regression
+Lab scoring_lab();         // 10.3: masked softmax and the scoring functions
+Lab bahdanau_lab();        // 10.4: translation with and without attention
+Lab multi_head_lab();      // 10.5: several attentions side by side
 Lab self_attention_lab();  // 10.6: tokens that ask each other, and positions
-Lab transformer_lab();  // 10.7: attention alone
+Lab transformer_lab();     // 10.7: attention alone
 
 }  // namespace qkv::labs

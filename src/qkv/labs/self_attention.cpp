@@ -97,7 +97,9 @@ Lab self_attention_lab() {
           {"Self-attention and positional encoding", "自注意力和位置编码"},
           {definition, operations, times, five_tokens, layers_needed, gradients_by_distance, order_is_lost, encoding,
            binary, relative_positions, looking_back, deep_stacks, deep_gradients, learned_positions, where_they_look,
-           relative_biases}, false, 4};
+           relative_biases},
+          false,
+          4};
 }
 
 }  // namespace qkv::labs

@@ -180,21 +180,23 @@ void times(Page& page) {
             {"Time against width. Here self-attention grows more slowly than the others.",
              "时间随宽度的变化。这里自注意力增长得比其他的慢。"});
   const double own = length.slope(length.attention), cnn = length.slope(length.cnn), rnn = length.slope(length.rnn);
-  named_table(page,
-              {{"", " "},
-               {"in $n$: counted", "对 $n$：计数"},
-               {"measured", "实测"},
-               {"in $d$: counted", "对 $d$：计数"},
-               {"measured", "实测"}},
-              {{{"CNN", "卷积"}, {"1", rounded(cnn, 2), "2", rounded(width.slope(width.cnn), 2)}},
-               {{"RNN", "循环"}, {"1", rounded(rnn, 2), "2", rounded(width.slope(width.rnn), 2)}},
-               {{"self-attention", "自注意力"},
-                {"2", rounded(own, 2), "1", rounded(width.slope(width.attention), 2)}}});
-  page.fact({"In the length self-attention has the larger exponent: this is why long sequences are slow. In the width it is the other "
-             "way round.",
-             "对长度而言，自注意力的指数更大：这就是长序列慢的原因。对宽度而言则相反。"},
-            fmt::format("measured on this machine: self-attention {:.2f} in n and {:.2f} in d, CNN {:.2f} and {:.2f}, RNN {:.2f} and {:.2f}", own,
-                        width.slope(width.attention), cnn, width.slope(width.cnn), rnn, width.slope(width.rnn)));
+  named_table(
+      page,
+      {{"", " "},
+       {"in $n$: counted", "对 $n$：计数"},
+       {"measured", "实测"},
+       {"in $d$: counted", "对 $d$：计数"},
+       {"measured", "实测"}},
+      {{{"CNN", "卷积"}, {"1", rounded(cnn, 2), "2", rounded(width.slope(width.cnn), 2)}},
+       {{"RNN", "循环"}, {"1", rounded(rnn, 2), "2", rounded(width.slope(width.rnn), 2)}},
+       {{"self-attention", "自注意力"}, {"2", rounded(own, 2), "1", rounded(width.slope(width.attention), 2)}}});
+  page.fact(
+      {"In the length self-attention has the larger exponent: this is why long sequences are slow. In the width it is the other "
+       "way round.",
+       "对长度而言，自注意力的指数更大：这就是长序列慢的原因。对宽度而言则相反。"},
+      fmt::format(
+          "measured on this machine: self-attention {:.2f} in n and {:.2f} in d, CNN {:.2f} and {:.2f}, RNN {:.2f} and {:.2f}",
+          own, width.slope(width.attention), cnn, width.slope(width.cnn), rnn, width.slope(width.rnn)));
   page.say(
       {"Products are not the whole of the time. On short sequences the CNN can take longer than the GRU, although it has half the products: "
        "this program's convolution adds one row of $n$ numbers for every pair of channels and every tap, $k d^2$ = 12,288 rows at width 64, "
@@ -204,13 +206,14 @@ void times(Page& page) {
        "$n$ 个数，宽度 64 时共 $k d^2$ = 12,288 行，每行只有 64 个数时，相当一部分时间花在每行的启动上；而 GRU 对输入的乘积是一次大的矩阵"
        "乘法。$n$ 增大，每行变长，启动的份量就小了。"});
   const double n = length.sizes.back(), pairs = n * 64 * 64 / 1e6;
-  page.say(both("At {:.0f} tokens one thread did {:.1f} products of the CNN, {:.1f} of self-attention and {:.1f} of the GRU per "
-                "nanosecond. What one thread does not show are the sequential steps of the table: a CNN and self-attention can give their "
-                "tokens to as many processors as there are, while in a recurrence step $t$ must wait for step $t - 1$, whoever computes "
-                "it.",
-                "{:.0f} 个词元时，一个线程每纳秒做卷积的 {:.1f} 个乘积、自注意力的 {:.1f} 个、GRU 的 {:.1f} 个。一个线程显示不出的是表中的"
-                "顺序步数：卷积和自注意力可以把词元分给任意多的处理器，而循环的第 $t$ 步必须等第 $t - 1$ 步，无论由谁计算。",
-                n, 3 * pairs / length.cnn.back(), 2 * n * n * 64 / 1e6 / length.attention.back(), 6 * pairs / length.rnn.back()));
+  page.say(both(
+      "At {:.0f} tokens one thread did {:.1f} products of the CNN, {:.1f} of self-attention and {:.1f} of the GRU per "
+      "nanosecond. What one thread does not show are the sequential steps of the table: a CNN and self-attention can give their "
+      "tokens to as many processors as there are, while in a recurrence step $t$ must wait for step $t - 1$, whoever computes "
+      "it.",
+      "{:.0f} 个词元时，一个线程每纳秒做卷积的 {:.1f} 个乘积、自注意力的 {:.1f} 个、GRU 的 {:.1f} 个。一个线程显示不出的是表中的"
+      "顺序步数：卷积和自注意力可以把词元分给任意多的处理器，而循环的第 $t$ 步必须等第 $t - 1$ 步，无论由谁计算。",
+      n, 3 * pairs / length.cnn.back(), 2 * n * n * 64 / 1e6 / length.attention.back(), 6 * pairs / length.rnn.back()));
 }
 
 }  // namespace qkv::labs::self_attention

@@ -177,12 +177,14 @@ void deep_stacks(Page& page) {
        "只有注意力时，四层之后位置就被平均掉了；有残差时还在。"},
       fmt::format("distance from the mean {} alone; {} with residuals, {} with a norm after them", tiny(alone.apart[4]),
                   tiny(residual.apart[4]), tiny(post.apart[4])));
-  page.claim(std::min(pre.apart.back(), block.apart.back()) > 1e-2 &&
-                 std::max(residual.apart.back(), post.apart.back()) < 1e-2,
-             {"At 24 layers a residual alone, or with a norm after it, has lost them too; with the norm before the attention they remain.",
-              "到 24 层，只有残差、或残差后规范化的也丢掉了位置；在注意力之前规范化的仍保留着。"},
-             fmt::format("distance from the mean {} and {}; with the norm before {}, as a whole block {}", tiny(residual.apart.back()),
-                         tiny(post.apart.back()), tiny(pre.apart.back()), tiny(block.apart.back())));
+  page.claim(
+      std::min(pre.apart.back(), block.apart.back()) > 1e-2 &&
+          std::max(residual.apart.back(), post.apart.back()) < 1e-2,
+      {"At 24 layers a residual alone, or with a norm after it, has lost them too; with the norm before the attention they remain.",
+       "到 24 层，只有残差、或残差后规范化的也丢掉了位置；在注意力之前规范化的仍保留着。"},
+      fmt::format("distance from the mean {} and {}; with the norm before {}, as a whole block {}",
+                  tiny(residual.apart.back()), tiny(post.apart.back()), tiny(pre.apart.back()),
+                  tiny(block.apart.back())));
   page.say(
       {"A residual turns the collapse into a decline by a factor per layer: what attention adds is nearly the same for "
        "all tokens, so they become relatively closer. A norm after the sum only rescales. With the norm before, what "
@@ -208,11 +210,12 @@ void deep_gradients(Page& page) {
   // Each stack against its own first layer: how large gradients are as such depends on the weights that were drawn.
   const double lost = *std::max_element(alone.gradient.begin() + 8, alone.gradient.end()) / alone.gradient[0];
   const double kept = *std::min_element(pre.gradient.begin(), pre.gradient.end()) / pre.gradient[0];
-  page.claim(lost < 1e-3 && kept > 1e-3,
-             {"Above the eighth layer of the bare stack the queries get less than a thousandth of the first layer's gradient; with a "
-              "residual and a norm before it no layer falls that low.",
-              "没有残差的堆叠在第八层以上，查询矩阵得到的梯度不到第一层的千分之一；有残差且规范化在前时，没有哪一层降到这么低。"},
-             fmt::format("of the first layer's gradient: at most {} bare, at least {} with both", tiny(lost), tiny(kept)));
+  page.claim(
+      lost < 1e-3 && kept > 1e-3,
+      {"Above the eighth layer of the bare stack the queries get less than a thousandth of the first layer's gradient; with a "
+       "residual and a norm before it no layer falls that low.",
+       "没有残差的堆叠在第八层以上，查询矩阵得到的梯度不到第一层的千分之一；有残差且规范化在前时，没有哪一层降到这么低。"},
+      fmt::format("of the first layer's gradient: at most {} bare, at least {} with both", tiny(lost), tiny(kept)));
   page.say(
       {"So a Transformer block (10.7) carries each token past the attention as it is and keeps lengths in check by "
        "norms; deep ones put the norm first. Another remedy is to give positions anew in every layer, inside the "

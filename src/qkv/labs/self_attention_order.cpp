@@ -23,7 +23,8 @@ namespace qkv::labs::self_attention {
 namespace {
 
 // Every token must name the token before it (the first one: itself). Trained on lines of 16, tried on lines of 48.
-constexpr int64_t kWords = 12, kModelWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32, kSteps = 350;
+constexpr int64_t kWords = 12, kModelWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32,
+                  kSteps = 350;
 
 // The table of biases holds them divided by this, so that a short training can move scores as far as they need to go.
 constexpr float kBiasUnit = 8;
@@ -163,14 +164,16 @@ Tensor map_of(const Copier& model, const Rng& rng) {
 
 void learned_positions(Page& page) {
   page.heading({"Exercise 10.6.2: positions that are learned", "练习 10.6.2：可学习的位置编码"});
-  page.say(both("The simplest design: a table with one vector for each position, a parameter like any other, that is added where the sines "
-                "and cosines were. It can learn whatever suits the task, and has nothing to say about positions that training never "
-                "reached. To see both, a task of order alone: every token must name the token before it. One layer, {} heads, width {}, "
-                "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of the next exercise, is trained "
-                "along.",
-                "最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适合任务的任何编码，但对训练从未"
-                "到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每个词元说出它前一个词元。一层，{0} 个头，宽 {1}，用长 {3} 的"
-                "行训练 {2} 步，再用长 {4} 的行测试。下一个练习的模型一并训练。", kHeads, kModelWidth, kSteps, kShort, kLong));
+  page.say(both(
+      "The simplest design: a table with one vector for each position, a parameter like any other, that is added where the sines "
+      "and cosines were. It can learn whatever suits the task, and has nothing to say about positions that training never "
+      "reached. To see both, a task of order alone: every token must name the token before it. One layer, {} heads, width {}, "
+      "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of the next exercise, is trained "
+      "along.",
+      "最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适合任务的任何编码，但对训练从未"
+      "到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每个词元说出它前一个词元。一层，{0} 个头，宽 {1}，用长 {3} 的"
+      "行训练 {2} 步，再用长 {4} 的行测试。下一个练习的模型一并训练。",
+      kHeads, kModelWidth, kSteps, kShort, kLong));
   const Copiers& c = copiers(page);
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
@@ -197,19 +200,21 @@ void learned_positions(Page& page) {
                {{"relative", "相对"}, row(PositionKind::relative)}});
   const Trained &none = c.of(PositionKind::none), &sine = c.of(PositionKind::sinusoidal),
                 &learned = c.of(PositionKind::learned);
-  page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
-             {"Without positions the task cannot be solved; with either kind it can.",
-              "没有位置，任务无法完成；有任一种位置就能完成。"},
-             fmt::format("right at positions 0 to 15: none {}, sinusoidal {}, learned {}", percent(none.mean(0, kShort)),
-                         percent(sine.mean(0, kShort)), percent(learned.mean(0, kShort))));
-  page.claim(learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
-             {"Past the last trained position the learned table is of no use: those rows are as random as they "
-              "began. Sines and cosines do not carry the skill over either. (Counted from position 17 on, where the token "
-              "before is past the training too; the table's last column has position 16 in it.)",
-              "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"
-              "（从位置 17 算起，那里前一个词元也在训练范围之外；上表最后一列还包括位置 16。）"},
-             fmt::format("{} to {}: learned {}, sinusoidal {}", kShort + 1, kLong - 1, percent(learned.mean(kShort + 1, kLong)),
-                         percent(sine.mean(kShort + 1, kLong))));
+  page.claim(
+      none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
+      {"Without positions the task cannot be solved; with either kind it can.",
+       "没有位置，任务无法完成；有任一种位置就能完成。"},
+      fmt::format("right at positions 0 to 15: none {}, sinusoidal {}, learned {}", percent(none.mean(0, kShort)),
+                  percent(sine.mean(0, kShort)), percent(learned.mean(0, kShort))));
+  page.claim(
+      learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
+      {"Past the last trained position the learned table is of no use: those rows are as random as they "
+       "began. Sines and cosines do not carry the skill over either. (Counted from position 17 on, where the token "
+       "before is past the training too; the table's last column has position 16 in it.)",
+       "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"
+       "（从位置 17 算起，那里前一个词元也在训练范围之外；上表最后一列还包括位置 16。）"},
+      fmt::format("{} to {}: learned {}, sinusoidal {}", kShort + 1, kLong - 1,
+                  percent(learned.mean(kShort + 1, kLong)), percent(sine.mean(kShort + 1, kLong))));
 }
 
 void where_they_look(Page& page) {
@@ -235,11 +240,13 @@ void where_they_look(Page& page) {
 void relative_biases(Page& page) {
   page.heading(
       {"Exercise 11.6.3 (English edition): learned relative positions", "英文版练习 11.6.3：可学习的相对位置"});
-  page.say(both("Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance of key $j$ from query $i$ and "
-                "every head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances beyond {} share one "
-                "number, so the table has {} entries per head and fits any length.",
-                "次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在分数上（参照 Shaw 等，2018，"
-                "与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只有 {} 项，适用于任何长度。", kFar, 2 * kFar + 1));
+  page.say(both(
+      "Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance of key $j$ from query $i$ and "
+      "every head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances beyond {} share one "
+      "number, so the table has {} entries per head and fits any length.",
+      "次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在分数上（参照 Shaw 等，2018，"
+      "与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只有 {} 项，适用于任何长度。",
+      kFar, 2 * kFar + 1));
   page.formula("a(q_i, k_j) = \\frac{q_i^\\top k_j}{\\sqrt{d}} + b_{j - i}");
   const Trained& relative = copiers(page).of(PositionKind::relative);
   std::vector<Series> lines;

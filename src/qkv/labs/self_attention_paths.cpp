@@ -189,13 +189,15 @@ void layers_needed(Page& page) {
       if (kernel == 3) met = fmt::format("n = {}, k = 3: {} layers to the middle, {} from end to end", n, middle, end);
     }
   }
-  page.draw("layers-needed", curves(lines, {.label = "tokens n"}, {.label = "layers (RNN: steps), first to last", .low = 0}),
-            {"How many layers it takes until the last token feels the first; for the recurrence, how many steps inside its one layer.",
-             "要多少层最后一个词元才能感到第一个；对循环来说，是它那一层之内的步数。"});
-  page.claim(convolution,
-             {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded up: $O(n / k)$.",
-              "卷积在中间相遇需要 $(n - 1) / (k - 1)$ 层，从一端到另一端为其两倍，向上取整：$O(n / k)$。"},
-             met);
+  page.draw(
+      "layers-needed", curves(lines, {.label = "tokens n"}, {.label = "layers (RNN: steps), first to last", .low = 0}),
+      {"How many layers it takes until the last token feels the first; for the recurrence, how many steps inside its one layer.",
+       "要多少层最后一个词元才能感到第一个；对循环来说，是它那一层之内的步数。"});
+  page.claim(
+      convolution,
+      {"A CNN needs $(n - 1) / (k - 1)$ layers to meet in the middle and twice that from end to end, rounded up: $O(n / k)$.",
+       "卷积在中间相遇需要 $(n - 1) / (k - 1)$ 层，从一端到另一端为其两倍，向上取整：$O(n / k)$。"},
+      met);
   page.claim(recurrence,
              {"A recurrence needs $n - 1$ steps, self-attention one layer, whatever $n$ is.",
               "循环需要 $n - 1$ 步；自注意力只需一层，与 $n$ 无关。"},
@@ -245,8 +247,8 @@ void gradients_by_distance(Page& page) {
       {"Over 63 tokens the GRU's gradient falls below a thousandth, the CNN's is exactly 0 beyond 16, and that of "
        "self-attention stays of one size.",
        "隔 63 个词元，GRU 的梯度降到千分之一以下，卷积的在 16 之外恰为 0，自注意力的则保持同一量级。"},
-      fmt::format("GRU at 63 against 0: {}; CNN at 16: {}, at 17: 0; self-attention, smallest against largest: {:.2f}", tiny(kept),
-                  tiny(felt[0][reach]), flat));
+      fmt::format("GRU at 63 against 0: {}; CNN at 16: {}, at 17: 0; self-attention, smallest against largest: {:.2f}",
+                  tiny(kept), tiny(felt[0][reach]), flat));
 }
 
 }  // namespace qkv::labs::self_attention

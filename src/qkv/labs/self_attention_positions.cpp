@@ -61,9 +61,10 @@ void encoding(Page& page) {
   }
   Figure figure = curves(std::move(columns), {.label = "Row (position)"});
   figure.size = FigureSize{6, 2.5};
-  page.draw("position-columns", figure,
-            {"Columns 6 to 9 of 32 over 60 positions. 6 and 7 swing faster than 8 and 9; within a pair only the phase differs.",
-             "32 列中的第 6 至 9 列，60 个位置。第 6、7 列比第 8、9 列振荡得快；同一对只差相位。"});
+  page.draw(
+      "position-columns", figure,
+      {"Columns 6 to 9 of 32 over 60 positions. 6 and 7 swing faster than 8 and 9; within a pair only the phase differs.",
+       "32 列中的第 6 至 9 列，60 个位置。第 6、7 列比第 8、9 列振荡得快；同一对只差相位。"});
   const float row_1[] = {.8415f, .5403f, .5332f, .8460f, .3110f, .9504f, .1769f, .9842f, .0998f, .9950f};
   double off = 0;
   bool start = true;
@@ -104,18 +105,21 @@ void binary(Page& page) {
   for (int64_t j = 0; j < kWidth / 2; ++j) {
     changes.push_back(sign_changes(p, 2 * j));
     if (j % 3 == 0)
-      rows.push_back({fmt::format("{}, {}", 2 * j, 2 * j + 1), rounded(std::pow(10000.0, -2.0 * static_cast<double>(j) / kWidth), 6),
-                      rounded(2 * std::numbers::pi * std::pow(10000.0, 2.0 * static_cast<double>(j) / kWidth), 1), grouped(changes.back())});
+      rows.push_back({fmt::format("{}, {}", 2 * j, 2 * j + 1),
+                      rounded(std::pow(10000.0, -2.0 * static_cast<double>(j) / kWidth), 6),
+                      rounded(2 * std::numbers::pi * std::pow(10000.0, 2.0 * static_cast<double>(j) / kWidth), 1),
+                      grouped(changes.back())});
   }
   page.table({{"columns", "列"},
               {"$\\omega_j$", "$\\omega_j$"},
               {"wavelength, positions", "波长（位置数）"},
               {"sign changes in 40,000", "40,000 个位置中的变号次数"}},
              rows);
-  page.claim(std::is_sorted(changes.rbegin(), changes.rend()) && changes.front() > 10000 * changes.back() / 2 &&
-                 changes.back() >= 1,
-             {"From pair to pair the sign changes become rarer.", "一对比一对变号更少。"},
-             fmt::format("{} sign changes in the first pair, {} in the last", grouped(changes.front()), changes.back()));
+  page.claim(
+      std::is_sorted(changes.rbegin(), changes.rend()) && changes.front() > 10000 * changes.back() / 2 &&
+          changes.back() >= 1,
+      {"From pair to pair the sign changes become rarer.", "一对比一对变号更少。"},
+      fmt::format("{} sign changes in the first pair, {} in the last", grouped(changes.front()), changes.back()));
 }
 
 void relative_positions(Page& page) {
@@ -163,11 +167,12 @@ void relative_positions(Page& page) {
   page.draw("position-products", curves(lines, {.label = "distance"}, {.label = "dot product of two positions"}),
             {"Three curves on one line: the product depends on the distance alone, and is largest at 0.",
              "三条曲线重合：点积只取决于距离，在距离 0 处最大。"});
-  page.claim(norm_off < 1e-5 && spread < 1e-4,
-             {"All $p_i$ have the length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
-              "\\omega_j)$ whatever $i$ is.",
-              "所有 $p_i$ 的长度都是 $\\sqrt{d / 2} = 4$，而 $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta \\omega_j)$ 与 $i$ 无关。"},
-             fmt::format("largest deviation of a length {}, of a product {}", tiny(norm_off), tiny(spread)));
+  page.claim(
+      norm_off < 1e-5 && spread < 1e-4,
+      {"All $p_i$ have the length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
+       "\\omega_j)$ whatever $i$ is.",
+       "所有 $p_i$ 的长度都是 $\\sqrt{d / 2} = 4$，而 $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta \\omega_j)$ 与 $i$ 无关。"},
+      fmt::format("largest deviation of a length {}, of a product {}", tiny(norm_off), tiny(spread)));
 }
 
 void looking_back(Page& page) {
@@ -186,8 +191,7 @@ void looking_back(Page& page) {
   const Tensor w = seen.weights.matrix().viewed({n, n});
   bool found = true;
   for (int64_t i = 3; i < n; ++i) found = found && seen.weights.top_k(0, 0, i, 1)[0].key == i - 3;
-  page.draw("three-back",
-            heatmaps(w, "Keys", "Queries", {}, {.colours = {.low = 0, .high = 1}}),
+  page.draw("three-back", heatmaps(w, "Keys", "Queries", {}, {.colours = {.low = 0, .high = 1}}),
             {"The weights of this head: every query looks at the key three before it (the first three have none).",
              "这个头的权重：每个查询看它前面第三个键（最前面三个没有）。"});
   page.claim(found,

@@ -11,7 +11,8 @@
 
 namespace qkv::labs {
 
-/// The numbers in nested brackets, a row a line: "[[[2, 3]],\n [[10, 11]]]"; at most so many decimals, trailing zeros left out.
+/// The numbers in nested brackets, a row a line: "[[[2, 3]],\n [[10, 11]]]"; at most so many decimals, trailing zeros
+/// left out.
 std::string shown(const Tensor& x, int decimals = 4);
 /// The numbers of all parts one after the other, in that shape: maps side by side.
 Tensor stacked(const std::vector<Tensor>& parts, const Shape& shape);
@@ -32,6 +33,7 @@ std::string rounded(double x, int decimals);
 /// "98.5 %", of a share from 0 to 1.
 std::string percent(double share);
 /// A table whose first column is in words.
-void named_table(Page& page, std::vector<Text> head, const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
+void named_table(Page& page, std::vector<Text> head,
+                 const std::vector<std::pair<Text, std::vector<std::string>>>& rows);
 
 }  // namespace qkv::labs

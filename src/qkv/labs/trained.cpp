@@ -35,7 +35,8 @@ std::unique_ptr<Trained> train(const TranslationConfig& config, Observer* follow
   Recorder recorder;
   recorder.to = model.get();
   const Tokenizer& target = model->run.tokenizers().target;
-  for (const std::string& s : model->run.text().train.target) recorder.tokens += static_cast<double>(target.encode(s).size() + 1);
+  for (const std::string& s : model->run.text().train.target)
+    recorder.tokens += static_cast<double>(target.encode(s).size() + 1);
   std::vector<Observer*> observers = {&recorder};
   if (follower) observers.push_back(follower);
   model->run.train(observers);
@@ -44,8 +45,10 @@ std::unique_ptr<Trained> train(const TranslationConfig& config, Observer* follow
 
 Text training_of(const std::vector<Text>& names) {
   const std::string count = std::to_string(names.size());
-  Text out = names.size() == 1 ? Text{"training ", "训练"} : Text{"training " + count + " models: ", "训练 " + count + " 个模型："};
-  for (size_t i = 0; i < names.size(); ++i) out.en += (i ? ", " : "") + names[i].en, out.zh += (i ? "、" : "") + names[i].zh;
+  Text out = names.size() == 1 ? Text{"training ", "训练"}
+                               : Text{"training " + count + " models: ", "训练 " + count + " 个模型："};
+  for (size_t i = 0; i < names.size(); ++i)
+    out.en += (i ? ", " : "") + names[i].en, out.zh += (i ? "、" : "") + names[i].zh;
   return out;
 }
 
@@ -79,8 +82,10 @@ std::vector<AlignedPair> held_out_pairs(const TranslationRun& run) {
     return std::find(ids.begin(), ids.end(), tokenizer.unk()) == ids.end();
   };
   std::vector<AlignedPair> pairs;
-  for (AlignedPair& pair : en_fr_split({.size = data.corpus_size, .seed = static_cast<uint64_t>(data.corpus_seed)}).test)
-    if (knows(run.tokenizers().source, pair.source) && knows(run.tokenizers().target, pair.target)) pairs.push_back(std::move(pair));
+  for (AlignedPair& pair :
+       en_fr_split({.size = data.corpus_size, .seed = static_cast<uint64_t>(data.corpus_seed)}).test)
+    if (knows(run.tokenizers().source, pair.source) && knows(run.tokenizers().target, pair.target))
+      pairs.push_back(std::move(pair));
   return pairs;
 }
 

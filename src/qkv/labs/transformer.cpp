@@ -88,25 +88,39 @@ bool is_deep(Kind kind) { return kind == Kind::deep_post || kind == Kind::deep_p
 std::vector<Kind> trained_with(Kind kind) {
   const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers, Kind::four_pre};
   if (std::find(first.begin(), first.end(), kind) != first.end()) return first;
-  return {Kind::additive, Kind::relative, Kind::rotary, Kind::alibi, Kind::learned, Kind::reference, Kind::no_positions, Kind::one_layer};
+  return {Kind::additive, Kind::relative,  Kind::rotary,       Kind::alibi,
+          Kind::learned,  Kind::reference, Kind::no_positions, Kind::one_layer};
 }
 
 // As the screen names it while it is trained.
 Text name_of(Kind kind) {
   switch (kind) {
-    case Kind::model: return {"the Transformer", "Transformer"};
-    case Kind::reference: return {"two layers", "两层"};
-    case Kind::one_layer: return {"one layer", "一层"};
-    case Kind::four_layers: return {"four layers", "四层"};
-    case Kind::four_pre: return {"four layers, pre-norm", "四层前规范化"};
-    case Kind::additive: return {"additive scores", "加性评分"};
-    case Kind::deep_post: return {"deep, post-norm", "深层后规范化"};
-    case Kind::deep_pre: return {"deep, pre-norm", "深层前规范化"};
-    case Kind::learned: return {"learned positions", "可学习的位置编码"};
-    case Kind::relative: return {"relative positions", "相对位置"};
-    case Kind::rotary: return {"rotary positions", "旋转位置编码"};
-    case Kind::alibi: return {"ALiBi", "ALiBi"};
-    case Kind::no_positions: return {"no positions", "无位置编码"};
+    case Kind::model:
+      return {"the Transformer", "Transformer"};
+    case Kind::reference:
+      return {"two layers", "两层"};
+    case Kind::one_layer:
+      return {"one layer", "一层"};
+    case Kind::four_layers:
+      return {"four layers", "四层"};
+    case Kind::four_pre:
+      return {"four layers, pre-norm", "四层前规范化"};
+    case Kind::additive:
+      return {"additive scores", "加性评分"};
+    case Kind::deep_post:
+      return {"deep, post-norm", "深层后规范化"};
+    case Kind::deep_pre:
+      return {"deep, pre-norm", "深层前规范化"};
+    case Kind::learned:
+      return {"learned positions", "可学习的位置编码"};
+    case Kind::relative:
+      return {"relative positions", "相对位置"};
+    case Kind::rotary:
+      return {"rotary positions", "旋转位置编码"};
+    case Kind::alibi:
+      return {"ALiBi", "ALiBi"};
+    case Kind::no_positions:
+      return {"no positions", "无位置编码"};
   }
   return {};
 }
@@ -137,7 +151,8 @@ const Trained& trained(Page& page, Kind kind) {
     std::vector<Text> names;
     for (const Kind k : together) names.push_back(name_of(k));
     Work work(page, training_of(names), together.size());
-    // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is free.
+    // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is
+    // free.
     std::atomic<size_t> next = 0;
     parallel_for(threads(), 1e12, [&](int64_t) {
       for (size_t i = next++; i < together.size(); i = next++) {
@@ -174,7 +189,8 @@ Quality quality(Page& page, Judge judge, const std::vector<std::string>& written
   const Tokenizer& words = run.tokenizers().target;
   std::multimap<std::string, std::string> known;
   const auto learn = [&](const SentencePairs& text) {
-    for (size_t i = 0; i < text.source.size(); ++i) known.emplace(text.source[i], words.decode(words.encode(text.target[i])));
+    for (size_t i = 0; i < text.source.size(); ++i)
+      known.emplace(text.source[i], words.decode(words.encode(text.target[i])));
   };
   learn(pairs);
   if (!page.data().empty()) learn(run.text().train);
@@ -250,7 +266,8 @@ Lab transformer_lab() {
            language_model_step,
            long_input_step,
            vision_step},
-          true, 25};
+          true,
+          25};
 }
 
 }  // namespace qkv::labs

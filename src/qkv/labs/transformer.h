@@ -1,4 +1,5 @@
-// What the steps of lab 10.7 share: models that are trained once, sentences as batches, and the numbers that are compared.
+// What the steps of lab 10.7 share: models that are trained once, sentences as batches, and the numbers that are
+// compared.
 #pragma once
 
 #include <string>
@@ -10,9 +11,23 @@
 
 namespace qkv::labs::transformer {
 
-/// The trainings of the lab. Those of the exercises are short; `reference` is the lab's model trained as briefly. The deep
-/// ones have six layers and are shorter still.
-enum class Kind { model, reference, one_layer, four_layers, four_pre, additive, deep_post, deep_pre, learned, relative, rotary, alibi, no_positions };
+/// The trainings of the lab. Those of the exercises are short; `reference` is the lab's model trained as briefly. The
+/// deep ones have six layers and are shorter still.
+enum class Kind {
+  model,
+  reference,
+  one_layer,
+  four_layers,
+  four_pre,
+  additive,
+  deep_post,
+  deep_pre,
+  learned,
+  relative,
+  rotary,
+  alibi,
+  no_positions
+};
 
 /// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
 TranslationConfig config_of(const Page& page, Kind kind);
@@ -28,8 +43,8 @@ enum class Judge { model, exercises };
 const SentencePairs& judged(Page& page, Judge judge);
 /// As the table heads say it.
 Text judged_name(const Page& page);
-/// How good translations of judged pairs are: the mean of the book's score and the share that is exact, each against the best of
-/// the translations that the text has for the source.
+/// How good translations of judged pairs are: the mean of the book's score and the share that is exact, each against
+/// the best of the translations that the text has for the source.
 struct Quality {
   double bleu = 0, exact = 0;
 };

@@ -87,9 +87,10 @@ void feed_forward_step(Page& page) {
   const Tensor other = ffn(changed);
   const double here = difference(out, other, 0, 1, 2),
                elsewhere = std::max(difference(out, other, 0, 0, 1), difference(out, other, 0, 2, 3));
-  page.claim(elsewhere == 0 && here > 0,
-             {"Another word at position 1 changes nothing at positions 0 and 2.", "改变位置 1 的词，位置 0 与 2 的输出不变。"},
-             fmt::format("position 1 changes by {:.3f}, the others by {}", here, elsewhere));
+  page.claim(
+      elsewhere == 0 && here > 0,
+      {"Another word at position 1 changes nothing at positions 0 and 2.", "改变位置 1 的词，位置 0 与 2 的输出不变。"},
+      fmt::format("position 1 changes by {:.3f}, the others by {}", here, elsewhere));
 }
 
 void norm_step(Page& page) {
@@ -104,14 +105,17 @@ void norm_step(Page& page) {
   const Tensor x({2, 2}, {1, 2, 2, 3});
   const auto layer = [](const Tensor& in, float eps = kNormEps) { return layer_norm(in, ones({2}), zeros({2}), eps); };
   const auto batch = [](const Tensor& in) { return batch_norm(in, ones({2}), zeros({2})); };
-  page.print("X            [[1, 2], [2, 3]]\nlayer norm\n" + shown(layer(x), 5) + "\nbatch norm\n" + shown(batch(x), 5));
+  page.print("X            [[1, 2], [2, 3]]\nlayer norm\n" + shown(layer(x), 5) + "\nbatch norm\n" +
+             shown(batch(x), 5));
   page.fact({"Layer norm: -1 and 1 in every row. Batch norm: -1 in the first row, 1 in the second.",
              "层规范化：每行都是 -1 与 1。批量规范化：第一行为 -1，第二行为 1。"},
             fmt::format("±{:.5f}", layer(x).ptr()[1]));
-  page.say(both("The variance is 1/4 here, so it is not exactly 1: $1 / \\sqrt{{1 + 4 \\epsilon}}$ is {:.5f} with $\\epsilon = 10^{{-5}}$, "
-                "and {:.6f} with Keras's $10^{{-3}}$.",
-                "这里方差为 1/4，所以结果不正好是 1：$1 / \\sqrt{{1 + 4 \\epsilon}}$ 在 $\\epsilon = 10^{{-5}}$ 时为 {:.5f}，在 Keras 的 "
-                "$10^{{-3}}$ 下为 {:.6f}。", layer(x).ptr()[1], layer(x, 1e-3f).ptr()[1]));
+  page.say(both(
+      "The variance is 1/4 here, so it is not exactly 1: $1 / \\sqrt{{1 + 4 \\epsilon}}$ is {:.5f} with $\\epsilon = 10^{{-5}}$, "
+      "and {:.6f} with Keras's $10^{{-3}}$.",
+      "这里方差为 1/4，所以结果不正好是 1：$1 / \\sqrt{{1 + 4 \\epsilon}}$ 在 $\\epsilon = 10^{{-5}}$ 时为 {:.5f}，在 Keras 的 "
+      "$10^{{-3}}$ 下为 {:.6f}。",
+      layer(x).ptr()[1], layer(x, 1e-3f).ptr()[1]));
   const Tensor mate({2, 2}, {1, 2, 9, -4});
   const double by_layer = difference(layer(x).viewed({1, 2, 2}), layer(mate).viewed({1, 2, 2}), 0, 0, 1),
                by_batch = difference(batch(x).viewed({1, 2, 2}), batch(mate).viewed({1, 2, 2}), 0, 0, 1);
@@ -132,14 +136,17 @@ void add_norm_step(Page& page) {
   const LayerNorm norm(4);
   const Rng rng = Rng(page.seed()).at("add-norm");
   const Tensor x = normal({2, 3, 4}, rng.at("x")), y = normal({2, 3, 4}, rng.at("y"));
-  const Tensor written = norm(x, y, 0.5f, Run{}), drawn = norm(x, y, 0.5f, Run{.training = true, .rng = rng.at("dropout")});
+  const Tensor written = norm(x, y, 0.5f, Run{}),
+               drawn = norm(x, y, 0.5f, Run{.training = true, .rng = rng.at("dropout")});
   Tensor sum = x.copied();
   for (int64_t i = 0; i < sum.numel(); ++i) sum.mutable_ptr()[i] += y.ptr()[i];
   const double off = largest_difference(written, norm(sum));
-  page.claim(written.shape() == Shape{2, 3, 4} && off < 1e-6 && largest_difference(written, drawn) > 0.1,
-             {"The shape stays (2, 3, 4); without training it is the norm of the sum, in training dropout 0.5 changes it.",
-              "形状仍为 (2, 3, 4)；推断时它就是和的规范化，训练时 0.5 的暂退使它改变。"},
-             fmt::format("it differs from the norm of the sum by {}, in training by {:.2f}", tiny(off), largest_difference(written, drawn)));
+  page.claim(
+      written.shape() == Shape{2, 3, 4} && off < 1e-6 && largest_difference(written, drawn) > 0.1,
+      {"The shape stays (2, 3, 4); without training it is the norm of the sum, in training dropout 0.5 changes it.",
+       "形状仍为 (2, 3, 4)；推断时它就是和的规范化，训练时 0.5 的暂退使它改变。"},
+      fmt::format("it differs from the norm of the sum by {}, in training by {:.2f}", tiny(off),
+                  largest_difference(written, drawn)));
   page.say({"The book's toy example normalises its last two axes together; its model, like ours, the last alone.",
             "书中的小例子把最后两个轴一起规范化；书中的模型与这里一样，只规范化最后一个轴。"});
 }
@@ -161,11 +168,12 @@ void encoder_step(Page& page) {
   Shapes seen;
   const Ids ids = filled({2, 100}, 1);
   const Tensor all = encoder(ids, lens, Run{.probe = &seen});
-  std::string out = text("width 24, hidden 48, 8 heads, lengths [3, 2]\n", "block    ones (2, 100, 24)        -> ", one.shape(),
-                         "\nencoder  2 blocks, ids (2, 100)  -> ", all.shape());
+  std::string out = text("width 24, hidden 48, 8 heads, lengths [3, 2]\n", "block    ones (2, 100, 24)        -> ",
+                         one.shape(), "\nencoder  2 blocks, ids (2, 100)  -> ", all.shape());
   for (const auto& [path, shape] : seen.seen) out += text("\nweights  ", path, "  ", shape);
   page.print(out);
-  page.fact({"Block and encoder keep the shape; each block has weights for 8 heads.", "块与编码器都保持形状；每块有 8 个头的权重。"},
+  page.fact({"Block and encoder keep the shape; each block has weights for 8 heads.",
+             "块与编码器都保持形状；每块有 8 个头的权重。"},
             text("outputs ", all.shape(), ", weights ", seen.seen[1].second));
   Ids other = filled({2, 100}, 1);
   for (int64_t i = 3; i < 100; ++i) other.mutable_ptr()[i] = static_cast<int32_t>(2 + i);
@@ -195,12 +203,15 @@ void decoder_step(Page& page) {
   const Transformer model(demo(), {kWords, kWords}, rng.at("model"));
   Shapes seen;
   const Tensor logits = model.logits(filled({2, 100}, 1), lens, filled({2, 7}, 1), Run{.probe = &seen});
-  std::string out = text("block  ones (2, 100, 24) -> ", one.shape(), "\nmodel  source (2, 100), target (2, 7) -> ", logits.shape());
+  std::string out =
+      text("block  ones (2, 100, 24) -> ", one.shape(), "\nmodel  source (2, 100), target (2, 7) -> ", logits.shape());
   for (const auto& [path, shape] : seen.seen) out += fmt::format("\n       {:<15} {}", path, text(shape));
   page.print(out);
-  page.fact(both("The block keeps the shape; the model scores 200 words at each of 7 positions and attends {} times on the way.",
-                 "块保持形状；模型在 7 个位置各给 200 个词打分，其间共作 {} 次注意力。", seen.seen.size()),
-            text("block ", one.shape(), ", scores ", logits.shape()));
+  page.fact(
+      both(
+          "The block keeps the shape; the model scores 200 words at each of 7 positions and attends {} times on the way.",
+          "块保持形状；模型在 7 个位置各给 200 个词打分，其间共作 {} 次注意力。", seen.seen.size()),
+      text("block ", one.shape(), ", scores ", logits.shape()));
 }
 
 void sizes_step(Page& page) {
@@ -218,11 +229,9 @@ void sizes_step(Page& page) {
        "按书中的大小：词表 184 与 201，宽 32，两层，4 个头各 8 个特征，64 个隐藏单元。"
        "每个注意力有四个 32 × 32 的矩阵，无偏置；参数量与头数无关。"});
   page.print(out + fmt::format("{:<20} {:>7}", "all", grouped(encoder + decoder)));
-  page.fact(both("The book's model has {} parameters.",
-                 "书中的模型共有 {} 个参数。", grouped(encoder + decoder)),
+  page.fact(both("The book's model has {} parameters.", "书中的模型共有 {} 个参数。", grouped(encoder + decoder)),
             fmt::format("{} in the encoder, {} in the decoder", grouped(encoder), grouped(decoder)));
-  const int64_t english =
-      count_parameters(Transformer({.hidden = 256, .ffn = 64, .layers = 2}, {194, 214}, Rng(0)));
+  const int64_t english = count_parameters(Transformer({.hidden = 256, .ffn = 64, .layers = 2}, {194, 214}, Rng(0)));
   page.fact(both("The English edition's model, 256 wide with vocabularies of 194 and 214, has {}.",
                  "英文版的模型宽 256、词表 194 与 214，共 {} 个参数。", grouped(english)));
 }

@@ -93,7 +93,8 @@ void maps_step(Page& page) {
   const auto length = static_cast<int64_t>(translation.source.size());
   // Padded to ten as the book does, or by four: the padding must stay unseen.
   std::vector<int32_t> source = translation.source;
-  source.resize(static_cast<size_t>(page.data().empty() ? length + 4 : std::max<int64_t>(10, length)), tokenizers.source.pad());
+  source.resize(static_cast<size_t>(page.data().empty() ? length + 4 : std::max<int64_t>(10, length)),
+                tokenizers.source.pad());
   std::vector<int32_t> fed = translation.hypotheses[0].tokens;
   fed.insert(fed.begin(), tokenizers.target.bos());
   const auto n = static_cast<int64_t>(source.size()), steps = static_cast<int64_t>(fed.size());
@@ -108,31 +109,38 @@ void maps_step(Page& page) {
        "句子“" + sentence + "”译为“" + translator.text(translation.hypotheses[0]) +
            "”。每行小图是一层，每列是一个头；小图中行为查询、列为键，颜色越深权重越接近 1。"});
   page.print(text("encoder self-attention    ", encoder.shape(), "   largest weight of a query, mean by layer  ",
-                  sharpness(encoder, length), "\ndecoder self-attention    ", self.shape(), "     ", sharpness(self, steps),
-                  "\nencoder-decoder           ", cross.shape(), "    ", sharpness(cross, steps)));
-  page.draw("encoder-self", grid(encoder, source_words, source_words),
-            {"Self-attention of the encoder. No query looks at `<pad>`; the rows of `<pad>` are computed but read by nobody.",
-             "编码器自注意力。没有查询看向 `<pad>`；`<pad>` 各行也会计算，但没有人读。"});
-  page.draw("decoder-self", grid(self, target_words, target_words),
-            {"Self-attention of the decoder: a triangle, as no word sees a later one. The first row has one word to look at.",
-             "解码器自注意力：下三角形，因为没有词能看到后面的词。第一行只有一个词可看。"});
-  page.draw("cross", grid(cross, source_words, target_words),
-            {"Attention of the decoder to the encoder: with the word of its row just read, where it looks to choose the next.",
-             "解码器对编码器的注意力：刚读入该行的词，要选下一个词时看向哪里。"});
+                  sharpness(encoder, length), "\ndecoder self-attention    ", self.shape(), "     ",
+                  sharpness(self, steps), "\nencoder-decoder           ", cross.shape(), "    ",
+                  sharpness(cross, steps)));
+  page.draw(
+      "encoder-self", grid(encoder, source_words, source_words),
+      {"Self-attention of the encoder. No query looks at `<pad>`; the rows of `<pad>` are computed but read by nobody.",
+       "编码器自注意力。没有查询看向 `<pad>`；`<pad>` 各行也会计算，但没有人读。"});
+  page.draw(
+      "decoder-self", grid(self, target_words, target_words),
+      {"Self-attention of the decoder: a triangle, as no word sees a later one. The first row has one word to look at.",
+       "解码器自注意力：下三角形，因为没有词能看到后面的词。第一行只有一个词可看。"});
+  page.draw(
+      "cross", grid(cross, source_words, target_words),
+      {"Attention of the decoder to the encoder: with the word of its row just read, where it looks to choose the next.",
+       "解码器对编码器的注意力：刚读入该行的词，要选下一个词时看向哪里。"});
   const auto beyond = [&](int64_t, int64_t key) { return key >= length; };
   const auto [in_encoder, off_encoder] = seen_and_off(encoder, beyond);
   const auto [in_cross, off_cross] = seen_and_off(cross, beyond);
   const auto [later, off_self] = seen_and_off(self, [](int64_t query, int64_t key) { return key > query; });
-  page.claim(in_encoder == 0 && in_cross == 0,
-             {"In encoder and cross-attention the columns beyond the source's length are exactly 0, in all layers and heads.",
-              "编码器自注意力与交叉注意力中，源句长度之后的各列在所有层和头里恰为 0。"},
-             fmt::format("largest weight on the {} places of padding: {} in the encoder, {} in cross-attention", n - length, in_encoder, in_cross));
+  page.claim(
+      in_encoder == 0 && in_cross == 0,
+      {"In encoder and cross-attention the columns beyond the source's length are exactly 0, in all layers and heads.",
+       "编码器自注意力与交叉注意力中，源句长度之后的各列在所有层和头里恰为 0。"},
+      fmt::format("largest weight on the {} places of padding: {} in the encoder, {} in cross-attention", n - length,
+                  in_encoder, in_cross));
   page.claim(later == 0,
              {"The decoder's self-attention is lower-triangular: no query attends past itself.",
               "解码器自注意力是下三角的：没有查询看到自己之后。"},
              fmt::format("largest weight above the diagonal {}", later));
   const double off = std::max({off_encoder, off_cross, off_self});
-  page.claim(off < 1e-5, {"Every row of every map sums to 1.", "每幅图的每一行之和为 1。"}, "the sum is off by at most " + tiny(off));
+  page.claim(off < 1e-5, {"Every row of every map sums to 1.", "每幅图的每一行之和为 1。"},
+             "the sum is off by at most " + tiny(off));
   page.say(
       {"The decoder's rows can be computed all at once, as here, or one per step, as when it writes: the weights are the same. "
        "`qkv inspect --model RUN` draws them for any sentence.",

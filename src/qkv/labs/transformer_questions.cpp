@@ -36,12 +36,14 @@ const std::vector<Named>& position_kinds() {
 
 enum class Order { first_word_last, mirrored };
 
-// How much the scores of a trained model change when the words of a source, the longest of the batch, stand in another order.
+// How much the scores of a trained model change when the words of a source, the longest of the batch, stand in another
+// order.
 double order_matters(const Trained& t, const TranslationBatch& b, Order order) {
   const auto& lens = b.source_lens.data();
   const int64_t row = std::max_element(lens.begin(), lens.end()) - lens.begin(), length = b.source_lens.ptr()[row],
                 steps = b.target_in.size(1);
-  const Ids source = b.source.part(row * b.source.size(1), {1, length}), target = b.target_in.part(row * steps, {1, steps});
+  const Ids source = b.source.part(row * b.source.size(1), {1, length}),
+            target = b.target_in.part(row * steps, {1, steps});
   Ids other = Ids::empty({1, length});
   if (order == Order::mirrored)
     std::reverse_copy(source.data().begin(), source.data().end(), other.mutable_ptr());
@@ -74,14 +76,16 @@ struct LanguageTask {
   int64_t rows(const TranslationBatch& b) const { return b.target_in.size(0); }
   Loss loss(const TranslationBatch& b, int64_t begin, int64_t end, const Run& run) const {
     const int64_t n = end - begin, steps = b.target_in.size(1);
-    const Tensor total = sum(b.target_in.part(begin * steps, {n, steps}), b.target_out.part(begin * steps, {n, steps}), run);
-    return {scale(total, static_cast<float>(1 / count(b.target_lens))), total.item(), count(b.target_lens.part(begin, {n}))};
+    const Tensor total =
+        sum(b.target_in.part(begin * steps, {n, steps}), b.target_out.part(begin * steps, {n, steps}), run);
+    return {scale(total, static_cast<float>(1 / count(b.target_lens))), total.item(),
+            count(b.target_lens.part(begin, {n}))};
   }
 };
 
 // Nats per token of words drawn with the frequencies of the training text, whatever came before.
-double unigram_loss(const std::vector<TranslationBatch>& seen, const std::vector<TranslationBatch>& judged, int32_t vocabulary,
-                    int32_t pad) {
+double unigram_loss(const std::vector<TranslationBatch>& seen, const std::vector<TranslationBatch>& judged,
+                    int32_t vocabulary, int32_t pad) {
   std::vector<double> count(static_cast<size_t>(vocabulary), 1);
   for (const TranslationBatch& b : seen)
     for (const int32_t id : b.target_out.data())
@@ -133,18 +137,20 @@ void position_kinds_step(Page& page) {
        "order. The table shows that all of them work and what they cost: time of a step on one core, training loss of the last epoch, nats "
        "per token under teacher forcing, and the mean score of the translations.",
        "**这些训练很短，且各只有一个种子，不能给相近的变体排名**：换一个种子名次就变。这张表只说明它们都可用，以及各自的代价：单核上每步的时间、最后一轮的训练损失、强制教学下每词元的奈特、译文的平均分。"});
-  page.claim(blind < 1e-3 && least > 100 * blind,
-             {"Without positions the encoder reads a bag of words: with its first word last a source gives the same scores, to rounding. "
-              "With any of the other five it does not.",
-              "没有位置时编码器读到的只是一袋词：把第一个词移到末尾，分数不变（舍入误差之内）。用其余五种则会变。"},
-             fmt::format("scores change by {} without positions, by at least {:.3f} with them", tiny(blind), least));
+  page.claim(
+      blind < 1e-3 && least > 100 * blind,
+      {"Without positions the encoder reads a bag of words: with its first word last a source gives the same scores, to rounding. "
+       "With any of the other five it does not.",
+       "没有位置时编码器读到的只是一袋词：把第一个词移到末尾，分数不变（舍入误差之内）。用其余五种则会变。"},
+      fmt::format("scores change by {} without positions, by at least {:.3f} with them", tiny(blind), least));
   const double mirrored = order_matters(trained(page, Kind::alibi), batch, Order::mirrored),
                turned = order_matters(trained(page, Kind::rotary), batch, Order::mirrored);
-  page.claim(mirrored < 1e-3 && turned > 100 * mirrored,
-             {"ALiBi's penalty knows how far a word is but not on which side: to an encoder a sentence and its mirror image are the same. "
-              "Rotations tell them apart.",
-              "ALiBi 的惩罚只知道词有多远，不知道在哪一侧：对编码器来说，句子与它的镜像没有区别。旋转则能分辨。"},
-             fmt::format("mirrored, scores change by {} with ALiBi and by {:.3f} with rotations", tiny(mirrored), turned));
+  page.claim(
+      mirrored < 1e-3 && turned > 100 * mirrored,
+      {"ALiBi's penalty knows how far a word is but not on which side: to an encoder a sentence and its mirror image are the same. "
+       "Rotations tell them apart.",
+       "ALiBi 的惩罚只知道词有多远，不知道在哪一侧：对编码器来说，句子与它的镜像没有区别。旋转则能分辨。"},
+      fmt::format("mirrored, scores change by {} with ALiBi and by {:.3f} with rotations", tiny(mirrored), turned));
   page.say(
       {"That training goes well without positions too has two reasons: in short sentences the words alone say most, and the decoder's "
        "causal mask tells it where it is.",
@@ -152,7 +158,8 @@ void position_kinds_step(Page& page) {
 }
 
 void language_model_step(Page& page) {
-  page.heading({"Exercise 10.7.3 (English edition 11.7.3): a language model", "练习 10.7.3（英文版 11.7.3）：语言模型"});
+  page.heading(
+      {"Exercise 10.7.3 (English edition 11.7.3): a language model", "练习 10.7.3（英文版 11.7.3）：语言模型"});
   page.say(
       {"A language model predicts the next word from those before, and there is no other sentence to attend to: the **decoder alone**, "
        "without cross-attention. (An encoder sees "
@@ -169,36 +176,41 @@ void language_model_step(Page& page) {
   const Parameters all = flatten(model);
   Adam adam(all);
   const LanguageTask task{model,
-                          TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), t.target.pad(), t.target.bos(),
-                                             {.rows = 16, .seed = page.seed()}),
+                          TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), t.target.pad(),
+                                             t.target.bos(), {.rows = 16, .seed = page.seed()}),
                           t.target.pad()};
   Work work(page, training_of({{"a language model", "语言模型"}}));
   WorkObserver follower(work);
   Observer* observers[] = {&follower};
-  fit(all, adam, task, {.epochs = page.data().empty() ? 3 : 8, .rate = constant_rate(0.003f), .clip = 1, .seed = page.seed()}, observers);
+  fit(all, adam, task,
+      {.epochs = page.data().empty() ? 3 : 8, .rate = constant_rate(0.003f), .clip = 1, .seed = page.seed()},
+      observers);
   const SentencePairs& judge = judged(page, Judge::exercises);
   const auto batches = batches_of(like, judge);
   double sum = 0, tokens = 0;
   for (const TranslationBatch& b : batches)
     sum += task.sum(b.target_in, b.target_out, Run{}).item(), tokens += LanguageTask::count(b.target_lens);
-  const double words = unigram_loss(batches_of(like, text), batches, t.target.size(), t.target.pad()), alone = sum / tokens,
-               translating = forced_loss(like, judge);
+  const double words = unigram_loss(batches_of(like, text), batches, t.target.size(), t.target.pad()),
+               alone = sum / tokens, translating = forced_loss(like, judge);
   const auto row = [](double loss) { return std::vector<std::string>{rounded(loss, 3), rounded(std::exp(loss), 1)}; };
-  named_table(
-      page,
-      {{"French, " + judged_name(page).en, "法语，" + judged_name(page).zh}, {"nats per token", "每词元奈特"}, {"perplexity", "困惑度"}},
-      {{{"word frequencies", "词频"}, row(words)},
-       {{"decoder alone", "只有解码器"}, row(alone)},
-       {{"reads the English sentence too", "还读英语句子"}, row(translating)}});
-  page.claim(
-      alone < words && translating < alone,
-      {"The words before narrow the choice, and the source sentence narrows it further.", "前面的词缩小了选择范围，源句进一步缩小。"},
-      fmt::format("{:.2f} nats by word frequencies, {:.2f} by the words before, {:.2f} with the source", words, alone, translating));
+  named_table(page,
+              {{"French, " + judged_name(page).en, "法语，" + judged_name(page).zh},
+               {"nats per token", "每词元奈特"},
+               {"perplexity", "困惑度"}},
+              {{{"word frequencies", "词频"}, row(words)},
+               {{"decoder alone", "只有解码器"}, row(alone)},
+               {{"reads the English sentence too", "还读英语句子"}, row(translating)}});
+  page.claim(alone < words && translating < alone,
+             {"The words before narrow the choice, and the source sentence narrows it further.",
+              "前面的词缩小了选择范围，源句进一步缩小。"},
+             fmt::format("{:.2f} nats by word frequencies, {:.2f} by the words before, {:.2f} with the source", words,
+                         alone, translating));
 }
 
 void long_input_step(Page& page) {
-  page.heading({"Exercises 10.7.4 and 10.7.5 (English edition 11.7.4, 11.7.5): very long inputs, and cheaper Transformers",
-                "练习 10.7.4、10.7.5（英文版 11.7.4、11.7.5）：很长的输入与更省的 Transformer"});
+  page.heading(
+      {"Exercises 10.7.4 and 10.7.5 (English edition 11.7.4, 11.7.5): very long inputs, and cheaper Transformers",
+       "练习 10.7.4、10.7.5（英文版 11.7.4、11.7.5）：很长的输入与更省的 Transformer"});
   page.say(
       {"Every position looks at every other: time grows with the square of the length $n$, and if the weights are kept, so does memory. "
        "Here they are never kept (forward and backward work in tiles), so memory grows with $n$; the time remains. Ways out: let each "
@@ -212,14 +224,16 @@ void long_input_step(Page& page) {
   std::vector<std::vector<std::string>> rows;
   std::vector<double> lengths, full, window;
   const Mask all_positions = Mask::none(), near = Mask::window(64, 64);
-  const auto once = [&](const Tensor& x, const Mask& mask) { return 1e3 * thread_seconds([&] { heads(x, x, x, mask, Run{}); }); };
+  const auto once = [&](const Tensor& x, const Mask& mask) {
+    return 1e3 * thread_seconds([&] { heads(x, x, x, mask, Run{}); });
+  };
   for (int64_t n = 256; n <= 4096; n *= 2) {
     const Tensor x = normal({1, n, 32}, Rng(page.seed()).at("x"));
     double a = 1e9, w = 1e9;  // in turn, so that what else the machine does falls on both
     for (int repeat = 0; repeat < 3; ++repeat) a = std::min(a, once(x, all_positions)), w = std::min(w, once(x, near));
     lengths.push_back(static_cast<double>(n)), full.push_back(a), window.push_back(w);
-    rows.push_back({grouped(n), grouped(n * n), grouped(pairs_in_window(n, 64)), rounded(static_cast<double>(4 * n * n * 4) / (1 << 20), 2),
-                    rounded(a, 2), rounded(w, 2)});
+    rows.push_back({grouped(n), grouped(n * n), grouped(pairs_in_window(n, 64)),
+                    rounded(static_cast<double>(4 * n * n * 4) / (1 << 20), 2), rounded(a, 2), rounded(w, 2)});
   }
   page.table({{"positions", "位置数"},
               {"pairs, all", "全部的位置对"},
@@ -229,13 +243,16 @@ void long_input_step(Page& page) {
               {"window, ms", "窗口，毫秒"}},
              rows);
   page.draw("long-inputs",
-            curves({{"all positions", lengths, full, line_style("ro-")}, {"window of 64 + 64", lengths, window, line_style("bo--")}},
+            curves({{"all positions", lengths, full, line_style("ro-")},
+                    {"window of 64 + 64", lengths, window, line_style("bo--")}},
                    {.label = "positions", .scale = AxisScale::log}, {.label = "ms", .scale = AxisScale::log}),
             {"One attention, 4 heads, width 32, forward, one core; both axes logarithmic.",
              "一个注意力，4 个头，宽 32，前向，单核；双对数坐标。"});
-  page.fact({"Sixteen times the length makes 256 times as many pairs of positions, and 18 times as many within the window.",
-             "长度增到十六倍，位置对增到 256 倍，窗口内的位置对增到 18 倍。"},
-            fmt::format("the times grew {:.0f} and {:.0f} times in this run", full.back() / full[0], window.back() / window[0]));
+  page.fact(
+      {"Sixteen times the length makes 256 times as many pairs of positions, and 18 times as many within the window.",
+       "长度增到十六倍，位置对增到 256 倍，窗口内的位置对增到 18 倍。"},
+      fmt::format("the times grew {:.0f} and {:.0f} times in this run", full.back() / full[0],
+                  window.back() / window[0]));
   page.claim(full.back() > 2 * window.back(),
              {"At 4,096 positions attention within the window takes less than half the time of attention to all.",
               "4,096 个位置时，窗口内的注意力所需时间不到全部位置的一半。"},
@@ -264,7 +281,8 @@ void vision_step(Page& page) {
   const auto classified = [&](const Tensor& words) { return mean(block(words, Mask::none(), Run{}), 1); };
   const Tensor places = sinusoidal_positions(49, 32).viewed({1, 49, 32});
   const double without = largest_difference(classified(patch(patches)), classified(patch(mixed))),
-               with = largest_difference(classified(add(patch(patches), places)), classified(add(patch(mixed), places)));
+               with =
+                   largest_difference(classified(add(patch(patches), places)), classified(add(patch(mixed), places)));
   page.print(fmt::format("image (28, 28) -> patches (49, 16) -> words (49, 32) -> encoder (49, 32) -> mean (32)"));
   page.claim(without < 1e-5 && with > 1e-3,
              {"Without positions an image whose patches are shuffled is the same image; with them it is not.",

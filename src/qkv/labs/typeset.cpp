@@ -25,7 +25,8 @@ std::string raised(int exponent) {
 // "1.2554996" and -8 as "1.26 × 10⁻⁸"; `decimals` that many were given.
 std::string power_of_ten(double mantissa, int decimals, int exponent) {
   decimals = std::min(decimals, 2);
-  if (exponent >= -3 && exponent <= 4) return fmt::format("{:.{}f}", mantissa * std::pow(10, exponent), std::max(0, decimals - exponent));
+  if (exponent >= -3 && exponent <= 4)
+    return fmt::format("{:.{}f}", mantissa * std::pow(10, exponent), std::max(0, decimals - exponent));
   std::string digits = fmt::format("{:.{}f}", mantissa, decimals);
   if (digits.starts_with("10")) digits = fmt::format("{:.{}f}", mantissa / 10, decimals), ++exponent;
   return (digits == "1" ? "10" : digits + " × 10") + raised(exponent);
@@ -36,7 +37,8 @@ std::string without_e(std::string_view text) {
   std::string out;
   size_t i = 0;
   while (i < text.size()) {
-    const bool begins = is_digit(text[i]) && (i == 0 || (!is_digit(text[i - 1]) && !is_letter(text[i - 1]) && text[i - 1] != '.'));
+    const bool begins =
+        is_digit(text[i]) && (i == 0 || (!is_digit(text[i - 1]) && !is_letter(text[i - 1]) && text[i - 1] != '.'));
     if (!begins) {
       out += text[i++];
       continue;
@@ -49,7 +51,8 @@ std::string without_e(std::string_view text) {
     if (power < text.size() && (text[power] == '-' || text[power] == '+')) ++power;
     size_t stop = power;
     while (stop < text.size() && is_digit(text[stop])) ++stop;
-    const bool whole = end < text.size() && text[end] == 'e' && stop > power && stop - power <= 3 && (stop == text.size() || !is_letter(text[stop]));
+    const bool whole = end < text.size() && text[end] == 'e' && stop > power && stop - power <= 3 &&
+                       (stop == text.size() || !is_letter(text[stop]));
     if (!whole) {
       out += text.substr(i, end - i);
       i = end;
@@ -82,7 +85,8 @@ bool takes_no_letters(std::string_view cell) {
 bool is_number(std::string_view cell) {
   for (std::string_view none : {"", "-", "–", "—", "NaN", "nan", "∞", "inf"})
     if (cell == none) return true;
-  for (std::string_view unit : {" s", " ms", " µs", " ns", " kB", " MB", " GB", " KiB", " MiB", " GiB", " kg", " cm", "×", "x"})
+  for (std::string_view unit :
+       {" s", " ms", " µs", " ns", " kB", " MB", " GB", " KiB", " MiB", " GiB", " kg", " cm", "×", "x"})
     if (cell.ends_with(unit)) cell.remove_suffix(unit.size());
   return std::ranges::any_of(cell, is_digit) && takes_no_letters(cell);
 }

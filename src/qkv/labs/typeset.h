@@ -8,8 +8,8 @@
 
 namespace qkv::labs {
 
-/// The text with a true minus sign before negative numbers, and 1.2554996e-08 as 1.26 × 10⁻⁸: a power of ten has at most three digits
-/// before it, and from 10⁻³ to 10⁴ none is needed. `code` and $formula$ stay as they are.
+/// The text with a true minus sign before negative numbers, and 1.2554996e-08 as 1.26 × 10⁻⁸: a power of ten has at
+/// most three digits before it, and from 10⁻³ to 10⁴ none is needed. `code` and $formula$ stay as they are.
 std::string typeset(std::string_view text);
 Text typeset(const Text& text);
 

@@ -9,7 +9,8 @@
 
 namespace qkv::labs {
 
-/// Work in parts that may run at once, each in a thread of its own. Tells Page::at_work how much of all is done; its end says 1.
+/// Work in parts that may run at once, each in a thread of its own. Tells Page::at_work how much of all is done; its
+/// end says 1.
 class Work {
  public:
   Work(const Page& page, Text what, size_t parts = 1) : page_(page), what_(std::move(what)), done_(parts, 0.0) {}

@@ -80,7 +80,8 @@ class Lines {
 
 int columns_of(std::string_view utf8) {
   int columns = 0;
-  for (; !utf8.empty(); utf8.remove_prefix(unit_length(utf8))) columns += unit_columns(utf8.substr(0, unit_length(utf8)));
+  for (; !utf8.empty(); utf8.remove_prefix(unit_length(utf8)))
+    columns += unit_columns(utf8.substr(0, unit_length(utf8)));
   return columns;
 }
 
@@ -96,7 +97,8 @@ std::string wrapped(std::string_view utf8, int columns, int indent) {
   while (rest.starts_with(' ')) rest.remove_prefix(1);
   if (rest.starts_with('\n')) rest.remove_prefix(1);
   if (rest.empty()) return out;
-  for (const std::string& line : wrapped_lines(rest, columns - indent)) out += "\n" + std::string(static_cast<size_t>(indent), ' ') + line;
+  for (const std::string& line : wrapped_lines(rest, columns - indent))
+    out += "\n" + std::string(static_cast<size_t>(indent), ' ') + line;
   return out;
 }
 

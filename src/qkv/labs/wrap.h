@@ -1,4 +1,5 @@
-// Text broken into lines for a terminal: by the columns that characters take there, wide ones two and escape codes none.
+// Text broken into lines for a terminal: by the columns that characters take there, wide ones two and escape codes
+// none.
 #pragma once
 
 #include <string>
@@ -10,11 +11,13 @@ namespace qkv::labs {
 /// Columns that the text takes; escape codes that set colours take none.
 int columns_of(std::string_view utf8);
 
-/// The lines of a text, none wider than `columns` (at least 1): broken at spaces, between wide characters (never before a closing mark or
-/// after an opening one), and within a word only when it is wider than a line. Line breaks of the text are kept.
+/// The lines of a text, none wider than `columns` (at least 1): broken at spaces, between wide characters (never before
+/// a closing mark or after an opening one), and within a word only when it is wider than a line. Line breaks of the
+/// text are kept.
 std::vector<std::string> wrapped_lines(std::string_view utf8, int columns);
 
-/// The same as one text, lines after the first indented by that many blanks. The first line is taken to begin at column 0.
+/// The same as one text, lines after the first indented by that many blanks. The first line is taken to begin at column
+/// 0.
 std::string wrapped(std::string_view utf8, int columns, int indent = 0);
 
 }  // namespace qkv::labs

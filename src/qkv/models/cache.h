@@ -12,7 +12,9 @@ namespace qkv {
 inline void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
   const int64_t have = x.defined() ? x.size(0) : 0;
   if (have >= wanted && have > 0 && x.sole_owner()) return;
-  const int64_t room = have >= wanted ? have : have > 0 ? std::max(wanted, 4 * have) : 4 * wanted;  // what is never written costs no memory
+  const int64_t room = have >= wanted ? have
+                       : have > 0     ? std::max(wanted, 4 * have)
+                                      : 4 * wanted;  // what is never written costs no memory
   Tensor more = Tensor::empty({room, width});
   if (used > 0) std::copy_n(x.ptr(), used * width, more.mutable_ptr());
   x = std::move(more);
@@ -22,7 +24,8 @@ inline void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
 inline void keep_rows(Tensor& x, const Tensor& from, std::span<const int32_t> rows) {
   const int64_t width = from.size(1), count = std::ssize(rows);
   make_room(x, 0, count, width);
-  for (int64_t i = 0; i < count; ++i) std::copy_n(from.ptr() + rows[static_cast<size_t>(i)] * width, width, x.mutable_ptr() + i * width);
+  for (int64_t i = 0; i < count; ++i)
+    std::copy_n(from.ptr() + rows[static_cast<size_t>(i)] * width, width, x.mutable_ptr() + i * width);
 }
 
 }  // namespace qkv

@@ -1,4 +1,5 @@
-// Decoding: a step runs some rows through all blocks on one thread, writes their keys and values once and reads them where they are.
+// Decoding: a step runs some rows through all blocks on one thread, writes their keys and values once and reads them
+// where they are.
 #include <algorithm>
 #include <cmath>
 
@@ -18,12 +19,14 @@ namespace {
 
 constexpr double kFlopsPerNanosecond = 60;
 
-// Rows that go through a step together: few enough for their activations to stay in L2, many enough for the weights that pass by.
+// Rows that go through a step together: few enough for their activations to stay in L2, many enough for the weights
+// that pass by.
 int64_t rows_together(int64_t rows) { return std::clamp<int64_t>(((rows + 3) / 4 + 5) / 6 * 6, 24, 96); }
 
 // What the kernel of a step can do.
 bool is_plain(const MultiHead& attention) {
-  return (attention.scorer.kind() == ScorerKind::dot || attention.scorer.kind() == ScorerKind::scaled_dot) && !attention.positions.biases();
+  return (attention.scorer.kind() == ScorerKind::dot || attention.scorer.kind() == ScorerKind::scaled_dot) &&
+         !attention.positions.biases();
 }
 
 // Where rows find their keys: (rows, stride) slots and (rows) counts.
@@ -52,13 +55,15 @@ class Step {
 
   Tensor self(const Tensor& x, const Rows& rows, const Run& run) const;
   Tensor cross(const Tensor& x, const Rows& rows, const Run& run) const;
-  Tensor attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places, const Rows& rows) const;
+  Tensor attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places,
+                  const Rows& rows) const;
   KeyValues gathered(const KeyValues& kv, const Places& places, const Rows& rows) const;
   // part(rows, length) for stretches of rows that have read as many tokens, put together: at most times there is one.
   template <class Part>
   Tensor by_length(const Rows& rows, const Part& part) const;
   template <class Sublayer>
-  Tensor residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run, const Sublayer& f) const;
+  Tensor residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run,
+                  const Sublayer& f) const;
 
   const TransformerDecoder& decoder_;
   DecoderState& state_;
@@ -100,7 +105,8 @@ void Step::commit() {
 
 // LN(x + dropout(f(x))), or x + dropout(f(LN(x))): dropout only where a training run decodes.
 template <class Sublayer>
-Tensor Step::residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run, const Sublayer& f) const {
+Tensor Step::residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run,
+                      const Sublayer& f) const {
   if (block.norm == NormPlace::post) return norm(x, f(x), block.dropout, run);
   const Tensor y = f(norm(x));
   return add(x, run.training ? Dropout{block.dropout}(y, run) : y);
@@ -114,12 +120,13 @@ KeyValues Step::gathered(const KeyValues& kv, const Places& places, const Rows& 
   return {as_rows(kv.k), as_rows(kv.v)};
 }
 
-Tensor Step::attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places, const Rows& rows) const {
+Tensor Step::attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places,
+                      const Rows& rows) const {
   const int64_t width = q.size(2) / attention.heads;
   const float scale = attention.scorer.kind() == ScorerKind::dot ? 1 : 1 / std::sqrt(static_cast<float>(width));
   Tensor out = Tensor::empty(q.shape());
-  kernels::step_attention({attention.heads, attention.key_heads, width, scale}, q.ptr(), places.keys(kv, rows.begin), out.mutable_ptr(), 0,
-                          rows.count);
+  kernels::step_attention({attention.heads, attention.key_heads, width, scale}, q.ptr(), places.keys(kv, rows.begin),
+                          out.mutable_ptr(), 0, rows.count);
   return out;
 }
 
@@ -151,8 +158,10 @@ Tensor Step::self(const Tensor& x, const Rows& rows, const Run& run) const {
     });
   };
   float* k = past.k.mutable_ptr() + slot * w.k.out();
-  if (attention.positions.turns()) std::ranges::copy(turned(w.k(x), attention.key_heads).data(), k);
-  else w.k(x.ptr(), rows.count, k);
+  if (attention.positions.turns())
+    std::ranges::copy(turned(w.k(x), attention.key_heads).data(), k);
+  else
+    w.k(x.ptr(), rows.count, k);
   w.v(x.ptr(), rows.count, past.v.mutable_ptr() + slot * w.v.out());
   const bool plain = is_plain(attention) && !run.training;
   Tensor general;
@@ -170,7 +179,8 @@ Tensor Step::cross(const Tensor& x, const Rows& rows, const Run& run) const {
   const bool plain = is_plain(attention) && !run.training;
   Tensor general;
   if (!plain || run.probe) {
-    const Ids lens({rows.count}, std::span(memory_.counts).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.count)));
+    const Ids lens({rows.count},
+                   std::span(memory_.counts).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.count)));
     general = attention(x, gathered(memory, memory_, rows), Mask::valid_lens(lens), run);
   }
   return plain ? w.cross_out(attended(attention, w.cross_q(x), memory, memory_, rows)) : general;
@@ -179,17 +189,21 @@ Tensor Step::cross(const Tensor& x, const Rows& rows, const Run& run) const {
 void Step::operator()(int64_t begin, int64_t end, float* logits) const {
   const int64_t count = end - begin;
   Tensor x = by_length({begin, count, 0}, [&](const Rows& some, int64_t before) {
-    return decoder_.embedding(tokens_.part(some.begin, {some.count, 1}), decoder_.advance_positions ? before : 0, run_.at("embedding"));
+    return decoder_.embedding(tokens_.part(some.begin, {some.count, 1}), decoder_.advance_positions ? before : 0,
+                              run_.at("embedding"));
   });
   for (size_t i = 0; i < decoder_.stack.blocks.size(); ++i) {
     const TransformerBlock& block = decoder_.stack.blocks[i];
     const StepWeights::Block& w = state_.weights->blocks[i];
     const Rows rows{begin, count, i};
     const Run run = run_.at(i);
-    x = residual(x, block.self_norm, block, run.at("self_norm"), [&](const Tensor& in) { return self(in, rows, run.at("self")); });
+    x = residual(x, block.self_norm, block, run.at("self_norm"),
+                 [&](const Tensor& in) { return self(in, rows, run.at("self")); });
     if (block.cross)
-      x = residual(x, block.cross_norm, block, run.at("cross_norm"), [&](const Tensor& in) { return cross(in, rows, run.at("cross")); });
-    x = residual(x, block.ffn_norm, block, run.at("ffn_norm"), [&](const Tensor& in) { return w.second(w.first(in, block.ffn.activation)); });
+      x = residual(x, block.cross_norm, block, run.at("cross_norm"),
+                   [&](const Tensor& in) { return cross(in, rows, run.at("cross")); });
+    x = residual(x, block.ffn_norm, block, run.at("ffn_norm"),
+                 [&](const Tensor& in) { return w.second(w.first(in, block.ffn.activation)); });
   }
   if (decoder_.stack.norm) x = (*decoder_.stack.norm)(x);
   state_.weights->output(x.ptr(), count, logits);
@@ -199,20 +213,24 @@ void Step::operator()(int64_t begin, int64_t end, float* logits) const {
 
 Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Run& run) const {
   const int64_t R = state.rows(), V = output.weight.size(0), d = output.weight.size(1);
-  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ", tokens.shape());
-  check(state.self.size() == stack.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(), " decoder blocks, this one has ",
-        stack.blocks.size());
+  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ",
+        tokens.shape());
+  check(state.self.size() == stack.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(),
+        " decoder blocks, this one has ", stack.blocks.size());
   const StepLinear& last = state.weights->output;
-  check(last.in() == d && last.out() == V, "[transformer] the cache is of a model of width ", last.in(), " and ", last.out(),
-        " target tokens, this one has ", d, " and ", V);
-  check(last.is_of(output), "[transformer] the cache was started by another model, or by this one before its weights moved");
+  check(last.in() == d && last.out() == V, "[transformer] the cache is of a model of width ", last.in(), " and ",
+        last.out(), " target tokens, this one has ", d, " and ", V);
+  check(last.is_of(output),
+        "[transformer] the cache was started by another model, or by this one before its weights moved");
   const TapePause pause;
   Step step(*this, state, tokens, run);
   Tensor logits = Tensor::empty({R, V});
-  const int64_t ffn = stack.blocks.empty() ? 0 : stack.blocks[0].ffn.first.weight.size(0), layer = 6 * d * d + 2 * d * ffn;
+  const int64_t ffn = stack.blocks.empty() ? 0 : stack.blocks[0].ffn.first.weight.size(0),
+                layer = 6 * d * d + 2 * d * ffn;
   const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(std::ssize(stack.blocks) * layer + d * V);
   const int64_t together = run.probe || run.training ? std::max<int64_t>(R, 1) : rows_together(R);
-  if (together >= R) step(0, R, logits.mutable_ptr());
+  if (together >= R)
+    step(0, R, logits.mutable_ptr());
   else
     parallel_ranges(R, together, flops / kFlopsPerNanosecond, [&](int64_t begin, int64_t end) {
       const TapePause here;  // this may be another caller's thread

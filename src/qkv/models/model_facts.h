@@ -23,12 +23,12 @@ struct MapGroup {
 };
 
 struct ModelFacts {
-  std::string summary;                         // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
-  std::optional<int64_t> longest_input = {};   // tokens, <eos> included; absent: any number
-  bool reads_padding = false;                  // the encoder runs through it: a sentence needs the padding that it had in training
+  std::string summary;                        // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
+  std::optional<int64_t> longest_input = {};  // tokens, <eos> included; absent: any number
+  bool reads_padding = false;  // the encoder runs through it: a sentence needs the padding that it had in training
   std::vector<MapGroup> maps = {};
-  int64_t source_floats = 0;                   // that decoding holds of a row for every token of its source,
-  int64_t written_floats = 0;                  // and for every token that it has written
+  int64_t source_floats = 0;   // that decoding holds of a row for every token of its source,
+  int64_t written_floats = 0;  // and for every token that it has written
 
   /// The maps from the decoder to the source; absent without attention.
   std::optional<MapGroup> source_maps() const {
@@ -39,6 +39,8 @@ struct ModelFacts {
 };
 
 /// "1 layer", "2 layers".
-inline std::string counted(int64_t count, const std::string& one) { return std::to_string(count) + " " + one + (count == 1 ? "" : "s"); }
+inline std::string counted(int64_t count, const std::string& one) {
+  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
+}
 
 }  // namespace qkv

@@ -14,7 +14,8 @@ Tensor taken(const Tensor& x, std::span<const int32_t> rows) {
   shape.set(0, count);
   Tensor out = Tensor::empty(shape);
   parallel_ranges(count, 16, 0.3 * static_cast<double>(count * width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) std::copy_n(x.ptr() + rows[static_cast<size_t>(i)] * width, width, out.mutable_ptr() + i * width);
+    for (int64_t i = begin; i < end; ++i)
+      std::copy_n(x.ptr() + rows[static_cast<size_t>(i)] * width, width, out.mutable_ptr() + i * width);
   });
   return out;
 }

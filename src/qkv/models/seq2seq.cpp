@@ -23,16 +23,18 @@ Linear xavier_linear(int64_t in, int64_t out, const Rng& rng) {
 
 void check_source(const Ids& source, const Ids& lens) {
   check(source.rank() == 2, "[seq2seq] expected source ids of shape (B, S), got ", source.shape());
-  check(!lens.defined() || lens.shape() == Shape{source.size(0)}, "[seq2seq] source lengths have shape ", lens.shape(), " for source ids ",
-        source.shape());
+  check(!lens.defined() || lens.shape() == Shape{source.size(0)}, "[seq2seq] source lengths have shape ", lens.shape(),
+        " for source ids ", source.shape());
 }
 
 // q (B, 1, H), keys (B, S, ...) as keys_of gives them.
-Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, const Tensor& values, const Ids& lens, const Run& run) {
+Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, const Tensor& values, const Ids& lens,
+                     const Run& run) {
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
   const AttendOptions how{.dropout = m.config.dropout};
   const AnyScorer& scorer = m.decoder.attention;
-  if (const auto* additive = scorer.as<Additive>()) return attend(additive->on_projected(), q, keys, values, mask, run, how);
+  if (const auto* additive = scorer.as<Additive>())
+    return attend(additive->on_projected(), q, keys, values, mask, run, how);
   return attend(scorer, q, keys, values, mask, run, how);
 }
 
@@ -53,8 +55,9 @@ void show(const Run& run, const Tensor& weights) {  // (B, T, S)
 }  // namespace
 
 ModelFacts Seq2SeqConfig::facts() const {
-  ModelFacts out{.summary = text("seq2seq, ", bidirectional ? "bidirectional " : "", cell, ", ", counted(layers, "layer"), ", hidden ", hidden,
-                                 ", embed ", embed, ", attention ", attention)};
+  ModelFacts out{.summary =
+                     text("seq2seq, ", bidirectional ? "bidirectional " : "", cell, ", ", counted(layers, "layer"),
+                          ", hidden ", hidden, ", embed ", embed, ", attention ", attention)};
   out.reads_padding = !skip_padding;
   out.source_floats = encoder_width();  // states, or what attention averages
   if (attention == ScorerKind::none) return out;
@@ -68,17 +71,18 @@ std::vector<NamedShape> Seq2SeqConfig::layout(const VocabularySizes& words) cons
 }
 
 void Seq2SeqConfig::check() const {
-  qkv::check(!bidirectional || !facts_of(attention).equal_widths, "model.attention ", attention, " compares states of one width: model.bidirectional is true");
+  qkv::check(!bidirectional || !facts_of(attention).equal_widths, "model.attention ", attention,
+             " compares states of one width: model.bidirectional is true");
 }
 
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& o, const VocabularySizes& words, const Rng& rng) : config(o) {
   check(words.source > 0 && words.target > 0, "[seq2seq] vocabularies need at least one token, got ", words.source,
         " and ", words.target);
-  check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ", o.embed, ", ", o.hidden,
-        " and ", o.layers);
+  check(o.embed > 0 && o.hidden > 0 && o.layers > 0, "[seq2seq] embed, hidden and layers must be positive, got ",
+        o.embed, ", ", o.hidden, " and ", o.layers);
   const int64_t width = o.encoder_width();
-  check(!facts_of(o.attention).equal_widths || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ", width,
-        " have no dot product: a bidirectional encoder takes additive or bilinear scores");
+  check(!facts_of(o.attention).equal_widths || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ",
+        width, " have no dot product: a bidirectional encoder takes additive or bilinear scores");
   const auto stack = [&](int64_t inputs, bool both, const Rng& r) {
     return Recurrent(inputs, o.hidden, {o.layers, o.cell, o.dropout, both, RecurrentOptions::Init::xavier}, r);
   };
@@ -117,23 +121,27 @@ Tensor Seq2Seq::keys_of(const Tensor& states) const {
   return additive ? additive->project(states) : states;
 }
 
-Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens) const {
-  check(target_in.rank() == 2 && source.rank() == 2 && target_in.size(0) == source.size(0), "[seq2seq] source and target differ in rows: ",
-        source.shape(), " and ", target_in.shape());
+Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
+                         const Ids& target_lens) const {
+  check(target_in.rank() == 2 && source.rank() == 2 && target_in.size(0) == source.size(0),
+        "[seq2seq] source and target differ in rows: ", source.shape(), " and ", target_in.shape());
   const Encoded encoded = encode(source, source_lens, run);
   const Run here = run.at("decoder");
   const Tensor embedded = qkv::dropout(decoder.embedding(target_in), config.embed_dropout, here.at("embedding"));
-  const Tensor y = config.attention == ScorerKind::none       ? decode_baseline(encoded, embedded, here, target_lens)
-                   : config.attention == ScorerKind::additive ? decode_additive(encoded, source_lens, embedded, here, target_lens)
-                                                               : decode_stepwise(encoded, source_lens, embedded, here, target_lens);
+  const Tensor y = config.attention == ScorerKind::none ? decode_baseline(encoded, embedded, here, target_lens)
+                   : config.attention == ScorerKind::additive
+                       ? decode_additive(encoded, source_lens, embedded, here, target_lens)
+                       : decode_stepwise(encoded, source_lens, embedded, here, target_lens);
   return qkv::dropout(y, config.embed_dropout, run.at("output"));
 }
 
-Tensor Seq2Seq::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens) const {
+Tensor Seq2Seq::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
+                       const Ids& target_lens) const {
   return output(features(source, source_lens, target_in, run, target_lens));
 }
 
-Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, const Run& run, const Ids& target_lens) const {
+Tensor Seq2Seq::decode_baseline(const Encoded& encoded, const Tensor& embedded, const Run& run,
+                                const Ids& target_lens) const {
   const int64_t B = embedded.size(0), T = embedded.size(1), width = encoded.context.size(1);
   const Tensor context = repeat_interleave(reshape(encoded.context, {B, 1, width}), T, 1);
   return decoder.recurrent(concat({embedded, context}, -1), run.at("recurrent"), target_lens, encoded.first).y;
@@ -143,14 +151,24 @@ Tensor Seq2Seq::decode_additive(const Encoded& encoded, const Ids& source_lens, 
                                 const Ids& target_lens) const {
   const int64_t B = embedded.size(0), T = embedded.size(1), S = encoded.states.size(1);
   const Additive& scorer = *decoder.attention.as<Additive>();
-  AttentionDecoder d{.kind = config.cell, .keys = keys_of(encoded.states), .values = encoded.values, .source_lens = source_lens,
-                     .W_q = scorer.W_q, .w_v = scorer.w_v, .inputs = embedded, .target_lens = target_lens,
-                     .layers = {}, .first = encoded.first, .weight_factors = {}, .factors = {}};
+  AttentionDecoder d{.kind = config.cell,
+                     .keys = keys_of(encoded.states),
+                     .values = encoded.values,
+                     .source_lens = source_lens,
+                     .W_q = scorer.W_q,
+                     .w_v = scorer.w_v,
+                     .inputs = embedded,
+                     .target_lens = target_lens,
+                     .layers = {},
+                     .first = encoded.first,
+                     .weight_factors = {},
+                     .factors = {}};
   for (const RecurrentLayer& layer : decoder.recurrent.layers) d.layers.push_back(layer.weights());
   if (drops("seq2seq", config.dropout, run)) {
     d.weight_factors = qkv::dropout(ones({B, T, S}), config.dropout, run.at("attention"));
     for (size_t l = 1; l < d.layers.size(); ++l)
-      d.factors.push_back(qkv::dropout(ones({B, T, config.hidden}), config.dropout, run.at("recurrent").at("dropout").at(l)));
+      d.factors.push_back(
+          qkv::dropout(ones({B, T, config.hidden}), config.dropout, run.at("recurrent").at("dropout").at(l)));
   }
   const AttentionDecoderResult result = attention_decoder(d);
   show(run.at("attention"), result.weights);
@@ -168,7 +186,8 @@ Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, 
   for (int64_t t = 0; t < T; ++t) {
     Run step = attention.at(static_cast<uint64_t>(t));
     step.probe = nullptr;  // it gets all steps at once
-    const Attended seen = attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.values, source_lens, step);
+    const Attended seen =
+        attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.values, source_lens, step);
     if (attention.probe) weights.push_back(seen.weights.matrix().viewed({B, 1, keys.size(1)}));
     Tensor x = reshape(concat({seen.output, slice(embedded, 1, t, t + 1)}, -1), {B, -1});
     for (size_t l = 0; l < state.size(); ++l) {
@@ -204,7 +223,8 @@ Seq2Seq::State Seq2Seq::start(const Ids& source, const Ids& source_lens, const R
 
 Tensor Seq2Seq::step(State& state, const Ids& tokens, const Run& run) const {
   const int64_t R = state.rows();
-  check(tokens.shape() == Shape{R}, "[seq2seq] expected one token for each of ", R, " rows, got ids of shape ", tokens.shape());
+  check(tokens.shape() == Shape{R}, "[seq2seq] expected one token for each of ", R, " rows, got ids of shape ",
+        tokens.shape());
   const Run here = run.at("decoder");
   const Tensor embedded = decoder.embedding(tokens);
   Tensor x;
@@ -223,7 +243,8 @@ Tensor Seq2Seq::step(State& state, const Ids& tokens, const Run& run) const {
 }
 
 void Seq2Seq::select(State& state, std::span<const int32_t> rows) const {
-  for (const int32_t row : rows) check(row >= 0 && row < state.rows(), "[seq2seq] row ", row, " is not in 0 to ", state.rows() - 1);
+  for (const int32_t row : rows)
+    check(row >= 0 && row < state.rows(), "[seq2seq] row ", row, " is not in 0 to ", state.rows() - 1);
   for (CellState& layer : state.layers) layer = {taken(layer.h, rows), taken(layer.c, rows)};
   std::vector<int32_t> sentence;
   for (const int32_t row : rows) sentence.push_back(state.sentence[static_cast<size_t>(row)]);

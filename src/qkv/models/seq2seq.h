@@ -1,5 +1,5 @@
-// Recurrent encoder and decoder for sequences: the baseline without attention (Sutskever et al., 2014; Cho et al., 2014) and the decoder
-// that attends in every step (Bahdanau et al., 2015).
+// Recurrent encoder and decoder for sequences: the baseline without attention (Sutskever et al., 2014; Cho et al.,
+// 2014) and the decoder that attends in every step (Bahdanau et al., 2015).
 #pragma once
 
 #include <span>
@@ -50,12 +50,15 @@ struct Seq2Seq {
   /// Starts as the book's PyTorch does: matrices Xavier-uniform, embeddings N(0, 1), biases as the layers have them.
   Seq2Seq(const Seq2SeqConfig& config, const VocabularySizes& words, const Rng& rng);
 
-  /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T,
-  /// hidden). target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a masked loss does not see the
-  /// difference. The probe gets the weights of all steps, (B, 1, T, S), at "decoder.attention".
-  Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
+  /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B,
+  /// T) -> (B, T, hidden). target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a
+  /// masked loss does not see the difference. The probe gets the weights of all steps, (B, 1, T, S), at
+  /// "decoder.attention".
+  Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
+                  const Ids& target_lens = {}) const;
   /// output(features): (B, T, target vocabulary).
-  Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
+  Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
+                const Ids& target_lens = {}) const;
 
   /// Where a decoding stands: R rows, each a hypothesis of some sentence.
   struct State {
@@ -68,8 +71,8 @@ struct Seq2Seq {
   };
   /// The state before the first token: a row for each sentence. source (B, S), source_lens (B) or absent.
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
-  /// One token more for every row: tokens (R) -> logits (R, target vocabulary). The probe gets the weights, (R, 1, 1, S), at
-  /// "decoder.attention".
+  /// One token more for every row: tokens (R) -> logits (R, target vocabulary). The probe gets the weights, (R, 1, 1,
+  /// S), at "decoder.attention".
   Tensor step(State& state, const Ids& tokens, const Run& run) const;
   /// Row i becomes what rows[i] was: keeps, repeats, reorders.
   void select(State& state, std::span<const int32_t> rows) const;
@@ -83,10 +86,10 @@ struct Seq2Seq {
 
  private:
   struct Encoded {
-    Tensor states;                 // (B, S, encoder width): keys come from them
-    Tensor values;                 // (B, S, encoder width)
-    Tensor context;                // (B, encoder width): the last state of the last layer
-    Few<CellState> first;          // of the decoder's layers
+    Tensor states;         // (B, S, encoder width): keys come from them
+    Tensor values;         // (B, S, encoder width)
+    Tensor context;        // (B, encoder width): the last state of the last layer
+    Few<CellState> first;  // of the decoder's layers
   };
   Encoded encode(const Ids& source, const Ids& source_lens, const Run& run) const;
   Tensor keys_of(const Tensor& states) const;

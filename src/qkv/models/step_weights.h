@@ -9,7 +9,8 @@ namespace qkv {
 
 struct TransformerDecoder;
 
-/// A linear layer whose weight may be copied once into the panels that products read. Same bits as Linear; nothing is recorded.
+/// A linear layer whose weight may be copied once into the panels that products read. Same bits as Linear; nothing is
+/// recorded.
 class StepLinear {
  public:
   enum class Panels { no, yes };
@@ -31,9 +32,9 @@ class StepLinear {
 
 struct StepWeights {
   struct Block {
-    StepLinear q, k, v, out;                // of the attention to the row's own past
+    StepLinear q, k, v, out;  // of the attention to the row's own past
     StepLinear cross_q, cross_out;
-    StepLinear first, second;               // of the feed-forward network
+    StepLinear first, second;  // of the feed-forward network
   };
   std::vector<Block> blocks;
   StepLinear output;

@@ -18,7 +18,8 @@ TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerConfig& o, c
 
 Tensor TokenEmbedding::operator()(const Ids& ids, int64_t offset, const Run& run) const {
   check(ids.rank() == 2, "[transformer] expected ids of shape (B, n), got ", ids.shape());
-  return embedding_scaled_position(weight, ids, std::sqrt(static_cast<float>(weight.size(1))), positions(ids.size(1), offset), dropout, run);
+  return embedding_scaled_position(weight, ids, std::sqrt(static_cast<float>(weight.size(1))),
+                                   positions(ids.size(1), offset), dropout, run);
 }
 
 }  // namespace qkv

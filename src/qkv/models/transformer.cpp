@@ -22,8 +22,8 @@ ModelFacts TransformerConfig::facts() const {
   const int64_t shared = key_head_count(), depth = decoder_depth();
   const std::string sizes = layers == depth ? counted(layers, "layer") : text(layers, " + ", counted(depth, "layer"));
   ModelFacts out{.summary = text("transformer, ", sizes, ", hidden ", hidden, ", ", counted(heads, "head"),
-                                 shared == heads ? "" : text(" (", shared, " of keys)"), ", ffn ", ffn, ", positions ", positions, ", norm ", norm,
-                                 ", attention ", attention)};
+                                 shared == heads ? "" : text(" (", shared, " of keys)"), ", ffn ", ffn, ", positions ",
+                                 positions, ", norm ", norm, ", attention ", attention)};
   if (positions == PositionKind::learned) out.longest_input = max_positions;
   out.maps = {{"encoder", layers, heads}, {"decoder", depth, heads}, {"cross", depth, heads}};
   out.source_floats = out.written_floats = depth * 2 * (hidden / heads) * shared;  // keys and values
@@ -36,9 +36,11 @@ std::vector<NamedShape> TransformerConfig::layout(const VocabularySizes& words) 
 
 void TransformerConfig::check() const {
   qkv::check(hidden % heads == 0, "model.hidden ", hidden, " is not divisible by model.heads ", heads);
-  qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is not a multiple of model.key_heads ", key_head_count());
-  qkv::check(positions != PositionKind::rotary || hidden / heads % 2 == 0, "model.positions rotary turns pairs: model.hidden ", hidden,
-             " over model.heads ", heads, " gives an odd width of a head");
+  qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is not a multiple of model.key_heads ",
+             key_head_count());
+  qkv::check(positions != PositionKind::rotary || hidden / heads % 2 == 0,
+             "model.positions rotary turns pairs: model.hidden ", hidden, " over model.heads ", heads,
+             " gives an odd width of a head");
 }
 
 Transformer::Transformer(const TransformerConfig& o, const VocabularySizes& words, const Rng& rng)
@@ -49,10 +51,12 @@ Transformer::Transformer(const TransformerConfig& o, const VocabularySizes& word
   decoder.embedding.weight = decoder.output.weight = encoder.embedding.weight;
 }
 
-Tensor Transformer::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Mask& mask) const {
-  check(source.rank() == 2 && target_in.rank() == 2 && target_in.size(0) == source.size(0), "[transformer] source and target differ in rows: ",
-        source.shape(), " and ", target_in.shape());
-  return decoder.features(target_in, {encoder(source, source_lens, run.at("encoder")), seen(source_lens)}, run.at("decoder"), mask);
+Tensor Transformer::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
+                             const Mask& mask) const {
+  check(source.rank() == 2 && target_in.rank() == 2 && target_in.size(0) == source.size(0),
+        "[transformer] source and target differ in rows: ", source.shape(), " and ", target_in.shape());
+  return decoder.features(target_in, {encoder(source, source_lens, run.at("encoder")), seen(source_lens)},
+                          run.at("decoder"), mask);
 }
 
 Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const {
@@ -60,8 +64,8 @@ Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids&
 }
 
 Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
-  check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths of shape ", source_lens.shape(), " for source ",
-        source.shape());
+  check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths of shape ",
+        source_lens.shape(), " for source ", source.shape());
   const TapePause pause;
   return decoder.start(source.size(0), encoder(source, source_lens, run.at("encoder")), source_lens);
 }

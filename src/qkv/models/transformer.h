@@ -13,7 +13,8 @@ struct TransformerEncoder {
 
   TransformerEncoder() = default;
   TransformerEncoder(const TransformerConfig& config, int64_t vocabulary, const Rng& rng);
-  /// ids (B, n), lens (B) or absent: keys beyond a row's length are not seen -> (B, n, width). Probe: "0.self", "1.self", ...
+  /// ids (B, n), lens (B) or absent: keys beyond a row's length are not seen -> (B, n, width). Probe: "0.self",
+  /// "1.self", ...
   Tensor operator()(const Ids& ids, const Ids& lens, const Run& run) const;
   void visit(auto&& f) {
     f("embedding", embedding);
@@ -29,16 +30,19 @@ struct Transformer {
   Transformer() = default;
   Transformer(const TransformerConfig& config, const VocabularySizes& words, const Rng& rng);
 
-  /// What the output layer reads, with teacher forcing: source (B, S), source_lens (B) or absent, target_in (B, T) -> (B, T, width). `mask`:
-  /// what a target token sees of the target.
-  Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run, const Mask& mask = Mask::causal()) const;
+  /// What the output layer reads, with teacher forcing: source (B, S), source_lens (B) or absent, target_in (B, T) ->
+  /// (B, T, width). `mask`: what a target token sees of the target.
+  Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
+                  const Mask& mask = Mask::causal()) const;
   /// (B, T, target vocabulary).
   Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const;
 
   using State = DecoderState;
   /// A row for every source sentence.
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
-  Tensor step(State& state, const Ids& tokens, const Run& run) const { return decoder.step(state, tokens, run.at("decoder")); }
+  Tensor step(State& state, const Ids& tokens, const Run& run) const {
+    return decoder.step(state, tokens, run.at("decoder"));
+  }
   void select(State& state, std::span<const int32_t> rows) const { decoder.select(state, rows); }
 
   void visit(auto&& f) {

@@ -22,7 +22,9 @@ Tensor flat(const Tensor& x) { return x.viewed({x.size(0) * x.size(1), x.size(2)
 int64_t DecoderState::longest() const { return lengths.empty() ? 0 : *std::ranges::max_element(lengths); }
 
 TransformerDecoder::TransformerDecoder(const TransformerConfig& o, int64_t vocabulary, Cross cross, const Rng& rng)
-    : embedding(vocabulary, o, rng.at("embedding")), stack(o, o.decoder_depth(), cross, rng), output(o.hidden, vocabulary, rng.at("output")) {
+    : embedding(vocabulary, o, rng.at("embedding")),
+      stack(o, o.decoder_depth(), cross, rng),
+      output(o.hidden, vocabulary, rng.at("output")) {
   if (o.init != TransformerConfig::Init::pytorch)
     output.weight = parameter(xavier_uniform(output.weight.shape(), rng.at("xavier").at("output.weight")));
   if (o.tied) output.weight = embedding.weight;
@@ -35,10 +37,11 @@ Tensor TransformerDecoder::features(const Ids& ids, const Memory& memory, const 
 DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const Ids& lens) const {
   const TapePause pause;
   const bool crosses = !stack.blocks.empty() && stack.blocks[0].cross;
-  check(crosses == states.defined(), crosses ? "[transformer] the decoder attends to an encoder: start needs its outputs"
-                                             : "[transformer] the decoder stands alone: start takes no encoder's outputs");
-  check(!crosses || (states.rank() == 3 && states.size(0) == rows), "[transformer] ", rows, " rows for the encoder's outputs of shape ",
-        states.shape());
+  check(crosses == states.defined(), crosses
+                                         ? "[transformer] the decoder attends to an encoder: start needs its outputs"
+                                         : "[transformer] the decoder stands alone: start takes no encoder's outputs");
+  check(!crosses || (states.rank() == 3 && states.size(0) == rows), "[transformer] ", rows,
+        " rows for the encoder's outputs of shape ", states.shape());
   DecoderState state;
   state.self.resize(stack.blocks.size());
   if (crosses) {
@@ -58,12 +61,14 @@ DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const
 
 Tensor TransformerDecoder::prefill(DecoderState& state, const Ids& ids, const Ids& lens, const Run& run) const {
   const int64_t R = state.rows(), n = ids.rank() == 2 ? ids.size(1) : 0;
-  check(n > 0 && ids.size(0) == R, "[prefill] expected tokens of shape (", R, ", n) with n of at least 1, got ", ids.shape());
+  check(n > 0 && ids.size(0) == R, "[prefill] expected tokens of shape (", R, ", n) with n of at least 1, got ",
+        ids.shape());
   check(!lens.defined() || lens.shape() == Shape{R}, "[prefill] ", R, " rows, but lengths of shape ", lens.shape());
   check(state.longest() == 0, "[prefill] the rows have read ", state.longest(), " tokens already");
   std::vector<int32_t> lengths(static_cast<size_t>(R), static_cast<int32_t>(n));
   if (lens.defined()) std::ranges::copy(lens.data(), lengths.begin());
-  for (const int32_t length : lengths) check(length >= 1 && length <= n, "[prefill] a row of ", length, " tokens; expected 1 to ", n);
+  for (const int32_t length : lengths)
+    check(length >= 1 && length <= n, "[prefill] a row of ", length, " tokens; expected 1 to ", n);
 
   const TapePause pause;
   std::vector<int32_t> last, rows;  // where in (R, n) the rows' last tokens stand, and all of their tokens
@@ -84,7 +89,8 @@ Tensor TransformerDecoder::prefill(DecoderState& state, const Ids& ids, const Id
       const auto apart = [&](const Tensor& y) { return y.viewed({R, state.source_length, y.size(1)}); };
       memory = {apart(state.cross[i].k), apart(state.cross[i].v)};
     }
-    x = block(x, Mask::causal(), memory, state.lens.defined() ? Mask::valid_lens(state.lens) : Mask::none(), run.at(i), &seen);
+    x = block(x, Mask::causal(), memory, state.lens.defined() ? Mask::valid_lens(state.lens) : Mask::none(), run.at(i),
+              &seen);
     keep_rows(state.self[i].k, flat(seen.k), rows);
     keep_rows(state.self[i].v, flat(seen.v), rows);
   }
@@ -93,7 +99,8 @@ Tensor TransformerDecoder::prefill(DecoderState& state, const Ids& ids, const Id
   state.lengths = std::move(lengths);
   state.slots.clear();
   const int64_t longest = state.longest();
-  for (int64_t r = 0; r < R; ++r) state.slots.insert(state.slots.end(), slots.begin() + r * n, slots.begin() + r * n + longest);
+  for (int64_t r = 0; r < R; ++r)
+    state.slots.insert(state.slots.end(), slots.begin() + r * n, slots.begin() + r * n + longest);
   state.written = std::ssize(rows);
   return state.weights->output(x);
 }

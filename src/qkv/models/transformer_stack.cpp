@@ -16,15 +16,21 @@ using Inputs = std::span<const Tensor>;
 
 // Positions inside attention are for a sequence that attends to itself: between two sequences distance means nothing.
 MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& rng) {
-  return MultiHead({.width = o.hidden, .heads = o.heads, .key_heads = o.key_head_count(), .scorer = o.attention,
+  return MultiHead({.width = o.hidden,
+                    .heads = o.heads,
+                    .key_heads = o.key_head_count(),
+                    .scorer = o.attention,
                     .bias = o.bias ? Linear::Bias::yes : Linear::Bias::no,
-                    .dropout = o.attention_rate(), .positions = positions, .max_distance = o.max_distance},
+                    .dropout = o.attention_rate(),
+                    .positions = positions,
+                    .max_distance = o.max_distance},
                    rng);
 }
 
 // x and what a sublayer makes of it. Post-norm: LN(x + dropout(f(x))); pre-norm: x + dropout(f(LN(x))).
 template <class Sublayer>
-Tensor residual(const Tensor& x, const LayerNorm& norm, NormPlace place, float rate, const Run& run, const Sublayer& f) {
+Tensor residual(const Tensor& x, const LayerNorm& norm, NormPlace place, float rate, const Run& run,
+                const Sublayer& f) {
   if (place == NormPlace::post) return norm(x, f(x), rate, run);
   return add(x, dropout(f(norm(x)), rate, run));
 }
@@ -52,8 +58,12 @@ Run run_of(const Run& run, Pass pass) {
 }  // namespace
 
 TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng)
-    : self(heads(o, o.positions, rng.at("self"))), self_norm(o.hidden), ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation),
-      ffn_norm(o.hidden), norm(o.norm), dropout(o.dropout) {
+    : self(heads(o, o.positions, rng.at("self"))),
+      self_norm(o.hidden),
+      ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation),
+      ffn_norm(o.hidden),
+      norm(o.norm),
+      dropout(o.dropout) {
   if (with_cross == Cross::no) return;
   cross = heads(o, PositionKind::none, rng.at("cross"));
   cross_norm = LayerNorm(o.hidden);
@@ -76,14 +86,15 @@ Tensor TransformerBlock::ffn_part(const Tensor& x, const Run& run) const {
   return residual(x, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
 }
 
-Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
-                                    KeyValues* kept) const {
+Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask,
+                                    const Run& run, KeyValues* kept) const {
   Tensor y = self_part(x, mask, run, kept);
   if (cross) y = cross_part(y, memory, memory_mask, run);
   return ffn_part(y, run);
 }
 
-Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask, const Run& run) const {
+Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask,
+                                    const Run& run) const {
   Tensor y = qkv::recomputed({x}, weights_of(self, self_norm), [this, mask, run](Inputs in, Pass pass) {
     return self_part(in[0], mask, run_of(run, pass), nullptr);
   });
@@ -92,13 +103,16 @@ Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Ten
       return cross_part(in[0], cross->project(in[1], in[1]), memory_mask, run_of(run, pass));
     });
   return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](Inputs in, Pass) {
-    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& x) { return in_stretches(ffn, x); });
+    return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"),
+                    [&](const Tensor& x) { return in_stretches(ffn, x); });
   });
 }
 
-TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, Cross cross, const Rng& rng) : recompute(o.recompute) {
+TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, Cross cross, const Rng& rng)
+    : recompute(o.recompute) {
   check(o.hidden > 0 && o.ffn > 0, "[transformer] width and ffn must be positive, got ", o.hidden, " and ", o.ffn);
-  check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads, " heads");
+  check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads,
+        " heads");
   for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)));
   if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden);
   if (o.init != TransformerConfig::Init::pytorch) xavier_matrices(*this, rng.at("xavier"));
@@ -109,8 +123,11 @@ Tensor TransformerStack::operator()(const Tensor& x, const Mask& mask, const Mem
   Tensor y = x;
   for (size_t i = 0; i < blocks.size(); ++i) {
     const TransformerBlock& block = blocks[i];
-    if (twice) y = block.recomputed(y, mask, memory.states, memory.mask, run.at(i));
-    else y = block(y, mask, block.cross ? block.cross->project(memory.states, memory.states) : KeyValues{}, memory.mask, run.at(i));
+    if (twice)
+      y = block.recomputed(y, mask, memory.states, memory.mask, run.at(i));
+    else
+      y = block(y, mask, block.cross ? block.cross->project(memory.states, memory.states) : KeyValues{}, memory.mask,
+                run.at(i));
   }
   return norm ? (*norm)(y) : y;
 }

@@ -12,7 +12,8 @@ namespace qkv {
 /// Whether blocks attend to the outputs of another stack.
 enum class Cross { no, yes };
 
-/// Self-attention, attention to a memory where there is one, and the feed-forward network, each with its residual, dropout and norm.
+/// Self-attention, attention to a memory where there is one, and the feed-forward network, each with its residual,
+/// dropout and norm.
 struct TransformerBlock {
   MultiHead self;
   LayerNorm self_norm;
@@ -25,14 +26,18 @@ struct TransformerBlock {
 
   TransformerBlock() = default;
   TransformerBlock(const TransformerConfig& config, Cross cross, const Rng& rng);
-  /// x (B, n, width) -> the same shape. memory: what cross.project made, unused without cross-attention. `kept` gets the keys and values
-  /// of x.
+  /// x (B, n, width) -> the same shape. memory: what cross.project made, unused without cross-attention. `kept` gets
+  /// the keys and values of x.
   Tensor operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
                     KeyValues* kept = nullptr) const;
   /// The same without a memory.
-  Tensor operator()(const Tensor& x, const Mask& mask, const Run& run) const { return (*this)(x, mask, {}, Mask::none(), run); }
-  /// The same, from a memory that is not projected; a tape keeps the inputs of the sublayers alone. The block must outlive it.
-  Tensor recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask, const Run& run) const;
+  Tensor operator()(const Tensor& x, const Mask& mask, const Run& run) const {
+    return (*this)(x, mask, {}, Mask::none(), run);
+  }
+  /// The same, from a memory that is not projected; a tape keeps the inputs of the sublayers alone. The block must
+  /// outlive it.
+  Tensor recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask,
+                    const Run& run) const;
   void visit(auto&& f) {
     f("self", self);
     f("self_norm", self_norm);

@@ -9,7 +9,8 @@ namespace qkv {
 
 Tensor xavier_uniform(const Shape& shape, const Rng& rng) {
   check(shape.rank() >= 2, "[xavier_uniform] expected at least two axes, got ", shape);
-  const double fan_in = static_cast<double>(shape[-1]), fan_out = static_cast<double>(shape.product(0, shape.rank() - 1));
+  const double fan_in = static_cast<double>(shape[-1]),
+               fan_out = static_cast<double>(shape.product(0, shape.rank() - 1));
   const float a = static_cast<float>(std::sqrt(6 / std::max(fan_in + fan_out, 1.0)));
   return uniform(shape, rng, -a, a);
 }
@@ -38,7 +39,8 @@ Tensor orthogonal(int64_t rows, int64_t columns, const Rng& rng) {
   }
   Tensor w = Tensor::empty({rows, columns});
   for (int64_t i = 0; i < count; ++i)
-    for (int64_t k = 0; k < length; ++k) w.mutable_ptr()[rows <= columns ? i * columns + k : k * columns + i] = static_cast<float>(row(i)[k]);
+    for (int64_t k = 0; k < length; ++k)
+      w.mutable_ptr()[rows <= columns ? i * columns + k : k * columns + i] = static_cast<float>(row(i)[k]);
   return w;
 }
 

@@ -6,10 +6,12 @@
 
 namespace qkv {
 
-/// U(-a, a), a = sqrt(6 / (fan_in + fan_out)); fan_in is the last axis, fan_out the product of the others (Glorot and Bengio, 2010).
+/// U(-a, a), a = sqrt(6 / (fan_in + fan_out)); fan_in is the last axis, fan_out the product of the others (Glorot and
+/// Bengio, 2010).
 Tensor xavier_uniform(const Shape& shape, const Rng& rng);
 
-/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for linear layers (fan_in = inputs) and GRUs (fan_in = hidden units).
+/// U(-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for linear layers (fan_in = inputs) and GRUs (fan_in = hidden
+/// units).
 Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, const Rng& rng);
 
 /// Rows (or, if there are more rows than columns, columns) orthonormal: Keras' recurrent matrices (Saxe et al., 2014).

@@ -8,11 +8,13 @@
 
 namespace qkv {
 
-Linear::Linear(int64_t in, int64_t out, const Rng& rng, Bias with_bias) : weight(parameter(fan_in_uniform({out, in}, in, rng.at("weight")))) {
+Linear::Linear(int64_t in, int64_t out, const Rng& rng, Bias with_bias)
+    : weight(parameter(fan_in_uniform({out, in}, in, rng.at("weight")))) {
   if (with_bias == Bias::yes) bias = parameter(fan_in_uniform({out}, in, rng.at("bias")));
 }
 
-Embedding::Embedding(int64_t count, int64_t width, const Rng& rng) : weight(parameter(normal({count, width}, rng.at("weight")))) {}
+Embedding::Embedding(int64_t count, int64_t width, const Rng& rng)
+    : weight(parameter(normal({count, width}, rng.at("weight")))) {}
 Tensor Embedding::operator()(const Ids& ids) const { return embedding(weight, ids); }
 
 LayerNorm::LayerNorm(int64_t width) : gamma(parameter(ones({width}))), beta(parameter(zeros({width}))) {}

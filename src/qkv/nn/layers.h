@@ -16,7 +16,9 @@ struct Linear {
 
   Linear() = default;
   Linear(int64_t in, int64_t out, const Rng& rng, Bias with_bias = Bias::yes);
-  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const { return linear(x, weight, bias, activation); }
+  Tensor operator()(const Tensor& x, Activation activation = Activation::none) const {
+    return linear(x, weight, bias, activation);
+  }
   void visit(auto&& f) {
     f("weight", weight);
     f("bias", bias);

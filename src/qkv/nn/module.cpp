@@ -14,7 +14,8 @@ void Parameters::lay_out(const std::vector<NamedTensor>& list) {
   }
   offsets_.push_back(total);
   flat_ = zeros({total});
-  for (size_t i = 0; i < list.size(); ++i) std::copy_n(list[i].tensor.ptr(), list[i].tensor.numel(), flat_.mutable_ptr() + offsets_[i]);
+  for (size_t i = 0; i < list.size(); ++i)
+    std::copy_n(list[i].tensor.ptr(), list[i].tensor.numel(), flat_.mutable_ptr() + offsets_[i]);
   first_leaf_ = reserve_leaves(static_cast<uint32_t>(list.size()));
 }
 

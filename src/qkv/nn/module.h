@@ -127,7 +127,8 @@ class Parameters {
   uint32_t first_leaf_ = 0;
 };
 
-/// Moves the parameters of a model into one flat buffer; the model's tensors become views of it. Tied parameters stay tied.
+/// Moves the parameters of a model into one flat buffer; the model's tensors become views of it. Tied parameters stay
+/// tied.
 template <class Module>
 Parameters flatten(Module& model) {
   Parameters all;

@@ -35,19 +35,22 @@ Recurrent::Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& o, c
 
 Recurrent::Output Recurrent::operator()(const Tensor& x, const Run& run, const Ids& lens, const Few<CellState>& first,
                                         const Few<CellState>& reverse_first) const {
-  check(first.empty() || first.size() == layers.size(), "[recurrent] ", first.size(), " first states for ", layers.size(), " layers");
-  check(reverse_first.empty() || reverse_first.size() == reverse.size(), "[recurrent] ", reverse_first.size(), " first states for ",
-        reverse.size(), " reverse layers");
+  check(first.empty() || first.size() == layers.size(), "[recurrent] ", first.size(), " first states for ",
+        layers.size(), " layers");
+  check(reverse_first.empty() || reverse_first.size() == reverse.size(), "[recurrent] ", reverse_first.size(),
+        " first states for ", reverse.size(), " reverse layers");
   Output out;
   out.y = x;
   for (size_t l = 0; l < layers.size(); ++l) {
     const Tensor in = l == 0 ? x : dropout(out.y, options.dropout, run.at("dropout").at(l));
-    RecurrentResult forward = recurrent(options.cell, in, layers[l].weights(), first.empty() ? CellState{} : first[l], lens);
+    RecurrentResult forward =
+        recurrent(options.cell, in, layers[l].weights(), first.empty() ? CellState{} : first[l], lens);
     out.state.push_back(forward.state);
     out.y = forward.y;
     if (reverse.empty()) continue;
-    RecurrentResult backward = recurrent(options.cell, in, reverse[l].weights(), reverse_first.empty() ? CellState{} : reverse_first[l],
-                                         lens, Direction::backward);
+    RecurrentResult backward =
+        recurrent(options.cell, in, reverse[l].weights(), reverse_first.empty() ? CellState{} : reverse_first[l], lens,
+                  Direction::backward);
     out.reverse_state.push_back(backward.state);
     out.y = concat({forward.y, backward.y}, -1);
   }

@@ -12,8 +12,8 @@ namespace qkv {
 
 /// The parameters of one layer in one direction, named and ordered as PyTorch has them.
 struct RecurrentLayer {
-  Tensor weight_ih;  // (G H, D), gates r, z, n or i, f, g, o
-  Tensor weight_hh;  // (G H, H)
+  Tensor weight_ih;         // (G H, D), gates r, z, n or i, f, g, o
+  Tensor weight_hh;         // (G H, H)
   Tensor bias_ih, bias_hh;  // (G H)
 
   CellWeights weights() const { return {weight_ih, weight_hh, bias_ih, bias_hh}; }
@@ -30,7 +30,10 @@ struct RecurrentOptions {
   CellKind cell = CellKind::gru;
   float dropout = 0;  // on the outputs of every layer but the last, while training
   bool bidirectional = false;
-  enum class Init { pytorch, xavier } init = Init::pytorch;  // pytorch: all U(+-1/sqrt(H)); xavier: the weights, of the stacked matrices
+  enum class Init {
+    pytorch,
+    xavier
+  } init = Init::pytorch;  // pytorch: all U(+-1/sqrt(H)); xavier: the weights, of the stacked matrices
 };
 
 /// (B, T, D) -> (B, T, H), or (B, T, 2 H) in both directions, forward half first.
@@ -40,14 +43,15 @@ struct Recurrent {
   std::vector<RecurrentLayer> reverse;  // empty unless bidirectional
 
   struct Output {
-    Tensor y;                              // of the last layer; 0 beyond a row's length
-    Few<CellState> state, reverse_state;  // of every layer, after a row's last step (its first for the reverse direction)
+    Tensor y;  // of the last layer; 0 beyond a row's length
+    Few<CellState> state,
+        reverse_state;  // of every layer, after a row's last step (its first for the reverse direction)
   };
 
   Recurrent() = default;
   Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& options, const Rng& rng);
-  /// lens (B): a row's state stops at its length; absent: steps run to the end, padding or not, as the book's do. `first`: the state of
-  /// every layer before its first step, forward and reverse, or none.
+  /// lens (B): a row's state stops at its length; absent: steps run to the end, padding or not, as the book's do.
+  /// `first`: the state of every layer before its first step, forward and reverse, or none.
   Output operator()(const Tensor& x, const Run& run, const Ids& lens = {}, const Few<CellState>& first = {},
                     const Few<CellState>& reverse_first = {}) const;
   int64_t units() const { return layers.at(0).weight_hh.size(1); }

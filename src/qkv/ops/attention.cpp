@@ -21,11 +21,14 @@ kernels::HeadStrides strides(const Shape& s, HeadAxis axis) {
   return {batch, s[2] * s[3], s[3]};
 }
 ConstHeads in(const Tensor& x, HeadAxis axis = HeadAxis::outer) { return {x.ptr(), strides(x.shape(), axis)}; }
-Heads to(const Tensor& x, HeadAxis axis = HeadAxis::outer) { return {x.defined() ? x.mutable_ptr() : nullptr, strides(x.shape(), axis)}; }
+Heads to(const Tensor& x, HeadAxis axis = HeadAxis::outer) {
+  return {x.defined() ? x.mutable_ptr() : nullptr, strides(x.shape(), axis)};
+}
 
-kernels::AttentionSizes sizes_of(const Shape& q_shape, const Shape& k_shape, const Shape& v_shape, HeadAxis axis = HeadAxis::outer) {
-  check(q_shape.rank() == 4 && k_shape.rank() == 4 && v_shape.rank() == 4, "[attention] expected four axes each, got ", q_shape, ", ",
-        k_shape, ", ", v_shape);
+kernels::AttentionSizes sizes_of(const Shape& q_shape, const Shape& k_shape, const Shape& v_shape,
+                                 HeadAxis axis = HeadAxis::outer) {
+  check(q_shape.rank() == 4 && k_shape.rank() == 4 && v_shape.rank() == 4, "[attention] expected four axes each, got ",
+        q_shape, ", ", k_shape, ", ", v_shape);
   const Shape q = heads_outer(q_shape, axis), k = heads_outer(k_shape, axis), v = heads_outer(v_shape, axis);
   check(q[0] == k[0] && k[0] == v[0], "[attention] batch sizes differ: ", q, ", ", k, ", ", v);
   check(k[1] == v[1], "[attention] keys and values have different heads: ", k, " and ", v);
@@ -44,13 +47,16 @@ AttentionResult nothing_seen(const kernels::AttentionSizes& s, HeadAxis axis = H
 
 bool trivial(const kernels::AttentionSizes& s) { return s.keys == 0 || s.batch * s.heads * s.queries == 0; }
 
-AttentionCall call_of(const PairScores& scores, const Shape& v, const AttentionPlan& plan, const AttentionDropout& dropout) {
-  AttentionCall call{sizes_of(scores.q.shape(), scores.k.shape(), v, scores.axis), scores.form, scores.full_scale(), plan.mask(), dropout};
+AttentionCall call_of(const PairScores& scores, const Shape& v, const AttentionPlan& plan,
+                      const AttentionDropout& dropout) {
+  AttentionCall call{sizes_of(scores.q.shape(), scores.k.shape(), v, scores.axis), scores.form, scores.full_scale(),
+                     plan.mask(), dropout};
   if (scores.key_bias.defined()) call.mask.key_bias = scores.key_bias.ptr();
   return call;
 }
 
-AttentionCall call_of(const AdditiveScores& scores, const Shape& v, const AttentionPlan& plan, const AttentionDropout& dropout) {
+AttentionCall call_of(const AdditiveScores& scores, const Shape& v, const AttentionPlan& plan,
+                      const AttentionDropout& dropout) {
   return {sizes_of(scores.pq.shape(), scores.pk.shape(), v), ScoreForm::dot, 1, plan.mask(), dropout};
 }
 
@@ -64,7 +70,9 @@ AttentionPlan detached(AttentionPlan plan) {
   return plan;
 }
 
-Tensor wanted(Pull& p, int input, const Shape& shape) { return p.wants(input) ? Tensor::empty(shape) : Tensor::absent(shape); }
+Tensor wanted(Pull& p, int input, const Shape& shape) {
+  return p.wants(input) ? Tensor::empty(shape) : Tensor::absent(shape);
+}
 float* floats(const Tensor& x) { return x.defined() ? x.mutable_ptr() : nullptr; }
 void hand_over(Pull& p, int input, Tensor& gradient) {
   if (gradient.defined()) p.give(input, std::move(gradient));
@@ -81,33 +89,40 @@ AttentionDropout attention_dropout(const char* op, float rate, const Run& run) {
   return {rate, run.rng.key(), run.rng.step(), run.rng.shard() << 16};
 }
 
-// out = P v, P = softmax(S).   dP = dout v^T,  dS = P (dP - sum(P dP)),  dv = P^T dout,  then dS through the score to q, k, scale, biases
-AttentionResult attention(const PairScores& scores, const Tensor& v, const AttentionPlan& plan, const AttentionDropout& dropout) {
+// out = P v, P = softmax(S).   dP = dout v^T,  dS = P (dP - sum(P dP)),  dv = P^T dout,  then dS through the score to
+// q, k, scale, biases
+AttentionResult attention(const PairScores& scores, const Tensor& v, const AttentionPlan& plan,
+                          const AttentionDropout& dropout) {
   const AttentionCall call = call_of(scores, v.shape(), plan, dropout);
-  check(!scores.key_bias.defined() || scores.key_bias.shape() == Shape{call.sizes.batch, call.sizes.key_heads, call.sizes.keys},
+  check(!scores.key_bias.defined() ||
+            scores.key_bias.shape() == Shape{call.sizes.batch, call.sizes.key_heads, call.sizes.keys},
         "[attention] the bias of the keys does not fit: ", scores.key_bias.shape(), " for keys ", scores.k.shape());
   if (trivial(call.sizes)) {
     AttentionResult nothing = nothing_seen(call.sizes, scores.axis);
-    record("attention", nothing.output, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor, &plan.relative},
-           [](Pull&) {});
+    record("attention", nothing.output,
+           {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor, &plan.relative}, [](Pull&) {});
     return nothing;
   }
   const HeadAxis axis = scores.axis;
-  Tensor out = Tensor::empty(heads_outer({call.sizes.batch, call.sizes.heads, call.sizes.queries, call.sizes.value_width}, axis));
+  Tensor out = Tensor::empty(
+      heads_outer({call.sizes.batch, call.sizes.heads, call.sizes.queries, call.sizes.value_width}, axis));
   Tensor lse = Tensor::empty({call.sizes.batch, call.sizes.heads, call.sizes.queries});
-  int64_t empty_rows =
-      kernels::attention_forward(call, in(scores.q, axis), in(scores.k, axis), in(v, axis), to(out, axis), lse.mutable_ptr());
-  const int64_t far_rows = scores.form == ScoreForm::gaussian && empty_rows > 0 ? fill_nearest(scores, v, plan, lse, out) : 0;
+  int64_t empty_rows = kernels::attention_forward(call, in(scores.q, axis), in(scores.k, axis), in(v, axis),
+                                                  to(out, axis), lse.mutable_ptr());
+  const int64_t far_rows =
+      scores.form == ScoreForm::gaussian && empty_rows > 0 ? fill_nearest(scores, v, plan, lse, out) : 0;
   empty_rows -= far_rows;
   record("attention", out, {&scores.q, &scores.k, &v, &plan.bias, &scores.key_bias, &scores.factor, &plan.relative},
-         [scores = detached(scores), v = v.detached(), plan = detached(plan), dropout, out = out.detached(), lse, far_rows](Pull& p) {
-           Tensor dq = wanted(p, 0, scores.q.shape()), dk = wanted(p, 1, scores.k.shape()), dv = wanted(p, 2, v.shape());
+         [scores = detached(scores), v = v.detached(), plan = detached(plan), dropout, out = out.detached(), lse,
+          far_rows](Pull& p) {
+           Tensor dq = wanted(p, 0, scores.q.shape()), dk = wanted(p, 1, scores.k.shape()),
+                  dv = wanted(p, 2, v.shape());
            Tensor dbias = wanted(p, 3, plan.bias.shape()), dkey_bias = wanted(p, 4, scores.key_bias.shape());
            Tensor drelative = wanted(p, 6, plan.relative.shape());
            double dscale = 0;
            const HeadAxis at = scores.axis;
-           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at), in(v, at),
-                                       in(out, at), lse.ptr(), in(p.dy(), at),
+           kernels::attention_backward(call_of(scores, v.shape(), plan, dropout), in(scores.q, at), in(scores.k, at),
+                                       in(v, at), in(out, at), lse.ptr(), in(p.dy(), at),
                                        {to(dq, at), to(dk, at), to(dv, at), floats(dbias), floats(dkey_bias),
                                         p.wants(5) ? &dscale : nullptr, floats(drelative)});
            if (far_rows > 0 && dv.defined()) pull_nearest(scores, plan, lse, p.dy(), dv);
@@ -122,38 +137,45 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
   return {out, lse, empty_rows};
 }
 
-// The same with S_ij = w . tanh(pq_i + pk_j).   T = tanh(...),  dw = sum dS T,  dpq_i = sum_j dS_ij w (1 - T^2),  dpk_j likewise over i
-AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const AttentionPlan& plan, const AttentionDropout& dropout) {
+// The same with S_ij = w . tanh(pq_i + pk_j).   T = tanh(...),  dw = sum dS T,  dpq_i = sum_j dS_ij w (1 - T^2),  dpk_j
+// likewise over i
+AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const AttentionPlan& plan,
+                          const AttentionDropout& dropout) {
   const Shape pq = scores.pq.shape(), pk = scores.pk.shape();
   const auto sizes = sizes_of(pq, pk, v.shape());
-  check(scores.w.shape() == Shape{pq[3]}, "[attention] the additive weight does not fit: ", scores.w.shape(), " for queries ", pq);
+  check(scores.w.shape() == Shape{pq[3]}, "[attention] the additive weight does not fit: ", scores.w.shape(),
+        " for queries ", pq);
   if (sizes.heads > 1) {  // the kernel has one head: heads join the batch, key heads are repeated
     const int64_t shared = sizes.heads / sizes.key_heads, batch = sizes.batch * sizes.heads;
     const auto fold = [&](const Tensor& x) {
       return reshape(shared == 1 ? x : repeat_interleave(x, shared, 1), {batch, 1, x.size(2), x.size(3)});
     };
-    AttentionResult folded = attention({reshape(scores.pq, {batch, 1, sizes.queries, sizes.width}), fold(scores.pk), scores.w}, fold(v),
-                                       plan.heads_as_batch(sizes.batch, sizes.heads), dropout);
+    AttentionResult folded =
+        attention({reshape(scores.pq, {batch, 1, sizes.queries, sizes.width}), fold(scores.pk), scores.w}, fold(v),
+                  plan.heads_as_batch(sizes.batch, sizes.heads), dropout);
     return {reshape(folded.output, {sizes.batch, sizes.heads, sizes.queries, sizes.value_width}),
             folded.lse.viewed({sizes.batch, sizes.heads, sizes.queries}), folded.empty_rows};
   }
   if (trivial(sizes)) {
     AttentionResult nothing = nothing_seen(sizes);
-    record("additive_attention", nothing.output, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias, &plan.relative}, [](Pull&) {});
+    record("additive_attention", nothing.output, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias, &plan.relative},
+           [](Pull&) {});
     return nothing;
   }
   Tensor out = Tensor::empty({sizes.batch, 1, sizes.queries, sizes.value_width});
   Tensor lse = Tensor::empty({sizes.batch, 1, sizes.queries});
-  const int64_t empty_rows = kernels::additive_forward(call_of(scores, v.shape(), plan, dropout), in(scores.pq), in(scores.pk),
-                                                       scores.w.ptr(), in(v), to(out), lse.mutable_ptr());
+  const int64_t empty_rows =
+      kernels::additive_forward(call_of(scores, v.shape(), plan, dropout), in(scores.pq), in(scores.pk), scores.w.ptr(),
+                                in(v), to(out), lse.mutable_ptr());
   record("additive_attention", out, {&scores.pq, &scores.pk, &v, &scores.w, &plan.bias, &plan.relative},
-         [scores = AdditiveScores{scores.pq.detached(), scores.pk.detached(), scores.w.detached()}, v = v.detached(), plan = detached(plan),
-          dropout, out = out.detached(), lse](Pull& p) {
-           Tensor dpq = wanted(p, 0, scores.pq.shape()), dpk = wanted(p, 1, scores.pk.shape()), dv = wanted(p, 2, v.shape());
+         [scores = AdditiveScores{scores.pq.detached(), scores.pk.detached(), scores.w.detached()}, v = v.detached(),
+          plan = detached(plan), dropout, out = out.detached(), lse](Pull& p) {
+           Tensor dpq = wanted(p, 0, scores.pq.shape()), dpk = wanted(p, 1, scores.pk.shape()),
+                  dv = wanted(p, 2, v.shape());
            Tensor dw = wanted(p, 3, scores.w.shape()), dbias = wanted(p, 4, plan.bias.shape());
            Tensor drelative = wanted(p, 5, plan.relative.shape());
-           kernels::additive_backward(call_of(scores, v.shape(), plan, dropout), in(scores.pq), in(scores.pk), scores.w.ptr(), in(v),
-                                      in(out), lse.ptr(), in(p.dy()),
+           kernels::additive_backward(call_of(scores, v.shape(), plan, dropout), in(scores.pq), in(scores.pk),
+                                      scores.w.ptr(), in(v), in(out), lse.ptr(), in(p.dy()),
                                       {to(dpq), to(dpk), to(dv), floats(dw), floats(dbias), floats(drelative)});
            hand_over(p, 0, dpq);
            hand_over(p, 1, dpk);
@@ -165,16 +187,17 @@ AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const A
   return {out, lse, empty_rows};
 }
 
-void attention_row(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
-                   float* weights) {
+void attention_row(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h,
+                   int64_t i, float* weights) {
   const AttentionCall call = call_of(scores, scores.k.shape(), plan, {});
   kernels::attention_weights(call, in(scores.q, scores.axis), in(scores.k, scores.axis), lse.ptr(), b, h, i, weights);
   const float row_lse = lse.ptr()[(b * call.sizes.heads + h) * call.sizes.queries + i];
-  if (scores.form == ScoreForm::gaussian && row_lse == -std::numeric_limits<float>::infinity()) nearest_weights(scores, plan, b, h, i, weights);
+  if (scores.form == ScoreForm::gaussian && row_lse == -std::numeric_limits<float>::infinity())
+    nearest_weights(scores, plan, b, h, i, weights);
 }
 
-void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
-                   float* weights) {
+void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h,
+                   int64_t i, float* weights) {
   // One (b, h) as an attention of a single batch row and head.
   const int64_t heads = scores.pq.size(1), key_head = h / (heads / scores.pk.size(1));
   AttentionCall call = call_of(scores, scores.pk.shape(), plan, {});

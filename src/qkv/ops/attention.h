@@ -1,5 +1,5 @@
-// Fused attention: one tape node that keeps its output and the log-sum-exp of every row, O(n) memory forward and backward.
-// What it stands for, in plain ops, is in attention_composed.h.
+// Fused attention: one tape node that keeps its output and the log-sum-exp of every row, O(n) memory forward and
+// backward. What it stands for, in plain ops, is in attention_composed.h.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,15 @@ namespace qkv {
 using kernels::AttentionDropout;
 using kernels::ScoreForm;
 
-/// Where the axis of heads stands: (B, H, L, D), or (B, L, H, D), which is (B, L, H D) as linear layers read and write it.
+/// Where the axis of heads stands: (B, H, L, D), or (B, L, H, D), which is (B, L, H D) as linear layers read and write
+/// it.
 enum class HeadAxis { outer, inner };
 
 /// The sizes (B, H, L, D), wherever the heads stand.
 Shape heads_outer(const Shape& shape, HeadAxis axis);
 
-/// Scores that are a function of one query and one key: a dot product plus a bias of the key, or the log of a kernel of their distance.
+/// Scores that are a function of one query and one key: a dot product plus a bias of the key, or the log of a kernel of
+/// their distance.
 struct PairScores {
   Tensor q, k;                      // (B, H, Lq, D) and (B, Hk, Lk, D), by axis; H is a multiple of Hk
   ScoreForm form = ScoreForm::dot;  // kernels/attention.h has the formulas
@@ -45,14 +47,16 @@ struct AttentionResult {
 };
 
 /// softmax(scores + bias) v over the keys that the plan shows. v (B, Hk, Lk, Dv)
-AttentionResult attention(const PairScores& scores, const Tensor& v, const AttentionPlan& plan, const AttentionDropout& dropout = {});
-AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const AttentionPlan& plan, const AttentionDropout& dropout = {});
+AttentionResult attention(const PairScores& scores, const Tensor& v, const AttentionPlan& plan,
+                          const AttentionDropout& dropout = {});
+AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const AttentionPlan& plan,
+                          const AttentionDropout& dropout = {});
 
 /// The weights of row i of (b, h), before dropout, recomputed from what forward kept: Lk floats. Not recorded.
-void attention_row(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
-                   float* weights);
-void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h, int64_t i,
-                   float* weights);
+void attention_row(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h,
+                   int64_t i, float* weights);
+void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h,
+                   int64_t i, float* weights);
 
 /// The dropout of a run: none unless it trains.
 AttentionDropout attention_dropout(const char* op, float rate, const Run& run);

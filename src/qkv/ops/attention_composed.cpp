@@ -52,7 +52,8 @@ MaskedSoftmax masked_softmax(const Tensor& scores, const AttentionPlan& plan) {
   Tensor y = Tensor::empty(shape);
   Ids seen = Ids::empty({rows});
   for_rows(shape, 1.5 * static_cast<double>(keys), [&](int64_t r, int64_t b, int64_t h, int64_t i) {
-    seen.mutable_ptr()[r] = softmax_row(scores.ptr() + r * keys, y.mutable_ptr() + r * keys, keys, plan.row(b, h, i, keys));
+    seen.mutable_ptr()[r] =
+        softmax_row(scores.ptr() + r * keys, y.mutable_ptr() + r * keys, keys, plan.row(b, h, i, keys));
   });
   record("masked_softmax", y, {&scores}, [y, plan, shape, keys](Pull& p) {
     const Tensor& dy = p.dy();
@@ -87,30 +88,31 @@ Tensor pool_values(const Tensor& weights, const Tensor& v, const AttentionPlan& 
       for (int64_t c = 0; c < width; ++c) out[c] += weight * value[c];
     }
   });
-  record("pool_values", y, {&weights, &v}, [weights = weights.detached(), v = v.detached(), plan, shape, keys, width, queries](Pull& p) {
-    const Tensor& dy = p.dy();
-    Tensor dweights = zeros(shape), dv = zeros(v.shape());
-    // One head at a time: its rows add to the same values.
-    parallel_for(shape[0] * shape[1], static_cast<double>(shape.numel() * width), [&](int64_t head) {
-      for (int64_t i = 0; i < queries; ++i) {
-        const PlanRow row = plan.row(head / shape[1], head % shape[1], i, keys);
-        const int64_t r = head * queries + i;
-        const float* given = dy.ptr() + r * width;
-        for (int64_t j = row.begin; j < row.end; ++j) {
-          if (!row.sees(j)) continue;
-          const float weight = weights.ptr()[r * keys + j], *value = v.ptr() + (head * keys + j) * width;
-          float *to = dv.mutable_ptr() + (head * keys + j) * width, dot = 0;
-          for (int64_t c = 0; c < width; ++c) {
-            dot += given[c] * value[c];
-            to[c] += weight * given[c];
-          }
-          dweights.mutable_ptr()[r * keys + j] = dot;
-        }
-      }
-    });
-    if (p.wants(0)) p.give(0, std::move(dweights));
-    if (p.wants(1)) p.give(1, std::move(dv));
-  });
+  record("pool_values", y, {&weights, &v},
+         [weights = weights.detached(), v = v.detached(), plan, shape, keys, width, queries](Pull& p) {
+           const Tensor& dy = p.dy();
+           Tensor dweights = zeros(shape), dv = zeros(v.shape());
+           // One head at a time: its rows add to the same values.
+           parallel_for(shape[0] * shape[1], static_cast<double>(shape.numel() * width), [&](int64_t head) {
+             for (int64_t i = 0; i < queries; ++i) {
+               const PlanRow row = plan.row(head / shape[1], head % shape[1], i, keys);
+               const int64_t r = head * queries + i;
+               const float* given = dy.ptr() + r * width;
+               for (int64_t j = row.begin; j < row.end; ++j) {
+                 if (!row.sees(j)) continue;
+                 const float weight = weights.ptr()[r * keys + j], *value = v.ptr() + (head * keys + j) * width;
+                 float *to = dv.mutable_ptr() + (head * keys + j) * width, dot = 0;
+                 for (int64_t c = 0; c < width; ++c) {
+                   dot += given[c] * value[c];
+                   to[c] += weight * given[c];
+                 }
+                 dweights.mutable_ptr()[r * keys + j] = dot;
+               }
+             }
+           });
+           if (p.wants(0)) p.give(0, std::move(dweights));
+           if (p.wants(1)) p.give(1, std::move(dv));
+         });
   return y;
 }
 
@@ -123,9 +125,11 @@ Tensor dropout_factors(const Shape& weights, const AttentionDropout& dropout) {
     std::array<uint32_t, 4> words{};
     for (int64_t j = 0; j < keys; ++j) {
       if (j % 4 == 0)
-        words = philox({dropout.step, dropout.first_row + static_cast<uint32_t>(b * weights[1] + h), static_cast<uint32_t>(i),
-                        static_cast<uint32_t>(j / 4)}, dropout.key);
-      factors.mutable_ptr()[r * keys + j] = static_cast<double>(words[static_cast<size_t>(j % 4)]) >= threshold ? kept : 0;
+        words = philox({dropout.step, dropout.first_row + static_cast<uint32_t>(b * weights[1] + h),
+                        static_cast<uint32_t>(i), static_cast<uint32_t>(j / 4)},
+                       dropout.key);
+      factors.mutable_ptr()[r * keys + j] =
+          static_cast<double>(words[static_cast<size_t>(j % 4)]) >= threshold ? kept : 0;
     }
   });
   return factors;

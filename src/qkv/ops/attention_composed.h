@@ -1,5 +1,5 @@
-// Attention in plain steps on the whole (B, H, Lq, Lk) score matrix: the oracle of the fused ops, and the path of scorers that only
-// know their scores.
+// Attention in plain steps on the whole (B, H, Lq, Lk) score matrix: the oracle of the fused ops, and the path of
+// scorers that only know their scores.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@ struct MaskedSoftmax {
   int64_t empty_rows;  // rows that see nothing, or nothing but scores of -inf: all 0
 };
 
-/// softmax on the last axis over the keys that the plan shows; of its bias only -inf counts, as masking. scores (B, H, Lq, Lk)
+/// softmax on the last axis over the keys that the plan shows; of its bias only -inf counts, as masking. scores (B, H,
+/// Lq, Lk)
 MaskedSoftmax masked_softmax(const Tensor& scores, const AttentionPlan& plan);
 
 /// weights times values, where a key that is not seen contributes nothing even if its value is NaN.

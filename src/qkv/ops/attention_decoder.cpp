@@ -24,33 +24,38 @@ struct Sizes {
 Sizes checked_sizes(const AttentionDecoder& d) {
   constexpr const char* op = "attention_decoder";
   check(d.keys.rank() == 3 && d.values.rank() == 3 && d.inputs.rank() == 3, "[", op,
-        "] expected keys, values and inputs of three axes, got ", d.keys.shape(), ", ", d.values.shape(), " and ", d.inputs.shape());
-  check(d.keys.size(0) == d.values.size(0) && d.keys.size(1) == d.values.size(1), "[", op, "] keys and values differ: ", d.keys.shape(),
-        " and ", d.values.shape());
-  check(d.inputs.size(0) == d.keys.size(0), "[", op, "] batch sizes differ: ", d.inputs.shape(), " and ", d.keys.shape());
+        "] expected keys, values and inputs of three axes, got ", d.keys.shape(), ", ", d.values.shape(), " and ",
+        d.inputs.shape());
+  check(d.keys.size(0) == d.values.size(0) && d.keys.size(1) == d.values.size(1), "[", op,
+        "] keys and values differ: ", d.keys.shape(), " and ", d.values.shape());
+  check(d.inputs.size(0) == d.keys.size(0), "[", op, "] batch sizes differ: ", d.inputs.shape(), " and ",
+        d.keys.shape());
   check(!d.layers.empty(), "[", op, "] expected at least one layer");
-  check(d.first.size() == d.layers.size(), "[", op, "] ", d.first.size(), " first states for ", d.layers.size(), " layers");
-  const Sizes z{d.keys.size(0), d.keys.size(1), d.inputs.size(1), d.keys.size(2), d.values.size(2), d.inputs.size(2), d.layers[0].width(),
-                static_cast<int64_t>(d.layers.size())};
-  check(d.W_q.shape() == Shape({z.A, z.H}) && d.w_v.shape() == Shape{z.A}, "[", op, "] W_q ", d.W_q.shape(), " and w_v ", d.w_v.shape(),
-        " do not fit keys ", d.keys.shape(), " and ", z.H, " units");
+  check(d.first.size() == d.layers.size(), "[", op, "] ", d.first.size(), " first states for ", d.layers.size(),
+        " layers");
+  const Sizes z{d.keys.size(0),   d.keys.size(1),   d.inputs.size(1),    d.keys.size(2),
+                d.values.size(2), d.inputs.size(2), d.layers[0].width(), static_cast<int64_t>(d.layers.size())};
+  check(d.W_q.shape() == Shape({z.A, z.H}) && d.w_v.shape() == Shape{z.A}, "[", op, "] W_q ", d.W_q.shape(),
+        " and w_v ", d.w_v.shape(), " do not fit keys ", d.keys.shape(), " and ", z.H, " units");
   for (size_t l = 0; l < d.layers.size(); ++l) {
     check_cell(op, d.kind, d.layers[l], l == 0 ? z.Dv + z.E : z.H);
     check(d.layers[l].width() == z.H, "[", op, "] layer ", l, " has ", d.layers[l].width(), " units, the first ", z.H);
     for (const Tensor* state : {&d.first[l].h, &d.first[l].c})
-      check(!state->defined() || state->shape() == Shape({z.B, z.H}), "[", op, "] a first state has shape ", state->shape(), ", expected ",
-            Shape{z.B, z.H});
+      check(!state->defined() || state->shape() == Shape({z.B, z.H}), "[", op, "] a first state has shape ",
+            state->shape(), ", expected ", Shape{z.B, z.H});
   }
-  check(!d.source_lens.defined() || d.source_lens.shape() == Shape{z.B}, "[", op, "] source lengths have shape ", d.source_lens.shape(),
-        " for ", z.B, " rows");
+  check(!d.source_lens.defined() || d.source_lens.shape() == Shape{z.B}, "[", op, "] source lengths have shape ",
+        d.source_lens.shape(), " for ", z.B, " rows");
   if (d.source_lens.defined())
-    for (const int32_t n : d.source_lens.data()) check(n >= 0 && n <= z.S, "[", op, "] source length ", n, " is not in 0 to ", z.S);
-  check(!d.weight_factors.defined() || d.weight_factors.shape() == Shape({z.B, z.T, z.S}), "[", op, "] factors of the weights have shape ",
-        d.weight_factors.shape(), ", expected ", Shape{z.B, z.T, z.S});
-  check(d.factors.empty() || d.factors.size() + 1 == d.layers.size(), "[", op, "] ", d.factors.size(), " factors between ", z.layers,
-        " layers");
+    for (const int32_t n : d.source_lens.data())
+      check(n >= 0 && n <= z.S, "[", op, "] source length ", n, " is not in 0 to ", z.S);
+  check(!d.weight_factors.defined() || d.weight_factors.shape() == Shape({z.B, z.T, z.S}), "[", op,
+        "] factors of the weights have shape ", d.weight_factors.shape(), ", expected ", Shape{z.B, z.T, z.S});
+  check(d.factors.empty() || d.factors.size() + 1 == d.layers.size(), "[", op, "] ", d.factors.size(),
+        " factors between ", z.layers, " layers");
   for (const Tensor& f : d.factors)
-    check(f.shape() == Shape({z.B, z.T, z.H}), "[", op, "] factors have shape ", f.shape(), ", expected ", Shape{z.B, z.T, z.H});
+    check(f.shape() == Shape({z.B, z.T, z.H}), "[", op, "] factors have shape ", f.shape(), ", expected ",
+          Shape{z.B, z.T, z.H});
   return z;
 }
 
@@ -101,8 +106,15 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
     const int64_t n = std::min(end, steps.active(s)) - begin, at = steps.start(s) + begin;
     if (n <= 0) return;
     // query <- W_q h
-    gemm({.M = n, .N = z.A, .K = z.H, .A = saved.top().h_before.ptr() + at * z.H, .lda = z.H, .B = W_q_t.ptr(), .ldb = z.A,
-          .C = saved.queries.mutable_ptr() + at * z.A, .ldc = z.A});
+    gemm({.M = n,
+          .N = z.A,
+          .K = z.H,
+          .A = saved.top().h_before.ptr() + at * z.H,
+          .lda = z.H,
+          .B = W_q_t.ptr(),
+          .ldb = z.A,
+          .C = saved.queries.mutable_ptr() + at * z.A,
+          .ldc = z.A});
     for (int64_t i = begin; i < begin + n; ++i) {
       const kernels::AdditiveRow row = saved.row(i, s);
       kernels::additive_row(row, saved.weights_of(i, s), saved.contexts.mutable_ptr() + (steps.start(s) + i) * z.Dv);
@@ -123,13 +135,14 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
 // The inputs of the node: keys, values, W_q, w_v, inputs, then of every layer its weights and first state.
 constexpr int kFixedInputs = 5, kLayerInputs = 6;
 
-// Backward through time for rows [begin, end): fills dqueries (total, A), dkeys, dvalues and dw (B, A), all else is in the layers.
+// Backward through time for rows [begin, end): fills dqueries (total, A), dkeys, dvalues and dw (B, A), all else is in
+// the layers.
 struct BackwardBuffers {
   Tensor dqueries, dkeys, dvalues, dw, dcontext, scores, dbelow;
 };
 
-void run_backward(const Saved& saved, const std::array<std::optional<CellBackward>, kMostLayers>& layers, const Tensor& dy,
-                  const BackwardBuffers& to, int64_t begin, int64_t end) {
+void run_backward(const Saved& saved, const std::array<std::optional<CellBackward>, kMostLayers>& layers,
+                  const Tensor& dy, const BackwardBuffers& to, int64_t begin, int64_t end) {
   const Sizes& z = saved.z;
   const Steps& steps = saved.steps;
   const size_t top = static_cast<size_t>(z.layers - 1);
@@ -162,13 +175,21 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
                                  to.scores.mutable_ptr() + i * z.S);
     }
     // dh of the last layer, before this step, += dquery W_q
-    gemm({.M = n, .N = z.H, .K = z.A, .A = to.dqueries.ptr() + at * z.A, .lda = z.A, .B = saved.W_q.ptr(), .ldb = z.H, .beta = 1,
-          .C = layers[top]->dh().mutable_ptr() + begin * z.H, .ldc = z.H});
+    gemm({.M = n,
+          .N = z.H,
+          .K = z.A,
+          .A = to.dqueries.ptr() + at * z.A,
+          .lda = z.A,
+          .B = saved.W_q.ptr(),
+          .ldb = z.H,
+          .beta = 1,
+          .C = layers[top]->dh().mutable_ptr() + begin * z.H,
+          .ldc = z.H});
   }
 }
 
-// The steps backward as the recurrent layer's, with dcontext through the attention (kernels/additive_step.h). Over all steps at once:
-// dW_q = dquery^T h,  dinputs = d(W x) W,  weights as in recurrent_cell
+// The steps backward as the recurrent layer's, with dcontext through the attention (kernels/additive_step.h). Over all
+// steps at once: dW_q = dquery^T h,  dinputs = d(W x) W,  weights as in recurrent_cell
 void Saved::pull(Pull& p) const {
   std::array<std::optional<CellBackward>, kMostLayers> back;
   const size_t count = static_cast<size_t>(z.layers);
@@ -184,8 +205,17 @@ void Saved::pull(Pull& p) const {
   steps.each_range(2 * cost(), [&](int64_t begin, int64_t end) { run_backward(*this, back, dy, to, begin, end); });
   if (p.wants(2)) {
     const GradTarget dq = p.into(2);
-    gemm_parallel({.transpose_a = Transpose::yes, .M = z.A, .N = z.H, .K = steps.total(), .A = to.dqueries.ptr(), .lda = z.A,
-                   .B = top().h_before.ptr(), .ldb = z.H, .beta = dq.add ? 1.f : 0.f, .C = dq.data, .ldc = z.H});
+    gemm_parallel({.transpose_a = Transpose::yes,
+                   .M = z.A,
+                   .N = z.H,
+                   .K = steps.total(),
+                   .A = to.dqueries.ptr(),
+                   .lda = z.A,
+                   .B = top().h_before.ptr(),
+                   .ldb = z.H,
+                   .beta = dq.add ? 1.f : 0.f,
+                   .C = dq.data,
+                   .ldc = z.H});
   }
   if (p.wants(3)) {
     Tensor dw = zeros({z.A});
@@ -242,12 +272,14 @@ AttentionDecoderResult attention_decoder(const AttentionDecoder& d) {
               .layers = {},
               .kept = {}};
   Layers layers;
-  std::array<const Tensor*, kFixedInputs + kLayerInputs * kMostLayers> inputs{&d.keys, &d.values, &d.W_q, &d.w_v, &d.inputs};
+  std::array<const Tensor*, kFixedInputs + kLayerInputs * kMostLayers> inputs{&d.keys, &d.values, &d.W_q, &d.w_v,
+                                                                              &d.inputs};
   for (size_t l = 0; l < d.layers.size(); ++l) {
     const CellWeights& w = d.layers[l];
     layers[l].emplace(d.kind, w, steps, d.first[l].h, d.first[l].c);
     layers[l]->prepare_add_inputs();
-    saved.layers[l] = {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(), w.bias_recurrent.detached()};
+    saved.layers[l] = {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(),
+                       w.bias_recurrent.detached()};
     saved.kept[l] = layers[l]->kept();
     if (l > 0 && !d.factors.empty()) saved.factors[l] = steps.gather(d.factors[l - 1]);
     if (l > 0) saved.below[l] = saved.factors[l].defined() ? Tensor::empty({steps.total(), z.H}) : layers[l - 1]->h();

@@ -10,15 +10,15 @@ namespace qkv {
 /// What the decoder reads. B rows, S source places, T steps, A width of the scores, Dv of the values, H units.
 struct AttentionDecoder {
   CellKind kind = CellKind::gru;
-  Tensor keys;      // (B, S, A), projected
-  Tensor values;    // (B, S, Dv)
-  Ids source_lens;  // (B) or absent: how many places a row sees
-  Tensor W_q, w_v;  // (A, H), (A): score = w_v . tanh(W_q query + key)
-  Tensor inputs;    // (B, T, E)
-  Ids target_lens;  // (B) or absent: steps beyond are not made, their outputs are 0
+  Tensor keys;              // (B, S, A), projected
+  Tensor values;            // (B, S, Dv)
+  Ids source_lens;          // (B) or absent: how many places a row sees
+  Tensor W_q, w_v;          // (A, H), (A): score = w_v . tanh(W_q query + key)
+  Tensor inputs;            // (B, T, E)
+  Ids target_lens;          // (B) or absent: steps beyond are not made, their outputs are 0
   Few<CellWeights> layers;  // the first reads concat(context, input), each other one the states below it
   Few<CellState> first;     // of every layer
-  Tensor weight_factors;                // (B, T, S) or absent: dropout of the weights
+  Tensor weight_factors;    // (B, T, S) or absent: dropout of the weights
   Few<Tensor> factors;      // (B, T, H) each, or none: dropout of the outputs of every layer but the last
 };
 
@@ -27,8 +27,9 @@ struct AttentionDecoderResult {
   Tensor weights;  // (B, T, S), before dropout; 0 for steps that are not made. Not recorded
 };
 
-/// For t = 0, 1, ...: query = state of the last layer before the step, context = additive attention, one step of every layer. Gradients to
-/// all tensors but the factors. Stands for a loop of `linear`, additive `attend`, `concat` and `recurrent_step`.
+/// For t = 0, 1, ...: query = state of the last layer before the step, context = additive attention, one step of every
+/// layer. Gradients to all tensors but the factors. Stands for a loop of `linear`, additive `attend`, `concat` and
+/// `recurrent_step`.
 AttentionDecoderResult attention_decoder(const AttentionDecoder& d);
 
 }  // namespace qkv

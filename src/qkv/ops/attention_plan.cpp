@@ -27,7 +27,8 @@ PlanRow AttentionPlan::row(int64_t b, int64_t h, int64_t i, int64_t keys) const 
   if (bias.defined()) row.bias = bias.ptr() + b * batch_stride(bias.shape()) + h * head_stride(bias.shape()) + i * keys;
   if (relative.defined()) {
     const int64_t last_query = relative.size(2) - keys;
-    row.relative = relative.ptr() + b * batch_stride(relative.shape()) + h * head_stride(relative.shape()) + last_query - i;
+    row.relative =
+        relative.ptr() + b * batch_stride(relative.shape()) + h * head_stride(relative.shape()) + last_query - i;
   }
   return row;
 }
@@ -70,10 +71,12 @@ AttentionPlan AttentionPlan::heads_as_batch(int64_t batch, int64_t heads) const 
   }
   if (keep.bytes && (keep.shape[0] > 1 || keep.shape[1] > 1)) {
     const int64_t square = keep.shape[2] * keep.shape[3];
-    out.keep = {{batch * heads, 1, keep.shape[2], keep.shape[3]}, Buffer::take(static_cast<size_t>(batch * heads * square))};
+    out.keep = {{batch * heads, 1, keep.shape[2], keep.shape[3]},
+                Buffer::take(static_cast<size_t>(batch * heads * square))};
     auto* to = reinterpret_cast<uint8_t*>(out.keep.bytes.data());
     for (int64_t row = 0; row < batch * heads; ++row)
-      std::memcpy(to + row * square, keep.ptr() + row / heads * batch_stride(keep.shape) + row % heads * head_stride(keep.shape),
+      std::memcpy(to + row * square,
+                  keep.ptr() + row / heads * batch_stride(keep.shape) + row % heads * head_stride(keep.shape),
                   static_cast<size_t>(square));
   }
   if (bias.defined() && (bias.size(0) > 1 || bias.size(1) > 1)) {

@@ -27,7 +27,8 @@ struct PlanRow {
   float added(int64_t j) const { return (bias ? bias[j] : 0) + (relative ? relative[j] : 0); }
   bool sees(int64_t j) const {
     constexpr float kHidden = -std::numeric_limits<float>::infinity();
-    return j >= begin && j < end && (!keep || keep[j] != 0) && (!bias || bias[j] != kHidden) && (!relative || relative[j] != kHidden);
+    return j >= begin && j < end && (!keep || keep[j] != 0) && (!bias || bias[j] != kHidden) &&
+           (!relative || relative[j] != kHidden);
   }
 };
 
@@ -41,7 +42,8 @@ struct AttentionPlan {
   PlanRow row(int64_t b, int64_t h, int64_t i, int64_t keys) const;
   /// The same for the kernels; valid as long as the plan is.
   kernels::AttentionMask mask() const;
-  /// The plan of (B H, 1, Lq, Lk) that shows row (b H + h, 0, i) what this one shows (b, h, i). Biases are repeated by a recorded op.
+  /// The plan of (B H, 1, Lq, Lk) that shows row (b H + h, 0, i) what this one shows (b, h, i). Biases are repeated by
+  /// a recorded op.
   AttentionPlan heads_as_batch(int64_t batch, int64_t heads) const;
 };
 

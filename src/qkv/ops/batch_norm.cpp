@@ -15,12 +15,13 @@ Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, cons
   check(beta.shape() == channels, "[batch_norm] beta ", beta.shape(), " does not fit ", x.shape());
   const kernels::BatchNorm n{x.size(0), x.size(1), x.rank() == 3 ? x.size(2) : 1};
   Tensor y = Tensor::empty(x.shape()), mean = Tensor::empty(channels), scale = Tensor::empty(channels);
-  kernels::batch_norm(n, x.ptr(), gamma.ptr(), beta.ptr(), options.epsilon, y.mutable_ptr(), mean.mutable_ptr(), scale.mutable_ptr());
+  kernels::batch_norm(n, x.ptr(), gamma.ptr(), beta.ptr(), options.epsilon, y.mutable_ptr(), mean.mutable_ptr(),
+                      scale.mutable_ptr());
   record("batch_norm", y, {&x, &gamma, &beta}, [n, x, gamma, mean, scale](Pull& pull) {
     Tensor dx = pull.wants(0) ? Tensor::empty(x.shape()) : Tensor();
     Tensor dgamma = Tensor::empty(gamma.shape()), dbeta = Tensor::empty(gamma.shape());
-    kernels::batch_norm_back(n, x.ptr(), gamma.ptr(), mean.ptr(), scale.ptr(), pull.dy().ptr(), dx.mutable_ptr(), dgamma.mutable_ptr(),
-                             dbeta.mutable_ptr());
+    kernels::batch_norm_back(n, x.ptr(), gamma.ptr(), mean.ptr(), scale.ptr(), pull.dy().ptr(), dx.mutable_ptr(),
+                             dgamma.mutable_ptr(), dbeta.mutable_ptr());
     pull.give(0, std::move(dx));
     pull.give(1, std::move(dgamma));
     pull.give(2, std::move(dbeta));

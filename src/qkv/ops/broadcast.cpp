@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 14;
 
-// The common shape with neighbouring axes merged where both operands allow it; stride 0 on axes that an operand repeats.
+// The common shape with neighbouring axes merged where both operands allow it; stride 0 on axes that an operand
+// repeats.
 struct Plan {
   int rank = 0;
   std::array<int64_t, Shape::kMaxRank> size{}, stride_a{}, stride_b{};
@@ -38,7 +39,8 @@ struct Plan {
     }
     if (count == 0) n[count++] = 1;
     rank = count;
-    for (int i = 0; i < count; ++i) size[i] = n[count - 1 - i], stride_a[i] = sa[count - 1 - i], stride_b[i] = sb[count - 1 - i];
+    for (int i = 0; i < count; ++i)
+      size[i] = n[count - 1 - i], stride_a[i] = sa[count - 1 - i], stride_b[i] = sb[count - 1 - i];
     for (int i = 0; i + 1 < rank; ++i) rows *= size[i];
   }
 
@@ -57,7 +59,8 @@ struct Plan {
 };
 
 // A run in which one operand is a single number: it is spread over a small array.
-void run_row(kernels::Binary kernel, const float* a, bool spread_a, const float* b, bool spread_b, float* y, int64_t n) {
+void run_row(kernels::Binary kernel, const float* a, bool spread_a, const float* b, bool spread_b, float* y,
+             int64_t n) {
   if (!spread_a && !spread_b) return kernel(a, b, y, n);
   std::array<float, 256> same_a, same_b;
   if (spread_a) same_a.fill(*a);
@@ -89,12 +92,14 @@ Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, co
   const Plan plan(y.shape(), a.shape(), b.shape());
   const int64_t width = plan.width(), step = std::max<int64_t>(1, kBlock / width);
   const bool spread_a = plan.stride_a[plan.rank - 1] == 0, spread_b = plan.stride_b[plan.rank - 1] == 0;
-  parallel_ranges(plan.rows, step, 0.5 * static_cast<double>(y.numel()) + 5.0 * static_cast<double>(plan.rows), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      const auto [at_a, at_b] = plan.offsets(r);
-      run_row(kernel, a.ptr() + at_a, spread_a, b.ptr() + at_b, spread_b, y.mutable_ptr() + r * width, width);
-    }
-  });
+  parallel_ranges(plan.rows, step, 0.5 * static_cast<double>(y.numel()) + 5.0 * static_cast<double>(plan.rows),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t r = begin; r < end; ++r) {
+                      const auto [at_a, at_b] = plan.offsets(r);
+                      run_row(kernel, a.ptr() + at_a, spread_a, b.ptr() + at_b, spread_b, y.mutable_ptr() + r * width,
+                              width);
+                    }
+                  });
   return y;
 }
 

@@ -43,8 +43,10 @@ Tensor dense_of_diagonals(const Tensor& x, int64_t queries, int64_t keys) {
 
 // y[h, t] = table[h, place(t)].   dtable[h, c] = sum of dy[h, t] over the t with place(t) = c
 Tensor clipped_diagonals(const Tensor& table, int64_t queries, int64_t keys, int64_t offset) {
-  check(table.rank() == 2 && table.size(1) % 2 == 1, "[clipped_diagonals] expected a table (H, 2 m + 1), got ", table.shape());
-  check(queries >= 0 && keys >= 0, "[clipped_diagonals] expected numbers of queries and keys, got ", queries, " and ", keys);
+  check(table.rank() == 2 && table.size(1) % 2 == 1, "[clipped_diagonals] expected a table (H, 2 m + 1), got ",
+        table.shape());
+  check(queries >= 0 && keys >= 0, "[clipped_diagonals] expected numbers of queries and keys, got ", queries, " and ",
+        keys);
   const int64_t heads = table.size(0), width = table.size(1), farthest = width / 2, count = diagonals_of(queries, keys);
   const auto place = [=](int64_t t) { return std::clamp(t - (queries - 1) - offset, -farthest, farthest) + farthest; };
   Tensor y = Tensor::empty({heads, count});

@@ -11,7 +11,8 @@ namespace qkv {
 /// How many diagonals a matrix of queries x keys has; diagonal j - i + queries - 1 holds (i, j).
 inline int64_t diagonals_of(int64_t queries, int64_t keys) { return std::max<int64_t>(0, queries + keys - 1); }
 
-/// The whole matrix: y[..., i, j] = x[..., j - i + Lq - 1]. (..., Lq + Lk - 1) -> (..., Lq, Lk), for the plain path: O(n^2).
+/// The whole matrix: y[..., i, j] = x[..., j - i + Lq - 1]. (..., Lq + Lk - 1) -> (..., Lq, Lk), for the plain path:
+/// O(n^2).
 Tensor dense_of_diagonals(const Tensor& x, int64_t queries, int64_t keys);
 
 /// y[h, j - i + Lq - 1] = table[h, clamp(j - i - offset, -m, m) + m]: query i stands at offset + i, key j at j.

@@ -1,4 +1,5 @@
-// Dropout as an op. Decisions are kept as bits, 1/32 of the array: drawing them again costs ten times as much as reading them.
+// Dropout as an op. Decisions are kept as bits, 1/32 of the array: drawing them again costs ten times as much as
+// reading them.
 #include "qkv/ops/dropout.h"
 
 #include "qkv/core/parallel.h"
@@ -31,9 +32,11 @@ Tensor dropout(const Tensor& x, float rate, const Run& run) {
   record("dropout", y, {&x}, [bits, scale = drop.scale()](Pull& p) {
     const Tensor& dy = p.dy();
     Tensor dx = Tensor::empty(dy.shape());
-    parallel_ranges(dy.numel(), kernels::kDropoutBlock, 0.3 * static_cast<double>(dy.numel()), [&](int64_t begin, int64_t end) {
-      kernels::dropout_back(scale, dy.ptr(), reinterpret_cast<const uint8_t*>(bits.data()), dx.mutable_ptr(), begin, end);
-    });
+    parallel_ranges(dy.numel(), kernels::kDropoutBlock, 0.3 * static_cast<double>(dy.numel()),
+                    [&](int64_t begin, int64_t end) {
+                      kernels::dropout_back(scale, dy.ptr(), reinterpret_cast<const uint8_t*>(bits.data()),
+                                            dx.mutable_ptr(), begin, end);
+                    });
     p.give(0, std::move(dx));
   });
   return y;

@@ -6,7 +6,8 @@
 
 namespace qkv {
 
-/// In training each element is 0 with probability rate, else x / (1 - rate), by the run's stream; otherwise x itself. (...) -> (...)
+/// In training each element is 0 with probability rate, else x / (1 - rate), by the run's stream; otherwise x itself.
+/// (...) -> (...)
 Tensor dropout(const Tensor& x, float rate, const Run& run);
 
 /// Whether dropout does anything in this run; fails with the op's name unless 0 <= rate < 1.

@@ -80,14 +80,16 @@ Tensor div(const Tensor& a, const Tensor& b) {
 
 // y = x c.   dx = dy c
 Tensor scale(const Tensor& x, float factor) {
-  Tensor y = mapped("scale", x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::scale(in, factor, out, n); });
+  Tensor y =
+      mapped("scale", x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::scale(in, factor, out, n); });
   record("scale", y, {&x}, [factor](Pull& p) { p.give(0, scale(p.dy(), factor)); });
   return y;
 }
 
 // y = x + c.   dx = dy
 Tensor shift(const Tensor& x, float term) {
-  Tensor y = mapped("shift", x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::shift(in, term, out, n); });
+  Tensor y =
+      mapped("shift", x, kCheap, [=](const float* in, float* out, int64_t n) { kernels::shift(in, term, out, n); });
   record("shift", y, {&x}, [](Pull& p) { p.give(0, p.dy()); });
   return y;
 }

@@ -1,4 +1,5 @@
-// Linear layer and cross-entropy in one op: memory O(N D) and one chunk of logits, not O(N V); rows that do not count are left out.
+// Linear layer and cross-entropy in one op: memory O(N D) and one chunk of logits, not O(N V); rows that do not count
+// are left out.
 #include "qkv/ops/linear_loss.h"
 
 #include <algorithm>
@@ -22,8 +23,8 @@ struct Saved {
   int64_t n, d, v;
   float smoothing;
 
-  // Rows of a chunk: half a megabyte of logits where V is small; else up to 512 rows, so that the weights are read and packed seldom, in
-  // at most 16 megabytes, and at least 128 rows. Follows from V alone.
+  // Rows of a chunk: half a megabyte of logits where V is small; else up to 512 rows, so that the weights are read and
+  // packed seldom, in at most 16 megabytes, and at least 128 rows. Follows from V alone.
   int64_t chunk() const {
     const int64_t classes = std::max<int64_t>(v, 1);
     return std::max<int64_t>({128, (1 << 17) / classes, std::min<int64_t>(512, (1 << 22) / classes)});
@@ -31,11 +32,22 @@ struct Saved {
 
   // logits = x weight^T + bias for rows [begin, begin + rows).
   void logits(int64_t begin, int64_t rows, float* out) const {
-    kernels::gemm_parallel({.transpose_b = Transpose::yes, .M = rows, .N = v, .K = d, .A = x.ptr() + begin * d, .lda = d,
-                            .B = weight.ptr(), .ldb = d, .C = out, .ldc = v, .bias = bias.ptr()});
+    kernels::gemm_parallel({.transpose_b = Transpose::yes,
+                            .M = rows,
+                            .N = v,
+                            .K = d,
+                            .A = x.ptr() + begin * d,
+                            .lda = d,
+                            .B = weight.ptr(),
+                            .ldb = d,
+                            .C = out,
+                            .ldc = v,
+                            .bias = bias.ptr()});
   }
 
-  kernels::CrossEntropy rows_of(int64_t begin, const float* out) const { return {out, ids.ptr() + begin, smoothing, v}; }
+  kernels::CrossEntropy rows_of(int64_t begin, const float* out) const {
+    return {out, ids.ptr() + begin, smoothing, v};
+  }
 
   // body(first row, rows) for each chunk, in order.
   template <class Body>
@@ -48,9 +60,10 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   check(weight.rank() == 2, "[linear_cross_entropy] the weight must have shape (V, D), got ", weight.shape());
   Shape expected = targets.shape();
   expected.push_back(weight.size(1));
-  check(x.shape() == expected, "[linear_cross_entropy] x has shape ", x.shape(), ", targets and weight ask for ", expected);
-  check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "[linear_cross_entropy] bias has shape ", bias.shape(), " for ",
-        weight.size(0), " classes");
+  check(x.shape() == expected, "[linear_cross_entropy] x has shape ", x.shape(), ", targets and weight ask for ",
+        expected);
+  check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "[linear_cross_entropy] bias has shape ",
+        bias.shape(), " for ", weight.size(0), " classes");
 }
 
 // Rows `rows` of x (..., D), or of numbers (...).
@@ -90,7 +103,8 @@ struct Counted {
   }
 };
 
-// The gradients of a loss of one element, made beside it while the logits are there: backward only multiplies them by dloss.
+// The gradients of a loss of one element, made beside it while the logits are there: backward only multiplies them by
+// dloss.
 struct Ahead {
   Tensor x, weight, bias;  // (N, D), (V, D), (V); absent where nobody wants them
 
@@ -104,12 +118,27 @@ struct Ahead {
   // dx = g weight, dweight += g^T x, dbias += sum of the rows of g, g (rows, V) being the gradient of a chunk's logits
   void add_chunk(const Saved& s, int64_t begin, int64_t rows, const float* g) const {
     if (x.defined())
-      kernels::gemm_parallel({.M = rows, .N = s.d, .K = s.v, .A = g, .lda = s.v, .B = s.weight.ptr(), .ldb = s.d,
-                              .C = x.mutable_ptr() + begin * s.d, .ldc = s.d});
+      kernels::gemm_parallel({.M = rows,
+                              .N = s.d,
+                              .K = s.v,
+                              .A = g,
+                              .lda = s.v,
+                              .B = s.weight.ptr(),
+                              .ldb = s.d,
+                              .C = x.mutable_ptr() + begin * s.d,
+                              .ldc = s.d});
     if (weight.defined())
-      kernels::gemm_parallel({.transpose_a = Transpose::yes, .M = s.v, .N = s.d, .K = rows, .A = g, .lda = s.v,
-                              .B = s.x.ptr() + begin * s.d, .ldb = s.d, .beta = begin > 0 ? 1.f : 0.f,
-                              .C = weight.mutable_ptr(), .ldc = s.d});
+      kernels::gemm_parallel({.transpose_a = Transpose::yes,
+                              .M = s.v,
+                              .N = s.d,
+                              .K = rows,
+                              .A = g,
+                              .lda = s.v,
+                              .B = s.x.ptr() + begin * s.d,
+                              .ldb = s.d,
+                              .beta = begin > 0 ? 1.f : 0.f,
+                              .C = weight.mutable_ptr(),
+                              .ldc = s.d});
     if (bias.defined())
       parallel_ranges(s.v, 1024, 0.15 * static_cast<double>(rows * s.v), [&](int64_t first, int64_t last) {
         float* sum = bias.mutable_ptr();
@@ -136,18 +165,28 @@ Tensor times(const Tensor& x, float factor) {
 }  // namespace
 
 // loss = cross_entropy(z), z = x W^T + b.   g = dloss (e^(z - lse) - w), dx = g W, dW = g^T x, db = sum of rows of g
-// Where the losses are summed dloss is one number: then g / dloss and the products are made in the forward pass, chunk by chunk.
+// Where the losses are summed dloss is one number: then g / dloss and the products are made in the forward pass, chunk
+// by chunk.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets,
                             const CrossEntropyOptions& options) {
   check_shapes(x, weight, bias, targets);
   const WantedIds wanted = wanted_ids("linear_cross_entropy", weight.size(0), targets, options);
   const Counted counted(wanted.ids, wanted.counted);
   const int64_t n = counted.ids.numel(), total = targets.numel(), d = weight.size(1);
-  const Saved saved{counted.rows.defined() ? taken(x, counted.rows, d) : x.detached(), weight.detached(), bias.detached(), counted.ids,
-                    counted.rows, Tensor::empty({n}), n, d, weight.size(0), options.label_smoothing};
+  const Saved saved{counted.rows.defined() ? taken(x, counted.rows, d) : x.detached(),
+                    weight.detached(),
+                    bias.detached(),
+                    counted.ids,
+                    counted.rows,
+                    Tensor::empty({n}),
+                    n,
+                    d,
+                    weight.size(0),
+                    options.label_smoothing};
   const bool one_each = options.reduction == Reduction::none;
   const float factor = reduction_factor(options.reduction, wanted.counted), one = 1;
-  const Ahead ahead(saved, !one_each && Tape::tracks(x), !one_each && Tape::tracks(weight), !one_each && bias.defined() && Tape::tracks(bias));
+  const Ahead ahead(saved, !one_each && Tape::tracks(x), !one_each && Tape::tracks(weight),
+                    !one_each && bias.defined() && Tape::tracks(bias));
   Tensor losses = Tensor::empty({n});
   {
     const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
@@ -156,7 +195,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
       Rows(rows, saved.v).each(ahead.wanted() ? 1.2 : 0.6, [&](int64_t r, int64_t count) {
         const kernels::CrossEntropy part = saved.rows_of(begin, z.ptr());
         kernels::cross_entropy(part, losses.mutable_ptr() + begin, saved.lse.mutable_ptr() + begin, r, r + count);
-        if (ahead.wanted()) kernels::cross_entropy_back(part, saved.lse.ptr() + begin, &one, 0, factor, z.mutable_ptr(), r, r + count);
+        if (ahead.wanted())
+          kernels::cross_entropy_back(part, saved.lse.ptr() + begin, &one, 0, factor, z.mutable_ptr(), r, r + count);
       });
       if (ahead.wanted()) ahead.add_chunk(saved, begin, rows, z.ptr());
     });
@@ -181,8 +221,8 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
     saved.each_chunk([&](int64_t begin, int64_t rows) {
       saved.logits(begin, rows, z.mutable_ptr());
       Rows(rows, saved.v).each(0.6, [&](int64_t r, int64_t count) {
-        kernels::cross_entropy_back(saved.rows_of(begin, z.ptr()), saved.lse.ptr() + begin, dy.ptr() + begin, 1, factor, z.mutable_ptr(), r,
-                                    r + count);
+        kernels::cross_entropy_back(saved.rows_of(begin, z.ptr()), saved.lse.ptr() + begin, dy.ptr() + begin, 1, factor,
+                                    z.mutable_ptr(), r, r + count);
       });
       sums.add_chunk(saved, begin, rows, z.ptr());
     });

@@ -5,8 +5,9 @@
 
 namespace qkv {
 
-/// cross_entropy(x weight^T + bias, targets, options) without an array of all logits: they live a chunk of rows at a time, and backward
-/// makes them again. x (..., D), weight (V, D), bias (V) or absent, targets (...) -> () or, not reduced, (...)
+/// cross_entropy(x weight^T + bias, targets, options) without an array of all logits: they live a chunk of rows at a
+/// time, and backward makes them again. x (..., D), weight (V, D), bias (V) or absent, targets (...) -> () or, not
+/// reduced, (...)
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets,
                             const CrossEntropyOptions& options = {});
 

@@ -20,11 +20,13 @@ Tensor cross_entropy(const Tensor& logits, const Ids& targets, const CrossEntrop
   const Rows rows("cross_entropy", logits.shape());
   Shape expected = targets.shape();
   expected.push_back(rows.width);
-  check(expected == logits.shape(), "[cross_entropy] targets of shape ", targets.shape(), " do not fit logits of shape ", logits.shape());
+  check(expected == logits.shape(), "[cross_entropy] targets of shape ", targets.shape(),
+        " do not fit logits of shape ", logits.shape());
   const WantedIds wanted = wanted_ids("cross_entropy", rows.width, targets, options);
   Tensor losses = Tensor::empty(targets.shape()), lse = Tensor::empty(targets.shape());
   const kernels::CrossEntropy c{logits.ptr(), wanted.ids.ptr(), options.label_smoothing, rows.width};
-  rows.each(0.6, [&](int64_t r, int64_t n) { kernels::cross_entropy(c, losses.mutable_ptr(), lse.mutable_ptr(), r, r + n); });
+  rows.each(
+      0.6, [&](int64_t r, int64_t n) { kernels::cross_entropy(c, losses.mutable_ptr(), lse.mutable_ptr(), r, r + n); });
   const bool each = options.reduction == Reduction::none;
   Tensor y = reduced(losses, options.reduction, wanted.counted);
   record("cross_entropy", y, {&logits},
@@ -45,8 +47,8 @@ Tensor cross_entropy(const Tensor& logits, const Ids& targets, const CrossEntrop
 Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction reduction) {
   check_present("squared_error", prediction);
   check_present("squared_error", target);
-  check(prediction.shape() == target.shape(), "[squared_error] shapes differ: prediction ", prediction.shape(), ", target ",
-        target.shape());
+  check(prediction.shape() == target.shape(), "[squared_error] shapes differ: prediction ", prediction.shape(),
+        ", target ", target.shape());
   const int64_t n = prediction.numel();
   const bool each = reduction == Reduction::none;
   Tensor y;
@@ -58,7 +60,8 @@ Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction r
   } else {
     const Tensor parts = Tensor::empty({(n + kBlock - 1) / kBlock});
     parallel_ranges(n, kBlock, 0.2 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
-      parts.mutable_ptr()[begin / kBlock] = kernels::squared_distance(prediction.ptr() + begin, target.ptr() + begin, end - begin);
+      parts.mutable_ptr()[begin / kBlock] =
+          kernels::squared_distance(prediction.ptr() + begin, target.ptr() + begin, end - begin);
     });
     y = reduced(parts, reduction, n);
   }
@@ -67,8 +70,8 @@ Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction r
            const Tensor& dy = p.dy();
            Tensor da = Tensor::empty(a.shape());
            parallel_ranges(n, kBlock, 0.3 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
-             kernels::squared_error_back(a.ptr() + begin, b.ptr() + begin, each ? dy.ptr() + begin : dy.ptr(), each ? 1 : 0, factor,
-                                         da.mutable_ptr() + begin, end - begin);
+             kernels::squared_error_back(a.ptr() + begin, b.ptr() + begin, each ? dy.ptr() + begin : dy.ptr(),
+                                         each ? 1 : 0, factor, da.mutable_ptr() + begin, end - begin);
            });
            if (p.wants(1)) {
              Tensor db = Tensor::empty(a.shape());

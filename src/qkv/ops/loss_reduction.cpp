@@ -24,7 +24,8 @@ Tensor reduced(const Tensor& losses, Reduction reduction, int64_t counted) {
   for (int64_t i = 0; i < losses.numel(); ++i) sums[i % 4] += losses.ptr()[i];
   const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   if (reduction == Reduction::half_sum) return scalar(static_cast<float>(sum / 2));
-  if (reduction == Reduction::mean) return scalar(counted == 0 ? 0 : static_cast<float>(sum / static_cast<double>(counted)));
+  if (reduction == Reduction::mean)
+    return scalar(counted == 0 ? 0 : static_cast<float>(sum / static_cast<double>(counted)));
   return scalar(static_cast<float>(sum));
 }
 

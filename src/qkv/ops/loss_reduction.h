@@ -14,7 +14,8 @@ struct WantedIds {
 /// Checks targets and options against a number of classes.
 WantedIds wanted_ids(const char* op, int64_t classes, const Ids& targets, const CrossEntropyOptions& options);
 
-/// The losses themselves, or one number: summed in double in a fixed order, the mean over `counted` (0 if there are none).
+/// The losses themselves, or one number: summed in double in a fixed order, the mean over `counted` (0 if there are
+/// none).
 Tensor reduced(const Tensor& losses, Reduction reduction, int64_t counted);
 /// What the gradient of that number is multiplied by for each loss.
 float reduction_factor(Reduction reduction, int64_t counted);

@@ -70,11 +70,29 @@ void add_products(GemmCall call, const kernels::GemmBatch& batch, const GradTarg
 void pull_left(const Product& p, const float* b, const float* dy, const GradTarget& da) {
   const int64_t MN = p.M * p.N;
   if (p.ta == Transpose::no)
-    add_products({.transpose_b = !p.tb, .M = p.M, .N = p.K, .K = p.N, .A = dy, .lda = p.N, .B = b, .ldb = p.ldb(), .C = nullptr, .ldc = p.K},
+    add_products({.transpose_b = !p.tb,
+                  .M = p.M,
+                  .N = p.K,
+                  .K = p.N,
+                  .A = dy,
+                  .lda = p.N,
+                  .B = b,
+                  .ldb = p.ldb(),
+                  .C = nullptr,
+                  .ldc = p.K},
                  {p.batch, MN, p.stride_b, p.stride_a}, da);
   else
-    add_products({.transpose_a = p.tb, .transpose_b = Transpose::yes, .M = p.K, .N = p.M, .K = p.N, .A = b, .lda = p.ldb(), .B = dy,
-                  .ldb = p.N, .C = nullptr, .ldc = p.M},
+    add_products({.transpose_a = p.tb,
+                  .transpose_b = Transpose::yes,
+                  .M = p.K,
+                  .N = p.M,
+                  .K = p.N,
+                  .A = b,
+                  .lda = p.ldb(),
+                  .B = dy,
+                  .ldb = p.N,
+                  .C = nullptr,
+                  .ldc = p.M},
                  {p.batch, p.stride_b, MN, p.stride_a}, da);
 }
 
@@ -82,11 +100,29 @@ void pull_left(const Product& p, const float* b, const float* dy, const GradTarg
 void pull_right(const Product& p, const float* a, const float* dy, const GradTarget& db) {
   const int64_t MN = p.M * p.N;
   if (p.tb == Transpose::no)
-    add_products({.transpose_a = !p.ta, .M = p.K, .N = p.N, .K = p.M, .A = a, .lda = p.lda(), .B = dy, .ldb = p.N, .C = nullptr, .ldc = p.N},
+    add_products({.transpose_a = !p.ta,
+                  .M = p.K,
+                  .N = p.N,
+                  .K = p.M,
+                  .A = a,
+                  .lda = p.lda(),
+                  .B = dy,
+                  .ldb = p.N,
+                  .C = nullptr,
+                  .ldc = p.N},
                  {p.batch, p.stride_a, MN, p.stride_b}, db);
   else
-    add_products({.transpose_a = Transpose::yes, .transpose_b = p.ta, .M = p.N, .N = p.K, .K = p.M, .A = dy, .lda = p.N, .B = a,
-                  .ldb = p.lda(), .C = nullptr, .ldc = p.K},
+    add_products({.transpose_a = Transpose::yes,
+                  .transpose_b = p.ta,
+                  .M = p.N,
+                  .N = p.K,
+                  .K = p.M,
+                  .A = dy,
+                  .lda = p.N,
+                  .B = a,
+                  .ldb = p.lda(),
+                  .C = nullptr,
+                  .ldc = p.K},
                  {p.batch, MN, p.stride_a, p.stride_b}, db);
 }
 
@@ -132,8 +168,17 @@ struct Epilogue {
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
   const Product p = product_of(a.shape(), b.shape(), transpose_a, transpose_b);
   Tensor y = Tensor::empty(output_shape(a.shape(), b.shape(), transpose_a, transpose_b));
-  gemm_batched({.transpose_a = p.ta, .transpose_b = p.tb, .M = p.M, .N = p.N, .K = p.K, .A = a.ptr(), .lda = p.lda(), .B = b.ptr(),
-                .ldb = p.ldb(), .C = y.mutable_ptr(), .ldc = p.N},
+  gemm_batched({.transpose_a = p.ta,
+                .transpose_b = p.tb,
+                .M = p.M,
+                .N = p.N,
+                .K = p.K,
+                .A = a.ptr(),
+                .lda = p.lda(),
+                .B = b.ptr(),
+                .ldb = p.ldb(),
+                .C = y.mutable_ptr(),
+                .ldc = p.N},
                {p.batch, p.stride_a, p.stride_b, p.M * p.N});
   record("matmul", y, {&a, &b}, [p, a = Tape::saved(a, {&b}), b = Tape::saved(b, {&a})](Pull& pull) {
     if (pull.wants(0)) pull_left(p, b.ptr(), pull.dy().ptr(), pull.into(0));
@@ -158,8 +203,17 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   const Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
   Epilogue epilogue{activation, z.mutable_ptr(), y.mutable_ptr(), N};
   const bool bare = activation == Activation::none;
-  gemm_parallel({.transpose_b = Transpose::yes, .M = M, .N = N, .K = K, .A = x.ptr(), .lda = K, .B = weight.ptr(), .ldb = K,
-                 .C = z.mutable_ptr(), .ldc = N, .bias = bias.ptr()},
+  gemm_parallel({.transpose_b = Transpose::yes,
+                 .M = M,
+                 .N = N,
+                 .K = K,
+                 .A = x.ptr(),
+                 .lda = K,
+                 .B = weight.ptr(),
+                 .ldb = K,
+                 .C = z.mutable_ptr(),
+                 .ldc = N,
+                 .bias = bias.ptr()},
                 bare ? nullptr : Epilogue::run, &epilogue);
   if (!tracked) return y;
   record("linear", y, {&x, &weight, &bias},
@@ -168,13 +222,30 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
            const Tensor dz = kept.defined() ? activation_back(activation, kept, p.dy()) : p.dy();
            if (p.wants(0)) {
              const GradTarget dx = p.into(0);
-             gemm_parallel({.M = M, .N = K, .K = N, .A = dz.ptr(), .lda = N, .B = weight.ptr(), .ldb = K, .beta = dx.add ? 1.f : 0.f,
-                            .C = dx.data, .ldc = K});
+             gemm_parallel({.M = M,
+                            .N = K,
+                            .K = N,
+                            .A = dz.ptr(),
+                            .lda = N,
+                            .B = weight.ptr(),
+                            .ldb = K,
+                            .beta = dx.add ? 1.f : 0.f,
+                            .C = dx.data,
+                            .ldc = K});
            }
            if (p.wants(1)) {
              const GradTarget dw = p.into(1);
-             gemm_parallel({.transpose_a = Transpose::yes, .M = N, .N = K, .K = M, .A = dz.ptr(), .lda = N, .B = x.ptr(), .ldb = K,
-                            .beta = dw.add ? 1.f : 0.f, .C = dw.data, .ldc = K});
+             gemm_parallel({.transpose_a = Transpose::yes,
+                            .M = N,
+                            .N = K,
+                            .K = M,
+                            .A = dz.ptr(),
+                            .lda = N,
+                            .B = x.ptr(),
+                            .ldb = K,
+                            .beta = dw.add ? 1.f : 0.f,
+                            .C = dw.data,
+                            .ldc = K});
            }
            if (p.wants(2)) add_column_sum(dz.ptr(), M, N, p.into(2));
          });
@@ -192,17 +263,43 @@ struct Layer {
   void run(const float* x, int64_t rows, float* z, float* y, Activation activation) const {
     Epilogue epilogue{activation, z, y, out()};
     const bool bare = activation == Activation::none;
-    gemm_parallel({.transpose_b = Transpose::yes, .M = rows, .N = out(), .K = in(), .A = x, .lda = in(), .B = weight.ptr(), .ldb = in(),
-                   .C = z, .ldc = out(), .bias = bias.ptr()},
+    gemm_parallel({.transpose_b = Transpose::yes,
+                   .M = rows,
+                   .N = out(),
+                   .K = in(),
+                   .A = x,
+                   .lda = in(),
+                   .B = weight.ptr(),
+                   .ldb = in(),
+                   .C = z,
+                   .ldc = out(),
+                   .bias = bias.ptr()},
                   bare ? nullptr : Epilogue::run, &epilogue);
   }
   void pull_input(const float* dz, int64_t rows, float* dx, float beta) const {
-    gemm_parallel({.M = rows, .N = in(), .K = out(), .A = dz, .lda = out(), .B = weight.ptr(), .ldb = in(), .beta = beta, .C = dx,
+    gemm_parallel({.M = rows,
+                   .N = in(),
+                   .K = out(),
+                   .A = dz,
+                   .lda = out(),
+                   .B = weight.ptr(),
+                   .ldb = in(),
+                   .beta = beta,
+                   .C = dx,
                    .ldc = in()});
   }
   void pull_weight(const float* dz, const float* x, int64_t rows, const GradTarget& dw) const {
-    gemm_parallel({.transpose_a = Transpose::yes, .M = out(), .N = in(), .K = rows, .A = dz, .lda = out(), .B = x, .ldb = in(),
-                   .beta = dw.add ? 1.f : 0.f, .C = dw.data, .ldc = in()});
+    gemm_parallel({.transpose_a = Transpose::yes,
+                   .M = out(),
+                   .N = in(),
+                   .K = rows,
+                   .A = dz,
+                   .lda = out(),
+                   .B = x,
+                   .ldb = in(),
+                   .beta = dw.add ? 1.f : 0.f,
+                   .C = dw.data,
+                   .ldc = in()});
   }
 };
 
@@ -220,14 +317,19 @@ struct Sum {
 
 }  // namespace
 
-// z = x W1^T + b1, h = f(z), y = h W2^T + b2.   dW2 = dy^T h, dz = (dy W2) f'(z), dW1 = dz^T x, dx = dz W1; biases: sums of rows
-Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2, Activation activation) {
-  check(w1.rank() == 2 && w2.rank() == 2 && w2.size(1) == w1.size(0), "[feed_forward] weights do not follow one another: ", w1.shape(), " and ",
-        w2.shape());
-  check(x.rank() >= 1 && x.size(-1) == w1.size(1), "[feed_forward] inner sizes differ: ", x.shape(), " x ", w1.shape(), " transposed");
+// z = x W1^T + b1, h = f(z), y = h W2^T + b2.   dW2 = dy^T h, dz = (dy W2) f'(z), dW1 = dz^T x, dx = dz W1; biases:
+// sums of rows
+Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2,
+                    Activation activation) {
+  check(w1.rank() == 2 && w2.rank() == 2 && w2.size(1) == w1.size(0),
+        "[feed_forward] weights do not follow one another: ", w1.shape(), " and ", w2.shape());
+  check(x.rank() >= 1 && x.size(-1) == w1.size(1), "[feed_forward] inner sizes differ: ", x.shape(), " x ", w1.shape(),
+        " transposed");
   check((!b1.defined() || b1.shape() == Shape{w1.size(0)}) && (!b2.defined() || b2.shape() == Shape{w2.size(0)}),
-        "[feed_forward] biases of shape ", b1.shape(), " and ", b2.shape(), " for weights ", w1.shape(), " and ", w2.shape());
-  const int64_t M = x.shape().product(0, x.rank() - 1), K = w1.size(1), H = w1.size(0), N = w2.size(0), most = stretch_of(H);
+        "[feed_forward] biases of shape ", b1.shape(), " and ", b2.shape(), " for weights ", w1.shape(), " and ",
+        w2.shape());
+  const int64_t M = x.shape().product(0, x.rank() - 1), K = w1.size(1), H = w1.size(0), N = w2.size(0),
+                most = stretch_of(H);
   Shape shape = x.shape();
   shape.set(-1, N);
   Tensor y = Tensor::empty(shape);
@@ -239,26 +341,27 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
       Layer{w2, b2}.run(h.ptr(), rows, y.mutable_ptr() + r * N, y.mutable_ptr() + r * N, Activation::none);
     }
   }
-  record("feed_forward", y, {&x, &w1, &b1, &w2, &b2},
-         [=, x = x.detached(), w1 = w1.detached(), b1 = b1.detached(), w2 = w2.detached(), b2 = b2.detached()](Pull& p) {
-           const Layer first{w1, b1}, second{w2, b2};
-           Sum dw2(p, 3), db2(p, 4), dw1(p, 1), db1(p, 2), dx(p, 0);  // as they are written: inputs may be one tensor
-           for (int64_t r = 0; r < M || r == 0; r += most) {
-             const int64_t rows = std::min(most, M - r);
-             const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;
-             const Tensor h = Tensor::empty({rows, H}), z = activation == Activation::gelu ? Tensor::empty({rows, H}) : h;
-             first.run(x_rows, rows, z.mutable_ptr(), h.mutable_ptr(), activation);
-             if (dw2.wanted) second.pull_weight(dy, h.ptr(), rows, dw2.target);
-             if (db2.wanted) add_column_sum(dy, rows, N, db2.target);
-             const Tensor dh = Tensor::empty({rows, H});
-             second.pull_input(dy, rows, dh.mutable_ptr(), 0);
-             const Tensor dz = activation == Activation::none ? dh : activation_back(activation, z, dh);
-             if (dw1.wanted) first.pull_weight(dz.ptr(), x_rows, rows, dw1.target);
-             if (db1.wanted) add_column_sum(dz.ptr(), rows, H, db1.target);
-             if (dx.wanted) first.pull_input(dz.ptr(), rows, dx.target.data + r * K, dx.target.add ? 1.f : 0.f);
-             for (Sum* sum : {&dw1, &db1, &dw2, &db2}) sum->target.add = true;
-           }
-         });
+  record(
+      "feed_forward", y, {&x, &w1, &b1, &w2, &b2},
+      [=, x = x.detached(), w1 = w1.detached(), b1 = b1.detached(), w2 = w2.detached(), b2 = b2.detached()](Pull& p) {
+        const Layer first{w1, b1}, second{w2, b2};
+        Sum dw2(p, 3), db2(p, 4), dw1(p, 1), db1(p, 2), dx(p, 0);  // as they are written: inputs may be one tensor
+        for (int64_t r = 0; r < M || r == 0; r += most) {
+          const int64_t rows = std::min(most, M - r);
+          const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;
+          const Tensor h = Tensor::empty({rows, H}), z = activation == Activation::gelu ? Tensor::empty({rows, H}) : h;
+          first.run(x_rows, rows, z.mutable_ptr(), h.mutable_ptr(), activation);
+          if (dw2.wanted) second.pull_weight(dy, h.ptr(), rows, dw2.target);
+          if (db2.wanted) add_column_sum(dy, rows, N, db2.target);
+          const Tensor dh = Tensor::empty({rows, H});
+          second.pull_input(dy, rows, dh.mutable_ptr(), 0);
+          const Tensor dz = activation == Activation::none ? dh : activation_back(activation, z, dh);
+          if (dw1.wanted) first.pull_weight(dz.ptr(), x_rows, rows, dw1.target);
+          if (db1.wanted) add_column_sum(dz.ptr(), rows, H, db1.target);
+          if (dx.wanted) first.pull_input(dz.ptr(), rows, dx.target.data + r * K, dx.target.add ? 1.f : 0.f);
+          for (Sum* sum : {&dw1, &db1, &dw2, &db2}) sum->target.add = true;
+        }
+      });
   return y;
 }
 

@@ -10,7 +10,8 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kGroup = 64;  // rows whose dgamma and dbeta are summed together; fixed, so the sums are the same at any thread count
+constexpr int64_t kGroup =
+    64;  // rows whose dgamma and dbeta are summed together; fixed, so the sums are the same at any thread count
 
 void check_parameters(const char* op, const Tensor& x, const Tensor& gamma, const Tensor& beta) {
   const Shape expected{x.size(-1)};
@@ -18,8 +19,10 @@ void check_parameters(const char* op, const Tensor& x, const Tensor& gamma, cons
   check(beta.shape() == expected, "[", op, "] beta has shape ", beta.shape(), " for rows of shape ", expected);
 }
 
-kernels::NormForward forward(const Tensor& gamma, const Tensor& beta, float eps, const Tensor& y, const Tensor& stats, const Rows& rows) {
-  return {gamma.ptr(), beta.ptr(), eps, y.mutable_ptr(), stats.mutable_ptr(), stats.mutable_ptr() + rows.count, rows.width};
+kernels::NormForward forward(const Tensor& gamma, const Tensor& beta, float eps, const Tensor& y, const Tensor& stats,
+                             const Rows& rows) {
+  return {gamma.ptr(), beta.ptr(), eps, y.mutable_ptr(), stats.mutable_ptr(), stats.mutable_ptr() + rows.count,
+          rows.width};
 }
 
 // What a pullback needs: s (rows, D), stats (2, rows) with the means and then the inverse deviations.
@@ -28,7 +31,8 @@ struct Saved {
   Rows rows;
 
   kernels::NormBackward backward(const Tensor& dy, Tensor& ds) const {
-    return {s.ptr(), stats.ptr(), stats.ptr() + rows.count, gamma.ptr(), dy.ptr(), ds.mutable_ptr(), nullptr, nullptr, rows.width};
+    return {s.ptr(), stats.ptr(), stats.ptr() + rows.count, gamma.ptr(), dy.ptr(), ds.mutable_ptr(), nullptr,
+            nullptr, rows.width};
   }
 };
 
@@ -38,7 +42,8 @@ void sum_parts(GradTarget target, const float* parts, int64_t groups, int64_t st
   for (int64_t g = 0; g < groups; ++g) kernels::add(target.data, parts + g * stride, target.data, n);
 }
 
-// kernel(NormBackward, first row, last row) on groups of rows, then dgamma and dbeta (inputs at and at + 1) in the order of the groups.
+// kernel(NormBackward, first row, last row) on groups of rows, then dgamma and dbeta (inputs at and at + 1) in the
+// order of the groups.
 template <class Kernel>
 void pull_groups(Pull& p, int at, const Saved& saved, Tensor& ds, Kernel&& kernel) {
   const Rows rows = saved.rows;
@@ -76,9 +81,10 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, floa
   return y;
 }
 
-// out = layer_norm(s), s = x + y m / (1 - rate), m the decisions of dropout.   ds as above, dx = ds, dy = ds m / (1 - rate)
-Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma, const Tensor& beta, float rate, const Run& run,
-                           float eps) {
+// out = layer_norm(s), s = x + y m / (1 - rate), m the decisions of dropout.   ds as above, dx = ds, dy = ds m / (1 -
+// rate)
+Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma, const Tensor& beta, float rate,
+                           const Run& run, float eps) {
   const Rows rows("residual_layer_norm", x.shape());
   check(x.shape() == y.shape(), "[residual_layer_norm] shapes differ: ", x.shape(), " + ", y.shape());
   check_parameters("residual_layer_norm", x, gamma, beta);
@@ -93,20 +99,22 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma
     kernels::residual_layer_norm(norm, x.ptr(), y.ptr(), dropping ? &drop : nullptr, s.mutable_ptr(),
                                  reinterpret_cast<uint8_t*>(bits.data()), r, r + n);
   });
-  record("residual_layer_norm", out, {&x, &y, &gamma, &beta}, [saved = Saved{s, stats, gamma, rows}, bits, scale = drop.scale()](Pull& p) {
-    Tensor ds = Tensor::empty(saved.s.shape());
-    if (!bits) {
-      pull_groups(p, 2, saved, ds, kernels::layer_norm_back);
-      p.give(1, ds);
-    } else {
-      Tensor branch = Tensor::empty(saved.s.shape());
-      pull_groups(p, 2, saved, ds, [&](const kernels::NormBackward& norm, int64_t begin, int64_t end) {
-        kernels::residual_layer_norm_back(norm, scale, reinterpret_cast<const uint8_t*>(bits.data()), branch.mutable_ptr(), begin, end);
-      });
-      p.give(1, std::move(branch));
-    }
-    p.give(0, std::move(ds));
-  });
+  record("residual_layer_norm", out, {&x, &y, &gamma, &beta},
+         [saved = Saved{s, stats, gamma, rows}, bits, scale = drop.scale()](Pull& p) {
+           Tensor ds = Tensor::empty(saved.s.shape());
+           if (!bits) {
+             pull_groups(p, 2, saved, ds, kernels::layer_norm_back);
+             p.give(1, ds);
+           } else {
+             Tensor branch = Tensor::empty(saved.s.shape());
+             pull_groups(p, 2, saved, ds, [&](const kernels::NormBackward& norm, int64_t begin, int64_t end) {
+               kernels::residual_layer_norm_back(norm, scale, reinterpret_cast<const uint8_t*>(bits.data()),
+                                                 branch.mutable_ptr(), begin, end);
+             });
+             p.give(1, std::move(branch));
+           }
+           p.give(0, std::move(ds));
+         });
   return out;
 }
 

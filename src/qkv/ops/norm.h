@@ -11,8 +11,9 @@ inline constexpr float kNormEps = 1e-5f;
 /// (x - mean) / sqrt(variance + eps) * gamma + beta on the last axis. x (..., D), gamma (D), beta (D) -> (..., D)
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps = kNormEps);
 
-/// layer_norm(x + dropout(y, rate, run), gamma, beta, eps) in one pass. x and y (..., D), gamma (D), beta (D) -> (..., D)
-Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma, const Tensor& beta, float rate, const Run& run,
-                           float eps = kNormEps);
+/// layer_norm(x + dropout(y, rate, run), gamma, beta, eps) in one pass. x and y (..., D), gamma (D), beta (D) -> (...,
+/// D)
+Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma, const Tensor& beta, float rate,
+                           const Run& run, float eps = kNormEps);
 
 }  // namespace qkv

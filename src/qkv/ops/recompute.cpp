@@ -6,7 +6,8 @@
 
 namespace qkv {
 
-// y = f(x...).   backward: y' = f(x'...) on a new tape whose leaves are x', then dx and the parameters' gradients from there
+// y = f(x...).   backward: y' = f(x'...) on a new tape whose leaves are x', then dx and the parameters' gradients from
+// there
 Tensor recomputed(std::vector<Tensor> inputs, std::vector<Tensor> parameters, Recomputable f) {
   std::vector<Tensor> kept;
   for (const Tensor& x : inputs) kept.push_back(x.detached());

@@ -21,8 +21,8 @@ CellWeights detached(const CellWeights& w) {
   return {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(), w.bias_recurrent.detached()};
 }
 
-// From the last step to the first, d h_s = dy_s + what comes from step s + 1 (kernels/recurrent.h); then, over all steps at once,
-// dx = d(W x) W,  dW = d(W x)^T x,  dU = d(U h)^T h,  biases the sums
+// From the last step to the first, d h_s = dy_s + what comes from step s + 1 (kernels/recurrent.h); then, over all
+// steps at once, dx = d(W x) W,  dW = d(W x)^T x,  dU = d(U h)^T h,  biases the sums
 void Saved::pull(Pull& p) const {
   const bool lstm = kept.kind == CellKind::lstm;
   const Tensor& dy = p.dy(0);
@@ -50,14 +50,14 @@ void Saved::pull(Pull& p) const {
 }
 
 void check_state(const char* name, const Tensor& state, const Shape& expected) {
-  check(!state.defined() || state.shape() == expected, "[recurrent] the first ", name, " has shape ", state.shape(), ", expected ",
-        expected);
+  check(!state.defined() || state.shape() == expected, "[recurrent] the first ", name, " has shape ", state.shape(),
+        ", expected ", expected);
 }
 
 }  // namespace
 
-RecurrentResult recurrent(CellKind kind, const Tensor& x, const CellWeights& weights, const CellState& first, const Ids& lens,
-                          Direction direction) {
+RecurrentResult recurrent(CellKind kind, const Tensor& x, const CellWeights& weights, const CellState& first,
+                          const Ids& lens, Direction direction) {
   check(x.rank() == 3, "[recurrent] expected x of shape (B, T, D), got ", x.shape());
   const int64_t B = x.size(0), T = x.size(1), D = x.size(2);
   check_cell("recurrent", kind, weights, D);

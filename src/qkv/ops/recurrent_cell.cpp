@@ -1,5 +1,5 @@
-// A recurrent layer, step by step: products by kernels::gemm, gates by kernels/recurrent. Input products are made for all steps at
-// once where they can be, weight gradients in one product over all steps.
+// A recurrent layer, step by step: products by kernels::gemm, gates by kernels/recurrent. Input products are made for
+// all steps at once where they can be, weight gradients in one product over all steps.
 #include "qkv/ops/recurrent_cell.h"
 
 #include <array>
@@ -60,7 +60,8 @@ Tensor slot_biases(CellKind kind, const CellWeights& w) {
   const float *in = w.bias_input.ptr(), *rec = w.bias_recurrent.ptr();
   Tensor bias = Tensor::empty({4 * H});
   float* to = bias.mutable_ptr();
-  for (const Segment& s : input_segments(kind)) kernels::add(in + s.gate * H, rec + s.gate * H, to + s.slot * H, s.count * H);
+  for (const Segment& s : input_segments(kind))
+    kernels::add(in + s.gate * H, rec + s.gate * H, to + s.slot * H, s.count * H);
   if (kind == CellKind::gru) {
     std::copy_n(in + 2 * H, H, to);
     std::copy_n(rec + 2 * H, H, to + 3 * H);
@@ -79,12 +80,13 @@ void add_column_sums(const float* x, int64_t rows, int64_t columns, int64_t stri
 }  // namespace
 
 void check_cell(const char* op, CellKind kind, const CellWeights& w, int64_t inputs) {
-  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op, "] recurrent weights must be (gates x units, units), got ",
-        w.recurrent.shape());
+  check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op,
+        "] recurrent weights must be (gates x units, units), got ", w.recurrent.shape());
   const int64_t H = w.width(), rows = cell_gates(kind) * H;
-  check(w.recurrent.size(0) == rows, "[", op, "] recurrent weights have shape ", w.recurrent.shape(), ", expected ", Shape{rows, H});
-  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(), ", expected ",
-        Shape{rows, inputs});
+  check(w.recurrent.size(0) == rows, "[", op, "] recurrent weights have shape ", w.recurrent.shape(), ", expected ",
+        Shape{rows, H});
+  check(w.input.shape() == Shape({rows, inputs}), "[", op, "] input weights have shape ", w.input.shape(),
+        ", expected ", Shape{rows, inputs});
   for (const Tensor* bias : {&w.bias_input, &w.bias_recurrent})
     check(bias->shape() == Shape{rows}, "[", op, "] a bias has shape ", bias->shape(), ", expected ", Shape{rows});
 }
@@ -120,27 +122,61 @@ CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps
 void CellForward::set_inputs(const float* x, int64_t first, int64_t count) const {
   const int64_t H = kept_.width, D = weights_.input.size(1);
   for (const Segment& s : input_segments(kept_.kind))
-    gemm_parallel({.transpose_b = Transpose::yes, .M = steps_.total(), .N = s.count * H, .K = count, .A = x, .lda = count,
-                   .B = weights_.input.ptr() + s.gate * H * D + first, .ldb = D, .C = kept_.gates.mutable_ptr() + s.slot * H,
+    gemm_parallel({.transpose_b = Transpose::yes,
+                   .M = steps_.total(),
+                   .N = s.count * H,
+                   .K = count,
+                   .A = x,
+                   .lda = count,
+                   .B = weights_.input.ptr() + s.gate * H * D + first,
+                   .ldb = D,
+                   .C = kept_.gates.mutable_ptr() + s.slot * H,
                    .ldc = kept_.stride()});
 }
 
 void CellForward::prepare_add_inputs() {
-  input_t_ = transposed(by_slots(kept_.kind, weights_.input, kept_.width).ptr(), weights_.input.size(0), weights_.input.size(1));
+  input_t_ = transposed(by_slots(kept_.kind, weights_.input, kept_.width).ptr(), weights_.input.size(0),
+                        weights_.input.size(1));
 }
 
 void CellForward::add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
   const int64_t columns = cell_gates(kept_.kind) * kept_.width;
-  gemm({.M = rows, .N = columns, .K = count, .A = x, .lda = count, .B = input_t_.ptr() + first * columns, .ldb = columns,
-        .beta = add ? 1.f : 0.f, .C = kept_.gates.mutable_ptr() + row * kept_.stride(), .ldc = kept_.stride()});
+  gemm({.M = rows,
+        .N = columns,
+        .K = count,
+        .A = x,
+        .lda = count,
+        .B = input_t_.ptr() + first * columns,
+        .ldb = columns,
+        .beta = add ? 1.f : 0.f,
+        .C = kept_.gates.mutable_ptr() + row * kept_.stride(),
+        .ldc = kept_.stride()});
 }
 
 void CellForward::recur(const float* x, int64_t stride, int64_t rows, int64_t gate, int64_t count, float* to) const {
   const int64_t H = kept_.width, columns = count * H;
   const Tensor& t = gate == 0 ? recurrent_t_ : recurrent_n_t_;
-  if (t.defined()) gemm({.M = rows, .N = columns, .K = H, .A = x, .lda = stride, .B = t.ptr(), .ldb = columns, .C = to, .ldc = columns});
-  else gemm({.transpose_b = Transpose::yes, .M = rows, .N = columns, .K = H, .A = x, .lda = stride,
-             .B = weights_.recurrent.ptr() + gate * H * H, .ldb = H, .C = to, .ldc = columns});
+  if (t.defined())
+    gemm({.M = rows,
+          .N = columns,
+          .K = H,
+          .A = x,
+          .lda = stride,
+          .B = t.ptr(),
+          .ldb = columns,
+          .C = to,
+          .ldc = columns});
+  else
+    gemm({.transpose_b = Transpose::yes,
+          .M = rows,
+          .N = columns,
+          .K = H,
+          .A = x,
+          .lda = stride,
+          .B = weights_.recurrent.ptr() + gate * H * H,
+          .ldb = H,
+          .C = to,
+          .ldc = columns});
 }
 
 void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
@@ -180,8 +216,12 @@ void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
   if (step.c) pass_on(step.c, kept_.c_before, c_last_);
 }
 
-CellBackward::CellBackward(const CellKept& kept, const CellWeights& weights, const Steps& steps, const Tensor& dh, const Tensor& dc)
-    : steps_(steps), kept_(kept), weights_(weights), input_(by_slots(kept.kind, weights.input, kept.width)),
+CellBackward::CellBackward(const CellKept& kept, const CellWeights& weights, const Steps& steps, const Tensor& dh,
+                           const Tensor& dc)
+    : steps_(steps),
+      kept_(kept),
+      weights_(weights),
+      input_(by_slots(kept.kind, weights.input, kept.width)),
       dh_(steps.sorted(dh, kept.width)) {
   if (kept.kind == CellKind::lstm) dc_ = steps.sorted(dc, kept.width);
   if (kept.kind == CellKind::gru_before) dreset_ = Tensor::empty({steps.batch(), kept.width});
@@ -190,8 +230,13 @@ CellBackward::CellBackward(const CellKept& kept, const CellWeights& weights, con
 void CellBackward::step(int64_t s, int64_t begin, int64_t end) const {
   const int64_t H = kept_.width, n = std::min(end, steps_.active(s)) - begin, at = steps_.start(s) + begin;
   if (n <= 0) return;
-  kernels::CellBack back{n, H, kept_.gates.mutable_ptr() + at * kept_.stride(), kept_.h_before.ptr() + at * H, nullptr,
-                         dh_.mutable_ptr() + begin * H, nullptr};
+  kernels::CellBack back{n,
+                         H,
+                         kept_.gates.mutable_ptr() + at * kept_.stride(),
+                         kept_.h_before.ptr() + at * H,
+                         nullptr,
+                         dh_.mutable_ptr() + begin * H,
+                         nullptr};
   if (kept_.kind == CellKind::lstm) {
     back.c_before = kept_.c_before.ptr() + at * H;
     back.dc = dc_.mutable_ptr() + begin * H;
@@ -201,33 +246,71 @@ void CellBackward::step(int64_t s, int64_t begin, int64_t end) const {
   } else {
     kernels::gru_before_back(back);
     float* dreset = dreset_.mutable_ptr() + begin * H;
-    gemm({.M = n, .N = H, .K = H, .A = back.kept, .lda = kept_.stride(), .B = weights_.recurrent.ptr() + 2 * H * H, .ldb = H, .C = dreset,
+    gemm({.M = n,
+          .N = H,
+          .K = H,
+          .A = back.kept,
+          .lda = kept_.stride(),
+          .B = weights_.recurrent.ptr() + 2 * H * H,
+          .ldb = H,
+          .C = dreset,
           .ldc = H});
     back.dreset = dreset;
     kernels::gru_before_reset_back(back);
   }
   // dh += d(U h) U
   const Segment rec = recurrent_segment(kept_.kind);
-  gemm({.M = n, .N = H, .K = rec.count * H, .A = back.kept + rec.slot * H, .lda = kept_.stride(), .B = weights_.recurrent.ptr(), .ldb = H,
-        .beta = 1, .C = back.dh, .ldc = H});
+  gemm({.M = n,
+        .N = H,
+        .K = rec.count * H,
+        .A = back.kept + rec.slot * H,
+        .lda = kept_.stride(),
+        .B = weights_.recurrent.ptr(),
+        .ldb = H,
+        .beta = 1,
+        .C = back.dh,
+        .ldc = H});
 }
 
 void CellBackward::input_gradient(float* to, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const {
-  gemm({.M = rows, .N = count, .K = input_.size(0), .A = kept_.gates.ptr() + row * kept_.stride(), .lda = kept_.stride(),
-        .B = input_.ptr() + first, .ldb = input_.size(1), .beta = add ? 1.f : 0.f, .C = to, .ldc = count});
+  gemm({.M = rows,
+        .N = count,
+        .K = input_.size(0),
+        .A = kept_.gates.ptr() + row * kept_.stride(),
+        .lda = kept_.stride(),
+        .B = input_.ptr() + first,
+        .ldb = input_.size(1),
+        .beta = add ? 1.f : 0.f,
+        .C = to,
+        .ldc = count});
 }
 
 void CellBackward::all_input_gradients(float* to, int64_t first, int64_t count) const {
-  gemm_parallel({.M = steps_.total(), .N = count, .K = input_.size(0), .A = kept_.gates.ptr(), .lda = kept_.stride(),
-                 .B = input_.ptr() + first, .ldb = input_.size(1), .C = to, .ldc = count});
+  gemm_parallel({.M = steps_.total(),
+                 .N = count,
+                 .K = input_.size(0),
+                 .A = kept_.gates.ptr(),
+                 .lda = kept_.stride(),
+                 .B = input_.ptr() + first,
+                 .ldb = input_.size(1),
+                 .C = to,
+                 .ldc = count});
 }
 
 // dW = d(W x)^T x
 void CellBackward::pull_input(const GradTarget& to, const float* x, int64_t first, int64_t count) const {
   const int64_t H = kept_.width, D = input_.size(1);
   for (const Segment& s : input_segments(kept_.kind))
-    gemm_parallel({.transpose_a = Transpose::yes, .M = s.count * H, .N = count, .K = steps_.total(), .A = kept_.gates.ptr() + s.slot * H,
-                   .lda = kept_.stride(), .B = x, .ldb = count, .beta = to.add ? 1.f : 0.f, .C = to.data + s.gate * H * D + first,
+    gemm_parallel({.transpose_a = Transpose::yes,
+                   .M = s.count * H,
+                   .N = count,
+                   .K = steps_.total(),
+                   .A = kept_.gates.ptr() + s.slot * H,
+                   .lda = kept_.stride(),
+                   .B = x,
+                   .ldb = count,
+                   .beta = to.add ? 1.f : 0.f,
+                   .C = to.data + s.gate * H * D + first,
                    .ldc = D});
 }
 
@@ -240,11 +323,29 @@ void CellBackward::pull_rest(Pull& pull, int first) const {
   if (pull.wants(first)) {
     const GradTarget to = pull.into(first);
     const float beta = to.add ? 1.f : 0.f;
-    gemm_parallel({.transpose_a = Transpose::yes, .M = rec.count * H, .N = H, .K = N, .A = gates + rec.slot * H, .lda = stride,
-                   .B = kept_.h_before.ptr(), .ldb = H, .beta = beta, .C = to.data, .ldc = H});
+    gemm_parallel({.transpose_a = Transpose::yes,
+                   .M = rec.count * H,
+                   .N = H,
+                   .K = N,
+                   .A = gates + rec.slot * H,
+                   .lda = stride,
+                   .B = kept_.h_before.ptr(),
+                   .ldb = H,
+                   .beta = beta,
+                   .C = to.data,
+                   .ldc = H});
     if (before)
-      gemm_parallel({.transpose_a = Transpose::yes, .M = H, .N = H, .K = N, .A = gates, .lda = stride, .B = gates + 3 * H, .ldb = stride,
-                     .beta = beta, .C = to.data + 2 * H * H, .ldc = H});
+      gemm_parallel({.transpose_a = Transpose::yes,
+                     .M = H,
+                     .N = H,
+                     .K = N,
+                     .A = gates,
+                     .lda = stride,
+                     .B = gates + 3 * H,
+                     .ldb = stride,
+                     .beta = beta,
+                     .C = to.data + 2 * H * H,
+                     .ldc = H});
   }
   if (pull.wants(first + 1)) {
     const GradTarget to = pull.into(first + 1);

@@ -1,4 +1,5 @@
-// One recurrent layer over packed steps, forward and backward: what the ops with recurrent layers are made of. Records nothing.
+// One recurrent layer over packed steps, forward and backward: what the ops with recurrent layers are made of. Records
+// nothing.
 #pragma once
 
 #include "qkv/kernels/recurrent.h"
@@ -7,14 +8,17 @@
 
 namespace qkv {
 
-/// Weights of a layer as PyTorch stores them: gates r, z, n or i, f, g, o, G of them, and two biases. D inputs, H units.
+/// Weights of a layer as PyTorch stores them: gates r, z, n or i, f, g, o, G of them, and two biases. D inputs, H
+/// units.
 struct CellWeights {
   Tensor input;           // (G H, D)
   Tensor recurrent;       // (G H, H)
   Tensor bias_input;      // (G H)
   Tensor bias_recurrent;  // (G H)
 
-  int64_t width() const { return recurrent.defined() ? recurrent.size(-1) : 0; }  // absent weights are refused by check_cell
+  int64_t width() const {
+    return recurrent.defined() ? recurrent.size(-1) : 0;
+  }  // absent weights are refused by check_cell
 };
 
 /// Fails with the op's name unless the weights fit a cell of that kind with so many inputs.
@@ -63,17 +67,19 @@ class CellForward {
   const Steps& steps_;
   const CellWeights& weights_;
   CellKept kept_;
-  Tensor input_t_;                     // (D, G H), columns in the order of the slots
+  Tensor input_t_;                      // (D, G H), columns in the order of the slots
   Tensor recurrent_t_, recurrent_n_t_;  // (H, G H); gru_before: (H, 2 H) and (H, H). Absent for a single step
-  Tensor bias_;                        // (4 H)
+  Tensor bias_;                         // (4 H)
   Tensor h_, h_last_, c_last_, c_new_, products_;
 };
 
-/// The same layer on its way back. dh() is the gradient of the state after the step that comes next; callers add what reaches it.
+/// The same layer on its way back. dh() is the gradient of the state after the step that comes next; callers add what
+/// reaches it.
 class CellBackward {
  public:
   /// dh and dc: gradients of the last states, (B, H); dc absent unless lstm.
-  CellBackward(const CellKept& kept, const CellWeights& weights, const Steps& steps, const Tensor& dh, const Tensor& dc);
+  CellBackward(const CellKept& kept, const CellWeights& weights, const Steps& steps, const Tensor& dh,
+               const Tensor& dc);
 
   void step(int64_t s, int64_t begin, int64_t end) const;
   /// to (rows, count) (+)= the gradient of input columns first .. of packed rows, after their step.

@@ -28,16 +28,18 @@ std::array<bool, Shape::kMaxRank> Axes::of(const char* op, const Shape& shape) c
 
 namespace {
 
-// Applies reduce(x, split, shape) to each group of neighbouring reduced axes, the last group first: the first maximum of first
-// maxima is then the first in row-major order. `shape` keeps the reduced axes, with size 1.
+// Applies reduce(x, split, shape) to each group of neighbouring reduced axes, the last group first: the first maximum
+// of first maxima is then the first in row-major order. `shape` keeps the reduced axes, with size 1.
 template <class Reduce>
 Tensor over_groups(const char* op, const Tensor& x, const Axes& axes, KeepDims keep, Reduce&& reduce) {
   check_present(op, x);
   const auto reduced = axes.of(op, x.shape());
   Shape shape = x.shape(), result;
   for (int axis = 0; axis < x.rank(); ++axis) {
-    if (!reduced[static_cast<size_t>(axis)]) result.push_back(shape[axis]);
-    else if (keep == KeepDims::yes) result.push_back(1);
+    if (!reduced[static_cast<size_t>(axis)])
+      result.push_back(shape[axis]);
+    else if (keep == KeepDims::yes)
+      result.push_back(1);
   }
   Tensor y = x;
   bool done = false;

@@ -35,7 +35,8 @@ Tensor sum(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no)
 /// The mean over the axes; over nothing it is NaN.
 Tensor mean(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 
-/// The largest element over the axes, NaN if there is one. Its gradient goes to the first of equal maxima, in row-major order.
+/// The largest element over the axes, NaN if there is one. Its gradient goes to the first of equal maxima, in row-major
+/// order.
 Tensor max(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 
 }  // namespace qkv

@@ -18,8 +18,10 @@ struct Places {
   int64_t outer, length, inner, width;
 
   Places(const Shape& s, HeadAxis axis)
-      : outer(axis == HeadAxis::outer ? s[0] * s[1] : s[0]), length(axis == HeadAxis::outer ? s[2] : s[1]),
-        inner(axis == HeadAxis::outer ? 1 : s[2]), width(s[3]) {}
+      : outer(axis == HeadAxis::outer ? s[0] * s[1] : s[0]),
+        length(axis == HeadAxis::outer ? s[2] : s[1]),
+        inner(axis == HeadAxis::outer ? 1 : s[2]),
+        width(s[3]) {}
 };
 
 // (L, 2, D): the cosines of a position, each twice, and its sines as -sin, sin.
@@ -28,19 +30,21 @@ Tensor angles(const Places& places, int64_t offset, double base) {
   kernels::Borrowed<double> kept;
   kept->resize(static_cast<size_t>(width / 2));
   double* const rates = kept->data();
-  for (int64_t c = 0; c < width / 2; ++c) rates[c] = std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width));
+  for (int64_t c = 0; c < width / 2; ++c)
+    rates[c] = std::pow(base, -2.0 * static_cast<double>(c) / static_cast<double>(width));
   Tensor table = Tensor::empty({places.length, 2, width});
-  parallel_ranges(places.length, 16, 20.0 * static_cast<double>(places.length * width), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      float *cosines = table.mutable_ptr() + i * 2 * width, *sines = cosines + width;
-      for (int64_t c = 0; c < width / 2; ++c) {
-        const double angle = static_cast<double>(offset + i) * rates[c];
-        cosines[2 * c] = cosines[2 * c + 1] = static_cast<float>(std::cos(angle));
-        sines[2 * c + 1] = static_cast<float>(std::sin(angle));
-        sines[2 * c] = -sines[2 * c + 1];
-      }
-    }
-  });
+  parallel_ranges(places.length, 16, 20.0 * static_cast<double>(places.length * width),
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      float *cosines = table.mutable_ptr() + i * 2 * width, *sines = cosines + width;
+                      for (int64_t c = 0; c < width / 2; ++c) {
+                        const double angle = static_cast<double>(offset + i) * rates[c];
+                        cosines[2 * c] = cosines[2 * c + 1] = static_cast<float>(std::cos(angle));
+                        sines[2 * c + 1] = static_cast<float>(std::sin(angle));
+                        sines[2 * c] = -sines[2 * c + 1];
+                      }
+                    }
+                  });
   return table;
 }
 
@@ -62,7 +66,8 @@ Tensor turned(const Tensor& x, const Places& places, const Tensor& table, Turn t
 
 // y = R x, R the rotation of every pair.   dx = R^-1 dy
 Tensor rotate(const Tensor& x, HeadAxis axis, int64_t offset, double base) {
-  check(x.rank() == 4, "[rotate] expected ", axis == HeadAxis::outer ? "(B, H, L, D)" : "(B, L, H, D)", ", got ", x.shape());
+  check(x.rank() == 4, "[rotate] expected ", axis == HeadAxis::outer ? "(B, H, L, D)" : "(B, L, H, D)", ", got ",
+        x.shape());
   check(x.size(3) % 2 == 0, "[rotate] pairs need an even width, got ", x.shape());
   check(base > 0 && std::isfinite(base), "[rotate] the base must be positive, got ", base);
   const Places places(x.shape(), axis);

@@ -33,7 +33,8 @@ Shape inferred(const Shape& from, std::span<const int64_t> sizes) {
   }
   if (open >= 0) {
     const int64_t rest = shape.numel();
-    if (rest == 0 || from.numel() % rest != 0) fail("[reshape] no size for the -1 fits: ", from, " to ", sizes_text(sizes));
+    if (rest == 0 || from.numel() % rest != 0)
+      fail("[reshape] no size for the -1 fits: ", from, " to ", sizes_text(sizes));
     shape.set(open, from.numel() / rest);
   }
   check(shape.numel() == from.numel(), "[reshape] the number of elements differs: ", from, " to ", shape);
@@ -78,7 +79,8 @@ Tensor permuted(const Tensor& x, const Order& order) {
 // y = permute(x, order).   dx = permute(dy, the inverse order)
 Tensor permute(const Tensor& x, std::span<const int> order) {
   check_present("permute", x);
-  check(static_cast<int>(order.size()) == x.rank(), "[permute] an order of ", order.size(), " axes for shape ", x.shape());
+  check(static_cast<int>(order.size()) == x.rank(), "[permute] an order of ", order.size(), " axes for shape ",
+        x.shape());
   Order forward{}, inverse{};
   unsigned seen = 0;
   for (size_t k = 0; k < order.size(); ++k) {
@@ -103,7 +105,8 @@ Tensor transpose(const Tensor& x, int a, int b) {
 // y = x[begin:end].   dx[begin:end] = dy, else 0
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end) {
   axis = normal_axis("slice", axis, x.rank());
-  check(0 <= begin && begin <= end && end <= x.size(axis), "[slice] ", begin, ":", end, " is outside axis ", axis, " of shape ", x.shape());
+  check(0 <= begin && begin <= end && end <= x.size(axis), "[slice] ", begin, ":", end, " is outside axis ", axis,
+        " of shape ", x.shape());
   Shape shape = x.shape();
   shape.set(axis, end - begin);
   const int64_t outer = shape.product(0, axis), inner = shape.product(axis + 1, shape.rank());
@@ -157,16 +160,19 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
     to += lengths[i];
   }
   Tensor* const output = &y;
-  record("concat", std::span(&output, 1), std::span<const Tensor* const>(inputs, count), [memory, count, outer, stride](Pull& pull) {
-    const auto* lengths = reinterpret_cast<const int64_t*>(memory.data());
-    const float* dy = pull.dy().ptr();
-    for (size_t i = 0; i < count; dy += lengths[i++]) {
-      if (!pull.wants(static_cast<int>(i))) continue;
-      const auto [dx, add] = pull.into(static_cast<int>(i));
-      if (add) kernels::add_rows(dy, stride, dx, lengths[i], outer, lengths[i]);
-      else kernels::copy_rows(dy, stride, dx, lengths[i], outer, lengths[i]);
-    }
-  });
+  record("concat", std::span(&output, 1), std::span<const Tensor* const>(inputs, count),
+         [memory, count, outer, stride](Pull& pull) {
+           const auto* lengths = reinterpret_cast<const int64_t*>(memory.data());
+           const float* dy = pull.dy().ptr();
+           for (size_t i = 0; i < count; dy += lengths[i++]) {
+             if (!pull.wants(static_cast<int>(i))) continue;
+             const auto [dx, add] = pull.into(static_cast<int>(i));
+             if (add)
+               kernels::add_rows(dy, stride, dx, lengths[i], outer, lengths[i]);
+             else
+               kernels::copy_rows(dy, stride, dx, lengths[i], outer, lengths[i]);
+           }
+         });
   return y;
 }
 
@@ -177,7 +183,8 @@ Shape stretched(const char* op, const Shape& from, int axis, int64_t count) {
   Shape shape;
   for (int k = 0; k < from.rank(); ++k) {
     int64_t size = from[k];
-    if (k == axis && __builtin_mul_overflow(size, count, &size)) fail("[", op, "] too many elements: ", from, " times ", count);
+    if (k == axis && __builtin_mul_overflow(size, count, &size))
+      fail("[", op, "] too many elements: ", from, " times ", count);
     shape.push_back(size);
   }
   return shape;
@@ -213,7 +220,8 @@ Tensor repeat_interleave(const Tensor& x, int64_t repeats, int axis) {
 Tensor tile(const Tensor& x, std::span<const int64_t> counts) {
   check_present("tile", x);
   if (counts.size() > Shape::kMaxRank || std::any_of(counts.begin(), counts.end(), [](int64_t n) { return n < 0; }))
-    fail("[tile] expected at most ", Shape::kMaxRank, " counts of 0 or more: ", sizes_text(counts), " for shape ", x.shape());
+    fail("[tile] expected at most ", Shape::kMaxRank, " counts of 0 or more: ", sizes_text(counts), " for shape ",
+         x.shape());
   const int rank = std::max(x.rank(), static_cast<int>(counts.size()));
   Shape shape;
   for (int k = x.rank(); k < rank; ++k) shape.push_back(1);

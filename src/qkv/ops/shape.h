@@ -14,7 +14,9 @@ Tensor reshape(const Tensor& x, std::span<const int64_t> sizes);
 inline Tensor reshape(const Tensor& x, std::initializer_list<int64_t> sizes) {
   return reshape(x, std::span<const int64_t>(sizes.begin(), sizes.size()));
 }
-inline Tensor reshape(const Tensor& x, const Shape& shape) { return reshape(x, std::span<const int64_t>(shape.begin(), shape.end())); }
+inline Tensor reshape(const Tensor& x, const Shape& shape) {
+  return reshape(x, std::span<const int64_t>(shape.begin(), shape.end()));
+}
 
 /// Axis k of the result is axis order[k] of x; every axis once.
 Tensor permute(const Tensor& x, std::span<const int> order);
@@ -25,7 +27,8 @@ inline Tensor permute(const Tensor& x, std::initializer_list<int> order) {
 /// Two axes exchanged: by default the last two.
 Tensor transpose(const Tensor& x, int a = -2, int b = -1);
 
-/// Indices begin .. end - 1 of an axis, 0 <= begin <= end <= size. Where no axis before it is larger than 1 the buffer is shared.
+/// Indices begin .. end - 1 of an axis, 0 <= begin <= end <= size. Where no axis before it is larger than 1 the buffer
+/// is shared.
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end);
 
 /// The parts one after the other along an axis; the other sizes agree.
@@ -37,7 +40,8 @@ inline Tensor concat(std::initializer_list<Tensor> parts, int axis) {
 /// Each index of the axis `repeats` times in a row: a a b b.
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, int axis);
 
-/// The whole tensor counts[k] times along axis k: a b a b. As in NumPy, the shorter of counts and shape is filled with ones in front.
+/// The whole tensor counts[k] times along axis k: a b a b. As in NumPy, the shorter of counts and shape is filled with
+/// ones in front.
 Tensor tile(const Tensor& x, std::span<const int64_t> counts);
 inline Tensor tile(const Tensor& x, std::initializer_list<int64_t> counts) {
   return tile(x, std::span<const int64_t>(counts.begin(), counts.size()));

@@ -8,16 +8,24 @@
 namespace qkv {
 namespace {
 
-double copy_cost(int64_t rows, int64_t width) { return static_cast<double>(rows) * (5 + 0.15 * static_cast<double>(width)); }
+double copy_cost(int64_t rows, int64_t width) {
+  return static_cast<double>(rows) * (5 + 0.15 * static_cast<double>(width));
+}
 
 }  // namespace
 
 Steps::Steps(const char* op, int64_t batch, int64_t length, const Ids& lens, Direction direction)
-    : batch_(batch), length_(length), direction_(direction), order_(Ids::empty({batch})), lens_(Ids::empty({batch})),
-      active_(Ids::empty({length + 1})), start_(Ids::empty({length + 1})) {
-  check(!lens.defined() || lens.shape() == Shape{batch}, "[", op, "] lengths have shape ", lens.shape(), ", expected one for each of ",
-        batch, " rows");
-  check(batch * length <= std::numeric_limits<int32_t>::max(), "[", op, "] ", batch, " rows of ", length, " steps are too many");
+    : batch_(batch),
+      length_(length),
+      direction_(direction),
+      order_(Ids::empty({batch})),
+      lens_(Ids::empty({batch})),
+      active_(Ids::empty({length + 1})),
+      start_(Ids::empty({length + 1})) {
+  check(!lens.defined() || lens.shape() == Shape{batch}, "[", op, "] lengths have shape ", lens.shape(),
+        ", expected one for each of ", batch, " rows");
+  check(batch * length <= std::numeric_limits<int32_t>::max(), "[", op, "] ", batch, " rows of ", length,
+        " steps are too many");
   const auto length_of = [&](int64_t b) { return lens.defined() ? int64_t{lens.ptr()[b]} : length; };
   int32_t *active = active_.mutable_ptr(), *start = start_.mutable_ptr();
   std::fill_n(active, length + 1, 0);
@@ -55,19 +63,21 @@ Tensor Steps::gather(const Tensor& x) const {
 
 void Steps::scatter(const Tensor& packed, float* to, bool add) const {
   const int64_t width = packed.size(-1);
-  parallel_ranges(batch_, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, length_ * width)), copy_cost(batch_ * length_, width),
-                  [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      float* sequence = to + row(i) * length_ * width;
-      for (int64_t s = 0; s < row_length(i); ++s) {
-        const float* from = packed.ptr() + (start(s) + i) * width;
-        float* at = sequence + time(i, s) * width;
-        if (add) kernels::add(at, from, at, width);
-        else std::copy_n(from, width, at);
-      }
-      if (!add) std::fill(sequence + row_length(i) * width, sequence + length_ * width, 0.f);
-    }
-  });
+  parallel_ranges(batch_, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, length_ * width)),
+                  copy_cost(batch_ * length_, width), [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      float* sequence = to + row(i) * length_ * width;
+                      for (int64_t s = 0; s < row_length(i); ++s) {
+                        const float* from = packed.ptr() + (start(s) + i) * width;
+                        float* at = sequence + time(i, s) * width;
+                        if (add)
+                          kernels::add(at, from, at, width);
+                        else
+                          std::copy_n(from, width, at);
+                      }
+                      if (!add) std::fill(sequence + row_length(i) * width, sequence + length_ * width, 0.f);
+                    }
+                  });
 }
 
 Tensor Steps::sorted(const Tensor& x, int64_t width) const {

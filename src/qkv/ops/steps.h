@@ -11,8 +11,9 @@ namespace qkv {
 /// Whether a layer reads its sequences from the first element or from the last.
 enum class Direction { forward, backward };
 
-/// Rows of a batch in order of falling length (equal ones in their own order), so that the rows which have a step s are the first
-/// active(s). In packed arrays row i of step s lies at start(s) + i: steps one after the other, in each the rows side by side.
+/// Rows of a batch in order of falling length (equal ones in their own order), so that the rows which have a step s are
+/// the first active(s). In packed arrays row i of step s lies at start(s) + i: steps one after the other, in each the
+/// rows side by side.
 class Steps {
  public:
   /// batch rows of at most `length` steps; lens (B) or absent: all whole. Fails with the op's name.
@@ -28,7 +29,9 @@ class Steps {
   int64_t row(int64_t i) const { return order_.ptr()[i]; }
   int64_t row_length(int64_t i) const { return lens_.ptr()[i]; }
   /// Where step s of sorted row i lies on the time axis.
-  int64_t time(int64_t i, int64_t step) const { return direction_ == Direction::forward ? step : row_length(i) - 1 - step; }
+  int64_t time(int64_t i, int64_t step) const {
+    return direction_ == Direction::forward ? step : row_length(i) - 1 - step;
+  }
 
   /// x (B, T, D) -> (total, D).
   Tensor gather(const Tensor& x) const;
@@ -39,8 +42,8 @@ class Steps {
   Tensor sorted(const Tensor& x, int64_t width) const;
   Tensor unsorted(const Tensor& x) const;
 
-  /// body(begin, end) for ranges of sorted rows that hold about equally many steps, one a thread. Rows must not depend on each other: then
-  /// no bit depends on where the ranges are cut.
+  /// body(begin, end) for ranges of sorted rows that hold about equally many steps, one a thread. Rows must not depend
+  /// on each other: then no bit depends on where the ranges are cut.
   template <class Body>
   void each_range(double total_ns, Body&& body) const {
     const int64_t parts = detail::parallel_worthwhile(batch_, total_ns) ? std::min<int64_t>(threads(), batch_) : 1;
@@ -53,8 +56,8 @@ class Steps {
 
   int64_t batch_, length_;
   Direction direction_;
-  Ids order_, lens_;      // (B), by sorted row
-  Ids active_, start_;    // (T + 1), by step
+  Ids order_, lens_;    // (B), by sorted row
+  Ids active_, start_;  // (T + 1), by step
 };
 
 }  // namespace qkv

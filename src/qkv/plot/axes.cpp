@@ -67,7 +67,9 @@ PanelRanges ranges_of(const Panel& p, const HeatMap& map) {
 
 PanelRanges ranges_of(const Panel& p, const Curves& curves) {
   Extent x{p.x.scale}, y{p.y.scale};
-  const auto inside = [](const Axis& axis, double v) { return (!axis.low || v >= *axis.low) && (!axis.high || v <= *axis.high); };
+  const auto inside = [](const Axis& axis, double v) {
+    return (!axis.low || v >= *axis.low) && (!axis.high || v <= *axis.high);
+  };
   for (const Series& s : curves.series) {
     x.add(s.x);
     for (size_t i = 0; i < s.y.size(); ++i)
@@ -86,7 +88,8 @@ PanelRanges ranges_of(const Panel& p, const Bars& bars) {
   y.add(0);
   for (const NamedValues& s : bars.series) y.add(s.values);
   Range r = finished(y, p.y, true);
-  if (bars.bar_values && p.y.scale == AxisScale::linear && !p.y.high) r.high += 0.06 * (r.high - r.low);  // room for the numbers
+  if (bars.bar_values && p.y.scale == AxisScale::linear && !p.y.high)
+    r.high += 0.06 * (r.high - r.low);  // room for the numbers
   if (p.y.scale == AxisScale::linear && !p.y.low && y.low >= 0) r.low = 0;
   if (p.y.scale == AxisScale::linear && !p.y.high && y.high <= 0 && y.low < 0) r.high = 0;
   return {{0, static_cast<double>(std::max<size_t>(bars.categories.size(), 1))}, r};
@@ -106,7 +109,8 @@ PanelRanges ranges_of(const Panel& p, const Histogram& histogram) {
 
 std::string fixed(double value, int decimals) {
   std::array<char, 400> digits;
-  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals).ptr;
+  char* const end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed, decimals).ptr;
   std::string out(digits.data(), end);
   if (out.find_first_not_of("-0.") == std::string::npos && out[0] == '-') out.erase(0, 1);
   return out;
@@ -134,7 +138,8 @@ std::vector<Tick> linear_ticks(const Range& r, int at_most) {
   double step = nice_step((r.high - r.low) / (std::max(at_most, 1) + 1));
   for (int tries = 0; tries < 4; ++tries, step = nice_step(step * 1.5)) {
     const double slack = 1e-6, first = std::ceil(r.low / step - slack), last = std::floor(r.high / step + slack);
-    if (!(std::abs(first) < 1e15 && std::abs(last) < 1e15)) break;  // limits so close that neighbouring ticks are one double
+    if (!(std::abs(first) < 1e15 && std::abs(last) < 1e15))
+      break;  // limits so close that neighbouring ticks are one double
     if (last - first + 1 > at_most && tries < 3) continue;
     for (double i = first; i <= last && out.size() < 1000; ++i)
       out.push_back({i * step, tick_label(i * step, step, std::max(std::abs(r.low), std::abs(r.high)))});
@@ -145,9 +150,12 @@ std::vector<Tick> linear_ticks(const Range& r, int at_most) {
 
 std::vector<Tick> log_ticks(const Range& r, int at_most) {
   std::vector<Tick> out;
-  const int first = static_cast<int>(std::ceil(std::log10(r.low) - 1e-9)), last = static_cast<int>(std::floor(std::log10(r.high) + 1e-9));
+  const int first = static_cast<int>(std::ceil(std::log10(r.low) - 1e-9)),
+            last = static_cast<int>(std::floor(std::log10(r.high) + 1e-9));
   const bool plain = first >= -3 && last <= 3;
-  const auto add = [&](double value, int exponent) { out.push_back({value, plain ? short_number(value) : "10" + superscript(exponent)}); };
+  const auto add = [&](double value, int exponent) {
+    out.push_back({value, plain ? short_number(value) : "10" + superscript(exponent)});
+  };
   const auto add_decades = [&] {
     const int step = std::max(1, (last - first + at_most) / std::max(at_most, 1));
     for (int e = first; e <= last; ++e)
@@ -174,7 +182,8 @@ std::vector<Tick> log_ticks(const Range& r, int at_most) {
 double Range::fraction(double value) const {
   if (!drawable(value)) return std::numeric_limits<double>::quiet_NaN();
   if (scale == AxisScale::linear) return (value - low) / (high - low);
-  return value > 0 ? (std::log(value) - std::log(low)) / (std::log(high) - std::log(low)) : std::numeric_limits<double>::quiet_NaN();
+  return value > 0 ? (std::log(value) - std::log(low)) / (std::log(high) - std::log(low))
+                   : std::numeric_limits<double>::quiet_NaN();
 }
 
 std::vector<Tick> nice_ticks(const Range& range, int at_most) {
@@ -205,7 +214,8 @@ std::vector<CellTick> cell_ticks(int64_t count, const std::optional<CellSpan>& s
     return out;
   }
   for (const Tick& t : nice_ticks({std::min(span->first, span->last), std::max(span->first, span->last)}, at_most))
-    out.push_back({std::llround((t.value - span->first) / (span->last - span->first) * static_cast<double>(count - 1)), t.label});
+    out.push_back(
+        {std::llround((t.value - span->first) / (span->last - span->first) * static_cast<double>(count - 1)), t.label});
   std::ranges::sort(out, {}, &CellTick::cell);
   return out;
 }
@@ -213,7 +223,8 @@ std::vector<CellTick> cell_ticks(int64_t count, const std::optional<CellSpan>& s
 std::string tick_label(double value, double step, double largest) {
   const bool zero = std::abs(value) < step * 1e-6;
   if (largest < 1e6 && step >= 0.999e-4)
-    return with_minus(fixed(zero ? 0 : value, step >= 0.999 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-6))));
+    return with_minus(
+        fixed(zero ? 0 : value, step >= 0.999 ? 0 : static_cast<int>(std::ceil(-std::log10(step) - 1e-6))));
   if (zero) return "0";
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value)) + 1e-9));
   const double unit = std::pow(10, exponent), mantissa = value / unit;
@@ -243,7 +254,8 @@ std::string short_number(double value) {
 
 std::vector<PanelRanges> panel_ranges(const Figure& figure) {
   std::vector<PanelRanges> out;
-  for (const Panel& p : figure.panels) out.push_back(std::visit([&](const auto& content) { return ranges_of(p, content); }, p.content));
+  for (const Panel& p : figure.panels)
+    out.push_back(std::visit([&](const auto& content) { return ranges_of(p, content); }, p.content));
   // Axes of numbers with the same scale become one; an axis of cells or categories keeps its own count.
   const auto numeric = [&](size_t i, Range PanelRanges::*axis) {
     const auto& content = figure.panels[i].content;
@@ -291,14 +303,16 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
     all.extent.add(seen[i].extent.high);
     all.nan |= seen[i].nan;
   }
-  const bool both_signs = all.extent.high > 0 && all.extent.low < -1e-6 * all.extent.high;  // and not zeros with rounding
+  const bool both_signs =
+      all.extent.high > 0 && all.extent.low < -1e-6 * all.extent.high;  // and not zeros with rounding
   const ColourMap map = figure.colours.map.value_or(both_signs ? ColourMap::diverging : ColourMap::reds);
   std::vector<ColourRange> out;
   for (const Seen& own : seen) {
     Extent e = figure.colours.per_panel ? own.extent : all.extent;
     if (e.empty()) e.low = 0, e.high = 1;
     if (map == ColourMap::diverging) e.high = std::max(std::abs(e.low), std::abs(e.high)), e.low = -e.high;
-    if (map == ColourMap::reds && e.low > 0 && e.low < 0.05 * e.high) e.low = 0;  // weights begin at zero, not at the smallest of them
+    if (map == ColourMap::reds && e.low > 0 && e.low < 0.05 * e.high)
+      e.low = 0;            // weights begin at zero, not at the smallest of them
     if (e.low == e.high) {  // a constant c is the far end of a scale that begins at zero
       if (e.low > 0)
         e.low = 0;
@@ -308,7 +322,8 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
         e.high = 1;
     }
     if (e.low == e.high) e.high = 1;
-    ColourRange r{figure.colours.low.value_or(e.low), figure.colours.high.value_or(e.high), figure.colours.per_panel ? own.nan : all.nan, map};
+    ColourRange r{figure.colours.low.value_or(e.low), figure.colours.high.value_or(e.high),
+                  figure.colours.per_panel ? own.nan : all.nan, map};
     if (!(r.low < r.high)) (figure.colours.low ? r.high : r.low) = figure.colours.low ? r.low + 1 : r.high - 1;
     out.push_back(r);
   }
@@ -316,7 +331,8 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
 }
 
 Colour palette(size_t place) {
-  constexpr Colour colours[] = {{0, 114, 178}, {184, 50, 140}, {0, 140, 100}, {213, 94, 0}, {90, 90, 90}, {86, 170, 225}, {200, 150, 0}};
+  constexpr Colour colours[] = {{0, 114, 178}, {184, 50, 140}, {0, 140, 100}, {213, 94, 0},
+                                {90, 90, 90},  {86, 170, 225}, {200, 150, 0}};
   return colours[place % std::size(colours)];
 }
 

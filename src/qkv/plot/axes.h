@@ -24,7 +24,8 @@ struct Tick {
   std::string label;
 };
 
-/// Ticks at 1, 2 or 5 times a power of ten inside the range, at most that many; on a log scale at powers of ten where it spans enough.
+/// Ticks at 1, 2 or 5 times a power of ten inside the range, at most that many; on a log scale at powers of ten where
+/// it spans enough.
 std::vector<Tick> nice_ticks(const Range& range, int at_most);
 
 /// On a log scale of not too many decades the multiples 2 .. 9 of its powers of ten; else nothing.
@@ -33,7 +34,8 @@ std::vector<double> minor_ticks(const Range& range);
 /// Indices 0, step, 2 step ... below count, at most that many; steps are 1, 2 or 5 times a power of ten.
 std::vector<int64_t> index_ticks(int64_t count, int at_most);
 
-/// Which cells of a row of `count` have a label and what it is: an index, or a round number where the cells span an axis of numbers.
+/// Which cells of a row of `count` have a label and what it is: an index, or a round number where the cells span an
+/// axis of numbers.
 struct CellTick {
   int64_t cell;
   std::string label;

@@ -12,9 +12,9 @@ struct Colour {
   bool operator==(const Colour&) const = default;
 };
 
-/// One rule chooses the map wherever none is asked for: numbers that are not negative, as weights and probabilities are, have reds, the
-/// book's map, dark at the top; numbers of both signs have diverging, blue below zero, white at it, red above. viridis
-/// and blues are there for those who ask for them.
+/// One rule chooses the map wherever none is asked for: numbers that are not negative, as weights and probabilities
+/// are, have reds, the book's map, dark at the top; numbers of both signs have diverging, blue below zero, white at it,
+/// red above. viridis and blues are there for those who ask for them.
 enum class ColourMap { viridis, reds, blues, diverging };
 
 /// The map of that name; fails with the list of names.

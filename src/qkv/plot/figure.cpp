@@ -32,17 +32,18 @@ Colour format_colour(char letter) {
 
 template <class T>
 void check_tokens(const char* axis, const char* what, const std::vector<T>& tokens, int64_t count) {
-  check(tokens.empty() || static_cast<int64_t>(tokens.size()) == count, "[figure] ", tokens.size(), " ", axis, " tokens for ", count, " ",
-        what);
+  check(tokens.empty() || static_cast<int64_t>(tokens.size()) == count, "[figure] ", tokens.size(), " ", axis,
+        " tokens for ", count, " ", what);
 }
 
 void check_axis(const char* name, const Axis& axis) {
   for (const std::optional<double>& limit : {axis.low, axis.high}) {
     check(!limit || plotting::drawable(*limit), "[figure] ", name, " limit cannot be drawn: ", limit.value_or(0));
-    check(!limit || axis.scale == AxisScale::linear || *limit >= 1e-300, "[figure] ", name, " limit ", limit.value_or(0), " on a log scale");
+    check(!limit || axis.scale == AxisScale::linear || *limit >= 1e-300, "[figure] ", name, " limit ",
+          limit.value_or(0), " on a log scale");
   }
-  check(!axis.low || !axis.high || *axis.low < *axis.high, "[figure] ", name, " limits are not in order: ", axis.low.value_or(0), " and ",
-        axis.high.value_or(0));
+  check(!axis.low || !axis.high || *axis.low < *axis.high, "[figure] ", name,
+        " limits are not in order: ", axis.low.value_or(0), " and ", axis.high.value_or(0));
 }
 
 void check_content(const HeatMap& map) {
@@ -50,26 +51,28 @@ void check_content(const HeatMap& map) {
   check_tokens("x", "columns", map.x_tokens, map.values.size(1));
   check_tokens("y", "rows", map.y_tokens, map.values.size(0));
   for (const CellIndex& box : map.boxes)
-    check(box.row >= 0 && box.row < map.values.size(0) && box.col >= 0 && box.col < map.values.size(1), "[figure] box at (", box.row, ", ",
-          box.col, ") outside a heat map of ", map.values.shape());
+    check(box.row >= 0 && box.row < map.values.size(0) && box.col >= 0 && box.col < map.values.size(1),
+          "[figure] box at (", box.row, ", ", box.col, ") outside a heat map of ", map.values.shape());
 }
 
 void check_content(const Curves& curves) {
   for (const Series& s : curves.series)
-    check(s.x.size() == s.y.size(), "[figure] series \"", s.name, "\" has ", s.x.size(), " x and ", s.y.size(), " y values");
+    check(s.x.size() == s.y.size(), "[figure] series \"", s.name, "\" has ", s.x.size(), " x and ", s.y.size(),
+          " y values");
   for (const Band& b : curves.bands)
-    check(b.x.size() == b.low.size() && b.x.size() == b.high.size(), "[figure] band \"", b.name, "\" has ", b.x.size(), " x, ",
-          b.low.size(), " low and ", b.high.size(), " high values");
+    check(b.x.size() == b.low.size() && b.x.size() == b.high.size(), "[figure] band \"", b.name, "\" has ", b.x.size(),
+          " x, ", b.low.size(), " low and ", b.high.size(), " high values");
 }
 
 void check_content(const Bars& bars) {
   for (const NamedValues& s : bars.series)
-    check(s.values.size() == bars.categories.size(), "[figure] bars \"", s.name, "\" have ", s.values.size(), " values for ",
-          bars.categories.size(), " categories");
+    check(s.values.size() == bars.categories.size(), "[figure] bars \"", s.name, "\" have ", s.values.size(),
+          " values for ", bars.categories.size(), " categories");
 }
 
 void check_content(const Histogram& histogram) {
-  check(histogram.bins >= 1 && histogram.bins <= 10000, "[figure] histogram needs 1 to 10000 bins, got ", histogram.bins);
+  check(histogram.bins >= 1 && histogram.bins <= 10000, "[figure] histogram needs 1 to 10000 bins, got ",
+        histogram.bins);
 }
 
 Figure one_panel(Panel panel) {
@@ -101,18 +104,20 @@ LineStyle line_style(std::string_view format) {
   else if (rest == ":")
     style.dash = Dash::dotted;
   else
-    check(rest.empty(), "[figure] unknown line format \"", format, "\", expected a colour of bgrcmyk, o, and one of - -- -. :");
+    check(rest.empty(), "[figure] unknown line format \"", format,
+          "\", expected a colour of bgrcmyk, o, and one of - -- -. :");
   return style;
 }
 
-Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label, const std::vector<std::string>& titles,
-                const HeatMapOptions& options) {
-  check(values.rank() >= 2 && values.rank() <= 4, "[heatmaps] expected (rows, cols, queries, keys), got ", values.shape());
+Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label,
+                const std::vector<std::string>& titles, const HeatMapOptions& options) {
+  check(values.rank() >= 2 && values.rank() <= 4, "[heatmaps] expected (rows, cols, queries, keys), got ",
+        values.shape());
   const int64_t rows = values.rank() == 4 ? values.size(0) : 1, cols = values.rank() >= 3 ? values.size(-3) : 1;
   const int64_t nq = values.size(-2), nk = values.size(-1);
   check(rows >= 1 && cols >= 1 && rows * cols <= 4096, "[heatmaps] expected 1 to 4096 panels, got ", rows, " x ", cols);
-  check(titles.empty() || static_cast<int64_t>(titles.size()) == cols, "[heatmaps] ", titles.size(), " titles for ", cols,
-        " columns of panels");
+  check(titles.empty() || static_cast<int64_t>(titles.size()) == cols, "[heatmaps] ", titles.size(), " titles for ",
+        cols, " columns of panels");
   Figure figure;
   figure.rows = static_cast<int>(rows);
   figure.cols = static_cast<int>(cols);
@@ -121,7 +126,8 @@ Figure heatmaps(const Tensor& values, const std::string& x_label, const std::str
   figure.size = options.size;
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t j = 0; j < cols; ++j) {
-      const Tensor matrix = values.defined() && values.numel() > 0 ? values.part((i * cols + j) * nq * nk, {nq, nk}) : zeros({nq, nk});
+      const Tensor matrix =
+          values.defined() && values.numel() > 0 ? values.part((i * cols + j) * nq * nk, {nq, nk}) : zeros({nq, nk});
       Panel panel{HeatMap{matrix, options.x_tokens, options.y_tokens, {}, options.cell_values}};
       if (i == 0 && !titles.empty()) panel.title = titles[j];
       if (i == rows - 1) panel.x.label = x_label;
@@ -133,7 +139,9 @@ Figure heatmaps(const Tensor& values, const std::string& x_label, const std::str
   return figure;
 }
 
-Figure curves(std::vector<Series> series, Axis x, Axis y) { return one_panel({Curves{std::move(series)}, "", std::move(x), std::move(y)}); }
+Figure curves(std::vector<Series> series, Axis x, Axis y) {
+  return one_panel({Curves{std::move(series)}, "", std::move(x), std::move(y)});
+}
 
 Figure bars(std::vector<std::string> categories, std::vector<NamedValues> series, Axis x, Axis y) {
   return one_panel({Bars{std::move(categories), std::move(series)}, "", std::move(x), std::move(y)});
@@ -144,7 +152,8 @@ Figure histogram(std::vector<NamedValues> samples, Axis x, Axis y, int bins) {
 }
 
 Series series(const std::string& name, const Tensor& x, const Tensor& y, std::string_view format) {
-  check(x.rank() == 1 && x.shape() == y.shape(), "[series] x and y must be vectors of one length, got ", x.shape(), " and ", y.shape());
+  check(x.rank() == 1 && x.shape() == y.shape(), "[series] x and y must be vectors of one length, got ", x.shape(),
+        " and ", y.shape());
   Series out{name, {x.data().begin(), x.data().end()}, {y.data().begin(), y.data().end()}, std::nullopt};
   if (!format.empty()) out.style = line_style(format);
   return out;
@@ -178,9 +187,10 @@ HistogramCounts histogram_counts(const Histogram& histogram) {
 }
 
 void validate(const Figure& figure) {
-  check(figure.rows >= 1 && figure.cols >= 1, "[figure] the grid needs at least one panel, got ", figure.rows, " x ", figure.cols);
-  check(static_cast<int64_t>(figure.panels.size()) == int64_t{figure.rows} * figure.cols, "[figure] ", figure.panels.size(),
-        " panels for a grid of ", figure.rows, " x ", figure.cols);
+  check(figure.rows >= 1 && figure.cols >= 1, "[figure] the grid needs at least one panel, got ", figure.rows, " x ",
+        figure.cols);
+  check(static_cast<int64_t>(figure.panels.size()) == int64_t{figure.rows} * figure.cols, "[figure] ",
+        figure.panels.size(), " panels for a grid of ", figure.rows, " x ", figure.cols);
   for (const Panel& panel : figure.panels) {
     check_axis("x", panel.x);
     check_axis("y", panel.y);
@@ -189,9 +199,11 @@ void validate(const Figure& figure) {
   const ColourScale& c = figure.colours;
   check(plotting::drawable(c.low.value_or(0)) && plotting::drawable(c.high.value_or(0)),
         "[figure] colour limits cannot be drawn: ", c.low.value_or(0), " and ", c.high.value_or(0));
-  check(!c.low || !c.high || *c.low < *c.high, "[figure] colour limits are not in order: ", c.low.value_or(0), " and ", c.high.value_or(0));
+  check(!c.low || !c.high || *c.low < *c.high, "[figure] colour limits are not in order: ", c.low.value_or(0), " and ",
+        c.high.value_or(0));
   if (figure.size)
-    check(figure.size->width >= 0.5 && figure.size->height >= 0.5 && figure.size->width <= 100 && figure.size->height <= 100,
+    check(figure.size->width >= 0.5 && figure.size->height >= 0.5 && figure.size->width <= 100 &&
+              figure.size->height <= 100,
           "[figure] size must be 0.5 to 100 inches a side, got ", figure.size->width, " x ", figure.size->height);
   check(!figure.id.empty(), "[figure] id is empty");
   for (char c : figure.id)

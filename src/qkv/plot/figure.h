@@ -1,4 +1,5 @@
-// Figure: a grid of panels (heat maps, curves with points and bands, bars, histograms) that svg.h, save.h and terminal.h draw.
+// Figure: a grid of panels (heat maps, curves with points and bands, bars, histograms) that svg.h, save.h and
+// terminal.h draw.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ struct HeatMap {
   std::vector<CellIndex> boxes = {};                      // cells with a frame around them: gold alignments
   bool cell_values = false;                               // write each number into its cell, where it fits
   bool square_cells = true;
-  std::optional<CellSpan> x_span = {}, y_span = {};       // without tokens: columns and rows are places on an axis of numbers
+  std::optional<CellSpan> x_span = {},
+                          y_span = {};  // without tokens: columns and rows are places on an axis of numbers
 };
 
 enum class Dash { solid, dashed, dash_dot, dotted, none };
@@ -50,7 +52,8 @@ struct LineStyle {
   double width = 1.5;
 };
 
-/// The style of a format as the book writes it: "-", "m--", "g-.", "r:", "o", "ko-" (a colour of bgrcmyk, a line, a circle).
+/// The style of a format as the book writes it: "-", "m--", "g-.", "r:", "o", "ko-" (a colour of bgrcmyk, a line, a
+/// circle).
 LineStyle line_style(std::string_view format);
 
 /// Points (x[i], y[i]) in order; a value that is not finite breaks the line.
@@ -98,8 +101,8 @@ struct Panel {
   std::string short_title = {};  // where a terminal has no room for the title; empty: it is cut
 };
 
-/// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all panels to
-/// the largest (around zero for the diverging map), and one bar.
+/// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all
+/// panels to the largest (around zero for the diverging map), and one bar.
 struct ColourScale {
   std::optional<ColourMap> map = {};  // not set: by the rule of colour.h
   std::optional<double> low = {}, high = {};
@@ -124,9 +127,10 @@ struct Figure {
   std::string title;
   bool share_x = false, share_y = false;  // one range for all panels, tick labels on the outer ones only
   ColourScale colours;
-  std::optional<FigureSize> size;  // not set: from the content, and rows of panels that would be wider than `widest` pixels are broken
+  std::optional<FigureSize>
+      size;  // not set: from the content, and rows of panels that would be wider than `widest` pixels are broken
   double widest = kPageWidth;
-  std::string id = "fig";          // begins every id in the SVG: several figures in one page need different ones
+  std::string id = "fig";  // begins every id in the SVG: several figures in one page need different ones
   Theme theme = Theme::paper;
 };
 
@@ -137,10 +141,11 @@ struct HeatMapOptions {
   bool cell_values = false;
 };
 
-/// The book's show_heatmaps: values (rows, cols, queries, keys) as rows x cols panels; (n, queries, keys) is one row, (queries, keys)
-/// one panel. Titles, one a column or none, stand on the top row; x_label on the bottom row; y_label on the first column.
-Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label, const std::vector<std::string>& titles = {},
-                const HeatMapOptions& options = {});
+/// The book's show_heatmaps: values (rows, cols, queries, keys) as rows x cols panels; (n, queries, keys) is one row,
+/// (queries, keys) one panel. Titles, one a column or none, stand on the top row; x_label on the bottom row; y_label on
+/// the first column.
+Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label,
+                const std::vector<std::string>& titles = {}, const HeatMapOptions& options = {});
 
 /// One panel of curves, the book's plot: curves({{"sin", x, y}}, {.label = "x"}, {.label = "f(x)", .low = -1}).
 Figure curves(std::vector<Series> series, Axis x = {}, Axis y = {});

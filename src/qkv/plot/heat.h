@@ -15,8 +15,8 @@ struct Matrix {
   float at(int64_t row, int64_t col) const { return values[row * cols + col]; }
 };
 
-/// A matrix (rows, cols) with at most that many rows and columns: blocks of equal size replaced by their mean. A block with an
-/// infinity or nothing but NaN keeps it; other NaN do not count.
+/// A matrix (rows, cols) with at most that many rows and columns: blocks of equal size replaced by their mean. A block
+/// with an infinity or nothing but NaN keeps it; other NaN do not count.
 Matrix averaged(const Tensor& matrix, int64_t most_rows, int64_t most_cols);
 
 /// A number for a cell: two decimals below 10, none from 100 on.

@@ -23,7 +23,9 @@ double bar_label_width(const ColourRange& range, double height) {
   return widest;
 }
 
-double bar_space(const ColourRange& range, double height) { return kBarGap + kBarWidth + kTickLength + 3 + bar_label_width(range, height); }
+double bar_space(const ColourRange& range, double height) {
+  return kBarGap + kBarWidth + kTickLength + 3 + bar_label_width(range, height);
+}
 
 double bar_height(double grid_height) { return std::min(grid_height, std::max(0.7 * grid_height, 110.0)); }
 
@@ -63,7 +65,8 @@ Size fitted(const Panel& panel, Size slot) {
   if (!map || !map->square_cells || map->values.numel() == 0) return slot;
   const double rows = static_cast<double>(map->values.size(0)), cols = static_cast<double>(map->values.size(1));
   const double cell = std::min(slot.width / cols, slot.height / rows);
-  if (cell * cols < 0.16 * slot.width || cell * rows < 0.16 * slot.height || cell * std::min(rows, cols) < 12) return slot;
+  if (cell * cols < 0.16 * slot.width || cell * rows < 0.16 * slot.height || cell * std::min(rows, cols) < 12)
+    return slot;
   return {cell * cols, cell * rows};
 }
 
@@ -90,8 +93,12 @@ void plan_margins(const Figure& figure, const Panel& panel, PanelPlan& plan, Siz
 struct Grid {
   std::vector<double> left, right, top, bottom;  // margins of columns and rows
   double bar = 0, title = 0;
-  double across() const { return bar + total(left) + total(right) + kGap * static_cast<double>(left.size() - 1) + 2 * kPad; }
-  double down() const { return title + total(top) + total(bottom) + kGap * 0.8 * static_cast<double>(top.size() - 1) + 2 * kPad; }
+  double across() const {
+    return bar + total(left) + total(right) + kGap * static_cast<double>(left.size() - 1) + 2 * kPad;
+  }
+  double down() const {
+    return title + total(top) + total(bottom) + kGap * 0.8 * static_cast<double>(top.size() - 1) + 2 * kPad;
+  }
   static double total(const std::vector<double>& v) {
     double sum = 0;
     for (double x : v) sum += x;
@@ -140,7 +147,8 @@ void place(const Figure& figure, FigurePlan& plan, const Grid& g, Size slot) {
     PanelPlan& p = plan.panels[i];
     const Size frame = fitted(figure.panels[i], slot);
     p.frame = {std::round(xs[plan.grid.col_of(i)] + (slot.width - frame.width) / 2),
-               std::round(ys[plan.grid.row_of(i)] + (slot.height - frame.height) / 2), std::round(frame.width), std::round(frame.height)};
+               std::round(ys[plan.grid.row_of(i)] + (slot.height - frame.height) / 2), std::round(frame.width),
+               std::round(frame.height)};
     if (own_bars(figure) && std::holds_alternative<HeatMap>(figure.panels[i].content))
       p.bar = Box{p.frame.x + p.frame.width + kBarGap - 4, p.frame.y, kBarWidth, p.frame.height};
     top = std::min(top, p.frame.y);
@@ -148,13 +156,15 @@ void place(const Figure& figure, FigurePlan& plan, const Grid& g, Size slot) {
   }
   if (g.bar > 0) {
     const double height = std::round(bar_height(bottom - top));
-    plan.bar = Box{xs.back() + slot.width + g.right.back() + kBarGap, std::round((top + bottom - height) / 2), kBarWidth, height};
+    plan.bar = Box{xs.back() + slot.width + g.right.back() + kBarGap, std::round((top + bottom - height) / 2),
+                   kBarWidth, height};
   }
 }
 
 // ---- folding ----
 
-// Which texts a panel shows. In a row that was broken, every line has the labels that its row had, and every panel its column's title.
+// Which texts a panel shows. In a row that was broken, every line has the labels that its row had, and every panel its
+// column's title.
 void plan_texts(const Figure& figure, FigurePlan& plan, size_t index) {
   const size_t cols = static_cast<size_t>(figure.cols);
   const Panel& panel = figure.panels[index];
@@ -162,12 +172,15 @@ void plan_texts(const Figure& figure, FigurePlan& plan, size_t index) {
   PanelPlan& p = plan.panels[index];
   const bool folded = grid.lines > 1, outer = !grid.has_below(index), first = grid.col_of(index) == 0;
   const HeatMap* map = std::get_if<HeatMap>(&panel.content);
-  p.x_labels = !figure.share_x || outer || (folded && map && !map->x_tokens.empty());  // words are looked up right below their cells
+  p.x_labels = !figure.share_x || outer ||
+               (folded && map && !map->x_tokens.empty());  // words are looked up right below their cells
   p.y_labels = !figure.share_y || first;
   p.title = panel.title.empty() && folded ? figure.panels[index % cols].title : panel.title;
   p.x_label = folded && figure.share_x && !outer ? "" : panel.x.label;
-  p.y_label = panel.y.label.empty() && folded && figure.share_y && first ? figure.panels[index / cols * cols].y.label : panel.y.label;
-  if (p.x_label.empty() && folded && figure.share_x && outer) p.x_label = figure.panels[figure.panels.size() - cols + index % cols].x.label;
+  p.y_label = panel.y.label.empty() && folded && figure.share_y && first ? figure.panels[index / cols * cols].y.label
+                                                                         : panel.y.label;
+  if (p.x_label.empty() && folded && figure.share_x && outer)
+    p.x_label = figure.panels[figure.panels.size() - cols + index % cols].x.label;
 }
 
 // A plan before its frames have places: figures that stand below each other share their columns.
@@ -178,8 +191,8 @@ struct Draft {
   double width() const { return std::ceil(grid.across() + plan.grid.cols * slot.width); }
 };
 
-// The narrowest frame of a panel that can still be read. Before a row is broken its words keep room to stand at an angle; one column has
-// nothing left to break.
+// The narrowest frame of a panel that can still be read. Before a row is broken its words keep room to stand at an
+// angle; one column has nothing left to break.
 double least_width(const Panel& panel, int cols) {
   const HeatMap* map = std::get_if<HeatMap>(&panel.content);
   if (!map) return cols == 1 ? 120 : cols == 2 ? 265 : 165;

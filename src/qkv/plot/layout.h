@@ -11,7 +11,8 @@
 
 namespace qkv::plotting {
 
-/// Pixels. A figure that is no wider than the page is not scaled down, so these are what a reader sees; nothing is below kLeastFont.
+/// Pixels. A figure that is no wider than the page is not scaled down, so these are what a reader sees; nothing is
+/// below kLeastFont.
 inline constexpr double kFont = 12, kTitleFont = 13, kFigureTitleFont = 14.5, kCellFont = 10.5, kLeastFont = 9;
 inline constexpr double kLabelGap = 6, kTickLength = 3.5;
 
@@ -49,7 +50,9 @@ struct Arrangement {
   int rows = 1, cols = 1, lines = 1, across = 1;  // across: panels in a row of the figure
   Arrangement() = default;
   Arrangement(const Figure& figure, int lines_of_a_row);
-  int row_of(size_t index) const { return static_cast<int>(index) / across * lines + static_cast<int>(index) % across / cols; }
+  int row_of(size_t index) const {
+    return static_cast<int>(index) / across * lines + static_cast<int>(index) % across / cols;
+  }
   int col_of(size_t index) const { return static_cast<int>(index) % across % cols; }
   bool has_below(size_t index) const;
 };
@@ -74,7 +77,8 @@ struct FigurePlan {
   ColourRange colours;
 };
 
-/// Rows of panels that would be wider than Figure::widest are broken, and the panels drawn larger where that gives room.
+/// Rows of panels that would be wider than Figure::widest are broken, and the panels drawn larger where that gives
+/// room.
 FigurePlan layout(const Figure& figure);
 /// Figures that stand below each other: where they have the same columns, these stand below each other too.
 std::vector<FigurePlan> layout(std::span<const Figure> figures);

@@ -19,7 +19,8 @@ void add_segment(std::vector<Point>& ink, Point a, Point b) {
 }
 
 void add_bar(std::vector<Point>& ink, double left, double right, double top, double bottom) {
-  for (int i = 0; i <= 8; ++i) add_segment(ink, {left + (right - left) * i / 8, top}, {left + (right - left) * i / 8, bottom});
+  for (int i = 0; i <= 8; ++i)
+    add_segment(ink, {left + (right - left) * i / 8, top}, {left + (right - left) * i / 8, bottom});
 }
 
 std::vector<Point> ink_of(const Curves& curves, const Range& x, const Range& y) {
@@ -51,7 +52,8 @@ std::vector<Point> ink_of(const Bars& bars, const Range& x, const Range& y) {
   for (const NamedValues& s : bars.series)
     for (size_t c = 0; c < s.values.size(); ++c)
       if (drawable(s.values[c]))
-        add_bar(ink, x.fraction(static_cast<double>(c) + 0.1), x.fraction(static_cast<double>(c) + 0.9), 1 - y.fraction(s.values[c]), 1);
+        add_bar(ink, x.fraction(static_cast<double>(c) + 0.1), x.fraction(static_cast<double>(c) + 0.9),
+                1 - y.fraction(s.values[c]), 1);
   return ink;
 }
 
@@ -85,9 +87,11 @@ std::vector<LegendEntry> entries_of(const Panel& panel) {
 // Corners first, then the middles of the sides, then all over the frame: the first of equals is taken.
 std::vector<Point> places(double far_x, double far_y) {
   const double mid_x = far_x / 2, mid_y = far_y / 2;
-  std::vector<Point> out = {{far_x, 5}, {5, 5}, {far_x, far_y}, {5, far_y}, {mid_x, far_y}, {mid_x, 5}, {far_x, mid_y}, {5, mid_y}};
+  std::vector<Point> out = {{far_x, 5},     {5, 5},     {far_x, far_y}, {5, far_y},
+                            {mid_x, far_y}, {mid_x, 5}, {far_x, mid_y}, {5, mid_y}};
   for (int down = 0; down <= 8; ++down)
-    for (int across = 0; across <= 8; ++across) out.push_back({5 + (far_x - 5) * across / 8, 5 + (far_y - 5) * down / 8});
+    for (int across = 0; across <= 8; ++across)
+      out.push_back({5 + (far_x - 5) * across / 8, 5 + (far_y - 5) * down / 8});
   return out;
 }
 

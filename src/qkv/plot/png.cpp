@@ -1,4 +1,5 @@
-// PNG encoding (RFC 2083) with zlib, and rendering with librsvg loaded at run time: it costs 10 ms that only a PNG should pay.
+// PNG encoding (RFC 2083) with zlib, and rendering with librsvg loaded at run time: it costs 10 ms that only a PNG
+// should pay.
 #include "qkv/plot/png.h"
 
 #include <dlfcn.h>
@@ -23,17 +24,21 @@ void append_chunk(std::string& out, const char* type, const std::string& body) {
   append_word(out, static_cast<uint32_t>(body.size()));
   const std::string typed = type + body;
   out += typed;
-  append_word(out, static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(typed.data()), static_cast<uInt>(typed.size()))));
+  append_word(out, static_cast<uint32_t>(
+                       crc32(0, reinterpret_cast<const Bytef*>(typed.data()), static_cast<uInt>(typed.size()))));
 }
 
 // kind: PNG's colour type, 2 for RGB and 3 for palette indices; every row is stored unfiltered.
-std::string encode(std::span<const uint8_t> pixels, int64_t width, int64_t height, int channels, char kind, const std::string& palette) {
-  check(width > 0 && height > 0 && width < (1 << 24) && height < (1 << 24), "[png] cannot write a picture of ", width, " x ", height);
+std::string encode(std::span<const uint8_t> pixels, int64_t width, int64_t height, int channels, char kind,
+                   const std::string& palette) {
+  check(width > 0 && height > 0 && width < (1 << 24) && height < (1 << 24), "[png] cannot write a picture of ", width,
+        " x ", height);
   std::string raw;
   raw.reserve(static_cast<size_t>((width * channels + 1) * height));
   for (int64_t row = 0; row < height; ++row) {
     raw += '\0';
-    raw.append(reinterpret_cast<const char*>(pixels.data()) + row * width * channels, static_cast<size_t>(width * channels));
+    raw.append(reinterpret_cast<const char*>(pixels.data()) + row * width * channels,
+               static_cast<size_t>(width * channels));
   }
   uLongf size = compressBound(static_cast<uLong>(raw.size()));
   std::string packed(size, '\0');
@@ -81,12 +86,15 @@ struct Renderer {
   void (*cairo_destroy)(void*);
 };
 
-// GLib ends the program when memory runs out, so there must be room before it is asked: for the libraries, the fonts and the picture.
+// GLib ends the program when memory runs out, so there must be room before it is asked: for the libraries, the fonts
+// and the picture.
 void check_room() {
   constexpr size_t kRoom = size_t{256} << 20;
   void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED)
-    throw Error(text("cannot write PNG: it takes up to ", kRoom >> 20, " MB of address space, and the memory limit leaves less"), "write .svg");
+    throw Error(text("cannot write PNG: it takes up to ", kRoom >> 20,
+                     " MB of address space, and the memory limit leaves less"),
+                "write .svg");
   munmap(room, kRoom);
 }
 
@@ -136,9 +144,11 @@ using Handle = std::unique_ptr<void, void (*)(void*)>;
 
 }  // namespace
 
-std::string encode_png_indexed(std::span<const uint8_t> pixels, int64_t width, int64_t height, std::span<const Colour> palette) {
+std::string encode_png_indexed(std::span<const uint8_t> pixels, int64_t width, int64_t height,
+                               std::span<const Colour> palette) {
   std::string table;
-  for (const Colour& c : palette) table += {static_cast<char>(c.red), static_cast<char>(c.green), static_cast<char>(c.blue)};
+  for (const Colour& c : palette)
+    table += {static_cast<char>(c.red), static_cast<char>(c.green), static_cast<char>(c.blue)};
   return encode(pixels, width, height, 1, 3, table);
 }
 
@@ -150,7 +160,8 @@ std::string render_png(const std::string& svg, double scale) {
   check_room();
   static const Renderer r = load_renderer();
   GError* error = nullptr;
-  const Handle document(r.rsvg_handle_new_from_data(reinterpret_cast<const uint8_t*>(svg.data()), svg.size(), &error), r.g_object_unref);
+  const Handle document(r.rsvg_handle_new_from_data(reinterpret_cast<const uint8_t*>(svg.data()), svg.size(), &error),
+                        r.g_object_unref);
   if (!document) fail_with(r, error);
   double wide = 0, high = 0;
   check(r.rsvg_handle_get_intrinsic_size_in_pixels(document.get(), &wide, &high) != 0, "[png] the picture has no size");

@@ -27,7 +27,9 @@ void check_figure_path(const std::string& path) {
         std::filesystem::path(path).extension().string(), "\", expected .svg, .png or .txt");
 }
 
-void save(const Figure& figure, const std::string& path, double png_scale) { save(std::span(&figure, 1), path, png_scale); }
+void save(const Figure& figure, const std::string& path, double png_scale) {
+  save(std::span(&figure, 1), path, png_scale);
+}
 
 void save(std::span<const Figure> figures, const std::string& path, double png_scale) {
   check_figure_path(path);

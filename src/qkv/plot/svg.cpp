@@ -65,8 +65,10 @@ void draw_grid(SvgWriter& w, const PanelPlan& plan, bool vertical) {
   if (!w.paper) w.attribute("opacity", 0.18);
   w.body();
   if (vertical)
-    for (const Mark& m : plan.x_marks.marks) w.line(f.x + m.place * f.width, f.y, f.x + m.place * f.width, f.y + f.height, w.ink.grid, 0.7);
-  for (const Mark& m : plan.y_marks.marks) w.line(f.x, f.y + m.place * f.height, f.x + f.width, f.y + m.place * f.height, w.ink.grid, 0.7);
+    for (const Mark& m : plan.x_marks.marks)
+      w.line(f.x + m.place * f.width, f.y, f.x + m.place * f.width, f.y + f.height, w.ink.grid, 0.7);
+  for (const Mark& m : plan.y_marks.marks)
+    w.line(f.x, f.y + m.place * f.height, f.x + f.width, f.y + m.place * f.height, w.ink.grid, 0.7);
   w.close("g");
 }
 
@@ -81,13 +83,14 @@ void draw_x_axis(SvgWriter& w, const PanelPlan& plan) {
     if (plan.x_marks.angle == 0)
       w.text(x, y + kFont * 0.5, m.label, kFont, Anchor::middle);
     else
-      w.text(x + (plan.x_marks.angle == 45 ? 2 : 0), y + (plan.x_marks.angle == 45 ? 2 : 0), m.label, kFont, Anchor::end,
-             plan.x_marks.angle);
+      w.text(x + (plan.x_marks.angle == 45 ? 2 : 0), y + (plan.x_marks.angle == 45 ? 2 : 0), m.label, kFont,
+             Anchor::end, plan.x_marks.angle);
   }
   for (double place : plan.x_marks.minor)
     w.line(f.x + place * f.width, base, f.x + place * f.width, base + kTickLength * 0.55, w.ink.frame, 0.6);
   if (!plan.x_label.empty())
-    w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, plan.x_label, kFont, Anchor::middle);
+    w.text(f.x + f.width / 2, base + (plan.x_labels ? plan.x_marks.depth : 0) + 4 + kFont * 0.6, plan.x_label, kFont,
+           Anchor::middle);
 }
 
 void draw_y_axis(SvgWriter& w, const PanelPlan& plan) {
@@ -100,8 +103,8 @@ void draw_y_axis(SvgWriter& w, const PanelPlan& plan) {
   for (double place : plan.y_marks.minor)
     w.line(f.x - kTickLength * 0.55, f.y + place * f.height, f.x, f.y + place * f.height, w.ink.frame, 0.6);
   if (!plan.y_label.empty())
-    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2, plan.y_label, kFont,
-           Anchor::middle, 90);
+    w.text(f.x - (plan.y_labels ? plan.y_marks.depth : kTickLength) - kLabelGap - kFont * 0.6, f.y + f.height / 2,
+           plan.y_label, kFont, Anchor::middle, 90);
 }
 
 void draw_panel(SvgWriter& w, const Figure& figure, size_t index, const PanelPlan& plan, bool heat_as_image) {
@@ -109,11 +112,17 @@ void draw_panel(SvgWriter& w, const Figure& figure, size_t index, const PanelPla
   const Box& f = plan.frame;
   w.open("g").attribute("class", "panel").attribute("id", w.id + "-panel-" + std::to_string(index)).body();
   if (const Curves* c = std::get_if<Curves>(&panel.content); c && c->grid) draw_grid(w, plan, true);
-  if (std::holds_alternative<Bars>(panel.content) || std::holds_alternative<Histogram>(panel.content)) draw_grid(w, plan, false);
+  if (std::holds_alternative<Bars>(panel.content) || std::holds_alternative<Histogram>(panel.content))
+    draw_grid(w, plan, false);
   draw_content(w, figure, index, plan, heat_as_image);
   draw_x_axis(w, plan);
   draw_y_axis(w, plan);
-  w.rect(f).attribute("class", "frame").attribute("fill", "none").attribute("stroke", w.ink.frame).attribute("stroke-width", 0.8).end();
+  w.rect(f)
+      .attribute("class", "frame")
+      .attribute("fill", "none")
+      .attribute("stroke", w.ink.frame)
+      .attribute("stroke-width", 0.8)
+      .end();
   w.text(f.x + f.width / 2, f.y - 5 - kTitleFont * 0.5, plan.title, kTitleFont, Anchor::middle);
   draw_legend(w, panel, plan);
   if (plan.bar) draw_colour_bar(w, *plan.bar, plan.colours);
@@ -126,7 +135,11 @@ void draw_colour_bar(SvgWriter& w, const Box& box, const ColourRange& range) {
   w.open("g").attribute("class", "colour-bar").body();
   Box scale = box;
   if (range.has_nan) scale.height -= 20;
-  w.rect(scale).attribute("fill", "url(#" + w.id + "-colours)").attribute("stroke", w.ink.frame).attribute("stroke-width", 0.6).end();
+  w.rect(scale)
+      .attribute("fill", "url(#" + w.id + "-colours)")
+      .attribute("stroke", w.ink.frame)
+      .attribute("stroke-width", 0.6)
+      .end();
   const Range axis{range.low, range.high};
   const double right = box.x + box.width;
   for (const Tick& t : bar_ticks(range, scale.height)) {
@@ -136,7 +149,11 @@ void draw_colour_bar(SvgWriter& w, const Box& box, const ColourRange& range) {
   }
   if (range.has_nan) {
     const Box swatch{box.x, box.y + box.height - box.width, box.width, box.width};
-    w.rect(swatch).attribute("fill", hex(kNanColour)).attribute("stroke", w.ink.frame).attribute("stroke-width", 0.6).end();
+    w.rect(swatch)
+        .attribute("fill", hex(kNanColour))
+        .attribute("stroke", w.ink.frame)
+        .attribute("stroke-width", 0.6)
+        .end();
     w.text(right + kTickLength + 3, swatch.y + swatch.height / 2, "NaN", kFont, Anchor::start);
   }
   w.close("g");

@@ -20,7 +20,8 @@ Point at(const PanelPlan& plan, double x, double y) {
 
 bool finite(const Point& p) { return std::isfinite(p.x) && std::isfinite(p.y); }
 
-// Long lines with ascending x: in each half pixel keep the first, lowest, highest and last point; the picture is the same.
+// Long lines with ascending x: in each half pixel keep the first, lowest, highest and last point; the picture is the
+// same.
 std::vector<Point> thinned(const std::vector<Point>& points) {
   if (points.size() < 2000 || !std::all_of(points.begin(), points.end(), finite) ||
       !std::is_sorted(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.x < b.x; }))
@@ -78,7 +79,8 @@ void draw_series(SvgWriter& w, const Series& series, const LineStyle& style, con
           .attribute("stroke", hex(*style.colour))
           .attribute("stroke-width", style.width)
           .attribute("stroke-linejoin", "round");
-      if (const std::string dashes = dash_array(style.dash, style.width); !dashes.empty()) w.attribute("stroke-dasharray", dashes);
+      if (const std::string dashes = dash_array(style.dash, style.width); !dashes.empty())
+        w.attribute("stroke-dasharray", dashes);
       if (style.dash == Dash::dotted) w.attribute("stroke-linecap", "round");
       if (style.alpha < 1) w.attribute("stroke-opacity", style.alpha);
       w.end();
@@ -125,7 +127,8 @@ void draw(SvgWriter& w, const Curves& curves, const PanelPlan& plan) {
 }
 
 // The vertical extent of a bar of that value; on a log scale bars stand on the lower limit.
-void draw_bar(SvgWriter& w, double left, double right, double value, const PanelPlan& plan, const std::string& fill, size_t place) {
+void draw_bar(SvgWriter& w, double left, double right, double value, const PanelPlan& plan, const std::string& fill,
+              size_t place) {
   if (!drawable(value)) return;
   const double base = plan.y.scale == AxisScale::log || plan.y.low > 0 ? plan.y.low : std::min(0.0, plan.y.high);
   const Box& f = plan.frame;
@@ -143,19 +146,23 @@ void draw_bar(SvgWriter& w, double left, double right, double value, const Panel
 void draw(SvgWriter& w, const Bars& bars, const PanelPlan& plan) {
   const Box& f = plan.frame;
   const double group = f.width / static_cast<double>(std::max<size_t>(bars.categories.size(), 1));
-  const double width = group * (bars.series.size() == 1 ? 0.6 : 0.76) / static_cast<double>(std::max<size_t>(bars.series.size(), 1));
+  const double width =
+      group * (bars.series.size() == 1 ? 0.6 : 0.76) / static_cast<double>(std::max<size_t>(bars.series.size(), 1));
   for (size_t c = 0; c < bars.categories.size(); ++c) {
-    const double start = f.x + group * (static_cast<double>(c) + 0.5) - width * static_cast<double>(bars.series.size()) / 2;
+    const double start =
+        f.x + group * (static_cast<double>(c) + 0.5) - width * static_cast<double>(bars.series.size()) / 2;
     for (size_t s = 0; s < bars.series.size(); ++s) {
       const double left = start + width * static_cast<double>(s), value = bars.series[s].values[c];
       draw_bar(w, left, left + width, value, plan, fill_of(w, s, true), s);
       if (!bars.bar_values || !drawable(value)) continue;
       const std::string label = short_number(value);
       const double font = kCellFont, y = at(plan, 0, value).y + (value < 0 ? 7 : -7);
-      if (text_width(label, font) <= width * 1.1 + 4 && y - font / 2 > f.y) w.text(left + width / 2, y, label, font, Anchor::middle);
+      if (text_width(label, font) <= width * 1.1 + 4 && y - font / 2 > f.y)
+        w.text(left + width / 2, y, label, font, Anchor::middle);
     }
   }
-  if (plan.y.low < 0 && plan.y.high > 0) w.line(f.x, at(plan, 0, 0).y, f.x + f.width, at(plan, 0, 0).y, w.ink.frame, 0.8);
+  if (plan.y.low < 0 && plan.y.high > 0)
+    w.line(f.x, at(plan, 0, 0).y, f.x + f.width, at(plan, 0, 0).y, w.ink.frame, 0.8);
 }
 
 void draw(SvgWriter& w, const Histogram& histogram, const PanelPlan& plan) {
@@ -164,7 +171,8 @@ void draw(SvgWriter& w, const Histogram& histogram, const PanelPlan& plan) {
   for (size_t s = 0; s < h.counts.size(); ++s) {
     for (size_t i = 0; i < h.counts[s].size(); ++i) {
       if (h.counts[s][i] <= 0) continue;
-      const double a = at(plan, h.edges[i], 1).x, b = at(plan, h.edges[i + 1], 1).x, share = (b - a) * (n == 1 ? 1 : 0.86) / n;
+      const double a = at(plan, h.edges[i], 1).x, b = at(plan, h.edges[i + 1], 1).x,
+                   share = (b - a) * (n == 1 ? 1 : 0.86) / n;
       const double left = a + (b - a - share * n) / 2 + share * static_cast<double>(s);
       draw_bar(w, left, left + share, h.counts[s][i], plan, fill_of(w, s, true), s);
     }
@@ -229,7 +237,8 @@ void draw_legend(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
             .attribute("fill", "none")
             .attribute("stroke", hex(*style.colour))
             .attribute("stroke-width", style.width);
-        if (const std::string dashes = dash_array(style.dash, style.width); !dashes.empty()) w.attribute("stroke-dasharray", dashes);
+        if (const std::string dashes = dash_array(style.dash, style.width); !dashes.empty())
+          w.attribute("stroke-dasharray", dashes);
         if (style.dash == Dash::dotted) w.attribute("stroke-linecap", "round");
         w.end();
       }
@@ -238,7 +247,8 @@ void draw_legend(SvgWriter& w, const Panel& panel, const PanelPlan& plan) {
       const bool band = e.kind == LegendEntry::Kind::band;
       const Box swatch{x + 2, y - 4.5, kLegendSample - 4, 9};
       const std::string fill =
-          band ? hex(std::get<Curves>(panel.content).bands[e.place].colour.value_or(palette(e.place))) : fill_of(w, e.place, true);
+          band ? hex(std::get<Curves>(panel.content).bands[e.place].colour.value_or(palette(e.place)))
+               : fill_of(w, e.place, true);
       w.rect(swatch).attribute("fill", fill);
       if (band)
         w.attribute("fill-opacity", 0.18);

@@ -42,7 +42,8 @@ void draw_image(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
   std::vector<uint8_t> pixels;
   pixels.reserve(cells.values.size() * again_x * again_y);
   for (int64_t i = 0; i < cells.rows * again_y; ++i)
-    for (int64_t j = 0; j < cells.cols * again_x; ++j) pixels.push_back(colour_index(plan.colours, cells.at(i / again_y, j / again_x)));
+    for (int64_t j = 0; j < cells.cols * again_x; ++j)
+      pixels.push_back(colour_index(plan.colours, cells.at(i / again_y, j / again_x)));
   const std::string png = encode_png_indexed(pixels, cells.cols * again_x, cells.rows * again_y, palette);
   const Box& f = plan.frame;
   w.open("image")
@@ -64,7 +65,9 @@ void draw_cells(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
     for (int64_t j = 0; j < cells.cols; ++j) {
       const double t = plan.colours.fraction(cells.at(i, j));
       const Colour colour = std::isnan(t) ? kNanColour : colour_at(plan.colours.map, t);
-      w.rect({f.x + cw * static_cast<double>(j), f.y + ch * static_cast<double>(i), cw, ch}).attribute("fill", hex(colour)).end();
+      w.rect({f.x + cw * static_cast<double>(j), f.y + ch * static_cast<double>(i), cw, ch})
+          .attribute("fill", hex(colour))
+          .end();
     }
   }
   w.close("g");
@@ -82,8 +85,8 @@ void draw_values(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
       if (text_width(label, font) > cw - 2) continue;
       const double t = plan.colours.fraction(v);
       const bool dark = luminance(std::isnan(t) ? kNanColour : colour_at(plan.colours.map, t)) < 0.3;
-      w.text(f.x + cw * (static_cast<double>(j) + 0.5), f.y + ch * (static_cast<double>(i) + 0.5), label, font, Anchor::middle, 0,
-             dark ? "#fff" : "#1a1a1a");
+      w.text(f.x + cw * (static_cast<double>(j) + 0.5), f.y + ch * (static_cast<double>(i) + 0.5), label, font,
+             Anchor::middle, 0, dark ? "#fff" : "#1a1a1a");
     }
   }
 }
@@ -91,11 +94,12 @@ void draw_values(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
 // A dark line on a white one: visible on every colour of every map.
 void draw_boxes(SvgWriter& w, const HeatMap& map, const PanelPlan& plan) {
   const Box& f = plan.frame;
-  const double cw = f.width / static_cast<double>(map.values.size(1)), ch = f.height / static_cast<double>(map.values.size(0));
+  const double cw = f.width / static_cast<double>(map.values.size(1)),
+               ch = f.height / static_cast<double>(map.values.size(0));
   const double inset = std::min({1.6, cw / 5, ch / 5});
   for (const CellIndex& cell : map.boxes) {
-    const Box box{f.x + cw * static_cast<double>(cell.col) + inset, f.y + ch * static_cast<double>(cell.row) + inset, cw - 2 * inset,
-                  ch - 2 * inset};
+    const Box box{f.x + cw * static_cast<double>(cell.col) + inset, f.y + ch * static_cast<double>(cell.row) + inset,
+                  cw - 2 * inset, ch - 2 * inset};
     w.rect(box).attribute("fill", "none").attribute("stroke", "#fff").attribute("stroke-width", 2 * inset).end();
     w.rect(box)
         .attribute("class", "gold")
@@ -114,8 +118,8 @@ void draw_heat(SvgWriter& w, const HeatMap& map, const PanelPlan& plan, bool as_
     w.text(f.x + f.width / 2, f.y + f.height / 2, "empty", kFont, Anchor::middle);
     return;
   }
-  const Matrix cells =
-      as_image ? averaged(map.values, kMostImageCells, kMostImageCells) : averaged(map.values, map.values.size(0), map.values.size(1));
+  const Matrix cells = as_image ? averaged(map.values, kMostImageCells, kMostImageCells)
+                                : averaged(map.values, map.values.size(0), map.values.size(1));
   if (as_image)
     draw_image(w, cells, plan);
   else

@@ -20,7 +20,8 @@ class SvgWriter {
  public:
   explicit SvgWriter(const Figure& figure)
       : id(figure.id),
-        ink(figure.theme == Theme::paper ? Ink{"#1a1a1a", "#444", "#e4e4e4"} : Ink{"currentColor", "currentColor", "currentColor"}),
+        ink(figure.theme == Theme::paper ? Ink{"#1a1a1a", "#444", "#e4e4e4"}
+                                         : Ink{"currentColor", "currentColor", "currentColor"}),
         paper(figure.theme == Theme::paper) {}
 
   const std::string id;
@@ -55,17 +56,23 @@ class SvgWriter {
         .end();
   }
   SvgWriter& rect(const Box& b) {
-    return open("rect").attribute("x", b.x).attribute("y", b.y).attribute("width", b.width).attribute("height", b.height);
+    return open("rect")
+        .attribute("x", b.x)
+        .attribute("y", b.y)
+        .attribute("width", b.width)
+        .attribute("height", b.height);
   }
   /// Text whose middle height is y; turned anticlockwise by `angle` degrees around (x, y).
-  void text(double x, double y, std::string_view content, double font, Anchor anchor, int angle = 0, std::string_view fill = "") {
+  void text(double x, double y, std::string_view content, double font, Anchor anchor, int angle = 0,
+            std::string_view fill = "") {
     if (content.empty()) return;
     constexpr const char* anchors[] = {"start", "middle", "end"};
     open("text");
     if (angle == 0)
       attribute("x", x).attribute("y", y + 0.35 * font);
     else {
-      attribute("transform", "translate(" + svg_number(x) + " " + svg_number(y) + ") rotate(" + std::to_string(-angle) + ")");
+      attribute("transform",
+                "translate(" + svg_number(x) + " " + svg_number(y) + ") rotate(" + std::to_string(-angle) + ")");
       attribute("y", 0.35 * font);
     }
     if (anchor != Anchor::start) attribute("text-anchor", anchors[static_cast<int>(anchor)]);

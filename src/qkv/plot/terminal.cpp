@@ -13,11 +13,13 @@ namespace {
 
 constexpr int kGap = 2, kNarrowestPanel = 22;
 
-TextCanvas panel_block(const TerminalPage& page, size_t index, const PanelRanges& ranges, const ColourRange& colours, int columns) {
+TextCanvas panel_block(const TerminalPage& page, size_t index, const PanelRanges& ranges, const ColourRange& colours,
+                       int columns) {
   const Panel& panel = page.figure.panels[index];
   if (const Curves* c = std::get_if<Curves>(&panel.content)) return curve_panel(page, panel, *c, ranges, columns);
   if (const Bars* b = std::get_if<Bars>(&panel.content)) return bar_panel(page, panel, *b, ranges.y, columns);
-  if (const Histogram* h = std::get_if<Histogram>(&panel.content)) return bar_panel(page, panel, as_bars(page, *h), ranges.y, columns);
+  if (const Histogram* h = std::get_if<Histogram>(&panel.content))
+    return bar_panel(page, panel, as_bars(page, *h), ranges.y, columns);
   TextCanvas block = heat_panel(page, panel, std::get<HeatMap>(panel.content), colours, columns);
   if (!page.figure.colours.per_panel || !page.figure.colours.bar) return block;
   const TextCanvas bar = colour_bar_line(page, colours, columns);
@@ -87,7 +89,8 @@ std::string TerminalPage::number(std::string label) const {
 void TerminalPage::draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const {
   if (titles) {  // one that is wider than what stands below it goes on to the edge
     const int room = std::max(width, canvas.width() - left);
-    const std::string& title = display_width(panel.title) > room && !panel.short_title.empty() ? panel.short_title : panel.title;
+    const std::string& title =
+        display_width(panel.title) > room && !panel.short_title.empty() ? panel.short_title : panel.title;
     canvas.centred(left, display_width(title) > width ? room : width, 0, title);
   }
   if (y_labels) canvas.text(0, titles ? 1 : 0, cut(panel.y.label, canvas.width()));
@@ -98,7 +101,8 @@ void TerminalPage::draw_header(TextCanvas& canvas, const Panel& panel, int left,
 std::string terminal(const Figure& figure, const TerminalOptions& options) {
   using namespace plotting;
   validate(figure);
-  check(options.columns >= 20 && options.columns <= 10000, "[terminal] needs 20 to 10000 columns, got ", options.columns);
+  check(options.columns >= 20 && options.columns <= 10000, "[terminal] needs 20 to 10000 columns, got ",
+        options.columns);
   TerminalPage page{figure, options.colour == TerminalColour::ascii};
   page.lines = figure.rows * figure.cols == 1 ? 16 : 11;
   bool heat = false;
@@ -114,7 +118,8 @@ std::string terminal(const Figure& figure, const TerminalOptions& options) {
     for (int first = 0; first < figure.cols; first += a_line) {
       if (!parts.empty()) parts.emplace_back(0, 1);
       std::vector<TextCanvas> line;
-      const size_t from = static_cast<size_t>(row) * figure.cols + first, to = from + std::min(a_line, figure.cols - first);
+      const size_t from = static_cast<size_t>(row) * figure.cols + first,
+                   to = from + std::min(a_line, figure.cols - first);
       page.titles = page.y_labels = false;
       for (size_t i = from; i < to; ++i) {
         page.titles |= !figure.panels[i].title.empty();

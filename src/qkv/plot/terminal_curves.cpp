@@ -28,7 +28,8 @@ class DotField {
     const int px = static_cast<int>(std::lround(x)), py = static_cast<int>(std::lround(y));
     if (px < 0 || py < 0 || px > width() || py > height()) return;
     constexpr unsigned char masks[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    const size_t cell = ascii_ ? static_cast<size_t>(py) * columns_ + px : static_cast<size_t>(py / 4) * columns_ + px / 2;
+    const size_t cell =
+        ascii_ ? static_cast<size_t>(py) * columns_ + px : static_cast<size_t>(py / 4) * columns_ + px / 2;
     bits_[cell] |= ascii_ ? 1 : masks[py % 4][px % 2];
     if (glyph) glyphs_[cell] = glyph;
     inks_[cell] = ink;
@@ -100,7 +101,8 @@ void draw_samples(std::vector<std::vector<Sample>>& lines, const Sample& sample,
   used += width;
 }
 
-void draw_legend(TextCanvas& canvas, const TerminalPage& page, const std::vector<std::vector<Sample>>& lines, int left, int top) {
+void draw_legend(TextCanvas& canvas, const TerminalPage& page, const std::vector<std::vector<Sample>>& lines, int left,
+                 int top) {
   for (size_t i = 0; i < lines.size(); ++i) {
     int x = left;
     for (const Sample& s : lines[i]) {
@@ -117,7 +119,8 @@ char32_t point_glyph(bool ascii) { return ascii ? U'o' : U'•'; }
 void draw_dots(DotField& field, const Curves& curves, const PanelRanges& r, bool ascii) {
   const auto x_at = [&](double v) { return std::clamp(r.x.fraction(v), -1e6, 1e6) * field.width(); };
   const auto y_at = [&](double v) { return (1 - std::clamp(r.y.fraction(v), -1e6, 1e6)) * field.height(); };
-  const auto line = [&](const std::vector<double>& xs, const std::vector<double>& ys, const LineStyle& style, char32_t glyph) {
+  const auto line = [&](const std::vector<double>& xs, const std::vector<double>& ys, const LineStyle& style,
+                        char32_t glyph) {
     double walked = 0;
     for (size_t i = 0; i < xs.size(); ++i) {
       const double x = x_at(xs[i]), y = y_at(ys[i]);
@@ -137,7 +140,8 @@ void draw_dots(DotField& field, const Curves& curves, const PanelRanges& r, bool
     for (size_t i = 0; i < curves.series.size(); ++i) {
       const LineStyle style = resolved_style(curves.series[i], i);
       if ((style.dash == Dash::none) == points)
-        line(curves.series[i].x, curves.series[i].y, style, ascii ? static_cast<char32_t>(kLineGlyphs[i % kLineGlyphs.size()]) : 0);
+        line(curves.series[i].x, curves.series[i].y, style,
+             ascii ? static_cast<char32_t>(kLineGlyphs[i % kLineGlyphs.size()]) : 0);
     }
 }
 
@@ -161,13 +165,14 @@ std::vector<std::vector<Sample>> legend_of(const TerminalPage& page, const Curve
   for (size_t i = 0; i < curves.bands.size(); ++i)
     if (!curves.bands[i].name.empty())
       draw_samples(lines,
-                   {page.ascii ? "." : "··", page.cut(curves.bands[i].name, columns - 3), curves.bands[i].colour.value_or(palette(i))},
+                   {page.ascii ? "." : "··", page.cut(curves.bands[i].name, columns - 3),
+                    curves.bands[i].colour.value_or(palette(i))},
                    columns, used);
   return lines;
 }
 
-void draw_axes(TextCanvas& canvas, const TerminalPage& page, const PanelRanges& r, const std::vector<Tick>& y_ticks, int left, int top,
-               int area) {
+void draw_axes(TextCanvas& canvas, const TerminalPage& page, const PanelRanges& r, const std::vector<Tick>& y_ticks,
+               int left, int top, int area) {
   const char32_t wall = page.ascii ? U'|' : U'│', floor = page.ascii ? U'-' : U'─';
   for (int y = 0; y < page.lines; ++y) canvas.put(left - 1, top + y, wall);
   for (int x = 0; x < area; ++x) canvas.put(left + x, top + page.lines, floor);
@@ -181,7 +186,8 @@ void draw_axes(TextCanvas& canvas, const TerminalPage& page, const PanelRanges& 
   int free = 0;
   for (const Tick& t : nice_ticks(r.x, std::clamp(area / 9, 2, 8))) {
     const std::string label = page.number(t.label);
-    const int x = left + static_cast<int>(std::lround(r.x.fraction(t.value) * (area - 1))), width = display_width(label);
+    const int x = left + static_cast<int>(std::lround(r.x.fraction(t.value) * (area - 1))),
+              width = display_width(label);
     const int from = std::min(x - width / 2, canvas.width() - width);
     canvas.put(x, top + page.lines, page.ascii ? U'+' : U'┴');
     if (from < free) continue;
@@ -192,7 +198,8 @@ void draw_axes(TextCanvas& canvas, const TerminalPage& page, const PanelRanges& 
 
 }  // namespace
 
-TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curves& curves, const PanelRanges& ranges, int columns) {
+TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curves& curves, const PanelRanges& ranges,
+                       int columns) {
   const std::vector<Tick> y_ticks = nice_ticks(ranges.y, std::max(2, page.lines / 3));
   int left = 1;
   for (const Tick& t : y_ticks) left = std::max(left, 1 + display_width(page.number(t.label)));
@@ -214,7 +221,8 @@ Bars as_bars(const TerminalPage& page, const Histogram& histogram) {
   const HistogramCounts h = histogram_counts(histogram);
   Bars bars;
   for (size_t i = 0; i + 1 < h.edges.size(); ++i)
-    bars.categories.push_back(page.number(short_number(h.edges[i])) + " .. " + page.number(short_number(h.edges[i + 1])));
+    bars.categories.push_back(page.number(short_number(h.edges[i])) + " .. " +
+                              page.number(short_number(h.edges[i + 1])));
   for (size_t s = 0; s < h.counts.size(); ++s) bars.series.push_back({histogram.samples[s].name, h.counts[s]});
   return bars;
 }
@@ -238,7 +246,8 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
     append_utf8(mark, glyph(s));
     draw_samples(legend, {mark + mark, page.cut(bars.series[s].name, area - 3), palette(s)}, area, used);
   }
-  const int name_columns = display_width(panel.x.label);  // of what the categories are: above them, on a line of its own when long
+  const int name_columns =
+      display_width(panel.x.label);  // of what the categories are: above them, on a line of its own when long
   const int label = name_columns == 0 || (page.y_labels && name_columns < left) ? 0 : 1, top = page.header() + label;
   const int lines = static_cast<int>(bars.categories.size() * bars.series.size());
   TextCanvas canvas(std::min(columns, left + area + numbers + 1), top + lines + static_cast<int>(legend.size()));
@@ -256,8 +265,7 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
       if (std::isfinite(place)) {
         const int from = left + static_cast<int>(std::lround(std::min(base, place) * area));
         end = left + static_cast<int>(std::lround(std::max(base, place) * area));
-        for (int x = from; x < end; ++x)
-          canvas.put(x, first + static_cast<int>(s), glyph(s), page.ink(palette(s)));
+        for (int x = from; x < end; ++x) canvas.put(x, first + static_cast<int>(s), glyph(s), page.ink(palette(s)));
       }
       canvas.text(std::max(end, left) + 1, first + static_cast<int>(s), page.number(short_number(v)));
     }

@@ -34,7 +34,8 @@ int widest(const std::vector<std::string>& labels, int most) {
 int index_width(const TerminalPage& page, const HeatMap& map, int64_t rows) {
   if (!map.y_span) return static_cast<int>(std::to_string(std::max<int64_t>(rows - 1, 0)).size());
   int columns = 1;
-  for (const CellTick& t : cell_ticks(rows, map.y_span, 10)) columns = std::max(columns, display_width(page.number(t.label)));
+  for (const CellTick& t : cell_ticks(rows, map.y_span, 10))
+    columns = std::max(columns, display_width(page.number(t.label)));
   return columns;
 }
 
@@ -42,8 +43,7 @@ HeatGrid plan_grid(const TerminalPage& page, const HeatMap& map, int columns) {
   HeatGrid g;
   const int64_t rows = map.values.size(0), cols = map.values.size(1);
   const bool y_tokens = !map.y_tokens.empty() && rows <= kMostLines;
-  g.label_columns = 1 + (y_tokens ? widest(map.y_tokens, std::min(18, columns / 3))
-                                  : index_width(page, map, rows));
+  g.label_columns = 1 + (y_tokens ? widest(map.y_tokens, std::min(18, columns / 3)) : index_width(page, map, rows));
   const int64_t room = std::max(1, columns - g.label_columns);
   const int64_t most_rows = page.ascii || y_tokens ? kMostLines : 2 * kMostLines;
   const int64_t factor = std::max((cols + room - 1) / room, (rows + most_rows - 1) / most_rows);
@@ -75,7 +75,8 @@ std::optional<Colour> cell_colour(const ColourRange& range, float value) {
 
 char32_t ramp(const ColourRange& range, float value) {
   const double t = range.fraction(value);
-  return std::isnan(t) ? U'?' : static_cast<char32_t>(kRamp[static_cast<size_t>(std::lround(std::clamp(t, 0.0, 1.0) * 9))]);
+  return std::isnan(t) ? U'?'
+                       : static_cast<char32_t>(kRamp[static_cast<size_t>(std::lround(std::clamp(t, 0.0, 1.0) * 9))]);
 }
 
 void draw_cells(TextCanvas& canvas, const TerminalPage& page, const HeatGrid& g, const ColourRange& range, int top) {
@@ -99,7 +100,8 @@ void draw_cells(TextCanvas& canvas, const TerminalPage& page, const HeatGrid& g,
 }
 
 // Numbers inside cells, and brackets around boxed ones.
-void draw_marks(TextCanvas& canvas, const TerminalPage& page, const HeatMap& map, const HeatGrid& g, const ColourRange& range, int top) {
+void draw_marks(TextCanvas& canvas, const TerminalPage& page, const HeatMap& map, const HeatGrid& g,
+                const ColourRange& range, int top) {
   const auto ink = [&](float value) -> std::optional<Colour> {
     if (page.ascii) return {};
     return luminance(*cell_colour(range, value)) < 0.3 ? Colour{255, 255, 255} : Colour{0, 0, 0};
@@ -135,7 +137,8 @@ void draw_row_labels(TextCanvas& canvas, const TerminalPage& page, const HeatMap
     for (size_t i = 0; i < map.y_tokens.size(); ++i) put(static_cast<int>(i) * g.tall + g.tall / 2, map.y_tokens[i]);
     return;
   }
-  for (const CellTick& t : cell_ticks(map.values.size(0), map.y_span, std::clamp(g.lines() / 2, 1, map.y_span ? 10 : 50))) {
+  for (const CellTick& t :
+       cell_ticks(map.values.size(0), map.y_span, std::clamp(g.lines() / 2, 1, map.y_span ? 10 : 50))) {
     const int64_t row = t.cell / g.rows_each;
     put(static_cast<int>(g.halves ? row / 2 : row * g.tall + g.tall / 2), page.number(t.label));
   }
@@ -148,7 +151,8 @@ void draw_column_labels(TextCanvas& canvas, const TerminalPage& page, const Heat
     int free = 0;
     for (const CellTick& t : cell_ticks(map.values.size(1), map.x_span, std::max(1, g.width() / 4))) {
       const std::string label = page.number(t.label);
-      const int x = g.label_columns + static_cast<int>(t.cell / g.cols_each) * g.wide + (g.wide - 1) / 2, width = display_width(label);
+      const int x = g.label_columns + static_cast<int>(t.cell / g.cols_each) * g.wide + (g.wide - 1) / 2,
+                width = display_width(label);
       if (x >= free && x + width <= canvas.width()) canvas.text(x, top, label);
       free = x + width + 1;
     }
@@ -161,13 +165,15 @@ void draw_column_labels(TextCanvas& canvas, const TerminalPage& page, const Heat
       continue;
     }
     int y = top - 1;  // one character a line, combining marks with theirs
-    for (char32_t p : code_points(page.cut(map.x_tokens[i], 12))) canvas.put(x + (g.wide - 1) / 2, display_width(p) == 0 ? y : ++y, p);
+    for (char32_t p : code_points(page.cut(map.x_tokens[i], 12)))
+      canvas.put(x + (g.wide - 1) / 2, display_width(p) == 0 ? y : ++y, p);
   }
 }
 
 }  // namespace
 
-TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMap& map, const ColourRange& colours, int columns) {
+TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMap& map, const ColourRange& colours,
+                      int columns) {
   if (map.values.numel() == 0) {
     TextCanvas canvas(std::min(columns, 24), page.header() + 1);
     page.draw_header(canvas, panel, 0, canvas.width());
@@ -175,8 +181,9 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
     return canvas;
   }
   const HeatGrid g = plan_grid(page, map, columns);
-  const int texts = std::max(
-      {display_width(panel.x.label), page.y_labels ? display_width(panel.y.label) - g.label_columns : 0, display_width(panel.title)});
+  const int texts =
+      std::max({display_width(panel.x.label), page.y_labels ? display_width(panel.y.label) - g.label_columns : 0,
+                display_width(panel.title)});
   const int width = std::min(columns, g.label_columns + std::max(g.width(), std::min(texts, 40)));
   const int top = page.header(), foot = foot_lines(map, g);
   TextCanvas canvas(width, top + g.lines() + foot + (panel.x.label.empty() ? 0 : 1));
@@ -186,7 +193,8 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
   draw_row_labels(canvas, page, map, g, top);
   draw_column_labels(canvas, page, map, g, top + g.lines());
   if (!panel.x.label.empty())
-    canvas.centred(g.label_columns, std::max(g.width(), width - g.label_columns), top + g.lines() + foot, panel.x.label);
+    canvas.centred(g.label_columns, std::max(g.width(), width - g.label_columns), top + g.lines() + foot,
+                   panel.x.label);
   return canvas;
 }
 

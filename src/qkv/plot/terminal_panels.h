@@ -17,15 +17,19 @@ struct TerminalPage {
   /// A tick label or number in the characters of the page.
   std::string number(std::string label) const;
   std::string cut(std::string_view text, int columns) const { return cut_to(text, columns, ascii ? "~" : "…"); }
-  /// The colour of a line, or none, which is the terminal's own: in characters alone, and for what is nearly black, which a dark terminal
-  /// would hide.
-  std::optional<Colour> ink(Colour colour) const { return ascii || luminance(colour) < 0.05 ? std::nullopt : std::optional(colour); }
+  /// The colour of a line, or none, which is the terminal's own: in characters alone, and for what is nearly black,
+  /// which a dark terminal would hide.
+  std::optional<Colour> ink(Colour colour) const {
+    return ascii || luminance(colour) < 0.05 ? std::nullopt : std::optional(colour);
+  }
   int header() const { return (titles ? 1 : 0) + (y_labels ? 1 : 0); }
   void draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const;
 };
 
-TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMap& map, const ColourRange& colours, int columns);
-TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curves& curves, const PanelRanges& ranges, int columns);
+TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMap& map, const ColourRange& colours,
+                      int columns);
+TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curves& curves, const PanelRanges& ranges,
+                       int columns);
 TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& bars, const Range& values, int columns);
 /// A histogram as bars, a category for each bin.
 Bars as_bars(const TerminalPage& page, const Histogram& histogram);

@@ -21,7 +21,8 @@ double text_width(std::string_view utf8, double font_size);
 /// The text cut to a width, with "…" at its end when something was cut.
 std::string shortened(std::string_view utf8, double font_size, double width);
 
-/// The text with a true minus sign instead of a hyphen before every number: "y = -1" becomes "y = −1", "x-2" and "t-test" stay.
+/// The text with a true minus sign instead of a hyphen before every number: "y = -1" becomes "y = −1", "x-2" and
+/// "t-test" stay.
 std::string with_minus_signs(std::string_view utf8);
 
 /// Valid UTF-8 that can stand in XML text and in a quoted attribute.

@@ -32,7 +32,8 @@ void TextCanvas::text(int x, int y, std::string_view utf8, std::optional<Colour>
 
 void TextCanvas::centred(int x, int width, int y, std::string_view utf8) {
   const int columns = display_width(utf8);
-  text(columns >= width ? x : x + (width - columns) / 2, y, columns > width ? cut_to(utf8, width, "~") : std::string(utf8));
+  text(columns >= width ? x : x + (width - columns) / 2, y,
+       columns > width ? cut_to(utf8, width, "~") : std::string(utf8));
 }
 
 void TextCanvas::copy(const TextCanvas& from, int x, int y) {
@@ -44,8 +45,8 @@ void TextCanvas::copy(const TextCanvas& from, int x, int y) {
 std::string TextCanvas::str() const {
   std::string out;
   const auto code = [&](int kind, Colour c) {
-    out +=
-        "\x1b[" + std::to_string(kind) + ";2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" + std::to_string(c.blue) + "m";
+    out += "\x1b[" + std::to_string(kind) + ";2;" + std::to_string(c.red) + ";" + std::to_string(c.green) + ";" +
+           std::to_string(c.blue) + "m";
   };
   for (int y = 0; y < height_; ++y) {
     std::optional<Colour> ink, ground;

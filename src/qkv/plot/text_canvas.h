@@ -17,7 +17,8 @@ class TextCanvas {
   int width() const { return width_; }
   int height() const { return height_; }
 
-  /// One character; outside the canvas nothing happens. A wide one takes two cells, or leaves a blank where only one is left.
+  /// One character; outside the canvas nothing happens. A wide one takes two cells, or leaves a blank where only one is
+  /// left.
   void put(int x, int y, char32_t glyph, std::optional<Colour> ink = {}, std::optional<Colour> ground = {});
   /// A text from x on, cut at the edge.
   void text(int x, int y, std::string_view utf8, std::optional<Colour> ink = {});

@@ -15,11 +15,16 @@ namespace {
 /// (R(K) / mu_2(K)^2)^(1/5) with R the integral of K^2 and mu_2 the variance of K as a density.
 double canonical_width(KernelShape kernel) {
   switch (kernel) {
-    case KernelShape::gaussian: return std::pow(0.5 / std::sqrt(std::numbers::pi), 0.2);
-    case KernelShape::boxcar: return std::pow(0.5 * 9, 0.2);
-    case KernelShape::epanechnikov: return std::pow(0.6 * 25, 0.2);
-    case KernelShape::triangular: return std::pow(2.0 / 3 * 36, 0.2);
-    case KernelShape::constant: break;
+    case KernelShape::gaussian:
+      return std::pow(0.5 / std::sqrt(std::numbers::pi), 0.2);
+    case KernelShape::boxcar:
+      return std::pow(0.5 * 9, 0.2);
+    case KernelShape::epanechnikov:
+      return std::pow(0.6 * 25, 0.2);
+    case KernelShape::triangular:
+      return std::pow(2.0 / 3 * 36, 0.2);
+    case KernelShape::constant:
+      break;
   }
   fail("[bandwidth] the constant kernel has no bandwidth to choose");
 }
@@ -33,7 +38,8 @@ double quantile(const std::vector<double>& sorted, double p) {
 }
 
 /// Smallest value of f on [low, high] to a tolerance (Kiefer, 1953); f is called once a step.
-std::pair<double, double> golden_section(double low, double high, double tolerance, const std::function<double(double)>& f) {
+std::pair<double, double> golden_section(double low, double high, double tolerance,
+                                         const std::function<double(double)>& f) {
   const double ratio = 1 / std::numbers::phi;
   double a = high - ratio * (high - low), b = low + ratio * (high - low), fa = f(a), fb = f(b);
   while (high - low > tolerance) {
@@ -74,7 +80,9 @@ struct Search {
     return value;
   }
   /// Of a score, in scores of all rows.
-  double cost() const { return static_cast<double>(std::min(rows_used, regression.rows())) / static_cast<double>(regression.rows()); }
+  double cost() const {
+    return static_cast<double>(std::min(rows_used, regression.rows())) / static_cast<double>(regression.rows());
+  }
   /// Scores from here on are over that many rows.
   void use(int64_t rows) {
     rows_used = rows;
@@ -105,8 +113,8 @@ void by_golden_sections(Search& search) {
   }
 }
 
-/// One round of steps of `step` in log h to both sides of the best, and to the lowest point of the parabola through the three scores.
-/// Returns whether that gained more than 1 in 10,000.
+/// One round of steps of `step` in log h to both sides of the best, and to the lowest point of the parabola through the
+/// three scores. Returns whether that gained more than 1 in 10,000.
 bool by_parabolas(Search& search, double step) {
   const double before = search.best.score;
   for (size_t a = 0; a < search.best.bandwidth.size(); ++a) {
@@ -148,15 +156,18 @@ std::vector<double> rule_bandwidth(const Points& x, KernelShape kernel) {
   for (int64_t a = 0; a < x.width; ++a) {
     std::vector<double> column = x.column(a);
     std::sort(column.begin(), column.end());
-    check(column.front() < column.back(), "[bandwidth] all ", x.rows, " values of x column ", a + 1, " are ", column.front(),
-          ": no width follows from them, give one");
+    check(column.front() < column.back(), "[bandwidth] all ", x.rows, " values of x column ", a + 1, " are ",
+          column.front(), ": no width follows from them, give one");
     double mean = 0, squares = 0;
     for (const double value : column) mean += value / n;
     for (const double value : column) squares += (value - mean) * (value - mean);
-    const double deviation = std::sqrt(squares / (n - 1)), quartiles = (quantile(column, 0.75) - quantile(column, 0.25)) / 1.349;
+    const double deviation = std::sqrt(squares / (n - 1)),
+                 quartiles = (quantile(column, 0.75) - quantile(column, 0.25)) / 1.349;
     out.push_back(ratio * 1.06 * (quartiles > 0 ? std::min(deviation, quartiles) : deviation) * shrink);
-    check(out.back() > 1e-300 && out.back() < 1e300, "[bandwidth] x column ", a + 1, " runs from ", column.front(), " to ", column.back(),
-          ": its numbers are too small or too large for a width to follow from them; scale the column, or give a width");
+    check(
+        out.back() > 1e-300 && out.back() < 1e300, "[bandwidth] x column ", a + 1, " runs from ", column.front(),
+        " to ", column.back(),
+        ": its numbers are too small or too large for a width to follow from them; scale the column, or give a width");
   }
   return out;
 }

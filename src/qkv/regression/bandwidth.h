@@ -1,4 +1,5 @@
-// Choosing the width of a kernel: by rule of thumb, by exact leave-one-out cross-validation, or learned by gradient as in the notes.
+// Choosing the width of a kernel: by rule of thumb, by exact leave-one-out cross-validation, or learned by gradient as
+// in the notes.
 #pragma once
 
 #include "qkv/core/rng.h"
@@ -6,10 +7,11 @@
 
 namespace qkv {
 
-/// The normal-reference rule (Silverman, Density Estimation, 1986, section 3.4.2; Scott, 1992, section 6.3.1 for d > 1), a width a
-/// coordinate: h_a = c_K 1.06 s_a n^(-1 / (d + 4)), s_a the smaller of the standard deviation and the interquartile range / 1.349, and
-/// c_K the ratio of canonical widths that gives another kernel the smoothness of a Gaussian (Marron and Nolan, 1988). Fails when all x
-/// of a column are equal, or so small or large that no width between 1e-300 and 1e300 follows.
+/// The normal-reference rule (Silverman, Density Estimation, 1986, section 3.4.2; Scott, 1992, section 6.3.1 for d >
+/// 1), a width a coordinate: h_a = c_K 1.06 s_a n^(-1 / (d + 4)), s_a the smaller of the standard deviation and the
+/// interquartile range / 1.349, and c_K the ratio of canonical widths that gives another kernel the smoothness of a
+/// Gaussian (Marron and Nolan, 1988). Fails when all x of a column are equal, or so small or large that no width
+/// between 1e-300 and 1e300 follows.
 std::vector<double> rule_bandwidth(const Points& x, KernelShape kernel);
 
 struct CrossValidated {
@@ -26,10 +28,11 @@ struct SearchProgress {
 using SearchObserver = std::function<void(const SearchProgress&)>;
 
 /// The width with the smallest leave-one-out score: a grid over the logarithm of a common factor of the rule's widths
-/// (1/32 of the rule to the range of the data), then golden section around the best grid point; in several dimensions also golden section coordinate by
-/// coordinate, until a round gains less than 1 in 10,000. There a score takes time with the square of the rows: from 1,500 rows on the
-/// search is made on the errors of 500 of them (each predicted from all the others), with parabolas in place of golden sections, then
-/// of 2,000, and its last steps are on all. The score that is returned is of all rows. Deterministic.
+/// (1/32 of the rule to the range of the data), then golden section around the best grid point; in several dimensions
+/// also golden section coordinate by coordinate, until a round gains less than 1 in 10,000. There a score takes time
+/// with the square of the rows: from 1,500 rows on the search is made on the errors of 500 of them (each predicted from
+/// all the others), with parabolas in place of golden sections, then of 2,000, and its last steps are on all. The score
+/// that is returned is of all rows. Deterministic.
 CrossValidated cross_validate(const KernelRegression& regression, const SearchObserver& observer = {});
 
 struct LearnOptions {
@@ -39,9 +42,9 @@ struct LearnOptions {
 };
 
 struct Learned {
-  std::vector<double> w;         // (d): the kernel is exp(-((x - x_i) w)^2 / 2), so the width is 1 / |w|
-  std::vector<double> losses;    // (epochs): the loss that each step saw
-  std::vector<double> start;     // (d)
+  std::vector<double> w;       // (d): the kernel is exp(-((x - x_i) w)^2 / 2), so the width is 1 / |w|
+  std::vector<double> losses;  // (epochs): the loss that each step saw
+  std::vector<double> start;   // (d)
   /// 1 / |w|; fails when a w is zero, which is the average.
   std::vector<double> bandwidth() const;
 };

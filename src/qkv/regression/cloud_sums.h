@@ -37,10 +37,10 @@ class CloudSums {
   KernelShape shape_;
   std::vector<double> width_;
   SumsWanted wanted_;
-  bool relative_ = false;                     // the last query was far: weights are relative to the reference
-  std::vector<double> reference_;             // (d)
-  std::vector<double> weight_;                // (tile)
-  std::vector<double> u_, weight_u_;          // (d, tile)
+  bool relative_ = false;             // the last query was far: weights are relative to the reference
+  std::vector<double> reference_;     // (d)
+  std::vector<double> weight_;        // (tile)
+  std::vector<double> u_, weight_u_;  // (d, tile)
 };
 
 }  // namespace qkv

@@ -21,7 +21,8 @@ Polynomial polynomial(KernelShape shape, bool squared, double side) {
       return squared ? Polynomial{{1, -2 * side, 1}, 2} : Polynomial{{1, -side}, 1};
     case KernelShape::epanechnikov:  // 1 - u^2
       return squared ? Polynomial{{1, 0, -2, 0, 1}, 4} : Polynomial{{1, 0, -1}, 2};
-    default: return Polynomial{{1}, 0};
+    default:
+      return Polynomial{{1}, 0};
   }
 }
 
@@ -68,10 +69,12 @@ CompactWindows::CompactWindows(const Line& line, KernelShape shape, double width
 }
 
 /// power += sums of v u^p over keys [first, last), u = (x - query) / h.
-void CompactWindows::add_range(int64_t first, int64_t last, double query, std::vector<double>& power, double& touched) const {
+void CompactWindows::add_range(int64_t first, int64_t last, double query, std::vector<double>& power,
+                               double& touched) const {
   std::array<double, 8> moved;
   while (first < last) {
-    const int64_t cell = cell_of_[first], start = cells_.begin[cell], stop = cells_.begin[cell + 1], end = std::min(last, stop);
+    const int64_t cell = cell_of_[first], start = cells_.begin[cell], stop = cells_.begin[cell + 1],
+                  end = std::min(last, stop);
     const double* upper = prefix_.data() + (end - 1) * terms_;
     const double* lower = first > start ? prefix_.data() + (first - 1) * terms_ : nullptr;
     const double shift = (cells_.centre[cell] - query) / width_;
@@ -96,7 +99,8 @@ void CompactWindows::sums(std::span<const double> queries, double* sums) const {
   auto low = x.begin(), middle = x.begin(), high = x.begin();
   if (!queries.empty()) {  // the same tests as below, by bisection
     const double q = queries[0];
-    low = std::partition_point(x.begin(), x.end(), [&](double key) { return key < q && !(std::abs(key - q) < width_); });
+    low =
+        std::partition_point(x.begin(), x.end(), [&](double key) { return key < q && !(std::abs(key - q) < width_); });
     middle = std::partition_point(low, x.end(), [&](double key) { return key < q; });
     high = std::partition_point(middle, x.end(), [&](double key) { return std::abs(key - q) < width_; });
   }
@@ -116,7 +120,8 @@ void CompactWindows::sums(std::span<const double> queries, double* sums) const {
       const Polynomial kernel = polynomial(shape_, false, side);
       for (int64_t column = 0, term = 0; column < columns; term += column == 0 ? count_terms_ : value_terms_, ++column)
         for (int k = 0; k <= wanted_.order; ++k)
-          for (int p = 0; p <= kernel.degree; ++p) sums[column * (wanted_.order + 1) + k] += kernel.coefficient[p] * power[term + p + k];
+          for (int p = 0; p <= kernel.degree; ++p)
+            sums[column * (wanted_.order + 1) + k] += kernel.coefficient[p] * power[term + p + k];
       if (wanted_.squares) {
         const Polynomial square = polynomial(shape_, true, side);
         for (int k = 0; k <= wanted_.order; ++k)

@@ -38,12 +38,14 @@ namespace {
 void check_rows(const Points& x, const Points& y) {
   check(x.rows == y.rows, "[regression] x has ", x.rows, " rows, y has ", y.rows);
   check(x.rows > 0, "[regression] there are no rows");
-  check(x.width > 0 && y.width > 0, "[regression] x has ", x.width, " columns, y has ", y.width, ": each needs one at least");
+  check(x.width > 0 && y.width > 0, "[regression] x has ", x.width, " columns, y has ", y.width,
+        ": each needs one at least");
   check_finite("x", x);
   check_finite("y", y);
 }
 
-/// Mean and standard deviation (of the population) of a column. Squares are of shares of the largest, so that none overflows.
+/// Mean and standard deviation (of the population) of a column. Squares are of shares of the largest, so that none
+/// overflows.
 std::pair<double, double> mean_and_deviation(const Points& points, int64_t column) {
   const double n = static_cast<double>(points.rows);
   double mean = 0, largest = 0, squares = 0;
@@ -74,14 +76,20 @@ KernelRegression::KernelRegression(Points x, Points y, RegressionOptions options
     : KernelRegression(std::make_shared<const Data>(std::move(x), std::move(y)), std::move(options)) {}
 
 KernelRegression::KernelRegression(std::shared_ptr<const Data> data, RegressionOptions options)
-    : data_(std::move(data)), x_(data_->x), y_(data_->y), options_(std::move(options)), kernel_(options_.kernel),
+    : data_(std::move(data)),
+      x_(data_->x),
+      y_(data_->y),
+      options_(std::move(options)),
+      kernel_(options_.kernel),
       estimator_(options_.estimator) {
   check_options();
 }
 
 KernelRegression::~KernelRegression() = default;
 KernelRegression::KernelRegression(KernelRegression&&) noexcept = default;
-KernelRegression KernelRegression::with(RegressionOptions options) const { return KernelRegression(data_, std::move(options)); }
+KernelRegression KernelRegression::with(RegressionOptions options) const {
+  return KernelRegression(data_, std::move(options));
+}
 
 void KernelRegression::check_options() {
   if (estimator_ == Estimator::average) kernel_ = KernelShape::constant;
@@ -94,9 +102,11 @@ void KernelRegression::check_options() {
     return;
   }
   const auto& h = options_.bandwidth;
-  check(h.size() == 1 || h.size() == d, "[regression] ", h.size(), " bandwidths for ", d, " columns of x: give one, or one a column");
+  check(h.size() == 1 || h.size() == d, "[regression] ", h.size(), " bandwidths for ", d,
+        " columns of x: give one, or one a column");
   for (const double value : h)
-    check(value > 0 && std::isfinite(value) && std::isfinite(1 / value), "[regression] a bandwidth must be positive and finite, got ", value);
+    check(value > 0 && std::isfinite(value) && std::isfinite(1 / value),
+          "[regression] a bandwidth must be positive and finite, got ", value);
   width_ = h.size() == d ? h : std::vector<double>(d, h[0]);
 }
 
@@ -117,26 +127,29 @@ Predictions KernelRegression::predict_at(const Points& at, std::optional<double>
     quantile = normal_quantile(*level);
     out.low = out.high = Points(at.rows, m);
     const Predictions left_out = leave_one_out();
-    check(left_out.absent < rows(), "[band] no row has a neighbour at the bandwidth ", width_[0], ": there are no residuals");
+    check(left_out.absent < rows(), "[band] no row has a neighbour at the bandwidth ", width_[0],
+          ": there are no residuals");
     out.deviation.assign(static_cast<size_t>(m), 0.0);
     for (int64_t i = 0; i < rows(); ++i) {
       for (int64_t j = 0; j < m; ++j) {
         const double residual = y_.at(i, j) - left_out.values.at(i, j);
-        if (!std::isnan(residual)) out.deviation[j] += residual * residual / static_cast<double>(rows() - left_out.absent);
+        if (!std::isnan(residual))
+          out.deviation[j] += residual * residual / static_cast<double>(rows() - left_out.absent);
       }
     }
     for (double& sigma : out.deviation) sigma = std::sqrt(sigma);
   }
-  for_each_query(at, {order(), level.has_value()}, [&](int64_t i, const LocalSums& sums, const LocalFit& fit, bool found) {
-    const double scale = level && found ? quantile * std::sqrt(fit.squared_weights(sums)) : kAbsent;
-    for (int64_t j = 0; j < m; ++j) {
-      const double value = found ? data_->parts.value(fit.prediction(), j) : kAbsent;
-      out.values.at(i, j) = value;
-      if (!level) continue;
-      out.low.at(i, j) = value - scale * out.deviation[j];
-      out.high.at(i, j) = value + scale * out.deviation[j];
-    }
-  });
+  for_each_query(at, {order(), level.has_value()},
+                 [&](int64_t i, const LocalSums& sums, const LocalFit& fit, bool found) {
+                   const double scale = level && found ? quantile * std::sqrt(fit.squared_weights(sums)) : kAbsent;
+                   for (int64_t j = 0; j < m; ++j) {
+                     const double value = found ? data_->parts.value(fit.prediction(), j) : kAbsent;
+                     out.values.at(i, j) = value;
+                     if (!level) continue;
+                     out.low.at(i, j) = value - scale * out.deviation[j];
+                     out.high.at(i, j) = value + scale * out.deviation[j];
+                   }
+                 });
   for (int64_t i = 0; i < at.rows; ++i) out.absent += std::isnan(out.values.at(i, 0));
   return out;
 }
@@ -163,7 +176,8 @@ double KernelRegression::leave_one_out_score(int64_t most_rows) const {
   std::vector<int64_t> chosen(static_cast<size_t>(std::min(rows(), most_rows)));
   for (size_t k = 0; k < chosen.size(); ++k) {
     const double place = static_cast<double>(k) * (std::numbers::phi - 1);
-    chosen[k] = most_rows < rows() ? static_cast<int64_t>((place - std::floor(place)) * static_cast<double>(rows())) : static_cast<int64_t>(k);
+    chosen[k] = most_rows < rows() ? static_cast<int64_t>((place - std::floor(place)) * static_cast<double>(rows()))
+                                   : static_cast<int64_t>(k);
   }
   const Points predicted = left_out(chosen);
   const double n = static_cast<double>(rows());
@@ -183,7 +197,8 @@ double KernelRegression::leave_one_out_score(int64_t most_rows) const {
 
 Tensor KernelRegression::weights(const Points& at) const {
   check_points("weights", at);
-  check(at.rows == 0 || rows() <= (int64_t{1} << 31) / at.rows, "[weights] ", at.rows, " queries x ", rows(), " rows are too many to show");
+  check(at.rows == 0 || rows() <= (int64_t{1} << 31) / at.rows, "[weights] ", at.rows, " queries x ", rows(),
+        " rows are too many to show");
   Tensor out = Tensor::empty({at.rows, rows()});
   const double work = static_cast<double>(at.rows * rows()) * (2.0 + static_cast<double>(dimension()));
   parallel_ranges(at.rows, 8, work, [&](int64_t first, int64_t last) {

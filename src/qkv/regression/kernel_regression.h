@@ -17,10 +17,12 @@ namespace qkv {
 struct RegressionOptions {
   KernelShape kernel = KernelShape::gaussian;
   Estimator estimator = Estimator::local_constant;
-  std::vector<double> bandwidth = {1};  // one for all coordinates, or one each; not read by the average and the constant kernel
+  std::vector<double> bandwidth = {
+      1};  // one for all coordinates, or one each; not read by the average and the constant kernel
 };
 
-/// Predictions at some points. Where no key has weight there is none: NaN in `values` (and in the band), counted in `absent`.
+/// Predictions at some points. Where no key has weight there is none: NaN in `values` (and in the band), counted in
+/// `absent`.
 struct Predictions {
   Points values;                  // (queries, outputs)
   Points low, high;               // (queries, outputs), when a band was asked for
@@ -38,18 +40,21 @@ class KernelRegression {
 
   /// f at the points `at` (queries, d).
   Predictions predict(const Points& at) const;
-  /// Also a pointwise band f +- z sigma sqrt(sum_i l_i^2), where f = sum_i l_i y_i, z is the normal quantile of `level`, and sigma^2 is
-  /// the mean square of the leave-one-out residuals. It covers the noise of the estimate, not its bias.
+  /// Also a pointwise band f +- z sigma sqrt(sum_i l_i^2), where f = sum_i l_i y_i, z is the normal quantile of
+  /// `level`, and sigma^2 is the mean square of the leave-one-out residuals. It covers the noise of the estimate, not
+  /// its bias.
   Predictions predict_with_band(const Points& at, double level = 0.95) const;
   /// f_-i(x_i): each row predicted from the others.
   Predictions leave_one_out() const;
-  /// Mean over rows and outputs of squared leave-one-out errors, each output in units of its variance. A row without neighbours counts
-  /// as predicted by the mean of the others. `most_rows`: of no more rows than that, evenly chosen, each still predicted from all others.
+  /// Mean over rows and outputs of squared leave-one-out errors, each output in units of its variance. A row without
+  /// neighbours counts as predicted by the mean of the others. `most_rows`: of no more rows than that, evenly chosen,
+  /// each still predicted from all others.
   double leave_one_out_score(int64_t most_rows = std::numeric_limits<int64_t>::max()) const;
 
   /// l_i for every query and row of the data: (queries, n). For the local constant these are the attention weights.
   Tensor weights(const Points& at) const;
-  /// exp(entropy) of the attention weights K_i / sum K of each query: how many keys it really looks at; 0 where it sees none.
+  /// exp(entropy) of the attention weights K_i / sum K of each query: how many keys it really looks at; 0 where it sees
+  /// none.
   std::vector<double> effective_keys(const Points& at) const;
 
   int64_t rows() const { return x_.rows; }
@@ -79,7 +84,7 @@ class KernelRegression {
   std::shared_ptr<const Data> data_;
   const Points &x_, &y_;  // y as given
   RegressionOptions options_;
-  KernelShape kernel_;     // constant for the average
+  KernelShape kernel_;  // constant for the average
   Estimator estimator_;
   std::vector<double> width_;  // (d)
 };

@@ -12,14 +12,15 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBlock = 64;          // rows of a partial sum, whatever the number of threads
+constexpr int64_t kBlock = 64;           // rows of a partial sum, whatever the number of threads
 constexpr int64_t kFastLineRows = 2000;  // from here on the fast sums on a line pay
 
 /// The loss and its slope by w, block by block: what a block adds up never depends on the number of threads.
 class Objective {
  public:
   /// x (n, d), y (n, m), which must outlive it.
-  Objective(const Points& x, const Points& y) : x_(x.transposed()), y_(y.transposed()), slope_(static_cast<size_t>(x.width)) {
+  Objective(const Points& x, const Points& y)
+      : x_(x.transposed()), y_(y.transposed()), slope_(static_cast<size_t>(x.width)) {
     data_ = {x_.data(), y_.data(), x.rows, x.width, y.width};
     blocks_ = (data_.n + kBlock - 1) / kBlock;
     rows_.resize(static_cast<size_t>(data_.n));
@@ -39,7 +40,9 @@ class Objective {
       return run(n * 300, [&](int64_t first, int64_t last, const Part& part) { add_fast(sums, w, first, last, part); });
     }
     return run(n * n * (1 + 0.4 * static_cast<double>(data_.terms())),
-               [&](int64_t first, int64_t last, const Part& part) { add_direct(w, {rows_.data() + first, rows_.data() + last}, part); });
+               [&](int64_t first, int64_t last, const Part& part) {
+                 add_direct(w, {rows_.data() + first, rows_.data() + last}, part);
+               });
   }
   const std::vector<double>& slope() const { return slope_; }  // (d)
 
@@ -73,7 +76,8 @@ class Objective {
   }
 
   /// At most kBlock rows, key by key. Row i:  e = f_-i(x_i) - y_i,  loss += e^2,
-  /// dloss/dw_a += 2 e sum_j alpha_j (y_j - f) * -(x_i - x_j)_a^2 w_a = -2 e w_a (mean of y d_a^2 - f times mean of d_a^2).
+  /// dloss/dw_a += 2 e sum_j alpha_j (y_j - f) * -(x_i - x_j)_a^2 w_a = -2 e w_a (mean of y d_a^2 - f times mean of
+  /// d_a^2).
   void add_direct(const std::vector<double>& w, std::span<const int64_t> rows, const Part& part) const {
     kernels::leave_one_out_sums(data_, w.data(), rows.data(), static_cast<int64_t>(rows.size()), part.sums);
     const double* all = part.sums;  // of 1, then of each y: sum K v, sum K v d_a^2
@@ -83,14 +87,16 @@ class Objective {
       for (int64_t j = 0; j < data_.m; ++j, of_y += 1 + data_.d) {
         const double f = of_y[0] / total, error = f - y_[j * data_.n + row];
         *part.loss += error * error;
-        for (int64_t a = 0; a < data_.d; ++a) part.slope[a] -= 2 * error * w[a] * (of_y[1 + a] - f * all[1 + a]) / total;
+        for (int64_t a = 0; a < data_.d; ++a)
+          part.slope[a] -= 2 * error * w[a] * (of_y[1 + a] - f * all[1 + a]) / total;
       }
       all += data_.terms();
     }
   }
 
   /// The same by the fast sums on a line, rows by their place on it.
-  void add_fast(const LineSums& line_sums, const std::vector<double>& w, int64_t first, int64_t last, const Part& part) const {
+  void add_fast(const LineSums& line_sums, const std::vector<double>& w, int64_t first, int64_t last,
+                const Part& part) const {
     std::vector<double> queries, sums(static_cast<size_t>((last - first) * line_sums.stride()));
     std::vector<int64_t> alone;
     for (int64_t place = first; place < last; ++place) queries.push_back(x_[line_->order[place]]);
@@ -135,22 +141,24 @@ std::vector<double> Learned::bandwidth() const {
 Learned learn_bandwidth(const Points& x, const Points& y, const Rng& rng, const LearnOptions& options) {
   check(x.rows == y.rows, "[learn] x has ", x.rows, " rows, y has ", y.rows);
   check(x.rows >= 2, "[learn] leave-one-out training needs at least 2 rows, got ", x.rows);
-  check(options.rate > 0 && std::isfinite(options.rate), "[learn] the learning rate must be positive, got ", options.rate);
+  check(options.rate > 0 && std::isfinite(options.rate), "[learn] the learning rate must be positive, got ",
+        options.rate);
   check(options.epochs >= 1, "[learn] the number of epochs must be at least 1, got ", options.epochs);
   check_finite("x", x);
   check_finite("y", y);
   Objective objective(x, y);
   Learned out;
   out.losses.reserve(static_cast<size_t>(options.epochs));
-  for (int64_t a = 0; a < x.width; ++a) out.w.push_back(options.start.value_or(double{rng.uniform(static_cast<uint64_t>(a))}));
+  for (int64_t a = 0; a < x.width; ++a)
+    out.w.push_back(options.start.value_or(double{rng.uniform(static_cast<uint64_t>(a))}));
   out.start = out.w;
   for (int epoch = 0; epoch < options.epochs; ++epoch) {
     const double loss = objective(out.w);
     out.losses.push_back(loss);
     for (int64_t a = 0; a < x.width; ++a) out.w[a] -= options.rate * objective.slope()[a];
     for (const double value : out.w)
-      check(std::isfinite(value) && std::isfinite(loss), "[learn] diverged in epoch ", epoch + 1, ": w = ", value, ", loss = ", loss,
-            "; use a smaller rate than ", options.rate);
+      check(std::isfinite(value) && std::isfinite(loss), "[learn] diverged in epoch ", epoch + 1, ": w = ", value,
+            ", loss = ", loss, "; use a smaller rate than ", options.rate);
   }
   return out;
 }

@@ -9,7 +9,8 @@
 
 namespace qkv {
 
-Line::Line(std::span<const double> keys, const Points& values, std::span<const int64_t> huge_rows) : y(&values), order(keys.size()) {
+Line::Line(std::span<const double> keys, const Points& values, std::span<const int64_t> huge_rows)
+    : y(&values), order(keys.size()) {
   std::iota(order.begin(), order.end(), int64_t{0});
   const auto key = [&](int64_t row) { return keys[static_cast<size_t>(row)]; };
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return key(a) < key(b); });
@@ -27,7 +28,8 @@ Line::Line(std::span<const double> keys, const Points& values, std::span<const i
   for (size_t k = 0; k < n; ++k) {
     value[k] = static_cast<double>(key_begin[k + 1] - key_begin[k]);
     for (int64_t j = 0; j < y->width; ++j)
-      for (int64_t i = key_begin[k]; i < key_begin[k + 1]; ++i) value[static_cast<size_t>(j + 1) * n + k] += y->at(order[i], j);
+      for (int64_t i = key_begin[k]; i < key_begin[k + 1]; ++i)
+        value[static_cast<size_t>(j + 1) * n + k] += y->at(order[i], j);
   }
 }
 
@@ -47,8 +49,15 @@ namespace {
 
 kernels::GaussLine gauss_line(const Line& line, const Cells& cells, double width, int64_t group) {
   const int64_t first = group * kernels::kGaussMaxColumns;
-  return {.x = line.x.data(), .value = line.value.data() + first * line.keys(), .keys = line.keys(), .columns = 0,
-          .centre = cells.centre.data(), .begin = cells.begin.data(), .cells = cells.size(), .slot = nullptr, .moments = nullptr,
+  return {.x = line.x.data(),
+          .value = line.value.data() + first * line.keys(),
+          .keys = line.keys(),
+          .columns = 0,
+          .centre = cells.centre.data(),
+          .begin = cells.begin.data(),
+          .cells = cells.size(),
+          .slot = nullptr,
+          .moments = nullptr,
           .width = width};
 }
 
@@ -59,7 +68,11 @@ int64_t group_columns(int64_t columns, int64_t group) {
 }  // namespace
 
 GaussTransform::GaussTransform(const Line& line, int64_t columns, double width)
-    : line_(&line), columns_(columns), width_(width), cells_(line.x, 2 * kernels::kGaussRadius * width), slot_(cells_.centre.size()) {
+    : line_(&line),
+      columns_(columns),
+      width_(width),
+      cells_(line.x, 2 * kernels::kGaussRadius * width),
+      slot_(cells_.centre.size()) {
   std::vector<int64_t> crowded;  // cells that get moments
   for (int64_t c = 0; c < cells_.size(); ++c) {
     slot_[c] = static_cast<int64_t>(crowded.size());

@@ -20,11 +20,12 @@ struct Line {
   int64_t columns() const { return 1 + y->width; }
 
   const Points* y;
-  std::vector<double> x;           // (keys)
-  std::vector<double> huge;        // x of the huge rows, ascending
-  std::vector<double> value;       // (1 + outputs, keys): how many rows a key has, and the sum of each of their y
-  std::vector<int64_t> order;      // (rows): row numbers by ascending x
-  std::vector<int64_t> key_begin;  // (keys + 1): the rows of a key are order[key_begin[k]] .. order[key_begin[k + 1] - 1]
+  std::vector<double> x;       // (keys)
+  std::vector<double> huge;    // x of the huge rows, ascending
+  std::vector<double> value;   // (1 + outputs, keys): how many rows a key has, and the sum of each of their y
+  std::vector<int64_t> order;  // (rows): row numbers by ascending x
+  std::vector<int64_t>
+      key_begin;  // (keys + 1): the rows of a key are order[key_begin[k]] .. order[key_begin[k + 1] - 1]
 };
 
 /// Runs of keys no longer than a span.
@@ -35,8 +36,8 @@ struct Cells {
   std::vector<int64_t> begin;  // (cells + 1)
 };
 
-/// order 0 asks for sum K and sum K y; order 2 also for their first and second moments in u = (x - query) / h. Squares are sums of
-/// K^2, K^2 u and K^2 u^2, for bands.
+/// order 0 asks for sum K and sum K y; order 2 also for their first and second moments in u = (x - query) / h. Squares
+/// are sums of K^2, K^2 u and K^2 u^2, for bands.
 struct SumsWanted {
   int order = 0;
   bool squares = false;
@@ -58,16 +59,18 @@ class GaussTransform {
   std::vector<std::vector<double>> moments_;  // for each group of columns: (slots, columns, terms)
 };
 
-/// Windows of a compact shape. K is a polynomial in u on each side of the query, so a window is known by the power sums of its keys.
-/// Keys are cut into cells of at most h / 2; within a cell, prefix power sums around its centre in units of h are kept, summed with
-/// compensation, so each is right to an ulp of the cell's mass. Moving a power sum of degree p from |t| <= 1/4 around a centre at
-/// |e| <= 5/4 to the query multiplies errors by at most 1.5^p. Together the error of every sum here (degree 6 at most) stays below
-/// kCompactError epsilon times the rows of the touched cells (times the largest |y|). One prefix sum over all keys would
-/// lose its digits as h becomes small against the range; this one does not know the range.
+/// Windows of a compact shape. K is a polynomial in u on each side of the query, so a window is known by the power sums
+/// of its keys. Keys are cut into cells of at most h / 2; within a cell, prefix power sums around its centre in units
+/// of h are kept, summed with compensation, so each is right to an ulp of the cell's mass. Moving a power sum of degree
+/// p from |t| <= 1/4 around a centre at |e| <= 5/4 to the query multiplies errors by at most 1.5^p. Together the error
+/// of every sum here (degree 6 at most) stays below kCompactError epsilon times the rows of the touched cells (times
+/// the largest |y|). One prefix sum over all keys would lose its digits as h becomes small against the range; this one
+/// does not know the range.
 class CompactWindows {
  public:
   CompactWindows(const Line& line, KernelShape shape, double width, SumsWanted wanted);
-  /// For each of the ascending queries: (columns, order + 1) sums, 3 squares if wanted, and the rows in the touched cells.
+  /// For each of the ascending queries: (columns, order + 1) sums, 3 squares if wanted, and the rows in the touched
+  /// cells.
   void sums(std::span<const double> queries, double* sums) const;
 
  private:

@@ -35,7 +35,8 @@ LineSums::LineSums(const Line& line, KernelShape shape, double width, SumsWanted
       for (int64_t k = 0; k < line.keys(); ++k) add({k, line.value[k], 1, (line.x[k] - mean_) / width_, {}}, *all_);
       break;
     }
-    default: compact_.emplace(line, shape, width, wanted);
+    default:
+      compact_.emplace(line, shape, width, wanted);
   }
 }
 
@@ -78,7 +79,8 @@ double LineSums::unpack(const double* sums, double query, LocalSums& out) const 
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   if (compact_) return kCompactError * kEpsilon * sums[stride() - 1];
   // What lies beyond the cutoff, with the square of u that a second moment may add; and rounding.
-  const double beyond = kernels::kGaussCutoff * kernels::kGaussCutoff * std::exp(-0.5 * kernels::kGaussCutoff * kernels::kGaussCutoff);
+  const double beyond =
+      kernels::kGaussCutoff * kernels::kGaussCutoff * std::exp(-0.5 * kernels::kGaussCutoff * kernels::kGaussCutoff);
   return static_cast<double>(line_->order.size()) * beyond + 64 * kEpsilon * out.s0;
 }
 
@@ -137,7 +139,8 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
   const double least = std::abs(reference - query);
   double reach = width_;
   if (shape_ == KernelShape::gaussian) {
-    // Relative to the nearest key, all keys beyond u^2 = nearest^2 + T^2 weigh at most n exp(-T^2 / 2) (kernels/gauss_line.h).
+    // Relative to the nearest key, all keys beyond u^2 = nearest^2 + T^2 weigh at most n exp(-T^2 / 2)
+    // (kernels/gauss_line.h).
     const double cutoff = line_->huge.empty() ? kernels::kGaussCutoff : kUnderflow;
     reach = std::max(width_ * std::sqrt(nearest * nearest + cutoff * cutoff), least);  // rounding leaves the nearest in
   } else if (shape_ == KernelShape::constant) {
@@ -158,11 +161,15 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
     if (shape_ == KernelShape::gaussian ? distance > reach : !(distance < reach)) return false;
     const double left_rows = rows(key);
     if (left_rows > 0)
-      add({key, left_rows, weight(key, distance), (x[key] - reference) / width_, key == at ? less : std::span<const double>()}, out);
+      add({key, left_rows, weight(key, distance), (x[key] - reference) / width_,
+           key == at ? less : std::span<const double>()},
+          out);
     return true;
   };
-  for (int64_t key = at; key < keys && visit(key); ++key) {}
-  for (int64_t key = at - 1; key >= 0 && visit(key); --key) {}
+  for (int64_t key = at; key < keys && visit(key); ++key) {
+  }
+  for (int64_t key = at - 1; key >= 0 && visit(key); --key) {
+  }
 }
 
 }  // namespace qkv

@@ -1,4 +1,5 @@
-// Local constant and local linear fits from weighted sums (Fan and Gijbels, Local Polynomial Modelling, 1996, section 3.1).
+// Local constant and local linear fits from weighted sums (Fan and Gijbels, Local Polynomial Modelling, 1996,
+// section 3.1).
 #include "qkv/regression/local_fit.h"
 
 #include <algorithm>
@@ -7,8 +8,7 @@
 
 namespace qkv {
 
-LocalSums::LocalSums(int64_t dimension, int64_t outputs)
-    : d(dimension), m(outputs), t0(m), offset(d) {
+LocalSums::LocalSums(int64_t dimension, int64_t outputs) : d(dimension), m(outputs), t0(m), offset(d) {
   if (d == 1) make_room_for_slopes();
 }
 
@@ -44,8 +44,9 @@ bool LocalFit::solve(const LocalSums& sums) {
   return true;
 }
 
-// gain <- A^-1 (mean u + offset), A = sum K (u - mean)(u - mean)^T / s0, by LDL^T with the largest pivot first. Directions whose pivot
-// is below kLeastSpread get no slope, so equal keys, one key and collinear keys are no special case.
+// gain <- A^-1 (mean u + offset), A = sum K (u - mean)(u - mean)^T / s0, by LDL^T with the largest pivot first.
+// Directions whose pivot is below kLeastSpread get no slope, so equal keys, one key and collinear keys are no special
+// case.
 void LocalFit::solve_slope(const LocalSums& sums) {
   for (int64_t a = 0; a < d_; ++a) {
     mean_[a] = sums.s1[a] / sums.s0;

@@ -9,8 +9,8 @@
 
 namespace qkv {
 
-/// average: the mean of all y (attention with a constant score). local_constant: Nadaraya-Watson. local_linear: a weighted line
-/// through the neighbours, read off at the query; its bias does not change at the border of the data.
+/// average: the mean of all y (attention with a constant score). local_constant: Nadaraya-Watson. local_linear: a
+/// weighted line through the neighbours, read off at the query; its bias does not change at the border of the data.
 enum class Estimator { average, local_constant, local_linear };
 constexpr std::array<std::string_view, 3> names(Estimator) { return {"average", "local-constant", "local-linear"}; }
 
@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 3> names(Estimator) { return {"average", 
 struct LocalSums {
   LocalSums(int64_t dimension, int64_t outputs);
   void clear();
-  /// Makes room for s1 to q2 and t1, which a slope needs. A line has it; in several dimensions d x d numbers are not taken unasked.
+  /// Makes room for s1 to q2 and t1, which a slope needs. A line has it; in several dimensions d x d numbers are not
+  /// taken unasked.
   void make_room_for_slopes();
 
   int64_t d, m;

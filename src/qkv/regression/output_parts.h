@@ -1,5 +1,5 @@
-// Outputs as columns to be summed: numbers of very different size get columns of their own, so that a huge one takes no digits away
-// from predictions in which it has no weight.
+// Outputs as columns to be summed: numbers of very different size get columns of their own, so that a huge one takes no
+// digits away from predictions in which it has no weight.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace qkv {
 
-/// y = centre + sum of its parts. The first part of an output holds the rows whose |y| is at most 2^20 times the lower percentile of
-/// |y|, less their mean; usual data have no other part. Larger values are in further parts, each of 2^20 in size; what is not in a part is 0 there.
+/// y = centre + sum of its parts. The first part of an output holds the rows whose |y| is at most 2^20 times the lower
+/// percentile of |y|, less their mean; usual data have no other part. Larger values are in further parts, each of 2^20
+/// in size; what is not in a part is 0 there.
 struct OutputParts {
   explicit OutputParts(const Points& y);
 

@@ -34,7 +34,8 @@ std::vector<double> Points::transposed() const {
 void check_finite(const char* what, const Points& points) {
   for (int64_t i = 0; i < points.rows; ++i)
     for (int64_t a = 0; a < points.width; ++a)
-      check(std::isfinite(points.at(i, a)), "[regression] ", what, " row ", i + 1, ", column ", a + 1, " is not finite: ", points.at(i, a));
+      check(std::isfinite(points.at(i, a)), "[regression] ", what, " row ", i + 1, ", column ", a + 1,
+            " is not finite: ", points.at(i, a));
 }
 
 }  // namespace qkv

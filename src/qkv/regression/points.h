@@ -13,7 +13,8 @@ struct Points {
   std::vector<double> values;  // (rows, width)
 
   Points() = default;
-  Points(int64_t row_count, int64_t row_width) : rows(row_count), width(row_width), values(static_cast<size_t>(row_count * row_width)) {}
+  Points(int64_t row_count, int64_t row_width)
+      : rows(row_count), width(row_width), values(static_cast<size_t>(row_count * row_width)) {}
   /// One coordinate a row.
   static Points of(std::vector<double> column) {
     Points points;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kLineBlock = 256, kCloudBlock = 8;
 
-/// Fast sums are good enough when their error cannot move the prediction by more than ~1e-8 of the range of y. A slope divides by the
-/// keys' spread, so a narrow one asks for more.
+/// Fast sums are good enough when their error cannot move the prediction by more than ~1e-8 of the range of y. A slope
+/// divides by the keys' spread, so a narrow one asks for more.
 bool good_enough(double error, const LocalSums& sums, const LocalFit& fit, bool linear) {
   const double spread = linear ? std::min(1.0, fit.least_spread()) : 1.0;
   return spread > 1e-4 && sums.s0 > 0 && error <= 1e-8 * sums.s0 * spread * spread;
@@ -42,9 +42,11 @@ void KernelRegression::on_line(const Points& at, SumsWanted wanted, const Visit&
   std::vector<int64_t> by_place(static_cast<size_t>(at.rows));
   std::iota(by_place.begin(), by_place.end(), int64_t{0});
   if (!std::is_sorted(at.values.begin(), at.values.end()))
-    std::stable_sort(by_place.begin(), by_place.end(), [&](int64_t a, int64_t b) { return at.values[a] < at.values[b]; });
+    std::stable_sort(by_place.begin(), by_place.end(),
+                     [&](int64_t a, int64_t b) { return at.values[a] < at.values[b]; });
   parallel_ranges(at.rows, kLineBlock, line_work(line, at.rows), [&](int64_t first, int64_t last) {
-    std::vector<double> queries(static_cast<size_t>(last - first)), fast(queries.size() * static_cast<size_t>(line_sums.stride()));
+    std::vector<double> queries(static_cast<size_t>(last - first)),
+        fast(queries.size() * static_cast<size_t>(line_sums.stride()));
     for (int64_t i = first; i < last; ++i) queries[i - first] = at.values[by_place[i]];
     line_sums.fast(queries, fast.data());
     LocalSums sums(1, data_->parts.count());
@@ -53,7 +55,8 @@ void KernelRegression::on_line(const Points& at, SumsWanted wanted, const Visit&
       const double query = queries[i - first];
       const double error = line_sums.unpack(fast.data() + (i - first) * line_sums.stride(), query, sums);
       bool found = fit.solve(sums);
-      const bool exact = good_enough(error, sums, fit, estimator_ == Estimator::local_linear) && !line_sums.misses_huge(query);
+      const bool exact =
+          good_enough(error, sums, fit, estimator_ == Estimator::local_linear) && !line_sums.misses_huge(query);
       if (kernel_ != KernelShape::constant && !exact) {
         line_sums.direct(query, -1, sums);
         found = fit.solve(sums);

@@ -12,13 +12,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string percent(const std::optional<double>& value) { return value ? fmt::format("{:.1f} %", 100 * *value) : "undefined"; }
+std::string percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.1f} %", 100 * *value) : "undefined";
+}
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
 // With its error rate, where there are scores.
 Json reading_json(const AlignmentChoice& choice, size_t r) {
   const AlignmentReading& reading = choice.readings[r];
-  Json out = {{"layer", reading.map / choice.heads + 1}, {"head", reading.map % choice.heads + 1}, {"shift", reading.shift}};
+  Json out = {
+      {"layer", reading.map / choice.heads + 1}, {"head", reading.map % choice.heads + 1}, {"shift", reading.shift}};
   if (!choice.scores.empty()) out["aer"] = number_or_null(choice.scores[r].error_rate());
   return out;
 }
@@ -26,9 +29,9 @@ Json reading_json(const AlignmentChoice& choice, size_t r) {
 }  // namespace
 
 std::string score_text(const AlignmentScore& score, size_t lines) {
-  return fmt::format("AER {}  precision {}  recall {}  F {}  ({} links, gold {} sure and {} possible, {} lines)\n", percent(score.error_rate()),
-                     percent(score.precision()), percent(score.recall()), percent(score.f_score()), score.links, score.sure,
-                     score.possible - score.sure, lines);
+  return fmt::format("AER {}  precision {}  recall {}  F {}  ({} links, gold {} sure and {} possible, {} lines)\n",
+                     percent(score.error_rate()), percent(score.precision()), percent(score.recall()),
+                     percent(score.f_score()), score.links, score.sure, score.possible - score.sure, lines);
 }
 
 std::string to_json(const AlignmentScore& score, size_t lines, const AlignmentChoice* choice) {
@@ -53,19 +56,24 @@ std::string to_json(const AlignmentScore& score, size_t lines, const AlignmentCh
 Text best_name(const AlignmentChoice& choice) {
   const AlignmentReading& reading = choice.readings[choice.best];
   const int64_t layer = reading.map / choice.heads + 1, head = reading.map % choice.heads + 1;
-  return {text("layer ", layer, ", head ", head, ", shift ", reading.shift), text("第 ", layer, " 层，头 ", head, "，shift ", reading.shift)};
+  return {text("layer ", layer, ", head ", head, ", shift ", reading.shift),
+          text("第 ", layer, " 层，头 ", head, "，shift ", reading.shift)};
 }
 
 std::string choice_table(const AlignmentChoice& choice, Language language) {
   const auto& readings = choice.readings;
   const bool both = readings[0].map == readings[1].map;
-  std::string out = fmt::format("{}    AER, shift {}{}\n", Text{"layer  head", "   层    头"}.in(language), readings[0].shift,
-                                both ? "      shift 1" : "");
+  std::string out = fmt::format("{}    AER, shift {}{}\n", Text{"layer  head", "   层    头"}.in(language),
+                                readings[0].shift, both ? "      shift 1" : "");
   for (size_t r = 0; r < readings.size(); ++r) {
     if (r == 0 || readings[r].map != readings[r - 1].map)
       out += fmt::format("{:5}  {:4}    ", readings[r].map / choice.heads + 1, readings[r].map % choice.heads + 1);
     const bool ends = r + 1 == readings.size() || readings[r + 1].map != readings[r].map;
-    out += fmt::format("{:>10}{}{}", percent(choice.scores[r].error_rate()), r == choice.best ? " *" : ends ? "" : "  ", ends ? "\n" : " ");
+    out += fmt::format("{:>10}{}{}", percent(choice.scores[r].error_rate()),
+                       r == choice.best ? " *"
+                       : ends           ? ""
+                                        : "  ",
+                       ends ? "\n" : " ");
   }
   const std::string rate = percent(choice.scores[choice.best].error_rate());
   const Text name = best_name(choice);

@@ -39,7 +39,8 @@ std::string step(const std::string& title, const std::string& formula, const Sha
 Tensor all_heads(const Tensor& k, int64_t heads) {
   const int64_t shared = heads / k.size(1), block = k.size(2) * k.size(3);
   Tensor out = Tensor::empty({k.size(0), heads, k.size(2), k.size(3)});
-  for (int64_t n = 0; n < k.size(0) * heads; ++n) std::copy_n(k.ptr() + n / shared * block, block, out.mutable_ptr() + n * block);
+  for (int64_t n = 0; n < k.size(0) * heads; ++n)
+    std::copy_n(k.ptr() + n / shared * block, block, out.mutable_ptr() + n * block);
   return out;
 }
 
@@ -71,7 +72,8 @@ std::string numbers_text(const Tensor& x, const std::string& indent) {
   for (int64_t r = 0; r < rows; ++r) {
     if (r && height && r % height == 0) out += "\n";
     out += indent;
-    for (int64_t c = 0; c < columns; ++c) out += fmt::format("{}{:>{}}", c ? "  " : "", cells[static_cast<size_t>(r * columns + c)], width);
+    for (int64_t c = 0; c < columns; ++c)
+      out += fmt::format("{}{:>{}}", c ? "  " : "", cells[static_cast<size_t>(r * columns + c)], width);
     out += "\n";
   }
   return out;
@@ -81,7 +83,8 @@ std::string explanation(const ExplainInput& in, const Attended& attended) {
   const Tensor q = four_axes(in.q), k = four_axes(in.k);
   const Shape pairs = pair_shape(in.q, in.k), weights{q.size(0), q.size(1), q.size(2), k.size(2)};
   const bool few = few_numbers(weights);
-  std::string out = fmt::format("inputs   Q {}  K {}  V {}\n", in.q.shape().str(), in.k.shape().str(), in.v.shape().str());
+  std::string out =
+      fmt::format("inputs   Q {}  K {}  V {}\n", in.q.shape().str(), in.k.shape().str(), in.v.shape().str());
   Tensor scores;
   const auto* scaled = in.scorer.as<ScaledDot>();
   if (few) {
@@ -91,15 +94,20 @@ std::string explanation(const ExplainInput& in, const Attended& attended) {
   out += step("scores", std::string(facts_of(in.scorer.kind()).formula), pairs, scores);
   if (scaled) {
     const float factor = scaled->scale_for(q.size(3));
-    const std::string formula = scaled->scale ? fmt::format("times {:.6g}", factor) : fmt::format("divided by sqrt({})", q.size(3));
+    const std::string formula =
+        scaled->scale ? fmt::format("times {:.6g}", factor) : fmt::format("divided by sqrt({})", q.size(3));
     if (few) scores = scale(scores, factor);
     out += step("scale", formula, pairs, scores);
   }
   if (!in.mask.is_none()) {
     int64_t hidden = 0;
-    if (few) scores = masked(scores, in.mask.plan("attend", {q.size(0), q.size(1), q.size(2), k.size(2), in.q.rank()}), hidden);
-    out += step("mask", few ? fmt::format("hidden keys become -inf: {} of {}", hidden, weights.numel()) : "hidden keys become -inf", pairs,
-                scores);
+    if (few)
+      scores =
+          masked(scores, in.mask.plan("attend", {q.size(0), q.size(1), q.size(2), k.size(2), in.q.rank()}), hidden);
+    out += step(
+        "mask",
+        few ? fmt::format("hidden keys become -inf: {} of {}", hidden, weights.numel()) : "hidden keys become -inf",
+        pairs, scores);
   }
   out += step("softmax", "over the keys of each query", pairs, few ? attended.weights.matrix() : Tensor());
   out += step("output", "weights times V", attended.output.shape(), attended.output);
@@ -117,8 +125,8 @@ std::string to_json(const Attended& attended) {
 Figure weight_maps(const Weights& weights, int rank) {
   constexpr int64_t kPanels = 64;
   const Shape s = weights.shape();
-  check(s[0] * s[1] >= 1 && s[0] * s[1] <= kPanels && s[2] > 0 && s[3] > 0, "[attend] cannot draw weights ", s, ": 1 to ", kPanels,
-        " heat maps");
+  check(s[0] * s[1] >= 1 && s[0] * s[1] <= kPanels && s[2] > 0 && s[3] > 0, "[attend] cannot draw weights ", s,
+        ": 1 to ", kPanels, " heat maps");
   const Tensor matrix = weights.matrix();
   return heatmaps(rank == 4 ? matrix : matrix.viewed({1, s[0], s[2], s[3]}), "Keys", "Queries");
 }

@@ -16,7 +16,8 @@
 namespace qkv::report {
 namespace {
 
-// Pixels: a picture that a screen has room for, and what can be scrolled of one that is as wide as a page or as a screen.
+// Pixels: a picture that a screen has room for, and what can be scrolled of one that is as wide as a page or as a
+// screen.
 constexpr double kScreen = 1700, kTallestPage = 2400, kTallestScreen = 6000;
 
 struct Kind {
@@ -26,10 +27,21 @@ struct Kind {
 };
 
 const std::array<Kind, 3>& kinds() {
-  static const std::array<Kind, 3> all{
-      {{"encoder", {"Encoder self-attention", "编码器自注意力"}, {"Query positions", "查询的位置"}, {"queries", "查询"}, &AttentionMaps::encoder},
-       {"decoder", {"Decoder self-attention", "解码器自注意力"}, {"Words read", "读入的词"}, {"words read", "读入的词"}, &AttentionMaps::decoder},
-       {"cross", {"Encoder-decoder attention", "编码器-解码器注意力"}, {"Words written", "写出的词"}, {"words written", "写出的词"}, &AttentionMaps::cross}}};
+  static const std::array<Kind, 3> all{{{"encoder",
+                                         {"Encoder self-attention", "编码器自注意力"},
+                                         {"Query positions", "查询的位置"},
+                                         {"queries", "查询"},
+                                         &AttentionMaps::encoder},
+                                        {"decoder",
+                                         {"Decoder self-attention", "解码器自注意力"},
+                                         {"Words read", "读入的词"},
+                                         {"words read", "读入的词"},
+                                         &AttentionMaps::decoder},
+                                        {"cross",
+                                         {"Encoder-decoder attention", "编码器-解码器注意力"},
+                                         {"Words written", "写出的词"},
+                                         {"words written", "写出的词"},
+                                         &AttentionMaps::cross}}};
   return all;
 }
 
@@ -45,12 +57,14 @@ Tensor chosen(const Tensor& maps, const std::string& name, std::optional<int64_t
   const int64_t layers = maps.size(0), heads = maps.size(1), n = maps.size(2), m = maps.size(3);
   check(!layer || *layer <= layers, "--layer ", layer.value_or(0), ": the ", name, " attention has ", layers,
         layers == 1 ? " layer" : " layers");
-  check(!head || *head <= heads, "--head ", head.value_or(0), ": the ", name, " attention has ", heads, heads == 1 ? " head" : " heads");
+  check(!head || *head <= heads, "--head ", head.value_or(0), ": the ", name, " attention has ", heads,
+        heads == 1 ? " head" : " heads");
   const int64_t first_layer = layer ? *layer - 1 : 0, first_head = head ? *head - 1 : 0;
   const int64_t rows = layer ? 1 : layers, cols = head ? 1 : heads;
   Tensor out = Tensor::empty({rows, cols, n, m});
   for (int64_t r = 0; r < rows; ++r)
-    std::copy_n(maps.ptr() + ((first_layer + r) * heads + first_head) * n * m, cols * n * m, out.mutable_ptr() + r * cols * n * m);
+    std::copy_n(maps.ptr() + ((first_layer + r) * heads + first_head) * n * m, cols * n * m,
+                out.mutable_ptr() + r * cols * n * m);
   return out;
 }
 
@@ -65,9 +79,10 @@ Axes axes_of(const SeenPair& seen, const Kind& kind) {
   return {source, axis_words(seen.output_tokens)};
 }
 
-// (rows, cols, n, m) with words on the axes: as wide as a page, whose rows are folded; where that gets too tall as a screen; and where even
-// that does, with positions.
-Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes, const ColourScale& colours, Language language) {
+// (rows, cols, n, m) with words on the axes: as wide as a page, whose rows are folded; where that gets too tall as a
+// screen; and where even that does, with positions.
+Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes,
+            const ColourScale& colours, Language language) {
   const auto drawn = [&](const HeatMapOptions& options) {
     Figure out = heatmaps(maps, Text{"Key positions", "键的位置"}.in(language), kind.axis.in(language), {}, options);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
@@ -84,7 +99,8 @@ Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::v
 
 class Drawer {
  public:
-  Drawer(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language, FigureUse use)
+  Drawer(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
+         FigureUse use)
       : seen_(seen), choice_(choice), boxes_(boxes), language_(language), use_(use) {
     if (choice.rollout) mean_ = mean_of_heads(seen.attention.weights), rolled_ = rollout(seen.attention.weights);
   }
@@ -99,7 +115,8 @@ class Drawer {
       }
       out.push_back(heads(kind, raw, "", {"", ""}));
       if (choice_.values)
-        out.push_back(heads(kind, select(kind, seen_.attention.value_weighted), "-values", {", value-weighted", "，按值加权"}));
+        out.push_back(
+            heads(kind, select(kind, seen_.attention.value_weighted), "-values", {", value-weighted", "，按值加权"}));
       if (choice_.rollout) out.push_back(layers(kind));
     }
     return out;
@@ -109,8 +126,12 @@ class Drawer {
   Tensor select(const Kind& kind, const AttentionMaps& maps) const {
     return chosen(maps.*kind.maps, kind.name, choice_.layer, choice_.head);
   }
-  Tensor select_layer(const Kind& kind, const AttentionMaps& maps) const { return chosen(maps.*kind.maps, kind.name, choice_.layer, {}); }
-  std::vector<CellIndex> boxes(const Kind& kind) const { return kind.name == "cross" ? boxes_ : std::vector<CellIndex>{}; }
+  Tensor select_layer(const Kind& kind, const AttentionMaps& maps) const {
+    return chosen(maps.*kind.maps, kind.name, choice_.layer, {});
+  }
+  std::vector<CellIndex> boxes(const Kind& kind) const {
+    return kind.name == "cross" ? boxes_ : std::vector<CellIndex>{};
+  }
   std::string say(const std::string& en, const std::string& zh) const { return Text{en, zh}.in(language_); }
   std::string layer_name(int64_t l) const { return say(text("Layer ", l), text("第 ", l, " 层")); }
   std::string head_name(int64_t h) const { return say(text("Head ", h), text("头 ", h)); }
@@ -146,7 +167,8 @@ class Drawer {
       if (i % cols == 0 && rows > 1) panel.y.label = layer_name(layer) + say(", ", "，") + kind.rows.in(language_);
     }
     return named(std::move(out), kind, suffix,
-                 reading.in(language_) + (rows == 1 ? say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层")) : ""));
+                 reading.in(language_) +
+                     (rows == 1 ? say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层")) : ""));
   }
 
   // The mean of the heads of every layer above the rollout up to it.
@@ -160,7 +182,8 @@ class Drawer {
     for (int64_t l = 0; l < count; ++l) {
       const int64_t layer = first_layer() + l;
       Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
-      above.title = layer_name(layer) + say(", mean of heads", "，各头平均"), above.short_title = text("L", layer, say(" mean", " 平均"));
+      above.title = layer_name(layer) + say(", mean of heads", "，各头平均"),
+      above.short_title = text("L", layer, say(" mean", " 平均"));
       below.title = rollout_name(kind, layer), below.short_title = text("L", layer, " rollout");
     }
     return named(std::move(out), kind, "-rollout", say(": rollout", "：rollout"));
@@ -176,16 +199,22 @@ class Drawer {
   Figure one_head(const Kind& kind, const Tensor& raw) const {
     std::vector<Tensor> maps{raw};
     std::vector<std::string> titles{say("Weights", "权重")};
-    if (choice_.values) maps.push_back(select(kind, seen_.attention.value_weighted)), titles.push_back(say("Value-weighted", "按值加权"));
-    if (choice_.rollout) maps.push_back(select_layer(kind, rolled_)), titles.push_back(rollout_name(kind, first_layer()));
+    if (choice_.values)
+      maps.push_back(select(kind, seen_.attention.value_weighted)), titles.push_back(say("Value-weighted", "按值加权"));
+    if (choice_.rollout)
+      maps.push_back(select_layer(kind, rolled_)), titles.push_back(rollout_name(kind, first_layer()));
     const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
     Tensor all = Tensor::empty({1, count, n, m});
-    for (int64_t i = 0; i < count; ++i) std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
-    Figure out = grid(kind, all, axes_of(seen_, kind), boxes(kind), choice_.rollout ? rollout_colours() : weight_colours(), language_);
+    for (int64_t i = 0; i < count; ++i)
+      std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
+    Figure out = grid(kind, all, axes_of(seen_, kind), boxes(kind),
+                      choice_.rollout ? rollout_colours() : weight_colours(), language_);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).cell_values = n <= 12 && m <= 12;
-    for (int64_t i = 0; count > 1 && i < count; ++i) out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
+    for (int64_t i = 0; count > 1 && i < count; ++i)
+      out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
     return named(std::move(out), kind, "",
-                 say(text(", layer ", first_layer(), ", head ", first_head()), text("，第 ", first_layer(), " 层，头 ", first_head())));
+                 say(text(", layer ", first_layer(), ", head ", first_head()),
+                     text("，第 ", first_layer(), " 层，头 ", first_head())));
   }
 
   const SeenPair& seen_;
@@ -223,14 +252,15 @@ std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice
   for (const Kind& kind : chosen_kinds(choice)) {
     out.push_back({kind.name, chosen(seen.attention.weights.*kind.maps, kind.name, choice.layer, choice.head)});
     if (choice.values)
-      out.push_back({kind.name + "_values", chosen(seen.attention.value_weighted.*kind.maps, kind.name, choice.layer, choice.head)});
+      out.push_back({kind.name + "_values",
+                     chosen(seen.attention.value_weighted.*kind.maps, kind.name, choice.layer, choice.head)});
     if (choice.rollout) out.push_back({kind.name + "_rollout", chosen(rolled.*kind.maps, kind.name, choice.layer, {})});
   }
   return out;
 }
 
-std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
-                                      FigureUse use) {
+std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice,
+                                      const std::vector<CellIndex>& boxes, Language language, FigureUse use) {
   return Drawer(seen, choice, boxes, language, use).figures();
 }
 
@@ -240,10 +270,14 @@ std::vector<std::string> axis_words(std::vector<std::string> tokens) {
   if (std::ranges::none_of(tokens, begins_word)) return tokens;
   for (std::string& token : tokens) {
     const auto first = token.empty() ? '\0' : token.front();
-    const bool of_a_word = (first & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(first)) != 0;  // not <eos>, not a full stop
-    if (token == kBlank) token = "␣";
-    else if (begins_word(token)) token.erase(0, kBlank.size());
-    else if (of_a_word) token = "·" + token;
+    const bool of_a_word =
+        (first & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(first)) != 0;  // not <eos>, not a full stop
+    if (token == kBlank)
+      token = "␣";
+    else if (begins_word(token))
+      token.erase(0, kBlank.size());
+    else if (of_a_word)
+      token = "·" + token;
   }
   return tokens;
 }
@@ -254,13 +288,17 @@ ColourScale weight_colours(ColourScale asked) {
 }
 
 bool lacks_words(const std::vector<Figure>& figures) {
-  return std::ranges::any_of(figures, [](const Figure& f) { return std::get<HeatMap>(f.panels[0].content).x_tokens.empty(); });
+  return std::ranges::any_of(figures,
+                             [](const Figure& f) { return std::get<HeatMap>(f.panels[0].content).x_tokens.empty(); });
 }
 
-Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes, Language language) {
+Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes,
+                        Language language) {
   const Text source{"source", "源语言"}, translation{"translation", "译文"};
   Figure out = heatmaps(permute(seen.attention, {1, 0, 2}), source.in(language), translation.in(language), {},
-                        {.colours = weight_colours(colours), .x_tokens = axis_words(seen.source_tokens), .y_tokens = axis_words(seen.target_tokens)});
+                        {.colours = weight_colours(colours),
+                         .x_tokens = axis_words(seen.source_tokens),
+                         .y_tokens = axis_words(seen.target_tokens)});
   for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
   return out;
 }
@@ -299,9 +337,12 @@ std::string to_html(const SeenSentence& seen, std::vector<Figure> figures) {
     f.theme = Theme::inherit;
     drawn += svg(f);
   }
-  return text("<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>", plotting::xml_escaped(seen.source),
-              "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-              "svg{max-width:100%;height:auto}</style>\n<h1>", plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", drawn, "\n");
+  return text(
+      "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
+      plotting::xml_escaped(seen.source),
+      "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
+      "svg{max-width:100%;height:auto}</style>\n<h1>",
+      plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", drawn, "\n");
 }
 
 }  // namespace qkv::report

@@ -36,7 +36,9 @@ void report_npy(FileReport& report) {
   const InputFile file(report.path);
   const auto read = [&](uint64_t offset, std::span<std::byte> out) { file.read(offset, out); };
   const NpyHeader header = read_npy_header(report.path, file.size(), read);
-  const auto read_data = [&](uint64_t offset, std::span<std::byte> out) { file.read(header.data_offset + offset, out); };
+  const auto read_data = [&](uint64_t offset, std::span<std::byte> out) {
+    file.read(header.data_offset + offset, out);
+  };
   report.bytes = file.size();
   const Statistics statistics = streamed(header.dtype, header.data_bytes, read_data);
   report.arrays.push_back({"", dtype_name(header.dtype), header.shape, header.data_bytes, statistics});
@@ -62,8 +64,8 @@ void report_safetensors(FileReport& report) {
     const SafetensorsInfo& info = file.info(name);
     ArrayReport array{name, info.dtype ? dtype_name(*info.dtype) : info.type, info.shape, info.bytes, {}};
     if (info.dtype)
-      array.statistics =
-          streamed(*info.dtype, info.bytes, [&](uint64_t offset, std::span<std::byte> out) { file.read(name, offset, out); });
+      array.statistics = streamed(*info.dtype, info.bytes,
+                                  [&](uint64_t offset, std::span<std::byte> out) { file.read(name, offset, out); });
     report.arrays.push_back(std::move(array));
   }
 }
@@ -72,9 +74,11 @@ std::string statistics_text(const ArrayReport& array) {
   if (!array.statistics) return "not readable here";
   const Statistics& s = *array.statistics;
   std::string out;
-  if (s.finite() > 0) out = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  sd {:.6g}", s.min(), s.max(), s.mean(), s.deviation());
+  if (s.finite() > 0)
+    out = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  sd {:.6g}", s.min(), s.max(), s.mean(), s.deviation());
   if (s.nan() > 0) out += fmt::format("{}NaN {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.nan())));
-  if (s.infinite() > 0) out += fmt::format("{}inf {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.infinite())));
+  if (s.infinite() > 0)
+    out += fmt::format("{}inf {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.infinite())));
   return out.empty() ? "empty" : out;
 }
 
@@ -84,9 +88,13 @@ std::string printed(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-std::string counted(uint64_t count, const char* one, const char* many) { return grouped(count) + " " + (count == 1 ? one : many); }
+std::string counted(uint64_t count, const char* one, const char* many) {
+  return grouped(count) + " " + (count == 1 ? one : many);
+}
 
-bool is_array_file(const std::string& path) { return path.ends_with(".npy") || path.ends_with(".npz") || path.ends_with(".safetensors"); }
+bool is_array_file(const std::string& path) {
+  return path.ends_with(".npy") || path.ends_with(".npz") || path.ends_with(".safetensors");
+}
 
 FileReport report_file(const std::string& path) {
   FileReport report{path, "", 0, {}, {}};
@@ -95,14 +103,18 @@ FileReport report_file(const std::string& path) {
     fail(path, ": not a kind of file that qkv knows, expected .npy, .npz or .safetensors");
   }
   report.kind = path.substr(path.rfind('.') + 1);
-  if (report.kind == "npy") report_npy(report);
-  else if (report.kind == "npz") report_npz(report);
-  else report_safetensors(report);
+  if (report.kind == "npy")
+    report_npy(report);
+  else if (report.kind == "npz")
+    report_npz(report);
+  else
+    report_safetensors(report);
   return report;
 }
 
 std::string to_text(const FileReport& report) {
-  if (report.kind == "file") return fmt::format("{}: {}\n", printable(report.path), counted(report.bytes, "byte", "bytes"));
+  if (report.kind == "file")
+    return fmt::format("{}: {}\n", printable(report.path), counted(report.bytes, "byte", "bytes"));
   uint64_t elements = 0;
   size_t name_width = 0, shape_width = 0;
   for (const ArrayReport& array : report.arrays) {
@@ -110,11 +122,12 @@ std::string to_text(const FileReport& report) {
     name_width = std::max(name_width, std::min<size_t>(printable(array.name).size(), 40));
     shape_width = std::max(shape_width, array.shape.str().size());
   }
-  std::string out = fmt::format("{}: {}, {}, {}, {}\n", printable(report.path), report.kind, counted(report.arrays.size(), "array", "arrays"),
+  std::string out = fmt::format("{}: {}, {}, {}, {}\n", printable(report.path), report.kind,
+                                counted(report.arrays.size(), "array", "arrays"),
                                 counted(elements, "element", "elements"), counted(report.bytes, "byte", "bytes"));
   for (const ArrayReport& array : report.arrays)
-    out += fmt::format("  {:<{}}{}{:<{}}  {:<7}  {}\n", printable(array.name), name_width, name_width ? "  " : "", array.shape.str(),
-                       shape_width, array.type, statistics_text(array));
+    out += fmt::format("  {:<{}}{}{:<{}}  {:<7}  {}\n", printable(array.name), name_width, name_width ? "  " : "",
+                       array.shape.str(), shape_width, array.type, statistics_text(array));
   for (const auto& [key, value] : report.metadata) out += fmt::format("  {} = {}\n", printable(key), printable(value));
   return out;
 }
@@ -145,10 +158,13 @@ std::vector<std::string> files_of(const std::string& folder) {
   namespace fs = std::filesystem;
   std::vector<std::string> paths;
   try {
-    for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied), end; at != end; ++at) {
+    for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied), end; at != end;
+         ++at) {
       const bool hidden = at->path().filename().string().starts_with('.');
-      if (hidden) at.disable_recursion_pending();
-      else if (at->is_regular_file()) paths.push_back(at->path().string());
+      if (hidden)
+        at.disable_recursion_pending();
+      else if (at->is_regular_file())
+        paths.push_back(at->path().string());
     }
   } catch (const fs::filesystem_error& error) {
     fail("cannot read folder ", folder, ": ", error.code().message());

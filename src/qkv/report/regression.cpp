@@ -23,14 +23,16 @@ std::vector<int64_t> ascending(const Points& points) {
   std::vector<int64_t> order(static_cast<size_t>(points.rows));
   std::iota(order.begin(), order.end(), int64_t{0});
   if (points.width == 1)
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return points.at(a, 0) < points.at(b, 0); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return points.at(a, 0) < points.at(b, 0); });
   return order;
 }
 
 // The name of a column of x: "x" for the only one of a file without names, where a name is the column's number.
 std::string x_name(const std::vector<std::string>& names, size_t a) {
   const std::string& name = names[a];
-  const bool numbered = name.size() <= 3 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool numbered =
+      name.size() <= 3 && std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
   return names.size() == 1 && numbered ? "x" : name;
 }
 
@@ -63,10 +65,15 @@ Table prediction_table(const RegressionData& data, const RegressionResult& resul
 std::string to_json(const RegressionData& data, const RegressionResult& result, JsonRows rows) {
   const RegressionOptions& o = result.options;
   const bool has_width = o.estimator != Estimator::average && o.kernel != KernelShape::constant;
-  Json json = {{"rows", data.x.rows}, {"dropped", data.dropped}, {"kernel", name_of(o.kernel)}, {"estimator", name_of(o.estimator)}};
+  Json json = {{"rows", data.x.rows},
+               {"dropped", data.dropped},
+               {"kernel", name_of(o.kernel)},
+               {"estimator", name_of(o.estimator)}};
   json["bandwidth"] = has_width ? Json(o.bandwidth) : Json(nullptr);
-  if (result.validated) json["leave_one_out"] = {{"score", result.validated->score}, {"evaluations", result.validated->evaluations}};
-  if (result.learned) json["learned"] = {{"w", result.learned->w}, {"start", result.learned->start}, {"losses", result.learned->losses}};
+  if (result.validated)
+    json["leave_one_out"] = {{"score", result.validated->score}, {"evaluations", result.validated->evaluations}};
+  if (result.learned)
+    json["learned"] = {{"w", result.learned->w}, {"start", result.learned->start}, {"losses", result.learned->losses}};
   if (result.level) json["sigma"] = result.predictions.deviation;
   json["absent"] = result.predictions.absent;
   if (rows == JsonRows::with) {
@@ -103,10 +110,17 @@ Figure fit_figure(const RegressionData& input, const RegressionResult& result) {
       data.x.push_back(input.x.at(i, 0));
       data.y.push_back(input.y.at(i, j));
     }
-    Series fit{.name = "fit", .x = sorted(at, 0), .y = sorted(predictions.values, j), .style = line_style(at.rows > 1 ? "m-" : "mo")};
+    Series fit{.name = "fit",
+               .x = sorted(at, 0),
+               .y = sorted(predictions.values, j),
+               .style = line_style(at.rows > 1 ? "m-" : "mo")};
     Curves curves{.series = {std::move(data), std::move(fit)}};
     if (result.level)
-      curves.bands.push_back({fmt::format("{:.4g} % band", 100 * *result.level), sorted(at, 0), sorted(predictions.low, j), sorted(predictions.high, j), {}});
+      curves.bands.push_back({fmt::format("{:.4g} % band", 100 * *result.level),
+                              sorted(at, 0),
+                              sorted(predictions.low, j),
+                              sorted(predictions.high, j),
+                              {}});
     Axis x, y;
     x.label = input.x_names[0];
     y.label = input.y_names[j];
@@ -116,8 +130,8 @@ Figure fit_figure(const RegressionData& input, const RegressionResult& result) {
 }
 
 Figure weights_figure(const RegressionData& input, const Points& at, const KernelRegression& regression) {
-  check(at.rows <= kMostCells / std::max<int64_t>(1, input.x.rows), "--weights-plot: ", at.rows, " points x ", input.x.rows,
-        " rows are too many for a picture, at most ", kMostCells, " cells");
+  check(at.rows <= kMostCells / std::max<int64_t>(1, input.x.rows), "--weights-plot: ", at.rows, " points x ",
+        input.x.rows, " rows are too many for a picture, at most ", kMostCells, " cells");
   const Tensor weights = regression.weights(at);
   const std::vector<int64_t> rows = ascending(at), columns = ascending(input.x);
   Tensor shown = Tensor::empty({at.rows, input.x.rows});
@@ -125,7 +139,8 @@ Figure weights_figure(const RegressionData& input, const Points& at, const Kerne
     for (int64_t i = 0; i < input.x.rows; ++i)
       shown.mutable_ptr()[q * input.x.rows + i] = weights.ptr()[rows[q] * input.x.rows + columns[i]];
   const bool sorted = input.x.width == 1;
-  return heatmaps(shown, sorted ? "Sorted training inputs" : "Training inputs", sorted ? "Sorted testing inputs" : "Testing inputs");
+  return heatmaps(shown, sorted ? "Sorted training inputs" : "Training inputs",
+                  sorted ? "Sorted testing inputs" : "Testing inputs");
 }
 
 }  // namespace qkv::report

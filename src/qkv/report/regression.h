@@ -21,7 +21,7 @@ struct RegressionResult {
   RegressionOptions options;
   Points at;
   Predictions predictions;
-  std::optional<double> level;       // of the band, where there is one
+  std::optional<double> level;         // of the band, where there is one
   std::vector<double> effective_keys;  // of every point; empty: not asked for
   std::optional<Learned> learned;      // how the bandwidth was found, if it was looked for
   std::optional<CrossValidated> validated;
@@ -37,7 +37,8 @@ std::string to_json(const RegressionData& data, const RegressionResult& result, 
 /// Data as circles, the fit as a line, the band around it; one panel per output. One column of x.
 Figure fit_figure(const RegressionData& data, const RegressionResult& result);
 
-/// The weights of every point (rows) on every row of the data (columns), both in ascending order where there is one column of x.
+/// The weights of every point (rows) on every row of the data (columns), both in ascending order where there is one
+/// column of x.
 Figure weights_figure(const RegressionData& data, const Points& at, const KernelRegression& regression);
 
 }  // namespace qkv::report

@@ -50,8 +50,7 @@ void read_weights(RunReport& report) {
     report.weights = name;
     const SafetensorsFile file(report.path + "/" + name);
     for (const std::string& tensor : file.names())
-      if (is_weight(tensor))
-        report.parameters += static_cast<uint64_t>(file.info(tensor).shape.numel());
+      if (is_weight(tensor)) report.parameters += static_cast<uint64_t>(file.info(tensor).shape.numel());
     return;
   }
 }
@@ -95,13 +94,15 @@ RunReport report_run(const std::string& folder) {
 
 std::string tokenizer_text(const TranslationDataConfig& d) {
   const bool lower = d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces;
-  return text(d.tokenizer, lower ? " of lower-cased text" : "", d.has_subwords() && d.normalize != Normalization::none ? text(", ", d.normalize) : "");
+  return text(d.tokenizer, lower ? " of lower-cased text" : "",
+              d.has_subwords() && d.normalize != Normalization::none ? text(", ", d.normalize) : "");
 }
 
 std::string data_text(const TranslationDataConfig& d) {
-  const std::string files = d.built_in()      ? text("en-fr, the built-in corpus (", grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")
-                            : d.pairs.empty() ? d.source + " and " + d.target
-                                              : d.pairs;
+  const std::string files =
+      d.built_in()      ? text("en-fr, the built-in corpus (", grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")
+      : d.pairs.empty() ? d.source + " and " + d.target
+                        : d.pairs;
   return files + (d.reverse ? ", from the second side into the first" : "");
 }
 
@@ -109,8 +110,8 @@ std::string to_text(const RunReport& run) {
   std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
                                 run.config.facts().summary, printable(data_text(run.config.data)));
   out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
-             grouped(static_cast<uint64_t>(run.source_tokens)), grouped(static_cast<uint64_t>(run.target_tokens)),
-             training_text(run));
+                     grouped(static_cast<uint64_t>(run.source_tokens)),
+                     grouped(static_cast<uint64_t>(run.target_tokens)), training_text(run));
   if (run.weights.empty())
     out += fmt::format("parameters  no weights are saved yet\n");
   else
@@ -119,7 +120,8 @@ std::string to_text(const RunReport& run) {
   size_t width = 0;
   for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
   for (const RunFile& file : run.files)
-    out += fmt::format("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
+    out +=
+        fmt::format("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes), grouped(run.bytes).size());
   return out;
 }
 
@@ -130,8 +132,10 @@ std::string to_json(const RunReport& run) {
   const Settings settings = config.settings();
   Json model;
   for (const Setting& setting : settings.all())
-    if (setting.block == "model") model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
-  if (model.contains("decoder_layers")) model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, also where it is open
+    if (setting.block == "model")
+      model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
+  if (model.contains("decoder_layers"))
+    model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, also where it is open
   Json training = {
       {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.loss) training["loss"] = *run.loss;
@@ -139,21 +143,21 @@ std::string to_json(const RunReport& run) {
   if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
   Json files = Json::array();
   for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-  const Json json = {
-      {"path", run.path},
-      {"kind", "run"},
-      {"bytes", run.bytes},
-      {"model", model},
-      {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
-      {"tokenizer",
-       {{"kind", name_of(d.tokenizer)},
-        {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
-        {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
-        {"source_tokens", run.source_tokens}, {"target_tokens", run.target_tokens}}},
-      {"training", training},
-      {"weights", run.weights},
-      {"parameters", run.parameters},
-      {"files", files}};
+  const Json json = {{"path", run.path},
+                     {"kind", "run"},
+                     {"bytes", run.bytes},
+                     {"model", model},
+                     {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
+                     {"tokenizer",
+                      {{"kind", name_of(d.tokenizer)},
+                       {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
+                       {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
+                       {"source_tokens", run.source_tokens},
+                       {"target_tokens", run.target_tokens}}},
+                     {"training", training},
+                     {"weights", run.weights},
+                     {"parameters", run.parameters},
+                     {"files", files}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -38,7 +38,8 @@ RunReport report_run(const std::string& folder);
 
 /// A line for the model, the data, the tokenizers, the training and the weights, then the files.
 std::string to_text(const RunReport& run);
-/// {"path": "runs/a", "kind": "run", "bytes": 1000, "model": {"kind": "seq2seq", ...}, "data": ..., "training": ..., "files": [...]}
+/// {"path": "runs/a", "kind": "run", "bytes": 1000, "model": {"kind": "seq2seq", ...}, "data": ..., "training": ...,
+/// "files": [...]}
 std::string to_json(const RunReport& run);
 
 /// "bpe of lower-cased text, nfkc", "spaces".

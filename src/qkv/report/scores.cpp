@@ -18,9 +18,11 @@ constexpr double kSignificant = 0.05;
 // "27.0 (27.0 ± 1.1, p = 0.0320 *)"
 std::string cell(const SystemScore& score, int digits) {
   std::string beside;
-  if (score.interval) beside = fmt::format("{:.{}f} ± {:.{}f}", score.interval->mean, digits, score.interval->half_width, digits);
+  if (score.interval)
+    beside = fmt::format("{:.{}f} ± {:.{}f}", score.interval->mean, digits, score.interval->half_width, digits);
   if (score.p_value)
-    beside += fmt::format("{}p = {:.4f}{}", beside.empty() ? "" : ", ", *score.p_value, *score.p_value < kSignificant ? " *" : "");
+    beside += fmt::format("{}p = {:.4f}{}", beside.empty() ? "" : ", ", *score.p_value,
+                          *score.p_value < kSignificant ? " *" : "");
   return fmt::format("{:.{}f}{}", score.value, digits, beside.empty() ? "" : " (" + beside + ")");
 }
 
@@ -46,13 +48,17 @@ int digits_of(const Metric& metric, int decimals) { return decimals + (metric.be
 
 }  // namespace
 
-MetricScores scored(const Metric& metric, const std::vector<Lines>& systems, const std::vector<Lines>& references, const ScorePlan& plan) {
-  const bool paired = systems.size() > 1, by_bootstrap = paired && plan.test == PairedTest::bootstrap, by_swaps = paired && !by_bootstrap;
+MetricScores scored(const Metric& metric, const std::vector<Lines>& systems, const std::vector<Lines>& references,
+                    const ScorePlan& plan) {
+  const bool paired = systems.size() > 1, by_bootstrap = paired && plan.test == PairedTest::bootstrap,
+             by_swaps = paired && !by_bootstrap;
   Resampling resampling{.seed = plan.seed};
-  if (plan.intervals || by_bootstrap) resampling.bootstrap = by_swaps ? kBootstrapSamples : plan.resamples.value_or(kBootstrapSamples);
+  if (plan.intervals || by_bootstrap)
+    resampling.bootstrap = by_swaps ? kBootstrapSamples : plan.resamples.value_or(kBootstrapSamples);
   if (by_swaps) resampling.randomization = plan.resamples.value_or(kRandomizationTrials);
 
-  MetricScores out{metric.name(), signature(metric, references.size(), resampling), digits_of(metric, plan.decimals), {}};
+  MetricScores out{
+      metric.name(), signature(metric, references.size(), resampling), digits_of(metric, plan.decimals), {}};
   SegmentCounts first;
   std::vector<double> first_samples;
   for (const Lines& system : systems) {
@@ -84,13 +90,15 @@ std::string score_lines(const std::vector<MetricScores>& metrics) {
     const SystemScore& score = metric.systems.at(0);
     const int digits = metric.digits;
     out += fmt::format("{:>{}} = {:.{}f}", metric.signature, widest, score.value, digits);
-    if (score.interval) out += fmt::format(" (μ = {:.{}f} ± {:.{}f})", score.interval->mean, digits, score.interval->half_width, digits);
+    if (score.interval)
+      out += fmt::format(" (μ = {:.{}f} ± {:.{}f})", score.interval->mean, digits, score.interval->half_width, digits);
     out += (score.detail.empty() ? "" : " ") + score.detail + "\n";
   }
   return out;
 }
 
-std::string score_table(const Lines& systems, const std::vector<MetricScores>& metrics, PairedTest test, Language language) {
+std::string score_table(const Lines& systems, const std::vector<MetricScores>& metrics, PairedTest test,
+                        Language language) {
   std::vector<std::vector<std::string>> columns = {{Text{"system", "系统"}.in(language)}};
   for (const std::string& system : systems) columns[0].push_back(printable(system));
   for (const MetricScores& metric : metrics) {
@@ -99,14 +107,18 @@ std::string score_table(const Lines& systems, const std::vector<MetricScores>& m
   }
   std::string out = joined_columns(columns) + "\n";
   for (const MetricScores& metric : metrics) out += metric.signature + "\n";
-  const Text bootstrap{"paired bootstrap", "成对自助法"}, randomization{"paired approximate randomization", "成对近似随机化"};
-  const std::string kind = (test == PairedTest::bootstrap ? bootstrap : randomization).in(language), base = printable(systems[0]);
+  const Text bootstrap{"paired bootstrap", "成对自助法"},
+      randomization{"paired approximate randomization", "成对近似随机化"};
+  const std::string kind = (test == PairedTest::bootstrap ? bootstrap : randomization).in(language),
+                    base = printable(systems[0]);
   out += Text{fmt::format("p: {} test against {}; * where p < {}\n", kind, base, kSignificant),
-              fmt::format("p：与 {} 比较的{}检验；* 表示 p < {}\n", base, kind, kSignificant)}.in(language);
+              fmt::format("p：与 {} 比较的{}检验；* 表示 p < {}\n", base, kind, kSignificant)}
+             .in(language);
   return out;
 }
 
-std::string score_json(const Lines& systems, const std::vector<MetricScores>& metrics, size_t references, size_t lines) {
+std::string score_json(const Lines& systems, const std::vector<MetricScores>& metrics, size_t references,
+                       size_t lines) {
   Json list = Json::array();
   for (size_t s = 0; s < systems.size(); ++s) {
     Json scores = Json::array();
@@ -125,7 +137,8 @@ std::string score_json(const Lines& systems, const std::vector<MetricScores>& me
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // a file name may be no UTF-8
 }
 
-SentenceScores sentence_scores(const Metric& metric, const Lines& system, const std::vector<Lines>& references, int decimals) {
+SentenceScores sentence_scores(const Metric& metric, const Lines& system, const std::vector<Lines>& references,
+                               int decimals) {
   SentenceScores out{metric.name(), digits_of(metric, decimals), {}};
   const SegmentCounts counts = count_segments(metric, system, references);
   for (size_t line = 0; line < counts.segments(); ++line) out.values.push_back(metric.score(counts.row(line)));

@@ -37,13 +37,16 @@ struct ScorePlan {
 };
 
 /// Scores every system. References: one list per reference file.
-MetricScores scored(const Metric& metric, const std::vector<Lines>& systems, const std::vector<Lines>& references, const ScorePlan& plan);
+MetricScores scored(const Metric& metric, const std::vector<Lines>& systems, const std::vector<Lines>& references,
+                    const ScorePlan& plan);
 
 /// "BLEU|nrefs:1|... = 26.3 (μ = 26.3 ± 1.2) 60.0/...", one metric per line, the equal signs under each other.
 std::string score_lines(const std::vector<MetricScores>& metrics);
 /// One row per system, one column per metric, then the signatures and which test the p values come from.
-std::string score_table(const Lines& systems, const std::vector<MetricScores>& metrics, PairedTest test, Language language);
-/// {"references": 1, "lines": 1000, "systems": [{"system": "hyp.txt", "scores": [{"name": "BLEU", "score": 26.3, ...}]}]}
+std::string score_table(const Lines& systems, const std::vector<MetricScores>& metrics, PairedTest test,
+                        Language language);
+/// {"references": 1, "lines": 1000, "systems": [{"system": "hyp.txt", "scores": [{"name": "BLEU", "score": 26.3,
+/// ...}]}]}
 std::string score_json(const Lines& systems, const std::vector<MetricScores>& metrics, size_t references, size_t lines);
 
 /// One metric on every sentence.
@@ -52,7 +55,8 @@ struct SentenceScores {
   int digits = 1;
   std::vector<double> values;
 };
-SentenceScores sentence_scores(const Metric& metric, const Lines& system, const std::vector<Lines>& references, int decimals);
+SentenceScores sentence_scores(const Metric& metric, const Lines& system, const std::vector<Lines>& references,
+                               int decimals);
 /// "line\tBLEU\tchrF2\n1\t61.30\t74.18...".
 std::string sentence_table(const std::vector<SentenceScores>& metrics);
 /// {"sentences": [{"line": 1, "BLEU": 61.3}, ...]}

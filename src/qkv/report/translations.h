@@ -14,14 +14,18 @@ struct TranslationPlace {
   bool attention = false;
 };
 
-/// {"line": 1, "source": "...", "source_tokens": [...], "text": "...", "hypotheses": [{"text": ..., "tokens": [...], ...}]}
-std::string to_json(const Translator& translator, const std::string& sentence, const Translation& translation, const TranslationPlace& place);
-
-/// {"line": 1, "source": "...", "reference": "...", "tokens": [...], "log_probability": -3.2, "log_probabilities": [...]}
-std::string to_json(const Translator& translator, const std::string& source, const std::string& reference, const ForcedTranslation& forced,
+/// {"line": 1, "source": "...", "source_tokens": [...], "text": "...", "hypotheses": [{"text": ..., "tokens": [...],
+/// ...}]}
+std::string to_json(const Translator& translator, const std::string& sentence, const Translation& translation,
                     const TranslationPlace& place);
 
-/// The attention of a sentence, (steps, maps, T), as (layers, heads, steps, T); as (maps, steps, T) where there is but one map.
+/// {"line": 1, "source": "...", "reference": "...", "tokens": [...], "log_probability": -3.2, "log_probabilities":
+/// [...]}
+std::string to_json(const Translator& translator, const std::string& source, const std::string& reference,
+                    const ForcedTranslation& forced, const TranslationPlace& place);
+
+/// The attention of a sentence, (steps, maps, T), as (layers, heads, steps, T); as (maps, steps, T) where there is but
+/// one map.
 Tensor by_layers(const Translator& translator, const Tensor& attention);
 
 }  // namespace qkv::report

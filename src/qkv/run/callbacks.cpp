@@ -26,7 +26,8 @@ Tensor weights_of(const Checkpoint& in, const char* name, const Parameters& para
   const auto found = in.tensors.find(name);
   const Shape& shape = parameters.flat().shape();
   check(found != in.tensors.end(), in.file, ": has no tensor \"", name, "\"");
-  check(found->second.shape() == shape, in.file, ": \"", name, "\" has shape ", found->second.shape(), ", the model needs ", shape);
+  check(found->second.shape() == shape, in.file, ": \"", name, "\" has shape ", found->second.shape(),
+        ", the model needs ", shape);
   return found->second.copied();
 }
 
@@ -51,7 +52,8 @@ void RunRecord::restore(const Checkpoint& in) {
 
 void Validation::after_epoch(Progress& p) {
   const double loss = loss_();
-  check(std::isfinite(loss), "the validation loss after epoch ", p.epoch, std::isnan(loss) ? " is not a number" : " is infinite",
+  check(std::isfinite(loss), "the validation loss after epoch ", p.epoch,
+        std::isnan(loss) ? " is not a number" : " is infinite",
         ": the weights are too large to compute with; nothing was written with them");
   p.valid_loss = loss;
   if (loss < best_) {

@@ -1,5 +1,5 @@
-// What takes part in a run's training beside the weights, each a callback of its own: validation, the best weights, averages, snapshots of
-// attention, and the record of what the run is.
+// What takes part in a run's training beside the weights, each a callback of its own: validation, the best weights,
+// averages, snapshots of attention, and the record of what the run is.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@
 
 namespace qkv {
 
-/// Keeps a folder true to its checkpoint. config.yaml, in which settings may have changed since the last start, is written just before
-/// the first checkpoint that was made with it. The model of a shorter training that now continues is removed. A checkpoint of other data
-/// is refused.
+/// Keeps a folder true to its checkpoint. config.yaml, in which settings may have changed since the last start, is
+/// written just before the first checkpoint that was made with it. The model of a shorter training that now continues
+/// is removed. A checkpoint of other data is refused.
 class RunRecord : public Callback {
  public:
   /// In memory (an empty folder) it only compares the data.
@@ -50,7 +50,8 @@ class Validation : public Callback {
   double best_ = std::numeric_limits<double>::infinity();
 };
 
-/// Keeps the weights with the best validation loss, in memory and with the checkpoint; calls `improved` whenever there are better ones.
+/// Keeps the weights with the best validation loss, in memory and with the checkpoint; calls `improved` whenever there
+/// are better ones.
 class BestWeights : public Callback {
  public:
   BestWeights(const Parameters& parameters, const Validation& validation, bool keep, std::function<void()> improved)
@@ -69,8 +70,9 @@ class BestWeights : public Callback {
   Tensor weights_;
 };
 
-/// Averages the weights after epochs: all of them into a running mean, or those after `first_epoch` into a plain one. A running mean is
-/// the model that the run is for, so it stands in the place of the weights while the callbacks within are called.
+/// Averages the weights after epochs: all of them into a running mean, or those after `first_epoch` into a plain one. A
+/// running mean is the model that the run is for, so it stands in the place of the weights while the callbacks within
+/// are called.
 class WeightAverage : public Callbacks {
  public:
   struct Options {
@@ -98,7 +100,8 @@ class WeightAverage : public Callbacks {
 class AttentionSnapshots : public Callback {
  public:
   using Maps = std::map<std::string, Array>;
-  AttentionSnapshots(std::string folder, int64_t every, std::function<Maps()> maps) : folder_(std::move(folder)), every_(every), maps_(std::move(maps)) {}
+  AttentionSnapshots(std::string folder, int64_t every, std::function<Maps()> maps)
+      : folder_(std::move(folder)), every_(every), maps_(std::move(maps)) {}
   void after_epoch(Progress& p) override;
 
  private:

@@ -12,12 +12,15 @@ namespace {
 namespace fs = std::filesystem;
 
 // config.yaml is removed first: without it the rest is not a run, wherever the removal is cut off.
-constexpr const char* kFiles[] = {"config.yaml", "model.safetensors", "metrics.jsonl", "train.log", "checkpoints", "attention"};
-constexpr const char* kWeights[] = {"model.safetensors", "checkpoints/best.safetensors", "checkpoints/last.safetensors"};
+constexpr const char* kFiles[] = {"config.yaml", "model.safetensors", "metrics.jsonl",
+                                  "train.log",   "checkpoints",       "attention"};
+constexpr const char* kWeights[] = {"model.safetensors", "checkpoints/best.safetensors",
+                                    "checkpoints/last.safetensors"};
 
 std::string block_of(const std::string& setting) { return setting.substr(0, setting.find('.')); }
 
-std::string entry_or(const std::map<std::string, std::string>& map, const std::string& key, const std::string& otherwise) {
+std::string entry_or(const std::map<std::string, std::string>& map, const std::string& key,
+                     const std::string& otherwise) {
   const auto found = map.find(key);
   return found == map.end() ? otherwise : found->second;
 }
@@ -37,16 +40,20 @@ RunFolder::RunFolder(std::string path, ExistingRun existing, std::vector<std::st
   if (!holds_run_) refuse_remains();
 }
 
-void RunFolder::lock() { lock_ = FileLock(file("train.lock"), text(path_, ": another training is at work in this folder")); }
+void RunFolder::lock() {
+  lock_ = FileLock(file("train.lock"), text(path_, ": another training is at work in this folder"));
+}
 
-// Somebody's own files are neither changed nor removed. A run that was cut off at its very beginning has an empty folder for checkpoints.
+// Somebody's own files are neither changed nor removed. A run that was cut off at its very beginning has an empty
+// folder for checkpoints.
 void RunFolder::refuse_foreign() const {
   const std::string& mark = files_.back();
   if (fs::exists(file(mark))) return;
   for (const std::string& name : files_) {
     const std::string path = file(name);
     if (!fs::exists(path) || (name == "checkpoints" && fs::is_directory(path) && fs::is_empty(path))) continue;
-    throw Error(text(path_, ": has ", name, ", but is not a run: there is no ", mark), "-o names another folder for the run");
+    throw Error(text(path_, ": has ", name, ", but is not a run: there is no ", mark),
+                "-o names another folder for the run");
   }
 }
 
@@ -54,7 +61,8 @@ void RunFolder::refuse_foreign() const {
 void RunFolder::refuse_remains() const {
   for (const char* name : kWeights)
     if (fs::exists(file(name)))
-      throw Error(text(path_, ": has ", name, " but no config.yaml: it is what was left of a run"), "--restart removes it; -o names another folder");
+      throw Error(text(path_, ": has ", name, " but no config.yaml: it is what was left of a run"),
+                  "--restart removes it; -o names another folder");
 }
 
 void RunFolder::check_settings(const Settings& saved, const Settings& asked, const ResumeRules& rules) const {
@@ -63,10 +71,14 @@ void RunFolder::check_settings(const Settings& saved, const Settings& asked, con
   for (const Setting& now : asked.all()) {
     const std::string name = now.name();
     const auto found = was.find(name);
-    if (found == was.end() || found->second->get() == now.get() || rules.may_change.contains(name) || rules.may_change.contains(block_of(name))) continue;
+    if (found == was.end() || found->second->get() == now.get() || rules.may_change.contains(name) ||
+        rules.may_change.contains(block_of(name)))
+      continue;
     const std::string value = found->second->get(), flag = entry_or(rules.flags, name, now.flag);
-    throw Error(text(file("config.yaml"), ": ", name, " is ", value, ", but ", now.get(), " was asked for", entry_or(rules.reasons, name, "")),
-                text(value.empty() ? "" : text(flag, " ", value, " resumes it; "), "--restart begins again; -o names another folder"));
+    throw Error(text(file("config.yaml"), ": ", name, " is ", value, ", but ", now.get(), " was asked for",
+                     entry_or(rules.reasons, name, "")),
+                text(value.empty() ? "" : text(flag, " ", value, " resumes it; "),
+                     "--restart begins again; -o names another folder"));
   }
   if (fs::exists(file("model.safetensors")) && !fs::exists(file("checkpoints/last.safetensors")))
     throw Error(text(path_, ": has model.safetensors but no checkpoints/last.safetensors to go on from"),
@@ -82,7 +94,8 @@ void RunFolder::begin(const std::function<void()>& write_own_files, const std::s
   }
   if (existing_ == ExistingRun::discard) remove_run();
   make_folder(file("checkpoints"));
-  for (const char* name : {"checkpoints/best.safetensors", "attention"}) fs::remove_all(file(name));  // of a start that never got to a checkpoint
+  for (const char* name : {"checkpoints/best.safetensors", "attention"})
+    fs::remove_all(file(name));  // of a start that never got to a checkpoint
   write_own_files();
   write_file(file("config.yaml"), config);
 }

@@ -1,6 +1,7 @@
 // The folder of a run: who may train there, which files are the run's, and under which settings it resumes.
 //
-//   config.yaml  model.safetensors  metrics.jsonl  train.log  checkpoints/{last,best}.safetensors  attention/  and the files of the task
+//   config.yaml  model.safetensors  metrics.jsonl  train.log  checkpoints/{last,best}.safetensors  attention/  and the
+//   files of the task
 #pragma once
 
 #include <functional>
@@ -19,16 +20,19 @@ enum class ExistingRun { resume, discard };
 
 /// Which settings may differ when a run resumes: those that leave what was trained so far as it would have been.
 struct ResumeRules {
-  std::set<std::string> may_change;                // "training.patience", or a whole block, "decoding"
-  std::map<std::string, std::string> reasons = {};  // why a setting may not, where that is not obvious; it follows the message
-  std::map<std::string, std::string> flags = {};   // options of the command line that have another name than their setting
+  std::set<std::string> may_change;  // "training.patience", or a whole block, "decoding"
+  std::map<std::string, std::string> reasons =
+      {};  // why a setting may not, where that is not obvious; it follows the message
+  std::map<std::string, std::string> flags =
+      {};  // options of the command line that have another name than their setting
 };
 
 class RunFolder {
  public:
-  /// An empty path keeps nothing on the disk. Throws if another process trains in the folder, if it holds files that are not a run's, or
-  /// weights without their configuration. `own_files` are what the task writes. The last of them is the mark of a run: it is written
-  /// first and removed last, and where it is missing the other files belong to somebody else.
+  /// An empty path keeps nothing on the disk. Throws if another process trains in the folder, if it holds files that
+  /// are not a run's, or weights without their configuration. `own_files` are what the task writes. The last of them is
+  /// the mark of a run: it is written first and removed last, and where it is missing the other files belong to
+  /// somebody else.
   RunFolder(std::string path, ExistingRun existing, std::vector<std::string> own_files);
 
   const std::string& path() const { return path_; }
@@ -40,12 +44,12 @@ class RunFolder {
   bool holds_run() const { return holds_run_; }
   /// That run has a checkpoint.
   bool resumes() const { return resumes_; }
-  /// Throws, naming the setting, if one differs between the folder and what is asked for that may not change; or if the folder has a
-  /// result but nothing to resume from.
+  /// Throws, naming the setting, if one differs between the folder and what is asked for that may not change; or if the
+  /// folder has a result but nothing to resume from.
   void check_settings(const Settings& saved, const Settings& asked, const ResumeRules& rules) const;
 
-  /// Makes the folder a run unless it resumes, once nothing else can fail; only now is an existing run discarded. config.yaml is written
-  /// last, so a kill at any moment leaves either nothing or something that resumes.
+  /// Makes the folder a run unless it resumes, once nothing else can fail; only now is an existing run discarded.
+  /// config.yaml is written last, so a kill at any moment leaves either nothing or something that resumes.
   void begin(const std::function<void()>& write_own_files, const std::string& config);
   /// Others may train here from now on.
   void unlock() { lock_ = FileLock(); }

@@ -15,7 +15,9 @@ class TrainLog : public Observer {
   explicit TrainLog(std::string path) : path_(std::move(path)) {}
   void started(const Progress& p) override { append(text(p.step > 0 ? "resumed" : "started", " at step ", p.step)); }
   void epoch(const Progress& p) override { append(progress_line(p)); }
-  void finished(const Progress& p) override { append(text(p.step == p.steps ? "finished" : "stopped", " at step ", p.step, " of ", p.steps)); }
+  void finished(const Progress& p) override {
+    append(text(p.step == p.steps ? "finished" : "stopped", " at step ", p.step, " of ", p.steps));
+  }
 
  private:
   void append(const std::string& line) { std::ofstream(path_, std::ios::app) << line << '\n'; }
@@ -50,7 +52,8 @@ Trainer::Trainer(const TrainingConfig& config, const RunFolder& folder, std::str
   }
   callbacks_ = {&record_};
   if (config.average_decay > 0 || config.averaged_epochs() > 0) {
-    const WeightAverage::Options options{.decay = config.average_decay, .first_epoch = config.epochs - config.averaged_epochs() + 1};
+    const WeightAverage::Options options{.decay = config.average_decay,
+                                         .first_epoch = config.epochs - config.averaged_epochs() + 1};
     average_ = std::make_unique<WeightAverage>(parameters, options, judges);
     callbacks_.push_back(average_.get());
   } else {

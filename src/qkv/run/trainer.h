@@ -1,4 +1,5 @@
-// A run's training over any task: the configuration becomes optimizer, schedule, callbacks and observers, and the folder gets the result.
+// A run's training over any task: the configuration becomes optimizer, schedule, callbacks and observers, and the
+// folder gets the result.
 #pragma once
 
 #include <atomic>
@@ -38,9 +39,11 @@ class Trainer {
   /// `config_text` is what config.yaml will hold.
   Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model);
 
-  /// Trains to the end, or until stop is set. At the end the model has the weights that the run is for, and the folder holds them.
+  /// Trains to the end, or until stop is set. At the end the model has the weights that the run is for, and the folder
+  /// holds them.
   template <class Task>
-  TrainResult train(const Task& task, std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr) {
+  TrainResult train(const Task& task, std::span<Observer* const> observers = {},
+                    const std::atomic<bool>* stop = nullptr) {
     FitOptions options = this->options(task.batches());
     options.stop = stop;
     return finish(fit(model_.parameters, *optimizer_, task, options, all_observers(observers)));

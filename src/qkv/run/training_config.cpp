@@ -15,11 +15,13 @@ int64_t TrainingConfig::averaged_epochs() const {
 
 void TrainingConfig::check(bool validates) const {
   qkv::check(patience == 0 || validates, "training.patience is ", patience, ", but there is no validation data");
-  qkv::check(patience == 0 || average_last == 0,
-             "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
-  qkv::check(average_decay == 0 || average_last == 0, "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  qkv::check(momentum == 0 || optimizer == OptimizerKind::sgd, "training.momentum is ", momentum, ", but training.optimizer is ", optimizer,
-             ": only sgd has it");
+  qkv::check(
+      patience == 0 || average_last == 0,
+      "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
+  qkv::check(average_decay == 0 || average_last == 0,
+             "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
+  qkv::check(momentum == 0 || optimizer == OptimizerKind::sgd, "training.momentum is ", momentum,
+             ", but training.optimizer is ", optimizer, ": only sgd has it");
   qkv::check(schedule != ScheduleKind::warmup || warmup > 0, "training.schedule warmup needs training.warmup above 0");
 }
 

@@ -10,9 +10,13 @@ namespace qkv {
 std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config, const Parameters& parameters) {
   const auto decay = static_cast<float>(config.weight_decay), beta2 = static_cast<float>(config.beta2);
   switch (config.optimizer) {
-    case OptimizerKind::sgd: return std::make_unique<Sgd>(parameters, SgdOptions{.momentum = static_cast<float>(config.momentum), .l2 = decay});
-    case OptimizerKind::adam: return std::make_unique<Adam>(parameters, AdamOptions{.beta2 = beta2, .l2 = decay});
-    case OptimizerKind::adamw: break;
+    case OptimizerKind::sgd:
+      return std::make_unique<Sgd>(parameters,
+                                   SgdOptions{.momentum = static_cast<float>(config.momentum), .l2 = decay});
+    case OptimizerKind::adam:
+      return std::make_unique<Adam>(parameters, AdamOptions{.beta2 = beta2, .l2 = decay});
+    case OptimizerKind::adamw:
+      break;
   }
   return std::make_unique<Adam>(parameters, AdamOptions{.beta2 = beta2, .decay = decay});
 }
@@ -21,10 +25,14 @@ Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch) 
   const auto rate = static_cast<float>(config.rate);
   const auto updates = [&](int64_t epochs) { return std::max<int64_t>(epochs * updates_per_epoch, 1); };
   switch (config.schedule) {
-    case ScheduleKind::warmup: return warmup_inverse_sqrt(rate, config.warmup);
-    case ScheduleKind::cosine: return cosine_rate(rate, updates(config.epochs), config.warmup);
-    case ScheduleKind::step: return step_rate(rate, updates(config.decay_epochs), static_cast<float>(config.decay_factor));
-    case ScheduleKind::constant: break;
+    case ScheduleKind::warmup:
+      return warmup_inverse_sqrt(rate, config.warmup);
+    case ScheduleKind::cosine:
+      return cosine_rate(rate, updates(config.epochs), config.warmup);
+    case ScheduleKind::step:
+      return step_rate(rate, updates(config.decay_epochs), static_cast<float>(config.decay_factor));
+    case ScheduleKind::constant:
+      break;
   }
   return constant_rate(rate);
 }
@@ -37,10 +45,14 @@ void check_warmup(const TrainingConfig& config, int64_t updates) {
 
 ResumeRules training_changes(const TrainingConfig& saved, const TrainingConfig& asked) {
   ResumeRules rules{.may_change = {"training.checkpoint_seconds", "training.patience", "training.attention_every"}};
-  const bool depends_on_length = asked.schedule == ScheduleKind::cosine || saved.averaged_epochs() != 0 || asked.averaged_epochs() != 0;
-  if (asked.epochs < saved.epochs) rules.reasons["training.epochs"] = ": a run may be made longer, never shorter";
-  else if (depends_on_length) rules.reasons["training.epochs"] = ": the rates, or the mean of the last weights, depend on it";
-  else rules.may_change.insert("training.epochs");
+  const bool depends_on_length =
+      asked.schedule == ScheduleKind::cosine || saved.averaged_epochs() != 0 || asked.averaged_epochs() != 0;
+  if (asked.epochs < saved.epochs)
+    rules.reasons["training.epochs"] = ": a run may be made longer, never shorter";
+  else if (depends_on_length)
+    rules.reasons["training.epochs"] = ": the rates, or the mean of the last weights, depend on it";
+  else
+    rules.may_change.insert("training.epochs");
   return rules;
 }
 

@@ -11,7 +11,8 @@ namespace qkv {
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config, const Parameters& parameters);
 Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch);
-/// Throws if the warm-up of a cosine takes all of that many updates: it falls after the warm-up, so there must be something after it.
+/// Throws if the warm-up of a cosine takes all of that many updates: it falls after the warm-up, so there must be
+/// something after it.
 void check_warmup(const TrainingConfig& config, int64_t updates);
 
 /// The settings of block "training" that may change between two starts of one run.

@@ -16,7 +16,9 @@ namespace {
 
 class Collected : public Probe {
  public:
-  void attention(std::string_view path, const Weights& weights) override { weights_[std::string(path)] = weights.matrix(); }
+  void attention(std::string_view path, const Weights& weights) override {
+    weights_[std::string(path)] = weights.matrix();
+  }
   void values(std::string_view path, const Tensor& v) override { values_[std::string(path)] = v; }
   /// (1, heads, n, m), and (1, m, key_heads D).
   const Tensor& weights(const std::string& path) const { return found(weights_, path); }
@@ -44,7 +46,8 @@ void normalise_rows(float* rows, int64_t count, int64_t columns) {
 
 // |W_o^h v_j| for all heads and keys: (heads, m). v (1, m, key_heads D); a query head reads the key head of its group.
 std::vector<double> value_norms(const MultiHead& attention, const Tensor& v) {
-  const int64_t heads = attention.heads, keys = v.size(1), width = attention.to_out.weight.size(0), all = attention.to_out.weight.size(1);
+  const int64_t heads = attention.heads, keys = v.size(1), width = attention.to_out.weight.size(0),
+                all = attention.to_out.weight.size(1);
   const int64_t head = all / heads, shared = heads / attention.key_heads;
   std::vector<double> out;
   for (int64_t h = 0; h < heads; ++h)
@@ -67,7 +70,8 @@ struct Both {
 };
 
 // The attentions at "PREFIX.0.NAME", "PREFIX.1.NAME", ...
-Both stacked(const Collected& seen, const std::string& prefix, const std::string& name, const std::vector<const MultiHead*>& layers) {
+Both stacked(const Collected& seen, const std::string& prefix, const std::string& name,
+             const std::vector<const MultiHead*>& layers) {
   check(!layers.empty(), "[attention_maps] the ", prefix, " has no layers");
   const Shape one = seen.weights(prefix + ".0." + name).shape();
   const int64_t heads = one[1], n = one[2], m = one[3], count = static_cast<int64_t>(layers.size());
@@ -130,7 +134,8 @@ Tensor self_rollout(const Tensor& mean) {
 
 }  // namespace
 
-TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens, const Ids& target_in) {
+TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens,
+                                           const Ids& target_in) {
   check(source.rank() == 2 && source.size(0) == 1 && target_in.rank() == 2 && target_in.size(0) == 1,
         "[attention_maps] expected one sentence pair, got source ", source.shape(), " and target ", target_in.shape());
   const TapePause pause;
@@ -140,7 +145,8 @@ TransformerAttention transformer_attention(const Transformer& model, const Ids& 
   model.features(source, source_lens, target_in, run);
   std::vector<const MultiHead*> encoder, decoder, cross;
   for (const TransformerBlock& block : model.encoder.stack.blocks) encoder.push_back(&block.self);
-  for (const TransformerBlock& block : model.decoder.stack.blocks) decoder.push_back(&block.self), cross.push_back(&*block.cross);
+  for (const TransformerBlock& block : model.decoder.stack.blocks)
+    decoder.push_back(&block.self), cross.push_back(&*block.cross);
   const Both e = stacked(seen, "encoder", "self", encoder), d = stacked(seen, "decoder", "self", decoder),
              c = stacked(seen, "decoder", "cross", cross);
   return {{e.weights, d.weights, c.weights}, {e.value_weighted, d.value_weighted, c.value_weighted}};
@@ -155,7 +161,8 @@ AttentionMaps rollout(const AttentionMaps& weights) {
   AttentionMaps out{self_rollout(mean.encoder), self_rollout(mean.decoder), Tensor::empty(mean.cross.shape())};
   const int64_t layers = mean.cross.size(0), n = mean.cross.size(2), m = mean.cross.size(3);
   const float* source = out.encoder.ptr() + (out.encoder.size(0) - 1) * m * m;
-  for (int64_t l = 0; l < layers; ++l) product(mean.cross.ptr() + l * n * m, source, n, m, m, out.cross.mutable_ptr() + l * n * m);
+  for (int64_t l = 0; l < layers; ++l)
+    product(mean.cross.ptr() + l * n * m, source, n, m, m, out.cross.mutable_ptr() + l * n * m);
   return out;
 }
 

@@ -35,7 +35,8 @@ Batch batch_of(std::span<const Row> rows) {
     target.insert(target.end(), row.target_in.begin(), row.target_in.end());
     lengths.push_back(static_cast<int32_t>(row.length));
   }
-  return {Ids({count, std::ssize(rows[0].source)}, source), Ids({count}, lengths), Ids({count, std::ssize(rows[0].target_in)}, target)};
+  return {Ids({count, std::ssize(rows[0].source)}, source), Ids({count}, lengths),
+          Ids({count, std::ssize(rows[0].target_in)}, target)};
 }
 
 class Tests {
@@ -70,7 +71,8 @@ class Tests {
   int32_t any(int64_t vocabulary) { return static_cast<int32_t>(below(vocabulary)); }
   // An id that it is not.
   int32_t other(int32_t id, int64_t vocabulary) {
-    return vocabulary < 2 ? id : static_cast<int32_t>((id + 1 + static_cast<int64_t>(below(vocabulary - 1))) % vocabulary);
+    return vocabulary < 2 ? id
+                          : static_cast<int32_t>((id + 1 + static_cast<int64_t>(below(vocabulary - 1))) % vocabulary);
   }
   Tensor logits(std::span<const Row> rows) const {
     const Batch b = batch_of(rows);
@@ -82,7 +84,8 @@ class Tests {
   Tensor logits(const Row& row) const { return logits(std::span(&row, 1)); }
 
   // The V scores at output `position` of a pair, before and after; divided by `unit`.
-  void compare(LeakResult& result, const float* before, const float* after, int64_t pair, int64_t position, double unit = 1) const {
+  void compare(LeakResult& result, const float* before, const float* after, int64_t pair, int64_t position,
+               double unit = 1) const {
     for (int64_t v = 0; v < subject_.target_vocabulary; ++v) {
       const double difference = before[v] == after[v] ? 0 : std::abs(static_cast<double>(after[v]) - before[v]) / unit;
       if (difference <= result.largest || std::isnan(result.largest)) continue;  // a NaN is not less or equal
@@ -91,10 +94,12 @@ class Tests {
     result.compared += subject_.target_vocabulary;
   }
   // The first `outputs` positions of row `a` of x and row `b` of y.
-  void compare_rows(LeakResult& result, const Tensor& x, int64_t a, const Tensor& y, int64_t b, int64_t outputs, int64_t pair) const {
+  void compare_rows(LeakResult& result, const Tensor& x, int64_t a, const Tensor& y, int64_t b, int64_t outputs,
+                    int64_t pair) const {
     ++result.tried;
     const int64_t V = subject_.target_vocabulary;
-    for (int64_t t = 0; t < outputs; ++t) compare(result, x.ptr() + (a * x.size(1) + t) * V, y.ptr() + (b * y.size(1) + t) * V, pair, t);
+    for (int64_t t = 0; t < outputs; ++t)
+      compare(result, x.ptr() + (a * x.size(1) + t) * V, y.ptr() + (b * y.size(1) + t) * V, pair, t);
   }
   static LeakResult judged(LeakResult result, double tolerance = 0) {
     result.passed = result.tried > 0 && result.largest <= tolerance;
@@ -121,7 +126,8 @@ class Tests {
     return judged(result);
   }
 
-  // More padding after the source and after the target, of <pad> and of any ids; and other ids in the padding that is there.
+  // More padding after the source and after the target, of <pad> and of any ids; and other ids in the padding that is
+  // there.
   LeakResult padding() {
     LeakResult result{Leak::padding};
     for (size_t p = 0; p < rows_.size(); ++p) {
@@ -134,7 +140,8 @@ class Tests {
       };
       if (std::ssize(row.source) > row.length) try_row(scribbled(row));
       for (const int64_t more : kPaddings) {
-        const Row source = padded(row, std::ssize(row.source) + more, 0), target = padded(row, 0, std::ssize(row.target_in) + more);
+        const Row source = padded(row, std::ssize(row.source) + more, 0),
+                  target = padded(row, 0, std::ssize(row.target_in) + more);
         for (const Row& changed : {source, target}) {
           try_row(changed);
           try_row(scribbled(changed));
@@ -145,8 +152,10 @@ class Tests {
   }
   // Any ids in place of padding.
   Row scribbled(Row row) {
-    for (auto i = static_cast<size_t>(row.length); i < row.source.size(); ++i) row.source[i] = any(subject_.source_vocabulary);
-    for (auto i = static_cast<size_t>(row.outputs); i < row.target_in.size(); ++i) row.target_in[i] = any(subject_.target_vocabulary);
+    for (auto i = static_cast<size_t>(row.length); i < row.source.size(); ++i)
+      row.source[i] = any(subject_.source_vocabulary);
+    for (auto i = static_cast<size_t>(row.outputs); i < row.target_in.size(); ++i)
+      row.target_in[i] = any(subject_.target_vocabulary);
     return row;
   }
 
@@ -155,7 +164,8 @@ class Tests {
     std::vector<Row> out(rows_.begin() + static_cast<std::ptrdiff_t>(first),
                          rows_.begin() + static_cast<std::ptrdiff_t>(std::min(first + kGroup, rows_.size())));
     int64_t source = 0, target = 0;
-    for (const Row& row : out) source = std::max(source, std::ssize(row.source)), target = std::max(target, std::ssize(row.target_in));
+    for (const Row& row : out)
+      source = std::max(source, std::ssize(row.source)), target = std::max(target, std::ssize(row.target_in));
     for (Row& row : out) row = padded(row, source, target);
     return out;
   }
@@ -182,14 +192,16 @@ class Tests {
         const Tensor together = logits(mixed);
         for (size_t i = 0; i < order.size(); ++i) {
           const auto r = static_cast<size_t>(order[i]);
-          compare_rows(result, alone[r], 0, together, static_cast<int64_t>(i), rows[r].outputs, static_cast<int64_t>(first + r));
+          compare_rows(result, alone[r], 0, together, static_cast<int64_t>(i), rows[r].outputs,
+                       static_cast<int64_t>(first + r));
         }
       }
       for (size_t r = 0; r < rows.size(); ++r) {
         const size_t place = r % 4;
         std::vector<Row> strangers;
         for (size_t i = 0; i < 4; ++i) strangers.push_back(i == place ? rows[r] : random_mate(rows[r]));
-        compare_rows(result, alone[r], 0, logits(strangers), static_cast<int64_t>(place), rows[r].outputs, static_cast<int64_t>(first + r));
+        compare_rows(result, alone[r], 0, logits(strangers), static_cast<int64_t>(place), rows[r].outputs,
+                     static_cast<int64_t>(first + r));
       }
     }
     return judged(result);
@@ -214,8 +226,8 @@ class Tests {
         for (size_t i = 0; i < holds.size(); ++i)
           tokens.mutable_ptr()[i] = rows[static_cast<size_t>(holds[i])].target_in[static_cast<size_t>(t)];
         const Tensor scores = decoder->step(tokens);
-        check(scores.shape() == Shape({std::ssize(holds), V}), "[leaks] a step gave scores ", scores.shape(), " for ", holds.size(),
-              " rows");
+        check(scores.shape() == Shape({std::ssize(holds), V}), "[leaks] a step gave scores ", scores.shape(), " for ",
+              holds.size(), " rows");
         for (size_t i = 0; i < holds.size(); ++i) {
           const int64_t r = holds[i];
           if (t >= rows[static_cast<size_t>(r)].outputs) continue;
@@ -276,8 +288,10 @@ LeakReport leaks(const LeakSubject& subject, std::span<const IdPair> pairs, cons
 LeakSubject leak_subject(const Translator& translator) {
   const TranslationModel& model = translator.model();
   const Tokenizers& tokenizers = translator.tokenizers();
-  return {.logits = [&model](const Ids& source, const Ids& lengths,
-                             const Ids& target_in) { return model.output()(model.features(source, lengths, target_in, Run{})); },
+  return {.logits =
+              [&model](const Ids& source, const Ids& lengths, const Ids& target_in) {
+                return model.output()(model.features(source, lengths, target_in, Run{}));
+              },
           .decoder = [&model] { return model.decoder(); },
           .source_vocabulary = tokenizers.source.size(),
           .target_vocabulary = tokenizers.target.size(),

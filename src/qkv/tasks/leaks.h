@@ -1,4 +1,5 @@
-// Proof by perturbation that an output depends on nothing that it must not see: later target tokens, padding, batch mates, the cache.
+// Proof by perturbation that an output depends on nothing that it must not see: later target tokens, padding, batch
+// mates, the cache.
 #pragma once
 
 #include <functional>
@@ -29,15 +30,17 @@ struct LeakResult {
   Leak kind;
   int64_t tried = 0;     // perturbations; of the cache, steps of a row
   int64_t compared = 0;  // scores
-  double largest = 0;    // difference, NaN if a score is no number; of the cache divided by the largest score of that step, at least by 1
+  double largest = 0;    // difference, NaN if a score is no number; of the cache divided by the largest score of that
+                         // step, at least by 1
   int64_t pair = 0, position = 0;  // where that was, from 0
-  bool passed = true;    // something was tried, and no score differs, not in a bit; of the cache: by no more than the tolerance
+  bool passed =
+      true;  // something was tried, and no score differs, not in a bit; of the cache: by no more than the tolerance
 };
 
 struct LeakReport {
   std::vector<LeakResult> results;  // one of each kind
-  /// Changes of what an output may depend on, a source token or the first target token, and how many of them it showed: a test that
-  /// compares scores which never change would prove nothing.
+  /// Changes of what an output may depend on, a source token or the first target token, and how many of them it showed:
+  /// a test that compares scores which never change would prove nothing.
   int64_t controls = 0, noticed = 0;
   bool passed() const;  // every result, and at least one control was noticed
 };

@@ -1,4 +1,5 @@
-// Size classes, four to a power of two, each a stack of blocks that only the owner thread touches, and one locked list of returns.
+// Size classes, four to a power of two, each a stack of blocks that only the owner thread touches, and one locked list
+// of returns.
 #include "qkv/tensor/pool.h"
 
 #include <bit>
@@ -42,7 +43,8 @@ class SpinLock {
 struct PoolCore {
   using Block = Buffer::Block;
 
-  std::atomic<const void*> owner{nullptr};  // the thread that takes and keeps without locks: the address of its token; null: none
+  std::atomic<const void*> owner{
+      nullptr};  // the thread that takes and keeps without locks: the address of its token; null: none
   Block* waiting[kClasses] = {};
   int64_t misses = 0, bytes = 0;
   int64_t outside = 0;  // blocks in use, and those given back by other threads that were not fetched yet
@@ -103,7 +105,8 @@ struct PoolCore {
   }
   void disclaim() { owner.store(nullptr, std::memory_order_release); }
 
-  // For a thread whose own pool is gone already (a static object that computes in its destructor): a core for this one block.
+  // For a thread whose own pool is gone already (a static object that computes in its destructor): a core for this one
+  // block.
   static Block* orphan(size_t bytes_wanted) {
     auto core = std::make_unique<PoolCore>();
     Block* block = core->take(bytes_wanted);
@@ -172,8 +175,10 @@ void PoolCore::give(Block* block) {
 
 Buffer Buffer::take(size_t bytes) {
   Buffer buffer;
-  if (!current_pool && own_pool_gone) [[unlikely]] buffer.block_ = PoolCore::orphan(bytes);
-  else buffer.block_ = Pool::current().core_->take(bytes);
+  if (!current_pool && own_pool_gone) [[unlikely]]
+    buffer.block_ = PoolCore::orphan(bytes);
+  else
+    buffer.block_ = Pool::current().core_->take(bytes);
   return buffer;
 }
 
@@ -197,11 +202,13 @@ Pool& Pool::of_thread() {
 }
 
 Pool& Pool::current() {
-  if (!current_pool) [[unlikely]] current_pool = &of_thread();
+  if (!current_pool) [[unlikely]]
+    current_pool = &of_thread();
   return *current_pool;
 }
 
-PoolScope::PoolScope(Pool& pool) : pool_(pool), claimed_(pool.core_->claim(&token)), before_(std::exchange(current_pool, &pool)) {}
+PoolScope::PoolScope(Pool& pool)
+    : pool_(pool), claimed_(pool.core_->claim(&token)), before_(std::exchange(current_pool, &pool)) {}
 
 PoolScope::~PoolScope() {
   current_pool = before_;

@@ -17,7 +17,10 @@ class Buffer {
   Buffer() = default;
   Buffer(const Buffer& other) : block_(other.block_) { retain(); }
   Buffer(Buffer&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  Buffer& operator=(Buffer other) noexcept { std::swap(block_, other.block_); return *this; }
+  Buffer& operator=(Buffer other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
   ~Buffer() { release(); }
 
   /// Takes a block of at least that many bytes from the thread's current pool; the contents are arbitrary.
@@ -37,18 +40,23 @@ class Buffer {
     PoolCore* home;
     Block* next;  // while it waits in the pool
   };
-  void retain() const { if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed); }
+  void retain() const {
+    if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
   void release() {
     // The only owner needs no atomic subtraction: nobody is left who could add one.
-    if (block_ && (block_->owners.load(std::memory_order_acquire) == 1 || block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)) give_back();
+    if (block_ && (block_->owners.load(std::memory_order_acquire) == 1 ||
+                   block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1))
+      give_back();
     block_ = nullptr;
   }
   void give_back();
   Block* block_ = nullptr;
 };
 
-/// Keeps freed blocks by size class. A pool belongs to one thread at a time, which takes and gives without locks; what other threads
-/// give back waits aside until it is needed. A shard of the batch has its own, so what a step finds there does not depend on threads.
+/// Keeps freed blocks by size class. A pool belongs to one thread at a time, which takes and gives without locks; what
+/// other threads give back waits aside until it is needed. A shard of the batch has its own, so what a step finds there
+/// does not depend on threads.
 class Pool {
  public:
   Pool();
@@ -73,8 +81,8 @@ class Pool {
   PoolCore* core_;
 };
 
-/// Makes a pool the thread's current one, and the thread its owner, while it lives. Scopes nest, of one pool too; another thread's
-/// pool is refused. Blocks that outlive the scope may be given back by any thread.
+/// Makes a pool the thread's current one, and the thread its owner, while it lives. Scopes nest, of one pool too;
+/// another thread's pool is refused. Blocks that outlive the scope may be given back by any thread.
 class PoolScope {
  public:
   explicit PoolScope(Pool& pool);

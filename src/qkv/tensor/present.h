@@ -5,7 +5,8 @@
 
 namespace qkv {
 
-/// Fails, naming the op, for an absent Tensor or Ids: its shape () is that of a scalar, so a check of shapes lets it pass.
+/// Fails, naming the op, for an absent Tensor or Ids: its shape () is that of a scalar, so a check of shapes lets it
+/// pass.
 template <class T>
 void check_present(const char* op, const T& x) {
   check(x.defined(), "[", op, "] the tensor is absent: it has no values");

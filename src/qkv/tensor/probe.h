@@ -8,7 +8,8 @@ namespace qkv {
 class Tensor;
 class Weights;  // attention/weights.h
 
-/// Given to a Run. Called after an attention is computed, with nothing recorded and no random number drawn: it cannot change bits.
+/// Given to a Run. Called after an attention is computed, with nothing recorded and no random number drawn: it cannot
+/// change bits.
 class Probe {
  public:
   virtual ~Probe() = default;

@@ -18,8 +18,12 @@ struct Run {
   std::string path = {};  // kept for a probe only
 
   /// The run of a child: its random numbers are those of its path, whatever its siblings draw.
-  Run at(std::string_view child) const { return {training, rng.at(child), probe, probe ? below(child) : std::string()}; }
-  Run at(uint64_t index) const { return {training, rng.at(index), probe, probe ? below(std::to_string(index)) : std::string()}; }
+  Run at(std::string_view child) const {
+    return {training, rng.at(child), probe, probe ? below(child) : std::string()};
+  }
+  Run at(uint64_t index) const {
+    return {training, rng.at(index), probe, probe ? below(std::to_string(index)) : std::string()};
+  }
 
  private:
   std::string below(std::string_view child) const {

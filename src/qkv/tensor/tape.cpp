@@ -1,4 +1,5 @@
-// The tape: nodes, slots and closures live in bump memory that comes from the thread's pool and goes back with the tape.
+// The tape: nodes, slots and closures live in bump memory that comes from the thread's pool and goes back with the
+// tape.
 #include "qkv/tensor/tape.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ struct Slot {
   Tensor grad;             // shape always set; defined once a gradient arrived
   float* fixed = nullptr;  // place in a GradArena, for leaves that have one
   Slot* previous = nullptr;
-  bool touched = false;    // a gradient arrived at `fixed`
+  bool touched = false;  // a gradient arrived at `fixed`
 };
 
 struct Node {
@@ -37,7 +38,7 @@ struct LeafEntry {
 
 struct TapeState {
   static constexpr size_t kBlock = 1 << 16;
-  Buffer block;             // the block that is being filled; it starts with the handle of the one before
+  Buffer block;  // the block that is being filled; it starts with the handle of the one before
   std::byte* free = nullptr;
   std::byte* end = nullptr;
   Node* last = nullptr;
@@ -130,7 +131,8 @@ Tape::Tape() : before_(current_tape) {
   state_->end = base + TapeState::kBlock - 64;
   state_->block = std::move(first);
   state_->serial = next_serial.fetch_add(1, std::memory_order_relaxed);
-  if (state_->serial == 0) state_->serial = next_serial.fetch_add(1, std::memory_order_relaxed);  // wrapped: 0 means "no tape"
+  if (state_->serial == 0)
+    state_->serial = next_serial.fetch_add(1, std::memory_order_relaxed);  // wrapped: 0 means "no tape"
   current_tape = this;
 }
 
@@ -158,8 +160,8 @@ Slot* TapeState::new_slot(const Shape& shape) {
   return slot;
 }
 
-void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, size_t bytes,
-                     void (*pull)(void*, Pull&), void (*destroy)(void*)) {
+void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
+                     size_t bytes, void (*pull)(void*, Pull&), void (*destroy)(void*)) {
   TapeState& s = *state_;
   bool tracked = false;
   for (const Tensor* x : inputs) tracked |= x->tape_ == s.serial || x->is_parameter();
@@ -168,7 +170,12 @@ void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::sp
 
   const size_t head = (sizeof(Node) + (outputs.size() + inputs.size()) * sizeof(Slot*) + 15) & ~size_t{15};
   Node* node = static_cast<Node*>(s.take(head + bytes));
-  *node = Node{s.last, name, pull, destroy, reinterpret_cast<std::byte*>(node) + head, static_cast<int>(outputs.size()),
+  *node = Node{s.last,
+               name,
+               pull,
+               destroy,
+               reinterpret_cast<std::byte*>(node) + head,
+               static_cast<int>(outputs.size()),
                static_cast<int>(inputs.size())};
   Slot** slot = node->slots;
   for (Tensor* y : outputs) {
@@ -203,7 +210,9 @@ void Tape::backward(const Tensor& loss) {
 void Tape::backward(const Tensor& y, const Tensor& dy) {
   TapeState& s = *state_;
   check(!s.ran, "[backward] the tape has run already: open a new one");
-  check(y.tape_ == s.serial, "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
+  check(
+      y.tape_ == s.serial,
+      "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
   check(y.shape() == dy.shape(), "[backward] the gradient has shape ", dy.shape(), ", the tensor ", y.shape());
   s.ran = true;
   TapePause pause;
@@ -222,9 +231,11 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
   }
   if (!s.arena) return;
   for (size_t i = 0; i + 1 < s.arena->offsets_.size(); ++i) {
-    const detail::LeafEntry* entry = s.leaf_capacity ? s.find(s.arena->first_leaf_ + static_cast<uint32_t>(i)) : nullptr;
+    const detail::LeafEntry* entry =
+        s.leaf_capacity ? s.find(s.arena->first_leaf_ + static_cast<uint32_t>(i)) : nullptr;
     if (entry && entry->leaf && entry->slot->touched) continue;
-    std::fill(s.arena->flat_.mutable_ptr() + s.arena->offsets_[i], s.arena->flat_.mutable_ptr() + s.arena->offsets_[i + 1], 0.f);
+    std::fill(s.arena->flat_.mutable_ptr() + s.arena->offsets_[i],
+              s.arena->flat_.mutable_ptr() + s.arena->offsets_[i + 1], 0.f);
   }
 }
 
@@ -234,14 +245,17 @@ Tensor Tape::grad(const Tensor& leaf) const {
   const detail::LeafEntry* entry = state_->leaf_capacity ? state_->find(leaf.leaf_id()) : nullptr;
   if (!entry || !entry->leaf) return zeros(leaf.shape());
   const Slot& slot = *entry->slot;
-  if (slot.fixed && slot.touched) return state_->arena->flat_.part(slot.fixed - state_->arena->flat_.ptr(), leaf.shape());
+  if (slot.fixed && slot.touched)
+    return state_->arena->flat_.part(slot.fixed - state_->arena->flat_.ptr(), leaf.shape());
   return slot.grad.defined() ? slot.grad : zeros(leaf.shape());
 }
 
 int64_t Tape::length() const { return state_->length; }
 Tape* Tape::current() { return current_tape; }
 
-bool Tape::tracks(const Tensor& x) { return current_tape && (x.tape_ == current_tape->state_->serial || x.is_parameter()); }
+bool Tape::tracks(const Tensor& x) {
+  return current_tape && (x.tape_ == current_tape->state_->serial || x.is_parameter());
+}
 
 Tensor Tape::saved(const Tensor& x, std::initializer_list<const Tensor*> for_inputs) {
   for (const Tensor* input : for_inputs)
@@ -264,11 +278,13 @@ void Pull::give(int input, Tensor gradient) {
   Slot* slot = node_->input_slots()[input];
   if (!slot) return;
   const int64_t n = slot->grad.numel();
-  check(gradient.numel() == n, "[", node_->name, "] the pullback gave a gradient of shape ", gradient.shape(), " for an input of shape ",
-        slot->grad.shape());
+  check(gradient.numel() == n, "[", node_->name, "] the pullback gave a gradient of shape ", gradient.shape(),
+        " for an input of shape ", slot->grad.shape());
   if (slot->fixed) {
-    if (slot->touched) kernels::add(slot->fixed, gradient.ptr(), slot->fixed, n);
-    else std::memcpy(slot->fixed, gradient.ptr(), static_cast<size_t>(n) * sizeof(float));
+    if (slot->touched)
+      kernels::add(slot->fixed, gradient.ptr(), slot->fixed, n);
+    else
+      std::memcpy(slot->fixed, gradient.ptr(), static_cast<size_t>(n) * sizeof(float));
     slot->touched = true;
   } else if (slot->grad.defined()) {
     accumulate(*slot, gradient.ptr());

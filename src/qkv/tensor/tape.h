@@ -1,4 +1,5 @@
-// Tape: records the ops of a scope and runs their pullbacks in reverse (reverse-mode differentiation, first derivatives).
+// Tape: records the ops of a scope and runs their pullbacks in reverse (reverse-mode differentiation, first
+// derivatives).
 //
 //   Tape tape;                          // the thread's current tape until the end of the scope
 //   Tensor loss = f(w);                 // ops record themselves
@@ -25,7 +26,8 @@ struct Slot;
 struct TapeState;
 }  // namespace detail
 
-/// Where a pullback may add a gradient in place: `add` says whether there is a sum already (else the memory is arbitrary).
+/// Where a pullback may add a gradient in place: `add` says whether there is a sum already (else the memory is
+/// arbitrary).
 struct GradTarget {
   float* data;
   bool add;
@@ -83,12 +85,13 @@ class Tape {
   static Tape* current();
   /// True if ops on x are recorded now.
   static bool tracks(const Tensor& x);
-  /// x for a closure if one of the inputs that need it is tracked, else only its shape: what no pullback reads is not kept alive.
+  /// x for a closure if one of the inputs that need it is tracked, else only its shape: what no pullback reads is not
+  /// kept alive.
   static Tensor saved(const Tensor& x, std::initializer_list<const Tensor*> for_inputs);
 
   /// Used by record(): memory for a closure, or null when nothing is recorded.
-  void* node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, size_t bytes,
-                 void (*pull)(void*, Pull&), void (*destroy)(void*));
+  void* node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
+                 size_t bytes, void (*pull)(void*, Pull&), void (*destroy)(void*));
 
  private:
   friend class Pull;
@@ -112,7 +115,8 @@ class TapePause {
 /// Records outputs = name(inputs) with its pullback, a callable (Pull&). What the closure captures is what is saved.
 /// Does nothing when no tape is alive or no input is tracked.
 template <class Pullback>
-void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs, Pullback&& pullback) {
+void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
+            Pullback&& pullback) {
   using Closure = std::remove_cvref_t<Pullback>;
   static_assert(alignof(Closure) <= alignof(std::max_align_t));
   Tape* tape = Tape::current();
@@ -124,9 +128,10 @@ void record(const char* name, std::span<Tensor* const> outputs, std::span<const 
 }
 
 template <class Pullback>
-void record(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs, Pullback&& pullback) {
-  record(name, std::span<Tensor* const>(outputs.begin(), outputs.size()), std::span<const Tensor* const>(inputs.begin(), inputs.size()),
-         std::forward<Pullback>(pullback));
+void record(const char* name, std::initializer_list<Tensor*> outputs, std::initializer_list<const Tensor*> inputs,
+            Pullback&& pullback) {
+  record(name, std::span<Tensor* const>(outputs.begin(), outputs.size()),
+         std::span<const Tensor* const>(inputs.begin(), inputs.size()), std::forward<Pullback>(pullback));
 }
 
 template <class Pullback>

@@ -43,8 +43,8 @@ Tensor Tensor::empty(const Shape& shape) {
 }
 
 Tensor::Tensor(const Shape& shape, std::span<const float> values) : Tensor(empty(shape)) {
-  check(shape.numel() == static_cast<int64_t>(values.size()), "[tensor] shape ", shape, " has ", shape.numel(), " elements, got ",
-        values.size(), " values");
+  check(shape.numel() == static_cast<int64_t>(values.size()), "[tensor] shape ", shape, " has ", shape.numel(),
+        " elements, got ", values.size(), " values");
   std::copy(values.begin(), values.end(), data_);
 }
 
@@ -127,13 +127,14 @@ Tensor eye(int64_t n) {
 }
 
 Tensor arange(float begin, float end, float step) {
-  check(step != 0 && std::isfinite(begin) && std::isfinite(end) && std::isfinite(step), "[arange] cannot go from ", begin, " to ", end,
-        " by ", step);
+  check(step != 0 && std::isfinite(begin) && std::isfinite(end) && std::isfinite(step), "[arange] cannot go from ",
+        begin, " to ", end, " by ", step);
   // Counted in double with a little slack, so that 0 to 5 by 0.1 has 50 elements although 0.1f is above 0.1.
   const double count = std::ceil((double{end} - begin) / step - 1e-6);
   check(count < 0x1p53, "[arange] too many steps from ", begin, " to ", end, " by ", step);
   Tensor t = Tensor::empty({static_cast<int64_t>(std::max(count, 0.0))});
-  for (int64_t i = 0; i < t.numel(); ++i) t.mutable_ptr()[i] = static_cast<float>(begin + static_cast<double>(i) * step);
+  for (int64_t i = 0; i < t.numel(); ++i)
+    t.mutable_ptr()[i] = static_cast<float>(begin + static_cast<double>(i) * step);
   return t;
 }
 
@@ -154,7 +155,8 @@ Tensor normal(const Shape& shape, const Rng& rng, float mean, float deviation) {
 Tensor sort(const Tensor& x) {
   check(x.rank() == 1, "[sort] expected a vector, got shape ", x.shape());
   Tensor y = x.copied();
-  std::stable_sort(y.mutable_ptr(), y.mutable_ptr() + y.numel(), [](float a, float b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
+  std::stable_sort(y.mutable_ptr(), y.mutable_ptr() + y.numel(),
+                   [](float a, float b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
   return y;
 }
 
@@ -167,8 +169,8 @@ Ids Ids::empty(const Shape& shape) {
 }
 
 Ids::Ids(const Shape& shape, std::span<const int32_t> values) : Ids(empty(shape)) {
-  check(shape.numel() == static_cast<int64_t>(values.size()), "[ids] shape ", shape, " has ", shape.numel(), " elements, got ",
-        values.size(), " values");
+  check(shape.numel() == static_cast<int64_t>(values.size()), "[ids] shape ", shape, " has ", shape.numel(),
+        " elements, got ", values.size(), " values");
   std::copy(values.begin(), values.end(), data_);
 }
 

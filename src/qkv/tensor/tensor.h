@@ -17,13 +17,18 @@ class Tensor {
   /// The absent tensor: no buffer, defined() is false.
   Tensor() = default;
   /// Values with a shape; the counts must agree.
-  Tensor(const Shape& shape, std::initializer_list<float> values) : Tensor(shape, std::span<const float>(values.begin(), values.size())) {}
+  Tensor(const Shape& shape, std::initializer_list<float> values)
+      : Tensor(shape, std::span<const float>(values.begin(), values.size())) {}
   Tensor(const Shape& shape, std::span<const float> values);
 
   /// Uninitialised memory, for code that writes every element.
   static Tensor empty(const Shape& shape);
   /// No buffer, but a shape: a gradient that has not arrived yet.
-  static Tensor absent(const Shape& shape) { Tensor t; t.shape_ = shape; return t; }
+  static Tensor absent(const Shape& shape) {
+    Tensor t;
+    t.shape_ = shape;
+    return t;
+  }
   /// What a maker gives in a ShapesOnly scope: it counts as defined, and its elements must not be touched.
   static Tensor outline(const Shape& shape);
 
@@ -61,8 +66,8 @@ class Tensor {
   Buffer buffer_;
   float* data_ = nullptr;
   Shape shape_;
-  uint32_t tape_ = 0;   // serial of the tape that recorded it; 0: a leaf or a constant
-  uintptr_t id_ = 0;    // its slot on that tape; for a leaf its number in the process
+  uint32_t tape_ = 0;  // serial of the tape that recorded it; 0: a leaf or a constant
+  uintptr_t id_ = 0;   // its slot on that tape; for a leaf its number in the process
 };
 
 /// A leaf that shares the values of `values` and collects a gradient on every tape it meets.
@@ -72,8 +77,8 @@ Tensor parameter(const Tensor& values);
 uint32_t reserve_leaves(uint32_t count);
 Tensor parameter(const Tensor& values, uint32_t leaf);
 
-/// While it lives, the makers full, zeros, ones, uniform and normal give this thread tensors without memory. What a model consists of can
-/// so be asked of its constructor, whatever sizes it is given.
+/// While it lives, the makers full, zeros, ones, uniform and normal give this thread tensors without memory. What a
+/// model consists of can so be asked of its constructor, whatever sizes it is given.
 class ShapesOnly {
  public:
   ShapesOnly();
@@ -103,7 +108,8 @@ Tensor sort(const Tensor& x);
 class Ids {
  public:
   Ids() = default;
-  Ids(const Shape& shape, std::initializer_list<int32_t> values) : Ids(shape, std::span<const int32_t>(values.begin(), values.size())) {}
+  Ids(const Shape& shape, std::initializer_list<int32_t> values)
+      : Ids(shape, std::span<const int32_t>(values.begin(), values.size())) {}
   Ids(const Shape& shape, std::span<const int32_t> values);
   static Ids empty(const Shape& shape);
 

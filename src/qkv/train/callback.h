@@ -10,15 +10,15 @@ namespace qkv {
 
 /// What an observer is told. Losses are sum / count as the task counts them (for text: per target token).
 struct Progress {
-  int64_t epoch = 0, epochs = 0;    // epoch under way, from 1
-  int64_t step = 0, steps = 0;      // updates done, and in all
-  int64_t batch = 0, batches = 0;   // of this epoch
+  int64_t epoch = 0, epochs = 0;   // epoch under way, from 1
+  int64_t step = 0, steps = 0;     // updates done, and in all
+  int64_t batch = 0, batches = 0;  // of this epoch
   double batch_loss = 0, epoch_loss = 0;
   double rate = 0, gradient_norm = 0;
-  double count = 0;                 // tokens (or rows) of this epoch so far
+  double count = 0;                       // tokens (or rows) of this epoch so far
   double epoch_seconds = 0, seconds = 0;  // of this process
-  double count_here = 0;            // of `count`, done by this process in those seconds of the epoch
-  int64_t steps_here = 0;           // updates done by this process
+  double count_here = 0;                  // of `count`, done by this process in those seconds of the epoch
+  int64_t steps_here = 0;                 // updates done by this process
   std::optional<double> valid_loss = {};  // of this epoch, where a callback validates
   double per_second() const { return epoch_seconds > 0 ? count_here / epoch_seconds : 0; }
 };
@@ -26,10 +26,10 @@ struct Progress {
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void started(const Progress&) {}       // once, after a checkpoint was read if there was one
-  virtual void step(const Progress&) {}          // after every update
-  virtual void epoch(const Progress&) {}         // after every epoch
-  virtual void finished(const Progress&) {}      // at the end, also of an interrupted run
+  virtual void started(const Progress&) {}   // once, after a checkpoint was read if there was one
+  virtual void step(const Progress&) {}      // after every update
+  virtual void epoch(const Progress&) {}     // after every epoch
+  virtual void finished(const Progress&) {}  // at the end, also of an interrupted run
 };
 
 /// Takes part in a training: validates, averages, ends it early. What it must remember is saved with the weights.
@@ -38,8 +38,8 @@ class Callback {
   virtual ~Callback() = default;
   /// After an epoch, before observers hear of it.
   virtual void after_epoch(Progress&) {}
-  /// Whether training should end here. Asked after every epoch, and again when a training that had ended is resumed: by then a setting
-  /// may have changed that lets it continue.
+  /// Whether training should end here. Asked after every epoch, and again when a training that had ended is resumed: by
+  /// then a setting may have changed that lets it continue.
   virtual bool ends_training() const { return false; }
   /// Its own counters and tensors; names begin with kCallbackPrefix.
   virtual void save(Checkpoint&) const {}

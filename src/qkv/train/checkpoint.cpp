@@ -18,8 +18,8 @@ int64_t Checkpoint::integer(const std::string& name) const {
   const std::string& digits = found->second;
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  check(error == std::errc() && end == digits.data() + digits.size(), "the checkpoint's counter \"", name, "\" is \"", digits,
-        "\", expected a whole number");
+  check(error == std::errc() && end == digits.data() + digits.size(), "the checkpoint's counter \"", name, "\" is \"",
+        digits, "\", expected a whole number");
   return value;
 }
 

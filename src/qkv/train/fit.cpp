@@ -18,8 +18,10 @@ double from_bits(int64_t bits) { return std::bit_cast<double>(bits); }
 // Tensor `name` of the checkpoint, which must have that shape.
 const Tensor& tensor_of(const std::string& file, const Checkpoint& saved, const std::string& name, const Shape& shape) {
   const auto found = saved.tensors.find(name);
-  if (found == saved.tensors.end()) fail(file, ": has no tensor \"", name, "\": it is a checkpoint of another model or optimizer");
-  check(found->second.shape() == shape, file, ": \"", name, "\" has shape ", found->second.shape(), ", the model needs ", shape);
+  if (found == saved.tensors.end())
+    fail(file, ": has no tensor \"", name, "\": it is a checkpoint of another model or optimizer");
+  check(found->second.shape() == shape, file, ": \"", name, "\" has shape ", found->second.shape(),
+        ", the model needs ", shape);
   return found->second;
 }
 
@@ -32,37 +34,45 @@ void check_start(const FitOptions& options, int64_t batches) {
   check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
   if (options.shards)
     check(options.shards->most >= 1 && options.shards->most <= ShardPolicy::kMost && options.shards->multiple >= 1,
-          "[fit] a batch must be cut into 1 to ", ShardPolicy::kMost, " shards of 1 or more rows, got ", options.shards->most, " and ",
-          options.shards->multiple);
-  check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (by the clock) or more, got ", options.checkpoint_every);
+          "[fit] a batch must be cut into 1 to ", ShardPolicy::kMost, " shards of 1 or more rows, got ",
+          options.shards->most, " and ", options.shards->multiple);
+  check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (by the clock) or more, got ",
+        options.checkpoint_every);
   if (!options.checkpoint.empty()) AtomicFile probe(options.checkpoint);  // opened as for a save, and left as it was
 }
 
-bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches, FitState& state) {
+bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
+             FitState& state) {
   const std::string& file = options.checkpoint;
   if (file.empty() || !std::filesystem::exists(file)) return false;
   const Checkpoint saved = load_checkpoint(file);
-  check(saved.integer("seed") == static_cast<int64_t>(options.seed), file, ": was trained with seed ", saved.integer("seed"), ", not ",
-        static_cast<int64_t>(options.seed));
+  check(saved.integer("seed") == static_cast<int64_t>(options.seed), file, ": was trained with seed ",
+        saved.integer("seed"), ", not ", static_cast<int64_t>(options.seed));
   const FitState read{.epoch = saved.integer("epoch"),
                       .batch = saved.integer("batch"),
                       .step = saved.integer("step"),
                       .loss = {from_bits(saved.integer("loss_sum_bits")), from_bits(saved.integer("count_bits"))},
                       .ended = saved.integer("ended") != 0};
   const int64_t updates = saved.integer("updates");
-  check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file, ": goes on at epoch ",
-        read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches, " batches: it was trained on other data");
-  check(read.batch % options.accumulate == 0, file, ": goes on at batch ", read.batch, ", where no update of ", options.accumulate, " batches begins");
-  check(read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate, file, ": has made ", read.step,
-        " updates in ", read.epoch, " epochs and ", read.batch, " batches, which are not of ", options.accumulate, " batches each");
+  check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file,
+        ": goes on at epoch ", read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches,
+        " batches: it was trained on other data");
+  check(read.batch % options.accumulate == 0, file, ": goes on at batch ", read.batch, ", where no update of ",
+        options.accumulate, " batches begins");
+  check(read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate, file,
+        ": has made ", read.step, " updates in ", read.epoch, " epochs and ", read.batch, " batches, which are not of ",
+        options.accumulate, " batches each");
   std::vector<std::pair<const Tensor*, Tensor>> copies;  // from, to
-  const auto plan = [&](const std::string& name, const Tensor& to) { copies.emplace_back(&tensor_of(file, saved, name, to.shape()), to); };
+  const auto plan = [&](const std::string& name, const Tensor& to) {
+    copies.emplace_back(&tensor_of(file, saved, name, to.shape()), to);
+  };
   for (size_t i = 0; i < parameters.entries().size(); ++i) plan(parameters.entries()[i].name, parameters.values(i));
   for (const auto& buffer : optimizer.state())
     for (size_t i = 0; i < parameters.entries().size(); ++i)
       plan(buffer.name + "." + parameters.entries()[i].name, parameters.in(buffer.tensor, i));
-  const auto own = static_cast<size_t>(
-      std::count_if(saved.tensors.begin(), saved.tensors.end(), [](const auto& entry) { return !entry.first.starts_with(kCallbackPrefix); }));
+  const auto own = static_cast<size_t>(std::count_if(saved.tensors.begin(), saved.tensors.end(), [](const auto& entry) {
+    return !entry.first.starts_with(kCallbackPrefix);
+  }));
   check(own == copies.size(), file, ": has ", own, " tensors, the model and its optimizer need ", copies.size());
   Callbacks callbacks(options.callbacks);
   callbacks.restore(saved);
@@ -79,7 +89,8 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
   for (size_t i = 0; i < parameters.entries().size(); ++i) {
     const std::string& name = parameters.entries()[i].name;
     saved.tensors[name] = parameters.values(i);
-    for (const auto& buffer : optimizer.state()) saved.tensors[buffer.name + "." + name] = parameters.in(buffer.tensor, i);
+    for (const auto& buffer : optimizer.state())
+      saved.tensors[buffer.name + "." + name] = parameters.in(buffer.tensor, i);
   }
   saved.counters = {{"seed", std::to_string(static_cast<int64_t>(options.seed))},
                     {"updates", std::to_string(optimizer.updates())},
@@ -92,23 +103,26 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
   const Callbacks callbacks(options.callbacks);
   callbacks.save(saved);
   for (const auto& [name, tensor] : saved.tensors)
-    check(std::isfinite(norm(tensor)), "[fit] step ", state.step, ": \"", name, "\" holds numbers that are not finite; no checkpoint was written");
+    check(std::isfinite(norm(tensor)), "[fit] step ", state.step, ": \"", name,
+          "\" holds numbers that are not finite; no checkpoint was written");
   save_checkpoint(options.checkpoint, saved);
   callbacks.saved();
 }
 
-Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss, const FitOptions& options,
-              int64_t step) {
+Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss,
+              const FitOptions& options, int64_t step) {
   const Update update{.gradient_norm = norm(gradient), .rate = options.rate(step)};
-  check(std::isfinite(loss.sum) && std::isfinite(update.gradient_norm), "[fit] step ", step + 1, ": the loss is ", loss.sum,
-        " and the gradient's norm ", update.gradient_norm, "; the weights are as they were before it");
+  check(std::isfinite(loss.sum) && std::isfinite(update.gradient_norm), "[fit] step ", step + 1, ": the loss is ",
+        loss.sum, " and the gradient's norm ", update.gradient_norm, "; the weights are as they were before it");
   check(std::isfinite(update.rate) && update.rate >= 0, "[fit] step ", step + 1, ": the learning rate is ", update.rate,
         ", expected 0 or more");
-  optimizer.step(parameters, gradient, static_cast<float>(update.rate), clip_factor(update.gradient_norm, options.clip));
+  optimizer.step(parameters, gradient, static_cast<float>(update.rate),
+                 clip_factor(update.gradient_norm, options.clip));
   // A norm in double of floats is finite exactly where all of them are.
   if (!std::isfinite(norm(parameters.flat())))
-    throw Error(text("[fit] step ", step + 1, ": the update made weights that are not finite; nothing was written with them"),
-                "a smaller learning rate, or less weight decay, keeps them finite");
+    throw Error(
+        text("[fit] step ", step + 1, ": the update made weights that are not finite; nothing was written with them"),
+        "a smaller learning rate, or less weight decay, keeps them finite");
   return update;
 }
 
@@ -119,7 +133,8 @@ bool CheckpointClock::due(int64_t step, bool epoch_done) const {
   return seconds(Clock::now() - saved_) >= std::max(options_.checkpoint_seconds, 20 * seconds(took_));
 }
 
-ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at) : progress_(progress) {
+ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at)
+    : progress_(progress) {
   Progress& p = progress_;
   p.epochs = options.epochs;
   p.batches = batches;
@@ -147,7 +162,9 @@ void ProgressMeter::count(const FitState& at, const BatchLoss& loss, const Updat
   p.gradient_norm = update.gradient_norm;
   p.count = at.loss.count;
   p.count_here = at.loss.count - count_before_;
-  const auto seconds = [now = Clock::now()](Clock::time_point t) { return std::chrono::duration<double>(now - t).count(); };
+  const auto seconds = [now = Clock::now()](Clock::time_point t) {
+    return std::chrono::duration<double>(now - t).count();
+  };
   p.epoch_seconds = seconds(epoch_start_);
   p.seconds = seconds(start_);
 }

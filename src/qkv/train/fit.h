@@ -20,15 +20,16 @@ namespace qkv {
 struct FitOptions {
   int64_t epochs = 1;
   Schedule rate = constant_rate(1e-3f);
-  int64_t accumulate = 1;             // batches of an update; an epoch's last update takes what is left
-  double clip = 0;                    // limit of the global gradient norm; 0: none
-  uint64_t seed = 0;                  // of dropout; the order of batches is the task's
+  int64_t accumulate = 1;                  // batches of an update; an epoch's last update takes what is left
+  double clip = 0;                         // limit of the global gradient norm; 0: none
+  uint64_t seed = 0;                       // of dropout; the order of batches is the task's
   std::optional<ShardPolicy> shards = {};  // how a batch is cut; none: by the size of the model
-  std::string checkpoint = {};        // file; it is read if it exists. Empty: none
-  int64_t checkpoint_every = 0;       // steps; 0: by the clock
-  double checkpoint_seconds = 0;      // since the last checkpoint, wherever in an epoch that is, and 20 times what it took; 0: at every epoch's end
+  std::string checkpoint = {};             // file; it is read if it exists. Empty: none
+  int64_t checkpoint_every = 0;            // steps; 0: by the clock
+  double checkpoint_seconds =
+      0;  // since the last checkpoint, wherever in an epoch that is, and 20 times what it took; 0: at every epoch's end
   std::vector<Callback*> callbacks = {};
-  Reducer* reducer = nullptr;         // null: the gradient of this process is the whole one
+  Reducer* reducer = nullptr;               // null: the gradient of this process is the whole one
   const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: save and return
 };
 
@@ -46,11 +47,12 @@ struct FitState {
   BatchLoss loss = {};  // of the epoch so far
   bool ended = false;   // by a callback
 };
-/// Refuses, before any work is done, what cannot end well: options that make no sense, a task without batches, a checkpoint that
-/// could not be written.
+/// Refuses, before any work is done, what cannot end well: options that make no sense, a task without batches, a
+/// checkpoint that could not be written.
 void check_start(const FitOptions& options, int64_t batches);
 /// Reads the checkpoint if there is one; the model and the optimizer change only if all of it fits.
-bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches, FitState& state);
+bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
+             FitState& state);
 /// Writes the checkpoint; the old one stays where a number of the new one is not finite.
 void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state);
 
@@ -76,10 +78,10 @@ BatchLoss gradients(Shards& shards, const Task& task, const std::vector<Batch>& 
 struct Update {
   double gradient_norm = 0, rate = 0;
 };
-/// Update number `step`, from 0. Fails where loss, gradient or rate are not finite, with the weights as they were; and where a weight
-/// is not finite afterwards, before anybody keeps it.
-Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss, const FitOptions& options,
-              int64_t step);
+/// Update number `step`, from 0. Fails where loss, gradient or rate are not finite, with the weights as they were; and
+/// where a weight is not finite afterwards, before anybody keeps it.
+Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss,
+              const FitOptions& options, int64_t step);
 
 using Clock = std::chrono::steady_clock;
 
@@ -130,8 +132,10 @@ inline int64_t updates_of(int64_t batches, int64_t accumulate) { return (batches
 ///   int64_t rows(const Batch&) const;
 ///   Loss loss(const Batch&, int64_t begin, int64_t end, const Run&) const;  // of those rows, recorded
 /// and, where an objective is a mean over its batch and not a sum,
-///   double share(const Batch&, std::span<const Batch> of) const;      // what it is multiplied with in the mean over all those batches
-/// Checkpoints are made between updates, never between the batches of one. A run that is killed and started again ends with the same bits.
+///   double share(const Batch&, std::span<const Batch> of) const;      // what it is multiplied with in the mean over
+///   all those batches
+/// Checkpoints are made between updates, never between the batches of one. A run that is killed and started again ends
+/// with the same bits.
 template <class Task>
 FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& task, const FitOptions& options,
               std::span<Observer* const> observers = {}) {
@@ -176,7 +180,8 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
       }
       result.interrupted = options.stop && options.stop->load();
       const bool last = at.ended || at.epoch == options.epochs || result.interrupted;
-      if (last || clock.due(at.step, epoch_done)) meter.leave_out(clock.time([&] { detail::save(options, parameters, optimizer, at); }));
+      if (last || clock.due(at.step, epoch_done))
+        meter.leave_out(clock.time([&] { detail::save(options, parameters, optimizer, at); }));
     }
   }
   result.ended_early = at.ended;

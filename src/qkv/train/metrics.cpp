@@ -14,9 +14,11 @@ namespace qkv {
 void MetricsFile::started(const Progress& p) {
   std::string kept;
   if (std::ifstream old(path_); old) {
-    for (std::string line; std::getline(old, line) && !old.eof();) {  // a last line without an end was cut off by a kill
+    for (std::string line;
+         std::getline(old, line) && !old.eof();) {  // a last line without an end was cut off by a kill
       const auto entry = nlohmann::json::parse(line, nullptr, false);
-      if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer()) fail(path_, ": not a metrics file: ", line.substr(0, 60));
+      if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer())
+        fail(path_, ": not a metrics file: ", line.substr(0, 60));
       if (entry["step"].get<int64_t>() <= p.step) kept += line + "\n";
     }
   }
@@ -30,8 +32,15 @@ void MetricsFile::step(const Progress& p) {
 void MetricsFile::epoch(const Progress& p) { append("epoch", p, p.epoch_loss); }
 
 void MetricsFile::append(const char* kind, const Progress& p, double loss) {
-  nlohmann::ordered_json line = {{"kind", kind}, {"epoch", p.epoch}, {"step", p.step}, {"loss", loss}, {"rate", p.rate},
-                                 {"gradient_norm", p.gradient_norm}, {"count", p.count}, {"seconds", p.epoch_seconds}, {"per_second", p.per_second()}};
+  nlohmann::ordered_json line = {{"kind", kind},
+                                 {"epoch", p.epoch},
+                                 {"step", p.step},
+                                 {"loss", loss},
+                                 {"rate", p.rate},
+                                 {"gradient_norm", p.gradient_norm},
+                                 {"count", p.count},
+                                 {"seconds", p.epoch_seconds},
+                                 {"per_second", p.per_second()}};
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   std::ofstream out(path_, std::ios::app);
   out << line.dump() << '\n' << std::flush;

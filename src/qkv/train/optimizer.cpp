@@ -12,10 +12,10 @@ namespace {
 constexpr int64_t kBlock = 1 << 13;
 
 void check_sizes(const char* name, const Parameters& parameters, const Tensor& gradient, const Tensor& state) {
-  check(gradient.numel() == parameters.flat().numel(), "[", name, "] a gradient of ", gradient.numel(), " elements for parameters of ",
-        parameters.flat().numel());
-  check(!state.defined() || state.numel() == gradient.numel(), "[", name, "] made for ", state.numel(), " elements, the model has ",
-        gradient.numel());
+  check(gradient.numel() == parameters.flat().numel(), "[", name, "] a gradient of ", gradient.numel(),
+        " elements for parameters of ", parameters.flat().numel());
+  check(!state.defined() || state.numel() == gradient.numel(), "[", name, "] made for ", state.numel(),
+        " elements, the model has ", gradient.numel());
 }
 
 }  // namespace
@@ -24,18 +24,22 @@ double norm(const Tensor& gradient) {
   const int64_t n = gradient.numel(), blocks = (n + kBlock - 1) / kBlock;
   Buffer memory = Buffer::take(static_cast<size_t>(blocks) * sizeof(double));
   double* sums = reinterpret_cast<double*>(memory.data());
-  parallel_ranges(n, kBlock, 0.1 * static_cast<double>(n),
-                  [&](int64_t begin, int64_t end) { sums[begin / kBlock] = kernels::sum_of_squares(gradient.ptr() + begin, end - begin); });
+  parallel_ranges(n, kBlock, 0.1 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
+    sums[begin / kBlock] = kernels::sum_of_squares(gradient.ptr() + begin, end - begin);
+  });
   double total = 0;
   for (int64_t b = 0; b < blocks; ++b) total += sums[b];
   return std::sqrt(total);
 }
 
-float clip_factor(double norm, double limit) { return limit > 0 && norm > limit ? static_cast<float>(limit / norm) : 1.f; }
+float clip_factor(double norm, double limit) {
+  return limit > 0 && norm > limit ? static_cast<float>(limit / norm) : 1.f;
+}
 
 Sgd::Sgd(const Parameters& parameters, const SgdOptions& options) : options_(options) {
   check(options.momentum >= 0 && options.momentum < 1, "[sgd] momentum must be in [0, 1), got ", options.momentum);
-  check(options.l2 >= 0 && std::isfinite(options.l2), "[sgd] weight decay must be 0 or more and finite, got ", options.l2);
+  check(options.l2 >= 0 && std::isfinite(options.l2), "[sgd] weight decay must be 0 or more and finite, got ",
+        options.l2);
   if (options.momentum > 0) velocity_ = zeros(parameters.flat().shape());
 }
 
@@ -43,10 +47,11 @@ void Sgd::step(const Parameters& parameters, const Tensor& gradient, float rate,
   check_sizes("sgd", parameters, gradient, velocity_);
   ++updates_;
   const kernels::SgdStep step{rate, options_.momentum, options_.l2, gradient_scale};
-  parallel_ranges(gradient.numel(), kBlock, 0.5 * static_cast<double>(gradient.numel()), [&](int64_t begin, int64_t end) {
-    kernels::sgd(parameters.flat().mutable_ptr() + begin, gradient.ptr() + begin,
-                 velocity_.defined() ? velocity_.mutable_ptr() + begin : nullptr, end - begin, step);
-  });
+  parallel_ranges(gradient.numel(), kBlock, 0.5 * static_cast<double>(gradient.numel()),
+                  [&](int64_t begin, int64_t end) {
+                    kernels::sgd(parameters.flat().mutable_ptr() + begin, gradient.ptr() + begin,
+                                 velocity_.defined() ? velocity_.mutable_ptr() + begin : nullptr, end - begin, step);
+                  });
 }
 
 std::vector<NamedTensor> Sgd::state() const {
@@ -56,23 +61,31 @@ std::vector<NamedTensor> Sgd::state() const {
 
 Adam::Adam(const Parameters& parameters, const AdamOptions& options)
     : options_(options), m_(zeros(parameters.flat().shape())), v_(zeros(parameters.flat().shape())) {
-  check(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1, "[adam] betas must be in [0, 1), got ",
-        options.beta1, " and ", options.beta2);
+  check(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+        "[adam] betas must be in [0, 1), got ", options.beta1, " and ", options.beta2);
   check(options.epsilon > 0, "[adam] epsilon must be above 0, got ", options.epsilon);
-  check(options.l2 >= 0 && options.decay >= 0 && std::isfinite(options.l2 + options.decay), "[adam] weight decay must be 0 or more and finite, got l2 ", options.l2, " and decay ", options.decay);
+  check(options.l2 >= 0 && options.decay >= 0 && std::isfinite(options.l2 + options.decay),
+        "[adam] weight decay must be 0 or more and finite, got l2 ", options.l2, " and decay ", options.decay);
 }
 
 void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale) {
   check_sizes("adam", parameters, gradient, m_);
   ++updates_;
   const double t = static_cast<double>(updates_);
-  const kernels::AdamStep step{rate, options_.beta1, options_.beta2, options_.epsilon,
+  const kernels::AdamStep step{rate,
+                               options_.beta1,
+                               options_.beta2,
+                               options_.epsilon,
                                static_cast<float>(1 / (1 - std::pow(double{options_.beta1}, t))),
-                               static_cast<float>(1 / (1 - std::pow(double{options_.beta2}, t))), options_.decay, options_.l2, gradient_scale};
-  parallel_ranges(gradient.numel(), kBlock, 0.6 * static_cast<double>(gradient.numel()), [&](int64_t begin, int64_t end) {
-    kernels::adam(parameters.flat().mutable_ptr() + begin, gradient.ptr() + begin, m_.mutable_ptr() + begin, v_.mutable_ptr() + begin,
-                  end - begin, step);
-  });
+                               static_cast<float>(1 / (1 - std::pow(double{options_.beta2}, t))),
+                               options_.decay,
+                               options_.l2,
+                               gradient_scale};
+  parallel_ranges(gradient.numel(), kBlock, 0.6 * static_cast<double>(gradient.numel()),
+                  [&](int64_t begin, int64_t end) {
+                    kernels::adam(parameters.flat().mutable_ptr() + begin, gradient.ptr() + begin,
+                                  m_.mutable_ptr() + begin, v_.mutable_ptr() + begin, end - begin, step);
+                  });
 }
 
 std::vector<NamedTensor> Adam::state() const { return {{"adam.m", m_}, {"adam.v", v_}}; }

@@ -18,7 +18,8 @@ float clip_factor(double norm, double limit);
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update with that learning rate; the gradient, laid out like the parameters, is multiplied by gradient_scale on the fly.
+  /// One update with that learning rate; the gradient, laid out like the parameters, is multiplied by gradient_scale on
+  /// the fly.
   virtual void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) = 0;
   /// Buffers laid out like the parameters, by name ("adam.m"), and the number of updates so far: all there is to save.
   virtual std::vector<NamedTensor> state() const = 0;

@@ -17,19 +17,23 @@ double seconds_left(const Progress& p) {
 }
 
 // Tokens or rows.
-std::string rate(const Progress& p) { return grouped(static_cast<uint64_t>(std::nearbyint(std::max(p.per_second(), 0.0)))); }
+std::string rate(const Progress& p) {
+  return grouped(static_cast<uint64_t>(std::nearbyint(std::max(p.per_second(), 0.0))));
+}
 
 }  // namespace
 
 std::string duration(double seconds) {
   const int64_t s = std::isfinite(seconds) ? std::llround(std::max(seconds, 0.0)) : 0;
-  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60) : fmt::format("{}:{:02}", s / 60, s % 60);
+  return s >= 3600 ? fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
+                   : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
 std::string progress_bar(const Progress& p, int columns) {
   const std::string head = fmt::format("epoch {}/{} ", p.epoch, p.epochs);
   const std::string time = p.step < p.steps ? duration(seconds_left(p)) + " left" : "in " + duration(p.seconds);
-  const std::string tail = fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {}", p.step, p.steps, p.epoch_loss, rate(p), time);
+  const std::string tail =
+      fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {}", p.step, p.steps, p.epoch_loss, rate(p), time);
   const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
   std::string bar;
   if (room >= 6) {
@@ -43,13 +47,18 @@ std::string progress_bar(const Progress& p, int columns) {
 
 std::string progress_line(const Progress& p) {
   const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
-  return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss, valid,
-                     rate(p));
+  return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss,
+                     valid, rate(p));
 }
 
 std::string progress_json(const Progress& p) {
-  nlohmann::ordered_json line = {{"epoch", p.epoch}, {"epochs", p.epochs}, {"step", p.step}, {"steps", p.steps}, {"loss", p.epoch_loss},
-                                 {"tokens_per_second", p.per_second()}, {"seconds_left", seconds_left(p)}};
+  nlohmann::ordered_json line = {{"epoch", p.epoch},
+                                 {"epochs", p.epochs},
+                                 {"step", p.step},
+                                 {"steps", p.steps},
+                                 {"loss", p.epoch_loss},
+                                 {"tokens_per_second", p.per_second()},
+                                 {"seconds_left", seconds_left(p)}};
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   return line.dump();
 }

@@ -22,7 +22,8 @@ Schedule warmup_inverse_sqrt(float peak, int64_t warmup) {
 }
 
 Schedule cosine_rate(float peak, int64_t total, int64_t warmup, float floor) {
-  check(warmup >= 0 && total > warmup, "[schedule] a cosine needs more steps in all than warm-up steps, got ", total, " and ", warmup);
+  check(warmup >= 0 && total > warmup, "[schedule] a cosine needs more steps in all than warm-up steps, got ", total,
+        " and ", warmup);
   return [=](int64_t step) {
     if (step < warmup) return peak * static_cast<float>(step + 1) / static_cast<float>(warmup);
     const double done = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(total - warmup));
@@ -32,7 +33,9 @@ Schedule cosine_rate(float peak, int64_t total, int64_t warmup, float floor) {
 
 Schedule step_rate(float rate, int64_t every, float factor) {
   check(every >= 1, "[schedule] the rate must change every 1 or more steps, got ", every);
-  return [=](int64_t step) { return static_cast<float>(rate * std::pow(double{factor}, static_cast<double>(step / every))); };
+  return [=](int64_t step) {
+    return static_cast<float>(rate * std::pow(double{factor}, static_cast<double>(step / every)));
+  };
 }
 
 }  // namespace qkv

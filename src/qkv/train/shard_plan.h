@@ -1,5 +1,5 @@
-// How a batch is cut into shards: a policy, and the plan that it makes of a number of rows. Neither knows of threads, so the cut, and with
-// it every bit of a sum over shards, is the same on any machine.
+// How a batch is cut into shards: a policy, and the plan that it makes of a number of rows. Neither knows of threads,
+// so the cut, and with it every bit of a sum over shards, is the same on any machine.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,9 @@ struct ShardPolicy {
   }
   /// So many shards of equal size, or as many as there are rows.
   static ShardPolicy number(int64_t shards) { return {.most = shards}; }
-  /// What is fastest on one machine. Models of less than a million parameters have ops too short to be shared by threads, so their batches
-  /// are cut into up to eight shards; in larger ones a batch is one shard, and threads share its ops.
+  /// What is fastest on one machine. Models of less than a million parameters have ops too short to be shared by
+  /// threads, so their batches are cut into up to eight shards; in larger ones a batch is one shard, and threads share
+  /// its ops.
   static ShardPolicy automatic(int64_t parameters) {
     if (parameters >= 1'000'000) return number(1);
     return {.most = 8, .least_rows = 32, .multiple = 16};

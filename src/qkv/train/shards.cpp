@@ -14,8 +14,10 @@ namespace {
 constexpr int64_t kBlock = 2048;  // elements that are summed at a time, so that they stay in the first cache
 constexpr int kMostLevels = std::bit_width(static_cast<uint64_t>(ShardPolicy::kMost));
 
-// Node [begin, end) of the tree over shards, for a block of n elements that starts at `from` in each. Scratch has a block per level.
-void sum_block(std::span<const float* const> shards, int64_t from, int64_t begin, int64_t end, float* sum, float* scratch, int64_t n) {
+// Node [begin, end) of the tree over shards, for a block of n elements that starts at `from` in each. Scratch has a
+// block per level.
+void sum_block(std::span<const float* const> shards, int64_t from, int64_t begin, int64_t end, float* sum,
+               float* scratch, int64_t n) {
   const auto leaf = [&](int64_t s) { return shards[static_cast<size_t>(s)] + from; };
   const int64_t middle = tree_split(begin, end);
   if (middle - begin > 1) sum_block(shards, from, begin, middle, sum, scratch, n);
@@ -43,21 +45,26 @@ void Shards::sum_up() {
     a.add(b);
     return a;
   };
-  sum.loss = count == 0 ? BatchLoss{} : tree_sum(0, count, [&](int64_t s) { return shards_[static_cast<size_t>(s)]->loss; }, both);
+  sum.loss = count == 0 ? BatchLoss{}
+                        : tree_sum(
+                              0, count, [&](int64_t s) { return shards_[static_cast<size_t>(s)]->loss; }, both);
 
   std::array<const float*, ShardPolicy::kMost> gradients;
   for (size_t s = 0; s < used_; ++s) gradients[s] = shards_[s]->gradient.flat().ptr();
   const int64_t n = sum.gradient.numel();
-  parallel_ranges(n, kBlock, 0.1 * static_cast<double>(n) * static_cast<double>(count), [&](int64_t begin, int64_t end) {
-    float* out = sum.gradient.mutable_ptr() + begin;
-    const auto bytes = static_cast<size_t>(end - begin) * sizeof(float);
-    if (count == 0) std::memset(out, 0, bytes);
-    else if (count == 1) std::memcpy(out, gradients[0] + begin, bytes);
-    else {
-      std::array<float, static_cast<size_t>(kBlock * kMostLevels)> scratch;
-      sum_block(std::span(gradients).first(used_), begin, 0, count, out, scratch.data(), end - begin);
-    }
-  });
+  parallel_ranges(n, kBlock, 0.1 * static_cast<double>(n) * static_cast<double>(count),
+                  [&](int64_t begin, int64_t end) {
+                    float* out = sum.gradient.mutable_ptr() + begin;
+                    const auto bytes = static_cast<size_t>(end - begin) * sizeof(float);
+                    if (count == 0)
+                      std::memset(out, 0, bytes);
+                    else if (count == 1)
+                      std::memcpy(out, gradients[0] + begin, bytes);
+                    else {
+                      std::array<float, static_cast<size_t>(kBlock * kMostLevels)> scratch;
+                      sum_block(std::span(gradients).first(used_), begin, 0, count, out, scratch.data(), end - begin);
+                    }
+                  });
   tree_.push([this](int64_t left) { join(left); });
 }
 

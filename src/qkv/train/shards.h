@@ -1,6 +1,6 @@
-// The gradient of a batch, or of several together, cut into fixed shards of their rows: each has its own tape, pool and gradient arena.
-// Shards are summed by a fixed tree over their numbers (train/tree_sum.h), and so are the batches of an update, so the bits depend neither
-// on how many threads took part nor on how many processes will.
+// The gradient of a batch, or of several together, cut into fixed shards of their rows: each has its own tape, pool and
+// gradient arena. Shards are summed by a fixed tree over their numbers (train/tree_sum.h), and so are the batches of an
+// update, so the bits depend neither on how many threads took part nor on how many processes will.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,9 @@ class Shards {
 
   /// An update of so many batches begins.
   void begin(int64_t batches);
-  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them backward. The random
-  /// streams of a batch go on where those of the batch before it stopped: batches of one shard each are the shards of one large batch.
+  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them
+  /// backward. The random streams of a batch go on where those of the batch before it stopped: batches of one shard
+  /// each are the shards of one large batch.
   template <class LossFunction>
   void add(int64_t batch_rows, const Run& run, const LossFunction& loss) {
     const ShardPlan plan = policy_.plan(batch_rows);
@@ -48,8 +49,10 @@ class Shards {
       tape.backward(result.objective);
     };
     // One shard runs here, so that its ops may use all threads.
-    if (used_ == 1) work(0);
-    else parallel_for(static_cast<int64_t>(used_), kParallelNanoseconds, work);
+    if (used_ == 1)
+      work(0);
+    else
+      parallel_for(static_cast<int64_t>(used_), kParallelNanoseconds, work);
     sum_up();
     first_ += used_;
   }

@@ -14,8 +14,8 @@
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
 #include "qkv/tensor/tape.h"
-#include "unit/attention/cases.h"
 #include "support/files.h"
+#include "unit/attention/cases.h"
 
 namespace qkv::tests {
 namespace {
@@ -38,9 +38,11 @@ static_assert(Scorer<PlainDot> && !LoweringScorer<PlainDot> && LoweringScorer<Do
 TEST(Attend, TheBooksDemosGiveTheAverageOfTheValidValues) {
   const Mask lengths = Mask::valid_lens(Ids({2}, {2, 6}));
   const Additive additive = Additive::random(20, 2, 8, Rng(1));
-  const Attended by_sum = attend(additive, normal({2, 1, 20}, Rng(2)), ones({2, 10, 2}), demo_values(), lengths, {}, {.dropout = 0.1f});
+  const Attended by_sum =
+      attend(additive, normal({2, 1, 20}, Rng(2)), ones({2, 10, 2}), demo_values(), lengths, {}, {.dropout = 0.1f});
   expect_near(by_sum.output, Array(kDemoOutput), 1e-6, "additive");
-  const Attended by_dot = attend(ScaledDot{}, normal({2, 1, 2}, Rng(3)), ones({2, 10, 2}), demo_values(), lengths, {}, {.dropout = 0.5f});
+  const Attended by_dot =
+      attend(ScaledDot{}, normal({2, 1, 2}, Rng(3)), ones({2, 10, 2}), demo_values(), lengths, {}, {.dropout = 0.5f});
   expect_near(by_dot.output, Array(kDemoOutput), 1e-6, "scaled dot");
   for (const Attended& a : {by_sum, by_dot}) {
     EXPECT_EQ(a.weights.shape(), (Shape{2, 1, 1, 10}));
@@ -52,17 +54,20 @@ TEST(Attend, TheBooksDemosGiveTheAverageOfTheValidValues) {
 }
 
 TEST(Attend, TheNotesExampleInOneDimension) {
-  const Attended a = attend(Gaussian{}, Tensor({1, 1}, {57}), Tensor({3, 1}, {51, 56, 58}), Tensor({3, 1}, {40, 43, 48}));
+  const Attended a =
+      attend(Gaussian{}, Tensor({1, 1}, {57}), Tensor({3, 1}, {51, 56, 58}), Tensor({3, 1}, {40, 43, 48}));
   EXPECT_NEAR(a.weights.row(0, 0, 0).at({0}), 1.25550e-8, 1e-12);
   EXPECT_FLOAT_EQ(a.weights.row(0, 0, 0).at({1}), 0.5f);
   EXPECT_FLOAT_EQ(a.output.item(), 45.5f);
 }
 
 TEST(Attend, TheNotesExampleInTwoDimensions) {
-  const Tensor keys({3, 2}, {51, 70, 56, 82, 56, 82}), values({3, 2}, {40, 155, 43, 159, 48, 162}), queries({2, 2}, {57, 83, 55, 76});
+  const Tensor keys({3, 2}, {51, 70, 56, 82, 56, 82}), values({3, 2}, {40, 155, 43, 159, 48, 162}),
+      queries({2, 2}, {57, 83, 55, 76});
   expect_near(Dot{}.scores(reshape(queries, {1, 1, 2, 2}), reshape(keys, {1, 1, 3, 2})),
               Array(Tensor({1, 1, 2, 3}, {8717, 9998, 9998, 8125, 9312, 9312})), 0, "QK^T");
-  for (const Tensor& out : {attend(Dot{}, queries, keys, values).output, attend(ScaledDot{}, queries, keys, values).output})
+  for (const Tensor& out :
+       {attend(Dot{}, queries, keys, values).output, attend(ScaledDot{}, queries, keys, values).output})
     expect_same(out, Tensor({2, 2}, {45.5f, 160.5f, 45.5f, 160.5f}), "saturated");
   const Attended gaussian = attend(Gaussian{}, queries, keys, values);
   EXPECT_NEAR(gaussian.weights.row(0, 0, 1).at({0}), 2.7647e-4, 1e-8);
@@ -72,8 +77,10 @@ TEST(Attend, TheNotesExampleInTwoDimensions) {
   // Standardised by the keys' mean and deviation.
   const Tensor mean({2}, {163 / 3.f, 78}), deviation({2}, {std::sqrt(50 / 9.f), std::sqrt(32.f)});
   const Attended standard = attend(ScaledDot{}, (queries - mean) / deviation, (keys - mean) / deviation, values);
-  expect_near(standard.output, Array(Tensor({2, 2}, {45.36936f, 160.36936f, 43.53482f, 158.53482f})), 1e-6, "standardised");
-  expect_near(standard.weights.matrix(), Array(Tensor({1, 1, 2, 3}, {.02375f, .48812f, .48812f, .35730f, .32135f, .32135f})), 1e-5, "");
+  expect_near(standard.output, Array(Tensor({2, 2}, {45.36936f, 160.36936f, 43.53482f, 158.53482f})), 1e-6,
+              "standardised");
+  expect_near(standard.weights.matrix(),
+              Array(Tensor({1, 1, 2, 3}, {.02375f, .48812f, .48812f, .35730f, .32135f, .32135f})), 1e-5, "");
 }
 
 TEST(Attend, TakesTwoThreeAndFourAxes) {
@@ -95,7 +102,8 @@ TEST(Attend, NoKeysAndNoQueriesAreFine) {
     expect_same(none.output, zeros({2, 4}), "no keys");
     EXPECT_EQ(none.empty_rows, 2);
     EXPECT_EQ(none.weights.matrix().shape(), (Shape{1, 1, 2, 0}));
-    EXPECT_EQ(attend(Dot{}, zeros({0, 3}), ones({5, 3}), ones({5, 4}), {}, {}, {.path = path}).output.shape(), (Shape{0, 4}));
+    EXPECT_EQ(attend(Dot{}, zeros({0, 3}), ones({5, 3}), ones({5, 4}), {}, {}, {.path = path}).output.shape(),
+              (Shape{0, 4}));
   }
 }
 
@@ -125,13 +133,15 @@ TEST(Attend, NanInAMaskedKeyOrValueReachesNothing) {
           std::fill_n(v.mutable_ptr() + 11 * 5, 5, last);
           const Tensor q = parameter(x.q), kp = parameter(k), vp = parameter(v);
           Tape tape;
-          const Attended a = scorer.attend(scorer.parameters, q, kp, vp, Mask::valid_lens(Ids({1}, {11})), {}, {.path = path});
+          const Attended a =
+              scorer.attend(scorer.parameters, q, kp, vp, Mask::valid_lens(Ids({1}, {11})), {}, {.path = path});
           tape.backward(a.output, ones(a.output.shape()));
           return Tensors{a.output, a.weights.matrix(), tape.grad(q), tape.grad(vp)};
         };
         const Tensors with = run_with(bad), without = run_with(0);
         for (size_t n = 0; n < with.size(); ++n)
-          expect_near(with[n], Array(without[n]), 2e-6, text(scorer.name, path == AttendPath::fused ? ", fused " : ", composed ", n));
+          expect_near(with[n], Array(without[n]), 2e-6,
+                      text(scorer.name, path == AttendPath::fused ? ", fused " : ", composed ", n));
       }
 }
 
@@ -142,7 +152,8 @@ TEST(Attend, NanInAKeyOrValueBeyondARelativeBiasReachesNothing) {
         const AttendSizes sizes{.batch = 1, .heads = 2, .key_heads = 1, .queries = 9, .keys = 12, .value_width = 5};
         const QueryKeyValue x = random_inputs(scorer, sizes);
         const Tensor diagonals = parameter(normal({2, 20}, Rng(4)));
-        for (int64_t t = 11; t < 20; ++t) diagonals.mutable_ptr()[t] = diagonals.mutable_ptr()[20 + t] = -kInf;  // key > query + 2
+        for (int64_t t = 11; t < 20; ++t)
+          diagonals.mutable_ptr()[t] = diagonals.mutable_ptr()[20 + t] = -kInf;  // key > query + 2
         const auto run_with = [&](float last) {
           const Tensor k = x.k.copied(), v = x.v.copied();
           std::fill_n(k.mutable_ptr() + 11 * scorer.key_width, scorer.key_width, last);
@@ -156,8 +167,10 @@ TEST(Attend, NanInAKeyOrValueBeyondARelativeBiasReachesNothing) {
         const Tensors with = run_with(bad), without = run_with(0);
         for (size_t n = 0; n < with.size(); ++n) {
           const std::string name = text(scorer.name, path == AttendPath::fused ? ", fused " : ", composed ", n);
-          if (n != 2 || scorer.by_query) expect_near(with[n], Array(without[n]), 2e-6, name);
-          else for (float dq : with[n].data()) EXPECT_NEAR(dq, 0, 1e-6) << name;  // 0 but for rounding
+          if (n != 2 || scorer.by_query)
+            expect_near(with[n], Array(without[n]), 2e-6, name);
+          else
+            for (float dq : with[n].data()) EXPECT_NEAR(dq, 0, 1e-6) << name;  // 0 but for rounding
         }
         for (int64_t t = 11; t < 20; ++t) EXPECT_EQ(with[4].ptr()[t], 0) << scorer.name;
       }
@@ -187,7 +200,9 @@ TEST(Attend, DropoutActsInTrainingOnlyAndNotOnTheWeightsThatAreShown) {
   const AttendOptions options{.dropout = 0.5f};
   const Attended plain = attend(ScaledDot{}, q, k, v);
   expect_same(attend(ScaledDot{}, q, k, v, {}, {}, options).output, plain.output, "inference");
-  const auto training = [&](const Rng& rng) { return attend(ScaledDot{}, q, k, v, {}, qkv::Run{.training = true, .rng = rng}, options); };
+  const auto training = [&](const Rng& rng) {
+    return attend(ScaledDot{}, q, k, v, {}, qkv::Run{.training = true, .rng = rng}, options);
+  };
   const Attended once = training(Rng(7));
   expect_same(once.output, training(Rng(7)).output, "the same stream");
   expect_same(once.weights.matrix(), plain.weights.matrix(), "weights before dropout");
@@ -243,7 +258,8 @@ TEST(Attend, AScorerThatKnowsOnlyItsScoresRunsComposedAndSaysSo) {
 TEST(Attend, ALongDecodeMayProjectTheKeysOnce) {
   const Additive additive = Additive::random(4, 3, 5, Rng(1));
   const Tensor q = normal({2, 1, 4}, Rng(2)), k = normal({2, 6, 3}, Rng(3)), v = normal({2, 6, 3}, Rng(4));
-  expect_same(attend(additive.on_projected(), q, additive.project(k), v).output, attend(additive, q, k, v).output, "projected");
+  expect_same(attend(additive.on_projected(), q, additive.project(k), v).output, attend(additive, q, k, v).output,
+              "projected");
 }
 
 TEST(Attend, SaliencesLimitIsTheLargest) {
@@ -277,10 +293,12 @@ TEST(Attend, ThirtyTwoThousandTokensTakeLittleMemoryAndShowTheirWeights) {
   std::vector<double> scores(n), plain(n);
   double most = -1e30, sum = 0;
   for (int64_t j = n - 2001; j < n; ++j) {
-    for (int64_t c = 0; c < d; ++c) scores[static_cast<size_t>(j)] += double{q.ptr()[(n - 1) * d + c]} * k.ptr()[j * d + c] / 8;
+    for (int64_t c = 0; c < d; ++c)
+      scores[static_cast<size_t>(j)] += double{q.ptr()[(n - 1) * d + c]} * k.ptr()[j * d + c] / 8;
     most = std::max(most, scores[static_cast<size_t>(j)]);
   }
-  for (int64_t j = n - 2001; j < n; ++j) sum += plain[static_cast<size_t>(j)] = std::exp(scores[static_cast<size_t>(j)] - most);
+  for (int64_t j = n - 2001; j < n; ++j)
+    sum += plain[static_cast<size_t>(j)] = std::exp(scores[static_cast<size_t>(j)] - most);
   for (int64_t j = 0; j < n; ++j) ASSERT_NEAR(row.ptr()[j], plain[static_cast<size_t>(j)] / sum, 1e-6) << j;
 }
 
@@ -289,7 +307,8 @@ TEST(Attend, ErrorsNameBothShapes) {
     return error_of([&] { attend(ScaledDot{}, zeros(q), zeros(k), zeros(v)); });
   };
   EXPECT_EQ(failing({3}, {3}, {3}), "[attend] queries are (L, D), (B, L, D) or (B, H, L, D), got (3,)");
-  EXPECT_EQ(failing({2, 3}, {1, 2, 3}, {2, 3}), "[attend] queries, keys and values differ in axes: (2, 3), (1, 2, 3), (2, 3)");
+  EXPECT_EQ(failing({2, 3}, {1, 2, 3}, {2, 3}),
+            "[attend] queries, keys and values differ in axes: (2, 3), (1, 2, 3), (2, 3)");
   EXPECT_EQ(failing({2, 3}, {4, 3}, {5, 3}), "[attend] keys and values differ in number: (4, 3) and (5, 3)");
   EXPECT_EQ(failing({2, 2, 3}, {3, 4, 3}, {3, 4, 3}), "[attend] batch sizes differ: (2, 2, 3), (3, 4, 3), (3, 4, 3)");
   EXPECT_EQ(failing({1, 4, 2, 3}, {1, 2, 4, 3}, {1, 4, 4, 3}),
@@ -297,13 +316,22 @@ TEST(Attend, ErrorsNameBothShapes) {
   EXPECT_EQ(failing({1, 3, 2, 3}, {1, 2, 4, 3}, {1, 2, 4, 3}),
             "[attend] query heads are no multiple of the key heads: (1, 3, 2, 3) and (1, 2, 4, 3)");
   EXPECT_EQ(failing({2, 3}, {4, 5}, {4, 3}), "[attention] query and key widths differ: (1, 1, 2, 3) x (1, 1, 4, 5)");
-  EXPECT_EQ(error_of([] { attend(Dot{}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3}), {}, qkv::Run{.training = true}, {.dropout = 1}); }),
-            "[attend] the dropout rate must be in [0, 1), got 1");
-  EXPECT_EQ(error_of([] { attend(Bilinear{zeros({2, 2})}, zeros({2, 3}), zeros({4, 2}), zeros({4, 3})); }),
+  EXPECT_EQ(
+      error_of([] {
+        attend(Dot{}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3}), {}, qkv::Run{.training = true}, {.dropout = 1});
+      }),
+      "[attend] the dropout rate must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([] {
+              attend(Bilinear{zeros({2, 2})}, zeros({2, 3}), zeros({4, 2}), zeros({4, 3}));
+            }),
             "[bilinear] W must be (query width, key width): (2, 2) for queries (1, 1, 2, 3) and keys (1, 1, 4, 2)");
-  EXPECT_EQ(error_of([] { attend(Gaussian{zeros({2})}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3})); }),
+  EXPECT_EQ(error_of([] {
+              attend(Gaussian{zeros({2})}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3}));
+            }),
             "[gaussian] one width or one a dimension: (2,) for queries (1, 1, 2, 3)");
-  EXPECT_EQ(error_of([] { attend(Cosine{zeros({1})}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3})); }),
+  EXPECT_EQ(error_of([] {
+              attend(Cosine{zeros({1})}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3}));
+            }),
             "[cosine] the temperature must be one positive number, got 0");
 }
 

@@ -16,11 +16,12 @@ using PlainScore = std::function<double(const Arrays& parameters, const double* 
 
 /// attend with the scorer of some parameters, and that scorer as one that is chosen at run time.
 struct CaseScorer {
-  std::function<Attended(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask&, const Run&,
-                         const AttendOptions&)> attend;
+  std::function<Attended(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask&,
+                         const Run&, const AttendOptions&)>
+      attend;
   std::function<AnyScorer(const Tensors& parameters)> any;
-  Attended operator()(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
-                      const AttendOptions& options) const {
+  Attended operator()(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask,
+                      const Run& run, const AttendOptions& options) const {
     return attend(parameters, q, k, v, mask, run, options);
   }
 };
@@ -55,11 +56,11 @@ struct PlainResult {
   int64_t empty_rows = 0;
 };
 /// Attention as its definition says, by loops in double.
-PlainResult plain_attention(const PlainScore& score, const Arrays& parameters, const Array& q, const Array& k, const Array& v,
-                            const std::function<bool(int64_t, int64_t, int64_t, int64_t)>& sees,
+PlainResult plain_attention(const PlainScore& score, const Arrays& parameters, const Array& q, const Array& k,
+                            const Array& v, const std::function<bool(int64_t, int64_t, int64_t, int64_t)>& sees,
                             const std::function<double(int64_t, int64_t, int64_t, int64_t)>& bias);
-PlainResult plain_attention(const ScorerCase& scorer, const MaskCase& mask, const AttendSizes& sizes, const Tensor& q, const Tensor& k,
-                            const Tensor& v);
+PlainResult plain_attention(const ScorerCase& scorer, const MaskCase& mask, const AttendSizes& sizes, const Tensor& q,
+                            const Tensor& k, const Tensor& v);
 
 /// Random queries, keys and values of a case.
 struct QueryKeyValue {

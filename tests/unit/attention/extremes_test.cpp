@@ -30,7 +30,9 @@ void expect_weights_of_output(const Attended& a, const Tensor& v) {
   }
 }
 
-Tensor row(std::initializer_list<float> values) { return Tensor({1, 1, static_cast<int64_t>(values.size()), 1}, values); }
+Tensor row(std::initializer_list<float> values) {
+  return Tensor({1, 1, static_cast<int64_t>(values.size()), 1}, values);
+}
 
 }  // namespace
 
@@ -38,7 +40,8 @@ TEST(Extremes, WeightsOfHugeScoresAreNumbersThatSumToOne) {
   const Tensor v = normal({1, 1, 60, 3}, Rng(3));
   for (const float size : {1e3f, 1e5f, 1e8f, 1e15f})
     for (const int64_t width : {1, 16}) {
-      const Tensor q = scale(normal({1, 1, 20, width}, Rng(1)), size), k = scale(normal({1, 1, 60, width}, Rng(2)), size);
+      const Tensor q = scale(normal({1, 1, 20, width}, Rng(1)), size),
+                   k = scale(normal({1, 1, 60, width}, Rng(2)), size);
       expect_weights_of_output(attend(Dot{}, q, k, v), v);
       expect_weights_of_output(attend(ScaledDot{}, q, k, v), v);
       expect_weights_of_output(attend(NegativeSquaredDistance{}, q, k, v), v);

@@ -30,7 +30,8 @@ std::vector<double> differences(Array& x, const std::function<double()>& f, doub
   return out;
 }
 
-void expect_gradient(const Tensor& got, const std::vector<double>& expected, double largest, double tolerance, const std::string& what) {
+void expect_gradient(const Tensor& got, const std::vector<double>& expected, double largest, double tolerance,
+                     const std::string& what) {
   ASSERT_EQ(got.numel(), static_cast<int64_t>(expected.size())) << what;
   for (size_t i = 0; i < expected.size(); ++i)
     ASSERT_LE(std::abs(got.ptr()[i] - expected[i]), tolerance * (std::abs(expected[i]) + largest))
@@ -46,16 +47,20 @@ void check_gradients(const ScorerCase& scorer, const MaskCase& mask, const Atten
   for (const Tensor& t : leaves) arrays.emplace_back(t);
 
   Tape tape;
-  const Tensor y = scorer.attend(Tensors(leaves.begin() + 3, leaves.end()), leaves[0], leaves[1], leaves[2], mask.mask(sizes), {},
-                                 {.path = path}).output;
+  const Tensor y = scorer
+                       .attend(Tensors(leaves.begin() + 3, leaves.end()), leaves[0], leaves[1], leaves[2],
+                               mask.mask(sizes), {}, {.path = path})
+                       .output;
   const Tensor dy = normal(y.shape(), Rng(8));
   tape.backward(y, dy);
 
   const auto value = [&] {
     std::function<double(int64_t, int64_t, int64_t, int64_t)> bias;
     if (mask.bias) bias = [&](int64_t b, int64_t h, int64_t i, int64_t j) { return mask.bias(sizes, b, h, i, j); };
-    return weighted(plain_attention(scorer.score, Arrays(arrays.begin() + 3, arrays.end()), arrays[0], arrays[1], arrays[2],
-                                    [&](int64_t b, int64_t h, int64_t i, int64_t j) { return mask.sees(sizes, b, h, i, j); }, bias).output,
+    return weighted(plain_attention(
+                        scorer.score, Arrays(arrays.begin() + 3, arrays.end()), arrays[0], arrays[1], arrays[2],
+                        [&](int64_t b, int64_t h, int64_t i, int64_t j) { return mask.sees(sizes, b, h, i, j); }, bias)
+                        .output,
                     Array(dy));
   };
   std::vector<std::vector<double>> expected;
@@ -65,8 +70,9 @@ void check_gradients(const ScorerCase& scorer, const MaskCase& mask, const Atten
     for (double g : expected.back()) largest = std::max(largest, std::abs(g));
   }
   for (size_t n = 0; n < leaves.size(); ++n)
-    expect_gradient(tape.grad(leaves[n]), expected[n], largest, scorer.gradient_tolerance,
-                    text(scorer.name, ", ", mask.name, path == AttendPath::fused ? ", fused" : ", composed", ", gradient ", n));
+    expect_gradient(
+        tape.grad(leaves[n]), expected[n], largest, scorer.gradient_tolerance,
+        text(scorer.name, ", ", mask.name, path == AttendPath::fused ? ", fused" : ", composed", ", gradient ", n));
 }
 
 }  // namespace
@@ -75,18 +81,22 @@ TEST(AttentionGradients, OfInputsAndParametersAreThoseOfTheDefinition) {
   for (const ScorerCase& scorer : scorer_cases())
     for (const MaskCase& mask : mask_cases())
       for (AttendPath path : {AttendPath::fused, AttendPath::composed})
-        check_gradients(scorer, mask, {.batch = 2, .heads = 2, .key_heads = 1, .queries = 3, .keys = 4, .value_width = 2}, path);
+        check_gradients(scorer, mask,
+                        {.batch = 2, .heads = 2, .key_heads = 1, .queries = 3, .keys = 4, .value_width = 2}, path);
 }
 
 TEST(AttentionGradients, OfALearnedBiasAreThoseOfTheDefinitionInEveryShape) {
   const AttendSizes s{.batch = 2, .heads = 2, .key_heads = 2, .queries = 3, .keys = 5, .value_width = 2};
   for (const ScorerCase& scorer : scorer_cases())
-    for (const Shape& shape : {Shape{3, 5}, Shape{2, 1, 3, 5}, Shape{1, 2, 3, 5}, Shape{2, 2, 3, 5}, Shape{1, 2, 1, 5}, Shape{2, 1, 3, 1}})
+    for (const Shape& shape :
+         {Shape{3, 5}, Shape{2, 1, 3, 5}, Shape{1, 2, 3, 5}, Shape{2, 2, 3, 5}, Shape{1, 2, 1, 5}, Shape{2, 1, 3, 1}})
       for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
         const QueryKeyValue x = random_inputs(scorer, s);
         const Tensor bias = parameter(normal(shape, Rng(4)));
         Tape tape;
-        const Tensor y = scorer.attend(scorer.parameters, x.q, x.k, x.v, Mask::bias(bias) & Mask::causal(2), {}, {.path = path}).output;
+        const Tensor y =
+            scorer.attend(scorer.parameters, x.q, x.k, x.v, Mask::bias(bias) & Mask::causal(2), {}, {.path = path})
+                .output;
         const Tensor dy = normal(y.shape(), Rng(8));
         tape.backward(y, dy);
         Array moved(bias);
@@ -94,14 +104,18 @@ TEST(AttentionGradients, OfALearnedBiasAreThoseOfTheDefinitionInEveryShape) {
         for (const Tensor& p : scorer.parameters) parameters.emplace_back(p);
         const Shape wide = shape.rank() == 2 ? Shape{1, 1, shape[0], shape[1]} : shape;
         const auto value = [&] {
-          return weighted(plain_attention(scorer.score, parameters, Array(x.q), Array(x.k), Array(x.v),
-                                          [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2; },
-                                          [&](int64_t b, int64_t h, int64_t i, int64_t j) {
-                                            const int64_t at[4] = {b, h, i, j};
-                                            int64_t n = 0;
-                                            for (int axis = 0; axis < 4; ++axis) n = n * wide[axis] + (wide[axis] == 1 ? 0 : at[axis]);
-                                            return moved[n];
-                                          }).output, Array(dy));
+          return weighted(plain_attention(
+                              scorer.score, parameters, Array(x.q), Array(x.k), Array(x.v),
+                              [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2; },
+                              [&](int64_t b, int64_t h, int64_t i, int64_t j) {
+                                const int64_t at[4] = {b, h, i, j};
+                                int64_t n = 0;
+                                for (int axis = 0; axis < 4; ++axis)
+                                  n = n * wide[axis] + (wide[axis] == 1 ? 0 : at[axis]);
+                                return moved[n];
+                              })
+                              .output,
+                          Array(dy));
         };
         const std::vector<double> expected = differences(moved, value);
         expect_gradient(tape.grad(bias), expected, 1, 1e-5, text(scorer.name, ", bias ", shape));
@@ -113,28 +127,37 @@ TEST(AttentionGradients, OfALearnedRelativeBiasAreThoseOfTheDefinition) {
     for (const ScorerCase& scorer : scorer_cases())
       for (int64_t heads : {1, 2})
         for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
-          const AttendSizes s{.batch = 2, .heads = 2, .key_heads = 1, .queries = queries, .keys = keys, .value_width = 2};
+          const AttendSizes s{
+              .batch = 2, .heads = 2, .key_heads = 1, .queries = queries, .keys = keys, .value_width = 2};
           const QueryKeyValue x = random_inputs(scorer, s);
           const int64_t count = queries + keys - 1;
           const Tensor diagonals = parameter(normal({heads, count}, Rng(4))), bias = normal({queries, keys}, Rng(5));
           Tape tape;
-          const Tensor y = scorer.attend(scorer.parameters, x.q, x.k, x.v,
-                                         Mask::relative(diagonals) & Mask::causal(2) & Mask::bias(bias) & Mask::relative(diagonals), {},
-                                         {.path = path}).output;
+          const Tensor y =
+              scorer
+                  .attend(scorer.parameters, x.q, x.k, x.v,
+                          Mask::relative(diagonals) & Mask::causal(2) & Mask::bias(bias) & Mask::relative(diagonals),
+                          {}, {.path = path})
+                  .output;
           const Tensor dy = normal(y.shape(), Rng(8));
           tape.backward(y, dy);
           Array moved(diagonals);
           Arrays parameters;
           for (const Tensor& p : scorer.parameters) parameters.emplace_back(p);
           const auto value = [&] {
-            return weighted(plain_attention(scorer.score, parameters, Array(x.q), Array(x.k), Array(x.v),
-                                            [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2; },
-                                            [&](int64_t, int64_t h, int64_t i, int64_t j) {
-                                              const int64_t head = heads == 1 ? 0 : h;
-                                              return 2 * moved[head * count + j - i + s.queries - 1] + double{bias.ptr()[i * s.keys + j]};
-                                            }).output, Array(dy));
+            return weighted(plain_attention(
+                                scorer.score, parameters, Array(x.q), Array(x.k), Array(x.v),
+                                [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 2; },
+                                [&](int64_t, int64_t h, int64_t i, int64_t j) {
+                                  const int64_t head = heads == 1 ? 0 : h;
+                                  return 2 * moved[head * count + j - i + s.queries - 1] +
+                                         double{bias.ptr()[i * s.keys + j]};
+                                })
+                                .output,
+                            Array(dy));
           };
-          expect_gradient(tape.grad(diagonals), differences(moved, value), 1, 1e-5, text(scorer.name, ", ", queries, " x ", keys));
+          expect_gradient(tape.grad(diagonals), differences(moved, value), 1, 1e-5,
+                          text(scorer.name, ", ", queries, " x ", keys));
         }
 }
 
@@ -146,8 +169,12 @@ TEST(AttentionGradients, OfAWidthAreExactFarFromTheOrigin) {
   tape.backward(attend(Gaussian{width}, x, x, y).output, ones({1, 1, 40, 1}));
   Arrays parameters{Array(width)};
   const auto value = [&] {
-    const auto score = [](const Arrays& p, const double* q, const double* k) { return -std::pow(p[0][0] * (*q - *k), 2) / 2; };
-    return weighted(plain_attention(score, parameters, Array(x), Array(x), Array(y), [](auto...) { return true; }, nullptr).output,
+    const auto score = [](const Arrays& p, const double* q, const double* k) {
+      return -std::pow(p[0][0] * (*q - *k), 2) / 2;
+    };
+    return weighted(plain_attention(
+                        score, parameters, Array(x), Array(x), Array(y), [](auto...) { return true; }, nullptr)
+                        .output,
                     Array(Shape{1, 1, 40, 1}, 1));
   };
   const double expected = differences(parameters[0], value)[0];

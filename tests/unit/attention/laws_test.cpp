@@ -7,8 +7,8 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/tensor/tape.h"
-#include "unit/attention/cases.h"
 #include "support/threads.h"
+#include "unit/attention/cases.h"
 
 namespace qkv::tests {
 namespace {
@@ -46,7 +46,8 @@ Tensor permuted(const Tensor& x, const std::vector<int64_t>& order) {
   const int64_t n = x.size(2), width = x.size(3);
   for (int64_t head = 0; head < x.size(0) * x.size(1); ++head)
     for (int64_t j = 0; j < n; ++j)
-      std::memcpy(out.mutable_ptr() + (head * n + j) * width, x.ptr() + (head * n + order[static_cast<size_t>(j)]) * width,
+      std::memcpy(out.mutable_ptr() + (head * n + j) * width,
+                  x.ptr() + (head * n + order[static_cast<size_t>(j)]) * width,
                   static_cast<size_t>(width) * sizeof(float));
   return out;
 }
@@ -67,7 +68,8 @@ TEST(AttentionLaws, OutputAndWeightsAreThoseOfTheDefinition) {
 }
 
 TEST(AttentionLaws, RowsSumToOneOrSeeNothingAndMaskedWeightsAreExactlyZero) {
-  for_all([](const ScorerCase& scorer, const MaskCase& mask, const AttendSizes& s, const AttendOptions& options, const std::string& name) {
+  for_all([](const ScorerCase& scorer, const MaskCase& mask, const AttendSizes& s, const AttendOptions& options,
+             const std::string& name) {
     const Attended got = run_case(scorer, mask, s, random_inputs(scorer, s), options);
     const Tensor weights = got.weights.matrix();
     int64_t empty = 0;
@@ -190,8 +192,10 @@ TEST(AttentionLaws, ALaterTokenCannotChangeAnEarlierOutput) {
       const Tensor after = scorer.attend(scorer.parameters, x.q, k, v, causal, {}, {.path = path}).output;
       for (int64_t h = 0; h < 2; ++h)
         expect_same(after.part(h * 19 * 5, {11, 5}), before.part(h * 19 * 5, {11, 5}), scorer.name);
-      const bool reached = scorer.attend(scorer.parameters, x.q, k, v, causal, {}, {.path = path}).weights.row(0, 0, 15).at({11}) > 1e-6;
-      EXPECT_EQ(reached, 0 != std::memcmp(after.ptr() + 15 * 5, before.ptr() + 15 * 5, 5 * sizeof(float))) << scorer.name;
+      const bool reached =
+          scorer.attend(scorer.parameters, x.q, k, v, causal, {}, {.path = path}).weights.row(0, 0, 15).at({11}) > 1e-6;
+      EXPECT_EQ(reached, 0 != std::memcmp(after.ptr() + 15 * 5, before.ptr() + 15 * 5, 5 * sizeof(float)))
+          << scorer.name;
     }
 }
 
@@ -201,9 +205,11 @@ TEST(AttentionLaws, BatchMatesChangeNothing) {
     const QueryKeyValue x = random_inputs(scorer, two);
     const Tensor together = scorer.attend(scorer.parameters, x.q, x.k, x.v, Mask::none(), {}, {}).output;
     for (int64_t b = 0; b < 2; ++b) {
-      const auto alone = [&](const Tensor& t) { return t.part(b * t.numel() / 2, {1, t.size(1), t.size(2), t.size(3)}); };
-      expect_same(scorer.attend(scorer.parameters, alone(x.q), alone(x.k), alone(x.v), Mask::none(), {}, {}).output, alone(together),
-                  scorer.name);
+      const auto alone = [&](const Tensor& t) {
+        return t.part(b * t.numel() / 2, {1, t.size(1), t.size(2), t.size(3)});
+      };
+      expect_same(scorer.attend(scorer.parameters, alone(x.q), alone(x.k), alone(x.v), Mask::none(), {}, {}).output,
+                  alone(together), scorer.name);
     }
   }
 }
@@ -222,7 +228,8 @@ TEST(AttentionLaws, PaddingChangesNothing) {
     };
     const Ids length({1}, {23});
     const Tensor padded = scorer.attend(scorer.parameters, x.q, x.k, x.v, Mask::valid_lens(length), {}, {}).output;
-    const Tensor trimmed = scorer.attend(scorer.parameters, x.q, cut(x.k), cut(x.v), Mask::valid_lens(length), {}, {}).output;
+    const Tensor trimmed =
+        scorer.attend(scorer.parameters, x.q, cut(x.k), cut(x.v), Mask::valid_lens(length), {}, {}).output;
     expect_same(padded, trimmed, scorer.name);
   }
 }
@@ -240,8 +247,8 @@ TEST(AttentionLaws, TheNumberOfThreadsChangesNoBit) {
         for (const Tensor& t : {x.q, x.k, x.v}) leaves.push_back(parameter(t));
         for (const Tensor& t : scorer.parameters) leaves.push_back(parameter(t));
         Tape tape;
-        const Attended a = scorer.attend(Tensors(leaves.begin() + 3, leaves.end()), leaves[0], leaves[1], leaves[2], Mask::causal(20),
-                                         qkv::Run{.training = true}, {.dropout = 0.1f, .path = path});
+        const Attended a = scorer.attend(Tensors(leaves.begin() + 3, leaves.end()), leaves[0], leaves[1], leaves[2],
+                                         Mask::causal(20), qkv::Run{.training = true}, {.dropout = 0.1f, .path = path});
         tape.backward(a.output, normal(a.output.shape(), Rng(2)));
         got = {a.output, a.weights.entropy(), a.weights.column_mass()};
         for (const Tensor& leaf : leaves) got.push_back(tape.grad(leaf));

@@ -7,8 +7,8 @@
 
 #include "qkv/attention/masked_softmax.h"
 #include "qkv/tensor/tape.h"
-#include "unit/attention/cases.h"
 #include "support/files.h"
+#include "unit/attention/cases.h"
 
 namespace qkv::tests {
 namespace {
@@ -49,7 +49,8 @@ TEST(Mask, AndShowsWhatBothShow) {
       for (int64_t r = 0; r < 2 * 2 * 6; ++r)
         for (int64_t j = 0; j < 7; ++j)
           ASSERT_EQ(plan.row(r / 12, r / 6 % 2, r % 6, 7).sees(j),
-                    a.sees(s, r / 12, r / 6 % 2, r % 6, j) && c.sees(s, r / 12, r / 6 % 2, r % 6, j)) << a.name << " & " << c.name;
+                    a.sees(s, r / 12, r / 6 % 2, r % 6, j) && c.sees(s, r / 12, r / 6 % 2, r % 6, j))
+              << a.name << " & " << c.name;
     }
 }
 
@@ -96,20 +97,29 @@ TEST(Mask, RefusesWhatDoesNotFitAndNamesBothShapes) {
   EXPECT_EQ(error_of_plan(Mask::bias(ones({2, 3, 5})), {2, 1, 3, 5, 3}), "no error");
   for (const Shape& s : {Shape{4, 8}, Shape{2, 7}}) {
     EXPECT_EQ(error_of_plan(Mask::relative(ones(s)), sizes),
-              text("[attend] a relative bias (1 or H, Lq + Lk - 1) does not fit the weights (B, H, Lq, Lk): ", s, " and (2, 4, 3, 5)"));
+              text("[attend] a relative bias (1 or H, Lq + Lk - 1) does not fit the weights (B, H, Lq, Lk): ", s,
+                   " and (2, 4, 3, 5)"));
   }
-  EXPECT_EQ(error_of([] { Mask::relative(ones({7})); }), "[mask] relative takes diagonals (1 or H, Lq + Lk - 1), got (7,)");
-  EXPECT_EQ(error_of([] { Mask::relative(ones({1, 1})) & Mask::relative(ones({1, 7})); }),
+  EXPECT_EQ(error_of([] { Mask::relative(ones({7})); }),
+            "[mask] relative takes diagonals (1 or H, Lq + Lk - 1), got (7,)");
+  EXPECT_EQ(error_of([] {
+              Mask::relative(ones({1, 1})) & Mask::relative(ones({1, 7}));
+            }),
             "[mask] relative biases of different lengths: (1, 1) & (1, 7)");
   EXPECT_EQ(error_of([] { Mask::valid_lens(Ids({2}, {1, -1})); }), "[mask] a valid length cannot be negative, got -1");
   EXPECT_EQ(error_of([] { Mask::valid_lens(Ids({}, {1})); }), "[mask] valid_lens takes lengths (B) or (B, Lq), got ()");
   EXPECT_EQ(error_of([] { Mask::prefix(Ids({1}, {-2})); }), "[mask] a prefix length cannot be negative, got -2");
   EXPECT_EQ(error_of([] { Mask::window(-1, 2); }), "[mask] window sizes must be 0 or more, got -1 and 2");
   EXPECT_EQ(error_of([] { Mask::keep(Tensor({1, 2}, {1, 0.5f})); }), "[mask] keep takes zeros and ones, got 0.5");
-  EXPECT_EQ(error_of([] { Mask::drop(ones({3})); }), "[mask] drop takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got (3,)");
-  EXPECT_EQ(error_of([] { Mask::bias(ones({2, 3, 5})) & Mask::bias(ones({2, 1, 3, 5})); }),
+  EXPECT_EQ(error_of([] { Mask::drop(ones({3})); }),
+            "[mask] drop takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got (3,)");
+  EXPECT_EQ(error_of([] {
+              Mask::bias(ones({2, 3, 5})) & Mask::bias(ones({2, 1, 3, 5}));
+            }),
             "[mask] biases with and without a head axis: (2, 3, 5) & (2, 1, 3, 5)");
-  EXPECT_EQ(error_of([] { Mask::valid_lens(Ids({1}, {1})) & Mask::valid_lens(Ids({2}, {1, 1})); }),
+  EXPECT_EQ(error_of([] {
+              Mask::valid_lens(Ids({1}, {1})) & Mask::valid_lens(Ids({2}, {1, 1}));
+            }),
             "[mask] valid lengths of different shapes: (1,) & (2,)");
 }
 
@@ -162,8 +172,13 @@ TEST(MaskedSoftmax, NanBeyondTheLengthStaysThereForwardAndBackward) {
 }
 
 TEST(MaskedSoftmax, Errors) {
-  EXPECT_EQ(error_of([] { masked_softmax(zeros({2, 3}), Ids({2}, {1, 1})); }), "[masked_softmax] expected scores (B, n, m), got (2, 3)");
-  EXPECT_EQ(error_of([] { masked_softmax(zeros({2, 3, 4}), Ids({3}, {1, 1, 1})); }),
+  EXPECT_EQ(error_of([] {
+              masked_softmax(zeros({2, 3}), Ids({2}, {1, 1}));
+            }),
+            "[masked_softmax] expected scores (B, n, m), got (2, 3)");
+  EXPECT_EQ(error_of([] {
+              masked_softmax(zeros({2, 3, 4}), Ids({3}, {1, 1, 1}));
+            }),
             "[masked_softmax] lengths do not fit the weights (B, H, Lq, Lk): (3,) and (2, 1, 3, 4)");
 }
 

@@ -15,8 +15,8 @@
 #include "qkv/tensor/pool.h"
 #include "qkv/tensor/tape.h"
 #include "support/files.h"
-#include "unit/attention/cases.h"
 #include "support/threads.h"
+#include "unit/attention/cases.h"
 
 namespace qkv::tests {
 namespace {
@@ -38,7 +38,8 @@ TEST(RelativeBias, StartsAtZeroAndCountsFarKeysAsTheFarthest) {
   for (float x : bias.table.data()) EXPECT_EQ(x, 0);
   for (int64_t n = 0; n < 14; ++n) bias.table.mutable_ptr()[n] = static_cast<float>(n);
   // Distances -4 .. 5 of 5 queries and 6 keys.
-  expect_same(bias(5, 6), Tensor({2, 10}, {0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 7, 8, 9, 10, 11, 12, 13, 13, 13}), "from 0");
+  expect_same(bias(5, 6), Tensor({2, 10}, {0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 7, 8, 9, 10, 11, 12, 13, 13, 13}),
+              "from 0");
   // One query at position 5: distances -5 .. 0.
   expect_same(bias(1, 6, 5), Tensor({2, 6}, {0, 0, 0, 1, 2, 3, 7, 7, 7, 8, 9, 10}), "from 5");
 }
@@ -50,11 +51,14 @@ TEST(RelativeBias, AQueryOfACachedStepSeesItsRowOfTheWhole) {
   }
   const Tensor q = normal({1, 2, 9, 4}, Rng(1)), k = normal({1, 2, 9, 4}, Rng(2)), v = normal({1, 2, 9, 3}, Rng(4));
   const Alibi alibi{2};
-  for (const auto& at : {std::function<Tensor(int64_t, int64_t, int64_t)>(bias), std::function<Tensor(int64_t, int64_t, int64_t)>(alibi)}) {
+  for (const auto& at : {std::function<Tensor(int64_t, int64_t, int64_t)>(bias),
+                         std::function<Tensor(int64_t, int64_t, int64_t)>(alibi)}) {
     const Tensor all = attend(ScaledDot{}, q, k, v, Mask::relative(at(9, 9, 0)) & Mask::causal()).output;
     for (int64_t i = 0; i < 9; ++i) {
       const auto some = [](const Tensor& x, int64_t first, int64_t count) { return slice(x, 2, first, first + count); };
-      const Tensor one = attend(ScaledDot{}, some(q, i, 1), some(k, 0, i + 1), some(v, 0, i + 1), Mask::relative(at(1, i + 1, i))).output;
+      const Tensor one =
+          attend(ScaledDot{}, some(q, i, 1), some(k, 0, i + 1), some(v, 0, i + 1), Mask::relative(at(1, i + 1, i)))
+              .output;
       expect_near(one, Array(some(all, i, 1)), 1e-6, text("step ", i));
     }
   }
@@ -70,7 +74,8 @@ TEST(RelativeBias, LearnsThroughAttention) {
   Array expected(Shape{2, 5});
   for (int64_t h = 0; h < 2; ++h)
     for (int64_t i = 0; i < 4; ++i)
-      for (int64_t j = 0; j < 6; ++j) expected[h * 5 + std::min<int64_t>(std::max<int64_t>(j - i, -2), 2) + 2] += by_pair.at({0, h, i, j});
+      for (int64_t j = 0; j < 6; ++j)
+        expected[h * 5 + std::min<int64_t>(std::max<int64_t>(j - i, -2), 2) + 2] += by_pair.at({0, h, i, j});
   expect_near(tape.grad(bias.table), expected, 1e-5, "sums of the pairs");
 }
 
@@ -79,13 +84,15 @@ TEST(Alibi, SlopesArePowersOfTwoAndForOtherHeadsThoseBetween) {
   expect_same(Alibi{1}.slopes(), Tensor({1}, {0x1p-8f}), "1");
   // 4 heads, then the first and third slope of 8.
   expect_same(Alibi{6}.slopes(), Tensor({6}, {0.25f, 0x1p-4f, 0x1p-6f, 0x1p-8f, 0.5f, 0.125f}), "6");
-  expect_same(Alibi{2}(2, 3), Tensor({2, 4}, {-0x1p-4f, 0, -0x1p-4f, -0x1p-3f, -0x1p-8f, 0, -0x1p-8f, -0x1p-7f}), "distances -1 to 2");
+  expect_same(Alibi{2}(2, 3), Tensor({2, 4}, {-0x1p-4f, 0, -0x1p-4f, -0x1p-3f, -0x1p-8f, 0, -0x1p-8f, -0x1p-7f}),
+              "distances -1 to 2");
   expect_same(Alibi{1}(1, 3, 2), Tensor({1, 3}, {-0x1p-7f, -0x1p-8f, 0}), "distances -2 to 0");
 }
 
 TEST(Rotary, AProductDependsOnTheDistanceAlone) {
   const Tensor one_q = normal({1, 1, 1, 32}, Rng(1)), one_k = normal({1, 1, 1, 32}, Rng(2));
-  const Tensor q = rotate(repeat_interleave(one_q, 40, 2), HeadAxis::outer), k = rotate(repeat_interleave(one_k, 40, 2), HeadAxis::outer);
+  const Tensor q = rotate(repeat_interleave(one_q, 40, 2), HeadAxis::outer),
+               k = rotate(repeat_interleave(one_k, 40, 2), HeadAxis::outer);
   for (int64_t i = 0; i < 40; ++i)
     for (int64_t j = 0; j < 40; ++j) {
       const int64_t back = std::min(i, j);
@@ -105,13 +112,28 @@ TEST(Rotary, BothLayoutsAndAnOffsetGiveTheSameBits) {
 }
 
 TEST(Rotary, Errors) {
-  EXPECT_EQ(error_of([] { rotate(zeros({2, 3, 4}), HeadAxis::inner); }), "[rotate] expected (B, L, H, D), got (2, 3, 4)");
-  EXPECT_EQ(error_of([] { rotate(zeros({1, 2, 3, 5}), HeadAxis::outer); }), "[rotate] pairs need an even width, got (1, 2, 3, 5)");
-  EXPECT_EQ(error_of([] { rotate(zeros({1, 2, 3, 4}), HeadAxis::outer, 0, -1); }), "[rotate] the base must be positive, got -1");
-  EXPECT_EQ(error_of([] { clipped_diagonals(zeros({2, 4}), 3, 3); }), "[clipped_diagonals] expected a table (H, 2 m + 1), got (2, 4)");
-  EXPECT_EQ(error_of([] { dense_of_diagonals(zeros({2, 4}), 3, 3); }),
+  EXPECT_EQ(error_of([] {
+              rotate(zeros({2, 3, 4}), HeadAxis::inner);
+            }),
+            "[rotate] expected (B, L, H, D), got (2, 3, 4)");
+  EXPECT_EQ(error_of([] {
+              rotate(zeros({1, 2, 3, 5}), HeadAxis::outer);
+            }),
+            "[rotate] pairs need an even width, got (1, 2, 3, 5)");
+  EXPECT_EQ(error_of([] {
+              rotate(zeros({1, 2, 3, 4}), HeadAxis::outer, 0, -1);
+            }),
+            "[rotate] the base must be positive, got -1");
+  EXPECT_EQ(error_of([] {
+              clipped_diagonals(zeros({2, 4}), 3, 3);
+            }),
+            "[clipped_diagonals] expected a table (H, 2 m + 1), got (2, 4)");
+  EXPECT_EQ(error_of([] {
+              dense_of_diagonals(zeros({2, 4}), 3, 3);
+            }),
             "[dense_of_diagonals] expected 5 diagonals for the weights (3, 3), got (2, 4)");
-  EXPECT_EQ(error_of([] { RelativeBias(0, 3); }), "[relative_bias] expected heads and a distance of at least 0, got 0 and 3");
+  EXPECT_EQ(error_of([] { RelativeBias(0, 3); }),
+            "[relative_bias] expected heads and a distance of at least 0, got 0 and 3");
   EXPECT_EQ(error_of([] { Alibi{0}(2, 2); }), "[alibi] expected at least one head, got 0");
 }
 
@@ -126,7 +148,8 @@ TEST(RelativePositions, TheNumberOfThreadsChangesNoBit) {
     Tape tape;
     const Tensor y = attend(ScaledDot{}, rotate(q, HeadAxis::inner), rotate(k, HeadAxis::inner), v,
                             Mask::causal() & Mask::relative(bias(700, 700)) & Mask::relative(Alibi{2}(700, 700)), {},
-                            {.axis = HeadAxis::inner}).output;
+                            {.axis = HeadAxis::inner})
+                         .output;
     tape.backward(y, normal(y.shape(), Rng(4)));
     results.push_back({y, tape.grad(q), tape.grad(k), tape.grad(bias.table)});
   }
@@ -143,12 +166,14 @@ TEST(RelativePositions, ALongSequenceTakesMemoryInProportion) {
     const Tensor q = parameter(normal({1, 1, n, width}, Rng(1))), k = parameter(normal({1, 1, n, width}, Rng(2)));
     const Tensor v = parameter(normal({1, 1, n, width}, Rng(3)));
     Tape tape;
-    const Mask mask = Mask::causal() & Mask::window(1023, 0) & Mask::relative(bias(n, n)) & Mask::relative(Alibi{1}(n, n));
+    const Mask mask =
+        Mask::causal() & Mask::window(1023, 0) & Mask::relative(bias(n, n)) & Mask::relative(Alibi{1}(n, n));
     tape.backward(attend(ScaledDot{}, q, k, v, mask).output, ones({1, 1, n, width}));
     EXPECT_EQ(tape.grad(bias.table).numel(), 129);
   }
   EXPECT_GT(pool.bytes(), 10 * n * width);
-  EXPECT_LT(pool.bytes(), 40 * n * width * static_cast<int64_t>(sizeof(float)));  // a matrix would be 1024 n width floats
+  EXPECT_LT(pool.bytes(),
+            40 * n * width * static_cast<int64_t>(sizeof(float)));  // a matrix would be 1024 n width floats
 }
 
 TEST(RelativePositions, AgreeWithPyTorch) {
@@ -166,8 +191,9 @@ TEST(RelativePositions, AgreeWithPyTorch) {
       if (name == "relative") mask = Mask::relative(bias(queries, keys));
       if (name == "alibi") mask = Mask::causal() & Mask::relative(Alibi{q.size(1)}(queries, keys));
       const bool turn = name == "rotary";
-      const Tensor y = attend(ScaledDot{}, turn ? rotate(q, HeadAxis::outer, 6) : q, turn ? rotate(k, HeadAxis::outer) : k, v, mask, {},
-                              {.path = path}).output;
+      const Tensor y = attend(ScaledDot{}, turn ? rotate(q, HeadAxis::outer, 6) : q,
+                              turn ? rotate(k, HeadAxis::outer) : k, v, mask, {}, {.path = path})
+                           .output;
       tape.backward(y, file.tensor(name + ".dy"));
       expect_near(y, golden("output"), 1e-5, name);
       expect_near(tape.grad(q), golden("dq"), 1e-5, name + ", dq");

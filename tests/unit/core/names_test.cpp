@@ -32,7 +32,8 @@ TEST(Names, AnErrorListsThemAndSuggestsTheNearest) {
     }
     return std::string();
   };
-  EXPECT_EQ(error_of("peer"), "cake.yaml:3: fruit: got \"peer\", expected one of apple, red-currant, pear | did you mean \"pear\"?");
+  EXPECT_EQ(error_of("peer"),
+            "cake.yaml:3: fruit: got \"peer\", expected one of apple, red-currant, pear | did you mean \"pear\"?");
   EXPECT_EQ(error_of("stone"), "cake.yaml:3: fruit: got \"stone\", expected one of apple, red-currant, pear | ");
 }
 

@@ -16,7 +16,8 @@ TEST(Numbers, AreTheWholeTextAndWithinTheLimits) {
   for (const char* bad : {"0", "8", "", " 7", "7 ", "7.0", "+7", "seven", "99999999999999999999"})
     EXPECT_FALSE(parse_whole_number(bad, 1, 7)) << bad;
   EXPECT_EQ(parse_number("-2.5e1", -kInfinity, kInfinity), -25);
-  for (const char* bad : {"nan", "inf", "1e999", "2,5", "", "0x10", "-1"}) EXPECT_FALSE(parse_number(bad, 0, kInfinity)) << bad;
+  for (const char* bad : {"nan", "inf", "1e999", "2,5", "", "0x10", "-1"})
+    EXPECT_FALSE(parse_number(bad, 0, kInfinity)) << bad;
 }
 
 TEST(Numbers, SayWhatWasExpected) {

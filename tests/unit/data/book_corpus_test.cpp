@@ -5,9 +5,9 @@
 #include <map>
 #include <set>
 
+#include "qkv/data/translation.h"
 #include "support/data.h"
 #include "support/files.h"
-#include "qkv/data/translation.h"
 
 using namespace qkv;
 using namespace qkv_test;
@@ -16,8 +16,8 @@ namespace {
 
 using IdList = std::vector<int32_t>;
 
-// Our own lines: no-break spaces of both kinds, capitals with accents, both apostrophes, signs behind a tab and at the start of a line,
-// a doubled blank.
+// Our own lines: no-break spaces of both kinds, capitals with accents, both apostrophes, signs behind a tab and at the
+// start of a line, a doubled blank.
 const char* const kFixture =
     "Go.\tVa\u202F!\n"
     "Go!\tÉtudie\u00A0!\n"
@@ -48,10 +48,12 @@ struct Fixture {
 TEST(BookZh, PreparesTheFixtureAsTheBookDoes) {
   const Fixture f;
   const BookCorpus book = load_book_zh(f.path);
-  EXPECT_EQ(book.sentences.source, (Tokens{"go .", "go !", "i'm in , tom .", "i'm in ?", " . . . go .", "stop  it .", "last one ."}));
+  EXPECT_EQ(book.sentences.source,
+            (Tokens{"go .", "go !", "i'm in , tom .", "i'm in ?", " . . . go .", "stop  it .", "last one ."}));
   EXPECT_EQ(book.sentences.target,
             (Tokens{"va !", "étudie !", "j'y suis , tom .", "j’y suis ?", " . . . va .", "à toi .", "le dernier ."}));
-  // Counts: . 8, go 3, then twice i'm, in and the empty word (a line that begins with a sign, a doubled blank), by first appearance.
+  // Counts: . 8, go 3, then twice i'm, in and the empty word (a line that begins with a sign, a doubled blank), by
+  // first appearance.
   EXPECT_EQ(all_tokens(book.source), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "go", "i'm", "in", ""}));
   EXPECT_EQ(all_tokens(book.target), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "va", "!", "suis"}));
   ASSERT_EQ(book.train.size(), 7u);
@@ -78,7 +80,8 @@ TEST(BookEn, CountsThePaddedListsAndSorts) {
   const BookCorpus book = load_book_en(f.path, 4, 1, 5);
   ASSERT_EQ(book.train.size(), 4u);
   EXPECT_EQ(book.validation.size(), 2u);  // one more than asked for
-  // Six lines; cut to five tokens "... go ." loses its last two and "i'm in , tom ." its <eos>; empty words are dropped.
+  // Six lines; cut to five tokens "... go ." loses its last two and "i'm in , tom ." its <eos>; empty words are
+  // dropped.
   EXPECT_EQ(all_tokens(book.source), (Tokens{".", "<eos>", "<pad>", "<unk>", "go", "i'm", "in"}));
   EXPECT_EQ(all_tokens(book.target), (Tokens{"!", ".", "<bos>", "<eos>", "<pad>", "<unk>", "suis", "va"}));
   EXPECT_EQ(book.source.bos(), -1);
@@ -104,7 +107,8 @@ TEST(BookLoaders, RefuseFilesThatAreNotTheBooks) {
   }
   const Fixture nothing("");
   EXPECT_EQ(error_of([&] { load_book_zh(nothing.path); }), nothing.path + ": is empty, expected text");
-  EXPECT_EQ(error_of([&] { load_book_zh(three.path, -2); }), "[load_book_zh] num_examples is -2, expected -1 (all) or more");
+  EXPECT_EQ(error_of([&] { load_book_zh(three.path, -2); }),
+            "[load_book_zh] num_examples is -2, expected -1 (all) or more");
 }
 
 TEST(BookZh, TheRealFileGivesThePublishedSubset) {
@@ -131,7 +135,8 @@ TEST(BookZh, TheRealFileGivesThePublishedSubset) {
   EXPECT_EQ(source_unknown, 78);
   EXPECT_EQ(target_unknown, 345);
   EXPECT_EQ(book.source.decode(IdList{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}), ". ! i i'm it go tom ? me get be up");
-  EXPECT_EQ(book.target.decode(IdList{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}), ". ! je suis tom ? j'ai nous ça c'est est à");
+  EXPECT_EQ(book.target.decode(IdList{4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}),
+            ". ! je suis tom ? j'ai nous ça c'est est à");
   EXPECT_EQ(book.source.encode("Go."), (IdList{9, 4}));
   EXPECT_EQ(book.source.encode("i lost ."), (IdList{6, 20, 4}));
   EXPECT_EQ(book.source.encode("he's calm ."), (IdList{58, 43, 4}));
@@ -141,7 +146,8 @@ TEST(BookZh, TheRealFileGivesThePublishedSubset) {
 TEST(BookZh, TheRealFilesBatchesAreTheBooksArrays) {
   QKV_NEEDS(path, "fra-eng/fra.txt");
   const BookCorpus book = load_book_zh(path);
-  const TranslationBatches batches(book.train, book.source.pad(), book.target.pad(), book.target.bos(), {.rows = 64, .fixed_steps = 8});
+  const TranslationBatches batches(book.train, book.source.pad(), book.target.pad(), book.target.bos(),
+                                   {.rows = 64, .fixed_steps = 8});
   EXPECT_EQ(batches.batches(), 10);
   EXPECT_EQ(batches.batch(0, 9).source.shape(), Shape({25, 8}));
   int64_t tokens = 0;

@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
+#include "qkv/core/numbers.h"
+#include "qkv/data/text.h"
 #include "support/data.h"
 #include "support/files.h"
-#include "qkv/data/text.h"
-#include "qkv/core/numbers.h"
 
 using namespace qkv;
 using namespace qkv_test;
@@ -37,7 +37,9 @@ TEST(Corpus, LinesAreReadWhateverEndsThem) {
   const auto lines = [&](const std::string& bytes) { return put_bytes(path, bytes), read_lines(path); };
   EXPECT_EQ(lines("a\nb\n"), (Lines{"a", "b"}));
   EXPECT_EQ(lines("a\nb"), (Lines{"a", "b"}));
-  EXPECT_EQ(lines("\xEF\xBB\xBF" "a\r\n\r\nb\rc\r\n"), (Lines{"a", "", "b\rc"}));
+  EXPECT_EQ(lines("\xEF\xBB\xBF"
+                  "a\r\n\r\nb\rc\r\n"),
+            (Lines{"a", "", "b\rc"}));
   EXPECT_EQ(lines("\n\n"), (Lines{"", ""}));
 }
 
@@ -75,18 +77,24 @@ TEST(Corpus, AGzipFileThatUnpacksAsNoTextDoesIsRefused) {
   const std::string path = folder / "bomb.gz";
   put_gzip(path, {std::string(40'000'000, '\n'), std::string(80'000'000, '\n')});
   const uint64_t size = file_bytes(path).size();
-  EXPECT_EQ(error_of([&] { read_text(path); }), text(path, ": ", grouped(size), " bytes unpack to more than ", grouped((64 << 20) + 100 * size), "; text does not"));
+  EXPECT_EQ(error_of([&] { read_text(path); }), text(path, ": ", grouped(size), " bytes unpack to more than ",
+                                                     grouped((64 << 20) + 100 * size), "; text does not"));
 }
 
 TEST(Corpus, FilesThatAreNoTextAreRefused) {
   const TempFolder folder;
   const std::string path = folder / "t.txt";
-  const auto refused = [&](const std::string& bytes) { return put_bytes(path, bytes), error_of([&] { read_lines(path); }); };
+  const auto refused = [&](const std::string& bytes) {
+    return put_bytes(path, bytes), error_of([&] { read_lines(path); });
+  };
   EXPECT_EQ(refused(""), path + ": is empty, expected text");
   EXPECT_EQ(refused("\xEF\xBB\xBF"), path + ": is empty, expected text");
   EXPECT_EQ(refused("a\nb\nc \xC3("), path + ": line 3: not UTF-8: byte 0xc3 at offset 6");
-  EXPECT_EQ(refused("\xFF\xFE" "a"), path + ": is UTF-16, expected UTF-8");
-  EXPECT_EQ(error_of([&] { read_lines(folder / "none"); }), "cannot open " + (folder / "none") + ": No such file or directory");
+  EXPECT_EQ(refused("\xFF\xFE"
+                    "a"),
+            path + ": is UTF-16, expected UTF-8");
+  EXPECT_EQ(error_of([&] { read_lines(folder / "none"); }),
+            "cannot open " + (folder / "none") + ": No such file or directory");
   put_bytes(path, "12345");
   EXPECT_EQ(error_of([&] { read_text(path, 4); }), path + ": has 5 bytes, expected at most 4");
 }
@@ -125,7 +133,8 @@ TEST(Corpus, AlignedFilesHaveEquallyManyLines) {
   put_bytes(b, "one\ntwo\n");
   EXPECT_EQ(read_aligned(a, b).target, (Lines{"one", "two"}));
   put_bytes(b, "one\ntwo\nthree\n");
-  EXPECT_EQ(error_of([&] { read_aligned(a, b); }), a + " has 2 lines, " + b + " has 3: line-aligned files have equally many");
+  EXPECT_EQ(error_of([&] { read_aligned(a, b); }),
+            a + " has 2 lines, " + b + " has 3: line-aligned files have equally many");
 }
 
 TEST(Corpus, PairsAreTheSameAfterWriting) {
@@ -133,7 +142,10 @@ TEST(Corpus, PairsAreTheSameAfterWriting) {
   const std::string path = folder / "p.tsv";
   write_pairs(path, {{"a", "é"}, {"b", ""}});
   EXPECT_EQ(file_bytes(path), "a\tb\né\t\n");
-  EXPECT_EQ(error_of([&] { write_pairs(path, {{"a", "x\ty"}, {"b", "c"}}); }), path + ": pair 2 has a tab or a line end inside a sentence");
+  EXPECT_EQ(error_of([&] {
+              write_pairs(path, {{"a", "x\ty"}, {"b", "c"}});
+            }),
+            path + ": pair 2 has a tab or a line end inside a sentence");
 }
 
 TEST(Corpus, ASplitPartsNoSource) {

@@ -137,7 +137,9 @@ TEST(EnFrClause, HasWhatEnglishIs) {
   taller.subject = phrase("girl", Determiner::the);
   taller.adjective = &qkv::en_fr::adjective("tall");
   taller.than = phrase("friend", Determiner::my);
-  EXPECT_EQ(shown(taller), "the girl is taller than my friend | la fille est plus grande que mon ami | 0-0 1-1 2-2 3-3 3-4 4-5 5-6 6-7");
+  EXPECT_EQ(
+      shown(taller),
+      "the girl is taller than my friend | la fille est plus grande que mon ami | 0-0 1-1 2-2 3-3 3-4 4-5 5-6 6-7");
   Copula nurse;
   nurse.subject = pronoun(2, f);
   nurse.profession = &qkv::en_fr::noun("nurse");

@@ -36,17 +36,21 @@ bool starts_with_vowel(const std::string& word) {
   return false;
 }
 
-const WordSet feminine = {"femme", "fille", "mère", "sœur", "infirmière", "pomme", "orange", "viande", "soupe", "eau", "lettre", "histoire",
-                          "robe", "chemise", "voiture", "clé", "boîte", "table", "porte", "fenêtre", "fleur", "chanson", "musique",
-                          "cuisine", "maison", "gare", "école", "bibliothèque", "plage"};
-const WordSet masculine = {"homme", "garçon", "enfant", "père", "frère", "ami", "professeur", "médecin", "étudiant", "chien", "chat",
-                           "oiseau", "cheval", "hamster", "gâteau", "pain", "fromage", "lait", "café", "thé", "livre", "chapeau",
-                           "manteau", "vélo", "sac", "lit", "arbre", "film", "bus", "train", "jardin", "marché", "restaurant", "hôpital",
-                           "parc"};
-const WordSet masculine_only = {"le", "un", "ce", "cet", "du", "au", "petit", "grand", "beau", "bel", "vieux", "vieil", "nouveau", "nouvel",
-                                "bon"};
-const WordSet feminine_only = {"la", "une", "cette", "ma", "ta", "sa", "petite", "grande", "belle", "vieille", "nouvelle", "bonne"};
-const WordSet plural_only = {"les", "des", "aux", "ces", "mes", "tes", "ses", "nos", "leurs", "deux", "trois", "quatre", "cinq", "six"};
+const WordSet feminine = {"femme",  "fille", "mère",   "sœur",         "infirmière", "pomme",   "orange",  "viande",
+                          "soupe",  "eau",   "lettre", "histoire",     "robe",       "chemise", "voiture", "clé",
+                          "boîte",  "table", "porte",  "fenêtre",      "fleur",      "chanson", "musique", "cuisine",
+                          "maison", "gare",  "école",  "bibliothèque", "plage"};
+const WordSet masculine = {"homme",   "garçon",   "enfant",  "père",   "frère",      "ami",     "professeur",
+                           "médecin", "étudiant", "chien",   "chat",   "oiseau",     "cheval",  "hamster",
+                           "gâteau",  "pain",     "fromage", "lait",   "café",       "thé",     "livre",
+                           "chapeau", "manteau",  "vélo",    "sac",    "lit",        "arbre",   "film",
+                           "bus",     "train",    "jardin",  "marché", "restaurant", "hôpital", "parc"};
+const WordSet masculine_only = {"le",   "un",  "ce",    "cet",   "du",      "au",     "petit", "grand",
+                                "beau", "bel", "vieux", "vieil", "nouveau", "nouvel", "bon"};
+const WordSet feminine_only = {"la",     "une",    "cette", "ma",      "ta",       "sa",
+                               "petite", "grande", "belle", "vieille", "nouvelle", "bonne"};
+const WordSet plural_only = {"les", "des",   "aux",  "ces",   "mes",    "tes",  "ses",
+                             "nos", "leurs", "deux", "trois", "quatre", "cinq", "six"};
 const WordSet after_masculine = {"bleu", "noir", "blanc", "français", "cher"};
 const WordSet after_feminine = {"bleue", "noire", "blanche", "française", "chère"};
 
@@ -56,7 +60,8 @@ using qkv_test::error_of;
 
 TEST(EnFr, GivesTheSizeThatWasAskedForAndTheSameSentencesForTheSameSeed) {
   EXPECT_EQ(corpus().size(), 20'000u);
-  const std::vector<AlignedPair> again = en_fr_corpus({.size = 2'000}), other = en_fr_corpus({.size = 2'000, .seed = 2});
+  const std::vector<AlignedPair> again = en_fr_corpus({.size = 2'000}),
+                                 other = en_fr_corpus({.size = 2'000, .seed = 2});
   size_t same = 0;
   for (size_t i = 0; i < again.size(); ++i) {
     ASSERT_EQ(again[i].source, corpus()[i].source) << "a smaller corpus is a prefix";
@@ -98,17 +103,20 @@ TEST(EnFr, HasDistinctSentencesOf3To16WordsFromVocabulariesOf200To500) {
 }
 
 TEST(EnFr, LinksEveryWordAndEveryContentWordSurely) {
-  const WordSet light = {"a",  "an", "the", "to",   "for", "back", "is",  "are", "am", "do", "does", "did", "'s", "old", "of",
-                         "le", "la", "les", "l'", "du",  "au"};  // may have possible links only
+  const WordSet light = {
+      "a",   "an", "the", "to", "for", "back", "is",  "are", "am", "do", "does",
+      "did", "'s", "old", "of", "le",  "la",   "les", "l'",  "du", "au"};  // may have possible links only
   for (const AlignedPair& pair : corpus()) {
     const Words en = words(pair.source), fr = words(pair.target);
     std::set<int32_t> en_sure, fr_sure, en_any, fr_any;
     for (const auto& [s, t] : pair.links) {
-      ASSERT_TRUE(s >= 0 && t >= 0 && s < static_cast<int32_t>(en.size()) && t < static_cast<int32_t>(fr.size())) << pair.source;
+      ASSERT_TRUE(s >= 0 && t >= 0 && s < static_cast<int32_t>(en.size()) && t < static_cast<int32_t>(fr.size()))
+          << pair.source;
       en_sure.insert(s), fr_sure.insert(t), en_any.insert(s), fr_any.insert(t);
     }
     for (const auto& [s, t] : pair.possible) {
-      ASSERT_TRUE(s >= 0 && t >= 0 && s < static_cast<int32_t>(en.size()) && t < static_cast<int32_t>(fr.size())) << pair.source;
+      ASSERT_TRUE(s >= 0 && t >= 0 && s < static_cast<int32_t>(en.size()) && t < static_cast<int32_t>(fr.size()))
+          << pair.source;
       EXPECT_FALSE(std::binary_search(pair.links.begin(), pair.links.end(), std::pair(s, t))) << pair.source;
       en_any.insert(s), fr_any.insert(t);
     }
@@ -156,7 +164,8 @@ TEST(EnFr, NeverPutsTwoFrenchWordsTogetherThatDoNotAgree) {
 }
 
 TEST(EnFr, ElidesAndContractsWhereFrenchDoes) {
-  const WordSet full = {"le", "la", "de", "ne", "que", "je", "me", "te", "se", "ma", "ta", "sa", "ce", "beau", "nouveau"};
+  const WordSet full = {"le", "la", "de", "ne", "que", "je",   "me",     "te",
+                        "se", "ma", "ta", "sa", "ce",  "beau", "nouveau"};
   const WordSet elided = {"l'", "d'", "n'", "qu'", "j'", "m'", "t'", "s'", "cet", "bel", "vieil", "nouvel"};
   std::map<std::string, int> seen;
   for (const AlignedPair& pair : corpus()) {
@@ -202,10 +211,11 @@ TEST(EnFr, AgreesTheParticipleOfEtreWithTheSubject) {
     const Words fr = words(pair.target);
     for (size_t i = 0; i + 2 < fr.size(); ++i) {
       const std::string participle = fr[i + 2], both = fr[i] + " " + fr[i + 1];
-      const bool moved = participle.starts_with("allé") || participle.starts_with("revenu") || participle.starts_with("parti") ||
-                         participle.starts_with("resté");
+      const bool moved = participle.starts_with("allé") || participle.starts_with("revenu") ||
+                         participle.starts_with("parti") || participle.starts_with("resté");
       if (!moved || participle == "partir") continue;
-      const bool feminine_ending = participle.ends_with("ée") || participle.ends_with("ue") || participle.ends_with("ie");
+      const bool feminine_ending =
+          participle.ends_with("ée") || participle.ends_with("ue") || participle.ends_with("ie");
       if (both == "elle est") {
         EXPECT_TRUE(feminine_ending) << pair.target;
       }
@@ -256,8 +266,8 @@ TEST(EnFr, HoldsOutCombinationsOfWordsThatTrainingKnows) {
 
 TEST(EnFr, KeepsACombinationOutOfTrainingAltogetherOrNotAtAll) {
   // Adjective and noun side by side, by lists of this test: a held-out one must have no training sentence at all.
-  const WordSet adjectives = {"small", "tall", "big", "beautiful", "handsome", "old", "young", "good", "red", "blue", "black", "white",
-                              "french"};
+  const WordSet adjectives = {"small", "tall", "big",  "beautiful", "handsome", "old",   "young",
+                              "good",  "red",  "blue", "black",     "white",    "french"};
   struct Seen {
     size_t train = 0, held_out = 0;
   };
@@ -266,7 +276,8 @@ TEST(EnFr, KeepsACombinationOutOfTrainingAltogetherOrNotAtAll) {
     const Words en = words(pair.source);
     for (size_t i = 0; i + 1 < en.size(); ++i)
       if (adjectives.contains(en[i]) && !adjectives.contains(en[i + 1]))
-        ++(pair.part == CorpusPart::train ? seen[en[i] + " " + en[i + 1]].train : seen[en[i] + " " + en[i + 1]].held_out);
+        ++(pair.part == CorpusPart::train ? seen[en[i] + " " + en[i + 1]].train
+                                          : seen[en[i] + " " + en[i + 1]].held_out);
   }
   size_t never_trained = 0, trained = 0;
   for (const auto& [words_together, counts] : seen) {
@@ -296,10 +307,13 @@ TEST(EnFr, PutsASentenceIntoTheSamePartWhateverTheSeed) {
 TEST(EnFr, WritesLinksAsPharaohDoes) {
   EXPECT_EQ(pharaoh(WordLinks{}), "");
   EXPECT_EQ(pharaoh(WordLinks{{0, 0}, {1, 2}}), "0-0 1-2");
-  EXPECT_EQ(pharaoh(AlignedPair{.source = "a b", .target = "c d", .links = {{0, 0}, {1, 1}}, .possible = {{0, 1}}}), "0-0 0p1 1-1");
+  EXPECT_EQ(pharaoh(AlignedPair{.source = "a b", .target = "c d", .links = {{0, 0}, {1, 1}}, .possible = {{0, 1}}}),
+            "0-0 0p1 1-1");
 }
 
 TEST(EnFr, RefusesSizesThatTheGrammarDoesNotReach) {
-  EXPECT_EQ(error_of([] { en_fr_corpus({.size = 0}); }), "[en-fr] the grammar makes 1 to 2000000 sentences, got size 0");
-  EXPECT_EQ(error_of([] { en_fr_corpus({.size = 2'000'001}); }), "[en-fr] the grammar makes 1 to 2000000 sentences, got size 2000001");
+  EXPECT_EQ(error_of([] { en_fr_corpus({.size = 0}); }),
+            "[en-fr] the grammar makes 1 to 2000000 sentences, got size 0");
+  EXPECT_EQ(error_of([] { en_fr_corpus({.size = 2'000'001}); }),
+            "[en-fr] the grammar makes 1 to 2000000 sentences, got size 2000001");
 }

@@ -22,7 +22,8 @@ TEST(Normalize, LettersAndAccentsAreComposed) {
 
 TEST(Normalize, EveryBlankIsASpaceAndWordsKnowTheirParts) {
   const auto of = [](const char* sentence, Normalization form) { return normalized(sentence, form); };
-  const NormalizedSentence s = of(" a\u00A0b\tc \u2003 d\u00B4e", Normalization::nfkc);  // U+00B4 is a blank and an accent
+  const NormalizedSentence s =
+      of(" a\u00A0b\tc \u2003 d\u00B4e", Normalization::nfkc);  // U+00B4 is a blank and an accent
   EXPECT_EQ(s.text, "a b c d \u0301e");
   EXPECT_EQ(s.part_of_word, (std::vector<int32_t>{0, 0, 1, 3, 3}));
   EXPECT_EQ(of("a\u2003b", Normalization::nfc).text, "a b");

@@ -17,7 +17,8 @@ namespace {
 
 constexpr uint32_t kLeaf = 1 << 8, kValue = 1u << 31;
 
-// A trie of the keys "a", "aa", "aaa", ...: the node after n letters has the block n + 1 of 256 units to itself. The others lead nowhere.
+// A trie of the keys "a", "aa", "aaa", ...: the node after n letters has the block n + 1 of 256 units to itself. The
+// others lead nowhere.
 std::vector<uint32_t> chain(uint32_t length) {
   std::vector<uint32_t> units(256 * (length + 2), kValue);
   units[0] = 256 << 10;
@@ -54,8 +55,10 @@ TEST(SubwordCheck, SoundTablesWork) {
     for (const char* rule : {"nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf"}) {
       put_bytes(folder / "m.model", trained_model(kind, rule));
       const Subwords model = Subwords::load(folder / "m.model");
-      EXPECT_EQ(model.encode("\xEF\xBC\xA1\xEF\xBC\xA2\xEF\xBC\xA3 abc"), model.encode("ABC abc")) << "full-width letters, " << rule;
-      EXPECT_EQ(model.encode("\xEF\xB7\xBA"), model.encode("صلى الله عليه وسلم")) << "one character that becomes eighteen, " << rule;
+      EXPECT_EQ(model.encode("\xEF\xBC\xA1\xEF\xBC\xA2\xEF\xBC\xA3 abc"), model.encode("ABC abc"))
+          << "full-width letters, " << rule;
+      EXPECT_EQ(model.encode("\xEF\xB7\xBA"), model.encode("صلى الله عليه وسلم"))
+          << "one character that becomes eighteen, " << rule;
     }
 }
 
@@ -69,7 +72,11 @@ TEST(SubwordCheck, EveryStepOfATableIsChecked) {
     EXPECT_EQ(error_of_table(table(chain(3), kTexts), where), "no error");
     EXPECT_EQ(error_of_table(table(chain(32), kTexts), where), "no error");
     EXPECT_EQ(error_of_table(table(chain(33), kTexts), where), "too many texts begin alike");
-    EXPECT_EQ(error_of_table(std::string("\4\0\0\0\0\xfe\xff\x7f""x\0", 10), where), "a step leads out of the trie");
+    EXPECT_EQ(error_of_table(std::string("\4\0\0\0\0\xfe\xff\x7f"
+                                         "x\0",
+                                         10),
+                             where),
+              "a step leads out of the trie");
   }
   std::vector<uint32_t> units = chain(3);
   units[0] = 255 << 10 | 1 << 9;  // an offset of 255 * 256
@@ -99,8 +106,12 @@ TEST(SubwordCheck, TheFrameOfATableIsChecked) {
   EXPECT_EQ(error_of_table(table(chain(3), "b")), "its last text has no end");
   EXPECT_EQ(error_of_table(table(chain(3), std::string("\xff\0", 2))), "its texts are not UTF-8");
   EXPECT_EQ(error_of_table(table(chain(1), std::string(32, 'b') + '\0')), "no error");
-  EXPECT_EQ(error_of_table(table(chain(1), std::string(33, 'b') + '\0')), "a text is far longer than what it stands for");
-  for (const std::string& blob : {std::string("x"), std::string("\4\0\0\0abcd", 8), std::string("\0\0\0\0x\0", 6), std::string("\xff\xff\xff\xff""aaaa"), std::string("\3\0\0\0abcx\0", 9)})
+  EXPECT_EQ(error_of_table(table(chain(1), std::string(33, 'b') + '\0')),
+            "a text is far longer than what it stands for");
+  for (const std::string& blob : {std::string("x"), std::string("\4\0\0\0abcd", 8), std::string("\0\0\0\0x\0", 6),
+                                  std::string("\xff\xff\xff\xff"
+                                              "aaaa"),
+                                  std::string("\3\0\0\0abcx\0", 9)})
     EXPECT_EQ(error_of_table(blob), "it has no trie of the size it says");
 }
 
@@ -124,7 +135,9 @@ TEST(SubwordCheck, PiecesAreText) {
 
 TEST(SubwordCheck, FieldsThatProtobufWouldReadAnotherWayAreRefused) {
   const std::string model = trained_model("bpe", "identity"), start = "m: not a SentencePiece model, or damaged: ";
-  const auto error_with = [&](std::string_view more) { return error_of([&] { check_subword_model(model + std::string(more), "m"); }); };
+  const auto error_with = [&](std::string_view more) {
+    return error_of([&] { check_subword_model(model + std::string(more), "m"); });
+  };
   const std::string at = text(model.size() + 1), after = text(model.size() + 2);
   EXPECT_EQ(error_with({"\x1b\x1c", 2}), start + "a field of kind 3 at byte " + at);
   EXPECT_EQ(error_with({"\0\0", 2}), start + "no field at byte " + at);

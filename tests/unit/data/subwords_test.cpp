@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "support/files.h"
 #include "qkv/core/rng.h"
+#include "support/files.h"
 
 using namespace qkv;
 using namespace qkv_test;
@@ -41,7 +41,8 @@ TEST(Subwords, EncodesAndDecodesWhatItWasTrainedOn) {
   for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
     const Subwords model = small(kind);
     EXPECT_EQ(model.size(), 48);
-    EXPECT_EQ((std::vector<int32_t>{model.unk(), model.pad(), model.bos(), model.eos()}), (std::vector<int32_t>{0, 1, 2, 3}));
+    EXPECT_EQ((std::vector<int32_t>{model.unk(), model.pad(), model.bos(), model.eos()}),
+              (std::vector<int32_t>{0, 1, 2, 3}));
     EXPECT_EQ(model.piece(2), "<bos>");
     for (const std::string& sentence : sentences()) {
       const std::vector<int32_t> ids = model.encode(sentence);
@@ -90,9 +91,13 @@ TEST(Subwords, PiecesKnowWhereTheyBegin) {
 }
 
 TEST(Subwords, ImpossibleRequestsAreOneClearError) {
-  EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"", " "}, {.size = 50}); }), "[subwords] there is no text to train on");
+  EXPECT_EQ(error_of([] {
+              Subwords::train(std::vector<std::string>{"", " "}, {.size = 50});
+            }),
+            "[subwords] there is no text to train on");
   EXPECT_EQ(error_of([] { Subwords::train({}, {.size = 50}); }), "[subwords] there is no text to train on");
-  EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"a\xFF"}, {.size = 50}); }), "[subwords] a sentence is not UTF-8");
+  EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"a\xFF"}, {.size = 50}); }),
+            "[subwords] a sentence is not UTF-8");
   EXPECT_EQ(error_of([] { Subwords::train(sentences(), {.size = 3}); }),
             "[subwords] a model of 3 pieces is asked for, expected at least 8");
   for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
@@ -109,14 +114,20 @@ TEST(Subwords, ImpossibleRequestsAreOneClearError) {
   }
   // The library's BPE trainer would read outside of its memory, its unigram trainer may end the process.
   for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
-    EXPECT_EQ(error_of([&] { Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.kind = kind, .size = 8}); }),
+    EXPECT_EQ(error_of([&] {
+                Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.kind = kind, .size = 8});
+              }),
               "[subwords] a word has 32,767 bytes, expected at most 32,766");
     for (const char* nothing : {"", " \t", "\xE2\x96\x81", " \xE2\x96\x81 \xE2\x96\x81"})
-      EXPECT_EQ(error_of([&] { Subwords::train(std::vector<std::string>{nothing}, {.kind = kind, .size = 8}); }), "[subwords] there is no text to train on");
+      EXPECT_EQ(error_of([&] { Subwords::train(std::vector<std::string>{nothing}, {.kind = kind, .size = 8}); }),
+                "[subwords] there is no text to train on");
   }
   EXPECT_EQ(Subwords::train(std::vector<std::string>{"b " + std::string(32'766, 'a')}, {.size = 8}).size(), 8);
   EXPECT_EQ(error_of([] { small().piece(48); }), "[subwords] no piece has the number 48, expected 0 to 47");
-  EXPECT_EQ(error_of([] { small().decode(std::vector<int32_t>{4, -1}); }), "[subwords] no piece has the number -1, expected 0 to 47");
+  EXPECT_EQ(error_of([] {
+              small().decode(std::vector<int32_t>{4, -1});
+            }),
+            "[subwords] no piece has the number -1, expected 0 to 47");
 }
 
 TEST(Subwords, DamagedFilesAreRefusedOrHarmless) {

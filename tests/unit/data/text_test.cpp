@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "qkv/data/corpus.h"
 #include "support/data.h"
 #include "support/files.h"
-#include "qkv/data/corpus.h"
 
 using namespace qkv;
 using namespace qkv_test;
@@ -27,30 +27,36 @@ TEST(Text, InvalidUtf8IsFoundAtItsOffset) {
   EXPECT_EQ(find_invalid_utf8(""), none);
   EXPECT_EQ(find_invalid_utf8("plain, and ça là 词 😀 and more plain text"), none);
   EXPECT_EQ(find_invalid_utf8("12345678\xFF"), 8u);
-  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2u);                  // a continuation alone
-  EXPECT_EQ(find_invalid_utf8("abc\xC3"), 3u);                 // cut off
-  EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0u);                // too long a form
-  EXPECT_EQ(find_invalid_utf8("x\xED\xA0\x80"), 1u);           // a surrogate
-  EXPECT_EQ(find_invalid_utf8("xy\xF4\x90\x80\x80"), 2u);      // beyond U+10FFFF
+  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2u);              // a continuation alone
+  EXPECT_EQ(find_invalid_utf8("abc\xC3"), 3u);             // cut off
+  EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0u);            // too long a form
+  EXPECT_EQ(find_invalid_utf8("x\xED\xA0\x80"), 1u);       // a surrogate
+  EXPECT_EQ(find_invalid_utf8("xy\xF4\x90\x80\x80"), 2u);  // beyond U+10FFFF
   EXPECT_EQ(find_invalid_utf8(std::string_view("a\0b", 3)), none);
 }
 
 TEST(Text, InvalidUtf8NamesFileLineAndOffset) {
-  EXPECT_EQ(error_of([] { check_utf8("ok\nça\nb\xE9te\n", "f.txt"); }), "f.txt: line 3: not UTF-8: byte 0xe9 at offset 8");
+  EXPECT_EQ(error_of([] { check_utf8("ok\nça\nb\xE9te\n", "f.txt"); }),
+            "f.txt: line 3: not UTF-8: byte 0xe9 at offset 8");
   EXPECT_EQ(error_of([] { check_utf8("ok\nça\n", "f.txt"); }), "no error");
 }
 
 TEST(Text, LowerCaseIsUnicodes) {
   EXPECT_EQ(lowercase("Ça ÉTÀIT Ê Œuf ÄÖÜ ẞ Ω Ж ABC xyz [@`{"), "ça étàit ê œuf äöü ß ω ж abc xyz [@`{");
-  EXPECT_EQ(lowercase("A\xFF""B"), "a\xFF""b");
+  EXPECT_EQ(lowercase("A\xFF"
+                      "B"),
+            "a\xFF"
+            "b");
   EXPECT_EQ(lowercase(""), "");
 }
 
 TEST(Text, PreprocessIsTheBooksRule) {
-  EXPECT_EQ(preprocess_nmt("Go.\tVa\u202F!\nHi.\tSalut\u00A0!\nWow!\tÇa alors\u202F!"), "go .\tva !\nhi .\tsalut !\nwow !\tça alors !");
+  EXPECT_EQ(preprocess_nmt("Go.\tVa\u202F!\nHi.\tSalut\u00A0!\nWow!\tÇa alors\u202F!"),
+            "go .\tva !\nhi .\tsalut !\nwow !\tça alors !");
   EXPECT_EQ(preprocess_nmt("I'm a D.J. , really?!"), "i'm a d .j . , really ? !");
   EXPECT_EQ(preprocess_nmt("Est-ce; oui: j’ai, j'ai..."), "est-ce; oui: j’ai , j'ai . . .");
-  EXPECT_EQ(preprocess_nmt("?a\t!b\n.c"), "?a\t !b\n .c");  // the first character gets no space, one behind a tab or a line end does
+  EXPECT_EQ(preprocess_nmt("?a\t!b\n.c"),
+            "?a\t !b\n .c");  // the first character gets no space, one behind a tab or a line end does
   EXPECT_EQ(preprocess_nmt("À É Ê Œ"), "à é ê œ");
   EXPECT_EQ(preprocess_nmt("a\u202F.\u00A0b  !"), "a . b  !");
   EXPECT_EQ(preprocess_nmt(""), "");
@@ -78,10 +84,13 @@ TEST(Text, RulesCutTheSameSentenceDifferently) {
 TEST(Text, WordsAndPunctuationComeApart) {
   EXPECT_EQ(words("L'homme (20%) porte un T-shirt.", WordRule::words),
             (Words{"l'", "homme", "(", "20", "%", ")", "porte", "un", "t-shirt", "."}));
-  EXPECT_EQ(words("The man's 3.5 dogs' toys...", WordRule::words), (Words{"the", "man", "'s", "3.5", "dogs", "'", "toys", "..."}));
-  EXPECT_EQ(words("They’ve 1,000; aujourd’hui", WordRule::words), (Words{"they", "’ve", "1,000", ";", "aujourd’", "hui"}));
+  EXPECT_EQ(words("The man's 3.5 dogs' toys...", WordRule::words),
+            (Words{"the", "man", "'s", "3.5", "dogs", "'", "toys", "..."}));
+  EXPECT_EQ(words("They’ve 1,000; aujourd’hui", WordRule::words),
+            (Words{"they", "’ve", "1,000", ";", "aujourd’", "hui"}));
   EXPECT_EQ(words("„Weiß“-er -- a-", WordRule::words), (Words{"„", "weiß", "“", "-", "er", "--", "a", "-"}));
-  EXPECT_EQ(words("e\u0301te\u0301\u00A0ok", WordRule::words), (Words{"e\u0301te\u0301", "ok"}));  // marks belong to their letters
+  EXPECT_EQ(words("e\u0301te\u0301\u00A0ok", WordRule::words),
+            (Words{"e\u0301te\u0301", "ok"}));  // marks belong to their letters
 }
 
 TEST(Text, EveryWordKnowsItsPart) {

@@ -33,7 +33,8 @@ TEST(Tokenizer, WordsBecomeIdsByTheRule) {
 }
 
 TEST(Tokenizer, NoTextSpellsASpecial) {
-  EXPECT_EQ(Tokenizer::words(vocabulary(), WordRule::book).encode("<eos> <pad> <bos> <unk> go"), (IdList{0, 0, 0, 0, 4}));
+  EXPECT_EQ(Tokenizer::words(vocabulary(), WordRule::book).encode("<eos> <pad> <bos> <unk> go"),
+            (IdList{0, 0, 0, 0, 4}));
 }
 
 TEST(Tokenizer, DecodingLeavesSpecialsOutButShowsTheUnknown) {
@@ -63,7 +64,9 @@ TEST(Tokenizer, SubwordsKnowTheirWords) {
     std::vector<std::string> spelled(split_blanks(sentence).size());
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool opens = tokens[i].starts_with("▁");
-      if (opens && i > 0) { EXPECT_EQ(words[i], words[i - 1] + 1) << sentence; }
+      if (opens && i > 0) {
+        EXPECT_EQ(words[i], words[i - 1] + 1) << sentence;
+      }
       spelled.at(static_cast<size_t>(words[i])) += opens ? tokens[i].substr(3) : tokens[i];
     }
     const std::string lower = lowercase(sentence);
@@ -117,13 +120,19 @@ TEST(Tokenizer, IsTheSameAfterSavingAndLoading) {
 TEST(Tokenizer, LoadingNamesWhatIsWrong) {
   const TempFolder folder;
   const std::string path = folder / "tokenizer.en.txt";
-  EXPECT_EQ(error_of([&] { Tokenizer::load(folder.path(), "en"); }), "cannot open " + path + ": No such file or directory");
-  put_bytes(path, "letters\n");
   EXPECT_EQ(error_of([&] { Tokenizer::load(folder.path(), "en"); }),
-            path + ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"letters\"");
-  for (const char* wrong : {"words", "words book german", "words book french more", "subwords lower nfd", "subwords cased ", "subwords cased  nfc", "words  book"}) {
+            "cannot open " + path + ": No such file or directory");
+  put_bytes(path, "letters\n");
+  EXPECT_EQ(
+      error_of([&] { Tokenizer::load(folder.path(), "en"); }),
+      path +
+          ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"letters\"");
+  for (const char* wrong : {"words", "words book german", "words book french more", "subwords lower nfd",
+                            "subwords cased ", "subwords cased  nfc", "words  book"}) {
     put_bytes(path, std::string(wrong) + "\n");
-    EXPECT_NE(error_of([&] { Tokenizer::load(folder.path(), "en"); }).find("and nothing more, found"), std::string::npos) << wrong;
+    EXPECT_NE(error_of([&] { Tokenizer::load(folder.path(), "en"); }).find("and nothing more, found"),
+              std::string::npos)
+        << wrong;
   }
   put_bytes(path, "words book\n");
   EXPECT_EQ(error_of([&] { Tokenizer::load(folder.path(), "en"); }),
@@ -134,10 +143,14 @@ namespace {
 
 // As the built-in corpus writes its two languages.
 Tokenizer english() {
-  return Tokenizer::words(Vocabulary::build({{"the", "cat", "is", "not", "here", ".", "?", ",", "'s", "i", "paul", "today", "9.5"}}, 1), WordRule::spaces);
+  return Tokenizer::words(
+      Vocabulary::build({{"the", "cat", "is", "not", "here", ".", "?", ",", "'s", "i", "paul", "today", "9.5"}}, 1),
+      WordRule::spaces);
 }
 Tokenizer french() {
-  return Tokenizer::words(Vocabulary::build({{"l'", "eau", "est", "ici", ".", "?", ",", "aujourd'hui", "est-ce", "qu'", "il", "dort", "œuf", "\u00E9t\u00E9"}}, 1),
+  return Tokenizer::words(Vocabulary::build({{"l'", "eau", "est", "ici", ".", "?", ",", "aujourd'hui", "est-ce", "qu'",
+                                              "il", "dort", "œuf", "\u00E9t\u00E9"}},
+                                            1),
                           WordRule::spaces, Spacing::french);
 }
 std::string seen(const Tokenizer& t, const std::string& sentence) {
@@ -191,9 +204,11 @@ TEST(Tokenizer, TranslationsAreWrittenAsTheSentenceWas) {
 }
 
 TEST(Tokenizer, SubwordsReadNormalisedText) {
-  const Tokenizer nfkc = Tokenizer::subwords(model(), false, Normalization::nfkc), as_it_is = Tokenizer::subwords(model(), false);
+  const Tokenizer nfkc = Tokenizer::subwords(model(), false, Normalization::nfkc),
+                  as_it_is = Tokenizer::subwords(model(), false);
   const IdList home = nfkc.encode("the home");
-  for (const char* same : {"the\thome", "the\u00A0home", "the\u2003home", "the\u3000home", " the  home ", "the \uFF48\uFF4F\uFF4D\uFF45"})
+  for (const char* same :
+       {"the\thome", "the\u00A0home", "the\u2003home", "the\u3000home", " the  home ", "the \uFF48\uFF4F\uFF4D\uFF45"})
     EXPECT_EQ(nfkc.encode(same), home) << same;
   EXPECT_EQ(as_it_is.encode("the\thome"), home) << "a tab is a blank to every model";
   EXPECT_NE(as_it_is.encode("the\u2003home"), home);

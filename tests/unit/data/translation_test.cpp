@@ -7,8 +7,8 @@
 #include <set>
 #include <thread>
 
-#include "support/files.h"
 #include "qkv/core/rng.h"
+#include "support/files.h"
 
 using namespace qkv;
 using namespace qkv_test;
@@ -47,7 +47,8 @@ IdList numbers(const TranslationBatches& batches, int64_t epoch) {
 }  // namespace
 
 TEST(TranslationBatches, ArraysAreTrimmedToTheLongest) {
-  const TranslationBatches batches({{{5, 3}, {6, 7, 8, 3}}, {{5, 6, 3}, {9, 3}}}, 1, 11, 2, {.rows = 2, .shuffle = false});
+  const TranslationBatches batches({{{5, 3}, {6, 7, 8, 3}}, {{5, 6, 3}, {9, 3}}}, 1, 11, 2,
+                                   {.rows = 2, .shuffle = false});
   ASSERT_EQ(batches.batches(), 1);
   const TranslationBatch b = batches.batch(0, 0);
   EXPECT_EQ(b.source.shape(), Shape({2, 3}));
@@ -69,7 +70,8 @@ TEST(TranslationBatches, FixedStepsPadAndCutAsTheBookDoes) {
 }
 
 TEST(TranslationBatches, AnEpochHasEveryPairOnce) {
-  for (const BatchOptions options : {BatchOptions{.rows = 64}, BatchOptions{.rows = 64, .by_length = true}, BatchOptions{.tokens = 300}}) {
+  for (const BatchOptions options :
+       {BatchOptions{.rows = 64}, BatchOptions{.rows = 64, .by_length = true}, BatchOptions{.tokens = 300}}) {
     const TranslationBatches batches(many(601), 1, 1, 2, options);
     for (const int64_t epoch : {0, 1, 17}) {
       IdList seen = numbers(batches, epoch);
@@ -90,7 +92,8 @@ TEST(TranslationBatches, ABatchDependsOnSeedEpochAndIndexAlone) {
   EXPECT_EQ(values(b.batch(3, 2).source), later);
   EXPECT_EQ(numbers(a, 1), numbers(b, 1));
   EXPECT_NE(numbers(a, 1), numbers(a, 2));
-  EXPECT_NE(numbers(a, 1), numbers(TranslationBatches(many(300), 1, 1, 2, {.rows = 50, .by_length = true, .seed = 10}), 1));
+  EXPECT_NE(numbers(a, 1),
+            numbers(TranslationBatches(many(300), 1, 1, 2, {.rows = 50, .by_length = true, .seed = 10}), 1));
   const TranslationBatches still(many(300), 1, 1, 2, {.rows = 50, .shuffle = false});
   EXPECT_EQ(numbers(still, 0), numbers(still, 5));
   EXPECT_TRUE(std::ranges::is_sorted(numbers(still, 0)));
@@ -145,8 +148,10 @@ TEST(TranslationBatches, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refused({}, {.tokens = -1}), "[batches] tokens is -1, expected 0 (cut by rows) or more");
   EXPECT_EQ(refused({}, {.fixed_steps = -1}), "[batches] fixed_steps is -1, expected 0 (as long as needed) or more");
   EXPECT_EQ(refused({{{3}, {3}}, {{3}, {}}}, {}), "[batches] pair 1 has a side without <eos>");
-  EXPECT_EQ(error_of([] { TranslationBatches(many(3), 1, 1, 2, {}).batch(0, 1); }), "[batches] no batch 1 of epoch 0, there are 1");
-  EXPECT_EQ(error_of([] { TranslationBatches(many(3), 1, 1, -1, {}); }), "[batches] <pad> and <bos> are 1, 1 and -1, expected 0 or more");
+  EXPECT_EQ(error_of([] { TranslationBatches(many(3), 1, 1, 2, {}).batch(0, 1); }),
+            "[batches] no batch 1 of epoch 0, there are 1");
+  EXPECT_EQ(error_of([] { TranslationBatches(many(3), 1, 1, -1, {}); }),
+            "[batches] <pad> and <bos> are 1, 1 and -1, expected 0 or more");
 }
 
 TEST(EncodePairs, BothSidesEndWithTheirEos) {

@@ -23,14 +23,16 @@ using Tokens = std::vector<std::string>;
 }  // namespace
 
 TEST(Vocabulary, OrdersByCountAndTiesByFirstAppearance) {
-  EXPECT_EQ(all_tokens(Vocabulary::build(kLines, 1)), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "b", "a", "c", "d", "e"}));
+  EXPECT_EQ(all_tokens(Vocabulary::build(kLines, 1)),
+            (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "b", "a", "c", "d", "e"}));
   EXPECT_EQ(all_tokens(Vocabulary::build(kLines, 2)), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "b", "a"}));
   EXPECT_EQ(all_tokens(Vocabulary::build(kLines, 4)), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>"}));
   EXPECT_EQ(error_of([] { Vocabulary::build(kLines, 0); }), "[vocabulary] the least count is 0, expected at least 1");
 }
 
 TEST(Vocabulary, SpecialsInTheTextAreNotCountedTwice) {
-  EXPECT_EQ(all_tokens(Vocabulary::build({{"<eos>", "x", "<unk>", "<pad>"}}, 1)), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", "x"}));
+  EXPECT_EQ(all_tokens(Vocabulary::build({{"<eos>", "x", "<unk>", "<pad>"}}, 1)),
+            (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", "x"}));
 }
 
 TEST(Vocabulary, TheEnglishEditionSortsByCodePoint) {
@@ -81,7 +83,8 @@ TEST(Vocabulary, RefusesFilesThatAreNone) {
   EXPECT_EQ(refused("<unk>\n<pad>\n<eos>\nb\na\n"), path + ": the special token <bos> is missing in its 5 lines");
   EXPECT_EQ(refused("<pad>\n<bos>\n<eos>\n"), path + ": the special token <unk> is missing in its 3 lines");
   EXPECT_EQ(refused("a\nb\n"), path + ": the special token <unk> is missing in its 2 lines");
-  EXPECT_EQ(refused("<unk>\n<pad>\n<bos>\n<eos>\na\nb\na\n"), path + ": line 7: the token \"a\" stands in line 5 already");
+  EXPECT_EQ(refused("<unk>\n<pad>\n<bos>\n<eos>\na\nb\na\n"),
+            path + ": line 7: the token \"a\" stands in line 5 already");
   EXPECT_EQ(refused("<unk>\n<pad>\n<bos>\n<eos>\n\xFF\n"), path + ": line 5: not UTF-8: byte 0xff at offset 24");
   EXPECT_EQ(refused(""), path + ": is empty, expected text");
   EXPECT_EQ(refused("<unk>\r\n<pad>\r\n<bos>\r\n<eos>\r\na\r\n"), "no error");

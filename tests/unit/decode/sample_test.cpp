@@ -12,8 +12,8 @@
 #include "qkv/core/parallel.h"
 #include "qkv/decode/force.h"
 #include "support/files.h"
-#include "unit/decode/toy_steps.h"
 #include "support/threads.h"
+#include "unit/decode/toy_steps.h"
 
 namespace qkv {
 namespace {
@@ -49,7 +49,8 @@ std::vector<int64_t> first_tokens(Toy& toy, int64_t vocabulary, int32_t source, 
 std::vector<double> probabilities(const Toy& toy, int32_t source, double temperature) {
   const Tensor scores = toy.scores_of({source, kBegin});
   std::vector<double> p;
-  for (int64_t v = 0; v < scores.numel(); ++v) p.push_back(v == kBegin || v == kNever ? 0 : std::exp(scores.ptr()[v] / temperature));
+  for (int64_t v = 0; v < scores.numel(); ++v)
+    p.push_back(v == kBegin || v == kNever ? 0 : std::exp(scores.ptr()[v] / temperature));
   const double sum = std::accumulate(p.begin(), p.end(), 0.0);
   for (double& v : p) v /= sum;
   return p;
@@ -59,8 +60,10 @@ double chi_square(const std::vector<int64_t>& counts, const std::vector<double>&
   const double all = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
   double sum = 0;
   for (size_t v = 0; v < p.size(); ++v) {
-    if (p[v] > 0) sum += std::pow(static_cast<double>(counts[v]) - all * p[v], 2) / (all * p[v]);
-    else EXPECT_EQ(counts[v], 0) << v;
+    if (p[v] > 0)
+      sum += std::pow(static_cast<double>(counts[v]) - all * p[v], 2) / (all * p[v]);
+    else
+      EXPECT_EQ(counts[v], 0) << v;
   }
   return sum;
 }
@@ -72,7 +75,8 @@ TEST(Sample, FrequenciesAreTheModelsProbabilities) {
       SampleOptions options = one_token(20000);
       options.temperature = temperature;
       const auto p = probabilities(toy, source, temperature);
-      // 6 degrees of freedom (7 tokens may be written): 22.5 is passed once in a thousand. The same counts do not fit another temperature.
+      // 6 degrees of freedom (7 tokens may be written): 22.5 is passed once in a thousand. The same counts do not fit
+      // another temperature.
       const auto counts = first_tokens(toy, 9, source, options);
       EXPECT_LT(chi_square(counts, p), 22.5);
       EXPECT_GT(chi_square(counts, probabilities(toy, source, temperature * 1.5)), 100);
@@ -114,7 +118,8 @@ TEST(Sample, TopKLeavesTheKLikeliestInTheirProportions) {
     double kept = 0;
     for (double& v : p) kept += v = v >= least ? v : 0;
     for (double& v : p) v /= kept;
-    EXPECT_LT(chi_square(first_tokens(toy, 40, 3, options), p), 76) << k;  // 37 degrees of freedom, once in five thousand
+    EXPECT_LT(chi_square(first_tokens(toy, 40, 3, options), p), 76)
+        << k;  // 37 degrees of freedom, once in five thousand
   }
 }
 
@@ -127,12 +132,14 @@ TEST(Sample, TopPLeavesTheFewestTokensThatReachIt) {
       const auto p = probabilities(toy, 3, 2);
       std::vector<int32_t> order(p.size());
       std::iota(order.begin(), order.end(), 0);
-      std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return p[static_cast<size_t>(a)] > p[static_cast<size_t>(b)]; });
+      std::sort(order.begin(), order.end(),
+                [&](int32_t a, int32_t b) { return p[static_cast<size_t>(a)] > p[static_cast<size_t>(b)]; });
       if (top_k > 0) order.resize(20);
       double all = 0, sum = 0;
       for (const int32_t v : order) all += p[static_cast<size_t>(v)];
       std::set<int32_t> nucleus;
-      for (size_t i = 0; i < order.size() && sum < top_p * all; ++i) nucleus.insert(order[i]), sum += p[static_cast<size_t>(order[i])];
+      for (size_t i = 0; i < order.size() && sum < top_p * all; ++i)
+        nucleus.insert(order[i]), sum += p[static_cast<size_t>(order[i])];
       const auto counts = first_tokens(toy, 300, 3, options);
       for (int32_t v = 0; v < 300; ++v) {
         const double wanted = 30000 * p[static_cast<size_t>(v)] / sum;
@@ -150,10 +157,17 @@ TEST(Sample, NoTemperatureOrHardlyAnyIsGreedySearch) {
   Toy toy(30);
   const Ids many = sources({1, 2, 3, 4, 5});
   const auto greedy =
-      search(toy, many, ones_like(many), {.max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
+      search(toy, many, ones_like(many),
+             {.max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
   for (const double temperature : {0.0, 1e-300, 1e-6}) {
-    const auto found = samples_of(toy, many, {.samples = 2, .temperature = temperature, .max_length = 12, .begin = kBegin, .end = kEnd,
-                                              .never = {kBegin}, .keep_attention = true});
+    const auto found = samples_of(toy, many,
+                                  {.samples = 2,
+                                   .temperature = temperature,
+                                   .max_length = 12,
+                                   .begin = kBegin,
+                                   .end = kEnd,
+                                   .never = {kBegin},
+                                   .keep_attention = true});
     for (size_t s = 0; s < 5; ++s)
       for (const Hypothesis& h : found[s]) {
         EXPECT_EQ(h.tokens, greedy[s][0].tokens);
@@ -161,15 +175,22 @@ TEST(Sample, NoTemperatureOrHardlyAnyIsGreedySearch) {
         EXPECT_EQ(h.log_probability, greedy[s][0].log_probability);
         EXPECT_EQ(h.score, greedy[s][0].score);
         ASSERT_EQ(h.attention.shape(), greedy[s][0].attention.shape());
-        EXPECT_TRUE(std::equal(h.attention.data().begin(), h.attention.data().end(), greedy[s][0].attention.data().begin()));
+        EXPECT_TRUE(
+            std::equal(h.attention.data().begin(), h.attention.data().end(), greedy[s][0].attention.data().begin()));
       }
   }
 }
 
 TEST(Sample, DependsOnSeedNumberAndSampleButNotOnMatesOrThreads) {
   Toy toy(12);
-  const SampleOptions options{.samples = 4, .top_k = 9, .top_p = 0.95, .seed = 8, .max_length = 12,
-                              .begin = kBegin, .end = kEnd, .never = {kBegin}};
+  const SampleOptions options{.samples = 4,
+                              .top_k = 9,
+                              .top_p = 0.95,
+                              .seed = 8,
+                              .max_length = 12,
+                              .begin = kBegin,
+                              .end = kEnd,
+                              .never = {kBegin}};
   const Ids many = sources({1, 2, 3, 4, 5, 6, 7});
   const qkv_test::ThreadsScope threads_scope;
   std::vector<std::vector<Hypothesis>> before;
@@ -209,8 +230,16 @@ TEST(Sample, DependsOnSeedNumberAndSampleButNotOnMatesOrThreads) {
 TEST(Sample, LogProbabilitiesAndAttentionAreTheModelsOwn) {
   Toy toy(10);
   const Ids one = sources({2});
-  const auto found = samples_of(toy, one, {.samples = 6, .temperature = 3, .top_k = 6, .seed = 1, .max_length = 9, .begin = kBegin, .end = kEnd,
-                                           .never = {kBegin}, .keep_attention = true})[0];
+  const auto found = samples_of(toy, one,
+                                {.samples = 6,
+                                 .temperature = 3,
+                                 .top_k = 6,
+                                 .seed = 1,
+                                 .max_length = 9,
+                                 .begin = kBegin,
+                                 .end = kEnd,
+                                 .never = {kBegin},
+                                 .keep_attention = true})[0];
   for (const Hypothesis& h : found) {
     std::vector<std::vector<int32_t>> target = {h.tokens};
     if (h.ended) target[0].push_back(kEnd);
@@ -225,7 +254,8 @@ TEST(Sample, LogProbabilitiesAndAttentionAreTheModelsOwn) {
 TEST(Sample, FinishedSamplesLeaveTheBatch) {
   Toy toy(5);
   const Ids many = sources({1, 2, 3});
-  const auto found = samples_of(toy, many, {.samples = 4, .max_length = 8, .begin = kBegin, .end = kEnd, .never = {kBegin}});
+  const auto found =
+      samples_of(toy, many, {.samples = 4, .max_length = 8, .begin = kBegin, .end = kEnd, .never = {kBegin}});
   std::vector<size_t> wanted = {3};
   for (size_t step = 1; step < 8; ++step) {
     size_t rows = 0;
@@ -257,11 +287,15 @@ TEST(Sample, RefusesWhatMakesNoSense) {
   EXPECT_EQ(message({.top_p = 0}), "[sample] top p must be above 0 and at most 1, got 0");
   EXPECT_EQ(message({.top_p = 1.5}), "[sample] top p must be above 0 and at most 1, got 1.5");
   EXPECT_EQ(message({.max_length = -1}), "[sample] the longest output must be 0 or more, got -1");
-  EXPECT_EQ(error_of([&] { sample(toy, one, ones_like(one), {}, {}); }), "[sample] source (1, 1), lengths (1,) and 0 numbers do not fit");
-  EXPECT_EQ(message({.begin = 0, .end = 1, .never = {0, 1, 2, 3}}), "[sample] every token that may be written has probability 0");
+  EXPECT_EQ(error_of([&] { sample(toy, one, ones_like(one), {}, {}); }),
+            "[sample] source (1, 1), lengths (1,) and 0 numbers do not fit");
+  EXPECT_EQ(message({.begin = 0, .end = 1, .never = {0, 1, 2, 3}}),
+            "[sample] every token that may be written has probability 0");
   Broken nan(NAN), infinite(INFINITY);
-  EXPECT_EQ(error_of([&] { samples_of(nan, one, {}); }), "[sample] the model's scores are not finite: the largest number among them is 0");
-  EXPECT_EQ(error_of([&] { samples_of(infinite, one, {}); }), "[sample] the model's scores are not finite: the largest number among them is inf");
+  EXPECT_EQ(error_of([&] { samples_of(nan, one, {}); }),
+            "[sample] the model's scores are not finite: the largest number among them is 0");
+  EXPECT_EQ(error_of([&] { samples_of(infinite, one, {}); }),
+            "[sample] the model's scores are not finite: the largest number among them is inf");
   EXPECT_TRUE(samples_of(toy, one, {.max_length = 0})[0][0].tokens.empty());
   EXPECT_TRUE(samples_of(toy, Ids::empty({0, 1}), {}).empty());
 }

@@ -12,8 +12,8 @@
 #include "qkv/core/parallel.h"
 #include "qkv/decode/force.h"
 #include "qkv/ops/softmax.h"
-#include "unit/decode/toy_steps.h"
 #include "support/threads.h"
+#include "unit/decode/toy_steps.h"
 
 namespace qkv {
 namespace {
@@ -21,7 +21,8 @@ namespace {
 using namespace tests;
 
 // Every output of at most `longest` tokens that ends, with its log probability.
-void enumerate(const Toy& toy, std::vector<int32_t>& history, double log_p, int longest, std::map<std::vector<int32_t>, double>& all) {
+void enumerate(const Toy& toy, std::vector<int32_t>& history, double log_p, int longest,
+               std::map<std::vector<int32_t>, double>& all) {
   const Tensor p = log_softmax(toy.scores_of(history).viewed({1, toy.scores_of(history).numel()}));
   all[{history.begin() + 2, history.end()}] = log_p + p.ptr()[kEnd];
   if (static_cast<int>(history.size()) - 2 == longest) return;
@@ -47,10 +48,12 @@ TEST(Search, AWideBeamFindsTheBestOfAllOutputs) {
         if (score > best_score) best_score = score, best = tokens;
       }
       const Ids one = sources({source});
-      const auto found = search(toy, one, ones_like(one),
-                                {.beam = 200, .length_penalty = penalty, .max_length = 4, .begin = kBegin, .end = kEnd, .never = {kBegin}});
+      const auto found = search(
+          toy, one, ones_like(one),
+          {.beam = 200, .length_penalty = penalty, .max_length = 4, .begin = kBegin, .end = kEnd, .never = {kBegin}});
       ASSERT_EQ(found[0].size(), 1u);
-      // Outputs of four tokens are cut off by max_length before their end; the best one that ended must be as good as any.
+      // Outputs of four tokens are cut off by max_length before their end; the best one that ended must be as good as
+      // any.
       if (!found[0][0].ended || found[0][0].tokens.size() > 3) continue;
       EXPECT_EQ(found[0][0].tokens, best);
       EXPECT_NEAR(found[0][0].score, best_score, 1e-6);
@@ -106,7 +109,8 @@ TEST(Search, TheBooksExampleGreedyAgainstBeam) {
 
 TEST(Search, SentencesDoNotFeelTheirMates) {
   Toy toy(12);
-  const SearchOptions options{.beam = 4, .best = 4, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true};
+  const SearchOptions options{
+      .beam = 4, .best = 4, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true};
   const Ids many = sources({1, 2, 3, 4, 5, 6, 7});
   for (const int threads_used : {1, 2}) {
     const qkv_test::ThreadsScope threads_scope(threads_used);
@@ -130,15 +134,17 @@ TEST(Search, SentencesDoNotFeelTheirMates) {
 TEST(Search, AttentionFollowsItsHypothesisThroughTheBeam) {
   Toy toy(12);
   const Ids many = sources({1, 2, 3, 4});
-  const auto found = search(toy, many, ones_like(many),
-                            {.beam = 5, .best = 5, .max_length = 9, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
+  const auto found = search(
+      toy, many, ones_like(many),
+      {.beam = 5, .best = 5, .max_length = 9, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
   for (size_t s = 0; s < found.size(); ++s)
     for (const Hypothesis& h : found[s]) {
       ASSERT_EQ(h.attention.size(0), static_cast<int64_t>(h.tokens.size() + (h.ended ? 1 : 0)));
       for (int64_t t = 0; t < h.attention.size(0); ++t) {
         EXPECT_EQ(h.attention.at({t, 0, 0}), static_cast<float>(s + 1));
         EXPECT_EQ(h.attention.at({t, 0, 1}), static_cast<float>(t + 1));
-        EXPECT_EQ(h.attention.at({t, 0, 2}), static_cast<float>(t == 0 ? kBegin : h.tokens[static_cast<size_t>(t - 1)]));
+        EXPECT_EQ(h.attention.at({t, 0, 2}),
+                  static_cast<float>(t == 0 ? kBegin : h.tokens[static_cast<size_t>(t - 1)]));
       }
     }
 }
@@ -196,8 +202,9 @@ TEST(Search, WritesNoIdThatIsNever) {
   const auto plain = search(model, many, ones_like(many), {.max_length = 6, .begin = kBegin, .end = kEnd});
   EXPECT_EQ(plain[0][0].tokens, std::vector<int32_t>(6, kBegin));
   for (const int64_t beam : {1, 3, 20}) {
-    const auto found = search(model, many, ones_like(many),
-                              {.beam = beam, .best = beam, .max_length = 6, .begin = kBegin, .end = kEnd, .never = {kBegin, 5, 7}});
+    const auto found =
+        search(model, many, ones_like(many),
+               {.beam = beam, .best = beam, .max_length = 6, .begin = kBegin, .end = kEnd, .never = {kBegin, 5, 7}});
     for (const auto& f : found) {
       EXPECT_FALSE(f.empty());
       for (const Hypothesis& h : f)
@@ -291,7 +298,9 @@ TEST(Search, RefusesWhatMakesNoSense) {
 TEST(Force, AgreesWithSearchOnItsOwnOutput) {
   Toy toy(10);
   const Ids many = sources({1, 2, 3});
-  const auto found = search(toy, many, ones_like(many), {.beam = 3, .max_length = 30, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
+  const auto found =
+      search(toy, many, ones_like(many),
+             {.beam = 3, .max_length = 30, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true});
   std::vector<std::vector<int32_t>> targets;
   for (const auto& f : found) {
     targets.push_back(f[0].tokens);
@@ -301,7 +310,8 @@ TEST(Force, AgreesWithSearchOnItsOwnOutput) {
   for (size_t s = 0; s < forced.size(); ++s) {
     EXPECT_NEAR(forced[s].log_probability(), found[s][0].log_probability, 1e-9);
     ASSERT_EQ(forced[s].attention.shape(), found[s][0].attention.shape());
-    EXPECT_TRUE(std::equal(forced[s].attention.data().begin(), forced[s].attention.data().end(), found[s][0].attention.data().begin()));
+    EXPECT_TRUE(std::equal(forced[s].attention.data().begin(), forced[s].attention.data().end(),
+                           found[s][0].attention.data().begin()));
   }
   const auto unseen = force(toy, many, ones_like(many), targets, kBegin, /*keep_attention=*/false);
   for (size_t s = 0; s < unseen.size(); ++s) {

@@ -12,8 +12,8 @@ namespace qkv::tests {
 
 inline constexpr int32_t kBegin = 0, kEnd = 1;
 
-// The scores of the next token are a pseudo-random function of the source sentence and all tokens so far, so that a row that was moved
-// wrongly gives another result. "Attention" of a step is (source, length of the prefix, last token).
+// The scores of the next token are a pseudo-random function of the source sentence and all tokens so far, so that a row
+// that was moved wrongly gives another result. "Attention" of a step is (source, length of the prefix, last token).
 class Toy : public SourceStepModel {
  public:
   explicit Toy(int64_t vocabulary) : vocabulary_(vocabulary) {}
@@ -42,7 +42,8 @@ class Toy : public SourceStepModel {
     Tensor out = Tensor::empty({static_cast<int64_t>(rows_.size()), 1, 3});
     for (size_t r = 0; r < rows_.size(); ++r) {
       float* row = out.mutable_ptr() + 3 * r;
-      row[0] = static_cast<float>(rows_[r][0]), row[1] = static_cast<float>(rows_[r].size() - 1), row[2] = static_cast<float>(rows_[r].back());
+      row[0] = static_cast<float>(rows_[r][0]), row[1] = static_cast<float>(rows_[r].size() - 1),
+      row[2] = static_cast<float>(rows_[r].back());
     }
     return out;
   }

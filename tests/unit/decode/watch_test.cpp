@@ -4,8 +4,8 @@
 #include <atomic>
 #include <map>
 
-#include "unit/decode/toy_steps.h"
 #include "qkv/decode/sample.h"
+#include "unit/decode/toy_steps.h"
 
 namespace qkv {
 namespace {
@@ -35,12 +35,19 @@ TEST(DecodeWatch, HearsEveryTokenOfGreedySearchAndOfSamples) {
   Told told;
   Toy toy(9);
   const auto greedy =
-      search(toy, many, ones_like(many), {.max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .watch = collected(told)});
+      search(toy, many, ones_like(many),
+             {.max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .watch = collected(told)});
   for (size_t s = 0; s < 3; ++s) expect_told(told[{s, 0}], greedy[s][0]);
   told.clear();
   const std::vector<uint64_t> numbers{1, 2, 3};
   const auto drawn = sample(toy, many, ones_like(many), numbers,
-                            {.samples = 2, .seed = 5, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .watch = collected(told)});
+                            {.samples = 2,
+                             .seed = 5,
+                             .max_length = 12,
+                             .begin = kBegin,
+                             .end = kEnd,
+                             .never = {kBegin},
+                             .watch = collected(told)});
   for (size_t s = 0; s < 3; ++s)
     for (size_t n = 0; n < 2; ++n) expect_told(told[{s, n}], drawn[s][n]);
 }
@@ -62,8 +69,8 @@ TEST(DecodeWatch, AStopReturnsWhatIsWritten) {
   Toy toy(9);
   const std::atomic<bool> stop = true;
   const std::vector<uint64_t> numbers{1, 2, 3};
-  const auto drawn =
-      sample(toy, many, ones_like(many), numbers, {.max_length = 40, .begin = kBegin, .end = kEnd, .watch = {.stop = &stop}});
+  const auto drawn = sample(toy, many, ones_like(many), numbers,
+                            {.max_length = 40, .begin = kBegin, .end = kEnd, .watch = {.stop = &stop}});
   for (const auto& sentence : drawn) EXPECT_LE(sentence[0].tokens.size(), 1u);
 }
 

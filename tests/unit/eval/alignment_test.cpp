@@ -10,7 +10,9 @@ namespace {
 using Lines = std::vector<std::string>;
 using qkv_test::error_of;
 
-Alignment parsed(const std::string& line, int base = 0) { return parse_alignments(Lines{line}, "x.align", base).lines[0]; }
+Alignment parsed(const std::string& line, int base = 0) {
+  return parse_alignments(Lines{line}, "x.align", base).lines[0];
+}
 
 TEST(Alignment, ReadsSureAndPossibleLinks) {
   EXPECT_EQ(parsed("10-2 0p1\t3?4 \r"), (Alignment{{0, 1, true}, {3, 4, true}, {10, 2, false}}));
@@ -20,7 +22,8 @@ TEST(Alignment, ReadsSureAndPossibleLinks) {
 }
 
 TEST(Alignment, FindsOutWhatAFileCountsFrom) {
-  const AlignmentFile zero = parse_alignments(Lines{"1-1", "3-0"}, "x", std::nullopt), one = parse_alignments(Lines{"1-1", "", "3-2"}, "x");
+  const AlignmentFile zero = parse_alignments(Lines{"1-1", "3-0"}, "x", std::nullopt),
+                      one = parse_alignments(Lines{"1-1", "", "3-2"}, "x");
   EXPECT_EQ(zero.base, 0);
   EXPECT_TRUE(zero.base_detected);
   EXPECT_EQ(one.base, 1);
@@ -31,7 +34,9 @@ TEST(Alignment, FindsOutWhatAFileCountsFrom) {
 TEST(Alignment, NamesFileLineAndLinkOfAMistake) {
   for (const char* bad : {"1", "1-", "-2", "1--2", "1-2-3", "1x2", "a-1", "1-+2", "99999999999-1", "1 - 2"}) {
     const std::string word = std::string(bad) == "1 - 2" ? "1" : bad;
-    EXPECT_EQ(error_of([&] { parse_alignments(Lines{"0-0", bad}, "hyp.align"); }),
+    EXPECT_EQ(error_of([&] {
+                parse_alignments(Lines{"0-0", bad}, "hyp.align");
+              }),
               "hyp.align: line 2: expected a link like 1-2, 1p2 or 1?2, got \"" + word + "\"");
   }
   EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1 2-0"}, "g", 1); }),
@@ -72,7 +77,8 @@ TEST(Alignment, PerfectAndWorstAndEmpty) {
 }
 
 TEST(Alignment, CorpusSumsLinksNotRates) {
-  const std::vector<Alignment> hypotheses = {parsed("0-0"), parsed("0-0 1-1 2-2")}, gold = {parsed("0-0"), parsed("0-1 1-1")};
+  const std::vector<Alignment> hypotheses = {parsed("0-0"), parsed("0-0 1-1 2-2")},
+                               gold = {parsed("0-0"), parsed("0-1 1-1")};
   const AlignmentScore score = score_alignments(hypotheses, gold);
   EXPECT_DOUBLE_EQ(*score.error_rate(), 1 - 4 / 7.0);
   EXPECT_DOUBLE_EQ(*score.precision(), 0.5);

@@ -28,7 +28,8 @@ const Json& golden() {
 
 // What sacreBLEU prints behind the equal sign with four decimals.
 std::string printed(const Metric& metric, const Json& corpus) {
-  const auto sums = count_segments(metric, corpus["hypothesis"].get<Lines>(), corpus["references"].get<std::vector<Lines>>()).sums();
+  const auto sums =
+      count_segments(metric, corpus["hypothesis"].get<Lines>(), corpus["references"].get<std::vector<Lines>>()).sums();
   const std::string detail = metric.detail(sums);
   return fmt::format("{:.4f}{}{}", metric.score(sums), detail.empty() ? "" : " ", detail);
 }
@@ -59,12 +60,14 @@ TEST(SacreBleu, TokenisersLeaveTheSameText) {
   for (const Json& entry : golden()["lines"]) {
     const std::string line = entry["line"];
     for (const BleuTokenizer tokenizer : every<BleuTokenizer>())
-      EXPECT_EQ(tokenized(right_stripped(line), tokenizer), entry[std::string(name_of(tokenizer))]) << name_of(tokenizer) << " of " << line;
+      EXPECT_EQ(tokenized(right_stripped(line), tokenizer), entry[std::string(name_of(tokenizer))])
+          << name_of(tokenizer) << " of " << line;
   }
 }
 
 TEST(SacreBleu, LowerCaseIsPythons) {
-  for (const Json& entry : golden()["lines"]) EXPECT_EQ(full_lower_case(entry["line"].get<std::string>()), entry["lower"]);
+  for (const Json& entry : golden()["lines"])
+    EXPECT_EQ(full_lower_case(entry["line"].get<std::string>()), entry["lower"]);
 }
 
 TEST(SacreBleu, BleuPrintsTheSameUnderEverySetting) {
@@ -76,7 +79,9 @@ TEST(SacreBleu, ChrfPrintsTheSameUnderEverySetting) {
   ASSERT_EQ(golden()["chrf"].size(), 24u);
   for (const Json& entry : golden()["chrf"]) {
     const Json& s = entry["settings"];
-    expect_agreement(Chrf({.word_order = s["word_order"], .lowercase = s["lowercase"], .whitespace = s["whitespace"],
+    expect_agreement(Chrf({.word_order = s["word_order"],
+                           .lowercase = s["lowercase"],
+                           .whitespace = s["whitespace"],
                            .eps_smoothing = s["eps_smoothing"]}),
                      entry);
   }
@@ -88,12 +93,15 @@ TEST(SacreBleu, ScoresOfSentencesAreTheSame) {
   for (const auto& [name, corpus] : golden()["corpora"].items()) {
     std::vector<Lines> columns;
     for (const Metric* metric : std::initializer_list<const Metric*>{&bleu, &chrf, &chrf_words}) {
-      const auto counts = count_segments(*metric, corpus["hypothesis"].get<Lines>(), corpus["references"].get<std::vector<Lines>>());
+      const auto counts =
+          count_segments(*metric, corpus["hypothesis"].get<Lines>(), corpus["references"].get<std::vector<Lines>>());
       columns.emplace_back();
-      for (size_t s = 0; s < counts.segments(); ++s) columns.back().push_back(fmt::format("{:.4f}", metric->score(counts.row(s))));
+      for (size_t s = 0; s < counts.segments(); ++s)
+        columns.back().push_back(fmt::format("{:.4f}", metric->score(counts.row(s))));
     }
     for (size_t s = 0; s < columns[0].size(); ++s)
-      EXPECT_EQ((Lines{columns[0][s], columns[1][s], columns[2][s]}), corpus["sentences"][s].get<Lines>()) << name << " line " << s + 1;
+      EXPECT_EQ((Lines{columns[0][s], columns[1][s], columns[2][s]}), corpus["sentences"][s].get<Lines>())
+          << name << " line " << s + 1;
   }
 }
 

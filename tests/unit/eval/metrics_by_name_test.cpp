@@ -26,7 +26,8 @@ TEST(Metrics, TakeTheOptionsThatTheyKnow) {
 }
 
 TEST(Metrics, AnUnknownNameIsRefusedWithThoseThereAre) {
-  EXPECT_EQ(qkv_test::error_of([] { make_metric("blue"); }), "metric: got \"blue\", expected one of bleu, chrf, chrf++, d2l-bleu");
+  EXPECT_EQ(qkv_test::error_of([] { make_metric("blue"); }),
+            "metric: got \"blue\", expected one of bleu, chrf, chrf++, d2l-bleu");
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ CsvContent parse(std::string_view text, const CsvOptions& options = {}) { return
 
 using qkv_test::error_of;
 
-std::string error_in(std::string_view text, const CsvOptions& options = {}) { return error_of([&] { parse(text, options); }); }
+std::string error_in(std::string_view text, const CsvOptions& options = {}) {
+  return error_of([&] { parse(text, options); });
+}
 
 }  // namespace
 
@@ -57,7 +59,8 @@ TEST(Csv, TakesTheNamedColumnsInOrderAndIgnoresTextElsewhere) {
 }
 
 TEST(Csv, ErrorsNameTheLineTheColumnAndTheCell) {
-  EXPECT_EQ(error_in("x,weight\n1,2\n1,2\n1,2\n1,2\n1,2\n7,abc\n"), "d.csv: line 7, column \"weight\": expected a number, found \"abc\"");
+  EXPECT_EQ(error_in("x,weight\n1,2\n1,2\n1,2\n1,2\n1,2\n7,abc\n"),
+            "d.csv: line 7, column \"weight\": expected a number, found \"abc\"");
   EXPECT_EQ(error_in("\"a\nb\",y\n1,2\n3,x\n"), "d.csv: line 4, column \"y\": expected a number, found \"x\"");
   EXPECT_EQ(error_in("x,y\n1,1.5.2\n"), "d.csv: line 2, column \"y\": expected a number, found \"1.5.2\"");
   EXPECT_EQ(error_in("x;y\n1;1,5\n"), "d.csv: line 2, column \"y\": expected a number, found \"1,5\"");
@@ -69,7 +72,8 @@ TEST(Csv, ErrorsNameTheLineTheColumnAndTheCell) {
   EXPECT_EQ(error_in("\n\r\n  \n"), "d.csv: is empty");
   EXPECT_EQ(error_in("x,y\n1,\"2\n"), "d.csv: line 2: a quote is opened and never closed");
   EXPECT_EQ(error_in("x,y\n1,\"2\"3\n"), "d.csv: line 2: expected a separator after a quoted cell, found \"3\"");
-  EXPECT_EQ(error_in("x,y\n1,2\n", {.columns = {"z"}}), "d.csv: there is no column \"z\"; the columns are \"x\", \"y\"");
+  EXPECT_EQ(error_in("x,y\n1,2\n", {.columns = {"z"}}),
+            "d.csv: there is no column \"z\"; the columns are \"x\", \"y\"");
   EXPECT_EQ(error_in("x,x\n1,2\n", {.columns = {"x"}}), "d.csv: two columns are called \"x\": name it by its number");
   EXPECT_EQ(error_in("\xFF\xFEx"), "d.csv: is UTF-16, expected UTF-8");
   EXPECT_EQ(error_in("x,y\n1," + std::string(50, 'q') + "\n"),

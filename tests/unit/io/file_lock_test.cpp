@@ -31,7 +31,8 @@ TEST(FileLock, IsHeldByOneUntilItGoes) {
   }
   EXPECT_EQ(folder.count(), 0);
   EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "no error");
-  EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", "busy"); }), "cannot write " + (folder / "none/a.lock") + ": No such file or directory");
+  EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", "busy"); }),
+            "cannot write " + (folder / "none/a.lock") + ": No such file or directory");
 }
 
 TEST(FileLock, WritesToNothingThatIsNotItsOwn) {

@@ -119,7 +119,8 @@ TEST(Npy, RefusesHostileHeadersBeforeTakingMemory) {
   EXPECT_EQ(error_for(""), "0 bytes are too few for an .npy file");
   EXPECT_EQ(error_for("PK\3\4 this is no array"), "not an .npy file, it does not begin with \\x93NUMPY");
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(1,)"), "0000", 4)), ".npy version 4.0, expected 1.0, 2.0 or 3.0");
-  EXPECT_EQ(error_for(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14)), "header says 4294967295 bytes, the file has 14");
+  EXPECT_EQ(error_for(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14)),
+            "header says 4294967295 bytes, the file has 14");
   EXPECT_EQ(error_for(npy(dictionary("<f8", "(1152921504606846976,)"), "0000")),
             "shape (1152921504606846976,) of float64 needs 9223372036854775808 bytes, the file has 4");
   EXPECT_EQ(error_for(npy(dictionary("<f8", "(4611686018427387904,)"), "0000")),
@@ -135,7 +136,8 @@ TEST(Npy, RefusesHostileHeadersBeforeTakingMemory) {
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(2,)"), "00000")), "shape (2,) of float32 needs 8 bytes, the file has 5");
   EXPECT_EQ(error_for(npy("{'descr': '<f4', 'shape': (1,)}", "0000")), "the header has no 'fortran_order'");
   EXPECT_EQ(error_for(npy("{'descr': '<f4', 'descr': '<f4'}", "0000")), "the header has 'descr' twice");
-  EXPECT_EQ(error_for(npy("{'a': 1}", "0000")), "the header has a key 'a', expected 'descr', 'fortran_order' and 'shape'");
+  EXPECT_EQ(error_for(npy("{'a': 1}", "0000")),
+            "the header has a key 'a', expected 'descr', 'fortran_order' and 'shape'");
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(1,)", "0"), "0000")),
             "'fortran_order' is \"0, 'shape': (1,), }\n\", expected True or False");
 }
@@ -169,9 +171,12 @@ TEST(Array, ConvertsToTensorsAndIds) {
   EXPECT_EQ(Array::of<bool>({2}, {true, false}).to_tensor("x").data()[0], 1.f);
   EXPECT_EQ(Array::of<int64_t>({2}, {5, -7}).to_ids("x").data()[1], -7);
   EXPECT_EQ(Array::of<uint8_t>({1}, {200}).to_ids("x").data()[0], 200);
-  EXPECT_EQ(error_of([] { Array::of<int64_t>({2}, {1, 2147483648}).to_ids("l.npy"); }),
+  EXPECT_EQ(error_of([] {
+              Array::of<int64_t>({2}, {1, 2147483648}).to_ids("l.npy");
+            }),
             "l.npy: element 1 is 2147483648, beyond the range of int32");
-  EXPECT_EQ(error_of([] { Array::of<float>({1}, {1}).to_ids("l.npy"); }), "l.npy: elements are float32, expected int32 or int64");
+  EXPECT_EQ(error_of([] { Array::of<float>({1}, {1}).to_ids("l.npy"); }),
+            "l.npy: elements are float32, expected int32 or int64");
   EXPECT_EQ(error_of([] { Array::of<double>({1}, {-1e39}).to_tensor("l.npy"); }),
             "l.npy: element 0 is -1e+39, beyond the range of float32");
 }

@@ -50,7 +50,8 @@ TEST(Npz, SurvivesDamageAnywhere) {
   for (Compression compression : {Compression::stored, Compression::deflate}) {
     write_npz(path, {{"k", Array::of<float>({2, 2}, {1, 2, 3, 4})}}, compression);
     qkv_test::survives_damage(file_bytes(path), path, [](const std::string& p) {
-      for (const auto& [name, array] : read_npz(p)) EXPECT_EQ(array, Array::of<float>({2, 2}, {1, 2, 3, 4}));  // the CRC sees to that
+      for (const auto& [name, array] : read_npz(p))
+        EXPECT_EQ(array, Array::of<float>({2, 2}, {1, 2, 3, 4}));  // the CRC sees to that
     });
   }
 }
@@ -72,7 +73,8 @@ TEST(Npz, RefusesWhatItsDirectoryCannotMean) {
   EXPECT_EQ(error_with(central + 24, 0xffffffff), "keys.npy: " + zip64);
   EXPECT_EQ(error_with(end + 16, 0xffffffff), zip64);
   EXPECT_EQ(error_with(central + 24, 0x7fffffff), "keys.npy: says that 144 packed bytes make 2147483647");
-  EXPECT_EQ(error_with(central + 20, 0x7fffffff), "keys.npy: says 2147483647 bytes at offset 0, which run into what follows at 182");
+  EXPECT_EQ(error_with(central + 20, 0x7fffffff),
+            "keys.npy: says 2147483647 bytes at offset 0, which run into what follows at 182");
   EXPECT_EQ(error_with(second + 42, 0), "keys.npy: says 144 bytes at offset 0, which run into what follows at 0");
   EXPECT_EQ(error_with(central + 8, 0x00000001), "keys.npy: encrypted zip entries are not supported");
   EXPECT_EQ(error_with(central + 8, 0x000c0000), "keys.npy: zip method 12, expected 0 (stored) or 8 (deflate)");

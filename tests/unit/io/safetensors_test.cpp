@@ -20,7 +20,8 @@ std::string file_with(const std::string& header, const std::string& data) {
   return out + header + data;
 }
 
-std::string tensor_json(const std::string& name, const std::string& type, const std::string& shape, const std::string& offsets) {
+std::string tensor_json(const std::string& name, const std::string& type, const std::string& shape,
+                        const std::string& offsets) {
   return "\"" + name + "\":{\"dtype\":\"" + type + "\",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}";
 }
 
@@ -61,7 +62,8 @@ TEST(Safetensors, EveryTypeAndTheMetadataComeBack) {
   EXPECT_EQ(file.tensor("b").data()[3], 4.f);
   EXPECT_EQ(file.tensor("e").data()[1], 2.f);
   EXPECT_EQ(error_of([&] { (void)file.tensor("q"); }), path + ": has no tensor \"q\"");
-  EXPECT_EQ(error_of([&] { (void)file.tensor("c"); }), path + ": tensor \"c\": element 0 is 1e+300, beyond the range of float32");
+  EXPECT_EQ(error_of([&] { (void)file.tensor("c"); }),
+            path + ": tensor \"c\": element 0 is 1e+300, beyond the range of float32");
   const std::string first = file_bytes(path);
   write_safetensors(path, arrays, metadata);
   EXPECT_EQ(file_bytes(path), first);
@@ -72,8 +74,9 @@ TEST(Safetensors, WritesAPaddedHeaderInTheOrderOfNames) {
   TempFolder folder;
   const std::string path = folder / "m.safetensors";
   write_safetensors(path, std::map<std::string, Tensor>{{"w", Tensor({1}, {2})}, {"b", Tensor({1}, {1})}});
-  const std::string header = "{\"b\":{\"data_offsets\":[0,4],\"dtype\":\"F32\",\"shape\":[1]},"
-                             "\"w\":{\"data_offsets\":[4,8],\"dtype\":\"F32\",\"shape\":[1]}}     ";
+  const std::string header =
+      "{\"b\":{\"data_offsets\":[0,4],\"dtype\":\"F32\",\"shape\":[1]},"
+      "\"w\":{\"data_offsets\":[4,8],\"dtype\":\"F32\",\"shape\":[1]}}     ";
   ASSERT_EQ(header.size() % 8, 0u);
   EXPECT_EQ(file_bytes(path), file_with(header, std::string("\0\0\x80\x3f\0\0\0\x40", 8)));
 }
@@ -116,7 +119,8 @@ TEST(Safetensors, RefusesAHeaderAboveTheLimitOfTheFormat) {
   for (size_t i = 0; i < 8; ++i) start[i] = static_cast<char>(uint64_t{100'000'001} >> (8 * i) & 0xff);
   put_bytes(path, start);
   std::filesystem::resize_file(path, 100'000'009);  // sparse
-  EXPECT_EQ(error_of([&] { SafetensorsFile file(path); }), path + ": header says 100000001 bytes, expected at most 100,000,000");
+  EXPECT_EQ(error_of([&] { SafetensorsFile file(path); }),
+            path + ": header says 100000001 bytes, expected at most 100,000,000");
 }
 
 TEST(Safetensors, RefusesMoreTensorsThanAnyModelHas) {
@@ -155,22 +159,28 @@ TEST(Safetensors, ChecksTheJson) {
             "tensor \"a\" has 2.5 in its shape, expected whole numbers from 0 on");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[[2]]", "[0,8]") + "}"),
             "tensor \"a\" has a list in its shape, expected whole numbers from 0 on");
-  EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[2]", "[8]") + "}"), "tensor \"a\" has 1 data_offsets, expected begin and end");
+  EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[2]", "[8]") + "}"),
+            "tensor \"a\" has 1 data_offsets, expected begin and end");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[2]", "[0,4,8]") + "}"),
             "tensor \"a\" has more than two data_offsets, expected begin and end");
 }
 
 TEST(Safetensors, ChecksTheLayout) {
-  const auto layout = [](const std::string& tensors, size_t data_bytes = 8) { return error_for_header("{" + tensors + "}", data_bytes); };
+  const auto layout = [](const std::string& tensors, size_t data_bytes = 8) {
+    return error_for_header("{" + tensors + "}", data_bytes);
+  };
   EXPECT_EQ(layout(tensor_json("a", "F31", "[2]", "[0,8]")), "tensor \"a\": unknown dtype \"F31\"");
   EXPECT_EQ(layout(tensor_json("a", "F32", "[2]", "[8,0]")), "tensor \"a\": data_offsets [8, 0] run backwards");
-  EXPECT_EQ(layout(tensor_json("a", "F32", "[4]", "[0,16]")), "tensor \"a\": data_offsets end at 16, the data has 8 bytes");
+  EXPECT_EQ(layout(tensor_json("a", "F32", "[4]", "[0,16]")),
+            "tensor \"a\": data_offsets end at 16, the data has 8 bytes");
   EXPECT_EQ(layout(tensor_json("a", "F32", "[2]", "[0,18446744073709551615]")),
             "tensor \"a\": data_offsets end at 18446744073709551615, the data has 8 bytes");
   EXPECT_EQ(layout(tensor_json("a", "F32", "[3]", "[0,8]")),
             "tensor \"a\": shape (3,) of F32 does not fit the 8 bytes of its data_offsets");
-  EXPECT_EQ(layout(tensor_json("a", "F32", "[4611686018427387906]", "[0,8]")),
-            "tensor \"a\": shape (4611686018427387906,) of F32 does not fit the 8 bytes of its data_offsets");  // 2^62 + 2 wraps to 8
+  EXPECT_EQ(
+      layout(tensor_json("a", "F32", "[4611686018427387906]", "[0,8]")),
+      "tensor \"a\": shape (4611686018427387906,) of F32 does not fit the 8 bytes of its data_offsets");  // 2^62 + 2
+                                                                                                          // wraps to 8
   EXPECT_EQ(layout(tensor_json("a", "F32", "[4294967296,4294967297]", "[0,8]")),
             "tensor \"a\": too many elements: a size of 4294967297 on top of the axes before it");
   EXPECT_EQ(layout(tensor_json("a", "F32", "[1,1,1,1,1,1,2]", "[0,8]")), "tensor \"a\" has more than 6 axes");
@@ -189,8 +199,9 @@ TEST(Safetensors, ChecksTheLayout) {
 TEST(Safetensors, SurvivesDamageAnywhere) {
   TempFolder folder;
   const std::string path = folder / "m.safetensors";
-  write_safetensors(path, std::map<std::string, Array>{{"a", Array::of<float>({2, 1}, {1, 2})}, {"b", Array::of<int64_t>({1}, {3})}},
-                    {{"step", "3"}});
+  write_safetensors(
+      path, std::map<std::string, Array>{{"a", Array::of<float>({2, 1}, {1, 2})}, {"b", Array::of<int64_t>({1}, {3})}},
+      {{"step", "3"}});
   qkv_test::survives_damage(file_bytes(path), path, [](const std::string& p) {
     const SafetensorsFile file(p);
     uint64_t total = 0;

@@ -42,7 +42,8 @@ std::string error_of(const std::string& yaml) {
 
 TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
   Values v;
-  v.settings().parse("training:\n  epochs: 3\n  shuffle: false\nmodel:\n  cell: lstm\n  file_name: \"a b.txt\"\n", "run.yaml");
+  v.settings().parse("training:\n  epochs: 3\n  shuffle: false\nmodel:\n  cell: lstm\n  file_name: \"a b.txt\"\n",
+                     "run.yaml");
   EXPECT_EQ(v.epochs, 3);
   EXPECT_FALSE(v.shuffle);
   EXPECT_EQ(v.rate, 0.005);
@@ -51,7 +52,9 @@ TEST(Settings, ReadsWhatIsNamedAndLeavesTheRest) {
 }
 
 TEST(Settings, DumpReadsBackAsTheSameValues) {
-  for (const std::string name : {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "line\nend", "carriage\rreturn", "bell\a\x7f", "Null", "NULL", "~", "true", "# no comment", "a: b"}) {
+  for (const std::string name :
+       {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "line\nend", "carriage\rreturn",
+        "bell\a\x7f", "Null", "NULL", "~", "true", "# no comment", "a: b"}) {
     Values out;
     out.epochs = 7, out.rate = 1e-5, out.shuffle = false, out.file = name;
     EXPECT_TRUE(out.settings().dump().starts_with("training:\n  epochs: 7"));
@@ -71,10 +74,13 @@ TEST(Settings, DumpSaysWhichWordsThereAre) {
 }
 
 TEST(Settings, RefusesWithLineAndSuggestion) {
-  EXPECT_EQ(error_of("training:\n  epoch: 3\n"), "run.yaml:2: unknown key \"epoch\" in the block \"training\" | did you mean \"epochs\"?");
+  EXPECT_EQ(error_of("training:\n  epoch: 3\n"),
+            "run.yaml:2: unknown key \"epoch\" in the block \"training\" | did you mean \"epochs\"?");
   EXPECT_EQ(error_of("traning:\n  epochs: 3\n"), "run.yaml:1: unknown block \"traning\" | did you mean \"training\"?");
-  EXPECT_EQ(error_of("training:\n  epochs: 3\n  epochs: 4\n"), "run.yaml:3: the key \"training.epochs\" stands here twice");
-  EXPECT_EQ(error_of("training:\n  epochs: 3\ntraining:\n  rate: 1\n"), "run.yaml:3: the block \"training\" stands here twice");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n  epochs: 4\n"),
+            "run.yaml:3: the key \"training.epochs\" stands here twice");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\ntraining:\n  rate: 1\n"),
+            "run.yaml:3: the block \"training\" stands here twice");
   EXPECT_EQ(error_of("training:\n  epochs: many\n"),
             "run.yaml:2: training.epochs: got \"many\", expected a whole number from 0 to 1000");
   EXPECT_EQ(error_of("training:\n  epochs: 3.5\n"),
@@ -94,16 +100,19 @@ TEST(Settings, RefusesWithLineAndSuggestion) {
   EXPECT_EQ(error_of("training:\n  epochs: [1, 2]\n"), "run.yaml:2: \"training.epochs\" must have one value");
   EXPECT_EQ(error_of("training: 3\n"), "run.yaml:1: the block \"training\" must hold \"key: value\" lines");
   EXPECT_EQ(error_of("- a\n- b\n"), "run.yaml: expected blocks of \"key: value\" lines");
-  EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"), "run.yaml:3: training.rate: got \"x\", expected a number of at least 0");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n  rate: x\n"),
+            "run.yaml:3: training.rate: got \"x\", expected a number of at least 0");
   EXPECT_NE(error_of("training: {epochs: 3\n").find("not YAML"), std::string::npos);
-  EXPECT_EQ(error_of("training:\n  epochs: 3\n---\ntraining:\n  epochs: 4\n"), "run.yaml:3: something follows the settings, expected one YAML document of blocks");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n---\ntraining:\n  epochs: 4\n"),
+            "run.yaml:3: something follows the settings, expected one YAML document of blocks");
   EXPECT_EQ(error_of(""), "");
   EXPECT_EQ(error_of("training:\n"), "");
 }
 
 TEST(Settings, AnExpandingAliasIsRefusedNotWalked) {
   std::string bomb = "a: &a [x,x]\n";
-  for (char c = 'b'; c < 'z'; ++c) bomb += text(c, ": &", c, " [*", static_cast<char>(c - 1), ",*", static_cast<char>(c - 1), "]\n");
+  for (char c = 'b'; c < 'z'; ++c)
+    bomb += text(c, ": &", c, " [*", static_cast<char>(c - 1), ",*", static_cast<char>(c - 1), "]\n");
   EXPECT_EQ(error_of(bomb), "run.yaml:1: unknown block \"a\"");
 }
 
@@ -121,14 +130,17 @@ TEST(Settings, AStrayCommaIsRefused) {
 TEST(Settings, NestsAndLongFilesAreRefusedWhereTheyBegin) {
   const std::string commas(200'000, ','), brackets(200'000, '[');
   EXPECT_NE(error_of("[" + commas).find("run.yaml"), std::string::npos);
-  EXPECT_NE(error_of("training:\n  epochs: [" + commas).find("\"training.epochs\" must have one value"), std::string::npos);
+  EXPECT_NE(error_of("training:\n  epochs: [" + commas).find("\"training.epochs\" must have one value"),
+            std::string::npos);
   EXPECT_EQ(error_of(brackets), "run.yaml:1: the name of a block must be a word");
   EXPECT_EQ(error_of("training:\n  epochs: {a: b}\n"), "run.yaml:2: \"training.epochs\" must have one value");
   EXPECT_EQ(error_of("training:\n  ? [a]\n  : 3\n"), "run.yaml:2: a key must be a word");
   EXPECT_EQ(error_of("? {a: b}\n: 3\n"), "run.yaml:1: the name of a block must be a word");
   EXPECT_EQ(error_of("training: [1]\n"), "run.yaml:1: the block \"training\" must hold \"key: value\" lines");
-  EXPECT_EQ(error_of("training:\n  epochs: &a 3\n  rate: *a\n"), "run.yaml:3: a setting is no alias, expected its value");
-  EXPECT_EQ(error_of(std::string((256 << 10) + 1, ' ')), "run.yaml: has 262,145 bytes; a configuration has at most 262,144");
+  EXPECT_EQ(error_of("training:\n  epochs: &a 3\n  rate: *a\n"),
+            "run.yaml:3: a setting is no alias, expected its value");
+  EXPECT_EQ(error_of(std::string((256 << 10) + 1, ' ')),
+            "run.yaml: has 262,145 bytes; a configuration has at most 262,144");
 }
 
 TEST(Settings, FlagsAreKebabCase) {

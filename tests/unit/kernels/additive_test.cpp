@@ -5,8 +5,8 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/target.h"
-#include "unit/kernels/attention_reference.h"
 #include "support/threads.h"
+#include "unit/kernels/attention_reference.h"
 
 namespace qkv::kernels {
 namespace {
@@ -22,8 +22,8 @@ struct Additive : Problem {
 
   void run() {
     out.assign(dout.size(), -7.f), lse.assign(static_cast<size_t>(sizes.batch * sizes.queries), -7.f);
-    empty = additive_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(), {v.data(), v_strides()},
-                             {out.data(), out_strides()}, lse.data());
+    empty = additive_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(),
+                             {v.data(), v_strides()}, {out.data(), out_strides()}, lse.data());
     dq.assign(q.size(), -7.f), dk.assign(k.size(), -7.f), dv.assign(v.size(), -7.f);
     dw.assign(w.size(), -7.f), dbias.assign(bias.size(), -7.f), drelative.assign(relative.size(), -7.f);
     AdditiveGradients to;
@@ -50,10 +50,14 @@ PlainAdditive plain_additive(const Additive& p) {
   const AttentionCall call = p.call();
   const AttentionMask& m = call.mask;
   PlainAdditive y;
-  y.out.resize(p.dout.size()), y.lse.assign(static_cast<size_t>(z.batch * z.queries), -INFINITY), y.dbias.resize(p.bias.size());
-  y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys)), y.dq.resize(p.q.size()), y.dk.resize(p.k.size()), y.dv.resize(p.v.size());
+  y.out.resize(p.dout.size()), y.lse.assign(static_cast<size_t>(z.batch * z.queries), -INFINITY),
+      y.dbias.resize(p.bias.size());
+  y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys)), y.dq.resize(p.q.size()), y.dk.resize(p.k.size()),
+      y.dv.resize(p.v.size());
   y.dw.resize(p.w.size()), y.drelative.resize(p.relative.size());
-  const auto diagonal = [&](int64_t b, int64_t i, int64_t j) { return static_cast<size_t>(b * m.relative_batch + j - i + z.queries - 1); };
+  const auto diagonal = [&](int64_t b, int64_t i, int64_t j) {
+    return static_cast<size_t>(b * m.relative_batch + j - i + z.queries - 1);
+  };
   for (int64_t b = 0; b < z.batch; ++b) {
     for (int64_t i = 0; i < z.queries; ++i) {
       std::vector<double> s(static_cast<size_t>(z.keys), -INFINITY), drop(s.size(), 1), dp(s.size());
@@ -62,7 +66,8 @@ PlainAdditive plain_additive(const Additive& p) {
         if (m.begin && j < m.begin[b * m.interval_batch + i]) continue;
         if (m.end && j >= m.end[b * m.interval_batch + i]) continue;
         if (m.keep && !m.keep[b * m.keep_batch + i * z.keys + j]) continue;
-        double& score = s[static_cast<size_t>(j)] = m.bias ? static_cast<double>(m.bias[b * m.bias_batch + i * z.keys + j]) : 0;
+        double& score = s[static_cast<size_t>(j)] =
+            m.bias ? static_cast<double>(m.bias[b * m.bias_batch + i * z.keys + j]) : 0;
         if (m.relative) score += p.relative[diagonal(b, i, j)];
         for (int64_t c = 0; c < z.width; ++c) {
           const double e = double{p.q[at(p.q_strides(), b, 0, i, c)]} + double{p.k[at(p.k_strides(), b, 0, j, c)]};
@@ -106,7 +111,8 @@ PlainAdditive plain_additive(const Additive& p) {
   return y;
 }
 
-void expect_near(const char* what, const std::vector<float>& got, const std::vector<double>& want, double tolerance = 1e-5) {
+void expect_near(const char* what, const std::vector<float>& got, const std::vector<double>& want,
+                 double tolerance = 1e-5) {
   ASSERT_EQ(got.size(), want.size());
   double most = 0;
   for (const double x : want) most = std::isfinite(x) ? std::max(most, std::fabs(x)) : most;
@@ -130,7 +136,8 @@ void expect_plain(Additive& p) {
   expect_near("drelative", p.drelative, want.drelative);
   for (int64_t row = 0; row < p.sizes.batch * p.sizes.queries; row += 2) {
     const auto from = want.weights.begin() + row * p.sizes.keys;
-    expect_near("weights", p.row(row / p.sizes.queries, row % p.sizes.queries), std::vector<double>(from, from + p.sizes.keys), 1e-6);
+    expect_near("weights", p.row(row / p.sizes.queries, row % p.sizes.queries),
+                std::vector<double>(from, from + p.sizes.keys), 1e-6);
   }
 }
 
@@ -185,8 +192,13 @@ TEST_P(AdditiveKernel, HiddenKeysPaddingAndThreadsChangeNoBit) {
       for (size_t j = 20; j < 60; ++j) q.k[(60 + j) * 19 + 2] = NAN, q.v[(60 + j) * 11 + 3] = INFINITY;
     }
     q.run();
-    const std::pair<std::vector<float>*, std::vector<float>*> pairs[] = {
-        {&q.out, &p.out}, {&q.lse, &p.lse}, {&q.dq, &p.dq}, {&q.dk, &p.dk}, {&q.dv, &p.dv}, {&q.dw, &p.dw}, {&q.drelative, &p.drelative}};
+    const std::pair<std::vector<float>*, std::vector<float>*> pairs[] = {{&q.out, &p.out},
+                                                                         {&q.lse, &p.lse},
+                                                                         {&q.dq, &p.dq},
+                                                                         {&q.dk, &p.dk},
+                                                                         {&q.dv, &p.dv},
+                                                                         {&q.dw, &p.dw},
+                                                                         {&q.drelative, &p.drelative}};
     for (const auto& [now, before] : pairs) {
       EXPECT_EQ(std::memcmp(now->data(), before->data(), now->size() * sizeof(float)), 0) << count;
     }
@@ -197,7 +209,8 @@ TEST_P(AdditiveKernel, HiddenKeysPaddingAndThreadsChangeNoBit) {
   EXPECT_TRUE(std::isfinite(p.out[40 * 11]));
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, AdditiveKernel, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, AdditiveKernel, testing::ValuesIn(available_targets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace qkv::kernels

@@ -5,8 +5,8 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/target.h"
-#include "unit/kernels/attention_reference.h"
 #include "support/threads.h"
+#include "unit/kernels/attention_reference.h"
 
 namespace qkv::kernels {
 namespace {
@@ -16,7 +16,9 @@ using reference::Problem;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-bool same_bits(const float* a, const float* b, int64_t n) { return std::memcmp(a, b, static_cast<size_t>(n) * sizeof(float)) == 0; }
+bool same_bits(const float* a, const float* b, int64_t n) {
+  return std::memcmp(a, b, static_cast<size_t>(n) * sizeof(float)) == 0;
+}
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && same_bits(a.data(), b.data(), static_cast<int64_t>(a.size()));
 }
@@ -41,13 +43,15 @@ Problem part_of(const Problem& big, int64_t b, int64_t queries, int64_t keys) {
   for (int64_t h = 0; h < z.heads; ++h) {
     for (int64_t i = 0; i < queries; ++i) {
       for (int64_t c = 0; c < z.width; ++c) p.q[at(p.q_strides(), 0, h, i, c)] = big.q[at(big.q_strides(), b, h, i, c)];
-      for (int64_t c = 0; c < z.value_width; ++c) p.dout[at(p.out_strides(), 0, h, i, c)] = big.dout[at(big.out_strides(), b, h, i, c)];
+      for (int64_t c = 0; c < z.value_width; ++c)
+        p.dout[at(p.out_strides(), 0, h, i, c)] = big.dout[at(big.out_strides(), b, h, i, c)];
     }
   }
   for (int64_t h = 0; h < z.key_heads; ++h) {
     for (int64_t j = 0; j < keys; ++j) {
       for (int64_t c = 0; c < z.width; ++c) p.k[at(p.k_strides(), 0, h, j, c)] = big.k[at(big.k_strides(), b, h, j, c)];
-      for (int64_t c = 0; c < z.value_width; ++c) p.v[at(p.v_strides(), 0, h, j, c)] = big.v[at(big.v_strides(), b, h, j, c)];
+      for (int64_t c = 0; c < z.value_width; ++c)
+        p.v[at(p.v_strides(), 0, h, j, c)] = big.v[at(big.v_strides(), b, h, j, c)];
     }
   }
   return p;
@@ -67,9 +71,12 @@ TEST_P(AttentionLaw, PaddingAndBatchMatesChangeNothing) {
       alone.forward();
       alone.backward();
       for (int64_t h = 0; h < 2; ++h) {
-        EXPECT_TRUE(same_bits(&alone.out[at(alone.out_strides(), 0, h, 0, 0)], &big.out[at(big.out_strides(), b, h, 0, 0)], 130 * 20));
-        EXPECT_TRUE(same_bits(&alone.dq[at(alone.q_strides(), 0, h, 0, 0)], &big.dq[at(big.q_strides(), b, h, 0, 0)], 130 * 12));
-        EXPECT_TRUE(same_bits(&alone.lse[static_cast<size_t>(h * 130)], &big.lse[static_cast<size_t>((b * 2 + h) * 130)], 130));
+        EXPECT_TRUE(same_bits(&alone.out[at(alone.out_strides(), 0, h, 0, 0)],
+                              &big.out[at(big.out_strides(), b, h, 0, 0)], 130 * 20));
+        EXPECT_TRUE(same_bits(&alone.dq[at(alone.q_strides(), 0, h, 0, 0)], &big.dq[at(big.q_strides(), b, h, 0, 0)],
+                              130 * 12));
+        EXPECT_TRUE(
+            same_bits(&alone.lse[static_cast<size_t>(h * 130)], &big.lse[static_cast<size_t>((b * 2 + h) * 130)], 130));
       }
       EXPECT_TRUE(same_bits(&alone.dk[0], &big.dk[at(big.k_strides(), b, 0, 0, 0)], lengths[b] * 12));
       EXPECT_TRUE(same_bits(&alone.dv[0], &big.dv[at(big.v_strides(), b, 0, 0, 0)], lengths[b] * 20));
@@ -85,7 +92,8 @@ TEST_P(AttentionLaw, TheNumberOfQueriesChangesNoRow) {
     Problem some = part_of(all, 0, queries, 310);
     some.forward();
     for (int64_t h = 0; h < 2; ++h) {
-      const float *row = &some.out[at(some.out_strides(), 0, h, 0, 0)], *want = &all.out[at(all.out_strides(), 0, h, 0, 0)];
+      const float *row = &some.out[at(some.out_strides(), 0, h, 0, 0)],
+                  *want = &all.out[at(all.out_strides(), 0, h, 0, 0)];
       EXPECT_TRUE(same_bits(row, want, queries * 24)) << queries;
     }
   }
@@ -136,13 +144,16 @@ TEST_P(AttentionLaw, ALaterTokenCannotChangeAnEarlierOutput) {
   const std::vector<float> out = p.out;
   for (const int64_t token : {399, 200, 30}) {
     for (int64_t h = 0; h < 2; ++h) {
-      for (int64_t c = 0; c < 16; ++c) p.k[at(p.k_strides(), 0, h, token, c)] = 1e4f, p.v[at(p.v_strides(), 0, h, token, c)] = -3e6f;
+      for (int64_t c = 0; c < 16; ++c)
+        p.k[at(p.k_strides(), 0, h, token, c)] = 1e4f, p.v[at(p.v_strides(), 0, h, token, c)] = -3e6f;
     }
     p.forward();
     for (int64_t h = 0; h < 2; ++h) {
       const size_t row = at(p.out_strides(), 0, h, 0, 0);
       EXPECT_TRUE(same_bits(&p.out[row], &out[row], token * 16)) << token;
-      EXPECT_FALSE(same_bits(&p.out[row + static_cast<size_t>(token) * 16], &out[row + static_cast<size_t>(token) * 16], 16)) << token;
+      EXPECT_FALSE(
+          same_bits(&p.out[row + static_cast<size_t>(token) * 16], &out[row + static_cast<size_t>(token) * 16], 16))
+          << token;
     }
   }
 }
@@ -163,13 +174,15 @@ TEST_P(AttentionLaw, OneThreadEqualsTwoEqualsEight) {
       p.backward();
       const std::vector<std::vector<float>> now = {p.out, p.lse, p.dq, p.dk, p.dv, p.dkey_bias, p.drelative};
       if (count == 1) first = now, dscale = p.dscale;
-      for (size_t i = 0; i < now.size(); ++i) EXPECT_TRUE(same_bits(now[i], first[i])) << "array " << i << ", threads " << count;
+      for (size_t i = 0; i < now.size(); ++i)
+        EXPECT_TRUE(same_bits(now[i], first[i])) << "array " << i << ", threads " << count;
       EXPECT_EQ(p.dscale, dscale);
     }
   }
 }
 
-// How a key is hidden from the first half of the rows: [begin, end), a byte, an infinite bias. An infinite diagonal hides other keys too.
+// How a key is hidden from the first half of the rows: [begin, end), a byte, an infinite bias. An infinite diagonal
+// hides other keys too.
 enum class Hide { interval, keep, bias, relative };
 
 void hide(Problem& p, Hide how, int64_t key) {
@@ -183,21 +196,27 @@ void hide(Problem& p, Hide how, int64_t key) {
     if (how == Hide::interval) p.end.push_back(static_cast<int32_t>(i < z.queries / 2 ? key : z.keys));
     for (int64_t j = 0; j < z.keys && how != Hide::interval; ++j) {
       const bool hidden = j == key && i < z.queries / 2;
-      if (how == Hide::keep) p.keep.push_back(!hidden);
-      else p.bias.push_back(hidden ? -INFINITY : 0.25f * static_cast<float>(j % 3));
+      if (how == Hide::keep)
+        p.keep.push_back(!hidden);
+      else
+        p.bias.push_back(hidden ? -INFINITY : 0.25f * static_cast<float>(j % 3));
     }
   }
 }
 
 TEST_P(AttentionLaw, AHiddenKeyNeverReachesARowWhateverItHolds) {
-  for (const auto& [how, form] : {std::pair{Hide::interval, ScoreForm::dot}, {Hide::keep, ScoreForm::dot}, {Hide::bias, ScoreForm::dot},
-                                  {Hide::relative, ScoreForm::dot}, {Hide::relative, ScoreForm::gaussian},
-                                  {Hide::interval, ScoreForm::gaussian}, {Hide::keep, ScoreForm::triangular},
+  for (const auto& [how, form] : {std::pair{Hide::interval, ScoreForm::dot},
+                                  {Hide::keep, ScoreForm::dot},
+                                  {Hide::bias, ScoreForm::dot},
+                                  {Hide::relative, ScoreForm::dot},
+                                  {Hide::relative, ScoreForm::gaussian},
+                                  {Hide::interval, ScoreForm::gaussian},
+                                  {Hide::keep, ScoreForm::triangular},
                                   {Hide::bias, ScoreForm::epanechnikov}}) {
     for (const float bad : {kNaN, INFINITY, -INFINITY}) {
       for (const bool in_keys : {false, true}) {
-        SCOPED_TRACE(testing::Message() << "form " << static_cast<int>(form) << " hidden by " << static_cast<int>(how) << ", value " << bad
-                                        << (in_keys ? " in k" : " in v"));
+        SCOPED_TRACE(testing::Message() << "form " << static_cast<int>(form) << " hidden by " << static_cast<int>(how)
+                                        << ", value " << bad << (in_keys ? " in k" : " in v"));
         Problem p({1, 1, 1, 60, 200, 8, 12}, 12);
         p.form = form;
         p.scale = 0.3f;
@@ -216,9 +235,10 @@ TEST_P(AttentionLaw, AHiddenKeyNeverReachesARowWhateverItHolds) {
         }
         EXPECT_EQ(q.weights(0, 0, 0), p.weights(0, 0, 0));
         for (int64_t i = 30; i < 60; ++i) {
-          if (in_keys && !std::isnan(bad)) break;               // an infinite key may get weight 0 or 1
-          if (form != ScoreForm::dot && !in_keys) break;        // a far key may get weight 0
-          ASSERT_FALSE(std::isfinite(q.out[static_cast<size_t>(i * 12 + 3)])) << "a visible value must propagate, row " << i;
+          if (in_keys && !std::isnan(bad)) break;         // an infinite key may get weight 0 or 1
+          if (form != ScoreForm::dot && !in_keys) break;  // a far key may get weight 0
+          ASSERT_FALSE(std::isfinite(q.out[static_cast<size_t>(i * 12 + 3)]))
+              << "a visible value must propagate, row " << i;
         }
       }
     }
@@ -275,7 +295,8 @@ TEST_P(AttentionLaw, AWindowOfNoKeysAtAllIsNoError) {
   for (const float x : p.dq) EXPECT_EQ(x, 0.f);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, AttentionLaw, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionLaw, testing::ValuesIn(available_targets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace qkv::kernels

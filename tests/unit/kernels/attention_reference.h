@@ -87,8 +87,8 @@ struct Problem {
     to.dkey_bias = key_bias.empty() ? nullptr : dkey_bias.data();
     to.drelative = relative.empty() ? nullptr : drelative.data();
     to.dscale = &dscale;
-    attention_backward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, {v.data(), v_strides()}, {out.data(), out_strides()},
-                       lse.data(), {dout.data(), out_strides()}, to);
+    attention_backward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, {v.data(), v_strides()},
+                       {out.data(), out_strides()}, lse.data(), {dout.data(), out_strides()}, to);
   }
   std::vector<float> weights(int64_t b, int64_t h, int64_t i) const {
     std::vector<float> w(static_cast<size_t>(sizes.keys), -7.f);
@@ -107,24 +107,31 @@ inline double score(ScoreForm form, double scale, const std::vector<double>& q, 
   for (size_t c = 0; c < q.size(); ++c) dot += q[c] * k[c], r2 += (q[c] - k[c]) * (q[c] - k[c]);
   const double u = scale * std::sqrt(r2);
   switch (form) {
-    case ScoreForm::dot: return scale * dot;
-    case ScoreForm::gaussian: return -scale * scale / 2 * r2;
-    case ScoreForm::boxcar: return u > 1 ? -INFINITY : 0;
-    case ScoreForm::triangular: return u >= 1 ? -INFINITY : std::log(1 - u);
-    case ScoreForm::epanechnikov: return u >= 1 ? -INFINITY : std::log(1 - u * u);
+    case ScoreForm::dot:
+      return scale * dot;
+    case ScoreForm::gaussian:
+      return -scale * scale / 2 * r2;
+    case ScoreForm::boxcar:
+      return u > 1 ? -INFINITY : 0;
+    case ScoreForm::triangular:
+      return u >= 1 ? -INFINITY : std::log(1 - u);
+    case ScoreForm::epanechnikov:
+      return u >= 1 ? -INFINITY : std::log(1 - u * u);
   }
   return 0;
 }
 
 /// Results in double, laid out as the problem's arrays.
 struct Plain {
-  std::vector<double> out, lse, weights, dq, dk, dv, dbias, dkey_bias, drelative;  // weights (B, H, Lq, Lk), before dropout
+  std::vector<double> out, lse, weights, dq, dk, dv, dbias, dkey_bias,
+      drelative;  // weights (B, H, Lq, Lk), before dropout
   double dscale = 0;
   int64_t empty = 0;
 };
 
 inline bool kept(const AttentionDropout& dropout, uint32_t row, int64_t i, int64_t j) {
-  const auto words = philox({dropout.step, dropout.first_row + row, static_cast<uint32_t>(i), static_cast<uint32_t>(j / 4)}, dropout.key);
+  const auto words = philox(
+      {dropout.step, dropout.first_row + row, static_cast<uint32_t>(i), static_cast<uint32_t>(j / 4)}, dropout.key);
   return static_cast<double>(words[static_cast<size_t>(j % 4)]) >= static_cast<double>(dropout.rate) * 4294967296.0;
 }
 
@@ -144,7 +151,8 @@ inline Plain plain(const Problem& p) {
     for (int64_t h = 0; h < z.heads; ++h)
       for (int64_t i = 0; i < z.queries; ++i) {
         const int64_t hk = h / (z.heads / z.key_heads), row = b * z.heads + h;
-        std::vector<double> q(static_cast<size_t>(z.width)), s(static_cast<size_t>(z.keys), -INFINITY), w(s.size()), drop(s.size(), 1);
+        std::vector<double> q(static_cast<size_t>(z.width)), s(static_cast<size_t>(z.keys), -INFINITY), w(s.size()),
+            drop(s.size(), 1);
         std::vector<std::vector<double>> k(s.size(), q);
         for (int64_t c = 0; c < z.width; ++c) q[static_cast<size_t>(c)] = p.q[at(p.q_strides(), b, h, i, c)];
         double top = -INFINITY, sum = 0;
@@ -183,7 +191,8 @@ inline Plain plain(const Problem& p) {
           y.weights[R * s.size() + J] = w[J];
           if (s[J] == -INFINITY) continue;
           for (int64_t c = 0; c < z.value_width; ++c) {
-            const double v = p.v[at(p.v_strides(), b, hk, static_cast<int64_t>(J), c)], g = p.dout[at(p.out_strides(), b, h, i, c)];
+            const double v = p.v[at(p.v_strides(), b, hk, static_cast<int64_t>(J), c)],
+                         g = p.dout[at(p.out_strides(), b, h, i, c)];
             y.out[at(p.out_strides(), b, h, i, c)] += w[J] * drop[J] * v;
             y.dv[at(p.v_strides(), b, hk, static_cast<int64_t>(J), c)] += w[J] * drop[J] * g;
             dp[J] += drop[J] * g * v;

@@ -1,4 +1,5 @@
-// Fused attention against its plain definition: values, log-sum-exp, weights and every gradient, for every kernel target.
+// Fused attention against its plain definition: values, log-sum-exp, weights and every gradient, for every kernel
+// target.
 #include <gtest/gtest.h>
 
 #include "qkv/kernels/target.h"
@@ -12,13 +13,15 @@ using reference::Plain;
 using reference::Problem;
 
 template <class Got>
-void expect_near(const char* what, const std::vector<Got>& got, const std::vector<double>& want, double tolerance, double absolute = 5e-6) {
+void expect_near(const char* what, const std::vector<Got>& got, const std::vector<double>& want, double tolerance,
+                 double absolute = 5e-6) {
   ASSERT_EQ(got.size(), want.size()) << what;
   double most = 0;
   for (const double x : want) most = std::isfinite(x) ? std::max(most, std::fabs(x)) : most;
   for (size_t i = 0; i < want.size(); ++i) {
     const double allowed = tolerance * (std::fabs(want[i]) + most) + absolute;
-    const bool equal = want[i] == -INFINITY ? got[i] == -INFINITY : std::fabs(static_cast<double>(got[i]) - want[i]) <= allowed;
+    const bool equal =
+        want[i] == -INFINITY ? got[i] == -INFINITY : std::fabs(static_cast<double>(got[i]) - want[i]) <= allowed;
     ASSERT_TRUE(equal) << what << "[" << i << "] = " << got[i] << ", expected " << want[i];
   }
 }
@@ -31,7 +34,8 @@ void expect_plain(Problem& p, double tolerance = 1e-5) {
   expect_near("lse", p.lse, want.lse, tolerance);
   const AttentionSizes& z = p.sizes;
   for (int64_t row = 0; row < z.batch * z.heads * z.queries; row += 1 + row / 2) {
-    const std::vector<float> weights = p.weights(row / (z.heads * z.queries), row / z.queries % z.heads, row % z.queries);
+    const std::vector<float> weights =
+        p.weights(row / (z.heads * z.queries), row / z.queries % z.heads, row % z.queries);
     const auto from = want.weights.begin() + row * z.keys;
     expect_near("weights", weights, std::vector<double>(from, from + z.keys), 1e-6, 0);
     for (int64_t j = 0; j < z.keys; ++j) {
@@ -67,7 +71,8 @@ void window(Problem& p, int32_t left, int32_t right) {
 void lengths(Problem& p, uint64_t seed) {
   const Rng rng(seed);
   for (int64_t b = 0; b < p.sizes.batch; ++b) {
-    const auto length = static_cast<int32_t>(b % 3 == 1 ? 0 : rng.below(static_cast<uint64_t>(p.sizes.keys) + 1, static_cast<uint64_t>(b)));
+    const auto length = static_cast<int32_t>(
+        b % 3 == 1 ? 0 : rng.below(static_cast<uint64_t>(p.sizes.keys) + 1, static_cast<uint64_t>(b)));
     for (int64_t i = 0; i < p.sizes.queries; ++i) p.end.push_back(length);
   }
   p.mask.interval_batch = p.sizes.queries;
@@ -84,15 +89,19 @@ TEST_P(AttentionKernel, EqualsThePlainDefinitionOverRandomShapes) {
   for (uint64_t t = 0; t < 40; ++t) {
     const auto pick = [&](uint64_t n, uint64_t salt) { return static_cast<int64_t>(rng.below(n, 16 * t + salt)); };
     const int64_t key_heads = 1 + pick(2, 0), width = 1 + pick(20, 1), value_width = 1 + pick(20, 2);
-    Problem p({1 + pick(3, 3), key_heads * (1 + pick(3, 4)), key_heads, 1 + pick(60, 5), 1 + pick(90, 6), width, value_width}, 100 + t);
+    Problem p(
+        {1 + pick(3, 3), key_heads * (1 + pick(3, 4)), key_heads, 1 + pick(60, 5), 1 + pick(90, 6), width, value_width},
+        100 + t);
     p.layout = pick(2, 7) ? Layout::rows_first : Layout::heads_first;
-    SCOPED_TRACE(testing::Message() << p.sizes.queries << " x " << p.sizes.keys << ", widths " << width << " " << value_width);
+    SCOPED_TRACE(testing::Message() << p.sizes.queries << " x " << p.sizes.keys << ", widths " << width << " "
+                                    << value_width);
     expect_plain(p);
   }
 }
 
 TEST_P(AttentionKernel, EqualsThePlainDefinitionOverManyTilesAndBlocks) {
-  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{200, 700}, {97, 145}, {96, 144}, {1, 1300}, {300, 5}, {193, 289}}) {
+  for (const auto& [queries, keys] :
+       {std::pair<int64_t, int64_t>{200, 700}, {97, 145}, {96, 144}, {1, 1300}, {300, 5}, {193, 289}}) {
     SCOPED_TRACE(testing::Message() << queries << " x " << keys);
     Problem p({1, 2, 1, queries, keys, 8, 16}, 7);
     p.scale = 1.5f;
@@ -146,7 +155,8 @@ void relative(Problem& p, int shared, uint64_t seed) {
 
 TEST_P(AttentionKernel, TakesARelativeBiasSharedOverBatchAndHeads) {
   for (int shared = 0; shared < 4; ++shared)
-    for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{30, 37}, {37, 30}, {1, 1}, {1, 150}, {25, 1}, {200, 300}}) {
+    for (const auto& [queries, keys] :
+         {std::pair<int64_t, int64_t>{30, 37}, {37, 30}, {1, 1}, {1, 150}, {25, 1}, {200, 300}}) {
       SCOPED_TRACE(testing::Message() << queries << " x " << keys << ", shared " << shared);
       Problem p({2, 4, 2, queries, keys, 6, 10}, 41);
       relative(p, shared, 42);
@@ -204,7 +214,8 @@ TEST_P(AttentionKernel, DropsTheWeightsThatPhiloxSays) {
 }
 
 TEST_P(AttentionKernel, ScoresByDistance) {
-  for (const ScoreForm form : {ScoreForm::gaussian, ScoreForm::boxcar, ScoreForm::triangular, ScoreForm::epanechnikov}) {
+  for (const ScoreForm form :
+       {ScoreForm::gaussian, ScoreForm::boxcar, ScoreForm::triangular, ScoreForm::epanechnikov}) {
     for (const int64_t width : {1, 2, 3, 11}) {
       SCOPED_TRACE(testing::Message() << "form " << static_cast<int>(form) << ", width " << width);
       Problem p({2, 2, 1, 40, 170, width, 3}, 51);
@@ -251,10 +262,12 @@ TEST_P(AttentionKernel, OneRowOfManyKeysHasThePlainWeights) {
     for (size_t c = 0; c < 64; ++c) dot += static_cast<double>(p.q[c]) * static_cast<double>(p.k[j * 64 + c]);
     sum += want[j] = std::exp(0.125 * dot);
   }
-  for (size_t j = 0; j < want.size(); ++j) ASSERT_NEAR(got[j], want[j] / sum, 5e-6 * want[j] / sum) << j;  // of float scores around 4
+  for (size_t j = 0; j < want.size(); ++j)
+    ASSERT_NEAR(got[j], want[j] / sum, 5e-6 * want[j] / sum) << j;  // of float scores around 4
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, testing::ValuesIn(available_targets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace qkv::kernels

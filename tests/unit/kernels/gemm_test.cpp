@@ -65,8 +65,19 @@ struct Problem {
   float a(int64_t i, int64_t k) const { return A[at_a(i, k)]; }
   float b(int64_t k, int64_t j) const { return B[at_b(k, j)]; }
   GemmCall call(float* out) const {
-    return {.transpose_a = ta, .transpose_b = tb, .M = M, .N = N, .K = K, .alpha = alpha, .A = A.data(), .lda = lda, .B = B.data(),
-            .ldb = ldb, .beta = beta, .C = out, .ldc = ldc};
+    return {.transpose_a = ta,
+            .transpose_b = tb,
+            .M = M,
+            .N = N,
+            .K = K,
+            .alpha = alpha,
+            .A = A.data(),
+            .lda = lda,
+            .B = B.data(),
+            .ldb = ldb,
+            .beta = beta,
+            .C = out,
+            .ldc = ldc};
   }
   Floats run() const {
     Floats out = C;
@@ -151,8 +162,24 @@ TEST_P(Gemm, EmptyProductsScaleC) {
   Problem none(Transpose::no, Transpose::no, 2, 3, 4);
   for (auto [M, N] : {std::pair<int64_t, int64_t>{0, 3}, {2, 0}, {0, 0}}) {
     Floats out(6, 7.f);
-    gemm({.M = M, .N = N, .K = 4, .A = none.A.data(), .lda = 4, .B = none.B.data(), .ldb = 3, .C = out.data(), .ldc = 3});
-    gemm_parallel({.M = M, .N = N, .K = 4, .A = none.A.data(), .lda = 4, .B = none.B.data(), .ldb = 3, .C = out.data(), .ldc = 3});
+    gemm({.M = M,
+          .N = N,
+          .K = 4,
+          .A = none.A.data(),
+          .lda = 4,
+          .B = none.B.data(),
+          .ldb = 3,
+          .C = out.data(),
+          .ldc = 3});
+    gemm_parallel({.M = M,
+                   .N = N,
+                   .K = 4,
+                   .A = none.A.data(),
+                   .lda = 4,
+                   .B = none.B.data(),
+                   .ldb = 3,
+                   .C = out.data(),
+                   .ldc = 3});
     EXPECT_EQ(out, Floats(6, 7.f));
   }
 }
@@ -182,8 +209,16 @@ TEST_P(Gemm, ARowHasTheSameBitsAloneFirstLastAndAmongMates) {
       for (int64_t M = 1; M < most; M += large ? 33 : M < 30 ? 1 : 41)
         for (int64_t first : {int64_t{0}, most - M, (most - M) / 2}) {
           Floats part(static_cast<size_t>(M * N));
-          gemm({.transpose_b = tb, .M = M, .N = N, .K = K, .A = all.A.data() + first * K, .lda = K, .B = all.B.data(), .ldb = all.ldb,
-                .C = part.data(), .ldc = N});
+          gemm({.transpose_b = tb,
+                .M = M,
+                .N = N,
+                .K = K,
+                .A = all.A.data() + first * K,
+                .lda = K,
+                .B = all.B.data(),
+                .ldb = all.ldb,
+                .C = part.data(),
+                .ldc = N});
           ASSERT_TRUE(same_bits(part.data(), together.data() + first * N, M * N))
               << M << " rows from " << first << " of " << all.name();
         }
@@ -236,12 +271,20 @@ TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
       }
 }
 
-// Every path: one row, few rows, tails of tiles, packed or not, one panel of K and several, nothing to multiply, in parallel.
+// Every path: one row, few rows, tails of tiles, packed or not, one panel of K and several, nothing to multiply, in
+// parallel.
 TEST_P(Gemm, ABiasIsAddedLastToEveryRow) {
   for (Transpose ta : kBoth)
     for (Transpose tb : kBoth)
       for (int64_t M : {1, 3, 7, 50, 130})
-        for (auto [N, K] : {std::pair<int64_t, int64_t>{1, 1}, {5, 0}, {17, 5}, {70, 40}, {33, 321}, {128, 128}, {530, 330}, {1100, 20}}) {
+        for (auto [N, K] : {std::pair<int64_t, int64_t>{1, 1},
+                            {5, 0},
+                            {17, 5},
+                            {70, 40},
+                            {33, 321},
+                            {128, 128},
+                            {530, 330},
+                            {1100, 20}}) {
           const Problem p(ta, tb, M, N, K, 0.5f, 0, 3);
           const Floats bias = random_floats(N, 4);
           Floats wanted = p.run();
@@ -325,12 +368,29 @@ TEST(GemmBatched, HasTheBitsOfSeparateCallsAndSharesOperands) {
       const Floats C = random_floats(stride_c * batch + 1, 3);
       Floats expected = C;
       for (int64_t i = 0; i < batch; ++i)
-        gemm({.M = M, .N = N, .K = K, .A = A.data() + i * stride_a, .lda = K, .B = B.data() + i * stride_b, .ldb = N, .beta = 1,
-              .C = expected.data() + i * stride_c, .ldc = N});
+        gemm({.M = M,
+              .N = N,
+              .K = K,
+              .A = A.data() + i * stride_a,
+              .lda = K,
+              .B = B.data() + i * stride_b,
+              .ldb = N,
+              .beta = 1,
+              .C = expected.data() + i * stride_c,
+              .ldc = N});
       for (int count : {1, 2, 8}) {
         set_threads(count);
         Floats out = C;
-        gemm_batched({.M = M, .N = N, .K = K, .A = A.data(), .lda = K, .B = B.data(), .ldb = N, .beta = 1, .C = out.data(), .ldc = N},
+        gemm_batched({.M = M,
+                      .N = N,
+                      .K = K,
+                      .A = A.data(),
+                      .lda = K,
+                      .B = B.data(),
+                      .ldb = N,
+                      .beta = 1,
+                      .C = out.data(),
+                      .ldc = N},
                      {batch, stride_a, stride_b, stride_c});
         EXPECT_EQ(out, expected) << batch << " of " << M << "x" << N << "x" << K << " with " << count << " threads";
       }

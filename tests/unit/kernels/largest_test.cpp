@@ -50,11 +50,13 @@ TEST_P(Largest, AreThoseThatASortPutsFirst) {
       if (i % 3 == 1) holes[i] = -std::numeric_limits<float>::infinity();
     }
     for (const int64_t k : {1, 2, 3, 8, 9, 12, 16, 17, 32, 33, 100, 4000})
-      for (const auto* x : {&plain, &rising, &ties, &holes}) ASSERT_EQ(selected(*x, k), sorted(*x, k)) << "k " << k << " of " << n;
+      for (const auto* x : {&plain, &rising, &ties, &holes})
+        ASSERT_EQ(selected(*x, k), sorted(*x, k)) << "k " << k << " of " << n;
   }
 }
 
-// What the blocks of a long row make hard: the wanted all in one lane, all in one block, at the very end, or equal everywhere.
+// What the blocks of a long row make hard: the wanted all in one lane, all in one block, at the very end, or equal
+// everywhere.
 TEST_P(Largest, AreFoundWhereverTheyAre) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   const int64_t n = 2061;
@@ -73,12 +75,17 @@ TEST_P(Largest, AreFoundWhereverTheyAre) {
       with([](float& v, int64_t i) { v = i % 2 ? 0.f : -0.f; }),
       with([](float& v, int64_t i) { v = i % 100 == 7 ? v : kNaN; }),
       with([](float& v, int64_t i) { v = i % 100 == 7 ? v : -kInfinity; }),
-      with([](float& v, int64_t i) { v = i < 5 ? v : i < 7 ? kNaN : -kInfinity; }),
-      with([](float& v, int64_t i) { v = i % 300 == 9 ? kInfinity : i % 8 == 2 ? kNaN : v; }),
+      with([](float& v, int64_t i) { v = i < 5   ? v
+                                         : i < 7 ? kNaN
+                                                 : -kInfinity; }),
+      with([](float& v, int64_t i) { v = i % 300 == 9 ? kInfinity
+                                         : i % 8 == 2 ? kNaN
+                                                      : v; }),
       with([](float& v, int64_t) { v = std::numeric_limits<float>::lowest(); }),
   };
   for (size_t r = 0; r < rows.size(); ++r)
-    for (const int64_t k : {1, 4, 8, 11, 16, 24, 32, 40}) ASSERT_EQ(selected(rows[r], k), sorted(rows[r], k)) << "row " << r << ", k " << k;
+    for (const int64_t k : {1, 4, 8, 11, 16, 24, 32, 40})
+      ASSERT_EQ(selected(rows[r], k), sorted(rows[r], k)) << "row " << r << ", k " << k;
 }
 
 TEST_P(Largest, OfNothingAreNone) {
@@ -96,7 +103,8 @@ TEST_P(Largest, WithTheLogSumTheyGiveTheBitsOfLogSoftmax) {
     const int64_t count = largest(x.ptr(), n, 5, best);
     const float log_sum = log_sum_exp(x.ptr(), best[0].value, n);
     EXPECT_EQ(log_sum_exp(x.ptr(), best[0].value, n, whole.data()), log_sum);
-    for (int64_t i = 0; i < count; ++i) EXPECT_EQ((best[i].value - best[0].value) - log_sum, whole[static_cast<size_t>(best[i].id)]);
+    for (int64_t i = 0; i < count; ++i)
+      EXPECT_EQ((best[i].value - best[0].value) - log_sum, whole[static_cast<size_t>(best[i].id)]);
   }
 }
 
@@ -112,7 +120,8 @@ TEST_P(Largest, HaveALogSumThatIsNotANumberWhereAnElementIsNone) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, Largest, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, Largest, testing::ValuesIn(available_targets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace qkv::kernels

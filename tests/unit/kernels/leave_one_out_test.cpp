@@ -15,7 +15,12 @@ namespace {
 
 struct Problem {
   Problem(int64_t rows, int64_t dimension, int64_t outputs)
-      : n(rows), d(dimension), m(outputs), x(static_cast<size_t>(d * n)), y(static_cast<size_t>(m * n)), w(static_cast<size_t>(d)) {
+      : n(rows),
+        d(dimension),
+        m(outputs),
+        x(static_cast<size_t>(d * n)),
+        y(static_cast<size_t>(m * n)),
+        w(static_cast<size_t>(d)) {
     const Rng rng(9);
     for (size_t i = 0; i < x.size(); ++i) x[i] = 5 * rng.at("x").uniform(i);
     for (size_t i = 0; i < y.size(); ++i) y[i] = rng.at("y").normal(i);
@@ -53,7 +58,8 @@ std::vector<double> plain(const Problem& p, int64_t i, double& largest_exponent)
       double sum = 0;
       for (int64_t j = 0; j < p.n; ++j) {
         if (j == i) continue;
-        const double v = c == 0 ? 1 : p.y[(c - 1) * p.n + j], square = a < 0 ? 1 : std::pow(p.x[a * p.n + j] - p.x[a * p.n + i], 2);
+        const double v = c == 0 ? 1 : p.y[(c - 1) * p.n + j],
+                     square = a < 0 ? 1 : std::pow(p.x[a * p.n + j] - p.x[a * p.n + i], 2);
         sum += std::exp(exponent[j] - largest_exponent) * v * square;
       }
       out.push_back(sum);
@@ -69,7 +75,8 @@ void expect_plain(const Problem& p, double tolerance) {
     const std::vector<double> want = plain(p, i, largest);
     const double scale = want[0] * std::exp(largest) < kFarTotal ? 1 : std::exp(largest);
     for (size_t t = 0; t < terms; ++t)
-      ASSERT_NEAR(got[i * terms + t] / scale, want[t], tolerance * (1 + std::abs(want[t]))) << "n " << p.n << " row " << i << " term " << t;
+      ASSERT_NEAR(got[i * terms + t] / scale, want[t], tolerance * (1 + std::abs(want[t])))
+          << "n " << p.n << " row " << i << " term " << t;
   }
 }
 
@@ -120,7 +127,8 @@ TEST_P(LeaveOneOutKernel, ARowsSumsDoNotDependOnTheRowsItCameWith) {
     const std::vector<int64_t> picked{36, 3, 3, 17, 0, 9, 22};
     const std::vector<double> some = p.sums(picked);
     for (size_t k = 0; k < picked.size(); ++k)
-      for (size_t t = 0; t < terms; ++t) EXPECT_EQ(some[k * terms + t], all[static_cast<size_t>(picked[k]) * terms + t]);
+      for (size_t t = 0; t < terms; ++t)
+        EXPECT_EQ(some[k * terms + t], all[static_cast<size_t>(picked[k]) * terms + t]);
     EXPECT_TRUE(p.sums({}).empty());
   }
 }

@@ -10,7 +10,8 @@ namespace qkv {
 namespace {
 
 uint32_t random123_word(const Rng& rng, uint64_t i) {
-  const r123::Philox4x32::ctr_type counter = {{rng.step(), rng.shard(), static_cast<uint32_t>(i / 4), static_cast<uint32_t>(i >> 34)}};
+  const r123::Philox4x32::ctr_type counter = {
+      {rng.step(), rng.shard(), static_cast<uint32_t>(i / 4), static_cast<uint32_t>(i >> 34)}};
   const r123::Philox4x32::key_type key = {{rng.key()[0], rng.key()[1]}};
   return r123::Philox4x32()(counter, key)[i % 4];
 }
@@ -29,7 +30,8 @@ TEST_P(Philox, WordsAreThoseOfRandom123AtEveryLengthAndAcrossTheCounterWords) {
       std::vector<uint32_t> words(static_cast<size_t>(n) + 1, 77);
       kernels::random_words(rng, first, words.data(), n);
       for (int64_t i = 0; i < n; ++i) {
-        ASSERT_EQ(words[static_cast<size_t>(i)], random123_word(rng, first + static_cast<uint64_t>(i))) << first << " + " << i;
+        ASSERT_EQ(words[static_cast<size_t>(i)], random123_word(rng, first + static_cast<uint64_t>(i)))
+            << first << " + " << i;
         ASSERT_EQ(words[static_cast<size_t>(i)], rng.word(first + static_cast<uint64_t>(i)));
       }
       EXPECT_EQ(words.back(), 77u) << "wrote beyond " << n;
@@ -43,7 +45,8 @@ TEST_P(Philox, UniformIsTheStreamsUniform) {
   for (uint64_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], -3 + (4.f - -3.f) * rng.uniform(i));
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryTarget, Philox, testing::ValuesIn(kernels::available_targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(EveryTarget, Philox, testing::ValuesIn(kernels::available_targets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace qkv

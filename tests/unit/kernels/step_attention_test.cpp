@@ -1,4 +1,5 @@
-// One query a row over scattered keys: right against double, the same bits alone and among others, on every kernel target.
+// One query a row over scattered keys: right against double, the same bits alone and among others, on every kernel
+// target.
 #include "qkv/kernels/step_attention.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +29,12 @@ struct Problem {
   std::vector<int32_t> slots, counts;
 
   Problem(int64_t heads, int64_t key_heads, int64_t width, int64_t rows, int64_t stride)
-      : sizes{heads, key_heads, width, 0.37f}, rows(rows), stride(stride), slot_count(2 * stride + 3),
-        q(normal({rows, heads * width}, Rng(1))), k(normal({slot_count, key_heads * width}, Rng(2))),
+      : sizes{heads, key_heads, width, 0.37f},
+        rows(rows),
+        stride(stride),
+        slot_count(2 * stride + 3),
+        q(normal({rows, heads * width}, Rng(1))),
+        k(normal({slot_count, key_heads * width}, Rng(2))),
         v(normal({slot_count, key_heads * width}, Rng(3))) {
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t j = 0; j < stride; ++j) slots.push_back(static_cast<int32_t>((7 * r + 5 * j) % slot_count));
@@ -48,7 +53,8 @@ struct Problem {
     for (int64_t j = 0; j < counts[static_cast<size_t>(r)]; ++j) {
       const int64_t at = slots[static_cast<size_t>(r * stride + j)] * row + key;
       double score = 0;
-      for (int64_t i = 0; i < D; ++i) score += static_cast<double>(q.ptr()[(r * sizes.heads + h) * D + i]) * k.ptr()[at + i];
+      for (int64_t i = 0; i < D; ++i)
+        score += static_cast<double>(q.ptr()[(r * sizes.heads + h) * D + i]) * k.ptr()[at + i];
       const double e = std::exp(static_cast<double>(sizes.scale) * score);
       sum += e;
       mean += e * v.ptr()[at + c];
@@ -94,7 +100,8 @@ TEST_P(StepAttentionTest, AHeadHasTheSameBitsAloneAndBesideOthers) {
           const std::vector<float> alone = one.result(0, one.rows);
           for (int64_t r = 0; r < p.rows; ++r)
             for (int64_t c = 0; c < width; ++c)
-              ASSERT_EQ(all[static_cast<size_t>((r * heads + h) * width + c)], alone[static_cast<size_t>(r * width + c)])
+              ASSERT_EQ(all[static_cast<size_t>((r * heads + h) * width + c)],
+                        alone[static_cast<size_t>(r * width + c)])
                   << stride << " keys, width " << width << ", head " << h << " of " << heads << ", row " << r;
         }
       }
@@ -117,10 +124,14 @@ TEST_P(StepAttentionTest, AHeadWithoutNumbersLeavesTheOthersAlone) {
           for (int64_t i = 0; i < 32; ++i) {
             SCOPED_TRACE(testing::Message() << odd << " at key " << j << " of " << keys);
             const float got = out[static_cast<size_t>(i)];
-            if (i / 8 != h) ASSERT_EQ(got, wanted[static_cast<size_t>(i)]);
-            else if (odd != -kInfinity) ASSERT_TRUE(std::isnan(got));
-            else if (keys == 1) ASSERT_EQ(got, 0);
-            else ASSERT_NEAR(got, p.wanted(0, h, i % 8), 3e-6);
+            if (i / 8 != h)
+              ASSERT_EQ(got, wanted[static_cast<size_t>(i)]);
+            else if (odd != -kInfinity)
+              ASSERT_TRUE(std::isnan(got));
+            else if (keys == 1)
+              ASSERT_EQ(got, 0);
+            else
+              ASSERT_NEAR(got, p.wanted(0, h, i % 8), 3e-6);
           }
         }
   }
@@ -152,7 +163,8 @@ TEST_P(StepAttentionTest, HugeScoresPickTheirKey) {
   for (int64_t c = 0; c < 8; ++c) EXPECT_EQ(out[static_cast<size_t>(c)], p.v.ptr()[best * 8 + c]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, StepAttentionTest, testing::ValuesIn(available_targets()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Targets, StepAttentionTest, testing::ValuesIn(available_targets()),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace qkv::kernels

@@ -26,7 +26,10 @@ TEST(Target, OneThatTheProgramOrTheCpuLacksIsRefusedAndNothingChanges) {
       force_target(name);
       ADD_FAILURE() << name << " was taken";
     } catch (const Error& e) {
-      EXPECT_EQ(std::string(e.what()).find(std::string("[target] this program has no \"") + name + "\" kernels that this CPU can run; it has "), 0u) << e.what();
+      EXPECT_EQ(std::string(e.what()).find(std::string("[target] this program has no \"") + name +
+                                           "\" kernels that this CPU can run; it has "),
+                0u)
+          << e.what();
     }
     EXPECT_EQ(running_target(), before);
   }

@@ -22,7 +22,8 @@ const Page& page_of(const std::string& name) {
 
 const Claim* claim_about(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return claim;
+    if (auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+      return claim;
   return nullptr;
 }
 
@@ -47,7 +48,8 @@ TEST(Labs, AreInTheOrderOfTheChapterAndFoundByNameAndSection) {
   EXPECT_EQ(find_lab("cues"), find_lab("10.1"));
   EXPECT_EQ(find_lab("scoring"), find_lab("10.3"));
   EXPECT_EQ(find_lab("nosuch"), nullptr);
-  for (size_t i = 1; i < all_labs().size(); ++i) EXPECT_LT(std::stod(all_labs()[i - 1].section), std::stod(all_labs()[i].section));
+  for (size_t i = 1; i < all_labs().size(); ++i)
+    EXPECT_LT(std::stod(all_labs()[i - 1].section), std::stod(all_labs()[i].section));
 }
 
 TEST(Labs, WatchSeesEveryBlockInOrder) {
@@ -59,7 +61,8 @@ TEST(Labs, WatchSeesEveryBlockInOrder) {
 TEST(ScoringLab, PrintsTheBooksDemos) {
   const std::string printed = everything_printed(page_of("10.3"));
   EXPECT_NE(
-      printed.find("additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"),
+      printed.find(
+          "additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"),
       std::string::npos);
   EXPECT_NE(printed.find("[[[4.5]],\n [[14.5]]]"), std::string::npos);
   EXPECT_NE(printed.find("[[8717, 9998, 9998],\n [8125, 9312, 9312]]"), std::string::npos);
@@ -77,7 +80,8 @@ TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
 TEST(CuesLab, ListsTheWordsOfTheNotes) {
   const Page& page = page_of("10.1");
   const std::string note = markdown(*find_lab("cues"), page, Language::en);
-  for (const char* word : {"意志提示", "volitional cue, query", "非自主性提示", "感官输入", "注意力汇聚 / 注意力池化", "$\\alpha$"})
+  for (const char* word :
+       {"意志提示", "volitional cue, query", "非自主性提示", "感官输入", "注意力汇聚 / 注意力池化", "$\\alpha$"})
     EXPECT_NE(note.find(word), note.npos) << word;
 }
 
@@ -99,7 +103,8 @@ TEST(Fact, IsShownWithoutATickAndIsNoClaim) {
   EXPECT_EQ(plain(page.blocks()[1], Language::en), "-     It has no number.\n");
   const Lab lab{"9", "test", {"Test", "测试"}, {}};
   EXPECT_NE(markdown(lab, page, Language::zh).find("\n- 表有两行。 (2 rows)\n"), std::string::npos);
-  EXPECT_NE(html_report({{&lab, page, 1}}, Language::en).find("<div class=\"fact\">It has no number.</div>"), std::string::npos);
+  EXPECT_NE(html_report({{&lab, page, 1}}, Language::en).find("<div class=\"fact\">It has no number.</div>"),
+            std::string::npos);
 }
 
 TEST(FailedClaim, IsCountedAndMarkedInEveryForm) {

@@ -44,22 +44,35 @@ TEST(PlainFormula, ScriptsOfOneFormulaLookAlike) {
 
 TEST(MathMl, BracketsAreAsHighAsWhatTheyHold) {
   const std::string low = mathml("(a)^2", false), high = mathml("\\exp(-\\frac{u^2}{2 \\sigma^2})", false);
-  EXPECT_NE(low.find("<msup><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"), std::string::npos) << "the square belongs to both brackets";
-  EXPECT_NE(high.find("<mrow><mo form=\"prefix\" stretchy=\"true\">(</mo><mrow><mo form=\"prefix\">−</mo><mfrac>"), std::string::npos) << high;
+  EXPECT_NE(low.find("<msup><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"), std::string::npos)
+      << "the square belongs to both brackets";
+  EXPECT_NE(high.find("<mrow><mo form=\"prefix\" stretchy=\"true\">(</mo><mrow><mo form=\"prefix\">−</mo><mfrac>"),
+            std::string::npos)
+      << high;
   EXPECT_NE(high.find("<mo form=\"postfix\" stretchy=\"true\">)</mo></mrow>"), std::string::npos);
   EXPECT_NE(mathml("\\left( a \\right)", false).find("stretchy=\"true\">(</mo>"), std::string::npos);
-  EXPECT_NE(mathml("f((a), \\sum_i b)", false).find("stretchy=\"true\">(</mo><mrow><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"), std::string::npos);
-  EXPECT_NE(mathml("[0, 1)", false).find("<mo stretchy=\"false\">[</mo>"), std::string::npos) << "no partner: its own size";
+  EXPECT_NE(mathml("f((a), \\sum_i b)", false)
+                .find("stretchy=\"true\">(</mo><mrow><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"),
+            std::string::npos);
+  EXPECT_NE(mathml("[0, 1)", false).find("<mo stretchy=\"false\">[</mo>"), std::string::npos)
+      << "no partner: its own size";
 }
 
 TEST(MathMl, BarsComeInPairsOfOneHeight) {
-  for (const char* tex : {"\\left\\lvert \\frac{a}{b} \\right\\rvert", "\\lvert \\frac{a}{b} \\rvert", "| \\frac{a}{b} |"}) {
+  for (const char* tex :
+       {"\\left\\lvert \\frac{a}{b} \\right\\rvert", "\\lvert \\frac{a}{b} \\rvert", "| \\frac{a}{b} |"}) {
     EXPECT_NE(mathml(tex, false).find("<mo form=\"prefix\" stretchy=\"true\">|</mo>"), std::string::npos) << tex;
     EXPECT_NE(mathml(tex, false).find("<mo form=\"postfix\" stretchy=\"true\">|</mo>"), std::string::npos) << tex;
   }
   const std::string sizes = mathml("|A| + |S|", false);
-  EXPECT_NE(sizes.find("<mi>A</mi></mrow><mo form=\"postfix\" stretchy=\"false\">|</mo></mrow><mo>+</mo><mrow><mo form=\"prefix\""), std::string::npos) << sizes;
-  EXPECT_NE(mathml("P(a \\mid b) \\mid c", false).find("<mi>a</mi><mo stretchy=\"false\">|</mo><mi>b</mi>"), std::string::npos) << "given, not a size";
+  EXPECT_NE(
+      sizes.find(
+          "<mi>A</mi></mrow><mo form=\"postfix\" stretchy=\"false\">|</mo></mrow><mo>+</mo><mrow><mo form=\"prefix\""),
+      std::string::npos)
+      << sizes;
+  EXPECT_NE(mathml("P(a \\mid b) \\mid c", false).find("<mi>a</mi><mo stretchy=\"false\">|</mo><mi>b</mi>"),
+            std::string::npos)
+      << "given, not a size";
 }
 
 TEST(MathMl, TellsSignsFromDifferencesAndThingsFromSigns) {
@@ -74,7 +87,11 @@ TEST(MathMl, TellsSignsFromDifferencesAndThingsFromSigns) {
 
 TEST(MathMl, EquationsBelowEachOtherMeetAtTheirFirstEqualsSign) {
   const std::string both = aligned_mathml({"a = b = c", "x_1 = y"});
-  EXPECT_NE(both.find("<mi>a</mi></mrow></mtd><mtd style=\"text-align: left; padding-left: 0\"><mrow><mo>=</mo><mi>b</mi><mo>=</mo>"), std::string::npos) << both;
+  EXPECT_NE(
+      both.find(
+          "<mi>a</mi></mrow></mtd><mtd style=\"text-align: left; padding-left: 0\"><mrow><mo>=</mo><mi>b</mi><mo>=</mo>"),
+      std::string::npos)
+      << both;
   EXPECT_NE(both.find("</msub></mrow></mtd>"), std::string::npos);
 }
 

@@ -29,14 +29,16 @@ inline void expect_claims_hold(const Page& page) {
 /// The claim whose English text has these words.
 inline const Claim& claim_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos) return *claim;
+    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+      return *claim;
   throw std::runtime_error("no claim with the words " + words);
 }
 
 /// The fact whose English text has these words.
 inline const Fact& fact_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (const auto* fact = std::get_if<Fact>(&block); fact && fact->text.en.find(words) != std::string::npos) return *fact;
+    if (const auto* fact = std::get_if<Fact>(&block); fact && fact->text.en.find(words) != std::string::npos)
+      return *fact;
   throw std::runtime_error("no fact with the words " + words);
 }
 
@@ -128,16 +130,19 @@ inline void expect_figures_draw(const Page& page) {
       const std::string drawn = svg(b->figure);
       EXPECT_NE(drawn.find("</svg>"), drawn.npos) << b->name;
       const drawings::SvgText read = drawings::read_svg(drawn);
-      EXPECT_GE(drawings::smallest_type(read, kPageWidth), 9) << b->name << " is " << read.elements[0].number("width") << " pixels wide";
+      EXPECT_GE(drawings::smallest_type(read, kPageWidth), 9)
+          << b->name << " is " << read.elements[0].number("width") << " pixels wide";
       for (const drawings::Element& e : read.named("text"))
-        for (const char* typed : {" - ", "sqrt(", "q.k", "^2"}) EXPECT_EQ(e.text.find(typed), e.text.npos) << b->name << ": " << e.text;
+        for (const char* typed : {" - ", "sqrt(", "q.k", "^2"})
+          EXPECT_EQ(e.text.find(typed), e.text.npos) << b->name << ": " << e.text;
     }
   EXPECT_GT(names.size(), 0u);
 }
 
 inline void expect_utf8(const std::string& text, const std::string& what) {
   const size_t bad = find_invalid_utf8(text);
-  EXPECT_EQ(bad, text.npos) << what << " is not UTF-8 at byte " << bad << ", after \"" << text.substr(bad < 60 ? 0 : bad - 60, std::min<size_t>(bad, 60)) << "\"";
+  EXPECT_EQ(bad, text.npos) << what << " is not UTF-8 at byte " << bad << ", after \""
+                            << text.substr(bad < 60 ? 0 : bad - 60, std::min<size_t>(bad, 60)) << "\"";
 }
 
 // Every figure is linked, every formula and table is there, in both languages; all of it is UTF-8.
@@ -156,7 +161,8 @@ inline void expect_renders(const Lab& lab, const Page& page) {
       if (auto* b = std::get_if<Formula>(&block)) {
         EXPECT_NE(note.find("$$" + b->tex + "$$"), note.npos);
         const std::string alone = mathml(b->tex, true), in_line = aligned_mathml({b->tex});
-        const std::string row = in_line.substr(in_line.find("<mtr>"), in_line.find("</mtable>") - in_line.find("<mtr>"));
+        const std::string row =
+            in_line.substr(in_line.find("<mtr>"), in_line.find("</mtable>") - in_line.find("<mtr>"));
         EXPECT_TRUE(report.find(alone) != report.npos || report.find(row) != report.npos) << b->tex;
       }
       if (auto* b = std::get_if<Heading>(&block)) {

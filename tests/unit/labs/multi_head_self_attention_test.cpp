@@ -43,7 +43,8 @@ TEST(MultiHeadLab, ShowsTheNumbersOfTheBook) {
   EXPECT_EQ(claim_with(page, "1/3 for a length of 3").measured, "weights 0.333333 and 0.500000");
   EXPECT_EQ(fact_with(page, "widths 20, 10 and 6").measured, "output (2, 4, 100), 13,600 parameters");
   const std::string note = markdown(*find_lab("10.5"), page, Language::en);
-  for (const char* row : {"| 1 | 100 | 40,000 | 40,400 |", "| 20 | 5 | 40,000 | 40,400 |"}) EXPECT_NE(note.find(row), note.npos) << row;
+  for (const char* row : {"| 1 | 100 | 40,000 | 40,400 |", "| 20 | 5 | 40,000 | 40,400 |"})
+    EXPECT_NE(note.find(row), note.npos) << row;
   const std::string printed = everything_printed(page);
   EXPECT_NE(printed.find("weights          (2, 5, 4, 6)\noutput           (2, 4, 100)"), printed.npos);
   EXPECT_NE(printed.find("(3, 2, 2):\n[[[0, 1],\n  [6, 7]],\n [[2, 3],\n  [8, 9]],"), printed.npos);
@@ -85,8 +86,10 @@ TEST(SelfAttentionLab, ShowsTheNumbersOfTheBook) {
   EXPECT_NE(printed.find("(2, 4, 100) -> (2, 4, 100)"), printed.npos);
   EXPECT_NE(printed.find("0 in binary is 000\n1 in binary is 001\n2 in binary is 010"), printed.npos);
   EXPECT_NE(printed.find("7 in binary is 111"), printed.npos);
-  EXPECT_EQ(claim_with(page, "The counts are exactly").measured, "self-attention, n = 512, d = 64: 33,554,432 = 2 × 512² × 64");
-  EXPECT_EQ(claim_with(page, "to meet in the middle").measured, "n = 33, k = 3: 16 layers to the middle, 32 from end to end");
+  EXPECT_EQ(claim_with(page, "The counts are exactly").measured,
+            "self-attention, n = 512, d = 64: 33,554,432 = 2 × 512² × 64");
+  EXPECT_EQ(claim_with(page, "to meet in the middle").measured,
+            "n = 33, k = 3: 16 layers to the middle, 32 from end to end");
   EXPECT_EQ(claim_with(page, "A recurrence needs").measured, "n = 33: 32 steps and 1 layer");
 }
 

@@ -26,7 +26,9 @@ TEST(Wrap, BreaksAtSpacesAndBetweenWideCharacters) {
   EXPECT_EQ(wrapped("键key值", 5), "键key\n值");
 }
 
-TEST(Wrap, IndentsWhatFollowsTheFirstLine) { EXPECT_EQ(wrapped("ok    one two three", 11, 6), "ok    one\n      two\n      three"); }
+TEST(Wrap, IndentsWhatFollowsTheFirstLine) {
+  EXPECT_EQ(wrapped("ok    one two three", 11, 6), "ok    one\n      two\n      three");
+}
 
 TEST(Wrap, NoLineBeginsWithAClosingMarkOrEndsWithAnOpeningOne) {
   EXPECT_EQ(wrapped("查询和键，值", 8), "查询和\n键，值");
@@ -70,16 +72,24 @@ TEST(PlainTable, GoesOnBelowItselfWhenItsWordsDoNotFit) {
 
 TEST(Plain, NoBlockIsWiderThanItsTerminal) {
   Page page({});
-  page.heading({"A heading that is rather long for such a narrow terminal", "对这么窄的终端来说相当长的一个标题，还要再长一些才行"});
-  page.say({"Words and `code` and $p_q = p_k$ and **strong** words in a paragraph.", "一段话里有词、`代码`、公式 $p_q = p_k$ 和**重点**，超过一行。"});
+  page.heading({"A heading that is rather long for such a narrow terminal",
+                "对这么窄的终端来说相当长的一个标题，还要再长一些才行"});
+  page.say({"Words and `code` and $p_q = p_k$ and **strong** words in a paragraph.",
+            "一段话里有词、`代码`、公式 $p_q = p_k$ 和**重点**，超过一行。"});
   page.formula("f(x) = \\sum_{i=1}^n \\frac{K(x - x_i)}{\\sum_{j=1}^n K(x - x_j)} y_i");
   page.print("a line of output that a program printed and that is long");
-  page.table({{"one column", "一列"}, {"another column", "另一列"}, {"and a third one", "以及第三列"}}, {{"1", "2", "3"}});
-  page.draw("curve", curves({{"y", {1, 2, 3}, {1, 4, 9}}}, {.label = "x"}, {.label = "y"}), {"A curve with a caption of some length.", "一条曲线，图注有一定长度。"});
-  page.claim(true, {"A claim of more words than the line holds.", "一条比一行更长的论断，需要换行显示。"}, "1.000 against 2.000");
+  page.table({{"one column", "一列"}, {"another column", "另一列"}, {"and a third one", "以及第三列"}},
+             {{"1", "2", "3"}});
+  page.draw("curve", curves({{"y", {1, 2, 3}, {1, 4, 9}}}, {.label = "x"}, {.label = "y"}),
+            {"A curve with a caption of some length.", "一条曲线，图注有一定长度。"});
+  page.claim(true, {"A claim of more words than the line holds.", "一条比一行更长的论断，需要换行显示。"},
+             "1.000 against 2.000");
   for (const bool colour : {false, true})
     for (const Language language : {Language::en, Language::zh})
-      for (const Block& block : page.blocks()) EXPECT_LE(widest_line(plain(block, language, {.columns = 40, .colour = colour, .figures = true, .folder = "out"})), 40);
+      for (const Block& block : page.blocks())
+        EXPECT_LE(
+            widest_line(plain(block, language, {.columns = 40, .colour = colour, .figures = true, .folder = "out"})),
+            40);
 }
 
 TEST(Plain, ColoursAreThereWhenWantedAndOnlyThen) {
@@ -88,7 +98,8 @@ TEST(Plain, ColoursAreThereWhenWantedAndOnlyThen) {
   page.claim(true, {"It holds.", "成立。"}, "1");
   page.claim(false, {"It does not.", "不成立。"}, "2");
   EXPECT_EQ(plain(page.blocks()[0], Language::en, {.colour = true}), "\n\x1b[1m== Head ==\x1b[0m\n");
-  EXPECT_EQ(plain(page.blocks()[1], Language::en, {.colour = true}), "\x1b[32mok\x1b[0m    It holds. \x1b[2m[1]\x1b[0m\n");
+  EXPECT_EQ(plain(page.blocks()[1], Language::en, {.colour = true}),
+            "\x1b[32mok\x1b[0m    It holds. \x1b[2m[1]\x1b[0m\n");
   EXPECT_EQ(plain(page.blocks()[1], Language::en), "ok    It holds. [1]\n");
   EXPECT_TRUE(plain(page.blocks()[2], Language::en, {.colour = true}).starts_with("\x1b[1;31mFAILED\x1b[0m"));
 }

@@ -25,7 +25,8 @@ const Page& page_of(uint64_t seed) {
 std::string failures(const Page& page) {
   std::string list;
   for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && !claim->holds) list += claim->text.en + " [" + claim->measured + "]\n";
+    if (const auto* claim = std::get_if<Claim>(&block); claim && !claim->holds)
+      list += claim->text.en + " [" + claim->measured + "]\n";
   return list;
 }
 
@@ -61,7 +62,10 @@ TEST(RegressionLab, ShowsTheWorkedNumbers) {
 
 TEST(RegressionLab, ShowsTheArraysOfLeaveOneOutTraining) {
   const std::string printed = everything_printed(page_of(0));
-  EXPECT_NE(printed.find("repeat_interleave([1, 2], 3) = [1, 1, 1, 2, 2, 2]\nrepeat([1, 2], 3)            = [1, 2, 1, 2, 1, 2]\n"), printed.npos);
+  EXPECT_NE(
+      printed.find(
+          "repeat_interleave([1, 2], 3) = [1, 1, 1, 2, 2, 2]\nrepeat([1, 2], 3)            = [1, 2, 1, 2, 1, 2]\n"),
+      printed.npos);
   EXPECT_NE(printed.find("keys without the diagonal (50, 49)\n"), printed.npos);
   EXPECT_NE(printed.find("(50, 1, 49) x (50, 49, 1) -> (50, 1, 1)"), printed.npos);
 }
@@ -89,7 +93,8 @@ TEST(RegressionLab, HasTextAndCaptionsInBothLanguages) {
   const auto both = [&](const Text& text) {
     EXPECT_FALSE(text.en.empty()) << text.zh;
     EXPECT_FALSE(text.zh.empty()) << text.en;
-    for (const unsigned char c : text.en) EXPECT_FALSE(c >= 0xE4 && c <= 0xE9) << text.en;  // no Chinese in English text
+    for (const unsigned char c : text.en)
+      EXPECT_FALSE(c >= 0xE4 && c <= 0xE9) << text.en;  // no Chinese in English text
     chinese += text.en != text.zh;
   };
   for (const Block& block : page_of(0).blocks()) {

@@ -21,8 +21,9 @@ void expect_numbers_of_the_book(const Page& page) {
   EXPECT_NE(fact_with(page, "English edition's model").text.en.find("1,869,782"), std::string::npos);
   EXPECT_EQ(fact_with(page, "Layer norm: −1 and 1").measured, "±0.99998");
   const std::string printed = everything_printed(page);
-  for (const char* words : {"[[-0.99998, 0.99998],\n [-0.99998, 0.99998]]", "[[-0.99998, -0.99998],\n [0.99998, 0.99998]]",
-                            "ones (2, 100, 24)        -> (2, 100, 24)", "decoder.1.cross (2, 8, 7, 100)"})
+  for (const char* words :
+       {"[[-0.99998, 0.99998],\n [-0.99998, 0.99998]]", "[[-0.99998, -0.99998],\n [0.99998, 0.99998]]",
+        "ones (2, 100, 24)        -> (2, 100, 24)", "decoder.1.cross (2, 8, 7, 100)"})
     EXPECT_NE(printed.find(words), printed.npos) << words;
 }
 
@@ -64,14 +65,16 @@ void expect_maps(const Page& page) {
 
 // What is wrong in a book that is read before an examination is learnt.
 void expect_answers(const Page& page) {
-  expect_exercises_in_order(page, {"Exercise 10.7.1", "Exercise 10.7.2", "Exercise 10.7.3", "Exercises 10.7.4 and 10.7.5", "Exercise 10.7.6"});
+  expect_exercises_in_order(page, {"Exercise 10.7.1", "Exercise 10.7.2", "Exercise 10.7.3",
+                                   "Exercises 10.7.4 and 10.7.5", "Exercise 10.7.6"});
   const std::string en = everything_said(page, Language::en), zh = everything_said(page, Language::zh);
   EXPECT_NE(en.find("span corruption"), en.npos);
   EXPECT_NE(en.find("18 times as many within the window"), en.npos);
   EXPECT_NE(en.find("524,224"), en.npos) << "pairs of 4,096 positions within the window";
   EXPECT_NE(en.find("Answer."), en.npos);
   EXPECT_NE(zh.find("答："), zh.npos);
-  for (const char* odd : {"掩码", "逐位置前馈", "写句子时", "听得见", "听位置", "强制翻译"}) EXPECT_EQ(zh.find(odd), zh.npos) << odd;
+  for (const char* odd : {"掩码", "逐位置前馈", "写句子时", "听得见", "听位置", "强制翻译"})
+    EXPECT_EQ(zh.find(odd), zh.npos) << odd;
   for (const char* odd : {"nats a token", "ms a step", "by force"}) EXPECT_EQ(en.find(odd), en.npos) << odd;
 }
 
@@ -90,11 +93,13 @@ TEST(TransformerLab, KeepsItsClaimsTextsFiguresAndTheNumbersOfTheBook) {
   expect_maps(page);
 }
 
-// Sentences that are not the book's: what is claimed of the book's file alone is left out, and nothing else goes missing.
+// Sentences that are not the book's: what is claimed of the book's file alone is left out, and nothing else goes
+// missing.
 TEST(TransformerLab, ReadsAnyFileOfPairs) {
   const std::string file = testing::TempDir() + "/transformer_lab_pairs.txt";
   std::string lines;
-  for (const AlignedPair& pair : en_fr_corpus({.size = 40, .seed = 2})) lines += pair.source + "\t" + pair.target + "\n";
+  for (const AlignedPair& pair : en_fr_corpus({.size = 40, .seed = 2}))
+    lines += pair.source + "\t" + pair.target + "\n";
   write_file(file, lines);
   const Lab& lab = *find_lab("10.7");
   const Page page = run(lab, {.seed = 1, .data = file});

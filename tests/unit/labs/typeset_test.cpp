@@ -19,7 +19,8 @@ TEST(Typeset, PowersOfTenHaveThreeDigitsAtMost) {
 }
 
 TEST(Typeset, LeavesWhatIsNoNumber) {
-  for (const char* same : {"`1e-08 -1` and $-10^{-6}$", "2e", "a1e-05", "0x1e-5", "1.5.2", "10–20", "3-4", "1e-5x"}) EXPECT_EQ(typeset(same), same);
+  for (const char* same : {"`1e-08 -1` and $-10^{-6}$", "2e", "a1e-05", "0x1e-5", "1.5.2", "10–20", "3-4", "1e-5x"})
+    EXPECT_EQ(typeset(same), same);
   EXPECT_EQ(typeset("-0.5, x = -2"), "−0.5, x = −2");
 }
 
@@ -32,7 +33,11 @@ TEST(Typeset, NumbersInTablesAreFlushRight) {
   const bool expected[] = {false, true, true, false};
   for (size_t c = 0; c < 4; ++c) EXPECT_EQ(is_number_column(table, c, Language::en), expected[c]) << c;
   const std::string note = markdown(lab, page, Language::en), report = html_report({{&lab, page, 1}}, Language::en);
-  EXPECT_NE(note.find("| name | value | time | shape |\n|---|---:|---:|---|\n| a | 1.26 × 10⁻⁸ | 1.5 ms | (2, 3) |\n| 2 | −0.5 |"), note.npos) << note;
+  EXPECT_NE(
+      note.find(
+          "| name | value | time | shape |\n|---|---:|---:|---|\n| a | 1.26 × 10⁻⁸ | 1.5 ms | (2, 3) |\n| 2 | −0.5 |"),
+      note.npos)
+      << note;
   EXPECT_NE(report.find("<th class=\"number\">value</th>"), report.npos);
   EXPECT_NE(report.find("<td>2</td><td class=\"number\">−0.5</td>"), report.npos);
   EXPECT_NE(plain(page.blocks()[0], Language::en).find("1.26 × 10⁻⁸"), std::string::npos);

@@ -18,7 +18,8 @@ namespace qkv::tests {
 
 inline Ids some_ids(int64_t rows, int64_t columns, uint64_t below, uint64_t seed) {
   Ids ids = Ids::empty({rows, columns});
-  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(below, static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < ids.numel(); ++i)
+    ids.mutable_ptr()[i] = static_cast<int32_t>(Rng(seed).below(below, static_cast<uint64_t>(i)));
   return ids;
 }
 
@@ -41,10 +42,11 @@ void expect_layout(const Config& config, const VocabularySizes& words, const std
   }
 }
 
-/// Central differences of the whole model in training, on two elements of every parameter but those that `skipped` names by their ends.
+/// Central differences of the whole model in training, on two elements of every parameter but those that `skipped`
+/// names by their ends.
 template <class Model>
-void expect_gradients(const Model& model, uint64_t target_vocabulary, float step, double tolerance, const std::string& name,
-                      const std::string& skipped = "") {
+void expect_gradients(const Model& model, uint64_t target_vocabulary, float step, double tolerance,
+                      const std::string& name, const std::string& skipped = "") {
   const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, target_vocabulary, 2), lens({4}, {6, 2, 4, 3});
   const Tensor dy = uniform({4, 5, static_cast<int64_t>(target_vocabulary)}, Rng(5), -1, 1);
   const qkv::Run training{.training = true, .rng = Rng(4)};
@@ -65,7 +67,8 @@ void expect_gradients(const Model& model, uint64_t target_vocabulary, float step
       w = before - step;
       const double slope = (above - loss().item()) / (2 * double{step});
       w = before;
-      EXPECT_NEAR(gradient.ptr()[i], slope, tolerance * std::max(1.0, double{most})) << name << ", " << p.name << "[" << i << "]";
+      EXPECT_NEAR(gradient.ptr()[i], slope, tolerance * std::max(1.0, double{most}))
+          << name << ", " << p.name << "[" << i << "]";
     }
   }
 }

@@ -1,4 +1,5 @@
-// Encoder and decoder: PyTorch's Bahdanau model step for step, the book's sizes, decoding against teacher forcing, beams, probes.
+// Encoder and decoder: PyTorch's Bahdanau model step for step, the book's sizes, decoding against teacher forcing,
+// beams, probes.
 #include "qkv/models/seq2seq.h"
 
 #include <gtest/gtest.h>
@@ -17,9 +18,9 @@
 #include "qkv/tensor/probe.h"
 #include "qkv/train/optimizer.h"
 #include "support/near.h"
+#include "support/threads.h"
 #include "unit/models/model_checks.h"
 #include "unit/ops/expect_error.h"
-#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -69,7 +70,8 @@ TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
   for (int64_t i = 0; i < 20; ++i) wanted.mutable_ptr()[i] = i % 4 < target_lens.ptr()[i / 4] ? targets.ptr()[i] : -1;
 
   LastWeights probe;
-  expect_near_largest(model.logits(source, lens, target_in, {.probe = &probe}), golden.tensor("logits"), 1e-5, "logits");
+  expect_near_largest(model.logits(source, lens, target_in, {.probe = &probe}), golden.tensor("logits"), 1e-5,
+                      "logits");
   EXPECT_EQ(probe.path, "decoder.attention");
   expect_near_largest(probe.matrix.viewed({5, 4, 6}), golden.tensor("weights"), 1e-5, "weights");
 
@@ -79,17 +81,19 @@ TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
   for (int64_t step = 0; step < 10; ++step) {
     Tape tape(arena);
     const Tensor features = model.features(source, lens, target_in, {.training = true}, target_lens);
-    const Tensor sum =
-        linear_cross_entropy(features, model.output.weight, model.output.bias, wanted, {.ignore_id = -1, .reduction = Reduction::sum});
+    const Tensor sum = linear_cross_entropy(features, model.output.weight, model.output.bias, wanted,
+                                            {.ignore_id = -1, .reduction = Reduction::sum});
     const Tensor loss = scale(sum, 0.25f);
     EXPECT_NEAR(loss.item(), losses.ptr()[step], 1e-5 * losses.ptr()[step]) << "step " << step;
     tape.backward(loss);
     if (step == 0)
       for (const auto& p : parameters(model))
-        expect_near_largest(tape.grad(p.tensor), tensor("grad.", p.name, p.tensor.shape()), 1e-5, "gradient of " + p.name);
+        expect_near_largest(tape.grad(p.tensor), tensor("grad.", p.name, p.tensor.shape()), 1e-5,
+                            "gradient of " + p.name);
     adam.step(all, arena.flat(), 0.005f, clip_factor(norm(arena.flat()), 1));
   }
-  for (const auto& p : parameters(model)) expect_near_largest(p.tensor, tensor("end.", p.name, p.tensor.shape()), 1e-4, "end of " + p.name);
+  for (const auto& p : parameters(model))
+    expect_near_largest(p.tensor, tensor("end.", p.name, p.tensor.shape()), 1e-4, "end of " + p.name);
 }
 
 TEST(Seq2Seq, TheBooksModelsHaveTheBooksParameters) {
@@ -136,8 +140,10 @@ std::vector<Variant> variants() {
   add("cosine", [](Seq2SeqConfig& o) { o.attention = ScorerKind::cosine; });
   add("bilinear, both ways", [](Seq2SeqConfig& o) { o.attention = ScorerKind::bilinear, o.bidirectional = true; });
   add("additive, lstm, both ways", [](Seq2SeqConfig& o) { o.cell = CellKind::lstm, o.bidirectional = true; });
-  add("additive, reset before the product, one layer", [](Seq2SeqConfig& o) { o.cell = CellKind::gru_before, o.layers = 1; });
-  add("none, both ways, lstm", [](Seq2SeqConfig& o) { o.attention = ScorerKind::none, o.bidirectional = true, o.cell = CellKind::lstm; });
+  add("additive, reset before the product, one layer",
+      [](Seq2SeqConfig& o) { o.cell = CellKind::gru_before, o.layers = 1; });
+  add("none, both ways, lstm",
+      [](Seq2SeqConfig& o) { o.attention = ScorerKind::none, o.bidirectional = true, o.cell = CellKind::lstm; });
   add("additive, through the padding", [](Seq2SeqConfig& o) { o.skip_padding = false; });
   return list;
 }
@@ -161,7 +167,12 @@ TEST(Seq2Seq, SaysWhatItConsistsOfAndWhatItsStateHolds) {
 
 TEST(Seq2Seq, SaysWhatItIsInOneLine) {
   EXPECT_EQ(Seq2SeqConfig{}.facts().summary, "seq2seq, gru, 1 layer, hidden 256, embed 256, attention additive");
-  const Seq2SeqConfig other{.embed = 32, .hidden = 32, .layers = 2, .cell = CellKind::lstm, .attention = ScorerKind::none, .bidirectional = true};
+  const Seq2SeqConfig other{.embed = 32,
+                            .hidden = 32,
+                            .layers = 2,
+                            .cell = CellKind::lstm,
+                            .attention = ScorerKind::none,
+                            .bidirectional = true};
   EXPECT_EQ(other.facts().summary, "seq2seq, bidirectional lstm, 2 layers, hidden 32, embed 32, attention none");
 }
 
@@ -200,11 +211,13 @@ TEST(Seq2Seq, PaddingAndBatchMatesChangeNoBit) {
 }
 
 TEST(Seq2Seq, StepsBeyondATargetsEndAreZeroAndChangeNothingElse) {
-  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1}), ends({4}, {2, 5, 0, 4});
+  const Ids source = some_ids(4, 6, 9, 1), target = some_ids(4, 5, 7, 2), lens({4}, {6, 2, 4, 1}),
+            ends({4}, {2, 5, 0, 4});
   for (const auto& [name, options] : variants()) {
     const Seq2Seq model(options, kWords, Rng(3));
     const qkv::Run training{.training = true, .rng = Rng(4)};
-    const Tensor whole = model.features(source, lens, target, training), cut = model.features(source, lens, target, training, ends);
+    const Tensor whole = model.features(source, lens, target, training),
+                 cut = model.features(source, lens, target, training, ends);
     for (int64_t b = 0; b < 4; ++b) {
       const int64_t n = ends.ptr()[b];
       expect_same(slice(slice(cut, 0, b, b + 1), 1, 0, n), slice(slice(whole, 0, b, b + 1), 1, 0, n), name);
@@ -215,7 +228,8 @@ TEST(Seq2Seq, StepsBeyondATargetsEndAreZeroAndChangeNothingElse) {
 }
 
 TEST(Seq2Seq, GradientsReachEveryParameter) {
-  for (const auto& [name, options] : variants()) expect_gradients(Seq2Seq(options, kWords, Rng(3)), 7, 1e-2f, 5e-3, name);
+  for (const auto& [name, options] : variants())
+    expect_gradients(Seq2Seq(options, kWords, Rng(3)), 7, 1e-2f, 5e-3, name);
 }
 
 TEST(Seq2Seq, SelectedRowsGoOnAsTheirParents) {
@@ -226,7 +240,8 @@ TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
   const Ids source = some_ids(50, 9, 90, 1), target = some_ids(50, 8, 70, 2);
   Ids lens = Ids::empty({50}), ends = Ids::empty({50});
   for (int64_t b = 0; b < 50; ++b)
-    lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9), ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
+    lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9),
+    ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
   Seq2Seq model({.embed = 40, .hidden = 48, .layers = 2, .bidirectional = true}, {90, 70}, Rng(3));
   const Parameters all = flatten(model);
   const auto gradient = [&](int count, Probe* probe) {
@@ -250,7 +265,9 @@ TEST(Seq2Seq, AfterWarmUpATrainingStepCallsNoOperatorNew) {
             ends({8}, {5, 1, 2, 3, 4, 5, 5, 0});
   for (const CellKind cell : {CellKind::gru, CellKind::lstm})
     for (const ScorerKind attention : {ScorerKind::none, ScorerKind::additive}) {
-      Seq2Seq model({.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = true}, kWords, Rng(3));
+      Seq2Seq model(
+          {.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = true}, kWords,
+          Rng(3));
       const Parameters all = flatten(model);
       GradArena arena = all.grad_arena();
       const auto step = [&] {
@@ -271,15 +288,17 @@ TEST(Seq2Seq, ErrorsSayWhatDoesNotFit) {
   const Seq2Seq model(base, kWords, Rng(1));
   Seq2SeqConfig wrong = base;
   wrong.bidirectional = true, wrong.attention = ScorerKind::dot;
-  expect_error([&] { Seq2Seq(wrong, kWords, Rng(1)); },
-               "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder takes additive or bilinear scores");
+  expect_error(
+      [&] { Seq2Seq(wrong, kWords, Rng(1)); },
+      "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder takes additive or bilinear scores");
   expect_error([&] { Seq2Seq(base, {0, 7}, Rng(1)); }, "[seq2seq] vocabularies need at least one token, got 0 and 7");
   expect_error([&] { model.features(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
                "[seq2seq] source and target differ in rows: (2, 3) and (3, 3)");
   expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({1}, {3}), {}); },
                "[seq2seq] source lengths have shape (1,) for source ids (2, 3)");
   Seq2Seq::State state = model.start(some_ids(2, 3, 9, 1), {}, {});
-  expect_error([&] { model.step(state, Ids({1}, {3}), {}); }, "[seq2seq] expected one token for each of 2 rows, got ids of shape (1,)");
+  expect_error([&] { model.step(state, Ids({1}, {3}), {}); },
+               "[seq2seq] expected one token for each of 2 rows, got ids of shape (1,)");
   expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[seq2seq] row 2 is not in 0 to 1");
 }
 

@@ -1,4 +1,5 @@
-// PyTorch's tiny Transformers step for step: outputs, every gradient of the first step, ten losses, the weights after them.
+// PyTorch's tiny Transformers step for step: outputs, every gradient of the first step, ten losses, the weights after
+// them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,8 @@ double largest(const Tensor& t) {
   return most;
 }
 
-// Softmax does not see what is added to all keys alike: PyTorch's gradient of their bias is rounding, ours may be other rounding.
+// Softmax does not see what is added to all keys alike: PyTorch's gradient of their bias is rounding, ours may be other
+// rounding.
 bool without_effect(const std::string& name) { return name.ends_with("to_k.bias"); }
 
 struct Golden {
@@ -66,7 +68,8 @@ struct Golden {
     }
   }
 
-  void expect_ten_steps(Transformer model, const std::function<Tensor(const Transformer&, const Tensor&)>& loss_of) const {
+  void expect_ten_steps(Transformer model,
+                        const std::function<Tensor(const Transformer&, const Tensor&)>& loss_of) const {
     Parameters all = flatten(model);
     fill(model);
     if (testing::Test::HasFatalFailure()) return;
@@ -83,7 +86,8 @@ struct Golden {
       adam.step(all, arena.flat(), 0.005f, clip_factor(norm(arena.flat()), 1));
     }
     for (const auto& p : parameters(model))
-      if (!without_effect(p.name)) expect_near_largest(p.tensor, file.tensor("end." + p.name), 1e-4, "end of " + p.name);
+      if (!without_effect(p.name))
+        expect_near_largest(p.tensor, file.tensor("end." + p.name), 1e-4, "end of " + p.name);
   }
 };
 
@@ -92,18 +96,30 @@ TEST(TransformerGolden, TheBooksBlocksFollowPyTorchForTenSteps) {
   const Transformer model({.hidden = 8, .ffn = 16, .heads = 2, .layers = 2, .dropout = 0}, {13, 11}, Rng(1));
   golden.expect_ten_steps(model, [&](const Transformer& m, const Tensor& y) {
     const Linear& output = m.decoder.output;
-    return scale(linear_cross_entropy(y, output.weight, output.bias, golden.wanted, {.ignore_id = -1, .reduction = Reduction::sum}), 0.25f);
+    return scale(linear_cross_entropy(y, output.weight, output.bias, golden.wanted,
+                                      {.ignore_id = -1, .reduction = Reduction::sum}),
+                 0.25f);
   });
 }
 
 TEST(TransformerGolden, PreNormSharedKeysAndTiedEmbeddingsFollowPyTorchForTenSteps) {
   const Golden golden("transformer_pre.safetensors");
-  const Transformer model({.hidden = 8, .ffn = 16, .heads = 4, .key_heads = 2, .layers = 1, .decoder_layers = 2, .dropout = 0, .norm = NormPlace::pre,
-                           .activation = Activation::gelu, .bias = true, .tied = true},
+  const Transformer model({.hidden = 8,
+                           .ffn = 16,
+                           .heads = 4,
+                           .key_heads = 2,
+                           .layers = 1,
+                           .decoder_layers = 2,
+                           .dropout = 0,
+                           .norm = NormPlace::pre,
+                           .activation = Activation::gelu,
+                           .bias = true,
+                           .tied = true},
                           {12, 12}, Rng(1));
   golden.expect_ten_steps(model, [&](const Transformer& m, const Tensor& y) {
     const Linear& output = m.decoder.output;
-    return linear_cross_entropy(y, output.weight, output.bias, golden.wanted, {.ignore_id = -1, .label_smoothing = 0.1f});
+    return linear_cross_entropy(y, output.weight, output.bias, golden.wanted,
+                                {.ignore_id = -1, .label_smoothing = 0.1f});
   });
 }
 

@@ -5,14 +5,16 @@
 #include "qkv/models/transformer.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
-#include "unit/models/model_checks.h"
 #include "support/threads.h"
+#include "unit/models/model_checks.h"
 
 namespace qkv::tests {
 namespace {
 
 constexpr VocabularySizes kWords{40, 600};
-TransformerConfig sizes() { return {.hidden = 24, .ffn = 36, .heads = 4, .layers = 2, .norm = NormPlace::pre, .bias = true}; }
+TransformerConfig sizes() {
+  return {.hidden = 24, .ffn = 36, .heads = 4, .layers = 2, .norm = NormPlace::pre, .bias = true};
+}
 
 Ids lengths(int64_t rows, int64_t most) {
   Ids lens = Ids::empty({rows});
@@ -23,7 +25,8 @@ Ids lengths(int64_t rows, int64_t most) {
 Tensor row(const Tensor& x, int64_t r) { return x.part(r * x.size(1), {x.size(1)}).copied(); }
 
 // Logits of three steps, rows doubled and turned around after the first, a third of them gone after the second.
-std::vector<Tensor> three_steps(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target, const qkv::Run& run) {
+std::vector<Tensor> three_steps(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target,
+                                const qkv::Run& run) {
   Transformer::State state = model.start(source, lens, {});
   const int64_t B = source.size(0);
   std::vector<Tensor> out{model.step(state, column(target, 0), run)};
@@ -59,7 +62,8 @@ TEST(TransformerStep, ManyRowsHaveTheLogitsOfTheWholePrefixAndTheBitsOfARowAlone
     const int64_t length = lens.ptr()[b];
     Transformer::State alone = model.start(source.part(b * 9, {1, length}), {}, {});
     for (int64_t t = 0; t < 2; ++t)
-      expect_same(model.step(alone, target.part(b * 3 + t, {1}), {}).viewed({600}), row(steps[static_cast<size_t>(t)], t == 0 ? b : 2 * (B - 1 - b)), "alone");
+      expect_same(model.step(alone, target.part(b * 3 + t, {1}), {}).viewed({600}),
+                  row(steps[static_cast<size_t>(t)], t == 0 ? b : 2 * (B - 1 - b)), "alone");
   }
 }
 

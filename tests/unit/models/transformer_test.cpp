@@ -13,9 +13,9 @@
 #include "qkv/tensor/pool.h"
 #include "qkv/tensor/probe.h"
 #include "qkv/tensor/tape.h"
+#include "support/threads.h"
 #include "unit/models/model_checks.h"
 #include "unit/ops/expect_error.h"
-#include "support/threads.h"
 
 namespace qkv::tests {
 namespace {
@@ -38,12 +38,14 @@ std::vector<Variant> variants() {
   add("tied, biases", [](TransformerConfig& o) { o.tied = true, o.bias = true; });
   add("learned positions", [](TransformerConfig& o) { o.positions = PositionKind::learned, o.max_positions = 6; });
   add("relative positions", [](TransformerConfig& o) { o.positions = PositionKind::relative, o.max_distance = 2; });
-  add("rotary positions, one key head", [](TransformerConfig& o) { o.positions = PositionKind::rotary, o.key_heads = 1; });
+  add("rotary positions, one key head",
+      [](TransformerConfig& o) { o.positions = PositionKind::rotary, o.key_heads = 1; });
   add("alibi, pre-norm", [](TransformerConfig& o) { o.positions = PositionKind::alibi, o.norm = NormPlace::pre; });
   add("no positions", [](TransformerConfig& o) { o.positions = PositionKind::none; });
   add("one key head", [](TransformerConfig& o) { o.heads = 4, o.key_heads = 1; });
   add("additive", [](TransformerConfig& o) { o.attention = ScorerKind::additive; });
-  add("gaussian, uneven layers", [](TransformerConfig& o) { o.attention = ScorerKind::gaussian, o.layers = 1, o.decoder_layers = 3; });
+  add("gaussian, uneven layers",
+      [](TransformerConfig& o) { o.attention = ScorerKind::gaussian, o.layers = 1, o.decoder_layers = 3; });
   return list;
 }
 
@@ -63,7 +65,9 @@ TEST(Transformer, SaysWhatItConsistsOfAndWhatItsCacheHolds) {
   for (const auto& [name, options] : variants()) {
     expect_layout<Transformer>(options, kWords, name);
     const ModelFacts facts = options.facts();
-    EXPECT_EQ(facts.longest_input, options.positions == PositionKind::learned ? std::optional<int64_t>(6) : std::nullopt) << name;
+    EXPECT_EQ(facts.longest_input,
+              options.positions == PositionKind::learned ? std::optional<int64_t>(6) : std::nullopt)
+        << name;
     const Transformer model(options, kWords, Rng(1));
     Transformer::State state = model.start(source, lens, {});
     int64_t kept = 0, written = 0;
@@ -78,11 +82,19 @@ TEST(Transformer, SaysWhatItConsistsOfAndWhatItsCacheHolds) {
 }
 
 TEST(Transformer, SaysWhatItIsInOneLine) {
-  EXPECT_EQ(TransformerConfig{}.facts().summary,
-            "transformer, 1 layer, hidden 256, 4 heads, ffn 1024, positions sinusoidal, norm post, attention scaled-dot");
-  const TransformerConfig uneven{.hidden = 32, .ffn = 64, .heads = 4, .key_heads = 2, .layers = 3, .decoder_layers = 1, .positions = PositionKind::alibi};
-  EXPECT_EQ(uneven.facts().summary,
-            "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention scaled-dot");
+  EXPECT_EQ(
+      TransformerConfig{}.facts().summary,
+      "transformer, 1 layer, hidden 256, 4 heads, ffn 1024, positions sinusoidal, norm post, attention scaled-dot");
+  const TransformerConfig uneven{.hidden = 32,
+                                 .ffn = 64,
+                                 .heads = 4,
+                                 .key_heads = 2,
+                                 .layers = 3,
+                                 .decoder_layers = 1,
+                                 .positions = PositionKind::alibi};
+  EXPECT_EQ(
+      uneven.facts().summary,
+      "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention scaled-dot");
 }
 
 TEST(Transformer, LaysOutAModelThatNoMemoryHolds) {
@@ -95,7 +107,8 @@ TEST(Transformer, LaysOutAModelThatNoMemoryHolds) {
 }
 
 TEST(Transformer, StartsAsTheBooksPyTorchModel) {
-  const Transformer model({.hidden = 32, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::book}, {184, 201}, Rng(1));
+  const Transformer model({.hidden = 32, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::book}, {184, 201},
+                          Rng(1));
   const auto bounded = [](const Tensor& t, double fan) {
     const float most = max(abs(t)).item(), bound = static_cast<float>(std::sqrt(6 / fan));
     EXPECT_LE(most, bound);
@@ -106,7 +119,8 @@ TEST(Transformer, StartsAsTheBooksPyTorchModel) {
   bounded(model.decoder.stack.blocks[0].ffn.first.weight, 96);
   bounded(model.decoder.output.weight, 233);
   EXPECT_GT(max(abs(model.encoder.embedding.weight)).item(), 2.5f);
-  const Transformer english({.hidden = 256, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::pytorch}, {194, 214}, Rng(1));
+  const Transformer english({.hidden = 256, .ffn = 64, .layers = 2, .init = TransformerConfig::Init::pytorch},
+                            {194, 214}, Rng(1));
   EXPECT_LE(max(abs(english.encoder.stack.blocks[0].self.to_q.weight)).item(), 1.f / 16);
   EXPECT_GT(max(abs(english.encoder.embedding.weight)).item(), 2.5f);
   const Transformer scaled({.hidden = 32, .ffn = 64, .layers = 2}, {184, 201}, Rng(1));
@@ -122,7 +136,9 @@ TEST(Transformer, TheBooksShapes) {
   const Tensor memory = encoder(some_ids(2, 100, 200, 1), Ids({2}, {3, 2}), {});
   EXPECT_EQ(memory.shape(), Shape({2, 100, 24}));
   const TransformerBlock decoder(demo, Cross::yes, Rng(1));
-  EXPECT_EQ(decoder(ones({2, 100, 24}), Mask::causal(), decoder.cross->project(memory, memory), Mask::valid_lens(Ids({2}, {3, 2})), {}).shape(),
+  EXPECT_EQ(decoder(ones({2, 100, 24}), Mask::causal(), decoder.cross->project(memory, memory),
+                    Mask::valid_lens(Ids({2}, {3, 2})), {})
+                .shape(),
             Shape({2, 100, 24}));
 }
 
@@ -146,7 +162,8 @@ TEST(Transformer, TheBooksPredictionForgetsPositions) {
   model.decoder.advance_positions = false;
   const Tensor logits = model.logits(source, {}, target, {});
   Transformer::State state = model.start(source, {}, {});
-  expect_near(model.step(state, column(target, 0), {}), Array(reshape(slice(logits, 1, 0, 1), {2, 9})), 1e-6, "first token");
+  expect_near(model.step(state, column(target, 0), {}), Array(reshape(slice(logits, 1, 0, 1), {2, 9})), 1e-6,
+              "first token");
   const Tensor second = model.step(state, column(target, 1), {}), wanted = reshape(slice(logits, 1, 1, 2), {2, 9});
   EXPECT_GT(max(abs(sub(second, wanted))).item(), 0.01f);
 }
@@ -163,7 +180,8 @@ TEST(Transformer, NothingLooksAheadAtPaddingOrAtBatchMates) {
       for (int64_t b = 0; b < 5; ++b) {
         const Ids alone = source.part(b * 6, {1, 6}).part(0, {1, lens.ptr()[b]});
         for (int64_t t = 1; t <= 4; ++t)
-          expect_same(slice(slice(all, 0, b, b + 1), 1, 0, t), model.logits(alone, {}, target.part(b * 4, {1, t}), run), name);
+          expect_same(slice(slice(all, 0, b, b + 1), 1, 0, t), model.logits(alone, {}, target.part(b * 4, {1, t}), run),
+                      name);
       }
     }
 }
@@ -174,23 +192,33 @@ TEST(Transformer, ADecoderAloneIsALanguageModel) {
   for (const auto& p : parameters(model)) EXPECT_EQ(p.name.find("cross"), std::string::npos) << p.name;
   const Ids ids = some_ids(2, 6, 9, 1);
   const Tensor whole = model.features(ids, {}, {});
-  expect_same(slice(whole, 1, 0, 3), model.features(Ids({2, 3}, {ids.ptr()[0], ids.ptr()[1], ids.ptr()[2], ids.ptr()[6], ids.ptr()[7], ids.ptr()[8]}), {}, {}), "prefix");
+  expect_same(
+      slice(whole, 1, 0, 3),
+      model.features(Ids({2, 3}, {ids.ptr()[0], ids.ptr()[1], ids.ptr()[2], ids.ptr()[6], ids.ptr()[7], ids.ptr()[8]}),
+                     {}, {}),
+      "prefix");
 }
 
-// What a row may see of the target is an argument: with the causal mask no output depends on a later word, without one it does.
+// What a row may see of the target is an argument: with the causal mask no output depends on a later word, without one
+// it does.
 TEST(Transformer, TheMaskOfTheTargetIsAnArgument) {
   const Transformer model(variants()[0].options, kWords, Rng(4));
   const Ids source({2, 4}, {4, 5, 3, 1, 6, 7, 8, 3}), lens({2}, {3, 4});
   const Ids one({2, 3}, {2, 4, 5, 2, 6, 7}), other({2, 3}, {2, 4, 8, 2, 6, 8});  // the last word differs
-  const auto first = [](const Tensor& x) { return slice(slice(x, 0, 0, 1), 1, 0, 2); };  // two words of the first sentence
+  const auto first = [](const Tensor& x) {
+    return slice(slice(x, 0, 0, 1), 1, 0, 2);
+  };  // two words of the first sentence
   expect_same(first(model.features(source, lens, one, {})), first(model.features(source, lens, other, {})), "causal");
-  const Tensor a = first(model.features(source, lens, one, {}, Mask::none())), b = first(model.features(source, lens, other, {}, Mask::none()));
+  const Tensor a = first(model.features(source, lens, one, {}, Mask::none())),
+               b = first(model.features(source, lens, other, {}, Mask::none()));
   EXPECT_GT(max(abs(sub(a, b))).item(), 1e-4f);
 }
 
-// A prompt read in one pass leaves the rows where reading it token by token does, whatever their lengths, and beams go on from there.
+// A prompt read in one pass leaves the rows where reading it token by token does, whatever their lengths, and beams go
+// on from there.
 TEST(Transformer, APromptReadInOnePassEqualsReadingItTokenByToken) {
-  const Ids source = some_ids(4, 6, 9, 1), lens({4}, {6, 2, 4, 1}), ids = some_ids(4, 5, 9, 2), prompt_lens({4}, {3, 3, 5, 1});
+  const Ids source = some_ids(4, 6, 9, 1), lens({4}, {6, 2, 4, 1}), ids = some_ids(4, 5, 9, 2),
+            prompt_lens({4}, {3, 3, 5, 1});
   for (const auto& [name, options] : variants())
     for (const Cross cross : {Cross::yes, Cross::no}) {
       TransformerConfig o = options;
@@ -202,7 +230,8 @@ TEST(Transformer, APromptReadInOnePassEqualsReadingItTokenByToken) {
       DecoderState state = decoder.start(4, states, cross == Cross::yes ? lens : Ids());
       const Tensor read = decoder.prefill(state, ids, prompt_lens, {});
       decoder.select(state, std::vector<int32_t>{2, 0, 0, 3, 1});
-      const Tensor next = decoder.step(state, Ids({5}, {1, 2, 3, 4, 5}), {}), after = decoder.step(state, Ids({5}, {5, 4, 3, 2, 1}), {});
+      const Tensor next = decoder.step(state, Ids({5}, {1, 2, 3, 4, 5}), {}),
+                   after = decoder.step(state, Ids({5}, {5, 4, 3, 2, 1}), {});
       const int32_t from[] = {2, 0, 0, 3, 1}, then[] = {1, 2, 3, 4, 5}, last[] = {5, 4, 3, 2, 1};
       for (int64_t i = 0; i < 5; ++i) {
         const int64_t r = from[i];
@@ -232,7 +261,9 @@ TEST(Transformer, SelectedRowsGoOnAsTheirParents) {
 struct Paths : Probe {
   std::vector<std::string> paths;
   std::vector<Shape> shapes;
-  void attention(std::string_view path, const Weights& weights) override { paths.emplace_back(path), shapes.push_back(weights.shape()); }
+  void attention(std::string_view path, const Weights& weights) override {
+    paths.emplace_back(path), shapes.push_back(weights.shape());
+  }
 };
 
 TEST(Transformer, ThreadsAndProbesChangeNoBitOfAGradient) {
@@ -252,7 +283,8 @@ TEST(Transformer, ThreadsAndProbesChangeNoBitOfAGradient) {
   const qkv_test::ThreadsScope threads_scope;
   Paths probe;
   const Tensor one = gradient(1, nullptr), three = gradient(3, nullptr), probed = gradient(2, &probe);
-  const std::vector<std::string> paths{"encoder.0.self", "encoder.1.self", "decoder.0.self", "decoder.0.cross", "decoder.1.self", "decoder.1.cross"};
+  const std::vector<std::string> paths{"encoder.0.self",  "encoder.1.self", "decoder.0.self",
+                                       "decoder.0.cross", "decoder.1.self", "decoder.1.cross"};
   EXPECT_EQ(probe.paths, paths);
   EXPECT_EQ(probe.shapes.at(0), Shape({50, 4, 9, 9}));
   EXPECT_EQ(probe.shapes.at(3), Shape({50, 4, 8, 9}));
@@ -273,7 +305,8 @@ TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
       Tape tape(arena);
       const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4), .probe = &probe});
       EXPECT_EQ(tape.length() < 32, recompute) << name << ": " << tape.length();
-      tape.backward(linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
+      tape.backward(
+          linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
       gradients.push_back(arena.flat().copied());
       EXPECT_EQ(probe.paths.size(), static_cast<size_t>(options.layers + 2 * options.decoder_depth())) << name;
     }
@@ -292,7 +325,8 @@ TEST(Transformer, AfterWarmUpATrainingStepCallsNoOperatorNew) {
     const auto step = [&] {
       Tape tape(arena);
       const Tensor y = model.features(source, lens, target, {.training = true, .rng = Rng(4)});
-      tape.backward(linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
+      tape.backward(
+          linear_cross_entropy(y, model.decoder.output.weight, model.decoder.output.bias, target, {.ignore_id = 1}));
     };
     for (int i = 0; i < 5; ++i) step();
     const int64_t news = operator_new_calls(), misses = Pool::of_thread().misses();
@@ -307,7 +341,8 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   constexpr VocabularySizes words{9, 7};
   expect_error([&] { Transformer(options, words, Rng(1)); }, "[transformer] a width of 10 is not divisible by 4 heads");
   options.heads = 2, options.tied = true;
-  expect_error([&] { Transformer(options, words, Rng(1)); }, "[transformer] tied embeddings need one vocabulary, got 9 and 7 tokens");
+  expect_error([&] { Transformer(options, words, Rng(1)); },
+               "[transformer] tied embeddings need one vocabulary, got 9 and 7 tokens");
   options.tied = false, options.positions = PositionKind::learned, options.max_positions = 4;
   const Transformer model(options, words, Rng(1));
   expect_error([&] { model.logits(some_ids(2, 5, 9, 1), {}, some_ids(2, 3, 7, 1), {}); },
@@ -315,22 +350,44 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   expect_error([&] { model.logits(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
                "[transformer] source and target differ in rows: (2, 3) and (3, 3)");
   Transformer::State state = model.start(some_ids(2, 3, 9, 1), {}, {});
-  expect_error([&] { model.step(state, Ids({3}, {1, 2, 3}), {}); }, "[transformer] the cache is of a batch of 2 rows, got tokens of shape (3,)");
+  expect_error(
+      [&] {
+        model.step(state, Ids({3}, {1, 2, 3}), {});
+      },
+      "[transformer] the cache is of a batch of 2 rows, got tokens of shape (3,)");
   expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[transformer] row 2 is not in 0 to 1");
   options.decoder_layers = 1;
   const Transformer other(options, words, Rng(1));
-  expect_error([&] { other.step(state, Ids({2}, {1, 2}), {}); }, "[transformer] the cache is of a model with 2 decoder blocks, this one has 1");
+  expect_error(
+      [&] {
+        other.step(state, Ids({2}, {1, 2}), {});
+      },
+      "[transformer] the cache is of a model with 2 decoder blocks, this one has 1");
   options.decoder_layers = 2;
   const Transformer wider(options, {9, 8}, Rng(1));
-  expect_error([&] { wider.step(state, Ids({2}, {1, 2}), {}); },
-               "[transformer] the cache is of a model of width 10 and 7 target tokens, this one has 10 and 8");
+  expect_error(
+      [&] {
+        wider.step(state, Ids({2}, {1, 2}), {});
+      },
+      "[transformer] the cache is of a model of width 10 and 7 target tokens, this one has 10 and 8");
   options.key_heads = 1;
   const Transformer shared(options, words, Rng(1));
-  expect_error([&] { shared.step(state, Ids({2}, {1, 2}), {}); },
-               "[transformer] the cache was started by another model, or by this one before its weights moved");
-  expect_error([&] { model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {}); }, "[transformer] lengths of shape (3,) for source (2, 3)");
+  expect_error(
+      [&] {
+        shared.step(state, Ids({2}, {1, 2}), {});
+      },
+      "[transformer] the cache was started by another model, or by this one before its weights moved");
+  expect_error(
+      [&] {
+        model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {});
+      },
+      "[transformer] lengths of shape (3,) for source (2, 3)");
   for (int t = 0; t < 4; ++t) model.step(state, Ids({2}, {1, 2}), {});
-  expect_error([&] { model.step(state, Ids({2}, {1, 2}), {}); }, "[positions] position 4 is past the learned table of 4 positions");
+  expect_error(
+      [&] {
+        model.step(state, Ids({2}, {1, 2}), {});
+      },
+      "[positions] position 4 is past the learned table of 4 positions");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Mutants of the files of a model's folder: it is loaded and translates, or is refused.
-#include "mutator.h"
 #include "../tasks/translation_fixture.h"
+#include "mutator.h"
 #include "qkv/tasks/translation/translator.h"
 
 namespace qkv {
@@ -14,7 +14,9 @@ class MutantFolders : public TranslationRunTest {
     for (const std::string& name : names) {
       SCOPED_TRACE(name);
       const std::string path = run_folder() + "/" + name;
-      const qkv_test::Seeds seeds{{qkv_test::file_bytes(path)}, {"{", "}", "[", ",", ": ", "\"", "-1", "0", "\n", "<unk>", "subwords", "transformer"}};
+      const qkv_test::Seeds seeds{
+          {qkv_test::file_bytes(path)},
+          {"{", "}", "[", ",", ": ", "\"", "-1", "0", "\n", "<unk>", "subwords", "transformer"}};
       qkv_test::survives(seeds, path, qkv_test::mutants(100), [&](const std::string&) {
         const Translator translator(run_folder());
         const std::vector<std::string> sentences = {"1 2 3", "", "9 x"};

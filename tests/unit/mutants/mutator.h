@@ -14,7 +14,8 @@
 
 namespace qkv_test {
 
-/// Changes a few places of some bytes: bits, bytes, numbers, runs that are left out, put in or doubled, words that mean something.
+/// Changes a few places of some bytes: bits, bytes, numbers, runs that are left out, put in or doubled, words that mean
+/// something.
 class Mutator {
  public:
   Mutator(uint64_t seed, std::vector<std::string> words) : random_(seed), words_(std::move(words)) {}
@@ -31,30 +32,54 @@ class Mutator {
     // A file's beginning says how the rest is to be read.
     const size_t at = below(below(3) == 0 ? std::min<size_t>(bytes.size(), 256) : bytes.size());
     switch (below(10)) {
-      case 0: bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8))); break;
-      case 1: bytes[at] = static_cast<char>(below(256)); break;
-      case 2: bytes.erase(at, 1 + below(16)); break;
-      case 3: bytes.insert(at, bytes.substr(below(bytes.size()), 1 + below(64))); break;
-      case 4: put_number(bytes, at); break;
-      case 5: bytes.resize(below(4) == 0 ? at : bytes.size()); break;
-      case 6: bytes.insert(at, word()); break;
-      case 7: bytes.replace(at, 1 + below(8), word()); break;
-      case 8: replace_digits(bytes, at); break;
-      case 9: bytes[at] = "\0 \n\r\t\"'{}[](),:;-0129aNe\xff\x80"[below(25)]; break;
+      case 0:
+        bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        bytes[at] = static_cast<char>(below(256));
+        break;
+      case 2:
+        bytes.erase(at, 1 + below(16));
+        break;
+      case 3:
+        bytes.insert(at, bytes.substr(below(bytes.size()), 1 + below(64)));
+        break;
+      case 4:
+        put_number(bytes, at);
+        break;
+      case 5:
+        bytes.resize(below(4) == 0 ? at : bytes.size());
+        break;
+      case 6:
+        bytes.insert(at, word());
+        break;
+      case 7:
+        bytes.replace(at, 1 + below(8), word());
+        break;
+      case 8:
+        replace_digits(bytes, at);
+        break;
+      case 9:
+        bytes[at] = "\0 \n\r\t\"'{}[](),:;-0129aNe\xff\x80"[below(25)];
+        break;
     }
   }
 
-  std::string word() { return words_.empty() ? std::string(1 + below(4), static_cast<char>(below(256))) : words_[below(words_.size())]; }
+  std::string word() {
+    return words_.empty() ? std::string(1 + below(4), static_cast<char>(below(256))) : words_[below(words_.size())];
+  }
 
   void put_number(std::string& bytes, size_t at) {
-    constexpr uint64_t kNumbers[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff, INT64_MAX, UINT64_MAX, 1000000000};
+    constexpr uint64_t kNumbers[] = {0,          1,          0x7f,       0x80,      0xff,       0xffff,
+                                     0x7fffffff, 0x80000000, 0xffffffff, INT64_MAX, UINT64_MAX, 1000000000};
     const uint64_t number = kNumbers[below(std::size(kNumbers))];
     const size_t size = size_t{1} << below(4);
     if (at + size <= bytes.size()) std::memcpy(&bytes[at], &number, size);
   }
 
   void replace_digits(std::string& bytes, size_t at) {
-    const char* const kDigits[] = {"0", "1", "-1", "3", "65537", "4294967296", "9223372036854775807", "18446744073709551615", "1e300", "nan"};
+    const char* const kDigits[] = {
+        "0", "1", "-1", "3", "65537", "4294967296", "9223372036854775807", "18446744073709551615", "1e300", "nan"};
     const size_t begin = std::min(bytes.find_first_of("0123456789", at), bytes.size());
     const size_t end = std::min(bytes.find_first_not_of("0123456789", begin), bytes.size());
     if (begin < end) bytes.replace(begin, end - begin, kDigits[below(std::size(kDigits))]);
@@ -85,7 +110,8 @@ struct Seeds {
   std::vector<std::string> words = {};  // that mean something in such a file
 };
 
-/// Every mutant, written to `path`, must be read or refused with an Error: no other exception, no crash, no end of memory.
+/// Every mutant, written to `path`, must be read or refused with an Error: no other exception, no crash, no end of
+/// memory.
 template <class Read>
 void survives(const Seeds& seeds, const std::string& path, int count, Read&& read) {
   limit_memory();

@@ -52,9 +52,9 @@ float largest(const Tensor& t) {
 TEST(Module, NamesAreDottedAndATiedParameterStandsOnce) {
   const Tied model(Rng(1));
   EXPECT_EQ(names_of(parameters(model)),
-            (std::vector<std::string>{"words.weight", "blocks.0.first.weight", "blocks.0.first.bias", "blocks.0.second.weight",
-                                      "blocks.0.second.bias", "blocks.1.first.weight", "blocks.1.first.bias", "blocks.1.second.weight",
-                                      "blocks.1.second.bias"}));
+            (std::vector<std::string>{"words.weight", "blocks.0.first.weight", "blocks.0.first.bias",
+                                      "blocks.0.second.weight", "blocks.0.second.bias", "blocks.1.first.weight",
+                                      "blocks.1.first.bias", "blocks.1.second.weight", "blocks.1.second.bias"}));
   EXPECT_EQ(count_parameters(model), 7 * 4 + 2 * (8 * 4 + 8 + 4 * 8 + 4));
 }
 
@@ -70,10 +70,13 @@ TEST(Module, ACopySharesItsWeightsACloneDoesNotAndBothKeepTies) {
 
 TEST(Module, FlatParametersAreTheModelsOwnAndTiesStay) {
   Tied model(Rng(1));
-  const std::vector<float> before(model.blocks[1].second.weight.data().begin(), model.blocks[1].second.weight.data().end());
+  const std::vector<float> before(model.blocks[1].second.weight.data().begin(),
+                                  model.blocks[1].second.weight.data().end());
   const Parameters all = flatten(model);
   EXPECT_EQ(all.count(), count_parameters(model));
-  EXPECT_EQ(std::vector<float>(model.blocks[1].second.weight.data().begin(), model.blocks[1].second.weight.data().end()), before);
+  EXPECT_EQ(
+      std::vector<float>(model.blocks[1].second.weight.data().begin(), model.blocks[1].second.weight.data().end()),
+      before);
   all.flat().mutable_ptr()[all.entries()[0].offset] = 5;
   EXPECT_EQ(model.words.weight.data()[0], 5);
   EXPECT_EQ(model.out.weight.data()[0], 5);
@@ -94,7 +97,8 @@ TEST(Module, GradientsOfATiedParameterAddUpInItsArena) {
   Tape tape;
   tape.backward(linear(embedding(table, ids), weight), ones({3, 7}));
   const Tensor sum = add(tape.grad(table), tape.grad(weight)), tied = all.in(arena.flat(), 0);
-  for (int64_t i = 0; i < 28; ++i) EXPECT_NEAR(tied.data()[static_cast<size_t>(i)], sum.data()[static_cast<size_t>(i)], 1e-5) << i;
+  for (int64_t i = 0; i < 28; ++i)
+    EXPECT_NEAR(tied.data()[static_cast<size_t>(i)], sum.data()[static_cast<size_t>(i)], 1e-5) << i;
 }
 
 TEST(Layers, StartAsSpecified) {
@@ -138,15 +142,18 @@ void expect_no_mates(const std::string& name, int64_t width, const std::function
   for (int64_t count : {1, 2, 7, 32, 100})
     for (int64_t first = 0; first + count <= rows; first += count == 1 ? 1 : 37) {
       const Tensor part = f(x.part(first * width, {count, width}).copied());
-      ASSERT_TRUE(std::equal(part.data().begin(), part.data().end(), all.ptr() + first * out)) << name << ": " << count << " rows from " << first;
+      ASSERT_TRUE(std::equal(part.data().begin(), part.data().end(), all.ptr() + first * out))
+          << name << ": " << count << " rows from " << first;
     }
 }
 
 TEST(BatchMates, ChangeNoBitsOfARowInAnyLayerOrModel) {
-  for (auto [in, out] : {std::pair<int64_t, int64_t>{12, 24}, {32, 64}, {64, 32}, {32, 201}, {256, 1024}, {1, 1}, {33, 7}})
+  for (auto [in, out] :
+       {std::pair<int64_t, int64_t>{12, 24}, {32, 64}, {64, 32}, {32, 201}, {256, 1024}, {1, 1}, {33, 7}})
     for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::tanh, Activation::sigmoid}) {
       const Linear layer(in, out, Rng(1));
-      expect_no_mates("linear " + std::to_string(in) + " to " + std::to_string(out), in, [&](const Tensor& x) { return layer(x, f); });
+      expect_no_mates("linear " + std::to_string(in) + " to " + std::to_string(out), in,
+                      [&](const Tensor& x) { return layer(x, f); });
     }
   for (int64_t width : {1, 24, 33, 256}) {
     const LayerNorm norm(width);
@@ -177,8 +184,10 @@ TEST(BatchMates, NaNInARowStaysInItsRow) {
   hurt.mutable_ptr()[17 * 12 + 3] = std::nanf("");
   const Tensor y = model(hurt, kInference);
   for (int64_t i = 0; i < y.numel(); ++i) {
-    if (i / 7 == 17) EXPECT_TRUE(std::isnan(y.ptr()[i])) << i;
-    else EXPECT_EQ(y.ptr()[i], clean.ptr()[i]) << i;
+    if (i / 7 == 17)
+      EXPECT_TRUE(std::isnan(y.ptr()[i])) << i;
+    else
+      EXPECT_EQ(y.ptr()[i], clean.ptr()[i]) << i;
   }
 }
 

@@ -1,4 +1,5 @@
-// GRU and LSTM: PyTorch's values and gradients, lengths, directions, dropout, and rows that do not depend on their mates.
+// GRU and LSTM: PyTorch's values and gradients, lengths, directions, dropout, and rows that do not depend on their
+// mates.
 #include "qkv/nn/recurrent.h"
 
 #include <gtest/gtest.h>
@@ -11,16 +12,18 @@
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/reduce.h"
 #include "qkv/ops/shape.h"
-#include "unit/attention/cases.h"
 #include "support/near.h"
-#include "unit/ops/expect_error.h"
 #include "support/threads.h"
+#include "unit/attention/cases.h"
+#include "unit/ops/expect_error.h"
 
 namespace qkv::tests {
 namespace {
 
 // 1e-5 of the largest element.
-void expect_near_largest(const Tensor& a, const Tensor& b, const std::string& what) { qkv_test::expect_near_largest(a, b, 1e-5, what); }
+void expect_near_largest(const Tensor& a, const Tensor& b, const std::string& what) {
+  qkv_test::expect_near_largest(a, b, 1e-5, what);
+}
 
 // A case of tests/golden/recurrent.safetensors run by our layers.
 void follow_pytorch(const std::string& name, const RecurrentOptions& options) {
@@ -35,7 +38,8 @@ void follow_pytorch(const std::string& name, const RecurrentOptions& options) {
   for (auto* direction : {&model.layers, &model.reverse})
     for (size_t l = 0; l < direction->size(); ++l) {
       const std::string end = "_l" + std::to_string(l) + (direction == &model.reverse ? "_reverse" : "");
-      (*direction)[l] = {leaf("weight_ih" + end), leaf("weight_hh" + end), leaf("bias_ih" + end), leaf("bias_hh" + end)};
+      (*direction)[l] = {leaf("weight_ih" + end), leaf("weight_hh" + end), leaf("bias_ih" + end),
+                         leaf("bias_hh" + end)};
     }
   const Tensor x = leaf("x"), h0 = leaf("h0"), c0 = options.cell == CellKind::lstm ? leaf("c0") : Tensor();
   const int64_t B = x.size(0), directions = options.bidirectional ? 2 : 1;
@@ -45,7 +49,8 @@ void follow_pytorch(const std::string& name, const RecurrentOptions& options) {
     Few<CellState> states;
     for (int64_t l = 0; l < options.layers && direction < directions; ++l) {
       const auto part = [&](const Tensor& t) {
-        return t.defined() ? reshape(slice(t, 0, l * directions + direction, l * directions + direction + 1), {B, 6}) : Tensor();
+        return t.defined() ? reshape(slice(t, 0, l * directions + direction, l * directions + direction + 1), {B, 6})
+                           : Tensor();
       };
       states.push_back({part(h0), part(c0)});
     }
@@ -67,17 +72,22 @@ void follow_pytorch(const std::string& name, const RecurrentOptions& options) {
     loss = add(loss, sum(mul(concat(c, 0), golden("dc"))));
   }
   tape.backward(loss);
-  for (const auto& [part, t] : leaves) expect_near_largest(tape.grad(t), golden("grad." + part), name + ", gradient of " + part);
+  for (const auto& [part, t] : leaves)
+    expect_near_largest(tape.grad(t), golden("grad." + part), name + ", gradient of " + part);
 }
 
-TEST(Recurrent, GruInBothDirectionsWithLengthsIsPyTorchs) { follow_pytorch("gru", {.layers = 2, .bidirectional = true}); }
+TEST(Recurrent, GruInBothDirectionsWithLengthsIsPyTorchs) {
+  follow_pytorch("gru", {.layers = 2, .bidirectional = true});
+}
 TEST(Recurrent, LstmWithLengthsIsPyTorchs) { follow_pytorch("lstm", {.layers = 2, .cell = CellKind::lstm}); }
 
 TEST(Recurrent, ParametersAreNamedAndCountedAsInPyTorch) {
   std::vector<std::string> names;
-  for (const auto& p : parameters(Recurrent(3, 4, {.layers = 1, .bidirectional = true}, Rng(1)))) names.push_back(p.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"layers.0.weight_ih", "layers.0.weight_hh", "layers.0.bias_ih", "layers.0.bias_hh",
-                                             "reverse.0.weight_ih", "reverse.0.weight_hh", "reverse.0.bias_ih", "reverse.0.bias_hh"}));
+  for (const auto& p : parameters(Recurrent(3, 4, {.layers = 1, .bidirectional = true}, Rng(1))))
+    names.push_back(p.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"layers.0.weight_ih", "layers.0.weight_hh", "layers.0.bias_ih",
+                                             "layers.0.bias_hh", "reverse.0.weight_ih", "reverse.0.weight_hh",
+                                             "reverse.0.bias_ih", "reverse.0.bias_hh"}));
   EXPECT_EQ(count_parameters(Recurrent(32, 32, {.layers = 2}, Rng(1))), 2 * 6336);
   EXPECT_EQ(count_parameters(Recurrent(32, 32, {.layers = 2, .cell = CellKind::lstm}, Rng(1))), 2 * 8448);
 }
@@ -103,7 +113,8 @@ TEST(Recurrent, PaddingAndBatchMatesChangeNoBit) {
       expect_same(slice(slice(all.y, 0, b, b + 1), 1, 0, lens[b]), alone.y, name);
       const Tensor beyond = slice(slice(all.y, 0, b, b + 1), 1, lens[b], 9);
       for (float v : beyond.data()) ASSERT_EQ(v, 0.f) << name;
-      for (size_t l = 0; l < all.state.size(); ++l) expect_same(slice(all.state[l].h, 0, b, b + 1), alone.state[l].h, name);
+      for (size_t l = 0; l < all.state.size(); ++l)
+        expect_same(slice(all.state[l].h, 0, b, b + 1), alone.state[l].h, name);
     }
   }
 }
@@ -167,8 +178,8 @@ TEST(Recurrent, NotANumberStaysInItsRowAndAfterItsStep) {
       const Recurrent model(3, 10, one_way, Rng(1));
       Tensor x = normal({3, 6, 3}, Rng(2));
       const Tensor clean = model(x, {}, Ids({3}, {6, 4, 6})).y;
-      x.mutable_ptr()[(1 * 6 + 2) * 3] = bad;      // row 1, step 2
-      x.mutable_ptr()[(1 * 6 + 5) * 3] = nan;      // and behind its end
+      x.mutable_ptr()[(1 * 6 + 2) * 3] = bad;  // row 1, step 2
+      x.mutable_ptr()[(1 * 6 + 5) * 3] = nan;  // and behind its end
       const Tensor y = model(x, {}, Ids({3}, {6, 4, 6})).y;
       for (int64_t b : {0, 2}) expect_same(slice(y, 0, b, b + 1), slice(clean, 0, b, b + 1), name);
       expect_same(slice(slice(y, 0, 1, 2), 1, 0, 2), slice(slice(clean, 0, 1, 2), 1, 0, 2), name);
@@ -184,12 +195,33 @@ TEST(Recurrent, ErrorsNameTheShapes) {
   const Recurrent model(3, 4, {}, Rng(1));
   const CellWeights w = model.layers[0].weights();
   const Tensor x = zeros({2, 5, 3});
-  expect_error([&] { recurrent(CellKind::gru, zeros({5, 3}), w); }, "[recurrent] expected x of shape (B, T, D), got (5, 3)");
-  expect_error([&] { recurrent(CellKind::gru, zeros({2, 5, 7}), w); }, "[recurrent] input weights have shape (12, 3), expected (12, 7)");
-  expect_error([&] { recurrent(CellKind::lstm, x, w); }, "[recurrent] recurrent weights have shape (12, 4), expected (16, 4)");
-  expect_error([&] { recurrent(CellKind::gru, x, w, {zeros({2, 3}), {}}); }, "[recurrent] the first h has shape (2, 3), expected (2, 4)");
-  expect_error([&] { recurrent(CellKind::gru, x, w, {{}, zeros({2, 4})}); }, "[recurrent] a GRU has no c, got one of shape (2, 4)");
-  expect_error([&] { recurrent(CellKind::gru, x, w, {}, Ids({2}, {5, 6})); }, "[recurrent] length 6 of row 1 is not in 0 to 5");
+  expect_error(
+      [&] {
+        recurrent(CellKind::gru, zeros({5, 3}), w);
+      },
+      "[recurrent] expected x of shape (B, T, D), got (5, 3)");
+  expect_error(
+      [&] {
+        recurrent(CellKind::gru, zeros({2, 5, 7}), w);
+      },
+      "[recurrent] input weights have shape (12, 3), expected (12, 7)");
+  expect_error([&] { recurrent(CellKind::lstm, x, w); },
+               "[recurrent] recurrent weights have shape (12, 4), expected (16, 4)");
+  expect_error(
+      [&] {
+        recurrent(CellKind::gru, x, w, {zeros({2, 3}), {}});
+      },
+      "[recurrent] the first h has shape (2, 3), expected (2, 4)");
+  expect_error(
+      [&] {
+        recurrent(CellKind::gru, x, w, {{}, zeros({2, 4})});
+      },
+      "[recurrent] a GRU has no c, got one of shape (2, 4)");
+  expect_error(
+      [&] {
+        recurrent(CellKind::gru, x, w, {}, Ids({2}, {5, 6}));
+      },
+      "[recurrent] length 6 of row 1 is not in 0 to 5");
   expect_error([&] { recurrent(CellKind::gru, x, w, {}, Ids({1}, {5})); },
                "[recurrent] lengths have shape (1,), expected one for each of 2 rows");
 }

@@ -8,8 +8,8 @@
 #include "qkv/core/parallel.h"
 #include "qkv/ops/batch_norm.h"
 #include "qkv/tensor/tape.h"
-#include "unit/ops/expect_error.h"
 #include "support/threads.h"
+#include "unit/ops/expect_error.h"
 
 namespace qkv::tests {
 namespace {
@@ -24,7 +24,8 @@ TEST(Conv1d, AddsTheTapsOfASmallExample) {
 
 TEST(Conv1d, HasTheSameBitsWithOneTwoAndEightThreads) {
   const qkv_test::ThreadsScope threads_scope;
-  const Tensor x = parameter(uniform({8, 6, 200}, Rng(1), -1, 1)), weight = parameter(uniform({10, 6, 5}, Rng(2), -1, 1));
+  const Tensor x = parameter(uniform({8, 6, 200}, Rng(1), -1, 1)),
+               weight = parameter(uniform({10, 6, 5}, Rng(2), -1, 1));
   const Tensor bias = parameter(uniform({10}, Rng(3)));
   std::vector<float> first;
   for (int count : {1, 2, 8}) {
@@ -33,7 +34,8 @@ TEST(Conv1d, HasTheSameBitsWithOneTwoAndEightThreads) {
     const Tensor y = conv1d(x, weight, bias, {.padding = 2});
     tape.backward(y, uniform(y.shape(), Rng(4)));
     std::vector<float> now;
-    for (const Tensor& t : {y, tape.grad(x), tape.grad(weight), tape.grad(bias)}) now.insert(now.end(), t.data().begin(), t.data().end());
+    for (const Tensor& t : {y, tape.grad(x), tape.grad(weight), tape.grad(bias)})
+      now.insert(now.end(), t.data().begin(), t.data().end());
     if (first.empty()) first = now;
     EXPECT_EQ(first, now) << count << " threads";
   }
@@ -41,7 +43,11 @@ TEST(Conv1d, HasTheSameBitsWithOneTwoAndEightThreads) {
 
 TEST(Conv1d, SaysWhatIsWrong) {
   const Tensor x = zeros({2, 3, 8}), weight = zeros({4, 3, 5});
-  expect_error([&] { conv1d(zeros({3, 8}), weight); }, "[conv1d] expected (B, Cin, L) and (Cout, Cin, K), got (3, 8) and (4, 3, 5)");
+  expect_error(
+      [&] {
+        conv1d(zeros({3, 8}), weight);
+      },
+      "[conv1d] expected (B, Cin, L) and (Cout, Cin, K), got (3, 8) and (4, 3, 5)");
   expect_error([&] { conv1d(x, zeros({4, 2, 5})); }, "[conv1d] input channels differ: (2, 3, 8) and (4, 2, 5)");
   expect_error([&] { conv1d(x, weight, zeros({3})); }, "[conv1d] the bias (3,) does not fit the weight (4, 3, 5)");
   expect_error([&] { conv1d(x, weight, {}, {.padding = -1}); }, "[conv1d] padding must be 0 to 1073741824, got -1");
@@ -72,7 +78,8 @@ TEST(BatchNorm, StaysExactFarFromZero) {
 
 TEST(BatchNorm, SaysWhatIsWrong) {
   const Tensor x = zeros({4, 3});
-  expect_error([&] { batch_norm(zeros({4}), ones({4}), ones({4})); }, "[batch_norm] expected (N, C) or (N, C, L), got (4,)");
+  expect_error([&] { batch_norm(zeros({4}), ones({4}), ones({4})); },
+               "[batch_norm] expected (N, C) or (N, C, L), got (4,)");
   expect_error([&] { batch_norm(x, ones({4}), zeros({3})); }, "[batch_norm] gamma (4,) does not fit (4, 3)");
   expect_error([&] { batch_norm(x, ones({3}), zeros({3, 1})); }, "[batch_norm] beta (3, 1) does not fit (4, 3)");
 }

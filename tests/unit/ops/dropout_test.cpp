@@ -42,7 +42,8 @@ TEST(Dropout, KeepsExactlyTheElementsOfItsStreamAcrossBlocks) {
     const Tensor y = dropout(ones({n}), rate, kTraining);
     const float kept = static_cast<float>(1 / (1 - double{rate}));
     for (int64_t i = 0; i < n; ++i)
-      ASSERT_EQ(y.ptr()[i], kTraining.rng.word(static_cast<uint64_t>(i)) >= rate * 0x1p32 ? kept : 0) << rate << " at " << i;
+      ASSERT_EQ(y.ptr()[i], kTraining.rng.word(static_cast<uint64_t>(i)) >= rate * 0x1p32 ? kept : 0)
+          << rate << " at " << i;
   }
 }
 
@@ -59,7 +60,8 @@ TEST(Dropout, DropsAboutItsRate) {
 TEST(Dropout, GivesOtherElementsAtAnotherStepShardAndPath) {
   const Tensor x = ones({1000});
   const auto base = values(dropout(x, 0.5f, kTraining));
-  for (const Rng& rng : {kTraining.rng.at_step(1), kTraining.rng.at_shard(1), kTraining.rng.at("other"), kTraining.rng.at(0)}) {
+  for (const Rng& rng :
+       {kTraining.rng.at_step(1), kTraining.rng.at_shard(1), kTraining.rng.at("other"), kTraining.rng.at(0)}) {
     const auto other = values(dropout(x, 0.5f, qkv::Run{.training = true, .rng = rng}));
     int same = 0;
     for (size_t i = 0; i < base.size(); ++i) same += base[i] == other[i];

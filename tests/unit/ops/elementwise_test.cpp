@@ -42,7 +42,8 @@ TEST(Elementwise, LargeArraysHaveTheSameBitsOnOneTwoAndEightThreads) {
 // Huge arguments of sin and cos take another way; an element beside them, in the same vector, does not.
 TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
   const Tensor x = uniform({1024}, Rng(4), -100, 100);
-  const float huge[] = {2e4f, 3e38f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e-40f};
+  const float huge[] = {2e4f, 3e38f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
+                        1e-40f};
   for (auto op : {sin, cos, exp, log, tanh, sigmoid, gelu, sqrt, relu, abs, neg}) {
     const Tensor alone = op(x);
     for (float mate : huge) {
@@ -50,7 +51,8 @@ TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
       for (int64_t i = 0; i < 1024; i += 4) mixed.mutable_ptr()[i] = mate;
       const Tensor y = op(mixed);
       for (int64_t i = 1; i < 1024; i += i % 4 == 3 ? 2 : 1)
-        ASSERT_EQ(std::bit_cast<uint32_t>(y.ptr()[i]), std::bit_cast<uint32_t>(alone.ptr()[i])) << x.ptr()[i] << " beside " << mate;
+        ASSERT_EQ(std::bit_cast<uint32_t>(y.ptr()[i]), std::bit_cast<uint32_t>(alone.ptr()[i]))
+            << x.ptr()[i] << " beside " << mate;
     }
   }
 }
@@ -58,7 +60,9 @@ TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
 // The first op of a thread rounds like all that follow: a row alone has the bits it has in a batch.
 TEST(Elementwise, DenormalResultsAreZeroFromTheFirstOpOfAThreadOn) {
   for (int64_t n : {int64_t{4}, int64_t{100000}})
-    std::thread([n] { EXPECT_EQ(mul(full({n}, 1e-30f), full({n}, 1e-10f)).data()[0], 0.f) << n << " elements"; }).join();
+    std::thread([n] {
+      EXPECT_EQ(mul(full({n}, 1e-30f), full({n}, 1e-10f)).data()[0], 0.f) << n << " elements";
+    }).join();
 }
 
 }  // namespace qkv

@@ -5,8 +5,8 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/tensor/tape.h"
-#include "unit/ops/expect_error.h"
 #include "support/threads.h"
+#include "unit/ops/expect_error.h"
 
 namespace qkv {
 namespace {
@@ -25,11 +25,14 @@ Result run_op(const Tensor& x, const Tensor& weight, const Tensor& bias, const I
   return {y, tape.grad(px), tape.grad(pw), tape.grad(pb)};
 }
 
-bool same_bits(const Tensor& a, const Tensor& b) { return std::equal(a.data().begin(), a.data().end(), b.data().begin(), b.data().end()); }
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return std::equal(a.data().begin(), a.data().end(), b.data().begin(), b.data().end());
+}
 
 TEST(LinearCrossEntropy, RowsAreThoseOfTheRowAloneAndParametersTheirSumAcrossChunks) {
   const int64_t n = 300, d = 5, v = 1100;  // chunks of 128 rows
-  const Tensor x = uniform({n, d}, Rng(1), -1, 1), weight = uniform({v, d}, Rng(2), -1, 1), bias = uniform({v}, Rng(3), -1, 1);
+  const Tensor x = uniform({n, d}, Rng(1), -1, 1), weight = uniform({v, d}, Rng(2), -1, 1),
+               bias = uniform({v}, Rng(3), -1, 1);
   const Tensor dy = uniform({n}, Rng(4));
   Ids targets = Ids::empty({n});
   for (int64_t i = 0; i < n; ++i) targets.mutable_ptr()[i] = static_cast<int32_t>(i * 37 % v);
@@ -58,7 +61,8 @@ TEST(LinearCrossEntropy, HasTheSameBitsWithOneTwoAndEightThreads) {
     set_threads(count);
     const Result many = run_op(x, weight, bias, targets, dy);
     EXPECT_TRUE(same_bits(one.loss, many.loss) && same_bits(one.dx, many.dx) && same_bits(one.dweight, many.dweight) &&
-                same_bits(one.dbias, many.dbias)) << count << " threads";
+                same_bits(one.dbias, many.dbias))
+        << count << " threads";
   }
 }
 
@@ -90,14 +94,20 @@ TEST(LinearCrossEntropy, ARowThatDoesNotCountIsNotEvenRead) {
 TEST(LinearCrossEntropy, ErrorsNameBothShapes) {
   const Tensor x = zeros({2, 3}), weight = zeros({5, 3});
   const Ids targets({2}, {0, 1});
-  tests::expect_error([&] { linear_cross_entropy(x, zeros({5, 4}), Tensor(), targets); },
-                      "[linear_cross_entropy] x has shape (2, 3), targets and weight ask for (2, 4)");
+  tests::expect_error(
+      [&] {
+        linear_cross_entropy(x, zeros({5, 4}), Tensor(), targets);
+      },
+      "[linear_cross_entropy] x has shape (2, 3), targets and weight ask for (2, 4)");
   tests::expect_error([&] { linear_cross_entropy(x, zeros({3}), Tensor(), targets); },
                       "[linear_cross_entropy] the weight must have shape (V, D), got (3,)");
   tests::expect_error([&] { linear_cross_entropy(x, weight, zeros({4}), targets); },
                       "[linear_cross_entropy] bias has shape (4,) for 5 classes");
-  tests::expect_error([&] { linear_cross_entropy(x, weight, Tensor(), Ids({2}, {0, 5})); },
-                      "[linear_cross_entropy] target 5 is outside the 5 classes");
+  tests::expect_error(
+      [&] {
+        linear_cross_entropy(x, weight, Tensor(), Ids({2}, {0, 5}));
+      },
+      "[linear_cross_entropy] target 5 is outside the 5 classes");
 }
 
 }  // namespace

@@ -42,7 +42,8 @@ TEST(CrossEntropy, IgnoredRowsHaveNoLossAndNoGradientEvenIfTheyAreNaN) {
   EXPECT_EQ(tape.grad(x).ptr()[2], 0);
   EXPECT_EQ(tape.grad(x).ptr()[3], 0);
   const double both = double{y.ptr()[0]} + y.ptr()[2];
-  EXPECT_NEAR(cross_entropy(x.detached(), targets, {.ignore_id = -100}).item(), both / 2, 1e-6) << "the mean is over the two that count";
+  EXPECT_NEAR(cross_entropy(x.detached(), targets, {.ignore_id = -100}).item(), both / 2, 1e-6)
+      << "the mean is over the two that count";
 }
 
 TEST(CrossEntropy, WithNothingCountedIsZeroWithGradientZero) {

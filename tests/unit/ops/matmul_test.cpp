@@ -1,6 +1,6 @@
 // matmul and linear: errors, special values, sums of gradients, bits at any thread count, memory.
-#include "qkv/ops/feed_forward.h"
 #include "qkv/ops/matmul.h"
+#include "qkv/ops/feed_forward.h"
 
 #include <gtest/gtest.h>
 
@@ -165,14 +165,16 @@ TEST(FeedForward, InStretchesIsTheTwoLayersInLessMemory) {
     for (size_t i = 1; i < whole.size(); ++i) {
       float most = 0;
       for (const float v : whole[i].data()) most = std::max(most, std::abs(v));
-      for (int64_t j = 0; j < whole[i].numel(); ++j) ASSERT_NEAR(parts[i].ptr()[j], whole[i].ptr()[j], 3e-6f * most) << i << ", " << j;
+      for (int64_t j = 0; j < whole[i].numel(); ++j)
+        ASSERT_NEAR(parts[i].ptr()[j], whole[i].ptr()[j], 3e-6f * most) << i << ", " << j;
     }
     EXPECT_LT(part_bytes, whole_bytes * 3 / 4);
   }
 }
 
 TEST(FeedForward, LayersMayShareTheirWeights) {
-  const Tensor x = parameter(uniform({600, 4}, Rng(1), -1, 1)), w = parameter(uniform({4, 4}, Rng(2), -1, 1)), b = parameter(uniform({4}, Rng(3), -1, 1));
+  const Tensor x = parameter(uniform({600, 4}, Rng(1), -1, 1)), w = parameter(uniform({4, 4}, Rng(2), -1, 1)),
+               b = parameter(uniform({4}, Rng(3), -1, 1));
   const auto gradients = [&](const auto& f) {
     Tape tape;
     tape.backward(f(), uniform({600, 4}, Rng(4), -1, 1));
@@ -181,14 +183,19 @@ TEST(FeedForward, LayersMayShareTheirWeights) {
   const auto together = gradients([&] { return feed_forward(x, w, b, w, b, Activation::relu); });
   const auto apart = gradients([&] { return linear(linear(x, w, b, Activation::relu), w, b); });
   for (size_t i = 0; i < 3; ++i)
-    for (int64_t j = 0; j < apart[i].numel(); ++j) ASSERT_NEAR(together[i].ptr()[j], apart[i].ptr()[j], 2e-5f) << i << ", " << j;
+    for (int64_t j = 0; j < apart[i].numel(); ++j)
+      ASSERT_NEAR(together[i].ptr()[j], apart[i].ptr()[j], 2e-5f) << i << ", " << j;
 }
 
 TEST(FeedForward, RefusesWeightsThatDoNotFit) {
   const Tensor x = ones({2, 3}), w1 = ones({4, 3}), w2 = ones({5, 4});
-  EXPECT_EQ(error_of([&] { feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu); }),
+  EXPECT_EQ(error_of([&] {
+              feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu);
+            }),
             "[feed_forward] weights do not follow one another: (4, 3) and (5, 3)");
-  EXPECT_EQ(error_of([&] { feed_forward(ones({2, 4}), w1, {}, w2, {}, Activation::relu); }),
+  EXPECT_EQ(error_of([&] {
+              feed_forward(ones({2, 4}), w1, {}, w2, {}, Activation::relu);
+            }),
             "[feed_forward] inner sizes differ: (2, 4) x (4, 3) transposed");
   EXPECT_EQ(error_of([&] { feed_forward(x, w1, ones({5}), w2, ones({5}), Activation::relu); }),
             "[feed_forward] biases of shape (5,) and (5,) for weights (4, 3) and (5, 4)");

@@ -25,22 +25,22 @@ struct Array {
 using Tensors = std::vector<Tensor>;
 using Arrays = std::vector<Array>;
 
-/// What special values do to a row's op. Default: put NaN, +-inf, +-0, denormals and huge values into one place of each input and
-/// expect what the reference, rounded to float, says (NaN for NaN, inf for inf).
+/// What special values do to a row's op. Default: put NaN, +-inf, +-0, denormals and huge values into one place of each
+/// input and expect what the reference, rounded to float, says (NaN for NaN, inf for inf).
 enum class Special { like_reference, none };
 
 struct OpCase {
-  std::string op;     // the name under which the op records itself
-  std::string label;  // what this row is about
-  std::vector<std::vector<Shape>> shapes;                // sets of input shapes: the usual, 0, 1 and tails
-  std::function<Tensor(const Tensors&)> call;            // the op on these inputs
-  std::function<Array(const Arrays&)> reference;         // the same in double
-  std::vector<std::pair<float, float>> ranges = {};      // inputs are uniform here, default [-2, 2] each
-  double value_tolerance = 1e-6;                         // |y - ref| <= tolerance * (|ref| + max|ref|)
-  double gradient_tolerance = 1e-5;                      // |dx - ref| <= tolerance * (|ref| + max|ref|), the rule of DESIGN 10
+  std::string op;                                    // the name under which the op records itself
+  std::string label;                                 // what this row is about
+  std::vector<std::vector<Shape>> shapes;            // sets of input shapes: the usual, 0, 1 and tails
+  std::function<Tensor(const Tensors&)> call;        // the op on these inputs
+  std::function<Array(const Arrays&)> reference;     // the same in double
+  std::vector<std::pair<float, float>> ranges = {};  // inputs are uniform here, default [-2, 2] each
+  double value_tolerance = 1e-6;                     // |y - ref| <= tolerance * (|ref| + max|ref|)
+  double gradient_tolerance = 1e-5;  // |dx - ref| <= tolerance * (|ref| + max|ref|), the rule of DESIGN 10
   Special special = Special::like_reference;
-  std::string exception = "";                            // why a tolerance or `special` differs from the default; required then
-  double step = 1e-4;                                    // of the central differences
+  std::string exception = "";  // why a tolerance or `special` differs from the default; required then
+  double step = 1e-4;          // of the central differences
 };
 
 // One function a subject, each in its own rows_*.cpp.

@@ -21,8 +21,9 @@ namespace qkv::tests {
 
 std::vector<OpCase> op_table() {
   std::vector<OpCase> table;
-  for (auto rows : {elementwise_rows(), broadcast_rows(), reduce_rows(), shape_rows(), conv_rows(), batch_norm_rows(), softmax_rows(), norm_rows(),
-                    embedding_rows(), loss_rows(), matmul_rows(), attention_rows(), recurrent_rows(), position_rows()})
+  for (auto rows : {elementwise_rows(), broadcast_rows(), reduce_rows(), shape_rows(), conv_rows(), batch_norm_rows(),
+                    softmax_rows(), norm_rows(), embedding_rows(), loss_rows(), matmul_rows(), attention_rows(),
+                    recurrent_rows(), position_rows()})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }
@@ -67,7 +68,8 @@ void expect_close(std::span<const float> a, const std::vector<double>& b, double
   ASSERT_EQ(a.size(), b.size()) << what;
   const double most = largest(b);
   for (size_t i = 0; i < b.size(); ++i)
-    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * (std::abs(b[i]) + most) + 1e-37) << what << ": element " << i << " is " << a[i] << ", reference " << b[i];
+    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * (std::abs(b[i]) + most) + 1e-37)
+        << what << ": element " << i << " is " << a[i] << ", reference " << b[i];
 }
 
 void check_value(const OpCase& row, const std::vector<Shape>& shapes) {
@@ -90,7 +92,8 @@ Tensors as_parameters(Tensors inputs) {
 }
 
 // Central differences at the places given, of sum(weights * reference).
-std::vector<double> differences(const OpCase& row, const Arrays& arrays, size_t k, const std::vector<int64_t>& places, const Array& weights) {
+std::vector<double> differences(const OpCase& row, const Arrays& arrays, size_t k, const std::vector<int64_t>& places,
+                                const Array& weights) {
   std::vector<double> slopes;
   Arrays moved = arrays;
   for (int64_t i : places) {
@@ -139,7 +142,8 @@ void check_gradient(const OpCase& row, const std::vector<Shape>& shapes) {
     Tape alone;
     alone.backward(row.call(one), dy);
     const Tensor dx_alone = alone.grad(one[k]);
-    ASSERT_TRUE(std::equal(dx.data().begin(), dx.data().end(), dx_alone.data().begin())) << what << " when the others are constants";
+    ASSERT_TRUE(std::equal(dx.data().begin(), dx.data().end(), dx_alone.data().begin()))
+        << what << " when the others are constants";
   }
 }
 
@@ -148,8 +152,10 @@ void check_two_uses(const OpCase& row, const std::vector<Shape>& shapes) {
   const Tensors inputs = as_parameters(random_inputs(row, shapes));
   const auto gradients = [&](int uses, GradArena* arena) {
     std::optional<Tape> tape;
-    if (arena) tape.emplace(*arena);
-    else tape.emplace();
+    if (arena)
+      tape.emplace(*arena);
+    else
+      tape.emplace();
     Tensor y = row.call(inputs);
     for (int i = 1; i < uses; ++i) y = add(y, row.call(inputs));
     tape->backward(y, uniform(y.shape(), Rng(23).at(row.op), -1, 1));
@@ -165,7 +171,8 @@ void check_two_uses(const OpCase& row, const std::vector<Shape>& shapes) {
     for (const Array* sum : {&twice[k], &in_arena[k]}) {
       std::vector<double> expected = once[k].v;
       for (double& v : expected) v *= 2;
-      expect_close(std::vector<float>(sum->v.begin(), sum->v.end()), expected, 1e-6, name_of(row, shapes) + ", two uses of input " + std::to_string(k));
+      expect_close(std::vector<float>(sum->v.begin(), sum->v.end()), expected, 1e-6,
+                   name_of(row, shapes) + ", two uses of input " + std::to_string(k));
     }
 }
 
@@ -187,11 +194,16 @@ void check_special(const OpCase& row, const std::vector<Shape>& shapes) {
           const float e = static_cast<float>(expected[i]), got = y.ptr()[i];
           const double away = std::abs(double{got} - e);
           bool right;
-          if (std::isnan(e)) right = std::isnan(got);
-          else if (std::isinf(e)) right = got == e;
-          else if (expected[i] == usual[i]) right = away <= row.value_tolerance * (std::abs(e) + most) + 1e-37;  // out of its reach
-          else right = away <= 1e-5 * std::abs(e) + 1e-5 * (std::abs(special) < 3 ? 1 : 0) + 1e-36;
-          ASSERT_TRUE(right) << name_of(row, shapes) << ": " << special << " in input " << k << " gives " << got << " at " << i << ", expected " << e;
+          if (std::isnan(e))
+            right = std::isnan(got);
+          else if (std::isinf(e))
+            right = got == e;
+          else if (expected[i] == usual[i])
+            right = away <= row.value_tolerance * (std::abs(e) + most) + 1e-37;  // out of its reach
+          else
+            right = away <= 1e-5 * std::abs(e) + 1e-5 * (std::abs(special) < 3 ? 1 : 0) + 1e-36;
+          ASSERT_TRUE(right) << name_of(row, shapes) << ": " << special << " in input " << k << " gives " << got
+                             << " at " << i << ", expected " << e;
         }
       }
     }
@@ -243,17 +255,54 @@ TEST(OpTableRows, EveryRecordedOpHasARow) {
     for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) recorded.insert((*it)[1]);
   }
   ASSERT_FALSE(recorded.empty());
-  for (const std::string& op : recorded) EXPECT_TRUE(rows.count(op)) << "the op \"" << op << "\" has no row in the table";
+  for (const std::string& op : recorded)
+    EXPECT_TRUE(rows.count(op)) << "the op \"" << op << "\" has no row in the table";
   for (const std::string& op : rows) EXPECT_TRUE(recorded.count(op)) << "the row \"" << op << "\" is of no op";
 }
 
 TEST(OpTableRows, EveryOpOfTheEngineIsThere) {
   std::set<std::string> rows;
   for (const OpCase& row : op_table()) rows.insert(row.op);
-  for (const char* op : {"add", "sub", "mul", "div", "scale", "neg", "abs", "pow", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "relu",
-                         "gelu", "dropout", "sum", "mean", "max", "matmul", "linear", "feed_forward", "reshape", "permute", "slice", "concat", "repeat_interleave",
-                         "tile", "select", "conv1d", "batch_norm", "softmax", "log_softmax", "layer_norm", "residual_layer_norm", "embedding",
-                         "cross_entropy", "squared_error"})
+  for (const char* op : {"add",
+                         "sub",
+                         "mul",
+                         "div",
+                         "scale",
+                         "neg",
+                         "abs",
+                         "pow",
+                         "exp",
+                         "log",
+                         "sqrt",
+                         "sin",
+                         "cos",
+                         "tanh",
+                         "sigmoid",
+                         "relu",
+                         "gelu",
+                         "dropout",
+                         "sum",
+                         "mean",
+                         "max",
+                         "matmul",
+                         "linear",
+                         "feed_forward",
+                         "reshape",
+                         "permute",
+                         "slice",
+                         "concat",
+                         "repeat_interleave",
+                         "tile",
+                         "select",
+                         "conv1d",
+                         "batch_norm",
+                         "softmax",
+                         "log_softmax",
+                         "layer_norm",
+                         "residual_layer_norm",
+                         "embedding",
+                         "cross_entropy",
+                         "squared_error"})
     EXPECT_TRUE(rows.count(op)) << op;
 }
 
@@ -263,7 +312,8 @@ TEST(OpTableRows, EveryOpIsTriedWithNothingWithOneAndWithTails) {
     for (const auto& shapes : row.shapes) {
       all.insert(row.op);
       const Shape& x = shapes[0];
-      if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& s) { return s.numel() == 0; })) nothing.insert(row.op);
+      if (std::any_of(shapes.begin(), shapes.end(), [](const Shape& s) { return s.numel() == 0; }))
+        nothing.insert(row.op);
       if (x.numel() == 1) one.insert(row.op);
       if (x.numel() > 8 && x[-1] % 8 != 0) tail.insert(row.op);
     }
@@ -277,10 +327,21 @@ TEST(OpTableRows, EveryOpIsTriedWithNothingWithOneAndWithTails) {
 // Shapes cannot tell an absent tensor from a scalar, so an op must look.
 TEST(OpTableRows, AnAbsentInputIsRefusedOrMeantToBeLeftOut) {
   // The inputs that an op can do without: biases, first states, positions, factors of dropout.
-  const std::set<std::string> optional = {
-      "attention 3",           "attention 4",          "attention_decoder 9", "attention_decoder 10",        "attention_decoder 14",
-      "attention_decoder 15",  "attention_decoder 16", "conv1d 2",            "embedding_scaled_position 1", "feed_forward 2",
-      "feed_forward 4",        "linear 2",             "linear_cross_entropy 2", "recurrent 5",              "recurrent 6"};
+  const std::set<std::string> optional = {"attention 3",
+                                          "attention 4",
+                                          "attention_decoder 9",
+                                          "attention_decoder 10",
+                                          "attention_decoder 14",
+                                          "attention_decoder 15",
+                                          "attention_decoder 16",
+                                          "conv1d 2",
+                                          "embedding_scaled_position 1",
+                                          "feed_forward 2",
+                                          "feed_forward 4",
+                                          "linear 2",
+                                          "linear_cross_entropy 2",
+                                          "recurrent 5",
+                                          "recurrent 6"};
   std::set<std::string> done_without;
   for (const OpCase& row : op_table())
     for (const auto& shapes : row.shapes)
@@ -302,7 +363,8 @@ TEST(OpTableRows, AnAbsentInputIsRefusedOrMeantToBeLeftOut) {
 TEST(OpTableRows, EveryExceptionHasAReason) {
   const OpCase plain;
   for (const OpCase& row : op_table()) {
-    const bool looser = row.value_tolerance > plain.value_tolerance || row.gradient_tolerance > plain.gradient_tolerance;
+    const bool looser =
+        row.value_tolerance > plain.value_tolerance || row.gradient_tolerance > plain.gradient_tolerance;
     if (looser || row.special != plain.special) {
       EXPECT_FALSE(row.exception.empty()) << row.op << " (" << row.label << ")";
     }

@@ -11,7 +11,8 @@ using Place = std::vector<int64_t>;
 
 inline Place place_of(const Shape& shape, int64_t flat) {
   Place place(static_cast<size_t>(shape.rank()));
-  for (size_t axis = place.size(); axis-- > 0; flat /= shape[static_cast<int>(axis)]) place[axis] = flat % shape[static_cast<int>(axis)];
+  for (size_t axis = place.size(); axis-- > 0; flat /= shape[static_cast<int>(axis)])
+    place[axis] = flat % shape[static_cast<int>(axis)];
   return place;
 }
 

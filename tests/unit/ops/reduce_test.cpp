@@ -10,8 +10,8 @@
 #include "qkv/core/parallel.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
-#include "unit/ops/expect_error.h"
 #include "support/threads.h"
+#include "unit/ops/expect_error.h"
 
 namespace qkv::tests {
 namespace {
@@ -62,8 +62,8 @@ TEST(Reductions, HaveTheSameBitsWithOneTwoAndEightThreads) {
         const std::vector<Tensor> now = {s, most, all, tape.grad(x)};
         if (first.empty()) first = now;
         for (size_t k = 0; k < now.size(); ++k)
-          EXPECT_TRUE(same_bits(first[k], now[k])) << "result " << k << " of " << shape.str() << " on axis " << axis << " with " << count
-                                                  << " threads";
+          EXPECT_TRUE(same_bits(first[k], now[k]))
+              << "result " << k << " of " << shape.str() << " on axis " << axis << " with " << count << " threads";
       }
     }
 }

@@ -47,8 +47,10 @@ void expect_row_alone(const std::function<Tensor(const Tensor&)>& op, int64_t wi
   for (int64_t r : {int64_t{0}, int64_t{1}, rows / 2, rows - 1}) {
     const Result alone = run(op, x.part(r * width, {1, width}).copied(), dy.part(r * width, {1, width}).copied());
     for (int64_t i = 0; i < width; ++i) {
-      ASSERT_EQ(alone.y[static_cast<size_t>(i)], all.y[static_cast<size_t>(r * width + i)]) << "row " << r << " of width " << width;
-      ASSERT_EQ(alone.dx[static_cast<size_t>(i)], all.dx[static_cast<size_t>(r * width + i)]) << "row " << r << " of width " << width;
+      ASSERT_EQ(alone.y[static_cast<size_t>(i)], all.y[static_cast<size_t>(r * width + i)])
+          << "row " << r << " of width " << width;
+      ASSERT_EQ(alone.dx[static_cast<size_t>(i)], all.dx[static_cast<size_t>(r * width + i)])
+          << "row " << r << " of width " << width;
     }
   }
 }
@@ -64,7 +66,8 @@ TEST(RowOps, ARowAloneHasTheBitsItHasAmongMatesAtAnyThreadCount) {
 }
 
 TEST(RowOps, ParameterGradientsOfLayerNormHaveTheSameBitsAtAnyThreadCount) {
-  const Tensor x = uniform({1000, 40}, Rng(1)), gamma = parameter(uniform({40}, Rng(3))), beta = parameter(uniform({40}, Rng(4)));
+  const Tensor x = uniform({1000, 40}, Rng(1)), gamma = parameter(uniform({40}, Rng(3))),
+               beta = parameter(uniform({40}, Rng(4)));
   const qkv_test::ThreadsScope threads_scope;
   std::vector<float> first;
   for (int count : {1, 2, 8}) {
@@ -115,23 +118,44 @@ TEST(RowOps, ErrorsNameTheOpAndBothValues) {
                "[residual_layer_norm] gamma has shape (2,) for rows of shape (3,)");
   expect_error([&] { residual_layer_norm(x, x, three, three, 1, kInference); },
                "[residual_layer_norm] the dropout rate must be in [0, 1), got 1");
-  expect_error([&] { embedding_scaled_position(x, Ids({}, {0}), 1, zeros({1, 3}), 0, kInference); },
-               "[embedding_scaled_position] ids must have a last axis of places, got shape ()");
+  expect_error(
+      [&] {
+        embedding_scaled_position(x, Ids({}, {0}), 1, zeros({1, 3}), 0, kInference);
+      },
+      "[embedding_scaled_position] ids must have a last axis of places, got shape ()");
   expect_error([&] { layer_norm(x, zeros({2}), three); }, "[layer_norm] gamma has shape (2,) for rows of shape (3,)");
-  expect_error([&] { layer_norm(x, three, zeros({3, 1})); }, "[layer_norm] beta has shape (3, 1) for rows of shape (3,)");
-  expect_error([&] { residual_layer_norm(x, three, three, three, 0, kInference); }, "[residual_layer_norm] shapes differ: (2, 3) + (3,)");
+  expect_error(
+      [&] {
+        layer_norm(x, three, zeros({3, 1}));
+      },
+      "[layer_norm] beta has shape (3, 1) for rows of shape (3,)");
+  expect_error([&] { residual_layer_norm(x, three, three, three, 0, kInference); },
+               "[residual_layer_norm] shapes differ: (2, 3) + (3,)");
   expect_error([&] { embedding(x, Ids({2}, {0, 2})); }, "[embedding] id 2 is outside the table of 2 rows");
   expect_error([&] { embedding(x, Ids({1}, {-1})); }, "[embedding] id -1 is outside the table of 2 rows");
   expect_error([&] { embedding(three, Ids({1}, {0})); }, "[embedding] the table must have shape (V, D), got (3,)");
-  expect_error([&] { embedding_scaled_position(x, Ids({2}, {0, 1}), 1, zeros({1, 3}), 0, kInference); },
-               "[embedding_scaled_position] positions of shape (1, 3) do not cover the result (2, 3)");
+  expect_error(
+      [&] {
+        embedding_scaled_position(x, Ids({2}, {0, 1}), 1, zeros({1, 3}), 0, kInference);
+      },
+      "[embedding_scaled_position] positions of shape (1, 3) do not cover the result (2, 3)");
   expect_error([&] { squared_error(x, three); }, "[squared_error] shapes differ: prediction (2, 3), target (3,)");
-  expect_error([&] { cross_entropy(x, Ids({3}, {0, 0, 0})); }, "[cross_entropy] targets of shape (3,) do not fit logits of shape (2, 3)");
+  expect_error(
+      [&] {
+        cross_entropy(x, Ids({3}, {0, 0, 0}));
+      },
+      "[cross_entropy] targets of shape (3,) do not fit logits of shape (2, 3)");
   expect_error([&] { cross_entropy(x, Ids({2}, {0, 3})); }, "[cross_entropy] target 3 is outside the 3 classes");
-  expect_error([&] { cross_entropy(x, Ids({2}, {0, 0}), {.label_smoothing = 1.5f}); },
-               "[cross_entropy] label smoothing must be in [0, 1], got 1.5");
-  expect_error([&] { cross_entropy(x, Ids({2}, {0, 0}), {.reduction = Reduction::half_sum}); },
-               "[cross_entropy] half_sum is a reduction of squared errors only");
+  expect_error(
+      [&] {
+        cross_entropy(x, Ids({2}, {0, 0}), {.label_smoothing = 1.5f});
+      },
+      "[cross_entropy] label smoothing must be in [0, 1], got 1.5");
+  expect_error(
+      [&] {
+        cross_entropy(x, Ids({2}, {0, 0}), {.reduction = Reduction::half_sum});
+      },
+      "[cross_entropy] half_sum is a reduction of squared errors only");
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ Array convolved(const Arrays& a, const Conv1dOptions& o) {
         for (int64_t i = 0; i < channels; ++i)
           for (int64_t k = 0; k < taps; ++k) {
             const int64_t from = l * o.stride + k * o.dilation - o.padding;
-            if (from >= 0 && from < length) sum += w[(c * channels + i) * taps + k] * x[(b * channels + i) * length + from];
+            if (from >= 0 && from < length)
+              sum += w[(c * channels + i) * taps + k] * x[(b * channels + i) * length + from];
           }
         y[(b * w.shape[0] + c) * out + l] = sum;
       }
@@ -29,7 +30,9 @@ Array convolved(const Arrays& a, const Conv1dOptions& o) {
 }
 
 OpCase conv_row(const std::string& label, const Conv1dOptions& options, const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "conv1d", .label = label, .shapes = shapes,
+  return {.op = "conv1d",
+          .label = label,
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return conv1d(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), options); },
           .reference = [=](const Arrays& x) { return convolved(x, options); }};
 }
@@ -56,19 +59,30 @@ Array normalised(const Arrays& a) {
 
 std::vector<OpCase> conv_rows() {
   return {
-      conv_row("plain", {}, {{{2, 3, 9}, {4, 3, 3}}, {{1, 1, 1}, {1, 1, 1}}, {{2, 2, 33}, {3, 2, 5}}, {{0, 2, 5}, {3, 2, 2}}}),
+      conv_row("plain", {},
+               {{{2, 3, 9}, {4, 3, 3}}, {{1, 1, 1}, {1, 1, 1}}, {{2, 2, 33}, {3, 2, 5}}, {{0, 2, 5}, {3, 2, 2}}}),
       conv_row("bias", {}, {{{2, 3, 9}, {4, 3, 3}, {4}}, {{1, 1, 8}, {2, 1, 8}, {2}}}),
-      conv_row("padded", {.padding = 2}, {{{2, 2, 7}, {3, 2, 3}, {3}}, {{1, 2, 1}, {1, 2, 5}, {1}}, {{1, 1, 0}, {2, 1, 3}, {2}}}),
+      conv_row("padded", {.padding = 2},
+               {{{2, 2, 7}, {3, 2, 3}, {3}}, {{1, 2, 1}, {1, 2, 5}, {1}}, {{1, 1, 0}, {2, 1, 3}, {2}}}),
       conv_row("stride", {.padding = 1, .stride = 2}, {{{2, 2, 8}, {3, 2, 3}, {3}}, {{1, 1, 33}, {2, 1, 4}}}),
       conv_row("dilation", {.padding = 3, .stride = 1, .dilation = 3}, {{{2, 2, 9}, {2, 2, 3}, {2}}}),
-      conv_row("stride and dilation", {.padding = 4, .stride = 3, .dilation = 2}, {{{2, 2, 9}, {2, 2, 4}, {2}}, {{1, 1, 2}, {1, 1, 3}}}),
+      conv_row("stride and dilation", {.padding = 4, .stride = 3, .dilation = 2},
+               {{{2, 2, 9}, {2, 2, 4}, {2}}, {{1, 1, 2}, {1, 1, 3}}}),
   };
 }
 
 std::vector<OpCase> batch_norm_rows() {
-  return {{.op = "batch_norm", .label = "training",
-           .shapes = {{{4, 3}, {3}, {3}}, {{7, 9}, {9}, {9}}, {{8, 33}, {33}, {33}}, {{2, 3, 4}, {3}, {3}}, {{3, 2, 8}, {2}, {2}},
-                      {{4, 70}, {70}, {70}}, {{5, 1, 1}, {1}, {1}}, {{1, 1}, {1}, {1}}, {{3, 0}, {0}, {0}}},
+  return {{.op = "batch_norm",
+           .label = "training",
+           .shapes = {{{4, 3}, {3}, {3}},
+                      {{7, 9}, {9}, {9}},
+                      {{8, 33}, {33}, {33}},
+                      {{2, 3, 4}, {3}, {3}},
+                      {{3, 2, 8}, {2}, {2}},
+                      {{4, 70}, {70}, {70}},
+                      {{5, 1, 1}, {1}, {1}},
+                      {{1, 1}, {1}, {1}},
+                      {{3, 0}, {0}, {0}}},
            .call = [](const Tensors& x) { return batch_norm(x[0], x[1], x[2]); },
            .reference = normalised}};
 }

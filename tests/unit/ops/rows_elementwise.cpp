@@ -8,15 +8,21 @@
 namespace qkv::tests {
 namespace {
 
-const std::vector<std::vector<Shape>> kOneInput = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}, {{33001}}};
+const std::vector<std::vector<Shape>> kOneInput = {{{3, 5}}, {{0}}, {{1}},        {{}},     {{7}},
+                                                   {{8}},    {{9}}, {{2, 3, 11}}, {{33001}}};
 
-OpCase unary(std::string op, Tensor (*call)(const Tensor&), double (*reference)(double), std::pair<float, float> range = {-2, 2}) {
-  return {.op = op, .label = "plain", .shapes = kOneInput, .call = [=](const Tensors& x) { return call(x[0]); },
-          .reference = [=](const Arrays& x) {
-            Array y = x[0];
-            for (double& v : y.v) v = reference(v);
-            return y;
-          },
+OpCase unary(std::string op, Tensor (*call)(const Tensor&), double (*reference)(double),
+             std::pair<float, float> range = {-2, 2}) {
+  return {.op = op,
+          .label = "plain",
+          .shapes = kOneInput,
+          .call = [=](const Tensors& x) { return call(x[0]); },
+          .reference =
+              [=](const Arrays& x) {
+                Array y = x[0];
+                for (double& v : y.v) v = reference(v);
+                return y;
+              },
           .ranges = {range}};
 }
 
@@ -34,15 +40,32 @@ double spread(const Array& x, const Shape& shape, int64_t i) {
 
 OpCase binary(std::string op, Tensor (*call)(const Tensor&, const Tensor&), double (*reference)(double, double),
               std::pair<float, float> second = {-2, 2}) {
-  return {.op = op, .label = "broadcast",
-          .shapes = {{{3, 5}, {3, 5}}, {{3, 5}, {5}}, {{5}, {3, 5}}, {{3, 1}, {1, 9}}, {{}, {7}}, {{7}, {1}}, {{2, 3, 1, 8}, {2, 1, 4, 8}},
-                     {{0, 3}, {1, 3}}, {{3, 0}, {3, 1}}, {{1}, {1}}, {{}, {}}, {{4, 1, 3}, {2, 1}}, {{2, 300}, {2, 1}}, {{33001}, {33001}}, {{130, 257}, {257}}, {{130, 257}, {130, 1}}},
+  return {.op = op,
+          .label = "broadcast",
+          .shapes = {{{3, 5}, {3, 5}},
+                     {{3, 5}, {5}},
+                     {{5}, {3, 5}},
+                     {{3, 1}, {1, 9}},
+                     {{}, {7}},
+                     {{7}, {1}},
+                     {{2, 3, 1, 8}, {2, 1, 4, 8}},
+                     {{0, 3}, {1, 3}},
+                     {{3, 0}, {3, 1}},
+                     {{1}, {1}},
+                     {{}, {}},
+                     {{4, 1, 3}, {2, 1}},
+                     {{2, 300}, {2, 1}},
+                     {{33001}, {33001}},
+                     {{130, 257}, {257}},
+                     {{130, 257}, {130, 1}}},
           .call = [=](const Tensors& x) { return call(x[0], x[1]); },
-          .reference = [=](const Arrays& x) {
-            Array y(broadcast("reference", x[0].shape, x[1].shape));
-            for (int64_t i = 0; i < y.numel(); ++i) y[i] = reference(spread(x[0], y.shape, i), spread(x[1], y.shape, i));
-            return y;
-          },
+          .reference =
+              [=](const Arrays& x) {
+                Array y(broadcast("reference", x[0].shape, x[1].shape));
+                for (int64_t i = 0; i < y.numel(); ++i)
+                  y[i] = reference(spread(x[0], y.shape, i), spread(x[1], y.shape, i));
+                return y;
+              },
           .ranges = {{-2, 2}, second}};
 }
 
@@ -64,12 +87,18 @@ std::vector<OpCase> elementwise_rows() {
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }, {-6, 6}),
       unary("abs", abs, [](double x) { return std::abs(x); }, {-2, -0.1f}),
       unary("relu", relu, [](double x) { return x < 0 ? 0 : x; }, {-2, -0.1f}),
-      unary("scale", [](const Tensor& x) { return scale(x, -1.5f); }, [](double x) { return -1.5 * x; }),
-      unary("shift", [](const Tensor& x) { return shift(x, 0.25f); }, [](double x) { return x + 0.25; }),
-      unary("pow", [](const Tensor& x) { return pow(x, 0.75f); }, [](double x) { return std::pow(x, 0.75); }, {0.5f, 3}),
-      unary("pow", [](const Tensor& x) { return pow(x, 2); }, [](double x) { return x * x; }),
-      unary("pow", [](const Tensor& x) { return pow(x, 0); }, [](double) { return 1.0; }),
-      unary("pow", [](const Tensor& x) { return pow(x, -1); }, [](double x) { return 1 / x; }, {0.5f, 3}),
+      unary(
+          "scale", [](const Tensor& x) { return scale(x, -1.5f); }, [](double x) { return -1.5 * x; }),
+      unary(
+          "shift", [](const Tensor& x) { return shift(x, 0.25f); }, [](double x) { return x + 0.25; }),
+      unary(
+          "pow", [](const Tensor& x) { return pow(x, 0.75f); }, [](double x) { return std::pow(x, 0.75); }, {0.5f, 3}),
+      unary(
+          "pow", [](const Tensor& x) { return pow(x, 2); }, [](double x) { return x * x; }),
+      unary(
+          "pow", [](const Tensor& x) { return pow(x, 0); }, [](double) { return 1.0; }),
+      unary(
+          "pow", [](const Tensor& x) { return pow(x, -1); }, [](double x) { return 1 / x; }, {0.5f, 3}),
   };
   // Wide ranges, many elements: a slope is as exact as the largest of them, tanh is flat nearly everywhere.
   for (OpCase row : {unary("exp", exp, [](double x) { return std::exp(x); }, {-80, 80}),
@@ -86,14 +115,16 @@ std::vector<OpCase> elementwise_rows() {
 }
 
 std::vector<OpCase> broadcast_rows() {
-  return {binary("add", add, [](double a, double b) { return a + b; }), binary("sub", sub, [](double a, double b) { return a - b; }),
+  return {binary("add", add, [](double a, double b) { return a + b; }),
+          binary("sub", sub, [](double a, double b) { return a - b; }),
           binary("mul", mul, [](double a, double b) { return a * b; }),
           binary("div", div, [](double a, double b) { return a / b; }, {0.5f, 2}),
-          binary("recomputed",
-                 [](const Tensor& a, const Tensor& b) {
-                   return recomputed({a, b}, {}, [](std::span<const Tensor> x, Pass) { return mul(sin(x[0]), x[1]); });
-                 },
-                 [](double a, double b) { return std::sin(a) * b; })};
+          binary(
+              "recomputed",
+              [](const Tensor& a, const Tensor& b) {
+                return recomputed({a, b}, {}, [](std::span<const Tensor> x, Pass) { return mul(sin(x[0]), x[1]); });
+              },
+              [](double a, double b) { return std::sin(a) * b; })};
 }
 
 }  // namespace qkv::tests

@@ -9,7 +9,8 @@ const Run kTraining{.training = true, .rng = Rng(12).at("embedding").at_step(1)}
 
 Ids some_ids(const Shape& shape, int64_t v) {
   Ids ids = Ids::empty(shape);
-  for (int64_t i = 0; i < ids.numel(); ++i) ids.mutable_ptr()[i] = static_cast<int32_t>((i * 5 + 2) % std::max<int64_t>(v, 1));
+  for (int64_t i = 0; i < ids.numel(); ++i)
+    ids.mutable_ptr()[i] = static_cast<int32_t>((i * 5 + 2) % std::max<int64_t>(v, 1));
   return ids;
 }
 
@@ -25,31 +26,42 @@ Array plain_embedding(const Array& table, const Ids& ids, double scale, const Ar
 }
 
 void drop(Array& y, double rate, const Rng& rng) {
-  for (int64_t i = 0; i < y.numel(); ++i) y[i] = rng.word(static_cast<uint64_t>(i)) >= rate * 0x1p32 ? y[i] / (1 - rate) : 0;
+  for (int64_t i = 0; i < y.numel(); ++i)
+    y[i] = rng.word(static_cast<uint64_t>(i)) >= rate * 0x1p32 ? y[i] / (1 - rate) : 0;
 }
 
 OpCase plain(std::string label, const Shape& ids_shape, std::vector<std::vector<Shape>> shapes) {
-  return {.op = "embedding", .label = label, .shapes = std::move(shapes),
+  return {.op = "embedding",
+          .label = label,
+          .shapes = std::move(shapes),
           .call = [=](const Tensors& x) { return embedding(x[0], some_ids(ids_shape, x[0].size(0))); },
-          .reference = [=](const Arrays& x) { return plain_embedding(x[0], some_ids(ids_shape, x[0].shape[0]), 1, nullptr); }};
+          .reference =
+              [=](const Arrays& x) { return plain_embedding(x[0], some_ids(ids_shape, x[0].shape[0]), 1, nullptr); }};
 }
 
-OpCase fused(std::string label, const Shape& ids_shape, float rate, const Run& run, std::vector<std::vector<Shape>> shapes) {
-  return {.op = "embedding_scaled_position", .label = label, .shapes = std::move(shapes),
-          .call = [=](const Tensors& x) {
-            return embedding_scaled_position(x[0], some_ids(ids_shape, x[0].size(0)), 3, x.size() > 1 ? x[1] : Tensor(), rate, run);
-          },
-          .reference = [=](const Arrays& x) {
-            Array y = plain_embedding(x[0], some_ids(ids_shape, x[0].shape[0]), 3, x.size() > 1 ? &x[1] : nullptr);
-            if (run.training) drop(y, rate, run.rng);
-            return y;
-          }};
+OpCase fused(std::string label, const Shape& ids_shape, float rate, const Run& run,
+             std::vector<std::vector<Shape>> shapes) {
+  return {.op = "embedding_scaled_position",
+          .label = label,
+          .shapes = std::move(shapes),
+          .call =
+              [=](const Tensors& x) {
+                return embedding_scaled_position(x[0], some_ids(ids_shape, x[0].size(0)), 3,
+                                                 x.size() > 1 ? x[1] : Tensor(), rate, run);
+              },
+          .reference =
+              [=](const Arrays& x) {
+                Array y = plain_embedding(x[0], some_ids(ids_shape, x[0].shape[0]), 3, x.size() > 1 ? &x[1] : nullptr);
+                if (run.training) drop(y, rate, run.rng);
+                return y;
+              }};
 }
 
 }  // namespace
 
 std::vector<OpCase> embedding_rows() {
-  const std::vector<std::vector<Shape>> tables = {{{5, 3}}, {{1, 1}}, {{7, 8}}, {{4, 9}}, {{3, 33}}, {{3, 0}}, {{2, 150}}};
+  const std::vector<std::vector<Shape>> tables = {{{5, 3}},  {{1, 1}}, {{7, 8}},  {{4, 9}},
+                                                  {{3, 33}}, {{3, 0}}, {{2, 150}}};
   return {plain("batch of ids", {2, 3}, tables),
           plain("one id", {}, tables),
           plain("no ids", {2, 0}, {{{5, 3}}}),

@@ -12,7 +12,8 @@ namespace {
 Ids some_targets(const Shape& logits) {
   if (logits.rank() == 0) return Ids(Shape{}, {0});  // of an absent tensor, which the op is to refuse
   Ids targets = Ids::empty(Shape(std::span(logits.begin(), logits.end() - 1)));
-  for (int64_t i = 0; i < targets.numel(); ++i) targets.mutable_ptr()[i] = static_cast<int32_t>((i * 7 + 1) % std::max<int64_t>(logits[-1], 1));
+  for (int64_t i = 0; i < targets.numel(); ++i)
+    targets.mutable_ptr()[i] = static_cast<int32_t>((i * 7 + 1) % std::max<int64_t>(logits[-1], 1));
   return targets;
 }
 
@@ -45,8 +46,20 @@ Array plain_cross_entropy(const Array& x, const CrossEntropyOptions& options) {
 }
 
 OpCase cross(std::string label, const CrossEntropyOptions& options) {
-  return {.op = "cross_entropy", .label = label,
-          .shapes = {{{3, 5}}, {{0, 4}}, {{3, 1}}, {{2, 3}}, {{7}}, {{2, 2, 8}}, {{2, 9}}, {{2, 33}}, {{3, 201}}, {{90, 4}}, {{1, 1}}, {{3000, 9}}},
+  return {.op = "cross_entropy",
+          .label = label,
+          .shapes = {{{3, 5}},
+                     {{0, 4}},
+                     {{3, 1}},
+                     {{2, 3}},
+                     {{7}},
+                     {{2, 2, 8}},
+                     {{2, 9}},
+                     {{2, 33}},
+                     {{3, 201}},
+                     {{90, 4}},
+                     {{1, 1}},
+                     {{3000, 9}}},
           .call = [=](const Tensors& x) { return cross_entropy(x[0], some_targets(x[0].shape()), options); },
           .reference = [=](const Arrays& x) { return plain_cross_entropy(x[0], options); },
           .ranges = {{-3, 3}}};
@@ -58,36 +71,43 @@ OpCase linear(std::string label, const CrossEntropyOptions& options, std::vector
     if (x.rank() > 0) x.set(-1, weight[0]);
     return x;
   };
-  return {.op = "linear_cross_entropy", .label = label, .shapes = std::move(shapes),
-          .call = [=](const Tensors& x) {
-            const Ids targets = some_targets(logits_shape(x[0].shape(), x[1].shape()));
-            return linear_cross_entropy(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), targets, options);
-          },
-          .reference = [=](const Arrays& x) {
-            Array z(logits_shape(x[0].shape, x[1].shape));
-            const int64_t v = x[1].shape[0], d = x[1].shape[1];
-            for (int64_t i = 0; i < z.numel(); ++i) {
-              z[i] = x.size() > 2 ? x[2][i % v] : 0;
-              for (int64_t k = 0; k < d; ++k) z[i] += x[0][i / v * d + k] * x[1][i % v * d + k];
-            }
-            return plain_cross_entropy(z, options);
-          },
+  return {.op = "linear_cross_entropy",
+          .label = label,
+          .shapes = std::move(shapes),
+          .call =
+              [=](const Tensors& x) {
+                const Ids targets = some_targets(logits_shape(x[0].shape(), x[1].shape()));
+                return linear_cross_entropy(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), targets, options);
+              },
+          .reference =
+              [=](const Arrays& x) {
+                Array z(logits_shape(x[0].shape, x[1].shape));
+                const int64_t v = x[1].shape[0], d = x[1].shape[1];
+                for (int64_t i = 0; i < z.numel(); ++i) {
+                  z[i] = x.size() > 2 ? x[2][i % v] : 0;
+                  for (int64_t k = 0; k < d; ++k) z[i] += x[0][i / v * d + k] * x[1][i % v * d + k];
+                }
+                return plain_cross_entropy(z, options);
+              },
           .ranges = {{-1, 1}, {-0.4f, 0.4f}, {-1, 1}}};  // so that one huge input leaves the loss of a row within float
 }
 
 OpCase squares(std::string label, Reduction reduction, std::vector<Shape> shapes) {
-  OpCase row{.op = "squared_error", .label = label, .shapes = {},
+  OpCase row{.op = "squared_error",
+             .label = label,
+             .shapes = {},
              .call = [=](const Tensors& x) { return squared_error(x[0], x[1], reduction); },
-             .reference = [=](const Arrays& x) {
-               Array each = x[0];
-               for (int64_t i = 0; i < each.numel(); ++i) each[i] = (x[0][i] - x[1][i]) * (x[0][i] - x[1][i]);
-               if (reduction == Reduction::none) return each;
-               Array y(Shape{});
-               for (double v : each.v) y[0] += v;
-               if (reduction == Reduction::half_sum) y[0] /= 2;
-               if (reduction == Reduction::mean) y[0] = each.numel() ? y[0] / static_cast<double>(each.numel()) : 0;
-               return y;
-             }};
+             .reference =
+                 [=](const Arrays& x) {
+                   Array each = x[0];
+                   for (int64_t i = 0; i < each.numel(); ++i) each[i] = (x[0][i] - x[1][i]) * (x[0][i] - x[1][i]);
+                   if (reduction == Reduction::none) return each;
+                   Array y(Shape{});
+                   for (double v : each.v) y[0] += v;
+                   if (reduction == Reduction::half_sum) y[0] /= 2;
+                   if (reduction == Reduction::mean) y[0] = each.numel() ? y[0] / static_cast<double>(each.numel()) : 0;
+                   return y;
+                 }};
   for (const Shape& s : shapes) row.shapes.push_back({s, s});
   return row;
 }
@@ -101,8 +121,14 @@ std::vector<OpCase> loss_rows() {
           cross("each, one id ignored", {.ignore_id = 1, .reduction = Reduction::none}),
           cross("mean, smoothed, one id ignored", {.ignore_id = 1, .label_smoothing = 0.3f}),
           linear("mean", {},
-                 {{{3, 4}, {5, 4}, {5}}, {{2, 2, 7}, {9, 7}, {9}}, {{0, 4}, {5, 4}, {5}}, {{3, 1}, {1, 1}, {1}}, {{1, 1}, {3, 1}, {3}}, {{5, 8}, {33, 8}}}),
-          linear("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum}, {{{3, 9}, {17, 9}, {17}}, {{4}, {5, 4}}, {{1}, {2, 1}}}),
+                 {{{3, 4}, {5, 4}, {5}},
+                  {{2, 2, 7}, {9, 7}, {9}},
+                  {{0, 4}, {5, 4}, {5}},
+                  {{3, 1}, {1, 1}, {1}},
+                  {{1, 1}, {3, 1}, {3}},
+                  {{5, 8}, {33, 8}}}),
+          linear("sum, smoothed", {.label_smoothing = 0.1f, .reduction = Reduction::sum},
+                 {{{3, 9}, {17, 9}, {17}}, {{4}, {5, 4}}, {{1}, {2, 1}}}),
           linear("each, one id ignored", {.ignore_id = 1, .reduction = Reduction::none}, {{{6, 3}, {5, 3}, {5}}}),
           squares("mean", Reduction::mean, shapes),
           squares("sum", Reduction::sum, shapes),

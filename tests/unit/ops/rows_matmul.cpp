@@ -103,12 +103,16 @@ OpCase feed_forward_row(const char* label, Activation activation, double (*f)(do
   OpCase row;
   row.op = "feed_forward";
   row.label = label;
-  row.shapes = {{{4, 3}, {5, 3}, {5}, {2, 5}, {2}}, {{2, 3, 4}, {9, 4}, {9}, {3, 9}, {3}}, {{1, 1}, {1, 1}, {1}, {1, 1}, {1}},
-                {{0, 3}, {2, 3}, {2}, {3, 2}, {3}}, {{3}, {2, 3}, {2}, {4, 2}, {4}}};
+  row.shapes = {{{4, 3}, {5, 3}, {5}, {2, 5}, {2}},
+                {{2, 3, 4}, {9, 4}, {9}, {3, 9}, {3}},
+                {{1, 1}, {1, 1}, {1}, {1, 1}, {1}},
+                {{0, 3}, {2, 3}, {2}, {3, 2}, {3}},
+                {{3}, {2, 3}, {2}, {4, 2}, {4}}};
   row.call = [activation](const Tensors& x) { return feed_forward(x[0], x[1], x[2], x[3], x[4], activation); };
   row.reference = [f](const Arrays& x) { return two_layers(x, true, f); };
   row.special = Special::none;
-  row.exception = "huge values overflow between the layers, in float and not in double; the op has the bits of two linear ones, whose rows test them";
+  row.exception =
+      "huge values overflow between the layers, in float and not in double; the op has the bits of two linear ones, whose rows test them";
   return row;
 }
 
@@ -123,7 +127,8 @@ std::vector<OpCase> matmul_rows() {
   rows.push_back(
       linear_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
   rows.back().special = Special::none;
-  rows.back().exception = "a sum that overflows to -inf inside is NaN by the formula, -inf times 0; the row of gelu tests its special values";
+  rows.back().exception =
+      "a sum that overflows to -inf inside is NaN by the formula, -inf times 0; the row of gelu tests its special values";
   rows.push_back(linear_row("tanh", Activation::tanh, [](double z) { return std::tanh(z); }));
   rows.push_back(linear_row("sigmoid", Activation::sigmoid, [](double z) { return 1 / (1 + std::exp(-z)); }));
   OpCase bare = linear_row("no bias", Activation::none, [](double z) { return z; });
@@ -139,7 +144,8 @@ std::vector<OpCase> matmul_rows() {
   };
   rows.push_back(bare);
   rows.push_back(feed_forward_row("relu", Activation::relu, [](double z) { return z < 0 ? 0 : z; }));
-  rows.push_back(feed_forward_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
+  rows.push_back(
+      feed_forward_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
   OpCase plain = feed_forward_row("no biases", Activation::tanh, [](double z) { return std::tanh(z); });
   plain.shapes = {{{4, 3}, {5, 3}, {2, 5}}};
   plain.call = [](const Tensors& x) { return feed_forward(x[0], x[1], {}, x[2], {}, Activation::tanh); };

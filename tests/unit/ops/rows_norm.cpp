@@ -16,7 +16,8 @@ Array plain_dropout(const Array& x, double rate, const Rng& rng) {
   Array y = x;
   for (int64_t i = 0; i < x.numel(); ++i) {
     y[i] = rng.word(static_cast<uint64_t>(i)) >= rate * 0x1p32 ? x[i] / (1 - rate) : 0;
-    if (std::abs(y[i]) > std::numeric_limits<float>::max()) y[i] = std::copysign(std::numeric_limits<double>::infinity(), y[i]);
+    if (std::abs(y[i]) > std::numeric_limits<float>::max())
+      y[i] = std::copysign(std::numeric_limits<double>::infinity(), y[i]);
   }
   return y;
 }
@@ -27,8 +28,10 @@ Array plain_layer_norm(const Array& x, const Array& gamma, const Array& beta, do
   for (int64_t begin = 0; begin < x.numel(); begin += width) {
     double mean = 0, variance = 0;
     for (int64_t i = 0; i < width; ++i) mean += x[begin + i] / static_cast<double>(width);
-    for (int64_t i = 0; i < width; ++i) variance += (x[begin + i] - mean) * (x[begin + i] - mean) / static_cast<double>(width);
-    for (int64_t i = 0; i < width; ++i) y[begin + i] = (x[begin + i] - mean) / std::sqrt(variance + eps) * gamma[i] + beta[i];
+    for (int64_t i = 0; i < width; ++i)
+      variance += (x[begin + i] - mean) * (x[begin + i] - mean) / static_cast<double>(width);
+    for (int64_t i = 0; i < width; ++i)
+      y[begin + i] = (x[begin + i] - mean) / std::sqrt(variance + eps) * gamma[i] + beta[i];
   }
   return y;
 }
@@ -41,10 +44,24 @@ Array sum(const Array& a, const Array& b) {
 
 std::vector<std::vector<Shape>> norm_shapes(bool residual) {
   std::vector<std::vector<Shape>> sets;
-  for (Shape x : std::vector<Shape>{{3, 5}, {0, 4}, {4, 0}, {3, 1}, {2, 3}, {7}, {2, 8}, {2, 9}, {2, 33}, {1, 201}, {2, 2, 2, 4}, {1, 1}, {300, 71}}) {
+  for (Shape x : std::vector<Shape>{{3, 5},
+                                    {0, 4},
+                                    {4, 0},
+                                    {3, 1},
+                                    {2, 3},
+                                    {7},
+                                    {2, 8},
+                                    {2, 9},
+                                    {2, 33},
+                                    {1, 201},
+                                    {2, 2, 2, 4},
+                                    {1, 1},
+                                    {300, 71}}) {
     const Shape d{x[-1]};
-    if (residual) sets.push_back({x, x, d, d});
-    else sets.push_back({x, d, d});
+    if (residual)
+      sets.push_back({x, x, d, d});
+    else
+      sets.push_back({x, d, d});
   }
   return sets;
 }
@@ -52,30 +69,41 @@ std::vector<std::vector<Shape>> norm_shapes(bool residual) {
 // 150 rows are three groups of the parameter gradients.
 OpCase many_rows(OpCase row) {
   const Shape x{150, 3}, d{3};
-  row.shapes = row.shapes[0].size() == 4 ? std::vector<std::vector<Shape>>{{x, x, d, d}} : std::vector<std::vector<Shape>>{{x, d, d}};
+  row.shapes = row.shapes[0].size() == 4 ? std::vector<std::vector<Shape>>{{x, x, d, d}}
+                                         : std::vector<std::vector<Shape>>{{x, d, d}};
   row.label += ", many rows";
   row.special = Special::none;
-  row.exception = "among 450 normalised values some are near 0, and a huge gamma shows their rounding; the few rows test special values";
+  row.exception =
+      "among 450 normalised values some are near 0, and a huge gamma shows their rounding; the few rows test special values";
   return row;
 }
 
 OpCase residual(std::string label, float rate, const Run& run, std::function<Array(const Array&)> branch) {
-  return {.op = "residual_layer_norm", .label = label, .shapes = norm_shapes(true),
-          .call = [=](const Tensors& x) { return residual_layer_norm(x[0], x[1], x[2], x[3], rate, run); },
-          .reference = [=](const Arrays& x) { return plain_layer_norm(sum(x[0], branch(x[1])), x[2], x[3], kNormEps); }};
+  return {
+      .op = "residual_layer_norm",
+      .label = label,
+      .shapes = norm_shapes(true),
+      .call = [=](const Tensors& x) { return residual_layer_norm(x[0], x[1], x[2], x[3], rate, run); },
+      .reference = [=](const Arrays& x) { return plain_layer_norm(sum(x[0], branch(x[1])), x[2], x[3], kNormEps); }};
 }
 
 }  // namespace
 
 std::vector<OpCase> norm_rows() {
   std::vector<OpCase> rows = {
-      {.op = "dropout", .label = "in training", .shapes = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}, {{201}}, {{20001}}},
+      {.op = "dropout",
+       .label = "in training",
+       .shapes = {{{3, 5}}, {{0}}, {{1}}, {{}}, {{7}}, {{8}}, {{9}}, {{2, 3, 11}}, {{201}}, {{20001}}},
        .call = [](const Tensors& x) { return dropout(x[0], 0.3f, kTraining); },
        .reference = [](const Arrays& x) { return plain_dropout(x[0], 0.3f, kTraining.rng); }},
-      {.op = "layer_norm", .label = "plain", .shapes = norm_shapes(false),
+      {.op = "layer_norm",
+       .label = "plain",
+       .shapes = norm_shapes(false),
        .call = [](const Tensors& x) { return layer_norm(x[0], x[1], x[2]); },
        .reference = [](const Arrays& x) { return plain_layer_norm(x[0], x[1], x[2], kNormEps); }},
-      {.op = "layer_norm", .label = "large eps", .shapes = {{{4, 6}, {6}, {6}}},
+      {.op = "layer_norm",
+       .label = "large eps",
+       .shapes = {{{4, 6}, {6}, {6}}},
        .call = [](const Tensors& x) { return layer_norm(x[0], x[1], x[2], 0.5f); },
        .reference = [](const Arrays& x) { return plain_layer_norm(x[0], x[1], x[2], 0.5); }},
       residual("with dropout", 0.25f, kTraining, [](const Array& y) { return plain_dropout(y, 0.25, kTraining.rng); }),

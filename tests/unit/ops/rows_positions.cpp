@@ -12,66 +12,85 @@ namespace {
 
 // The number of keys follows from that of the diagonals.
 OpCase dense_row(int64_t queries, std::vector<std::vector<Shape>> shapes) {
-  return {.op = "dense_of_diagonals", .label = std::to_string(queries) + " queries", .shapes = std::move(shapes),
-          .call = [=](const Tensors& x) { return dense_of_diagonals(x[0], queries, (x[0].defined() ? x[0].size(-1) : 0) + 1 - queries); },
-          .reference = [=](const Arrays& x) {
-            const int64_t count = x[0].shape[-1], keys = count + 1 - queries;
-            Shape shape = x[0].shape;
-            shape.set(-1, queries);
-            shape.push_back(keys);
-            Array y(shape);
-            for (int64_t n = 0; n < y.numel(); ++n) {
-              const int64_t i = n / keys % queries, j = n % keys;
-              y[n] = x[0][n / keys / queries * count + j - i + queries - 1];
-            }
-            return y;
-          }};
+  return {.op = "dense_of_diagonals",
+          .label = std::to_string(queries) + " queries",
+          .shapes = std::move(shapes),
+          .call =
+              [=](const Tensors& x) {
+                return dense_of_diagonals(x[0], queries, (x[0].defined() ? x[0].size(-1) : 0) + 1 - queries);
+              },
+          .reference =
+              [=](const Arrays& x) {
+                const int64_t count = x[0].shape[-1], keys = count + 1 - queries;
+                Shape shape = x[0].shape;
+                shape.set(-1, queries);
+                shape.push_back(keys);
+                Array y(shape);
+                for (int64_t n = 0; n < y.numel(); ++n) {
+                  const int64_t i = n / keys % queries, j = n % keys;
+                  y[n] = x[0][n / keys / queries * count + j - i + queries - 1];
+                }
+                return y;
+              }};
 }
 
 OpCase clipped_row(int64_t queries, int64_t keys, int64_t offset, std::vector<std::vector<Shape>> shapes) {
-  return {.op = "clipped_diagonals", .label = std::to_string(queries) + " x " + std::to_string(keys) + " from " + std::to_string(offset),
+  return {.op = "clipped_diagonals",
+          .label = std::to_string(queries) + " x " + std::to_string(keys) + " from " + std::to_string(offset),
           .shapes = std::move(shapes),
           .call = [=](const Tensors& x) { return clipped_diagonals(x[0], queries, keys, offset); },
-          .reference = [=](const Arrays& x) {
-            const int64_t heads = x[0].shape[0], width = x[0].shape[1], m = width / 2, count = std::max<int64_t>(0, queries + keys - 1);
-            Array y(Shape{heads, count});
-            for (int64_t h = 0; h < heads; ++h)
-              for (int64_t i = 0; i < queries; ++i)
-                for (int64_t j = 0; j < keys; ++j) {
-                  y[h * count + j - i + queries - 1] = x[0][h * width + std::min(std::max(j - (offset + i), -m), m) + m];
-                }
-            return y;
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                const int64_t heads = x[0].shape[0], width = x[0].shape[1], m = width / 2,
+                              count = std::max<int64_t>(0, queries + keys - 1);
+                Array y(Shape{heads, count});
+                for (int64_t h = 0; h < heads; ++h)
+                  for (int64_t i = 0; i < queries; ++i)
+                    for (int64_t j = 0; j < keys; ++j) {
+                      y[h * count + j - i + queries - 1] =
+                          x[0][h * width + std::min(std::max(j - (offset + i), -m), m) + m];
+                    }
+                return y;
+              }};
 }
 
 OpCase rotate_row(HeadAxis axis, int64_t offset, double base, std::vector<std::vector<Shape>> shapes) {
-  return {.op = "rotate", .label = axis == HeadAxis::outer ? "heads outer" : "heads inner", .shapes = std::move(shapes),
+  return {.op = "rotate",
+          .label = axis == HeadAxis::outer ? "heads outer" : "heads inner",
+          .shapes = std::move(shapes),
           .call = [=](const Tensors& x) { return rotate(x[0], axis, offset, base); },
-          .reference = [=](const Arrays& x) {
-            const Shape s = x[0].shape;
-            const int64_t D = s[3];
-            Array y(s);
-            for (int64_t n = 0; n < y.numel(); n += 2) {
-              const int64_t row = n / D, place = axis == HeadAxis::outer ? row % s[2] : row / s[2] % s[1];
-              const double power = static_cast<double>(n % D) / static_cast<double>(D);
-              const double angle = static_cast<double>(offset + place) / std::pow(base, power);
-              y[n] = x[0][n] * std::cos(angle) - x[0][n + 1] * std::sin(angle);
-              y[n + 1] = x[0][n] * std::sin(angle) + x[0][n + 1] * std::cos(angle);
-            }
-            return y;
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                const Shape s = x[0].shape;
+                const int64_t D = s[3];
+                Array y(s);
+                for (int64_t n = 0; n < y.numel(); n += 2) {
+                  const int64_t row = n / D, place = axis == HeadAxis::outer ? row % s[2] : row / s[2] % s[1];
+                  const double power = static_cast<double>(n % D) / static_cast<double>(D);
+                  const double angle = static_cast<double>(offset + place) / std::pow(base, power);
+                  y[n] = x[0][n] * std::cos(angle) - x[0][n + 1] * std::sin(angle);
+                  y[n + 1] = x[0][n] * std::sin(angle) + x[0][n + 1] * std::cos(angle);
+                }
+                return y;
+              }};
 }
 
 // A width is even, so the smallest input is a pair: the same element twice.
 OpCase rotate_one_row() {
-  return {.op = "rotate", .label = "one element twice", .shapes = {{{1, 1, 1, 1}}},
-          .call = [](const Tensors& x) { return rotate(concat({x[0], x[0]}, 3), HeadAxis::outer, 2); },
-          .reference = [](const Arrays& x) {
-            Array y(Shape{1, 1, 1, 2});
-            y[0] = x[0][0] * std::cos(2) - x[0][0] * std::sin(2);
-            y[1] = x[0][0] * std::sin(2) + x[0][0] * std::cos(2);
-            return y;
-          }};
+  return {.op = "rotate",
+          .label = "one element twice",
+          .shapes = {{{1, 1, 1, 1}}},
+          .call =
+              [](const Tensors& x) {
+                return rotate(concat({x[0], x[0]}, 3), HeadAxis::outer, 2);
+              },
+          .reference =
+              [](const Arrays& x) {
+                Array y(Shape{1, 1, 1, 2});
+                y[0] = x[0][0] * std::cos(2) - x[0][0] * std::sin(2);
+                y[1] = x[0][0] * std::sin(2) + x[0][0] * std::cos(2);
+                return y;
+              }};
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 namespace qkv::tests {
 namespace {
 
-const std::string kHuge = "a huge state times a closed gate is inf * 0 in float; NaN and infinities have their own tests in recurrent_test";
+const std::string kHuge =
+    "a huge state times a closed gate is inf * 0 in float; NaN and infinities have their own tests in recurrent_test";
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
@@ -24,7 +25,8 @@ struct PlainCell {
 
   double product(const Array& w, int64_t row, const std::vector<double>& x) const {
     double sum = 0;
-    for (size_t k = 0; k < x.size(); ++k) sum += w[row * static_cast<int64_t>(x.size()) + static_cast<int64_t>(k)] * x[k];
+    for (size_t k = 0; k < x.size(); ++k)
+      sum += w[row * static_cast<int64_t>(x.size()) + static_cast<int64_t>(k)] * x[k];
     return sum;
   }
 
@@ -43,12 +45,14 @@ struct PlainCell {
       double& hj = h[static_cast<size_t>(j)];
       if (kind == CellKind::lstm) {
         double& cj = c[static_cast<size_t>(j)];
-        cj = sigmoid(in(1, j) + rec(1, j, before)) * cj + sigmoid(in(0, j) + rec(0, j, before)) * std::tanh(in(2, j) + rec(2, j, before));
+        cj = sigmoid(in(1, j) + rec(1, j, before)) * cj +
+             sigmoid(in(0, j) + rec(0, j, before)) * std::tanh(in(2, j) + rec(2, j, before));
         hj = sigmoid(in(3, j) + rec(3, j, before)) * std::tanh(cj);
         continue;
       }
       const double r = sigmoid(in(0, j) + rec(0, j, before)), z = sigmoid(in(1, j) + rec(1, j, before));
-      const double n = kind == CellKind::gru ? std::tanh(in(2, j) + r * rec(2, j, before)) : std::tanh(in(2, j) + rec(2, j, reset));
+      const double n =
+          kind == CellKind::gru ? std::tanh(in(2, j) + r * rec(2, j, before)) : std::tanh(in(2, j) + rec(2, j, reset));
       hj = (1 - z) * n + z * hj;
     }
   }
@@ -61,7 +65,8 @@ std::vector<double> row_of(const Array& x, int64_t row, int64_t width) {
 // Lengths of a batch: whole, shorter, none, ...
 Ids lengths(int64_t batch, int64_t steps) {
   Ids lens = Ids::empty({batch});
-  for (int64_t b = 0; b < batch; ++b) lens.mutable_ptr()[b] = static_cast<int32_t>(b % 3 == 0 ? steps : b % 3 == 1 ? steps / 2 : 0);
+  for (int64_t b = 0; b < batch; ++b)
+    lens.mutable_ptr()[b] = static_cast<int32_t>(b % 3 == 0 ? steps : b % 3 == 1 ? steps / 2 : 0);
   return lens;
 }
 
@@ -75,7 +80,8 @@ Tensor side_by_side(const RecurrentResult& r) {
 Array plain_recurrent(CellKind kind, const Arrays& a, bool with_lengths, Direction direction) {
   const bool lstm = kind == CellKind::lstm;
   const PlainCell cell(kind, a, 1);
-  const int64_t B = a[0].shape[0], T = a[0].shape[1], D = a[0].shape[2], H = cell.width(), width = T * H + (lstm ? 2 : 1) * H;
+  const int64_t B = a[0].shape[0], T = a[0].shape[1], D = a[0].shape[2], H = cell.width(),
+                width = T * H + (lstm ? 2 : 1) * H;
   const Ids lens = lengths(B, T);
   Array out(Shape{B, width});
   for (int64_t b = 0; b < B; ++b) {
@@ -102,17 +108,21 @@ std::vector<Shape> shapes_of(CellKind kind, int64_t B, int64_t T, int64_t D, int
 }
 
 OpCase recurrent_row(CellKind kind, const std::string& label, bool with_lengths, Direction direction) {
-  return {.op = "recurrent", .label = label,
-          .shapes = {shapes_of(kind, 3, 4, 3, 2), shapes_of(kind, 4, 3, 5, 9), shapes_of(kind, 2, 3, 17, 8), shapes_of(kind, 1, 1, 1, 1),
-                     shapes_of(kind, 1, 5, 2, 3), shapes_of(kind, 5, 1, 2, 3), shapes_of(kind, 2, 0, 2, 3), shapes_of(kind, 0, 2, 2, 3)},
-          .call = [=](const Tensors& x) {
-            const CellState first{x[5], kind == CellKind::lstm ? x[6] : Tensor()};
-            const Ids lens = with_lengths ? lengths(x[0].size(0), x[0].size(1)) : Ids();
-            return side_by_side(recurrent(kind, x[0], {x[1], x[2], x[3], x[4]}, first, lens, direction));
-          },
+  return {.op = "recurrent",
+          .label = label,
+          .shapes = {shapes_of(kind, 3, 4, 3, 2), shapes_of(kind, 4, 3, 5, 9), shapes_of(kind, 2, 3, 17, 8),
+                     shapes_of(kind, 1, 1, 1, 1), shapes_of(kind, 1, 5, 2, 3), shapes_of(kind, 5, 1, 2, 3),
+                     shapes_of(kind, 2, 0, 2, 3), shapes_of(kind, 0, 2, 2, 3)},
+          .call =
+              [=](const Tensors& x) {
+                const CellState first{x[5], kind == CellKind::lstm ? x[6] : Tensor()};
+                const Ids lens = with_lengths ? lengths(x[0].size(0), x[0].size(1)) : Ids();
+                return side_by_side(recurrent(kind, x[0], {x[1], x[2], x[3], x[4]}, first, lens, direction));
+              },
           .reference = [=](const Arrays& a) { return plain_recurrent(kind, a, with_lengths, direction); },
           .ranges = {{-2, 2}, {-1, 1}, {-1, 1}, {-1, 1}, {-1, 1}, {-1, 1}, {-1, 1}},
-          .special = Special::none, .exception = kHuge};
+          .special = Special::none,
+          .exception = kHuge};
 }
 
 // Inputs: keys, values, W_q, w_v, embedded, then of every layer four weights, h and, for LSTM, c.
@@ -140,14 +150,24 @@ Tensor decode(const DecoderShape& d, const Tensors& x) {
     first.push_back({x[at + 4], d.kind == CellKind::lstm ? x[at + 5] : Tensor()});
     if (l > 0 && d.dropout) factors.push_back(some_factors({B, T, H}, l));
   }
-  return attention_decoder({.kind = d.kind, .keys = x[0], .values = x[1], .source_lens = lengths(B, S), .W_q = x[2], .w_v = x[3],
-                            .inputs = x[4], .target_lens = lengths(B, T), .layers = layers, .first = first,
-                            .weight_factors = d.dropout ? some_factors({B, T, S}, 100) : Tensor(), .factors = factors}).y;
+  return attention_decoder({.kind = d.kind,
+                            .keys = x[0],
+                            .values = x[1],
+                            .source_lens = lengths(B, S),
+                            .W_q = x[2],
+                            .w_v = x[3],
+                            .inputs = x[4],
+                            .target_lens = lengths(B, T),
+                            .layers = layers,
+                            .first = first,
+                            .weight_factors = d.dropout ? some_factors({B, T, S}, 100) : Tensor(),
+                            .factors = factors})
+      .y;
 }
 
 Array plain_decode(const DecoderShape& d, const Arrays& a) {
-  const int64_t B = a[0].shape[0], S = a[0].shape[1], A = a[0].shape[2], Dv = a[1].shape[2], T = a[4].shape[1], E = a[4].shape[2],
-                H = a[2].shape[1];
+  const int64_t B = a[0].shape[0], S = a[0].shape[1], A = a[0].shape[2], Dv = a[1].shape[2], T = a[4].shape[1],
+                E = a[4].shape[2], H = a[2].shape[1];
   const Ids source = lengths(B, S), target = lengths(B, T);
   const Tensor weight_factors = some_factors({B, T, S}, 100);
   Few<Tensor> factors;
@@ -198,17 +218,21 @@ OpCase decoder_row(const std::string& label, const DecoderShape& d) {
     std::vector<Shape> list{{B, S, A}, {B, S, Dv}, {A, H}, {A}, {B, T, E}};
     const int64_t rows = cell_gates(d.kind) * H;
     for (size_t l = 0; l < d.layers; ++l) {
-      for (const Shape& s : {Shape{rows, l == 0 ? Dv + E : H}, Shape{rows, H}, Shape{rows}, Shape{rows}, Shape{B, H}}) list.push_back(s);
+      for (const Shape& s : {Shape{rows, l == 0 ? Dv + E : H}, Shape{rows, H}, Shape{rows}, Shape{rows}, Shape{B, H}})
+        list.push_back(s);
       if (d.kind == CellKind::lstm) list.push_back({B, H});
     }
     return list;
   };
-  OpCase row{.op = "attention_decoder", .label = label,
-             .shapes = {shapes(3, 4, 3, 2, 3, 2, 3), shapes(2, 9, 2, 9, 8, 3, 5), shapes(1, 1, 1, 1, 1, 1, 1), shapes(4, 5, 4, 3, 2, 1, 2),
-                        shapes(0, 2, 2, 2, 2, 2, 2), shapes(2, 2, 0, 2, 2, 2, 2), shapes(2, 0, 2, 2, 2, 2, 2)},
+  OpCase row{.op = "attention_decoder",
+             .label = label,
+             .shapes = {shapes(3, 4, 3, 2, 3, 2, 3), shapes(2, 9, 2, 9, 8, 3, 5), shapes(1, 1, 1, 1, 1, 1, 1),
+                        shapes(4, 5, 4, 3, 2, 1, 2), shapes(0, 2, 2, 2, 2, 2, 2), shapes(2, 2, 0, 2, 2, 2, 2),
+                        shapes(2, 0, 2, 2, 2, 2, 2)},
              .call = [=](const Tensors& x) { return decode(d, x); },
              .reference = [=](const Arrays& a) { return plain_decode(d, a); },
-             .special = Special::none, .exception = kHuge};
+             .special = Special::none,
+             .exception = kHuge};
   row.ranges.assign(5 + d.layers * d.per_layer(), {-1.f, 1.f});
   return row;
 }

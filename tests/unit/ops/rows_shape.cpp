@@ -5,31 +5,38 @@
 namespace qkv::tests {
 namespace {
 
-OpCase permute_row(const std::string& label, const std::vector<int>& order, const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "permute", .label = label, .shapes = shapes,
+OpCase permute_row(const std::string& label, const std::vector<int>& order,
+                   const std::vector<std::vector<Shape>>& shapes) {
+  return {.op = "permute",
+          .label = label,
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return permute(x[0], order); },
-          .reference = [=](const Arrays& x) {
-            Shape shape;
-            for (int axis : order) shape.push_back(x[0].shape[axis]);
-            return gathered(x[0], shape, [&](const Place& to) {
-              Place from(to.size());
-              for (size_t k = 0; k < to.size(); ++k) from[static_cast<size_t>(order[k])] = to[k];
-              return from;
-            });
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                Shape shape;
+                for (int axis : order) shape.push_back(x[0].shape[axis]);
+                return gathered(x[0], shape, [&](const Place& to) {
+                  Place from(to.size());
+                  for (size_t k = 0; k < to.size(); ++k) from[static_cast<size_t>(order[k])] = to[k];
+                  return from;
+                });
+              }};
 }
 
 OpCase slice_row(int axis, int64_t begin, int64_t end, const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "slice", .label = "axis " + std::to_string(axis), .shapes = shapes,
+  return {.op = "slice",
+          .label = "axis " + std::to_string(axis),
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return slice(x[0], axis, begin, end); },
-          .reference = [=](const Arrays& x) {
-            Shape shape = x[0].shape;
-            shape.set(axis, end - begin);
-            return gathered(x[0], shape, [&](Place to) {
-              to[static_cast<size_t>(axis < 0 ? axis + shape.rank() : axis)] += begin;
-              return to;
-            });
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                Shape shape = x[0].shape;
+                shape.set(axis, end - begin);
+                return gathered(x[0], shape, [&](Place to) {
+                  to[static_cast<size_t>(axis < 0 ? axis + shape.rank() : axis)] += begin;
+                  return to;
+                });
+              }};
 }
 
 // Reads each place from the part it falls into.
@@ -42,49 +49,60 @@ Array joined(const Arrays& parts, int axis) {
   for (int64_t i = 0; i < y.numel(); ++i) {
     Place place = place_of(shape, i);
     size_t part = 0;
-    for (int64_t& at = place[static_cast<size_t>(axis)]; at >= parts[part].shape[axis]; ++part) at -= parts[part].shape[axis];
+    for (int64_t& at = place[static_cast<size_t>(axis)]; at >= parts[part].shape[axis]; ++part)
+      at -= parts[part].shape[axis];
     y[i] = parts[part][flat_of(parts[part].shape, place)];
   }
   return y;
 }
 
 OpCase concat_row(int axis, const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "concat", .label = "axis " + std::to_string(axis), .shapes = shapes,
+  return {.op = "concat",
+          .label = "axis " + std::to_string(axis),
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return concat(x, axis); },
           .reference = [=](const Arrays& x) { return joined(x, axis); }};
 }
 
 OpCase repeat_row(int axis, int64_t repeats, const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "repeat_interleave", .label = std::to_string(repeats) + " times on axis " + std::to_string(axis), .shapes = shapes,
+  return {.op = "repeat_interleave",
+          .label = std::to_string(repeats) + " times on axis " + std::to_string(axis),
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return repeat_interleave(x[0], repeats, axis); },
-          .reference = [=](const Arrays& x) {
-            Shape shape = x[0].shape;
-            shape.set(axis, shape[axis] * repeats);
-            return gathered(x[0], shape, [&](Place to) {
-              to[static_cast<size_t>(axis)] /= repeats;
-              return to;
-            });
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                Shape shape = x[0].shape;
+                shape.set(axis, shape[axis] * repeats);
+                return gathered(x[0], shape, [&](Place to) {
+                  to[static_cast<size_t>(axis)] /= repeats;
+                  return to;
+                });
+              }};
 }
 
-OpCase tile_row(const std::string& label, const std::vector<int64_t>& counts, const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "tile", .label = label, .shapes = shapes,
+OpCase tile_row(const std::string& label, const std::vector<int64_t>& counts,
+                const std::vector<std::vector<Shape>>& shapes) {
+  return {.op = "tile",
+          .label = label,
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return tile(x[0], counts); },
-          .reference = [=](const Arrays& x) {
-            const int rank = std::max(x[0].shape.rank(), static_cast<int>(counts.size()));
-            const auto at_end = [rank](auto list, int k) {
-              const int i = k - (rank - static_cast<int>(list.size()));
-              return i < 0 ? int64_t{1} : list[static_cast<size_t>(i)];
-            };
-            const std::span<const int64_t> from(x[0].shape.begin(), x[0].shape.end());
-            Shape shape;
-            for (int k = 0; k < rank; ++k) shape.push_back(at_end(from, k) * at_end(counts, k));
-            return gathered(x[0], shape, [&](const Place& to) {
-              Place place;
-              for (int k = rank - x[0].shape.rank(); k < rank; ++k) place.push_back(to[static_cast<size_t>(k)] % at_end(from, k));
-              return place;
-            });
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                const int rank = std::max(x[0].shape.rank(), static_cast<int>(counts.size()));
+                const auto at_end = [rank](auto list, int k) {
+                  const int i = k - (rank - static_cast<int>(list.size()));
+                  return i < 0 ? int64_t{1} : list[static_cast<size_t>(i)];
+                };
+                const std::span<const int64_t> from(x[0].shape.begin(), x[0].shape.end());
+                Shape shape;
+                for (int k = 0; k < rank; ++k) shape.push_back(at_end(from, k) * at_end(counts, k));
+                return gathered(x[0], shape, [&](const Place& to) {
+                  Place place;
+                  for (int k = rank - x[0].shape.rank(); k < rank; ++k)
+                    place.push_back(to[static_cast<size_t>(k)] % at_end(from, k));
+                  return place;
+                });
+              }};
 }
 
 // 0 1 1 0 1 1 ...: not 0 where the flat index is not a multiple of 3.
@@ -117,19 +135,24 @@ Array mixed(const Arrays& x) {
 
 OpCase reshape_row(const std::string& label, const std::vector<int64_t>& sizes, const Shape& expected,
                    const std::vector<std::vector<Shape>>& shapes) {
-  return {.op = "reshape", .label = label, .shapes = shapes,
+  return {.op = "reshape",
+          .label = label,
+          .shapes = shapes,
           .call = [=](const Tensors& x) { return reshape(x[0], sizes); },
-          .reference = [=](const Arrays& x) {
-            Array y = x[0];
-            y.shape = expected;
-            return y;
-          }};
+          .reference =
+              [=](const Arrays& x) {
+                Array y = x[0];
+                y.shape = expected;
+                return y;
+              }};
 }
 
 }  // namespace
 
 std::vector<OpCase> shape_rows() {
-  std::vector<std::vector<Shape>> any = {{{1}}, {{7}}, {{8}}, {{9}}, {{33}}, {{3, 5}}, {{2, 3, 2, 2, 2}}, {{0, 3}}, {{}}}, pairs;
+  std::vector<std::vector<Shape>> any = {{{1}},    {{7}}, {{8}}, {{9}}, {{33}}, {{3, 5}}, {{2, 3, 2, 2, 2}},
+                                         {{0, 3}}, {{}}},
+                                  pairs;
   for (const auto& shapes : any) pairs.push_back({shapes[0], shapes[0]});
   return {
       reshape_row("to three axes", {2, 3, 4}, {2, 3, 4}, {{{24}}, {{4, 6}}, {{1, 2, 3, 2, 2}}}),
@@ -147,7 +170,12 @@ std::vector<OpCase> shape_rows() {
       slice_row(0, 0, 1, {{{1}}, {{1, 1}}}),
       slice_row(1, 0, 3, {{{4, 9}}, {{2, 3, 8}}, {{0, 3}}, {{1, 5, 2}}}),
       slice_row(-1, 2, 33, {{{3, 33}}, {{2, 2, 40}}, {{35}}}),
-      concat_row(0, {{{3}, {5}}, {{1}, {1}}, {{2, 3}, {1, 3}, {4, 3}}, {{0, 2}, {3, 2}}, {{7}}, {{1, 2, 2, 2, 2}, {2, 2, 2, 2, 2}}}),
+      concat_row(0, {{{3}, {5}},
+                     {{1}, {1}},
+                     {{2, 3}, {1, 3}, {4, 3}},
+                     {{0, 2}, {3, 2}},
+                     {{7}},
+                     {{1, 2, 2, 2, 2}, {2, 2, 2, 2, 2}}}),
       concat_row(1, {{{2, 3}, {2, 9}}, {{3, 8, 2}, {3, 1, 2}, {3, 0, 2}}, {{0, 2}, {0, 3}}, {{4, 33}, {4, 7}}}),
       repeat_row(0, 3, {{{4}}, {{1}}, {{2, 9}}, {{0, 2}}, {{1, 33}}}),
       repeat_row(1, 2, {{{3, 4}}, {{2, 3, 8}}, {{2, 2, 2, 2, 3}}}),
@@ -156,14 +184,26 @@ std::vector<OpCase> shape_rows() {
       tile_row("more counts than axes", {2, 1, 3}, {{{5}}, {{1}}, {{2, 7}}}),
       tile_row("fewer counts than axes", {2}, {{{3, 4}}, {{2, 2, 2, 2, 8}}}),
       tile_row("once", {1, 1}, {{{3, 4}}}),
-      {.op = "select", .label = "by ids", .shapes = any,
-       .call = [](const Tensors& x) { return select(x[0], id_mask(x[0].shape())); }, .reference = selected},
-      {.op = "select", .label = "by floats", .shapes = any,
-       .call = [](const Tensors& x) { return select(x[0], float_mask(x[0].shape())); }, .reference = selected},
-      {.op = "where", .label = "by ids", .shapes = pairs,
-       .call = [](const Tensors& x) { return where(id_mask(x[0].shape()), x[0], x[1]); }, .reference = mixed},
-      {.op = "where", .label = "by floats", .shapes = pairs,
-       .call = [](const Tensors& x) { return where(float_mask(x[0].shape()), x[0], x[1]); }, .reference = mixed},
+      {.op = "select",
+       .label = "by ids",
+       .shapes = any,
+       .call = [](const Tensors& x) { return select(x[0], id_mask(x[0].shape())); },
+       .reference = selected},
+      {.op = "select",
+       .label = "by floats",
+       .shapes = any,
+       .call = [](const Tensors& x) { return select(x[0], float_mask(x[0].shape())); },
+       .reference = selected},
+      {.op = "where",
+       .label = "by ids",
+       .shapes = pairs,
+       .call = [](const Tensors& x) { return where(id_mask(x[0].shape()), x[0], x[1]); },
+       .reference = mixed},
+      {.op = "where",
+       .label = "by floats",
+       .shapes = pairs,
+       .call = [](const Tensors& x) { return where(float_mask(x[0].shape()), x[0], x[1]); },
+       .reference = mixed},
   };
 }
 

@@ -8,8 +8,9 @@
 namespace qkv::tests {
 namespace {
 
-const std::vector<std::vector<Shape>> kRows = {{{3, 5}}, {{0}}, {{0, 4}}, {{4, 0}}, {{1}},     {{5, 1}},      {{2, 3}},
-                                               {{7}},    {{8}}, {{9}},    {{2, 33}}, {{2, 201}}, {{2, 2, 3, 4}}, {{300, 71}}};
+const std::vector<std::vector<Shape>> kRows = {{{3, 5}},  {{0}},      {{0, 4}},       {{4, 0}},   {{1}},
+                                               {{5, 1}},  {{2, 3}},   {{7}},          {{8}},      {{9}},
+                                               {{2, 33}}, {{2, 201}}, {{2, 2, 3, 4}}, {{300, 71}}};
 
 // x - max - log sum e^(x - max), a row at a time.
 Array plain_log_softmax(const Array& x) {
@@ -33,14 +34,28 @@ Array plain_softmax(const Array& x) {
 }  // namespace
 
 std::vector<OpCase> softmax_rows() {
-  return {{.op = "softmax", .label = "last axis", .shapes = kRows, .call = [](const Tensors& x) { return softmax(x[0]); },
+  return {{.op = "softmax",
+           .label = "last axis",
+           .shapes = kRows,
+           .call = [](const Tensors& x) { return softmax(x[0]); },
            .reference = [](const Arrays& x) { return plain_softmax(x[0]); }},
-          {.op = "softmax", .label = "far apart", .shapes = {{{6, 20}}}, .call = [](const Tensors& x) { return softmax(x[0]); },
-           .reference = [](const Arrays& x) { return plain_softmax(x[0]); }, .ranges = {{-10, 10}}},
-          {.op = "log_softmax", .label = "last axis", .shapes = kRows, .call = [](const Tensors& x) { return log_softmax(x[0]); },
+          {.op = "softmax",
+           .label = "far apart",
+           .shapes = {{{6, 20}}},
+           .call = [](const Tensors& x) { return softmax(x[0]); },
+           .reference = [](const Arrays& x) { return plain_softmax(x[0]); },
+           .ranges = {{-10, 10}}},
+          {.op = "log_softmax",
+           .label = "last axis",
+           .shapes = kRows,
+           .call = [](const Tensors& x) { return log_softmax(x[0]); },
            .reference = [](const Arrays& x) { return plain_log_softmax(x[0]); }},
-          {.op = "log_softmax", .label = "far apart", .shapes = {{{6, 20}}}, .call = [](const Tensors& x) { return log_softmax(x[0]); },
-           .reference = [](const Arrays& x) { return plain_log_softmax(x[0]); }, .ranges = {{-10, 10}}}};
+          {.op = "log_softmax",
+           .label = "far apart",
+           .shapes = {{{6, 20}}},
+           .call = [](const Tensors& x) { return log_softmax(x[0]); },
+           .reference = [](const Arrays& x) { return plain_log_softmax(x[0]); },
+           .ranges = {{-10, 10}}}};
 }
 
 }  // namespace qkv::tests

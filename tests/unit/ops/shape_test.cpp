@@ -26,7 +26,8 @@ TEST(Permute, EveryOrderOfFourAxesAgreesWithTheDefinition) {
         const Place to = place_of(y.shape(), i);
         Place from(4);
         for (size_t k = 0; k < 4; ++k) from[static_cast<size_t>(order[k])] = to[k];
-        ASSERT_EQ(y.ptr()[i], x.ptr()[flat_of(shape, from)]) << order[0] << order[1] << order[2] << order[3] << " at " << i;
+        ASSERT_EQ(y.ptr()[i], x.ptr()[flat_of(shape, from)])
+            << order[0] << order[1] << order[2] << order[3] << " at " << i;
       }
     } while (std::next_permutation(order.begin(), order.end()));
   }
@@ -140,7 +141,11 @@ TEST(ShapeOps, SayWhatIsWrong) {
   const Tensor x = zeros({2, 3}), y = zeros({3, 2});
   expect_error([&] { reshape(x, {4, 2}); }, "[reshape] the number of elements differs: (2, 3) to (4, 2)");
   expect_error([&] { reshape(x, {-1, 4}); }, "[reshape] no size for the -1 fits: (2, 3) to (-1, 4)");
-  expect_error([&] { reshape(x, {-1, -1}); }, "[reshape] sizes are 0 or more, one of them may be -1: (2, 3) to (-1, -1)");
+  expect_error(
+      [&] {
+        reshape(x, {-1, -1});
+      },
+      "[reshape] sizes are 0 or more, one of them may be -1: (2, 3) to (-1, -1)");
   expect_error([&] { reshape(x, {-2, 3}); }, "[reshape] sizes are 0 or more, one of them may be -1: (2, 3) to (-2, 3)");
   expect_error([&] { reshape(zeros({0}), {0, -1}); }, "[reshape] no size for the -1 fits: (0,) to (0, -1)");
   expect_error([&] { permute(x, {0, 1, 2}); }, "[permute] an order of 3 axes for shape (2, 3)");
@@ -155,13 +160,17 @@ TEST(ShapeOps, SayWhatIsWrong) {
   expect_error([&] { concat({x, zeros({2})}, 0); }, "[concat] shapes differ outside axis 0: (2, 3) and (2,)");
   expect_error([&] { concat(std::span<const Tensor>(), 0); }, "[concat] nothing to join: expected one tensor or more");
   expect_error([&] { concat({x}, 2); }, "[concat] axis 2 is outside a tensor of 2 axes");
-  expect_error([&] { repeat_interleave(x, -1, 0); }, "[repeat_interleave] the count cannot be negative: -1 for shape (2, 3)");
+  expect_error([&] { repeat_interleave(x, -1, 0); },
+               "[repeat_interleave] the count cannot be negative: -1 for shape (2, 3)");
   expect_error([&] { repeat_interleave(x, int64_t{1} << 62, 0); },
                "[repeat_interleave] too many elements: (2, 3) times 4611686018427387904");
   expect_error([&] { repeat_interleave(x, 2, 5); }, "[repeat_interleave] axis 5 is outside a tensor of 2 axes");
   expect_error([&] { tile(x, {2, -1}); }, "[tile] expected at most 6 counts of 0 or more: (2, -1) for shape (2, 3)");
-  expect_error([&] { tile(x, {1, 1, 1, 1, 1, 1, 1}); },
-               "[tile] expected at most 6 counts of 0 or more: (1, 1, 1, 1, 1, 1, 1) for shape (2, 3)");
+  expect_error(
+      [&] {
+        tile(x, {1, 1, 1, 1, 1, 1, 1});
+      },
+      "[tile] expected at most 6 counts of 0 or more: (1, 1, 1, 1, 1, 1, 1) for shape (2, 3)");
   expect_error([&] { select(x, y); }, "[select] the mask has another shape: (2, 3) and (3, 2)");
   expect_error([&] { where(ones({2, 3}), x, y); }, "[where] shapes differ: (2, 3) and (3, 2)");
   expect_error([&] { where(y, x, x); }, "[where] the mask has another shape: (3, 2) and (2, 3)");

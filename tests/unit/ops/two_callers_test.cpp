@@ -1,5 +1,5 @@
-// Two threads of a program that both call the library: while one waits for the end of a region it may run blocks of the other's, and
-// these may come through the same op. What each of them gets must not depend on it.
+// Two threads of a program that both call the library: while one waits for the end of a region it may run blocks of the
+// other's, and these may come through the same op. What each of them gets must not depend on it.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,8 @@
 namespace qkv {
 namespace {
 
-// How often `large` did not give the bits it gives alone, while another thread ran `small` in the blocks of its regions.
+// How often `large` did not give the bits it gives alone, while another thread ran `small` in the blocks of its
+// regions.
 int64_t disturbed(const std::function<Tensor()>& large, const std::function<void()>& small) {
   const qkv_test::ThreadsScope threads_scope;
   set_threads(4);
@@ -53,7 +54,10 @@ Tensor additive_gradient(int64_t batch, int64_t length, int64_t width) {
 TEST(TwoCallers, Rotation) {
   const Tensor x = ones({1, 1, 4000, 64}), y = ones({1, 1, 4, 32});
   EXPECT_EQ(disturbed([&] { return rotate(x, HeadAxis::outer, 0, 10000); },
-                      [&] { for (int i = 0; i < 20; ++i) rotate(y, HeadAxis::outer, 0, 3); }), 0);
+                      [&] {
+                        for (int i = 0; i < 20; ++i) rotate(y, HeadAxis::outer, 0, 3);
+                      }),
+            0);
 }
 
 TEST(TwoCallers, GradientOfAdditiveAttention) {

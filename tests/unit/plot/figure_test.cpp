@@ -27,23 +27,37 @@ using Strings = std::vector<std::string>;
 }  // namespace
 
 TEST(Figure, ErrorsNameBothCounts) {
-  EXPECT_EQ(error_of([] { heatmaps(zeros({3}), "", ""); }), "[heatmaps] expected (rows, cols, queries, keys), got (3,)");
+  EXPECT_EQ(error_of([] { heatmaps(zeros({3}), "", ""); }),
+            "[heatmaps] expected (rows, cols, queries, keys), got (3,)");
   EXPECT_EQ(error_of([] {
               heatmaps(zeros({1, 1, 1, 2, 2}), "", "");
             }),
             "[heatmaps] expected (rows, cols, queries, keys), got (1, 1, 1, 2, 2)");
-  EXPECT_EQ(error_of([] { heatmaps(zeros({1, 4, 2, 2}), "", "", {"a", "b"}); }), "[heatmaps] 2 titles for 4 columns of panels");
-  EXPECT_EQ(error_of([] { heatmaps(zeros({2, 3}), "", "", {}, {.x_tokens = {"a", "b"}}); }), "[figure] 2 x tokens for 3 columns");
-  EXPECT_EQ(error_of([] { heatmaps(zeros({2, 3}), "", "", {}, {.y_tokens = {"a"}}); }), "[figure] 1 y tokens for 2 rows");
+  EXPECT_EQ(error_of([] {
+              heatmaps(zeros({1, 4, 2, 2}), "", "", {"a", "b"});
+            }),
+            "[heatmaps] 2 titles for 4 columns of panels");
+  EXPECT_EQ(error_of([] {
+              heatmaps(zeros({2, 3}), "", "", {}, {.x_tokens = {"a", "b"}});
+            }),
+            "[figure] 2 x tokens for 3 columns");
+  EXPECT_EQ(error_of([] {
+              heatmaps(zeros({2, 3}), "", "", {}, {.y_tokens = {"a"}});
+            }),
+            "[figure] 1 y tokens for 2 rows");
   EXPECT_EQ(error_of([] { curves({{"f", {1, 2}, {1, 2, 3}}}); }), "[figure] series \"f\" has 2 x and 3 y values");
   EXPECT_EQ(error_of([] { bars({"a", "b"}, {{"s", {1}}}); }), "[figure] bars \"s\" have 1 values for 2 categories");
   EXPECT_EQ(error_of([] { histogram({{"s", {1}}}, {}, {}, 0); }), "[figure] histogram needs 1 to 10000 bins, got 0");
-  EXPECT_EQ(error_of([] { series("s", zeros({2}), zeros({3})); }), "[series] x and y must be vectors of one length, got (2,) and (3,)");
+  EXPECT_EQ(error_of([] { series("s", zeros({2}), zeros({3})); }),
+            "[series] x and y must be vectors of one length, got (2,) and (3,)");
   EXPECT_EQ(error_of([] { curves({}, {.low = 2, .high = 1}); }), "[figure] x limits are not in order: 2 and 1");
   EXPECT_EQ(error_of([] { curves({}, {}, {.low = 0, .scale = AxisScale::log}); }), "[figure] y limit 0 on a log scale");
-  EXPECT_EQ(error_of([] { curves({}, {.high = 5e-324, .scale = AxisScale::log}); }), "[figure] x limit 5e-324 on a log scale");
-  EXPECT_EQ(error_of([] { line_style("z"); }), "[figure] unknown line format \"z\", expected a colour of bgrcmyk, o, and one of - -- -. :");
-  EXPECT_EQ(error_of([] { colour_map("jet"); }), "unknown colour map \"jet\", expected viridis, reds, blues or diverging");
+  EXPECT_EQ(error_of([] { curves({}, {.high = 5e-324, .scale = AxisScale::log}); }),
+            "[figure] x limit 5e-324 on a log scale");
+  EXPECT_EQ(error_of([] { line_style("z"); }),
+            "[figure] unknown line format \"z\", expected a colour of bgrcmyk, o, and one of - -- -. :");
+  EXPECT_EQ(error_of([] { colour_map("jet"); }),
+            "unknown colour map \"jet\", expected viridis, reds, blues or diverging");
   Figure figure;
   EXPECT_EQ(error_of([&] { validate(figure); }), "[figure] 0 panels for a grid of 1 x 1");
   figure.panels.push_back({HeatMap{zeros({2, 2, 2})}});
@@ -94,7 +108,8 @@ TEST(Axes, ThereAreNeverMoreTicksThanAskedAndAllLieInside) {
   const Rng rng(11);
   for (int i = 0; i < 500; ++i) {
     const double low = rng.normal(2 * i) * std::pow(10, static_cast<int>(rng.below(9, i)) - 4);
-    const double high = low + rng.uniform(7 * i + 1) * std::pow(10, static_cast<int>(rng.below(9, i + 1000)) - 4) + 1e-6;
+    const double high =
+        low + rng.uniform(7 * i + 1) * std::pow(10, static_cast<int>(rng.below(9, i + 1000)) - 4) + 1e-6;
     const int most = 2 + static_cast<int>(rng.below(8, i + 5000));
     const std::vector<Tick> ticks = nice_ticks({low, high}, most);
     EXPECT_LE(static_cast<int>(ticks.size()), most);
@@ -143,8 +158,9 @@ TEST(Axes, SharingLeavesOtherScalesAndCellsAlone) {
   Figure figure;
   figure.cols = 3;
   figure.share_y = true;
-  figure.panels = {
-      {Curves{{{"", {0, 1}, {-5, 5}}}}}, {Curves{{{"", {0, 1}, {1, 10}}}}, "", {}, {.scale = AxisScale::log}}, {HeatMap{eye(40)}}};
+  figure.panels = {{Curves{{{"", {0, 1}, {-5, 5}}}}},
+                   {Curves{{{"", {0, 1}, {1, 10}}}}, "", {}, {.scale = AxisScale::log}},
+                   {HeatMap{eye(40)}}};
   const auto ranges = panel_ranges(figure);
   EXPECT_LT(ranges[0].y.high, 6);
   EXPECT_GT(ranges[1].y.low, 0.5);
@@ -152,7 +168,8 @@ TEST(Axes, SharingLeavesOtherScalesAndCellsAlone) {
 }
 
 TEST(Axes, TheDivergingScaleIsSymmetric) {
-  const ColourRange r = colour_ranges(heatmaps(Tensor({1, 2}, {-1, 3}), "", "", {}, {.colours = {.map = ColourMap::diverging}}))[0];
+  const ColourRange r =
+      colour_ranges(heatmaps(Tensor({1, 2}, {-1, 3}), "", "", {}, {.colours = {.map = ColourMap::diverging}}))[0];
   EXPECT_EQ(r.low, -3);
   EXPECT_EQ(r.high, 3);
 }
@@ -179,12 +196,16 @@ TEST(Colour, MapsAreOrderedByLightnessAndMeetTheirEnds) {
 }
 
 TEST(Legend, HidesNeitherCurvesNorBars) {
-  const auto planned = [](const Figure& f, double x_high, double y_high) { return plan_legend(f.panels[0], {0, x_high}, {0, y_high}, 300, 190); };
+  const auto planned = [](const Figure& f, double x_high, double y_high) {
+    return plan_legend(f.panels[0], {0, x_high}, {0, y_high}, 300, 190);
+  };
   const std::vector<double> x = {0, 1, 2, 3, 4, 5, 6}, low = {0, 0, 0, 0, 0.46, 0.93, 1.38};
   const Figure free = curves({{"measured anew", x, low}, {"masking, once", x, low}, {"gradient, once", x, low}});
   EXPECT_FALSE(planned(free, 6, 1.45).outside);
   EXPECT_LT(planned(free, 6, 1.45).box.x, 10) << "above the flat part";
-  const Figure full = curves({{"measured anew", x, low}, {"masking, once", x, low}, {"gradient, once", x, low},
+  const Figure full = curves({{"measured anew", x, low},
+                              {"masking, once", x, low},
+                              {"gradient, once", x, low},
                               {"most useful first", x, {0, 0.54, 0.96, 0.96, 1.36, 1.43, 1.38}}});
   EXPECT_TRUE(planned(full, 6, 1.45).outside) << "a corner would hide a piece of the last curve";
   EXPECT_TRUE(planned(bars({"1"}, {{"a", {10}}, {"b", {9.8}}}), 1, 10.5).outside) << "the bars fill the frame";

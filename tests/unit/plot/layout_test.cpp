@@ -22,7 +22,10 @@ Figure row_of_curves(int count) {
   Figure figure;
   figure.cols = count;
   for (int i = 0; i < count; ++i)
-    figure.panels.push_back({Curves{{{"line", {0, 1}, {0, 1}}}}, "Panel " + std::to_string(i), {.label = "x"}, {.label = i == 0 ? "y" : ""}});
+    figure.panels.push_back({Curves{{{"line", {0, 1}, {0, 1}}}},
+                             "Panel " + std::to_string(i),
+                             {.label = "x"},
+                             {.label = i == 0 ? "y" : ""}});
   figure.share_x = figure.share_y = true;
   return figure;
 }
@@ -39,7 +42,8 @@ TEST(Layout, RowsOfPanelsFoldAtTheWidthOfAPage) {
   EXPECT_EQ(four.grid.rows, 2);
   EXPECT_EQ(five.grid.cols, 3);
   EXPECT_EQ(five.grid.rows, 2);
-  EXPECT_GT(four.panels[0].frame.width, layout(row_of_curves(3)).panels[0].frame.width) << "fewer beside each other are drawn larger";
+  EXPECT_GT(four.panels[0].frame.width, layout(row_of_curves(3)).panels[0].frame.width)
+      << "fewer beside each other are drawn larger";
   EXPECT_EQ(four.panels[0].frame.x, four.panels[2].frame.x);
   EXPECT_LT(four.panels[0].frame.y + four.panels[0].frame.height, four.panels[2].frame.y);
   Figure wide = row_of_curves(4);
@@ -58,7 +62,8 @@ TEST(Layout, AFoldedRowHasItsLabelsOnEveryLine) {
     EXPECT_EQ(plan.panels[i].x_labels, i >= 2) << i << ": no panel stands below it";
     EXPECT_EQ(plan.panels[i].x_label, i >= 2 ? "x" : "") << i;
   }
-  const Figure heads = heatmaps(zeros({2, 4, 12, 12}), "Keys", "Queries", {"A", "B", "C", "D"}, {.x_tokens = words(12), .y_tokens = words(12)});
+  const Figure heads = heatmaps(zeros({2, 4, 12, 12}), "Keys", "Queries", {"A", "B", "C", "D"},
+                                {.x_tokens = words(12), .y_tokens = words(12)});
   const FigurePlan grid = layout(heads);
   ASSERT_EQ(grid.grid.cols, 2);
   ASSERT_EQ(grid.grid.rows, 4);
@@ -67,7 +72,8 @@ TEST(Layout, AFoldedRowHasItsLabelsOnEveryLine) {
 }
 
 TEST(Layout, NoTextIsBelowNinePixelsOnAPage) {
-  std::vector<Figure> figures = {row_of_curves(1), row_of_curves(4), row_of_curves(7), histogram({{"a", {1, 2, 3}}, {"b", {2, 3}}})};
+  std::vector<Figure> figures = {row_of_curves(1), row_of_curves(4), row_of_curves(7),
+                                 histogram({{"a", {1, 2, 3}}, {"b", {2, 3}}})};
   for (int n : {3, 12, 30, 45})
     for (int panels : {1, 4, 8})
       figures.push_back(heatmaps(uniform({1, panels, n, n}, Rng(1)), "Keys", "Queries", {},
@@ -79,14 +85,16 @@ TEST(Layout, NoTextIsBelowNinePixelsOnAPage) {
   std::get<Bars>(figures.back().panels[0].content).bar_values = true;
   for (const Figure& figure : figures) {
     const SvgText s = read_svg(svg(figure));
-    EXPECT_GE(smallest_type(s, kPageWidth), 9) << s.elements[0].number("width") << " pixels for " << figure.panels.size() << " panels";
+    EXPECT_GE(smallest_type(s, kPageWidth), 9)
+        << s.elements[0].number("width") << " pixels for " << figure.panels.size() << " panels";
   }
 }
 
 TEST(Layout, FiguresBelowEachOtherShareTheirColumns) {
   std::vector<Figure> figures;
   for (int n : {7, 10, 9}) {
-    figures.push_back(heatmaps(uniform({2, 2, n, n}, Rng(1)), "Keys", n == 9 ? "Words written" : "Queries", {}, {.x_tokens = words(n), .y_tokens = words(n)}));
+    figures.push_back(heatmaps(uniform({2, 2, n, n}, Rng(1)), "Keys", n == 9 ? "Words written" : "Queries", {},
+                               {.x_tokens = words(n), .y_tokens = words(n)}));
     figures.back().id = "fig" + std::to_string(n);
   }
   const std::vector<FigurePlan> plans = layout(figures);
@@ -96,7 +104,11 @@ TEST(Layout, FiguresBelowEachOtherShareTheirColumns) {
     for (size_t i = 0; i < 4; ++i) {
       const Box &frame = plan.panels[i].frame, &above = plans[0].panels[i].frame;
       EXPECT_NEAR(frame.x + frame.width / 2, above.x + above.width / 2, 1) << i;
-      EXPECT_NEAR(frame.width / (&plan == &plans[0] ? 7 : &plan == &plans[1] ? 10 : 9), above.width / 7, 0.2) << "cells of one size";
+      EXPECT_NEAR(frame.width / (&plan == &plans[0]   ? 7
+                                 : &plan == &plans[1] ? 10
+                                                      : 9),
+                  above.width / 7, 0.2)
+          << "cells of one size";
     }
   }
 }
@@ -118,7 +130,8 @@ TEST(Layout, CellsThatSpanAnAxisHaveRoundNumbersAtTheirPlaces) {
 
 TEST(Layout, TheSignOfTheNumbersChoosesTheColours) {
   const auto map_of = [](std::vector<float> values, ColourScale asked = {}) {
-    return layout(heatmaps(Tensor({1, static_cast<int64_t>(values.size())}, values), "", "", {}, {.colours = asked})).colours.map;
+    return layout(heatmaps(Tensor({1, static_cast<int64_t>(values.size())}, values), "", "", {}, {.colours = asked}))
+        .colours.map;
   };
   EXPECT_EQ(map_of({0, 0.5f, 1}), ColourMap::reds);
   EXPECT_EQ(map_of({-1, 0.5f, 1}), ColourMap::diverging);
@@ -131,9 +144,12 @@ TEST(Layout, ALogAxisWritesAllPowersOfTenAlike) {
   for (double high : {2e3, 2e4, 2e5, 2e7})
     for (double low : {2e-4, 0.5, 5.0, 50.0}) {
       int plain = 0, raised = 0;
-      for (const Tick& t : nice_ticks({low, high, AxisScale::log}, 8)) (t.label.size() > 2 && t.label.starts_with("10") && static_cast<unsigned char>(t.label[2]) > 0x7F ? raised : plain) += 1;
+      for (const Tick& t : nice_ticks({low, high, AxisScale::log}, 8))
+        (t.label.size() > 2 && t.label.starts_with("10") && static_cast<unsigned char>(t.label[2]) > 0x7F ? raised
+                                                                                                          : plain) += 1;
       EXPECT_TRUE(plain == 0 || raised == 0) << low << " to " << high;
-      EXPECT_TRUE(high < 1e4 || raised > 0) << low << " to " << high << ": 10000 on one axis would stand beside 10⁴ on the other";
+      EXPECT_TRUE(high < 1e4 || raised > 0)
+          << low << " to " << high << ": 10000 on one axis would stand beside 10⁴ on the other";
     }
 }
 

@@ -51,9 +51,9 @@ std::string unpacked(const std::string& png, size_t row, size_t rows) {
   std::string out(row * rows, '\0');
   uLongf size = out.size();
   const size_t at = png.find("IDAT");
-  EXPECT_EQ(
-      uncompress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(png.data() + at + 4), word_at(png, at - 4)),
-      Z_OK);
+  EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(out.data()), &size, reinterpret_cast<const Bytef*>(png.data() + at + 4),
+                       word_at(png, at - 4)),
+            Z_OK);
   EXPECT_EQ(size, out.size());
   return out;
 }
@@ -89,7 +89,8 @@ TEST_F(Save, AFolderThatIsNotThereIsNamed) {
 }
 
 TEST_F(Save, PngHasTwoPixelsAUnitAndTheRightColours) {
-  ASSERT_TRUE(librsvg_is_here()) << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
+  ASSERT_TRUE(librsvg_is_here())
+      << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
   const Figure figure = heatmaps(Tensor({1, 2}, {0, 1}), "键", "été", {}, {.size = FigureSize{3, 2}});
   save(figure, path("a.png"));
   const std::string png = bytes(path("a.png"));
@@ -107,7 +108,9 @@ TEST_F(Save, PngHasTwoPixelsAUnitAndTheRightColours) {
 }
 
 TEST_F(Save, BrokenSvgIsAnErrorNotACrash) {
-  ASSERT_TRUE(librsvg_is_here()) << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
+  ASSERT_TRUE(librsvg_is_here())
+      << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
   EXPECT_THROW(plotting::render_png("<svg", 1), Error);
-  EXPECT_THROW(plotting::render_png("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"90000\" height=\"10\"/>", 1), Error);
+  EXPECT_THROW(plotting::render_png("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"90000\" height=\"10\"/>", 1),
+               Error);
 }

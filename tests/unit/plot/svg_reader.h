@@ -12,7 +12,9 @@ struct Element {
   std::string name, text;  // text: what follows the opening tag, entities undone
   std::map<std::string, std::string> attributes;
   double number(const std::string& key) const { return std::stod(attributes.at(key)); }
-  bool has(const std::string& key, const std::string& value) const { return attributes.count(key) && attributes.at(key) == value; }
+  bool has(const std::string& key, const std::string& value) const {
+    return attributes.count(key) && attributes.at(key) == value;
+  }
 };
 
 struct SvgText {
@@ -59,13 +61,16 @@ inline SvgText read_svg(const std::string& svg) {
   SvgText out;
   std::vector<std::string> open;
   size_t i = 0;
-  const auto bad = [&](const std::string& why) { out.error = why + " at " + std::to_string(i) + ": " + svg.substr(i, 60); };
+  const auto bad = [&](const std::string& why) {
+    out.error = why + " at " + std::to_string(i) + ": " + svg.substr(i, 60);
+  };
   while (i < svg.size() && out.error.empty()) {
     if (svg[i] != '<') {
       const size_t end = std::min(svg.find('<', i), svg.size());
       std::string text;
       if (!undo_entities(svg.substr(i, end - i), text)) bad("unescaped text");
-      if (!out.elements.empty() && !open.empty() && out.elements.back().name == open.back()) out.elements.back().text += text;
+      if (!out.elements.empty() && !open.empty() && out.elements.back().name == open.back())
+        out.elements.back().text += text;
       i = end;
       continue;
     }

@@ -71,8 +71,8 @@ TEST(Svg, PutsSeveralFiguresBelowEachOtherInOnePicture) {
 }  // namespace
 
 TEST(Svg, DrawsAGridOfHeatMapsWithOuterLabelsAndOneColourBar) {
-  const Figure figure =
-      heatmaps(uniform({2, 4, 10, 10}, Rng(1)), "Key positions", "Query positions", {"Head 1", "Head 2", "Head 3", "Head 4"});
+  const Figure figure = heatmaps(uniform({2, 4, 10, 10}, Rng(1)), "Key positions", "Query positions",
+                                 {"Head 1", "Head 2", "Head 3", "Head 4"});
   const SvgText s = drawn(figure);
   EXPECT_EQ(s.of_class("panel").size(), 8);
   EXPECT_EQ(s.of_class("frame").size(), 8);
@@ -88,7 +88,8 @@ TEST(Svg, RowZeroIsOnTopAndEveryCellHasItsColour) {
   const SvgText s = drawn(heatmaps(Tensor({2, 2}, {0, 1, 2, 3}), "", ""));
   std::vector<Element> cells;
   for (const Element& e : s.named("rect"))
-    if (e.attributes.count("fill") && e.attributes.at("fill") == hex(colour_at(ColourMap::reds, 2 / 3.0))) cells.push_back(e);
+    if (e.attributes.count("fill") && e.attributes.at("fill") == hex(colour_at(ColourMap::reds, 2 / 3.0)))
+      cells.push_back(e);
   ASSERT_EQ(cells.size(), 1);
   const Element frame = s.of_class("frame").at(0);
   EXPECT_EQ(cells[0].number("x"), frame.number("x"));
@@ -134,7 +135,8 @@ TEST(Svg, ConstantEmptyAndAllNanMatricesHaveAScale) {
 TEST(Svg, TextsAreEscapedAndUnicodeStaysText) {
   Figure figure;
   figure.title = "a < b & \"c\"";
-  figure.panels.push_back({HeatMap{eye(3), {"<eos>", "été", "注意力"}, {"x&y", std::string("\x01\xff", 2), "–"}}, "L'été"});
+  figure.panels.push_back(
+      {HeatMap{eye(3), {"<eos>", "été", "注意力"}, {"x&y", std::string("\x01\xff", 2), "–"}}, "L'été"});
   const SvgText s = drawn(figure);
   for (const char* text : {"a < b & \"c\"", "<eos>", "été", "注意力", "x&y", "\uFFFD\uFFFD", "–", "L'été"})
     EXPECT_EQ(s.texts(text), 1) << text;
@@ -174,7 +176,8 @@ TEST(Svg, LargeHeatMapsAreOneImageWithTheRightPixels) {
   EXPECT_LT(s.named("rect").size(), 10);
   ASSERT_EQ(s.named("image").size(), 1);
   EXPECT_TRUE(s.named("image")[0].has("style", "image-rendering:pixelated"));
-  const std::string prefix = "data:image/png;base64,", data = s.named("image")[0].attributes.at("href").substr(prefix.size());
+  const std::string prefix = "data:image/png;base64,",
+                    data = s.named("image")[0].attributes.at("href").substr(prefix.size());
   std::string png;
   const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   uint32_t word = 0;
@@ -184,7 +187,8 @@ TEST(Svg, LargeHeatMapsAreOneImageWithTheRightPixels) {
     if ((bits += 6) >= 8) png += static_cast<char>(word >> (bits -= 8) & 255);
   }
   const auto word_at = [&](size_t i) {
-    return static_cast<uint32_t>((png[i] & 255) << 24 | (png[i + 1] & 255) << 16 | (png[i + 2] & 255) << 8 | (png[i + 3] & 255));
+    return static_cast<uint32_t>((png[i] & 255) << 24 | (png[i + 1] & 255) << 16 | (png[i + 2] & 255) << 8 |
+                                 (png[i + 3] & 255));
   };
   EXPECT_EQ(png.substr(1, 3), "PNG");
   const uint32_t width = word_at(16), height = word_at(20), again = width / n;
@@ -193,12 +197,13 @@ TEST(Svg, LargeHeatMapsAreOneImageWithTheRightPixels) {
   const size_t packed = png.find("IDAT");
   std::string raw((width + 1) * height, '\0');
   uLongf size = raw.size();
-  ASSERT_EQ(
-      uncompress(reinterpret_cast<Bytef*>(raw.data()), &size, reinterpret_cast<const Bytef*>(png.data() + packed + 4), word_at(packed - 4)),
-      Z_OK);
+  ASSERT_EQ(uncompress(reinterpret_cast<Bytef*>(raw.data()), &size,
+                       reinterpret_cast<const Bytef*>(png.data() + packed + 4), word_at(packed - 4)),
+            Z_OK);
   ASSERT_EQ(size, raw.size());
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) ASSERT_EQ(raw[(width + 1) * (i * again) + 1 + j * again] & 255, i == j ? 254 : 0) << i << ", " << j;
+    for (int j = 0; j < n; ++j)
+      ASSERT_EQ(raw[(width + 1) * (i * again) + 1 + j * again] & 255, i == j ? 254 : 0) << i << ", " << j;
 }
 
 TEST(Svg, A500By500MapStaysSmall) { EXPECT_LT(svg(heatmaps(uniform({500, 500}, Rng(3)), "", "")).size(), 2'000'000); }
@@ -219,7 +224,8 @@ TEST(Svg, CurvesCarryTheirDashesLegendAndLimits) {
   for (int i = 1; i < 4; ++i) dashes.insert(lines[i].attributes.at("stroke-dasharray"));
   EXPECT_EQ(dashes.size(), 3);
   EXPECT_EQ(s.named("circle").size(), 3);
-  for (const char* name : {"truth", "prediction", "third", "fourth", "x", "y", "−1"}) EXPECT_EQ(s.texts(name), 1) << name;
+  for (const char* name : {"truth", "prediction", "third", "fourth", "x", "y", "−1"})
+    EXPECT_EQ(s.texts(name), 1) << name;
   const Element frame = s.of_class("frame").at(0);
   const double bottom = frame.number("y") + frame.number("height");
   EXPECT_EQ(lines[0].attributes.at("d").find("M" + std::to_string(static_cast<int>(frame.number("x"))) + " "), 0);

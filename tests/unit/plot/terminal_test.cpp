@@ -38,9 +38,12 @@ std::vector<Figure> every_kind() {
     y.push_back(std::sin(i / 5.0));
   }
   std::vector<Figure> all;
-  all.push_back(heatmaps(uniform({2, 4, 10, 10}, Rng(1)), "Key positions", "Query positions", {"Head 1", "Head 2", "Head 3", "头 4"}));
-  all.push_back(heatmaps(eye(3), "source 源", "cible", {}, {.x_tokens = {"我", "喜欢", "été"}, .y_tokens = {"<eos>", "注意力", "x"}}));
-  all.push_back(heatmaps(Tensor({2, 2}, {1, NAN, 3, 4}), "", "", {}, {.colours = {.per_panel = true}, .cell_values = true}));
+  all.push_back(heatmaps(uniform({2, 4, 10, 10}, Rng(1)), "Key positions", "Query positions",
+                         {"Head 1", "Head 2", "Head 3", "头 4"}));
+  all.push_back(heatmaps(eye(3), "source 源", "cible", {},
+                         {.x_tokens = {"我", "喜欢", "été"}, .y_tokens = {"<eos>", "注意力", "x"}}));
+  all.push_back(
+      heatmaps(Tensor({2, 2}, {1, NAN, 3, 4}), "", "", {}, {.colours = {.per_panel = true}, .cell_values = true}));
   all.push_back(heatmaps(uniform({300, 500}, Rng(2)), "k", "q"));
   all.push_back(heatmaps(zeros({0, 3}), "k", "q"));
   all.push_back(curves({{"sinus 正弦", x, y}, {"points", x, y, line_style("o")}}, {.label = "x"}, {.label = "y"}));
@@ -68,7 +71,8 @@ TEST(Terminal, EveryLineHasTheSameWidthAndFits) {
 }
 
 TEST(Terminal, AsciiHeatMapsDarkenAlongTheRamp) {
-  const std::string text = terminal(heatmaps(eye(3), "Keys", "Queries"), {.columns = 40, .colour = TerminalColour::ascii});
+  const std::string text =
+      terminal(heatmaps(eye(3), "Keys", "Queries"), {.columns = 40, .colour = TerminalColour::ascii});
   const std::vector<std::string> lines = plain_lines(text);
   EXPECT_EQ(lines[0].substr(0, 7), "Queries");
   EXPECT_EQ(lines[1].substr(0, 6), "  @@@@");
@@ -86,33 +90,37 @@ TEST(Terminal, HeatMapsHaveTheColoursOfTheMap) {
 
 TEST(Terminal, HalfBlocksShowTwoRowsALine) {
   const std::string text = terminal(heatmaps(uniform({60, 60}, Rng(4)), "", ""), {.columns = 70});
-  EXPECT_EQ(plain_lines(text).size(), 30 + 1 + 2) << "30 lines of cells, the column numbers, a blank line and the colour bar";
+  EXPECT_EQ(plain_lines(text).size(), 30 + 1 + 2)
+      << "30 lines of cells, the column numbers, a blank line and the colour bar";
 }
 
 TEST(Terminal, CurvesReachTheirExtremes) {
-  const std::vector<std::string> lines =
-      plain_lines(terminal(curves({{"f", {0, 1}, {0, 1}}}, {.low = 0, .high = 1}, {.low = 0, .high = 1}), {60, TerminalColour::ascii}));
+  const std::vector<std::string> lines = plain_lines(terminal(
+      curves({{"f", {0, 1}, {0, 1}}}, {.low = 0, .high = 1}, {.low = 0, .high = 1}), {60, TerminalColour::ascii}));
   EXPECT_EQ(lines[0].back(), '*');
   EXPECT_EQ(lines[15].find('*'), lines[15].find('+') + 1);
   EXPECT_NE(lines.back().find("* f"), std::string::npos);
 }
 
 TEST(Terminal, BarsAreProportional) {
-  const std::vector<std::string> lines = plain_lines(terminal(bars({"a", "b"}, {{"", {20, 10}}}), {60, TerminalColour::ascii}));
+  const std::vector<std::string> lines =
+      plain_lines(terminal(bars({"a", "b"}, {{"", {20, 10}}}), {60, TerminalColour::ascii}));
   const auto hashes = [](const std::string& s) { return std::count(s.begin(), s.end(), '#'); };
   EXPECT_NEAR(static_cast<double>(hashes(lines[0])), 2.0 * static_cast<double>(hashes(lines[1])), 1);
   EXPECT_NE(lines[1].find(" 10"), std::string::npos);
 }
 
 TEST(Terminal, ControlCharactersInTextsCannotReachTheTerminal) {
-  const std::string text = terminal(heatmaps(eye(2), "a\x1b[31mb", "c\nd"), {.columns = 40, .colour = TerminalColour::ascii});
+  const std::string text =
+      terminal(heatmaps(eye(2), "a\x1b[31mb", "c\nd"), {.columns = 40, .colour = TerminalColour::ascii});
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_NE(text.find("c\uFFFDd"), std::string::npos);
 }
 
 TEST(Terminal, ATitleThatDoesNotFitGivesWayToTheShortOne) {
   Figure figure = heatmaps(uniform({1, 2, 8, 4}, Rng(3)), "", "");
-  for (size_t i = 0; i < 2; ++i) figure.panels[i].title = text("Layer 1, head ", i + 1), figure.panels[i].short_title = text("L1 H", i + 1);
+  for (size_t i = 0; i < 2; ++i)
+    figure.panels[i].title = text("Layer 1, head ", i + 1), figure.panels[i].short_title = text("L1 H", i + 1);
   const auto shown = [&](int columns) { return plain_lines(terminal(figure, {columns, TerminalColour::ascii}))[0]; };
   const auto has = [](const std::string& line, const char* title) { return line.find(title) != line.npos; };
   const std::string roomy = shown(60);  // the maps are 8 wide: a title may reach over its own
@@ -149,7 +157,8 @@ TEST(Text, NumbersOfAttributesAreShort) {
 
 TEST(Terminal, ABlackLineHasTheTerminalsOwnColour) {
   const LineStyle black{.colour = Colour{0, 0, 0}}, blue{.colour = Colour{0, 114, 178}};
-  const std::string text = terminal(curves({{"limit", {0, 1}, {0, 1}, black}, {"loss", {0, 1}, {1, 0}, blue}}), {60, TerminalColour::truecolor});
+  const std::string text = terminal(curves({{"limit", {0, 1}, {0, 1}, black}, {"loss", {0, 1}, {1, 0}, blue}}),
+                                    {60, TerminalColour::truecolor});
   EXPECT_EQ(text.find("38;2;0;0;0m"), std::string::npos) << "black does not show on a dark terminal";
   EXPECT_NE(text.find("38;2;0;114;178m"), std::string::npos);
   EXPECT_NE(text.find("──"), std::string::npos) << "the legend shows both lines";

@@ -8,9 +8,9 @@
 #include "qkv/core/check.h"
 #include "qkv/core/names.h"
 #include "qkv/core/parallel.h"
-#include "unit/regression/brute_force.h"
 #include "support/files.h"
 #include "support/threads.h"
+#include "unit/regression/brute_force.h"
 
 using namespace qkv;
 using namespace qkv::test;
@@ -70,14 +70,18 @@ TEST(Bandwidth, RuleOfThumbIsTheNormalReference) {
   // sd of 0..9 is 3.02765, quartiles 2.25 and 6.75: 4.5 / 1.349 = 3.33580, so the deviation counts.
   std::vector<double> x(10);
   for (int i = 0; i < 10; ++i) x[i] = i;
-  EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 3.0276503540974917 * std::pow(10, -0.2), 1e-12);
+  EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 3.0276503540974917 * std::pow(10, -0.2),
+              1e-12);
   const double gaussian = rule_bandwidth(Points::of(x), KernelShape::gaussian)[0];
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::epanechnikov)[0] / gaussian, 2.2138, 1e-4);
   x[9] = 1000;  // an outlier: the quartiles count
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 4.5 / 1.349 * std::pow(10, -0.2), 1e-12);
-  EXPECT_EQ(error_of([] { rule_bandwidth(Points::of({4.0, 4.0, 4.0}), KernelShape::gaussian); }),
+  EXPECT_EQ(error_of([] {
+              rule_bandwidth(Points::of({4.0, 4.0, 4.0}), KernelShape::gaussian);
+            }),
             "[bandwidth] all 3 values of x column 1 are 4: no width follows from them, give one");
-  EXPECT_EQ(error_of([] { rule_bandwidth(Points::of({4.0}), KernelShape::gaussian); }), "[bandwidth] a rule needs at least 2 rows, got 1");
+  EXPECT_EQ(error_of([] { rule_bandwidth(Points::of({4.0}), KernelShape::gaussian); }),
+            "[bandwidth] a rule needs at least 2 rows, got 1");
 }
 
 TEST(Bandwidth, CrossValidationFindsTheLeastOfAFineGrid) {
@@ -99,7 +103,8 @@ TEST(Bandwidth, CrossValidationFindsTheLeastOfAFineGrid) {
         }
         least = std::min(least, squares / 150 / variance);
       }
-      EXPECT_LE(cv.score, least * (1 + 1e-3)) << name_of(shape) << " " << name_of(estimator) << " h " << cv.bandwidth[0];
+      EXPECT_LE(cv.score, least * (1 + 1e-3))
+          << name_of(shape) << " " << name_of(estimator) << " h " << cv.bandwidth[0];
     }
   }
 }
@@ -170,7 +175,8 @@ TEST(LearnedBandwidth, SoSharpThatEveryWeightUnderflowsTheNearestRowCounts) {
   for (const double start : {1e3, 1e100, 1e300}) {
     const Learned learned = learn_bandwidth(x, y, Rng(0), {.epochs = 1, .start = start});
     const double share = (4 + 2 + 8) / 3.0 - 16;  // 5.5 is 4.5 from 10, 1 and 1
-    EXPECT_NEAR(learned.losses[0], 4 * 4 + 6 * 6 + 12 * 12 + 6 * 6 + share * share, 1e-9) << start;  // 0 sees 2 and 8: 5
+    EXPECT_NEAR(learned.losses[0], 4 * 4 + 6 * 6 + 12 * 12 + 6 * 6 + share * share, 1e-9)
+        << start;  // 0 sees 2 and 8: 5
     EXPECT_EQ(learned.w[0], start);
   }
 }
@@ -180,8 +186,10 @@ TEST(LearnedBandwidth, FastSumsTakeTheSameSteps) {
   Sample doubled{Points(2400, 2), s.y};     // the same problem in two dimensions, the second without length: key by key
   for (int64_t i = 0; i < 2400; ++i) doubled.x.at(i, 0) = s.x.at(i, 0);
   const LearnOptions options{.rate = 1e-3, .epochs = 3, .start = 0.6};
-  const Learned fast = learn_bandwidth(s.x, s.y, Rng(0), options), direct = learn_bandwidth(doubled.x, doubled.y, Rng(0), options);
-  for (int epoch = 0; epoch < 3; ++epoch) EXPECT_NEAR(fast.losses[epoch], direct.losses[epoch], 1e-6 * direct.losses[epoch]);
+  const Learned fast = learn_bandwidth(s.x, s.y, Rng(0), options),
+                direct = learn_bandwidth(doubled.x, doubled.y, Rng(0), options);
+  for (int epoch = 0; epoch < 3; ++epoch)
+    EXPECT_NEAR(fast.losses[epoch], direct.losses[epoch], 1e-6 * direct.losses[epoch]);
   EXPECT_NEAR(fast.w[0], direct.w[0], 1e-6 * std::abs(direct.w[0]));
 }
 
@@ -210,8 +218,11 @@ TEST(LearnedBandwidth, MediansOverThreeHundredSeedsAreTheBooks) {
 
 TEST(LearnedBandwidth, RefusesWhatCannotBeTrained) {
   const Points two = Points::of({1.0, 2.0}), one = Points::of({1.0});
-  EXPECT_EQ(error_of([&] { learn_bandwidth(one, one, Rng(0)); }), "[learn] leave-one-out training needs at least 2 rows, got 1");
+  EXPECT_EQ(error_of([&] { learn_bandwidth(one, one, Rng(0)); }),
+            "[learn] leave-one-out training needs at least 2 rows, got 1");
   EXPECT_EQ(error_of([&] { learn_bandwidth(two, one, Rng(0)); }), "[learn] x has 2 rows, y has 1");
-  EXPECT_EQ(error_of([&] { learn_bandwidth(two, two, Rng(0), {.rate = -1}); }), "[learn] the learning rate must be positive, got -1");
-  EXPECT_EQ(error_of([&] { learn_bandwidth(two, two, Rng(0), {.epochs = 0}); }), "[learn] the number of epochs must be at least 1, got 0");
+  EXPECT_EQ(error_of([&] { learn_bandwidth(two, two, Rng(0), {.rate = -1}); }),
+            "[learn] the learning rate must be positive, got -1");
+  EXPECT_EQ(error_of([&] { learn_bandwidth(two, two, Rng(0), {.epochs = 0}); }),
+            "[learn] the number of epochs must be at least 1, got 0");
 }

@@ -53,7 +53,8 @@ inline BruteForce brute_force(const Points& x, const Points& y, const Regression
   std::vector<double> k(n, 1.0);
   double total = 0;
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t a = 0; a < d; ++a) k[i] *= kernel_value(shape, x.at(i, a) - q[a], o.bandwidth[o.bandwidth.size() > 1 ? a : 0]);
+    for (int64_t a = 0; a < d; ++a)
+      k[i] *= kernel_value(shape, x.at(i, a) - q[a], o.bandwidth[o.bandwidth.size() > 1 ? a : 0]);
     if (i == without) k[i] = 0;
     total += k[i];
   }
@@ -61,7 +62,9 @@ inline BruteForce brute_force(const Points& x, const Points& y, const Regression
   if (!(total > 0)) return out;
   const size_t size = o.estimator == Estimator::local_linear ? static_cast<size_t>(d) + 1 : 1;
   std::vector<std::vector<double>> normal(size, std::vector<double>(size));
-  const auto design = [&](int64_t i, size_t c) { return c == 0 ? 1.0 : x.at(i, static_cast<int64_t>(c) - 1) - q[c - 1]; };
+  const auto design = [&](int64_t i, size_t c) {
+    return c == 0 ? 1.0 : x.at(i, static_cast<int64_t>(c) - 1) - q[c - 1];
+  };
   for (int64_t i = 0; i < n; ++i)
     for (size_t r = 0; r < size; ++r)
       for (size_t c = 0; c < size; ++c) normal[r][c] += k[i] * design(i, r) * design(i, c);
@@ -89,13 +92,14 @@ inline Sample sample(int64_t n, int64_t d, int64_t m, uint64_t seed, double scal
     double sum = 0;
     for (int64_t a = 0; a < d; ++a) sum += s.x.at(i, a) = scale * rng.at("x").uniform(static_cast<uint64_t>(i * d + a));
     for (int64_t j = 0; j < m; ++j)
-      s.y.at(i, j) = std::sin(sum + static_cast<double>(j)) + 0.3 * rng.at("noise").normal(static_cast<uint64_t>(i * m + j));
+      s.y.at(i, j) =
+          std::sin(sum + static_cast<double>(j)) + 0.3 * rng.at("noise").normal(static_cast<uint64_t>(i * m + j));
   }
   return s;
 }
 
-inline constexpr KernelShape kShapes[] = {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular,
-                                          KernelShape::constant};
+inline constexpr KernelShape kShapes[] = {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov,
+                                          KernelShape::triangular, KernelShape::constant};
 inline constexpr Estimator kEstimators[] = {Estimator::average, Estimator::local_constant, Estimator::local_linear};
 
 }  // namespace qkv::test

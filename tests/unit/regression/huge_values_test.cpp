@@ -1,4 +1,5 @@
-// A huge y takes no digits from predictions in which it has no weight, and the search for widths works on a part of many rows.
+// A huge y takes no digits from predictions in which it has no weight, and the search for widths works on a part of
+// many rows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,23 +9,26 @@
 #include "qkv/regression/bandwidth.h"
 #include "qkv/regression/kernel_regression.h"
 #include "qkv/regression/output_parts.h"
-#include "unit/regression/brute_force.h"
 #include "support/threads.h"
+#include "unit/regression/brute_force.h"
 
 using namespace qkv;
 using namespace qkv::test;
 
 namespace {
 
-/// Within 2e-9 of the definition, relative to the prediction itself, not to the largest y. A tiny weight times a huge y is a part of
-/// some predictions, and the fast sums have such a weight within 5e-10 (kernels/gauss_line.h).
+/// Within 2e-9 of the definition, relative to the prediction itself, not to the largest y. A tiny weight times a huge y
+/// is a part of some predictions, and the fast sums have such a weight within 5e-10 (kernels/gauss_line.h).
 void expect_locally_right(double got, const BruteForce& want, const char* what) {
-  if (want.weight.empty()) EXPECT_TRUE(std::isnan(got)) << what;
-  else EXPECT_NEAR(got, want.value[0], 2e-9 * (1 + std::abs(want.value[0]))) << what;
+  if (want.weight.empty())
+    EXPECT_TRUE(std::isnan(got)) << what;
+  else
+    EXPECT_NEAR(got, want.value[0], 2e-9 * (1 + std::abs(want.value[0]))) << what;
 }
 
 void expect_all_right(const Sample& s, const std::vector<Points>& at, double h) {
-  for (const KernelShape shape : {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
+  for (const KernelShape shape :
+       {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
     for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
       const RegressionOptions options{shape, estimator, {h}};
       SCOPED_TRACE(text(name_of(shape), " ", name_of(estimator)));
@@ -49,7 +53,8 @@ TEST(HugeValues, HaveNoInfluenceWhereTheyHaveNoWeight) {
   for (const double huge : {1e10, 1e15, 1e20, -9.969209968386869e36, 1e200}) {
     SCOPED_TRACE(huge);
     const Points x = Points::of({0.0, 1.0, 2.0, 100.0}), y = Points::of({1.0, 2.0, 3.0, huge});
-    for (const KernelShape shape : {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
+    for (const KernelShape shape :
+         {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
       for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
         const KernelRegression regression(x, y, {shape, estimator, {1.5}});
         EXPECT_NEAR(regression.predict(Points::of({1.0})).values.at(0, 0), 2, 1e-14) << name_of(shape);
@@ -80,7 +85,8 @@ TEST(HugeValues, AGaussianFarFromOneIsItsTinyWeightTimesIt) {
   const double at = 0.4;  // exp(-67.28) is beyond the cutoff of the fast sums, and 1e36 is not
   const BruteForce want = brute_force(x, y, options, std::vector<double>{at});
   ASSERT_GT(want.value[0], 1e3);
-  EXPECT_NEAR(KernelRegression(x, y, options).predict(Points::of({at})).values.at(0, 0), want.value[0], 1e-9 * want.value[0]);
+  EXPECT_NEAR(KernelRegression(x, y, options).predict(Points::of({at})).values.at(0, 0), want.value[0],
+              1e-9 * want.value[0]);
 }
 
 TEST(HugeValues, UsualDataHaveOnePartAnOutput) {
@@ -107,7 +113,8 @@ TEST(ManyRows, ASearchOnAPartOfThemEndsAtALeastOfTheWholeScore) {
   for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
     const Sample s = sample(1600, 2, 1, 76, 2);
     Points y(1600, 1);
-    for (int64_t i = 0; i < y.rows; ++i) y.at(i, 0) = std::sin(2 * s.x.at(i, 0)) + 0.5 * s.x.at(i, 1) + 0.2 * s.y.at(i, 0);
+    for (int64_t i = 0; i < y.rows; ++i)
+      y.at(i, 0) = std::sin(2 * s.x.at(i, 0)) + 0.5 * s.x.at(i, 1) + 0.2 * s.y.at(i, 0);
     const KernelRegression regression(s.x, y, {.estimator = estimator});
     double share = 0;
     int calls = 0;
@@ -118,7 +125,9 @@ TEST(ManyRows, ASearchOnAPartOfThemEndsAtALeastOfTheWholeScore) {
     });
     EXPECT_EQ(calls, cv.evaluations);
     EXPECT_GT(share, 0.5);
-    const auto score = [&](std::vector<double> h) { return regression.with({.estimator = estimator, .bandwidth = std::move(h)}).leave_one_out_score(); };
+    const auto score = [&](std::vector<double> h) {
+      return regression.with({.estimator = estimator, .bandwidth = std::move(h)}).leave_one_out_score();
+    };
     EXPECT_EQ(cv.score, score(cv.bandwidth)) << "it is of all rows";
     for (const double factor : {0.8, 0.9, 1.1, 1.25}) {
       EXPECT_GE(score({cv.bandwidth[0] * factor, cv.bandwidth[1]}), cv.score * (1 - 2e-4)) << factor;
@@ -142,6 +151,8 @@ TEST(Bandwidth, ColumnsOfNumbersTooSmallOrTooLargeAreNamed) {
   };
   EXPECT_EQ(error().substr(0, 42), "[bandwidth] x column 2 runs from 0 to 3e-3");
   for (int64_t i = 0; i < 4; ++i) x.at(i, 1) = i % 2 == 0 ? 1e308 : -1e308;
-  EXPECT_EQ(error(), "[bandwidth] x column 2 runs from -1e+308 to 1e+308: its numbers are too small or too large for a width to follow from them; "
-                     "scale the column, or give a width");
+  EXPECT_EQ(
+      error(),
+      "[bandwidth] x column 2 runs from -1e+308 to 1e+308: its numbers are too small or too large for a width to follow from them; "
+      "scale the column, or give a width");
 }

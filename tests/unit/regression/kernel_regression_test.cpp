@@ -8,9 +8,9 @@
 #include "qkv/core/check.h"
 #include "qkv/core/names.h"
 #include "qkv/core/parallel.h"
-#include "unit/regression/brute_force.h"
 #include "support/files.h"
 #include "support/threads.h"
+#include "unit/regression/brute_force.h"
 
 using namespace qkv;
 using namespace qkv::test;
@@ -21,21 +21,26 @@ using qkv_test::error_of;
 
 /// Predictions, leave-one-out and band against the definition.
 void expect_equal(const Sample& s, const Points& at, const RegressionOptions& options, double tolerance) {
-  SCOPED_TRACE(text(name_of(options.kernel), " ", name_of(options.estimator), " h ", options.bandwidth[0], " d ", s.x.width));
+  SCOPED_TRACE(
+      text(name_of(options.kernel), " ", name_of(options.estimator), " h ", options.bandwidth[0], " d ", s.x.width));
   const KernelRegression regression(s.x, s.y, options);
   const Predictions got = regression.predict(at);
   for (int64_t q = 0; q < at.rows; ++q) {
     const BruteForce want = brute_force(s.x, s.y, options, at.row(q));
     for (int64_t j = 0; j < s.y.width; ++j) {
-      if (want.weight.empty()) EXPECT_TRUE(std::isnan(got.values.at(q, j)));
-      else ASSERT_NEAR(got.values.at(q, j), want.value[j], tolerance) << "query " << q << " at " << at.at(q, 0);
+      if (want.weight.empty())
+        EXPECT_TRUE(std::isnan(got.values.at(q, j)));
+      else
+        ASSERT_NEAR(got.values.at(q, j), want.value[j], tolerance) << "query " << q << " at " << at.at(q, 0);
     }
   }
   const Predictions left_out = regression.leave_one_out();
   for (int64_t i = 0; i < s.x.rows; i += 7) {
     const BruteForce want = brute_force(s.x, s.y, options, s.x.row(i), i);
-    if (want.weight.empty()) EXPECT_TRUE(std::isnan(left_out.values.at(i, 0)));
-    else ASSERT_NEAR(left_out.values.at(i, 0), want.value[0], tolerance) << "row " << i << " at " << s.x.at(i, 0);
+    if (want.weight.empty())
+      EXPECT_TRUE(std::isnan(left_out.values.at(i, 0)));
+    else
+      ASSERT_NEAR(left_out.values.at(i, 0), want.value[0], tolerance) << "row " << i << " at " << s.x.at(i, 0);
   }
 }
 
@@ -64,7 +69,8 @@ TEST(KernelRegression, EveryKernelEstimatorAndDimensionAgreesWithItsDefinition) 
 
 TEST(KernelRegression, FastSumsAgreeOnUniformPointsAtEveryWidth) {
   const Sample s = sample(2000, 1, 2, 5);
-  for (const KernelShape shape : {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
+  for (const KernelShape shape :
+       {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
     for (const double h : {3.0, 0.4, 0.02})
       for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear})
         expect_equal(s, grid(0, 5, 61), {shape, estimator, {h}}, 1e-6);
@@ -74,19 +80,23 @@ TEST(KernelRegression, FastSumsAgreeOnClustersDuplicatesGapsAndFarOffsets) {
   Sample s = sample(2000, 1, 1, 6);
   for (int64_t i = 0; i < s.x.rows; ++i) {
     double& x = s.x.at(i, 0);
-    if (i % 4 == 0) x = std::round(x);                 // many equal points
-    else if (i % 4 == 1) x = 2.5 + (x - 2.5) * 1e-3;   // a tight cluster
-    else if (i % 4 == 2) x = x < 2.5 ? x * 0.1 : 5 - (5 - x) * 0.1;  // a gap in the middle
+    if (i % 4 == 0)
+      x = std::round(x);  // many equal points
+    else if (i % 4 == 1)
+      x = 2.5 + (x - 2.5) * 1e-3;  // a tight cluster
+    else if (i % 4 == 2)
+      x = x < 2.5 ? x * 0.1 : 5 - (5 - x) * 0.1;  // a gap in the middle
   }
   for (const double offset : {0.0, 1e6, -1e9}) {
     Sample moved = s;
     for (double& x : moved.x.values) x += offset;
     Points at = grid(-0.4, 5.4, 60);
     for (double& x : at.values) x += offset;
-    for (const KernelShape shape : {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
-      for (const double h : {0.5, 0.06})
-        expect_equal(moved, at, {shape, Estimator::local_constant, {h}}, 1e-6);
-    expect_equal(moved, grid(offset + 0.1, offset + 4.9, 40), {KernelShape::gaussian, Estimator::local_linear, {0.5}}, 1e-6);
+    for (const KernelShape shape :
+         {KernelShape::gaussian, KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular})
+      for (const double h : {0.5, 0.06}) expect_equal(moved, at, {shape, Estimator::local_constant, {h}}, 1e-6);
+    expect_equal(moved, grid(offset + 0.1, offset + 4.9, 40), {KernelShape::gaussian, Estimator::local_linear, {0.5}},
+                 1e-6);
   }
 }
 
@@ -98,10 +108,12 @@ TEST(KernelRegression, WhereFastSumsHaveNoDigitsLeftKeysAreSummedOneByOne) {
   }
   y.at(0, 0) = 7;
   for (const KernelShape shape : {KernelShape::triangular, KernelShape::epanechnikov}) {
-    const KernelRegression regression(x, y, {shape, Estimator::local_constant, {1}});  // one key of a crowded cell, at the very edge
+    const KernelRegression regression(
+        x, y, {shape, Estimator::local_constant, {1}});  // one key of a crowded cell, at the very edge
     EXPECT_NEAR(regression.predict(Points::of({-1 + 1e-12})).values.at(0, 0), 7, 1e-9) << name_of(shape);
   }
-  const Sample lonely{Points::of({0, 8, 8.3, 16.5, 100}), Points::of({1, 2, 4, 8, 16})};  // weights of 1e-14 beside one's own
+  const Sample lonely{Points::of({0, 8, 8.3, 16.5, 100}),
+                      Points::of({1, 2, 4, 8, 16})};  // weights of 1e-14 beside one's own
   expect_equal(lonely, Points::of({0.0, 4.0, 12.5}), {.bandwidth = {1}}, 1e-9);
   const Predictions left_out = KernelRegression(lonely.x, lonely.y, {.bandwidth = {1}}).leave_one_out();
   const double ratio = std::exp(-0.5 * (8.3 * 8.3 - 8 * 8));
@@ -203,8 +215,10 @@ TEST(KernelRegression, BandCoversTheTruthAboutAsOftenAsItSays) {
       y.at(i, 0) = 0.5 * x.at(i, 0) + 0.5 * rng.at("noise").normal(static_cast<uint64_t>(i));
     }
     const Points at = grid(1, 4, 13);
-    const Predictions p = KernelRegression(x, y, {.estimator = Estimator::local_linear, .bandwidth = {0.4}}).predict_with_band(at, 0.95);
-    for (int64_t q = 0; q < at.rows; ++q, ++total) inside += p.low.at(q, 0) <= 0.5 * at.at(q, 0) && 0.5 * at.at(q, 0) <= p.high.at(q, 0);
+    const Predictions p =
+        KernelRegression(x, y, {.estimator = Estimator::local_linear, .bandwidth = {0.4}}).predict_with_band(at, 0.95);
+    for (int64_t q = 0; q < at.rows; ++q, ++total)
+      inside += p.low.at(q, 0) <= 0.5 * at.at(q, 0) && 0.5 * at.at(q, 0) <= p.high.at(q, 0);
   }
   const double share = static_cast<double>(inside) / static_cast<double>(total);
   EXPECT_GT(share, 0.91);
@@ -213,10 +227,14 @@ TEST(KernelRegression, BandCoversTheTruthAboutAsOftenAsItSays) {
 
 TEST(KernelRegression, EffectiveKeysIsTheExponentOfTheEntropy) {
   const Points x = Points::of({0.0, 0.1, 0.2, 10.0}), y = Points::of({1.0, 2.0, 3.0, 4.0});
-  EXPECT_NEAR(KernelRegression(x, y, {.kernel = KernelShape::boxcar, .bandwidth = {1}}).effective_keys(Points::of({0.1}))[0], 3, 1e-12);
+  EXPECT_NEAR(
+      KernelRegression(x, y, {.kernel = KernelShape::boxcar, .bandwidth = {1}}).effective_keys(Points::of({0.1}))[0], 3,
+      1e-12);
   EXPECT_NEAR(KernelRegression(x, y, {.estimator = Estimator::average}).effective_keys(Points::of({0.1}))[0], 4, 1e-12);
   EXPECT_NEAR(KernelRegression(x, y, {.bandwidth = {1}}).effective_keys(Points::of({10.0}))[0], 1, 1e-9);
-  EXPECT_EQ(KernelRegression(x, y, {.kernel = KernelShape::boxcar, .bandwidth = {1}}).effective_keys(Points::of({5.0}))[0], 0);
+  EXPECT_EQ(
+      KernelRegression(x, y, {.kernel = KernelShape::boxcar, .bandwidth = {1}}).effective_keys(Points::of({5.0}))[0],
+      0);
   // A far key's weight is a number, its share of the sum underflows.
   std::vector<double> crowd(100, 0.0);
   crowd.push_back(37.64);
@@ -242,8 +260,9 @@ TEST(KernelRegression, AQueryFarFromAllKeysFollowsTheNearest) {
 
 TEST(KernelRegression, CompactKernelsWithoutNeighbourGiveNoPrediction) {
   for (const KernelShape shape : {KernelShape::boxcar, KernelShape::epanechnikov, KernelShape::triangular}) {
-    const Predictions p = KernelRegression(Points::of({0.0, 1.0}), Points::of({5.0, 7.0}), {shape, Estimator::local_constant, {0.5}})
-                              .predict(Points::of({0.0, 0.5, 0.75, 9.0}));
+    const Predictions p =
+        KernelRegression(Points::of({0.0, 1.0}), Points::of({5.0, 7.0}), {shape, Estimator::local_constant, {0.5}})
+            .predict(Points::of({0.0, 0.5, 0.75, 9.0}));
     EXPECT_EQ(p.absent, 2) << name_of(shape);  // exactly at the edge is outside
     EXPECT_EQ(p.values.at(0, 0), 5);
     EXPECT_TRUE(std::isnan(p.values.at(1, 0)));
@@ -257,7 +276,8 @@ TEST(KernelRegression, OnePointAndEqualPointsAreNoSpecialCase) {
     const KernelRegression one(Points::of({2.0}), Points::of({7.0}), {.estimator = estimator, .bandwidth = {1}});
     EXPECT_DOUBLE_EQ(one.predict(Points::of({2.5})).values.at(0, 0), 7);
     EXPECT_EQ(error_of([&] { one.leave_one_out(); }), "[leave-one-out] needs at least 2 rows, got 1");
-    const KernelRegression equal(Points::of({2.0, 2.0, 2.0}), Points::of({6.0, 7.0, 11.0}), {.estimator = estimator, .bandwidth = {1}});
+    const KernelRegression equal(Points::of({2.0, 2.0, 2.0}), Points::of({6.0, 7.0, 11.0}),
+                                 {.estimator = estimator, .bandwidth = {1}});
     EXPECT_DOUBLE_EQ(equal.predict(Points::of({2.5})).values.at(0, 0), 8);
     EXPECT_DOUBLE_EQ(equal.leave_one_out().values.at(2, 0), 6.5);
   }
@@ -299,23 +319,28 @@ TEST(KernelRegression, SameBitsAtAnyNumberOfThreads) {
         const std::vector<double> more = regression.leave_one_out().values.values;
         bits.insert(bits.end(), more.begin(), more.end());
         if (first.empty()) first = bits;
-        ASSERT_EQ(std::memcmp(first.data(), bits.data(), bits.size() * sizeof(double)), 0) << name_of(shape) << " threads " << count;
+        ASSERT_EQ(std::memcmp(first.data(), bits.data(), bits.size() * sizeof(double)), 0)
+            << name_of(shape) << " threads " << count;
       }
     }
   }
 }
 
 TEST(KernelRegression, RefusesBadInputWithBothValues) {
-  const auto make = [](Points x, Points y, RegressionOptions o = {}) { return error_of([&] { KernelRegression(x, y, o); }); };
+  const auto make = [](Points x, Points y, RegressionOptions o = {}) {
+    return error_of([&] { KernelRegression(x, y, o); });
+  };
   const Points two = Points::of({1.0, 2.0}), three = Points::of({1.0, 2.0, 3.0});
   EXPECT_EQ(make(two, three), "[regression] x has 2 rows, y has 3");
   EXPECT_EQ(make(Points::of({}), Points::of({})), "[regression] there are no rows");
   EXPECT_EQ(make(two, two, {.bandwidth = {0}}), "[regression] a bandwidth must be positive and finite, got 0");
   EXPECT_EQ(make(two, two, {.bandwidth = {-2.5}}), "[regression] a bandwidth must be positive and finite, got -2.5");
-  EXPECT_EQ(make(two, two, {.bandwidth = {1, 2}}), "[regression] 2 bandwidths for 1 columns of x: give one, or one a column");
+  EXPECT_EQ(make(two, two, {.bandwidth = {1, 2}}),
+            "[regression] 2 bandwidths for 1 columns of x: give one, or one a column");
   EXPECT_EQ(make(Points::of({1.0, NAN}), two), "[regression] x row 2, column 1 is not finite: nan");
   EXPECT_EQ(make(two, Points::of({INFINITY, 1.0})), "[regression] y row 1, column 1 is not finite: inf");
-  EXPECT_EQ(error_of([&] { KernelRegression(two, two).predict(Points(1, 3)); }), "[predict] points have 3 coordinates, the data have 1");
+  EXPECT_EQ(error_of([&] { KernelRegression(two, two).predict(Points(1, 3)); }),
+            "[predict] points have 3 coordinates, the data have 1");
   EXPECT_EQ(error_of([] { normal_quantile(1.5); }), "[band] the level must lie between 0 and 1, got 1.5");
 }
 

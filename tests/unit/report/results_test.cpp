@@ -41,7 +41,8 @@ TEST(Report, SentencesHaveTheDigitsOfTheirMetric) {
 }
 
 TEST(Report, ARegressionIsATableAndJson) {
-  const RegressionData data{.x_names = {"1"}, .y_names = {"weight"}, .x = Points::of({1, 2}), .y = Points::of({3, 5}), .dropped = 0};
+  const RegressionData data{
+      .x_names = {"1"}, .y_names = {"weight"}, .x = Points::of({1, 2}), .y = Points::of({3, 5}), .dropped = 0};
   const KernelRegression regression(data.x, data.y, {.kernel = KernelShape::boxcar, .bandwidth = {0.5}});
   RegressionResult result{.options = {.kernel = KernelShape::boxcar, .bandwidth = {0.5}}, .at = Points::of({1, 9})};
   result.predictions = regression.predict(result.at);

@@ -24,7 +24,8 @@ void put(const std::string& path, const std::string& content = "x") {
 
 // A folder as a run leaves it.
 void put_run(const std::string& path) {
-  for (const char* name : {"config.yaml", "model.safetensors", "checkpoints/last.safetensors", "words.txt", "mark.txt"}) put(path + "/" + name);
+  for (const char* name : {"config.yaml", "model.safetensors", "checkpoints/last.safetensors", "words.txt", "mark.txt"})
+    put(path + "/" + name);
 }
 
 struct Numbers {
@@ -52,7 +53,9 @@ TEST(RunFolder, BeginsWithItsMarkAndEndsWithItsConfiguration) {
       "a: 1\n");
   EXPECT_EQ(qkv_test::file_bytes(path + "/config.yaml"), "a: 1\n");
   EXPECT_TRUE(fs::is_directory(path + "/checkpoints"));
-  EXPECT_NE(error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }).find("another training is at work in this folder"), std::string::npos);
+  EXPECT_NE(
+      error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }).find("another training is at work in this folder"),
+      std::string::npos);
   folder.unlock();
   const RunFolder again(path, ExistingRun::resume, kOwn);
   EXPECT_TRUE(again.holds_run());
@@ -64,11 +67,13 @@ TEST(RunFolder, OfSomebodyElseIsLeftAlone) {
   const std::string path = temp / "mine";
   put(path + "/train.log", "my own");
   for (const ExistingRun existing : {ExistingRun::resume, ExistingRun::discard})
-    EXPECT_EQ(error_of([&] { RunFolder(path, existing, kOwn); }), path + ": has train.log, but is not a run: there is no mark.txt");
+    EXPECT_EQ(error_of([&] { RunFolder(path, existing, kOwn); }),
+              path + ": has train.log, but is not a run: there is no mark.txt");
   EXPECT_EQ(qkv_test::file_bytes(path + "/train.log"), "my own");
   fs::remove(path + "/train.log");
   fs::create_directories(path + "/checkpoints");
-  EXPECT_EQ(error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }), "no error") << "as a run leaves it that was cut off at once";
+  EXPECT_EQ(error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }), "no error")
+      << "as a run leaves it that was cut off at once";
 }
 
 TEST(RunFolder, DiscardsARunOnlyWhenTheNewOneBegins) {
@@ -81,7 +86,8 @@ TEST(RunFolder, DiscardsARunOnlyWhenTheNewOneBegins) {
   EXPECT_TRUE(fs::exists(path + "/model.safetensors"));
   folder.begin([] {}, "new");
   EXPECT_EQ(qkv_test::file_bytes(path + "/config.yaml"), "new");
-  for (const char* name : {"model.safetensors", "checkpoints/last.safetensors", "words.txt"}) EXPECT_FALSE(fs::exists(path + "/" + name)) << name;
+  for (const char* name : {"model.safetensors", "checkpoints/last.safetensors", "words.txt"})
+    EXPECT_FALSE(fs::exists(path + "/" + name)) << name;
   EXPECT_EQ(qkv_test::file_bytes(path + "/notes.txt"), "my own");
 }
 
@@ -111,7 +117,8 @@ TEST(RunFolder, ComparesSettingsByTheRulesOfResuming) {
             path + "/config.yaml: training.epochs is 2, but 1 was asked for: why");
   EXPECT_EQ(refused({.epochs = 3}, {.may_change = {"training.epochs"}}), "no error");
   EXPECT_EQ(refused({.beam = 4}, {.may_change = {"decoding"}}), "no error");
-  EXPECT_EQ(refused({.width = 9, .beam = 4}, {.may_change = {"decoding"}}), path + "/config.yaml: model.width is 8, but 9 was asked for");
+  EXPECT_EQ(refused({.width = 9, .beam = 4}, {.may_change = {"decoding"}}),
+            path + "/config.yaml: model.width is 8, but 9 was asked for");
   fs::remove(path + "/checkpoints/last.safetensors");
   EXPECT_EQ(refused({}, none), path + ": has model.safetensors but no checkpoints/last.safetensors to go on from");
 }

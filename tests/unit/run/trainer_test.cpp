@@ -34,7 +34,9 @@ struct Toy {
 Outcome train(const std::string& path, const Toy& toy) {
   struct StopAfter : Observer {
     void step(const Progress& p) override { stop = stop || p.step == last; }
-    void epoch(const Progress& p) override { if (p.valid_loss) losses.push_back(*p.valid_loss); }
+    void epoch(const Progress& p) override {
+      if (p.valid_loss) losses.push_back(*p.valid_loss);
+    }
     int64_t last = 0;
     std::atomic<bool> stop = false;
     std::vector<double> losses;
@@ -47,9 +49,15 @@ Outcome train(const std::string& path, const Toy& toy) {
   if (!path.empty()) folder.begin([&] { write_file(folder.file("mark.txt"), ""); }, "first");
   Outcome out;
   TrainedModel trained{.parameters = all,
-                       .save = [&](const std::string& to) { write_safetensors(to, {{"all", all.flat()}}); },
+                       .save =
+                           [&](const std::string& to) {
+                             write_safetensors(to, {{"all", all.flat()}});
+                           },
                        .data_fingerprint = toy.fingerprint,
-                       .attention = [] { return AttentionSnapshots::Maps{{"map", Array(Tensor({1, 2}, {0.5f, 0.5f}))}}; }};
+                       .attention =
+                           [] {
+                             return AttentionSnapshots::Maps{{"map", Array(Tensor({1, 2}, {0.5f, 0.5f}))}};
+                           }};
   if (toy.loss)
     trained.validate = [&] {
       out.validated.push_back(weights());
@@ -81,7 +89,8 @@ TEST(Trainer, FillsTheFolder) {
   EXPECT_EQ(qkv_test::file_bytes(path + "/config.yaml"), "second") << "written again before the first checkpoint";
   EXPECT_EQ(read_npz(path + "/attention/epoch_0002.npz").size(), 1u);
   EXPECT_FALSE(fs::exists(path + "/attention/epoch_0001.npz"));
-  const std::string log = qkv_test::file_bytes(path + "/train.log"), metrics = qkv_test::file_bytes(path + "/metrics.jsonl");
+  const std::string log = qkv_test::file_bytes(path + "/train.log"),
+                    metrics = qkv_test::file_bytes(path + "/metrics.jsonl");
   EXPECT_EQ(log.find("started at step 0\nepoch 1/4 step 5/20 loss "), 0u) << log;
   EXPECT_NE(log.find("finished at step 20 of 20\n"), std::string::npos) << log;
   EXPECT_EQ(std::count(metrics.begin(), metrics.end(), '\n'), 4);
@@ -104,7 +113,8 @@ TEST(Trainer, EndsAfterItsPatienceAndResumesWithMore) {
 }
 
 TEST(Trainer, ResumesToTheBitWhateverItKeeps) {
-  for (const auto& [kept, decay, last] : {std::tuple{Kept::best, 0.0, 0.0}, {Kept::mean_of_last, 0.0, 0.5}, {Kept::running_mean, 0.6, 0.0}})
+  for (const auto& [kept, decay, last] :
+       {std::tuple{Kept::best, 0.0, 0.0}, {Kept::mean_of_last, 0.0, 0.5}, {Kept::running_mean, 0.6, 0.0}})
     for (const KeptWeights keep : {KeptWeights::best, KeptWeights::last}) {
       const qkv_test::TempFolder temp;
       Toy toy;
@@ -131,7 +141,8 @@ TEST(Trainer, ARunningMeanIsWhatIsValidated) {
   ASSERT_EQ(a.validated.size(), 4u);
   EXPECT_EQ(b.validated[0], a.validated[0]);
   for (size_t i = 0; i < a.weights.size(); ++i)
-    ASSERT_NEAR(b.validated[1][i], 0.75 * a.validated[0][i] + 0.25 * a.validated[1][i], 1e-6) << "the weights themselves go on as without it";
+    ASSERT_NEAR(b.validated[1][i], 0.75 * a.validated[0][i] + 0.25 * a.validated[1][i], 1e-6)
+        << "the weights themselves go on as without it";
   EXPECT_EQ(b.weights, b.validated[3]);
 }
 
@@ -169,13 +180,16 @@ TEST(Trainer, CutsBatchesIntoAsManyShardsAsAskedFor) {
 
 TEST(TrainingChanges, AllowALongerTrainingUnlessItsLengthMattersBefore) {
   const TrainingConfig ten{.epochs = 10};
-  const auto may_change = [&](TrainingConfig asked) { return training_changes(ten, asked).may_change.contains("training.epochs"); };
+  const auto may_change = [&](TrainingConfig asked) {
+    return training_changes(ten, asked).may_change.contains("training.epochs");
+  };
   EXPECT_TRUE(may_change({.epochs = 11}));
   EXPECT_FALSE(may_change({.epochs = 9}));
   EXPECT_FALSE(may_change({.epochs = 11, .schedule = ScheduleKind::cosine}));
   EXPECT_FALSE(may_change({.epochs = 20, .average_last = 0.5}));
   EXPECT_TRUE(training_changes(ten, ten).may_change.contains("training.patience"));
-  for (const char* name : {"training.rate", "training.shards"}) EXPECT_FALSE(training_changes(ten, ten).may_change.contains(name)) << name;
+  for (const char* name : {"training.rate", "training.shards"})
+    EXPECT_FALSE(training_changes(ten, ten).may_change.contains(name)) << name;
 }
 
 TEST(TrainingConfig, MakesTheOptimizerThatItNames) {
@@ -194,7 +208,8 @@ TEST(TrainingConfig, MakesTheOptimizerThatItNames) {
 
 TEST(TrainingConfig, OptimizersDifferInWhatWeightDecayIs) {
   const auto trained = [](OptimizerKind optimizer, double decay) {
-    return train("", {.config = {.epochs = 2, .rate = 0.01, .optimizer = optimizer, .weight_decay = decay, .seed = 3}}).weights;
+    return train("", {.config = {.epochs = 2, .rate = 0.01, .optimizer = optimizer, .weight_decay = decay, .seed = 3}})
+        .weights;
   };
   using enum OptimizerKind;
   EXPECT_EQ(trained(adamw, 0), trained(adam, 0));

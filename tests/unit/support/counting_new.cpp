@@ -10,7 +10,8 @@ std::atomic<int64_t> calls{0};
 
 void* counted_or_null(std::size_t size, std::size_t alignment = 0) noexcept {
   calls.fetch_add(1, std::memory_order_relaxed);
-  return alignment ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment) : std::malloc(size ? size : 1);
+  return alignment ? std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)
+                   : std::malloc(size ? size : 1);
 }
 
 void* counted(std::size_t size, std::size_t alignment = 0) {

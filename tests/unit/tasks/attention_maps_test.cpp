@@ -72,8 +72,9 @@ TEST(AttentionMaps, ValueWeightsAreTheLengthsOfWhatEachKeyAddsToTheOutput) {
       qkv::Run run;
       run.probe = &seen;
       model.features(kSource, kLength, kTarget, run);
-      // Attention is linear in its values: with all but key j zeroed, and all but head h cut off from the output, what comes out is the
-      // contribution of that key. The keys are made equal, so that every key of the 4 has the weight 1/4.
+      // Attention is linear in its values: with all but key j zeroed, and all but head h cut off from the output, what
+      // comes out is the contribution of that key. The keys are made equal, so that every key of the 4 has the weight
+      // 1/4.
       const MultiHead& cross = *model.decoder.stack.blocks[0].cross;
       const int64_t head = 3, group = 4 / key_heads, width = 12, kept = seen.v.size(2);
       for (int64_t h = 0; h < 4; ++h)
@@ -86,7 +87,8 @@ TEST(AttentionMaps, ValueWeightsAreTheLengthsOfWhatEachKeyAddsToTheOutput) {
               for (int64_t c = 0; c < width; ++c)
                 if (c / head != h) one.to_out.weight.mutable_ptr()[o * width + c] = 0;
             const Tensor v = zeros({1, 6, kept});
-            std::copy_n(seen.v.ptr() + j * kept + h / group * head, head, v.mutable_ptr() + j * kept + h / group * head);
+            std::copy_n(seen.v.ptr() + j * kept + h / group * head, head,
+                        v.mutable_ptr() + j * kept + h / group * head);
             const Tensor y = one(zeros({1, 1, width}), {zeros({1, 6, kept}), v}, Mask::valid_lens(kLength), qkv::Run{});
             double squares = 0;
             for (const float x : y.data()) squares += static_cast<double>(x) * x;

@@ -41,7 +41,8 @@ std::string failed(const LeakReport& report) {
 }
 
 LeakSubject subject_of(const TranslationModel& model) {
-  return {.logits = [&model](const Ids& s, const Ids& l, const Ids& t) { return model.output()(model.features(s, l, t, Run{})); },
+  return {.logits = [&model](const Ids& s, const Ids& l,
+                             const Ids& t) { return model.output()(model.features(s, l, t, Run{})); },
           .decoder = [&model] { return model.decoder(); },
           .source_vocabulary = kSourceWords,
           .target_vocabulary = kTargetWords};
@@ -85,7 +86,8 @@ TEST(Leaks, FindsNoneInATransformer) {
 }
 
 TEST(Leaks, FindsNoneWithAnyPositions) {
-  for (const PositionKind positions : {PositionKind::none, PositionKind::relative, PositionKind::rotary, PositionKind::alibi}) {
+  for (const PositionKind positions :
+       {PositionKind::none, PositionKind::relative, PositionKind::rotary, PositionKind::alibi}) {
     SCOPED_TRACE(name_of(positions));
     TransformerConfig c = transformer_config();
     c.positions = positions;
@@ -130,7 +132,8 @@ class Steps : public SourceStepModel {
   Tensor step(const Ids& tokens) override { return model_.step(state_, tokens, Run{}); }
   void select(std::span<const int32_t> rows) override {
     std::vector<int32_t> same(rows.size());
-    for (size_t i = 0; i < same.size(); ++i) same[i] = static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(i), state_.rows() - 1));
+    for (size_t i = 0; i < same.size(); ++i)
+      same[i] = static_cast<int32_t>(std::min<int64_t>(static_cast<int64_t>(i), state_.rows() - 1));
     model_.select(state_, fault_ == Fault::no_select ? std::span<const int32_t>(same) : rows);
   }
 
@@ -155,7 +158,8 @@ class SeededLeaks : public testing::Test {
 TEST_F(SeededLeaks, NoFaultNoLeak) { EXPECT_EQ(failed(leaks(subject_, pairs())), ""); }
 
 TEST_F(SeededLeaks, ADecoderWithoutACausalMaskIsCaught) {
-  const TransformerEncoder seeing_all(options_, kTargetWords, Rng(7));  // an encoder over the target: nothing hides what comes later
+  const TransformerEncoder seeing_all(options_, kTargetWords,
+                                      Rng(7));  // an encoder over the target: nothing hides what comes later
   subject_.logits = [&](const Ids& s, const Ids& l, const Ids& t) {
     const Ids all({t.size(0)}, std::vector<int32_t>(static_cast<size_t>(t.size(0)), static_cast<int32_t>(t.size(1))));
     Tensor y = model_.logits(s, l, t, qkv::Run{}).copied();
@@ -178,11 +182,13 @@ TEST_F(SeededLeaks, AnEncoderWithoutAPaddingMaskIsCaught) {
 }
 
 TEST_F(SeededLeaks, RowsThatMixAreCaught) {
-  subject_.logits = [this](const Ids& s, const Ids& l, const Ids& t) {  // the mean over the batch, as batch norm takes it
+  subject_.logits = [this](const Ids& s, const Ids& l,
+                           const Ids& t) {  // the mean over the batch, as batch norm takes it
     Tensor y = model_.logits(s, l, t, qkv::Run{}).copied();
     const int64_t rows = y.size(0), each = y.numel() / rows;
     std::vector<float> mean(static_cast<size_t>(each), 0);
-    for (int64_t i = 0; i < y.numel(); ++i) mean[static_cast<size_t>(i % each)] += y.ptr()[i] / static_cast<float>(rows);
+    for (int64_t i = 0; i < y.numel(); ++i)
+      mean[static_cast<size_t>(i % each)] += y.ptr()[i] / static_cast<float>(rows);
     if (rows > 1)
       for (int64_t i = 0; i < y.numel(); ++i) y.mutable_ptr()[i] -= 1e-3f * mean[static_cast<size_t>(i % each)];
     return y;

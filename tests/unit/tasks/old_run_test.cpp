@@ -23,7 +23,8 @@ TEST_F(TranslationRunTest, AFolderOfAnEarlierVersionResumes) {
   EXPECT_EQ(result.kept, Kept::mean_of_last);
   const Checkpoint after = load_checkpoint(run_folder() + "/checkpoints/last.safetensors");
   EXPECT_EQ(after.integer("companion.averaged"), 90);
-  EXPECT_LT(std::bit_cast<double>(after.integer("companion.best_bits")), std::bit_cast<double>(before.integer("companion.best_bits")));
+  EXPECT_LT(std::bit_cast<double>(after.integer("companion.best_bits")),
+            std::bit_cast<double>(before.integer("companion.best_bits")));
   // The file holds what it did: the same tensors and counters by the same names.
   for (const auto& [name, tensor] : before.tensors) EXPECT_TRUE(after.tensors.contains(name)) << name;
   for (const auto& [name, value] : before.counters) EXPECT_TRUE(after.counters.contains(name)) << name;

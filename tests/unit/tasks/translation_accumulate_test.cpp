@@ -54,7 +54,8 @@ TEST_F(TranslationRunTest, AnAccumulatedGradientIsThatOfAllItsTokens) {
       const auto& text = run.text();
       const auto pairs_of = encode_pairs(text.train, text.tokenizers.source, text.tokenizers.target);
       std::vector<IdPair> ids(pairs_of.begin(), pairs_of.begin() + 64);
-      for (size_t i = 0; i < ids.size(); i += 3) ids[i].target.erase(ids[i].target.begin());  // other counts in other batches
+      for (size_t i = 0; i < ids.size(); i += 3)
+        ids[i].target.erase(ids[i].target.begin());  // other counts in other batches
       for (size_t i = 0; i < 16; ++i) ids[i].target.resize(1);
       const auto gradient = [&](int64_t rows) {
         c.training.batch_rows = rows;

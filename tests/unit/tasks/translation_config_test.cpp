@@ -34,16 +34,20 @@ TEST(TranslationConfig, TheKindChoosesTheSettingsWhereverItStands) {
 }
 
 TEST(TranslationConfig, AKeyOfAnotherKindIsUnknown) {
-  EXPECT_EQ(error_of([] { parsed("model:\n  heads: 8\n"); }),
-            "c.yaml:2: unknown key \"heads\" in the block \"model\": a setting of transformer, but model.kind is seq2seq");
-  EXPECT_EQ(error_of([] { parsed("model:\n  kind: transformer\n  cell: lstm\n"); }),
-            "c.yaml:3: unknown key \"cell\" in the block \"model\": a setting of seq2seq, but model.kind is transformer");
+  EXPECT_EQ(
+      error_of([] { parsed("model:\n  heads: 8\n"); }),
+      "c.yaml:2: unknown key \"heads\" in the block \"model\": a setting of transformer, but model.kind is seq2seq");
+  EXPECT_EQ(
+      error_of([] { parsed("model:\n  kind: transformer\n  cell: lstm\n"); }),
+      "c.yaml:3: unknown key \"cell\" in the block \"model\": a setting of seq2seq, but model.kind is transformer");
   EXPECT_EQ(error_of([] { parsed("model:\n  kind: transformer\n  head: 8\n"); }),
             "c.yaml:3: unknown key \"head\" in the block \"model\" | did you mean \"heads\"?");
-  EXPECT_EQ(error_of([] { parsed("model:\n  kind: transformers\n"); }),
-            "c.yaml:2: model.kind: got \"transformers\", expected one of seq2seq, transformer | did you mean \"transformer\"?");
+  EXPECT_EQ(
+      error_of([] { parsed("model:\n  kind: transformers\n"); }),
+      "c.yaml:2: model.kind: got \"transformers\", expected one of seq2seq, transformer | did you mean \"transformer\"?");
   TranslationConfig c;
-  EXPECT_EQ(error_of([&] { c.settings().find("model.ffn"); }), "model.ffn is a setting of transformer, but model.kind is seq2seq");
+  EXPECT_EQ(error_of([&] { c.settings().find("model.ffn"); }),
+            "model.ffn is a setting of transformer, but model.kind is seq2seq");
 }
 
 TEST(TranslationConfig, ARefusedFileChangesNothing) {
@@ -99,7 +103,8 @@ TEST(TranslationConfig, ACommandLineOffersTheSettingsOfAllKinds) {
   EXPECT_TRUE(named("model.heads")->help.en.starts_with("transformer: "));
   EXPECT_EQ(named("model.hidden")->help.en, "width of the states");
   EXPECT_NE(named("model.dropout")->help.en.find("; transformer: "), std::string::npos);
-  for (const char* word : {"none", "gaussian"}) EXPECT_TRUE(std::ranges::count(named("model.attention")->choices, word)) << word;
+  for (const char* word : {"none", "gaussian"})
+    EXPECT_TRUE(std::ranges::count(named("model.attention")->choices, word)) << word;
 }
 
 TEST(TranslationConfig, TheFlagOfASettingIsTheSameForAllKinds) {

@@ -26,7 +26,8 @@ class TranslationRunTest : public testing::Test {
     for (int a = 0; a < 6; ++a)
       for (int b = 0; b < 6; ++b)
         for (int c = 0; c < 6; ++c)
-          if ((a + b + c) % 2 == 0) out << a << ' ' << b << ' ' << c << '\t' << names[c] << ' ' << names[b] << ' ' << names[a] << '\n';
+          if ((a + b + c) % 2 == 0)
+            out << a << ' ' << b << ' ' << c << '\t' << names[c] << ' ' << names[b] << ' ' << names[a] << '\n';
   }
   void TearDown() override { fs::remove_all(folder_); }
   std::string pairs() const { return folder_ / "pairs.tsv"; }

@@ -1,6 +1,6 @@
 // What a folder, a configuration or a preset refuses, and what it says then.
-#include "qkv/tasks/translation/presets.h"
 #include "qkv/io/safetensors.h"
+#include "qkv/tasks/translation/presets.h"
 #include "unit/tasks/translation_fixture.h"
 
 namespace qkv {
@@ -8,7 +8,8 @@ namespace {
 
 TEST_F(TranslationRunTest, TwoTrainingsInOneFolderAreRefused) {
   const TranslationConfig c = config(1);
-  const std::string refused = qkv::text(run_folder(), ": another training is at work in this folder (process ", ::getpid(), ")");
+  const std::string refused =
+      qkv::text(run_folder(), ": another training is at work in this folder (process ", ::getpid(), ")");
   {
     TranslationRun first(c, run_folder());
     EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }), refused);
@@ -24,8 +25,10 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   TranslationRun(config(1), run_folder()).train();
   TranslationConfig other = config(1);
   other.seq2seq().hidden = 16;
-  EXPECT_EQ(error_of([&] { TranslationRun(other, run_folder()); }),
-            run_folder() + "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 resumes it; --restart begins again; -o names another folder");
+  EXPECT_EQ(
+      error_of([&] { TranslationRun(other, run_folder()); }),
+      run_folder() +
+          "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 resumes it; --restart begins again; -o names another folder");
   // More epochs of the same are the same run gone on with; fewer are another.
   TranslationRun longer(config(2), run_folder());
   longer.train();
@@ -36,8 +39,10 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
 
 TEST_F(TranslationRunTest, ARunIsNotMadeShorter) {
   TranslationRun(config(2), run_folder()).train();
-  EXPECT_EQ(error_of([&] { TranslationRun(config(1), run_folder()); }),
-            run_folder() + "/config.yaml: training.epochs is 2, but 1 was asked for: a run may be made longer, never shorter | --epochs 2 resumes it; --restart begins again; -o names another folder");
+  EXPECT_EQ(
+      error_of([&] { TranslationRun(config(1), run_folder()); }),
+      run_folder() +
+          "/config.yaml: training.epochs is 2, but 1 was asked for: a run may be made longer, never shorter | --epochs 2 resumes it; --restart begins again; -o names another folder");
 }
 
 TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
@@ -63,8 +68,10 @@ TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
   TranslationRun(config(1), run_folder()).train();
   fs::remove(run_folder() + "/config.yaml");
   fs::remove(run_folder() + "/model.safetensors");
-  EXPECT_EQ(error_of([&] { TranslationRun(config(2), run_folder()); }),
-            run_folder() + ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
+  EXPECT_EQ(
+      error_of([&] { TranslationRun(config(2), run_folder()); }),
+      run_folder() +
+          ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
   EXPECT_FALSE(fs::exists(run_folder() + "/config.yaml"));
   TranslationRun again(config(2), run_folder(), ExistingRun::discard);
   TranslationRun whole(config(2), "");
@@ -85,14 +92,16 @@ TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
     std::ofstream(pairs()) << content;
     c.training.epochs = 2;
     EXPECT_EQ(error_of([&] { TranslationRun(c, folder).train(); }),
-              folder + "/checkpoints/last.safetensors: was trained on other data than the files hold now"
-                                      " | --restart begins again; -o names another folder");
+              folder +
+                  "/checkpoints/last.safetensors: was trained on other data than the files hold now"
+                  " | --restart begins again; -o names another folder");
   }
 }
 
 TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
   TranslationConfig c = config(1);
-  c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true, c.data.normalize = Normalization::none;
+  c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true,
+  c.data.normalize = Normalization::none;
   TranslationRun(c, run_folder()).train();
   const std::string path = run_folder() + "/config.yaml";
   std::string content, old;
@@ -109,8 +118,10 @@ TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
   c.training.epochs = 2;
   TranslationRun(c, run_folder()).train();
   c.data.normalize = Normalization::nfkc;
-  EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }),
-            path + ": data.normalize is none, but nfkc was asked for | --normalize none resumes it; --restart begins again; -o names another folder");
+  EXPECT_EQ(
+      error_of([&] { TranslationRun(c, run_folder()); }),
+      path +
+          ": data.normalize is none, but nfkc was asked for | --normalize none resumes it; --restart begins again; -o names another folder");
   // Words are not normalised, so the setting says nothing of them.
   std::ofstream(path) << "data:\n  tokenizer: spaces\n";
   EXPECT_EQ(read_run_config(path).data.normalize, Normalization::nfkc);
@@ -126,7 +137,8 @@ TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
   bad.tensors["companion.average"] = zeros({7});
   save_checkpoint(file, bad);
   EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }),
-            text(file, ": \"companion.average\" has shape (7,), the model needs ", good.tensors.at("companion.average").shape()));
+            text(file, ": \"companion.average\" has shape (7,), the model needs ",
+                 good.tensors.at("companion.average").shape()));
   bad.tensors.erase("companion.average");
   save_checkpoint(file, bad);
   EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }), file + ": has no tensor \"companion.average\"");
@@ -159,19 +171,24 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
   EXPECT_EQ(refused([](auto& c) { c.data.pairs = ""; }),
             "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
-  EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }), "training.patience is 3, but there is no validation data");
+  EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }),
+            "training.patience is 3, but there is no validation data");
   EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.training.patience = 3; }),
             "data.tokenizer book has no validation data: the book trains on all pairs");
-  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.data.valid_share = 0, c.data.reverse = true; }),
-            "data.tokenizer book translates from the first side into the second: data.reverse is true");
-  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book_en; }),
-            "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
+  EXPECT_EQ(
+      refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.data.valid_share = 0, c.data.reverse = true; }),
+      "data.tokenizer book translates from the first side into the second: data.reverse is true");
+  EXPECT_EQ(
+      refused([](auto& c) { c.data.tokenizer = TokenizerKind::book_en; }),
+      "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
   EXPECT_EQ(refused([](auto& c) { c.training.average_last = 0.5, c.training.average_decay = 0.5; }),
             "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
-  EXPECT_EQ(refused([](auto& c) { c.model = TransformerConfig{.hidden = 30}; }), "model.hidden 30 is not divisible by model.heads 4");
+  EXPECT_EQ(refused([](auto& c) { c.model = TransformerConfig{.hidden = 30}; }),
+            "model.hidden 30 is not divisible by model.heads 4");
   EXPECT_EQ(refused([](auto& c) { c.seq2seq().bidirectional = true, c.seq2seq().attention = ScorerKind::dot; }),
             "model.attention dot compares states of one width: model.bidirectional is true");
-  EXPECT_EQ(refused([](auto& c) { c.book.positions = true; }), "book.positions is true, but model.kind is seq2seq: it has no positions");
+  EXPECT_EQ(refused([](auto& c) { c.book.positions = true; }),
+            "book.positions is true, but model.kind is seq2seq: it has no positions");
 }
 
 TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
@@ -191,7 +208,8 @@ TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
 
 TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
   EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
-            text("unknown preset \"d2l-bahdanaw\": expected one of ", listed(translation_presets()), " | did you mean \"d2l-bahdanau\"?"));
+            text("unknown preset \"d2l-bahdanaw\": expected one of ", listed(translation_presets()),
+                 " | did you mean \"d2l-bahdanau\"?"));
 }
 
 TEST(TranslationPreset, EveryFileIsAConfigurationThatCanBeTrained) {

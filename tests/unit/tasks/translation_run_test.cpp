@@ -2,9 +2,9 @@
 #include <atomic>
 #include <set>
 
-#include "qkv/tasks/translation/presets.h"
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
+#include "qkv/tasks/translation/presets.h"
 #include "qkv/tasks/translation/translator.h"
 #include "unit/attention/cases.h"
 #include "unit/tasks/translation_fixture.h"
@@ -107,14 +107,16 @@ TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
       options.beam = 3, options.keep_attention = attention, options.max_length = 8;
       set_threads(1);
       std::vector<Translation> alone;
-      for (const std::string& line : many.source) alone.push_back(translator.translate(std::span(&line, 1), options)[0]);
+      for (const std::string& line : many.source)
+        alone.push_back(translator.translate(std::span(&line, 1), options)[0]);
       const auto forced_alone = translator.force(many, {.rows = 1, .keep_attention = attention});
       for (const int count : {1, 2, 8}) {
         set_threads(count);
         const auto found = translator.translate(many.source, options);
         const auto forced = translator.force(many, {.keep_attention = attention});
         for (size_t i = 0; i < many.source.size(); ++i) {
-          EXPECT_EQ(forced[i].forced.log_probabilities, forced_alone[i].forced.log_probabilities) << i << ", threads " << count;
+          EXPECT_EQ(forced[i].forced.log_probabilities, forced_alone[i].forced.log_probabilities)
+              << i << ", threads " << count;
           ASSERT_EQ(found[i].hypotheses.size(), alone[i].hypotheses.size()) << i;
           if (found[i].hypotheses.empty()) continue;
           const Hypothesis &a = found[i].hypotheses[0], &b = alone[i].hypotheses[0];
@@ -134,14 +136,17 @@ TEST_F(TranslationRunTest, BatchMatesChangeNothingForAnEncoderThatRunsThroughThe
   c.book.num_steps = 5;
   TranslationRun run(c, "");
   const Translator translator(run.model(), run.tokenizers(), run.config());
-  const SentencePairs pairs{{"1 2 3", "4", "1 2 3 4 5 0 1 2 3", "5 4 3 2 1 0", "0 1 2 3 4 5"}, {"un", "deux", "trois", "un", "un"}};
+  const SentencePairs pairs{{"1 2 3", "4", "1 2 3 4 5 0 1 2 3", "5 4 3 2 1 0", "0 1 2 3 4 5"},
+                            {"un", "deux", "trois", "un", "un"}};
   const auto together = translator.translate(pairs.source, translator.defaults());
   const auto forced = translator.force(pairs);
   for (size_t i = 0; i < pairs.source.size(); ++i) {
     const auto alone = translator.translate(std::span(&pairs.source[i], 1), translator.defaults());
     EXPECT_EQ(alone[0].hypotheses[0].tokens, together[i].hypotheses[0].tokens) << i;
     EXPECT_EQ(alone[0].hypotheses[0].log_probability, together[i].hypotheses[0].log_probability) << i;
-    EXPECT_EQ(translator.force({{pairs.source[i]}, {pairs.target[i]}})[0].forced.log_probabilities, forced[i].forced.log_probabilities) << i;
+    EXPECT_EQ(translator.force({{pairs.source[i]}, {pairs.target[i]}})[0].forced.log_probabilities,
+              forced[i].forced.log_probabilities)
+        << i;
   }
 }
 
@@ -258,7 +263,8 @@ TEST_F(TranslationRunTest, KeepsTheBestWeightsOrTheLast) {
   };
   EXPECT_EQ(weight("best", "/model.safetensors"), weight("best", "/checkpoints/best.safetensors"));
   EXPECT_EQ(weight("last", "/model.safetensors"), weight("last", "/checkpoints/last.safetensors"));
-  EXPECT_NE(weight("best", "/model.safetensors"), weight("last", "/model.safetensors")) << "the last epoch was the best one: " << *result.progress.valid_loss;
+  EXPECT_NE(weight("best", "/model.safetensors"), weight("last", "/model.safetensors"))
+      << "the last epoch was the best one: " << *result.progress.valid_loss;
 }
 
 TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
@@ -317,16 +323,21 @@ TEST_F(TranslationRunTest, EverySettingOfTheExercisesTrains) {
   };
   const double plain = loss([](auto&) {});
   EXPECT_LT(plain, 2.5);
-  for (const ScorerKind scorer : {ScorerKind::none, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear, ScorerKind::cosine})
+  for (const ScorerKind scorer :
+       {ScorerKind::none, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear, ScorerKind::cosine})
     EXPECT_LT(loss([&](auto& c) { c.seq2seq().attention = scorer; }), 2.5) << name_of(scorer);
   EXPECT_LT(loss([](auto& c) { c.seq2seq().cell = CellKind::lstm; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.seq2seq().bidirectional = true; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.seq2seq().layers = 2, c.seq2seq().embed_dropout = 0.2f; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.training.label_smoothing = 0.1; }), 3.0);
   EXPECT_LT(loss([](auto& c) { c.book.mask_loss = false; }), 2.5);
-  EXPECT_GT(loss([](auto& c) { c.book.feed_back = 1; }), plain) << "its own predictions are worse inputs than the truth";
+  EXPECT_GT(loss([](auto& c) { c.book.feed_back = 1; }), plain)
+      << "its own predictions are worse inputs than the truth";
   EXPECT_LT(loss([](auto& c) { c.training.batch_tokens = 100; }), 2.5);
-  EXPECT_LT(loss([](auto& c) { c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true; }), 3.5);
+  EXPECT_LT(loss([](auto& c) {
+              c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true;
+            }),
+            3.5);
   EXPECT_LT(loss([](auto& c) { c.data.reverse = true; }), 2.5);
   for (const ScheduleKind schedule : {ScheduleKind::warmup, ScheduleKind::cosine, ScheduleKind::step})
     EXPECT_LT(loss([&](auto& c) { c.training.schedule = schedule, c.training.warmup = 2; }), 2.6) << name_of(schedule);

@@ -1,5 +1,5 @@
-// The pool: blocks come back to their owner, from other threads too, and outlive pools and threads. Under the tsan preset these are
-// also the proof that an owner needs no lock.
+// The pool: blocks come back to their owner, from other threads too, and outlive pools and threads. Under the tsan
+// preset these are also the proof that an owner needs no lock.
 #include "qkv/tensor/pool.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ struct Mailbox {
   std::atomic<Buffer*> slot{nullptr};
   void put(Buffer buffer) {
     auto* letter = new Buffer(std::move(buffer));
-    for (Buffer* none = nullptr; !slot.compare_exchange_weak(none, letter, std::memory_order_release); none = nullptr) std::this_thread::yield();
+    for (Buffer* none = nullptr; !slot.compare_exchange_weak(none, letter, std::memory_order_release); none = nullptr)
+      std::this_thread::yield();
   }
   Buffer get() {
     Buffer* letter;
@@ -46,7 +47,8 @@ struct Mailbox {
 TEST(Pool, ABlockComesBackAndIsTakenAgain) {
   Pool pool;
   PoolScope scope(pool);
-  for (size_t bytes : {size_t{1}, size_t{64}, size_t{65}, size_t{80}, size_t{128}, size_t{129}, size_t{1000}, size_t{1} << 20}) {
+  for (size_t bytes :
+       {size_t{1}, size_t{64}, size_t{65}, size_t{80}, size_t{128}, size_t{129}, size_t{1000}, size_t{1} << 20}) {
     const std::byte* first;
     {
       const Buffer a = Buffer::take(bytes), b = Buffer::take(bytes);
@@ -68,8 +70,10 @@ TEST(Pool, WhatCannotBeHadIsRefusedAndLeavesThePoolWhole) {
   std::optional<Pool> pool(std::in_place);
   {
     PoolScope scope(*pool);
-    EXPECT_EQ(error_of([] { Buffer::take(size_t{1} << 60); }), "[buffer] 1152921504606846976 bytes are more than any machine has");
-    EXPECT_EQ(error_of([] { Buffer::take(SIZE_MAX); }), "[buffer] 18446744073709551615 bytes are more than any machine has");
+    EXPECT_EQ(error_of([] { Buffer::take(size_t{1} << 60); }),
+              "[buffer] 1152921504606846976 bytes are more than any machine has");
+    EXPECT_EQ(error_of([] { Buffer::take(SIZE_MAX); }),
+              "[buffer] 18446744073709551615 bytes are more than any machine has");
     const Buffer fine = Buffer::take(8);
   }
   pool.reset();  // under the debug preset: nothing is leaked, though two requests failed
@@ -90,7 +94,9 @@ TEST(Pool, ScopesNestAndAPoolInsideItselfStaysOwned) {
   const int64_t misses = a.misses();
   for (int i = 0; i < 10; ++i) const Buffer same = Buffer::take(100);
   EXPECT_EQ(a.misses(), misses);
-  on_another_thread([&] { EXPECT_EQ(error_of([&] { PoolScope theirs(a); }), "[pool] another thread works with this pool: one at a time"); });
+  on_another_thread([&] {
+    EXPECT_EQ(error_of([&] { PoolScope theirs(a); }), "[pool] another thread works with this pool: one at a time");
+  });
   EXPECT_EQ(&Pool::current(), &a);
 }
 
@@ -127,7 +133,8 @@ TEST(Pool, BlocksGoBackWhileTheOwnerTakesAndGives) {
   EXPECT_LE(pool.misses(), 8);
 }
 
-// A thread that had the pool before gives back what it still holds while the next owner works: it must not touch the owner's lists.
+// A thread that had the pool before gives back what it still holds while the next owner works: it must not touch the
+// owner's lists.
 TEST(Pool, AThreadThatLeftThePoolIsNotItsOwnerAnyMore) {
   Pool pool;
   std::atomic<int> stage{0};

@@ -11,7 +11,10 @@ namespace {
 Tensor plus(const Tensor& a, const Tensor& b) {
   Tensor y = Tensor::empty(a.shape());
   kernels::add(a.ptr(), b.ptr(), y.mutable_ptr(), a.numel());
-  record("plus", y, {&a, &b}, [](Pull& p) { p.give(0, p.dy()); p.give(1, p.dy()); });
+  record("plus", y, {&a, &b}, [](Pull& p) {
+    p.give(0, p.dy());
+    p.give(1, p.dy());
+  });
   return y;
 }
 }  // namespace
@@ -87,11 +90,14 @@ TEST(Tape, SaysWhatItCannotDo) {
     return "no error";
   };
   EXPECT_EQ(error_of([&] { tape.backward(y); }), "[backward] the loss must have one element, got shape (2,)");
-  EXPECT_EQ(error_of([&] { tape.backward(c, c); }), "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
+  EXPECT_EQ(
+      error_of([&] { tape.backward(c, c); }),
+      "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
   EXPECT_EQ(error_of([&] { tape.backward(y, ones({3})); }), "[backward] the gradient has shape (3,), the tensor (2,)");
   EXPECT_EQ(error_of([&] { tape.grad(w); }), "[grad] backward has not run");
   tape.backward(y, c);
   EXPECT_EQ(error_of([&] { tape.backward(y, c); }), "[backward] the tape has run already: open a new one");
   EXPECT_EQ(error_of([&] { plus(y, w); }), "[plus] the tape has run backward already: open a new one");
-  EXPECT_EQ(error_of([&] { tape.grad(c); }), "[grad] expected a parameter: mark the tensor with parameter() before it is used");
+  EXPECT_EQ(error_of([&] { tape.grad(c); }),
+            "[grad] expected a parameter: mark the tensor with parameter() before it is used");
 }

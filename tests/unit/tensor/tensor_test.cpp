@@ -50,7 +50,11 @@ TEST(Makers, UniformAndNormalHaveTheirMomentsAndTheirSeed) {
 
 TEST(Shapes, OfMoreElementsThanBytesCanCountAreRefused) {
   expect_error([] { zeros({int64_t{1} << 62}); }, "[tensor] too many elements: (4611686018427387904,)");
-  expect_error([] { zeros({int64_t{1} << 32, int64_t{1} << 32}); }, "[shape] too many elements: (4294967296, 4294967296)");
+  expect_error(
+      [] {
+        zeros({int64_t{1} << 32, int64_t{1} << 32});
+      },
+      "[shape] too many elements: (4294967296, 4294967296)");
   expect_error([] { zeros({int64_t{1} << 58}); }, "[buffer] 1152921504606846976 bytes are more than any machine has");
   expect_error([] { zeros({-1}); }, "[shape] sizes cannot be negative, got -1");
   expect_error([] { zeros({1, 1, 1, 1, 1, 1, 1}); }, "[shape] at most 6 axes, got 7");

@@ -1,4 +1,5 @@
-// Several batches in one update: the gradient is that of all their rows, to the bit where shards are the same, and it resumes.
+// Several batches in one update: the gradient is that of all their rows, to the bit where shards are the same, and it
+// resumes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -22,7 +23,9 @@ struct CutTask {
     return {whole.x.part(index % parts * size * 12, {size, 12}), whole.targets.part(index % parts * size, {size})};
   }
   int64_t rows(const tests::ToyBatch& b) const { return toy.rows(b); }
-  Loss loss(const tests::ToyBatch& b, int64_t begin, int64_t end, const Run& run) const { return toy.loss(b, begin, end, run); }
+  Loss loss(const tests::ToyBatch& b, int64_t begin, int64_t end, const Run& run) const {
+    return toy.loss(b, begin, end, run);
+  }
 };
 
 struct Trained {
@@ -39,7 +42,12 @@ Trained train(int64_t size, const FitOptions& options, std::span<Observer* const
 }
 
 FitOptions options_of(int64_t accumulate) {
-  return {.epochs = 6, .rate = constant_rate(0.01f), .accumulate = accumulate, .clip = 1, .seed = 3, .shards = ShardPolicy{.most = 1000, .least_rows = 25}};
+  return {.epochs = 6,
+          .rate = constant_rate(0.01f),
+          .accumulate = accumulate,
+          .clip = 1,
+          .seed = 3,
+          .shards = ShardPolicy{.most = 1000, .least_rows = 25}};
 }
 
 TEST(Accumulate, BatchesOfOneShardAreTheShardsOfOneBatchToTheBit) {
@@ -84,7 +92,8 @@ TEST(Accumulate, GoesOnAfterAStopBetweenAnyTwoUpdates) {
   int starts = 0;
   do last = train(25, options), ++starts;
   while (last.result.interrupted && starts < 100);
-  // 7 updates an epoch, each by a process of its own; the last one is told to stop too and the next finds nothing to do.
+  // 7 updates an epoch, each by a process of its own; the last one is told to stop too and the next finds nothing to
+  // do.
   EXPECT_EQ(starts, 43);
   EXPECT_EQ(last.weights, whole.weights);
   EXPECT_EQ(last.result.progress.step, 42);
@@ -98,7 +107,8 @@ TEST(Accumulate, ACheckpointInTheMiddleOfAnUpdateIsRefused) {
   options.stop = &stop;
   EXPECT_TRUE(train(25, options).result.interrupted);
   options.accumulate = 2;
-  EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }), options.checkpoint + ": goes on at batch 3, where no update of 2 batches begins");
+  EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }),
+            options.checkpoint + ": goes on at batch 3, where no update of 2 batches begins");
   options.accumulate = 0;
   EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }), "[fit] batches of an update must be 1 or more, got 0");
 }

@@ -1,4 +1,5 @@
-// Callbacks of fit: one ends training early, all are saved with it and come back with it. A reducer changes what updates are made of.
+// Callbacks of fit: one ends training early, all are saved with it and come back with it. A reducer changes what
+// updates are made of.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,7 +25,9 @@ class Counter : public Callback {
   bool ends_training() const override { return epochs >= end_; }
   void save(Checkpoint& out) const override { out.set("companion.epochs", epochs), out.tensors["companion.sum"] = sum; }
   void saved() const override { saved_steps.push_back(load_checkpoint(file).integer("step")); }
-  void restore(const Checkpoint& in) override { epochs = in.integer("companion.epochs"), sum = in.tensors.at("companion.sum").copied(); }
+  void restore(const Checkpoint& in) override {
+    epochs = in.integer("companion.epochs"), sum = in.tensors.at("companion.sum").copied();
+  }
   int64_t epochs = 0;
   Tensor sum = zeros({1});
   std::string file;
@@ -43,16 +46,23 @@ struct Outcome {
   std::vector<int64_t> saved_steps;
 };
 
-Outcome train(const std::string& checkpoint, int64_t epochs, int64_t end, double checkpoint_seconds = 0, const std::atomic<bool>* stop = nullptr) {
+Outcome train(const std::string& checkpoint, int64_t epochs, int64_t end, double checkpoint_seconds = 0,
+              const std::atomic<bool>* stop = nullptr) {
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
   Adam adam(all);
   Counter counter(all, end);
   counter.file = checkpoint;
   const FitResult r = fit(all, adam, tests::ToyTask{model},
-                          {.epochs = epochs, .rate = constant_rate(0.01f), .seed = 3, .checkpoint = checkpoint,
-                           .checkpoint_seconds = checkpoint_seconds, .callbacks = {&counter}, .stop = stop});
-  return {{all.flat().data().begin(), all.flat().data().end()}, counter.sum.item(), counter.epochs, r, counter.saved_steps};
+                          {.epochs = epochs,
+                           .rate = constant_rate(0.01f),
+                           .seed = 3,
+                           .checkpoint = checkpoint,
+                           .checkpoint_seconds = checkpoint_seconds,
+                           .callbacks = {&counter},
+                           .stop = stop});
+  return {
+      {all.flat().data().begin(), all.flat().data().end()}, counter.sum.item(), counter.epochs, r, counter.saved_steps};
 }
 
 class CallbackTest : public testing::Test {
@@ -96,7 +106,8 @@ TEST_F(CallbackTest, ATrainingThatHadEndedContinuesOnceNoCallbackEndsIt) {
 
 TEST_F(CallbackTest, SeveralAreCalledInTheirOrderAndAnyOneOfThemEndsTraining) {
   struct Named : Callback {
-    Named(std::string name, int64_t end, std::vector<std::string>& calls) : name(std::move(name)), end(end), calls(calls) {}
+    Named(std::string name, int64_t end, std::vector<std::string>& calls)
+        : name(std::move(name)), end(end), calls(calls) {}
     void after_epoch(Progress& p) override {
       epoch = p.epoch;
       calls.push_back(text(name, " after ", epoch));
@@ -118,12 +129,13 @@ TEST_F(CallbackTest, SeveralAreCalledInTheirOrderAndAnyOneOfThemEndsTraining) {
     const Parameters all = flatten(model);
     Adam adam(all);
     Named first("first", 9, out), second("second", 2, out);
-    const FitResult r = fit(all, adam, tests::ToyTask{model}, {.epochs = 5, .checkpoint = file(), .callbacks = {&first, &second}});
+    const FitResult r =
+        fit(all, adam, tests::ToyTask{model}, {.epochs = 5, .checkpoint = file(), .callbacks = {&first, &second}});
     EXPECT_TRUE(r.ended_early);
     return out;
   };
-  EXPECT_EQ(calls(), (std::vector<std::string>{"first after 1", "second after 1", "first saved", "second saved", "first after 2",
-                                               "second after 2", "first saved", "second saved"}));
+  EXPECT_EQ(calls(), (std::vector<std::string>{"first after 1", "second after 1", "first saved", "second saved",
+                                               "first after 2", "second after 2", "first saved", "second saved"}));
   EXPECT_EQ(calls(), (std::vector<std::string>{"first restored 2", "second restored 2"}));
 }
 
@@ -173,7 +185,11 @@ TEST(Reducer, StandsBetweenGradientAndUpdateOncePerUpdate) {
         Sgd sgd(all);  // whose step is the gradient times the rate
         Observer* observers[] = {&steps};
         const FitResult r = fit(all, sgd, tests::ToyTask{model},
-                                {.epochs = 2, .rate = constant_rate(rate), .accumulate = accumulate, .shards = ShardPolicy::number(shards), .reducer = reducer},
+                                {.epochs = 2,
+                                 .rate = constant_rate(rate),
+                                 .accumulate = accumulate,
+                                 .shards = ShardPolicy::number(shards),
+                                 .reducer = reducer},
                                 observers);
         EXPECT_EQ(r.progress.step, accumulate == 1 ? 10 : 6);
         return std::pair{std::vector<float>(all.flat().data().begin(), all.flat().data().end()), all.flat().shape()};

@@ -25,7 +25,8 @@ Checkpoint at_step(int64_t step, const Shape& shape) {
   return out;
 }
 
-/// Files of this process cannot grow past `bytes` while it lives: write() then fails with "File too large", as on a full disk.
+/// Files of this process cannot grow past `bytes` while it lives: write() then fails with "File too large", as on a
+/// full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -76,7 +77,8 @@ TEST(Checkpoint, IsToldFromPlainWeights) {
   TempFolder folder;
   const std::string path = folder / "model.safetensors";
   write_safetensors(path, std::map<std::string, Tensor>{{"w", ones({1})}});
-  EXPECT_EQ(error_of([&] { load_checkpoint(path); }), path + ": not a checkpoint, its metadata has no \"qkv.checkpoint\"");
+  EXPECT_EQ(error_of([&] { load_checkpoint(path); }),
+            path + ": not a checkpoint, its metadata has no \"qkv.checkpoint\"");
   write_safetensors(path, std::map<std::string, Tensor>{{"w", ones({1})}}, {{"qkv.checkpoint", "2"}});
   EXPECT_EQ(error_of([&] { load_checkpoint(path); }), path + ": a checkpoint of version 2, expected 1");
 }
@@ -88,7 +90,8 @@ TEST(Checkpoint, TheOldOneSurvivesAFullDisk) {
   const std::string before = file_bytes(path);
   for (const rlim_t limit : {0, 100, 4096, 300000}) {  // in the length, in the header, in either tensor
     const FileSizeLimit full(limit);
-    EXPECT_EQ(error_of([&] { save_checkpoint(path, at_step(2, {50000})); }), "cannot write " + path + ": File too large");
+    EXPECT_EQ(error_of([&] { save_checkpoint(path, at_step(2, {50000})); }),
+              "cannot write " + path + ": File too large");
   }
   EXPECT_EQ(file_bytes(path), before);
   EXPECT_EQ(load_checkpoint(path).integer("step"), 1);

@@ -28,7 +28,8 @@ TEST(FiniteWeights, TheVeryLastUpdateIsLookedAtToo) {
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
   Adam adam(all, {.decay = 10});
-  const std::string error = error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .rate = spoils_step(4)}); });
+  const std::string error =
+      error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .rate = spoils_step(4)}); });
   EXPECT_EQ(error, "[fit] step 5: the update made weights that are not finite; nothing was written with them");
 }
 
@@ -40,7 +41,8 @@ TEST(FiniteWeights, TheOldCheckpointStaysAndNoObserverHearsOfTheStep) {
     const Parameters all = flatten(model);
     Adam adam(all, {.decay = 10});
     Observer* observers[] = {&count};
-    fit(all, adam, tests::ToyTask{model}, {.epochs = epochs, .rate = std::move(rate), .checkpoint = file, .checkpoint_every = 1}, observers);
+    fit(all, adam, tests::ToyTask{model},
+        {.epochs = epochs, .rate = std::move(rate), .checkpoint = file, .checkpoint_every = 1}, observers);
   };
   StepCount first, second;
   train(constant_rate(0.01f), 1, first);
@@ -63,8 +65,9 @@ TEST(FiniteWeights, ACallbacksMeanOrAnOptimizersStateIsLookedAtBeforeItIsWritten
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
   Adam adam(all);
-  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file, .callbacks = {&mean}}); }),
-            "[fit] step 5: \"companion.mean\" holds numbers that are not finite; no checkpoint was written");
+  EXPECT_EQ(
+      error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file, .callbacks = {&mean}}); }),
+      "[fit] step 5: \"companion.mean\" holds numbers that are not finite; no checkpoint was written");
   EXPECT_EQ(folder.count(), 0);
   adam.state()[1].tensor.mutable_ptr()[0] = INFINITY;  // of the squared gradients: its weight just stands still
   EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file}); }),

@@ -44,7 +44,8 @@ std::vector<float> trained(int thread_count, int64_t epochs) {
 bool run_toy_fit(const fs::path& folder, int thread_count, int kill_after_ms) {
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string checkpoint = folder / "last.safetensors", metrics = folder / "metrics.jsonl", count = std::to_string(thread_count);
+    const std::string checkpoint = folder / "last.safetensors", metrics = folder / "metrics.jsonl",
+                      count = std::to_string(thread_count);
     std::freopen("/dev/null", "w", stdout);
     ::execl(QKV_TOY_FIT, "toy_fit", checkpoint.c_str(), metrics.c_str(), count.c_str(), nullptr);
     ::_exit(127);
@@ -94,8 +95,12 @@ TEST(Fit, KilledAtRandomMomentsAndResumedItEndsWithTheSameBits) {
   ASSERT_TRUE(run_toy_fit(whole, 2, -1));
   int kills = 0;
   const Rng moments(static_cast<uint64_t>(::getpid()));
-  while (kills < 60 && !run_toy_fit(broken, 1 + kills % 3, 5 + static_cast<int>(moments.below(60, static_cast<uint64_t>(kills))))) ++kills;
-  if (kills == 60) { ASSERT_TRUE(run_toy_fit(broken, 2, -1)); }
+  while (kills < 60 &&
+         !run_toy_fit(broken, 1 + kills % 3, 5 + static_cast<int>(moments.below(60, static_cast<uint64_t>(kills)))))
+    ++kills;
+  if (kills == 60) {
+    ASSERT_TRUE(run_toy_fit(broken, 2, -1));
+  }
   EXPECT_GE(kills, 1) << "the program ended before it could be killed once";
   const SafetensorsFile a((whole / "last.safetensors").string()), b((broken / "last.safetensors").string());
   EXPECT_EQ(a.metadata(), b.metadata());
@@ -111,7 +116,8 @@ TEST(Fit, KilledAtRandomMomentsAndResumedItEndsWithTheSameBits) {
   }
   EXPECT_EQ(expected_step, 201);
   EXPECT_EQ(lines, 240);
-  for (const auto& file : fs::directory_iterator(whole)) EXPECT_TRUE(file.path().extension() == ".safetensors" || file.path().extension() == ".jsonl") << file.path();
+  for (const auto& file : fs::directory_iterator(whole))
+    EXPECT_TRUE(file.path().extension() == ".safetensors" || file.path().extension() == ".jsonl") << file.path();
 }
 
 TEST(Fit, AfterWarmUpAStepCallsNoOperatorNewAndMissesNoPool) {
@@ -129,7 +135,8 @@ TEST(Fit, AfterWarmUpAStepCallsNoOperatorNewAndMissesNoPool) {
     adam.step(all, shards.gradient(), 0.01f, clip_factor(norm(shards.gradient()), 1));
   };
   for (int64_t step = 0; step < 50; ++step) one_step(step);
-  const int64_t news = tests::operator_new_calls(), misses = shards.pool_misses() + Pool::of_thread().misses(), bytes = Pool::of_thread().bytes();
+  const int64_t news = tests::operator_new_calls(), misses = shards.pool_misses() + Pool::of_thread().misses(),
+                bytes = Pool::of_thread().bytes();
   for (int64_t step = 50; step < 150; ++step) one_step(step);
   EXPECT_EQ(tests::operator_new_calls(), news);
   EXPECT_EQ(shards.pool_misses() + Pool::of_thread().misses(), misses);
@@ -169,7 +176,8 @@ TEST(Fit, ALongEpochIsSavedByTheClock) {
     Parameters all = flatten(model);
     Adam adam(all);
     const FitResult result = fit(all, adam, tests::ToyTask{model}, options, observers);
-    return std::pair{result.progress.steps_here, std::vector<float>(all.flat().data().begin(), all.flat().data().end())};
+    return std::pair{result.progress.steps_here,
+                     std::vector<float>(all.flat().data().begin(), all.flat().data().end())};
   };
   FitOptions options{.epochs = 2, .rate = constant_rate(0.01f), .seed = 3, .checkpoint = file};
   Observer* observers[] = {&fails};
@@ -197,7 +205,8 @@ TEST(Fit, RefusesACheckpointOfAnotherModelOrSeed) {
   Sgd sgd(all, {.momentum = 0.9f});
   const tests::ToyTask task{model};
   fit(all, adam, task, {.epochs = 1, .seed = 3, .checkpoint = file});
-  EXPECT_EQ(error_of([&] { fit(all, adam, task, {.epochs = 2, .seed = 4, .checkpoint = file}); }), file + ": was trained with seed 3, not 4");
+  EXPECT_EQ(error_of([&] { fit(all, adam, task, {.epochs = 2, .seed = 4, .checkpoint = file}); }),
+            file + ": was trained with seed 3, not 4");
   EXPECT_EQ(error_of([&] { fit(all, sgd, task, {.epochs = 2, .seed = 3, .checkpoint = file}); }),
             file + ": has no tensor \"sgd.velocity.first.weight\": it is a checkpoint of another model or optimizer");
 }
@@ -211,7 +220,8 @@ TEST(Fit, ARefusedCheckpointLeavesModelAndOptimizerAsTheyWere) {
   Sgd sgd(others, {.momentum = 0.9f});
   fit(all, adam, tests::ToyTask{trained_model}, {.epochs = 1, .seed = 3, .checkpoint = file});
   const std::vector<float> before(others.flat().data().begin(), others.flat().data().end());
-  EXPECT_NE(error_of([&] { fit(others, sgd, tests::ToyTask{fresh}, {.epochs = 2, .seed = 3, .checkpoint = file}); }), "no error");
+  EXPECT_NE(error_of([&] { fit(others, sgd, tests::ToyTask{fresh}, {.epochs = 2, .seed = 3, .checkpoint = file}); }),
+            "no error");
   EXPECT_EQ(std::vector<float>(others.flat().data().begin(), others.flat().data().end()), before);
   EXPECT_EQ(sgd.updates(), 0);
 }
@@ -240,19 +250,23 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   const auto error = [&](const FitOptions& options, int64_t batches = 5) {
     return error_of([&] { fit(all, adam, OtherBatches(model, batches), options, observers); });
   };
-  const std::string nowhere = folder.path / "none" / "last.safetensors", below = folder.path / "text" / "last.safetensors";
+  const std::string nowhere = folder.path / "none" / "last.safetensors",
+                    below = folder.path / "text" / "last.safetensors";
   std::ofstream(folder.path / "text") << "text";
   EXPECT_EQ(error({.epochs = -1}), "[fit] epochs must be 0 or more, got -1");
   EXPECT_EQ(error({.epochs = 1}, 0), "[fit] the task has no batches: there is nothing to learn from");
   EXPECT_EQ(error({.clip = -1}), "[fit] the limit of the gradient norm must be 0 (none) or more, got -1");
-  EXPECT_EQ(error({.shards = ShardPolicy::number(0)}), "[fit] a batch must be cut into 1 to 1024 shards of 1 or more rows, got 0 and 1");
-  EXPECT_EQ(error({.checkpoint_every = -1}), "[fit] steps between checkpoints must be 0 (by the clock) or more, got -1");
+  EXPECT_EQ(error({.shards = ShardPolicy::number(0)}),
+            "[fit] a batch must be cut into 1 to 1024 shards of 1 or more rows, got 0 and 1");
+  EXPECT_EQ(error({.checkpoint_every = -1}),
+            "[fit] steps between checkpoints must be 0 (by the clock) or more, got -1");
   EXPECT_EQ(error({.rate = constant_rate(-0.5f)}), "[fit] step 1: the learning rate is -0.5, expected 0 or more");
   EXPECT_EQ(error({.rate = constant_rate(NAN)}), "[fit] step 1: the learning rate is nan, expected 0 or more");
   EXPECT_EQ(error({.checkpoint = nowhere}), "cannot write " + nowhere + ": No such file or directory");
   EXPECT_EQ(error({.checkpoint = below}), "cannot write " + below + ": Not a directory");
   EXPECT_EQ(error({.checkpoint = folder.path}), folder.path.string() + " is a directory, expected a file");
-  EXPECT_EQ(error({.checkpoint = folder.path / "text"}).substr(0, (folder.path / "text").string().size() + 2), (folder.path / "text").string() + ": ");
+  EXPECT_EQ(error({.checkpoint = folder.path / "text"}).substr(0, (folder.path / "text").string().size() + 2),
+            (folder.path / "text").string() + ": ");
   MetricsFile metrics((folder.path / "none" / "metrics.jsonl").string());
   Observer* with_metrics[] = {&metrics, &counter};
   EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {}, with_metrics); }),
@@ -269,8 +283,9 @@ TEST(Fit, ACheckpointOfOtherUpdatesIsRefused) {
   Parameters all = flatten(model);
   Adam adam(all);
   fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file});
-  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 3, .accumulate = 5, .checkpoint = file}); }),
-            file + ": has made 10 updates in 2 epochs and 0 batches, which are not of 5 batches each");
+  EXPECT_EQ(
+      error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 3, .accumulate = 5, .checkpoint = file}); }),
+      file + ": has made 10 updates in 2 epochs and 0 batches, which are not of 5 batches each");
 }
 
 TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
@@ -286,7 +301,8 @@ TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
     void step(const Progress& p) override { stop = p.step == 4; }
   } four(stop);
   Observer* observers[] = {&four};
-  EXPECT_TRUE(fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file, .stop = &stop}, observers).interrupted);
+  EXPECT_TRUE(
+      fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file, .stop = &stop}, observers).interrupted);
   EXPECT_EQ(error_of([&] { fit(all, adam, OtherBatches(model, 3), {.epochs = 2, .checkpoint = file}); }),
             file + ": goes on at epoch 0, batch 4, step 4, but an epoch has 3 batches: it was trained on other data");
   const Progress p = fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file}).progress;
@@ -300,13 +316,16 @@ TEST(Optimizers, RefuseOptionsThatMakeNoSense) {
   EXPECT_EQ(error_of([&] { Sgd(all, {.l2 = -1}); }), "[sgd] weight decay must be 0 or more and finite, got -1");
   EXPECT_EQ(error_of([&] { Adam(all, {.beta1 = 1}); }), "[adam] betas must be in [0, 1), got 1 and 0.999");
   EXPECT_EQ(error_of([&] { Adam(all, {.epsilon = 0}); }), "[adam] epsilon must be above 0, got 0");
-  EXPECT_EQ(error_of([&] { Adam(all, {.decay = -0.5f}); }), "[adam] weight decay must be 0 or more and finite, got l2 0 and decay -0.5");
-  EXPECT_EQ(error_of([&] { Adam(all, {.decay = INFINITY}); }), "[adam] weight decay must be 0 or more and finite, got l2 0 and decay inf");
+  EXPECT_EQ(error_of([&] { Adam(all, {.decay = -0.5f}); }),
+            "[adam] weight decay must be 0 or more and finite, got l2 0 and decay -0.5");
+  EXPECT_EQ(error_of([&] { Adam(all, {.decay = INFINITY}); }),
+            "[adam] weight decay must be 0 or more and finite, got l2 0 and decay inf");
   EXPECT_EQ(error_of([&] { ParameterAverage(1.0); }), "[average] decay must be in [0, 1), got 1");
   Adam adam(all);
   EXPECT_EQ(error_of([&] { adam.step(all, zeros({3}), 0.1f); }).substr(0, 35), "[adam] a gradient of 3 elements for");
   EXPECT_EQ(error_of([] { warmup_inverse_sqrt(1, 0); }), "[schedule] warm-up must be at least one step, got 0");
-  EXPECT_EQ(error_of([] { cosine_rate(1, 10, 10); }), "[schedule] a cosine needs more steps in all than warm-up steps, got 10 and 10");
+  EXPECT_EQ(error_of([] { cosine_rate(1, 10, 10); }),
+            "[schedule] a cosine needs more steps in all than warm-up steps, got 10 and 10");
   EXPECT_EQ(error_of([] { step_rate(1, 0, 0.5f); }), "[schedule] the rate must change every 1 or more steps, got 0");
 }
 
@@ -329,7 +348,8 @@ TEST(Fit, ResidentMemoryIsFlatOverAThousandSteps) {
   Parameters all = flatten(model);
   Adam adam(all);
   Observer* observers[] = {&memory};
-  fit(all, adam, tests::ToyTask{model}, {.epochs = 240, .rate = constant_rate(0.001f), .clip = 1, .seed = 3}, observers);
+  fit(all, adam, tests::ToyTask{model}, {.epochs = 240, .rate = constant_rate(0.001f), .clip = 1, .seed = 3},
+      observers);
   ASSERT_GT(memory.at_start, 0);
   EXPECT_LE(memory.at_end - memory.at_start, 300 << 10);
 }
@@ -346,13 +366,25 @@ TEST(Fit, ALossThatIsNotFiniteNeverReachesTheWeights) {
 }
 
 TEST(Progress, FitsItsColumnsAndSaysWhatIsLeft) {
-  const Progress p{.epoch = 3, .epochs = 10, .step = 120, .steps = 400, .batch = 40, .batches = 40, .epoch_loss = 0.12345, .count = 98304,
-                   .epoch_seconds = 1, .seconds = 6, .count_here = 98304, .steps_here = 120};
-  EXPECT_EQ(progress_bar(p, 100), "epoch 3/10 [#########---------------------] step 120/400  loss 0.1235  98,304 tok/s  0:14 left");
+  const Progress p{.epoch = 3,
+                   .epochs = 10,
+                   .step = 120,
+                   .steps = 400,
+                   .batch = 40,
+                   .batches = 40,
+                   .epoch_loss = 0.12345,
+                   .count = 98304,
+                   .epoch_seconds = 1,
+                   .seconds = 6,
+                   .count_here = 98304,
+                   .steps_here = 120};
+  EXPECT_EQ(progress_bar(p, 100),
+            "epoch 3/10 [#########---------------------] step 120/400  loss 0.1235  98,304 tok/s  0:14 left");
   EXPECT_LT(progress_bar(p, 40).size(), 40u);
   Progress done = p;
   done.epoch = 10, done.step = 400;
-  EXPECT_EQ(progress_bar(done, 100), "epoch 10/10 [##############################] step 400/400  loss 0.1235  98,304 tok/s  in 0:06");
+  EXPECT_EQ(progress_bar(done, 100),
+            "epoch 10/10 [##############################] step 400/400  loss 0.1235  98,304 tok/s  in 0:06");
   EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98,304 tok/s");
   EXPECT_EQ(duration(3723), "1:02:03");
 }

@@ -66,7 +66,8 @@ void expect_near_largest(const Tensor& a, const Tensor& b, double tolerance, con
 template <class Model>
 void follow(Model model, const std::string& file) {
   const SafetensorsFile golden(QKV_SOURCE_DIR "/tests/golden/" + file);
-  each_tensor(model, [&](const std::string& name, Tensor& t) { t = parameter(golden.tensor("start." + torch_name(name))); });
+  each_tensor(model,
+              [&](const std::string& name, Tensor& t) { t = parameter(golden.tensor("start." + torch_name(name))); });
   Parameters all = flatten(model);
   Adam adam(all);
   GradArena arena = all.grad_arena();
@@ -81,12 +82,14 @@ void follow(Model model, const std::string& file) {
     if (step == 0) {
       expect_near_largest(y, golden.tensor("output"), 1e-5, file + ", output");
       for (const auto& p : parameters(model))
-        expect_near_largest(tape.grad(p.tensor), golden.tensor("grad." + torch_name(p.name)), 1e-5, file + ", gradient of " + p.name);
+        expect_near_largest(tape.grad(p.tensor), golden.tensor("grad." + torch_name(p.name)), 1e-5,
+                            file + ", gradient of " + p.name);
     }
     adam.step(all, arena.flat(), 0.01f);
   }
   ASSERT_FALSE(parameters(model).empty());
-  for (const auto& p : parameters(model)) expect_near_largest(p.tensor, golden.tensor("end." + torch_name(p.name)), 1e-4, file + ", end of " + p.name);
+  for (const auto& p : parameters(model))
+    expect_near_largest(p.tensor, golden.tensor("end." + torch_name(p.name)), 1e-4, file + ", end of " + p.name);
 }
 
 TEST(Golden, PerceptronFollowsPyTorchForTenSteps) {

@@ -23,11 +23,13 @@ TEST(ShardPlan, CutsABatchOfASmallModelIntoUpToEightShardsOf32RowsAndMore) {
   EXPECT_EQ(cut(257), std::pair(6l, 48l));
   EXPECT_EQ(cut(1000), std::pair(8l, 128l));
   EXPECT_EQ(small.plan(0).count(), 0);
-  EXPECT_EQ(ShardPolicy::automatic(1'000'000).plan(1000).count(), 1) << "a large model shares its ops between threads, not its rows";
+  EXPECT_EQ(ShardPolicy::automatic(1'000'000).plan(1000).count(), 1)
+      << "a large model shares its ops between threads, not its rows";
 }
 
 TEST(ShardPlan, CoversEveryRowOnce) {
-  for (const ShardPolicy& policy : {ShardPolicy::automatic(1), ShardPolicy::number(1), ShardPolicy::number(3), ShardPolicy::number(8)})
+  for (const ShardPolicy& policy :
+       {ShardPolicy::automatic(1), ShardPolicy::number(1), ShardPolicy::number(3), ShardPolicy::number(8)})
     for (const int64_t rows : {0, 1, 2, 3, 7, 8, 9, 31, 32, 33, 100, 129, 1000}) {
       const ShardPlan plan = policy.plan(rows);
       int64_t next = 0;
@@ -51,7 +53,8 @@ std::vector<float> numbers(int64_t count, uint64_t seed) {
 }
 
 float tree(const std::vector<float>& x) {
-  return tree_sum(0, std::ssize(x), [&](int64_t i) { return x[static_cast<size_t>(i)]; }, kAdd);
+  return tree_sum(
+      0, std::ssize(x), [&](int64_t i) { return x[static_cast<size_t>(i)]; }, kAdd);
 }
 
 TEST(TreeSum, IsThatOfPairsOfPairs) {
@@ -148,8 +151,13 @@ TEST(Shards, SumGradientsAndLossesByTheTreeOverTheirNumbers) {
   for (const int64_t count : {1, 2, 3, 4, 5, 7, 8, 13, 64}) {
     const auto [gradient, loss] = known.gradient({count});
     for (int64_t i = 0; i < 5000; ++i)
-      ASSERT_EQ(gradient[static_cast<size_t>(i)], tree_sum(0, count, [&](int64_t s) { return known.table.ptr()[s * 5000 + i]; }, kAdd)) << count;
-    EXPECT_EQ(loss, tree_sum(0, count, [](int64_t s) { return 0.1 * static_cast<double>(s + 1); }, [](double a, double b) { return a + b; }));
+      ASSERT_EQ(gradient[static_cast<size_t>(i)],
+                tree_sum(
+                    0, count, [&](int64_t s) { return known.table.ptr()[s * 5000 + i]; }, kAdd))
+          << count;
+    EXPECT_EQ(loss, tree_sum(
+                        0, count, [](int64_t s) { return 0.1 * static_cast<double>(s + 1); },
+                        [](double a, double b) { return a + b; }));
   }
 }
 
@@ -159,23 +167,27 @@ TEST(Shards, OneTwoFourOrEightRanksWithNeighbouringShardsGiveTheSameBits) {
   for (const int64_t ranks : {1, 2, 4, 8}) {
     std::vector<std::pair<std::vector<float>, double>> parts;
     for (int64_t rank = 0; rank < ranks; ++rank) parts.push_back(known.gradient({8 / ranks}, rank * 8 / ranks));
-    const auto joined = tree_sum(0, ranks, [&](int64_t r) { return parts[static_cast<size_t>(r)]; }, [](auto a, const auto& b) {
-      for (size_t i = 0; i < a.first.size(); ++i) a.first[i] += b.first[i];
-      a.second += b.second;
-      return a;
-    });
+    const auto joined = tree_sum(
+        0, ranks, [&](int64_t r) { return parts[static_cast<size_t>(r)]; },
+        [](auto a, const auto& b) {
+          for (size_t i = 0; i < a.first.size(); ++i) a.first[i] += b.first[i];
+          a.second += b.second;
+          return a;
+        });
     EXPECT_EQ(joined, whole) << ranks << " ranks";
   }
 }
 
 TEST(Shards, BatchesOfAnUpdateAreSummedByTheSameTree) {
   KnownGradients known;
-  EXPECT_EQ(known.gradient({1, 1, 1, 1, 1, 1, 1}), known.gradient({7})) << "batches of one shard are the shards of one batch";
+  EXPECT_EQ(known.gradient({1, 1, 1, 1, 1, 1, 1}), known.gradient({7}))
+      << "batches of one shard are the shards of one batch";
   EXPECT_EQ(known.gradient({2, 2, 2}), known.gradient({6}));
   EXPECT_EQ(known.gradient({4, 4}), known.gradient({8}));
   const auto a = known.gradient({3}).first, b = known.gradient({5}, 3).first, c = known.gradient({2}, 8).first;
   const auto mixed = known.gradient({3, 5, 2}).first;
-  for (size_t i = 0; i < mixed.size(); ++i) ASSERT_EQ(mixed[i], (a[i] + b[i]) + c[i]) << "a batch is a leaf, however many shards it has";
+  for (size_t i = 0; i < mixed.size(); ++i)
+    ASSERT_EQ(mixed[i], (a[i] + b[i]) + c[i]) << "a batch is a leaf, however many shards it has";
 }
 
 }  // namespace

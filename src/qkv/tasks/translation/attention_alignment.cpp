@@ -28,10 +28,10 @@ std::vector<AlignmentReading> all_readings(int64_t maps) {
 }
 
 std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers, const SentencePairs& pairs,
-                                                    std::span<const ForcedTranslation> forced, std::span<const AlignmentReading> readings,
-                                                    LinkRule rule) {
-  check(forced.size() == pairs.source.size(), "[read_alignments] ", forced.size(), " forced translations for ", pairs.source.size(),
-        " pairs");
+                                                    std::span<const ForcedTranslation> forced,
+                                                    std::span<const AlignmentReading> readings, LinkRule rule) {
+  check(forced.size() == pairs.source.size(), "[read_alignments] ", forced.size(), " forced translations for ",
+        pairs.source.size(), " pairs");
   std::vector<std::vector<Alignment>> out(readings.size(), std::vector<Alignment>(forced.size()));
   std::set<int> shifts;
   for (const AlignmentReading& reading : readings) shifts.insert(reading.shift);
@@ -40,13 +40,13 @@ std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers
     const Tensor& attention = forced[i].forced.attention;
     check(attention.defined(), "[read_alignments] the model has no attention");
     for (const int shift : shifts) {  // the target ends with <eos>, so that every word's next step is there
-      const Tensor weights = word_attention(shift == 0 ? attention : one_step_later(attention), tokenizers.source, pairs.source[i],
-                                            tokenizers.target, pairs.target[i]);
+      const Tensor weights = word_attention(shift == 0 ? attention : one_step_later(attention), tokenizers.source,
+                                            pairs.source[i], tokenizers.target, pairs.target[i]);
       const int64_t cells = weights.size(1) * weights.size(2);
       for (size_t r = 0; r < readings.size(); ++r) {
         if (readings[r].shift != shift) continue;
-        check(readings[r].map >= 0 && readings[r].map < weights.size(0), "[read_alignments] map ", readings[r].map, " of ",
-              weights.size(0));
+        check(readings[r].map >= 0 && readings[r].map < weights.size(0), "[read_alignments] map ", readings[r].map,
+              " of ", weights.size(0));
         out[r][i] = align_words(weights.part(readings[r].map * cells, {weights.size(1), weights.size(2)}), rule);
       }
     }
@@ -60,9 +60,11 @@ double link_information(const SentencePairs& pairs, std::span<const Alignment> a
   double links = 0;
   const auto each = [&](const auto& f) {
     for (size_t i = 0; i < alignments.size(); ++i) {
-      const auto source = split_blanks(pairs.source[i]), target = split_blanks(pairs.target[i]);  // the words that links count
+      const auto source = split_blanks(pairs.source[i]),
+                 target = split_blanks(pairs.target[i]);  // the words that links count
       for (const AlignmentLink& link : alignments[i])
-        f(std::string(source.at(static_cast<size_t>(link.source))), std::string(target.at(static_cast<size_t>(link.target))));
+        f(std::string(source.at(static_cast<size_t>(link.source))),
+          std::string(target.at(static_cast<size_t>(link.target))));
     }
   };
   each([&](const std::string& s, const std::string& t) {
@@ -73,7 +75,8 @@ double link_information(const SentencePairs& pairs, std::span<const Alignment> a
   double sum = 0;
   each([&](const std::string& s, const std::string& t) {
     const double expected = of_target[t] / links;
-    sum += std::log((of_both[{s, t}] - 1 + expected) / of_source[s] / expected);  // of_source less this link, plus the one added
+    sum += std::log((of_both[{s, t}] - 1 + expected) / of_source[s] /
+                    expected);  // of_source less this link, plus the one added
   });
   return sum / links;
 }

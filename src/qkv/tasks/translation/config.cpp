@@ -26,8 +26,10 @@ void for_other_kinds(const TranslationConfig& config, Settings& s, OtherKinds ot
     std::visit([&](auto& model) { table.add_block("model", model); }, other);
     for (const Setting& setting : table.all()) {
       if (s.has(setting.name())) continue;
-      if (others == OtherKinds::dropped) s.drop(setting.name());
-      else s.explain(setting.name(), text("a setting of ", kind, ", but model.kind is ", config.kind()));
+      if (others == OtherKinds::dropped)
+        s.drop(setting.name());
+      else
+        s.explain(setting.name(), text("a setting of ", kind, ", but model.kind is ", config.kind()));
     }
   }
 }
@@ -35,21 +37,26 @@ void for_other_kinds(const TranslationConfig& config, Settings& s, OtherKinds ot
 Settings settings_of(TranslationConfig& c, OtherKinds others) {
   Settings s;
   s.add_block("data", c.data);
-  s.add_fixed("model", "kind", {"the architecture", "模型结构"}, names_of(every<ModelKind>()), std::string(name_of(c.kind())));
+  s.add_fixed("model", "kind", {"the architecture", "模型结构"}, names_of(every<ModelKind>()),
+              std::string(name_of(c.kind())));
   std::visit([&](auto& model) { s.add_block("model", model); }, c.model);
   for_other_kinds(c, s, others);
   s.add_block("training", c.training);
   s.add_block("book", c.book);
   s.add_block("decoding", c.decoding);
   s.accept("model.book_positions", "book.positions");
-  for (const char* key : {"loss", "num_steps", "mask_loss", "feed_back"}) s.accept(text("training.", key), text("book.", key));
-  std::visit([&](const auto& model) { s.accept_value("model.attention", "auto", std::string(name_of(model.attention))); }, model_of(c.kind()));
+  for (const char* key : {"loss", "num_steps", "mask_loss", "feed_back"})
+    s.accept(text("training.", key), text("book.", key));
+  std::visit(
+      [&](const auto& model) { s.accept_value("model.attention", "auto", std::string(name_of(model.attention))); },
+      model_of(c.kind()));
   return s;
 }
 
 void parse_into(TranslationConfig& config, const std::string& yaml, const std::string& name, OtherKinds others) {
   TranslationConfig next = config;
-  if (const auto kind = find_setting(yaml, name, "model.kind")) next.set_kind(parse_name<ModelKind>(kind->value, kind->where));
+  if (const auto kind = find_setting(yaml, name, "model.kind"))
+    next.set_kind(parse_name<ModelKind>(kind->value, kind->where));
   settings_of(next, others).parse(yaml, name);
   config = std::move(next);
 }
@@ -68,27 +75,36 @@ Settings TranslationConfig::settings() { return settings_of(*this, OtherKinds::r
 void TranslationConfig::read(const std::string& path) { parse(read_settings_text(path), path); }
 // Older versions wrote the settings of all kinds into every file. Such a file has a key that no later one has.
 void TranslationConfig::parse(const std::string& yaml, const std::string& name) {
-  parse_into(*this, yaml, name, find_setting(yaml, name, "model.book_positions") ? OtherKinds::dropped : OtherKinds::refused);
+  parse_into(*this, yaml, name,
+             find_setting(yaml, name, "model.book_positions") ? OtherKinds::dropped : OtherKinds::refused);
 }
 
 void TranslationConfig::check() const {
   const auto& d = data;
   const auto need = [](bool ok, const auto&... parts) { qkv::check(ok, parts...); };
-  need(!d.pairs.empty() || !d.source.empty(), "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
+  need(!d.pairs.empty() || !d.source.empty(),
+       "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   need(d.pairs.empty() || (d.source.empty() && d.target.empty()), "data.pairs and data.source exclude each other");
-  need(d.source.empty() == d.target.empty(), "data.source and data.target come together: source is \"", d.source, "\", target is \"", d.target, "\"");
-  need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target come together: \"", d.valid_source, "\" and \"", d.valid_target, "\"");
+  need(d.source.empty() == d.target.empty(), "data.source and data.target come together: source is \"", d.source,
+       "\", target is \"", d.target, "\"");
+  need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target come together: \"",
+       d.valid_source, "\" and \"", d.valid_target, "\"");
   need(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
   const bool valid_files = !d.valid_pairs.empty() || !d.valid_source.empty();
   const bool book = d.tokenizer == TokenizerKind::book || d.tokenizer == TokenizerKind::book_en;
-  need(!book || !d.reverse, "data.tokenizer ", d.tokenizer, " translates from the first side into the second: data.reverse is true");
-  need(d.tokenizer != TokenizerKind::book_en || (!valid_files && d.valid_share == 0 && d.limit == 0),
-       "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
-  need(d.tokenizer != TokenizerKind::book || (!valid_files && d.valid_share == 0), "data.tokenizer book has no validation data: the book trains on all pairs");
-  need(!d.built_in() || (!valid_files && d.valid_share == 0),
-       "data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply");
+  need(!book || !d.reverse, "data.tokenizer ", d.tokenizer,
+       " translates from the first side into the second: data.reverse is true");
+  need(
+      d.tokenizer != TokenizerKind::book_en || (!valid_files && d.valid_share == 0 && d.limit == 0),
+      "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
+  need(d.tokenizer != TokenizerKind::book || (!valid_files && d.valid_share == 0),
+       "data.tokenizer book has no validation data: the book trains on all pairs");
+  need(
+      !d.built_in() || (!valid_files && d.valid_share == 0),
+      "data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply");
   const bool subwords = d.has_subwords();
-  need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ", d.tokenizer);
+  need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ",
+       d.tokenizer);
   const bool validates = valid_files || d.valid_share > 0 || d.built_in() || d.tokenizer == TokenizerKind::book_en;
   training.check(validates);
   check_model();
@@ -97,8 +113,10 @@ void TranslationConfig::check() const {
 void TranslationConfig::check_model() const {
   std::visit([](const auto& m) { m.check(); }, model);
   const auto* transformer = std::get_if<TransformerConfig>(&model);
-  qkv::check(!transformer || !transformer->tied || data.shared_vocabulary, "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
-  qkv::check(transformer || !book.positions, "book.positions is true, but model.kind is ", kind(), ": it has no positions");
+  qkv::check(!transformer || !transformer->tied || data.shared_vocabulary,
+             "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
+  qkv::check(transformer || !book.positions, "book.positions is true, but model.kind is ", kind(),
+             ": it has no positions");
 }
 
 TranslationConfig read_run_config(const std::string& path) {
@@ -120,7 +138,8 @@ std::vector<Setting> offered_settings() {
     const Settings table = c.settings();
     for (const Setting& s : table.all()) {
       const auto known = std::ranges::find(all, s.name(), &Setting::name);
-      if (known == all.end()) all.push_back(s);
+      if (known == all.end())
+        all.push_back(s);
       else
         for (const std::string& word : s.choices)
           if (std::ranges::find(known->choices, word) == known->choices.end()) known->choices.push_back(word);
@@ -130,7 +149,8 @@ std::vector<Setting> offered_settings() {
   // What not every kind has, or has otherwise, says of which kind it is.
   for (Setting& s : all) {
     const auto& helps = said[s.name()];
-    const bool alike = helps.size() == every<ModelKind>().size() && std::ranges::all_of(helps, [&](const auto& h) { return h.second.en == helps[0].second.en; });
+    const bool alike = helps.size() == every<ModelKind>().size() &&
+                       std::ranges::all_of(helps, [&](const auto& h) { return h.second.en == helps[0].second.en; });
     if (alike) continue;
     s.help = {};
     for (const auto& [kind, help] : helps) {

@@ -18,7 +18,8 @@ SentencePairs swapped(SentencePairs pairs, bool reverse) {
 }
 
 SentencePairs first_pairs(SentencePairs pairs, int64_t limit) {
-  if (limit > 0 && limit < pairs.size()) pairs.source.resize(static_cast<size_t>(limit)), pairs.target.resize(static_cast<size_t>(limit));
+  if (limit > 0 && limit < pairs.size())
+    pairs.source.resize(static_cast<size_t>(limit)), pairs.target.resize(static_cast<size_t>(limit));
   return pairs;
 }
 
@@ -29,16 +30,20 @@ SentencePairs sentences_of(const std::vector<AlignedPair>& corpus) {
 }
 
 void read_built_in(const TranslationDataConfig& c, SentencePairs& train, SentencePairs& valid) {
-  const EnFrSplit split = en_fr_split({.size = c.corpus_size, .seed = static_cast<uint64_t>(c.corpus_seed), .reverse = c.reverse});
+  const EnFrSplit split =
+      en_fr_split({.size = c.corpus_size, .seed = static_cast<uint64_t>(c.corpus_seed), .reverse = c.reverse});
   train = first_pairs(sentences_of(split.train), c.limit);
   valid = sentences_of(split.valid);
 }
 
 void read_files(const TranslationDataConfig& c, uint64_t seed, SentencePairs& train, SentencePairs& valid) {
-  train = c.pairs.empty() ? first_pairs(read_aligned(c.source, c.target), c.limit) : read_pairs(c.pairs, c.limit > 0 ? c.limit : -1);
+  train = c.pairs.empty() ? first_pairs(read_aligned(c.source, c.target), c.limit)
+                          : read_pairs(c.pairs, c.limit > 0 ? c.limit : -1);
   train = swapped(std::move(train), c.reverse);
-  if (!c.valid_pairs.empty()) valid = swapped(read_pairs(c.valid_pairs), c.reverse);
-  else if (!c.valid_source.empty()) valid = swapped(read_aligned(c.valid_source, c.valid_target), c.reverse);
+  if (!c.valid_pairs.empty())
+    valid = swapped(read_pairs(c.valid_pairs), c.reverse);
+  else if (!c.valid_source.empty())
+    valid = swapped(read_aligned(c.valid_source, c.valid_target), c.reverse);
   else if (c.valid_share > 0) {
     const auto wanted = static_cast<int64_t>(std::ceil(c.valid_share * static_cast<double>(train.size())));
     const Split split = split_by_source(train, wanted, 0, seed);
@@ -82,7 +87,8 @@ std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>
 
 Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& train) {
   if (c.has_subwords()) {
-    const SubwordOptions options{.kind = c.tokenizer == TokenizerKind::bpe ? SubwordKind::bpe : SubwordKind::unigram, .size = static_cast<int32_t>(c.vocabulary)};
+    const SubwordOptions options{.kind = c.tokenizer == TokenizerKind::bpe ? SubwordKind::bpe : SubwordKind::unigram,
+                                 .size = static_cast<int32_t>(c.vocabulary)};
     const Normalization form = c.normalize;
     const auto prepared = [&](std::vector<std::string> sentences) {
       for (std::string& s : sentences) {
@@ -94,7 +100,8 @@ Tokenizers make_tokenizers(const TranslationDataConfig& c, const SentencePairs& 
     if (c.shared_vocabulary) {
       std::vector<std::string> both = train.source;
       both.insert(both.end(), train.target.begin(), train.target.end());
-      const Tokenizer shared = Tokenizer::subwords(train_subwords({prepared(std::move(both))}, options)[0], c.lowercase, form);
+      const Tokenizer shared =
+          Tokenizer::subwords(train_subwords({prepared(std::move(both))}, options)[0], c.lowercase, form);
       return {shared, shared};
     }
     const std::vector<Subwords> sides = train_subwords({prepared(train.source), prepared(train.target)}, options);
@@ -131,14 +138,19 @@ AttachedPunctuation attached_punctuation(std::span<const std::string> sentences)
   return out;
 }
 
-TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder) {
+TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed,
+                                      const std::string& tokenizer_folder) {
   if (config.tokenizer == TokenizerKind::book) {
-    check(!config.pairs.empty() && !config.built_in(), "data.tokenizer book reads the book's fra.txt: give it with --data");
+    check(!config.pairs.empty() && !config.built_in(),
+          "data.tokenizer book reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
-    return {std::move(book.sentences), {}, tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
+    return {std::move(book.sentences),
+            {},
+            tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
   if (config.tokenizer == TokenizerKind::book_en) {
-    check(!config.pairs.empty() && !config.built_in(), "data.tokenizer book-en reads the book's fra.txt: give it with --data");
+    check(!config.pairs.empty() && !config.built_in(),
+          "data.tokenizer book-en reads the book's fra.txt: give it with --data");
     BookCorpus book = load_book_en(config.pairs);
     SentencePairs first = book.sentences, rest;
     const auto cut = static_cast<std::ptrdiff_t>(book.train.size());
@@ -150,15 +162,18 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
             tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
   SentencePairs train, valid;
-  if (config.built_in()) read_built_in(config, train, valid);
-  else read_files(config, seed, train, valid);
+  if (config.built_in())
+    read_built_in(config, train, valid);
+  else
+    read_files(config, seed, train, valid);
   Tokenizers tokenizers = tokenizer_folder.empty() ? make_tokenizers(config, train) : load_tokenizers(tokenizer_folder);
   return {std::move(train), std::move(valid), std::move(tokenizers)};
 }
 
 Tokenizers load_tokenizers(const std::string& folder) {
   Tokenizers out{Tokenizer::load(folder, "source"), Tokenizer::load(folder, "target")};
-  check(out.target.bos() >= 0, folder, "/vocab.target.txt: the special token ", kBegin, " is missing: translations begin with it");
+  check(out.target.bos() >= 0, folder, "/vocab.target.txt: the special token ", kBegin,
+        " is missing: translations begin with it");
   return out;
 }
 

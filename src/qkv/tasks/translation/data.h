@@ -17,16 +17,20 @@ struct Tokenizers {
   VocabularySizes sizes() const { return {source.size(), target.size()}; }
 };
 
-/// Sentences as they were read, for training and, where there are any, for validation; and tokenizers of the training side.
+/// Sentences as they were read, for training and, where there are any, for validation; and tokenizers of the training
+/// side.
 struct TranslationText {
   SentencePairs train, valid;
   Tokenizers tokenizers;
 };
 
-/// Reads what the configuration names. A model folder has its tokenizers: given one, they are read from there instead of being made.
-TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed, const std::string& tokenizer_folder = "");
+/// Reads what the configuration names. A model folder has its tokenizers: given one, they are read from there instead
+/// of being made.
+TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed,
+                                      const std::string& tokenizer_folder = "");
 
-/// How many of the sentences have a word with punctuation right behind it, as text has that was never cut into tokens, and such a word.
+/// How many of the sentences have a word with punctuation right behind it, as text has that was never cut into tokens,
+/// and such a word.
 struct AttachedPunctuation {
   double share = 0;
   std::string example;

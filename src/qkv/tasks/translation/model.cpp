@@ -34,7 +34,8 @@ class DecoderSteps : public SourceStepModel, private Probe {
     for (int64_t l = 0; l < layers; ++l) {
       const Tensor weights = seen_[static_cast<size_t>(l)].matrix();
       for (int64_t r = 0; r < one[0]; ++r)
-        std::copy_n(weights.ptr() + r * one[1] * one[3], one[1] * one[3], out.mutable_ptr() + (r * layers + l) * one[1] * one[3]);
+        std::copy_n(weights.ptr() + r * one[1] * one[3], one[1] * one[3],
+                    out.mutable_ptr() + (r * layers + l) * one[1] * one[3]);
     }
     return out;
   }
@@ -50,7 +51,8 @@ class DecoderSteps : public SourceStepModel, private Probe {
   std::vector<Weights> seen_;
 };
 
-std::variant<Seq2Seq, Transformer> make_model(const TranslationConfig& config, const VocabularySizes& words, const Rng& rng) {
+std::variant<Seq2Seq, Transformer> make_model(const TranslationConfig& config, const VocabularySizes& words,
+                                              const Rng& rng) {
   if (const auto* seq2seq = std::get_if<Seq2SeqConfig>(&config.model)) return Seq2Seq(*seq2seq, words, rng);
   Transformer model(std::get<TransformerConfig>(config.model), words, rng);
   model.decoder.advance_positions = !config.book.positions;
@@ -60,17 +62,18 @@ std::variant<Seq2Seq, Transformer> make_model(const TranslationConfig& config, c
 void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout) {
   std::set<std::string> known;
   for (const NamedShape& entry : layout) {
-    check(file.has(entry.name), file.path(), ": has no tensor \"", entry.name, "\": it holds another model than the configuration says");
-    check(file.info(entry.name).shape == entry.shape, file.path(), ": \"", entry.name, "\" has shape ", file.info(entry.name).shape,
-          ", configuration and vocabularies say ", entry.shape);
+    check(file.has(entry.name), file.path(), ": has no tensor \"", entry.name,
+          "\": it holds another model than the configuration says");
+    check(file.info(entry.name).shape == entry.shape, file.path(), ": \"", entry.name, "\" has shape ",
+          file.info(entry.name).shape, ", configuration and vocabularies say ", entry.shape);
     known.insert(entry.name);
   }
   for (const std::string& name : file.names())
-    check(known.contains(name) || !is_weight(name), file.path(), ": the configuration's model has no \"",
-          name, "\"");
+    check(known.contains(name) || !is_weight(name), file.path(), ": the configuration's model has no \"", name, "\"");
 }
 
-const TranslationConfig& checked(const TranslationConfig& config, const VocabularySizes& words, const SafetensorsFile& file) {
+const TranslationConfig& checked(const TranslationConfig& config, const VocabularySizes& words,
+                                 const SafetensorsFile& file) {
   check_layout(file, std::visit([&](const auto& model) { return model.layout(words); }, config.model));
   return config;
 }
@@ -78,9 +81,11 @@ const TranslationConfig& checked(const TranslationConfig& config, const Vocabula
 }  // namespace
 
 TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const Rng& rng)
-    : model_(make_model(config, words, rng)), parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
+    : model_(make_model(config, words, rng)),
+      parameters_(std::visit([](auto& model) { return flatten(model); }, model_)) {}
 
-TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const SafetensorsFile& weights)
+TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words,
+                                   const SafetensorsFile& weights)
     : TranslationModel(checked(config, words, weights), words, Rng(0)) {
   for (size_t i = 0; i < parameters_.entries().size(); ++i) {
     const Tensor read = weights.tensor(parameters_.entries()[i].name);
@@ -88,15 +93,18 @@ TranslationModel::TranslationModel(const TranslationConfig& config, const Vocabu
   }
 }
 
-TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const std::string& weights)
+TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words,
+                                   const std::string& weights)
     : TranslationModel(config, words, SafetensorsFile(weights)) {}
 
 ModelFacts TranslationModel::facts() const {
   return std::visit([](const auto& model) { return model.config.facts(); }, model_);
 }
 
-Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens) const {
-  if (const auto* model = std::get_if<Seq2Seq>(&model_)) return model->features(source, lengths, target_in, run, target_lens);
+Tensor TranslationModel::features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run,
+                                  const Ids& target_lens) const {
+  if (const auto* model = std::get_if<Seq2Seq>(&model_))
+    return model->features(source, lengths, target_in, run, target_lens);
   return std::get<Transformer>(model_).features(source, lengths, target_in, run);
 }
 
@@ -106,12 +114,17 @@ const Linear& TranslationModel::output() const {
 }
 
 std::unique_ptr<SourceStepModel> TranslationModel::decoder() const {
-  return std::visit([]<class Model>(const Model& model) -> std::unique_ptr<SourceStepModel> { return std::make_unique<DecoderSteps<Model>>(model); }, model_);
+  return std::visit(
+      []<class Model>(const Model& model) -> std::unique_ptr<SourceStepModel> {
+        return std::make_unique<DecoderSteps<Model>>(model);
+      },
+      model_);
 }
 
 void TranslationModel::save(const std::string& path) const {
   std::map<std::string, Tensor> tensors;
-  for (size_t i = 0; i < parameters_.entries().size(); ++i) tensors[parameters_.entries()[i].name] = parameters_.values(i);
+  for (size_t i = 0; i < parameters_.entries().size(); ++i)
+    tensors[parameters_.entries()[i].name] = parameters_.values(i);
   write_safetensors(path, tensors);
 }
 

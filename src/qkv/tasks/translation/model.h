@@ -20,15 +20,16 @@ class TranslationModel {
   TranslationModel(const TranslationModel&) = delete;
   TranslationModel& operator=(const TranslationModel&) = delete;
 
-  /// The model that a weight file holds. A file of another model is refused before memory is taken: the first name or shape that differs is
-  /// in the message. Checkpoints will do.
+  /// The model that a weight file holds. A file of another model is refused before memory is taken: the first name or
+  /// shape that differs is in the message. Checkpoints will do.
   TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const std::string& weights);
 
   const Parameters& parameters() const { return parameters_; }
   ModelFacts facts() const;
-  /// What the output layer reads: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens (B) a model may leave
-  /// out what lies beyond them.
-  Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run, const Ids& target_lens = {}) const;
+  /// What the output layer reads: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens (B)
+  /// a model may leave out what lies beyond them.
+  Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run,
+                  const Ids& target_lens = {}) const;
   const Linear& output() const;
   /// The model itself, for what only one kind of it can do; null if it is of the other kind.
   const Transformer* transformer() const { return std::get_if<Transformer>(&model_); }

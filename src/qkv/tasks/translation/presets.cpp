@@ -20,7 +20,8 @@ TranslationConfig translation_preset(const std::string& name) {
     config.preset = name;
     return config;
   }
-  throw Error(text("unknown preset \"", name, "\": expected one of ", listed(translation_presets())), did_you_mean(name, translation_presets()));
+  throw Error(text("unknown preset \"", name, "\": expected one of ", listed(translation_presets())),
+              did_you_mean(name, translation_presets()));
 }
 
 bool is_book_preset(const std::string& name) { return name.starts_with("d2l-"); }

@@ -30,7 +30,9 @@ void check_tokens(const Tokenizers& tokenizers) {
 std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokenizers, int64_t longest) {
   std::vector<IdPair> pairs = encode_pairs(text, tokenizers.source, tokenizers.target);
   if (longest > 0)
-    std::erase_if(pairs, [&](const IdPair& p) { return static_cast<int64_t>(std::max(p.source.size(), p.target.size())) > longest; });
+    std::erase_if(pairs, [&](const IdPair& p) {
+      return static_cast<int64_t>(std::max(p.source.size(), p.target.size())) > longest;
+    });
   return pairs;
 }
 
@@ -53,8 +55,10 @@ int64_t default_max_length(const std::vector<IdPair>& pairs) {
 }  // namespace
 
 std::span<const BookSentence> book_sentences() {
-  static constexpr BookSentence sentences[] = {
-      {"go .", "va !"}, {"i lost .", "j'ai perdu ."}, {"he's calm .", "il est calme ."}, {"i'm home .", "je suis chez moi ."}};
+  static constexpr BookSentence sentences[] = {{"go .", "va !"},
+                                               {"i lost .", "j'ai perdu ."},
+                                               {"he's calm .", "il est calme ."},
+                                               {"i'm home .", "je suis chez moi ."}};
   return sentences;
 }
 
@@ -62,10 +66,12 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
     : config_(checked(config)), folder_(std::move(folder), existing, kOwnFiles) {
   if (folder_.holds_run()) check_existing();
   const auto seed = static_cast<uint64_t>(config_.training.seed);
-  text_ = std::make_unique<TranslationText>(read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : std::string()));
-  std::vector<IdPair> train = encoded(text_->train, tokenizers(), config_.data.max_tokens), valid = encoded(text_->valid, tokenizers(), 0);
-  check(!train.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ", text_->train.size(),
-        " pairs are longer");
+  text_ = std::make_unique<TranslationText>(
+      read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : std::string()));
+  std::vector<IdPair> train = encoded(text_->train, tokenizers(), config_.data.max_tokens),
+                      valid = encoded(text_->valid, tokenizers(), 0);
+  check(!train.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ",
+        text_->train.size(), " pairs are longer");
   if (const auto most = config_.facts().longest_input) check_positions(*most, train, valid);
   if (config_.decoding.max_length == 0) config_.decoding.max_length = default_max_length(train);
   model_ = std::make_unique<TranslationModel>(config_, tokenizers().sizes(), Rng(seed).at("init"));

@@ -1,4 +1,5 @@
-// A run of translation: a folder with a configuration, vocabularies, checkpoints and a model, and the training that fills it.
+// A run of translation: a folder with a configuration, vocabularies, checkpoints and a model, and the training that
+// fills it.
 #pragma once
 
 #include <memory>
@@ -11,9 +12,9 @@ namespace qkv {
 
 class TranslationRun {
  public:
-  /// Reads the data and makes the model. Resumes a run with the same configuration. Throws if the configuration differs (naming the
-  /// setting) or if another process is training in the folder. With `discard`, an existing run is deleted only after all inputs of the
-  /// new one were read. An empty folder name keeps everything in memory.
+  /// Reads the data and makes the model. Resumes a run with the same configuration. Throws if the configuration differs
+  /// (naming the setting) or if another process is training in the folder. With `discard`, an existing run is deleted
+  /// only after all inputs of the new one were read. An empty folder name keeps everything in memory.
   TranslationRun(const TranslationConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume);
 
   const TranslationConfig& config() const { return config_; }
@@ -24,10 +25,13 @@ class TranslationRun {
   int64_t validation_pairs() const { return std::ssize(task_->valid_pairs()); }
   const TranslationText& text() const { return *text_; }
 
-  /// Trains to the end, or until stop is set. Afterwards the model has the weights that the run is for: the average, the best, or the last.
+  /// Trains to the end, or until stop is set. Afterwards the model has the weights that the run is for: the average,
+  /// the best, or the last.
   TrainResult train(std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr);
   /// Updates that the whole training takes.
-  int64_t updates() const { return config_.training.epochs * updates_of(task_->batches(), config_.training.accumulate); }
+  int64_t updates() const {
+    return config_.training.epochs * updates_of(task_->batches(), config_.training.accumulate);
+  }
 
  private:
   void check_existing();

@@ -35,8 +35,8 @@ Ids with_predictions(const Ids& target_in, const Tensor& logits, double share, c
 
 }  // namespace
 
-TranslationTask::TranslationTask(const TranslationModel& model, const TranslationConfig& config, std::vector<IdPair> train,
-                                 std::vector<IdPair> valid, const Tokenizers& tokenizers)
+TranslationTask::TranslationTask(const TranslationModel& model, const TranslationConfig& config,
+                                 std::vector<IdPair> train, std::vector<IdPair> valid, const Tokenizers& tokenizers)
     : model_(model),
       config_(config),
       source_steps_(source_steps(config)),
@@ -66,10 +66,12 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
     const Tensor logits = output(model_.features(source, lengths, target_in, Run{}));
     target_in = with_predictions(target_in, logits, config_.book.feed_back, run.rng.at("feed_back"));
   }
-  CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.training.label_smoothing), .reduction = Reduction::sum};
+  CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.training.label_smoothing),
+                              .reduction = Reduction::sum};
   if (config_.book.mask_loss) options.ignore_id = pad_target_;
   const Ids target_lens = row_range(batch.target_lens, begin, end);
-  const Tensor features = model_.features(source, lengths, target_in, run, config_.book.mask_loss ? target_lens : Ids());
+  const Tensor features =
+      model_.features(source, lengths, target_in, run, config_.book.mask_loss ? target_lens : Ids());
   const Tensor total = linear_cross_entropy(features, output.weight, output.bias, target_out, options);
   const double tokens = sum_of(target_lens);
   // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
@@ -77,7 +79,8 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
     const double unit = 1.0 / static_cast<double>(config_.book.num_steps);
     return {scale(total, static_cast<float>(unit)), total.item() * unit, tokens};
   }
-  return {scale(total, static_cast<float>(1.0 / counted(batch))), total.item(), config_.book.mask_loss ? tokens : static_cast<double>(target_out.numel())};
+  return {scale(total, static_cast<float>(1.0 / counted(batch))), total.item(),
+          config_.book.mask_loss ? tokens : static_cast<double>(target_out.numel())};
 }
 
 // Target tokens of which a batch's loss is the mean.
@@ -98,7 +101,9 @@ double TranslationTask::validate() const {
   for (int64_t b = 0; b < valid_.batches(); ++b) {
     const TranslationBatch batch = valid_.batch(0, b);
     const Tensor x = model_.features(batch.source, batch.source_lens, batch.target_in, Run{}, batch.target_lens);
-    sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out, {.ignore_id = pad_target_, .reduction = Reduction::sum}).item();
+    sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out,
+                                {.ignore_id = pad_target_, .reduction = Reduction::sum})
+               .item();
     count += sum_of(batch.target_lens);
   }
   return sum / std::max(count, 1.0);
@@ -133,6 +138,8 @@ int64_t TranslationTask::fingerprint() const {
   return static_cast<int64_t>(hash);
 }
 
-int64_t source_steps(const TranslationConfig& config) { return config.facts().reads_padding ? config.book.num_steps : 0; }
+int64_t source_steps(const TranslationConfig& config) {
+  return config.facts().reads_padding ? config.book.num_steps : 0;
+}
 
 }  // namespace qkv

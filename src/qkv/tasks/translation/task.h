@@ -13,8 +13,8 @@ namespace qkv {
 
 class TranslationTask {
  public:
-  TranslationTask(const TranslationModel& model, const TranslationConfig& config, std::vector<IdPair> train, std::vector<IdPair> valid,
-                  const Tokenizers& tokenizers);
+  TranslationTask(const TranslationModel& model, const TranslationConfig& config, std::vector<IdPair> train,
+                  std::vector<IdPair> valid, const Tokenizers& tokenizers);
 
   int64_t batches() const { return train_.batches(); }
   TranslationBatch batch(int64_t epoch, int64_t index) const { return train_.batch(epoch, index); }
@@ -25,7 +25,8 @@ class TranslationTask {
 
   /// Mean cross-entropy per target token of the validation pairs, in nats, without dropout.
   double validate() const;
-  /// Attention over the first four pairs, of validation if there are any, where the model writes their targets: "sentence_0" and so on.
+  /// Attention over the first four pairs, of validation if there are any, where the model writes their targets:
+  /// "sentence_0" and so on.
   std::map<std::string, Array> attention() const;
   /// A number that other sentences, or the same in another order, would hardly have.
   int64_t fingerprint() const;
@@ -43,8 +44,8 @@ class TranslationTask {
   TranslationBatches train_, valid_;
 };
 
-/// To how many tokens a source sentence is padded at least: an encoder that runs through the padding, as the book's, must see as much of
-/// it after training as before. Else 0.
+/// To how many tokens a source sentence is padded at least: an encoder that runs through the padding, as the book's,
+/// must see as much of it after training as before. Else 0.
 int64_t source_steps(const TranslationConfig& config);
 
 }  // namespace qkv

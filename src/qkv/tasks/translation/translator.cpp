@@ -18,9 +18,11 @@ constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is dec
 
 TranslationConfig read_config(const std::string& folder) {
   if (!std::filesystem::exists(folder))
-    throw Error(text(folder, ": no such folder; expected one that qkv train wrote"), "qkv train --preset transformer makes one, runs/transformer");
+    throw Error(text(folder, ": no such folder; expected one that qkv train wrote"),
+                "qkv train --preset transformer makes one, runs/transformer");
   check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
-  check(std::filesystem::exists(folder + "/config.yaml"), folder, ": has no config.yaml; expected a folder that qkv train wrote");
+  check(std::filesystem::exists(folder + "/config.yaml"), folder,
+        ": has no config.yaml; expected a folder that qkv train wrote");
   const std::string path = folder + "/config.yaml";
   check(std::filesystem::is_regular_file(path), path, ": is no file; expected the settings that qkv train wrote");
   check(std::filesystem::file_size(path) > 0, path, ": is empty, expected the settings that qkv train wrote");
@@ -37,7 +39,8 @@ struct Padded {
   Ids ids, lengths;
 };
 
-Padded padded(std::span<const std::vector<int32_t>> sentences, std::span<const size_t> rows, int32_t pad, int64_t least) {
+Padded padded(std::span<const std::vector<int32_t>> sentences, std::span<const size_t> rows, int32_t pad,
+              int64_t least) {
   auto longest = static_cast<size_t>(least);
   for (const size_t r : rows) longest = std::max(longest, sentences[r].size());
   const auto count = static_cast<int64_t>(rows.size());
@@ -67,11 +70,13 @@ struct BatchLimits {
   int64_t row_floats = 0, token_floats = 0;  // that decoding a row keeps, and on top of it for each source token
 };
 
-// Calls work(rows) for groups of those rows within the limits, shortest sentences first. Sentences that are padded to `least` tokens are
-// for an encoder that sees the padding: they share a group only if it makes none of them longer.
+// Calls work(rows) for groups of those rows within the limits, shortest sentences first. Sentences that are padded to
+// `least` tokens are for an encoder that sees the padding: they share a group only if it makes none of them longer.
 template <class Work>
-void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, const BatchLimits& limits, const Work& work) {
-  std::stable_sort(rows.begin(), rows.end(), [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
+void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, const BatchLimits& limits,
+                const Work& work) {
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
   const auto steps = [&](size_t i) { return std::max(std::ssize(sentences[rows[i]]), limits.least); };
   const auto fits = [&](size_t begin, size_t end) {  // the sentence at `end` too
     const auto count = static_cast<int64_t>(end + 1 - begin);
@@ -97,19 +102,24 @@ Translator::Translator(const TranslationModel& model, Tokenizers tokenizers, con
 
 TranslateOptions Translator::defaults() const {
   const TranslationDecodingConfig& d = config_.decoding;
-  return {.beam = d.beam, .length_penalty = d.length_penalty, .max_length = d.max_length > 0 ? d.max_length : 50, .rows = d.batch_rows};
+  return {.beam = d.beam,
+          .length_penalty = d.length_penalty,
+          .max_length = d.max_length > 0 ? d.max_length : 50,
+          .rows = d.batch_rows};
 }
 
 size_t Translator::most_tokens() const {
-  const size_t places = facts_.longest_input ? static_cast<size_t>(*facts_.longest_input - 1) : limits::kSentenceTokens;  // one is for <eos>
+  const size_t places = facts_.longest_input ? static_cast<size_t>(*facts_.longest_input - 1)
+                                             : limits::kSentenceTokens;  // one is for <eos>
   return std::min(limits::kSentenceTokens, places);
 }
 
-std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const {
+std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer,
+                                        const std::string& name, size_t line) const {
   const size_t most = most_tokens();
   const std::string place = line == 0 ? name : qkv::text(name, name.empty() ? "" : ": ", "line ", line);
-  check(sentence.size() <= tokenizer.most_bytes(), place, ": has ", grouped(sentence.size()), " bytes; a sentence may have ",
-        grouped(tokenizer.most_bytes()));
+  check(sentence.size() <= tokenizer.most_bytes(), place, ": has ", grouped(sentence.size()),
+        " bytes; a sentence may have ", grouped(tokenizer.most_bytes()));
   std::vector<int32_t> ids = tokenizer.encode(sentence);
   check(ids.size() <= most, place, ": has ", ids.size(), " tokens; a sentence may have ", most,
         most < limits::kSentenceTokens ? ": the model has learned no further positions" : "");
@@ -125,7 +135,8 @@ size_t Translator::readable(std::span<const std::string> sentences) const {
   return static_cast<size_t>(std::ranges::find_if(sentences, too_long) - sentences.begin());
 }
 
-std::vector<Translation> Translator::translate(std::span<const std::string> sentences, const TranslateOptions& options) const {
+std::vector<Translation> Translator::translate(std::span<const std::string> sentences,
+                                               const TranslateOptions& options) const {
   std::vector<std::vector<int32_t>> ids;
   std::vector<size_t> rows;
   for (size_t i = 0; i < sentences.size(); ++i) {
@@ -135,20 +146,28 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   std::vector<Translation> out(sentences.size());
   const auto decoder = model_->decoder();
   const Tokenizer& target = tokenizers_.target;
-  const int64_t max_length = facts_.longest_input ? std::min(options.max_length, *facts_.longest_input - 1) : options.max_length;
-  const SearchOptions search_options{.beam = options.beam, .best = options.best, .length_penalty = options.length_penalty,
-                                     .max_length = max_length, .begin = target.bos(), .end = target.eos(),
-                                     .never = {target.pad(), target.bos()}, .keep_attention = options.keep_attention};
+  const int64_t max_length =
+      facts_.longest_input ? std::min(options.max_length, *facts_.longest_input - 1) : options.max_length;
+  const SearchOptions search_options{.beam = options.beam,
+                                     .best = options.best,
+                                     .length_penalty = options.length_penalty,
+                                     .max_length = max_length,
+                                     .begin = target.bos(),
+                                     .end = target.eos(),
+                                     .never = {target.pad(), target.bos()},
+                                     .keep_attention = options.keep_attention};
   SampleOptions sample_options = options.sampling.value_or(SampleOptions{});
   sample_options.length_penalty = options.length_penalty, sample_options.max_length = max_length;
   sample_options.begin = target.bos(), sample_options.end = target.eos(), sample_options.never = search_options.never;
   sample_options.keep_attention = options.keep_attention;
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
-  // A beam's hypotheses have scores of all tokens, the best of them once more with their places, and each its own copy of the source's keys
-  // and states, and of its past.
-  const int64_t scored = target.size() + 2 * std::min<int64_t>(target.size(), 2 * width + std::ssize(search_options.never));
+  // A beam's hypotheses have scores of all tokens, the best of them once more with their places, and each its own copy
+  // of the source's keys and states, and of its past.
+  const int64_t scored =
+      target.size() + 2 * std::min<int64_t>(target.size(), 2 * width + std::ssize(search_options.never));
   const int64_t kept = options.keep_attention ? search_options.max_length * maps() : 0;
-  const BatchLimits limits{options.rows, source_steps(config_), width * (scored + search_options.max_length * facts_.written_floats),
+  const BatchLimits limits{options.rows, source_steps(config_),
+                           width * (scored + search_options.max_length * facts_.written_floats),
                            width * (facts_.source_floats + kept)};
   in_batches(ids, rows, limits, [&](std::span<const size_t> batch) {
     const Padded source = padded(ids, batch, tokenizers_.source.pad(), limits.least);
@@ -157,7 +176,8 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
     auto found = options.sampling ? sample(*decoder, source.ids, source.lengths, lines, sample_options)
                                   : search(*decoder, source.ids, source.lengths, search_options);
     for (size_t i = 0; i < batch.size(); ++i) {
-      for (Hypothesis& h : found[i]) h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
+      for (Hypothesis& h : found[i])
+        h.attention = first_columns(h.attention, static_cast<int64_t>(ids[batch[i]].size()));
       out[batch[i]] = {ids[batch[i]], tokenizers_.source.writing(sentences[batch[i]]), std::move(found[i])};
     }
   });
@@ -165,7 +185,8 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
 }
 
 std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, const ForceOptions& options) const {
-  check(pairs.source.size() == pairs.target.size(), "[force] ", pairs.source.size(), " sources and ", pairs.target.size(), " translations");
+  check(pairs.source.size() == pairs.target.size(), "[force] ", pairs.source.size(), " sources and ",
+        pairs.target.size(), " translations");
   std::vector<std::vector<int32_t>> sources, targets;
   std::vector<size_t> rows;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
@@ -184,7 +205,8 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
-    auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention);
+    auto forced =
+        qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention);
     for (size_t i = 0; i < batch.size(); ++i) {
       forced[i].attention = first_columns(forced[i].attention, static_cast<int64_t>(sources[batch[i]].size()));
       out[batch[i]] = {sources[batch[i]], targets[batch[i]], std::move(forced[i])};

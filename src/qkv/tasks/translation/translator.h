@@ -21,8 +21,9 @@ struct TranslateOptions {
   int64_t max_length = 50;
   int64_t rows = 64;  // sentences decoded at once
   bool keep_attention = false;
-  std::optional<SampleOptions> sampling = {};  // drawn, not searched for: how many, temperature, cut-offs and seed; the rest is as above
-  std::string name = {};   // of the text, and the number of its first sentence, 0 if it is the only one: for errors
+  std::optional<SampleOptions> sampling =
+      {};                 // drawn, not searched for: how many, temperature, cut-offs and seed; the rest is as above
+  std::string name = {};  // of the text, and the number of its first sentence, 0 if it is the only one: for errors
   size_t first_line = 1;
 };
 
@@ -36,7 +37,8 @@ struct Translation {
 struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: as the configuration's decoding block says
   bool keep_attention = true;
-  std::string source_name = {}, target_name = {};  // of the texts, and the number of their first sentences, 0 if alone: for errors
+  std::string source_name = {},
+              target_name = {};  // of the texts, and the number of their first sentences, 0 if alone: for errors
   size_t first_line = 1;
 };
 
@@ -58,13 +60,15 @@ class Translator {
   /// As the configuration's decoding block says.
   TranslateOptions defaults() const;
 
-  /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses. What is drawn for a sentence depends on its
-  /// line, counted from first_line, and on the seed.
+  /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses. What is drawn for a
+  /// sentence depends on its line, counted from first_line, and on the seed.
   std::vector<Translation> translate(std::span<const std::string> sentences, const TranslateOptions& options) const;
   /// How many of the sentences, from the first on, translate takes: the next is longer than the model can read.
   size_t readable(std::span<const std::string> sentences) const;
   /// The words of a hypothesis, with capital and punctuation written as in the sentence that was translated.
-  std::string text(const Hypothesis& hypothesis, Writing writing = {}) const { return tokenizers_.target.decode(hypothesis.tokens, writing); }
+  std::string text(const Hypothesis& hypothesis, Writing writing = {}) const {
+    return tokenizers_.target.decode(hypothesis.tokens, writing);
+  }
 
   /// Scores and attention of given translations; nothing for a pair with an empty side.
   std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;
@@ -72,7 +76,8 @@ class Translator {
  private:
   size_t most_tokens() const;  // of a sentence, <eos> not counted
   int64_t maps() const { return facts_.source_maps().value_or(MapGroup{}).count(); }
-  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name, size_t line) const;
+  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name,
+                              size_t line) const;
   TranslationConfig config_;
   Tokenizers tokenizers_;
   std::unique_ptr<TranslationModel> own_;

@@ -17,9 +17,10 @@ int32_t word_count(const std::vector<int32_t>& word_of_token) {
 Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer, const std::string& source,
                       const Tokenizer& target_tokenizer, const std::string& target) {
   const auto columns = source_tokenizer.word_of_token(source), rows = target_tokenizer.word_of_token(target);
-  const int64_t maps = attention.size(1), keys = attention.size(2), words_in = word_count(columns), words_out = word_count(rows);
-  check(static_cast<int64_t>(columns.size()) <= keys && static_cast<int64_t>(rows.size()) <= attention.size(0), "[word_attention] ",
-        rows.size(), " and ", columns.size(), " tokens for weights ", attention.shape());
+  const int64_t maps = attention.size(1), keys = attention.size(2), words_in = word_count(columns),
+                words_out = word_count(rows);
+  check(static_cast<int64_t>(columns.size()) <= keys && static_cast<int64_t>(rows.size()) <= attention.size(0),
+        "[word_attention] ", rows.size(), " and ", columns.size(), " tokens for weights ", attention.shape());
   std::vector<float> tokens(static_cast<size_t>(words_out), 0);
   for (const int32_t r : rows) ++tokens[static_cast<size_t>(r)];
   Tensor out = zeros({maps, words_out, words_in});
@@ -46,8 +47,11 @@ Alignment align_words(const Tensor& weights, LinkRule rule, double share) {
     std::vector<std::pair<int64_t, int64_t>> pairs;  // (target, source), by falling weight
     for (int64_t t = 0; t < words_out; ++t)
       for (int64_t s = 0; s < words_in; ++s)
-        if (weight(t, s) >= share * static_cast<double>(weight(t, largest[static_cast<size_t>(t)]))) pairs.emplace_back(t, s);
-    std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) { return weight(a.first, a.second) > weight(b.first, b.second); });
+        if (weight(t, s) >= share * static_cast<double>(weight(t, largest[static_cast<size_t>(t)])))
+          pairs.emplace_back(t, s);
+    std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
+      return weight(a.first, a.second) > weight(b.first, b.second);
+    });
     std::vector<bool> linked(static_cast<size_t>(words_out)), taken(static_cast<size_t>(words_in));
     for (const auto& [t, s] : pairs) {
       if (linked[static_cast<size_t>(t)] || taken[static_cast<size_t>(s)]) continue;
@@ -57,13 +61,16 @@ Alignment align_words(const Tensor& weights, LinkRule rule, double share) {
   }
   Alignment out;
   for (int64_t t = 0; t < words_out; ++t) out.push_back({link[static_cast<size_t>(t)], static_cast<int32_t>(t)});
-  std::sort(out.begin(), out.end(), [](const AlignmentLink& a, const AlignmentLink& b) { return std::pair(a.source, a.target) < std::pair(b.source, b.target); });
+  std::sort(out.begin(), out.end(), [](const AlignmentLink& a, const AlignmentLink& b) {
+    return std::pair(a.source, a.target) < std::pair(b.source, b.target);
+  });
   return out;
 }
 
 std::string pharaoh(const Alignment& alignment, int64_t base) {
   std::string out;
-  for (const AlignmentLink& link : alignment) out += text(out.empty() ? "" : " ", link.source + base, link.possible ? "p" : "-", link.target + base);
+  for (const AlignmentLink& link : alignment)
+    out += text(out.empty() ? "" : " ", link.source + base, link.possible ? "p" : "-", link.target + base);
   return out;
 }
 

@@ -1,3 +1,3 @@
 // nn reaches past ops.
-#include "qkv/kernels/gemm.h"
 #include "linear.h"
+#include "qkv/kernels/gemm.h"

@@ -1,4 +1,4 @@
 // Third-party headers in a header of ours.
 #include <hwy/highway.h>
-#include <nlohmann/json_fwd.hpp>
 #include <zlib.h>
+#include <nlohmann/json_fwd.hpp>

@@ -64,6 +64,15 @@ void ReluKernel(const float* x, float* y, int64_t n) {
 void GeluKernel(const float* x, float* y, int64_t n) {
   Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return Gelu(d, v); });
 }
+void SiluKernel(const float* x, float* y, int64_t n) {
+  Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return hn::Mul(v, Sigmoid(d, v)); });
+}
+void ClampKernel(const float* x, float low, float high, float* y, int64_t n) {
+  Map(x, y, n, [=](Floats d, Vec v) HWY_ATTR {
+    const Vec least = hn::Set(d, low), most = hn::Set(d, high);
+    return hn::IfThenElse(hn::Lt(v, least), least, hn::IfThenElse(hn::Gt(v, most), most, v));  // keeps NaN
+  });
+}
 void PowKernel(const float* x, float exponent, float* y, int64_t n) {
   if (exponent == 2) return Map(x, y, n, [](Floats, Vec v) HWY_ATTR { return hn::Mul(v, v); });
   if (exponent == 1) return Map(x, y, n, [](Floats, Vec v) HWY_ATTR { return v; });
@@ -87,6 +96,17 @@ void ReluBackYKernel(const float* y, const float* dy, float* dx, int64_t n) {
 }
 void GeluBackXKernel(const float* x, const float* dy, float* dx, int64_t n) {
   Map(x, dy, dx, n, [](Floats d, Vec v, Vec g) HWY_ATTR { return hn::Mul(g, GeluSlope(d, v)); });
+}
+void SiluBackXKernel(const float* x, const float* dy, float* dx, int64_t n) {
+  Map(x, dy, dx, n, [](Floats d, Vec v, Vec g) HWY_ATTR {
+    const Vec one = hn::Set(d, 1.f), s = Sigmoid(d, v);
+    return hn::Mul(g, hn::Mul(s, hn::MulAdd(v, hn::Sub(one, s), one)));
+  });
+}
+void ClampBackXKernel(const float* x, const float* dy, float low, float high, float* dx, int64_t n) {
+  Map(x, dy, dx, n, [=](Floats d, Vec v, Vec g) HWY_ATTR {
+    return hn::IfThenElseZero(hn::And(hn::Ge(v, hn::Set(d, low)), hn::Le(v, hn::Set(d, high))), g);
+  });
 }
 void SqrtBackYKernel(const float* y, const float* dy, float* dx, int64_t n) {
   Map(y, dy, dx, n, [](Floats d, Vec v, Vec g) HWY_ATTR { return hn::Div(hn::Mul(g, hn::Set(d, 0.5f)), v); });
@@ -121,17 +141,27 @@ QKV_UNARY(tanh, TanhKernel)
 QKV_UNARY(sigmoid, SigmoidKernel)
 QKV_UNARY(relu, ReluKernel)
 QKV_UNARY(gelu, GeluKernel)
+QKV_UNARY(silu, SiluKernel)
 QKV_BINARY(abs_back_x, AbsBackXKernel)
 QKV_BINARY(tanh_back_y, TanhBackYKernel)
 QKV_BINARY(sigmoid_back_y, SigmoidBackYKernel)
 QKV_BINARY(relu_back_y, ReluBackYKernel)
 QKV_BINARY(gelu_back_x, GeluBackXKernel)
+QKV_BINARY(silu_back_x, SiluBackXKernel)
 QKV_BINARY(sqrt_back_y, SqrtBackYKernel)
 
 HWY_EXPORT(ScaleKernel);
 void scale(const float* x, float s, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ScaleKernel)(x, s, y, n); }
 HWY_EXPORT(ShiftKernel);
 void shift(const float* x, float s, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(ShiftKernel)(x, s, y, n); }
+HWY_EXPORT(ClampKernel);
+void clamp(const float* x, float low, float high, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(ClampKernel)(x, low, high, y, n);
+}
+HWY_EXPORT(ClampBackXKernel);
+void clamp_back_x(const float* x, const float* dy, float low, float high, float* dx, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(ClampBackXKernel)(x, dy, low, high, dx, n);
+}
 HWY_EXPORT(PowKernel);
 void pow(const float* x, float exponent, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(PowKernel)(x, exponent, y, n); }
 

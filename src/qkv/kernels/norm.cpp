@@ -139,6 +139,63 @@ void ResidualLayerNormBackKernel(const NormBackward& norm, float scale, const ui
     });
 }
 
+// As NormalizeInDouble.
+HWY_NOINLINE void RmsInDouble(const RmsForward& norm, int64_t row) {
+  const int64_t n = norm.width;
+  const float* x = norm.x + row * n;
+  double mean = 0;
+  for (int64_t i = 0; i < n; ++i) mean += static_cast<double>(x[i]) * x[i] / static_cast<double>(n);
+  const double inverse = 1 / std::sqrt(mean + norm.eps);
+  for (int64_t i = 0; i < n; ++i) norm.y[row * n + i] = static_cast<float>(x[i] * inverse * norm.gamma[i]);
+  norm.inverse[row] = static_cast<float>(inverse);
+}
+
+void RmsNormKernel(const RmsForward& norm, int64_t begin, int64_t end) {
+  const Floats d;
+  const int64_t n = norm.width;
+  for (int64_t r = begin; r < end; ++r) {
+    const float* x = norm.x + r * n;
+    const float squares = SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR {
+      const Vec u = LoadUpTo(d, x + i, left);
+      return hn::Mul(u, u);
+    });
+    if (!std::isfinite(squares)) {
+      RmsInDouble(norm, r);
+      continue;
+    }
+    const float inverse = 1 / std::sqrt(squares / static_cast<float>(n) + norm.eps);
+    const Vec factor = hn::Set(d, inverse);
+    ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR {
+      const Vec h = hn::Mul(LoadUpTo(d, x + i, left), factor);
+      StoreUpTo(hn::Mul(h, LoadUpTo(d, norm.gamma + i, left)), d, norm.y + r * n + i, left);
+    });
+    norm.inverse[r] = inverse;
+  }
+}
+
+void RmsNormBackKernel(const RmsBackward& norm, int64_t begin, int64_t end) {
+  const Floats d;
+  const int64_t n = norm.width;
+  if (norm.dgamma) std::fill_n(norm.dgamma, n, 0.f);
+  for (int64_t r = begin; r < end; ++r) {
+    const float *x = norm.x + r * n, *dy = norm.dy + r * n;
+    const Vec factor = hn::Set(d, norm.inverse[r]);
+    const float mean_gh = SumOver(n,
+                                  [&](int64_t i, int64_t left) HWY_ATTR {
+                                    const Vec g = hn::Mul(LoadUpTo(d, dy + i, left), LoadUpTo(d, norm.gamma + i, left));
+                                    return hn::Mul(g, hn::Mul(LoadUpTo(d, x + i, left), factor));
+                                  }) /
+                          static_cast<float>(n);
+    const Vec b = hn::Set(d, mean_gh);
+    ForVectors(n, [&](int64_t i, int64_t left) HWY_ATTR {
+      const Vec v = LoadUpTo(d, dy + i, left), h = hn::Mul(LoadUpTo(d, x + i, left), factor);
+      const Vec g = hn::Mul(v, LoadUpTo(d, norm.gamma + i, left));
+      StoreUpTo(hn::Mul(factor, hn::NegMulAdd(h, b, g)), d, norm.dx + r * n + i, left);
+      if (norm.dgamma) StoreUpTo(hn::MulAdd(v, h, LoadUpTo(d, norm.dgamma + i, left)), d, norm.dgamma + i, left);
+    });
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace qkv::kernels
 HWY_AFTER_NAMESPACE();
@@ -164,6 +221,15 @@ void layer_norm_back(const NormBackward& norm, int64_t begin, int64_t end) {
 void residual_layer_norm_back(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch,
                               int64_t begin, int64_t end) {
   HWY_DYNAMIC_DISPATCH(ResidualLayerNormBackKernel)(norm, scale, bits, dy_branch, begin, end);
+}
+
+HWY_EXPORT(RmsNormKernel);
+void rms_norm(const RmsForward& norm, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RmsNormKernel)(norm, begin, end);
+}
+HWY_EXPORT(RmsNormBackKernel);
+void rms_norm_back(const RmsBackward& norm, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(RmsNormBackKernel)(norm, begin, end);
 }
 
 }  // namespace qkv::kernels

@@ -1,4 +1,5 @@
-// Layer normalisation (Ba, Kiros, Hinton, 2016) of rows of width D, alone or after a residual sum with dropout.
+// Layer normalisation (Ba, Kiros, Hinton, 2016) of rows of width D, alone or after a residual sum with dropout, and
+// normalisation by the root mean square.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,31 @@ struct NormBackward {
   float* dbeta;          // (D), of these rows only, or null
   int64_t width;         // D
 };
+
+/// y = x inverse gamma per row, inverse = 1 / sqrt(mean(x^2) + eps) (Zhang and Sennrich, 2019).
+struct RmsForward {
+  const float* x;      // (rows, D)
+  const float* gamma;  // (D)
+  float eps;
+  float* y;        // (rows, D)
+  float* inverse;  // (rows)
+  int64_t width;   // D
+};
+
+/// dx = inverse (g - h mean(g h)), g = dy gamma, h = x inverse; dgamma = sum dy h.
+struct RmsBackward {
+  const float* x;        // (rows, D)
+  const float* inverse;  // (rows)
+  const float* gamma;    // (D)
+  const float* dy;       // (rows, D)
+  float* dx;             // (rows, D)
+  float* dgamma;         // (D), of these rows only, or null
+  int64_t width;         // D
+};
+
+/// Rows [begin, end).
+void rms_norm(const RmsForward& norm, int64_t begin, int64_t end);
+void rms_norm_back(const RmsBackward& norm, int64_t begin, int64_t end);
 
 /// Rows [begin, end) with s = x.
 void layer_norm(const NormForward& norm, const float* x, int64_t begin, int64_t end);

@@ -10,6 +10,7 @@
 #include "qkv/labs/show.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/reduce.h"
+#include "qkv/ops/shape.h"
 #include "qkv/ops/softmax.h"
 
 namespace qkv::labs::cues {
@@ -61,7 +62,7 @@ void random_map(Page& page) {
        "就是平均。一行的有效键数是 $\\exp(H)$，$H$ 为熵：1 表示作出选择，10 表示平均。第二幅图用同样的分数，放大十倍。"});
   const Tensor scores = uniform({10, 10}, Rng(page.seed()).at("random-map"));
   const Tensor soft = softmax(scores), sharp = softmax(scale(scores, 10));
-  const Tensor both = stacked({soft, sharp}, {2, 10, 10});
+  const Tensor both = stack({soft, sharp});
   page.draw("random-softmax", heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {}),
             {"Random scores as attention weights. Both maps have one scale.",
              "把随机分数当作注意力权重。两幅图共用一个色标。"});
@@ -102,7 +103,7 @@ void database(Page& page) {
   const Tensor q = letters(asked);
   const Attended exact = attend(Boxcar::bandwidth(0.5f), q, k, v), near = attend(Boxcar::bandwidth(1.5f), q, k, v);
   const Attended soft = attend(Gaussian::bandwidth(1), q, k, v), all = attend(Constant{}, q, k, v);
-  const Tensor maps = stacked({exact.weights.matrix(), near.weights.matrix(), soft.weights.matrix()}, {3, 3, 5});
+  const Tensor maps = reshape(stack({exact.weights.matrix(), near.weights.matrix(), soft.weights.matrix()}), {3, 3, 5});
   std::vector<std::vector<std::string>> rows;
   for (int64_t i = 0; i < 3; ++i)
     rows.push_back({asked[static_cast<size_t>(i)], year(exact, i), year(near, i), year(soft, i), year(all, i)});

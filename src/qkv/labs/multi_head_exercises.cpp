@@ -10,6 +10,7 @@
 #include "qkv/labs/show.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/loss.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv::labs::multi_head {
@@ -166,7 +167,7 @@ void drawn(Page& page) {
                    test.answers.part(0, {1, kLength, kQuestions})};
   const Tensor before = r.several[0].before.attended(line).weights.matrix(),
                after = r.several[0].after.attended(line).weights.matrix();
-  const Tensor both = stacked({before, after}, {2, kHeads, kLength, kLength});
+  const Tensor both = reshape(stack({before, after}), {2, kHeads, kLength, kLength});
   const auto tokens = tokens_of(test, 0);
   page.say(
       {"The maps of the model above on a line it has never seen, before training and after. A row is a token that "
@@ -216,7 +217,7 @@ void distances(Page& page) {
   const Readers& r = readers(page);
   const Lines test = test_lines(page);
   const Tensor before = head_distances(r.several[0].before, test), after = head_distances(r.several[0].after, test);
-  const Tensor both = stacked({before, after}, {2, kHeads, kHeads});
+  const Tensor both = stack({before, after});
   std::vector<std::string> numbers;
   for (int64_t h = 1; h <= kHeads; ++h) numbers.push_back(std::to_string(h));
   page.draw("head-distances",

@@ -6,6 +6,7 @@
 
 #include "qkv/labs/regression.h"
 #include "qkv/labs/show.h"
+#include "qkv/ops/shape.h"
 
 namespace qkv::labs::regression {
 namespace {
@@ -32,7 +33,7 @@ Figure row_of(std::vector<Panel> panels) {
 }
 
 Figure map_row(const std::vector<Tensor>& maps, const std::vector<std::string>& titles) {
-  return weights_figure(stacked(maps, {std::ssize(maps), maps[0].size(0), maps[0].size(1)}), titles);
+  return weights_figure(stack(maps), titles);
 }
 
 struct Kernel {

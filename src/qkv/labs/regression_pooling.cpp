@@ -9,6 +9,7 @@
 #include "qkv/labs/regression.h"
 #include "qkv/labs/show.h"
 #include "qkv/ops/loss.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv::labs::regression {
@@ -125,8 +126,7 @@ void learned_step(Page& page) {
   const Vector curve = sharp.predict(Points::of(test_x())).values.values, plain = fit(s, 1.0);
   page.draw("learned-fit", fit_figure(s, curve),
             {"The learned fit follows the data closely, their noise too.", "学到的拟合紧跟数据，也紧跟数据里的噪声。"});
-  const Tensor both =
-      stacked({model(s).weights(Points::of(test_x())), sharp.weights(Points::of(test_x()))}, {2, 50, 50});
+  const Tensor both = stack({model(s).weights(Points::of(test_x())), sharp.weights(Points::of(test_x()))});
   Figure maps = weights_figure(both, {"width 1", fmt::format("learned, width {:.3f}", 1 / std::abs(learned.w[0]))});
   maps.colours.per_panel = true;
   page.draw(

@@ -13,6 +13,7 @@
 #include "qkv/labs/sections.h"
 #include "qkv/labs/show.h"
 #include "qkv/ops/matmul.h"
+#include "qkv/ops/shape.h"
 
 namespace qkv::labs {
 namespace scoring {
@@ -54,7 +55,7 @@ void masking(Page& page) {
   page.say({"A length for each query makes a (2, 2) matrix, here 1, 3 and 2, 4:",
             "每个查询一个长度，则组成 (2, 2) 矩阵，这里是 1、3 和 2、4："});
   page.print(shown(two));
-  const Tensor both = stacked({one, two}, {2, 4, 4});
+  const Tensor both = reshape(stack({one, two}), {2, 4, 4});
   page.draw(
       "masked-softmax",
       heatmaps(both, "Keys", "batch × queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},

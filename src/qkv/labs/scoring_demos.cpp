@@ -54,7 +54,7 @@ void equal_keys(Page& page) {
   const Attended added = attend(additive, q20, keys, values, mask, {}, {.dropout = 0.1f});
   const Attended dotted = attend(ScaledDot{}, q2, keys, values, mask, {}, {.dropout = 0.5f});
   page.print("additive:\n" + shown(added.output) + "\nscaled dot product:\n" + shown(dotted.output));
-  const Tensor maps = stacked({added.weights.matrix(), dotted.weights.matrix()}, {2, 2, 10});
+  const Tensor maps = reshape(stack({added.weights.matrix(), dotted.weights.matrix()}), {2, 2, 10});
   page.draw("equal-keys",
             heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"}, {.y_tokens = {"0", "1"}}),
             {"Both maps are 1/2 on two keys and 1/6 on six.", "两幅图都是：两个键各 1/2，六个键各 1/6。"});
@@ -92,7 +92,7 @@ void random_keys(Page& page) {
       attend(ScaledDot{}, normal({2, 1, 2}, rng.at("q2")), keys, values, mask, {}, {.dropout = 0.5f});
   const Attended added = attend(Additive::random(20, 2, 8, rng.at("additive")), normal({2, 1, 20}, rng.at("q20")), keys,
                                 values, mask, {}, {.dropout = 0.1f});
-  const Tensor maps = stacked({dotted.weights.matrix(), added.weights.matrix()}, {2, 2, 10});
+  const Tensor maps = reshape(stack({dotted.weights.matrix(), added.weights.matrix()}), {2, 2, 10});
   page.print(text("scaled dot product: ", dotted.output.shape(), ", additive: ", added.output.shape()));
   page.draw("random-keys",
             heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"}, {.y_tokens = {"0", "1"}}),

@@ -14,6 +14,7 @@
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/matmul.h"
 #include "qkv/ops/reduce.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv::labs::scoring {
@@ -33,7 +34,7 @@ int64_t nearest(const Tensor& q, const Tensor& k, int64_t query) {
 }
 
 // Two weight matrices (n, m) side by side.
-Tensor pair_of(const Tensor& a, const Tensor& b) { return stacked({a, b}, {2, a.size(-2), a.size(-1)}); }
+Tensor pair_of(const Tensor& a, const Tensor& b) { return reshape(stack({a, b}), {2, a.size(-2), a.size(-1)}); }
 
 // Points around the origin: (count, 2).
 Tensor on_circle(int64_t count, double start, double radius) {

@@ -11,6 +11,7 @@
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/matmul.h"
 #include "qkv/ops/reduce.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv::labs::scoring {
@@ -202,7 +203,7 @@ void measures(Page& page) {
                    {"gradient with respect to $q$", "对 $q$ 的梯度"}},
                   rows);
   const Tensor maps =
-      stacked({treatments[0].second->weights, treatments[1].second->weights, treatments[2].second->weights}, {3, 2, 3});
+      stack({treatments[0].second->weights, treatments[1].second->weights, treatments[2].second->weights});
   page.draw("measures",
             heatmaps(maps, "Keys", "Queries", {"raw", "/ √2", "standardised"},
                      {.colours = {.low = 0, .high = 1},

@@ -16,6 +16,7 @@
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/embedding.h"
 #include "qkv/ops/loss.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
 #include "qkv/train/fit.h"
 
@@ -220,11 +221,10 @@ void learned_positions(Page& page) {
 void where_they_look(Page& page) {
   page.heading({"Where the four models look", "四个模型看向哪里"});
   const Copiers& c = copiers(page);
-  Tensor maps = Tensor::empty({4, 24, 24});
-  for (size_t k = 0; k < 4; ++k)
-    std::copy_n(map_of(c.all[k].model, Rng(page.seed()).at("map")).ptr(), 24 * 24, maps.mutable_ptr() + k * 24 * 24);
+  std::vector<Tensor> maps;
+  for (size_t k = 0; k < 4; ++k) maps.push_back(map_of(c.all[k].model, Rng(page.seed()).at("map")));
   page.draw("order-maps",
-            heatmaps(maps, "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
+            heatmaps(stack(maps), "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
                      {.colours = {.low = 0, .high = 1}}),
             {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token "
              "before. Rows and columns from 16 on were never trained.",

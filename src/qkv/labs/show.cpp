@@ -34,14 +34,6 @@ std::string nested(const Tensor& x, int axis, int64_t offset, int decimals) {
 
 std::string shown(const Tensor& x, int decimals) { return nested(x, 0, 0, decimals); }
 
-Tensor stacked(const std::vector<Tensor>& parts, const Shape& shape) {
-  Tensor out = Tensor::empty(shape);
-  float* to = out.mutable_ptr();
-  for (const Tensor& part : parts) to = std::copy_n(part.ptr(), part.numel(), to);
-  check(to == out.ptr() + out.numel(), "[stacked] ", to - out.ptr(), " numbers do not fill the shape ", shape);
-  return out;
-}
-
 std::vector<double> numbers(const Tensor& x) { return {x.data().begin(), x.data().end()}; }
 
 double largest_difference(const Tensor& a, const Tensor& b) {

@@ -14,8 +14,6 @@ namespace qkv::labs {
 /// The numbers in nested brackets, a row a line: "[[[2, 3]],\n [[10, 11]]]"; at most so many decimals, trailing zeros
 /// left out.
 std::string shown(const Tensor& x, int decimals = 4);
-/// The numbers of all parts one after the other, in that shape: maps side by side.
-Tensor stacked(const std::vector<Tensor>& parts, const Shape& shape);
 /// The elements in order.
 std::vector<double> numbers(const Tensor& x);
 /// max |a - b| of two tensors of one shape.

@@ -8,6 +8,7 @@
 #include "qkv/core/check.h"
 #include "qkv/data/text.h"
 #include "qkv/labs/transformer.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
 
 namespace qkv::labs::transformer {
@@ -24,7 +25,7 @@ struct Maps : Probe {
 // (layers, heads, queries, keys).
 Tensor of_layers(const std::vector<Tensor>& layers) {
   const Shape one = layers[0].shape();
-  return stacked(layers, {std::ssize(layers), one[1], one[2], one[3]});
+  return reshape(stack(layers), {std::ssize(layers), one[1], one[2], one[3]});
 }
 
 Figure grid(const Tensor& maps, const std::vector<std::string>& keys, const std::vector<std::string>& queries) {

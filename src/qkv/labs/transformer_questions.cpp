@@ -13,6 +13,7 @@
 #include "qkv/labs/work.h"
 #include "qkv/ops/linear_loss.h"
 #include "qkv/ops/reduce.h"
+#include "qkv/ops/shape.h"
 #include "qkv/train/fit.h"
 
 namespace qkv::labs::transformer {
@@ -270,19 +271,14 @@ void vision_step(Page& page) {
   const Rng rng = Rng(page.seed()).at("vision");
   const Linear patch(16, 32, rng.at("patch"));
   const TransformerBlock block({.hidden = 32, .ffn = 64}, Cross::no, rng.at("block"));
-  const Tensor image = uniform({28, 28}, rng.at("image"));
-  Tensor patches = Tensor::empty({1, 49, 16}), mixed = Tensor::empty({1, 49, 16});
-  for (int64_t p = 0; p < 49; ++p)
-    for (int64_t i = 0; i < 16; ++i) {
-      const float value = image.ptr()[(p / 7 * 4 + i / 4) * 28 + p % 7 * 4 + i % 4];
-      patches.mutable_ptr()[p * 16 + i] = value;
-      mixed.mutable_ptr()[p * 10 % 49 * 16 + i] = value;  // 10 and 49 have no common factor: every place once
-    }
+  const Tensor cut = patches(uniform({1, 1, 28, 28}, rng.at("image")), 4);
+  Ids order = Ids::empty({49});  // patch p goes to place 10 p mod 49: 10 and 49 have no common factor
+  for (int32_t p = 0; p < 49; ++p) order.mutable_ptr()[p * 10 % 49] = p;
+  const Tensor mixed = unsqueeze(gather_rows(cut.viewed({49, 16}), order), 0);
   const auto classified = [&](const Tensor& words) { return mean(block(words, Mask::none(), Run{}), 1); };
   const Tensor places = sinusoidal_positions(49, 32).viewed({1, 49, 32});
-  const double without = largest_difference(classified(patch(patches)), classified(patch(mixed))),
-               with =
-                   largest_difference(classified(add(patch(patches), places)), classified(add(patch(mixed), places)));
+  const double without = largest_difference(classified(patch(cut)), classified(patch(mixed))),
+               with = largest_difference(classified(add(patch(cut), places)), classified(add(patch(mixed), places)));
   page.print(fmt::format("image (28, 28) -> patches (49, 16) -> words (49, 32) -> encoder (49, 32) -> mean (32)"));
   page.claim(without < 1e-5 && with > 1e-3,
              {"Without positions an image whose patches are shuffled is the same image; with them it is not.",

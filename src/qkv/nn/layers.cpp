@@ -23,6 +23,9 @@ Tensor LayerNorm::operator()(const Tensor& x, const Tensor& y, float dropout_rat
   return residual_layer_norm(x, y, gamma, beta, dropout_rate, run);
 }
 
+RmsNorm::RmsNorm(int64_t width) : gamma(parameter(ones({width}))) {}
+Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, gamma); }
+
 Tensor Dropout::operator()(const Tensor& x, const Run& run) const { return dropout(x, rate, run); }
 
 FeedForward::FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between)

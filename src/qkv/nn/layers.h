@@ -50,6 +50,16 @@ struct LayerNorm {
   }
 };
 
+/// Divides the last axis by its root mean square, then gamma y.
+struct RmsNorm {
+  Tensor gamma;  // (width)
+
+  RmsNorm() = default;
+  explicit RmsNorm(int64_t width);
+  Tensor operator()(const Tensor& x) const;
+  void visit(auto&& f) { f("gamma", gamma); }
+};
+
 /// Zeroes elements with that probability in training and scales the others up; nothing otherwise.
 struct Dropout {
   float rate = 0;

@@ -180,4 +180,24 @@ Tensor gelu(const Tensor& x) {
   return y;
 }
 
+// y = x s, s = 1 / (1 + e^-x).   dx = dy s (1 + x (1 - s))
+Tensor silu(const Tensor& x) {
+  Tensor y = mapped("silu", x, kCostly, kernels::silu);
+  record("silu", y, {&x}, [x = x](Pull& p) { p.give(0, pulled(kernels::silu_back_x, x, p.dy(), kCostly)); });
+  return y;
+}
+
+// y = min(max(x, low), high).   dx = dy where low <= x <= high, else 0
+Tensor clamp(const Tensor& x, float low, float high) {
+  check(low <= high, "[clamp] the limits are not in order: ", low, " and ", high);
+  Tensor y = mapped("clamp", x, kCheap,
+                    [=](const float* in, float* out, int64_t n) { kernels::clamp(in, low, high, out, n); });
+  record("clamp", y, {&x}, [x = x, low, high](Pull& p) {
+    Tensor dx = Tensor::empty(x.shape());
+    kernels::clamp_back_x(x.ptr(), p.dy().ptr(), low, high, dx.mutable_ptr(), dx.numel());
+    p.give(0, std::move(dx));
+  });
+  return y;
+}
+
 }  // namespace qkv

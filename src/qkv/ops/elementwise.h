@@ -32,6 +32,11 @@ Tensor relu(const Tensor& x);
 /// x Phi(x), Phi the normal distribution function.
 Tensor gelu(const Tensor& x);
 
+/// x / (1 + e^-x), also called swish.
+Tensor silu(const Tensor& x);
+/// x no smaller than low and no larger than high. Its derivative is 1 at both limits, 0 outside.
+Tensor clamp(const Tensor& x, float low, float high);
+
 /// The sum of x over the axes that broadcasting added or stretched, so that the result has `shape`; not recorded.
 Tensor sum_to(Tensor x, const Shape& shape);
 

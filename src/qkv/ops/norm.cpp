@@ -1,4 +1,4 @@
-// Layer norm ops: forward and pullback side by side.
+// Normalisation: forward and pullback side by side.
 #include "qkv/ops/norm.h"
 
 #include "qkv/kernels/elementwise.h"
@@ -116,6 +116,30 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma
            p.give(0, std::move(ds));
          });
   return out;
+}
+
+// y = h gamma, h = x / sqrt(mean(x^2) + eps).   g = dy gamma
+// dx = (g - h mean(g h)) / sqrt(mean(x^2) + eps), dgamma = sum dy h
+Tensor rms_norm(const Tensor& x, const Tensor& gamma, float eps) {
+  const Rows rows("rms_norm", x.shape());
+  const Shape expected{x.size(-1)};
+  check(gamma.shape() == expected, "[rms_norm] gamma has shape ", gamma.shape(), " for rows of shape ", expected);
+  Tensor y = Tensor::empty(x.shape()), inverse = Tensor::empty({rows.count});
+  const kernels::RmsForward norm{x.ptr(), gamma.ptr(), eps, y.mutable_ptr(), inverse.mutable_ptr(), rows.width};
+  rows.each(0.5, [&](int64_t r, int64_t n) { kernels::rms_norm(norm, r, r + n); });
+  record("rms_norm", y, {&x, &gamma}, [x = x, inverse, gamma = gamma, rows](Pull& p) {
+    const int64_t groups = (rows.count + kGroup - 1) / kGroup, d = rows.width;
+    Tensor dx = Tensor::empty(x.shape()), parts = p.wants(1) ? Tensor::empty({groups, d}) : Tensor();
+    const kernels::RmsBackward whole{x.ptr(), inverse.ptr(), gamma.ptr(), p.dy().ptr(), dx.mutable_ptr(), nullptr, d};
+    parallel_ranges(rows.count, kGroup, 0.7 * static_cast<double>(dx.numel()), [&](int64_t begin, int64_t end) {
+      kernels::RmsBackward norm = whole;
+      if (parts.defined()) norm.dgamma = parts.mutable_ptr() + begin / kGroup * d;
+      kernels::rms_norm_back(norm, begin, end);
+    });
+    if (p.wants(1)) sum_parts(p.into(1), parts.ptr(), groups, d, d);
+    p.give(0, std::move(dx));
+  });
+  return y;
 }
 
 }  // namespace qkv

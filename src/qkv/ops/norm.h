@@ -1,4 +1,4 @@
-// Layer normalisation on the last axis, alone or fused with the residual sum before it.
+// Normalisation of the last axis: layer norm, alone or fused with the residual sum before it, and RMS norm.
 #pragma once
 
 #include "qkv/tensor/run.h"
@@ -15,5 +15,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, floa
 /// D)
 Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma, const Tensor& beta, float rate,
                            const Run& run, float eps = kNormEps);
+
+/// x / sqrt(mean(x^2) + eps) * gamma on the last axis. x (..., D), gamma (D) -> (..., D)
+Tensor rms_norm(const Tensor& x, const Tensor& gamma, float eps = kNormEps);
 
 }  // namespace qkv

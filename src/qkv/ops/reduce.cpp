@@ -1,6 +1,10 @@
 // Reductions: neighbouring axes are merged, and each group of them is one pass over (outer, n, inner).
 #include "qkv/ops/reduce.h"
 
+#include <cmath>
+#include <limits>
+
+#include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/reduce.h"
 #include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
@@ -103,6 +107,46 @@ Tensor max(const Tensor& x, const Axes& axes, KeepDims keep) {
     });
     return y;
   });
+}
+
+// y = min_i x_i.   dx_i = dy for the first i with x_i = y, else 0
+Tensor min(const Tensor& x, const Axes& axes, KeepDims keep) {
+  return over_groups("min", x, axes, keep, [](const Tensor& t, Split s, const Shape& shape) {
+    check(s.n > 0 || s.outer * s.inner == 0, "[min] no minimum over an axis of size 0: ", t.shape(), " to ", shape);
+    Tensor y = Tensor::empty(shape);
+    if (y.numel() > 0) {  // -max(-x)
+      Tensor negative = Tensor::empty(t.shape());
+      kernels::neg(t.ptr(), negative.mutable_ptr(), t.numel());
+      kernels::max(negative.ptr(), y.mutable_ptr(), s);
+      kernels::neg(y.ptr(), y.mutable_ptr(), y.numel());
+    }
+    record("min", y, {&t}, [t = Tape::saved(t, {&t}), y, s](Pull& pull) {
+      const auto [dx, add] = pull.into(0);
+      kernels::max_back(t.ptr(), y.ptr(), pull.dy().ptr(), dx, s, add);  // finds the place of y, whatever it is
+    });
+    return y;
+  });
+}
+
+Ids argmax(const Tensor& x, int axis) {
+  check_present("argmax", x);
+  axis = normal_axis("argmax", axis, x.rank());
+  const Split s{x.shape().product(0, axis), x.size(axis), x.shape().product(axis + 1, x.rank())};
+  Shape shape;
+  for (int k = 0; k < x.rank(); ++k)
+    if (k != axis) shape.push_back(x.size(k));
+  check(s.n > 0 || shape.numel() == 0, "[argmax] no maximum over an axis of size 0: ", x.shape(), " to ", shape);
+  check(s.n <= std::numeric_limits<int32_t>::max(), "[argmax] axis ", axis, " of shape ", x.shape(), " is too long");
+  Ids out = Ids::empty(shape);
+  for (int64_t o = 0; o < s.outer; ++o)
+    for (int64_t j = 0; j < s.inner; ++j) {
+      const float* column = x.ptr() + o * s.n * s.inner + j;
+      int64_t best = 0;
+      for (int64_t i = 1; i < s.n && !std::isnan(column[best * s.inner]); ++i)
+        if (!(column[i * s.inner] <= column[best * s.inner])) best = i;  // larger, or NaN
+      out.mutable_ptr()[o * s.inner + j] = static_cast<int32_t>(best);
+    }
+  return out;
 }
 
 }  // namespace qkv

@@ -39,4 +39,11 @@ Tensor mean(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no
 /// order.
 Tensor max(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 
+/// The smallest element over the axes, NaN if there is one. Its gradient goes to the first of equal minima.
+Tensor min(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
+
+/// The index along an axis of its largest element, the first of equal ones; NaN counts as the largest. x without that
+/// axis -> Ids. No gradient.
+Ids argmax(const Tensor& x, int axis = -1);
+
 }  // namespace qkv

@@ -131,6 +131,20 @@ Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end) {
   return y;
 }
 
+Ids slice(const Ids& x, int axis, int64_t begin, int64_t end) {
+  check_present("slice", x);
+  axis = normal_axis("slice", axis, x.rank());
+  check(0 <= begin && begin <= end && end <= x.size(axis), "[slice] ", begin, ":", end, " is outside axis ", axis,
+        " of shape ", x.shape());
+  Shape shape = x.shape();
+  shape.set(axis, end - begin);
+  const int64_t inner = shape.product(axis + 1, shape.rank()), length = (end - begin) * inner;
+  Ids y = Ids::empty(shape);
+  for (int64_t o = 0; o < shape.product(0, axis); ++o)
+    std::copy_n(x.ptr() + (o * x.size(axis) + begin) * inner, length, y.mutable_ptr() + o * length);
+  return y;
+}
+
 // y = [x_0, x_1, ...].   dx_i = the i-th part of dy
 Tensor concat(std::span<const Tensor> parts, int axis) {
   check(!parts.empty(), "[concat] nothing to join: expected one tensor or more");

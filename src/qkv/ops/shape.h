@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "qkv/tensor/tensor.h"
 
@@ -18,6 +19,10 @@ inline Tensor reshape(const Tensor& x, const Shape& shape) {
   return reshape(x, std::span<const int64_t>(shape.begin(), shape.end()));
 }
 
+/// The same elements with one more axis, of size 1, which is axis `axis` of the result: (2, 3) at 0 -> (1, 2, 3), at -1
+/// -> (2, 3, 1).
+Tensor unsqueeze(const Tensor& x, int axis);
+
 /// Axis k of the result is axis order[k] of x; every axis once.
 Tensor permute(const Tensor& x, std::span<const int> order);
 inline Tensor permute(const Tensor& x, std::initializer_list<int> order) {
@@ -30,12 +35,26 @@ Tensor transpose(const Tensor& x, int a = -2, int b = -1);
 /// Indices begin .. end - 1 of an axis, 0 <= begin <= end <= size. Where no axis before it is larger than 1 the buffer
 /// is shared.
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end);
+Ids slice(const Ids& x, int axis, int64_t begin, int64_t end);
 
 /// The parts one after the other along an axis; the other sizes agree.
 Tensor concat(std::span<const Tensor> parts, int axis);
 inline Tensor concat(std::initializer_list<Tensor> parts, int axis) {
   return concat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
 }
+
+/// Tensors of one shape side by side along a new axis of the result: n of (2, 3) at 0 -> (n, 2, 3).
+Tensor stack(std::span<const Tensor> parts, int axis = 0);
+inline Tensor stack(std::initializer_list<Tensor> parts, int axis = 0) {
+  return stack(std::span<const Tensor>(parts.begin(), parts.size()), axis);
+}
+
+/// The inverse of concat: parts of these sizes along an axis, or `count` parts of equal size.
+std::vector<Tensor> split(const Tensor& x, std::span<const int64_t> sizes, int axis);
+inline std::vector<Tensor> split(const Tensor& x, std::initializer_list<int64_t> sizes, int axis) {
+  return split(x, std::span<const int64_t>(sizes.begin(), sizes.size()), axis);
+}
+std::vector<Tensor> split(const Tensor& x, int64_t count, int axis);
 
 /// Each index of the axis `repeats` times in a row: a a b b.
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, int axis);
@@ -46,6 +65,16 @@ Tensor tile(const Tensor& x, std::span<const int64_t> counts);
 inline Tensor tile(const Tensor& x, std::initializer_list<int64_t> counts) {
   return tile(x, std::span<const int64_t>(counts.begin(), counts.size()));
 }
+
+/// x repeated until it has `shape`, by NumPy's rules of broadcasting.
+Tensor broadcast_to(const Tensor& x, const Shape& shape);
+
+/// x[rows[i]] for every i, along the first axis: x (N, ...), rows (...) in [0, N) -> (rows' shape, x's other axes).
+Tensor gather_rows(const Tensor& x, const Ids& rows);
+
+/// Square patches of images, row by row, each flattened with its channels first: (B, C, H, W), H and W multiples of
+/// `size` -> (B, H / size * W / size, C * size * size).
+Tensor patches(const Tensor& images, int64_t size);
 
 /// The elements of x where the mask, of the same shape, is not 0: (count).
 Tensor select(const Tensor& x, const Tensor& mask);

@@ -115,6 +115,9 @@ TEST(Layers, StartAsSpecified) {
   const LayerNorm norm(3);
   EXPECT_EQ(norm.gamma.data()[2], 1);
   EXPECT_EQ(norm.beta.data()[2], 0);
+  const RmsNorm rms(2);
+  EXPECT_EQ(names_of(parameters(rms)), std::vector<std::string>{"gamma"});
+  EXPECT_NEAR(rms(Tensor({2}, {3, 4})).data()[1], 4 / std::sqrt(12.5f), 1e-6);
   const float a = std::sqrt(6.f / (100 + 300));
   const Tensor xavier = xavier_uniform({300, 100}, Rng(2));
   EXPECT_LE(largest(xavier), a);
@@ -158,10 +161,11 @@ TEST(BatchMates, ChangeNoBitsOfARowInAnyLayerOrModel) {
   for (int64_t width : {1, 24, 33, 256}) {
     const LayerNorm norm(width);
     expect_no_mates("layer norm", width, norm);
+    expect_no_mates("RMS norm", width, RmsNorm(width));
     expect_no_mates("residual", width, [&](const Tensor& x) { return norm(x, x, 0.5f, kInference); });
     expect_no_mates("softmax", width, softmax);
     expect_no_mates("log softmax", width, log_softmax);
-    for (auto op : {gelu, exp, tanh, sigmoid, sin}) expect_no_mates("element-wise", width, op);
+    for (auto op : {gelu, silu, exp, tanh, sigmoid, sin}) expect_no_mates("element-wise", width, op);
     const Tensor row = uniform({width}, Rng(4));
     expect_no_mates("mul", width, [&](const Tensor& x) { return mul(x, row); });
   }

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <thread>
 
 #include "qkv/core/parallel.h"
+#include "qkv/tensor/tape.h"
 #include "support/files.h"
 #include "support/threads.h"
 
@@ -44,7 +46,7 @@ TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
   const Tensor x = uniform({1024}, Rng(4), -100, 100);
   const float huge[] = {2e4f, 3e38f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
                         1e-40f};
-  for (auto op : {sin, cos, exp, log, tanh, sigmoid, gelu, sqrt, relu, abs, neg}) {
+  for (auto op : {sin, cos, exp, log, tanh, sigmoid, gelu, silu, sqrt, relu, abs, neg}) {
     const Tensor alone = op(x);
     for (float mate : huge) {
       Tensor mixed = x.copied();
@@ -63,6 +65,19 @@ TEST(Elementwise, DenormalResultsAreZeroFromTheFirstOpOfAThreadOn) {
     std::thread([n] {
       EXPECT_EQ(mul(full({n}, 1e-30f), full({n}, 1e-10f)).data()[0], 0.f) << n << " elements";
     }).join();
+}
+
+TEST(Clamp, KeepsNaNAndPassesTheGradientUpToBothLimits) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = parameter(Tensor({6}, {-3, -1, 0, 2, 5, nan}));
+  Tape tape;
+  const Tensor y = clamp(x, -1, 2);
+  EXPECT_EQ(std::vector<float>(y.ptr(), y.ptr() + 5), (std::vector<float>{-1, -1, 0, 2, 2}));
+  EXPECT_TRUE(std::isnan(y.ptr()[5]));
+  tape.backward(y, ones({6}));
+  const Tensor dx = tape.grad(x);
+  EXPECT_EQ(std::vector<float>(dx.ptr(), dx.ptr() + 5), (std::vector<float>{0, 1, 1, 1, 0}));
+  EXPECT_EQ(error_of([&] { clamp(x, 2, 1); }), "[clamp] the limits are not in order: 2 and 1");
 }
 
 }  // namespace qkv

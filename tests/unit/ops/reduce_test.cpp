@@ -137,6 +137,36 @@ TEST(Max, OfNegativeInfinitiesIsNegativeInfinity) {
   EXPECT_EQ(max(full({9, 20}, -inf), 0).at({19}), -inf);
 }
 
+TEST(Min, GivesItsGradientToTheFirstOfEqualMinima) {
+  const Tensor x = parameter(Tensor({5}, {2, 1, 3, 1, 4}));
+  Tape tape;
+  const Tensor y = min(x);
+  EXPECT_EQ(y.item(), 1);
+  tape.backward(y);
+  const Tensor dx = tape.grad(x);
+  EXPECT_EQ(std::vector<float>(dx.data().begin(), dx.data().end()), (std::vector<float>{0, 1, 0, 0, 0}));
+}
+
+TEST(Argmax, IsTheFirstOfEqualMaximaAndNaNIsTheLargest) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
+  const Tensor x({3, 4}, {1, 5, 5, 2, -inf, -inf, -inf, -inf, inf, nan, 0, nan});
+  const Ids last = argmax(x), first = argmax(x, 0);
+  EXPECT_EQ(last.shape(), Shape({3}));
+  EXPECT_EQ(std::vector<int32_t>(last.data().begin(), last.data().end()), (std::vector<int32_t>{1, 0, 1}));
+  EXPECT_EQ(std::vector<int32_t>(first.data().begin(), first.data().end()), (std::vector<int32_t>{2, 2, 0, 2}));
+  EXPECT_EQ(argmax(Tensor({1}, {nan})).data()[0], 0);
+}
+
+TEST(Argmax, PointsAtTheMaximumAlongAnyAxis) {
+  const Tensor x = uniform({3, 9, 5}, Rng(8));
+  const Ids at = argmax(x, 1);
+  const Tensor most = max(x, 1);
+  ASSERT_EQ(at.shape(), Shape({3, 5}));
+  for (int64_t b = 0; b < 3; ++b)
+    for (int64_t j = 0; j < 5; ++j) EXPECT_EQ(x.at({b, at.data()[static_cast<size_t>(b * 5 + j)], j}), most.at({b, j}));
+  EXPECT_EQ(argmax(zeros({0, 3})).shape(), Shape({0}));
+}
+
 TEST(Reductions, SayWhatIsWrong) {
   const Tensor x = zeros({2, 0, 3});
   expect_error([&] { sum(x, 3); }, "[sum] axis 3 is outside a tensor of 3 axes");
@@ -144,6 +174,9 @@ TEST(Reductions, SayWhatIsWrong) {
   expect_error([&] { sum(x, {1, -2}); }, "[sum] axis -2 is named twice for shape (2, 0, 3)");
   expect_error([&] { max(x, 1); }, "[max] no maximum over an axis of size 0: (2, 0, 3) to (2, 3)");
   expect_error([&] { max(zeros({0})); }, "[max] no maximum over an axis of size 0: (0,) to ()");
+  expect_error([&] { min(x, 1); }, "[min] no minimum over an axis of size 0: (2, 0, 3) to (2, 3)");
+  expect_error([&] { argmax(x, 1); }, "[argmax] no maximum over an axis of size 0: (2, 0, 3) to (2, 3)");
+  expect_error([&] { argmax(scalar(1)); }, "[argmax] axis -1 is outside a tensor of 0 axes");
   expect_error([&] { sum(x, {0, 1, 2, 3, 4, 5, 6}); }, "[axes] at most 6 axes, got 7");
   EXPECT_EQ(max(zeros({0, 3}), 1).shape(), Shape({0}));
 }

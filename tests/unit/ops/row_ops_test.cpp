@@ -61,11 +61,12 @@ TEST(RowOps, ARowAloneHasTheBitsItHasAmongMatesAtAnyThreadCount) {
     expect_row_alone(log_softmax, width);
     const Tensor gamma = uniform({width}, Rng(3)), beta = uniform({width}, Rng(4));
     expect_row_alone([&](const Tensor& x) { return layer_norm(x, gamma, beta); }, width);
+    expect_row_alone([&](const Tensor& x) { return rms_norm(x, gamma); }, width);
     expect_row_alone([&](const Tensor& x) { return residual_layer_norm(x, x, gamma, beta, 0, kInference); }, width);
   }
 }
 
-TEST(RowOps, ParameterGradientsOfLayerNormHaveTheSameBitsAtAnyThreadCount) {
+TEST(RowOps, ParameterGradientsOfNormsHaveTheSameBitsAtAnyThreadCount) {
   const Tensor x = uniform({1000, 40}, Rng(1)), gamma = parameter(uniform({40}, Rng(3))),
                beta = parameter(uniform({40}, Rng(4)));
   const qkv_test::ThreadsScope threads_scope;
@@ -77,6 +78,10 @@ TEST(RowOps, ParameterGradientsOfLayerNormHaveTheSameBitsAtAnyThreadCount) {
     tape.backward(y, uniform(y.shape(), Rng(5)));
     std::vector<float> both = values(tape.grad(gamma));
     for (float v : tape.grad(beta).data()) both.push_back(v);
+    Tape second;
+    const Tensor z = rms_norm(x, gamma);
+    second.backward(z, uniform(z.shape(), Rng(6)));
+    for (float v : second.grad(gamma).data()) both.push_back(v);
     if (first.empty()) first = both;
     EXPECT_EQ(both, first) << count << " threads";
   }
@@ -129,6 +134,8 @@ TEST(RowOps, ErrorsNameTheOpAndBothValues) {
         layer_norm(x, three, zeros({3, 1}));
       },
       "[layer_norm] beta has shape (3, 1) for rows of shape (3,)");
+  expect_error([&] { rms_norm(scalar(1), three); }, "[rms_norm] expected at least one axis, got shape ()");
+  expect_error([&] { rms_norm(x, zeros({2})); }, "[rms_norm] gamma has shape (2,) for rows of shape (3,)");
   expect_error([&] { residual_layer_norm(x, three, three, three, 0, kInference); },
                "[residual_layer_norm] shapes differ: (2, 3) + (3,)");
   expect_error([&] { embedding(x, Ids({2}, {0, 2})); }, "[embedding] id 2 is outside the table of 2 rows");

@@ -85,6 +85,13 @@ std::vector<OpCase> elementwise_rows() {
       unary("relu", relu, [](double x) { return x < 0 ? 0 : x; }, {0.1f, 2}),
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }),
       unary("gelu", gelu, [](double x) { return 0.5 * x * std::erfc(-x * std::sqrt(0.5)); }, {-6, 6}),
+      unary("silu", silu, [](double x) { return x / (1 + std::exp(-x)); }),
+      unary("silu", silu, [](double x) { return x / (1 + std::exp(-x)); }, {-20, 20}),
+      unary(
+          "clamp", [](const Tensor& x) { return clamp(x, -1, 0.5f); },
+          [](double x) { return x < -1    ? -1
+                                : x > 0.5 ? 0.5
+                                          : x; }),
       unary("abs", abs, [](double x) { return std::abs(x); }, {-2, -0.1f}),
       unary("relu", relu, [](double x) { return x < 0 ? 0 : x; }, {-2, -0.1f}),
       unary(

@@ -1,4 +1,4 @@
-// Op-table rows: dropout, layer norm and the fused residual.
+// Op-table rows: dropout, layer norm, the fused residual and RMS norm.
 #include <cmath>
 #include <limits>
 
@@ -36,6 +36,17 @@ Array plain_layer_norm(const Array& x, const Array& gamma, const Array& beta, do
   return y;
 }
 
+Array plain_rms_norm(const Array& x, const Array& gamma, double eps) {
+  Array y = x;
+  const int64_t width = x.shape[-1];
+  for (int64_t begin = 0; begin < x.numel(); begin += width) {
+    double mean = 0;
+    for (int64_t i = 0; i < width; ++i) mean += x[begin + i] * x[begin + i] / static_cast<double>(width);
+    for (int64_t i = 0; i < width; ++i) y[begin + i] = x[begin + i] / std::sqrt(mean + eps) * gamma[i];
+  }
+  return y;
+}
+
 Array sum(const Array& a, const Array& b) {
   Array y = a;
   for (int64_t i = 0; i < y.numel(); ++i) y[i] += b[i];
@@ -63,6 +74,13 @@ std::vector<std::vector<Shape>> norm_shapes(bool residual) {
     else
       sets.push_back({x, d, d});
   }
+  return sets;
+}
+
+std::vector<std::vector<Shape>> rms_shapes() {
+  std::vector<std::vector<Shape>> sets = {{{150, 3}, {3}}};  // three groups of the parameter's gradient
+  for (const auto& shapes : norm_shapes(false))  // one element is its own mean: its gradient is a difference of equals
+    if (shapes[0][-1] != 1) sets.push_back({shapes[0], shapes[1]});
   return sets;
 }
 
@@ -106,10 +124,20 @@ std::vector<OpCase> norm_rows() {
        .shapes = {{{4, 6}, {6}, {6}}},
        .call = [](const Tensors& x) { return layer_norm(x[0], x[1], x[2], 0.5f); },
        .reference = [](const Arrays& x) { return plain_layer_norm(x[0], x[1], x[2], 0.5); }},
+      {.op = "rms_norm",
+       .label = "plain",
+       .shapes = rms_shapes(),
+       .call = [](const Tensors& x) { return rms_norm(x[0], x[1]); },
+       .reference = [](const Arrays& x) { return plain_rms_norm(x[0], x[1], kNormEps); }},
+      {.op = "rms_norm",
+       .label = "large eps",
+       .shapes = {{{4, 6}, {6}}, {{3, 1}, {1}}, {{1, 1}, {1}}},
+       .call = [](const Tensors& x) { return rms_norm(x[0], x[1], 0.5f); },
+       .reference = [](const Arrays& x) { return plain_rms_norm(x[0], x[1], 0.5); }},
       residual("with dropout", 0.25f, kTraining, [](const Array& y) { return plain_dropout(y, 0.25, kTraining.rng); }),
       residual("inference", 0.25f, Run{}, [](const Array& y) { return y; })};
   rows.push_back(many_rows(rows[1]));
-  rows.push_back(many_rows(rows[3]));
+  rows.push_back(many_rows(rows[5]));
   return rows;
 }
 

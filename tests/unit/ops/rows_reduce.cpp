@@ -47,6 +47,7 @@ struct Pattern {
 std::vector<OpCase> rows_of(const Pattern& p) {
   const auto plus = [](double sum, double x) { return sum + x; };
   const auto larger = [](double most, double x) { return std::isnan(most) || x < most ? most : x; };
+  const auto smaller = [](double least, double x) { return std::isnan(least) || x > least ? least : x; };
   std::vector<std::vector<Shape>> not_empty;  // no result is of nothing; there may be no results
   for (const auto& shapes : p.shapes)
     if (shapes[0].numel() > 0 || reduced(Array(shapes[0]), p.axes, p.keep, 0, plus).numel() == 0)
@@ -74,7 +75,16 @@ std::vector<OpCase> rows_of(const Pattern& p) {
                [p, larger](const Arrays& x) {
                  return reduced(x[0], p.axes, p.keep, -std::numeric_limits<double>::infinity(), larger);
                },
-           .step = 1e-6}};  // two maxima are rarely closer
+           .step = 1e-6},  // two maxima are rarely closer
+          {.op = "min",
+           .label = p.label,
+           .shapes = not_empty,
+           .call = [p](const Tensors& x) { return min(x[0], std::span<const int>(p.axes), p.keep); },
+           .reference =
+               [p, smaller](const Arrays& x) {
+                 return reduced(x[0], p.axes, p.keep, std::numeric_limits<double>::infinity(), smaller);
+               },
+           .step = 1e-6}};
 }
 
 }  // namespace

@@ -147,6 +147,68 @@ OpCase reshape_row(const std::string& label, const std::vector<int64_t>& sizes, 
               }};
 }
 
+// Two tensors side by side along a new axis.
+OpCase stack_row(int axis, const std::vector<std::vector<Shape>>& shapes) {
+  return {.op = "concat",
+          .label = "stack at " + std::to_string(axis),
+          .shapes = shapes,
+          .call = [=](const Tensors& x) { return stack(x, axis); },
+          .reference =
+              [=](const Arrays& x) {
+                const int at = axis < 0 ? axis + x[0].shape.rank() + 1 : axis;
+                Shape shape;
+                for (int k = 0; k <= x[0].shape.rank(); ++k)
+                  shape.push_back(k < at ? x[0].shape[k] : k == at ? std::ssize(x) : x[0].shape[k - 1]);
+                Array y(shape);
+                for (int64_t i = 0; i < y.numel(); ++i) {
+                  Place place = place_of(shape, i);
+                  const Array& part = x[static_cast<size_t>(place[static_cast<size_t>(at)])];
+                  place.erase(place.begin() + at);
+                  y[i] = part[flat_of(part.shape, place)];
+                }
+                return y;
+              }};
+}
+
+OpCase broadcast_row(const Shape& to, const std::vector<std::vector<Shape>>& shapes) {
+  return {.op = "tile",
+          .label = "broadcast_to " + to.str(),
+          .shapes = shapes,
+          .call = [=](const Tensors& x) { return broadcast_to(x[0], to); },
+          .reference =
+              [=](const Arrays& x) {
+                return gathered(x[0], to, [&](const Place& place) {
+                  Place from(place.end() - x[0].shape.rank(), place.end());
+                  for (size_t k = 0; k < from.size(); ++k)
+                    if (x[0].shape[static_cast<int>(k)] == 1) from[k] = 0;
+                  return from;
+                });
+              }};
+}
+
+// The last row, the first, and the last again, as (3, 1).
+Ids some_rows(int64_t count) {
+  if (count == 0) return Ids::empty({0, 1});
+  return Ids({3, 1}, {static_cast<int32_t>(count - 1), 0, static_cast<int32_t>(count - 1)});
+}
+
+OpCase patches_row(int64_t size, const std::vector<std::vector<Shape>>& shapes) {
+  return {.op = "permute",
+          .label = "patches of " + std::to_string(size),
+          .shapes = shapes,
+          .call = [=](const Tensors& x) { return patches(x[0], size); },
+          .reference =
+              [=](const Arrays& x) {
+                const Shape& s = x[0].shape;
+                const int64_t wide = s[3] / size;
+                return gathered(x[0], {s[0], s[2] / size * wide, s[1] * size * size}, [&](const Place& to) {
+                  const int64_t inside = to[2] % (size * size);
+                  return Place{to[0], to[2] / (size * size), to[1] / wide * size + inside / size,
+                               to[1] % wide * size + inside % size};
+                });
+              }};
+}
+
 }  // namespace
 
 std::vector<OpCase> shape_rows() {
@@ -159,6 +221,20 @@ std::vector<OpCase> shape_rows() {
       reshape_row("inferred", {-1, 6}, {4, 6}, {{{24}}, {{2, 3, 4}}}),
       reshape_row("of nothing", {0, 5}, {0, 5}, {{{0}}, {{3, 0}}}),
       reshape_row("to a scalar", {}, {}, {{{1}}, {{1, 1}}}),
+      {.op = "reshape",
+       .label = "unsqueeze",
+       .shapes = {{{5}}, {{2, 9}}, {{0, 3}}, {{1}}, {{2, 1, 2, 1, 3}}},
+       .call = [](const Tensors& x) { return unsqueeze(x[0], -2); },
+       .reference =
+           [](const Arrays& x) {
+             Array y = x[0];
+             y.shape = {};
+             for (int k = 0; k < x[0].shape.rank(); ++k) {
+               if (k == x[0].shape.rank() - 1) y.shape.push_back(1);
+               y.shape.push_back(x[0].shape[k]);
+             }
+             return y;
+           }},
       permute_row("transpose", {1, 0}, {{{3, 5}}, {{7, 9}}, {{8, 8}}, {{33, 4}}, {{1, 6}}, {{0, 3}}, {{37, 35}}}),
       permute_row("heads", {0, 2, 1, 3}, {{{2, 5, 3, 8}}, {{1, 7, 2, 33}}, {{2, 3, 1, 4}}, {{2, 0, 3, 4}}}),
       permute_row("last two of four", {0, 1, 3, 2}, {{{2, 3, 9, 7}}, {{2, 2, 8, 4}}}),
@@ -177,6 +253,45 @@ std::vector<OpCase> shape_rows() {
                      {{7}},
                      {{1, 2, 2, 2, 2}, {2, 2, 2, 2, 2}}}),
       concat_row(1, {{{2, 3}, {2, 9}}, {{3, 8, 2}, {3, 1, 2}, {3, 0, 2}}, {{0, 2}, {0, 3}}, {{4, 33}, {4, 7}}}),
+      stack_row(0, {{{3}, {3}}, {{}, {}, {}}, {{2, 9}}, {{0, 2}, {0, 2}}, {{1, 2, 2, 2, 2}, {1, 2, 2, 2, 2}}}),
+      stack_row(1, {{{2, 3}, {2, 3}}, {{3, 8, 2}, {3, 8, 2}, {3, 8, 2}}, {{7}, {7}}}),
+      stack_row(-1, {{{2, 3}, {2, 3}}, {{33}, {33}}, {{}, {}}}),
+      {.op = "slice",
+       .label = "split",
+       .shapes = {{{2, 6}}, {{3, 33}}, {{2, 3, 2}}, {{0, 3}}},
+       .call =
+           [](const Tensors& x) {
+             const std::vector<Tensor> parts = split(x[0], 3, 1);
+             return concat({parts[2], parts[0], parts[1]}, 1);
+           },
+       .reference =
+           [](const Arrays& x) {
+             const int64_t third = x[0].shape[1] / 3;
+             return gathered(x[0], x[0].shape, [&](Place to) {
+               to[1] = to[1] < third ? to[1] + 2 * third : to[1] - third;
+               return to;
+             });
+           }},
+      broadcast_row({3, 4}, {{{3, 4}}, {{4}}, {{1}}, {{}}, {{3, 1}}, {{1, 4}}}),
+      broadcast_row({2, 3, 9}, {{{9}}, {{3, 1}}, {{2, 1, 1}}, {{1, 3, 9}}}),
+      broadcast_row({2, 0}, {{{1}}, {{2, 1}}, {{0}}}),
+      {.op = "embedding",
+       .label = "gather_rows",
+       .shapes = {{{4}}, {{1}}, {{3, 9}}, {{2, 3, 2, 3}}, {{0, 2}}, {{3, 0}}},
+       .call = [](const Tensors& x) { return gather_rows(x[0], some_rows(x[0].size(0))); },
+       .reference =
+           [](const Arrays& x) {
+             const Ids rows = some_rows(x[0].shape[0]);
+             Shape shape = rows.shape();
+             for (int k = 1; k < x[0].shape.rank(); ++k) shape.push_back(x[0].shape[k]);
+             return gathered(x[0], shape, [&](Place to) {
+               to[1] = rows.data()[static_cast<size_t>(to[0])];
+               to.erase(to.begin());
+               return to;
+             });
+           }},
+      patches_row(1, {{{1, 1, 1, 1}}, {{2, 3, 2, 5}}, {{0, 1, 2, 2}}}),
+      patches_row(3, {{{2, 2, 6, 9}}, {{1, 1, 3, 3}}}),
       repeat_row(0, 3, {{{4}}, {{1}}, {{2, 9}}, {{0, 2}}, {{1, 33}}}),
       repeat_row(1, 2, {{{3, 4}}, {{2, 3, 8}}, {{2, 2, 2, 2, 3}}}),
       repeat_row(0, 0, {{{3, 2}}}),

@@ -137,6 +137,36 @@ TEST(ShapeOps, OfLargeTensorsRepeatAndSumBack) {
   for (float g : tape.grad(x).data()) ASSERT_EQ(g, 6);
 }
 
+TEST(ShapeOps, SplitGivesTheSizesAskedForAndConcatUndoesIt) {
+  const Tensor x = uniform({2, 7, 3}, Rng(17));
+  const std::vector<Tensor> parts = split(x, {4, 0, 3}, 1);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].shape(), Shape({2, 4, 3}));
+  EXPECT_EQ(parts[1].shape(), Shape({2, 0, 3}));
+  EXPECT_EQ(parts[2].at({1, 2, 0}), x.at({1, 6, 0}));
+  const Tensor back = concat(parts, 1);
+  EXPECT_TRUE(std::equal(x.data().begin(), x.data().end(), back.data().begin()));
+  EXPECT_EQ(split(x, 7, -2)[6].shape(), Shape({2, 1, 3}));
+}
+
+TEST(ShapeOps, ASliceOfIdsHasItsColumns) {
+  const Ids x({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Ids in = slice(x, 1, 0, 2), next = slice(x, -1, 1, 3), row = slice(x, 0, 1, 2);
+  EXPECT_EQ(std::vector<int32_t>(in.data().begin(), in.data().end()), (std::vector<int32_t>{1, 2, 4, 5}));
+  EXPECT_EQ(std::vector<int32_t>(next.data().begin(), next.data().end()), (std::vector<int32_t>{2, 3, 5, 6}));
+  EXPECT_EQ(row.shape(), Shape({1, 3}));
+  EXPECT_EQ(row.data()[0], 4);
+  expect_error([&] { slice(x, 1, 2, 4); }, "[slice] 2:4 is outside axis 1 of shape (2, 3)");
+}
+
+TEST(ShapeOps, PatchesAreReadRowByRowWithTheirChannelsFirst) {
+  const Tensor x = reshape(arange(0, 32), {1, 2, 4, 4});
+  const Tensor y = patches(x, 2);
+  EXPECT_EQ(y.shape(), Shape({1, 4, 8}));
+  const std::vector<float> second(y.ptr() + 8, y.ptr() + 16);
+  EXPECT_EQ(second, (std::vector<float>{2, 3, 6, 7, 18, 19, 22, 23}));
+}
+
 TEST(ShapeOps, SayWhatIsWrong) {
   const Tensor x = zeros({2, 3}), y = zeros({3, 2});
   expect_error([&] { reshape(x, {4, 2}); }, "[reshape] the number of elements differs: (2, 3) to (4, 2)");
@@ -171,6 +201,29 @@ TEST(ShapeOps, SayWhatIsWrong) {
         tile(x, {1, 1, 1, 1, 1, 1, 1});
       },
       "[tile] expected at most 6 counts of 0 or more: (1, 1, 1, 1, 1, 1, 1) for shape (2, 3)");
+  expect_error([&] { unsqueeze(x, 3); }, "[unsqueeze] axis 3 is outside a tensor of 3 axes");
+  expect_error(
+      [&] {
+        unsqueeze(zeros({1, 1, 1, 1, 1, 1}), 0);
+      },
+      "[unsqueeze] at most 6 axes: no room for one more in (1, 1, 1, 1, 1, 1)");
+  expect_error([&] { stack({x, y}); }, "[stack] shapes differ: (2, 3) and (3, 2)");
+  expect_error([&] { stack(std::span<const Tensor>()); }, "[stack] nothing to stack: expected one tensor or more");
+  expect_error([&] { split(x, {1, 1}, 1); }, "[split] the sizes sum to 2, axis 1 of shape (2, 3) has 3");
+  expect_error([&] { split(x, {4, -1}, 1); }, "[split] a size cannot be negative: -1 for shape (2, 3)");
+  expect_error([&] { split(x, 2, 1); }, "[split] axis 1 of shape (2, 3) cannot be cut into equal parts: 2");
+  expect_error([&] { broadcast_to(x, {4, 3}); }, "[broadcast_to] shapes do not broadcast: (2, 3) and (4, 3)");
+  expect_error([&] { broadcast_to(x, {1, 3}); }, "[broadcast_to] (2, 3) does not broadcast to (1, 3)");
+  expect_error([&] { broadcast_to(x, {3}); }, "[broadcast_to] (2, 3) does not broadcast to (3,)");
+  expect_error([&] { gather_rows(x, Ids({2}, {0, 2})); }, "[gather_rows] row 2 is outside shape (2, 3)");
+  expect_error([&] { gather_rows(x, Ids({1}, {-1})); }, "[gather_rows] row -1 is outside shape (2, 3)");
+  expect_error([&] { gather_rows(scalar(1), Ids({1}, {0})); }, "[gather_rows] a scalar has no rows");
+  expect_error([&] { patches(x, 2); }, "[patches] images are (B, C, H, W), got (2, 3)");
+  expect_error(
+      [&] {
+        patches(zeros({1, 1, 4, 6}), 4);
+      },
+      "[patches] images of shape (1, 1, 4, 6) cannot be cut into patches of size 4");
   expect_error([&] { select(x, y); }, "[select] the mask has another shape: (2, 3) and (3, 2)");
   expect_error([&] { where(ones({2, 3}), x, y); }, "[where] shapes differ: (2, 3) and (3, 2)");
   expect_error([&] { where(y, x, x); }, "[where] the mask has another shape: (3, 2) and (2, 3)");

@@ -64,21 +64,21 @@ class Step {
         model_({.embed = z.embed, .hidden = z.hidden, .layers = 2, .cell = z.lstm ? CellKind::lstm : CellKind::gru},
                {z.vocabulary, z.vocabulary}, Rng(6)),
         all_(flatten(model_)),
-        adam_(all_),
         shards_(all_) {
     for (int64_t i = 0; i < wanted_.numel(); ++i)
       if (i % z.target >= target_lens_.ptr()[i / z.target]) wanted_.mutable_ptr()[i] = -1;
   }
   void run() {
     shards_.gradients(
-        z_.batch, {.training = true, .rng = Rng(7)}, [&](int64_t begin, int64_t end, const Run& run) -> Loss {
+        z_.batch, static_cast<double>(z_.target), {.training = true, .rng = Rng(7)},
+        [&](int64_t begin, int64_t end, const Run& run) -> Loss {
           const int64_t n = end - begin;
           const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
           const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
           const Tensor y = model_.features(rows(source_), lens(source_lens_), rows(target_), run, lens(target_lens_));
           const Tensor sum = linear_cross_entropy(y, model_.output.weight, model_.output.bias, rows(wanted_),
                                                   {.ignore_id = -1, .reduction = Reduction::sum});
-          return {scale(sum, 1.f / static_cast<float>(z_.target)), sum.item(), static_cast<double>(n)};
+          return {sum, static_cast<double>(n)};
         });
     adam_.step(all_, shards_.gradient(), 5e-3f, clip_factor(norm(shards_.gradient()), 1));
   }

@@ -13,7 +13,7 @@ BEGIN {
   may["kernels"] = "core kernels"
   may["tensor"] = "core kernels tensor"
   may["ops"] = "core kernels tensor ops"
-  may["nn"] = "core tensor ops nn"
+  may["nn"] = "core tensor ops io nn"
   may["attention"] = "core tensor ops nn attention"
   may["io"] = "core tensor io"
   may["plot"] = "core tensor io plot"

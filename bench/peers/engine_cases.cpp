@@ -47,7 +47,6 @@ class PerceptronStep : public Case {
         targets_(inputs.at("targets").to_ids("targets")),
         model_(load(inputs)),
         all_(flatten(model_)),
-        adam_(all_),
         shards_(all_) {}
   void run() override { step(); }
   Arrays results() override {
@@ -64,11 +63,11 @@ class PerceptronStep : public Case {
   }
   double step() {
     const int64_t rows = x_.size(0);
-    const BatchLoss loss =
-        shards_.gradients(rows, {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
+    const BatchLoss loss = shards_.gradients(
+        rows, static_cast<double>(rows), {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
           const Tensor sum = cross_entropy(model_(x_.part(begin * 32, {end - begin, 32})),
                                            targets_.part(begin, {end - begin}), {.reduction = Reduction::sum});
-          return {scale(sum, 1 / static_cast<float>(rows)), sum.item(), static_cast<double>(end - begin)};
+          return {sum, static_cast<double>(end - begin)};
         });
     adam_.step(all_, shards_.gradient(), 1e-3f, clip_factor(norm(shards_.gradient()), 1));
     return loss.sum / loss.count;

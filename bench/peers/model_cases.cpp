@@ -41,7 +41,7 @@ class BahdanauStep : public Case {
     Adam adam;
     Shards shards;
     uint64_t steps = 0;
-    explicit Training(const Seq2Seq& start) : model(start), all(flatten(model)), adam(all), shards(all) {}
+    explicit Training(const Seq2Seq& start) : model(start), all(flatten(model)), shards(all) {}
   };
 
   Ids ids(const std::string& name) const { return inputs_.at(name).to_ids(name); }
@@ -53,21 +53,20 @@ class BahdanauStep : public Case {
   }
   double step() {
     Training& t = *training_;
-    const float steps = static_cast<float>(wanted_.size(1));
+    const auto steps = static_cast<double>(wanted_.size(1));
     const Run run{.training = true, .rng = Rng(1).at_step(t.steps++)};
     const BatchLoss loss =
-        t.shards.gradients(source_.size(0), run, [&](int64_t begin, int64_t end, const Run& r) -> Loss {
+        t.shards.gradients(source_.size(0), steps, run, [&](int64_t begin, int64_t end, const Run& r) -> Loss {
           const int64_t n = end - begin;
           const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
           const auto lens = [&](const Ids& x) { return x.part(begin, {n}); };
           const Tensor y = t.model.features(rows(source_), lens(source_lens_), rows(target_in_), r, lens(target_lens_));
           const Tensor sum = linear_cross_entropy(y, t.model.output.weight, t.model.output.bias, rows(wanted_),
                                                   {.ignore_id = -1, .reduction = Reduction::sum});
-          const Tensor objective = scale(sum, 1 / steps);
-          return {objective, objective.item(), 1};
+          return {sum, 1};
         });
     t.adam.step(t.all, t.shards.gradient(), 5e-3f, clip_factor(norm(t.shards.gradient()), 1));
-    return loss.sum;
+    return loss.sum / steps;
   }
 
   Arrays inputs_;

@@ -46,7 +46,7 @@ struct Training {
   Adam adam;
   Shards shards;
   uint64_t steps = 0;
-  explicit Training(const Model& start) : model(start), all(flatten(model)), adam(all), shards(all) {}
+  explicit Training(const Model& start) : model(start), all(flatten(model)), shards(all) {}
 
   Run next() { return {.training = true, .rng = Rng(1).at_step(steps++)}; }
   void update(float rate) { adam.step(all, shards.gradient(), rate, clip_factor(norm(shards.gradient()), 1)); }
@@ -87,18 +87,18 @@ class TransformerStep : public Case {
   double step() {
     auto& t = *training_;
     const Linear& output = t.model.decoder.output;
+    const auto steps = static_cast<double>(wanted_.size(1));
     const BatchLoss loss =
-        t.shards.gradients(source_.size(0), t.next(), [&](int64_t begin, int64_t end, const Run& run) -> Loss {
+        t.shards.gradients(source_.size(0), steps, t.next(), [&](int64_t begin, int64_t end, const Run& run) -> Loss {
           const int64_t n = end - begin;
           const auto rows = [&](const Ids& x) { return x.part(begin * x.size(1), {n, x.size(1)}); };
           const Tensor y = t.model.features(rows(source_), source_lens_.part(begin, {n}), rows(target_in_), run);
           const Tensor sum = linear_cross_entropy(y, output.weight, output.bias, rows(wanted_),
                                                   {.ignore_id = -1, .reduction = Reduction::sum});
-          const Tensor objective = scale(sum, 1 / static_cast<float>(wanted_.size(1)));
-          return {objective, objective.item(), 1};
+          return {sum, 1};
         });
     t.update(rate_);
-    return loss.sum;
+    return loss.sum / steps;
   }
 
   Arrays inputs_;
@@ -171,11 +171,11 @@ class LongStep : public Case {
         training_(TransformerDecoder({.hidden = 512, .ffn = 2048, .heads = 8, .layers = 6, .recompute = true}, 8000,
                                      Cross::no, Rng(1))) {}
   void run() override {
-    training_.shards.gradients(1, training_.next(), [&](int64_t, int64_t, const Run& run) -> Loss {
+    training_.shards.gradients(1, 1, training_.next(), [&](int64_t, int64_t, const Run& run) -> Loss {
       const Linear& output = training_.model.output;
       const Tensor loss =
           linear_cross_entropy(training_.model.features(tokens_, {}, run), output.weight, output.bias, targets_);
-      return {loss, loss.item(), 1};
+      return {loss, 1};
     });
     training_.update(1e-4f);
   }

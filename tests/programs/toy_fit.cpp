@@ -14,16 +14,16 @@ int main(int count, char** arguments) {
   set_threads(std::atoi(arguments[3]));
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   MetricsFile metrics(arguments[2], 1);
   Observer* observers[] = {&metrics};
-  const FitResult result = fit(all, adam, tests::ToyTask{model},
+  const FitResult result = fit(all, adam,
                                {.epochs = 40,
                                 .rate = constant_rate(0.01f),
                                 .clip = 1,
                                 .seed = 3,
                                 .checkpoint = arguments[1],
                                 .checkpoint_every = 1},
-                               observers);
+                               tests::ToyTask{model}, observers);
   std::printf("step %ld loss %.9g\n", static_cast<long>(result.progress.step), result.progress.epoch_loss);
 }

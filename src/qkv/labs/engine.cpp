@@ -67,7 +67,7 @@ struct CurveTask {
   Loss loss(int64_t, int64_t begin, int64_t end, const Run&) const {
     const int64_t n = end - begin;
     const Tensor error = squared_error(model(x.part(begin, {n, 1})), y.part(begin, {n, 1}), Reduction::sum);
-    return {scale(error, 1 / static_cast<float>(x.size(0))), error.item(), static_cast<double>(n)};
+    return {error, static_cast<double>(n)};
   }
 };
 
@@ -88,9 +88,9 @@ struct Fitted {
 Fitted fit_curve(uint64_t seed, const Tensor& x, const Tensor& y) {
   Fitted result{Curve(Rng(seed).at("model")), {}, {}};
   Parameters all = flatten(result.model);
-  Adam adam(all);
+  Adam adam;
   Observer* observers[] = {&result.curve};
-  fit(all, adam, CurveTask{result.model, x, y}, {.epochs = 600, .rate = cosine_rate(0.02f, 600, 20), .seed = seed},
+  fit(all, adam, {.epochs = 600, .rate = cosine_rate(0.02f, 600, 20), .seed = seed}, CurveTask{result.model, x, y},
       observers);
   result.weights.assign(all.flat().data().begin(), all.flat().data().end());
   return result;

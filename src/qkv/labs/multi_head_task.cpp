@@ -29,14 +29,14 @@ struct Task {
   int64_t batches() const { return kSteps; }
   Lines batch(int64_t, int64_t index) const { return draw_lines(kBatch, rng.at(static_cast<uint64_t>(index))); }
   int64_t rows(const Lines& lines) const { return lines.rows(); }
+  int64_t count(const Lines& lines) const { return lines.answers.numel(); }
   Loss loss(const Lines& lines, int64_t begin, int64_t end, const Run&) const {
     const int64_t n = end - begin, tokens = n * kLength;
     const Lines part{lines.letters.part(begin * kLength, {n, kLength}),
                      lines.digits.part(begin * kLength, {n, kLength}),
                      lines.answers.part(begin * kLength * kQuestions, {n, kLength, kQuestions})};
     const Tensor sum = cross_entropy(model.logits(part), part.answers, {.reduction = Reduction::sum});
-    const auto all = static_cast<float>(lines.answers.numel());
-    return {scale(sum, 1 / all), sum.item(), static_cast<double>(tokens * kQuestions)};
+    return {sum, static_cast<double>(tokens * kQuestions)};
   }
 };
 
@@ -49,9 +49,9 @@ TrainedReader trained(const Reader& start, const Rng& rng, WorkObserver follower
   TrainedReader t{start, clone(start)};
   LossCurve curve;
   Parameters all = flatten(t.after);
-  Adam adam(all);
+  Adam adam;
   Observer* observers[] = {&curve, &follower};
-  fit(all, adam, Task{t.after, rng}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
+  fit(all, adam, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, Task{t.after, rng}, observers);
   t.losses = std::move(curve.losses);
   return t;
 }

@@ -96,7 +96,7 @@ void train(S& scorer, const Sample& s, const Training& training, After&& after) 
   const Tensor x = column(s.x), y = column(s.y);
   const Mask mask = training.leave_out == LeaveOut::yes ? Mask::drop(eye(x.size(0))) : Mask::none();
   const Parameters all = flatten(scorer);
-  Adam adam(all);
+  Adam adam;
   GradArena gradients = all.grad_arena();
   for (int step = 0; step < training.steps; ++step) {
     double loss = 0;

@@ -90,11 +90,12 @@ struct Task {
   int64_t batches() const { return kSteps; }
   Lines batch(int64_t, int64_t index) const { return draw_lines(kBatch, kShort, rng.at(static_cast<uint64_t>(index))); }
   int64_t rows(const Lines& lines) const { return lines.words.size(0); }
+  int64_t count(const Lines& lines) const { return lines.words.numel(); }
   Loss loss(const Lines& lines, int64_t begin, int64_t end, const Run& run) const {
     const Shape part{end - begin, kShort};
     const Tensor sum = cross_entropy(model.logits(lines.words.part(begin * kShort, part), run),
                                      lines.before.part(begin * kShort, part), {.reduction = Reduction::sum});
-    return {scale(sum, 1.0f / (kBatch * kShort)), sum.item(), static_cast<double>(part.numel())};
+    return {sum, static_cast<double>(part.numel())};
   }
 };
 
@@ -135,10 +136,10 @@ const Copiers& copiers(Page& page) {
   for (PositionKind kind : kAll) {
     Trained t{Copier(kind, rng.at("model")), {}};
     Parameters all = flatten(t.model);
-    Adam adam(all);
+    Adam adam;
     WorkObserver follower(work, c.all.size());
     Observer* observers[] = {&follower};
-    fit(all, adam, Task{t.model, rng.at("lines")}, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, observers);
+    fit(all, adam, {.epochs = 1, .rate = cosine_rate(0.01f, kSteps, 20)}, Task{t.model, rng.at("lines")}, observers);
     t.right = right_by_position(t.model, test);
     c.all.push_back(std::move(t));
   }

@@ -103,17 +103,12 @@ struct OpenTask {
   int64_t batches() const { return all.batches(); }
   TranslationBatch batch(int64_t epoch, int64_t index) const { return all.batch(epoch, index); }
   int64_t rows(const TranslationBatch& b) const { return b.source.size(0); }
-  double share(const TranslationBatch& b, std::span<const TranslationBatch> of) const {
-    double sum = 0;
-    for (const TranslationBatch& one : of) sum += tokens_in(one.target_lens);
-    return tokens_in(b.target_lens) / sum;
-  }
+  double count(const TranslationBatch& b) const { return tokens_in(b.target_lens); }
   Loss loss(const TranslationBatch& b, int64_t begin, int64_t end, const Run& run) const {
     const Tensor x = model.features(rows_of(b.source, begin, end), rows_of(b.source_lens, begin, end),
                                     rows_of(b.target_in, begin, end), run, Mask::none());
     const Tensor sum = summed_loss(model, x, rows_of(b.target_out, begin, end), pad);
-    return {scale(sum, static_cast<float>(1 / tokens_in(b.target_lens))), sum.item(),
-            tokens_in(rows_of(b.target_lens, begin, end))};
+    return {sum, tokens_in(rows_of(b.target_lens, begin, end))};
   }
 };
 
@@ -235,7 +230,7 @@ void cheating_step(Page& page) {
   text.source.resize(pairs), text.target.resize(pairs);
   const int64_t epochs = page.data().empty() ? 5 : 20;
   const Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   const OpenTask task{model,
                       TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), pad, t.target.bos(),
                                          {.rows = like.run.config().training.batch_rows, .seed = page.seed()}),
@@ -243,7 +238,7 @@ void cheating_step(Page& page) {
   Work work(page, training_of({{"a decoder without a causal mask", "没有因果掩蔽的解码器"}}));
   WorkObserver follower(work);
   Observer* observers[] = {&follower};
-  fit(all, adam, task, {.epochs = epochs, .rate = constant_rate(0.005f), .clip = 1, .seed = page.seed()}, observers);
+  fit(all, adam, {.epochs = epochs, .rate = constant_rate(0.005f), .clip = 1, .seed = page.seed()}, task, observers);
   const SentencePairs& judge = judged(page, Judge::exercises);
   const auto batches = batches_of(like, judge);
   const double open = loss_with(model, batches, pad, Mask::none()),

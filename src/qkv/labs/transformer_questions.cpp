@@ -70,17 +70,17 @@ struct LanguageTask {
     return linear_cross_entropy(model.features(in, {}, run), model.output.weight, model.output.bias, out,
                                 {.ignore_id = pad, .reduction = Reduction::sum});
   }
-  static double count(const Ids& lens) { return std::accumulate(lens.data().begin(), lens.data().end(), 0.0); }
+  static double tokens_in(const Ids& lens) { return std::accumulate(lens.data().begin(), lens.data().end(), 0.0); }
 
   int64_t batches() const { return all.batches(); }
   TranslationBatch batch(int64_t epoch, int64_t index) const { return all.batch(epoch, index); }
   int64_t rows(const TranslationBatch& b) const { return b.target_in.size(0); }
+  double count(const TranslationBatch& b) const { return tokens_in(b.target_lens); }
   Loss loss(const TranslationBatch& b, int64_t begin, int64_t end, const Run& run) const {
     const int64_t n = end - begin, steps = b.target_in.size(1);
     const Tensor total =
         sum(b.target_in.part(begin * steps, {n, steps}), b.target_out.part(begin * steps, {n, steps}), run);
-    return {scale(total, static_cast<float>(1 / count(b.target_lens))), total.item(),
-            count(b.target_lens.part(begin, {n}))};
+    return {total, tokens_in(b.target_lens.part(begin, {n}))};
   }
 };
 
@@ -175,7 +175,7 @@ void language_model_step(Page& page) {
   const auto pairs = static_cast<size_t>(std::min<int64_t>(text.size(), 3000));
   text.source.resize(pairs), text.target.resize(pairs);
   const Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   const LanguageTask task{model,
                           TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), t.target.pad(),
                                              t.target.bos(), {.rows = 16, .seed = page.seed()}),
@@ -183,14 +183,13 @@ void language_model_step(Page& page) {
   Work work(page, training_of({{"a language model", "语言模型"}}));
   WorkObserver follower(work);
   Observer* observers[] = {&follower};
-  fit(all, adam, task,
-      {.epochs = page.data().empty() ? 3 : 8, .rate = constant_rate(0.003f), .clip = 1, .seed = page.seed()},
-      observers);
+  fit(all, adam, {.epochs = page.data().empty() ? 3 : 8, .rate = constant_rate(0.003f), .clip = 1, .seed = page.seed()},
+      task, observers);
   const SentencePairs& judge = judged(page, Judge::exercises);
   const auto batches = batches_of(like, judge);
   double sum = 0, tokens = 0;
   for (const TranslationBatch& b : batches)
-    sum += task.sum(b.target_in, b.target_out, Run{}).item(), tokens += LanguageTask::count(b.target_lens);
+    sum += task.sum(b.target_in, b.target_out, Run{}).item(), tokens += LanguageTask::tokens_in(b.target_lens);
   const double words = unigram_loss(batches_of(like, text), batches, t.target.size(), t.target.pad()),
                alone = sum / tokens, translating = forced_loss(like, judge);
   const auto row = [](double loss) { return std::vector<std::string>{rounded(loss, 3), rounded(std::exp(loss), 1)}; };

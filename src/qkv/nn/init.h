@@ -18,8 +18,8 @@ Tensor fan_in_uniform(const Shape& shape, int64_t fan_in, const Rng& rng);
 Tensor orthogonal(int64_t rows, int64_t columns, const Rng& rng);
 
 /// Draws every matrix of a module's linear layers anew, Xavier-uniform, as the book's init_weights does.
-template <class Module>
-void xavier_matrices(Module& module, const Rng& rng) {
+template <Module M>
+void xavier_matrices(M& module, const Rng& rng) {
   each_tensor(module, [&](const std::string& name, Tensor& t) {
     if (t.rank() == 2 && name.ends_with(".weight")) t = parameter(xavier_uniform(t.shape(), rng.at(name)));
   });

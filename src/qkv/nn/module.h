@@ -31,6 +31,22 @@ struct NamedTensor {
 
 namespace detail {
 
+/// Takes any field.
+struct AnyField {
+  template <class Field>
+  void operator()(std::string_view, Field&) const {}
+};
+
+}  // namespace detail
+
+/// A struct with `void visit(auto&& f)`.
+template <class M>
+concept Module = requires(M& module, const detail::AnyField& f) {
+  module.visit(f);
+};
+
+namespace detail {
+
 template <class F>
 struct FieldWalker {
   std::string prefix;
@@ -39,33 +55,36 @@ struct FieldWalker {
   void operator()(std::string_view name, Tensor& tensor) {
     if (tensor.defined()) f(prefix + std::string(name), tensor);
   }
-  template <class Module>
-  void operator()(std::string_view name, Module& module) {
+  template <class Field>
+  void operator()(std::string_view name, Field& field) {
+    static_assert(Module<Field>,
+                  "visit() names a field that is neither a Tensor, nor a module, nor a std::vector or std::optional of "
+                  "them; a module has void visit(auto&& f)");
     FieldWalker inner{prefix + std::string(name) + ".", f};
-    module.visit(inner);
+    field.visit(inner);
   }
-  template <class Module>
-  void operator()(std::string_view name, std::vector<Module>& modules) {
-    for (size_t i = 0; i < modules.size(); ++i) (*this)(std::string(name) + "." + std::to_string(i), modules[i]);
+  template <class Field>
+  void operator()(std::string_view name, std::vector<Field>& fields) {
+    for (size_t i = 0; i < fields.size(); ++i) (*this)(std::string(name) + "." + std::to_string(i), fields[i]);
   }
-  template <class Module>
-  void operator()(std::string_view name, std::optional<Module>& module) {
-    if (module) (*this)(name, *module);
+  template <class Field>
+  void operator()(std::string_view name, std::optional<Field>& field) {
+    if (field) (*this)(name, *field);
   }
 };
 
 }  // namespace detail
 
 /// Calls f(name, Tensor&) for every tensor of the module, tied ones each time they are met.
-template <class Module, class F>
-void each_tensor(Module& module, F&& f) {
+template <Module M, class F>
+void each_tensor(M& module, F&& f) {
   detail::FieldWalker<F> walker{"", f};
   module.visit(walker);
 }
 
 /// The parameters with their dotted names; a tied one stands once, under its first name.
-template <class Module>
-std::vector<NamedTensor> parameters(Module module) {
+template <Module M>
+std::vector<NamedTensor> parameters(M module) {
   std::vector<NamedTensor> list;
   std::set<uint32_t> seen;
   each_tensor(module, [&](const std::string& name, Tensor& t) {
@@ -89,8 +108,8 @@ std::vector<NamedShape> layout_of(const Make& make) {
 }
 
 /// Number of trainable elements.
-template <class Module>
-int64_t count_parameters(const Module& module) {
+template <Module M>
+int64_t count_parameters(const M& module) {
   int64_t n = 0;
   for (const auto& p : parameters(module)) n += p.tensor.numel();
   return n;
@@ -112,25 +131,28 @@ class Parameters {
   /// The values of entry i, sharing memory; likewise of any buffer laid out like flat().
   Tensor values(size_t i) const { return in(flat_, i); }
   Tensor in(const Tensor& like_flat, size_t i) const { return like_flat.part(entries_[i].offset, entries_[i].shape); }
+  /// The name of the entry whose parameter had that number before flatten(); empty if there is none.
+  std::string name_before(uint32_t leaf) const;
   /// A gradient buffer for one tape at a time.
   GradArena grad_arena() const { return GradArena(first_leaf_, offsets_); }
 
  private:
-  template <class Module>
-  friend Parameters flatten(Module& model);
+  template <Module M>
+  friend Parameters flatten(M& model);
   void lay_out(const std::vector<NamedTensor>& list);
   Tensor leaf(size_t i) const;
 
   Tensor flat_;
   std::vector<Entry> entries_;
-  std::vector<int64_t> offsets_;  // of every entry, then the total
+  std::vector<int64_t> offsets_;       // of every entry, then the total
+  std::vector<uint32_t> leaf_before_;  // of every entry
   uint32_t first_leaf_ = 0;
 };
 
 /// Moves the parameters of a model into one flat buffer; the model's tensors become views of it. Tied parameters stay
 /// tied.
-template <class Module>
-Parameters flatten(Module& model) {
+template <Module M>
+Parameters flatten(M& model) {
   Parameters all;
   const auto list = parameters(model);
   all.lay_out(list);
@@ -146,8 +168,8 @@ Parameters flatten(Module& model) {
 }
 
 /// A model with the same values and memory of its own. Tied parameters stay tied.
-template <class Module>
-Module clone(Module model) {
+template <Module M>
+M clone(M model) {
   std::vector<std::pair<uint32_t, Tensor>> copies;
   each_tensor(model, [&](const std::string&, Tensor& t) {
     if (!t.is_parameter()) {
@@ -162,6 +184,13 @@ Module clone(Module model) {
     copies.emplace_back(t.leaf_id(), parameter(t.copied()));
     t = copies.back().second;
   });
+  return model;
+}
+
+/// The same weights, shared, as constants: a loss may depend on them, and they are not trained.
+template <Module M>
+M frozen(M model) {
+  each_tensor(model, [](const std::string&, Tensor& t) { t = t.detached(); });
   return model;
 }
 

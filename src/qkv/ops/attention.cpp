@@ -86,6 +86,7 @@ Shape heads_outer(const Shape& shape, HeadAxis axis) {
 
 AttentionDropout attention_dropout(const char* op, float rate, const Run& run) {
   if (!drops(op, rate, run)) return {};
+  note_draw(op, run);
   return {rate, run.rng.key(), run.rng.step(), run.rng.shard() << 16};
 }
 

@@ -14,6 +14,10 @@ bool drops(const char* op, float rate, const Run& run) {
   return run.training && rate > 0;
 }
 
+void note_draw(const char* op, const Run& run) {
+  if (Tape* tape = Tape::current()) tape->note_draw(op, run.rng);
+}
+
 Buffer keep_bits(int64_t rows, int64_t width) {
   return Buffer::take(static_cast<size_t>(kernels::keep_bytes(rows, width)));
 }
@@ -22,6 +26,7 @@ Buffer keep_bits(int64_t rows, int64_t width) {
 Tensor dropout(const Tensor& x, float rate, const Run& run) {
   check_present("dropout", x);
   if (!drops("dropout", rate, run)) return x;
+  note_draw("dropout", run);
   const kernels::Drop drop{run.rng, rate};
   const int64_t n = x.numel();
   Tensor y = Tensor::empty(x.shape());

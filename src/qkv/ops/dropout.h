@@ -13,6 +13,9 @@ Tensor dropout(const Tensor& x, float rate, const Run& run);
 /// Whether dropout does anything in this run; fails with the op's name unless 0 <= rate < 1.
 bool drops(const char* op, float rate, const Run& run);
 
+/// Tells the tape that an op draws from the run's stream.
+void note_draw(const char* op, const Run& run);
+
 /// Room for the decisions of rows x width elements, kept for the pullback.
 Buffer keep_bits(int64_t rows, int64_t width);
 

@@ -200,4 +200,24 @@ Tensor clamp(const Tensor& x, float low, float high) {
   return y;
 }
 
+namespace {
+
+Tensor& assigned(const char* op, Tensor& a, Tensor value) {
+  if (a.is_parameter())
+    throw Error(text("[", op, "] a parameter of shape ", a.shape(), " would become a constant"),
+                "optimizers write through mutable_ptr(); for another parameter: w = parameter(value)");
+  return a = std::move(value);
+}
+
+}  // namespace
+
+Tensor& operator+=(Tensor& a, const Tensor& b) { return assigned("+=", a, a + b); }
+Tensor& operator-=(Tensor& a, const Tensor& b) { return assigned("-=", a, a - b); }
+Tensor& operator*=(Tensor& a, const Tensor& b) { return assigned("*=", a, a * b); }
+Tensor& operator/=(Tensor& a, const Tensor& b) { return assigned("/=", a, a / b); }
+Tensor& operator+=(Tensor& a, float b) { return assigned("+=", a, a + b); }
+Tensor& operator-=(Tensor& a, float b) { return assigned("-=", a, a - b); }
+Tensor& operator*=(Tensor& a, float b) { return assigned("*=", a, a * b); }
+Tensor& operator/=(Tensor& a, float b) { return assigned("/=", a, a / b); }
+
 }  // namespace qkv

@@ -49,5 +49,20 @@ inline Tensor operator-(const Tensor& a, float b) { return shift(a, -b); }
 inline Tensor operator*(const Tensor& a, float b) { return scale(a, b); }
 inline Tensor operator*(float a, const Tensor& b) { return scale(b, a); }
 inline Tensor operator-(const Tensor& x) { return neg(x); }
+inline Tensor operator+(float a, const Tensor& b) { return shift(b, a); }
+inline Tensor operator-(float a, const Tensor& b) { return shift(neg(b), a); }
+inline Tensor operator/(const Tensor& a, float b) { return div(a, scalar(b)); }
+inline Tensor operator/(float a, const Tensor& b) { return div(scalar(a), b); }
+
+/// a = a + b and so on: a new tensor, so copies of a keep their values. Refused for a parameter, which would become a
+/// constant.
+Tensor& operator+=(Tensor& a, const Tensor& b);
+Tensor& operator-=(Tensor& a, const Tensor& b);
+Tensor& operator*=(Tensor& a, const Tensor& b);
+Tensor& operator/=(Tensor& a, const Tensor& b);
+Tensor& operator+=(Tensor& a, float b);
+Tensor& operator-=(Tensor& a, float b);
+Tensor& operator*=(Tensor& a, float b);
+Tensor& operator/=(Tensor& a, float b);
 
 }  // namespace qkv

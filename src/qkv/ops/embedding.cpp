@@ -65,6 +65,7 @@ Tensor embedding_scaled_position(const Tensor& table, const Ids& ids, float scal
         "[embedding_scaled_position] positions of shape ", position.shape(), " do not cover the result ", y.shape());
   const bool dropping = drops("embedding_scaled_position", rate, run),
              tracked = Tape::tracks(table) || Tape::tracks(position);
+  if (dropping) note_draw("embedding_scaled_position", run);
   const kernels::Drop drop{run.rng, rate};
   const Buffer bits = dropping && tracked ? keep_bits(rows.count, rows.width) : Buffer();
   const kernels::EmbedForward forward{.table = table.ptr(),

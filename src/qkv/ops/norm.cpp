@@ -89,6 +89,7 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma
   check(x.shape() == y.shape(), "[residual_layer_norm] shapes differ: ", x.shape(), " + ", y.shape());
   check_parameters("residual_layer_norm", x, gamma, beta);
   const bool dropping = drops("residual_layer_norm", rate, run);
+  if (dropping) note_draw("residual_layer_norm", run);
   const kernels::Drop drop{run.rng, rate};
   Tensor out = Tensor::empty(x.shape()), stats = Tensor::empty({2, rows.count});
   const bool tracked = Tape::tracks(x) || Tape::tracks(y) || Tape::tracks(gamma) || Tape::tracks(beta);

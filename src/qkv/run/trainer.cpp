@@ -30,7 +30,7 @@ Trainer::Trainer(const TrainingConfig& config, const RunFolder& folder, std::str
     : config_(config),
       folder_(folder),
       model_(std::move(model)),
-      optimizer_(make_optimizer(config, model_.parameters)),
+      optimizer_(make_optimizer(config)),
       record_(folder.path(), std::move(config_text), model_.data_fingerprint) {
   const Parameters& parameters = model_.parameters;
   if (!folder.in_memory()) {

@@ -46,7 +46,7 @@ class Trainer {
                     const std::atomic<bool>* stop = nullptr) {
     FitOptions options = this->options(task.batches());
     options.stop = stop;
-    return finish(fit(model_.parameters, *optimizer_, task, options, all_observers(observers)));
+    return finish(fit(model_.parameters, *optimizer_, options, task, all_observers(observers)));
   }
 
  private:

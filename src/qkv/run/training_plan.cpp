@@ -7,18 +7,17 @@
 
 namespace qkv {
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config, const Parameters& parameters) {
+std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config) {
   const auto decay = static_cast<float>(config.weight_decay), beta2 = static_cast<float>(config.beta2);
   switch (config.optimizer) {
     case OptimizerKind::sgd:
-      return std::make_unique<Sgd>(parameters,
-                                   SgdOptions{.momentum = static_cast<float>(config.momentum), .l2 = decay});
+      return std::make_unique<Sgd>(SgdOptions{.momentum = static_cast<float>(config.momentum), .l2 = decay});
     case OptimizerKind::adam:
-      return std::make_unique<Adam>(parameters, AdamOptions{.beta2 = beta2, .l2 = decay});
+      return std::make_unique<Adam>(AdamOptions{.beta2 = beta2, .l2 = decay});
     case OptimizerKind::adamw:
       break;
   }
-  return std::make_unique<Adam>(parameters, AdamOptions{.beta2 = beta2, .decay = decay});
+  return std::make_unique<Adam>(AdamOptions{.beta2 = beta2, .decay = decay});
 }
 
 Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch) {

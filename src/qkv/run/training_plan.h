@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config, const Parameters& parameters);
+std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config);
 Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch);
 /// Throws if the warm-up of a cosine takes all of that many updates: it falls after the warm-up, so there must be
 /// something after it.

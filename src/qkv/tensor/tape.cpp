@@ -36,6 +36,13 @@ struct LeafEntry {
   Slot* slot;
 };
 
+// A random stream that an op has drawn from.
+struct Draw {
+  const char* op;
+  PhiloxKey key;
+  uint32_t step, shard;
+};
+
 struct TapeState {
   static constexpr size_t kBlock = 1 << 16;
   Buffer block;  // the block that is being filled; it starts with the handle of the one before
@@ -49,6 +56,7 @@ struct TapeState {
   int64_t length = 0;
   bool ran = false;
   GradArena* arena = nullptr;
+  std::vector<Draw> draws;  // empty unless they are checked
 
   void* take(size_t bytes) {
     bytes = (bytes + 15) & ~size_t{15};
@@ -210,9 +218,10 @@ void Tape::backward(const Tensor& loss) {
 void Tape::backward(const Tensor& y, const Tensor& dy) {
   TapeState& s = *state_;
   check(!s.ran, "[backward] the tape has run already: open a new one");
+  check(y.tape_ == s.serial || y.tape_ == 0, "[backward] the tensor was recorded on another tape");
   check(
       y.tape_ == s.serial,
-      "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
+      "[backward] the tensor was not recorded: it must be computed while the tape is open, and depend on a parameter");
   check(y.shape() == dy.shape(), "[backward] the gradient has shape ", dy.shape(), ", the tensor ", y.shape());
   s.ran = true;
   TapePause pause;
@@ -248,6 +257,35 @@ Tensor Tape::grad(const Tensor& leaf) const {
   if (slot.fixed && slot.touched)
     return state_->arena->flat_.part(slot.fixed - state_->arena->flat_.ptr(), leaf.shape());
   return slot.grad.defined() ? slot.grad : zeros(leaf.shape());
+}
+
+std::vector<OutsideLeaf> Tape::outside() const {
+  std::vector<OutsideLeaf> list;
+  for (uint32_t i = 0; i < state_->leaf_capacity; ++i) {
+    const detail::LeafEntry& entry = state_->leaves[i];
+    if (entry.leaf && !entry.slot->fixed && entry.slot->grad.defined())
+      list.push_back({entry.leaf, entry.slot->grad.shape()});
+  }
+  return list;
+}
+
+bool Tape::checks_draws() {
+#ifdef QKV_CHECK_DRAWS
+  return true;
+#else
+  return false;
+#endif
+}
+
+void Tape::note_draw(const char* op, const Rng& rng) {
+  if (!checks_draws()) return;
+  const detail::Draw draw{op, rng.key(), rng.step(), rng.shard()};
+  for (const detail::Draw& before : state_->draws)
+    if (before.key == draw.key && before.step == draw.step && before.shard == draw.shard)
+      throw Error(
+          text("[", op, "] draws the same random numbers as ", before.op, " before it: they share a random path"),
+          "give every draw a path of its own: run.at(\"name\"), or run.at(i) in a loop");
+  state_->draws.push_back(draw);
 }
 
 int64_t Tape::length() const { return state_->length; }

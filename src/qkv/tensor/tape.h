@@ -14,6 +14,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "qkv/tensor/tensor.h"
 
@@ -64,6 +65,12 @@ class GradArena {
   Tensor flat_;
 };
 
+/// A parameter that is not in the arena of a tape.
+struct OutsideLeaf {
+  uint32_t number = 0;
+  Shape shape;
+};
+
 class Tape {
  public:
   Tape();
@@ -79,6 +86,12 @@ class Tape {
   void backward(const Tensor& y, const Tensor& dy);
   /// The gradient of a parameter; zeros when the loss does not depend on it.
   Tensor grad(const Tensor& leaf) const;
+  /// After backward: the parameters outside the arena that a gradient arrived at.
+  std::vector<OutsideLeaf> outside() const;
+  /// Notes that an op draws from that random stream. Where checks_draws(), which is in debug builds, a second draw from
+  /// one stream fails: it would give the same numbers again.
+  void note_draw(const char* op, const Rng& rng);
+  static bool checks_draws();
   /// Number of recorded ops.
   int64_t length() const;
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "qkv/core/rng.h"
@@ -129,5 +131,12 @@ class Ids {
   int32_t* data_ = nullptr;
   Shape shape_;
 };
+
+/// "(2, 3) [[1, 2, 3], [4, 5, 0.6667]]": shape and elements, four digits each; of a long axis the first three and the
+/// last three. This is what text() and << write.
+void append_text(std::string& out, const Tensor& x);
+void append_text(std::string& out, const Ids& x);
+std::ostream& operator<<(std::ostream& out, const Tensor& x);
+std::ostream& operator<<(std::ostream& out, const Ids& x);
 
 }  // namespace qkv

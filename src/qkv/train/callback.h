@@ -10,7 +10,7 @@ namespace qkv {
 
 /// What an observer is told. Losses are sum / count as the task counts them (for text: per target token).
 struct Progress {
-  int64_t epoch = 0, epochs = 0;   // epoch under way, from 1
+  int64_t epoch = 0, epochs = 0;   // epoch under way, from 1; `epochs` and `steps` are 0 if only the clock ends it
   int64_t step = 0, steps = 0;     // updates done, and in all
   int64_t batch = 0, batches = 0;  // of this epoch
   double batch_loss = 0, epoch_loss = 0;

@@ -28,7 +28,9 @@ const Tensor& tensor_of(const std::string& file, const Checkpoint& saved, const 
 }  // namespace
 
 void check_start(const FitOptions& options, int64_t batches) {
-  check(options.epochs >= 0, "[fit] epochs must be 0 or more, got ", options.epochs);
+  check(options.epochs.value_or(0) >= 0, "[fit] epochs must be 0 or more, got ", options.epochs.value_or(0));
+  check(options.steps.value_or(0) >= 0, "[fit] steps must be 0 or more, got ", options.steps.value_or(0));
+  check(options.seconds.value_or(0) >= 0, "[fit] seconds must be 0 or more, got ", options.seconds.value_or(0));
   check(batches >= 1, "[fit] the task has no batches: there is nothing to learn from");
   check(options.accumulate >= 1, "[fit] batches of an update must be 1 or more, got ", options.accumulate);
   check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
@@ -39,6 +41,40 @@ void check_start(const FitOptions& options, int64_t batches) {
   check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (by the clock) or more, got ",
         options.checkpoint_every);
   if (!options.checkpoint.empty()) AtomicFile probe(options.checkpoint);  // opened as for a save, and left as it was
+}
+
+Limits limits_of(const FitOptions& options) {
+  const bool none = !options.epochs && !options.steps && !options.seconds;
+  return {none ? 1 : options.epochs.value_or(kNoLimit), options.steps.value_or(kNoLimit)};
+}
+
+int64_t epoch_of_function(const FitOptions& options) {
+  const int64_t epochs = std::max<int64_t>(1, options.epochs.value_or(1));
+  return options.steps ? std::max<int64_t>(1, (*options.steps + epochs - 1) / epochs) * options.accumulate : 1;
+}
+
+void check_count(double counted, double expected, const char* by) {
+  if (std::abs(counted - expected) <= 1e-6 * std::abs(expected)) return;
+  throw Error(text("[fit] the losses of a batch count ", counted, ", but its ", by, " is ", expected),
+              "loss() returns the sum over its rows and how many it summed; from_mean(mean, rows) makes it of a mean, "
+              "and count(batch) says what is counted if it is not rows");
+}
+
+void check_first_gradient(const Parameters& parameters, const Shards& shards, int64_t step) {
+  const std::vector<OutsideLeaf> outside = shards.outside();
+  for (const OutsideLeaf& leaf : outside)
+    if (const std::string name = parameters.name_before(leaf.number); !name.empty())
+      throw Error(text("[fit] the loss uses \"", name, "\" as it was before flatten(): the model was copied too early"),
+                  "copy the model after flatten(), or refer to it; fit(model, ...) flattens the model itself");
+  if (!outside.empty())
+    throw Error(
+        text("[fit] the loss depends on a parameter of shape ", outside.front().shape, " that is not among the model's",
+             outside.size() > 1 ? text(", and on ", outside.size() - 1, " more") : ""),
+        "name it in visit(), so that it is trained and saved, or pass frozen(module) to keep it as it is");
+  if (step == 0 && norm(shards.gradient()) == 0)
+    throw Error(
+        "[fit] no parameter got a gradient: the first one is exactly zero",
+        "the loss must depend on the model that is trained; is something between them constant, or every relu off?");
 }
 
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
@@ -136,10 +172,14 @@ bool CheckpointClock::due(int64_t step, bool epoch_done) const {
 ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at)
     : progress_(progress) {
   Progress& p = progress_;
-  p.epochs = options.epochs;
+  const Limits limits = limits_of(options);
+  const int64_t updates = updates_of(batches, options.accumulate);
   p.batches = batches;
-  p.steps = p.epochs * updates_of(batches, options.accumulate);
-  p.epoch = std::min(at.epoch + 1, p.epochs);
+  // 0 where only the clock knows.
+  p.steps = limits.epochs < kNoLimit / updates ? std::min(limits.epochs * updates, limits.steps) : limits.steps;
+  if (p.steps == kNoLimit) p.steps = 0;
+  p.epochs = (p.steps + updates - 1) / updates;
+  p.epoch = p.epochs > 0 || limits.epochs == 0 ? std::min(at.epoch + 1, p.epochs) : at.epoch + 1;
   p.step = at.step;
   p.batch = at.batch;
 }

@@ -3,22 +3,26 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "qkv/ops/elementwise.h"
 #include "qkv/train/callback.h"
 #include "qkv/train/optimizer.h"
 #include "qkv/train/reducer.h"
 #include "qkv/train/schedule.h"
 #include "qkv/train/shards.h"
+#include "qkv/train/task.h"
 
 namespace qkv {
 
 struct FitOptions {
-  int64_t epochs = 1;
+  // Training ends at the first limit that is reached; without any, after one epoch.
+  std::optional<int64_t> epochs = {};
+  std::optional<int64_t> steps = {};   // updates in all
+  std::optional<double> seconds = {};  // of this process
   Schedule rate = constant_rate(1e-3f);
   int64_t accumulate = 1;                  // batches of an update; an epoch's last update takes what is left
   double clip = 0;                         // limit of the global gradient norm; 0: none
@@ -29,8 +33,10 @@ struct FitOptions {
   double checkpoint_seconds =
       0;  // since the last checkpoint, wherever in an epoch that is, and 20 times what it took; 0: at every epoch's end
   std::vector<Callback*> callbacks = {};
-  Reducer* reducer = nullptr;               // null: the gradient of this process is the whole one
-  const std::atomic<bool>* stop = nullptr;  // set by another thread or a signal: save and return
+  Reducer* reducer = nullptr;                          // null: the gradient of this process is the whole one
+  const std::atomic<bool>* stop = nullptr;             // set by another thread or a signal: save and return
+  std::function<void(const Progress&)> on_step = {};   // after every update
+  std::function<void(const Progress&)> on_epoch = {};  // after every epoch
 };
 
 struct FitResult {
@@ -56,23 +62,32 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
 /// Writes the checkpoint; the old one stays where a number of the new one is not finite.
 void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state);
 
+/// Epochs and updates after which training ends; kNoLimit where it does not.
+inline constexpr int64_t kNoLimit = INT64_MAX;
+struct Limits {
+  int64_t epochs, steps;
+};
+Limits limits_of(const FitOptions& options);
+/// Updates per epoch of a function, which has no epochs of its own: those of `steps`, spread over `epochs`.
+int64_t epoch_of_function(const FitOptions& options);
+
 /// The gradient, left in shards, and the loss of some batches of a task as of one.
-template <class Task, class Batch>
-BatchLoss gradients(Shards& shards, const Task& task, const std::vector<Batch>& batches, const Run& run) {
+template <TrainingTask Task>
+BatchLoss gradients(Shards& shards, const Task& task, const std::vector<BatchOf<Task>>& batches, const Run& run) {
+  const double divisor = divisor_of(task, std::span(batches));
   shards.begin(std::ssize(batches));
-  for (const Batch& batch : batches) {
-    float share = 1;
-    if constexpr (requires { task.share(batch, std::span<const Batch>(batches)); })
-      if (batches.size() > 1) share = static_cast<float>(task.share(batch, std::span<const Batch>(batches)));
-    const auto loss = [&](int64_t begin, int64_t end, const Run& r) {
-      Loss out = task.loss(batch, begin, end, r);
-      if (share != 1) out.objective = scale(out.objective, share);
-      return out;
-    };
-    shards.add(task.rows(batch), run, loss);
+  for (const auto& batch : batches) {
+    const auto loss = [&](int64_t begin, int64_t end, const Run& r) { return task.loss(batch, begin, end, r); };
+    const BatchLoss sum = shards.add(task.rows(batch), divisor, run, loss);
+    check_count(
+        sum.count, count_of(task, batch), requires { task.count(batch); } ? "count()" : "rows()");
   }
   return shards.finish();
 }
+
+/// Fails where the losses of the first update that this process makes depend on parameters outside the model, or, if it
+/// is the first update of all, where the gradient is zero: nothing, or not all, would be trained.
+void check_first_gradient(const Parameters& parameters, const Shards& shards, int64_t step);
 
 /// What an update was made with.
 struct Update {
@@ -126,21 +141,14 @@ class ProgressMeter {
 /// Updates in an epoch of so many batches.
 inline int64_t updates_of(int64_t batches, int64_t accumulate) { return (batches + accumulate - 1) / accumulate; }
 
-/// Trains the model that `task` knows. A Task has
-///   int64_t batches() const;                                          // in an epoch
-///   Batch batch(int64_t epoch, int64_t index) const;                  // a pure function of both
-///   int64_t rows(const Batch&) const;
-///   Loss loss(const Batch&, int64_t begin, int64_t end, const Run&) const;  // of those rows, recorded
-/// and, where an objective is a mean over its batch and not a sum,
-///   double share(const Batch&, std::span<const Batch> of) const;      // what it is multiplied with in the mean over
-///   all those batches
-/// Checkpoints are made between updates, never between the batches of one. A run that is killed and started again ends
-/// with the same bits.
-template <class Task>
-FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& task, const FitOptions& options,
+/// Trains the model that `task` knows, whose parameters these are. Checkpoints are made between updates, never between
+/// the batches of one. A run that is killed and started again ends with the same bits.
+template <TrainingTask Task>
+FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptions& options, const Task& task,
               std::span<Observer* const> observers = {}) {
   detail::FitState at;
   detail::check_start(options, task.batches());
+  optimizer.begin(parameters);
   detail::restore(options, parameters, optimizer, task.batches(), at);
   Shards shards(parameters, options.shards.value_or(ShardPolicy::automatic(parameters.count())));
   Callbacks callbacks(options.callbacks);
@@ -152,41 +160,62 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const Task& ta
   for (Observer* o : observers) o->started(p);
 
   detail::CheckpointClock clock(options);
-  std::vector<decltype(task.batch(0, 0))> batches;  // of an update
-  while (at.epoch < options.epochs && !at.ended && !result.interrupted) {
-    meter.begin_epoch(at);
-    bool epoch_done = false;
-    while (!epoch_done && !result.interrupted) {
-      const int64_t end = at.batch + std::min(options.accumulate, p.batches - at.batch);
-      batches.clear();
-      for (int64_t b = at.batch; b < end; ++b) batches.push_back(task.batch(at.epoch, b));
+  const detail::Limits limits = detail::limits_of(options);
+  std::vector<BatchOf<Task>> batches;  // of an update
+  const auto done = [&] {
+    return at.ended || at.epoch >= limits.epochs || at.step >= limits.steps ||
+           (options.seconds && p.seconds >= *options.seconds);
+  };
+  while (!done() && !result.interrupted) {
+    if (p.steps_here == 0 || at.batch == 0) meter.begin_epoch(at);
+    const int64_t end = at.batch + std::min(options.accumulate, p.batches - at.batch);
+    batches.clear();
+    for (int64_t b = at.batch; b < end; ++b) batches.push_back(task.batch(at.epoch, b));
 
-      run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
-      BatchLoss loss = detail::gradients(shards, task, batches, run);
-      if (options.reducer) options.reducer->reduce(shards.gradient(), loss);
-      const detail::Update update = detail::update(parameters, optimizer, shards.gradient(), loss, options, at.step);
+    run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
+    BatchLoss loss = detail::gradients(shards, task, batches, run);
+    if (options.reducer) options.reducer->reduce(shards.gradient(), loss);
+    if (p.steps_here == 0) detail::check_first_gradient(parameters, shards, at.step);
+    const detail::Update update = detail::update(parameters, optimizer, shards.gradient(), loss, options, at.step);
 
-      at.step += 1;
-      at.batch = end;
-      at.loss.add(loss);
-      meter.count(at, loss, update);
-      for (Observer* o : observers) o->step(p);
+    at.step += 1;
+    at.batch = end;
+    at.loss.add(loss);
+    meter.count(at, loss, update);
+    for (Observer* o : observers) o->step(p);
+    if (options.on_step) options.on_step(p);
 
-      epoch_done = at.batch == p.batches;
-      if (epoch_done) {
-        callbacks.after_epoch(p);
-        for (Observer* o : observers) o->epoch(p);
-        at = {.epoch = at.epoch + 1, .step = at.step, .ended = callbacks.ends_training()};
-      }
-      result.interrupted = options.stop && options.stop->load();
-      const bool last = at.ended || at.epoch == options.epochs || result.interrupted;
-      if (last || clock.due(at.step, epoch_done))
-        meter.leave_out(clock.time([&] { detail::save(options, parameters, optimizer, at); }));
+    const bool epoch_done = at.batch == p.batches;
+    if (epoch_done) {
+      callbacks.after_epoch(p);
+      for (Observer* o : observers) o->epoch(p);
+      if (options.on_epoch) options.on_epoch(p);
+      at = {.epoch = at.epoch + 1, .step = at.step, .ended = callbacks.ends_training()};
     }
+    result.interrupted = options.stop && options.stop->load();
+    if (done() || result.interrupted || clock.due(at.step, epoch_done))
+      meter.leave_out(clock.time([&] { detail::save(options, parameters, optimizer, at); }));
   }
   result.ended_early = at.ended;
   for (Observer* o : observers) o->finished(p);
   return result;
+}
+
+/// Flattens the model and trains it. What the loss is computed from must be this model, not a copy made before.
+template <Module M, TrainingTask Task>
+FitResult fit(M& model, Optimizer& optimizer, const FitOptions& options, const Task& task,
+              std::span<Observer* const> observers = {}) {
+  const Parameters parameters = flatten(model);
+  return fit(parameters, optimizer, options, task, observers);
+}
+
+/// The same with a function that computes the loss: fit(model, adam, {.steps = 100}, [&](int64_t step, const Run& run)
+/// { return loss; }). With both `steps` and `epochs`, an epoch is steps / epochs updates; with epochs alone, one
+/// update.
+template <Module M, LossFunction F>
+FitResult fit(M& model, Optimizer& optimizer, const FitOptions& options, const F& loss,
+              std::span<Observer* const> observers = {}) {
+  return fit(model, optimizer, options, detail::FunctionTask<F>{loss, detail::epoch_of_function(options)}, observers);
 }
 
 }  // namespace qkv

@@ -3,16 +3,23 @@
 
 #include <algorithm>
 
+#include "qkv/ops/elementwise.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
 
-/// What a loss function returns for some rows of a batch.
+/// What a loss function returns for some rows of a batch: the sum of their losses, and how many losses were summed
+/// (rows, or tokens). fit() divides by the count of the whole batch.
 struct Loss {
-  Tensor objective;  // recorded, one element; the sum over the shards is differentiated
-  double sum = 0;    // what is reported: sum / count over the batch or the epoch
+  Tensor sum;  // recorded, one element
   double count = 0;
 };
+
+/// The loss of `count` rows (or tokens), given their mean.
+inline Loss from_mean(const Tensor& mean, double count) { return {scale(mean, static_cast<float>(count)), count}; }
+
+/// What is minimised: the mean over all that is counted in the batches of an update, or the sum.
+enum class Objective { mean, sum };
 
 struct BatchLoss {
   double sum = 0, count = 0;

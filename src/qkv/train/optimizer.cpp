@@ -11,11 +11,16 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 13;
 
-void check_sizes(const char* name, const Parameters& parameters, const Tensor& gradient, const Tensor& state) {
+void check_sizes(const char* name, const Parameters& parameters, const Tensor& gradient) {
   check(gradient.numel() == parameters.flat().numel(), "[", name, "] a gradient of ", gradient.numel(),
         " elements for parameters of ", parameters.flat().numel());
-  check(!state.defined() || state.numel() == gradient.numel(), "[", name, "] made for ", state.numel(),
-        " elements, the model has ", gradient.numel());
+}
+
+// Zeros for every parameter, if there are none yet.
+void begin_state(const char* name, const Parameters& parameters, Tensor& state) {
+  if (!state.defined()) state = zeros(parameters.flat().shape());
+  check(state.numel() == parameters.flat().numel(), "[", name, "] made for ", state.numel(),
+        " elements, the model has ", parameters.flat().numel());
 }
 
 }  // namespace
@@ -36,15 +41,19 @@ float clip_factor(double norm, double limit) {
   return limit > 0 && norm > limit ? static_cast<float>(limit / norm) : 1.f;
 }
 
-Sgd::Sgd(const Parameters& parameters, const SgdOptions& options) : options_(options) {
+Sgd::Sgd(const SgdOptions& options) : options_(options) {
   check(options.momentum >= 0 && options.momentum < 1, "[sgd] momentum must be in [0, 1), got ", options.momentum);
   check(options.l2 >= 0 && std::isfinite(options.l2), "[sgd] weight decay must be 0 or more and finite, got ",
         options.l2);
-  if (options.momentum > 0) velocity_ = zeros(parameters.flat().shape());
+}
+
+void Sgd::begin(const Parameters& parameters) {
+  if (options_.momentum > 0) begin_state("sgd", parameters, velocity_);
 }
 
 void Sgd::step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale) {
-  check_sizes("sgd", parameters, gradient, velocity_);
+  check_sizes("sgd", parameters, gradient);
+  begin(parameters);
   ++updates_;
   const kernels::SgdStep step{rate, options_.momentum, options_.l2, gradient_scale};
   parallel_ranges(gradient.numel(), kBlock, 0.5 * static_cast<double>(gradient.numel()),
@@ -59,8 +68,7 @@ std::vector<NamedTensor> Sgd::state() const {
   return {{"sgd.velocity", velocity_}};
 }
 
-Adam::Adam(const Parameters& parameters, const AdamOptions& options)
-    : options_(options), m_(zeros(parameters.flat().shape())), v_(zeros(parameters.flat().shape())) {
+Adam::Adam(const AdamOptions& options) : options_(options) {
   check(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
         "[adam] betas must be in [0, 1), got ", options.beta1, " and ", options.beta2);
   check(options.epsilon > 0, "[adam] epsilon must be above 0, got ", options.epsilon);
@@ -68,8 +76,14 @@ Adam::Adam(const Parameters& parameters, const AdamOptions& options)
         "[adam] weight decay must be 0 or more and finite, got l2 ", options.l2, " and decay ", options.decay);
 }
 
+void Adam::begin(const Parameters& parameters) {
+  begin_state("adam", parameters, m_);
+  begin_state("adam", parameters, v_);
+}
+
 void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale) {
-  check_sizes("adam", parameters, gradient, m_);
+  check_sizes("adam", parameters, gradient);
+  begin(parameters);
   ++updates_;
   const double t = static_cast<double>(updates_);
   const kernels::AdamStep step{rate,
@@ -88,7 +102,10 @@ void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate
                   });
 }
 
-std::vector<NamedTensor> Adam::state() const { return {{"adam.m", m_}, {"adam.v", v_}}; }
+std::vector<NamedTensor> Adam::state() const {
+  if (!m_.defined()) return {};
+  return {{"adam.m", m_}, {"adam.v", v_}};
+}
 
 ParameterAverage::ParameterAverage(double decay) : decay_(decay) {
   check(decay >= 0 && decay < 1, "[average] decay must be in [0, 1), got ", decay);

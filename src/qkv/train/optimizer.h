@@ -18,6 +18,8 @@ float clip_factor(double norm, double limit);
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  /// Takes memory for a model of that layout, unless it has been done; fails for another model than before.
+  virtual void begin(const Parameters& parameters) = 0;
   /// One update with that learning rate; the gradient, laid out like the parameters, is multiplied by gradient_scale on
   /// the fly.
   virtual void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) = 0;
@@ -37,13 +39,14 @@ struct SgdOptions {
 
 class Sgd : public Optimizer {
  public:
-  explicit Sgd(const Parameters& parameters, const SgdOptions& options = {});
+  explicit Sgd(const SgdOptions& options = {});
+  void begin(const Parameters& parameters) override;
   void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) override;
   std::vector<NamedTensor> state() const override;
 
  private:
   SgdOptions options_;
-  Tensor velocity_;  // absent without momentum
+  Tensor velocity_;  // absent before the beginning, and without momentum
 };
 
 struct AdamOptions {
@@ -54,19 +57,20 @@ struct AdamOptions {
 
 class Adam : public Optimizer {
  public:
-  explicit Adam(const Parameters& parameters, const AdamOptions& options = {});
+  explicit Adam(const AdamOptions& options = {});
+  void begin(const Parameters& parameters) override;
   void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) override;
   std::vector<NamedTensor> state() const override;
 
  private:
   AdamOptions options_;
-  Tensor m_, v_;  // running means of the gradient and of its square
+  Tensor m_, v_;  // running means of the gradient and of its square; absent before the beginning
 };
 
 /// Adam with decoupled weight decay.
-inline Adam adamw(const Parameters& parameters, float decay, AdamOptions options = {}) {
+inline Adam adamw(float decay, AdamOptions options = {}) {
   options.decay = decay;
-  return Adam(parameters, options);
+  return Adam(options);
 }
 
 /// Averages of parameters over steps or epochs: a plain mean, or an exponential one.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <map>
 #include <span>
 
 #include "qkv/core/check.h"
@@ -31,12 +32,34 @@ void Shards::begin(int64_t batches) {
   batches_ = batches;
   tree_ = {};  // of an update that failed
   first_ = 0;
+  for (const auto& shard : shards_) shard->outside.clear();
+}
+
+void Shards::differentiate(Tape& tape, const Loss& loss, double divisor, Shard& shard) {
+  check(loss.sum.defined() && loss.sum.numel() == 1, "[fit] the loss must be one number, got ",
+        loss.sum.defined() ? text("shape ", loss.sum.shape()) : "an absent tensor");
+  if (!Tape::tracks(loss.sum) || loss.sum.is_parameter())
+    throw Error("[fit] the loss depends on no parameter of the step",
+                "compute it inside the loss function, from the model itself: tensors computed before are constants");
+  shard.loss = {loss.sum.item(), loss.count};
+  tape.backward(loss.sum, full(loss.sum.shape(), static_cast<float>(1 / divisor)));
+  const std::vector<OutsideLeaf> outside = tape.outside();
+  shard.outside.insert(shard.outside.end(), outside.begin(), outside.end());
+}
+
+std::vector<OutsideLeaf> Shards::outside() const {
+  std::map<uint32_t, OutsideLeaf> all;
+  for (const auto& shard : shards_)
+    for (const OutsideLeaf& leaf : shard->outside) all.emplace(leaf.number, leaf);
+  std::vector<OutsideLeaf> list;
+  for (const auto& [number, leaf] : all) list.push_back(leaf);
+  return list;
 }
 
 // The sum over the shards of a batch becomes the next node of the tree over batches.
-void Shards::sum_up() {
+BatchLoss Shards::sum_up() {
   in_place_ = used_ == 1 && batches_ == 1;
-  if (in_place_) return;
+  if (in_place_) return shards_[0]->loss;
   const auto top = static_cast<size_t>(tree_.height());
   if (sums_.size() <= top) sums_.push_back({zeros(parameters_.flat().shape()), {}});
   Sum& sum = sums_[top];
@@ -48,6 +71,8 @@ void Shards::sum_up() {
   sum.loss = count == 0 ? BatchLoss{}
                         : tree_sum(
                               0, count, [&](int64_t s) { return shards_[static_cast<size_t>(s)]->loss; }, both);
+
+  const BatchLoss batch = sum.loss;
 
   std::array<const float*, ShardPolicy::kMost> gradients;
   for (size_t s = 0; s < used_; ++s) gradients[s] = shards_[s]->gradient.flat().ptr();
@@ -66,6 +91,7 @@ void Shards::sum_up() {
                     }
                   });
   tree_.push([this](int64_t left) { join(left); });
+  return batch;
 }
 
 void Shards::join(int64_t left) {

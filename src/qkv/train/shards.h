@@ -22,19 +22,20 @@ class Shards {
 
   /// An update of one batch: begin, add, finish.
   template <class LossFunction>
-  BatchLoss gradients(int64_t batch_rows, const Run& run, const LossFunction& loss) {
+  BatchLoss gradients(int64_t batch_rows, double divisor, const Run& run, const LossFunction& loss) {
     begin(1);
-    add(batch_rows, run, loss);
+    add(batch_rows, divisor, run, loss);
     return finish();
   }
 
   /// An update of so many batches begins.
   void begin(int64_t batches);
-  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and runs them
-  /// backward. The random streams of a batch go on where those of the batch before it stopped: batches of one shard
-  /// each are the shards of one large batch.
+  /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and differentiates
+  /// their sum / divisor: the divisor is that of the whole update, so that neither its shards nor its batches show. Its
+  /// result is the loss of the batch. The random streams of a batch go on where those of the batch before it stopped:
+  /// batches of one shard each are the shards of one large batch.
   template <class LossFunction>
-  void add(int64_t batch_rows, const Run& run, const LossFunction& loss) {
+  BatchLoss add(int64_t batch_rows, double divisor, const Run& run, const LossFunction& loss) {
     const ShardPlan plan = policy_.plan(batch_rows);
     used_ = static_cast<size_t>(plan.count());
     while (shards_.size() < used_) shards_.push_back(std::make_unique<Shard>(parameters_));
@@ -44,22 +45,23 @@ class Shards {
       Tape tape(shard.gradient);
       Run here = run;
       here.rng = run.rng.at_shard(static_cast<uint32_t>(first_ + static_cast<size_t>(s)));
-      Loss result = loss(plan.begin(s), plan.end(s), here);
-      shard.loss = {result.sum, result.count};
-      tape.backward(result.objective);
+      differentiate(tape, loss(plan.begin(s), plan.end(s), here), divisor, shard);
     };
     // One shard runs here, so that its ops may use all threads.
     if (used_ == 1)
       work(0);
     else
       parallel_for(static_cast<int64_t>(used_), kParallelNanoseconds, work);
-    sum_up();
+    const BatchLoss batch = sum_up();
     first_ += used_;
+    return batch;
   }
   /// The loss of the update.
   BatchLoss finish();
   /// The gradient of the update, laid out like the parameters.
   const Tensor& gradient() const { return in_place_ ? shards_[0]->gradient.flat() : sums_[0].gradient; }
+  /// Parameters outside the model that the last update's losses depend on, each once, in the order of their numbers.
+  std::vector<OutsideLeaf> outside() const;
   /// Buffers that any shard's pool had to ask from the system so far.
   int64_t pool_misses() const;
 
@@ -69,12 +71,14 @@ class Shards {
     Pool pool;
     GradArena gradient;
     BatchLoss loss;
+    std::vector<OutsideLeaf> outside;  // of all batches of the update
   };
   struct Sum {
     Tensor gradient;
     BatchLoss loss;
   };
-  void sum_up();
+  static void differentiate(Tape& tape, const Loss& loss, double divisor, Shard& shard);
+  BatchLoss sum_up();
   void join(int64_t left);
 
   const Parameters& parameters_;

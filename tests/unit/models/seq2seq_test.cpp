@@ -75,7 +75,7 @@ TEST(Seq2Seq, BahdanauFollowsPyTorchForTenSteps) {
   EXPECT_EQ(probe.path, "decoder.attention");
   expect_near_largest(probe.matrix.viewed({5, 4, 6}), golden.tensor("weights"), 1e-5, "weights");
 
-  Adam adam(all);
+  Adam adam;
   GradArena arena = all.grad_arena();
   const Tensor losses = golden.tensor("losses");
   for (int64_t step = 0; step < 10; ++step) {

@@ -74,7 +74,7 @@ struct Golden {
     fill(model);
     if (testing::Test::HasFatalFailure()) return;
     expect_near_largest(model.logits(source, source_lens, target_in, {}), file.tensor("logits"), 1e-5, "logits");
-    Adam adam(all);
+    Adam adam;
     GradArena arena = all.grad_arena();
     const Tensor losses = file.tensor("losses");
     for (int64_t step = 0; step < 10; ++step) {

@@ -196,7 +196,9 @@ TEST(TrainingConfig, MakesTheOptimizerThatItNames) {
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
   const auto first_state = [&](const TrainingConfig& config) {
-    const auto state = make_optimizer(config, all)->state();
+    const auto optimizer = make_optimizer(config);
+    optimizer->begin(all);
+    const auto state = optimizer->state();
     return state.empty() ? std::string() : state[0].name;
   };
   EXPECT_EQ(first_state({}), "adam.m");

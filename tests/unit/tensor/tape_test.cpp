@@ -92,7 +92,7 @@ TEST(Tape, SaysWhatItCannotDo) {
   EXPECT_EQ(error_of([&] { tape.backward(y); }), "[backward] the loss must have one element, got shape (2,)");
   EXPECT_EQ(
       error_of([&] { tape.backward(c, c); }),
-      "[backward] the tensor was not recorded on this tape: it must be computed while the tape is open, and depend on a parameter");
+      "[backward] the tensor was not recorded: it must be computed while the tape is open, and depend on a parameter");
   EXPECT_EQ(error_of([&] { tape.backward(y, ones({3})); }), "[backward] the gradient has shape (3,), the tensor (2,)");
   EXPECT_EQ(error_of([&] { tape.grad(w); }), "[grad] backward has not run");
   tape.backward(y, c);

@@ -36,8 +36,8 @@ struct Trained {
 Trained train(int64_t size, const FitOptions& options, std::span<Observer* const> observers = {}) {
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
-  const FitResult result = fit(all, adam, CutTask{{model}, size}, options, observers);
+  Adam adam;
+  const FitResult result = fit(all, adam, options, CutTask{{model}, size}, observers);
   return {result, {all.flat().data().begin(), all.flat().data().end()}};
 }
 

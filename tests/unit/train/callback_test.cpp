@@ -50,17 +50,18 @@ Outcome train(const std::string& checkpoint, int64_t epochs, int64_t end, double
               const std::atomic<bool>* stop = nullptr) {
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   Counter counter(all, end);
   counter.file = checkpoint;
-  const FitResult r = fit(all, adam, tests::ToyTask{model},
+  const FitResult r = fit(all, adam,
                           {.epochs = epochs,
                            .rate = constant_rate(0.01f),
                            .seed = 3,
                            .checkpoint = checkpoint,
                            .checkpoint_seconds = checkpoint_seconds,
                            .callbacks = {&counter},
-                           .stop = stop});
+                           .stop = stop},
+                          tests::ToyTask{model});
   return {
       {all.flat().data().begin(), all.flat().data().end()}, counter.sum.item(), counter.epochs, r, counter.saved_steps};
 }
@@ -127,10 +128,10 @@ TEST_F(CallbackTest, SeveralAreCalledInTheirOrderAndAnyOneOfThemEndsTraining) {
     std::vector<std::string> out;
     tests::ToyModel model(Rng(1));
     const Parameters all = flatten(model);
-    Adam adam(all);
+    Adam adam;
     Named first("first", 9, out), second("second", 2, out);
     const FitResult r =
-        fit(all, adam, tests::ToyTask{model}, {.epochs = 5, .checkpoint = file(), .callbacks = {&first, &second}});
+        fit(all, adam, {.epochs = 5, .checkpoint = file(), .callbacks = {&first, &second}}, tests::ToyTask{model});
     EXPECT_TRUE(r.ended_early);
     return out;
   };
@@ -182,15 +183,15 @@ TEST(Reducer, StandsBetweenGradientAndUpdateOncePerUpdate) {
       const auto train = [&](Reducer* reducer, float rate, Steps& steps) {
         tests::ToyModel model(Rng(1));
         const Parameters all = flatten(model);
-        Sgd sgd(all);  // whose step is the gradient times the rate
+        Sgd sgd;  // whose step is the gradient times the rate
         Observer* observers[] = {&steps};
-        const FitResult r = fit(all, sgd, tests::ToyTask{model},
+        const FitResult r = fit(all, sgd,
                                 {.epochs = 2,
                                  .rate = constant_rate(rate),
                                  .accumulate = accumulate,
                                  .shards = ShardPolicy::number(shards),
                                  .reducer = reducer},
-                                observers);
+                                tests::ToyTask{model}, observers);
         EXPECT_EQ(r.progress.step, accumulate == 1 ? 10 : 6);
         return std::pair{std::vector<float>(all.flat().data().begin(), all.flat().data().end()), all.flat().shape()};
       };

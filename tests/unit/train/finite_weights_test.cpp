@@ -27,9 +27,9 @@ struct StepCount : Observer {
 TEST(FiniteWeights, TheVeryLastUpdateIsLookedAtToo) {
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
-  Adam adam(all, {.decay = 10});
+  Adam adam({.decay = 10});
   const std::string error =
-      error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .rate = spoils_step(4)}); });
+      error_of([&] { fit(all, adam, {.epochs = 1, .rate = spoils_step(4)}, tests::ToyTask{model}); });
   EXPECT_EQ(error, "[fit] step 5: the update made weights that are not finite; nothing was written with them");
 }
 
@@ -39,10 +39,10 @@ TEST(FiniteWeights, TheOldCheckpointStaysAndNoObserverHearsOfTheStep) {
   const auto train = [&](Schedule rate, int64_t epochs, StepCount& count) {
     tests::ToyModel model(Rng(1));
     const Parameters all = flatten(model);
-    Adam adam(all, {.decay = 10});
+    Adam adam({.decay = 10});
     Observer* observers[] = {&count};
-    fit(all, adam, tests::ToyTask{model},
-        {.epochs = epochs, .rate = std::move(rate), .checkpoint = file, .checkpoint_every = 1}, observers);
+    fit(all, adam, {.epochs = epochs, .rate = std::move(rate), .checkpoint = file, .checkpoint_every = 1},
+        tests::ToyTask{model}, observers);
   };
   StepCount first, second;
   train(constant_rate(0.01f), 1, first);
@@ -64,13 +64,13 @@ TEST(FiniteWeights, ACallbacksMeanOrAnOptimizersStateIsLookedAtBeforeItIsWritten
   } mean;
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   EXPECT_EQ(
-      error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file, .callbacks = {&mean}}); }),
+      error_of([&] { fit(all, adam, {.epochs = 1, .checkpoint = file, .callbacks = {&mean}}, tests::ToyTask{model}); }),
       "[fit] step 5: \"companion.mean\" holds numbers that are not finite; no checkpoint was written");
   EXPECT_EQ(folder.count(), 0);
   adam.state()[1].tensor.mutable_ptr()[0] = INFINITY;  // of the squared gradients: its weight just stands still
-  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file}); }),
+  EXPECT_EQ(error_of([&] { fit(all, adam, {.epochs = 1, .checkpoint = file}, tests::ToyTask{model}); }),
             "[fit] step 5: \"adam.v.first.weight\" holds numbers that are not finite; no checkpoint was written");
   EXPECT_EQ(folder.count(), 0);
 }

@@ -35,8 +35,8 @@ std::vector<float> trained(int thread_count, int64_t epochs) {
   set_threads(thread_count);
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
-  fit(all, adam, tests::ToyTask{model}, {.epochs = epochs, .rate = constant_rate(0.01f), .clip = 1, .seed = 3});
+  Adam adam;
+  fit(all, adam, {.epochs = epochs, .rate = constant_rate(0.01f), .clip = 1, .seed = 3}, tests::ToyTask{model});
   return {all.flat().data().begin(), all.flat().data().end()};
 }
 
@@ -81,9 +81,9 @@ TEST(Fit, OneTwoAndEightThreadsGiveTheSameBitsAfterTwoHundredSteps) {
 TEST(Fit, LossFalls) {
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
-  const auto first = fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .rate = constant_rate(0.01f)});
-  const auto later = fit(all, adam, tests::ToyTask{model}, {.epochs = 30, .rate = constant_rate(0.01f)});
+  Adam adam;
+  const auto first = fit(all, adam, {.epochs = 1, .rate = constant_rate(0.01f)}, tests::ToyTask{model});
+  const auto later = fit(all, adam, {.epochs = 30, .rate = constant_rate(0.01f)}, tests::ToyTask{model});
   EXPECT_LT(later.progress.epoch_loss, 0.8 * first.progress.epoch_loss);
 }
 
@@ -124,14 +124,14 @@ TEST(Fit, AfterWarmUpAStepCallsNoOperatorNewAndMissesNoPool) {
   set_threads(2);
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   Shards shards(all);
   const tests::ToyTask task{model};
   qkv::Run run{.training = true, .rng = Rng(3)};
   const auto one_step = [&](int64_t step) {
     const auto batch = task.batch(step / 5, step % 5);
     run.rng = run.rng.at_step(static_cast<uint64_t>(step));
-    shards.gradients(100, run, [&](int64_t b, int64_t e, const qkv::Run& r) { return task.loss(batch, b, e, r); });
+    shards.gradients(100, 100, run, [&](int64_t b, int64_t e, const qkv::Run& r) { return task.loss(batch, b, e, r); });
     adam.step(all, shards.gradient(), 0.01f, clip_factor(norm(shards.gradient()), 1));
   };
   for (int64_t step = 0; step < 50; ++step) one_step(step);
@@ -150,8 +150,8 @@ TEST(Fit, AStopRequestSavesAndAResumedRunGoesOn) {
   const auto train = [&](FitOptions options) {
     tests::ToyModel model(Rng(1));
     Parameters all = flatten(model);
-    Adam adam(all);
-    const FitResult result = fit(all, adam, tests::ToyTask{model}, options);
+    Adam adam;
+    const FitResult result = fit(all, adam, options, tests::ToyTask{model});
     return std::pair{result, std::vector<float>(all.flat().data().begin(), all.flat().data().end())};
   };
   std::atomic<bool> stop{true};
@@ -174,8 +174,8 @@ TEST(Fit, ALongEpochIsSavedByTheClock) {
   const auto train = [](const FitOptions& options, std::span<Observer* const> observers = {}) {
     tests::ToyModel model(Rng(1));
     Parameters all = flatten(model);
-    Adam adam(all);
-    const FitResult result = fit(all, adam, tests::ToyTask{model}, options, observers);
+    Adam adam;
+    const FitResult result = fit(all, adam, options, tests::ToyTask{model}, observers);
     return std::pair{result.progress.steps_here,
                      std::vector<float>(all.flat().data().begin(), all.flat().data().end())};
   };
@@ -201,13 +201,13 @@ TEST(Fit, RefusesACheckpointOfAnotherModelOrSeed) {
   const std::string file = folder.path / "last.safetensors";
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
-  Sgd sgd(all, {.momentum = 0.9f});
+  Adam adam;
+  Sgd sgd({.momentum = 0.9f});
   const tests::ToyTask task{model};
-  fit(all, adam, task, {.epochs = 1, .seed = 3, .checkpoint = file});
-  EXPECT_EQ(error_of([&] { fit(all, adam, task, {.epochs = 2, .seed = 4, .checkpoint = file}); }),
+  fit(all, adam, {.epochs = 1, .seed = 3, .checkpoint = file}, task);
+  EXPECT_EQ(error_of([&] { fit(all, adam, {.epochs = 2, .seed = 4, .checkpoint = file}, task); }),
             file + ": was trained with seed 3, not 4");
-  EXPECT_EQ(error_of([&] { fit(all, sgd, task, {.epochs = 2, .seed = 3, .checkpoint = file}); }),
+  EXPECT_EQ(error_of([&] { fit(all, sgd, {.epochs = 2, .seed = 3, .checkpoint = file}, task); }),
             file + ": has no tensor \"sgd.velocity.first.weight\": it is a checkpoint of another model or optimizer");
 }
 
@@ -216,11 +216,11 @@ TEST(Fit, ARefusedCheckpointLeavesModelAndOptimizerAsTheyWere) {
   const std::string file = folder.path / "last.safetensors";
   tests::ToyModel trained_model(Rng(1)), fresh(Rng(2));
   Parameters all = flatten(trained_model), others = flatten(fresh);
-  Adam adam(all);
-  Sgd sgd(others, {.momentum = 0.9f});
-  fit(all, adam, tests::ToyTask{trained_model}, {.epochs = 1, .seed = 3, .checkpoint = file});
+  Adam adam;
+  Sgd sgd({.momentum = 0.9f});
+  fit(all, adam, {.epochs = 1, .seed = 3, .checkpoint = file}, tests::ToyTask{trained_model});
   const std::vector<float> before(others.flat().data().begin(), others.flat().data().end());
-  EXPECT_NE(error_of([&] { fit(others, sgd, tests::ToyTask{fresh}, {.epochs = 2, .seed = 3, .checkpoint = file}); }),
+  EXPECT_NE(error_of([&] { fit(others, sgd, {.epochs = 2, .seed = 3, .checkpoint = file}, tests::ToyTask{fresh}); }),
             "no error");
   EXPECT_EQ(std::vector<float>(others.flat().data().begin(), others.flat().data().end()), before);
   EXPECT_EQ(sgd.updates(), 0);
@@ -239,7 +239,7 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   TemporaryFolder folder;
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   int64_t steps = 0;
   struct Counter : Observer {
     int64_t& steps;
@@ -248,7 +248,7 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
   } counter(steps);
   Observer* observers[] = {&counter};
   const auto error = [&](const FitOptions& options, int64_t batches = 5) {
-    return error_of([&] { fit(all, adam, OtherBatches(model, batches), options, observers); });
+    return error_of([&] { fit(all, adam, options, OtherBatches(model, batches), observers); });
   };
   const std::string nowhere = folder.path / "none" / "last.safetensors",
                     below = folder.path / "text" / "last.safetensors";
@@ -269,7 +269,7 @@ TEST(Fit, RefusesBeforeTheFirstStepWhatCannotEndWell) {
             (folder.path / "text").string() + ": ");
   MetricsFile metrics((folder.path / "none" / "metrics.jsonl").string());
   Observer* with_metrics[] = {&metrics, &counter};
-  EXPECT_EQ(error_of([&] { fit(all, adam, tests::ToyTask{model}, {}, with_metrics); }),
+  EXPECT_EQ(error_of([&] { fit(all, adam, {}, tests::ToyTask{model}, with_metrics); }),
             "cannot write " + (folder.path / "none" / "metrics.jsonl").string() + ": No such file or directory");
   EXPECT_EQ(steps, 0);
   EXPECT_EQ(error({.epochs = 0}), "no error");
@@ -281,10 +281,10 @@ TEST(Fit, ACheckpointOfOtherUpdatesIsRefused) {
   const std::string file = folder.path / "last.safetensors";
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
-  fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file});
+  Adam adam;
+  fit(all, adam, {.epochs = 2, .checkpoint = file}, tests::ToyTask{model});
   EXPECT_EQ(
-      error_of([&] { fit(all, adam, tests::ToyTask{model}, {.epochs = 3, .accumulate = 5, .checkpoint = file}); }),
+      error_of([&] { fit(all, adam, {.epochs = 3, .accumulate = 5, .checkpoint = file}, tests::ToyTask{model}); }),
       file + ": has made 10 updates in 2 epochs and 0 batches, which are not of 5 batches each");
 }
 
@@ -293,7 +293,7 @@ TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
   const std::string file = folder.path / "last.safetensors";
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   std::atomic<bool> stop{false};
   struct StopAfterFour : Observer {
     std::atomic<bool>& stop;
@@ -302,26 +302,26 @@ TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
   } four(stop);
   Observer* observers[] = {&four};
   EXPECT_TRUE(
-      fit(all, adam, tests::ToyTask{model}, {.epochs = 2, .checkpoint = file, .stop = &stop}, observers).interrupted);
-  EXPECT_EQ(error_of([&] { fit(all, adam, OtherBatches(model, 3), {.epochs = 2, .checkpoint = file}); }),
+      fit(all, adam, {.epochs = 2, .checkpoint = file, .stop = &stop}, tests::ToyTask{model}, observers).interrupted);
+  EXPECT_EQ(error_of([&] { fit(all, adam, {.epochs = 2, .checkpoint = file}, OtherBatches(model, 3)); }),
             file + ": goes on at epoch 0, batch 4, step 4, but an epoch has 3 batches: it was trained on other data");
-  const Progress p = fit(all, adam, tests::ToyTask{model}, {.epochs = 1, .checkpoint = file}).progress;
+  const Progress p = fit(all, adam, {.epochs = 1, .checkpoint = file}, tests::ToyTask{model}).progress;
   EXPECT_EQ(p.count, 5 * p.count_here) << "the speed is of what this process did, not of the whole epoch";
 }
 
 TEST(Optimizers, RefuseOptionsThatMakeNoSense) {
   tests::ToyModel model(Rng(1));
   const Parameters all = flatten(model);
-  EXPECT_EQ(error_of([&] { Sgd(all, {.momentum = 1}); }), "[sgd] momentum must be in [0, 1), got 1");
-  EXPECT_EQ(error_of([&] { Sgd(all, {.l2 = -1}); }), "[sgd] weight decay must be 0 or more and finite, got -1");
-  EXPECT_EQ(error_of([&] { Adam(all, {.beta1 = 1}); }), "[adam] betas must be in [0, 1), got 1 and 0.999");
-  EXPECT_EQ(error_of([&] { Adam(all, {.epsilon = 0}); }), "[adam] epsilon must be above 0, got 0");
-  EXPECT_EQ(error_of([&] { Adam(all, {.decay = -0.5f}); }),
+  EXPECT_EQ(error_of([&] { Sgd({.momentum = 1}); }), "[sgd] momentum must be in [0, 1), got 1");
+  EXPECT_EQ(error_of([&] { Sgd({.l2 = -1}); }), "[sgd] weight decay must be 0 or more and finite, got -1");
+  EXPECT_EQ(error_of([&] { Adam({.beta1 = 1}); }), "[adam] betas must be in [0, 1), got 1 and 0.999");
+  EXPECT_EQ(error_of([&] { Adam({.epsilon = 0}); }), "[adam] epsilon must be above 0, got 0");
+  EXPECT_EQ(error_of([&] { Adam({.decay = -0.5f}); }),
             "[adam] weight decay must be 0 or more and finite, got l2 0 and decay -0.5");
-  EXPECT_EQ(error_of([&] { Adam(all, {.decay = INFINITY}); }),
+  EXPECT_EQ(error_of([&] { Adam({.decay = INFINITY}); }),
             "[adam] weight decay must be 0 or more and finite, got l2 0 and decay inf");
   EXPECT_EQ(error_of([&] { ParameterAverage(1.0); }), "[average] decay must be in [0, 1), got 1");
-  Adam adam(all);
+  Adam adam;
   EXPECT_EQ(error_of([&] { adam.step(all, zeros({3}), 0.1f); }).substr(0, 35), "[adam] a gradient of 3 elements for");
   EXPECT_EQ(error_of([] { warmup_inverse_sqrt(1, 0); }), "[schedule] warm-up must be at least one step, got 0");
   EXPECT_EQ(error_of([] { cosine_rate(1, 10, 10); }),
@@ -346,9 +346,9 @@ TEST(Fit, ResidentMemoryIsFlatOverAThousandSteps) {
   set_threads(2);
   tests::ToyModel model(Rng(1));
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   Observer* observers[] = {&memory};
-  fit(all, adam, tests::ToyTask{model}, {.epochs = 240, .rate = constant_rate(0.001f), .clip = 1, .seed = 3},
+  fit(all, adam, {.epochs = 240, .rate = constant_rate(0.001f), .clip = 1, .seed = 3}, tests::ToyTask{model},
       observers);
   ASSERT_GT(memory.at_start, 0);
   EXPECT_LE(memory.at_end - memory.at_start, 300 << 10);
@@ -360,8 +360,8 @@ TEST(Fit, ALossThatIsNotFiniteNeverReachesTheWeights) {
   Parameters all = flatten(model);
   tests::ToyTask task{model};
   task.x.mutable_ptr()[0] = std::numeric_limits<float>::quiet_NaN();
-  Adam adam(all);
-  EXPECT_THROW(fit(all, adam, task, {.epochs = 10, .rate = constant_rate(0.01f)}), Error);
+  Adam adam;
+  EXPECT_THROW(fit(all, adam, {.epochs = 10, .rate = constant_rate(0.01f)}, task), Error);
   for (float w : all.flat().data()) ASSERT_TRUE(std::isfinite(w));
 }
 

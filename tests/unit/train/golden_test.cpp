@@ -69,7 +69,7 @@ void follow(Model model, const std::string& file) {
   each_tensor(model,
               [&](const std::string& name, Tensor& t) { t = parameter(golden.tensor("start." + torch_name(name))); });
   Parameters all = flatten(model);
-  Adam adam(all);
+  Adam adam;
   GradArena arena = all.grad_arena();
   const Tensor x = golden.tensor("input.x"), losses = golden.tensor("losses");
   const Ids targets = golden.array("input.targets").to_ids("targets");

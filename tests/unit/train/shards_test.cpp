@@ -115,7 +115,7 @@ TEST(TreeStack, JoinsLeavesThatComeOneByOneByTheSameTree) {
 }
 
 struct Weights {
-  Tensor w = parameter(zeros({5000}));
+  Tensor w = parameter(uniform({5000}, Rng(8)));
   void visit(auto&& f) { f("w", w); }
 };
 
@@ -125,11 +125,12 @@ struct KnownGradients {
   Parameters all = flatten(model);
   Tensor table = normal({64, 5000}, Rng(7));
 
+  Tensor term(int64_t row) const { return sum(mul(model.w, table.part(row * 5000, {5000}))); }
   auto loss(int64_t first_row) {
     return [this, first_row](int64_t begin, int64_t end, const Run&) -> Loss {
       EXPECT_EQ(end, begin + 1);
       const int64_t row = first_row + begin;
-      return {sum(mul(model.w, table.part(row * 5000, {5000}))), 0.1 * static_cast<double>(row + 1), 1};
+      return {term(row), 1};
     };
   }
   // Of one shard per row, in batches of those sizes.
@@ -137,7 +138,7 @@ struct KnownGradients {
     Shards shards(all, ShardPolicy::number(64));
     shards.begin(std::ssize(batches));
     for (const int64_t rows : batches) {
-      shards.add(rows, Run{}, loss(first_row));
+      shards.add(rows, 1, Run{}, loss(first_row));
       first_row += rows;
     }
     const BatchLoss loss = shards.finish();
@@ -156,7 +157,7 @@ TEST(Shards, SumGradientsAndLossesByTheTreeOverTheirNumbers) {
                     0, count, [&](int64_t s) { return known.table.ptr()[s * 5000 + i]; }, kAdd))
           << count;
     EXPECT_EQ(loss, tree_sum(
-                        0, count, [](int64_t s) { return 0.1 * static_cast<double>(s + 1); },
+                        0, count, [&](int64_t s) { return static_cast<double>(known.term(s).item()); },
                         [](double a, double b) { return a + b; }));
   }
 }

@@ -77,22 +77,14 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
   // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
   if (config_.book.loss == LossUnit::book) {
     const double unit = 1.0 / static_cast<double>(config_.book.num_steps);
-    return {scale(total, static_cast<float>(unit)), total.item() * unit, tokens};
+    return {scale(total, static_cast<float>(unit)), tokens};
   }
-  return {scale(total, static_cast<float>(1.0 / counted(batch))), total.item(),
-          config_.book.mask_loss ? tokens : static_cast<double>(target_out.numel())};
+  return {total, config_.book.mask_loss ? tokens : static_cast<double>(target_out.numel())};
 }
 
-// Target tokens of which a batch's loss is the mean.
-double TranslationTask::counted(const TranslationBatch& batch) const {
-  return config_.book.mask_loss ? sum_of(batch.target_lens) : static_cast<double>(batch.target_out.numel());
-}
-
-double TranslationTask::share(const TranslationBatch& batch, std::span<const TranslationBatch> of) const {
-  if (config_.book.loss == LossUnit::book) return 1;
-  double all = 0;
-  for (const TranslationBatch& one : of) all += counted(one);
-  return counted(batch) / all;
+double TranslationTask::count(const TranslationBatch& batch) const {
+  const bool padding_counts = !config_.book.mask_loss && config_.book.loss != LossUnit::book;
+  return padding_counts ? static_cast<double>(batch.target_out.numel()) : sum_of(batch.target_lens);
 }
 
 double TranslationTask::validate() const {

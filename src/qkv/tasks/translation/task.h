@@ -20,8 +20,10 @@ class TranslationTask {
   TranslationBatch batch(int64_t epoch, int64_t index) const { return train_.batch(epoch, index); }
   int64_t rows(const TranslationBatch& batch) const { return batch.source.size(0); }
   Loss loss(const TranslationBatch& batch, int64_t begin, int64_t end, const Run& run) const;
-  /// Of a mean over the target tokens of all those batches. The book's loss is a sum: 1.
-  double share(const TranslationBatch& batch, std::span<const TranslationBatch> of) const;
+  /// Target tokens of a batch.
+  double count(const TranslationBatch& batch) const;
+  /// The book's loss is a sum.
+  Objective objective() const { return config_.book.loss == LossUnit::book ? Objective::sum : Objective::mean; }
 
   /// Mean cross-entropy per target token of the validation pairs, in nats, without dropout.
   double validate() const;
@@ -34,7 +36,6 @@ class TranslationTask {
   const std::vector<IdPair>& valid_pairs() const { return valid_.pairs(); }
 
  private:
-  double counted(const TranslationBatch& batch) const;
   TranslationBatches batches_of(std::vector<IdPair> pairs, BatchOptions options) const;
 
   const TranslationModel& model_;

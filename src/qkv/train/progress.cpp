@@ -13,8 +13,13 @@ namespace qkv {
 namespace {
 
 double seconds_left(const Progress& p) {
-  return p.steps_here > 0 ? p.seconds / static_cast<double>(p.steps_here) * static_cast<double>(p.steps - p.step) : 0;
+  return p.steps_here > 0 && p.steps > p.step
+             ? p.seconds / static_cast<double>(p.steps_here) * static_cast<double>(p.steps - p.step)
+             : 0;
 }
+
+// "3/10", or "3" where nobody knows how many there will be.
+std::string of(int64_t done, int64_t all) { return all > 0 ? fmt::format("{}/{}", done, all) : std::to_string(done); }
 
 // Tokens or rows.
 std::string rate(const Progress& p) {
@@ -30,10 +35,10 @@ std::string duration(double seconds) {
 }
 
 std::string progress_bar(const Progress& p, int columns) {
-  const std::string head = fmt::format("epoch {}/{} ", p.epoch, p.epochs);
+  const std::string head = fmt::format("epoch {} ", of(p.epoch, p.epochs));
   const std::string time = p.step < p.steps ? duration(seconds_left(p)) + " left" : "in " + duration(p.seconds);
   const std::string tail =
-      fmt::format(" step {}/{}  loss {:.4f}  {} tok/s  {}", p.step, p.steps, p.epoch_loss, rate(p), time);
+      fmt::format(" step {}  loss {:.4f}  {} tok/s  {}", of(p.step, p.steps), p.epoch_loss, rate(p), time);
   const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
   std::string bar;
   if (room >= 6) {
@@ -47,8 +52,8 @@ std::string progress_bar(const Progress& p, int columns) {
 
 std::string progress_line(const Progress& p) {
   const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
-  return fmt::format("epoch {}/{} step {}/{} loss {:.4f}{} {} tok/s", p.epoch, p.epochs, p.step, p.steps, p.epoch_loss,
-                     valid, rate(p));
+  return fmt::format("epoch {} step {} loss {:.4f}{} {} tok/s", of(p.epoch, p.epochs), of(p.step, p.steps),
+                     p.epoch_loss, valid, rate(p));
 }
 
 std::string progress_json(const Progress& p) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qkv/ops/loss.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/present.h"
 #include "qkv/train/task.h"
 
@@ -19,9 +20,11 @@ struct SupervisedOptions {
   uint64_t seed = 0;    // of the orders
 };
 
+namespace detail {
+
 /// Rows of a Tensor or of Ids, in that order.
 template <class T>
-T rows_of(const T& x, const std::vector<int64_t>& rows) {
+T chosen_rows(const T& x, const std::vector<int64_t>& rows) {
   const int64_t width = x.shape().product(1, x.rank());
   Shape shape = x.shape();
   shape.set(0, std::ssize(rows));
@@ -30,6 +33,8 @@ T rows_of(const T& x, const std::vector<int64_t>& rows) {
     std::copy_n(x.ptr() + rows[i] * width, width, out.mutable_ptr() + static_cast<int64_t>(i) * width);
   return out;
 }
+
+}  // namespace detail
 
 /// The task of minimising the mean of loss(model(x), y) over rows of x and y; see supervised().
 template <class Model, class X, class Y, class F>
@@ -54,13 +59,13 @@ class Supervised {
     const std::vector<int64_t>& order = order_of(options_.shuffle ? epoch : 0);
     const int64_t begin = index * options_.batch_rows, end = std::min(x_.size(0), begin + options_.batch_rows);
     const std::vector<int64_t> rows(order.begin() + begin, order.begin() + end);
-    return {rows_of(x_, rows), rows_of(y_, rows)};
+    return {detail::chosen_rows(x_, rows), detail::chosen_rows(y_, rows)};
   }
   int64_t rows(const Batch& batch) const { return batch.x.size(0); }
   int64_t count(const Batch& batch) const { return batch.y.numel(); }
   Loss loss(const Batch& batch, int64_t begin, int64_t end, const Run& run) const {
-    const X x = part(batch.x, begin, end);
-    const Y y = part(batch.y, begin, end);
+    const X x = slice(batch.x, 0, begin, end);
+    const Y y = slice(batch.y, 0, begin, end);
     const auto count = static_cast<double>(y.numel());
     const Tensor out = output(x, run);
     if constexpr (requires { loss_(out, y, Reduction::sum); })
@@ -72,12 +77,6 @@ class Supervised {
   }
 
  private:
-  template <class T>
-  static T part(const T& x, int64_t begin, int64_t end) {
-    Shape shape = x.shape();
-    shape.set(0, end - begin);
-    return x.part(begin * x.shape().product(1, x.rank()), shape);
-  }
   Tensor output(const X& x, const Run& run) const {
     if constexpr (requires { model_(x, run); })
       return model_(x, run);

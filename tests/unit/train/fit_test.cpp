@@ -386,6 +386,10 @@ TEST(Progress, FitsItsColumnsAndSaysWhatIsLeft) {
   EXPECT_EQ(progress_bar(done, 100),
             "epoch 10/10 [##############################] step 400/400  loss 0.1235  98,304 tok/s  in 0:06");
   EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98,304 tok/s");
+  Progress open = p;
+  open.epochs = 0, open.steps = 0;
+  EXPECT_EQ(progress_line(open), "epoch 3 step 120 loss 0.1235 98,304 tok/s") << "only the clock ends it";
+  EXPECT_NE(progress_bar(open, 100).find("epoch 3 [---"), std::string::npos);
   EXPECT_EQ(duration(3723), "1:02:03");
 }
 

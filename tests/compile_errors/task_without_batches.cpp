@@ -1,0 +1,15 @@
+// expected: task.batches()
+#include "compile_errors.h"
+
+struct Task {
+  const Model& model;
+  int batch(int64_t, int64_t) const { return 0; }
+  int64_t rows(int) const { return 1; }
+  qkv::Loss loss(int, int64_t, int64_t, const qkv::Run&) const { return {model.weight, 1}; }
+};
+
+int main() {
+  Model model;
+  qkv::Adam adam;
+  qkv::fit(model, adam, {}, Task{model});
+}

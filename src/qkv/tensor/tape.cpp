@@ -38,6 +38,7 @@ struct LeafEntry {
 
 // A random stream that an op has drawn from.
 struct Draw {
+  const Draw* previous;
   const char* op;
   PhiloxKey key;
   uint32_t step, shard;
@@ -56,7 +57,7 @@ struct TapeState {
   int64_t length = 0;
   bool ran = false;
   GradArena* arena = nullptr;
-  std::vector<Draw> draws;  // empty unless they are checked
+  const Draw* draws = nullptr;  // none unless they are checked
 
   void* take(size_t bytes) {
     bytes = (bytes + 15) & ~size_t{15};
@@ -279,13 +280,13 @@ bool Tape::checks_draws() {
 
 void Tape::note_draw(const char* op, const Rng& rng) {
   if (!checks_draws()) return;
-  const detail::Draw draw{op, rng.key(), rng.step(), rng.shard()};
-  for (const detail::Draw& before : state_->draws)
-    if (before.key == draw.key && before.step == draw.step && before.shard == draw.shard)
+  const detail::Draw draw{state_->draws, op, rng.key(), rng.step(), rng.shard()};
+  for (const detail::Draw* before = draw.previous; before; before = before->previous)
+    if (before->key == draw.key && before->step == draw.step && before->shard == draw.shard)
       throw Error(
-          text("[", op, "] draws the same random numbers as ", before.op, " before it: they share a random path"),
+          text("[", op, "] draws the same random numbers as ", before->op, " before it: they share a random path"),
           "give every draw a path of its own: run.at(\"name\"), or run.at(i) in a loop");
-  state_->draws.push_back(draw);
+  state_->draws = new (state_->take(sizeof draw)) detail::Draw(draw);
 }
 
 int64_t Tape::length() const { return state_->length; }

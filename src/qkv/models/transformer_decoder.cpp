@@ -31,6 +31,9 @@ TransformerDecoder::TransformerDecoder(const TransformerConfig& o, int64_t vocab
 }
 
 Tensor TransformerDecoder::features(const Ids& ids, const Memory& memory, const Run& run, const Mask& mask) const {
+  const bool crosses = !stack.blocks.empty() && stack.blocks[0].cross;
+  check(!crosses || memory.states.defined(),
+        "[transformer] the decoder attends to an encoder: its outputs are missing, pass them as memory");
   return stack(embedding(ids, 0, run.at("embedding")), mask, memory, run);
 }
 

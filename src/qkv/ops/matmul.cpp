@@ -190,6 +190,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose
 // z = x W^T + b, y = f(z).   dz = dy f'(z), dx = dz W, dW = dz^T x, db = sum over rows of dz
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
   check_present("linear", x);
+  check(weight.defined(), "[linear] the weight is absent: was the layer made without sizes?");
   check(weight.rank() == 2, "[linear] expected a weight of shape (out, in), got ", weight.shape());
   check(x.rank() >= 1 && x.size(-1) == weight.size(1), "[linear] inner sizes differ: ", x.shape(), " x ",
         weight.shape(), " transposed");

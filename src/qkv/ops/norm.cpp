@@ -15,6 +15,7 @@ constexpr int64_t kGroup =
 
 void check_parameters(const char* op, const Tensor& x, const Tensor& gamma, const Tensor& beta) {
   const Shape expected{x.size(-1)};
+  check(gamma.defined() && beta.defined(), "[", op, "] gamma or beta is absent: was the layer made without sizes?");
   check(gamma.shape() == expected, "[", op, "] gamma has shape ", gamma.shape(), " for rows of shape ", expected);
   check(beta.shape() == expected, "[", op, "] beta has shape ", beta.shape(), " for rows of shape ", expected);
 }

@@ -8,6 +8,7 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/elementwise.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace detail {
@@ -212,7 +213,8 @@ void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::sp
 }
 
 void Tape::backward(const Tensor& loss) {
-  check(loss.defined() && loss.numel() == 1, "[backward] the loss must have one element, got shape ", loss.shape());
+  check_present("backward", loss);
+  check(loss.numel() == 1, "[backward] the loss must have one element, got shape ", loss.shape());
   backward(loss, ones(loss.shape()));
 }
 

@@ -67,6 +67,7 @@ float Tensor::at(std::initializer_list<int64_t> index) const {
 }
 
 Tensor Tensor::viewed(const Shape& shape) const {
+  check_present("view", *this);
   check(shape.numel() == numel(), "[view] ", shape_, " has not as many elements as ", shape);
   Tensor t = detached();
   t.shape_ = shape;
@@ -74,6 +75,7 @@ Tensor Tensor::viewed(const Shape& shape) const {
 }
 
 Tensor Tensor::part(int64_t offset, const Shape& shape) const {
+  check_present("part", *this);
   check(offset >= 0 && offset + shape.numel() <= numel(), "[part] ", shape, " at ", offset, " is outside ", shape_);
   Tensor t = detached();
   t.shape_ = shape;
@@ -153,6 +155,7 @@ Tensor normal(const Shape& shape, const Rng& rng, float mean, float deviation) {
 }
 
 Tensor sort(const Tensor& x) {
+  check_present("sort", x);
   check(x.rank() == 1, "[sort] expected a vector, got shape ", x.shape());
   Tensor y = x.copied();
   std::stable_sort(y.mutable_ptr(), y.mutable_ptr() + y.numel(),
@@ -175,6 +178,7 @@ Ids::Ids(const Shape& shape, std::span<const int32_t> values) : Ids(empty(shape)
 }
 
 Ids Ids::viewed(const Shape& shape) const {
+  check_present("view", *this);
   check(shape.numel() == numel(), "[view] ", shape_, " has not as many elements as ", shape);
   Ids t = *this;
   t.shape_ = shape;
@@ -182,6 +186,7 @@ Ids Ids::viewed(const Shape& shape) const {
 }
 
 Ids Ids::part(int64_t offset, const Shape& shape) const {
+  check_present("part", *this);
   check(offset >= 0 && offset + shape.numel() <= numel(), "[part] ", shape, " at ", offset, " is outside ", shape_);
   Ids t = *this;
   t.shape_ = shape;

@@ -1,5 +1,6 @@
-// Attention against the sgemm rate of the same minute: GFLOP/s forward (4 d a visible pair) and forward + backward (14
-// d), as a share of what oneDNN reaches on as many threads. Usage: attention_bench [threads [n heads causal dropout]]
+// Attention compared with the sgemm rate of the same minute: GFLOP/s forward (4 d per visible pair) and forward +
+// backward (14 d), as a share of oneDNN's rate on the same number of threads. Usage: attention_bench [threads [n heads
+// causal dropout]]
 #include <fmt/format.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
@@ -79,7 +80,7 @@ class Case {
   std::vector<float> lse_ = std::vector<float>(static_cast<size_t>(shape_.heads * shape_.n));
 };
 
-// GFLOP/s of one product a thread, all at once.
+// GFLOP/s of one product per thread, all at the same time.
 double sgemm_rate() {
   constexpr int64_t M = 768;
   static const std::vector<float> a = normals(M * M, 5);

@@ -1,5 +1,5 @@
 // Our row-stable matrix product against plain dnnl_sgemm: one thread, same layouts, interleaved, results compared
-// before any time.
+// before anything is timed.
 #include <fmt/core.h>
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>

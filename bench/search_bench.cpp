@@ -1,5 +1,5 @@
-// What beam search costs beside the model: 64 sentences, beam 5, so 320 rows of scores of 10,000 tokens a step, from a
-// model that costs nothing.
+// The cost of beam search besides the model: 64 sentences, beam 5, so 320 rows of scores of 10,000 tokens per step,
+// from a model that costs nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ int main() {
       sum = 0;
       for (const auto& f : found) sum += f[0].log_probability;
     }
-    fmt::print("{} rows x {} scores, {} threads: {:.3f} ms a step (sum of log p {:.6f})\n", kSentences * kBeam,
+    fmt::print("{} rows x {} scores, {} threads: {:.3f} ms per step (sum of log p {:.6f})\n", kSentences * kBeam,
                kVocabulary, count, 1e3 * best / kSteps, sum);
   }
 }

@@ -1,6 +1,6 @@
-// A training step of the Bahdanau model: milliseconds, target tokens a second and GFLOP/s beside the product rate of
-// the same minute. Usage: seq2seq_bench [threads [batch embed hidden vocabulary source target lstm]]; without sizes:
-// the book's, then larger ones.
+// A training step of the Bahdanau model: milliseconds, target tokens per second, and GFLOP/s next to the rate of matrix
+// products in the same minute. Usage: seq2seq_bench [threads [batch embed hidden vocabulary source target lstm]];
+// without sizes: the book's, then larger ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using namespace qkv;
 
-// On one thread the processor time counts: a busy machine disturbs it less.
+// On one thread, processor time is measured: a busy machine disturbs it less.
 double seconds() {
   if (threads() == 1) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -107,7 +107,7 @@ class Step {
   Shards shards_;
 };
 
-// GFLOP/s of our own products, one a thread.
+// GFLOP/s of our own products, one per thread.
 double product_rate() {
   constexpr int64_t M = 512;
   static std::vector<float> a(M * M, 1.f), c(static_cast<size_t>(threads()) * M * M);
@@ -142,8 +142,8 @@ void measure(const Sizes& z) {
   std::nth_element(times.begin(), times.begin() + static_cast<int64_t>(times.size() / 2), times.end());
   const double gflops = step.flop() / best / 1e9;
   fmt::print(
-      "B {:3} embed {:3} hidden {:3} V {:4} S {:2} T {:2} {:4} {:9} parameters: best {:8.3f} ms, median {:8.3f}, {:7.0f} tokens/s, {:5.1f} "
-      "GFLOP/s of {:5.1f}\n",
+      "B {:3} embed {:3} hidden {:3} V {:4} S {:2} T {:2} {:4} {:9} parameters: best {:8.3f} ms, median {:8.3f}, "
+      "{:7.0f} tokens/s, {:5.1f} GFLOP/s of {:5.1f}\n",
       z.batch, z.embed, z.hidden, z.vocabulary, z.source, z.target, z.lstm ? "lstm" : "gru", step.parameters(),
       best * 1e3, times[times.size() / 2] * 1e3, static_cast<double>(step.tokens()) / best, gflops, rate);
 }

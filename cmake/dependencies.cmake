@@ -8,11 +8,11 @@ find_package(ZLIB REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
-set_source_files_properties(${PROJECT_SOURCE_DIR}/src/qkv/data/subwords.cpp PROPERTIES  # its headers do not say
+set_source_files_properties(${PROJECT_SOURCE_DIR}/src/qkv/data/subwords.cpp PROPERTIES  # its headers do not tell its version
   COMPILE_DEFINITIONS QKV_SENTENCEPIECE_VERSION="${sentencepiece_VERSION}")
-pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)  # its .pc has the wrong version: ask for none
+pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)  # its .pc file gives a wrong version: require none
 
-# The random numbers' oracle in the tests; it has no config file.
+# The oracle for random numbers in the tests; it has no config file.
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h)
 
 set(QKV_PRIVATE_LIBRARIES

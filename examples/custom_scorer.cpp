@@ -1,4 +1,4 @@
-// A scorer of your own: any type with scores(q, k), in ordinary ops, works everywhere and has its gradients.
+// Your own scorer: any type with scores(q, k), written in ordinary ops, works everywhere and has gradients.
 #include <cstdio>
 
 #include "qkv/attention/attend.h"

@@ -1,5 +1,4 @@
-// A heat map of attention weights with tokens on both axes: printed here, and the same Figure can be saved as .svg or
-// .png.
+// A heat map of attention weights with tokens on both axes: printed here; the same Figure can be saved as .svg or .png.
 #include <cstdio>
 
 #include "qkv/plot/figure.h"

@@ -1,4 +1,4 @@
-// A language model of characters: trained on a verse, or on the file that is named, saved, loaded, and asked to go on.
+// A language model of characters: trained on a verse or on a file, saved, loaded, and asked to continue a prompt.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>

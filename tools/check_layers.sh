@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # check_layers.sh [FOLDER]: who may include whom in src/qkv. Prints one line per violation and fails if there is one.
-# The table is the one of CONTRIBUTING.md; a change here is a change there.
+# The table is also in CONTRIBUTING.md; change both.
 set -euo pipefail
 root=${1:-$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../src/qkv}
 cd "$root"
@@ -29,7 +29,7 @@ BEGIN {
   may["labs"] = "core tensor ops nn attention plot data eval train decode regression models tasks report labs"
   may["cli"] = "*"
 
-  # Libraries that one file alone may include.
+  # Libraries that only one file may include.
   only["^(oneapi/)?tbb/"] = "core/parallel.cpp"
   only["^CLI/"] = "cli/main.cpp"
 
@@ -61,7 +61,7 @@ FNR == 1 {
     if (name ~ library && FILENAME != only[library])
       violation("only " only[library] " may include " name)
   # Standard headers have neither a dot nor a slash.
-  if (header && name ~ /[.\/]/ && !(inl && name ~ /^hwy\//)) violation("a header of ours may include standard headers only: " name)
+  if (header && name ~ /[.\/]/ && !(inl && name ~ /^hwy\//)) violation("a qkv header may include only standard headers: " name)
   next
 }
 

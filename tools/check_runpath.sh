@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_runpath.sh FOLDER: fails when a program or library below the folder looks for libraries in the folder it is started from.
-# The loader takes an empty or relative entry of RUNPATH or RPATH for that one, and would run what lies there.
+# check_runpath.sh FOLDER: fails when a program or library in the folder looks for libraries in the current folder.
+# The loader resolves an empty or relative entry of RUNPATH or RPATH that way, and would run any library found there.
 set -euo pipefail
 folder=${1:?usage: check_runpath.sh FOLDER}
 checked=0 wrong=0

@@ -1,10 +1,10 @@
 # Sourced by ./qkv and ./test: installs missing packages, configures and builds. The caller has set `root`.
-# Everything said here goes to stderr, so that the program's own output stays clean.
+# All messages go to stderr, so that the program's own output stays clean.
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
 
-# packages GROUP...: the names of those groups.
+# packages GROUP...: the names in those groups.
 packages() {
   local group name
   while read -r group name; do
@@ -27,10 +27,10 @@ install_missing() {
   local apt=(apt-get -y -q -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0)
   local seconds=$SECONDS
   : >"$root/build/setup.log"
-  # The package lists are fetched when they do not know a name, and once more when they turn out to be stale.
+  # The package lists are fetched if a name is missing from them, and once more if they turn out to be stale.
   if ! apt-cache show "${missing[@]}" >/dev/null 2>&1; then
     say "fetching package lists"
-    as_root "${apt[@]}" update || say "warning: apt-get update failed (build/setup.log); trying with the lists there are"
+    as_root "${apt[@]}" update || say "warning: apt-get update failed (build/setup.log); using the present lists"
   fi
   say "installing ${missing[*]}"
   if ! as_root "${apt[@]}" install --no-install-recommends "${missing[@]}"; then
@@ -38,13 +38,13 @@ install_missing() {
     as_root "${apt[@]}" update || true
     as_root "${apt[@]}" install --no-install-recommends "${missing[@]}" || {
       tail -n 20 "$root/build/setup.log" >&2
-      die "apt-get could not install the packages above (whole log: build/setup.log)"
+      die "apt-get could not install the packages above (full log: build/setup.log)"
     }
   fi
   say "packages installed in $((SECONDS - seconds)) s"
 }
 
-# need_packages GROUP...: makes sure of them once; a stamp named after the list makes later calls free.
+# need_packages GROUP...: installs what is missing; a stamp named after the list makes later calls free.
 need_packages() {
   local sum stamp missing=() names=() installed tool
   sum=$(cksum "$root/tools/packages.txt"); sum=${sum%% *}
@@ -70,17 +70,18 @@ need_packages() {
   touch "$stamp"
 }
 
-# A failure may mean that a package is gone: the next call looks again.
+# A failure may mean that a package was removed: the next call checks again.
 build_failed() { rm -f "$root"/build/.packages-*; die "$@"; }
 
-# configured PRESET: whether its build folder is ready, belongs to this place (it may have been moved), and knows the present presets.
+# configured PRESET: whether its build folder is ready, belongs to this folder (which may have been moved), and is up to
+# date with the presets.
 configured() {
   local dir=build/$1
   [[ -e $dir/.configured && -e $dir/build.ninja && ! CMakePresets.json -nt $dir/.configured ]] &&
     grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$dir/CMakeCache.txt"
 }
 
-# has_option PRESET NAME=VALUE: whether the folder was configured so.
+# has_option PRESET NAME=VALUE: whether the build folder was configured with it.
 has_option() { grep -qsxF "${2%%=*}:BOOL=${2#*=}" "build/$1/CMakeCache.txt"; }
 
 # configure PRESET [CMAKE OPTION...]
@@ -91,23 +92,23 @@ configure() {
   mkdir -p "$dir"
   if ! cmake --preset "$preset" "$@" </dev/null >"$dir/configure.log" 2>&1; then
     grep -A 12 'CMake Error' "$dir/configure.log" >&2 || tail -n 20 "$dir/configure.log" >&2
-    build_failed "cmake could not configure $dir (whole log: $dir/configure.log)"
+    build_failed "cmake could not configure $dir (full log: $dir/configure.log)"
   fi
   touch "$dir/.configured"
 }
 
-# A source with a time in the future would be newer than every build of it: it gets the present time.
+# A source file with a time in the future would be newer than every build of it: its time is set to now.
 end_future() {
   local ahead=()
   mapfile -d '' -t ahead < <(find "$root/src" "$root/cmake" "$root/CMakeLists.txt" "$root/CMakePresets.json" "$root/tools/packages.txt" \
     -newermt '+3 seconds' -print0 2>/dev/null)
   (( ${#ahead[@]} == 0 )) && return
-  say "note: ${#ahead[@]} files of the sources have a time in the future (${ahead[0]#"$root"/}); it is set to now"
-  touch -- "${ahead[@]}" 2>/dev/null || say "note: their time cannot be set; they are built again at every start"
+  say "note: ${#ahead[@]} source files have a time in the future (${ahead[0]#"$root"/}); it is set to now"
+  touch -- "${ahead[@]}" 2>/dev/null || say "note: their time cannot be set; they will be rebuilt at every start"
 }
 
-# build PRESET [TARGET...]: leaves build/PRESET/.built, as old as the sources it has seen.
-# Says ninja's one status line on a terminal, two lines in all elsewhere; compiler output only on failure.
+# build PRESET [TARGET...]: leaves build/PRESET/.built, with the time at which the build began.
+# Shows ninja's status line on a terminal, two lines in all elsewhere; compiler output only on failure.
 build() {
   local preset=$1; shift
   local log=build/$preset/build.log jobs seconds=$SECONDS
@@ -121,7 +122,7 @@ build() {
     say "building build/$preset with $jobs jobs"
     if ! run_ninja "$@" >"$log" 2>&1; then
       grep -vE '^\[[0-9]+/[0-9]+\]' "$log" | cut -c 1-2000 | head -n 80 >&2
-      build_failed "the build failed (whole log: $log)"
+      build_failed "the build failed (full log: $log)"
     fi
     say "built in $((SECONDS - seconds)) s"
   fi

@@ -14,7 +14,9 @@ class AttentionCase : public Case {
         causal_(inputs.at("causal").to_ids("causal").ptr()[0] != 0),
         dropout_(inputs.at("dropout").to_tensor("dropout").ptr()[0]) {
     const auto leaf = [&](const char* name) { return parameter(inputs.at(name).to_tensor(name)); };
-    q_ = leaf("q"), k_ = leaf("k"), v_ = leaf("v");
+    q_ = leaf("q");
+    k_ = leaf("k");
+    v_ = leaf("v");
     if (backward) dy_ = inputs.at("dy").to_tensor("dy");
   }
   void run() override {
@@ -39,7 +41,9 @@ class AttentionCase : public Case {
   void gradients(float dropout) {
     Tape tape;
     tape.backward(forward(dropout), dy_);
-    dq_ = tape.grad(q_), dk_ = tape.grad(k_), dv_ = tape.grad(v_);
+    dq_ = tape.grad(q_);
+    dk_ = tape.grad(k_);
+    dv_ = tape.grad(v_);
   }
   bool backward_, causal_;
   float dropout_;

@@ -1,4 +1,4 @@
-"""The model of the beam search comparison: a small Transformer that PyTorch trains on Multi30k for some minutes, kept as safetensors."""
+"""The model for the beam search comparison: a small Transformer that PyTorch trains on Multi30k for a few minutes, saved as safetensors."""
 
 import collections
 import json
@@ -41,7 +41,7 @@ def padded(rows):
 
 
 def batches(pairs, tokens, rng):
-    """Pairs of like length together, about so many target tokens a batch, in an order of chance."""
+    """Batches of pairs of similar length with at most `tokens` tokens, padding included, in random order."""
     order = sorted(range(len(pairs)), key=lambda i: (len(pairs[i][1]), len(pairs[i][0]), rng.random()))
     cut, out = [], []
     for i in order:
@@ -55,7 +55,7 @@ def batches(pairs, tokens, rng):
 
 
 def train(path, minutes):
-    """English to German, one vocabulary of the words seen ten times or more."""
+    """English to German, with one vocabulary of the words that occur at least ten times."""
     pairs = list(zip(lines("train.en"), lines("train.de")))
     counts = collections.Counter(word for pair in pairs for side in pair for word in side)
     words = ["<unk>", "<pad>", "<bos>", "<eos>"] + sorted(word for word, n in counts.items() if n >= 10)

@@ -1,4 +1,4 @@
-"""The peers' side of every case: inputs, the same work in the peer's own words, and what must agree."""
+"""The peers' side of every case: inputs, the same work written for the peer, and the results that must agree."""
 
 import numpy
 import torch
@@ -7,20 +7,20 @@ from torch import nn
 
 class Case:
     framework = "PyTorch"
-    our_name = ""      # of the case on our side, where it is not the name
-    tolerance = 1e-5   # of the largest element
-    repeats = 20       # of the peer, a round
-    our_repeats = 100  # of ours, a round
-    units = 1          # pieces of work in a repetition
-    rounds = None      # at most so many; seconds each
-    long = False       # a repetition takes seconds: one a round, without a warm-up of its own
-    probes = 5         # timings of the peer for each number of threads
-    flop = 0           # of a repetition: then its share of the FMA peak is told
+    our_name = ""      # name of the case on our side, if different
+    tolerance = 1e-5   # relative to the largest element
+    repeats = 20       # of the peer, per round
+    our_repeats = 100  # of ours, per round
+    units = 1          # pieces of work per repetition
+    rounds = None      # the most rounds, for cases that take seconds each
+    long = False       # a repetition takes seconds: one per round, without a warm-up
+    probes = 5         # timings of the peer per thread count
+    flop = 0           # operations per repetition: if given, the share of the FMA peak is reported
     memory = False     # its peak memory is measured, not its time
     target = ""
 
     def missing(self):
-        """What the case needs and does not find, or nothing."""
+        """What is missing to run this case, or nothing."""
         return ""
 
 
@@ -202,7 +202,7 @@ class LeaveOneOut(Case):
 
 
 class Bahdanau(nn.Module):
-    """The book's encoder and attention decoder, with the keys projected once a sequence. Names are those of qkv's parameters."""
+    """The book's encoder and attention decoder, with the keys projected once per sequence. Names are those of qkv's parameters."""
 
     SIZES = {"source": 184, "target": 201, "embed": 32, "hidden": 32}
 
@@ -240,7 +240,7 @@ class Bahdanau(nn.Module):
 
 
 class BahdanauStep(Case):
-    """Lengths as in the book's 601 pairs; the encoder runs through the padding, as the book's does."""
+    """Lengths as in the book's 601 pairs; the encoder reads the padding, as the book's does."""
 
     tolerance, repeats, our_repeats, target = 1e-4, 5, 20, ">= 8"
 

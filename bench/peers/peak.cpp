@@ -1,4 +1,4 @@
-// The most multiplications and additions that this machine does in a second: vector registers alone, on all threads.
+// The most multiplications and additions that this machine does per second: vector registers only, on all threads.
 #include <algorithm>
 #include <chrono>
 #include <vector>
@@ -16,11 +16,11 @@ namespace qkv::peers {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Twelve chains hide the latency of two units; values go towards 1. Returns the flop that were done.
+// Twelve chains hide the latency of two units; values converge to 1. Returns the number of operations.
 double Chains(int64_t steps, float* sink) {
   const hn::ScalableTag<float> d;
   const auto a = hn::Set(d, 0.999f), b = hn::Set(d, 0.001f);
-  const auto start = [&](int i) { return hn::Set(d, sink[i]); };  // all of their own, or a compiler would fold them
+  const auto start = [&](int i) { return hn::Set(d, sink[i]); };  // all different, or a compiler would fold them
   auto x0 = start(0), x1 = start(1), x2 = start(2), x3 = start(3), x4 = start(4), x5 = start(5);
   auto x6 = start(6), x7 = start(7), x8 = start(8), x9 = start(9), x10 = start(10), x11 = start(11);
   for (int64_t i = 0; i < steps; ++i) {

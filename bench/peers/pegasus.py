@@ -1,11 +1,11 @@
-"""The Transformer of the beam search comparison as the library transformers has it: Pegasus is a pre-norm Transformer with tied tables."""
+"""The Transformer for the beam search comparison, in the library transformers: Pegasus is a pre-norm Transformer with tied tables."""
 
 import os
 import re
 
 import torch
 
-os.environ["HF_HUB_OFFLINE"] = "1"  # every weight is ours: nothing is to be fetched
+os.environ["HF_HUB_OFFLINE"] = "1"  # every weight is ours: nothing may be downloaded
 from transformers import GenerationConfig, PegasusConfig, PegasusForConditionalGeneration
 
 from beam_model import BOS, EOS, PAD
@@ -24,7 +24,7 @@ def library_name(name):
 
 
 def pegasus(model):
-    """The library's model with the weights and positions of a Transformer of transformer.py; their logits agree, or it is an error."""
+    """The library's model with the weights and positions of a Transformer of transformer.py; their logits must agree."""
     z, both = model.z, {}
     for part in ("encoder", "decoder"):
         both |= {f"{part}_layers": z[f"{part}_layers"], f"{part}_ffn_dim": z["ffn"], f"{part}_attention_heads": z["heads"]}
@@ -54,7 +54,7 @@ def check_logits(model, library):
 
 @torch.inference_mode()
 def generate(library, source, lens, beam, length_penalty, max_length):
-    """As transformer.beam_search: the library has the same rules, but goes on with a sentence that is finished until all are."""
+    """As transformer.beam_search: the library has the same rules, but continues with finished sentences until all are finished."""
     mask = (torch.arange(source.shape[1]) < lens[:, None]).long()
     rules = GenerationConfig(num_beams=beam, do_sample=False, length_penalty=length_penalty, early_stopping=True, max_new_tokens=max_length,
                              suppress_tokens=[PAD], decoder_start_token_id=BOS, pad_token_id=PAD, eos_token_id=EOS)

@@ -27,7 +27,7 @@ LIBRARY_PROGRAMS = (("Matrix products against oneDNN, one thread", "gemm_vs_dnnl
 
 
 class OurSide:
-    """The program bench/peers/side.cpp on a pipe."""
+    """The program bench/peers/side.cpp, through a pipe."""
 
     def __init__(self, program):
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -46,7 +46,7 @@ class OurSide:
 
 
 def agree(case, ours, theirs):
-    """Exits unless every result agrees within the case's tolerance of its largest element, or as the case says itself."""
+    """Exits unless every result agrees within the case's tolerance of its largest element, or by the case's own rule."""
     if hasattr(case, "agree"):
         if not case.agree(ours, theirs):
             sys.exit(f"{case.name}: the results do not agree; nothing is reported")
@@ -71,7 +71,7 @@ def best_setting(case, peer):
 
 
 def timed(work, case):
-    time.sleep(0.05)  # threads of the other side that still spin go to sleep
+    time.sleep(0.05)  # lets spinning threads of the other side go to sleep
     for _ in range(0 if case.long else (case.repeats + 4) // 5):
         work()
     start = time.perf_counter()
@@ -104,7 +104,7 @@ def compare(case, side, folder, rounds):
 
 
 def measure_memory(case, program, folder):
-    """Seconds and peak bytes of one piece of work in a process of its own."""
+    """Seconds and peak bytes of one piece of work in its own process."""
     side, file = OurSide(program), folder / "inputs.npz"
     numpy.savez(file, **case.inputs())
     side.ask(f"load {case.name} {file}")
@@ -130,7 +130,7 @@ def machine():
 
 
 def time_row(case, side, arguments, folder):
-    """A row of the table, and the same as a line."""
+    """A row of the table, and the same as a line of text."""
     ours, theirs, threads, peak = compare(case, side, folder, arguments.rounds)
     mine, peer = statistics.median(ours), statistics.median(theirs)
     ratio, best = peer / mine, min(theirs) / min(ours)
@@ -154,10 +154,10 @@ def memory_row(case, side, arguments, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--filter", default="", help="only cases whose name holds this")
-    parser.add_argument("--skip", action="append", default=[], help="leave out cases whose name holds this; may be repeated")
-    parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds a case")
-    parser.add_argument("--side", default=str(ROOT / "build/bench/bench/peer_side"), help="the program of our side")
+    parser.add_argument("--filter", default="", help="only cases whose name contains this")
+    parser.add_argument("--skip", action="append", default=[], help="skip cases whose name contains this; may be repeated")
+    parser.add_argument("--rounds", type=int, default=15, help="interleaved rounds per case")
+    parser.add_argument("--side", default=str(ROOT / "build/bench/bench/peer_side"), help="the program for our side")
     parser.add_argument("--write", action="store_true", help="write bench/RESULTS.md")
     arguments = parser.parse_args()
     torch.set_flush_denormal(True)
@@ -194,8 +194,9 @@ def write(rows, sections):
     text = f"""# Measured against peers
 
 Made by `bench/peers/run --write` on {datetime.date.today()}: {machine()}; commit {commit or 'unknown'}; PyTorch {torch.__version__.split('+')[0]}.
-Both sides ran in turns on the same inputs, after their results agreed; times are medians, and the peer has its better thread count
-and flush-to-zero. The last ratio is of the best rounds, which a busy machine disturbs least. "Target" and "asked" are the figures that the project set itself.
+Both sides ran alternately on the same inputs, after their results agreed; times are medians, and the peer has its better thread count
+and flush-to-zero. The last ratio compares the best rounds, which a busy machine disturbs least. "Target" and "asked" are the goals that the
+project set itself.
 
 | work | qkv | peer | its time | times faster | best against best | target |
 |---|---|---|---|---|---|---|

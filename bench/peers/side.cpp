@@ -1,6 +1,6 @@
-// Speaks with run.py, a line at a time: "load CASE IN.npz", "results OUT.npz", "time REPEATS", "once", "threads N",
-// "peak", "memory". Answers "ok" and before it: the seconds of a repetition, GFLOP/s of multiply-adds, the most bytes
-// that the process held.
+// Obeys run.py, line by line: "load CASE IN.npz", "results OUT.npz", "time REPEATS", "once", "threads N", "peak",
+// "memory". Answers with the seconds per repetition, the GFLOP/s of multiply-adds or the peak memory in bytes, where
+// asked for, and then "ok".
 #include "side.h"
 
 #include <chrono>
@@ -22,15 +22,15 @@ std::unique_ptr<Case> make_case(const std::string& name, const Arrays& inputs) {
 
 namespace {
 
-// getrusage would answer with the size of the program that started this one, if that was larger.
+// getrusage would report the size of the program that started this one, if that was larger.
 double most_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmHWM:")) return 1024 * std::stod(line.substr(6));
-  fail("[peers] /proc/self/status does not tell the memory of this process");
+  fail("[peers] /proc/self/status does not give the memory of this process");
 }
 
-// Both sides warm up in every round: caches and sleeping threads are the other side's doing.
+// Both sides warm up in every round: the other side has filled the caches and let our threads go to sleep.
 double seconds_of(Case& work, int64_t repeats, int64_t before) {
   for (int64_t i = 0; i < before; ++i) work.run();
   const auto start = std::chrono::steady_clock::now();

@@ -133,7 +133,7 @@ class Transformer(nn.Module):
 
 
 class BeamState:
-    """B unfinished sentences of K hypotheses: caches (layers, 2, B * K, H, t, d), cross keys and values once a sentence."""
+    """B unfinished sentences of K hypotheses: caches (layers, 2, B * K, H, t, d), cross keys and values once per sentence."""
 
     def __init__(self, model, source, lens, beam):
         self.model, self.beam, self.steps = model, beam, 0
@@ -166,7 +166,7 @@ class BeamState:
         return self.model.output(self.model.norms[1](x))
 
     def select(self, rows, sentences):
-        """Rows that go on; sentences, where some are finished."""
+        """Keeps these rows; and these sentences, if some are finished."""
         self.cache = self.cache.index_select(2, rows)
         if sentences is not None:
             self.mask = self.mask[sentences]
@@ -187,7 +187,7 @@ def beam_search(model, source, lens, beam, length_penalty, max_length, pad=1, bo
         logits = state.step(tokens.flatten()).unflatten(0, (-1, beam))
         norm = torch.logsumexp(logits, -1)
         logits[..., pad] = -math.inf
-        best, ids = logits.topk(2 * beam, -1, sorted=False)  # of a hypothesis, then of them all
+        best, ids = logits.topk(2 * beam, -1, sorted=False)  # per hypothesis, then among all of them
         best, at = (best + (scores - norm)[..., None]).flatten(1).topk(2 * beam, -1)
         parents, ids = at // (2 * beam), ids.flatten(1).gather(1, at)
         ends = ids == eos

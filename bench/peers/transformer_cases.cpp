@@ -38,7 +38,7 @@ Transformer transformer(const Arrays& inputs, float dropout) {
   return model;
 }
 
-// A model with all that its training needs.
+// A model with everything that its training needs.
 template <class Model>
 struct Training {
   Model model;
@@ -81,7 +81,7 @@ class TransformerStep : public Case {
 
  private:
   void start(float dropout) {
-    training_.reset();  // its memory first
+    training_.reset();  // free its memory first
     training_ = std::make_unique<Training<Transformer>>(transformer(inputs_, dropout));
   }
   double step() {
@@ -119,7 +119,7 @@ class Decoder : public SourceStepModel {
   Transformer::State state_;
 };
 
-// Sentences come in order of length.
+// Sentences are sorted by length.
 class Beam : public Case {
  public:
   explicit Beam(const Arrays& inputs)
@@ -141,7 +141,7 @@ class Beam : public Case {
   }
 
  private:
-  static constexpr int64_t kRows = 64;  // sentences at once, as the program's translate has it
+  static constexpr int64_t kRows = 64;  // sentences at once, as in the program's translate
 
   std::vector<std::vector<int32_t>> decode() const {
     std::vector<std::vector<int32_t>> outputs;

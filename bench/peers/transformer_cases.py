@@ -53,18 +53,18 @@ class TransformerStep(Case):
                 self.mask = (torch.arange(s) < torch.tensor(inputs["source_lens"])[:, None])[:, None, None]
                 self.counted = torch.arange(t) < torch.tensor(inputs["target_lens"])[:, None]
                 if self.mask.all():
-                    self.mask = None  # and attention is a little quicker
+                    self.mask = None  # which makes attention a little faster
                 self.start(case.sizes["dropout"])
 
             def start(self, dropout):
-                self.model = self.optimizer = None  # its memory first
+                self.model = self.optimizer = None  # free its memory first
                 self.model = Transformer(case.sizes | {"dropout": dropout}).fill(inputs)
                 self.optimizer = torch.optim.Adam(self.model.parameters(), lr=case.rate, fused=True)
 
             def run(self):
                 self.optimizer.zero_grad()
                 y = self.model.features(self.ids["source"], self.mask, self.ids["target_in"])
-                logits = self.model.output(y[self.counted])  # no work for places that the loss does not see
+                logits = self.model.output(y[self.counted])  # no work for positions that the loss ignores
                 loss = functional.cross_entropy(logits, self.ids["targets"][self.counted], reduction="sum") / case.steps[1]
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -105,16 +105,16 @@ class BaseStep(TransformerStep):
 
     @property
     def flop(self):
-        """Products and attention, forward once and backward twice as much; what a program makes again does not count."""
+        """Products and attention, forward once and backward twice as much; recomputed work does not count."""
         z, n, d = self.sizes, 32, self.sizes["width"]
         block, attention = 4 * d * d, 2 * n * d
         encoder = z["encoder_layers"] * (block + 2 * d * z["ffn"] + attention)
-        decoder = z["decoder_layers"] * (2 * block + 2 * d * z["ffn"] + 1.5 * attention)  # half of the causal one
+        decoder = z["decoder_layers"] * (2 * block + 2 * d * z["ffn"] + 1.5 * attention)  # half for causal attention
         return 6 * 32 * n * (encoder + decoder + d * z["target"])
 
 
 class Beam(Case):
-    """Whole outputs must be the same for nearly all sentences: a tie in the last bit may send a search another way."""
+    """Whole outputs must be the same for nearly all sentences: a tie in the last bit may change the course of a search."""
 
     name, title = "transformer-beam", "beam-5 decoding of Multi30k's 1000 test sentences, time of one, Transformer d 128, 4+4 layers"
     units, repeats, our_repeats, rounds, target = 1000, 1, 1, 5, ">= 5"
@@ -127,11 +127,11 @@ class Beam(Case):
     def missing(self):
         folder = beam_model.data_folder()
         absent = [name for name in ("test_2016_flickr.en", "train.en", "train.de") if not (folder / name).exists()]
-        return f"{folder / absent[0]} is not there (QKV_TEST_DATA names the folder)" if absent else ""
+        return f"{folder / absent[0]} is missing (QKV_TEST_DATA names the folder)" if absent else ""
 
     def inputs(self):
         if not self.weights.exists():
-            print("beam model: training it for 5 minutes, once", file=sys.stderr, flush=True)
+            print("beam model: training for 5 minutes, only once", file=sys.stderr, flush=True)
             beam_model.train(self.weights, 5)
         arrays, self.sizes, words = beam_model.load(self.weights)
         vocabulary = {word: i for i, word in enumerate(words)}
@@ -182,7 +182,7 @@ class BeamGenerate(Beam):
 
     name, our_name = "transformer-beam-generate", Beam.name
     title = Beam.title + "; the peer is generate(num_beams=5) of the library transformers"
-    rows = 64  # 32 and 100 are no cheaper for it, 8 and a static cache cost it much more
+    rows = 64  # 32 and 100 are no faster, 8 and a static cache are much slower
     same = 0.995  # all 1000 were the same: the library has our rules, so only a tie in the last bit may differ
 
     @property
@@ -200,7 +200,7 @@ class BeamGenerate(Beam):
 
 
 class LongStep(Case):
-    """Ours alone, in a process of its own."""
+    """Ours alone, in its own process."""
 
     name, title = "transformer-long-step", "memory of a training step on 16384 tokens, causal, d 512, 6 layers, ffn 2048, 8000 words"
     memory, target = True, "<= 1.5 GB"

@@ -8,10 +8,10 @@ expect_out 'AER 36.4 %  precision 66.7 %  recall 60.0 %  F 63.2 %  (6 links, gol
 scores=$out
 expect 0 '' align --alignment hyp.align --gold gold1.align --base 0 --gold-base 1
 expect_out "$scores"
-expect 0 "qkv: note: hyp.align: $note0; --base 0 says so
-qkv: note: gold1.align: no index is 0, so words are taken to be counted from 1; --gold-base decides" align --alignment hyp.align --gold gold1.align
+expect 0 "qkv: note: hyp.align: $note0; --base 0 says so explicitly
+qkv: note: gold1.align: no index is 0, so words are assumed to be counted from 1; --gold-base sets it" align --alignment hyp.align --gold gold1.align
 expect_out "$scores"
-expect 0 'qkv: note: hyp.align: 有编号为 0，故从 0 开始计数；可用 --base 0 指明' align --alignment hyp.align --gold gold1.align --gold-base 1 --lang zh
+expect 0 'qkv：注意：hyp.align：有编号为 0，故从 0 开始计数；可用 --base 0 指明' align --alignment hyp.align --gold gold1.align --gold-base 1 --lang zh
 expect 0 '' align --quiet --alignment hyp.align --gold gold.align --json
 expect_match '^\{"aer":0\.3636363636[0-9]*,"precision":0\.6666[0-9]*,"recall":0\.6,"f":0\.63157894[0-9]*,"links":6,"sure":5,"possible":2,"in_sure":3,"in_sure_or_possible":4,"lines":3\}$' "$out"
 printf '\n\n\n' >none.align
@@ -19,29 +19,29 @@ expect 0 '' align --alignment none.align --gold none.align --base 0
 expect_out 'AER undefined  precision undefined  recall undefined  F undefined  (0 links, gold 0 sure and 0 possible, 3 lines)'
 expect_match '^AER 36\.4 %' "$("$QKV" align --alignment - --gold gold.align --base 0 <hyp.align)"
 
-# Sentences bound the links.
+# Links must be within the sentences.
 printf 'a b c d e f g\n\na\n' >source.txt
 printf 'A B C D E F G\n\nA B\n' >target.txt
 expect 0 '' align --alignment hyp.align --gold gold.align --base 0 --source source.txt --target target.txt
 expect 1 'qkv: error: hyp.align: line 3: the link "0-1" (counted from 0) is outside of 1 source and 1 target words' align --alignment hyp.align --gold gold.align --base 0 --source source.txt --target source.txt
 
 # Refusals.
-expect 2 'qkv: error: give --alignment FILE to score one, or --model DIR to make one
+expect 2 'qkv: error: give --alignment FILE to score an alignment, or --model DIR to make one
 hint: qkv align --help shows an example' align --gold gold.align
 expect 2 'qkv: error: --gold FILE is missing
 hint: qkv align --help shows an example' align --alignment hyp.align
 expect 2 'qkv: error: --source and --target go together' align --alignment hyp.align --gold gold.align --source source.txt
 expect 2 'qkv: error: --base: got "2", expected a whole number from 0 to 1' align --alignment hyp.align --gold gold.align --base 2
-expect 1 'qkv: error: hyp.align: line 1: the link "0-0" has an index 0 in a file that counts from 1' align --alignment hyp.align --gold gold.align --base 1
+expect 1 'qkv: error: hyp.align: line 1: the link "0-0" has index 0 in a file that counts from 1' align --alignment hyp.align --gold gold.align --base 1
 head -n 2 gold.align >short.align
-expect 1 'qkv: error: hyp.align has 3 lines and short.align 2, expected as many' align --alignment hyp.align --gold short.align --base 0
+expect 1 'qkv: error: hyp.align has 3 lines, but short.align has 2' align --alignment hyp.align --gold short.align --base 0
 printf '0-0\n0-0 1:2\n' >bad.align
 expect 1 'qkv: error: bad.align: line 2: expected a link like 1-2, 1p2 or 1?2, got "1:2"' align --alignment bad.align --gold gold.align
 : >empty.align
 expect 1 'qkv: error: empty.align: is empty, expected text' align --alignment hyp.align --gold empty.align --base 0
 expect 2 'qkv: error: --pairs, --layer, --head, --shift and --output go with --model' align --alignment hyp.align --gold gold.align --layer 1
 
-# By the attention of a Transformer: the best head against gold, a chosen one, and without gold the one whose links say most.
+# With the attention of a Transformer: the best head by gold links, a chosen one, and without gold links the one whose links tell the most.
 names=(nul un deux trois quatre cinq)
 for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
   (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
@@ -70,7 +70,7 @@ expect_out "$last"
 expect 0 '' align --model model --pairs pairs.tsv --gold pairs.align --base 0 --json
 expect_match "\"by\":\\{\"layer\":$layer,\"head\":$head,\"shift\":$shift,\"aer\":[0-9.e-]+\\},\"heads\":\\[\\{\"layer\":1,\"head\":1,\"shift\":0,\"aer\":" "$out"
 run align --model model --pairs pairs.tsv -o own.align
-expect_match '^qkv: note: layer [12], head [12], shift [01]: its links say most about the words; --layer, --head and --shift choose another$' "$err"
+expect_match '^qkv: note: layer [12], head [12], shift [01]: its links tell the most about the words; --layer, --head and --shift choose another$' "$err"
 own=$(sed 's/.*layer \([12]\), head \([12]\), shift \([01]\).*/\1 \2 \3/' <<<"$err")
 expect 0 '' align --model model --pairs pairs.tsv --layer "${own%% *}" --head "$(cut -d' ' -f2 <<<"$own")" --shift "${own##* }"
 expect_out "$(cat own.align)"
@@ -80,7 +80,7 @@ aer=${out#AER } aer=${aer%%.*}
 [[ $aer -lt 40 ]] || mismatch "without gold a head was chosen that has an error rate of $aer %"
 head -n 2 pairs.tsv >two.tsv
 run align --model model --pairs two.tsv
-expect_match '^qkv: note: layer [12], head [12], shift 0: its links say most about the words, as far as so few pairs can tell; ' "$err"
+expect_match '^qkv: note: layer [12], head [12], shift 0: its links tell the most about the words, as far as so few pairs can show; ' "$err"
 run align --model model --pairs two.tsv --quiet
 [[ -z $err && $(wc -l <<<"$out") == 2 ]] || mismatch "--quiet: $out $err"
 run align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --json
@@ -89,8 +89,8 @@ run align --model model --pairs two.tsv --layer 2 --head 1 --shift 0 --base 1 --
 expect_match '"alignments":\[\[(\[[123],[123]\],?)+\],\[(\[[123],[123]\],?)+\]\]\}$' "$out"
 run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 16 --embed 16 --epochs 1 --quiet -o recurrent
 for option in --layer --head --shift; do
-  expect 1 'qkv: error: recurrent: this model has one attention, and --layer, --head and --shift are for Transformers' \
+  expect 1 'qkv: error: recurrent: this model has a single attention map; --layer, --head and --shift are for Transformers' \
     align --model recurrent --pairs two.tsv $option 1
 done
-expect 1 'qkv: error: --layer 3: the decoder of model has 2 layers of attention' align --model model --pairs pairs.tsv --layer 3
-expect 1 'qkv: error: --head 3: the attention of model has 2 heads' align --model model --pairs pairs.tsv --head 3
+expect 1 'qkv: error: --layer 3: the last layer of the decoder of model is 2' align --model model --pairs pairs.tsv --layer 3
+expect 1 'qkv: error: --head 3: the last head of the attention of model is 2' align --model model --pairs pairs.tsv --head 3

@@ -59,12 +59,12 @@ expect_out '0  0
 0  0'
 expect 0 '' attend "${files[@]}" --valid-lens 0 --quiet --output empty.npy
 expect_out ''
-# Kernels of bounded support: a query far from every key sees none.
+# Kernels of bounded support: a query far from all keys sees none.
 expect 0 'qkv: note: 1 of 2 queries see no key; their output is 0' attend "${files[@]}" --score boxcar --bandwidth 2
 expect_out ' 45.5  160.5
     0      0'
 
-# Files out, and in again. Batches and heads: 1.0 2.0 as (1, 1, 2, 1), three axes as (1, 2, 1).
+# Written files are read again. Batches and heads: 1.0 2.0 as (1, 1, 2, 1), three axes as (1, 2, 1).
 npy heads.npy '<f4' '(1, 1, 2, 1)' '\0\0\x80\x3f\0\0\0\x40'
 npy batch.npy '<f4' '(1, 2, 1)' '\0\0\x80\x3f\0\0\0\x40'
 expect 0 '' attend --query heads.npy --key heads.npy --value heads.npy -o out.npy --weights w.npy --plot heat.svg
@@ -102,25 +102,25 @@ hint: did you mean "scaled-dot"?' attend "${files[@]}" --score scald-dot
 expect 2 'qkv: error: --score additive needs --params FILE.safetensors with the tensor "W_q"' attend "${files[@]}" --score additive
 expect 2 'qkv: error: --score dot has no parameters, but --params is given' attend "${files[@]}" --score dot --params w.safetensors
 expect 2 'qkv: error: --scale is for --score scaled-dot, not gaussian' attend "${files[@]}" --score gaussian --scale 2
-expect 2 'qkv: error: --bandwidth is for the kernels gaussian, boxcar, triangular and epanechnikov, not dot' attend "${files[@]}" --score dot --bandwidth 2
+expect 2 'qkv: error: --bandwidth is for --score gaussian, boxcar, triangular and epanechnikov, not dot' attend "${files[@]}" --score dot --bandwidth 2
 expect 2 'qkv: error: --bandwidth must be positive, got 0' attend "${files[@]}" --score gaussian --bandwidth 0
 expect 2 'qkv: error: --temperature must be positive, got -1' attend "${files[@]}" --score cosine --temperature -1
 expect 2 'qkv: error: --bandwidth and --params both give the width: use one of them' attend "${files[@]}" --score gaussian --bandwidth 2 --params w.safetensors
 expect 2 'qkv: error: --temperature and --params both give the temperature: use one of them' attend "${files[@]}" --score cosine --temperature 2 --params w.safetensors
-expect 2 'qkv: error: --temperature is for salience and cosine, not dot' attend "${files[@]}" --score dot --temperature 2
+expect 2 'qkv: error: --temperature is for --score salience and cosine, not dot' attend "${files[@]}" --score dot --temperature 2
 expect 1 'qkv: error: w.safetensors: --score cosine needs a tensor "temperature"' attend "${files[@]}" --score cosine --params w.safetensors
 run attend --help
 expect_match 'width for gaussian, boxcar, triangular and epanechnikov; .*W_q \(h, q\), W_k \(h, k\), w_v \(h\) for additive' "$out"
-expect 2 'qkv: error: --window takes how many keys to the left and to the right, such as 2,0, got "3"' attend "${files[@]}" --window 3
+expect 2 'qkv: error: --window takes the number of keys to the left and to the right, such as 2,0, got "3"' attend "${files[@]}" --window 3
 expect 2 'qkv: error: --valid-lens takes lengths such as 2,6 or an .npy file, got "2,x"' attend "${files[@]}" --valid-lens 2,x
 expect 2 'qkv: error: --output must end in .npy, got "out.csv"' attend "${files[@]}" -o out.csv
 expect 2 'qkv: error: --json and --explain exclude each other' attend "${files[@]}" --json --explain
 
-# Inputs that do not fit, or are not there.
+# Inputs that do not fit, or do not exist.
 printf '1,2,3\n' >wide.csv
 expect 1 'qkv: error: [attend] query and key widths differ: (1, 3) x (3, 2)' attend --query wide.csv --key k.csv --value v.csv
-expect 1 'qkv: error: [attend] keys and values differ in number: (3, 2) and (2, 2)' attend --query q.csv --key k.csv --value q.csv
-expect 1 'qkv: error: [attend] queries, keys and values differ in axes: (1, 2, 1), (1, 1, 2, 1), (1, 2, 1)' attend --query batch.npy --key heads.npy --value batch.npy
+expect 1 'qkv: error: [attend] the numbers of keys and values differ: (3, 2) and (2, 2)' attend --query q.csv --key k.csv --value q.csv
+expect 1 'qkv: error: [attend] queries, keys and values have different numbers of axes: (1, 2, 1), (1, 1, 2, 1), (1, 2, 1)' attend --query batch.npy --key heads.npy --value batch.npy
 expect 1 'qkv: error: [attend] lengths do not fit the weights (B, H, Lq, Lk): (2,) and (1, 1, 2, 3)' attend "${files[@]}" --valid-lens 2,3
 expect 1 'qkv: error: [mask] a valid length cannot be negative, got -1' attend "${files[@]}" --valid-lens=-1
 printf '1,0\n0,1\n1,1\n' >tall.csv
@@ -144,12 +144,12 @@ for q in large small; do
 done
 printf '2.5e38,2.5e38,2.5e38\n0,0,0\n' >bias.csv
 run attend "${files[@]}" --bias bias.csv
-expect_match '^1 qkv: error: \[mask\] a bias of 2.5[0-9e+]* is too large: scores with it pass the largest float$' "$code $err"
-expect 2 'qkv: error: --scale must be a number that a float can hold, got 1e+39' attend "${files[@]}" --scale 1e39
-expect 2 'qkv: error: --temperature must be a number that a float can hold, and one over it too, got 1e-45' attend "${files[@]}" --score cosine --temperature 1e-45
+expect_match '^1 qkv: error: \[mask\] a bias of 2.5[0-9e+]* is too large: scores would overflow a float$' "$code $err"
+expect 2 'qkv: error: --scale must fit in a float, got 1e+39' attend "${files[@]}" --scale 1e39
+expect 2 'qkv: error: --temperature and its reciprocal must fit in a float, got 1e-45' attend "${files[@]}" --score cosine --temperature 1e-45
 run attend "${files[@]}" --scale 3e38
 expect_match '^1 qkv: error: the output is not finite, although queries, keys and values are: ' "$code $err"
-# A Gaussian so narrow that every score is beyond a float: the nearest keys, as regress has it.
+# A Gaussian so narrow that every score is beyond a float: the nearest keys win, as in regress.
 printf '0\n0.4\n7\n' >narrow_q.csv; printf '1\n-1\n3\n' >narrow_k.csv; printf '10\n20\n60\n' >narrow_v.csv
 paste -d, narrow_k.csv narrow_v.csv >narrow.csv
 for h in 1e-30 1e-38 1e-10; do

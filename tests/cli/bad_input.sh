@@ -6,8 +6,8 @@ expect 2 "$e unknown command \"inof\"
 hint: did you mean \"info\"?" inof
 expect 2 "$e unknown command \"xyzzy\"
 hint: qkv --help lists the commands" xyzzy
-expect 2 "$e unknown command \"inof\"
-hint: 是否想输入 \"info\"？" --lang zh inof
+expect 2 "qkv：错误：未知的命令“inof”
+提示：是否想输入 \"info\"？" --lang zh inof
 expect 2 "$e unknown option \"--jsn\"
 hint: did you mean \"--json\"?" info --jsn
 expect 2 "$e unknown option \"--thread\"
@@ -26,7 +26,7 @@ expect 2 "$e --threads: its value is missing" info --threads
 expect 2 "$e --threads: got \"--quiet\", expected a whole number from 1 to 1024" info --threads --quiet
 expect 2 "$e --seed is given twice" --seed 1 info --seed 2
 expect 2 "$e --seed: got \"-1\", expected a whole number of at least 0" --seed -1 info
-expect 2 "$e --quiet: takes no value, got \"maybe\"" info --quiet=maybe
+expect 2 "$e --quiet takes no value, got \"maybe\"" info --quiet=maybe
 expect 2 "$e --log-format: got \"pain\", expected one of bar, plain, json, none
 hint: did you mean \"plain\"?" --log-format pain info
 expect 2 "$e --lang: got \"fr\", expected one of en, zh" --lang fr info
@@ -35,7 +35,7 @@ expect_match '^2 qkv: error: --kernel-target: \[target\] this program has no "AV
 expect 2 "$e unknown command \"a\\x0ab\\x1b[31m\"
 hint: qkv --help lists the commands" $'a\nb\e[31m'
 
-# Files that are not there or not files.
+# Paths that do not exist or are not files.
 mkdir folder.npy
 expect 0 '' info folder.npy
 expect_out 'folder.npy: 0 files'
@@ -43,7 +43,7 @@ expect 1 "$e cannot open none.npy: No such file or directory" info none.npy
 expect 1 "$e cannot open none.txt: No such file or directory" info none.txt
 expect 1 "$e cannot open none.npy/x.npy: No such file or directory" info none.npy/x.npy
 echo text >notes.txt
-expect 1 "$e notes.txt: not a kind of file that qkv knows, expected .npy, .npz or .safetensors" info notes.txt
+expect 1 "$e notes.txt: unknown kind of file, expected .npy, .npz or .safetensors" info notes.txt
 expect 1 "$e /dev/null is not a regular file" info /dev/null
 mkfifo pipe.npy
 expect 1 "$e pipe.npy is not a regular file" info pipe.npy
@@ -84,15 +84,15 @@ for ((n = 0; n < $(stat -c %s fine.safetensors); n += 3)); do
   expect_match '^1 qkv: error: cut.safetensors: [^'$'\n'']*$' "$code $err"
 done
 
-# One bad file among good ones: all are looked at, the code says that one failed.
+# One bad file among good ones: all are read, and the exit code says that one failed.
 expect 1 "$e cannot open none.npy: No such file or directory" info good.npy none.npy good.npy
 expect_out 'good.npy: npy, 1 array, 2 elements, 75 bytes
   (2,)  float32  min 1  max 2  mean 1.5  sd 0.5
 good.npy: npy, 1 array, 2 elements, 75 bytes
   (2,)  float32  min 1  max 2  mean 1.5  sd 0.5'
 
-# Small files that once took all memory, or much of it: a limit that they must stay below, where the program is not one with sanitizers,
-# which reserve more than there is.
+# Small files that once took all memory, or much of it, must stay below a limit. Not with sanitizers, which reserve more memory than
+# there is.
 small() { if grep -qE '__(asan|tsan)_init' "$QKV"; then "$@"; else (ulimit -v 1000000 && "$@"); fi; }
 run_small() { small "$QKV" "$@" >"$folder/out" 2>"$folder/err" </dev/null; code=$? out=$(cat "$folder/out") err=$(cat "$folder/err"); }
 for content in ',' '{},' '{training: {epochs: 3}},'; do
@@ -110,9 +110,9 @@ run_small regress --data wide.csv --estimator local-linear
 expect_match "^1 $e \[regression\] x has 16000 columns, local-linear takes at most 1024\$" "$code $err"
 head -c 300000000 /dev/zero | gzip -c >bomb.tsv.gz
 run_small data split bomb.tsv.gz --validation 1 --test 1 -o parts
-expect_match "^1 $e bomb.tsv.gz: [0-9,]* bytes unpack to more than [0-9,]*; text does not\$" "$code $err"
+expect_match "^1 $e bomb.tsv.gz: [0-9,]* bytes unpack to more than [0-9,]*; text does not compress that well\$" "$code $err"
 
-# Messages are cut to what one reads, and are always UTF-8.
+# Messages are cut to a readable length, and are always UTF-8.
 long=$(head -c 100000 /dev/zero | tr '\0' 7)
 expect 2 "$e --threads: got \"${long:0:120}...\", expected a whole number from 1 to 1024" info --threads "$long"
 accents=$(printf '\xc3\xa9%.0s' {1..2000})

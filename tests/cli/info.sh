@@ -1,4 +1,4 @@
-# qkv info and the frame around it.
+# qkv info, and help and options of the program.
 run --version
 expect_match '^0 qkv [0-9]+\.[0-9]+\.[0-9]+$' "$code $out"
 run
@@ -37,7 +37,7 @@ expect 0 '' info x.npy m.safetensors
 expect_out 'x.npy: npy, 1 array, 4 elements, 85 bytes
   (2, 2)  float32  min 1  max 3  mean 2  sd 1  NaN 1  inf 1
 m.safetensors: checkpoint, 2 arrays, 3 elements, 174 bytes
-  h  (2,)  BF16     not readable here
+  h  (2,)  BF16     cannot be read
   w  (1,)  float32  min 2  max 2  mean 2  sd 0
   qkv.checkpoint = 1
   step = 12'
@@ -89,7 +89,7 @@ cp x.npy $'a\nb.npy'
 expect 0 '' info $'a\nb.npy'
 expect_match '^a\\x0ab.npy: npy' "$out"
 
-# A folder that qkv train wrote: a summary, and the arrays only when they are asked for.
+# A folder that qkv train wrote: a summary, and the arrays only on request.
 for n in 1 2 3 4 5 6 7 8 9; do printf '%s a b\tb a %s\n%s b\tb %s\n' $n $n $n $n; done >pairs.tsv
 run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 8 --embed 4 --valid-share 0.1 --epochs 3 -o trained -q
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
@@ -118,14 +118,14 @@ expect 0 '' info trained --json
 expect_match "\"kind\": \"run\".*\"epochs_done\": 3,.*\"parameters\": ${elements//,/}," "$out"
 expect 0 '' info trained --all
 expect_match '^trained: 10 files.*encoder\.embedding\.weight +\([0-9]+, 4\).*adam\.m\.' "$out"
-# A folder of runs tells of each.
+# A folder of runs: a summary of each.
 mkdir several several/inner && cp -r trained several/one && cp -r trained several/inner/two && cp trained/metrics.jsonl several/notes.txt
 expect 0 '' info several
 expect_match $'^several: 21 files\nseveral/inner/two: a run of qkv train\nmodel .*\nseveral/notes.txt: [0-9,]+ bytes\nseveral/one: a run of qkv train\nmodel ' "$out"
 [[ $out != *adam* ]] || mismatch "arrays of runs: $out"
 expect 0 '' info several/ --all
 expect_match 'encoder\.embedding\.weight.*adam\.m\.' "$out"
-# Unfinished, and counted without what the optimizer keeps; before the first checkpoint; damaged.
+# An unfinished run, counted without the state of the optimizer; a run before its first checkpoint; a damaged one.
 rm trained/model.safetensors trained/checkpoints/best.safetensors
 sed -i 's/epochs: 3 /epochs: 9 /' trained/config.yaml
 expect 0 '' info trained

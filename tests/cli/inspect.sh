@@ -9,7 +9,7 @@ run train "${common[@]}" --kind transformer --hidden 16 --heads 2 --ffn 16 --lay
 run train "${common[@]}" --hidden 16 --embed 16 --epochs 1 -o recurrent
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 pair=(--model model 1 2 3 --target 'trois deux un')
-# expect_count N TEXT FILE: so many times.
+# expect_count N TEXT FILE: FILE has TEXT N times.
 expect_count() { local n; checks=$((checks + 1)); n=$(grep -oF -- "$2" "$3" | wc -l); [[ $n == "$1" ]] || mismatch "$3 has $2 $n times, expected $1"; }
 
 # Three figures in one picture: rows are layers, columns heads, words on the axes.
@@ -48,8 +48,8 @@ expect 0 '' inspect "${pair[@]}" --kind encoder --values --rollout -o readings.s
 expect_count 1 '>Encoder self-attention, value-weighted<' readings.svg
 for title in 'Layer 3, mean of heads' 'Layer 1, all heads, rollout' 'Layers 1 to 3, all heads, rollout'; do expect_count 1 ">$title<" readings.svg; done
 
-# Many words: rows of panels are folded and keep them; where that is too tall they are as wide as a screen; where even that is too tall the
-# axes have positions, and it is said.
+# Many words: rows of panels are folded and keep them; if that is too tall they are as wide as a screen; if that is still too tall the
+# axes have positions, with a note.
 many() { local i; for ((i = 0; i < $1; ++i)); do printf '%s ' $((i % 6)); done; }
 expect 0 '' inspect --model model $(many 20) --target 'un deux' --kind encoder --layer 1 -o folded.svg
 expect_count 1 '>Head 2<' folded.svg
@@ -57,13 +57,13 @@ expect_count 4 '>&lt;eos&gt;<' folded.svg   # two panels, one in a row: both hav
 expect 0 '' inspect --model model $(many 46) --target "$(many 3 | sed 's/[0-9]/un/g')" --kind encoder -o wide.svg
 expect_count 1 '>Layer 3, queries<' wide.svg
 expect_count 5 '>&lt;eos&gt;<' wide.svg   # three rows of two: words on the outer ones
-expect 0 'qkv: note: so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words' \
+expect 0 'qkv: note: too many heads and words to label: the axes show positions; --layer and --head draw fewer maps, with words' \
   inspect --model model $(many 100) --target 'un deux' --kind encoder -o positions.svg
 expect_count 0 '>&lt;eos&gt;<' positions.svg
 expect 0 '' inspect --model model $(many 60) --target 'un deux' --kind encoder --layer 2 -o layer.svg
 expect_count 4 '>&lt;eos&gt;<' layer.svg
 
-# On the terminal every panel has its name.
+# On the terminal every panel has a title.
 expect 0 '' inspect "${pair[@]}" --kind cross
 for title in 'Layer 1, head 1' 'Layer 2, head 2'; do expect_match "$title" "$out"; done
 expect 0 '' inspect "${pair[@]}" --layer 1 --head 2
@@ -72,21 +72,21 @@ expect_match '<bos>  1\.00  0\.00  0\.00  0\.00' "$out"
 expect 0 '' inspect "${pair[@]}" --kind decoder -o page.txt
 expect_match 'Layer 2, head 2' "$(cat page.txt)"
 
-# Maps narrower than their titles: these have the room beside them, and none is cut to look like another.
+# Maps narrower than their titles: titles use the room beside them, and none is cut so that it looks like another.
 sed 's/cinq/cinquante-cinq/g' pairs.tsv >long.tsv
 run train "${common[@]:2}" --data long.tsv --reverse true --kind transformer --hidden 16 --heads 2 --ffn 16 --epochs 1 -o long
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 expect 0 '' inspect --model long un deux cinquante-cinq --target '1 2 3 4 5 4 3 2 1' --kind cross
 expect_match 'Layer 1, head 1 +Layer 1, head 2' "$out"
 
-# Subwords: no mark of the blank before a word, a point where a word goes on.
+# Subwords: no mark of the blank before a word, a dot if it continues a word.
 run train "${common[@]:4}" --data long.tsv --tokenizer bpe --vocabulary 30 --shared-vocabulary true --reverse true --kind transformer --hidden 16 --heads 2 --ffn 16 --epochs 1 -o pieces
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"
 expect 0 '' inspect --model pieces cinquante-cinq quatre --target '1 2' --kind encoder -o pieces.svg
 expect_count 0 '▁' pieces.svg
 expect_match '>·[a-z]' "$(cat pieces.svg)"
 
-# Colours: of pictures only.
+# Colours: for pictures only.
 expect 0 '' inspect "${pair[@]}" --kind cross --range 0,0.5 -o half.svg
 expect_match '>0\.5<' "$(cat half.svg)"
 expect 0 '' inspect "${pair[@]}" --kind cross --cmap blues --range 0,0.5 -o blues.svg
@@ -95,9 +95,9 @@ expect 0 '' inspect --model recurrent 1 2 3 --range -1,2 -o range.svg
 expect_match '>−1<' "$(cat range.svg)"
 expect 2 'qkv: error: --range: got "low", expected two numbers like 4,5.5' inspect "${pair[@]}" --range low
 expect 2 'qkv: error: --cmap: got "pink", expected one of viridis, reds, blues, diverging' inspect "${pair[@]}" --cmap pink
-expect 2 'qkv: error: --cmap and --range are for pictures; --json and .npz have the numbers' inspect "${pair[@]}" --range 0,1 --json
+expect 2 'qkv: error: --cmap and --range are for pictures; --json and .npz contain numbers' inspect "${pair[@]}" --range 0,1 --json
 
-# Words that the model does not know are told of, on either side that was given.
+# Unknown words are noted, on each given side.
 expect 0 'qkv: note: the sentence: not in the vocabulary: seven' inspect --model model 1 seven 3 -o unknown.svg
 expect 0 $'qkv: note: the sentence: not in the vocabulary: seven\nqkv: note: the translation: not in the vocabulary: sept' \
   inspect --model recurrent 1 seven 3 --target 'trois sept un' -o unknown.svg
@@ -115,7 +115,7 @@ expect 0 '' inspect "${pair[@]}" --kind decoder --layer 1 --head 1 --json
 expect_match '"target_tokens":\["trois","deux","un","<eos>"\],.*"input_tokens":\["<bos>","trois","deux","un"\],"decoder":\[\[\[\[1\.0,0\.0,0\.0,0\.0\],' "$out"
 [[ $out != *cross* ]] || mismatch "--kind decoder has a cross attention"
 
-# Gold links frame cells of the cross attention alone.
+# Gold links frame only cells of the cross-attention.
 printf '1 2 3\ttrois deux un\n' >one.tsv
 printf '0-2 1-1 2-0\n' >one.align
 expect 0 '' inspect --model model --pairs one.tsv --line 1 --gold one.align -o framed.svg
@@ -124,29 +124,29 @@ expect_count 12 'class="gold"' framed.svg   # three links in two layers of two h
 # Refusals.
 expect 2 'qkv: error: --line goes with --pairs FILE' inspect "${pair[@]}" --line 1
 expect 2 'qkv: error: --base goes with --gold FILE' inspect "${pair[@]}" --base 1
-expect 1 'qkv: error: --layer 3: the decoder attention has 2 layers' inspect "${pair[@]}" --layer 3 -o no.svg
-expect 1 'qkv: error: --head 3: the encoder attention has 2 heads' inspect "${pair[@]}" --head 3 -o no.svg
+expect 1 'qkv: error: --layer 3: the last layer of the decoder attention is 2' inspect "${pair[@]}" --layer 3 -o no.svg
+expect 1 'qkv: error: --head 3: the last head of the encoder attention is 2' inspect "${pair[@]}" --head 3 -o no.svg
 expect 1 'qkv: error: --steps 3: the sentence has 4 tokens with its <eos>' inspect "${pair[@]}" --steps 3 -o no.svg
 expect 1 'qkv: error: the translation is empty' inspect --model model 1 2 3 --target '' -o no.svg
 printf '1 2 3\t\n' >gap.tsv
 expect 1 'qkv: error: the translation is empty' inspect --model model --pairs gap.tsv --line 1 -o no.svg
 expect 2 'qkv: error: --kind: got "self", expected one of all, encoder, decoder, cross' inspect "${pair[@]}" --kind self
-expect 1 'qkv: error: recurrent: this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers' \
+expect 1 'qkv: error: recurrent: this model has a single attention map; --kind, --layer, --head, --values, --rollout and --steps are for Transformers' \
   inspect --model recurrent 1 2 3 --values
 expect 0 '' inspect --model recurrent 1 2 3 --target 'trois deux un' -o heat.svg
 expect_out $'trois deux un\nheat.svg'
 [[ ! -e no.svg ]] || mismatch "a refused command wrote a picture"
 
-# Sizes that a configuration claims are held against the weights before memory is taken for them.
+# Sizes in a configuration are compared with the weights before memory is allocated.
 cp -r model claims
 sed -i 's/^  hidden: .*/  hidden: 65536/' claims/config.yaml
 run inspect --model claims 1 2 3
 [[ $code == 1 ]] || mismatch "a model of width 65536: exit code $code"
-expect_match '^qkv: error: claims/model.safetensors: "encoder.embedding.weight" has shape \([0-9]+, [0-9]+\), configuration and vocabularies say \([0-9]+, 65536\)$' "$err"
+expect_match '^qkv: error: claims/model.safetensors: "encoder.embedding.weight" has shape \([0-9]+, [0-9]+\), but configuration and vocabularies say \([0-9]+, 65536\)$' "$err"
 sed -i 's/^  hidden: .*/  hidden: 15/' claims/config.yaml
 expect 1 'qkv: error: claims/config.yaml: model.hidden 15 is not divisible by model.heads 2' inspect --model claims 1 2 3
 rm claims/config.yaml && mkdir claims/config.yaml
-expect 1 'qkv: error: claims/config.yaml: is no file; expected the settings that qkv train wrote' inspect --model claims 1 2 3
+expect 1 'qkv: error: claims/config.yaml: is not a file; expected the settings that qkv train wrote' inspect --model claims 1 2 3
 rmdir claims/config.yaml
 : >claims/config.yaml
 expect 1 'qkv: error: claims/config.yaml: is empty, expected the settings that qkv train wrote' inspect --model claims 1 2 3

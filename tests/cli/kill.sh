@@ -1,4 +1,4 @@
-# A training that is killed at random moments and started again ends with the same bits. KILLS says how often (the slow suite: 50).
+# A training that is killed at random moments and restarted ends with the same bits. KILLS is the number of kills (the slow suite: 50).
 names=(nul un deux trois quatre cinq)
 for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
   printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
@@ -16,7 +16,7 @@ while (( killed < ${KILLS:-4} )); do
   sleep "$(printf '0.%03d' $(( RANDOM % (took < 900 ? took : 900) )))"
   if kill -KILL $child 2>/dev/null; then killed=$((killed + 1)); fi
   wait $child 2>/dev/null; code=$?
-  [[ $code == 137 || $code == 0 ]] || { mismatch "kill $killed left a run that cannot go on: exit code $code"; break; }
+  [[ $code == 137 || $code == 0 ]] || { mismatch "kill $killed left a run that cannot resume: exit code $code"; break; }
   if [[ $code == 0 ]]; then
     [[ $(sha256sum <killed/model.safetensors) == "$sum" ]] || mismatch "other bits after $killed kills"
     rm -rf killed

@@ -33,14 +33,14 @@ for figure in m/{demo-heads,one-against-several,head-maps,head-distances,head-im
   expect_match '<svg.*</svg>' "$(cat $figure.svg)"
 done
 
-# Off a terminal nothing is drawn or coloured; the list says how long a lab takes.
+# Without a terminal nothing is drawn or coloured; the list says how long a lab takes.
 run lab 10.1 --out plain
 [[ $out != *$'\x1b'* && $out != *$'\r'* && -z $err ]] || mismatch "escape codes off a terminal, or words on standard error: $err"
 expect_match $'\\[figure desk-weights\\] [^\n]*(\n  [^\n]*)*\n  plain/desk-weights\\.svg' "$out"
 [[ -z $(awk 'length > 300' <<<"$out") ]] || mismatch "lines that nobody wrapped"
 run lab
 expect_match '10\.4 +bahdanau +Bahdanau attention: translation +[0-9]+ s' "$out"
-# Figures are written although nobody reads on.
+# Figures are written even if the reader is gone.
 "$QKV" lab 10.2 --out headed 2>headed.err | head -n 1 >headed.out
 code=${PIPESTATUS[0]}
 [[ $code == 0 && ! -s headed.err && -s headed/shrinking.png ]] || mismatch "lab | head: exit code $code, $(cat headed.err), $(ls headed | tail -n 1)"
@@ -49,7 +49,7 @@ expect 0 'qkv: note: 10.1.2 is in lab 10.1' lab 10.1.2 --out exercise --format m
 [[ ${out:0:1} != $'\n' ]] || mismatch "--format md begins with an empty line"
 expect 0 'qkv: note: 11.1.1 is in lab 10.1' lab 11.1.1 --out exercise
 expect 2 $'qkv: error: there is no lab "11.8" yet: the Vision Transformer is planned\nhint: lab 10.7 cuts an image into patches (exercise 10.7.6)' lab 11.8
-expect 2 $'qkv: error: 还没有实验“vit”：视觉 Transformer 尚在计划中\nhint: 实验 10.7 把图像切成小块（练习 10.7.6）' --lang cn lab vit
+expect 2 $'qkv：错误：还没有实验“vit”：视觉 Transformer 尚在计划中\n提示：实验 10.7 把图像切成小块（练习 10.7.6）' --lang cn lab vit
 printf 'waist,weight\n60,40\n' >waist.csv
 expect 1 'qkv: error: waist.csv: line 1: has 1 column, expected two separated by a tab' lab 9.7 --data waist.csv --quiet
 expect_out ''
@@ -62,15 +62,15 @@ expect 0 '' lab engine cues --out both --quiet
 expect 0 '' lab cues --quiet --out q
 expect_out ''
 expect 2 'qkv: error: there is no lab "nosuch"
-hint: qkv lab lists them' lab cues nosuch --out twice
+hint: qkv lab lists all labs' lab cues nosuch --out twice
 [[ ! -e twice ]] || mismatch "a lab was run before the next one was looked for"
 run lab 11.1 --format md --out english
 expect_match $'figure files in english\nenglish/cues\\.md$' "$out"
 expect 2 $'qkv: error: there is no lab "bahdanou"\nhint: did you mean "bahdanau"?' lab bahdanou
 expect 2 'qkv: error: there is no lab "nosuch"
-hint: qkv lab lists them' lab nosuch
+hint: qkv lab lists all labs' lab nosuch
 expect 2 'qkv: error: --format: got "pdf", expected one of text, md' lab cues --format pdf
-# Labs 10.4 and 10.7 train for a while: the tour runs all of them. What they are given is checked before.
+# Labs 10.4 and 10.7 train for a while: the tour runs them. Here only their arguments are checked.
 expect 2 $'qkv: error: --data: lab cues takes no data\nhint: labs 10.4 and 10.7 do' lab cues --data fra.txt
 expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab bahdanau --data nosuch.txt --quiet
 expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' lab transformer --data nosuch.txt --quiet

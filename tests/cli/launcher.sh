@@ -29,7 +29,7 @@ expect_match '^1$' "$(builds)"
 touch -d '+1 day' "$project/src/a.cpp"
 run future
 expect_match '^0 ran future$' "$code $out"
-expect_match 'note: 1 files of the sources have a time in the future \(src/a.cpp\); it is set to now' "$err"
+expect_match 'note: 1 source files have a time in the future \(src/a.cpp\); it is set to now' "$err"
 expect 0 '' future
 expect_match '^2$' "$(builds)"
 
@@ -46,13 +46,13 @@ touch -d '+2 seconds' "$project/src/a.cpp"
 start mine
 expect_match '^0 ran mine$' "$code $out"
 checks=$((checks + 1))
-[[ $err == "qkv: note: the sources are newer than the program, and $project/build cannot be written; running the program that is there" ]] ||
+[[ $err == "qkv: note: the sources are newer than the program, and $project/build cannot be written; running the existing program" ]] ||
   mismatch "it said: $err"
 chmod -R u+w "$project"
 rm -r "$project/build"
 ((EUID == 0)) || chmod -R a-w "$project"
 start mine
 checks=$((checks + 1))
-[[ $code == 1 && $err == "qkv: error: the program is not built yet, and $project/build cannot be written; copy the project to a folder of yours" ]] ||
+[[ $code == 1 && $err == "qkv: error: the program is not built yet, and $project/build cannot be written; copy the project to a folder of your own" ]] ||
   mismatch "exit code $code, it said: $err"
 chmod -R u+w "$project"

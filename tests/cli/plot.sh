@@ -29,24 +29,24 @@ expect 2 'qkv: error: --size: got "3", expected two numbers like 4x5.5' plot eye
 expect 2 'qkv: error: --range: got "a,1", expected two numbers like 4,5.5' plot eye.npy --range a,1
 expect 2 'qkv: error: --range: got "1,2,3", expected two numbers like 4,5.5' plot eye.npy --range 1,2,3
 expect 2 'qkv: error: --range: got "1,0", expected the lower number first' plot eye.npy --range 1,0
-expect 2 'qkv: error: a heat map is drawn of one file, got 2' plot eye.npy eye.npy
-expect 1 'qkv: error: line.npy: a heat map needs an array of 2 to 4 axes, got shape (3,)' plot line.npy --kind heatmap
+expect 2 'qkv: error: a heat map takes one file, got 2' plot eye.npy eye.npy
+expect 1 'qkv: error: line.npy: a heat map needs an array with 2 to 4 axes, got shape (3,)' plot line.npy --kind heatmap
 printf 'no json\n' >bad.jsonl
 expect 1 'qkv: error: bad.jsonl: line 1: expected a JSON object with "step" and "loss"' plot bad.jsonl
 expect 1 'qkv: error: cannot write gone/heat.svg: No such file or directory' plot eye.npy -o gone/heat.svg
 
-# Columns of a metrics file, by name; without --y its losses.
+# Columns of a metrics file by name; without --y, its losses.
 printf '{"kind":"epoch","epoch":1,"step":5,"loss":1.5,"valid_loss":1.25}\n{"kind":"epoch","epoch":2,"step":10,"loss":0.5,"valid_loss":0.75}\n' >both.jsonl
 expect 0 '' plot both.jsonl -o both.svg
 expect_match '>valid_loss<' "$(cat both.svg)"
 expect 0 '' plot both.jsonl --x epoch --y valid_loss -o valid.svg
 expect_match '>epoch<.*>valid_loss<|>valid_loss<.*>epoch<' "$(tr -d '\n' <valid.svg)"
 expect 1 'qkv: error: both.jsonl: line 1: has no number "nosuch"
-hint: it has epoch, loss, step, valid_loss; several names are several --y' plot both.jsonl --y nosuch
-expect 1 $'qkv: error: maps.npz: holds several arrays; expected .npy, .csv or .jsonl\nhint: qkv info maps.npz lists them' plot maps.npz
+hint: it has epoch, loss, step, valid_loss; repeat --y for several columns' plot both.jsonl --y nosuch
+expect 1 $'qkv: error: maps.npz: contains several arrays; expected .npy, .csv or .jsonl\nhint: qkv info maps.npz lists them' plot maps.npz
 
-# Without room in memory for the libraries that draw a PNG it is refused: they would end the program.
+# A PNG is refused if there is not enough memory for the libraries that draw it: they would end the program.
 if (ulimit -v 200000 && "$QKV" --version >/dev/null 2>&1); then  # not under a sanitizer
   err=$( (ulimit -v 200000; "$QKV" plot eye.npy -o limited.png) 2>&1 ); code=$?
-  expect_match '^1 qkv: error: cannot write PNG: it takes up to 256 MB of address space, and the memory limit leaves less' "$code $err"
+  expect_match '^1 qkv: error: cannot write PNG: it needs up to 256 MB of address space, and the memory limit leaves less' "$code $err"
 fi

@@ -1,5 +1,5 @@
-# The commands of README.md, taken from its sh blocks and run in their order in one folder, so that none of them can rot; those of the Chinese
-# README are the same. README_ALL=1 runs them as they stand; else trainings are made short, and what takes long is left out.
+# Runs the commands of README.md, from its sh blocks, in order in one folder, so that they keep working; those of the Chinese README
+# must be the same. README_ALL=1 runs them unchanged; else trainings are shortened, and slow commands are left out.
 readme=$(dirname "$test_file")/../../README.md
 all=${README_ALL:-}
 
@@ -11,7 +11,7 @@ checks=$((checks + 1))
 difference=$(diff <(commands "$readme") <(commands "${readme%.md}.zh-CN.md")) || mismatch "the two READMEs have other commands:
 $difference"
 
-# The book's file comes from the net; here it is the real one if there is one, else pairs in its form.
+# The book's file comes from the network; here it is the real file if available, else pairs in its format.
 book=${QKV_TEST_DATA:-$(dirname "$test_file")/../../../shared/data}/fra-eng/fra.txt
 if [[ -e $book ]]; then cp "$book" fra.txt; chmod u+w fra.txt
 else for i in {1..700}; do printf 'Go %s.\tVa %s !\n' $((i % 40)) $((i % 40)); done >fra.txt; fi
@@ -38,7 +38,7 @@ while IFS= read -r line; do
 done < <(commands "$readme")
 ((ran > 25)) || mismatch "only $ran commands were found"
 
-# What the commands say they write is there.
+# The files that the commands write exist.
 [[ -n $(find lab -name "*.svg") && -n $(find lab -name "*.png") ]] || mismatch "no figures in lab/"
 for file in waist.csv nw.csv fit.png fit.csv heat.png corpus.test.tsv hyp.txt ref.txt hyp.align words/additive.safetensors weights.npy heat.svg; do
   checks=$((checks + 1))

@@ -17,19 +17,19 @@ expect_match $'^waist,prediction\n-5,43\.6666666666[0-9]*\n1000,43\.6666666666[0
 expect 0 '' regress --data waist.csv --estimator local-linear --kernel constant --at 57 --effective-keys
 expect_match $'^waist,prediction,effective_keys\n57,45\.743589743[0-9]*,[23]' "$out"
 
-# Widths that are chosen; the band; JSON.
+# Bandwidths chosen automatically; the band; JSON.
 expect 0 '' --seed 1 data nadaraya-watson -o points.csv
 expect 0 '' --quiet regress --data points.csv --bandwidth cv --band --grid 5
 expect_match $'^x,prediction,low,high\n' "$out"
 [[ $(wc -l <<<"$out") == 6 ]] || mismatch "a grid of 5 gives 6 lines"
 run regress --data points.csv --bandwidth learn --json --grid 3
-expect_match '^note: bandwidth 0\.[0-9]+ by learn$' "$err"
+expect_match '^note: bandwidth 0\.[0-9]+, chosen by learn$' "$err"
 expect_match '"losses": \[' "$out"
 expect_match '"predictions": \[' "$out"
 run regress --data points.csv --bandwidth rule --at 1
-expect_match '^note: bandwidth 0\.[0-9]+ by rule$' "$err"
+expect_match '^note: bandwidth 0\.[0-9]+, chosen by rule$' "$err"
 
-# Files out and in; .npy reads like .csv.
+# Written files are read again; .npy is read like .csv.
 expect 0 '' regress --data points.csv --bandwidth 0.3 -o fit.npy --weights w.npy --plot fit.svg --weights-plot heat.svg
 expect 0 '' info fit.npy w.npy
 expect_match 'fit.npy: npy, 1 array, 200 elements' "$out"
@@ -55,8 +55,8 @@ one=$out
 run --threads 3 regress --data many.csv --bandwidth cv --grid 1000 --band
 [[ $one == "$out" ]] || mismatch "1 and 3 threads differ"
 
-# No neighbour: an empty field, and it is said.
-expect 0 'note: 1 of 2 points have no neighbour within the bandwidth: no prediction there' \
+# No neighbour: an empty field, and a note.
+expect 0 'note: 1 of 2 points have no neighbour within the bandwidth, so no prediction' \
   regress --data waist.csv --kernel boxcar --at 51,100
 expect_out 'waist,prediction
 51,40
@@ -82,7 +82,7 @@ printf '2,6\n2,8\n' >equal.csv
 expect 0 '' regress --data equal.csv --at 3
 expect_out 'x,prediction
 3,7'
-expect 1 'qkv: error: [bandwidth] all 2 values of x column 1 are 2: no width follows from them, give one' \
+expect 1 'qkv: error: [bandwidth] all 2 values of x column 1 are 2: a width cannot be derived from them, give one' \
   regress --data equal.csv --bandwidth rule
 printf 'x,y\n' >none.csv
 expect 1 'qkv: error: none.csv: has no rows' regress --data none.csv
@@ -93,7 +93,7 @@ expect 2 'qkv: error: --bandwidth: must be positive and finite, got 0' regress -
 expect 2 'qkv: error: --bandwidth: must be positive and finite, got -2' regress --data waist.csv --bandwidth -2
 expect 2 'qkv: error: --bandwidth: expected a number, rule, cv or learn, got "wide"' regress --data waist.csv --bandwidth wide
 expect 2 'qkv: error: --bandwidth: 2 numbers for 1 columns of x' regress --data waist.csv --bandwidth 1,2
-expect 2 'qkv: error: --at: a point has 2 numbers here, got 1 in "57"' regress --data measures.csv --x waist --x chest --y weight --at 57
+expect 2 'qkv: error: --at: a point needs 2 numbers, got 1 in "57"' regress --data measures.csv --x waist --x chest --y weight --at 57
 expect 2 'qkv: error: --at: expected numbers or a .csv or .npy file, got "here"' regress --data waist.csv --at here
 expect 2 'qkv: error: --plot: expected a path that ends in .svg or .png or .txt, got "fit.bmp"' regress --data waist.csv --plot fit.bmp
 expect 2 'qkv: error: --output: expected a path that ends in .csv or .npy, got "fit.xls"' regress --data waist.csv -o fit.xls
@@ -105,15 +105,15 @@ expect 1 'qkv: error: cube.npy: expected shape (rows, columns), got (1, 1, 1)' r
 npy inf.npy '<f4' '(1, 2)' '\0\0\x80\x7f\0\0\0\0'
 expect 1 'qkv: error: inf.npy: row 1, column "1": expected a number, found inf' regress --data inf.npy --at 1
 
-# An option's value before an argument is one value.
+# An option before an argument takes one value.
 expect 0 '' data --points 1 --noise 0 nadaraya-watson
 expect_match $'^x,y\n[0-9.]+,[0-9.]+$' "$out"
 
-# What is read is never written over.
+# Input files are never overwritten.
 printf 'x,y\n0,1\n1,2\n2,3\n' >own.csv; cp own.csv kept.csv
-expect 2 'qkv: error: own.csv: is read by this command, and cannot be its output too' regress --data own.csv --at 1 -o own.csv
+expect 2 'qkv: error: own.csv: is an input of this command and cannot also be its output' regress --data own.csv --at 1 -o own.csv
 cmp -s own.csv kept.csv || mismatch "regress changed its input"
-expect 2 'qkv: error: --output and --weights cannot be one file' regress --data own.csv --at 1 -o w.npy --weights w.npy
+expect 2 'qkv: error: --output and --weights cannot be the same file' regress --data own.csv --at 1 -o w.npy --weights w.npy
 
 # The column keeps its name, in JSON too; an array's columns have none.
 run regress --data waist.csv --x waist --y weight --at 57 --json
@@ -122,7 +122,7 @@ expect_match '"waist": 57.0,' "$out"
 run regress --data fit.npy --x 1 --y 2 --bandwidth 0.1 --at 1
 expect_match '^x,prediction' "$out"
 
-# One huge y, where its weight is 0.
+# One huge y whose weight is 0.
 for y in 1e10 1e20 9.969209968386869e36; do
   printf 'x,y\n0,1\n1,2\n2,3\n100,%s\n' $y >huge.csv
   for kernel in gaussian boxcar epanechnikov triangular; do
@@ -133,7 +133,7 @@ for y in 1e10 1e20 9.969209968386869e36; do
   done
 done
 
-# Numbers of x that no width follows from: the column is named.
+# An x from which no bandwidth can be derived: the error names the column.
 printf 'a,b,y\n1,1e-310,1\n2,2e-310,2\n3,3e-310,3\n' >tiny.csv
 for how in rule cv; do
   run regress --data tiny.csv --bandwidth $how

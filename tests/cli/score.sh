@@ -3,7 +3,7 @@ printf 'The cat sleeps on the roof.\nIt costs 1,000 euros!\nNobody knew.\n' >hyp
 printf 'The cat sleeps on the warm roof.\nIt costs 1,000 euros.\nNobody knew it.\n' >ref.txt
 printf 'A cat is sleeping on the roof.\nThat is 1,000 euros!\nNo one knew.' >ref2.txt
 version=version:qkv-$("$QKV" --version | cut -d' ' -f2)
-# What sacreBLEU 2.6.0 prints for these files, but for the version.
+# What sacreBLEU 2.6.0 prints for these files, except for the version.
 bleu="BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|$version = 58.1 93.3/75.0/55.6/50.0 (BP = 0.875 ratio = 0.882 hyp_len = 15 ref_len = 17)"
 
 expect 0 '' score --ref ref.txt hyp.txt
@@ -45,9 +45,9 @@ expect_match 'BLEU\|nrefs:1\|ar:100\|seed:12345\|.*p：与 hyp.txt 比较的成�
 expect 0 '' score --ref ref.txt hyp.txt ref2.txt --json
 expect_match '^\{"references":1,"lines":3,"systems":\[\{"system":"hyp.txt","scores":\[\{"name":"BLEU","score":58\.1[0-9]+,"signature":"BLEU.*","verbose_score":"93.*"confidence_mean":.*"system":"ref2.txt".*"p_value":0\.' "$out"
 
-# Translations without capitals lose points that have nothing to do with words: said.
+# Translations without capitals lose points for case alone: a note says so.
 tr A-Z a-z <hyp.txt >lower.txt
-expect 0 'qkv: note: lower.txt: has no capitals, and the references have some: each counts as an error; --lowercase compares without case' score --ref ref.txt lower.txt
+expect 0 'qkv: note: lower.txt: has no capitals, but the references do, and each one counts as an error; --lowercase ignores case' score --ref ref.txt lower.txt
 expect 0 '' score --quiet --ref ref.txt lower.txt
 expect 0 '' score --ref lower.txt lower.txt
 expect 0 '' score --quiet --lowercase --ref ref.txt hyp.txt
@@ -55,9 +55,9 @@ lower=${out#* = }
 expect 0 'qkv: note: both sides are compared in lower case' score --lowercase --ref ref.txt lower.txt
 [[ ${out#* = } == "$lower" ]] || mismatch "--lowercase: $out, expected $lower"
 
-# Text that was tokenised already.
+# Text that is already tokenised.
 for i in {1..100}; do echo "this is line $i ."; done >tokenised.txt
-expect 0 'qkv: note: tokenised.txt: 100 lines end in " .", so it seems to be tokenised; BLEU is meant for plain text' score --ref tokenised.txt tokenised.txt
+expect 0 'qkv: note: tokenised.txt: 100 lines end in " .", so the text seems to be tokenised; BLEU expects plain text' score --ref tokenised.txt tokenised.txt
 expect_match ' = 100\.0 100\.0/100\.0/100\.0/100\.0 ' "$out"
 expect 0 '' score --ref tokenised.txt tokenised.txt --tokenize none
 expect 0 '' score --quiet --ref tokenised.txt tokenised.txt
@@ -65,7 +65,7 @@ expect 0 '' score --quiet --ref tokenised.txt tokenised.txt
 # Refusals.
 expect 2 'qkv: error: --ref FILE is missing
 hint: qkv score --help shows an example' score hyp.txt
-expect 2 'qkv: error: --metric: got "blue", expected some of bleu, chrf, chrf++, d2l-bleu, with commas between
+expect 2 'qkv: error: --metric: got "blue", expected a comma-separated list of bleu, chrf, chrf++, d2l-bleu
 hint: did you mean "bleu"?' score --ref ref.txt hyp.txt --metric chrf,blue
 expect 2 'qkv: error: --metric: "bleu" is given twice' score --ref ref.txt hyp.txt --metric bleu,bleu
 expect 2 'qkv: error: --tokenize: got "13b", expected one of 13a, none, char, intl, zh
@@ -79,8 +79,8 @@ expect 2 'qkv: error: --sentence scores one file, got 2' score --ref ref.txt hyp
 expect 2 'qkv: error: --sentence and --bootstrap exclude each other' score --ref ref.txt hyp.txt --sentence --bootstrap
 expect 1 'qkv: error: cannot open gone.txt: No such file or directory' score --ref gone.txt hyp.txt
 head -n 2 hyp.txt >short.txt
-expect 1 'qkv: error: short.txt has 2 lines and ref.txt 3, expected as many' score --ref ref.txt short.txt
-expect 1 'qkv: error: hyp.txt has 3 lines and short.txt 2, expected as many' score --ref ref.txt --ref short.txt hyp.txt
+expect 1 'qkv: error: short.txt has 2 lines, but ref.txt has 3' score --ref ref.txt short.txt
+expect 1 'qkv: error: hyp.txt has 3 lines, but short.txt has 2' score --ref ref.txt --ref short.txt hyp.txt
 : >empty.txt
 expect 1 'qkv: error: empty.txt: is empty, expected text' score --ref empty.txt hyp.txt
 expect 1 'qkv: error: standard input: is empty, expected text' score --ref ref.txt

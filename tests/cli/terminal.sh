@@ -1,4 +1,4 @@
-# What a terminal is shown, by way of script(1): widths, colours, figures, bars.
+# Output on a terminal, with script(1): widths, colours, figures, bars.
 if ! script -qec true /dev/null </dev/null >/dev/null 2>&1; then
   echo "skipped: this machine gives no pseudo-terminal (is /dev/pts mounted?)"
   exit 77
@@ -23,14 +23,14 @@ out=$(on_terminal 80 "$QKV lab 10.1 --out t --no-figures")
 out=$(on_terminal 80 "NO_COLOR=1 $QKV lab 10.1 --out t --log-format none")
 [[ $out != *$'\x1b'* ]] || mismatch "NO_COLOR: escape codes"
 
-# A bar while a lab trains, gone when it is done.
+# A bar while a lab trains, cleared afterwards.
 out=$(on_terminal 80 "$QKV lab 10.5 --no-figures --out t")
 expect_match '\[#*-+\] +[0-9]+ %  [-0-9:]+ left  training ' "$out"
 out=$(on_terminal 80 "$QKV tour 10.1 10.5 --out t")
 expect_match '2/2 \[#+-*\] 0:[0-9]+, about 0:[0-9]+ left  10\.5 ' "$out"
 expect_match '2 of 2  10\.5  Multi-head attention · ' "$out"
 
-# The bar of a training ends full; its header breaks between words.
+# The bar of a training ends full; its header is wrapped between words.
 for a in {0..9}; do for b in {0..9}; do printf '%s %s\t%s %s\n' $a $b $b $a; done; done >pairs.tsv
 out=$(on_terminal 70 "$QKV train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 8 --hidden 8 --epochs 3 -o runs/of-the-terminal")
 expect_match 'epoch 3/3 \[#+\] step [0-9]+/[0-9]+  loss ' "$out"

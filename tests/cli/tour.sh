@@ -18,7 +18,7 @@ hint: did you mean "scoring"?' tour scorings -o none
 expect 2 $'qkv: error: --data: none of these labs takes data\nhint: labs 10.4 and 10.7 do' tour 10.1 10.2 --data fra.txt -o none
 expect 1 'qkv: error: cannot open nosuch.txt: No such file or directory' tour --data nosuch.txt -o none
 touch file
-expect 1 'qkv: error: cannot make the folder file/report: Not a directory' tour -o file/report
+expect 1 'qkv: error: cannot create the folder file/report: Not a directory' tour -o file/report
 
 expect 0 '' bench --filter 'Recorded OP'
 expect_match '^recorded op, 8 elements, forward \+ backward +[0-9.]+ (ns|us)$' "$out"
@@ -26,5 +26,5 @@ expect 0 '' bench --filter 'recorded op' --json
 expect_match '"unit": ""' "$out"
 expect 0 '' bench --filter 'n 512, 8 heads of 64, causal'
 expect_match '^attention forward, n 512, 8 heads of 64, causal +[0-9.]+ (us|ms) +[0-9.]+ GFLOP/s$' "$out"
-expect 2 'qkv: error: --filter: no line of the table holds "nosuch"
-hint: qkv bench without it shows all of them' bench --filter nosuch
+expect 2 'qkv: error: --filter: no line of the table contains "nosuch"
+hint: qkv bench without --filter shows all lines' bench --filter nosuch

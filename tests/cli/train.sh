@@ -1,4 +1,4 @@
-# qkv train, translate and inspect on a language made here: digits to words, in reverse.
+# qkv train, translate and inspect on a toy language: digits to words, in reverse.
 names=(nul un deux trois quatre cinq)
 for a in 0 1 2 3 4 5; do for b in 0 1 2 3 4 5; do for c in 0 1 2 3 4 5; do
   (( (a + b + c) % 2 )) || printf '%s %s %s\t%s %s %s\n' $a $b $c ${names[c]} ${names[b]} ${names[a]}
@@ -14,7 +14,7 @@ expect_match 'epoch 40/40 step 280/280 loss 0\.[0-9]+ [0-9,]+ tok/s.*trained in 
   [0-5] [0-5] [0-5] => [a-z ]+
 next: echo .* \| qkv translate --model run
 or:   qkv inspect --model run .*$' "$err"
-# The command that it says comes next works as it stands, and gives what it showed.
+# The suggested next command works unchanged, and prints the translation that was shown.
 next=$(sed -n 's/^next: //p' <<<"$err") shown=$(sed -n 's/^  .* => //p' <<<"$err" | head -n 1)
 out=$(qkv() { "$QKV" "$@"; }; eval "$next" 2>&1)
 expect_out "$shown"
@@ -22,7 +22,7 @@ for file in config.yaml model.safetensors metrics.jsonl train.log checkpoints/la
   [[ -s run/$file ]] || mismatch "run/$file is missing"
 done
 sum=$(sha256sum <run/model.safetensors)
-expect 0 $'108 pairs, vocabularies 10 and 10, 10,834 parameters, run\nrun: finished before; nothing was trained (--restart begins again)' \
+expect 0 $'108 pairs, vocabularies 10 and 10, 10,834 parameters, run\nrun: already finished; nothing was trained (--restart starts over)' \
   train "${settings[@]}" --epochs 40 -o run
 [[ $(sha256sum <run/model.safetensors) == "$sum" ]] || mismatch "a finished run changed its model"
 run train "${settings[@]}" --epochs 40 -o run --restart --quiet
@@ -35,7 +35,7 @@ run train "${settings[@]}" --epochs 40 --dump-config
 printf '%s\n' "$out" >own.yaml
 run train -c own.yaml --seed 3 -o from_file -q
 [[ $(sha256sum <from_file/model.safetensors) == "$sum" ]] || mismatch "the dumped configuration gives another model"
-expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was asked for\nhint: --layers 1 resumes it; --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: run/config.yaml: model.layers is 1, but 2 was requested\nhint: --layers 1 resumes it; --restart starts over; -o names another folder' \
   train "${settings[@]}" --epochs 40 --layers 2 -o run
 
 # Translation: order, empty lines, scores, n-best, JSON.
@@ -58,24 +58,24 @@ expect_out 'trois deux un'
 out=$(printf 'a\xff\n' | "$QKV" translate --model run 2>&1); code=$?
 [[ $code == 1 && $out == 'qkv: error: standard input: line 1: byte 2 is not UTF-8' ]] || mismatch "bad UTF-8: $code $out"
 out=$(printf '%05000d\n' 0 | sed 's/0/0 /g' | "$QKV" translate --model run 2>&1); code=$?
-[[ $code == 1 && $out == 'qkv: error: standard input: line 1: has 5000 tokens; a sentence may have 4096' ]] || mismatch "too long: $code $out"
+[[ $code == 1 && $out == 'qkv: error: standard input: line 1: has 5000 tokens; a sentence may have at most 4096' ]] || mismatch "too long: $code $out"
 { yes '1 2' | head -n 5000; printf '%05000d\n' 0 | sed 's/0/0 /g'; } >long.txt
 out=$("$QKV" translate --model run --max-length 1 <long.txt 2>&1 >/dev/null)
-expect_out 'qkv: error: standard input: line 5001: has 5000 tokens; a sentence may have 4096'
-expect 1 'qkv: error: long.txt: line 5001: has 5000 tokens; a sentence may have 4096' translate --model run --max-length 1 long.txt
-# What stands before a line that cannot be read is translated.
+expect_out 'qkv: error: standard input: line 5001: has 5000 tokens; a sentence may have at most 4096'
+expect 1 'qkv: error: long.txt: line 5001: has 5000 tokens; a sentence may have at most 4096' translate --model run --max-length 1 long.txt
+# Lines before an unreadable one are translated.
 [[ $(wc -l <<<"$out") == 5000 ]] || mismatch "lines before the bad one of a file: $(wc -l <<<"$out")"
 [[ $("$QKV" translate --model run --max-length 1 <long.txt 2>/dev/null | wc -l) == 5000 ]] || mismatch 'lines before the bad one of standard input'
 [[ $(printf '1 2\n3 4\na\xff\n' | "$QKV" translate --model run 2>/dev/null | wc -l) == 2 ]] || mismatch 'lines before a bad byte'
-expect 0 'qkv: note: in.txt: line 1: cut off after 1 token (--max-length)' translate --model run --max-length 1 in.txt
+expect 0 'qkv: note: in.txt: line 1: cut off after 1 tokens (--max-length)' translate --model run --max-length 1 in.txt
 run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 8 --embed 8 --epochs 2 --log-format json -o logged
 [[ $code == 0 && -n $err && -z $(grep -v '^{.*}$' <<<"$err") ]] || mismatch "--log-format json: $code $err"
-# Standard input is read like a file: a byte order mark is no word. What cannot be read is not an empty text.
+# Standard input is read like a file: a byte order mark is not a word, and unreadable input is not an empty text.
 out=$(printf '\xef\xbb\xbf1 2 3\n' | "$QKV" translate --model run)
 expect_out 'trois deux un'
 out=$("$QKV" translate --model run 2>&1 <.); code=$?
 [[ $code == 1 && $out == 'qkv: error: cannot read standard input' ]] || mismatch "a folder as input: $code $out"
-# Who waits for an answer before the next line gets it.
+# A program that waits for a translation before it sends the next line gets it.
 coproc "$QKV" translate --model run --json
 printf '1 2 3\n5 4' >&"${COPROC[1]}"; sleep 0.2; printf ' 3\n1 1\n' >&"${COPROC[1]}"
 for line in 1 2 3; do
@@ -98,7 +98,7 @@ expect_match '"target_tokens":\["trois","deux","un","<eos>"\]' "$out"
 expect 0 '' inspect --model run 1 2 3
 expect_match 'trois' "$out"
 printf '0-7\n' >far.align
-expect 1 'qkv: error: far.align: line 1: the link 0-7 is outside of 3 source and 3 target words' \
+expect 1 'qkv: error: far.align: line 1: the link 0-7 is outside the 3 source and 3 target words' \
   inspect --model run --pairs one.tsv --line 1 --gold far.align -o heat.png
 expect 1 'qkv: error: the sentence: line 1: not UTF-8: byte 0xff at offset 2' inspect --model run $'1 \xff' --json
 expect 1 'qkv: error: the translation: line 1: not UTF-8: byte 0xff at offset 0' inspect --model run 1 --target $'\xff' -o bad.svg
@@ -112,21 +112,21 @@ expect_match '^AER [0-9.]+ %' "$out"
 expect 0 '' align --model run --pairs one.tsv
 expect_match '^[0-2]-[0-2]( [0-2]-[0-2])+$' "$out"
 
-# SIGTERM saves and stops; the same command goes on; the end is the same.
+# SIGTERM saves and stops; the same command resumes; the result is the same.
 "$QKV" train "${settings[@]}" --epochs 100000 -o stopped 2>stopped.err & child=$!
 for _ in {1..200}; do [[ -s stopped/metrics.jsonl ]] && break; sleep 0.05; done
 kill -TERM $child; wait $child; code=$?
 [[ $code == 130 ]] || mismatch "after SIGTERM: exit code $code: $(cat stopped.err)"
-expect_match 'stopped after step [0-9]+ of 700000; the same command goes on from here$' "$(cat stopped.err)"
+expect_match 'stopped after step [0-9]+ of 700000; repeat the command to resume$' "$(cat stopped.err)"
 out=$(printf '1 2 3\n' | "$QKV" translate --model stopped 2>&1 >/dev/null)
 expect_out 'qkv: note: the run is not finished; its weights so far are used: stopped/checkpoints/last.safetensors'
 [[ -s stopped/checkpoints/last.safetensors && ! -e stopped/model.safetensors ]] || mismatch "SIGTERM: no checkpoint, or a model"
 
-# Two trainings in one folder: the second is refused, and a killed one is in nobody's way.
+# Two trainings in one folder: the second is refused, but a killed one does not block the folder.
 "$QKV" train "${settings[@]}" --epochs 100000 -o busy -q & child=$!
 for _ in {1..200}; do [[ -s busy/metrics.jsonl ]] && break; sleep 0.05; done
-expect 1 "qkv: error: busy: another training is at work in this folder (process $child)" train "${settings[@]}" --epochs 100000 -o busy
-expect 1 "qkv: error: busy: another training is at work in this folder (process $child)" train "${settings[@]}" --epochs 1 -o busy --restart
+expect 1 "qkv: error: busy: another process is training in this folder (process $child)" train "${settings[@]}" --epochs 100000 -o busy
+expect 1 "qkv: error: busy: another process is training in this folder (process $child)" train "${settings[@]}" --epochs 1 -o busy --restart
 kill -KILL $child; wait $child 2>/dev/null
 run train "${settings[@]}" --epochs 1 -o busy --restart -q
 [[ $code == 0 && ! -e busy/train.lock && -s busy/model.safetensors ]] || mismatch "after a kill: exit code $code: $err"
@@ -134,14 +134,14 @@ run train "${settings[@]}" --epochs 1 -o busy --restart -q
 # Gradients of several batches in one step.
 run train "${settings[@]}" --epochs 2 --accumulate 4 -o accumulated
 expect_match 'epoch 2/2 step 4/4 loss' "$err"
-expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was asked for\nhint: --accumulate 4 resumes it; --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: accumulated/config.yaml: training.accumulate is 4, but 2 was requested\nhint: --accumulate 4 resumes it; --restart starts over; -o names another folder' \
   train "${settings[@]}" --epochs 2 --accumulate 2 -o accumulated
 expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1000000' train "${settings[@]}" --accumulate 0 -o x
 
-# A preset's tokenizer, and text that it does not fit: said, unless it was chosen.
+# A note if a preset's tokenizer does not fit the text, unless it was chosen explicitly.
 sed 's/^[^\t]*/&./; s/$/./' pairs.tsv >attached.tsv
 small=(--preset bahdanau --hidden 8 --embed 8 --epochs 1 --log-format plain)
-note='note: data.tokenizer is spaces, as the preset bahdanau has it, but 100 % of the sentences have punctuation attached to words: "0." is one word to this model; --tokenizer words or bpe parts them'
+note='note: data.tokenizer is spaces, from the preset bahdanau, but 100 % of the sentences have punctuation attached to words: "0." is one word to this model; --tokenizer words or bpe separates them'
 run train "${small[@]}" --data attached.tsv -o attached
 [[ $code == 0 && $err == *$'\n'"$note"$'\n'* ]] || mismatch "no note about the tokenizer: $code $err"
 run train "${small[@]}" --data attached.tsv --tokenizer words -o parted
@@ -149,7 +149,7 @@ run train "${small[@]}" --data attached.tsv --tokenizer words -o parted
 run train "${small[@]}" --data pairs.tsv -o tokens
 [[ $code == 0 && $err != *note:* ]] || mismatch "a note about text that has no punctuation: $code $err"
 
-# More subwords than the text gives, or fewer than it has characters: the setting and the nearest value that works.
+# More subwords than the text gives, or fewer than it has characters: the error gives the setting and the nearest value that works.
 pieces=(--data pairs.tsv --tokenizer bpe --embed 8 --hidden 8 --epochs 1 -q)
 expect 1 $'qkv: error: data.vocabulary is 1000, but a side of the text gives at most 17 subwords\nhint: --vocabulary 17' \
   train "${pieces[@]}" --vocabulary 1000 -o pieces
@@ -159,7 +159,7 @@ expect_match "^qkv: error: data\.vocabulary is 1000, but the text gives at most 
 [[ ! -e pieces ]] || mismatch "a folder for a run that cannot be"
 expect 0 '' train "${pieces[@]}" --vocabulary "$most" --shared-vocabulary true -o pieces
 head -c 10000000 /dev/zero | tr '\0' a >line.txt  # it would take gigabytes to cut it into subwords
-expect 1 'qkv: error: line.txt: line 1: has 10,000,000 bytes; a sentence may have 65,536' translate --model pieces line.txt
+expect 1 'qkv: error: line.txt: line 1: has 10,000,000 bytes; a sentence may have at most 65,536' translate --model pieces line.txt
 { cat pairs.tsv; tr 'a' ' ' <line.txt | head -c 70000 | sed 's/ / a/g'; printf '\tb\n'; } >long.tsv
 expect 1 'qkv: error: [subwords] a sentence has 139,999 bytes, expected at most 65,536' train --data long.tsv "${pieces[@]:2}" --vocabulary 8 -o long
 run train "${pieces[@]}" --vocabulary 8 -o few
@@ -181,7 +181,7 @@ expect_match 'two\.txt has 2 lines, one\.txt has 1: ' "$err"
 printf 'training:\n  epoch: 3\n' >bad.yaml
 expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
 expect 2 'qkv: error: --epochs: got "many", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs many -o x
-expect 1 $'qkv: error: nowhere: no such folder; expected one that qkv train wrote\nhint: qkv train --preset transformer makes one, runs/transformer' translate --model nowhere
+expect 1 $'qkv: error: nowhere: no such folder; expected one that qkv train wrote\nhint: qkv train --preset transformer makes one in runs/transformer' translate --model nowhere
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
 cp -r run broken; head -c 2000 run/model.safetensors >broken/model.safetensors
 run translate --model broken
@@ -189,7 +189,7 @@ run translate --model broken
 expect_match '^qkv: error: broken/model\.safetensors' "$err"
 cp -r run other; sed -i 's/hidden: 24/hidden: 32/' other/config.yaml
 run translate --model other
-expect_match '^qkv: error: other/model\.safetensors: "[a-z.]+[^"]*" has shape .*, configuration and vocabularies say ' "$err"
+expect_match '^qkv: error: other/model\.safetensors: "[a-z.]+[^"]*" has shape .*, but configuration and vocabularies say ' "$err"
 cp -r run specials; sed -i '/<eos>/d' specials/vocab.target.txt
 run translate --model specials
 [[ $code == 1 ]] || mismatch "a vocabulary without <eos>: exit code $code"
@@ -198,8 +198,8 @@ expect_match '^qkv: error: specials/vocab\.target\.txt.*<eos>' "$err"
 sed 's/<bos>/zwei/' run/vocab.target.txt | LC_ALL=C sort >specials/vocab.target.txt
 expect 1 'qkv: error: specials/vocab.target.txt: the special token <bos> is missing: translations begin with it' translate --model specials
 
-# A warm-up longer than the training: a cosine cannot be, and leaves nothing behind; a plain warm-up is told of.
-expect 1 $'qkv: error: training.warmup is 400, but the whole training has 14 updates\nhint: --warmup takes fewer, --epochs gives more' \
+# A warm-up longer than the training: an error for a cosine, which leaves no files; a note for a plain warm-up.
+expect 1 $'qkv: error: training.warmup is 400, but the whole training has 14 updates\nhint: use a smaller --warmup or more --epochs' \
   train "${settings[@]}" --epochs 2 --schedule cosine --warmup 400 -o cosine
 [[ ! -e cosine ]] || mismatch "a schedule that cannot be left the folder cosine"
 run train "${settings[@]}" --epochs 2 --schedule warmup --warmup 400 -o warm
@@ -209,7 +209,7 @@ run train "${settings[@]}" --epochs 3 --valid-share 0.2 --average-decay 0.5 -o m
 expect_match 'mean/model\.safetensors has the running mean of the weights, validation loss [0-9.]+' "$err"
 expect_match 'finished at step' "$(cat mean/train.log)"
 
-# Killed before its first checkpoint: nothing of what it made of the data then is kept.
+# Killed before its first checkpoint: nothing derived from the old data is kept.
 cp pairs.tsv changed.tsv
 changed=(train --data changed.tsv "${settings[@]:2}" -q)
 run "${changed[@]}" --epochs 2 -o early
@@ -219,38 +219,38 @@ run "${changed[@]}" --epochs 2 -o early
 [[ $code == 0 ]] || mismatch "before the first checkpoint: $code $err"
 run "${changed[@]}" --epochs 2 -o anew
 for file in model.safetensors vocab.source.txt config.yaml; do cmp -s early/$file anew/$file || mismatch "before the first checkpoint: another $file than anew"; done
-# A result without its checkpoint is neither trained over nor lost.
+# A result without its checkpoint is neither overwritten nor lost.
 cp -r anew alone; rm alone/checkpoints/last.safetensors
-expect 1 $'qkv: error: alone: has model.safetensors but no checkpoints/last.safetensors to go on from\nhint: --restart removes it and begins again; -o names another folder' \
+expect 1 $'qkv: error: alone: has model.safetensors but no checkpoints/last.safetensors to resume from\nhint: --restart removes it and starts over; -o names another folder' \
   "${changed[@]}" --epochs 2 -o alone
 cmp -s anew/model.safetensors alone/model.safetensors || mismatch "the model of a run without a checkpoint changed"
-# A start that fails leaves the settings as they were.
+# A failed start leaves the settings unchanged.
 mv changed.tsv gone.tsv
 expect 1 'qkv: error: cannot open changed.tsv: No such file or directory' "${changed[@]}" --epochs 4 -o anew
 { cat gone.tsv; printf '7 7 7\tsept sept\n'; } >changed.tsv
 run "${changed[@]}" --epochs 4 -o anew
-expect_match '^qkv: error: anew/checkpoints/last.safetensors: was trained on other data than the files hold now' "$err"
+expect_match '^qkv: error: anew/checkpoints/last.safetensors: was trained on data that differs from the files as they are now' "$err"
 mv gone.tsv changed.tsv
 expect 0 '' "${changed[@]}" --epochs 2 -o anew
-# Somebody's own configuration is no run, and stays what it is.
+# A configuration alone is not a run, and is not changed.
 mkdir own; printf '# mine\ndata:\n  pairs: pairs.tsv\n' >own/config.yaml; cp own/config.yaml mine.yaml
 for how in '' --restart; do
-  expect 1 $'qkv: error: own: has config.yaml, but is not a run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train -c own/config.yaml -o own $how
+  expect 1 $'qkv: error: own: has config.yaml, but is not a run: there is no tokenizer.source.txt\nhint: choose another folder with -o' train -c own/config.yaml -o own $how
   [[ $(ls -A own) == config.yaml ]] && cmp -s own/config.yaml mine.yaml || mismatch "own/config.yaml was touched: $(ls -A own)"
 done
-expect 1 'qkv: error: data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply' \
+expect 1 'qkv: error: data.pairs en-fr has its own validation data: data.valid_pairs, data.valid_source and data.valid_share do not apply' \
   train --data en-fr --valid-share 0.1 -o x
 printf 'a\rb c\td e\n' >inside.tsv
-expect 1 'qkv: error: the training text has a carriage return inside a sentence: lines must end in LF or CRLF' train --data inside.tsv --tokenizer spaces --min-count 1 -o x
+expect 1 'qkv: error: the training text has a carriage return inside a sentence; lines must end in LF or CRLF' train --data inside.tsv --tokenizer spaces --min-count 1 -o x
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
 cp anew/model.safetensors before.safetensors; cp inside.tsv changed.tsv
 run "${changed[@]}" --epochs 2 -o anew --restart
 [[ $code == 1 ]] && cmp -s before.safetensors anew/model.safetensors || mismatch "--restart with data that cannot be used: $code $err"
-# Nobody's files are removed that are not of a run.
+# Files that do not belong to a run are not removed.
 mkdir -p theirs/attention theirs/checkpoints; echo code >theirs/attention/attend.cpp; echo weights >theirs/checkpoints/epoch1.pt
-expect 1 $'qkv: error: theirs: has checkpoints, but is not a run: there is no tokenizer.source.txt\nhint: -o names another folder for the run' train "${settings[@]}" -o theirs --restart
+expect 1 $'qkv: error: theirs: has checkpoints, but is not a run: there is no tokenizer.source.txt\nhint: choose another folder with -o' train "${settings[@]}" -o theirs --restart
 [[ -s theirs/attention/attend.cpp && -s theirs/checkpoints/epoch1.pt ]] || mismatch "--restart removed files of others"
-# A longer training that ends before its first checkpoint changes nothing for the shorter one; one that ends after it has its own model.
+# A longer training that is killed before its first checkpoint leaves the shorter one unchanged; after it, the model is its own.
 cp pairs.tsv changed.tsv
 run "${changed[@]}" --epochs 2 -o longer
 run "${changed[@]}" --epochs 4 -o direct
@@ -258,13 +258,13 @@ cp -r longer killed; cp longer/model.safetensors short.safetensors
 cp direct/checkpoints/last.safetensors killed/checkpoints/last.safetensors; cp direct/config.yaml killed/config.yaml  # killed between checkpoint and model
 run "${changed[@]}" --epochs 4 -o killed
 cmp -s direct/model.safetensors killed/model.safetensors || mismatch "killed before the model was written: another model"
-# Why more epochs are refused, where they are.
+# If more epochs are refused, the error says why.
 run train "${settings[@]}" --epochs 2 --schedule cosine -o wave -q
-expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was asked for: the rates, or the mean of the last weights, depend on it\nhint: --epochs 2 resumes it; --restart begins again; -o names another folder' \
+expect 1 $'qkv: error: wave/config.yaml: training.epochs is 2, but 3 was requested: the learning rates, or the mean of the last weights, depend on it\nhint: --epochs 2 resumes it; --restart starts over; -o names another folder' \
   train "${settings[@]}" --epochs 3 --schedule cosine -o wave -q
 
-# Weights that are not finite end the training with one line, whatever step it was; nothing is written with them.
-# With a rate of 1e38 the update overflows; with 1e20 the weights are finite, and what is computed with them is not.
+# Weights that are not finite end the training with one line, at any step; they are not written to any file.
+# With a rate of 1e38 the update overflows; with 1e20 the weights are finite, but the loss computed with them is not.
 spoilt=(--preset transformer --data pairs.tsv --valid-share 0.2 --hidden 8 --ffn 16 --heads 2 --layers 1 --schedule constant --warmup 0 --average-last 0 --batch-rows 1000 --epochs 1)
 for rate in 1e38 1e20; do
   run train "${spoilt[@]}" --rate $rate -o spoilt-$rate -q

@@ -1,4 +1,4 @@
-// What holds for every scorer, by the fields that its type has.
+// Code common to all scorers, driven by the fields that each type has.
 #include "qkv/attention/any_scorer.h"
 
 #include "qkv/core/check.h"
@@ -6,7 +6,7 @@
 namespace qkv {
 namespace {
 
-// make(std::type_identity<S>) for the type S of that kind.
+// Calls make(std::type_identity<S>) for the type S of that kind.
 template <class Make>
 void with_type(ScorerKind kind, const Make& make) {
   const auto among = [&]<class... S>(std::type_identity<std::variant<S...>>) {

@@ -1,5 +1,4 @@
-// The one list of scorers: what a configuration, a command line or another language names, and a scorer that is chosen
-// at run time.
+// The list of scorers that a configuration, command line or other language can name; and one chosen at run time.
 #pragma once
 
 #include <array>
@@ -24,7 +23,7 @@ struct NoScorer {
   void visit(auto&&) {}
 };
 
-// A new scorer stands in both lists, at the same place.
+// A new scorer goes into both lists, at the same position.
 enum class ScorerKind {
   none,
   constant,
@@ -51,7 +50,7 @@ constexpr std::array<ScorerFacts, sizeof...(S)> scorer_facts(std::type_identity<
 }
 }  // namespace detail
 
-/// Of every scorer, in the order of ScorerKind.
+/// The facts of every scorer, in the order of ScorerKind.
 inline constexpr auto kScorerFacts = detail::scorer_facts(std::type_identity<ScorerVariant>{});
 static_assert(kScorerFacts.size() == static_cast<size_t>(ScorerKind::additive) + 1, "every kind has its scorer");
 
@@ -63,7 +62,7 @@ constexpr std::array<std::string_view, kScorerFacts.size()> names(ScorerKind) {
   return all;
 }
 
-/// One of the scorers. It is a Scorer and a module itself, so it goes wherever one goes.
+/// Any one of the scorers. It is itself a Scorer and a module, so it can be used wherever they can.
 struct AnyScorer {
   ScorerVariant scorer = ScaledDot{};
 
@@ -86,10 +85,10 @@ struct ScorerSizes {
   int64_t query, key;  // widths
   int64_t hidden;      // units of additive
 };
-/// A scorer to be trained: matrices and vectors start Xavier-uniform, temperature and width at 1.
+/// A scorer to be trained: matrices and vectors are initialised Xavier-uniform, temperature and width to 1.
 AnyScorer make_scorer(ScorerKind kind, const ScorerSizes& sizes, const Rng& rng);
 
-/// What a scorer can be given by name.
+/// The values that a scorer accepts by name.
 struct ScorerInputs {
   bool scale, bandwidth, temperature;
   struct Parameter {
@@ -104,7 +103,7 @@ struct ScorerValues {
   std::optional<double> scale = {}, bandwidth = {}, temperature = {};
   std::map<std::string, Tensor> tensors = {};
 };
-/// A scorer of given values. One that it does not take, or a tensor that it lacks, is an error.
+/// A scorer with given values. A value that it does not take, or a missing tensor, is an error.
 AnyScorer make_scorer(ScorerKind kind, const ScorerValues& values);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Attend: what is common to all scorers.
+// attend: the code common to all scorers.
 #include "qkv/attention/attend.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@ Tensor four_axes(const Tensor& x) {
   return reshape(x, x.rank() == 3 ? Shape{x.size(0), 1, x.size(1), x.size(2)} : Shape{1, 1, x.size(0), x.size(1)});
 }
 
-// The output in the layout that the caller's tensors have.
+// The output in the layout of the caller's tensors.
 Tensor given_axes(const Tensor& x, const AttendCall& call) {
   const int rank = call.rank;
   if (rank == 4) return call.given == call.axis ? x : permute(x, {0, 2, 1, 3});
   return reshape(x, rank == 3 ? Shape{x.size(0), x.size(2), x.size(3)} : Shape{x.size(2), x.size(3)});
 }
 
-// Keys that no query of their batch row sees, set to 0: a NaN there would come back through a matrix product of the
+// Sets keys that no query of their batch row sees to 0: a NaN there would spread through a matrix product in the
 // gradient.
 Tensor without_unseen(const Tensor& k, const AttentionPlan& plan, int64_t queries) {
   if (all_finite(k)) return k;
@@ -59,16 +59,16 @@ AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const 
   const Shape &sq = q.shape(), &sk = k.shape(), &sv = v.shape();
   const bool inner = options.axis == HeadAxis::inner;
   const int heads_at = inner ? 2 : 1, rows_at = inner ? 1 : -2;
-  check(inner ? q.rank() == 4 : q.rank() >= 2 && q.rank() <= 4, "[attend] queries are ",
+  check(inner ? q.rank() == 4 : q.rank() >= 2 && q.rank() <= 4, "[attend] expected queries ",
         inner ? "(B, L, H, D)" : "(L, D), (B, L, D) or (B, H, L, D)", ", got ", sq);
-  check(q.rank() == k.rank() && k.rank() == v.rank(), "[attend] queries, keys and values differ in axes: ", sq, ", ",
-        sk, ", ", sv);
-  check(sk[rows_at] == sv[rows_at], "[attend] keys and values differ in number: ", sk, " and ", sv);
+  check(q.rank() == k.rank() && k.rank() == v.rank(),
+        "[attend] queries, keys and values have different numbers of axes: ", sq, ", ", sk, ", ", sv);
+  check(sk[rows_at] == sv[rows_at], "[attend] the numbers of keys and values differ: ", sk, " and ", sv);
   if (q.rank() >= 3) check(sq[0] == sk[0] && sk[0] == sv[0], "[attend] batch sizes differ: ", sq, ", ", sk, ", ", sv);
   if (q.rank() == 4) {
     check(sk[heads_at] == sv[heads_at], "[attend] keys and values have different heads: ", sk, " and ", sv);
     check(sk[heads_at] > 0 && sq[heads_at] % sk[heads_at] == 0,
-          "[attend] query heads are no multiple of the key heads: ", sq, " and ", sk);
+          "[attend] the number of query heads is not a multiple of the number of key heads: ", sq, " and ", sk);
   }
   const int64_t batch = q.rank() >= 3 ? sq[0] : 1, heads = q.rank() == 4 ? sq[heads_at] : 1;
   const HeadAxis axis = inner && any_axis ? HeadAxis::inner : HeadAxis::outer;

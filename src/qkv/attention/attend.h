@@ -10,23 +10,21 @@
 
 namespace qkv {
 
-/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer; the definition
-/// of the other.
+/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer; this is the
+/// definition that the fused path must match.
 enum class AttendPath { fused, composed };
 
 struct AttendOptions {
   float dropout = 0;  // of the weights, while training
   AttendPath path = AttendPath::fused;
-  HeadAxis axis = HeadAxis::outer;  // inner: tensors are (B, L, H, D), so that heads are never copied apart and back
+  HeadAxis axis = HeadAxis::outer;  // inner: tensors are (B, L, H, D), which avoids copying heads apart and back
 };
 
 struct Attended {
-  Tensor output;    // (B, H, Lq, Dv), or without the axes that the queries do not have, or with heads where the queries
-                    // have them
-  Weights weights;  // (B, H, Lq, Lk), before dropout
-  int64_t empty_rows = 0;  // queries that see no key: output and weights are 0 there
-  AttendPath path =
-      AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or because it was asked for
+  Tensor output;                        // (B, H, Lq, Dv), or with the same axes as the queries
+  Weights weights;                      // (B, H, Lq, Lk), before dropout
+  int64_t empty_rows = 0;               // queries that see no key: output and weights are 0 there
+  AttendPath path = AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or on request
 };
 
 namespace detail {
@@ -41,7 +39,7 @@ struct AttendCall {
   const Run* run;
 };
 
-/// any_axis: heads that are the inner axis may stay there.
+/// any_axis: heads may stay the inner axis.
 AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
                        const AttendOptions& options, bool any_axis);
 Attended attend_fused(const AttendCall& call, Lowered scores);

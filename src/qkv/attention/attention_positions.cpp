@@ -18,7 +18,7 @@ AttentionPositions::AttentionPositions(PositionKind kind, int64_t heads, int64_t
       kind_ = RelativeBias(heads, max_distance);
       break;
     case PositionKind::rotary:
-      check(head_width % 2 == 0, "[multi_head] rotary positions turn pairs: a head's width of ", head_width, " is odd");
+      check(head_width % 2 == 0, "[multi_head] rotary positions rotate pairs: the head width ", head_width, " is odd");
       kind_ = Rotary{};
       break;
     case PositionKind::alibi:

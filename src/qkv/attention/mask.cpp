@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-constexpr float kMostBias = 2e38f;  // the kernels' scores are in powers of two: a bias times log2(e) must be a float
+constexpr float kMostBias = 2e38f;  // kernels hold scores in units of log 2: a bias times log2(e) must fit a float
 
 // Element-wise minimum: the intersection of two sets of lengths.
 Ids shorter(const char* what, const Ids& a, const Ids& b) {
@@ -48,7 +48,7 @@ Tensor as_floats(const Ids& x) {
   return out;
 }
 
-// Three axes mean (B, Lq, Lk), four (B, H, Lq, Lk): aligned at the last axis they would not match.
+// Three axes mean (B, Lq, Lk), four (B, H, Lq, Lk): aligned at the last axis, B would meet H.
 void check_ranks(const char* what, const Shape& a, const Shape& b) {
   check(std::min(a.rank(), b.rank()) == 2 || a.rank() == b.rank(), "[mask] ", what,
         " with and without a head axis: ", a, " & ", b);
@@ -57,7 +57,7 @@ void check_ranks(const char* what, const Shape& a, const Shape& b) {
 // The mask's shape as (1 or B, 1 or H, 1 or Lq, 1 or Lk).
 Shape four_axes(const char* op, const char* what, const Shape& s, const MaskSizes& sizes) {
   check(s.rank() != 3 || sizes.rank != 4, "[", op, "] a ", what,
-        " of three axes beside heads, give (B, 1 or H, Lq, Lk): ", s);
+        " has three axes although there are heads: expected (B, 1 or H, Lq, Lk), got ", s);
   const Shape full = s.rank() == 2 ? Shape{1, 1, s[0], s[1]} : s.rank() == 3 ? Shape{s[0], 1, s[1], s[2]} : s;
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   for (int axis = 0; axis < 4; ++axis)
@@ -121,7 +121,7 @@ Mask Mask::bias(const Tensor& added) {
         added.shape());
   for (const float value : added.data())
     check(!(value > kMostBias && std::isfinite(value)), "[mask] a bias of ", value,
-          " is too large: scores with it pass the largest float");
+          " is too large: scores would overflow a float");
   Mask m;
   m.bias_ = added;
   return m;

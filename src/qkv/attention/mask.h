@@ -9,8 +9,8 @@
 
 namespace qkv {
 
-/// Sizes of an attention's weights, and how many axes the caller's tensors had: a mask of three axes is (B, Lq, Lk)
-/// where there are no heads, and refused where there are.
+/// Sizes of an attention's weights, and how many axes the caller's tensors had: a mask with three axes means (B, Lq,
+/// Lk) without heads, and is refused with heads.
 struct MaskSizes {
   int64_t batch, heads, queries, keys;
   int rank = 4;
@@ -22,34 +22,35 @@ class Mask {
 
   /// Every query sees every key.
   static Mask none() { return {}; }
-  /// Query i of batch row b sees the first lengths[b], or lengths[b, i], keys: (B) or (B, Lq). More than there are
-  /// means all.
+  /// Query i of batch row b sees the first lengths[b], or lengths[b, i], keys: (B) or (B, Lq). A length beyond the
+  /// number of keys means all.
   static Mask valid_lens(const Ids& lengths);
-  /// Query i sees keys 0 .. i + offset, whatever the two lengths.
+  /// Query i sees keys 0 .. i + offset, for any numbers of queries and keys.
   static Mask causal(int64_t offset = 0);
   /// Query i sees keys i - left .. i + right.
   static Mask window(int64_t left, int64_t right);
-  /// Query i of batch row b sees keys 0 .. max(i, lengths[b] - 1): both ways inside the prefix, causal after it. (B)
+  /// Query i of batch row b sees keys 0 .. max(i, lengths[b] - 1): both directions inside the prefix, causal after it.
+  /// (B)
   static Mask prefix(const Ids& lengths);
-  /// Sees where it is 1, or where it is 0; no other value. (Lq, Lk), (B, Lq, Lk) without heads, (B, H, Lq, Lk); sizes
-  /// of 1 spread.
+  /// A query sees a key where `seen` is 1, or where `hidden` is 0; other values are refused. (Lq, Lk), (B, Lq, Lk)
+  /// without heads, or (B, H, Lq, Lk); sizes of 1 broadcast.
   static Mask keep(const Tensor& seen);
   static Mask keep(const Ids& seen);
   static Mask drop(const Tensor& hidden);
   static Mask drop(const Ids& hidden);
-  /// Added to the scores, with a gradient when it is tracked; -inf hides. Shapes as for keep.
+  /// Added to the scores, with a gradient if tracked; -inf hides. Shapes as for keep.
   static Mask bias(const Tensor& added);
 
-  /// Added to the scores by distance alone: element [h, j - i + Lq - 1] to query i and key j, with a gradient when it
-  /// is tracked; -inf hides. (1 or H, Lq + Lk - 1), never spread to (Lq, Lk).
+  /// Added to the scores by distance alone: element [h, j - i + Lq - 1] for query i and key j, with a gradient if
+  /// tracked; -inf hides. (1 or H, Lq + Lk - 1), never expanded to (Lq, Lk).
   static Mask relative(const Tensor& diagonals);
 
-  /// What both show; biases add up.
+  /// Shows what both masks show; biases add up.
   Mask operator&(const Mask& other) const;
 
   /// Whether nothing is hidden and nothing added.
   bool is_none() const;
-  /// Compiled for these sizes; what does not fit is an error of `op` that names both shapes.
+  /// Compiled for these sizes; if a shape does not fit, the error names `op` and both shapes.
   AttentionPlan plan(const char* op, const MaskSizes& sizes) const;
 
  private:

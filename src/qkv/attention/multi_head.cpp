@@ -9,7 +9,7 @@ MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
     : heads(o.heads), key_heads(o.key_heads > 0 ? o.key_heads : o.heads), dropout(o.dropout) {
   check(o.heads > 0 && o.width > 0 && o.width % o.heads == 0, "[multi_head] a width of ", o.width,
         " is not divisible by ", o.heads, " heads");
-  check(heads % key_heads == 0, "[multi_head] ", heads, " heads are no multiple of ", key_heads, " key heads");
+  check(heads % key_heads == 0, "[multi_head] ", heads, " heads are not a multiple of ", key_heads, " key heads");
   const int64_t head = o.width / o.heads;
   const auto given = [&](int64_t width) { return width > 0 ? width : o.width; };
   to_q = Linear(given(o.query_width), o.width, rng.at("to_q"), o.bias);

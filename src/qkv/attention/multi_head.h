@@ -14,21 +14,21 @@ struct MultiHeadOptions {
   int64_t width = 0;  // of the output, and of all query heads together
   int64_t heads = 1;
   int64_t key_heads = 0;  // heads of keys and values, each read by heads / key_heads query heads; 0: as many as heads
-  int64_t query_width = 0, key_width = 0, value_width = 0;  // of what is given; 0: width
+  int64_t query_width = 0, key_width = 0, value_width = 0;  // widths of the inputs; 0: width
   ScorerKind scorer = ScorerKind::scaled_dot;
   Linear::Bias bias = Linear::Bias::no;
   float dropout = 0;                            // of the weights
   PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are ignored
-  int64_t max_distance = 32;                    // of relative: what is farther counts as that far
+  int64_t max_distance = 32;                    // for relative: larger distances count as this one
 };
 
-/// Keys and values after their projections: what a decoder keeps of the past.
+/// Keys and values after projection, as a decoder caches them.
 struct KeyValues {
   Tensor k, v;  // (B, L, key_heads D)
 };
 
 /// to_out(concat over h of attend(to_q(queries)_h, to_k(keys)_h, to_v(values)_h)): head h owns columns h D ... (h + 1)
-/// D - 1 of the projections, D = width / heads, and they are read where they are.
+/// D - 1 of the projections, D = width / heads, which are read in place.
 struct MultiHead {
   int64_t heads = 1, key_heads = 1;
   float dropout = 0;
@@ -40,17 +40,17 @@ struct MultiHead {
   MultiHead(const MultiHeadOptions& options, const Rng& rng);
 
   /// queries (B, n, query_width), keys (B, m, key_width), values (B, m, value_width) -> (B, n, width). The probe gets
-  /// (B, H, n, m) weights, and the projected values.
+  /// the weights (B, H, n, m) and the projected values.
   Tensor operator()(const Tensor& queries, const Tensor& keys, const Tensor& values, const Mask& mask,
                     const Run& run) const {
     return (*this)(queries, project(keys, values), mask, run);
   }
-  /// Query i stands at query_offset + i, key j at j.
+  /// Query i is at position query_offset + i, key j at j.
   Tensor operator()(const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run,
                     int64_t query_offset = 0) const {
     return with(scorer, queries, projected, mask, run, query_offset);
   }
-  /// The same with a scorer of one's own.
+  /// The same with your own scorer.
   template <Scorer S>
   Tensor with(const S& any, const Tensor& queries, const KeyValues& projected, const Mask& mask, const Run& run,
               int64_t query_offset = 0) const {
@@ -61,7 +61,7 @@ struct MultiHead {
                                   {.dropout = dropout, .axis = HeadAxis::inner})
                                .output));
   }
-  /// Key j stands at key_offset + j.
+  /// Key j is at position key_offset + j.
   KeyValues project(const Tensor& keys, const Tensor& values, int64_t key_offset = 0) const;
 
   void visit(auto&& f) {

@@ -1,4 +1,4 @@
-// How tokens know their places; positions as vectors that are added to embeddings.
+// Kinds of positions, and positions as vectors that are added to embeddings.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace qkv {
 
 /// Sinusoidal and learned vectors are added to the embeddings (AddedPositions); the others act inside self-attention,
-/// by the distance of query and key (attention_positions.h).
+/// by the distance between query and key (attention_positions.h).
 enum class PositionKind { none, sinusoidal, learned, relative, rotary, alibi };
 constexpr std::array<std::string_view, 6> names(PositionKind) {
   return {"none", "sinusoidal", "learned", "relative", "rotary", "alibi"};
@@ -21,20 +21,20 @@ constexpr std::array<std::string_view, 6> names(PositionKind) {
 /// (Vaswani et al., 2017).
 Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset = 0);
 
-/// (2, 2): turns the pair (p[i, 2j], p[i, 2j + 1]) into that of position i + distance, whatever i is.
+/// (2, 2): rotates the pair (p[i, 2j], p[i, 2j + 1]) into that of position i + distance, for any i.
 Tensor position_shift(int64_t distance, int64_t pair, int64_t width);
 
 /// The vectors that are added to embeddings; none for kinds that act elsewhere.
 struct AddedPositions {
-  Tensor table;  // (positions, width), learned; else absent
-  Tensor waves;  // the first sinusoidal positions, made once; a constant
+  Tensor table;  // (positions, width) if learned, else absent
+  Tensor waves;  // the first sinusoidal positions, computed once; a constant
 
   AddedPositions() = default;
   /// `count`: rows of a learned table.
   AddedPositions(PositionKind kind, int64_t count, int64_t width, const Rng& rng);
   /// (count, width) for tokens at offset, offset + 1, ...; absent if nothing is added.
   Tensor operator()(int64_t count, int64_t offset) const;
-  /// How many positions there are; absent: no end.
+  /// How many positions there are, if limited.
   std::optional<int64_t> end() const { return table.defined() ? std::optional(table.size(0)) : std::nullopt; }
 };
 

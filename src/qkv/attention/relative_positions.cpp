@@ -9,8 +9,8 @@
 namespace qkv {
 
 RelativeBias::RelativeBias(int64_t heads, int64_t max_distance) {
-  check(heads > 0 && max_distance >= 0, "[relative_bias] expected heads and a distance of at least 0, got ", heads,
-        " and ", max_distance);
+  check(heads > 0 && max_distance >= 0, "[relative_bias] expected at least one head and a distance of at least 0, got ",
+        heads, " and ", max_distance);
   table = parameter(zeros({heads, 2 * max_distance + 1}));
 }
 
@@ -30,7 +30,8 @@ Tensor Alibi::slopes() const {
 }
 
 Tensor Alibi::operator()(int64_t queries, int64_t keys, int64_t query_offset) const {
-  check(queries >= 0 && keys >= 0, "[alibi] expected numbers of queries and keys, got ", queries, " and ", keys);
+  check(queries >= 0 && keys >= 0, "[alibi] the numbers of queries and keys cannot be negative, got ", queries, " and ",
+        keys);
   const Tensor slope = slopes();
   const int64_t count = diagonals_of(queries, keys);
   Tensor out = Tensor::empty({heads, count});

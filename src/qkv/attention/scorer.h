@@ -13,29 +13,29 @@ namespace qkv {
 /// The forms that have a fused kernel: a dot product or a distance (PairScores), and additive.
 using Lowered = std::variant<PairScores, AdditiveScores>;
 
-/// A scorer has its formula, in ordinary recorded ops: q (B, H, Lq, D), k (B, H, Lk, D') -> (B, H, Lq, Lk). That is
-/// enough: attend then makes the whole matrix, O(n^2), and says so.
+/// A scorer has a formula in ordinary recorded ops: q (B, H, Lq, D), k (B, H, Lk, D') -> (B, H, Lq, Lk). That is
+/// enough: attend then computes the whole matrix, O(n^2), and reports it.
 template <class S>
 concept Scorer = requires(const S& s, const Tensor& q, const Tensor& k) {
   { s.scores(q, k) } -> std::convertible_to<Tensor>;
 };
 
-/// A scorer that also says, in recorded ops, which kernel form it is takes O(n) memory: q (B, H, Lq, D), k (B, Hk, Lk,
-/// D').
+/// A scorer that also lowers to a kernel form, in recorded ops, takes O(n) memory: q (B, H, Lq, D), k (B, Hk, Lk, D').
 template <class S>
 concept LoweringScorer = Scorer<S> && requires(const S& s, const Tensor& q, const Tensor& k) {
   { s.lower(q, k) } -> std::convertible_to<Lowered>;
 };
 
-/// What a person reads and writes of a scorer: those of any_scorer.h have it as `S::facts`.
+/// What users read and write about a scorer; the scorers of any_scorer.h have it as `S::facts`.
 struct ScorerFacts {
-  std::string_view name;          // as it is written
+  std::string_view name;          // as users write it
   std::string_view formula;       // of a score
-  bool equal_widths = false;      // queries and keys must have one width
+  bool equal_widths = false;      // queries and keys must have the same width
   std::string_view tensors = "";  // its parameters with their shapes, for queries of q elements and keys of k
 };
 
-/// Whether the scorer lowers tensors whose heads are the inner axis too: those that only look at the last axis say so.
+/// Whether the scorer also lowers tensors with heads as the inner axis; by default it does not, but a scorer that only
+/// uses the last axis can declare it with any_head_axis().
 template <class S>
 bool lowers_any_head_axis(const S& scorer) {
   if constexpr (requires {

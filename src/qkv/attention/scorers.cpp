@@ -20,7 +20,7 @@ Tensor for_every_query(const Tensor& key_scores, const Tensor& q, const Tensor& 
   return add(no_scores(q, k), reshape(key_scores, {k.size(0), k.size(1), 1, k.size(2)}));
 }
 
-// A dot product that is 0 whatever q and k hold, and the bias of the keys alone.
+// A dot product that is 0 for any q and k, plus a key bias.
 PairScores key_only(const Tensor& q, const Tensor& k, const Tensor& key_bias) {
   return {.q = zeros({q.size(0), q.size(1), q.size(2), 1}),
           .k = zeros({k.size(0), k.size(1), k.size(2), 1}),
@@ -53,7 +53,7 @@ Tensor indicator(const Tensor& x, Condition&& condition) {
 Tensor squared_distances(const char* name, const Tensor& width, const Tensor& q, const Tensor& k) {
   check_widths(name, q, k);
   check(width.numel() == 1 || width.shape() == Shape{q.size(-1)}, "[", name,
-        "] one width or one a dimension: ", width.shape(), " for queries ", q.shape());
+        "] expected one width or one per dimension, got ", width.shape(), " for queries ", q.shape());
   const Tensor scaled = mul(sub(query_rows(q), key_columns(k)), width.numel() == 1 ? reshape(width, Shape{}) : width);
   return sum(mul(scaled, scaled), -1);
 }
@@ -73,16 +73,15 @@ Tensor root(const Tensor& x) {
 
 PairScores distance(const char* name, ScoreForm form, const Tensor& width, const Tensor& q, const Tensor& k) {
   check_widths(name, q, k);
-  // One width stays outside: its gradient then comes from differences q - k, exact even when all inputs lie far from 0.
+  // A single width stays outside: its gradient then comes from differences q - k, exact even far from 0.
   if (width.numel() == 1)
     return {.q = q, .k = k, .form = form, .scale = width.item() < 0 ? -1.f : 1.f, .factor = width};
-  check(width.shape() == Shape{q.size(-1)}, "[", name, "] one width or one a dimension: ", width.shape(),
+  check(width.shape() == Shape{q.size(-1)}, "[", name, "] expected one width or one per dimension, got ", width.shape(),
         " for queries ", q.shape());
   return {.q = mul(q, width), .k = mul(k, width), .form = form};
 }
 
-// A power of two for every row, (..., 1), that brings its largest element to 1 or a little more: an exact change of
-// unit.
+// A power of two per row, (..., 1), that scales its largest element into [1, 2): an exact change of units.
 Tensor row_units(const Tensor& x) {
   Shape shape = x.shape();
   shape.set(-1, 1);
@@ -102,7 +101,7 @@ Tensor unit(const Tensor& given) {
   Tensor x = given, squares = sum(mul(x, x), -1, KeepDims::yes);
   const auto sound = [](float v) { return v > 1e-30f && v < 1e30f; };
   if (!std::all_of(squares.data().begin(), squares.data().end(),
-                   sound)) {  // else the square of a norm may be beyond a float
+                   sound)) {  // a square may have overflowed or underflowed
     x = mul(given, row_units(given));
     squares = sum(mul(x, x), -1, KeepDims::yes);
   }
@@ -140,7 +139,7 @@ PairScores Gaussian::lower(const Tensor& q, const Tensor& k) const {
 
 Tensor Boxcar::scores(const Tensor& q, const Tensor& k) const {
   const Tensor squares = squared_distances("boxcar", width, q, k);
-  return log_or_masked(indicator(squares, [](float v) { return v <= 1 ? 1 : v > 1 ? 0 : v; }));  // NaN stays
+  return log_or_masked(indicator(squares, [](float v) { return v <= 1 ? 1 : v > 1 ? 0 : v; }));  // NaN stays NaN
 }
 PairScores Boxcar::lower(const Tensor& q, const Tensor& k) const {
   return distance("boxcar", ScoreForm::boxcar, width, q, k);

@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-/// a(q, k) = 0: average pooling. Looks at neither query nor key, only at their number.
+/// a(q, k) = 0: average pooling. Ignores the contents of queries and keys.
 struct Constant {
   static constexpr ScorerFacts facts{"constant", "0"};
   Tensor scores(const Tensor& q, const Tensor& k) const;
@@ -17,8 +17,8 @@ struct Constant {
   void visit(auto&&) {}
 };
 
-/// a(k) = w . k / temperature: salience, with no query. w = 0 is average pooling; a temperature towards 0 takes the
-/// largest.
+/// a(k) = w . k / temperature: salience, with no query. w = 0 is average pooling; as the temperature approaches 0, the
+/// largest w . k takes all the weight.
 struct Salience {
   static constexpr ScorerFacts facts{"salience", "w . k / temperature", false, "w (k)"};
   Tensor w;  // (D)
@@ -30,8 +30,8 @@ struct Salience {
   void visit(auto&& f) { f("w", w); }
 };
 
-// Kernels of the distance. The width w is the reciprocal of the bandwidth h; with one for each dimension u = |w * (q -
-// k)|.
+// Kernels of the distance. The width w is the reciprocal of the bandwidth h; with one width per dimension,
+// u = |w * (q - k)|.
 
 /// a(q, k) = log K(u) = -u^2 / 2, u = w |q - k|. With a learned w: the book's parametric attention pooling.
 struct Gaussian {
@@ -90,7 +90,7 @@ struct Dot {
   void visit(auto&&) {}
 };
 
-/// a(q, k) = q . k / sqrt(D): of variance 1 when the elements of q and k have it. Or q . k times a given scale.
+/// a(q, k) = q . k / sqrt(D), which has variance 1 if the elements of q and k do. Or q . k times a given scale.
 struct ScaledDot {
   static constexpr ScorerFacts facts{"scaled-dot", "Q K^T", true};
   std::optional<float> scale = {};
@@ -121,9 +121,9 @@ struct Cosine {
   void visit(auto&& f) { f("temperature", temperature); }
 };
 
-/// a(q, k) = w . (q + k), by default the sum of the elements of q + k (exercise 10.3.3). It is w . q + w . k, the first
+/// a(q, k) = w . (q + k), by default the sum of the elements of q + k (exercise 10.3.3). It is w . q + w . k; the first
 /// term is the same for every key of a row, and softmax does not change when a constant is added: the weights do not
-/// depend on the query at all. So it lowers to a bias of the keys, and the gradient by the query is exactly 0.
+/// depend on the query at all. So it lowers to a key bias, and the gradient of the query is exactly 0.
 struct VectorSum {
   static constexpr ScorerFacts facts{"vector-sum", "w . (q + k)", true, "w (k)"};
   std::optional<Tensor> w = {};  // (D)
@@ -132,7 +132,7 @@ struct VectorSum {
   void visit(auto&& f) { f("w", w); }
 };
 
-/// a(q, pk) = w_v . tanh(W_q q + pk), with keys that were projected before: for a decoder that asks the same keys many
+/// a(q, pk) = w_v . tanh(W_q q + pk), with keys projected in advance: for a decoder that attends to the same keys many
 /// times.
 struct ProjectedAdditive {
   Tensor W_q, w_v;

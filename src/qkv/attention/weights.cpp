@@ -1,4 +1,4 @@
-// Rows of weights on demand, and what is summed over them in a fixed order.
+// Rows of weights on demand, and sums over them in a fixed order.
 #include "qkv/attention/weights.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kRowBlock = 8;  // rows a block: fixed, so that sums do not depend on the number of threads
+constexpr int64_t kRowBlock = 8;  // rows per block: fixed, so that sums do not depend on the number of threads
 
 const Tensor& queries_of(const Lowered& s) {
   return std::holds_alternative<PairScores>(s) ? std::get<PairScores>(s).q : std::get<AdditiveScores>(s).pq;
@@ -72,7 +72,7 @@ Tensor Weights::row(int64_t b, int64_t h, int64_t i) const {
 Tensor Weights::matrix(int64_t limit) const {
   const int64_t bytes = shape_.numel() * static_cast<int64_t>(sizeof(float));
   check(bytes <= limit, "[weights] the whole matrix ", shape_, " takes ", bytes, " bytes, the limit is ", limit,
-        "; ask for rows");
+        "; use row() instead");
   if (const auto* matrix = std::get_if<Tensor>(&source_)) return *matrix;
   Tensor out = Tensor::empty(shape_);
   const int64_t rows = shape_.product(0, 3);

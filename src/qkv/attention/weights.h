@@ -1,4 +1,4 @@
-// Weights: what an attention attended to, recomputed exactly from what forward kept. Free until asked.
+// Weights: what an attention attended to, recomputed exactly from what forward kept. They cost nothing until used.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ class Weights {
  public:
   Weights() = default;
   Weights(Lowered scores, AttentionPlan plan, Tensor lse);
-  /// Of an attention that made the whole matrix.
+  /// The weights of an attention that computed the whole matrix.
   explicit Weights(const Tensor& matrix);
 
   /// (B, H, Lq, Lk).
   const Shape& shape() const { return shape_; }
 
-  /// Of query i of (b, h): (Lk), exactly 0 where a key is not seen, all 0 where none is.
+  /// The weights of query i of (b, h): (Lk), exactly 0 for keys that are not seen, all 0 if none is.
   Tensor row(int64_t b, int64_t h, int64_t i) const;
   void row(int64_t b, int64_t h, int64_t i, float* weights) const;
-  /// All of it, (B, H, Lq, Lk), refused above so many bytes.
+  /// The whole matrix, (B, H, Lq, Lk); refused if it takes more than `limit` bytes.
   static constexpr int64_t kMatrixBytes = int64_t{1} << 28;
   Tensor matrix(int64_t limit = kMatrixBytes) const;
-  /// The keys of query i with the largest weights, largest first, earlier keys first among equals; fewer if there are
-  /// fewer.
+  /// The `count` keys of query i with the largest weights, largest first, earlier keys first among equals; fewer if
+  /// there are fewer keys.
   std::vector<KeyWeight> top_k(int64_t b, int64_t h, int64_t i, int64_t count) const;
   /// -sum alpha log alpha of every row, in nats: (B, H, Lq). e^entropy is the effective number of keys.
   Tensor entropy() const;
-  /// What every key receives from all queries: (B, H, Lk).
+  /// The total weight that each key receives from all queries: (B, H, Lk).
   Tensor column_mass() const;
 
  private:

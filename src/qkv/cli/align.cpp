@@ -13,7 +13,7 @@ namespace qkv::cli {
 namespace {
 
 constexpr int64_t kPairsAtOnce = 64;
-constexpr int64_t kManyPairs = 20;  // from which on words come often enough to tell which links make sense
+constexpr int64_t kManyPairs = 20;  // with fewer pairs, words are too rare to tell which links make sense
 
 std::vector<int64_t> word_counts(const std::string& path) {
   std::vector<int64_t> counts;
@@ -26,8 +26,7 @@ class Align : public Command {
  public:
   std::string name() const override { return "align"; }
   Text summary() const override {
-    return {"word alignments from a model's attention, and their error rate against gold ones",
-            "由模型注意力得到词对齐，及其与标准对齐比较的错误率（AER）"};
+    return tr("word alignments from a model's attention, and their error rate against gold ones");
   }
   std::string example() const override {
     return "qkv align --model runs/bahdanau --pairs pairs.tsv --gold pairs.align\n"
@@ -35,58 +34,43 @@ class Align : public Command {
   }
 
   void bind(Options& o) override {
-    o.option("--model DIR",
-             {"align by the attention of this model (a folder that qkv train wrote)",
-              "用该模型的注意力做对齐（qkv train 输出的文件夹）"},
-             model_);
-    o.option("--pairs FILE",
-             {"with --model: tab-separated sentence pairs; or --source and --target",
-              "与 --model 合用：制表符分隔的句对；或 --source 与 --target"},
-             pairs_);
-    o.option(
-        "--rule R",
-        {"with --model: link each target word with the source word of its largest weight; or let source words compete, so that one "
-         "that is taken goes twice only when no other has a tenth of the weight",
-         "与 --model 合用：largest 取权重最大的源词；competing 让源词竞争，已被占用的词只在别无选择时再用"},
-        rule_, {LinkRule::competing, LinkRule::largest});
-    o.option("--layer L",
-             {"with --model, a Transformer: by this layer, from 1; without it the best is looked for",
-              "与 --model 合用，Transformer：用这一层，从 1 起；默认自动选取最好的"},
-             layer_, 1);
-    o.option("--head H", {"and this head, from 1", "以及这个头，从 1 起"}, head_, 1);
+    o.option("--model DIR", tr("align with the attention of this model (a folder that qkv train wrote)"), model_);
+    o.option("--pairs FILE", tr("with --model: tab-separated sentence pairs; or --source and --target"), pairs_);
+    o.option("--rule R",
+             tr("with --model: link each target word to the source word with the largest weight; or let source words "
+                "compete, so that a word already linked is used again only if no other has a tenth of its weight"),
+             rule_, {LinkRule::competing, LinkRule::largest});
+    o.option("--layer L", tr("with --model, for a Transformer: use this layer, from 1 (default: the best one)"), layer_,
+             1);
+    o.option("--head H", tr("and this head, from 1"), head_, 1);
     o.option("--shift N",
-             {"and by the weights of the step that writes a word (0) or of the next one, which reads it (1)",
-              "以及用写出该词的那一步（0）或读入该词的下一步（1）的权重"},
-             shift_, 0, 1);
-    o.option("-o,--output FILE", {"with --model: write the alignments there", "与 --model 合用：把对齐写入该文件"},
-             output_);
+             tr("and the weights of the step that writes a word (0) or of the next step, which reads it (1)"), shift_,
+             0, 1);
+    o.option("-o,--output FILE", tr("with --model: write the alignments there"), output_);
     o.option("--alignment FILE",
-             {"word alignments to score, a sentence a line, links as 1-2; - is standard input",
-              "待评分的词对齐，每行一句，链接形如 1-2；- 为标准输入"},
-             alignment_);
-    o.option("--gold FILE",
-             {"gold alignments: 1-2 sure, 1p2 or 1?2 possible", "标准对齐：1-2 为确定，1p2 或 1?2 为可能"}, gold_);
-    o.option("--base N",
-             {"the first word is 0 or 1 in both files; found out when absent, with a note (what --model writes: 0)",
-              "两个文件中第一个词的编号，0 或 1；不给出时自动判断并提示（--model 写出的从 0 起）"},
-             base_, 0, 1);
-    o.option("--gold-base N", {"the same of the gold file alone", "仅用于标准对齐文件"}, gold_base_, 0, 1);
-    o.option("--source FILE", {"source sentences: links outside of them are refused", "源语言句子：越界的链接会报错"},
-             source_);
-    o.option("--target FILE", {"target sentences", "目标语言句子"}, target_);
-    o.flag("--json", {"print the result as JSON", "以 JSON 打印结果"}, json_);
+             tr("word alignments to score, one sentence per line, links as 1-2; - is standard input"), alignment_);
+    o.option("--gold FILE", tr("gold alignments: 1-2 sure, 1p2 or 1?2 possible"), gold_);
+    o.option(
+        "--base N",
+        tr("the number of the first word in both files, 0 or 1; detected when absent, with a note (--model writes 0)"),
+        base_, 0, 1);
+    o.option("--gold-base N", tr("the same, for the gold file alone"), gold_base_, 0, 1);
+    o.option("--source FILE", tr("source sentences: links outside them are refused"), source_);
+    o.option("--target FILE", tr("target sentences"), target_);
+    o.flag("--json", tr("print the result as JSON"), json_);
   }
 
   int run(const Global& global) override {
     if (model_) return align_by_model(global);
     if (!alignment_)
-      throw UsageError("give --alignment FILE to score one, or --model DIR to make one",
-                       "qkv align --help shows an example");
+      throw UsageError(tr("give --alignment FILE to score an alignment, or --model DIR to make one"),
+                       tr("qkv align --help shows an example"));
     if (pairs_ || output_ || layer_ || head_ || shift_)
-      throw UsageError("--pairs, --layer, --head, --shift and --output go with --model");
-    if (!gold_) throw UsageError("--gold FILE is missing", "qkv align --help shows an example");
-    if (*alignment_ == "-" && *gold_ == "-") throw UsageError("--alignment and --gold cannot both be standard input");
-    if (source_.has_value() != target_.has_value()) throw UsageError("--source and --target go together");
+      throw UsageError(tr("--pairs, --layer, --head, --shift and --output go with --model"));
+    if (!gold_) throw UsageError(tr("--gold FILE is missing"), tr("qkv align --help shows an example"));
+    if (*alignment_ == "-" && *gold_ == "-")
+      throw UsageError(tr("--alignment and --gold cannot both be standard input"));
+    if (source_.has_value() != target_.has_value()) throw UsageError(tr("--source and --target go together"));
     const AlignmentFile alignments = read(*alignment_, base_, "--base", global);
     const AlignmentFile gold = read(*gold_, gold_base_ ? gold_base_ : base_, "--gold-base", global);
     check_same_lines(*alignment_, alignments.lines.size(), *gold_, gold.lines.size());
@@ -103,14 +87,14 @@ class Align : public Command {
 
  private:
   SentencePairs sentences() const {
-    if (pairs_ && (source_ || target_)) throw UsageError("--pairs and --source with --target exclude each other");
+    if (pairs_ && (source_ || target_)) throw UsageError(tr("--pairs and --source with --target exclude each other"));
     if (pairs_) return read_pairs(*pairs_);
     if (source_ && target_) return read_aligned(*source_, *target_);
-    throw UsageError("--model needs sentences: --pairs FILE, or --source FILE and --target FILE");
+    throw UsageError(tr("--model needs sentences: --pairs FILE, or --source FILE and --target FILE"));
   }
 
   int align_by_model(const Global& global) const {
-    if (alignment_) throw UsageError("--model and --alignment exclude each other");
+    if (alignment_) throw UsageError(tr("--model and --alignment exclude each other"));
     const SentencePairs pairs = sentences();
     std::optional<AlignmentFile> gold;
     if (gold_) {
@@ -144,11 +128,11 @@ class Align : public Command {
 
   MapGroup maps_of(const Translator& translator) const {
     const auto maps = translator.model().facts().source_maps();
-    check(maps.has_value(), *model_, ": this model has no attention (model.attention is none)");
+    require(maps.has_value(), "{model}: this model has no attention (model.attention is none)", "model"_a = *model_);
     return *maps;
   }
 
-  // The links by every reading, block by block: the attention of a large file at once would fill the memory.
+  // The links of every reading, block by block: the attention of a large file at once would fill the memory.
   std::vector<std::vector<Alignment>> links_of(const Translator& translator, const SentencePairs& pairs,
                                                const std::vector<AlignmentReading>& readings,
                                                const Global& global) const {
@@ -156,9 +140,8 @@ class Align : public Command {
     std::vector<std::vector<Alignment>> out(readings.size());
     StatusLine status(global);
     for (int64_t begin = 0; begin < pairs.size(); begin += kPairsAtOnce) {
-      status.share(
-          Text{text("aligning ", pairs.size(), " pairs"), text("对齐 ", pairs.size(), " 个句对")}.in(global.language),
-          static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
+      status.share(tr("aligning {pairs} pairs", "pairs"_a = pairs.size()).in(global.language),
+                   static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
       const SentencePairs part = pairs.part(begin, kPairsAtOnce);
       const auto forced = translator.force(
           part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});
@@ -168,15 +151,16 @@ class Align : public Command {
     return out;
   }
 
-  // What the options leave to choose from. A recurrent model has one map, and it looks before it writes.
+  // The readings that the options leave to choose from. A recurrent model has one map, and attends before it writes.
   std::vector<AlignmentReading> chosen_readings(const MapGroup& maps) const {
     const int64_t heads = maps.heads, layers = maps.layers;
-    check(maps.numbered || !(layer_ || head_ || shift_), *model_,
-          ": this model has one attention, and --layer, --head and --shift are for Transformers");
-    check(!layer_ || *layer_ <= layers, "--layer ", layer_.value_or(0), ": the decoder of ", *model_, " has ", layers,
-          layers == 1 ? " layer" : " layers", " of attention");
-    check(!head_ || *head_ <= heads, "--head ", head_.value_or(0), ": the attention of ", *model_, " has ", heads,
-          heads == 1 ? " head" : " heads");
+    require(maps.numbered || !(layer_ || head_ || shift_),
+            "{model}: this model has a single attention map; --layer, --head and --shift are for Transformers",
+            "model"_a = *model_);
+    require(!layer_ || *layer_ <= layers, "--layer {layer}: the last layer of the decoder of {model} is {layers}",
+            "layer"_a = layer_.value_or(0), "model"_a = *model_, "layers"_a = layers);
+    require(!head_ || *head_ <= heads, "--head {head}: the last head of the attention of {model} is {heads}",
+            "head"_a = head_.value_or(0), "model"_a = *model_, "heads"_a = heads);
     const std::optional<int64_t> shift = maps.numbered ? shift_ : std::optional<int64_t>(0);
     std::vector<AlignmentReading> out;
     for (const AlignmentReading& reading : all_readings(maps.count()))
@@ -186,7 +170,7 @@ class Align : public Command {
     return out;
   }
 
-  // The first of the lowest error rates.
+  // The reading with the lowest error rate; the first of equals.
   static size_t best_by_gold(const std::vector<AlignmentScore>& scores) {
     size_t best = 0;
     for (size_t r = 1; r < scores.size(); ++r)
@@ -194,7 +178,8 @@ class Align : public Command {
     return best;
   }
 
-  // Whose links say most; of a few pairs nothing can be learned about steps, and the one that writes is taken.
+  // The reading whose links carry the most information. A few pairs cannot tell the steps apart: the writing step is
+  // used.
   size_t best_by_information(const SentencePairs& pairs, const std::vector<AlignmentReading>& readings,
                              const std::vector<std::vector<Alignment>>& alignments) const {
     if (alignments.size() == 1) return 0;
@@ -203,7 +188,10 @@ class Align : public Command {
     for (size_t r = 0; r < alignments.size(); ++r) {
       if (few(pairs) && !shift_ && readings[r].shift > 0) continue;
       const double information = link_information(pairs, alignments[r]);
-      if (!best || information > most) best = r, most = information;
+      if (!best || information > most) {
+        best = r;
+        most = information;
+      }
     }
     return *best;
   }
@@ -234,15 +222,16 @@ class Align : public Command {
     check_alignment_lengths(gold, *gold_, source_words, target_words);
   }
 
-  // With gold links: the error rate of all there was to choose from, and the best. Without: a note which one it is.
+  // With gold links: the error rates of all readings, and the best one. Without: a note saying which one was chosen.
   void say_choice(const report::AlignmentChoice& choice, bool few_pairs, const Global& global) const {
     const Text name = best_name(choice);
     if (choice.scores.empty())
-      global.note(
-          {text(name.en, ": its links say most about the words", few_pairs ? ", as far as so few pairs can tell" : "",
-                "; --layer, --head and --shift choose another"),
-           text(name.zh, "：它的链接最能说明词与词的对应", few_pairs ? "（句对很少，仅供参考）" : "",
-                "；可用 --layer、--head、--shift 另选")});
+      global.note(few_pairs ? tr("{reading}: its links tell the most about the words, as far as so few pairs can show; "
+                                 "--layer, --head and --shift choose another",
+                                 "reading"_a = name)
+                            : tr("{reading}: its links tell the most about the words; --layer, --head and --shift "
+                                 "choose another",
+                                 "reading"_a = name));
     else if (!json_)
       fmt::print("{}", choice_table(choice, global.language));
   }
@@ -252,12 +241,11 @@ class Align : public Command {
     const std::optional<int> known = base ? std::optional<int>(static_cast<int>(*base)) : std::nullopt;
     AlignmentFile file = parse_alignments(read_text_lines(path), input_name(path), known);
     if (file.base_detected && !global.quiet) {
-      const Text note = file.base == 0
-                            ? Text{text("an index is 0, so words are counted from 0; ", option, " 0 says so"),
-                                   text("有编号为 0，故从 0 开始计数；可用 ", option, " 0 指明")}
-                            : Text{text("no index is 0, so words are taken to be counted from 1; ", option, " decides"),
-                                   text("没有编号为 0，视为从 1 开始计数；可用 ", option, " 指定")};
-      fmt::print(stderr, "qkv: note: {}: {}\n", input_name(path), note.in(global.language));
+      const Text note =
+          file.base == 0
+              ? tr("an index is 0, so words are counted from 0; {option} 0 says so explicitly", "option"_a = option)
+              : tr("no index is 0, so words are assumed to be counted from 1; {option} sets it", "option"_a = option);
+      global.note(tr("{file}: {problem}", "file"_a = input_name(path), "problem"_a = note));
     }
     return file;
   }

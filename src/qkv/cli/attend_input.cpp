@@ -14,7 +14,7 @@
 namespace qkv::cli {
 namespace {
 
-// "2,6" as numbers; nothing when it is no such list.
+// "2,6" as numbers; nothing if the text is not such a list.
 std::optional<std::vector<int32_t>> whole_numbers(const std::string& list) {
   std::vector<int32_t> out;
   const char *at = list.data(), *end = at + list.size();
@@ -32,32 +32,34 @@ std::optional<std::vector<int32_t>> whole_numbers(const std::string& list) {
 Mask mask_of_lengths(const std::string& given) {
   if (const auto list = whole_numbers(given)) return Mask::valid_lens(Ids({static_cast<int64_t>(list->size())}, *list));
   if (!given.ends_with(".npy"))
-    throw UsageError(text("--valid-lens takes lengths such as 2,6 or an .npy file, got \"", given, "\""));
+    throw UsageError(tr("--valid-lens takes lengths such as 2,6 or an .npy file, got \"{given}\"", "given"_a = given));
   return Mask::valid_lens(read_npy(given).to_ids(given));
 }
 
 Mask mask_of_window(const std::string& given) {
   const auto sizes = whole_numbers(given);
   if (!sizes || sizes->size() != 2 || sizes->front() < 0 || sizes->back() < 0)
-    throw UsageError(
-        text("--window takes how many keys to the left and to the right, such as 2,0, got \"", given, "\""));
+    throw UsageError(tr("--window takes the number of keys to the left and to the right, such as 2,0, got \"{given}\"",
+                        "given"_a = given));
   return Mask::window(sizes->front(), sizes->back());
 }
 
 // A parameter of the scorer from --params.
 Tensor parameter_of(const ScorerOptions& options, const std::string& parameter) {
   if (!options.params)
-    throw UsageError(
-        text("--score ", options.kind, " needs --params FILE.safetensors with the tensor \"", parameter, "\""));
+    throw UsageError(tr("--score {kind} needs --params FILE.safetensors with the tensor \"{parameter}\"",
+                        "kind"_a = options.kind, "parameter"_a = parameter));
   const SafetensorsFile file(*options.params);
-  check(file.has(parameter), *options.params, ": --score ", options.kind, " needs a tensor \"", parameter, "\"");
+  require(file.has(parameter), "{params}: --score {kind} needs a tensor \"{parameter}\"", "params"_a = *options.params,
+          "kind"_a = options.kind, "parameter"_a = parameter);
   return file.tensor(parameter);
 }
 
 // "a, b and c".
-std::string with_and(const std::vector<std::string>& words) {
+Text with_and(const std::vector<std::string>& words) {
   const std::vector<std::string> first(words.begin(), words.end() - 1);
-  return first.empty() ? words.back() : text(listed(first), " and ", words.back());
+  return first.empty() ? verbatim(words.back())
+                       : tr("{first} and {last}", "first"_a = listed(first), "last"_a = words.back());
 }
 
 template <class Condition>
@@ -68,17 +70,17 @@ std::vector<std::string> scorers_where(const Condition& condition) {
   return names;
 }
 
-// An option that is a number: whether scorers take it, and the tensor of --params that says the same.
+// A numeric option: whether scorers take it, and the tensor of --params with the same meaning.
 struct NumberOption {
-  const char *name, *of, *tensor;
+  const char *name, *tensor;
   std::optional<double> ScorerOptions::*given;
   bool ScorerInputs::*taken;
   bool positive = true;
 };
 constexpr NumberOption kNumbers[] = {
-    {"--scale", "--score ", "scale", &ScorerOptions::scale, &ScorerInputs::scale, false},
-    {"--bandwidth", "the kernels ", "width", &ScorerOptions::bandwidth, &ScorerInputs::bandwidth},
-    {"--temperature", "", "temperature", &ScorerOptions::temperature, &ScorerInputs::temperature}};
+    {"--scale", "scale", &ScorerOptions::scale, &ScorerInputs::scale, false},
+    {"--bandwidth", "width", &ScorerOptions::bandwidth, &ScorerInputs::bandwidth},
+    {"--temperature", "temperature", &ScorerOptions::temperature, &ScorerInputs::temperature}};
 
 bool has_tensor(const ScorerInputs& inputs, const std::string& name) {
   return std::any_of(inputs.tensors.begin(), inputs.tensors.end(),
@@ -90,24 +92,30 @@ void refuse_unused(const ScorerOptions& o, const ScorerInputs& inputs) {
     const auto& value = o.*n.given;
     if (!value) continue;
     const auto takers = scorers_where([&](ScorerKind kind) { return inputs_of(kind).*n.taken; });
-    if (!(inputs.*n.taken)) throw UsageError(text(n.name, " is for ", n.of, with_and(takers), ", not ", o.kind));
-    if (n.positive && !(*value > 0)) throw UsageError(text(n.name, " must be positive, got ", *value));
+    if (!(inputs.*n.taken))
+      throw UsageError(tr("{option} is for --score {takers}, not {kind}", "option"_a = n.name,
+                          "takers"_a = with_and(takers), "kind"_a = o.kind));
+    if (n.positive && !(*value > 0))
+      throw UsageError(tr("{name} must be positive, got {value}", "name"_a = n.name, "value"_a = *value));
     const auto as_float = [](double x) { return std::isfinite(static_cast<float>(x)); };
     if (!as_float(*value) || (n.positive && !as_float(1 / *value)))
-      throw UsageError(text(n.name, " must be a number that a float can hold",
-                            n.positive ? ", and one over it too" : "", ", got ", *value));
+      throw UsageError(n.positive
+                           ? tr("{option} and its reciprocal must fit in a float, got {value}", "option"_a = n.name,
+                                "value"_a = *value)
+                           : tr("{option} must fit in a float, got {value}", "option"_a = n.name, "value"_a = *value));
     if (o.params && has_tensor(inputs, n.tensor))
-      throw UsageError(text(n.name, " and --params both give the ", n.tensor, ": use one of them"));
+      throw UsageError(
+          tr("{name} and --params both give the {tensor}: use one of them", "name"_a = n.name, "tensor"_a = n.tensor));
   }
   if (o.params && inputs.tensors.empty())
-    throw UsageError(text("--score ", o.kind, " has no parameters, but --params is given"));
+    throw UsageError(tr("--score {kind} has no parameters, but --params is given", "kind"_a = o.kind));
 }
 
 }  // namespace
 
 Tensor read_tensor(const std::string& path) {
   if (path.ends_with(".npy")) return read_npy(path).to_tensor(path);
-  if (!path.ends_with(".csv")) throw Error(text(path, ": expected a .npy or .csv file"));
+  if (!path.ends_with(".csv")) throw Error(tr("{path}: expected a .npy or .csv file", "path"_a = path));
   const Table table = read_csv(path).table;
   const auto columns = static_cast<int64_t>(table.columns.size());
   Tensor out = Tensor::empty({table.rows(), columns});
@@ -143,16 +151,16 @@ AnyScorer read_scorer(const ScorerOptions& o) {
 }
 
 Text params_help() {
-  std::vector<std::string> en, zh;
+  Text list;
   std::set<std::string_view> said;
   for (const ScorerKind kind : offered_scorers()) {
     const std::string_view tensors = facts_of(kind).tensors;
     if (tensors.empty() || !said.insert(tensors).second) continue;
     const auto owners = scorers_where([&](ScorerKind other) { return facts_of(other).tensors == tensors; });
-    en.push_back(text(tensors, " for ", with_and(owners)));
-    zh.push_back(text(listed(owners, "、"), "：", tensors));
+    const Text row = tr("{tensors} for {scorers}", "tensors"_a = tensors, "scorers"_a = with_and(owners));
+    list = list.empty() ? row : tr("{before}; {help}", "before"_a = list, "help"_a = row);
   }
-  return {text(".safetensors of parameters: ", listed(en, "; ")), text("参数的 .safetensors 文件。", listed(zh, "；"))};
+  return tr(".safetensors of parameters: {list}", "list"_a = list);
 }
 
 }  // namespace qkv::cli

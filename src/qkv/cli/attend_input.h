@@ -1,4 +1,4 @@
-// What qkv attend reads: arrays, masks and scorers from files and options.
+// The input of qkv attend: arrays, masks and scorers from files and options.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct ScorerOptions {
   std::optional<std::string> params;  // a .safetensors file
 };
 AnyScorer read_scorer(const ScorerOptions& options);
-/// The tensors of --params, as its help lists them.
+/// The help of --params: the tensors of each scorer.
 Text params_help();
 
 }  // namespace qkv::cli

@@ -1,4 +1,4 @@
-// qkv bench: the speed table of this machine. Ratios to other libraries are bench/peers' business.
+// qkv bench: the speed table of this machine. bench/peers compares with other libraries.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace qkv::cli {
 namespace {
 
 struct Speed {
-  double seconds;         // of a repetition, best of several rounds
+  double seconds;         // per repetition, best of several rounds
   double work = 0;        // per repetition, in the unit below
   std::string unit = {};  // "GFLOP/s", "GB/s", "rows/s"
 };
@@ -73,16 +73,16 @@ Line product(int64_t m, int64_t n, int64_t k) {
       }};
 }
 
-Line memory_line(const std::string& name, double bytes_an_element, const std::function<Tensor(const Tensor&)>& op) {
+Line memory_line(const std::string& name, double bytes_per_element, const std::function<Tensor(const Tensor&)>& op) {
   return {name + ", 2048 x 512", [=]() -> Speed {
             const Tensor x = normal({2048, 512}, Rng(3));
-            return {best_seconds([&] { op(x); }), bytes_an_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
+            return {best_seconds([&] { op(x); }), bytes_per_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
           }};
 }
 
 enum class Direction { forward, both };
 
-// Multiplications and additions of a visible pair: two products forward, and five more backward.
+// A visible pair costs two products forward, and five more backward.
 Speed attention(int64_t n, bool causal, Direction direction) {
   constexpr int64_t kHeads = 8, kWidth = 64;
   const Shape shape{1, kHeads, n, kWidth};
@@ -158,14 +158,11 @@ std::string time_text(double seconds) {
 class BenchCommand : public Command {
  public:
   std::string name() const override { return "bench"; }
-  Text summary() const override { return {"how fast the engine is on this machine", "引擎在这台机器上有多快"}; }
+  Text summary() const override { return tr("how fast the engine is on this machine"); }
   std::string example() const override { return "qkv bench --filter product"; }
   void bind(Options& options) override {
-    options.option(
-        "--filter TEXT",
-        {"only lines whose name holds this text, in capitals or not", "只运行名称含有该文本的行（不分大小写）"},
-        filter_);
-    options.flag("--json", {"one JSON object", "输出一个 JSON 对象"}, json_);
+    options.option("--filter TEXT", tr("only lines whose name contains this text (case is ignored)"), filter_);
+    options.flag("--json", tr("print one JSON object"), json_);
   }
 
   int run(const Global&) override {
@@ -210,8 +207,8 @@ class BenchCommand : public Command {
       std::fflush(stdout);
     }
     if (shown == 0)
-      throw UsageError("--filter: no line of the table holds \"" + filter_ + "\"",
-                       "qkv bench without it shows all of them");
+      throw UsageError(tr("--filter: no line of the table contains \"{filter}\"", "filter"_a = filter_),
+                       tr("qkv bench without --filter shows all lines"));
     if (json_) fmt::print("{}\n", all.dump(2));
     return 0;
   }

@@ -1,4 +1,4 @@
-// qkv check: proves by perturbation that a trained model sees nothing that it must not see.
+// qkv check: proves by perturbation that a trained model does not see anything it must not see.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kLongest = 200;  // tokens of a sentence that is tried
+constexpr size_t kLongest = 200;  // tokens of the longest sentence tried
 
 const char* key_of(Leak kind) {
   switch (kind) {
@@ -35,42 +35,38 @@ const char* key_of(Leak kind) {
 Text changed(Leak kind) {
   switch (kind) {
     case Leak::later_tokens:
-      return {"every later target token another", "之后的目标词元全部改变"};
+      return tr("change every later target token");
     case Leak::padding:
-      return {"more padding, other ids in it", "更多填充，填充内容任意"};
+      return tr("add padding, with other ids in it");
     case Leak::batch_mates:
-      return {"other rows in the batch, other order", "批量中的其他句子与次序改变"};
+      return tr("change the other rows of the batch, and their order");
     case Leak::cache:
-      return {"one token at a time, from the cache", "用缓存逐个词元计算"};
+      return tr("decode one token at a time, with the cache");
   }
-  return {"", ""};
+  return {};
 }
 
 class Check : public Command {
  public:
   std::string name() const override { return "check"; }
   Text summary() const override {
-    return {"proves that a model's outputs depend on no later token, no padding and no batch mate",
-            "用扰动证明模型的输出不依赖之后的词元、填充和同批句子"};
+    return tr("proves that a model's outputs depend on no later token, no padding and no batch mate");
   }
   std::string example() const override {
     return "qkv check --model runs/transformer\n  qkv check --model runs/transformer --data pairs.tsv --count 50";
   }
 
   void bind(Options& o) override {
-    o.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
-    o.option(
-        "--data FILE",
-        {"tab-separated sentence pairs to try; random tokens when absent", "用于检查的制表符分隔句对；默认随机词元"},
-        data_);
-    o.option("--count N", {"pairs to try, chosen by --seed", "检查的句对数，由 --seed 抽取"}, count_, 1, 100'000);
-    o.flag("--json", {"print the result as JSON", "以 JSON 打印结果"}, json_);
+    o.option("--model DIR", tr("the folder that qkv train wrote"), model_);
+    o.option("--data FILE", tr("tab-separated sentence pairs to try (default: random tokens)"), data_);
+    o.option("--count N", tr("number of pairs to try, chosen by --seed"), count_, 1, 100'000);
+    o.flag("--json", tr("print the result as JSON"), json_);
   }
 
   int run(const Global& global) override {
     if (model_.empty())
-      throw UsageError("the option --model DIR is missing",
-                       "qkv train --preset transformer makes one, runs/transformer");
+      throw UsageError(tr("the option --model DIR is missing"),
+                       tr("qkv train --preset transformer makes one in runs/transformer"));
     const Translator translator(model_);
     note_unfinished(model_, global.quiet);
     const LeakSubject subject = leak_subject(translator);
@@ -103,43 +99,43 @@ class Check : public Command {
       else
         ++left_out;
     }
-    check(!out.empty(), data_, ": has no pair of sentences of 1 to ", most - 1, " tokens");
+    require(!out.empty(), "{data}: has no pair whose sentences both have 1 to {most} tokens", "data"_a = data_,
+            "most"_a = most - 1);
     if (left_out > 0)
-      global.note({text(data_, ": ", left_out, left_out == 1 ? " pair is" : " pairs are",
-                        " left out, with a side that is empty or of more than ", most - 1, " tokens"),
-                   text(data_, "：略过 ", left_out, " 个句对，其一侧为空或超过 ", most - 1, " 个词元")});
+      global.note(tr("{data}: pairs left out because a side is empty or has more than {most} tokens: {left_out}",
+                     "data"_a = data_, "most"_a = most - 1, "left_out"_a = left_out));
     return out;
   }
 
   void print(const LeakReport& report, size_t pairs, const LeakOptions& options, const Translator& translator,
              const Global& global) const {
     const auto say = [&](const Text& t) { return t.in(global.language); };
-    fmt::print("{}\n", say({text(model_, ": ", pairs, pairs == 1 ? " pair" : " pairs",
-                                 data_.empty() ? " of random tokens" : " of " + data_),
-                            text(model_, "：", pairs, " 个句对，", data_.empty() ? "随机词元" : data_)}));
-    fmt::print("{:>9} {:>14} {:>12}\n", say({"tried", "次数"}), say({"scores", "得分数"}), say({"largest", "最大差"}));
+    fmt::print("{}\n", say(data_.empty() ? tr("{model}: sentence pairs of random tokens: {pairs}", "model"_a = model_,
+                                              "pairs"_a = pairs)
+                                         : tr("{model}: sentence pairs of {data}: {pairs}", "model"_a = model_,
+                                              "data"_a = data_, "pairs"_a = pairs)));
+    fmt::print("{:>9} {:>14} {:>12}\n", say(tr("tried")), say(tr("scores")), say(tr("largest")));
     for (const LeakResult& r : report.results) {
-      std::string verdict = say(r.passed ? Text{"ok", "通过"} : Text{"FAILED", "未通过"});
+      std::string verdict = say(r.passed ? tr("ok") : tr("FAILED"));
       if (!r.passed && r.tried > 0)
-        verdict += say({text(", most at output ", r.position + 1, " of pair ", r.pair + 1),
-                        text("，最大差在第 ", r.pair + 1, " 对的第 ", r.position + 1, " 个输出")});
+        verdict += say(
+            tr(", largest at output {position} of pair {pair}", "position"_a = r.position + 1, "pair"_a = r.pair + 1));
       fmt::print("{:>9} {:>14} {:>12}  {}: {}\n", r.tried, r.compared,
                  r.largest == 0 ? "0" : fmt::format("{:.2g}", r.largest), say(changed(r.kind)), verdict);
     }
     fmt::print(
         "{}\n",
-        say({text(
-                 "largest: difference of a score, 0 when all bits are equal; of the cache relative to the largest score, at most ",
-                 options.cache_tolerance),
-             text("最大差：得分之差，0 表示逐位相等；缓存一行为相对差，至多 ", options.cache_tolerance)}));
-    fmt::print("{}\n", say({text("control: of ", report.controls, " changes to what outputs may depend on, ",
-                                 report.noticed, " showed"),
-                            text("对照：", report.controls, " 次允许影响输出的改变中，", report.noticed, " 次可见")}));
+        say(tr(
+            "largest: largest difference of a score, 0 if all bits are equal; for the cache, relative to the largest "
+            "score, and at most {cache_tolerance}",
+            "cache_tolerance"_a = options.cache_tolerance)));
+    fmt::print("{}\n",
+               say(tr("control: {noticed} of {controls} changes to inputs that outputs may depend on had an effect",
+                      "noticed"_a = report.noticed, "controls"_a = report.controls)));
     if (report.noticed == 0)
       fmt::print(
           "{}\n",
-          say({"FAILED: nothing that outputs may depend on changes them, so that they do not depend on the rest proves nothing",
-               "未通过：连允许影响输出的改变也不可见，因此其余各项什么也证明不了"}));
+          say(tr("FAILED: even changes that outputs may depend on had no effect, so the other checks prove nothing")));
     for (const LeakResult& r : report.results)
       if (!r.passed) fmt::print("{}\n", say(explained(r, translator)));
   }
@@ -147,44 +143,35 @@ class Check : public Command {
   // What a failure means.
   static Text explained(const LeakResult& r, const Translator& translator) {
     if (r.tried == 0)
-      return {"there was nothing to try: the sentences fill all positions that the model has learned",
-              "没有可尝试的改变：句子已占满模型学过的全部位置"};
-    if (std::isnan(r.largest))
-      return {"some scores are not numbers: the weights are broken", "有的得分不是数：权重已损坏"};
+      return tr("there was nothing to try: the sentences fill every position that the model has learned");
+    if (std::isnan(r.largest)) return tr("some scores are not numbers: the weights are broken");
     switch (r.kind) {
       case Leak::later_tokens:
-        return {
-            "an output changes with a target token after it: the decoder's self-attention has no causal mask, and its training loss is too "
-            "good to be true",
-            "输出随其后的目标词元改变：解码器自注意力缺少因果掩码，训练损失低得不真实"};
+        return tr(
+            "an output depends on a later target token: the decoder's self-attention has no causal mask, and its "
+            "training loss is too good to be true");
       case Leak::padding: {
         const TranslationConfig& c = translator.config();
         if (source_steps(c) > 0)
-          return {
-              text(
-                  "this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv pads its sentences to ",
-                  c.book.num_steps,
-                  " tokens always, as in training, so that a sentence has one translation; a longer sentence, or other padding, has "
-                  "another"),
-              text("该编码器按书中的做法读取填充（model.skip_padding 为 false）：qkv 总是像训练时那样把句子填充到 ",
-                   c.book.num_steps, " 个词元，因此译文唯一；更长的句子或不同的填充会改变结果")};
-        return {"an output changes with padding: some attention or some state goes beyond the length of the sentence",
-                "输出随填充改变：有注意力或状态越过了句子长度"};
+          return tr(
+              "this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv always pads "
+              "its sentences to {num_steps} tokens, as in training, so each sentence has one translation; with other "
+              "padding it would have another",
+              "num_steps"_a = c.book.num_steps);
+        return tr("an output depends on padding: some attention or state reaches beyond the length of the sentence");
       }
       case Leak::batch_mates:
-        return {"a sentence's outputs change with the other sentences of its batch: something is computed across rows",
-                "句子的输出随同批句子改变：存在跨行计算"};
+        return tr("a sentence's outputs depend on the other sentences of its batch: something is computed across rows");
       case Leak::cache:
         if (translator.config().book.positions)
-          return {
-              "this model decodes with every token at position 0 on purpose, as the book's prediction does (book.positions is true)",
-              "该模型按书中预测的做法解码，每个词元都在位置 0（book.positions 为 true）"};
-        return {
-            "decoding one token at a time gives other scores than the whole at once: a wrong position, or keys that were not kept or not "
-            "moved",
-            "逐词元解码与整体计算得分不同：位置有误，或缓存的键没有保留或移动"};
+          return tr(
+              "on purpose this model decodes every token at position 0, as the book's prediction does (book.positions "
+              "is true)");
+        return tr(
+            "decoding one token at a time gives other scores than one pass over the whole sentence: a position is "
+            "wrong, or keys were not kept or not moved");
     }
-    return {"", ""};
+    return {};
   }
 
   void print_json(const LeakReport& report, size_t pairs) const {

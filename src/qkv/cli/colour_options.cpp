@@ -1,4 +1,4 @@
-// Colour maps by name, and what their ends stand for.
+// Colour maps by name, and the values at their ends.
 #include "qkv/cli/colour_options.h"
 
 #include <tuple>
@@ -8,11 +8,9 @@
 namespace qkv::cli {
 
 void ColourOptions::bind(Options& options) {
-  options.option("--cmap NAME",
-                 {"colour map of heat maps (reds; diverging when numbers have both signs)",
-                  "热图的颜色（reds；数值有正有负时为 diverging）"},
+  options.option("--cmap NAME", tr("colour map of heat maps (default: reds, or diverging if numbers have both signs)"),
                  map_, {"viridis", "reds", "blues", "diverging"});
-  options.option("--range LOW,HIGH", {"values at the ends of the colour scale", "颜色两端对应的值"}, range_);
+  options.option("--range LOW,HIGH", tr("values at the ends of the colour scale"), range_);
 }
 
 ColourScale ColourOptions::over(ColourScale scale) const {
@@ -20,7 +18,7 @@ ColourScale ColourOptions::over(ColourScale scale) const {
   if (!range_) return scale;
   std::tie(scale.low, scale.high) = two_numbers("--range", *range_, ',');
   if (*scale.low >= *scale.high)
-    throw UsageError(text("--range: got \"", *range_, "\", expected the lower number first"));
+    throw UsageError(tr("--range: got \"{range}\", expected the lower number first", "range"_a = *range_));
   return scale;
 }
 

@@ -13,7 +13,7 @@ class ColourOptions {
  public:
   void bind(Options& options);
   bool given() const { return map_ || range_; }
-  /// What was given, over a command's own scale; throws UsageError.
+  /// A command's own scale, changed by the options given; throws UsageError.
   ColourScale over(ColourScale scale) const;
 
  private:

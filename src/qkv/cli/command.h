@@ -1,4 +1,4 @@
-// What a command of the program is. A command is one file that includes this header and no option library.
+// The interface of a command. A command is one file that includes this header and no option library.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct Global {
   Language language = Language::en;
   bool color = false;  // standard output is a terminal that wants colours
 
-  /// Unless quiet: "qkv: note: ..." on standard error; a line on standard output.
+  /// Unless quiet, note() prints "qkv: note: ..." on standard error, and say() a line on standard output.
   void note(const Text& text) const;
   void say(const Text& text) const;
 };
@@ -43,7 +43,7 @@ class Command {
   virtual std::string example() const = 0;
   /// Declares the options; their values are fields of the command.
   virtual void bind(Options& options) = 0;
-  /// Does it and returns the exit code. Errors are thrown.
+  /// Runs the command and returns the exit code. Errors are thrown.
   virtual int run(const Global& global) = 0;
 };
 

@@ -1,4 +1,4 @@
-// The options of `qkv data`, shared by the functions behind its names; the table of names is in data.cpp.
+// The options of `qkv data`, shared by the functions for its names; the table of names is in data.cpp.
 #pragma once
 
 #include "qkv/cli/command.h"
@@ -8,8 +8,7 @@
 
 namespace qkv::cli {
 
-/// What the command line gave. An option that is absent has no value: each name refuses the options that are not its
-/// own.
+/// The command line. An absent option has no value: each name refuses options that belong to other names.
 struct DataOptions {
   std::string name;
   std::vector<std::string> files;
@@ -22,7 +21,7 @@ struct DataOptions {
   bool lowercase = false, reverse = false;
 };
 
-// One function a name: writes what it makes and returns the exit code.
+// One function per name: writes the data and returns the exit code.
 int data_notes(const DataOptions& options, const Global& global);      // nadaraya-watson, waist, measures
 int data_vocab(const DataOptions& options, const Global& global);      // a vocabulary of the words of text files
 int data_subwords(const DataOptions& options, const Global& global);   // a SentencePiece model of text files

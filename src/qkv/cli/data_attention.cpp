@@ -10,8 +10,8 @@ namespace qkv::cli {
 
 // the cat slept because it purred: a key says what a word is (article, noun, verb, other), a query what it looks for, a
 // value what it adds (animal, action, grammar). "it" is half a noun and looks for one: it finds the cat. Each query
-// ends in a 1, which keys do not have: the additive score takes its bias from there, so that a unit is on only where a
-// word is what is looked for.
+// ends in a 1 and each key in a 0: this is the bias of the additive score, so that a unit is on only if the key is what
+// the query looks for.
 int data_attention(const DataOptions& o, const Global& global) {
   const std::string folder = o.output.value_or("attention");
   const Tensor q({6, 5}, {8, 0, 0, 0, 1,  //
@@ -34,7 +34,8 @@ int data_attention(const DataOptions& o, const Global& global) {
                           0, 1, 0});
   Tensor to_query = zeros({4, 5}), to_key = zeros({4, 5});
   for (int64_t unit = 0; unit < 4; ++unit) {
-    to_query.mutable_ptr()[unit * 5 + unit] = 4.0f / 8, to_query.mutable_ptr()[unit * 5 + 4] = -6;
+    to_query.mutable_ptr()[unit * 5 + unit] = 4.0f / 8;
+    to_query.mutable_ptr()[unit * 5 + 4] = -6;
     to_key.mutable_ptr()[unit * 5 + unit] = 4;
   }
   make_folder(folder);
@@ -44,12 +45,9 @@ int data_attention(const DataOptions& o, const Global& global) {
   write_safetensors(folder + "/additive.safetensors",
                     std::map<std::string, Tensor>{{"W_q", to_query}, {"W_k", to_key}, {"w_v", full({4}, 2)}});
   global.say(
-      {text(
-           folder,
-           ": q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) of the words: the cat slept because it purred; additive.safetensors"),
-       text(
-           folder,
-           "：q.npy (6, 5)、k.npy (6, 5)、v.npy (6, 3)，对应六个词 the cat slept because it purred；additive.safetensors")});
+      tr("{folder}: q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) for the words the cat slept because it purred; "
+         "additive.safetensors",
+         "folder"_a = folder));
   return 0;
 }
 

@@ -33,7 +33,8 @@ int data_en_fr(const DataOptions& o, const Global& global) {
   if (global.seed_given) options.seed = global.seed;
   options.size = o.size.value_or(options.size);
   if (options.size > en_fr_limit)
-    throw UsageError(text("--size: the grammar makes at most ", en_fr_limit, " pairs, got ", options.size));
+    throw UsageError(tr("--size: the grammar makes at most {en_fr_limit} pairs, got {options}",
+                        "en_fr_limit"_a = en_fr_limit, "options"_a = options.size));
   const std::vector<AlignedPair> corpus = en_fr_corpus(options);
   if (o.alignments) write_file(*o.alignments, link_lines(corpus));
   if (o.split) {

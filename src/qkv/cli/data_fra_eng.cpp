@@ -1,5 +1,4 @@
-// qkv data fra-eng: the book's English-French file, fetched, taken from its archive or copied, and recognised by its
-// SHA-1.
+// qkv data fra-eng: the book's English-French file, fetched, unpacked or copied, and recognised by its SHA-1.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,16 +28,17 @@ constexpr const char* kMember = "fra-eng/fra.txt";
 constexpr uint64_t kLargestArchive = uint64_t{256} << 20;
 
 Text fetch_hint() {
-  return {text("get ", kAddress, " where there is a network, then: qkv data fra-eng --from fra-eng.zip -o fra.txt"),
-          text("请在有网络的地方下载 ", kAddress, "，然后运行：qkv data fra-eng --from fra-eng.zip -o fra.txt")};
+  return tr(
+      "download {address} on a machine with network access, then run: qkv data fra-eng --from fra-eng.zip -o fra.txt",
+      "address"_a = kAddress);
 }
 
-// A file name of our own in the folder for such files; the file goes with it.
+// A new file in the folder for temporary files; the destructor removes it.
 class TemporaryFile {
  public:
   TemporaryFile() : path_((std::filesystem::temp_directory_path() / "qkv-fra-eng-XXXXXX").string()) {
     const int descriptor = ::mkstemp(path_.data());
-    check(descriptor >= 0, "cannot make a temporary file: ", std::strerror(errno));
+    require(descriptor >= 0, "cannot make a temporary file: {errno}", "errno"_a = std::strerror(errno));
     ::close(descriptor);
   }
   ~TemporaryFile() { ::unlink(path_.c_str()); }
@@ -50,7 +50,7 @@ class TemporaryFile {
   std::string path_;
 };
 
-// Runs a program of the PATH and returns its exit code; -1 when there is no such program.
+// Runs a program from the PATH and returns its exit code; -1 if there is no such program.
 int run_program(std::vector<std::string> words) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -61,17 +61,17 @@ int run_program(std::vector<std::string> words) {
   while (::waitpid(child, &status, 0) < 0)
     if (errno != EINTR) return 255;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return code == 127 ? -1 : code;  // how a failed exec may show
+  return code == 127 ? -1 : code;  // a failed exec may look like this
 }
 
-// What an exit code of curl or wget means, in words.
+// The meaning of an exit code of curl or wget.
 std::string reason(const std::string& program, int code) {
   const bool curl = program == "curl";
-  if (curl && code == 6) return "its host was not found; is there a network?";
-  if ((curl && code == 7) || (!curl && code == 4)) return "its host cannot be reached; is there a network?";
-  if (curl && code == 28) return "its host does not answer";
-  if ((curl && code == 22) || (!curl && code == 8)) return "the server refuses it or does not have it";
-  if (curl && code == 63) return text("it has more than ", grouped(kLargestArchive), " bytes");
+  if (curl && code == 6) return "host not found; is there a network connection?";
+  if ((curl && code == 7) || (!curl && code == 4)) return "host not reachable; is there a network connection?";
+  if (curl && code == 28) return "the host does not answer";
+  if ((curl && code == 22) || (!curl && code == 8)) return "the server refused the request or does not have the file";
+  if (curl && code == 63) return text("the file has more than ", grouped(kLargestArchive), " bytes");
   return text(program, " ended with exit code ", code);
 }
 
@@ -84,41 +84,42 @@ void fetch(const std::string& address, const std::string& path, const Global& gl
     code = run_program({"wget", "-q", "--connect-timeout=20", "--tries=2", "-O", path, "--", address});
   }
   if (code == -1)
-    throw Error(text("cannot fetch ", address, ": neither curl nor wget is installed"),
-                fetch_hint().in(global.language));
+    throw Error(tr("cannot fetch {address}: neither curl nor wget is installed", "address"_a = address), fetch_hint());
   if (code != 0)
-    throw Error(text("cannot fetch ", address, ": ", reason(program, code)), fetch_hint().in(global.language));
+    throw Error(tr("cannot fetch {address}: {code}", "address"_a = address, "code"_a = reason(program, code)),
+                fetch_hint());
 }
 
 std::vector<std::byte> bytes_of(const std::string& path, const std::string& name) {
   const InputFile file(path);
-  check(file.size() <= kLargestArchive, name, ": has ", grouped(file.size()),
-        " bytes, the book's archive has far fewer");
+  require(file.size() <= kLargestArchive, "{name}: has {file} bytes; the book's archive has far fewer", "name"_a = name,
+          "file"_a = grouped(file.size()));
   std::vector<std::byte> bytes(file.size());
   file.read(0, bytes);
   return bytes;
 }
 
-// The text of the archive, or of the file itself, whichever was given.
+// The text: unpacked if the file is the archive, else the file itself.
 std::vector<std::byte> book_text(const std::string& path, const std::string& name, const Global& global) {
   std::vector<std::byte> bytes = bytes_of(path, name);
   const std::string found = sha1(bytes);
   if (found == kTextSha1) return bytes;
   if (found == kSha1) {
-    const ZipFile zip(path, "a .zip file");
+    const ZipFile zip(path, tr("a .zip file"));
     const auto member = std::find_if(zip.entries().begin(), zip.entries().end(),
                                      [](const ZipFile::Entry& e) { return e.name == kMember; });
-    check(member != zip.entries().end(), name, ": has no ", kMember);
+    require(member != zip.entries().end(), "{name}: has no {member}", "name"_a = name, "member"_a = kMember);
     return zip.unpack(*member);
   }
   const bool archive = bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'};
   if (archive)
-    throw Error(text(name, ": its SHA-1 is ", found, ", expected ", kSha1), fetch_hint().in(global.language));
+    throw Error(
+        tr("{name}: its SHA-1 is {found}, expected {sha1}", "name"_a = name, "found"_a = found, "sha1"_a = kSha1),
+        fetch_hint());
   throw Error(
-      text(name, ": is neither the book's archive nor its text: its SHA-1 is ", found, ", expected ", kSha1, " or ",
-           kTextSha1),
-      Text{"pairs of your own need no preparation: qkv train --data FILE", "自己的句对无需准备：qkv train --data FILE"}
-          .in(global.language));
+      tr("{name}: neither the book's archive nor its text: its SHA-1 is {found}, expected {sha1} or {text_sha1}",
+         "name"_a = name, "found"_a = found, "sha1"_a = kSha1, "text_sha1"_a = kTextSha1),
+      tr("your own pairs need no preparation: qkv train --data FILE"));
 }
 
 }  // namespace
@@ -129,11 +130,10 @@ int data_fra_eng(const DataOptions& o, const Global& global) {
   const TemporaryFile temporary;
   if (remote) fetch(source, temporary.path(), global);
   const std::vector<std::byte> bytes = book_text(remote ? temporary.path() : source, source, global);
-  std::error_code ignored;  // of a file that is not there yet
+  std::error_code ignored;  // the output may not exist yet
   if (!std::filesystem::equivalent(source, output, ignored))
     write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  global.say({text(output, ": ", grouped(bytes.size()), " bytes, the file of the book"),
-              text(output, "：", grouped(bytes.size()), " 字节，即书中所用的文件")});
+  global.say(tr("{output}: {bytes} bytes, the book's file", "output"_a = output, "bytes"_a = grouped(bytes.size())));
   return 0;
 }
 

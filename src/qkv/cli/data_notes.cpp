@@ -1,4 +1,4 @@
-// qkv data nadaraya-watson, waist, measures: the little tables of the chapter's notes.
+// qkv data nadaraya-watson, waist, measures: the small tables of the chapter's notes.
 #include <cstdio>
 
 #include "qkv/cli/data.h"
@@ -20,7 +20,7 @@ Table make(const DataOptions& o, uint64_t seed) {
 
 int data_notes(const DataOptions& o, const Global& global) {
   if (o.output && !o.output->ends_with(".csv"))
-    throw UsageError(text("--output: expected a .csv file, got \"", *o.output, "\""));
+    throw UsageError(tr("--output: expected a .csv file, got \"{output}\"", "output"_a = *o.output));
   const Table table = make(o, global.seed);
   if (o.output) {
     write_csv(*o.output, table);

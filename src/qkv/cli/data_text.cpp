@@ -1,4 +1,4 @@
-// qkv data vocab, subwords, split: text of your own made ready for training.
+// qkv data vocab, subwords, split: prepares your own text for training.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -31,7 +31,7 @@ std::vector<std::string> sentences_of(const DataOptions& o) {
 }
 
 const std::string& needed_output(const DataOptions& o) {
-  if (!o.output) throw UsageError(text("data ", o.name, ": --output is missing"));
+  if (!o.output) throw UsageError(tr("data {name}: --output is missing", "name"_a = o.name));
   refuse_overwriting(*o.output, o.files);
   return *o.output;
 }
@@ -42,7 +42,7 @@ void write_lines(const std::string& path, const std::vector<std::string>& lines,
   write_file(path, out);
 }
 
-// "train.de" -> ".de"; two files without endings of their own are called .source and .target.
+// "train.de" -> ".de"; two files without different endings become .source and .target.
 std::pair<std::string, std::string> endings(const std::vector<std::string>& files) {
   const auto ending = [](std::string name) {
     if (name.ends_with(".gz")) name.resize(name.size() - 3);
@@ -53,12 +53,12 @@ std::pair<std::string, std::string> endings(const std::vector<std::string>& file
   return {a, b};
 }
 
-// What to type instead of a size that the text cannot give.
+// A size that the text cannot give is refused with the nearest possible one as the hint.
 Subwords subwords_of(const std::vector<std::string>& sentences, const SubwordOptions& options) {
   try {
     return Subwords::train(sentences, options);
   } catch (const SubwordSizeError& e) {
-    throw Error(e.what(), text("--size ", e.nearest()));
+    throw Error(e.message(), verbatim(text("--size ", e.nearest())));
   }
 }
 
@@ -74,7 +74,7 @@ int data_vocab(const DataOptions& o, const Global& global) {
     for (Word& word : split_words(sentence, rule)) line.push_back(std::move(word.text));
     all += line.size();
   }
-  if (all == 0) fail(o.files.front(), ": has no words");
+  if (all == 0) refuse("{files}: has no words", "files"_a = o.files.front());
   const Vocabulary vocabulary = Vocabulary::build(lines, o.min_count.value_or(2));
   if (!o.output) {
     for (int32_t i = 0; i < vocabulary.size(); ++i) std::printf("%s\n", vocabulary.token(i).c_str());
@@ -86,8 +86,8 @@ int data_vocab(const DataOptions& o, const Global& global) {
     for (const std::string& word : line) unknown += !vocabulary.contains(word);
   const std::string share = fmt::format("{:.1f} %", 100 * static_cast<double>(unknown) / static_cast<double>(all));
   const std::string size = grouped(static_cast<size_t>(vocabulary.size()));
-  global.say({text(*o.output, ": ", size, " tokens; ", share, " of ", grouped(all), " words are unknown"),
-              text(*o.output, "：", size, " 个词元；", grouped(all), " 个词中 ", share, " 不在词表内")});
+  global.say(tr("{output}: {size} tokens; {share} of {all} words are unknown", "output"_a = *o.output, "size"_a = size,
+                "share"_a = share, "all"_a = grouped(all)));
   return 0;
 }
 
@@ -102,12 +102,13 @@ int data_subwords(const DataOptions& o, const Global& global) {
   const Subwords model = subwords_of(sentences, options);
   model.save(output);
   size_t words = 0, pieces = 0;
-  for (const std::string& sentence : sentences)
-    words += split_blanks(sentence).size(), pieces += model.encode(sentence).size();
+  for (const std::string& sentence : sentences) {
+    words += split_blanks(sentence).size();
+    pieces += model.encode(sentence).size();
+  }
   const std::string ratio = fmt::format("{:.2f}", static_cast<double>(pieces) / static_cast<double>(words));
   const std::string size = grouped(static_cast<size_t>(model.size()));
-  global.say({text(output, ": ", size, " pieces, ", ratio, " to a word"),
-              text(output, "：", size, " 个子词，平均每词 ", ratio, " 个")});
+  global.say(tr("{output}: {size} pieces, {ratio} per word", "output"_a = output, "size"_a = size, "ratio"_a = ratio));
   return 0;
 }
 
@@ -117,7 +118,8 @@ int data_split(const DataOptions& o, const Global& global) {
   const SentencePairs pairs = aligned ? read_aligned(o.files[0], o.files[1]) : read_pairs(o.files[0]);
   const std::vector<std::string> alignments = o.alignments ? read_lines(*o.alignments) : std::vector<std::string>();
   if (o.alignments && std::ssize(alignments) != pairs.size())
-    fail(*o.alignments, " has ", alignments.size(), " lines, ", o.files[0], " has ", pairs.size(), " pairs");
+    refuse("{alignments} has {alignments_2} lines, {files} has {pairs} pairs", "alignments"_a = *o.alignments,
+           "alignments_2"_a = alignments.size(), "files"_a = o.files[0], "pairs"_a = pairs.size());
   const auto [source, target] = aligned ? endings(o.files) : std::pair<std::string, std::string>(".tsv", ".tsv");
   const std::string part_endings[] = {source, target, ".align"};
   std::vector<std::string> inputs = o.files;
@@ -128,7 +130,7 @@ int data_split(const DataOptions& o, const Global& global) {
   make_folder(folder);
   const auto write_part = [&](const std::string& name, const std::vector<int64_t>& numbers) {
     const std::string base = folder + "/" + name;
-    if (numbers.empty()) {  // what an earlier split left there would have sentences of the other parts
+    if (numbers.empty()) {  // a leftover of an earlier split may have sentences of the other parts
       for (const std::string& ending : part_endings) std::filesystem::remove(base + ending);
       return;
     }
@@ -145,9 +147,9 @@ int data_split(const DataOptions& o, const Global& global) {
   write_part("test", split.test);
   const std::string train = grouped(split.train.size()), validation = grouped(split.validation.size()),
                     test = grouped(split.test.size());
-  global.say({text(folder, ": train ", train, ", validation ", validation, ", test ", test,
-                   " pairs; no source sentence in two of them"),
-              text(folder, "：训练 ", train, "，验证 ", validation, "，测试 ", test, " 个句对；各部分没有相同的源句")});
+  global.say(
+      tr("{folder}: train {train}, validation {validation}, test {test} pairs; no source sentence is in two parts",
+         "folder"_a = folder, "train"_a = train, "validation"_a = validation, "test"_a = test));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-// qkv info: versions, CPU, kernels and threads; or what is in files and folders.
+// qkv info: versions, CPU, kernels and threads; or the contents of files and folders.
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
@@ -54,7 +54,7 @@ std::vector<std::string> libraries() {
 }
 
 void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));  // a name may be any bytes
+  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));  // a name may contain any bytes
 }
 
 void print_system(bool as_json) {
@@ -80,21 +80,17 @@ class Info : public Command {
  public:
   std::string name() const override { return "info"; }
   Text summary() const override {
-    return {"versions, CPU, kernels and threads; or what is in array files, checkpoints and folders",
-            "版本、CPU、内核与线程；或数组文件、检查点与文件夹的内容"};
+    return tr("versions, CPU, kernels and threads; or the contents of array files, checkpoints and folders");
   }
   std::string example() const override { return "qkv info model.safetensors\n  qkv info runs/bahdanau"; }
   void bind(Options& options) override {
-    options.positionals(
-        "FILE", {".npy, .npz or .safetensors files, or folders", ".npy、.npz、.safetensors 文件或文件夹"}, paths_);
-    options.flag("--all",
-                 {"of folders that qkv train wrote: every array of every file, in place of a summary",
-                  "对 qkv train 输出的文件夹：列出每个文件的每个数组，而不是摘要"},
-                 all_);
-    options.flag("--json", {"print JSON", "输出 JSON"}, json_);
+    options.positionals("FILE", tr(".npy, .npz or .safetensors files, or folders"), paths_);
+    options.flag("--all", tr("for folders that qkv train wrote: every array of every file instead of a summary"), all_);
+    options.flag("--json", tr("print JSON"), json_);
   }
 
-  int run(const Global&) override {
+  int run(const Global& global) override {
+    language_ = global.language;
     if (paths_.empty()) {
       print_system(json_);
       return 0;
@@ -136,7 +132,7 @@ class Info : public Command {
     return "";
   }
 
-  // One bad file does not hide the others; the exit code remembers it.
+  // One bad file does not hide the others, but it sets the exit code.
   template <class MakeReport>
   void add(const std::string& path, MakeReport&& make_report) {
     try {
@@ -147,11 +143,12 @@ class Info : public Command {
         fmt::print("{}", to_text(report));
     } catch (const Error& error) {
       if (json_) files_.push_back({{"path", path}, {"error", error.what()}});
-      print_error(error.what(), error.hint());
+      print_error(error.message(), error.hint(), language_);
       failed_ = true;
     }
   }
 
+  Language language_ = Language::en;
   std::vector<std::string> paths_;
   bool all_ = false, json_ = false, failed_ = false;
   Json files_ = Json::array();

@@ -1,4 +1,4 @@
-// qkv inspect: where a trained model looks while it writes a sentence.
+// qkv inspect: what a trained model attends to while it writes a sentence.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,23 +22,20 @@
 namespace qkv::cli {
 namespace {
 
-const Text kNoWords{
-    "so many heads have no room for so many words: the axes show positions; --layer and --head draw fewer, with words",
-    "头与词太多，坐标轴放不下词，只标位置；用 --layer 和 --head 少画一些即可显示词"};
+const Text kNoWords =
+    tr("too many heads and words to label: the axes show positions; --layer and --head draw fewer maps, with words");
 
-// What was looked at, and how it came about.
+// The sentence and translation that are shown, and their origin.
 struct Looked : report::SeenSentence {
   std::vector<int32_t> source_ids, target_ids;
-  bool cut_off = false;  // the model's translation, before its end
-  size_t lines = 0;      // of the file that the pair is from
+  bool cut_off = false;  // the model's translation stops before its end
+  size_t lines = 0;      // of the file of pairs
 };
 
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
-  Text summary() const override {
-    return {"draws the attention of a trained model on a sentence", "画出训练好的模型在一个句子上的注意力"};
-  }
+  Text summary() const override { return tr("draws the attention of a trained model on a sentence"); }
   std::string example() const override {
     return "qkv inspect --model runs/bahdanau 'the red cat is not sleeping .' -o heat.svg\n"
            "  qkv inspect --model runs/transformer --values --rollout 'the red cat is not sleeping .' -o heads.html\n"
@@ -46,52 +43,34 @@ class Inspect : public Command {
   }
 
   void bind(Options& options) override {
-    options.option("--model DIR", {"the folder that qkv train wrote", "qkv train 输出的文件夹"}, model_);
-    options.option("--target TEXT", {"this translation instead of the model's own", "使用给定译文而不是模型自己的译文"},
-                   target_);
-    options.option(
-        "--pairs FILE",
-        {"take sentence and translation from a file of tab-separated pairs", "从制表符分隔的句对文件中取句子与译文"},
-        pairs_);
-    options.option("--line N", {"of that file, from 1", "该文件的行号，从 1 起"}, line_, 1);
-    options.option("--gold FILE",
-                   {"gold alignments (Pharaoh) of the file's lines: their cells get a frame",
-                    "该文件各行的标准对齐（Pharaoh）：对应格子加框"},
-                   gold_);
-    options.option(
-        "--base N",
-        {"the gold file counts words from 0 or 1; found out when absent", "标准对齐从 0 还是 1 计数；默认自动判断"},
-        base_, 0, 1);
-    options.option("--beam N", {"hypotheses kept while translating", "翻译时的束宽"}, beam_, 1, 1000);
-    options.option("--kind KIND", {"Transformer: only these attentions", "Transformer：只看这一种注意力"}, choice_.kind,
+    options.option("--model DIR", tr("the folder that qkv train wrote"), model_);
+    options.option("--target TEXT", tr("use this translation instead of the model's own"), target_);
+    options.option("--pairs FILE", tr("take sentence and translation from a file of tab-separated pairs"), pairs_);
+    options.option("--line N", tr("line of that file, from 1"), line_, 1);
+    options.option("--gold FILE", tr("gold alignments (Pharaoh) of the file's lines: their cells get a frame"), gold_);
+    options.option("--base N", tr("the gold file counts words from 0 or 1; detected when absent"), base_, 0, 1);
+    options.option("--beam N", tr("hypotheses kept while translating"), beam_, 1, 1000);
+    options.option("--kind KIND", tr("Transformer: only this kind of attention"), choice_.kind,
                    {"all", "encoder", "decoder", "cross"});
-    options.option("--layer L", {"Transformer: only this layer, from 1", "Transformer：只看这一层，从 1 起"},
-                   choice_.layer, 1);
-    options.option("--head H",
-                   {"Transformer: only this head, from 1; with --layer it is drawn large",
-                    "Transformer：只看这个头，从 1 起；与 --layer 合用时放大"},
-                   choice_.head, 1);
+    options.option("--layer L", tr("Transformer: only this layer, from 1"), choice_.layer, 1);
+    options.option("--head H", tr("Transformer: only this head, from 1; with --layer it is drawn large"), choice_.head,
+                   1);
     options.flag(
         "--values",
-        {"Transformer: beside the weights, the weights times the length of what each key's value adds (Kobayashi et al., 2020)",
-         "Transformer：在权重旁再画权重乘以各值向量贡献的长度（Kobayashi 等，2020）"},
+        tr("Transformer: also the weights times the length of what each key's value adds (Kobayashi et al., 2020)"),
         choice_.values);
     options.flag(
         "--rollout",
-        {"Transformer: and how much of every word is in a state after the layers up to it (Abnar and Zuidema, 2020)",
-         "Transformer：再画经过各层之后每个词所占的份额（Abnar 与 Zuidema，2020）"},
+        tr("Transformer: also how much of each word is in a state after the layers so far (Abnar and Zuidema, 2020)"),
         choice_.rollout);
-    options.option("--steps N",
-                   {"Transformer: pad the sentence to N tokens, as the book's figures do",
-                    "Transformer：把句子填充到 N 个词元，与书中插图一致"},
-                   steps_, 1, 4096);
+    options.option("--steps N", tr("Transformer: pad the sentence to N tokens, as the book's figures do"), steps_, 1,
+                   4096);
     colours_.bind(options);
-    options.option("-o,--output FILE",
-                   {"draw to .svg, .png, .html or .txt, or write the weights to .npz; without it on the terminal",
-                    "画到 .svg、.png、.html 或 .txt，或把权重写入 .npz；默认显示在终端"},
-                   output_);
-    options.flag("--json", {"print tokens and weights as JSON", "以 JSON 打印词元与权重"}, json_);
-    options.positionals("SENTENCE", {"the sentence; several words need no quotes", "句子；多个词无需引号"}, words_);
+    options.option(
+        "-o,--output FILE",
+        tr("draw to .svg, .png, .html or .txt, or write the weights to .npz (default: draw on the terminal)"), output_);
+    options.flag("--json", tr("print tokens and weights as JSON"), json_);
+    options.positionals("SENTENCE", tr("the sentence; several words need no quotes"), words_);
   }
 
   int run(const Global& global) override {
@@ -101,17 +80,19 @@ class Inspect : public Command {
     note_unfinished(model_, global.quiet);
     const Looked seen = look(translator);
     if (seen.cut_off)
-      global.note({text("the translation was cut off after ", seen.target_ids.size(), " tokens"),
-                   text("译文在 ", seen.target_ids.size(), " 个词元后被截断")});
+      global.note(tr("the translation was cut off after {target_ids} tokens", "target_ids"_a = seen.target_ids.size()));
     note_unknown_words(translator, seen, global);
-    check(seen.attention.defined(), model_, ": this model has no attention (model.attention is none)");
+    require(seen.attention.defined(), "{model}: this model has no attention (model.attention is none)",
+            "model"_a = model_);
     if (const Transformer* model = translator.model().transformer())
       return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
     const bool asked =
         choice_.kind != "all" || choice_.layer || choice_.head || choice_.values || choice_.rollout || steps_;
-    check(
-        !asked, model_,
-        ": this model has one attention, and --kind, --layer, --head, --values, --rollout and --steps are for Transformers");
+    require(
+        !asked,
+        "{model}: this model has a single attention map; --kind, --layer, --head, --values, --rollout and --steps are "
+        "for Transformers",
+        "model"_a = model_);
     if (json_) return print(report::to_json(seen));
     if (output_ && output_->ends_with(".npz")) return write_arrays(global, seen, report::to_arrays(seen));
     return draw(global, seen, {attention_figure(seen, choice_.colours, gold_boxes(translator, seen), global.language)});
@@ -120,21 +101,21 @@ class Inspect : public Command {
  private:
   void check_command_line() const {
     if (model_.empty())
-      throw UsageError("the option --model DIR is missing",
-                       "qkv train --preset transformer makes one, runs/transformer");
-    if (pairs_.empty() == words_.empty()) throw UsageError("give a sentence, or --pairs FILE and --line N");
-    if (!pairs_.empty() && !line_) throw UsageError("--pairs needs --line N");
-    if (line_ && pairs_.empty()) throw UsageError("--line goes with --pairs FILE");
-    if (gold_ && pairs_.empty()) throw UsageError("--gold goes with --pairs and --line");
-    if (base_ && !gold_) throw UsageError("--base goes with --gold FILE");
+      throw UsageError(tr("the option --model DIR is missing"),
+                       tr("qkv train --preset transformer makes one in runs/transformer"));
+    if (pairs_.empty() == words_.empty()) throw UsageError(tr("give a sentence, or --pairs FILE and --line N"));
+    if (!pairs_.empty() && !line_) throw UsageError(tr("--pairs needs --line N"));
+    if (line_ && pairs_.empty()) throw UsageError(tr("--line goes with --pairs FILE"));
+    if (gold_ && pairs_.empty()) throw UsageError(tr("--gold goes with --pairs and --line"));
+    if (base_ && !gold_) throw UsageError(tr("--base goes with --gold FILE"));
     if (colours_.given() && (json_ || (output_ && output_->ends_with(".npz"))))
-      throw UsageError("--cmap and --range are for pictures; --json and .npz have the numbers");
-    if (target_ && !pairs_.empty()) throw UsageError("--target and --pairs exclude each other");
+      throw UsageError(tr("--cmap and --range are for pictures; --json and .npz contain numbers"));
+    if (target_ && !pairs_.empty()) throw UsageError(tr("--target and --pairs exclude each other"));
     if (output_ && !output_->ends_with(".npz") && !output_->ends_with(".html")) {
       for (const char* ending : {".svg", ".png", ".txt"})
         if (output_->ends_with(ending)) return;
-      throw UsageError(
-          text("--output: expected a path that ends in .svg, .png, .html, .txt or .npz, got \"", *output_, "\""));
+      throw UsageError(tr("--output: expected a path that ends in .svg, .png, .html, .txt or .npz, got \"{output}\"",
+                          "output"_a = *output_));
     }
   }
 
@@ -144,37 +125,47 @@ class Inspect : public Command {
     for (const std::string& word : words_) source += (source.empty() ? "" : " ") + word;
     if (!pairs_.empty()) {
       const SentencePairs all = read_pairs(pairs_);
-      check(*line_ <= all.size(), pairs_, ": has ", all.size(), " lines, line ", *line_, " was asked for");
+      require(*line_ <= all.size(), "{pairs}: has {all} lines, but --line is {line}", "pairs"_a = pairs_,
+              "all"_a = all.size(), "line"_a = *line_);
       out.lines = static_cast<size_t>(all.size());
-      source = all.source[static_cast<size_t>(*line_ - 1)], target = all.target[static_cast<size_t>(*line_ - 1)];
+      source = all.source[static_cast<size_t>(*line_ - 1)];
+      target = all.target[static_cast<size_t>(*line_ - 1)];
     }
     check_utf8(source, "the sentence");
     check_utf8(target, "the translation");
     const Tokenizers& tokenizers = translator.tokenizers();
-    check(!tokenizers.source.encode(source).empty(), "the sentence is empty");
+    require(!tokenizers.source.encode(source).empty(), "the sentence is empty");
     const bool given = target_ || !pairs_.empty();
-    check(!given || !tokenizers.target.encode(target).empty(), "the translation is empty");
+    require(!given || !tokenizers.target.encode(target).empty(), "the translation is empty");
     out.source = source;
     std::vector<int32_t>&source_ids = out.source_ids, &target_ids = out.target_ids;
     if (given) {
       ForceOptions options{.source_name = "the sentence", .target_name = "the translation", .first_line = 0};
-      if (!pairs_.empty())
-        options.source_name = options.target_name = pairs_, options.first_line = static_cast<size_t>(*line_);
+      if (!pairs_.empty()) {
+        options.source_name = options.target_name = pairs_;
+        options.first_line = static_cast<size_t>(*line_);
+      }
       const auto forced = translator.force({{source}, {target}}, options);
-      source_ids = forced[0].source, target_ids = forced[0].target;
-      out.target = target, out.attention = forced[0].forced.attention,
+      source_ids = forced[0].source;
+      target_ids = forced[0].target;
+      out.target = target;
+      out.attention = forced[0].forced.attention;
       out.log_probability = forced[0].forced.log_probability();
     } else {
       TranslateOptions options = translator.defaults();
-      options.keep_attention = true, options.name = "the sentence", options.first_line = 0;
+      options.keep_attention = true;
+      options.name = "the sentence";
+      options.first_line = 0;
       if (beam_) options.beam = *beam_;
       const std::vector<std::string> one = {source};
       const auto translation = translator.translate(one, options)[0];
       const Hypothesis& best = translation.hypotheses[0];
-      source_ids = translation.source, target_ids = best.tokens;
+      source_ids = translation.source;
+      target_ids = best.tokens;
       if (best.ended) target_ids.push_back(tokenizers.target.eos());
       out.cut_off = !best.ended;
-      out.target = translator.text(best, translation.writing), out.attention = best.attention,
+      out.target = translator.text(best, translation.writing);
+      out.attention = best.attention;
       out.log_probability = best.log_probability;
     }
     out.source_tokens = tokenizers.source.tokens(source_ids);
@@ -182,7 +173,7 @@ class Inspect : public Command {
     return out;
   }
 
-  // Of the sentence, and of a translation that was given: the model's own has none.
+  // In the sentence, and in a translation that was given: the model's own has none.
   void note_unknown_words(const Translator& translator, const Looked& seen, const Global& global) const {
     UnknownWords unknown(global.quiet);
     unknown.note(translator.tokenizers().source, seen.source, seen.source_ids, "the sentence");
@@ -190,7 +181,7 @@ class Inspect : public Command {
       unknown.note(translator.tokenizers().target, seen.target, seen.target_ids, "the translation");
   }
 
-  // What was asked of a Transformer, in the form that was asked for.
+  // The requested maps of a Transformer, in the requested form.
   int show(const Global& global, const Looked& seen, const report::SeenPair& pair,
            const std::vector<CellIndex>& boxes) const {
     if (json_) return print(report::to_json(seen, pair, choice_));
@@ -232,15 +223,16 @@ class Inspect : public Command {
     return 0;
   }
 
-  // The whole pair in the Transformer at once: it reads <bos> and all but the last of the tokens that it writes.
+  // Runs the Transformer on the whole pair at once: it reads <bos> and all but the last of the tokens it writes.
   report::SeenPair pair_of(const Translator& translator, const Transformer& model, const Looked& seen) const {
     const Tokenizer& source = translator.tokenizers().source;
     const Tokenizer& target = translator.tokenizers().target;
     std::vector<int32_t> read = seen.source_ids, written = seen.target_ids;
-    check(!steps_ || *steps_ >= std::ssize(read), "--steps ", steps_.value_or(0), ": the sentence has ", read.size(),
-          " tokens with its <eos>");
+    require(!steps_ || *steps_ >= std::ssize(read), "--steps {value_or}: the sentence has {read} tokens with its <eos>",
+            "value_or"_a = steps_.value_or(0), "read"_a = read.size());
     const int64_t most = model.config.facts().longest_input.value_or(INT64_MAX);
-    check(!steps_ || *steps_ <= most, "--steps ", steps_.value_or(0), ": the model has learned ", most, " positions");
+    require(!steps_ || *steps_ <= most, "--steps {value_or}: the model has learned {most} positions",
+            "value_or"_a = steps_.value_or(0), "most"_a = most);
     if (steps_) read.resize(static_cast<size_t>(*steps_), source.pad());
     std::vector<int32_t> inputs{target.bos()};
     inputs.insert(inputs.end(), written.begin(), written.end() - 1);
@@ -263,8 +255,10 @@ class Inspect : public Command {
     const auto words = [](const std::vector<int32_t>& of) { return of.empty() ? 0 : of.back() + 1; };
     std::vector<CellIndex> out;
     for (const AlignmentLink& link : gold.lines[n - 1]) {
-      check(link.source < words(columns) && link.target < words(rows), *gold_, ": line ", n, ": the link ", link.source,
-            "-", link.target, " is outside of ", words(columns), " source and ", words(rows), " target words");
+      require(link.source < words(columns) && link.target < words(rows),
+              "{gold}: line {n}: the link {source}-{target} is outside the {columns} source and {rows} target words",
+              "gold"_a = *gold_, "n"_a = n, "source"_a = link.source, "target"_a = link.target,
+              "columns"_a = words(columns), "rows"_a = words(rows));
       for (size_t r = 0; r < rows.size(); ++r)
         for (size_t c = 0; c < columns.size(); ++c)
           if (rows[r] == link.target && columns[c] == link.source)

@@ -1,4 +1,4 @@
-// Ctrl-C and SIGTERM: end the program with code 130, at once or, for work that can be kept, at its next stop.
+// Ctrl-C and SIGTERM: end the program with code 130, at once or, if the work can be saved, at the next safe point.
 #pragma once
 
 #include <atomic>
@@ -7,11 +7,11 @@ namespace qkv::cli {
 
 inline constexpr int kInterrupted = 130;
 
-/// From now on SIGINT or SIGTERM ends the program with code 130. A parent's wish to ignore interrupts (nohup, &) is
-/// kept.
+/// From now on SIGINT or SIGTERM ends the program with code 130. A signal that the parent ignores (nohup, &) stays
+/// ignored.
 void catch_interrupts();
 
-/// While one is alive the first interrupt only sets interrupted(), so that a run can save itself; the second ends the
+/// While one exists, the first interrupt only sets interrupted(), so that a run can save itself; the second ends the
 /// program.
 class InterruptScope {
  public:

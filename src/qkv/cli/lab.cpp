@@ -21,38 +21,29 @@ class LabCommand : public Command {
  public:
   std::string name() const override { return "lab"; }
   Text summary() const override {
-    return {"a section of the chapter as an experiment, with figures and checked claims",
-            "把一节内容作为实验运行：图、数字和经过检验的论断"};
+    return tr("a section of the chapter as an experiment, with figures and checked claims");
   }
   std::string example() const override { return "qkv lab 10.2\n  qkv lab scoring --out lab --format md"; }
 
   void bind(Options& options) override {
-    options.positionals("NAME",
-                        {"name, section or exercise of a lab, or all; without one the labs are listed",
-                         "实验的名称、节号或练习号，或 all；不写则列出全部实验"},
+    options.positionals("NAME", tr("name, section or exercise of a lab, or all; without it the labs are listed"),
                         names_);
     options.option("-o,--out DIR",
-                   {"folder for the figures, each as .svg and .png (default: out/NAME); of several labs DIR/NAME",
-                    "图的输出文件夹，每幅图存为 .svg 和 .png（默认 out/NAME）；多个实验则为 DIR/NAME"},
+                   tr("folder for the figures, each as .svg and .png (default: out/NAME); for several labs, DIR/NAME"),
                    out_);
-    options.option("--format FORMAT",
-                   {"text on the screen, or a Markdown note NAME.md beside the figures",
-                    "屏幕文本，或在图旁边写 Markdown 笔记 NAME.md"},
-                   format_, {"text", "md"});
-    options.flag("--no-figures", {"on a terminal: name the figures, do not draw them", "在终端上只写图名，不画图"},
-                 no_figures_);
+    options.option("--format FORMAT", tr("text on the screen, or a Markdown note NAME.md next to the figures"), format_,
+                   {"text", "md"});
+    options.flag("--no-figures", tr("on a terminal: name the figures instead of drawing them"), no_figures_);
     options.option(
         "--data FILE",
-        {"labs 10.4 and 10.7: the book's fra.txt, and its experiment at full size, instead of the built-in corpus",
-         "10.4 与 10.7 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"},
-        data_);
+        tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
   }
 
   int run(const Global& global) override {
     if (names_.empty()) return list(global.language);
-    const auto wanted = named_labs(names_, global);  // all of them, before the first is run
+    const auto wanted = named_labs(names_, global);  // all of them, before the first one runs
     check_lab_data(data_, wanted);
-    std::signal(SIGPIPE, SIG_IGN);  // qkv lab 10.2 | head: nobody reads on, but the figures are still wanted
+    std::signal(SIGPIPE, SIG_IGN);  // qkv lab 10.2 | head: the reader is gone, but the figures are still wanted
     int64_t failed = 0;
     for (const labs::Lab* lab : wanted) failed += run_one(*lab, wanted.size() > 1, global);
     return failed ? 1 : 0;
@@ -65,15 +56,14 @@ class LabCommand : public Command {
       widest = std::max<size_t>(widest, plotting::display_width(lab.title.in(language)));
     for (const labs::Lab& lab : labs::all_labs()) {
       const std::string& title = lab.title.in(language);
-      const std::string took =
-          Text{fmt::format("{:3} s", lab.seconds), fmt::format("{:3} 秒", lab.seconds)}.in(language);
+      const std::string took = tr("{seconds:3} s", "seconds"_a = lab.seconds).in(language);
       fmt::print("{:<6} {:<18} {}{}  {}\n", lab.section, lab.name, title,
                  std::string(widest - plotting::display_width(title), ' '), took);
     }
     return 0;
   }
 
-  // To standard output; once its reader is gone, nowhere.
+  // To standard output, or nowhere once its reader is gone.
   static void show(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
     if (errno == EPIPE) (void)!std::freopen("/dev/null", "w", stdout);
@@ -89,7 +79,7 @@ class LabCommand : public Command {
 
   int64_t run_one(const labs::Lab& lab, bool several, const Global& global) const {
     const std::string folder = out_.empty() ? "out/" + lab.name : several ? out_ + "/" + lab.name : out_;
-    make_folder(folder);  // before the work: a bad path is known at once
+    make_folder(folder);  // before the work, so that a bad path fails at once
     const bool to_screen = format_ == "text" && !global.quiet;
     const labs::PlainStyle how = style(global, folder);
     StatusLine status(global);
@@ -112,17 +102,19 @@ class LabCommand : public Command {
     status.clear();
     if (format_ == "md") write_file(folder + "/" + lab.name + ".md", labs::markdown(lab, page, global.language));
     if (!global.quiet) {
-      const char* counts = global.language == Language::zh ? "{}{} 条论断，{} 条不成立；{} 个图文件在 {}\n"
-                                                           : "{}{} claims, {} failed; {} figure files in {}\n";
-      show(
-          fmt::format(fmt::runtime(counts), to_screen ? "\n" : "", page.claims(), page.failed_claims(), files, folder));
+      const Text counts =
+          tr("{claims} claims, {failed} failed; {files} figure files in {folder}", "claims"_a = page.claims(),
+             "failed"_a = page.failed_claims(), "files"_a = files, "folder"_a = folder);
+      show((to_screen ? "\n" : "") + counts.in(global.language) + "\n");
       if (format_ == "md")
         show(fmt::format("{}/{}.md\n", folder, lab.name));
       else if (several)
         show("\n");
     }
     if (page.failed_claims())
-      fmt::print(stderr, "qkv: error: lab {}: {} of {} claims failed\n", lab.name, page.failed_claims(), page.claims());
+      print_error(tr("lab {name}: {failed} of {claims} claims failed", "name"_a = lab.name,
+                     "failed"_a = page.failed_claims(), "claims"_a = page.claims()),
+                  {}, global.language);
     return page.failed_claims();
   }
 

@@ -14,6 +14,8 @@
 #include "qkv/cli/interrupt.h"
 #include "qkv/cli/streams.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/core/catalogue.h"
+#include "qkv/core/chinese.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/suggest.h"
 #include "qkv/core/version.h"
@@ -35,32 +37,24 @@ struct GlobalValues {
   std::optional<std::string> log_format, language, kernel_target;
 
   void bind(Options& options) {
-    options.option("--threads N",
-                   {"threads to use; the CPUs of this machine when absent", "线程数；默认为本机可用的 CPU 数"}, threads,
-                   1, 1024);
-    options.option("--seed N",
-                   {"seed of all random numbers (default 0; train: the configuration's, data en-fr: 1, score: 12345)",
-                    "随机数种子（默认 0；train 取自配置，data en-fr 为 1，score 为 12345）"},
-                   seed, 0);
-    options.flag("-q,--quiet", {"no progress, only results", "不显示进度，只输出结果"}, quiet);
+    options.option("--threads N", tr("number of threads (default: the CPUs of this machine)"), threads, 1, 1024);
     options.option(
-        "--log-format F",
-        {"how progress is shown; bar on a terminal, else plain", "进度的显示方式；终端上为 bar，否则为 plain"},
-        log_format, {"bar", "plain", "json", "none"});
-    options.option("--lang L",
-                   {"language of help, reports and hints; from the locale when absent",
-                    "帮助、报告和提示的语言；默认取自系统区域设置"},
-                   language, {"en", "zh"});
-    options.option(
-        "--kernel-target NAME",
-        {"run the kernels of this instruction set (qkv info lists them)", "强制使用某一指令集的内核（见 qkv info）"},
-        kernel_target);
-    options.flag("--version", {"print the version", "显示版本"}, version);
-    options.flag("-h,--help", {"print this text", "显示本帮助"}, help);
+        "--seed N",
+        tr("seed of all random numbers (default 0; train: from the configuration; data en-fr: 1; score: 12345)"), seed,
+        0);
+    options.flag("-q,--quiet", tr("no progress, only results"), quiet);
+    options.option("--log-format F", tr("how to show progress (default: bar on a terminal, else plain)"), log_format,
+                   {"bar", "plain", "json", "none"});
+    options.option("--lang L", tr("language of help, reports and hints (default: from the locale)"), language,
+                   {"en", "zh"});
+    options.option("--kernel-target NAME", tr("use the kernels of this instruction set (qkv info lists them)"),
+                   kernel_target);
+    options.flag("--version", tr("print the version"), version);
+    options.flag("-h,--help", tr("print this text"), help);
   }
 };
 
-// Other names that people have for the two languages.
+// Other common names of the two languages.
 std::string language_word(const std::string& word) {
   for (const char* name : {"cn", "zh-cn", "zh_cn", "zh-CN", "zh_CN", "zh-hans", "zh-Hans", "chinese", "中文"})
     if (word == name) return "zh";
@@ -80,7 +74,7 @@ Arguments with_language_words(Arguments words) {
   return words;
 }
 
-// The language decides the help text, so it is looked up before the command line is understood.
+// The language is needed for help and errors, so it is found before the command line is parsed.
 Language language_of(const Arguments& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool apart = arguments[i] == "--lang" && i + 1 < arguments.size();
@@ -93,7 +87,7 @@ Language language_of(const Arguments& arguments) {
   return locale_language();
 }
 
-// Index of the first word that is neither an option nor the value of one, or the count.
+// Index of the first word that is neither an option nor its value, or the number of words.
 size_t command_index(const Arguments& arguments, const Options& globals) {
   size_t i = 0;
   for (; i < arguments.size() && arguments[i].starts_with('-'); ++i)
@@ -107,8 +101,8 @@ size_t command_index(const Arguments& arguments, const Options& globals) {
 
 using Specs = std::vector<const OptionSpec*>;
 
-// Fails when one of the words is an option that nobody declared.
-void refuse_unknown_options(const Arguments& words, const Specs& specs, Language language) {
+// Fails if one of the words is an undeclared option.
+void refuse_unknown_options(const Arguments& words, const Specs& specs) {
   Arguments known, long_names;
   for (const OptionSpec* spec : specs)
     for (const std::string& name : spec->names) {
@@ -119,12 +113,12 @@ void refuse_unknown_options(const Arguments& words, const Specs& specs, Language
     if (word == "--") return;  // only arguments follow
     const std::string name = word.substr(0, word.find('='));
     if (word.size() < 2 || word[0] != '-' || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    throw UsageError(text("unknown option \"", name, "\""),
-                     name.starts_with("--") ? did_you_mean(nearest_word(name, long_names), language) : "");
+    throw UsageError(tr("unknown option \"{name}\"", "name"_a = name),
+                     name.starts_with("--") ? did_you_mean(name, long_names) : Text());
   }
 }
 
-// "--sample" that no number follows becomes "--sample=1", which is what it stands for.
+// "--sample" without a number after it becomes "--sample=1".
 Arguments with_bare_values(Arguments words, const Specs& specs) {
   const auto is_number = [](const std::string& word) {
     const size_t sign = word.starts_with('-') ? 1 : 0;
@@ -140,9 +134,9 @@ Arguments with_bare_values(Arguments words, const Specs& specs) {
   return words;
 }
 
-// Declares every option to CLI11 as plain text, parses, and hands the texts to the options' own conversions.
-// Returns the name of an argument that must be there and is not, or "": --help is right without it.
-std::string parse(const Arguments& given_words, const Specs& specs, Language language) {
+// Declares every option to CLI11 as plain text, parses, and passes the texts to the options' own conversions.
+// Returns the name of a missing required argument, or "": --help works without it.
+std::string parse(const Arguments& given_words, const Specs& specs) {
   const Arguments arguments = with_bare_values(given_words, specs);
   CLI::App app;
   app.set_help_flag();
@@ -165,26 +159,29 @@ std::string parse(const Arguments& given_words, const Specs& specs, Language lan
     declared.push_back(option);
   }
   try {
-    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them last first
+    app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them in reverse order
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string message = error.what();  // "--threads: 1 required TEXT missing"
-    throw UsageError(message.substr(0, message.find(':')) + ": its value is missing");
+    throw UsageError(tr("{option}: its value is missing", "option"_a = message.substr(0, message.find(':'))));
   } catch (const CLI::ParseError& error) {
-    throw UsageError(error.what());
+    throw UsageError(std::string(error.what()));
   }
   Arguments left = app.remaining();
-  refuse_unknown_options(left, specs, language);
+  refuse_unknown_options(left, specs);
   std::erase(left, "--");
-  if (!left.empty()) throw UsageError(text("unexpected argument \"", left.front(), "\""));
+  if (!left.empty()) throw UsageError(tr("unexpected argument \"{left}\"", "left"_a = left.front()));
   std::string missing;
   for (size_t i = 0; i < specs.size(); ++i) {
     const OptionSpec& spec = *specs[i];
     const Arguments given = declared[i]->results();
     if (spec.kind == OptionKind::flag)
       for (const std::string& value : given)
-        if (value != "true") throw UsageError(text(spec.long_name(), ": takes no value, got \"", value, "\""));
-    if (spec.kind == OptionKind::value && given.size() > 1) throw UsageError(text(spec.long_name(), " is given twice"));
-    if (!given.empty()) spec.set(given, language);
+        if (value != "true")
+          throw UsageError(
+              tr("{long_name} takes no value, got \"{value}\"", "long_name"_a = spec.long_name(), "value"_a = value));
+    if (spec.kind == OptionKind::value && given.size() > 1)
+      throw UsageError(tr("{long_name} is given twice", "long_name"_a = spec.long_name()));
+    if (!given.empty()) spec.set(given);
     if (given.size() < spec.least && missing.empty()) missing = spec.long_name();
   }
   return missing;
@@ -198,7 +195,7 @@ Global applied(const GlobalValues& values, Language language) {
     try {
       kernels::force_target(*values.kernel_target);
     } catch (const Error& error) {
-      throw UsageError(text("--kernel-target: ", error.what()));
+      throw UsageError(tr("--kernel-target: {problem}", "problem"_a = error.message()));
     }
   }
   global.seed = static_cast<uint64_t>(values.seed.value_or(0));
@@ -219,9 +216,7 @@ Global applied(const GlobalValues& values, Language language) {
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
-int run(Arguments given) {
-  Arguments arguments = with_language_words(std::move(given));
-  const Language language = language_of(arguments);
+int run(Arguments arguments, Language language) {
   const Commands commands = all_commands();
   GlobalValues values;
   Options globals;
@@ -236,7 +231,7 @@ int run(Arguments given) {
     at = command_index(arguments, globals);
   }
   if (at == arguments.size()) {
-    parse(arguments, specs, language);
+    parse(arguments, specs);
     if (values.version)
       print(text("qkv ", version(), "\n"));
     else
@@ -247,41 +242,40 @@ int run(Arguments given) {
   const std::string name = arguments[at];
   const auto command = std::find_if(commands.begin(), commands.end(), [&](const auto& c) { return c->name() == name; });
   if (command == commands.end()) {
-    refuse_unknown_options({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at)}, specs, language);
+    refuse_unknown_options({arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(at)}, specs);
     Arguments names;
     for (const auto& c : commands) names.push_back(c->name());
-    const std::string near = did_you_mean(nearest_word(name, names), language);
-    const Text list{"qkv --help lists the commands", "qkv --help 列出所有命令"};
-    throw UsageError(text("unknown command \"", name, "\""), near.empty() ? list.in(language) : near);
+    const Text near = did_you_mean(name, names);
+    throw UsageError(tr("unknown command \"{name}\"", "name"_a = name),
+                     near.empty() ? tr("qkv --help lists the commands") : near);
   }
   arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
   Options own;
   (*command)->bind(own);
   for (const OptionSpec& spec : own.specs()) specs.push_back(&spec);
-  const std::string missing = parse(arguments, specs, language);
+  const std::string missing = parse(arguments, specs);
   if (values.help || values.version) {
     print(values.help ? command_help(**command, own, globals, language) : text("qkv ", version(), "\n"));
     return 0;
   }
-  if (!missing.empty()) {
-    const Text help{text("qkv ", name, " --help explains it"), text("详见 qkv ", name, " --help")};
-    throw UsageError(text("the argument ", missing, " is missing"), help.in(language));
-  }
+  if (!missing.empty())
+    throw UsageError(tr("the argument {missing} is missing", "missing"_a = missing),
+                     tr("qkv {name} --help explains it", "name"_a = name));
   return (*command)->run(applied(values, language));
 }
 
-int guarded(const Arguments& arguments) {
+int guarded(const Arguments& arguments, Language language) {
   try {
-    return run(arguments);
+    return run(arguments, language);
   } catch (const UsageError& error) {
-    print_error(error.what(), error.hint());
+    print_error(error.message(), error.hint(), language);
     return 2;
   } catch (const Error& error) {
-    print_error(error.what(), error.hint());
+    print_error(error.message(), error.hint(), language);
   } catch (const std::bad_alloc&) {
-    print_error("out of memory");
+    print_error(tr("out of memory"), {}, language);
   } catch (const std::exception& error) {
-    if (!std::ferror(stdout)) print_error(error.what());  // else main() says it
+    if (!std::ferror(stdout)) print_error(std::string(error.what()), {}, language);  // else main() reports it
   }
   return 1;
 }
@@ -291,15 +285,20 @@ int guarded(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   qkv::cli::secure_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write, with its name
-  std::signal(SIGPIPE, SIG_DFL);  // qkv info | head ends quietly, whatever the parent ignored
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the file size limit becomes an error that names the file
+  std::signal(SIGPIPE, SIG_DFL);  // qkv info | head ends quietly, even if the parent ignores SIGPIPE
   qkv::cli::catch_interrupts();
-  const int code = qkv::cli::guarded({argv + std::min(argc, 1), argv + argc});
+  const auto arguments = qkv::cli::with_language_words({argv + std::min(argc, 1), argv + argc});
+  const qkv::Language language = qkv::cli::language_of(arguments);
+  qkv::add_catalogue(qkv::Language::zh, std::string(qkv::chinese_catalogue()));
+  const int code = qkv::cli::guarded(arguments, language);
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
-    const std::string reason =
-        errno ? std::string(": ") + std::strerror(errno) : "";  // an earlier write may have failed
-    qkv::cli::print_error("cannot write to standard output" + reason);
+    using namespace qkv;
+    const int reason = errno;  // 0 if an earlier write failed
+    cli::print_error(reason ? tr("cannot write to standard output: {reason}", "reason"_a = std::strerror(reason))
+                            : tr("cannot write to standard output"),
+                     {}, language);
     return 1;
   }
   return code;

@@ -1,4 +1,4 @@
-// Finding labs, and what to say when there is none.
+// Finds labs by name, and reports unknown names.
 #include "qkv/cli/named_lab.h"
 
 #include <fmt/format.h>
@@ -13,27 +13,26 @@
 namespace qkv::cli {
 namespace {
 
-// Sections before the chapter that its labs treat: texts and vocabularies, sequence to sequence, beam search.
+// Earlier sections that the labs of this chapter cover: texts and vocabularies, sequence to sequence, beam search.
 const std::map<std::string, std::string> kEarlier = {
     {"9.5", "10.4"}, {"9.6", "10.4"}, {"9.7", "10.4"}, {"9.8", "10.4"}};
 
-// What the English edition has and the labs do not yet.
+// Sections of the English edition that have no lab yet.
 struct Planned {
   std::vector<std::string> names;
   Text what, hint;
 };
 const std::vector<Planned>& planned() {
-  static const std::vector<Planned> all = {
-      {{"11.8", "10.8", "vit", "vision", "vision-transformer"},
-       {"the Vision Transformer is planned", "视觉 Transformer 尚在计划中"},
-       {"lab 10.7 cuts an image into patches (exercise 10.7.6)", "实验 10.7 把图像切成小块（练习 10.7.6）"}},
-      {{"11.9", "10.9", "pretraining", "pre-training", "bert", "gpt", "t5"},
-       {"large-scale pretraining is planned", "大规模预训练尚在计划中"},
-       {"lab 10.7 trains a small language model (exercise 10.7.3)", "实验 10.7 训练一个小语言模型（练习 10.7.3）"}}};
+  static const std::vector<Planned> all = {{{"11.8", "10.8", "vit", "vision", "vision-transformer"},
+                                            tr("the Vision Transformer is planned"),
+                                            tr("lab 10.7 cuts an image into patches (exercise 10.7.6)")},
+                                           {{"11.9", "10.9", "pretraining", "pre-training", "bert", "gpt", "t5"},
+                                            tr("large-scale pretraining is planned"),
+                                            tr("lab 10.7 trains a small language model (exercise 10.7.3)")}};
   return all;
 }
 
-// "10.2" of "10.2.4"; else the same.
+// "10.2.4" -> "10.2"; other names are unchanged.
 std::string section_of(const std::string& name) {
   const size_t first = name.find('.'), second = first == name.npos ? first : name.find('.', first + 1);
   const bool numbers = std::all_of(name.begin(), name.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
@@ -45,19 +44,17 @@ const labs::Lab& named_lab(const std::string& name, const Global& global) {
   const std::string section = section_of(name);
   const auto earlier = kEarlier.find(section);
   if (const labs::Lab* lab = labs::find_lab(earlier == kEarlier.end() ? section : earlier->second)) {
-    global.note({text(name, " is in lab ", lab->section), text(name, " 在实验 ", lab->section, " 中")});
+    global.note(tr("{name} is in lab {section}", "name"_a = name, "section"_a = lab->section));
     return *lab;
   }
   for (const Planned& p : planned())
     if (std::find(p.names.begin(), p.names.end(), section) != p.names.end())
-      throw UsageError(
-          Text{text("there is no lab \"", name, "\" yet: ", p.what.en), text("还没有实验“", name, "”：", p.what.zh)}.in(
-              global.language),
-          p.hint.in(global.language));
+      throw UsageError(tr("there is no lab \"{name}\" yet: {why}", "name"_a = name, "why"_a = p.what), p.hint);
   std::vector<std::string> known;
   for (const labs::Lab& lab : labs::all_labs()) known.push_back(lab.name);
-  const std::string near = did_you_mean(nearest_word(name, known), global.language);
-  throw UsageError("there is no lab \"" + name + "\"", near.empty() ? "qkv lab lists them" : near);
+  const Text near = did_you_mean(name, known);
+  throw UsageError(tr("there is no lab \"{name}\"", "name"_a = name),
+                   near.empty() ? tr("qkv lab lists all labs") : near);
 }
 
 }  // namespace
@@ -77,9 +74,9 @@ void check_lab_data(const std::string& data, const std::vector<const labs::Lab*>
   if (data.empty()) return;
   const bool takes = std::any_of(labs.begin(), labs.end(), [](const labs::Lab* lab) { return lab->takes_data; });
   if (!takes)
-    throw UsageError(labs.size() == 1 ? fmt::format("--data: lab {} takes no data", labs[0]->name)
-                                      : "--data: none of these labs takes data",
-                     "labs 10.4 and 10.7 do");
+    throw UsageError(labs.size() == 1 ? tr("--data: lab {name} takes no data", "name"_a = labs[0]->name)
+                                      : tr("--data: none of these labs takes data"),
+                     tr("labs 10.4 and 10.7 do"));
   load_book_zh(data);
 }
 

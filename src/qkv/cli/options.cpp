@@ -1,4 +1,4 @@
-// Options: from text to values, with the value and what was expected in every error.
+// Options: converts texts to values; every error shows the text and what was expected.
 #include "qkv/cli/options.h"
 
 #include <algorithm>
@@ -11,41 +11,36 @@
 namespace qkv::cli {
 namespace {
 
-[[noreturn]] void refuse(const std::string& name, const std::string& got, const std::string& expected,
-                         const std::string& hint = "") {
-  throw UsageError(text(name, ": got \"", got, "\", expected ", expected), hint);
+[[noreturn]] void refuse_value(const std::string& name, const std::string& got, const Text& expected,
+                               const Text& hint = {}) {
+  throw UsageError(
+      tr("{name}: got \"{got}\", expected {expected}", "name"_a = name, "got"_a = got, "expected"_a = expected), hint);
 }
 
 int64_t read_whole_number(const std::string& name, const std::string& given, int64_t low, int64_t high) {
   if (const auto value = parse_whole_number(given, low, high)) return *value;
-  refuse(name, given, expected_whole_number(low, high));
+  refuse_value(name, given, expected_whole_number(low, high));
 }
 
 double read_number(const std::string& name, const std::string& given, double low, double high) {
   if (const auto value = parse_number(given, low, high)) return *value;
-  refuse(name, given, expected_number(low, high));
+  refuse_value(name, given, expected_number(low, high));
 }
 
-std::string choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices,
-                   Language language) {
+std::string choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices) {
   for (const std::string& known : choices)
     if (given == known) return given;
   if (choices.empty()) return given;
-  refuse(name, given, "one of " + listed(choices), did_you_mean(nearest_word(given, choices), language));
+  refuse_value(name, given, tr("one of {known}", "known"_a = listed(choices)), did_you_mean(given, choices));
 }
 
 }  // namespace
-
-std::string did_you_mean(const std::string& near, Language language) {
-  return near.empty() ? ""
-                      : Text{text("did you mean \"", near, "\"?"), text("是否想输入 \"", near, "\"？")}.in(language);
-}
 
 std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark) {
   const size_t at = std::min(given.find(mark), given.size());
   const auto first = parse_number(std::string_view(given).substr(0, at));
   const auto second = parse_number(std::string_view(given).substr(std::min(at + 1, given.size())));
-  if (!first || !second) refuse(option, given, text("two numbers like 4", mark, "5.5"));
+  if (!first || !second) refuse_value(option, given, tr("two numbers like 4{mark}5.5", "mark"_a = mark));
   return {*first, *second};
 }
 
@@ -61,14 +56,14 @@ OptionSpec& Options::add(const std::string& names, const Text& help, OptionKind 
 
 void Options::tell_when_given(size_t place, std::map<size_t, std::string>& given) {
   OptionSpec& spec = specs_[place];
-  spec.set = [&given, place, name = spec.long_name(), set = spec.set](const auto& words, Language language) {
+  spec.set = [&given, place, name = spec.long_name(), set = spec.set](const auto& words) {
     given[place] = name;
-    set(words, language);
+    set(words);
   };
 }
 
 void Options::flag(const std::string& names, const Text& help, bool& value) {
-  add(names, help, OptionKind::flag).set = [&value](const auto&, Language) { value = true; };
+  add(names, help, OptionKind::flag).set = [&value](const auto&) { value = true; };
 }
 
 void Options::option(const std::string& names, const Text& help, std::string& value,
@@ -76,26 +71,22 @@ void Options::option(const std::string& names, const Text& help, std::string& va
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = value;
   if (!choices.empty()) spec.value_name = listed(choices, "|");
-  spec.set = [&value, choices, name = spec.long_name()](const auto& given, Language language) {
-    value = choice(name, given[0], choices, language);
-  };
+  spec.set = [&value, choices, name = spec.long_name()](const auto& given) { value = choice(name, given[0], choices); };
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<std::string>& value,
                      const std::vector<std::string>& choices) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   if (!choices.empty()) spec.value_name = listed(choices, "|");
-  spec.set = [&value, choices, name = spec.long_name()](const auto& given, Language language) {
-    value = choice(name, given[0], choices, language);
-  };
+  spec.set = [&value, choices, name = spec.long_name()](const auto& given) { value = choice(name, given[0], choices); };
 }
 
 void Options::add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words,
                          std::function<void(size_t)> set) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.value_name = listed(words, "|");
-  spec.set = [words, set = std::move(set), name = spec.long_name()](const auto& given, Language language) {
-    const std::string word = choice(name, given[0], words, language);
+  spec.set = [words, set = std::move(set), name = spec.long_name()](const auto& given) {
+    const std::string word = choice(name, given[0], words);
     set(static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin()));
   };
 }
@@ -103,7 +94,7 @@ void Options::add_choice(const std::string& names, const Text& help, const std::
 void Options::option(const std::string& names, const Text& help, int64_t& value, int64_t low, int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
     value = read_whole_number(name, given[0], low, high);
   };
 }
@@ -111,7 +102,7 @@ void Options::option(const std::string& names, const Text& help, int64_t& value,
 void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low,
                      int64_t high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
     value = read_whole_number(name, given[0], low, high);
   };
 }
@@ -119,7 +110,7 @@ void Options::option(const std::string& names, const Text& help, std::optional<i
 void Options::option(const std::string& names, const Text& help, double& value, double low, double high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
     value = read_number(name, given[0], low, high);
   };
 }
@@ -127,7 +118,7 @@ void Options::option(const std::string& names, const Text& help, double& value, 
 void Options::option(const std::string& names, const Text& help, std::optional<double>& value, double low,
                      double high) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given, Language) {
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
     value = read_number(name, given[0], low, high);
   };
 }
@@ -139,19 +130,19 @@ void Options::option_or_bare(const std::string& names, const Text& help, std::op
 }
 
 void Options::option(const std::string& names, const Text& help, std::vector<std::string>& values) {
-  add(names, help, OptionKind::repeated).set = [&values](const auto& given, Language) { values = given; };
+  add(names, help, OptionKind::repeated).set = [&values](const auto& given) { values = given; };
 }
 
 void Options::positional(const std::string& name, const Text& help, std::string& value) {
   OptionSpec& spec = add(name, help, OptionKind::positional);
   spec.least = 1;
-  spec.set = [&value](const auto& given, Language) { value = given[0]; };
+  spec.set = [&value](const auto& given) { value = given[0]; };
 }
 
 void Options::positionals(const std::string& name, const Text& help, std::vector<std::string>& values, size_t least) {
   OptionSpec& spec = add(name, help, OptionKind::positionals);
   spec.least = least;
-  spec.set = [&values](const auto& given, Language) { values = given; };
+  spec.set = [&values](const auto& given) { values = given; };
 }
 
 }  // namespace qkv::cli

@@ -1,4 +1,4 @@
-// The options of a command: a table of names, help texts and where the values go.
+// The options of a command: a table of names, help texts and destinations of the values.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,25 @@
 
 namespace qkv::cli {
 
-/// The hint 'did you mean "near"?', or "" without a near word.
-std::string did_you_mean(const std::string& near, Language language);
-
 /// The two numbers of an option's value, "0,5" -> {0, 5}; throws UsageError.
 std::pair<double, double> two_numbers(const std::string& option, const std::string& given, char mark);
 
 enum class OptionKind { flag, value, repeated, positional, positionals };
 
 struct OptionSpec {
-  std::vector<std::string> names;  // "-o", "--output"; the name of a positional
+  std::vector<std::string> names;  // "-o", "--output"; or the name of a positional
   std::string value_name;          // "FILE"
   std::string default_text;        // shown in the help, may be empty
   Text help;
   OptionKind kind = OptionKind::flag;
-  size_t least = 0;  // of positionals
-  std::string bare;  // the value when the name stands alone, before a word that is no number; empty: it may not
-  std::function<void(const std::vector<std::string>& given, Language)> set;  // called when given; throws UsageError
+  size_t least = 0;  // how many positionals must be given
+  std::string bare;  // the value when no number follows the name; empty: a value is required
+  std::function<void(const std::vector<std::string>& given)> set;  // called when given; throws UsageError
   const std::string& long_name() const { return names.back(); }
 };
 
-/// Names are "--threads N", "-o,--output FILE", "--json" or, for positionals, "FILE". A value stays what it was when
-/// the option is absent.
+/// Names are "--threads N", "-o,--output FILE", "--json" or, for positionals, "FILE". An absent option leaves its value
+/// unchanged.
 class Options {
  public:
   void flag(const std::string& names, const Text& help, bool& value);
@@ -65,17 +62,17 @@ class Options {
   void option(const std::string& names, const Text& help, std::optional<double>& value,
               double low = -std::numeric_limits<double>::infinity(),
               double high = std::numeric_limits<double>::infinity());
-  /// "--sample [N]": a whole number, or the name alone, which stands for `bare`.
+  /// "--sample [N]": a whole number; the name alone means `bare`.
   void option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare,
                       int64_t low, int64_t high);
   /// May be given several times; the values come in order.
   void option(const std::string& names, const Text& help, std::vector<std::string>& values);
-  /// An argument that must be there, and all remaining ones, of which there must be at least some.
+  /// A required argument; and all remaining arguments, at least `least` of them.
   void positional(const std::string& name, const Text& help, std::string& value);
   void positionals(const std::string& name, const Text& help, std::vector<std::string>& values, size_t least = 0);
 
   const std::vector<OptionSpec>& specs() const { return specs_; }
-  /// Puts the name of the option at that place into the map if it is given.
+  /// If the option with that index is given, puts its name into the map.
   void tell_when_given(size_t place, std::map<size_t, std::string>& given);
 
  private:

@@ -18,9 +18,9 @@
 namespace qkv::cli {
 namespace {
 
-// Columns of the epochs in a file of JSON lines: x, then those of y; without y the losses that it has.
+// Columns of the epoch lines of a JSON lines file: x, then y; without y, the losses that the file has.
 Table read_metrics(const std::string& path, const std::string& x, std::vector<std::string> y) {
-  const InputFile file(path);  // refuses what cannot be read, with its name
+  const InputFile file(path);  // an unreadable file is an error that names it
   std::ifstream lines(path);
   Table table;
   int64_t count = 0;
@@ -29,7 +29,8 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
     const auto entry = nlohmann::json::parse(line, nullptr, false);
     if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number() || !entry.contains("loss") ||
         !entry["loss"].is_number())
-      fail(path, ": line ", count, ": expected a JSON object with \"step\" and \"loss\"");
+      refuse("{path}: line {count}: expected a JSON object with \"step\" and \"loss\"", "path"_a = path,
+             "count"_a = count);
     if (entry.value("kind", "epoch") != "epoch") continue;
     if (y.empty())
       y = entry.contains("valid_loss") ? std::vector<std::string>{"loss", "valid_loss"}
@@ -45,61 +46,50 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
         std::string known;
         for (const auto& [name, value] : entry.items())
           if (value.is_number()) known += (known.empty() ? "" : ", ") + name;
-        throw Error(text(path, ": line ", count, ": has no number \"", table.names[c], "\""),
-                    "it has " + known + "; several names are several --y");
+        throw Error(tr("{path}: line {count}: has no number \"{names}\"", "path"_a = path, "count"_a = count,
+                       "names"_a = table.names[c]),
+                    tr("it has {known}; repeat --y for several columns", "known"_a = known));
       }
       table.columns[c].push_back(found->get<double>());
     }
   }
-  if (count == 0) fail(path, ": is empty, expected JSON lines");
-  if (table.names.empty()) fail(path, ": has no line of an epoch");
+  if (count == 0) refuse("{path}: is empty, expected JSON lines", "path"_a = path);
+  if (table.names.empty()) refuse("{path}: has no epoch lines", "path"_a = path);
   return table;
 }
 
 class PlotCommand : public Command {
  public:
   std::string name() const override { return "plot"; }
-  Text summary() const override {
-    return {"heat maps or curves from .npy, .csv or metrics.jsonl", "把 .npy、.csv 或 metrics.jsonl 画成热图或曲线"};
-  }
+  Text summary() const override { return tr("heat maps or curves from .npy, .csv or metrics.jsonl"); }
   std::string example() const override { return "qkv plot weights.npy --xlabel Keys --ylabel Queries -o heat.png"; }
 
   void bind(Options& options) override {
     options.positionals(
         "FILE",
-        {".npy (one axis: a curve; two to four: heat maps), .csv or .jsonl; several files of curves share a panel",
-         ".npy（一个轴为曲线，二到四个轴为热图）、.csv 或 .jsonl；多个曲线文件共用一幅图"},
+        tr(".npy (one axis: a curve; two to four: heat maps), .csv or .jsonl; several files of curves share a panel"),
         files_, 1);
-    options.option(
-        "-o,--output FILE",
-        {".svg, .png or .txt; without it the figure goes to the terminal", ".svg、.png 或 .txt；不写则画在终端"},
-        output_);
-    options.option(
-        "--kind KIND",
-        {"curves, points or bars for columns; heatmap for arrays", "列数据：curves、points、bars；数组：heatmap"},
-        kind_, {"auto", "heatmap", "curves", "points", "bars", "histogram"});
-    options.option(
-        "--x COLUMN",
-        {"column of the x axis (default: the first; of .jsonl: step)", "作为 x 轴的列（默认第一列；.jsonl 为 step）"},
-        x_);
+    options.option("-o,--output FILE", tr(".svg, .png or .txt (default: draw on the terminal)"), output_);
+    options.option("--kind KIND", tr("curves, points or bars for columns; heatmap for arrays"), kind_,
+                   {"auto", "heatmap", "curves", "points", "bars", "histogram"});
+    options.option("--x COLUMN", tr("column of the x axis (default: the first; for .jsonl: step)"), x_);
     options.option(
         "--y COLUMN",
-        {"a column to draw; repeat for more (default: all others; of .jsonl: loss, and valid_loss where there is one)",
-         "要画的列，可重复（默认其余各列；.jsonl 为 loss，以及已有的 valid_loss）"},
+        tr("a column to draw; repeat for more (default: all others; for .jsonl: loss, and valid_loss if there is one)"),
         y_);
-    options.option("--title TEXT", {"title of the figure", "图的标题"}, title_);
-    options.option("--titles A,B,...", {"a title for every column of a grid", "网格每一列的标题"}, titles_);
-    options.option("--xlabel TEXT", {"label of the x axis", "x 轴标签"}, x_label_);
-    options.option("--ylabel TEXT", {"label of the y axis", "y 轴标签"}, y_label_);
-    options.option("--xtokens A,B,...", {"a word for every column of a heat map", "热图每一列的词"}, x_tokens_);
-    options.option("--ytokens A,B,...", {"a word for every row of a heat map", "热图每一行的词"}, y_tokens_);
-    options.option("--xlim LOW,HIGH", {"range of the x axis", "x 轴范围"}, x_limits_);
-    options.option("--ylim LOW,HIGH", {"range of the y axis", "y 轴范围"}, y_limits_);
-    options.flag("--log-x", {"logarithmic x axis", "对数 x 轴"}, log_x_);
-    options.flag("--log-y", {"logarithmic y axis", "对数 y 轴"}, log_y_);
+    options.option("--title TEXT", tr("title of the figure"), title_);
+    options.option("--titles A,B,...", tr("a title for every column of a grid"), titles_);
+    options.option("--xlabel TEXT", tr("label of the x axis"), x_label_);
+    options.option("--ylabel TEXT", tr("label of the y axis"), y_label_);
+    options.option("--xtokens A,B,...", tr("a word for every column of a heat map"), x_tokens_);
+    options.option("--ytokens A,B,...", tr("a word for every row of a heat map"), y_tokens_);
+    options.option("--xlim LOW,HIGH", tr("range of the x axis"), x_limits_);
+    options.option("--ylim LOW,HIGH", tr("range of the y axis"), y_limits_);
+    options.flag("--log-x", tr("logarithmic x axis"), log_x_);
+    options.flag("--log-y", tr("logarithmic y axis"), log_y_);
     colours_.bind(options);
-    options.flag("--per-panel", {"a colour scale for every panel", "每个面板各用一个颜色标尺"}, per_panel_);
-    options.option("--size WxH", {"size in inches, as 6x2.5", "尺寸（英寸），如 6x2.5"}, size_);
+    options.flag("--per-panel", tr("a colour scale for every panel"), per_panel_);
+    options.option("--size WxH", tr("size in inches, such as 6x2.5"), size_);
   }
 
   int run(const Global& global) override {
@@ -109,7 +99,7 @@ class PlotCommand : public Command {
     if (size_) {
       const auto [width, height] = two_numbers("--size", *size_, 'x');
       if (!(width > 0 && height > 0 && width <= 100 && height <= 100))
-        throw UsageError("--size: expected inches between 0 and 100, got \"" + *size_ + "\"");
+        throw UsageError(tr("--size: expected inches between 0 and 100, got \"{size}\"", "size"_a = *size_));
       figure.size = FigureSize{width, height};
     }
     if (output_)
@@ -124,11 +114,13 @@ class PlotCommand : public Command {
   Figure make() const {
     for (const std::string& file : files_)
       if (file.ends_with(".npz") || file.ends_with(".safetensors"))
-        throw Error(file + ": holds several arrays; expected .npy, .csv or .jsonl", "qkv info " + file + " lists them");
+        throw Error(tr("{file}: contains several arrays; expected .npy, .csv or .jsonl", "file"_a = file),
+                    tr("qkv info {file} lists them", "file"_a = file));
     const bool heat = kind_ == "heatmap" ||
                       (kind_ == "auto" && files_[0].ends_with(".npy") && read_npy(files_[0]).shape().rank() > 1);
     if (!heat) return make_curves();
-    if (files_.size() > 1) throw UsageError("a heat map is drawn of one file, got " + std::to_string(files_.size()));
+    if (files_.size() > 1)
+      throw UsageError(tr("a heat map takes one file, got {files}", "files"_a = std::to_string(files_.size())));
     return make_heatmaps();
   }
 
@@ -151,7 +143,8 @@ class PlotCommand : public Command {
       values = read_npy(file).to_tensor(file);
     }
     if (values.rank() < 2 || values.rank() > 4)
-      fail(file, ": a heat map needs an array of 2 to 4 axes, got shape ", values.shape());
+      refuse("{file}: a heat map needs an array with 2 to 4 axes, got shape {shape}", "file"_a = file,
+             "shape"_a = values.shape());
     return heatmaps(values, x_label_, y_label_, titles_.empty() ? std::vector<std::string>{} : split(titles_, ','),
                     options);
   }
@@ -161,7 +154,8 @@ class PlotCommand : public Command {
     if (!file.ends_with(".npy")) return read_csv(file, {.columns = wanted_columns(file)}).table;
     const Tensor values = read_npy(file).to_tensor(file);
     if (values.rank() == 0 || values.rank() > 2)
-      fail(file, ": curves need an array of 1 or 2 axes, got shape ", values.shape());
+      refuse("{file}: curves need an array with 1 or 2 axes, got shape {shape}", "file"_a = file,
+             "shape"_a = values.shape());
     const int64_t rows = values.size(0), columns = values.rank() == 2 ? values.size(1) : 1;
     Table table;
     if (values.rank() == 1) {
@@ -202,7 +196,8 @@ class PlotCommand : public Command {
     for (const std::string& file : files_) {
       const Table table = read_table(file);
       if (table.columns.size() < 2 && kind_ != "histogram")
-        fail(file, ": curves need at least two columns, x and y, got ", table.columns.size());
+        refuse("{file}: curves need at least two columns, x and y, got {columns}", "file"_a = file,
+               "columns"_a = table.columns.size());
       if (first_x.empty()) first_x = table.names[0];
       for (size_t c = kind_ == "histogram" && table.columns.size() == 1 ? 0 : 1; c < table.columns.size(); ++c) {
         const std::string name = files_.size() > 1 ? file + " " + table.names[c] : table.names[c];
@@ -220,7 +215,7 @@ class PlotCommand : public Command {
       for (double at : all[0].x) categories.push_back(fmt::format("{:g}", at));
       return bars(categories, columns, x, y);
     }
-    if (all.size() == 1) all[0].name.clear();  // the axis says it
+    if (all.size() == 1) all[0].name.clear();  // the axis label shows it
     return curves(all, x, y);
   }
 

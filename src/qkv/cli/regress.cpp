@@ -9,6 +9,7 @@
 #include "qkv/cli/regress_input.h"
 #include "qkv/cli/share_bar.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/core/numbers.h"
 #include "qkv/io/npy.h"
 #include "qkv/plot/save.h"
 
@@ -21,16 +22,14 @@ void check_path(const char* option, const std::string& path, const std::vector<s
     if (path.ends_with(ending)) return;
     list += (list.empty() ? "" : " or ") + ending;
   }
-  throw UsageError(text(option, ": expected a path that ends in ", list, ", got \"", path, "\""));
+  throw UsageError(tr("{option}: expected a path that ends in {list}, got \"{path}\"", "option"_a = option,
+                      "list"_a = list, "path"_a = path));
 }
 
 class Regress : public Command {
  public:
   std::string name() const override { return "regress"; }
-  Text summary() const override {
-    return {"kernel regression (Nadaraya-Watson) on a .csv or .npy file",
-            "对 .csv 或 .npy 文件做核回归（Nadaraya-Watson）"};
-  }
+  Text summary() const override { return tr("kernel regression (Nadaraya-Watson) on a .csv or .npy file"); }
   std::string example() const override {
     return "qkv regress --data waist.csv --x waist --y weight --kernel gaussian --bandwidth 1 --at 57";
   }
@@ -57,76 +56,58 @@ class Regress : public Command {
 };
 
 void Regress::bind(Options& options) {
-  options.option("--data FILE",
-                 {"a .csv file (header or not) or an .npy of shape (rows, columns)",
-                  ".csv 文件（有无表头均可）或形状为 (行, 列) 的 .npy"},
+  options.option("--data FILE", tr("a .csv file (with or without a header) or an .npy of shape (rows, columns)"),
                  data_);
-  options.option("--x NAME",
-                 {"a column of inputs, by name or number; repeat for several; all but y when absent",
-                  "输入列（列名或序号），可重复；默认为 y 以外的所有列"},
-                 x_);
-  options.option(
-      "--y NAME",
-      {"a column of outputs; repeat for several; the last one when absent", "输出列，可重复；默认为最后一列"}, y_);
-  options.option("--kernel K", {"the weight of a distance", "核函数"}, regression_.kernel);
-  options.option("--estimator E",
-                 {"average, local-constant (Nadaraya-Watson) or local-linear",
-                  "average、local-constant（Nadaraya-Watson）或 local-linear"},
+  options.option("--x NAME", tr("input column, by name or number; repeat for several (default: all but y)"), x_);
+  options.option("--y NAME", tr("output column; repeat for several (default: the last one)"), y_);
+  options.option("--kernel K", tr("the kernel: how weight falls with distance"), regression_.kernel);
+  options.option("--estimator E", tr("average, local-constant (Nadaraya-Watson) or local-linear"),
                  regression_.estimator);
   options.option("--bandwidth H",
-                 {"a number (or one a column of x: 1,2.5), rule, cv (leave-one-out) or learn (by gradient)",
-                  "带宽：数值（或每列一个：1,2.5）、rule、cv（留一法）或 learn（梯度学习）"},
+                 tr("a number (or one per column of x: 1,2.5), rule, cv (leave-one-out) or learn (by gradient)"),
                  bandwidth_);
   options.option("--at POINT",
-                 {"where to predict: 57, or 57,83 for two columns of x, or a file; repeat for several",
-                  "预测位置：57，两列输入时为 57,83，或文件；可重复"},
-                 at_);
-  options.option("--grid N", {"predict at N points over the range of x (100)", "在 x 的范围内取 N 个点预测（100）"},
-                 grid_, 1, 10'000'000);
-  options.option("-o,--output FILE",
-                 {"write the predictions to a .csv or .npy instead of printing them", "把预测写入 .csv 或 .npy 文件"},
-                 output_);
-  options.flag("--band", {"add a pointwise confidence band", "加上逐点置信带"}, band_);
-  options.option("--level P", {"the band's level", "置信水平"}, level_, 1e-6, 1 - 1e-9);
-  options.flag("--effective-keys",
-               {"add how many keys each point really looks at: exp(entropy of its weights)",
-                "加上每个点的有效键数：exp(权重的熵)"},
+                 tr("where to predict: 57, or 57,83 for two columns of x, or a file; repeat for more points"), at_);
+  options.option("--grid N", tr("predict at N points over the range of x (100)"), grid_, 1, 10'000'000);
+  options.option("-o,--output FILE", tr("write the predictions to a .csv or .npy instead of printing them"), output_);
+  options.flag("--band", tr("add a pointwise confidence band"), band_);
+  options.option("--level P", tr("the band's level"), level_, 1e-6, 1 - 1e-9);
+  options.flag("--effective-keys", tr("add the effective number of keys of each point: exp(entropy of its weights)"),
                effective_);
-  options.option("--plot FILE",
-                 {"draw data, fit and band (.svg, .png, .txt)", "绘制数据、拟合与置信带（.svg、.png、.txt）"}, plot_);
-  options.option("--weights FILE", {"write the weights (points, rows) as .npy", "把权重 (点, 行) 写成 .npy"}, weights_);
-  options.option("--weights-plot FILE", {"draw the weights as a heat map", "把权重画成热图"}, weights_plot_);
-  options.option("--rate R", {"learn: learning rate", "learn：学习率"}, rate_, 1e-300);
-  options.option("--epochs N", {"learn: steps", "learn：步数"}, epochs_, 1, 1'000'000);
-  options.flag("--drop-missing",
-               {"drop rows with empty or NaN cells instead of refusing them", "丢弃含空值或 NaN 的行，而不是报错"},
-               drop_missing_);
-  options.flag("--json", {"print JSON", "输出 JSON"}, json_);
+  options.option("--plot FILE", tr("draw data, fit and band (.svg, .png, .txt)"), plot_);
+  options.option("--weights FILE", tr("write the weights (points, rows) as .npy"), weights_);
+  options.option("--weights-plot FILE", tr("draw the weights as a heat map"), weights_plot_);
+  options.option("--rate R", tr("learn: learning rate"), rate_, 1e-300);
+  options.option("--epochs N", tr("learn: steps"), epochs_, 1, 1'000'000);
+  options.flag("--drop-missing", tr("drop rows with empty or NaN cells instead of refusing them"), drop_missing_);
+  options.flag("--json", tr("print JSON"), json_);
 }
 
 void Regress::check_command_line() const {
-  if (data_.empty()) throw UsageError("the option --data FILE is missing");
-  if (!at_.empty() && grid_) throw UsageError("--at and --grid exclude each other");
+  if (data_.empty()) throw UsageError(tr("the option --data FILE is missing"));
+  if (!at_.empty() && grid_) throw UsageError(tr("--at and --grid exclude each other"));
   for (const auto& written : {output_, plot_, weights_, weights_plot_})
     if (written) refuse_overwriting(*written, {{data_}});
-  if (output_ && weights_ && *output_ == *weights_) throw UsageError("--output and --weights cannot be one file");
+  if (output_ && weights_ && *output_ == *weights_)
+    throw UsageError(tr("--output and --weights cannot be the same file"));
   if (output_) check_path("--output", *output_, {".csv", ".npy"});
   if (weights_) check_path("--weights", *weights_, {".npy"});
   if (plot_) check_path("--plot", *plot_, {".svg", ".png", ".txt"});
   if (weights_plot_) check_path("--weights-plot", *weights_plot_, {".svg", ".png", ".txt"});
   if (bandwidth_ == "learn" &&
       (regression_.kernel != KernelShape::gaussian || regression_.estimator != Estimator::local_constant))
-    throw UsageError(text("--bandwidth learn is for the gaussian kernel and the local-constant estimator, got ",
-                          name_of(regression_.kernel), " and ", regression_.estimator));
+    throw UsageError(tr(
+        "--bandwidth learn is for the gaussian kernel and the local-constant estimator, got {kernel} and {estimator}",
+        "kernel"_a = name_of(regression_.kernel), "estimator"_a = regression_.estimator));
 }
 
 std::vector<double> Regress::choose_bandwidth(const report::RegressionData& input, const Global& global) {
   if (bandwidth_ == "rule") return rule_bandwidth(input.x, regression_.kernel);
   if (bandwidth_ == "cv") {
     ShareBar bar(global.log_format);
-    const Text what{"cross-validation", "交叉验证"};
+    const Text what = tr("cross-validation");
     result_.validated = cross_validate(KernelRegression(input.x, input.y, regression_), [&](const SearchProgress& p) {
-      const Text tried{text(p.evaluations, " widths tried"), text("已试 ", p.evaluations, " 个带宽")};
+      const Text tried = tr("{evaluations} widths tried", "evaluations"_a = p.evaluations);
       bar.draw(p.share, what.in(global.language), tried.in(global.language));
     });
     bar.finish();
@@ -144,12 +125,16 @@ std::vector<double> Regress::given_bandwidth(size_t columns) const {
   std::vector<double> out;
   for (const std::string& part : split(bandwidth_, ',')) {
     const auto value = parse_number(part);
-    if (!value) throw UsageError(text("--bandwidth: expected a number, rule, cv or learn, got \"", bandwidth_, "\""));
-    if (!(*value > 0)) throw UsageError(text("--bandwidth: must be positive and finite, got ", *value));
+    if (!value)
+      throw UsageError(
+          tr("--bandwidth: expected a number, rule, cv or learn, got \"{bandwidth}\"", "bandwidth"_a = bandwidth_));
+    if (!(*value > 0))
+      throw UsageError(tr("--bandwidth: must be positive and finite, got {value}", "value"_a = *value));
     out.push_back(*value);
   }
   if (out.size() != 1 && out.size() != columns)
-    throw UsageError(text("--bandwidth: ", out.size(), " numbers for ", columns, " columns of x"));
+    throw UsageError(
+        tr("--bandwidth: {out} numbers for {columns} columns of x", "out"_a = out.size(), "columns"_a = columns));
   return out;
 }
 
@@ -157,8 +142,8 @@ Points Regress::points(const report::RegressionData& input) const {
   if (!at_.empty()) return read_points(at_, input.x_names);
   if (input.x_names.size() > 1) {
     if (grid_)
-      throw UsageError(text("--grid is for one column of x, there are ", input.x_names.size()),
-                       "give points with --at, or none for the data's own");
+      throw UsageError(tr("--grid is for one column of x, got {x_names}", "x_names"_a = input.x_names.size()),
+                       tr("give points with --at; without --at and --grid the data's own points are used"));
     return input.x;
   }
   const auto [low, high] = std::minmax_element(input.x.values.begin(), input.x.values.end());
@@ -188,9 +173,9 @@ void Regress::write(const Table& table) const {
 void Regress::print_notes(const report::RegressionData& input) const {
   if (input.dropped) fmt::print(stderr, "note: {} rows with missing numbers were dropped\n", input.dropped);
   if (bandwidth_ == "rule" || bandwidth_ == "cv" || bandwidth_ == "learn")
-    fmt::print(stderr, "note: bandwidth {} by {}\n", fmt::join(regression_.bandwidth, ","), bandwidth_);
+    fmt::print(stderr, "note: bandwidth {}, chosen by {}\n", fmt::join(regression_.bandwidth, ","), bandwidth_);
   if (result_.predictions.absent)
-    fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth: no prediction there\n",
+    fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth, so no prediction\n",
                result_.predictions.absent, result_.at.rows);
 }
 
@@ -199,7 +184,7 @@ int Regress::run(const Global& global) {
   const report::RegressionData input =
       read_regress_data(data_, x_, y_, drop_missing_ ? Missing::drop_row : Missing::refuse);
   if (input.x_names.size() > 1 && plot_)
-    throw UsageError(text("--plot is for one column of x, there are ", input.x_names.size()));
+    throw UsageError(tr("--plot is for one column of x, got {x_names}", "x_names"_a = input.x_names.size()));
   regression_.bandwidth = choose_bandwidth(input, global);
   const Points& at = result_.at = points(input);
   const KernelRegression regression(input.x, input.y, regression_);

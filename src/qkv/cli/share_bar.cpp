@@ -1,4 +1,4 @@
-// Drawing a share of work as a bar.
+// Draws the share of work done as a bar.
 #include "qkv/cli/share_bar.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@
 namespace qkv::cli {
 
 void ShareBar::draw(double share, const std::string& what, const std::string& note) {
-  what_ = what, note_ = note;
+  what_ = what;
+  note_ = note;
   const auto now = Clock::now();
   if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;

@@ -1,4 +1,4 @@
-// A bar on the terminal for work of which the share done is known.
+// A bar on the terminal for work whose progress is known.
 #pragma once
 
 #include <chrono>
@@ -8,14 +8,14 @@
 
 namespace qkv::cli {
 
-/// Draws on standard error, ten times a second at most, and only where progress is shown as a bar. Work of a moment
-/// shows none.
+/// Draws on standard error, at most ten times per second, and only if progress is shown as a bar. Short work shows no
+/// bar.
 class ShareBar {
  public:
   explicit ShareBar(LogFormat format) : shown_(format == LogFormat::bar) {}
   /// "what [#####-----] note", as wide as the terminal.
   void draw(double share, const std::string& what, const std::string& note);
-  /// The last one drawn, full, and the end of its line.
+  /// If a bar was drawn: draws it full and ends the line.
   void finish();
 
  private:

@@ -1,4 +1,4 @@
-// Drawing over one line of standard error.
+// Redraws one line of standard error.
 #include "qkv/cli/status_line.h"
 
 #include <fmt/format.h>
@@ -29,18 +29,22 @@ std::string bar(double share, int width) {
 void StatusLine::share(const std::string& what, double done, Language language) {
   if (!on_) return;
   const auto now = Clock::now();
-  if (!started_) begin_ = now, started_ = true;
+  if (!started_) {
+    begin_ = now;
+    started_ = true;
+  }
   const double seconds = std::chrono::duration<double>(now - begin_).count();
   const bool known = done > 0.01 && seconds > 0.5;  // before that a guess is worse than none
   const std::string left = known ? duration(seconds / done * (1 - done)) : "-:--";
-  show(fmt::format("{} {:3.0f} %  {}  {}", bar(done, 20), 100 * done, Text{left + " left", "还需 " + left}.in(language),
+  show(fmt::format("{} {:3.0f} %  {}  {}", bar(done, 20), 100 * done, tr("{time} left", "time"_a = left).in(language),
                    what));
 }
 
 void StatusLine::show(const std::string& text) {
   const auto now = Clock::now();
   if (!on_ || (drawn_ && now - last_ < std::chrono::milliseconds(100))) return;
-  last_ = now, drawn_ = true;
+  last_ = now;
+  drawn_ = true;
   write("\r" + plotting::cut_to(text, std::max(terminal_columns(STDERR_FILENO) - 1, 1), "…") + "\x1b[K");
 }
 

@@ -1,4 +1,4 @@
-// One line on a terminal that is drawn over while something long is under way.
+// A line on a terminal that is redrawn during long work.
 #pragma once
 
 #include <chrono>
@@ -8,22 +8,23 @@
 
 namespace qkv::cli {
 
-/// "[#####-----]", the share from 0 to 1.
+/// "[#####-----]"; `share` is from 0 to 1.
 std::string bar(double share, int width);
 
-/// On standard error, and only where progress is shown as a bar. Its end leaves an empty line.
+/// On standard error, and only if progress is shown as a bar. The destructor clears the line.
 class StatusLine {
  public:
   explicit StatusLine(const Global& global) : on_(global.log_format == LogFormat::bar) {}
   ~StatusLine() { clear(); }
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
-  /// "[####------]  42 %  0:07 left  training ...", the time by what the share took since the last clear(); at most ten
-  /// times per second.
+  /// "[####------]  42 %  0:07 left  training ...". The time is estimated from that since the last clear(). Drawn at
+  /// most
+  /// ten times per second.
   void share(const std::string& what, double done, Language language);
-  /// A text of one's own, cut to the terminal.
+  /// Any text, cut to the width of the terminal.
   void show(const std::string& text);
-  /// Removes it, before something else is printed.
+  /// Clears the line, before something else is printed.
   void clear();
   bool on() const { return on_; }
 

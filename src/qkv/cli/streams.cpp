@@ -1,4 +1,4 @@
-// Opening what is closed, and a stream over standard error that drops what cannot be written.
+// Opens closed descriptors, and replaces standard error by a stream that drops what cannot be written.
 #include "qkv/cli/streams.h"
 
 #include <fcntl.h>
@@ -12,8 +12,7 @@
 namespace qkv::cli {
 namespace {
 
-// A reader that went away raises SIGPIPE, which ends the program when it comes from standard output. Here it is taken
-// back.
+// Writing to a closed pipe raises SIGPIPE, which ends the program if the pipe is standard output. Here it is discarded.
 class PipeSignalHeld {
  public:
   PipeSignalHeld() {
@@ -48,7 +47,7 @@ ssize_t write_or_drop(void*, const char* text, size_t size) {
 }  // namespace
 
 void secure_streams() {
-  // The lowest free number is taken. Standard input cannot be read and the others cannot be written, as if they were
+  // open() uses the lowest free number. Standard input cannot be read and the others cannot be written, as if they were
   // still closed.
   constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int descriptor = 0; descriptor <= STDERR_FILENO; ++descriptor)

@@ -45,7 +45,7 @@ std::string option_table(const Options& options, Language language) {
     if (spec.kind == OptionKind::positionals) row.left += "...";
     row.right = spec.help.in(language);
     const std::string& value = spec.default_text;
-    if (!value.empty()) row.right += Text{" (default " + value + ")", "（默认 " + value + "）"}.in(language);
+    if (!value.empty()) row.right += tr(" (default {value})", "value"_a = value).in(language);
     rows.push_back(std::move(row));
   }
   return table(rows);
@@ -60,7 +60,9 @@ std::string command_table(const Commands& commands, Language language) {
 }  // namespace
 
 std::string shortened(std::string_view text) {
-  const auto is_inside = [&](size_t at) { return at < text.size() && (text[at] & 0xC0) == 0x80; };  // of a character
+  const auto is_inside = [&](size_t at) {
+    return at < text.size() && (text[at] & 0xC0) == 0x80;
+  };  // inside a character
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const size_t open = std::min(text.find('"', at), text.size()), begin = std::min(open + 1, text.size());
@@ -76,7 +78,7 @@ std::string shortened(std::string_view text) {
   if (out.size() <= limits::kMessageBytes) return out;
   text = out;
   size_t head = limits::kMessageBytes * 2 / 3,
-         tail = text.size() - limits::kMessageBytes / 3;  // what was expected stands at the end
+         tail = text.size() - limits::kMessageBytes / 3;  // the end says what was expected
   while (is_inside(head)) --head;
   while (is_inside(tail)) ++tail;
   return std::string(text.substr(0, head)).append(" ... ").append(text.substr(tail));
@@ -93,17 +95,17 @@ bool wants_color(int descriptor) {
   return ::isatty(descriptor) && !(no_color && *no_color) && !(term && std::string_view(term) == "dumb");
 }
 
-void print_error(std::string_view message, std::string_view hint) {
+void print_error(const Text& message, const Text& hint, Language language) {
   std::fflush(stdout);
-  const bool color = wants_color(STDERR_FILENO);
-  std::string out =
-      std::string(color ? "\x1b[31mqkv: error:\x1b[0m " : "qkv: error: ") + shortened(printable(message)) + "\n";
-  if (!hint.empty()) out += "hint: " + shortened(printable(hint)) + "\n";
+  const auto cut = [&](const Text& words) { return shortened(printable(words.in(language))); };
+  const std::string mark = tr("qkv: error: ").in(language);
+  std::string out = (wants_color(STDERR_FILENO) ? "\x1b[31m" + mark + "\x1b[0m" : mark) + cut(message) + "\n";
+  if (!hint.empty()) out += tr("hint: {hint}", "hint"_a = cut(hint)).in(language) + "\n";
   std::fwrite(out.data(), 1, out.size(), stderr);
 }
 
 void Global::note(const Text& text) const {
-  if (!quiet) std::fprintf(stderr, "qkv: note: %s\n", text.in(language).c_str());
+  if (!quiet) std::fprintf(stderr, "%s\n", tr("qkv: note: {note}", "note"_a = text).in(language).c_str());
 }
 
 void Global::say(const Text& text) const {
@@ -118,26 +120,24 @@ Language locale_language() {
 }
 
 std::string short_help(const Commands& commands, Language language) {
-  const Text head{"attention, from kernel regression to the Transformer", "注意力：从核回归到 Transformer"};
-  const Text usage{"usage: qkv COMMAND [OPTIONS]\n\ncommands:\n", "用法：qkv 命令 [选项]\n\n命令：\n"};
-  const Text more{"\nqkv --help shows the options, qkv COMMAND --help one command.\n",
-                  "\nqkv --help 显示全部选项，qkv 命令 --help 解释一个命令。\n"};
+  const Text head = tr("attention, from kernel regression to the Transformer");
+  const Text usage = tr("usage: qkv COMMAND [OPTIONS]\n\ncommands:\n");
+  const Text more = tr("\nqkv --help shows the common options, qkv COMMAND --help explains one command.\n");
   const std::string list = command_table(commands, language);
   return text("qkv ", version(), ": ", head.in(language), "\n\n", usage.in(language), list, more.in(language));
 }
 
 std::string full_help(const Commands& commands, const Options& globals, Language language) {
   std::string out = short_help(commands, language);
-  out +=
-      Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
-  out += Text{"\nexamples:\n", "\n示例：\n"}.in(language);
+  out += tr("\noptions of all commands:\n").in(language) + option_table(globals, language);
+  out += tr("\nexamples:\n").in(language);
   for (const auto& command : commands) out += "  " + command->example() + "\n";
   return out;
 }
 
 std::string command_help(const Command& command, const Options& own, const Options& globals, Language language) {
-  std::string usage = Text{"usage: qkv ", "用法：qkv "}.in(language) + command.name();
-  usage += Text{" [OPTIONS]", " [选项]"}.in(language);
+  std::string usage = tr("usage: qkv ").in(language) + command.name();
+  usage += tr(" [OPTIONS]").in(language);
   for (const OptionSpec& spec : own.specs())
     if (is_positional(spec)) {
       const std::string name = spec.long_name() + (spec.kind == OptionKind::positionals ? "..." : "");
@@ -145,9 +145,8 @@ std::string command_help(const Command& command, const Options& own, const Optio
     }
   std::string out = "qkv " + command.name() + ": " + command.summary().in(language) + "\n\n" + usage + "\n";
   if (!own.specs().empty()) out += "\n" + option_table(own, language);
-  out +=
-      Text{"\noptions of every command:\n", "\n所有命令共有的选项：\n"}.in(language) + option_table(globals, language);
-  return out + Text{"\nexample:\n  ", "\n示例：\n  "}.in(language) + command.example() + "\n";
+  out += tr("\noptions of all commands:\n").in(language) + option_table(globals, language);
+  return out + tr("\nexample:\n  ").in(language) + command.example() + "\n";
 }
 
 }  // namespace qkv::cli

@@ -1,4 +1,4 @@
-// Text files that commands read.
+// Reads the text files of commands.
 #include "qkv/cli/text_input.h"
 
 #include <algorithm>
@@ -15,15 +15,15 @@
 namespace qkv::cli {
 namespace {
 
-// Standard input as read_lines reads a file.
+// Reads standard input as read_lines reads a file.
 std::vector<std::string> standard_input_lines() {
   std::string bytes;
   std::array<char, 1 << 16> part{};
   while (const size_t got = std::fread(part.data(), 1, part.size(), stdin)) bytes.append(part.data(), got);
-  check(std::ferror(stdin) == 0, "cannot read standard input");
+  require(std::ferror(stdin) == 0, "cannot read standard input");
   check_utf8(bytes, "standard input");
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
-  check(!bytes.empty(), "standard input: is empty, expected text");
+  require(!bytes.empty(), "standard input: is empty, expected text");
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
@@ -45,15 +45,16 @@ std::vector<std::string> read_text_lines(const std::string& path) {
 
 void refuse_overwriting(const std::string& output, std::span<const std::string> inputs) {
   for (const std::string& input : inputs) {
-    std::error_code ignored;  // of one that does not exist
+    std::error_code ignored;  // the output may not exist
     if (std::filesystem::equivalent(output, input, ignored))
-      throw UsageError(text(output, ": is read by this command, and cannot be its output too"));
+      throw UsageError(tr("{output}: is an input of this command and cannot also be its output", "output"_a = output));
   }
 }
 
 void check_same_lines(const std::string& a, size_t a_lines, const std::string& b, size_t b_lines) {
-  check(a_lines == b_lines, input_name(a), " has ", a_lines, " lines and ", input_name(b), " ", b_lines,
-        ", expected as many");
+  require(a_lines == b_lines, "{input_name} has {a_lines} lines, but {input_name_2} has {b_lines}",
+          "input_name"_a = input_name(a), "a_lines"_a = a_lines, "input_name_2"_a = input_name(b),
+          "b_lines"_a = b_lines);
 }
 
 }  // namespace qkv::cli

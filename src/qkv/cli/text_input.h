@@ -1,4 +1,4 @@
-// Files that commands read, text above all.
+// Input files of commands, mostly text.
 #pragma once
 
 #include <span>
@@ -10,14 +10,14 @@ namespace qkv::cli {
 /// "standard input" for "-", else the path.
 std::string input_name(const std::string& path);
 
-/// The lines of a file, gzipped or not, or of standard input when the path is "-", without white space at their ends.
-/// An empty file is an error, and so is a line that is not UTF-8, by its number.
+/// The lines of a file, gzipped or not, or of standard input if the path is "-", without white space at their ends. An
+/// empty file is an error, and so is a line that is not UTF-8; the error gives its number.
 std::vector<std::string> read_text_lines(const std::string& path);
 
-/// A usage error where an output is one of the files that are read.
+/// Throws UsageError if the output is one of the input files.
 void refuse_overwriting(const std::string& output, std::span<const std::string> inputs);
 
-/// Fails unless both have the same number of lines, with both numbers.
+/// Fails unless both have the same number of lines; the error gives both numbers.
 void check_same_lines(const std::string& a, size_t a_lines, const std::string& b, size_t b_lines);
 
 }  // namespace qkv::cli

@@ -1,4 +1,4 @@
-// qkv tour: every lab, or those asked for, in one report.
+// qkv tour: all labs, or the requested ones, in one report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "qkv/cli/named_lab.h"
 #include "qkv/cli/status_line.h"
+#include "qkv/cli/terminal.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 #include "qkv/train/progress.h"
@@ -14,14 +15,16 @@
 namespace qkv::cli {
 namespace {
 
-// How long a tour takes: by what its labs are said to take, and by how much slower or faster this machine was so far.
+// Estimates how long a tour takes, from the expected times of its labs and the pace of this machine so far.
 class Clock {
  public:
   explicit Clock(const std::vector<const labs::Lab*>& labs) {
     for (const labs::Lab* lab : labs) expected_.push_back(static_cast<double>(lab->seconds));
   }
   void finished_lab(double seconds) {
-    done_expected_ += expected_.at(next_++), done_seconds_ += seconds, lab_start_ = Steady::now();
+    done_expected_ += expected_.at(next_++);
+    done_seconds_ += seconds;
+    lab_start_ = Steady::now();
   }
   double elapsed() const { return since(start_); }
   double left() const {
@@ -43,29 +46,21 @@ class Clock {
 class TourCommand : public Command {
  public:
   std::string name() const override { return "tour"; }
-  Text summary() const override {
-    return {"runs every lab and writes one report, report/index.html", "运行全部实验，写出一份报告 report/index.html"};
-  }
+  Text summary() const override { return tr("runs every lab and writes one report, report/index.html"); }
   std::string example() const override { return "qkv tour --out report"; }
 
   void bind(Options& options) override {
-    options.positionals(
-        "NAME",
-        {"labs of the report, by name or section; without one all of them", "报告中的实验，按名称或节号；不写则为全部"},
-        names_);
-    options.option("-o,--out DIR", {"folder of the report", "报告所在的文件夹"}, out_);
+    options.positionals("NAME", tr("labs of the report, by name or section (default: all)"), names_);
+    options.option("-o,--out DIR", tr("folder for the report"), out_);
     options.option(
         "--data FILE",
-        {"labs 10.4 and 10.7: the book's fra.txt, and its experiment at full size, instead of the built-in corpus",
-         "10.4 与 10.7 节：用书中的 fra.txt 做书中的完整实验，而不用内置语料"},
-        data_);
+        tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
   }
 
   int run(const Global& global) override {
-    const bool zh = global.language == Language::zh;
     const auto chosen = named_labs(names_.empty() ? std::vector<std::string>{"all"} : names_, global);
     check_lab_data(data_, chosen);
-    make_folder(out_);  // before the work: a bad path is known at once
+    make_folder(out_);  // before the work, so that a bad path fails at once
     std::vector<labs::Finished> finished;
     int64_t failed = 0;
     Clock clock(chosen);
@@ -76,30 +71,28 @@ class TourCommand : public Command {
     }
     const std::string file = out_ + "/index.html";
     write_file(file, labs::html_report(finished, global.language));
-    if (!global.quiet)
-      fmt::print(fmt::runtime(zh ? "报告：{}（用时 {}）\n" : "report: {} ({})\n"), file, duration(clock.elapsed()));
-    if (failed) fmt::print(stderr, "qkv: error: {} claims failed; the report shows which\n", failed);
+    if (!global.quiet) global.say(tr("report: {file} ({time})", "file"_a = file, "time"_a = duration(clock.elapsed())));
+    if (failed)
+      print_error(tr("{failed} claims failed; the report shows which", "failed"_a = failed), {}, global.language);
     return failed ? 1 : 0;
   }
 
  private:
-  // While it runs: "3 of 8  [####------]  0:21 of about 1:40  10.2 Kernel regression: training ...".
+  // While it runs: "3/8 [####------] 0:21, about 1:40 left  10.2 Kernel regression: training ...".
   labs::Finished run_one(const labs::Lab& lab, size_t number, size_t count, const Clock& clock,
                          const Global& global) const {
     const auto start = std::chrono::steady_clock::now();
-    const bool zh = global.language == Language::zh;
     StatusLine status(global);
     std::string doing;
     const auto draw = [&] {
       const double elapsed = clock.elapsed(), left = clock.left();
-      const std::string times = zh ? fmt::format("已用 {}，约剩 {}", duration(elapsed), duration(left))
-                                   : fmt::format("{}, about {} left", duration(elapsed), duration(left));
-      status.show(fmt::format("{}/{} {} {}  {} {}{}", number, count, bar(elapsed / (elapsed + left), 20), times,
-                              lab.section, lab.title.in(global.language), doing));
+      const Text times = tr("{elapsed}, about {left} left", "elapsed"_a = duration(elapsed), "left"_a = duration(left));
+      status.show(fmt::format("{}/{} {} {}  {} {}{}", number, count, bar(elapsed / (elapsed + left), 20),
+                              times.in(global.language), lab.section, lab.title.in(global.language), doing));
     };
     draw();
     const auto at_work = [&](const Text& what, double done) {
-      doing = done < 1 ? (zh ? "：" : ": ") + what.in(global.language) : "";
+      doing = done < 1 ? tr(": {what}", "what"_a = what).in(global.language) : "";
       draw();
     };
     const labs::LabOptions options{.seed = global.seed, .data = lab.takes_data ? data_ : ""};
@@ -108,10 +101,9 @@ class TourCommand : public Command {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     status.clear();
     if (!global.quiet) {
-      fmt::print(fmt::runtime(zh ? "{}/{}  {:<5} {} · {} 条论断，{} 条不成立，{:.1f} 秒\n"
-                                 : "{} of {}  {:<5} {} · {} claims, {} failed, {:.1f} s\n"),
-                 number, count, lab.section, lab.title.in(global.language), page.claims(), page.failed_claims(),
-                 seconds);
+      global.say(tr("{number} of {count}  {section:<5} {title} · {claims} claims, {failed} failed, {seconds:.1f} s",
+                    "number"_a = number, "count"_a = count, "section"_a = lab.section, "title"_a = lab.title,
+                    "claims"_a = page.claims(), "failed"_a = page.failed_claims(), "seconds"_a = seconds));
       std::fflush(stdout);
     }
     return {&lab, std::move(page), seconds};

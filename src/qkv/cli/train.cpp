@@ -1,4 +1,4 @@
-// qkv train: a configuration and data become a run folder with a model.
+// qkv train: turns a configuration and data into a run folder with a model.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -41,7 +41,7 @@ class Screen : public Observer {
   }
   void epoch(const Progress& p) override {
     last_ = p;
-    // Lines for a log: a few dozen a run, however many epochs it has.
+    // A log gets a few dozen lines per run, for any number of epochs.
     const int64_t every = std::max<int64_t>(1, p.epochs / 50);
     const bool due = p.epoch % every == 0 || p.epoch == p.epochs;
     if (format_ == LogFormat::bar && p.valid_loss) {
@@ -57,7 +57,7 @@ class Screen : public Observer {
   }
   void finished(const Progress& p) override {
     if (format_ != LogFormat::bar || p.steps_here == 0) return;
-    draw(p);  // as far as it came: full, unless it was stopped
+    draw(p);  // full, unless the training was stopped
     fmt::print(stderr, "\n");
   }
   /// The last epoch that was trained here.
@@ -80,39 +80,31 @@ class Train : public Command {
  public:
   std::string name() const override { return "train"; }
   Text summary() const override {
-    return {"trains a translation model; the same command again goes on where it stopped",
-            "训练翻译模型；再次运行同一命令会从中断处继续"};
+    return tr("trains a translation model; repeating the command resumes where it stopped");
   }
   std::string example() const override {
-    return "qkv train --preset transformer\n  qkv train --preset d2l-transformer --data fra.txt\n  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine";
+    return "qkv train --preset transformer\n"
+           "  qkv train --preset d2l-transformer --data fra.txt\n"
+           "  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine";
   }
 
   void bind(Options& options) override {
-    options.option("-c,--config FILE",
-                   {"a YAML file with the blocks data, model, training, book and decoding",
-                    "YAML 配置文件：data、model、training、book、decoding 五块"},
+    options.option("-c,--config FILE", tr("a YAML file with the blocks data, model, training, book and decoding"),
                    config_file_);
-    options.option("--preset NAME",
-                   {"ready settings, which the file and the options below change", "预设，可被配置文件和下列选项修改"},
-                   preset_, translation_presets());
+    options.option("--preset NAME", tr("predefined settings, which the file and the options below override"), preset_,
+                   translation_presets());
     options.option("--data FILE",
-                   {"sentence pairs (data.pairs): tab-separated, .gz too, or en-fr, the built-in corpus",
-                    "句对（data.pairs）：制表符分隔，可为 .gz；en-fr 为内置语料"},
-                   data_);
-    options.option("-o,--output DIR",
-                   {"the run's folder (default: runs/NAME of the preset or file, else runs/translation)",
-                    "输出文件夹（默认 runs/预设名或文件名，都没有则为 runs/translation）"},
-                   output_);
-    options.flag(
-        "--restart",
-        {"begin again: what the folder holds of an earlier run is removed", "重新开始：删除文件夹中先前的运行"},
-        restart_);
-    options.flag("--dump-config", {"print the whole configuration as YAML and stop", "打印完整配置（YAML）后退出"},
-                 dump_);
+                   tr("sentence pairs (data.pairs): tab-separated, .gz or not; en-fr is the built-in corpus"), data_);
+    options.option(
+        "-o,--output DIR",
+        tr("folder of the run (default: runs/NAME with the name of the preset or file, else runs/translation)"),
+        output_);
+    options.flag("--restart", tr("start over: remove an earlier run from the folder"), restart_);
+    options.flag("--dump-config", tr("print the whole configuration as YAML and exit"), dump_);
     for (const Setting& s : offered_settings()) {
       if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
       overrides_.emplace_back(s.name(), std::nullopt);
-      options.option(s.flag + " " + s.value_name, {s.name() + ": " + s.help.en, s.name() + "：" + s.help.zh},
+      options.option(s.flag + " " + s.value_name, tr("{setting}: {help}", "setting"_a = s.name(), "help"_a = s.help),
                      overrides_.back().second, s.choices);
     }
   }
@@ -140,7 +132,7 @@ const std::optional<std::string>& Train::given(const char* name) const {
   return std::ranges::find(overrides_, name, &Override::first)->second;
 }
 
-// Data of one's own, by option or file, take the place of all files that a preset names.
+// Your own data, by option or file, replaces all files that a preset names.
 bool Train::has_own_data() const {
   if (data_ || given("data.source")) return true;
   if (config_file_.empty()) return false;
@@ -158,14 +150,17 @@ TranslationConfig Train::base_configuration() const {
   const auto wanted = kind ? parse_name<ModelKind>(*kind, "--kind") : config.kind();
   if (preset_.empty()) config.set_kind(wanted);
   if (wanted != config.kind())
-    throw UsageError(text("--kind ", wanted, ": the preset ", preset_, " is a ", config.kind()));
+    throw UsageError(tr("--kind {wanted}: the preset {preset} is a {kind}", "wanted"_a = wanted, "preset"_a = preset_,
+                        "kind"_a = config.kind()));
   if (config_file_.empty()) return config;
   config.read(config_file_);
   if (!preset_.empty() && config.kind() != wanted)
-    throw Error(text(config_file_, ": model.kind is ", config.kind(), ", but the preset ", preset_, " is a ", wanted),
-                "the file alone, without --preset, has settings for its own kind of model");
+    throw Error(tr("{config_file}: model.kind is {kind}, but the preset {preset} is a {wanted}",
+                   "config_file"_a = config_file_, "kind"_a = config.kind(), "preset"_a = preset_, "wanted"_a = wanted),
+                tr("use the file without --preset"));
   if (kind && config.kind() != wanted)
-    throw UsageError(text("--kind ", wanted, ": ", config_file_, " is a ", config.kind()));
+    throw UsageError(tr("--kind {wanted}: {config_file} is a {kind}", "wanted"_a = wanted,
+                        "config_file"_a = config_file_, "kind"_a = config.kind()));
   return config;
 }
 
@@ -174,16 +169,17 @@ TranslationConfig Train::configuration(const Global& global) const {
   try {
     const Settings settings = config.settings();
     if (data_) {
-      config.data.source.clear(), config.data.target.clear();
+      config.data.source.clear();
+      config.data.target.clear();
       settings.find("data.pairs").set(*data_, "--data");
     } else if (given("data.source")) {
-      config.data.pairs.clear();  // the file's
+      config.data.pairs.clear();  // from the file
     }
     for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag);
     if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
   } catch (const Error& e) {
-    throw UsageError(e.what(), e.hint());
+    throw UsageError(e.message(), e.hint());
   }
   return config;
 }
@@ -194,7 +190,7 @@ std::string Train::folder() const {
   return "runs/" + fs::path(config_file_).stem().string();
 }
 
-// The presets are for a corpus with blanks around its punctuation. Text of one's own seldom has them.
+// The presets expect a corpus with blanks around its punctuation. Your own text seldom has them.
 void Train::say_tokenizer(const TranslationRun& run) const {
   const TranslationDataConfig& data = run.config().data;
   const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
@@ -202,10 +198,11 @@ void Train::say_tokenizer(const TranslationRun& run) const {
   if (preset_.empty() || chosen || data.tokenizer != TokenizerKind::spaces || data.built_in()) return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
-  fmt::print(stderr,
-             "note: data.tokenizer is spaces, as the preset {} has it, but {:.0f} % of the sentences have punctuation "
-             "attached to words: \"{}\" is one word to this model; --tokenizer words or bpe parts them\n",
-             preset_, std::floor(100 * found.share), printable(found.example));
+  fmt::print(
+      stderr,
+      "note: data.tokenizer is spaces, from the preset {}, but {:.0f} % of the sentences have punctuation attached to "
+      "words: \"{}\" is one word to this model; --tokenizer words or bpe separates them\n",
+      preset_, std::floor(100 * found.share), printable(found.example));
 }
 
 void Train::say_kept(const TranslationRun& run, const TrainResult& result) {
@@ -216,7 +213,7 @@ void Train::say_kept(const TranslationRun& run, const TrainResult& result) {
                        result.kept_loss ? fmt::format(", validation loss {:.4f}", *result.kept_loss) : ""));
 }
 
-// What the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
+// Prints what the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
 void Train::book_ending(const TranslationRun& run, const Progress& last) const {
   if (last.epoch_seconds > 0) fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.per_second());
   const Translator translator(run.model(), run.tokenizers(), run.config());
@@ -232,11 +229,12 @@ void Train::book_ending(const TranslationRun& run, const Progress& last) const {
 int Train::run(const Global& global) {
   TranslationConfig config = configuration(global);
   if (is_book_preset(config.preset) && config.data.pairs.empty() && config.data.source.empty())
-    throw UsageError(text("the preset ", config.preset, " reads the book's fra.txt: give it with --data FILE"),
-                     "qkv data fra-eng -o fra.txt fetches it");
+    throw UsageError(
+        tr("the preset {preset} needs the book's fra.txt: give it with --data FILE", "preset"_a = config.preset),
+        tr("qkv data fra-eng -o fra.txt fetches it"));
   if (preset_.empty() && config_file_.empty() && !data_ && config.data.source.empty())
-    throw UsageError("nothing to train: give --preset NAME, -c config.yaml or --data FILE",
-                     "qkv train --preset transformer needs no file");
+    throw UsageError(tr("nothing to train: give --preset NAME, -c config.yaml or --data FILE"),
+                     tr("qkv train --preset transformer needs no file"));
   if (dump_) {
     fmt::print("{}", config.settings().dump());
     return 0;
@@ -244,9 +242,9 @@ int Train::run(const Global& global) {
   const std::string where = preset_.empty() && config_file_.empty() && output_.empty() ? "runs/translation" : folder();
   const InterruptScope scope;
   TranslationRun run(config, where, restart_ ? ExistingRun::discard : ExistingRun::resume);
-  const bool lines = global.log_format != LogFormat::json;  // else standard error is JSON alone
-  const bool speaks = lines && global.log_format != LogFormat::none;
-  if (speaks) {
+  const bool lines = global.log_format != LogFormat::json;  // else standard error contains only JSON
+  const bool prints_text = lines && global.log_format != LogFormat::none;
+  if (prints_text) {
     const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
     const std::string header = fmt::format(
         "{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
@@ -257,11 +255,10 @@ int Train::run(const Global& global) {
     if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
       fmt::print(
           stderr,
-          "note: training.warmup is {}, but the whole training has {} updates: the rate will not get as far as training.rate\n",
+          "note: training.warmup is {}, but the whole training has {} updates: the rate will not reach training.rate\n",
           config.training.warmup, run.updates());
     if (config.data.has_subwords() && config.data.lowercase)
-      fmt::print(stderr,
-                 "note: {}: translations will have no capitals, and qkv score --lowercase compares without them\n",
+      fmt::print(stderr, "note: {}: translations will have no capitals; score them with qkv score --lowercase\n",
                  report::tokenizer_text(config.data));
     else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
       fmt::print(stderr, "tokenizer: {}\n", report::tokenizer_text(config.data));
@@ -272,16 +269,16 @@ int Train::run(const Global& global) {
   const TrainResult result = run.train(observers, &interrupted());
   if (result.interrupted) {
     if (lines)
-      fmt::print(stderr, "stopped after step {} of {}; the same command goes on from here\n", result.progress.step,
+      fmt::print(stderr, "stopped after step {} of {}; repeat the command to resume\n", result.progress.step,
                  result.progress.steps);
     return kInterrupted;
   }
-  if (speaks && result.progress.steps_here == 0)
-    fmt::print(stderr, "{}: finished before; nothing was trained (--restart begins again)\n", where);
-  else if (speaks && result.ended_early)
-    fmt::print(stderr, "ended after epoch {}: the validation loss was not getting better\n", result.progress.epoch);
-  if (speaks && result.progress.steps_here > 0) say_kept(run, result);
-  const bool trained = speaks && result.progress.steps_here > 0;
+  if (prints_text && result.progress.steps_here == 0)
+    fmt::print(stderr, "{}: already finished; nothing was trained (--restart starts over)\n", where);
+  else if (prints_text && result.ended_early)
+    fmt::print(stderr, "ended after epoch {}: the validation loss stopped improving\n", result.progress.epoch);
+  if (prints_text && result.progress.steps_here > 0) say_kept(run, result);
+  const bool trained = prints_text && result.progress.steps_here > 0;
   if (is_book_preset(config.preset))
     book_ending(run, screen.last());
   else if (trained)

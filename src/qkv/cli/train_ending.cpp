@@ -1,4 +1,4 @@
-// Two sentences of the corpus, and what to type next.
+// Two translated sentences of the corpus, and what to type next.
 #include "qkv/cli/train_ending.h"
 
 #include <fmt/format.h>
@@ -15,9 +15,9 @@ namespace qkv::cli {
 namespace {
 
 constexpr size_t kSamples = 2;
-constexpr int64_t kLookedAt = 1000;  // of the corpus
+constexpr int64_t kLookedAt = 1000;  // sentences of the corpus
 
-// Sentences of three to ten words that differ, as far apart as the corpus allows; any if there are none such.
+// Different sentences of three to ten words, from different parts of the corpus; any others if there are none.
 std::vector<std::string> samples(const TranslationRun& run) {
   const TranslationText& text = run.text();
   const std::vector<std::string>& all = text.valid.source.empty() ? text.train.source : text.valid.source;
@@ -64,11 +64,9 @@ void say_next(const TranslationRun& run, const Global& global) {
   const std::vector<std::string> sentences = samples(run);
   if (sentences.empty()) return;
   const std::string sentence = shell_word(sentences[0]), folder = shell_word(run.folder());
-  fmt::print(stderr, "{}echo {} | qkv translate --model {}\n", Text{"next: ", "下一步："}.in(global.language), sentence,
-             folder);
+  fmt::print(stderr, "{}echo {} | qkv translate --model {}\n", tr("next: ").in(global.language), sentence, folder);
   if (run.model().facts().source_maps())
-    fmt::print(stderr, "{}qkv inspect --model {} {}\n", Text{"or:   ", "或者：  "}.in(global.language), folder,
-               sentence);
+    fmt::print(stderr, "{}qkv inspect --model {} {}\n", tr("or:   ").in(global.language), folder, sentence);
 }
 
 }  // namespace qkv::cli

@@ -1,4 +1,4 @@
-// Forced decoding of two files, block by block: attention of all lines at once could fill the memory.
+// Forced decoding of two files, block by block: the attention of all lines at once could fill the memory.
 #include "qkv/cli/translate_force.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kPairsAtOnce = 1024, kPairsWithAttention = 64;
 
-// What was counted over all lines.
+// Totals over all lines.
 struct Total {
   double log_probability = 0;
   uint64_t tokens = 0, lines = 0, skipped = 0;
@@ -32,12 +32,12 @@ struct Total {
     ++lines;
   }
   void print(bool quiet) const {
-    if (tokens > 0)  // a result, so --quiet does not keep it back
+    if (tokens > 0)  // a result, so it is printed even with --quiet
       fmt::print(stderr, "perplexity {:.4f}: log p {:.4f} over {} tokens of {} {}\n",
                  std::exp(-log_probability / static_cast<double>(tokens)), log_probability, grouped(tokens),
                  grouped(lines), lines == 1 ? "line" : "lines");
     if (skipped > 0 && !quiet)
-      fmt::print(stderr, "qkv: note: {} {} with a side that has no text: not counted\n", grouped(skipped),
+      fmt::print(stderr, "qkv: note: {} {} not counted: one side is empty\n", grouped(skipped),
                  skipped == 1 ? "line" : "lines");
   }
 };
@@ -46,7 +46,8 @@ struct Total {
 
 void print_forced(const Translator& translator, const ForceRequest& request) {
   SentencePairs all;
-  all.target = read_text_lines(request.reference), all.source = read_text_lines(request.source);
+  all.target = read_text_lines(request.reference);
+  all.source = read_text_lines(request.source);
   check_same_lines(request.source, all.source.size(), request.reference, all.target.size());
   const std::string source_name = input_name(request.source), target_name = input_name(request.reference);
   UnknownWords unknown(request.quiet);

@@ -1,4 +1,4 @@
-// qkv translate --force: what a model thinks of given translations.
+// qkv translate --force: the probability of given translations.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace qkv::cli {
 
 struct ForceRequest {
-  std::string source, reference;  // files, line by line; "-" is standard input
-  int64_t rows = 0;               // pairs at once; 0: as the model's configuration says
+  std::string source, reference;  // line-aligned files; "-" is standard input
+  int64_t rows = 0;               // pairs at once; 0: from the model's configuration
   bool json = false, attention = false, quiet = false;
 };
 

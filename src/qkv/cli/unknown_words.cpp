@@ -1,4 +1,4 @@
-// Words that became <unk>, as they stand in the text.
+// Finds the words of a text that became <unk>.
 #include "qkv/cli/unknown_words.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMostWords = 20, kMostBytes = 60;
 
-// Cut between characters.
+// Cuts between characters.
 std::string shortened(std::string word) {
   if (word.size() <= kMostBytes) return word;
   size_t end = kMostBytes;
@@ -24,14 +24,14 @@ std::string shortened(std::string word) {
   return word + "...";
 }
 
-// Without marks at its ends: "(zebras," is told of as zebras.
+// Without punctuation at its ends: "(zebras," -> "zebras".
 std::string_view without_marks(std::string_view word) {
   constexpr std::string_view kMarks = ".,!?;:\"'()";
   const size_t begin = word.find_first_not_of(kMarks), end = word.find_last_not_of(kMarks);
   return begin == std::string_view::npos ? word : word.substr(begin, end + 1 - begin);
 }
 
-// The word in lower case: what a vocabulary may have instead.
+// The form that a vocabulary may have instead: lower case, without punctuation.
 std::string plain_form(std::string_view word) { return lowercase(without_marks(word)); }
 
 }  // namespace
@@ -46,12 +46,12 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
   }
   const auto parts = split_blanks(sentence);
   const auto part = tokenizer.word_of_token(sentence);
-  std::vector<std::string> words, known;  // each once; known: in another form
+  std::vector<std::string> words, known;  // each word once; known: it has another form
   for (size_t i = 0; i < part.size(); ++i) {
     if (ids[i] != tokenizer.unk() || static_cast<size_t>(part[i]) >= parts.size()) continue;
     std::string_view whole = parts[static_cast<size_t>(part[i])];
     const bool cut = (i > 0 && part[i - 1] == part[i]) || (i + 1 < part.size() && part[i + 1] == part[i]);
-    if (cut && tokenizer.vocabulary()) whole = without_marks(whole);  // the marks are words of their own
+    if (cut && tokenizer.vocabulary()) whole = without_marks(whole);  // punctuation marks are separate words
     const std::string word = shortened(std::string(whole));
     if (std::find(words.begin(), words.end(), word) != words.end()) continue;
     words.push_back(word);

@@ -1,4 +1,4 @@
-// Notes about what a model lacks: words that it does not know, and its end.
+// Notes about unknown words and unfinished models.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace qkv::cli {
 
-/// A word that the model does not know is read as <unk>, and what comes of it may look like a translation: said, on
-/// standard error, for the first lines.
+/// The model reads an unknown word as <unk>, and the output may still look like a translation. So the first lines with
+/// unknown words are noted on standard error.
 class UnknownWords {
  public:
   explicit UnknownWords(bool quiet) : quiet_(quiet) {}
-  /// ids: of the sentence, as the tokenizer encodes it, with or without <eos>. where: "line 3".
+  /// ids: the sentence as the tokenizer encodes it, with or without <eos>. where: "line 3".
   void note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids,
             const std::string& where);
 
@@ -22,7 +22,7 @@ class UnknownWords {
   int notes_ = 0;
 };
 
-/// Unless quiet: that a run has no model yet, and which weights are used in its place.
+/// Unless quiet: notes that a run has no model yet, and which weights are used instead.
 void note_unfinished(const std::string& folder, bool quiet);
 
 }  // namespace qkv::cli

@@ -8,7 +8,7 @@ namespace qkv {
 
 namespace {
 
-// As few digits as tell the number from its neighbours of the same type.
+// The fewest digits that tell the number from its neighbours of the same type.
 template <class Number>
 void append_number(std::string& out, Number number) {
   std::array<char, 32> digits;

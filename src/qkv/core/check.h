@@ -1,44 +1,24 @@
 // Errors: one exception type, one line, both values.
 #pragma once
 
-#include <concepts>
-#include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <string_view>
+
+#include "qkv/core/language.h"
 
 namespace qkv {
 
-/// What every check throws. `what()` is one line; `hint()` is what the user could do about it, or empty.
+/// What every check throws: one line, and what the user could do about it, or nothing. `what()` is the English line.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& message, std::string hint = "")
-      : std::runtime_error(message), hint_(std::move(hint)) {}
-  const std::string& hint() const { return hint_; }
+  explicit Error(Text message, Text hint = {})
+      : std::runtime_error(message.in(Language::en)), message_(std::move(message)), hint_(std::move(hint)) {}
+  const Text& message() const { return message_; }
+  const Text& hint() const { return hint_; }
 
  private:
-  std::string hint_;
+  Text message_, hint_;
 };
-
-/// Appends one part of a message; a type joins in by overloading this.
-inline void append_text(std::string& out, std::string_view part) { out += part; }
-inline void append_text(std::string& out, const char* part) { out += part; }
-inline void append_text(std::string& out, char part) { out += part; }
-inline void append_text(std::string& out, bool part) { out += part ? "true" : "false"; }
-void append_text(std::string& out, double part);
-void append_text(std::string& out, float part);  // 0.1f is "0.1"
-template <std::integral T>
-void append_text(std::string& out, T part) {
-  out += std::to_string(part);
-}
-
-/// text("a ", 3, " b") == "a 3 b".
-template <class... Parts>
-std::string text(const Parts&... parts) {
-  std::string out;
-  (append_text(out, parts), ...);
-  return out;
-}
 
 template <class... Parts>
 [[noreturn]] void fail(const Parts&... parts) {
@@ -50,6 +30,21 @@ template <class... Parts>
 inline void check(bool ok, const Parts&... parts) {
   if (!ok) [[unlikely]]
     fail(parts...);
+}
+
+/// For what users of the program meet, in their language: refuse("{file}: it is empty", "file"_a = path). Texts of the
+/// library that only its callers meet, "[matmul] ...", are made by check and fail and stay English.
+template <detail::ValueName... Names, class... Values>
+[[noreturn]] void refuse(std::type_identity_t<detail::Pattern<Names...>> pattern,
+                         detail::NamedValue<Names, Values>... values) {
+  throw Error(tr<Names...>(pattern, values...));
+}
+
+template <detail::ValueName... Names, class... Values>
+inline void require(bool ok, std::type_identity_t<detail::Pattern<Names...>> pattern,
+                    detail::NamedValue<Names, Values>... values) {
+  if (!ok) [[unlikely]]
+    refuse<Names...>(pattern, values...);
 }
 
 }  // namespace qkv

@@ -22,7 +22,7 @@ class Few {
   }
 
   void push_back(T item) {
-    check(size_ < kMost, "[few] no more than ", kMost, " elements");
+    check(size_ < kMost, "[few] at most ", kMost, " elements");
     items_[size_++] = std::move(item);
   }
   size_t size() const { return size_; }

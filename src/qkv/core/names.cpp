@@ -1,4 +1,4 @@
-// Lists of words, and the error for a word that is not among them.
+// Lists of words, and the error for a word that is not in the list.
 #include "qkv/core/names.h"
 
 #include "qkv/core/suggest.h"
@@ -23,7 +23,9 @@ std::vector<std::string> split(std::string_view text, char mark) {
 }
 
 void refuse_word(std::string_view where, std::string_view word, const std::vector<std::string>& known) {
-  throw Error(text(where, ": got \"", word, "\", expected one of ", listed(known)), did_you_mean(word, known));
+  throw Error(tr("{where}: got \"{word}\", expected one of {known}", "where"_a = where, "word"_a = word,
+                 "known"_a = listed(known)),
+              did_you_mean(word, known));
 }
 
 }  // namespace qkv

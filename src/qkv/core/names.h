@@ -1,5 +1,4 @@
-// Names of enum values, written once beside the enum: what a person may write, what is printed, and what an error
-// lists.
+// Names of enum values, written once beside the enum: they are what users write, what is printed, and what errors list.
 //
 //   enum class NormPlace { post, pre };
 //   constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
@@ -18,13 +17,13 @@ namespace qkv {
 
 /// "a, b, c".
 std::string listed(const std::vector<std::string>& words, std::string_view between = ", ");
-/// The parts between marks, some of which may be empty: "a,b" -> a, b; "" -> one empty part.
+/// The parts between marks; parts may be empty: "a,b" -> a, b; "" -> one empty part.
 std::vector<std::string> split(std::string_view text, char mark);
 
-/// 'where: got "wrd", expected one of word, words', with the nearest of them as the hint.
+/// 'where: got "wrd", expected one of word, words', with the nearest word as the hint.
 [[noreturn]] void refuse_word(std::string_view where, std::string_view word, const std::vector<std::string>& known);
 
-/// An enum with names: `names(value)`, found beside it, lists them in the order of the values, which count from 0.
+/// An enum with names: `names(value)`, defined beside it, lists them in the order of the values, which count from 0.
 template <class E>
 concept Named = std::is_enum_v<E> && requires(E value) {
   std::string_view(names(value)[0]);
@@ -51,7 +50,7 @@ std::vector<std::string> names_of(const std::vector<E>& values) {
   return words;
 }
 
-/// The value of that name, if there is one.
+/// The value with that name, if there is one.
 template <Named E>
 std::optional<E> find_named(std::string_view name) {
   const auto all = names(E{});
@@ -60,14 +59,14 @@ std::optional<E> find_named(std::string_view name) {
   return {};
 }
 
-/// The value of that name; `where` begins the error if there is none.
+/// The value with that name; if there is none, the error starts with `where`.
 template <Named E>
 E parse_name(std::string_view name, std::string_view where) {
   if (const auto value = find_named<E>(name)) return *value;
   refuse_word(where, name, names_of(every<E>()));
 }
 
-/// In a message a value stands by its name.
+/// Messages show the name of a value.
 template <Named E>
 void append_text(std::string& out, E value) {
   out += name_of(value);

@@ -17,13 +17,6 @@ std::optional<Number> parsed(std::string_view text) {
   return error == std::errc() && stop == end ? std::optional(value) : std::nullopt;
 }
 
-template <class Number>
-std::string range_text(bool has_low, Number low, bool has_high, Number high) {
-  if (has_low && has_high) return text(" from ", low, " to ", high);
-  if (has_low) return text(" of at least ", low);
-  return has_high ? text(" of at most ", high) : std::string();
-}
-
 }  // namespace
 
 std::optional<int64_t> parse_whole_number(std::string_view text, int64_t low, int64_t high) {
@@ -36,12 +29,18 @@ std::optional<double> parse_number(std::string_view text, double low, double hig
   return value && std::isfinite(*value) && *value >= low && *value <= high ? value : std::nullopt;
 }
 
-std::string expected_whole_number(int64_t low, int64_t high) {
-  return "a whole number" + range_text(low != INT64_MIN, low, high != INT64_MAX, high);
+Text expected_whole_number(int64_t low, int64_t high) {
+  const bool has_low = low != INT64_MIN, has_high = high != INT64_MAX;
+  if (has_low && has_high) return tr("a whole number from {low} to {high}", "low"_a = low, "high"_a = high);
+  if (has_low) return tr("a whole number of at least {low}", "low"_a = low);
+  return has_high ? tr("a whole number of at most {high}", "high"_a = high) : tr("a whole number");
 }
 
-std::string expected_number(double low, double high) {
-  return "a number" + range_text(!std::isinf(low), low, !std::isinf(high), high);
+Text expected_number(double low, double high) {
+  const bool has_low = !std::isinf(low), has_high = !std::isinf(high);
+  if (has_low && has_high) return tr("a number from {low} to {high}", "low"_a = text(low), "high"_a = text(high));
+  if (has_low) return tr("a number of at least {low}", "low"_a = text(low));
+  return has_high ? tr("a number of at most {high}", "high"_a = text(high)) : tr("a number");
 }
 
 std::string grouped(uint64_t number) {

@@ -1,5 +1,4 @@
-// Numbers as people write and read them: options and configuration files take the same ones and say the same of what
-// they refuse.
+// Numbers as people write and read them: options and configuration files accept the same and give the same errors.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include "qkv/core/language.h"
+
 namespace qkv {
 
-/// The number that the whole text is, if it is one from low to high; a number is finite.
+/// The number, if the whole text is a finite number from low to high.
 std::optional<int64_t> parse_whole_number(std::string_view text, int64_t low, int64_t high);
 std::optional<double> parse_number(std::string_view text, double low = -std::numeric_limits<double>::infinity(),
                                    double high = std::numeric_limits<double>::infinity());
 
 /// What was expected instead: "a whole number from 1 to 1000", "a number of at least 0".
-std::string expected_whole_number(int64_t low, int64_t high);
-std::string expected_number(double low, double high);
+Text expected_whole_number(int64_t low, int64_t high);
+Text expected_number(double low, double high);
 
 /// 1234567 -> "1,234,567": how sizes and counts are shown.
 std::string grouped(uint64_t number);

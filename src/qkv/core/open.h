@@ -3,7 +3,7 @@
 
 namespace qkv {
 
-/// The word for it, and what older files have in its place.
+/// The word for "open", and the value older files have in its place.
 struct Open {
   const char* word;
   const char* before = nullptr;

@@ -1,4 +1,4 @@
-// The one place that knows oneTBB.
+// The only file that uses oneTBB.
 #include "qkv/core/parallel.h"
 
 #include <tbb/global_control.h>
@@ -24,9 +24,9 @@
 namespace qkv {
 namespace {
 
-// What happens before what in a region, for ThreadSanitizer, which cannot see it in oneTBB: the caller's writes before
-// every block, every block's writes before the return. Two addresses, so that blocks of one region stay unordered among
-// themselves. Without ThreadSanitizer it is empty.
+// Tells ThreadSanitizer what happens before what in a region, which it cannot see inside oneTBB: the caller's writes
+// before every block, every block's writes before the return. Two addresses, so that blocks of one region stay
+// unordered among themselves. Without ThreadSanitizer it is empty.
 class RegionOrder {
  public:
 #ifdef QKV_TSAN
@@ -46,7 +46,7 @@ class RegionOrder {
 class BlockOrder {
  public:
   explicit BlockOrder(RegionOrder& region) : region_(region) { region_.begin_block(); }
-  ~BlockOrder() { region_.end_block(); }  // by exception too
+  ~BlockOrder() { region_.end_block(); }  // also on an exception
   BlockOrder(const BlockOrder&) = delete;
   BlockOrder& operator=(const BlockOrder&) = delete;
 
@@ -68,15 +68,15 @@ std::shared_ptr<Arena>& arena_slot() {
 std::atomic<int> thread_count{0};
 thread_local bool serial = false;
 
-// Whoever is in a region keeps its arena, whatever set_threads does meanwhile.
+// A running region keeps its arena even if set_threads replaces it meanwhile.
 std::shared_ptr<Arena> arena() {
   std::lock_guard lock(arena_mutex);
   if (!arena_slot()) arena_slot() = std::make_shared<Arena>(threads());
   return arena_slot();
 }
 
-// Blocks [0, count) cut into one run a worker, so that neighbouring blocks stay in one core's cache. A worker done with
-// its own run takes what is left of the others', so that one that wakes late or is held up keeps nobody waiting.
+// Blocks [0, count) cut into one run per worker, so that neighbouring blocks stay in one core's cache. A worker that
+// has finished its own run takes blocks from the others, so that nobody waits for one that wakes late or is held up.
 class Shares {
  public:
   static constexpr int64_t kMostWorkers = 64;
@@ -98,7 +98,7 @@ class Shares {
     int64_t next, end;
   };
   int64_t workers_;
-  OneRun runs_[kMostWorkers];  // the first workers_; the rest is left as it is
+  OneRun runs_[kMostWorkers];  // only the first workers_ are used; the rest stay uninitialised
 };
 
 }  // namespace
@@ -151,7 +151,7 @@ void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t)) {
         int64_t{0}, workers,
         [&](int64_t worker) {
           flush_denormals();
-          SerialScope inside;  // a block never opens a region of its own
+          SerialScope inside;  // a block never opens its own region
           shares.run(worker, [&](int64_t b) {
             BlockOrder order(region);
             body(context, b);

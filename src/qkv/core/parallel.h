@@ -1,5 +1,5 @@
-// Work over fixed blocks on one thread arena. What a block does never depends on the number of threads,
-// so results are the same bits with 1, 2 or 8.
+// Work over fixed blocks on one thread arena. What a block does never depends on the number of threads, so results are
+// bit-identical with 1, 2 or 8.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace qkv {
 
-/// Sets the number of threads of the process's arena (1 to 1024); at most 64 of them share one region. Default: the
-/// CPUs this process may use.
+/// Sets the number of threads in the process's arena (1 to 1024); at most 64 of them share one region. Default: the
+/// number of CPUs available to this process.
 void set_threads(int count);
 int threads();
 /// "oneTBB 2021.8".
@@ -27,8 +27,8 @@ class SerialScope {
   bool before_;
 };
 
-/// From now on results that would be denormal are zero on this thread; inputs are read as they are. parallel_for, tapes
-/// and matrix products see to it themselves.
+/// From now on, results that would be denormal are zero on this thread; inputs are read as they are. parallel_for,
+/// tapes and matrix products call it themselves.
 void flush_denormals();
 
 namespace detail {
@@ -36,7 +36,7 @@ bool parallel_worthwhile(int64_t blocks, double total_ns);
 void run_blocks(int64_t blocks, void* context, void (*body)(void*, int64_t));
 }  // namespace detail
 
-/// Work below this many nanoseconds in all stays on the calling thread (a region costs 1-1.5 us).
+/// Work that takes less than this in total stays on the calling thread (a region costs 1-1.5 us).
 inline constexpr double kParallelNanoseconds = 6000;
 
 /// Calls body(b) for every b in [0, blocks). total_ns is an estimate of the whole work. Exceptions reach the caller.

@@ -1,4 +1,4 @@
-// Keys of named streams and the derived distributions.
+// Keys of named streams, and distributions derived from the words.
 #include "qkv/core/rng.h"
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011).
-// There is no hidden state: the same Rng gives the same numbers; a child stream has a name.
+// There is no hidden state: the same Rng always gives the same numbers, and child streams are named.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace qkv {
 using PhiloxKey = std::array<uint32_t, 2>;
 using PhiloxCounter = std::array<uint32_t, 4>;
 
-/// Four random words of a counter under a key.
+/// The four random words for a counter and a key.
 constexpr std::array<uint32_t, 4> philox(PhiloxCounter c, PhiloxKey k) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t p0 = uint64_t{0xD2511F53} * c[0], p1 = uint64_t{0xCD9E8D57} * c[2];
@@ -22,7 +22,7 @@ constexpr std::array<uint32_t, 4> philox(PhiloxCounter c, PhiloxKey k) {
   return c;
 }
 
-/// A word as a float in [0, 1), 24 bits.
+/// A word as a float in [0, 1), with 24 bits.
 constexpr float unit_float(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
 
 /// A named stream of random words: key from (seed, path), counter (step, shard, index / 4).
@@ -30,7 +30,7 @@ class Rng {
  public:
   explicit Rng(uint64_t seed = 0);
 
-  /// The child stream of that name or number.
+  /// The child stream with that name or number.
   Rng at(std::string_view name) const;
   Rng at(uint64_t number) const;
   /// The same stream at a training step / in a shard of the batch: both are part of the counter.
@@ -53,7 +53,7 @@ class Rng {
   uint32_t word(uint64_t i) const {
     return philox({step_, shard_, static_cast<uint32_t>(i / 4), static_cast<uint32_t>(i >> 34)}, key())[i % 4];
   }
-  /// Number i of the stream as uniform [0, 1), as standard normal (Box-Muller), as an integer below n.
+  /// Number i of the stream: uniform in [0, 1), standard normal (Box-Muller), or an integer below n.
   float uniform(uint64_t i) const { return unit_float(word(i)); }
   float normal(uint64_t i) const;
   uint64_t below(uint64_t n, uint64_t i) const;

@@ -50,7 +50,7 @@ class Shape {
 
 inline void append_text(std::string& out, const Shape& shape) { out += shape.str(); }
 
-/// Axis in [0, rank) from one that may be negative; fails with the op's name.
+/// The axis in [0, rank) for one that may be negative; errors name the op.
 int normal_axis(const char* op, int axis, int rank);
 
 /// NumPy's rule: sizes are equal or one of them is 1, aligned at the last axis.

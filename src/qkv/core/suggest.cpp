@@ -26,7 +26,7 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_word(std::string_view word, std::span<const std::string> known) {
   if (word.size() > 100) return "";
   std::string best;
-  int least = (static_cast<int>(word.size()) + 2) / 3 + 1;  // about one edit in three letters
+  int least = (static_cast<int>(word.size()) + 2) / 3 + 1;  // about one edit per three letters
   for (const std::string& candidate : known) {
     const bool begun = word.size() >= 2 && candidate.starts_with(word);
     const int distance = begun ? 1 : edit_distance(word, candidate);
@@ -38,9 +38,9 @@ std::string nearest_word(std::string_view word, std::span<const std::string> kno
   return best;
 }
 
-std::string did_you_mean(std::string_view word, std::span<const std::string> known) {
+Text did_you_mean(std::string_view word, std::span<const std::string> known) {
   const std::string near = nearest_word(word, known);
-  return near.empty() ? "" : text("did you mean \"", near, "\"?");
+  return near.empty() ? Text() : tr("did you mean \"{near}\"?", "near"_a = near);
 }
 
 }  // namespace qkv

@@ -1,19 +1,21 @@
-// "did you mean": the nearest of some known words.
+// "did you mean": the known word nearest to a misspelt one.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "qkv/core/language.h"
+
 namespace qkv {
 
-/// Edits (insert, delete, replace, swap two neighbours) that turn one word into the other.
+/// Number of edits (insert, delete, replace, swap two neighbours) that turn one word into the other.
 int edit_distance(std::string_view a, std::string_view b);
 
-/// The known word that `word` was probably meant to be, or "" when none is near.
+/// The known word that `word` was probably meant to be, or "" if none is near.
 std::string nearest_word(std::string_view word, std::span<const std::string> known);
 
-/// The hint 'did you mean "near"?', or "" when no known word is near.
-std::string did_you_mean(std::string_view word, std::span<const std::string> known);
+/// The hint 'did you mean "near"?', or nothing if no known word is near.
+Text did_you_mean(std::string_view word, std::span<const std::string> known);
 
 }  // namespace qkv

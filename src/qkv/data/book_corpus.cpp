@@ -7,7 +7,7 @@
 namespace qkv {
 namespace {
 
-// The tokens of many lines in one piece: line i has tokens [begin[i], begin[i + 1]).
+// The tokens of many lines in one array: line i has tokens [begin[i], begin[i + 1]).
 struct Side {
   std::vector<std::string_view> tokens;
   std::vector<size_t> begin = {0};
@@ -20,7 +20,7 @@ struct Side {
     for (size_t at = 0;;) {
       const size_t space = std::min(sentence.find(' ', at), sentence.size());
       if (space > at || edition == Edition::zh)
-        tokens.push_back(sentence.substr(at, space - at));  // the Chinese edition keeps empty ones
+        tokens.push_back(sentence.substr(at, space - at));  // the Chinese edition keeps empty tokens
       if (space == sentence.size()) break;
       at = space + 1;
     }
@@ -28,8 +28,8 @@ struct Side {
   }
 };
 
-// The lines of the file up to `count`, prepared as one text, as the book does: its rule for signs looks across columns
-// and lines.
+// The first `count` lines of the file, preprocessed as one text like in the book, whose punctuation rule looks across
+// columns and lines.
 std::string prepared_text(const std::string& path, int64_t count) {
   const std::string text = read_text(path);
   size_t end = 0;
@@ -60,7 +60,7 @@ Sides split_sides(std::string_view text, Edition edition) {
   return out;
 }
 
-// A side's vocabulary, and the id of every token of the side.
+// A side's vocabulary, and the ids of all its tokens.
 struct Numbered {
   Vocabulary vocabulary;
   std::vector<int32_t> ids;
@@ -68,7 +68,7 @@ struct Numbered {
 
 Numbered number_zh(const Side& side) {
   TokenCounts counts;
-  std::vector<size_t> numbers;  // two million tokens are looked up once, not twice
+  std::vector<size_t> numbers;  // so that two million tokens are looked up once, not twice
   numbers.reserve(side.tokens.size());
   for (const std::string_view token : side.tokens) numbers.push_back(counts.add(token));
   Numbered out{Vocabulary::build(counts, 2, Edition::zh), {}};
@@ -79,15 +79,17 @@ Numbered number_zh(const Side& side) {
   return out;
 }
 
-// The English edition counts the tokens of the cut and padded lists, the specials among them.
+// The English edition counts the tokens of the cut and padded lists, special tokens included.
 Numbered number_en(const Side& side, int64_t num_steps, bool with_begin) {
   TokenCounts counts;
   for (size_t i = 0; i < side.lines(); ++i) {
     const auto line = side.line(i);
     const size_t shown = std::min(line.size(), static_cast<size_t>(num_steps));
     for (const std::string_view token : line.first(shown)) counts.add(token);
-    if (shown < static_cast<size_t>(num_steps))
-      counts.add(kEnd), counts.add(kPadding, num_steps - static_cast<int64_t>(shown) - 1);
+    if (shown < static_cast<size_t>(num_steps)) {
+      counts.add(kEnd);
+      counts.add(kPadding, num_steps - static_cast<int64_t>(shown) - 1);
+    }
     if (with_begin) counts.add(kBegin);
   }
   Numbered out{Vocabulary::build(counts, 2, Edition::en), {}};

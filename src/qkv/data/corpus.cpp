@@ -21,12 +21,18 @@ namespace {
 
 constexpr size_t kPart = size_t{1} << 20;
 
-// Unpacks all members of a gzip file, or of what begins it so many lines; the output grows by what is really there,
-// never by what a header says.
+[[noreturn]] void refuse_gzip(const std::string& path, bool cut_off, const char* reason) {
+  require(!cut_off, "{path}: the gzip file is cut off", "path"_a = path);
+  require(reason != nullptr, "{path}: the gzip file is damaged", "path"_a = path);
+  refuse("{path}: the gzip file is damaged: {reason}", "path"_a = path, "reason"_a = reason);
+}
+
+// Unpacks all members of a gzip file, or its first `lines` lines. The output grows with the actual data, never by a
+// size from a header.
 std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
   const uint64_t plausible = limits::kFreeUnpacked + limits::kUnpackedRatio * file.size();
   z_stream stream{};
-  check(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK, file.path(), ": zlib has no memory");
+  require(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK, "{file}: zlib is out of memory", "file"_a = file.path());
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> closer(&stream, &inflateEnd);
   std::vector<Bytef> in(kPart), out(kPart);
   std::string text;
@@ -35,19 +41,23 @@ std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
     if (stream.avail_in == 0 && at < file.size()) {
       const size_t size = static_cast<size_t>(std::min<uint64_t>(kPart, file.size() - at));
       file.read(at, std::as_writable_bytes(std::span(in.data(), size)));
-      stream.next_in = in.data(), stream.avail_in = static_cast<uInt>(size), at += size;
+      stream.next_in = in.data();
+      stream.avail_in = static_cast<uInt>(size);
+      at += size;
     }
     if (code == Z_STREAM_END) {  // another member follows
-      check(inflateReset(&stream) == Z_OK, file.path(), ": zlib cannot go on");
+      require(inflateReset(&stream) == Z_OK, "{file}: zlib cannot continue", "file"_a = file.path());
     }
-    stream.next_out = out.data(), stream.avail_out = kPart;
+    stream.next_out = out.data();
+    stream.avail_out = kPart;
     code = inflate(&stream, Z_NO_FLUSH);
-    check(code == Z_OK || code == Z_STREAM_END, file.path(), ": the gzip file is ",
-          code == Z_BUF_ERROR ? "cut off" : "damaged", stream.msg ? ": " : "", stream.msg ? stream.msg : "");
+    if (code != Z_OK && code != Z_STREAM_END) refuse_gzip(file.path(), code == Z_BUF_ERROR, stream.msg);
     const size_t got = kPart - stream.avail_out;
-    check(got <= limit - text.size(), file.path(), ": unpacks to more than ", grouped(limit), " bytes");
-    check(text.size() + got <= plausible, file.path(), ": ", grouped(file.size()), " bytes unpack to more than ",
-          grouped(plausible), "; text does not");
+    require(got <= limit - text.size(), "{file}: unpacks to more than {limit} bytes", "file"_a = file.path(),
+            "limit"_a = grouped(limit));
+    require(text.size() + got <= plausible,
+            "{file}: {packed} bytes unpack to more than {plausible}; text does not compress that well",
+            "file"_a = file.path(), "packed"_a = grouped(file.size()), "plausible"_a = grouped(plausible));
     text.append(reinterpret_cast<const char*>(out.data()), got);
     if (lines < 0) continue;
     for (size_t end = text.size() - got; (end = text.find('\n', end)) != std::string::npos; ++end)
@@ -58,17 +68,18 @@ std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
 
 std::string raw_text(const std::string& path, uint64_t limit, int64_t lines) {
   const InputFile file(path);
-  check(file.size() > 0, path, ": is empty, expected text");
+  require(file.size() > 0, "{path}: is empty, expected text", "path"_a = path);
   unsigned char magic[2] = {};
   if (file.size() >= 2) file.read(0, std::as_writable_bytes(std::span(magic)));
-  if (magic[0] == 0x1f && magic[1] == 0x8b) return gunzip(file, limit, lines);  // no UTF-8 text begins so
-  check(file.size() <= limit, path, ": has ", grouped(file.size()), " bytes, expected at most ", grouped(limit));
+  if (magic[0] == 0x1f && magic[1] == 0x8b) return gunzip(file, limit, lines);  // UTF-8 text cannot begin like this
+  require(file.size() <= limit, "{path}: has {size} bytes, expected at most {limit}", "path"_a = path,
+          "size"_a = grouped(file.size()), "limit"_a = grouped(limit));
   std::string text(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(text.data(), text.size())));
   return text;
 }
 
-// Calls f(line, number) for every line of the text; a last line end opens no further line.
+// Calls f(line, number) for every line of the text; a line end at the end of the text does not start another line.
 template <class F>
 void each_line(std::string_view text, F&& f) {
   int64_t number = 0;
@@ -79,7 +90,7 @@ void each_line(std::string_view text, F&& f) {
   }
 }
 
-// What sentences have in common that no split may part.
+// Sentences with the same key must stay in the same part of a split.
 std::string source_key(const std::string& sentence) {
   std::string key;
   for (const Word& word : split_words(sentence, WordRule::lower)) key += word.text + ' ';
@@ -90,7 +101,8 @@ std::string source_key(const std::string& sentence) {
 
 std::string read_text(const std::string& path, uint64_t limit, int64_t lines) {
   std::string text = raw_text(path, limit, lines);
-  check(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), path, ": is UTF-16, expected UTF-8");
+  require(!text.starts_with("\xFF\xFE") && !text.starts_with("\xFE\xFF"), "{path}: is UTF-16, expected UTF-8",
+          "path"_a = path);
   check_utf8(text, path);
   if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   if (text.find("\r\n") != std::string::npos) {
@@ -99,7 +111,7 @@ std::string read_text(const std::string& path, uint64_t limit, int64_t lines) {
       if (text[from] != '\r' || from + 1 == text.size() || text[from + 1] != '\n') text[to++] = text[from];
     text.resize(to);
   }
-  check(!text.empty(), path, ": is empty, expected text");
+  require(!text.empty(), "{path}: is empty, expected text", "path"_a = path);
   return text;
 }
 
@@ -107,16 +119,22 @@ std::vector<std::string> read_lines(const std::string& path) {
   const std::string text = read_text(path);
   std::vector<std::string> lines;
   lines.reserve(static_cast<size_t>(std::count(text.begin(), text.end(), '\n')) + 1);
-  each_line(text, [&](std::string_view line, int64_t) { return lines.emplace_back(line), true; });
+  each_line(text, [&](std::string_view line, int64_t) {
+    lines.emplace_back(line);
+    return true;
+  });
   return lines;
 }
 
 void check_columns(std::string_view line, const std::string& path, int64_t number, ThirdColumn third) {
   const auto columns = 1 + std::count(line.begin(), line.end(), '\t');
   if (columns == 2 || (columns == 3 && third == ThirdColumn::ignore)) return;
-  throw Error(text(path, ": line ", number, ": has ", columns, columns == 1 ? " column" : " columns",
-                   ", expected two separated by a tab"),
-              columns == 3 ? "newer Tatoeba files have a third column; they do not give the book's numbers" : "");
+  require(columns > 1, "{path}: line {number}: has 1 column, expected two separated by a tab", "path"_a = path,
+          "number"_a = number);
+  throw Error(
+      tr("{path}: line {number}: has {columns} columns, expected two separated by a tab", "path"_a = path,
+         "number"_a = number, "columns"_a = columns),
+      columns == 3 ? tr("newer Tatoeba files have a third column; they do not give the book's numbers") : Text());
 }
 
 SentencePairs SentencePairs::part(int64_t begin, int64_t count) const {
@@ -141,8 +159,11 @@ SentencePairs read_pairs(const std::string& tsv_path, int64_t limit, ThirdColumn
 
 SentencePairs read_aligned(const std::string& source_path, const std::string& target_path) {
   SentencePairs pairs{read_lines(source_path), read_lines(target_path)};
-  check(pairs.source.size() == pairs.target.size(), source_path, " has ", pairs.source.size(), " lines, ", target_path,
-        " has ", pairs.target.size(), ": line-aligned files have equally many");
+  require(
+      pairs.source.size() == pairs.target.size(),
+      "{source_path} has {source} lines, {target_path} has {target}: line-aligned files need the same number of lines",
+      "source_path"_a = source_path, "source"_a = pairs.source.size(), "target_path"_a = target_path,
+      "target"_a = pairs.target.size());
   return pairs;
 }
 
@@ -150,8 +171,8 @@ void write_pairs(const std::string& path, const SentencePairs& pairs) {
   std::string text;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
     for (const std::string* sentence : {&pairs.source[i], &pairs.target[i]})
-      check(sentence->find_first_of("\t\n\r") == std::string::npos, path, ": pair ", i + 1,
-            " has a tab or a line end inside a sentence");
+      require(sentence->find_first_of("\t\n\r") == std::string::npos,
+              "{path}: pair {i} has a tab or a line end inside a sentence", "path"_a = path, "i"_a = i + 1);
     text += pairs.source[i] + '\t' + pairs.target[i] + '\n';
   }
   write_file(path, text);
@@ -162,7 +183,7 @@ Split split_by_source(const SentencePairs& pairs, int64_t validation, int64_t te
         pairs.target.size(), " targets");
   check(validation >= 0 && test >= 0, "[split] sizes are ", validation, " and ", test, ", expected 0 or more");
   std::unordered_map<std::string, size_t> group_of;
-  std::vector<std::vector<int64_t>> groups;  // numbers of the pairs of a source
+  std::vector<std::vector<int64_t>> groups;  // indices of the pairs of each source
   for (int64_t i = 0; i < pairs.size(); ++i) {
     const auto [at, is_new] = group_of.try_emplace(source_key(pairs.source[static_cast<size_t>(i)]), groups.size());
     if (is_new) groups.emplace_back();
@@ -183,7 +204,7 @@ Split split_by_source(const SentencePairs& pairs, int64_t validation, int64_t te
   }
   check(!split.train.empty() && std::ssize(split.test) >= test && std::ssize(split.validation) >= validation,
         "[split] ", pairs.size(), " pairs of ", groups.size(), " sources are too few for ", validation,
-        " of validation, ", test, " of test and some to train on");
+        " validation pairs, ", test, " test pairs and a training set");
   for (std::vector<int64_t>* part : {&split.train, &split.validation, &split.test})
     std::sort(part->begin(), part->end());
   return split;

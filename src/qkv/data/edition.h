@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-/// They train on different curves and number their vocabularies differently.
+/// They train on different curves and number their vocabularies in different orders.
 enum class Edition { zh, en };
 constexpr std::array<std::string_view, 2> names(Edition) { return {"zh", "en"}; }
 

@@ -1,4 +1,4 @@
-// The English-French corpus: distinct sentences of the grammar, and their split.
+// The English-French corpus: distinct sentences from the grammar, and their split.
 #include "qkv/data/en_fr.h"
 
 #include <unordered_set>

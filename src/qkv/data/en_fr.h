@@ -9,17 +9,17 @@
 
 namespace qkv {
 
-/// Which part of the split a sentence belongs to. It depends on its words alone, never on the seed.
+/// The part of the split a sentence belongs to. It depends only on its words, never on the seed.
 enum class CorpusPart { train, valid, test };
 
 /// (source word, target word), 0-based.
 using WordLinks = std::vector<std::pair<int32_t, int32_t>>;
 
-/// A sentence pair; words are separated by one blank.
+/// A sentence pair; words are separated by single blanks.
 struct AlignedPair {
   std::string source, target;
   WordLinks links;     // sure links, ascending
-  WordLinks possible;  // links that are neither asked for nor wrong (the "is" of "is sleeping" with "dort"), ascending
+  WordLinks possible;  // links that are neither required nor wrong (the "is" of "is sleeping" with "dort"), ascending
   CorpusPart part = CorpusPart::train;
 };
 
@@ -29,10 +29,10 @@ struct EnFrOptions {
   bool reverse = false;  // French to English
 };
 
-/// The largest size that may be asked for.
+/// The largest allowed size.
 constexpr int64_t en_fr_limit = 2'000'000;
 
-/// `size` pairs, all sources distinct and all targets distinct, in the order of generation: a smaller corpus of the
+/// `size` pairs, all sources distinct and all targets distinct, in the order of generation: a smaller corpus with the
 /// same seed is a prefix.
 std::vector<AlignedPair> en_fr_corpus(const EnFrOptions& options = {});
 
@@ -40,12 +40,12 @@ struct EnFrSplit {
   std::vector<AlignedPair> train, valid, test;
 };
 
-/// A corpus dealt out by `part`: a held-out sentence has a combination of two known words (verb and object, adjective
-/// and noun, ...) that no training sentence of any seed has.
+/// A corpus divided by `part`: a held-out sentence has a combination of two known words (verb and object, adjective and
+/// noun, ...) that no training sentence of any seed has.
 EnFrSplit en_fr_split(std::vector<AlignedPair> corpus);
 EnFrSplit en_fr_split(const EnFrOptions& options = {});
 
-/// Links as Pharaoh writes them, "0-0 1-2"; those of a pair with its possible links as "1p2", ordered by words.
+/// Links in Pharaoh format, "0-0 1-2"; for a pair, possible links are included as "1p2", sorted by words.
 std::string pharaoh(const WordLinks& links);
 std::string pharaoh(const AlignedPair& pair);
 

@@ -1,4 +1,4 @@
-// Choosing phrases that make sense together: who can do it, to what, where, and how it may be described.
+// Choosing phrases that make sense together: who can do what, to what, where, and with which adjectives.
 #include <algorithm>
 
 #include "qkv/core/check.h"
@@ -28,7 +28,7 @@ NounPhrase third_person(NounPhrase::Kind kind, Gender gender, bool plural) {
   return phrase;
 }
 
-// A man is handsome and everything else is beautiful, so that French "beau" has one reading.
+// A man is handsome and everything else is beautiful, so that French "beau" has one translation.
 bool fits(const Adjective& adjective, uint32_t classes, const Agreement& agreement) {
   const bool men = classes & person && agreement.gender == Gender::masculine;
   if (adjective.en == "handsome" && !men) return false;
@@ -39,7 +39,8 @@ bool fits(const Adjective& adjective, uint32_t classes, const Agreement& agreeme
 }  // namespace
 
 NounPhrase Chooser::pronoun() {
-  // he and she share the verb's form with every noun and name, they with every plural: the others need more examples.
+  // he and she share the verb's form with every noun and name, they with every plural; the other pronouns need more
+  // examples.
   constexpr int shares[] = {0, 0, 0, 1, 1, 1, 1, 2, 3, 3, 3, 3, 4, 5};
   const int who = shares[dice_.below(std::size(shares))];
   NounPhrase phrase;
@@ -70,7 +71,7 @@ void Chooser::describe(NounPhrase& phrase, size_t percent) {
   if (phrase.kind != NounPhrase::Kind::noun || !dice_.percent(percent)) return;
   if (phrase.noun->classes & family && phrase.noun->count == Count::singular) return;
   const auto suits = [&](const Adjective& one, Position position) {
-    // un beau frère and une petite amie would be read as other words.
+    // un beau frère and une petite amie would mean something else.
     const bool other_word = phrase.noun->classes & family && (one.masculine == "beau" || one.masculine == "petit");
     return one.position == position && !other_word && fits(one, phrase.noun->classes, phrase.agreement);
   };
@@ -128,7 +129,7 @@ NounPhrase Chooser::subject(uint32_t classes, Known known) {
   return phrase;
 }
 
-// my, your and our are free; his, her and their belong to the subject, so that French "son" has one reading.
+// my, your and our are free; his, her and their belong to the subject, so that French "son" has one translation.
 Determiner Chooser::possessive(const NounPhrase& subject) {
   if (subject.kind != NounPhrase::Kind::who && subject.classes() & person && dice_.percent(60)) {
     if (subject.agreement.person == 2)
@@ -199,7 +200,7 @@ NounPhrase Chooser::object(const Clause& clause) {
     NounPhrase someone = named();
     if (clause.subject.name != someone.name) return someone;
   }
-  if (classes & ride && dice_.percent(25)) classes = ride;  // two nouns among so many people
+  if (classes & ride && dice_.percent(25)) classes = ride;  // only two nouns, against many people
   const bool several = base != "wear" && base != "have";
   const bool they_wear = base == "wear" && clause.subject.agreement.plural;
   NounPhrase phrase;
@@ -264,11 +265,11 @@ Place Chooser::position() {
 }
 
 const Adjective* Chooser::predicate(const NounPhrase& subject) {
-  const bool described = subject.before || subject.after;  // the happy nurse is tired, but not sad
+  const bool described = subject.before || subject.after;  // the happy nurse may be tired, but not sad
   return pick_where(dice_, adjectives(), [&](const Adjective& one) {
     const bool neutral = one.position == Position::predicate || (one.joins && !subject.after);
     return fits(one, subject.classes(), subject.agreement) && (!described || neutral) &&
-           one.en != "new";  // French would say neuf
+           one.en != "new";  // in French it would be neuf
   });
 }
 

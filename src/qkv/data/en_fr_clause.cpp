@@ -15,7 +15,7 @@ bool third_singular(const Agreement& agreement) { return agreement.person == 2; 
 }  // namespace
 
 std::string participle_form(const Verb& verb, const Agreement& agreement) {
-  std::string form(verb.participle);  // none of them ends in s: those would keep their form in the plural
+  std::string form(verb.participle);  // none ends in s, which would not change in the plural
   if (agreement.gender == Gender::feminine) form += 'e';
   if (agreement.plural) form += 's';
   return form;
@@ -25,7 +25,7 @@ Word be_form(const Agreement& agreement) {
   return agreement.person == 0 ? "am" : third_singular(agreement) ? "is" : "are";
 }
 
-// The word that moves in front of the subject in a question, or "" where English needs none.
+// The word before the subject of a question, or "" if English needs none.
 Word Clause::helper() const {
   const bool needed = question != Question::none || polarity == Polarity::negative;
   const bool third = third_singular(subject.agreement);
@@ -103,7 +103,7 @@ void Clause::write_fr_question(Sentence& sentence) const {
   sentence.fr("que", {helper_});
 }
 
-// What stands before the verb it belongs to: me, te, le, la, nous, les, leur, se.
+// Words before the verb they belong to: me, te, le, la, nous, les, leur, se.
 void Clause::write_clitic(Sentence& sentence) const {
   if (verb->reflexive) sentence.fr(reflexives[subject.agreement.person], {main_});
   if (pronoun) sentence.fr(pronoun->fr, {pronoun_});
@@ -157,8 +157,8 @@ void Clause::write_fr(Sentence& sentence) const {
 }
 
 void Copula::write_en(Sentence& sentence) {
-  check(adjective || profession || place || !state_en.empty() || !years_en.empty(), "[en-fr] nothing is said of \"",
-        subject.head(), "\"");
+  check(adjective || profession || place || !state_en.empty() || !years_en.empty(),
+        "[en-fr] there is no predicate for \"", subject.head(), "\"");
   if (asks) be_ = sentence.en(be_form(subject.agreement));
   if (writes_subject) subject.write_en(sentence);
   if (!asks) be_ = sentence.en(be_form(subject.agreement));

@@ -1,4 +1,4 @@
-// Clauses of the English-French corpus: a verb with everything around it, or to be with a predicate.
+// Clauses of the English-French corpus: a verb with its subject, objects and adverbials, or to be with a predicate.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ enum class Polarity { affirmative, negative, never };
 enum class Question { none, yes_no, where, why, what };
 enum class Adverb { none, often, always };
 
-/// The French participle as it agrees: vu, vue, vus, vues.
+/// The French participle in agreement: vu, vue, vus, vues.
 std::string participle_form(const Verb& verb, const Agreement& agreement);
 /// am, are, is.
 Word be_form(const Agreement& agreement);
@@ -29,10 +29,10 @@ struct Clause {
   const ObjectPronoun* pronoun = nullptr;  // sees him
   std::optional<NounPhrase> receiver;      // to the girl
   const ObjectPronoun* to_whom = nullptr;  // gives me
-  std::optional<Agreement> gap;            // the object is the noun before "that"
+  std::optional<Agreement> gap;            // the object is the noun before "that": its agreement
   std::optional<Place> place;
   const Time* time = nullptr;
-  bool habit = false;          // time says how often
+  bool habit = false;          // `time` says how often
   bool writes_subject = true;  // false after "who" of a relative clause
 
   void write_en(Sentence& sentence);
@@ -51,10 +51,11 @@ struct Clause {
   void relate(Sentence& sentence) const;
   int wh_ = -1, helper_ = -1, not_ = -1, adverb_ = -1, finite_ = -1, to_ = -1, main_ = -1, particle_ = -1,
       pronoun_ = -1, to_receiver_ = -1, time_ = -1;
-  bool light_helper_ = false;  // a form of to do, or the to be of a progressive: French has no word for it
+  bool light_helper_ = false;  // do, or the be of a progressive: French has no word for it
 };
 
-/// Subject, to be, and a predicate: an adjective, a state (French has: "a faim"), an age, a place or a profession.
+/// Subject, to be, and a predicate: an adjective, a state (in French with avoir: "a faim"), an age, a place or a
+/// profession.
 struct Copula {
   NounPhrase subject;
   bool negated = false, very = false, asks = false;

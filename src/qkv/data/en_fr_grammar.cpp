@@ -14,7 +14,7 @@ NounPhrase pronoun_for(const NounPhrase& phrase) {
   return pronoun;
 }
 
-// A French reader expects "elles" for women alone, and the corpus has one "they".
+// French uses "elles" if all are women, and the corpus has only one "they".
 bool has_pronoun(const NounPhrase& phrase) {
   return phrase.classes() & person && !(phrase.agreement.plural && phrase.agreement.gender == Gender::feminine);
 }
@@ -90,8 +90,11 @@ bool Speaker::relative_object() {
   if (dice_.percent(15)) inner.polarity = Polarity::negative;
   NounPhrase thing = choose_.noun(inner.verb->objects);
   const bool is_mass = thing.noun->count == Count::mass;
-  if (is_mass && inner.verb->base != "drink") return false;  // what can be counted shows more agreement
-  if (thing.noun->count == Count::both && dice_.percent(25)) thing.agreement.person = 4, thing.agreement.plural = true;
+  if (is_mass && inner.verb->base != "drink") return false;  // countable nouns show more agreement
+  if (thing.noun->count == Count::both && dice_.percent(25)) {
+    thing.agreement.person = 4;
+    thing.agreement.plural = true;
+  }
   if (!choose_.suits(inner, *thing.noun)) return false;
   choose_.describe(thing, 15);
   inner.gap = thing.agreement;
@@ -142,7 +145,7 @@ void Speaker::join(Word en, Word fr, Word fr_second) {
   if (!fr_second.empty()) sentence_.fr(fr_second, {word});
 }
 
-// and: two clauses of one tense. but: the same verb or adjective, once with and once without "not".
+// and: two clauses in the same tense. but: the same verb or adjective, once with and once without "not".
 bool Speaker::compound() {
   const bool contrast = dice_.percent(50);
   const NounPhrase first = choose_.subject(person), second = choose_.subject(person);
@@ -182,10 +185,10 @@ bool Speaker::compound() {
   return true;
 }
 
-// Why people do things: whoever eats is hungry, whoever stays in has looked at the weather.
+// Why people do things: they eat because they are hungry, they stay in because of the weather.
 bool Speaker::reason() {
   struct Reason {
-    Word verb, en, fr;  // a state when French has a word for it, else an adjective; neither: the weather
+    Word verb, en, fr;  // a state if fr is set, else an adjective; without en: the weather
     Weather weather = Weather::cold;
   };
   constexpr Reason reasons[] = {{"eat", "hungry", "faim"},
@@ -234,7 +237,7 @@ bool Speaker::reason() {
   return true;
 }
 
-// Affirmative only: "je ne pense pas que" asks for a mood that the corpus does not have.
+// Affirmative only: "je ne pense pas que" requires the subjunctive, which the corpus does not have.
 bool Speaker::thinking() {
   NounPhrase thinker = choose_.subject(person), other = choose_.subject(person);
   const bool same_pronoun = thinker.head().empty() && thinker.agreement.person == other.agreement.person;
@@ -300,7 +303,7 @@ std::optional<AlignedPair> Speaker::speak(bool reverse) {
   const Construction* chosen = constructions;
   for (; draw >= chosen->weight; ++chosen) draw -= chosen->weight;
   for (int attempt = 0; attempt < 20;
-       ++attempt) {  // in the same construction: else those that fail often would be rare
+       ++attempt) {  // retry the same construction: otherwise those that often fail would be rare
     sentence_ = Sentence{};
     if (!(this->*chosen->draw)()) continue;
     AlignedPair pair = sentence_.finish(reverse);

@@ -37,16 +37,16 @@ class Chooser {
 
   NounPhrase pronoun();
   NounPhrase named();
-  /// A subject of one of these classes (person, animal, things). Only what happens can happen to somebody unknown.
+  /// A subject of one of these classes (person, animal, things); with `maybe` it may be indefinite (a boy, two dogs).
   enum class Known { yes, maybe };
   NounPhrase subject(uint32_t classes, Known known = Known::yes);
   /// Someone or something definite: the, this, my, a name.
   NounPhrase definite(uint32_t classes);
-  /// What the verb of the clause is done to; sees its subject, tense and polarity.
+  /// The object of the clause's verb; depends on its subject, tense and polarity.
   NounPhrase object(const Clause& clause);
-  /// False for what nobody would say: men in dresses, the boy who sees the boy.
+  /// False for combinations nobody would say: men in dresses, the boy who sees the boy.
   bool suits(const Clause& clause, const Noun& object) const;
-  /// A noun of these classes, the determiner left at "the".
+  /// A noun of these classes with "the" as determiner.
   NounPhrase noun(uint32_t classes, bool may_be_plural = true);
   void describe(NounPhrase& phrase, size_t percent);
   Place somewhere(uint32_t classes);
@@ -54,7 +54,7 @@ class Chooser {
   Place position();
   /// An adjective for the subject of to be.
   const Adjective* predicate(const NounPhrase& subject);
-  /// An object pronoun that a clause can take: nobody acts on himself, and French still shows him from her.
+  /// An object pronoun for a clause: never the subject itself, and no him or her where French would hide the gender.
   const ObjectPronoun* object_pronoun(const Clause& clause);
   Dice& dice() { return dice_; }
 
@@ -64,7 +64,7 @@ class Chooser {
   Dice& dice_;
 };
 
-/// A sentence of the grammar, or nothing when the draw led to none of 3 to 16 words a side.
+/// A sentence of the grammar, or nothing if no draw gave one with 3 to 16 words per side.
 std::optional<AlignedPair> draw_sentence(const Rng& rng, bool reverse);
 
 }  // namespace qkv::en_fr

@@ -10,7 +10,7 @@ namespace qkv::en_fr {
 using Word = std::string_view;
 enum class Gender { masculine, feminine };
 
-/// What a noun can be used for; a verb or an adjective names the classes it goes with.
+/// What a noun can be used for; a verb or an adjective lists the classes it goes with.
 enum Class : uint32_t {
   person = 1u << 0,
   adult = 1u << 1,
@@ -57,21 +57,21 @@ struct Noun {
   PlaceKind place = PlaceKind::none;
 };
 
-enum class Position { before, after, predicate };  // of the noun; predicate: only after to be
+enum class Position { before, after, predicate };  // relative to the noun; predicate: only after to be
 
 struct Adjective {
   Word en;
   Word masculine, before_vowel, feminine, masculine_plural, feminine_plural;
   Position position;
   uint32_t classes;
-  bool joins = false;     // may follow an adjective that stands before the noun: the small red car
+  bool joins = false;     // may follow another adjective: the small red car
   Word comparative = "";  // taller
 };
 
 enum class Frame { none, object, receiver, listener, to_place, from_place, at_place, city };
-enum class Aspect { progressive, simple };  // how English says the present without an adverb of habit
+enum class Aspect { progressive, simple };  // how English expresses the present without an adverb of habit
 
-/// Tenses a verb is used in; modal covers wants to, can and is going to.
+/// The tenses a verb is used in; modal covers wants to, can and is going to.
 enum Use : uint32_t { present = 1, past = 2, perfect = 4, modal = 8, anything = 15 };
 
 struct Verb {
@@ -92,7 +92,7 @@ struct Name {
 };
 
 struct Town {
-  Word en, fr, in;  // in: the French preposition of place; "le" stands for à + le
+  Word en, fr, in;  // in: the French preposition of place; "le" means à + le
 };
 
 /// A phrase of time with its links: "0-0 1p2".
@@ -116,7 +116,7 @@ const Adjective& adjective(Word en);
 /// The forms of être, avoir, aller, vouloir, pouvoir, penser: je, tu, il, nous, ils.
 extern const Word etre_forms[5], avoir_forms[5], aller_forms[5], vouloir_forms[5], pouvoir_forms[5], penser_forms[5];
 
-/// True when le, de, ne, que... lose their vowel before this word.
+/// Whether le, de, ne, que... lose their vowel before this word.
 bool elides_before(Word word);
 
 }  // namespace qkv::en_fr

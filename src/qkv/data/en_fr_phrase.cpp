@@ -9,7 +9,7 @@ namespace {
 
 constexpr Word en_determiners[] = {"the", "a",     "some", "this", "my",    "your", "his",  "her",
                                    "our", "their", "",     "two",  "three", "four", "five", "six"};
-// Masculine, feminine, plural. some and generic are made in write_fr_determiner.
+// Masculine, feminine, plural. write_fr_determiner makes some and generic.
 constexpr Word fr_determiners[][3] = {
     {"le", "la", "les"},       {"un", "une", ""},         {"", "", ""},         {"ce", "cette", "ces"},
     {"mon", "ma", "mes"},      {"ton", "ta", "tes"},      {"son", "sa", "ses"}, {"son", "sa", "ses"},

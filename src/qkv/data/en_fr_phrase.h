@@ -1,4 +1,4 @@
-// Noun phrases and places of the English-French corpus: what they say, and how both languages say it.
+// Noun phrases and places of the English-French corpus: their meaning, and how to write it in both languages.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace qkv::en_fr {
 
 enum class Determiner { the, a, some, this_one, my, your, his, her, our, their, generic, two, three, four, five, six };
 
-/// Who a verb or an adjective agrees with. `person` counts je, tu, il, nous, ils.
+/// What a verb or an adjective agrees with. `person` counts je, tu, il, nous, ils.
 struct Agreement {
   int person = 2;
   Gender gender = Gender::masculine;
@@ -22,16 +22,16 @@ struct NounPhrase {
   Kind kind = Kind::pronoun;
   Agreement agreement;
   const Noun* noun = nullptr;
-  const Name* name = nullptr;  // the person, or whose the noun is
+  const Name* name = nullptr;  // the person, or the owner of the noun
   Determiner determiner = Determiner::the;
   const Adjective *before = nullptr, *after = nullptr;
   bool negated = false;          // an indefinite object of a negated verb: de
   std::vector<NounPhrase> pair;  // this one and that one
 
-  /// Writes the English words and remembers where they are; then the French ones.
+  /// Writes the English words and remembers their positions; then the French ones.
   void write_en(Sentence& sentence);
   void write_fr(Sentence& sentence) const;
-  /// What the phrase is about, for the relations of the split; "" for pronouns.
+  /// The head word, for the relations that decide the split; "" for pronouns.
   Word head() const;
   uint32_t classes() const;
 

@@ -1,4 +1,4 @@
-// How French words change beside each other, how links are kept, and the rule of the split.
+// How French words change next to each other, how links follow them, and the rule of the split.
 #include "qkv/data/en_fr_sentence.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ void order(WordLinks& links) {
   links.erase(std::unique(links.begin(), links.end()), links.end());
 }
 
-// One pair in 25 is kept for validation and one for the test; FNV-1a, so that the rule can be stated in a line and
-// never changes.
+// One relation in 25 is held out for validation and one for test; by FNV-1a, so that the rule is one line and never
+// changes.
 CorpusPart part_of(Word relation, Word first, Word second) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const Word text : {relation, Word(":"), first, Word(":"), second})
@@ -102,7 +102,7 @@ void Sentence::elide() {
   }
 }
 
-// à le -> au, de les -> des; what both words rendered, the one word renders.
+// à le -> au, de les -> des; the new word keeps the links of both.
 void Sentence::contract() {
   constexpr std::pair<std::pair<Word, Word>, Word> changes[] = {
       {{"à", "le"}, "au"}, {{"à", "les"}, "aux"}, {{"de", "le"}, "du"}, {{"de", "les"}, "des"}};

@@ -10,24 +10,24 @@
 
 namespace qkv::en_fr {
 
-/// Positions of English words; -1 stands for a word that is not there.
+/// Positions of English words; -1 means that there is no such word.
 using Positions = std::vector<int>;
 
 class Sentence {
  public:
   /// Appends an English word and returns its position.
   int en(Word word);
-  /// Appends a French word with the English words it renders.
+  /// Appends a French word with the English words it translates.
   void fr(Word word, const Positions& sure, const Positions& possible = {});
   /// Appends the French side of a phrase whose English side begins at `start`.
   void fr_phrase(const Time& phrase, int start);
   int en_phrase(Word words);
 
-  /// Notes that two words are used together; the pairs decide the part of the split.
+  /// Records that two words are used together; these pairs decide the part of the split.
   void relate(Word relation, Word first, Word second);
 
   size_t en_size() const { return en_.size(); }
-  /// Elides, contracts, and puts the links in order. The sentence is used up.
+  /// Elides, contracts, and puts the links in order. The sentence cannot be used afterwards.
   AlignedPair finish(bool reverse);
 
  private:

@@ -1,4 +1,4 @@
-// Sentences of one clause, and the parts that all sentences are made of.
+// Sentences of one clause, and the parts shared by all sentences.
 #include "qkv/data/en_fr_speaker.h"
 
 namespace qkv::en_fr {
@@ -59,7 +59,7 @@ void Speaker::draw_time(Clause& clause) {
     clause.time = &dice_.pick(present_times());
 }
 
-// Objects and places that the verb asks for.
+// Objects and places that the verb requires.
 void Speaker::complete(Clause& clause, bool with_place) {
   const Verb& verb = *clause.verb;
   const uint32_t who = clause.subject.classes();
@@ -150,7 +150,7 @@ bool Speaker::statement() {
   return true;
 }
 
-// They left: the participle of être shows who.
+// They left: with être the participle shows who.
 bool Speaker::moving() {
   Clause clause;
   clause.subject = choose_.subject(person);
@@ -165,7 +165,7 @@ bool Speaker::moving() {
   return true;
 }
 
-// The doors are open: one word that English also has as a verb.
+// The doors are open: a word that is also a verb in English.
 bool Speaker::opening() {
   Copula copula;
   copula.subject = choose_.definite(door | shop);

@@ -1,4 +1,4 @@
-// Draws whole sentences of the English-French grammar: one function for each construction.
+// Draws whole sentences of the English-French grammar: one function per construction.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@ namespace qkv::en_fr {
 class Speaker {
  public:
   explicit Speaker(Dice& dice) : dice_(dice), choose_(dice) {}
-  /// One sentence, or nothing when the words that were drawn do not go together.
+  /// One sentence, or nothing if the drawn words do not go together.
   std::optional<AlignedPair> speak(bool reverse);
 
  private:
@@ -36,7 +36,7 @@ class Speaker {
   void weather(Weather kind);
   void join(Word en, Word fr, Word fr_second = "");
 
-  // Sentences. False when the draw makes no sense.
+  // Sentences. False if the draw makes no sense.
   bool statement();
   bool moving();
   bool opening();

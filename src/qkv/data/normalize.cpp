@@ -1,4 +1,4 @@
-// Normal forms over utf8proc, with a short way for ASCII.
+// Normal forms over utf8proc, with a fast path for ASCII.
 #include "qkv/data/normalize.h"
 
 #include <utf8proc.h>
@@ -27,7 +27,7 @@ bool is_blank(utf8proc_int32_t code) {
   }
 }
 
-// The text with every blank of Unicode as a space; what is not UTF-8 stays.
+// The text with every Unicode blank as a space; invalid UTF-8 is kept.
 std::string with_spaces(std::string_view text) {
   std::string out;
   out.reserve(text.size());

@@ -35,7 +35,7 @@ Table nadaraya_watson_data(const Rng& rng, const NotesOptions& options) {
 Table waist_data() { return {{"waist", "weight"}, {{51, 56, 58}, {40, 43, 48}}}; }
 
 Table measures_data() {
-  // The third person repeats the second one's measures, as the note has it: equal keys share the weight.
+  // The third person has the same waist and chest as the second, as in the notes: equal keys share the weight.
   return {{"waist", "chest", "weight", "height"}, {{51, 56, 56}, {70, 82, 82}, {40, 43, 48}, {155, 159, 162}}};
 }
 

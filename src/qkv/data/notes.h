@@ -17,7 +17,7 @@ struct NotesOptions {
   static NotesOptions of(Edition edition);
 };
 
-/// What lab 10.2 draws its data from for a seed; `qkv data nadaraya-watson` draws from it too.
+/// The random stream of lab 10.2's data for a seed; `qkv data nadaraya-watson` uses the same stream.
 Rng notes_rng(uint64_t seed, Edition edition);
 
 /// Columns x (uniform in [0, 5), ascending) and y = curve(x) + noise.

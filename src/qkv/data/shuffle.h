@@ -1,4 +1,4 @@
-// Random orders that depend on a stream alone.
+// Random orders that depend only on a stream.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-/// The numbers 0 to n - 1 in random order (Fisher and Yates, as Durstenfeld has it).
+/// The numbers 0 to n - 1 in random order (Fisher and Yates, in Durstenfeld's version).
 inline std::vector<int64_t> shuffled(int64_t n, const Rng& rng) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});

@@ -1,4 +1,4 @@
-// The fields of a SentencePiece model (sentencepiece_model.proto), and every step that its tables of characters allow.
+// The fields of a SentencePiece model (sentencepiece_model.proto), and every step that its character tables allow.
 #include "qkv/data/subword_check.h"
 
 #include <algorithm>
@@ -14,18 +14,19 @@
 namespace qkv {
 namespace {
 
-// Fields of a protocol buffer, one after the other. Stricter than protobuf, so that both agree on where each field
-// lies: no groups, no numbers longer than they need be.
+// The fields of a protocol buffer in order. Stricter than protobuf, so that both agree on the position of each field:
+// no groups, no numbers longer than necessary.
 class Fields {
  public:
   Fields(std::string_view bytes, const std::string& name) : bytes_(bytes), name_(name) {}
 
-  /// Takes the next field; false at the end.
+  /// Reads the next field; false at the end.
   bool next() {
     if (at_ == bytes_.size()) return false;
     const uint64_t tag = number();
     number_ = static_cast<uint32_t>(tag >> 3);
-    check(tag <= UINT32_MAX && number_ > 0, name_, ": not a SentencePiece model, or damaged: no field at byte ", at_);
+    require(tag <= UINT32_MAX && number_ > 0, "{name}: not a SentencePiece model, or damaged: no field at byte {at}",
+            "name"_a = name_, "at"_a = at_);
     is_bytes_ = (tag & 7) == 2;
     switch (tag & 7) {
       case 0:
@@ -41,12 +42,13 @@ class Fields {
         skip(4);
         break;
       default:
-        fail(name_, ": not a SentencePiece model, or damaged: a field of kind ", tag & 7, " at byte ", at_);
+        refuse("{name}: not a SentencePiece model, or damaged: a field of kind {kind} at byte {at}", "name"_a = name_,
+               "kind"_a = tag & 7, "at"_a = at_);
     }
     return true;
   }
 
-  /// Whether it is a field of that number that holds bytes: a text or fields of its own.
+  /// Whether it is field `number` and holds bytes: text or nested fields.
   bool holds(uint32_t number) const { return is_bytes_ && number_ == number; }
   std::string_view content() const { return content_; }
 
@@ -54,21 +56,24 @@ class Fields {
   uint64_t number() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
-      check(at_ < bytes_.size(), name_, ": not a SentencePiece model, or damaged: it is cut off");
+      require(at_ < bytes_.size(), "{name}: not a SentencePiece model, or damaged: it is cut off", "name"_a = name_);
       const auto byte = static_cast<unsigned char>(bytes_[at_++]);
       value |= static_cast<uint64_t>(byte & 127) << shift;
       if (byte < 128) {
-        check(byte != 0 || shift == 0, name_,
-              ": not a SentencePiece model, or damaged: a number with needless zeros at byte ", at_);
+        require(byte != 0 || shift == 0,
+                "{name}: not a SentencePiece model, or damaged: a number with redundant zeros at byte {at}",
+                "name"_a = name_, "at"_a = at_);
         return value;
       }
     }
-    fail(name_, ": not a SentencePiece model, or damaged: a number without an end at byte ", at_);
+    refuse("{name}: not a SentencePiece model, or damaged: an unterminated number at byte {at}", "name"_a = name_,
+           "at"_a = at_);
   }
 
   std::string_view skip(uint64_t count) {
-    check(count <= bytes_.size() - at_, name_, ": not a SentencePiece model, or damaged: a field of ", grouped(count),
-          " bytes with ", grouped(bytes_.size() - at_), " left");
+    require(count <= bytes_.size() - at_,
+            "{name}: not a SentencePiece model, or damaged: a field of {count} bytes with {left} left",
+            "name"_a = name_, "count"_a = grouped(count), "left"_a = grouped(bytes_.size() - at_));
     const std::string_view part = bytes_.substr(at_, count);
     at_ += count;
     return part;
@@ -82,26 +87,26 @@ class Fields {
   std::string_view content_;
 };
 
-// A precompiled table of characters: the size of a trie, the trie, the texts that its values point to, each with a NUL
-// at its end.
+// A precompiled character table: the size of a trie, the trie, and the NUL-terminated texts that its values point to.
 //
-// The trie is a double array as darts-clone walks it. From the node at `base` the byte c leads to the unit base ^ c if
-// that has c as label; the node behind a unit i is i ^ offset(i), and where has_leaf(i), the unit there has a value.
-// SentencePiece checks nothing of it.
+// The trie is a double array in the format of darts-clone. From the node at `base`, byte c leads to unit base ^ c if
+// that has label c; unit i leads to the node i ^ offset(i), and if has_leaf(i), the unit there holds a value.
+// SentencePiece checks none of this.
 class CharacterTable {
  public:
   CharacterTable(std::string_view blob, const std::string& name) : name_(name) {
-    check(blob.size() <= limits::kCharacterTableBytes, name_, ": its table of characters has ", grouped(blob.size()),
-          " bytes, expected at most ", grouped(limits::kCharacterTableBytes));
+    require(blob.size() <= limits::kCharacterTableBytes,
+            "{name}: its table of characters has {size} bytes, expected at most {most}", "name"_a = name_,
+            "size"_a = grouped(blob.size()), "most"_a = grouped(limits::kCharacterTableBytes));
     uint32_t size = 0;
     if (blob.size() >= 4) std::memcpy(&size, blob.data(), 4);
-    require(blob.size() > 4 && size > 0 && size % 4 == 0 && size < blob.size() - 4,
-            "it has no trie of the size it says");
+    if (blob.size() <= 4 || size == 0 || size % 4 != 0 || size >= blob.size() - 4)
+      refuse_table(tr("its trie does not have the stated size"));
     units_.resize(size / 4);
     std::memcpy(units_.data(), blob.data() + 4, size);
     texts_ = blob.substr(4 + size);
-    require(texts_.back() == '\0', "its last text has no end");
-    require(find_invalid_utf8(texts_) == std::string_view::npos, "its texts are not UTF-8");
+    if (texts_.back() != '\0') refuse_table(tr("its last text is not terminated"));
+    if (find_invalid_utf8(texts_) != std::string_view::npos) refuse_table(tr("its texts are not UTF-8"));
   }
 
   void check_all() {
@@ -116,9 +121,11 @@ class CharacterTable {
   static bool is_value(uint32_t unit) { return unit >> 31; }
   static uint32_t label(uint32_t unit) { return unit & 0xff; }
 
-  void require(bool ok, const char* what) const { check(ok, name_, ": its table of characters is damaged: ", what); }
+  [[noreturn]] void refuse_table(const Text& why) const {
+    refuse("{name}: its table of characters is damaged: {why}", "name"_a = name_, "why"_a = why);
+  }
 
-  // The units that lead away from a node, in one list by node: child_[first_[base]] to child_[first_[base + 1] - 1].
+  // The units that lead away from each node, in one list: child_[first_[base]] to child_[first_[base + 1] - 1].
   void collect_children() {
     const auto count = static_cast<uint32_t>(units_.size());
     const auto parent = [&](uint32_t i) { return i ^ label(units_[i]); };
@@ -132,14 +139,14 @@ class CharacterTable {
       if (!is_value(units_[i]) && parent(i) < count) child_[next[parent(i)]++] = i;
   }
 
-  // The node behind a unit, of which any byte may be the next.
+  // The node that a unit leads to; any byte may come next.
   uint32_t node_of(uint32_t unit_index) const {
     const uint32_t base = unit_index ^ offset(units_[unit_index]);
-    require((base | 0xff) < units_.size(), "a step leads out of the trie");
+    if ((base | 0xff) >= units_.size()) refuse_table(tr("a step leads out of the trie"));
     return base;
   }
 
-  // All nodes that some text reaches, nearest first.
+  // Finds all nodes that some text can reach, nearest first.
   void visit_nodes() {
     depth_.assign(units_.size(), UINT32_MAX);
     ways_.assign(units_.size(), 0);
@@ -151,21 +158,24 @@ class CharacterTable {
       for (uint32_t k = first_[base]; k < first_[base + 1]; ++k) {
         const uint32_t unit = units_[child_[k]], next = node_of(child_[k]);
         ++ways_[next];
-        if (depth_[next] == UINT32_MAX) depth_[next] = depth_[base] + 1, reached_.push_back(next);
+        if (depth_[next] == UINT32_MAX) {
+          depth_[next] = depth_[base] + 1;
+          reached_.push_back(next);
+        }
         if (has_leaf(unit)) check_value(units_[next] & 0x7fffffff, depth_[base] + 1);
       }
     }
   }
 
-  // A value is the beginning of a text that is not much longer than the `bytes` it stands for.
+  // A value must be the beginning of a text that is not much longer than the `bytes` it replaces.
   void check_value(uint32_t value, uint64_t bytes) const {
-    require(value < texts_.size() && (value == 0 || texts_[value - 1] == '\0'),
-            "a value is not the beginning of a text");
-    require(std::strlen(texts_.data() + value) <= limits::kGrowth * bytes,
-            "a text is far longer than what it stands for");
+    if (value >= texts_.size() || (value > 0 && texts_[value - 1] != '\0'))
+      refuse_table(tr("a value is not the beginning of a text"));
+    if (std::strlen(texts_.data() + value) > limits::kGrowth * bytes)
+      refuse_table(tr("a text is far longer than the characters it replaces"));
   }
 
-  // No way through the nodes is a circle, or passes more values than SentencePiece has room for.
+  // No path through the nodes may have a cycle, or pass more values than SentencePiece has room for.
   void check_paths() {
     constexpr uint32_t kRoom = 32;
     std::vector<uint32_t> values(units_.size(), 0), ready;
@@ -176,11 +186,11 @@ class CharacterTable {
       for (uint32_t k = first_[base]; k < first_[base + 1]; ++k) {
         const uint32_t next = node_of(child_[k]);
         values[next] = std::max(values[next], values[base] + has_leaf(units_[child_[k]]));
-        require(values[next] <= kRoom, "too many texts begin alike");
+        if (values[next] > kRoom) refuse_table(tr("too many texts share a prefix"));
         if (--ways_[next] == 0) ready.push_back(next);
       }
     }
-    require(done == reached_.size(), "it goes round in a circle");
+    if (done != reached_.size()) refuse_table(tr("it has a cycle"));
   }
 
   const std::string& name_;
@@ -189,11 +199,13 @@ class CharacterTable {
 };
 
 constexpr uint32_t kPiece = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5;  // fields of a model
-constexpr uint32_t kPieceText = 1, kTable = 2, kUnknownSurface = 44;              // fields of those
+constexpr uint32_t kPieceText = 1, kTable = 2, kUnknownSurface = 44;              // fields of these
 
-void check_text(std::string_view text, const char* what, const std::string& name) {
-  check(find_invalid_utf8(text) == std::string_view::npos, name, ": ", what, " is not UTF-8");
-  check(text.find('\0') == std::string_view::npos, name, ": ", what, " has a NUL in it");
+void check_text(std::string_view text, const Text& what, const std::string& name) {
+  require(find_invalid_utf8(text) == std::string_view::npos, "{name}: {what} is not UTF-8", "name"_a = name,
+          "what"_a = what);
+  require(text.find('\0') == std::string_view::npos, "{name}: {what} has a NUL in it", "name"_a = name,
+          "what"_a = what);
 }
 
 }  // namespace
@@ -204,12 +216,13 @@ void check_subword_model(std::string_view bytes, const std::string& name) {
       if (!model.holds(part)) continue;
       for (Fields fields(model.content(), name); fields.next();) {
         if (part == kPiece && fields.holds(kPieceText)) {
-          check(!fields.content().empty(), name, ": a piece is empty");
-          check(fields.content().size() <= limits::kPieceBytes, name, ": a piece has ",
-                grouped(fields.content().size()), " bytes, expected at most ", limits::kPieceBytes);
-          check_text(fields.content(), "a piece", name);
+          require(!fields.content().empty(), "{name}: a piece is empty", "name"_a = name);
+          require(fields.content().size() <= limits::kPieceBytes,
+                  "{name}: a piece has {size} bytes, expected at most {most}", "name"_a = name,
+                  "size"_a = grouped(fields.content().size()), "most"_a = limits::kPieceBytes);
+          check_text(fields.content(), tr("a piece"), name);
         } else if (part == kTrainer && fields.holds(kUnknownSurface)) {
-          check_text(fields.content(), "the text of <unk>", name);
+          check_text(fields.content(), tr("the text of <unk>"), name);
         } else if (part != kPiece && part != kTrainer && fields.holds(kTable) && !fields.content().empty()) {
           CharacterTable(fields.content(), name).check_all();
         }

@@ -1,5 +1,4 @@
-// What a SentencePiece model must hold before SentencePiece gets it: the library follows a damaged one wherever it
-// points.
+// Checks a SentencePiece model before the library reads it: the library follows damaged pointers anywhere.
 #pragma once
 
 #include <string>
@@ -7,9 +6,9 @@
 
 namespace qkv {
 
-/// Fails, with `name` in front, unless the bytes are fields of a model whose pieces are text and whose tables of
-/// normalised characters (of the text that comes in, and of the text that goes out) stay within themselves. What else a
-/// model needs, SentencePiece checks.
+/// Fails, with a message that starts with `name`, unless the bytes are fields of a model whose pieces are text and
+/// whose tables of normalised characters (for input and for output text) never point outside themselves. SentencePiece
+/// checks the rest.
 void check_subword_model(std::string_view bytes, const std::string& name);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// SentencePiece behind our interface: the one file that includes it.
+// SentencePiece wrapped in our interface: the only file that includes it.
 #include "qkv/data/subwords.h"
 
 #include <sentencepiece_processor.h>
@@ -21,12 +21,12 @@
 namespace qkv {
 namespace {
 
-// Places in a word, its blank included, are 16 bits with a sign in SentencePiece's BPE trainer: past them it reads
-// anywhere. Its unigram trainer ends the process at scores that are not numbers, which words of some ten thousand
+// SentencePiece's BPE trainer holds positions in a word, its blank included, in 16 bits with a sign; beyond that it
+// reads out of bounds. Its unigram trainer aborts the process at NaN scores, which words of some ten thousand
 // characters can have.
 constexpr size_t kLongestWord = 32'766;
 
-// What SentencePiece says, without the place in its sources that it puts in front, on one line.
+// SentencePiece's message on one line, without the source location at its start.
 std::string reason(const sentencepiece::util::Status& status) {
   std::string message = status.error_message();
   if (const size_t bracket = message.find("] "); bracket != std::string::npos) message.erase(0, bracket + 2);
@@ -35,7 +35,7 @@ std::string reason(const sentencepiece::util::Status& status) {
   return message.empty() ? "SentencePiece gives no reason" : message;
 }
 
-// Both complaints about the number of pieces end in the number that would do: "too high (25). Please set it to a value
+// Both complaints about the number of pieces contain a number that would work: "too high (25). Please set it to a value
 // <= 17.", "smaller than required_chars. 8 vs 11. Increase ...".
 std::optional<int32_t> nearest_size(const std::string& complaint) {
   for (const std::string_view before : {"to a value <= ", " vs "}) {
@@ -49,13 +49,13 @@ std::optional<int32_t> nearest_size(const std::string& complaint) {
   return {};
 }
 
-// SentencePiece takes memory by the byte, long before the number of pieces is known.
+// SentencePiece allocates memory per byte, long before the number of pieces is known.
 void check_length(std::string_view sentence) {
   check(sentence.size() <= limits::kSentenceBytes, "[subwords] a sentence has ", grouped(sentence.size()),
         " bytes, expected at most ", grouped(limits::kSentenceBytes));
 }
 
-// Something besides blanks, and the character that SentencePiece takes for one.
+// Whether there is anything but blanks and the character that SentencePiece uses for them.
 bool has_text(std::string_view sentence) {
   constexpr std::string_view kBlank = "\xE2\x96\x81";
   while (!sentence.empty()) {
@@ -85,9 +85,9 @@ class Sentences : public sentencepiece::SentenceIterator {
 }  // namespace
 
 SubwordSizeError::SubwordSizeError(int32_t size, int32_t nearest)
-    : Error(size > nearest ? text("[subwords] ", size, " pieces are asked for, but the text gives at most ", nearest)
+    : Error(size > nearest ? text("[subwords] ", size, " pieces were requested, but the text gives at most ", nearest)
                            : text("[subwords] ", size,
-                                  " pieces are asked for, but the text's characters need at least ", nearest)),
+                                  " pieces were requested, but the text's characters need at least ", nearest)),
       nearest_(nearest) {}
 
 struct Subwords::State {
@@ -97,7 +97,7 @@ struct Subwords::State {
 
 Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOptions& options) {
   check(options.size >= kLeastSubwords, "[subwords] a model of ", options.size,
-        " pieces is asked for, expected at least ", kLeastSubwords);
+        " pieces was requested, expected at least ", kLeastSubwords);
   check(options.coverage > 0 && options.coverage <= 1, "[subwords] the coverage is ", options.coverage,
         ", expected more than 0, at most 1");
   size_t longest = 0;
@@ -128,8 +128,8 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
       {"bos_piece", "<bos>"},
       {"eos_piece", "<eos>"},
       {"max_sentence_length",
-       text(std::max<size_t>(longest + 1, 4192))},  // by default longer ones are dropped without a word
-      // No table of normalised characters in the model: SentencePiece follows a damaged one wherever it points.
+       text(std::max<size_t>(longest + 1, 4192))},  // by default longer sentences are dropped silently
+      // No table of normalised characters in the model: SentencePiece follows a damaged one out of bounds.
       {"normalization_rule_name", "identity"},
       {"num_threads", "1"},
       {"minloglevel", "2"}};
@@ -145,28 +145,30 @@ Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
   const auto state = std::make_shared<State>();
   try {
     const auto status = state->processor.LoadFromSerializedProto(bytes);
-    check(status.ok(), name, ": not a SentencePiece model, or damaged: ", reason(status));
+    require(status.ok(), "{name}: not a SentencePiece model, or damaged: {status}", "name"_a = name,
+            "status"_a = reason(status));
   } catch (const Error&) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
-  } catch (const std::exception&) {  // of the library's trie; it speaks of the library's sources
-    fail(name, ": damaged: SentencePiece cannot make a trie of its pieces");
+  } catch (const std::exception&) {  // from the library's trie; its message names the library's sources
+    refuse("{name}: damaged: SentencePiece cannot build a trie from its pieces", "name"_a = name);
   }
   const auto& p = state->processor;
-  check(p.GetPieceSize() > 0, name, ": the model has no pieces");
+  require(p.GetPieceSize() > 0, "{name}: the model has no pieces", "name"_a = name);
   for (const auto& [special, id] :
        {std::pair{"<unk>", p.unk_id()}, {"<pad>", p.pad_id()}, {"<bos>", p.bos_id()}, {"<eos>", p.eos_id()}})
-    check(id >= 0 && id < p.GetPieceSize(), name, ": the model has no piece for ", special);
+    require(id >= 0 && id < p.GetPieceSize(), "{name}: the model has no piece for {special}", "name"_a = name,
+            "special"_a = special);
   state->bytes = std::move(bytes);
   return Subwords(state);
 }
 
 Subwords Subwords::load(const std::string& path) {
   const InputFile file(path);
-  check(file.size() > 0, path, ": is empty, expected a SentencePiece model");
-  check(file.size() <= limits::kSubwordModelBytes, path, ": has ", grouped(file.size()),
-        " bytes, expected a model of at most ", grouped(limits::kSubwordModelBytes));
+  require(file.size() > 0, "{path}: is empty, expected a SentencePiece model", "path"_a = path);
+  require(file.size() <= limits::kSubwordModelBytes, "{path}: has {size} bytes, expected a model of at most {most}",
+          "path"_a = path, "size"_a = grouped(file.size()), "most"_a = grouped(limits::kSubwordModelBytes));
   std::string bytes(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
   return from_bytes(std::move(bytes), path);
@@ -194,7 +196,7 @@ std::vector<Piece> Subwords::encode_pieces(std::string_view sentence) const {
 }
 
 std::string Subwords::decode(std::span<const int32_t> ids) const {
-  for (const int32_t id : ids) piece(id);  // SentencePiece would not check
+  for (const int32_t id : ids) piece(id);  // SentencePiece does not check
   std::string out;
   const auto status = state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &out);
   check(status.ok(), "[subwords] cannot decode: ", reason(status));

@@ -1,4 +1,4 @@
-// Subword models: SentencePiece (Kudo and Richardson, 2018), trained and used from here.
+// Subword models: SentencePiece (Kudo and Richardson, 2018), trained and used through this interface.
 #pragma once
 
 #include <array>
@@ -16,15 +16,15 @@ namespace qkv {
 enum class SubwordKind { bpe, unigram };
 constexpr std::array<std::string_view, 2> names(SubwordKind) { return {"bpe", "unigram"}; }
 
-inline constexpr int32_t kLeastSubwords = 8;  // pieces of a model, <unk>, <pad>, <bos> and <eos> included
+inline constexpr int32_t kLeastSubwords = 8;  // pieces of a model, including <unk>, <pad>, <bos> and <eos>
 
 struct SubwordOptions {
   SubwordKind kind = SubwordKind::bpe;
-  int32_t size = 8000;  // with <unk> <pad> <bos> <eos>, which are 0 to 3
-  double coverage = 1;  // share of the characters that get a piece; below 1 for scripts with very many
+  int32_t size = 8000;  // including <unk> <pad> <bos> <eos>, which are 0 to 3
+  double coverage = 1;  // share of the characters that get a piece; below 1 for scripts with many characters
 };
 
-/// A number of pieces that the text cannot give, and the nearest that it can.
+/// A number of pieces that the text cannot give, and the nearest possible one.
 class SubwordSizeError : public Error {
  public:
   SubwordSizeError(int32_t size, int32_t nearest);
@@ -37,15 +37,15 @@ class SubwordSizeError : public Error {
 /// A piece of a sentence and where it comes from.
 struct Piece {
   int32_t id = 0;
-  size_t begin = 0;  // byte of the sentence
+  size_t begin = 0;  // byte offset in the sentence
 };
 
-/// Cheap to copy; never changes. Blanks are part of the pieces, written as "▁".
+/// Immutable and cheap to copy. Blanks are part of the pieces, written as "▁".
 class Subwords {
  public:
-  /// Trains on sentences in memory; the same sentences make the same bytes. Throws SubwordSizeError.
+  /// Trains on sentences in memory; the same sentences give the same bytes. Throws SubwordSizeError.
   static Subwords train(std::span<const std::string> sentences, const SubwordOptions& options = {});
-  /// Reads a .model file; one that is damaged or lacks a special piece is an error.
+  /// Reads a .model file; a damaged file or a missing special piece is an error.
   static Subwords load(const std::string& path);
   void save(const std::string& path) const;
 

@@ -1,4 +1,4 @@
-// UTF-8 and lower case over utf8proc, with a short way for ASCII; the book's preprocessing.
+// UTF-8 and lower case over utf8proc, with a fast path for ASCII; the book's preprocessing.
 #include "qkv/data/text.h"
 
 #include <utf8proc.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kHighBits = 0x8080808080808080;
 
-// Index of the first byte from `at` on that is not ASCII, or the size.
+// Index of the first byte at or after `at` that is not ASCII, or the size.
 size_t skip_ascii(std::string_view text, size_t at) {
   for (uint64_t word; at + 8 <= text.size(); at += 8) {
     std::memcpy(&word, text.data() + at, 8);
@@ -23,7 +23,7 @@ size_t skip_ascii(std::string_view text, size_t at) {
   return at;
 }
 
-// The character at `at` and its length in bytes; length 0 when it is not UTF-8.
+// The character at `at` and its length in bytes; length 0 if it is not UTF-8.
 struct Character {
   utf8proc_int32_t code;
   size_t length;
@@ -70,8 +70,8 @@ void check_utf8(std::string_view text, const std::string& name) {
   if (at == std::string_view::npos) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   const unsigned char byte = static_cast<unsigned char>(text[at]);
-  constexpr const char* kDigits = "0123456789abcdef";
-  fail(name, ": line ", line, ": not UTF-8: byte 0x", kDigits[byte >> 4], kDigits[byte & 15], " at offset ", at);
+  refuse("{name}: line {line}: not UTF-8: byte 0x{byte:02x} at offset {at}", "name"_a = name, "line"_a = line,
+         "byte"_a = byte, "at"_a = at);
 }
 
 std::string printable(std::string_view text) {
@@ -104,7 +104,7 @@ std::string preprocess_nmt(std::string_view text) {
   std::string out;
   out.reserve(text.size() + text.size() / 16);
   for (size_t at = 0; at < text.size();) {
-    size_t end = at;  // of a run that only lower case can change
+    size_t end = at;  // end of a run that only lower-casing can change
     while (end < text.size() && static_cast<signed char>(text[end]) >= 0 && !is_sign(text[end])) ++end;
     if (end > at) {
       const size_t from = out.size();

@@ -1,4 +1,4 @@
-// Sentences to ids and back: two kinds behind one type.
+// Sentences to ids and back: two kinds with one type.
 #include "qkv/data/tokenizer.h"
 
 #include <optional>
@@ -14,19 +14,23 @@ namespace qkv {
 struct Tokenizer::State {
   WordRule rule = WordRule::book;
   Spacing spacing = Spacing::english;
-  Vocabulary vocabulary;  // of words
+  Vocabulary vocabulary;  // words only
   WordForms forms;        // of the vocabulary
   std::optional<Subwords> subwords;
-  bool lowercase = false;  // of subwords; rules of words know for themselves
+  bool lowercase = false;  // subwords only; word rules include the case
   Normalization form = Normalization::none;
 };
 
 Tokenizer Tokenizer::words(Vocabulary vocabulary, WordRule rule, Spacing spacing) {
   State state;
-  state.rule = rule, state.spacing = spacing;
+  state.rule = rule;
+  state.spacing = spacing;
   state.forms = WordForms(vocabulary);
-  // The other rules have cut and lower-cased already.
-  if (rule != WordRule::spaces) state.forms.apart = false, state.forms.lower = false;
+  // The other rules cut and lower-case themselves.
+  if (rule != WordRule::spaces) {
+    state.forms.apart = false;
+    state.forms.lower = false;
+  }
   state.vocabulary = std::move(vocabulary);
   return Tokenizer(std::make_shared<const State>(std::move(state)));
 }
@@ -34,18 +38,19 @@ Tokenizer Tokenizer::words(Vocabulary vocabulary, WordRule rule, Spacing spacing
 Tokenizer Tokenizer::subwords(Subwords model, bool lowercase, Normalization form) {
   State state;
   state.subwords = std::move(model);
-  state.lowercase = lowercase, state.form = form;
+  state.lowercase = lowercase;
+  state.form = form;
   return Tokenizer(std::make_shared<const State>(std::move(state)));
 }
 
-// As subwords read it.
+// As the subword model reads it.
 NormalizedSentence Tokenizer::prepared(std::string_view sentence) const {
   NormalizedSentence out = normalized(sentence, state_->form);
   if (state_->lowercase) out.text = lowercase(out.text);
   return out;
 }
 
-// In the forms of the vocabulary.
+// Words in the forms of the vocabulary.
 std::vector<Word> Tokenizer::split(std::string_view sentence) const {
   std::vector<Word> out;
   for (const Word& word : split_words(sentence, state_->rule))
@@ -109,7 +114,7 @@ std::vector<int32_t> Tokenizer::word_of_token(std::string_view sentence) const {
   const std::vector<std::string_view> words = split_blanks(text);
   size_t word = 0;
   for (const Piece& piece : state_->subwords->encode_pieces(text)) {
-    // A piece belongs to the word of its first letter: the blank in front of a word is its own.
+    // A piece belongs to the word of its first letter: the blank before a word belongs to that word.
     const auto end_of = [&](size_t w) { return static_cast<size_t>(words[w].end() - text.data()); };
     while (word + 1 < words.size() && end_of(word) <= piece.begin) ++word;
     out.push_back(word < part_of_word.size() ? part_of_word[word] : 0);
@@ -158,10 +163,10 @@ Tokenizer Tokenizer::load(const std::string& folder, const std::string& name) {
     if (const auto rule = find_named<WordRule>(how))
       return words(Vocabulary::load(base + "vocab." + name + ".txt"), *rule,
                    more.empty() ? Spacing::english : Spacing::french);
-  fail(
-      path,
-      ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"",
-      lines.front(), "\"");
+  refuse(
+      "{path}: line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and "
+      "nothing more, found \"{found}\"",
+      "path"_a = path, "found"_a = lines.front());
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Tokenizer: from sentences to ids and back, by words over a vocabulary or by subwords.
+// Tokenizer: from sentences to ids and back, by words of a vocabulary or by subwords.
 #pragma once
 
 #include <memory>
@@ -15,37 +15,36 @@
 
 namespace qkv {
 
-/// Cheap to copy; never changes.
+/// Immutable and cheap to copy.
 class Tokenizer {
  public:
-  /// Words by rule. One that the vocabulary has not is looked up as the vocabulary writes its words (WordForms), before
+  /// Words by a rule. A word that is not in the vocabulary is looked up in the vocabulary's spelling (WordForms) before
   /// it becomes <unk>.
   static Tokenizer words(Vocabulary vocabulary, WordRule rule, Spacing spacing = Spacing::english);
   static Tokenizer subwords(Subwords model, bool lowercase, Normalization form = Normalization::none);
 
-  /// The ids of a sentence, without <bos> and <eos>. No text can make <pad>, <bos> or <eos>: where it spells them it
-  /// becomes <unk>.
+  /// The ids of a sentence, without <bos> and <eos>. Text that spells <pad>, <bos> or <eos> becomes <unk>.
   std::vector<int32_t> encode(std::string_view sentence) const;
-  /// The sentence of ids; <pad>, <bos> and <eos> are left out. Words that have lost capitals and places of punctuation
-  /// get them back as `writing` says.
+  /// The sentence of ids; <pad>, <bos> and <eos> are left out. Words that lost capitals and spacing get them back as
+  /// `writing` says.
   std::string decode(std::span<const int32_t> ids, Writing writing = {}) const;
-  /// How a sentence is written; nothing for subwords, which keep it themselves.
+  /// How a sentence is written; empty for subwords, which keep this information.
   Writing writing(std::string_view sentence) const;
-  /// Every id's token, specials too, as on the axes of a heat map.
+  /// The token of every id, special tokens included, as on the axes of a heat map.
   std::vector<std::string> tokens(std::span<const int32_t> ids) const;
-  /// For every token of encode(sentence) the number, from 0, of the blank-separated word it comes from.
+  /// For every token of encode(sentence), the index of the blank-separated word it comes from.
   std::vector<int32_t> word_of_token(std::string_view sentence) const;
 
-  /// Bytes that a sentence may have: for subwords there is a limit.
+  /// The most bytes a sentence may have: subwords have a limit.
   size_t most_bytes() const;
   int32_t size() const;
   int32_t unk() const;
   int32_t pad() const;
-  int32_t bos() const;  // -1 where the vocabulary has none
+  int32_t bos() const;  // -1 if the vocabulary has none
   int32_t eos() const;
-  /// The vocabulary of a tokenizer of words, else null.
+  /// The vocabulary of a word tokenizer, else null.
   const Vocabulary* vocabulary() const;
-  /// Its tokens have no capitals: the text is put in lower case, or was in it.
+  /// Whether its tokens have no capitals: the text is lower-cased, or already was.
   bool is_lower() const;
 
   /// Writes tokenizer.NAME.txt (one line: "words RULE" or "words RULE french"; "subwords lower" or "subwords cased",

@@ -11,10 +11,10 @@
 namespace qkv {
 namespace {
 
-// An epoch's order of the pairs, and where its batches begin in it.
+// An epoch's order of the pairs, and its batches as ranges of it.
 struct Plan {
   std::vector<int64_t> order;
-  std::vector<std::pair<int64_t, int64_t>> batches;  // [begin, end) of order
+  std::vector<std::pair<int64_t, int64_t>> batches;  // [begin, end) in order
 };
 
 int64_t longest(const IdPair& pair) { return static_cast<int64_t>(std::max(pair.source.size(), pair.target.size())); }
@@ -55,7 +55,7 @@ Plan make_plan(const std::vector<IdPair>& pairs, const BatchOptions& options, in
   return plan;
 }
 
-// Row `row` of (B, steps): the ids, cut or padded; returns how many of them are there.
+// Fills row `row` of (B, steps) with the ids, cut or padded; returns the number of ids written.
 int32_t put_row(int32_t* out, int64_t steps, const std::vector<int32_t>& ids, int32_t pad) {
   const int64_t count = std::min<int64_t>(steps, std::ssize(ids));
   std::copy_n(ids.begin(), count, out);
@@ -71,7 +71,7 @@ struct TranslationBatches::State {
   BatchOptions options;
   int64_t batches;
 
-  // The plan of the epoch asked for last: a batch would otherwise cost a sort of the corpus.
+  // The plan of the last requested epoch: otherwise every batch would sort the corpus.
   std::mutex mutex;
   int64_t epoch = -1;
   std::shared_ptr<const Plan> plan;
@@ -79,8 +79,10 @@ struct TranslationBatches::State {
   std::shared_ptr<const Plan> plan_of(int64_t wanted) {
     if (!options.shuffle) wanted = 0;
     const std::lock_guard lock(mutex);
-    if (epoch != wanted || !plan)
-      plan = std::make_shared<const Plan>(make_plan(pairs, options, wanted)), epoch = wanted;
+    if (epoch != wanted || !plan) {
+      plan = std::make_shared<const Plan>(make_plan(pairs, options, wanted));
+      epoch = wanted;
+    }
     return plan;
   }
 };
@@ -91,8 +93,8 @@ std::vector<IdPair> encode_pairs(const SentencePairs& pairs, const Tokenizer& so
   std::vector<IdPair> out(pairs.source.size());
   for (size_t i = 0; i < out.size(); ++i) {
     for (const auto& [side, text] : {std::pair{&source, &pairs.source[i]}, {&target, &pairs.target[i]}})
-      check(text->size() <= side->most_bytes(), "pair ", i + 1, " has a sentence of ", grouped(text->size()),
-            " bytes, expected at most ", grouped(side->most_bytes()));
+      require(text->size() <= side->most_bytes(), "pair {pair} has a sentence of {size} bytes, expected at most {most}",
+              "pair"_a = i + 1, "size"_a = grouped(text->size()), "most"_a = grouped(side->most_bytes()));
     out[i] = {source.encode(pairs.source[i]), target.encode(pairs.target[i])};
     out[i].source.push_back(source.eos());
     out[i].target.push_back(target.eos());
@@ -114,8 +116,11 @@ TranslationBatches::TranslationBatches(std::vector<IdPair> pairs, int32_t pad_so
   for (size_t i = 0; i < pairs.size(); ++i)
     check(!pairs[i].source.empty() && !pairs[i].target.empty(), "[batches] pair ", i, " has a side without <eos>");
   State& s = *state_;
-  s.pairs = std::move(pairs), s.options = options;
-  s.pad_source = pad_source, s.pad_target = pad_target, s.bos = bos;
+  s.pairs = std::move(pairs);
+  s.options = options;
+  s.pad_source = pad_source;
+  s.pad_target = pad_target;
+  s.bos = bos;
   s.batches = std::ssize(s.plan_of(0)->batches);
 }
 

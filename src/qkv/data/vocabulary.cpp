@@ -24,17 +24,17 @@ struct Counted {
 
 }  // namespace
 
-// A table of its own, because counting a corpus is mostly waiting for memory: tokens lie close together and a slot is
-// eight bytes.
+// Our own hash table, because counting a corpus is mostly waiting for memory: tokens are stored close together and a
+// slot is eight bytes.
 struct TokenCounts::State {
   struct Slot {
     uint32_t hash = 0;
-    uint32_t number = UINT32_MAX;  // in counted; this one: free
+    uint32_t number = UINT32_MAX;  // index in counted; UINT32_MAX: free
   };
   std::vector<Slot> slots = std::vector<Slot>(1024);  // a power of two, at most half full
   std::vector<Counted> counted;                       // by first appearance; views of the chunks
   std::vector<std::unique_ptr<char[]>> chunks;
-  size_t left = 0;  // bytes of the last chunk
+  size_t left = 0;  // free bytes of the last chunk
   char* next = nullptr;
 
   std::string_view keep(std::string_view token) {
@@ -44,11 +44,12 @@ struct TokenCounts::State {
     }
     std::copy(token.begin(), token.end(), next);
     const std::string_view kept(next, token.size());
-    next += token.size(), left -= token.size();
+    next += token.size();
+    left -= token.size();
     return kept;
   }
 
-  // The slot of the token, or the free one where it belongs.
+  // The slot of the token, or the free slot for it.
   Slot& find(std::string_view token, uint32_t hash) {
     for (size_t at = hash & (slots.size() - 1);; at = (at + 1) & (slots.size() - 1)) {
       Slot& slot = slots[at];
@@ -74,7 +75,10 @@ size_t TokenCounts::add(std::string_view token, int64_t times) {
   State::Slot* slot = &s.find(token, hash);
   if (slot->number == UINT32_MAX) {
     check(s.counted.size() < INT32_MAX, "[vocabulary] more than ", INT32_MAX, " distinct tokens");
-    if (2 * (s.counted.size() + 1) > s.slots.size()) s.grow(), slot = &s.find(token, hash);
+    if (2 * (s.counted.size() + 1) > s.slots.size()) {
+      s.grow();
+      slot = &s.find(token, hash);
+    }
     *slot = {hash, static_cast<uint32_t>(s.counted.size())};
     s.counted.push_back({s.keep(token), 0});
   }
@@ -94,7 +98,7 @@ struct Vocabulary::State {
 Vocabulary::Vocabulary()
     : Vocabulary({std::string(kUnknown), std::string(kPadding), std::string(kBegin), std::string(kEnd)}) {}
 
-// The tokens are distinct: both callers see to it.
+// The tokens are distinct: both callers guarantee it.
 Vocabulary::Vocabulary(std::vector<std::string> tokens) {
   check(tokens.size() <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),
         "[vocabulary] too many tokens: ", tokens.size());
@@ -106,7 +110,10 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens) {
     const auto at = state->index.find(token);
     return at == state->index.end() ? -1 : at->second;
   };
-  state->unk = find(kUnknown), state->pad = find(kPadding), state->bos = find(kBegin), state->eos = find(kEnd);
+  state->unk = find(kUnknown);
+  state->pad = find(kPadding);
+  state->bos = find(kBegin);
+  state->eos = find(kEnd);
   state_ = state;
 }
 
@@ -118,7 +125,7 @@ Vocabulary Vocabulary::build(const std::vector<std::vector<std::string>>& lines,
 }
 
 Vocabulary Vocabulary::build(const TokenCounts& counts, int64_t min_count, Edition edition) {
-  check(min_count >= 1, "[vocabulary] the least count is ", min_count, ", expected at least 1");
+  check(min_count >= 1, "[vocabulary] the minimum count is ", min_count, ", expected at least 1");
   std::vector<Counted> kept;
   for (const Counted& c : counts.state_->counted)
     if (c.count >= min_count && (edition == Edition::en || !is_special(c.token))) kept.push_back(c);
@@ -130,7 +137,7 @@ Vocabulary Vocabulary::build(const TokenCounts& counts, int64_t min_count, Editi
   } else {
     for (const Counted& c : kept) tokens.emplace_back(c.token);
     for (const std::string_view special : {kUnknown, kPadding, kEnd}) tokens.emplace_back(special);
-    std::sort(tokens.begin(), tokens.end());  // bytes of UTF-8 sort like code points
+    std::sort(tokens.begin(), tokens.end());  // UTF-8 bytes sort like code points
     tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
   }
   return Vocabulary(std::move(tokens));
@@ -157,8 +164,8 @@ bool Vocabulary::operator==(const Vocabulary& other) const { return state_->toke
 void Vocabulary::save(const std::string& path) const {
   std::string text;
   for (const std::string& token : state_->tokens) {
-    check(token.find_first_of("\r\n") == std::string::npos, path,
-          ": a token with a line end in it cannot be written: number ", id(token));
+    require(token.find_first_of("\r\n") == std::string::npos,
+            "{path}: token {token} contains a line end and cannot be written", "path"_a = path, "token"_a = id(token));
     text += token;
     text += '\n';
   }
@@ -170,13 +177,14 @@ Vocabulary Vocabulary::load(const std::string& path) {
   std::unordered_map<std::string_view, size_t> seen;
   for (size_t i = 0; i < tokens.size(); ++i) {
     const auto [first, is_new] = seen.try_emplace(tokens[i], i);
-    check(is_new, path, ": line ", i + 1, ": the token \"", tokens[i], "\" stands in line ", first->second + 1,
-          " already");
+    require(is_new, "{path}: line {line}: the token \"{token}\" is already in line {first}", "path"_a = path,
+            "line"_a = i + 1, "token"_a = tokens[i], "first"_a = first->second + 1);
   }
   const bool sorted = std::is_sorted(tokens.begin(), tokens.end());  // the English edition's source side has no <bos>
   for (const std::string_view special : {kUnknown, kPadding, kBegin, kEnd})
-    check(seen.contains(special) || (special == kBegin && sorted), path, ": the special token ", special,
-          " is missing in its ", tokens.size(), " lines");
+    require(seen.contains(special) || (special == kBegin && sorted),
+            "{path}: the special token {special} is missing from its {lines} lines", "path"_a = path,
+            "special"_a = special, "lines"_a = tokens.size());
   seen.clear();
   return Vocabulary(std::move(tokens));
 }

@@ -1,4 +1,4 @@
-// Vocabulary: tokens and their numbers.
+// Vocabulary: tokens and their ids.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,17 @@ namespace qkv {
 
 inline constexpr std::string_view kUnknown = "<unk>", kPadding = "<pad>", kBegin = "<bos>", kEnd = "<eos>";
 
-/// Counts tokens in the order in which they first appear.
+/// Counts tokens, in order of first appearance.
 class TokenCounts {
  public:
   TokenCounts();
   ~TokenCounts();
   TokenCounts(TokenCounts&&) noexcept;
   TokenCounts& operator=(TokenCounts&&) noexcept;
-  /// Returns the number of the token among the distinct ones, by first appearance.
+  /// Returns the index of the token among the distinct ones, by first appearance.
   size_t add(std::string_view token, int64_t times = 1);
   size_t distinct() const;
-  std::string_view token(size_t number) const;  // valid as long as the counts
+  std::string_view token(size_t number) const;  // valid as long as this object
 
  private:
   friend class Vocabulary;
@@ -31,19 +31,19 @@ class TokenCounts {
   std::unique_ptr<State> state_;
 };
 
-/// Cheap to copy; never changes.
+/// Immutable and cheap to copy.
 class Vocabulary {
  public:
-  /// The specials alone.
+  /// The special tokens only.
   Vocabulary();
-  /// Of all tokens that occur at least `min_count` times.
+  /// All tokens that occur at least `min_count` times.
   /// zh: <unk> <pad> <bos> <eos> are 0 to 3, the others follow by count, ties by first appearance.
-  /// en: all tokens, <unk> <pad> <eos> among them, sorted by code point; <bos> is there only if the lines have it.
+  /// en: all tokens, including <unk> <pad> <eos>, sorted by code point; <bos> only if the lines have it.
   static Vocabulary build(const std::vector<std::vector<std::string>>& lines, int64_t min_count,
                           Edition edition = Edition::zh);
   static Vocabulary build(const TokenCounts& counts, int64_t min_count, Edition edition = Edition::zh);
 
-  /// The token's number; that of <unk> when it is not known.
+  /// The token's id; that of <unk> if it is not in the vocabulary.
   int32_t id(std::string_view token) const;
   const std::string& token(int32_t id) const;
   int32_t size() const;
@@ -53,8 +53,8 @@ class Vocabulary {
   int32_t bos() const;  // -1 in the English edition's source vocabulary, which has none
   int32_t eos() const;
 
-  /// One token a line, in the order of the numbers. Loading refuses, with file and line, what misses a special, repeats
-  /// a token or is not UTF-8; a file that is sorted (the English edition's) may lack <bos>.
+  /// One token per line, in the order of the ids. A missing special token, a repeated token or invalid UTF-8 is an
+  /// error when loading, with file and line; a sorted file (the English edition's) may lack <bos>.
   void save(const std::string& path) const;
   static Vocabulary load(const std::string& path);
 

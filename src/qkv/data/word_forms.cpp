@@ -1,4 +1,4 @@
-// Looking words up as a vocabulary writes them.
+// Looking words up in a vocabulary's spelling.
 #include "qkv/data/word_forms.h"
 
 #include <utf8proc.h>
@@ -18,7 +18,7 @@ struct Letter {
   size_t begin = 0, length = 0;
 };
 
-// The characters of the text, one after another; those that are not UTF-8 have no length.
+// Calls f for each character of the text; invalid UTF-8 has length 0.
 template <class F>
 void each_character(std::string_view text, const F& f) {
   for (size_t at = 0; at < text.size();) {
@@ -50,7 +50,7 @@ Letter first_letter(std::string_view text) {
   return out;
 }
 
-// The marks that text has after its words. A point or an apostrophe inside a word says nothing.
+// Punctuation after a word. A full stop or an apostrophe inside a word does not count.
 bool ends_in_mark(std::string_view word) {
   for (const std::string_view mark : {".", ",", "!", "?", ";", ":"})
     if (word.size() > mark.size() && word.ends_with(mark)) return !is_mark(word);
@@ -63,16 +63,19 @@ std::string with_plain_apostrophes(std::string text) {
   return text;
 }
 
-// Pieces that the vocabulary has in one word become it again: "aujourd'" and "hui".
+// Joins pieces that are one word in the vocabulary: "aujourd'" and "hui".
 std::vector<std::string> joined_where_known(const std::vector<std::string>& pieces, const Vocabulary& vocabulary) {
-  constexpr size_t kMostPieces = 6;  // of such a word
+  constexpr size_t kMostPieces = 6;  // per word
   std::vector<std::string> out;
   for (size_t begin = 0, end = 0; begin < pieces.size(); begin = end) {
     std::string longest = pieces[begin], word = pieces[begin];
     end = begin + 1;
     for (size_t next = begin + 1; next < std::min(pieces.size(), begin + kMostPieces); ++next) {
       word += pieces[next];
-      if (vocabulary.contains(word)) longest = word, end = next + 1;
+      if (vocabulary.contains(word)) {
+        longest = word;
+        end = next + 1;
+      }
     }
     out.push_back(std::move(longest));
   }
@@ -87,15 +90,18 @@ WordForms::WordForms(const Vocabulary& vocabulary) {
     const std::string& word = vocabulary.token(id);
     if (id == vocabulary.unk() || id == vocabulary.pad() || id == vocabulary.bos() || id == vocabulary.eos()) continue;
     each_character(word, [&](const Letter& c) {
-      letters = letters || (c.length > 0 && is_letter(c.code)),
+      letters = letters || (c.length > 0 && is_letter(c.code));
       capitals = capitals || (c.length > 0 && is_capital(c.code));
       return true;
     });
     marks = marks || word == "." || word == "," || word == "!" || word == "?";
     attached = attached || ends_in_mark(word);
-    plain = plain || word.find('\'') != std::string::npos, curly = curly || word.find(kCurly) != std::string::npos;
+    plain = plain || word.find('\'') != std::string::npos;
+    curly = curly || word.find(kCurly) != std::string::npos;
   }
-  lower = letters && !capitals, apart = marks && !attached, plain_apostrophes = plain && !curly;
+  lower = letters && !capitals;
+  apart = marks && !attached;
+  plain_apostrophes = plain && !curly;
 }
 
 std::vector<std::string> WordForms::words(std::string_view part, const Vocabulary& vocabulary) const {

@@ -1,4 +1,4 @@
-// How the words of a vocabulary are written, so that text that people type finds them: "The cat's NOT here." -> the cat
+// How the words of a vocabulary are spelled, so that text as people type it is found: "The cat's NOT here." -> the cat
 // 's not here .
 #pragma once
 
@@ -10,30 +10,31 @@
 
 namespace qkv {
 
-/// What the vocabulary says of the text it was counted on.
+/// What the vocabulary tells about the text it was built from.
 struct WordForms {
   WordForms() = default;
   explicit WordForms(const Vocabulary& vocabulary);
 
-  bool lower = false;              // it has letters, and none of them is a capital
-  bool apart = false;              // "." or another mark is a word, and no word ends in a mark: punctuation was cut off
+  bool lower = false;              // it has letters, and no capitals
+  bool apart = false;              // "." or another mark is a word, and no word ends in one: punctuation was separated
   bool plain_apostrophes = false;  // it has ' and no ’
 
-  /// The words of what stands between two blanks: itself if the vocabulary has it, else in the vocabulary's forms.
+  /// The words of a text without blanks: the text itself if the vocabulary has it, else words in the vocabulary's
+  /// spelling.
   std::vector<std::string> words(std::string_view part, const Vocabulary& vocabulary) const;
 };
 
-/// How a sentence was written: what its translation gets back where the model's own words have neither.
+/// How a sentence was written, so that its translation can be written the same way.
 struct Writing {
   bool capital = false;   // it begins with a capital letter
-  bool attached = false;  // punctuation stands where people write it, not between blanks
+  bool attached = false;  // punctuation is attached to words, not between blanks
 };
 
-/// The text with its first letter in upper case, "<unk>" apart.
+/// The text with its first letter in upper case, except "<unk>".
 std::string with_capital(std::string text);
-/// The first letter is one in upper case.
+/// Whether the first letter is upper case.
 bool begins_with_capital(std::string_view text);
-/// Punctuation alone: "." or "...".
+/// Whether it is only punctuation: "." or "...".
 bool is_mark(std::string_view word);
 
 }  // namespace qkv

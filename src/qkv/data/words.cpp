@@ -50,7 +50,7 @@ std::vector<Character> characters(std::string_view text) {
     if (length > 0)
       out.push_back({code, kind_of(code), at, static_cast<size_t>(length)});
     else
-      out.push_back({0xFFFD, Kind::other, at, 1});  // not UTF-8: a sign of its own
+      out.push_back({0xFFFD, Kind::other, at, 1});  // invalid UTF-8 is a sign on its own
     at += out.back().length;
   }
   return out;
@@ -60,7 +60,7 @@ bool is_apostrophe(utf8proc_int32_t code) { return code == '\'' || code == 0x201
 bool is_hyphen(utf8proc_int32_t code) { return code == '-' || code == 0x2010 || code == 0x2011; }
 bool in_word(Kind kind) { return kind == Kind::letter || kind == Kind::digit; }
 
-// Cuts what stands between two blanks at the borders of words and signs.
+// Cuts a text without blanks at the boundaries of words and signs.
 class WordCutter {
  public:
   WordCutter(std::string_view text, int32_t part, std::vector<Word>& out)
@@ -105,7 +105,7 @@ class WordCutter {
     return false;
   }
 
-  // Where the word ends that begins at i: hyphens, and points and commas between digits, stay inside; an apostrophe
+  // The end of the word that begins at i: hyphens, and points and commas between digits, stay inside; an apostrophe
   // ends the first half.
   size_t word_end(size_t i) const {
     for (++i; i < c_.size(); ++i) {
@@ -125,9 +125,9 @@ class WordCutter {
   std::vector<Character> c_;
 };
 
-constexpr uint8_t kApart = 0, kLeft = 1, kRight = 2;  // glued to what stands on that side
+constexpr uint8_t kApart = 0, kLeft = 1, kRight = 2;  // attached to the neighbour on that side
 
-// Where signs are written; quotation marks know whether one is open.
+// How signs attach to words; keeps track of open quotation marks.
 class Glue {
  public:
   uint8_t of(std::string_view word) {
@@ -136,7 +136,10 @@ class Glue {
     if (apostrophe) return kLeft;
     if (word.ends_with("'") || word.ends_with("’")) return kRight;
     if (word == "\"") return (quote_open_ = !quote_open_) ? kRight : kLeft;
-    if (word == "„") return low_open_ = true, kRight;
+    if (word == "„") {
+      low_open_ = true;
+      return kRight;
+    }
     if (word == "“") return std::exchange(low_open_, false) ? kLeft : kRight;
     for (const std::string_view sign : {".", ",", "!", "?", ";", ":", ")", "]", "}", "%", "…", "”", "°"})
       if (starts(sign)) return kLeft;
@@ -184,7 +187,7 @@ std::string join_as_written(const std::vector<std::string>& words, Spacing spaci
   };
   std::string out;
   Glue glue;
-  bool tight = true;  // nothing to part from yet
+  bool tight = true;  // no space before the first word
   for (const std::string& word : words) {
     const bool opens = spacing == Spacing::french && word == "«";
     const uint8_t sides = glue.of(word);

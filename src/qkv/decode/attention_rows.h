@@ -1,4 +1,4 @@
-// The attention of one output, picked out of what the model returned step by step for all rows.
+// The attention of one output, selected from what the model returned for all rows in each step.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace qkv {
 
-/// steps: (R, maps, T) each, R as the step had it. Row rows[t] of step t for every t: (rows, maps, T). Absent where the
-/// model has none.
+/// steps: (R, maps, T) each, with the R of that step. Returns row rows[t] of every step t: (rows, maps, T). Absent if
+/// the model has no attention.
 inline Tensor attention_rows(const std::vector<Tensor>& steps, std::span<const int32_t> rows) {
   if (steps.empty() || !steps[0].defined()) return {};
   const int64_t size = steps[0].size(1) * steps[0].size(2);

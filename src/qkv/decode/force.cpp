@@ -1,4 +1,4 @@
-// All rows take every step; a row that is done is fed its last token and not listened to.
+// All rows take every step; a finished row is fed its last token and its scores are ignored.
 #include "qkv/decode/force.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ namespace qkv {
 namespace {
 
 float log_probability(const float* row, int64_t vocabulary, int32_t token) {
-  check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but scores are of ", vocabulary,
-        " tokens");
+  check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but there are scores for ",
+        vocabulary, " tokens");
   kernels::Scored best{};
   const bool any = kernels::largest(row, vocabulary, 1, &best) > 0;
   const float log_p = any ? (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary)

@@ -1,4 +1,4 @@
-// Forced decoding: what a model thinks of outputs that are given, and where it looks while it writes them.
+// Forced decoding: the probabilities a model gives to given outputs, and its attention along the way.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace qkv {
 
 struct Forced {
-  std::vector<double> log_probabilities;  // of every token, the end included
-  Tensor attention;                       // (tokens, maps, T), where it is kept and the model has any
+  std::vector<double> log_probabilities;  // of every token, including the end
+  Tensor attention;                       // (tokens, maps, T), if it is kept and the model has any
   double log_probability() const;
 };
 
-/// targets: one list of ids for every source sentence, each with its <eos>. source (B, T), lengths (B). Scores that are
-/// not numbers are an error.
+/// targets: one list of ids per source sentence, each with its <eos>. source (B, T), lengths (B). NaN scores are an
+/// error.
 std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths,
                           std::span<const std::vector<int32_t>> targets, int32_t begin, bool keep_attention = true);
 

@@ -1,5 +1,5 @@
-// Sampling. Rows of the model are the unfinished samples, sentence by sentence; in the first step those of a sentence
-// share one row.
+// Sampling. The model's rows are the unfinished samples, sentence by sentence; in the first step the samples of a
+// sentence share one row.
 #include "qkv/decode/sample.h"
 
 #include <algorithm>
@@ -19,19 +19,19 @@ namespace {
 
 struct Draw {
   int32_t token;
-  float log_probability;  // of the model itself
+  float log_probability;  // under the model
 };
 
 // [0, 1) with the 53 bits of a double: 24 bits would never reach the rare tokens of a large vocabulary.
 double unit_double(const Rng& rng) { return static_cast<double>(rng.below(uint64_t{1} << 53, 0)) * 0x1p-53; }
 
-// Which of the weights the number u in [0, 1) falls on. At least one is positive.
+// The index of the weight that the number u in [0, 1) falls on. At least one weight is positive.
 size_t place_of(std::span<const float> weights, double u) {
   double sum = 0;
   for (const float w : weights) sum += w;
   const double wanted = u * sum;
   double below = 0;
-  size_t last = 0;  // with a weight: rounding may leave `wanted` a little above the sum
+  size_t last = 0;  // last index with a weight: rounding may leave `wanted` a little above the sum
   for (size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] > 0)) continue;
     last = i;
@@ -41,7 +41,7 @@ size_t place_of(std::span<const float> weights, double u) {
   return last;
 }
 
-// The scores of one row, of which a token is drawn.
+// Draws tokens from the scores of one row.
 class Chooser {
  public:
   Chooser(const float* row, int64_t vocabulary, const SampleOptions& options)
@@ -51,7 +51,8 @@ class Chooser {
       if (id >= 0 && id < vocabulary) allowed_[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
     kernels::Scored best[1];
     check(kernels::largest(row, vocabulary, 1, best) == 1, "[sample] the model's scores are not numbers");
-    most_ = best[0].value, log_sum_ = kernels::log_sum_exp(row, most_, vocabulary);
+    most_ = best[0].value;
+    log_sum_ = kernels::log_sum_exp(row, most_, vocabulary);
     check(std::isfinite(log_sum_), "[sample] the model's scores are not finite: the largest number among them is ",
           most_);
     kernels::largest(allowed_.data(), vocabulary, 1, best);
@@ -74,7 +75,7 @@ class Chooser {
   }
 
  private:
-  // weights <- softmax((scores - largest) / temperature): a small temperature leaves the largest, and nothing
+  // weights <- softmax((scores - largest) / temperature): a small temperature leaves only the largest, and nothing
   // overflows.
   void weigh(std::span<const float> scores) {
     weights_.resize(scores.size());
@@ -83,11 +84,10 @@ class Chooser {
     kernels::softmax(weights_.data(), weights_.data(), 1, std::ssize(weights_));
   }
 
-  // The likeliest tokens alone, likeliest first. Of all tokens, a few are looked at first, more only while p is not
-  // reached.
+  // Keeps only the likeliest tokens, likeliest first. For top p a few are tried first, and more until p is reached.
   void cut_off() {
     const int64_t most = options_.top_k > 0 ? std::min(options_.top_k, vocabulary_) : vocabulary_;
-    double mass = 0;  // of all tokens, in units of the likeliest one's
+    double mass = 0;  // total of all tokens, relative to the likeliest one
     if (options_.top_k == 0)
       for (const float s : allowed_) mass += std::exp((double{s} - largest_.value) / options_.temperature);
     for (int64_t count = options_.top_k > 0 ? most : std::min<int64_t>(most, 64);; count = std::min(most, 8 * count)) {
@@ -115,18 +115,18 @@ class Chooser {
   const float* row_;
   int64_t vocabulary_;
   const SampleOptions& options_;
-  std::vector<float> allowed_;               // the row, without what is never written
-  std::vector<kernels::Scored> candidates_;  // what may be drawn; empty: all
-  std::vector<float> weights_;               // of the candidates, or of all
+  std::vector<float> allowed_;               // the row, without the tokens that are never written
+  std::vector<kernels::Scored> candidates_;  // tokens that may be drawn; empty: all
+  std::vector<float> weights_;               // of the candidates, or of all tokens
   kernels::Scored largest_{};
   float most_ = 0, log_sum_ = 0;
 };
 
 struct Path {
   size_t sentence, number;  // of the sample
-  int32_t row = 0;          // of the model, in the step to come
+  int32_t row = 0;          // of the model, in the next step
   Hypothesis so_far;
-  std::vector<int32_t> rows;  // of every step
+  std::vector<int32_t> rows;  // in each step
 };
 
 class Sampler {
@@ -154,14 +154,14 @@ class Sampler {
 
   StepModel& model_;
   const SampleOptions& options_;
-  std::vector<Rng> streams_;  // of every sentence
+  std::vector<Rng> streams_;  // one per sentence
   std::vector<Path> live_;
-  std::vector<int32_t> last_;      // token of every row
-  std::vector<Tensor> attention_;  // of every step, (R, maps, T)
+  std::vector<int32_t> last_;      // last token of each row
+  std::vector<Tensor> attention_;  // of each step, (R, maps, T)
   std::vector<std::vector<Hypothesis>> results_;
 };
 
-// A token for every live path; paths of one row follow one another.
+// Draws a token for each live path; paths that share a row are adjacent.
 std::vector<Draw> Sampler::drawn(const Tensor& scores, int64_t step) const {
   const int64_t rows = scores.size(0), vocabulary = scores.size(1);
   std::vector<size_t> first(static_cast<size_t>(rows) + 1, live_.size());
@@ -223,7 +223,7 @@ void check_options(const SampleOptions& options) {
         "[sample] the temperature must be 0 or more, got ", options.temperature);
   check(options.top_k >= 0, "[sample] top k must be 0 (all tokens) or more, got ", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "[sample] top p must be above 0 and at most 1, got ", options.top_p);
-  check(options.max_length >= 0, "[sample] the longest output must be 0 or more, got ", options.max_length);
+  check(options.max_length >= 0, "[sample] the maximum length must be 0 or more, got ", options.max_length);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Sampling: outputs of a StepModel drawn from its own distribution, sharpened or cut off, many sentences at once.
+// Sampling: outputs of a StepModel drawn from its distribution, optionally sharpened or truncated, many sentences at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -10,26 +11,25 @@
 namespace qkv {
 
 struct SampleOptions {
-  int64_t samples = 1;     // of every sentence
-  double temperature = 1;  // scores are divided by it; 0 takes the largest, as greedy search does
+  int64_t samples = 1;     // per sentence
+  double temperature = 1;  // scores are divided by it; 0 takes the largest, like greedy search
   int64_t top_k = 0;       // only the k likeliest tokens; 0: all
   double top_p = 1;  // only the fewest tokens that together have probability p (Holtzman et al., 2020), after top_k
   uint64_t seed = 0;
-  double length_penalty = 0.75;     // of the score that is reported
-  int64_t max_length = 50;          // tokens, the end not included
+  double length_penalty = 0.75;     // of the reported score
+  int64_t max_length = 50;          // tokens, not including the end
   int32_t begin = 2, end = 3;       // ids of <bos> and <eos>
   std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
   bool keep_attention = false;
   DecodeWatch watch = {};
 };
 
-/// The samples of every row of a model that has been started, in the order they were drawn; their log-probabilities are
-/// the model's own, at temperature 1 with nothing cut off. first (R): the token that each row is fed to begin with.
-/// numbers (R): what the random numbers of a row depend on, beside the seed, the sample and the step. What one row gets
-/// does not depend on the others.
+/// Samples for each row of a started model, in the order of drawing; their log-probabilities are the model's own, at
+/// temperature 1 without truncation. first (R): the first token fed to each row. numbers (R): the random numbers of a
+/// row depend on this, the seed, the sample and the step. The samples of a row do not depend on the other rows.
 std::vector<std::vector<Hypothesis>> sample(StepModel& model, std::span<const int32_t> first,
                                             std::span<const uint64_t> numbers, const SampleOptions& options);
-/// The same of source sentences (B, T) with lengths (B), from `begin` on.
+/// The same for source sentences (B, T) with lengths (B), starting with `begin`.
 std::vector<std::vector<Hypothesis>> sample(SourceStepModel& model, const Ids& source, const Ids& lengths,
                                             std::span<const uint64_t> numbers, const SampleOptions& options);
 

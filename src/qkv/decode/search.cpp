@@ -1,5 +1,5 @@
-// Beam search. Rows of the model are the live hypotheses of all unfinished sentences, sentence by sentence; what is
-// finished has no row.
+// Beam search. The model's rows are the live hypotheses of all unfinished sentences, sentence by sentence; finished
+// ones have no row.
 #include "qkv/decode/search.h"
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace {
 
 constexpr float kImpossible = -std::numeric_limits<float>::infinity();
 
-// What a row wrote, as a path through the steps: token and attention of step t belong to row `row` of that step.
+// The output of a row as a path through the steps: the token and attention of step t are in row `row` of that step.
 struct Node {
   int32_t token;
   int32_t row;     // of the model at that step
-  int32_t parent;  // node of the step before, or -1
+  int32_t parent;  // node of the previous step, or -1
 };
 
 struct Live {
@@ -49,7 +49,7 @@ struct Candidate {
 
 // The best continuations of every row: the log-probability of a token is (value - most) - log_sum.
 struct Continuations {
-  int64_t width = 0;                    // room for a row's
+  int64_t width = 0;                    // space per row
   std::vector<kernels::Scored> scored;  // (R, width), best first
   std::vector<int64_t> counts;          // (R)
   std::vector<float> log_sums;          // (R)
@@ -79,12 +79,12 @@ class Search {
   const SearchOptions& options_;
   std::vector<Sentence> sentences_;  // unfinished
   std::vector<Node> nodes_;
-  std::vector<Tensor> attention_;  // of every step, (R, maps, T)
+  std::vector<Tensor> attention_;  // of each step, (R, maps, T)
   std::vector<std::vector<Hypothesis>> results_;
 };
 
-// A row can give no more than 2 beam of its sentence's candidates, so many of its scores are taken (and room for those
-// that are never written), before they are made log-probabilities: the order is the same.
+// A row can contribute at most 2 beam of its sentence's candidates, so only that many of its largest scores are used
+// (plus those that are never written). Scores have the same order as log-probabilities.
 Continuations Search::continuations(const Tensor& scores) const {
   const int64_t rows = scores.size(0), vocabulary = scores.size(1);
   const int64_t width = std::min(vocabulary, 2 * options_.beam + std::ssize(options_.never));
@@ -106,7 +106,7 @@ Continuations Search::continuations(const Tensor& scores) const {
   return out;
 }
 
-// The best 2 beam continuations of a sentence: whatever share of them ends, `beam` go on.
+// The best 2 beam continuations of a sentence: at most half of them end, so at least `beam` remain live.
 std::vector<Candidate> Search::candidates(const Sentence& sentence, int64_t first_row,
                                           const Continuations& next) const {
   std::vector<Candidate> all;
@@ -187,7 +187,7 @@ void Search::take_step(int64_t step) {
         options_.watch.on_token(
             {static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[0].log_probability});
       if (c.token == options_.end) {
-        // An end among the worse half of the candidates would not have been kept.
+        // An end among the worse half of the candidates would not have been in the beam.
         if (rank < static_cast<size_t>(options_.beam))
           sentence.ended.push_back({parent, model_row, static_cast<int32_t>(step), c.log_probability,
                                     score(c.log_probability, step + 1), true});
@@ -197,7 +197,7 @@ void Search::take_step(int64_t step) {
       sentence.live.push_back({static_cast<int32_t>(nodes_.size()) - 1, c.log_probability});
       from.push_back(model_row);
     }
-    if (found[s].empty())  // nothing can follow: they are cut off here
+    if (found[s].empty())  // nothing can follow: the hypotheses are cut off here
       for (const Live& l : before)
         sentence.ended.push_back(
             {l.node, 0, static_cast<int32_t>(step), l.log_probability, score(l.log_probability, step), false});
@@ -215,8 +215,8 @@ void Search::take_step(int64_t step) {
     unfinished.push_back(std::move(sentence));
   }
   sentences_ = std::move(unfinished);
-  bool same = static_cast<int64_t>(rows.size()) ==
-              count;  // every row stays where it is: nothing to move, as in most steps of greedy search
+  // Most steps of greedy search keep every row where it is: then there is nothing to move.
+  bool same = static_cast<int64_t>(rows.size()) == count;
   for (size_t i = 0; same && i < rows.size(); ++i) same = rows[i] == static_cast<int32_t>(i);
   if (!sentences_.empty() && !same) model_.select(rows);
 }
@@ -234,9 +234,9 @@ std::vector<std::vector<Hypothesis>> Search::operator()() {
 
 void check_options(const SearchOptions& options) {
   check(options.beam >= 1, "[search] the beam must hold 1 hypothesis or more, got ", options.beam);
-  check(options.best >= 1 && options.best <= options.beam, "[search] the best ", options.best, " of a beam of ",
-        options.beam, " were asked for");
-  check(options.max_length >= 0, "[search] the longest output must be 0 or more, got ", options.max_length);
+  check(options.best >= 1 && options.best <= options.beam, "[search] cannot return the best ", options.best,
+        " of a beam of ", options.beam);
+  check(options.max_length >= 0, "[search] the maximum length must be 0 or more, got ", options.max_length);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// StepModel: what a search needs of a model that writes one token after the other.
+// StepModel: the interface of a model that writes one token at a time, for search and sampling.
 #pragma once
 
 #include <atomic>
@@ -16,35 +16,35 @@ class StepModel {
   virtual ~StepModel() = default;
   /// Feeds every row its last token, (R) -> scores of the next one, (R, V), before softmax.
   virtual Tensor step(const Ids& tokens) = 0;
-  /// Row i becomes what row rows[i] was; rows may repeat or go.
+  /// Row i becomes the old row rows[i]; rows may be repeated or dropped.
   virtual void select(std::span<const int32_t> rows) = 0;
-  /// Whether attention() will be asked for in the steps to come: a model that need not keep it may be quicker. Until
-  /// told, it will.
+  /// Whether attention() will be called in the next steps: a model may be faster if it need not keep it. The default is
+  /// true.
   virtual void keep_attention(bool /*wanted*/) {}
-  /// Where the last step looked, (R, maps, T): one map for each layer and head. Absent for a model without attention.
+  /// The attention of the last step, (R, maps, T): one map per layer and head. Absent for a model without attention.
   virtual Tensor attention() const { return {}; }
 };
 
-/// A StepModel that reads a source sentence for every row.
+/// A StepModel that reads one source sentence per row.
 class SourceStepModel : public StepModel {
  public:
-  /// Reads source sentences, padded, (B, T) with lengths (B); there are B rows then.
+  /// Reads padded source sentences (B, T) with lengths (B); afterwards there are B rows.
   virtual void start(const Ids& source, const Ids& lengths) = 0;
 };
 
-/// A token that an output has got for certain.
+/// A token that is final in an output.
 struct WrittenToken {
-  size_t sentence, sample;  // of which sentence, and which of its samples; a search writes sample 0
-  int32_t token;            // the end included
-  double log_probability;   // of this token, as the model has it
+  size_t sentence, sample;  // the sentence, and which of its samples; a search writes sample 0
+  int32_t token;            // may be the end
+  double log_probability;   // of this token under the model
 };
 
-/// What decoding tells while it is at work.
+/// Progress reports and stopping while decoding.
 struct DecodeWatch {
-  std::function<void(const WrittenToken&)> on_token =
-      {};  // greedy search and sampling; with a beam nothing is certain before the end
-  const std::atomic<bool>* stop =
-      nullptr;  // set by another thread or a signal: what is written so far is returned, cut off
+  /// Called by greedy search and sampling; with a beam no token is final before the end.
+  std::function<void(const WrittenToken&)> on_token = {};
+  /// Set by another thread or a signal: the outputs so far are returned, cut off.
+  const std::atomic<bool>* stop = nullptr;
   bool stopped() const { return stop && stop->load(std::memory_order_relaxed); }
 };
 

@@ -10,11 +10,11 @@
 namespace qkv {
 namespace {
 
-// One index of a link; moves `at` behind it.
+// Reads one index of a link and moves `at` past it.
 bool read_index(std::string_view link, size_t& at, int32_t& index) {
   const char* begin = link.data() + at;
   const char* end = link.data() + link.size();
-  if (begin == end || *begin < '0' || *begin > '9') return false;  // from_chars would take "-1"
+  if (begin == end || *begin < '0' || *begin > '9') return false;  // from_chars would accept "-1"
   const auto [stop, error] = std::from_chars(begin, end, index);
   at = static_cast<size_t>(stop - link.data());
   return error == std::errc();
@@ -44,7 +44,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 bool same_pair(const AlignmentLink& a, const AlignmentLink& b) { return a.source == b.source && a.target == b.target; }
 
-// By source, then target; of two equal pairs the sure one first.
+// By source, then target; the sure one of two equal pairs first.
 bool in_order(const AlignmentLink& a, const AlignmentLink& b) {
   return std::tie(a.source, a.target, a.possible) < std::tie(b.source, b.target, b.possible);
 }
@@ -64,10 +64,11 @@ AlignmentFile parse_alignments(std::span<const std::string> lines, const std::st
     Alignment& links = out.lines.emplace_back();
     for (std::string_view word : words_of(lines[l])) {
       const auto link = read_link(word);
-      check(link.has_value(), file, ": line ", l + 1, ": expected a link like 1-2, 1p2 or 1?2, got \"", word, "\"");
+      require(link.has_value(), "{file}: line {line}: expected a link like 1-2, 1p2 or 1?2, got \"{word}\"",
+              "file"_a = file, "line"_a = l + 1, "word"_a = word);
       const bool zero = link->source == 0 || link->target == 0;
-      check(base != 1 || !zero, file, ": line ", l + 1, ": the link \"", word,
-            "\" has an index 0 in a file that counts from 1");
+      require(base != 1 || !zero, "{file}: line {line}: the link \"{word}\" has index 0 in a file that counts from 1",
+              "file"_a = file, "line"_a = l + 1, "word"_a = word);
       has_zero = has_zero || zero;
       links.push_back(*link);
     }
@@ -88,14 +89,18 @@ AlignmentFile parse_alignments(std::span<const std::string> lines, const std::st
 void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file,
                              std::span<const int64_t> source_lengths, std::span<const int64_t> target_lengths) {
   const size_t lines = alignments.lines.size();
-  check(source_lengths.size() == lines && target_lengths.size() == lines, file, " has ", lines, " lines, the source ",
-        source_lengths.size(), " and the target ", target_lengths.size());
+  require(source_lengths.size() == lines && target_lengths.size() == lines,
+          "{file} has {lines} lines, the source {source} and the target {target}", "file"_a = file, "lines"_a = lines,
+          "source"_a = source_lengths.size(), "target"_a = target_lengths.size());
   for (size_t l = 0; l < lines; ++l)
     for (const AlignmentLink& link : alignments.lines[l])
-      check(link.source < source_lengths[l] && link.target < target_lengths[l], file, ": line ", l + 1, ": the link \"",
-            link.source + alignments.base, link.possible ? '?' : '-', link.target + alignments.base,
-            "\" (counted from ", alignments.base, ") is outside of ", source_lengths[l], " source and ",
-            target_lengths[l], " target words");
+      if (link.source >= source_lengths[l] || link.target >= target_lengths[l])
+        refuse(
+            "{file}: line {line}: the link \"{link}\" (counted from {base}) is outside of {source} source and {target} "
+            "target words",
+            "file"_a = file, "line"_a = l + 1,
+            "link"_a = text(link.source + alignments.base, link.possible ? '?' : '-', link.target + alignments.base),
+            "base"_a = alignments.base, "source"_a = source_lengths[l], "target"_a = target_lengths[l]);
 }
 
 std::optional<double> AlignmentScore::error_rate() const {

@@ -42,7 +42,7 @@ std::string Bleu::settings() const {
 void Bleu::count(std::string_view hypothesis, std::span<const std::string_view> references,
                  std::span<double> row) const {
   std::vector<std::string> lines;
-  lines.reserve(1 + references.size());  // the words are views into them
+  lines.reserve(1 + references.size());  // the words are views into the lines
   std::vector<std::vector<std::string_view>> words;
   const auto prepare = [&](std::string_view line) {
     const std::string lowered = options_.lowercase ? full_lower_case(line) : std::string(line);
@@ -62,7 +62,7 @@ void Bleu::count(std::string_view hypothesis, std::span<const std::string_view> 
     grams.next_order();
     int64_t matches = 0;
     for (size_t g = 0; g < grams.different(); ++g) {
-      int32_t allowed = 0;  // as often as in the reference that has it most
+      int32_t allowed = 0;  // the largest count in any reference
       for (size_t r = 1; r < words.size(); ++r) allowed = std::max(allowed, grams.count(g, r));
       matches += std::min(grams.count(g, 0), allowed);
     }

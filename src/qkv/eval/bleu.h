@@ -9,18 +9,17 @@
 
 namespace qkv {
 
-/// What a precision of 0 becomes (Chen and Cherry, 2014): halved again with each, a small count, k added to all above
-/// the first, 0.
+/// What replaces a precision of 0 (Chen and Cherry, 2014). exp: a value halved with each zero. floor: a small count.
+/// add_k: k is added to all orders above the first. none: 0.
 enum class Smoothing { exp, floor, add_k, none };
 constexpr std::array<std::string_view, 4> names(Smoothing) { return {"exp", "floor", "add-k", "none"}; }
 
 struct BleuOptions {
   BleuTokenizer tokenizer = BleuTokenizer::v13a;
   Smoothing smoothing = Smoothing::exp;
-  std::optional<double> smooth_value = std::nullopt;  // of floor (0.1) and add-k (1)
+  std::optional<double> smooth_value = std::nullopt;  // for floor (default 0.1) and add-k (default 1)
   bool lowercase = false;
-  bool effective_order =
-      false;  // leave out orders that the hypothesis is too short for: for scores of single sentences
+  bool effective_order = false;  // leave out orders that the hypothesis is too short for; for scoring single sentences
 };
 
 inline constexpr size_t kBleuOrder = 4;
@@ -29,8 +28,9 @@ struct BleuScore {
   double score = 0;                             // 0 to 100
   std::array<double, kBleuOrder> precisions{};  // 0 to 100, smoothed
   double brevity_penalty = 1;
-  int64_t hypothesis_length = 0, reference_length = 0;  // the closest reference's, the shorter of two as close
-  /// Hypothesis by reference length; 0 without a reference.
+  int64_t hypothesis_length = 0;
+  int64_t reference_length = 0;  // of the closest reference, the shorter of two equally close ones
+  /// Hypothesis length / reference length; 0 without a reference.
   double ratio() const;
 };
 

@@ -13,7 +13,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_stop(char c) { return c == '.' || c == ','; }
 
-// ASCII punctuation and symbols but ' , - . (which have rules of their own or none).
+// ASCII punctuation and symbols except ' , - . (which have their own rules or none).
 bool stands_alone(char c) {
   return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
          (c >= ':' && c <= '@') || c == '/';
@@ -41,7 +41,7 @@ std::string single_spaced(std::string_view text) {
   return out;
 }
 
-// Replaces pairs of neighbours that match by what `put` writes; a pair that was replaced is behind the reader.
+// Replaces matching pairs of neighbours by the output of `put`; reading continues after the pair.
 template <class Matches, class Put, class Char>
 std::basic_string<Char> replaced_pairs(std::basic_string_view<Char> text, const Matches& matches, const Put& put) {
   std::basic_string<Char> out;
@@ -68,7 +68,7 @@ void put_apart_first(std::basic_string<Char>& out, Char a, Char b) {  // "ab" ->
   for (Char c : {Char{' '}, a, Char{' '}, b}) out += c;
 }
 
-// The part of mteval-v13a for Western languages. All its characters are ASCII, so bytes will do.
+// The part of mteval-v13a for Western languages. All its characters are ASCII, so it works on bytes.
 std::string western(std::string_view line) {
   std::string text;
   text.reserve(2 * line.size());
@@ -129,7 +129,7 @@ std::string international(std::string_view line) {
   return single_spaced(utf8(out));
 }
 
-// The ranges that sacreBLEU really tests. Two of its entries, meant for planes above the first, are strings of two
+// The ranges that sacreBLEU actually tests. Two of its entries, meant for planes above the first, are strings of two
 // characters in Python and cover 2001-2A6D and 2F81-2FA1 instead; ideographs above the first plane are therefore not
 // set apart.
 bool is_chinese(char32_t c) {

@@ -1,4 +1,4 @@
-// The tokenisers of BLEU, each of which leaves a line exactly as sacreBLEU's of the same name does.
+// BLEU's tokenisers; each gives exactly the output of sacreBLEU's tokeniser of the same name.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// The scheme is part of the score: 13a (mteval-v13a, the default of WMT), none (text that is tokenised already), char
+/// The scheme is part of the score: 13a (mteval-v13a, the default of WMT), none (text that is already tokenised), char
 /// (every character), intl (mteval-v14: Unicode punctuation and symbols), zh (every Chinese character, the rest as
 /// 13a).
 enum class BleuTokenizer { v13a, none, chars, intl, zh };

@@ -28,7 +28,7 @@ bool is_one_character(std::string_view word) {
                        [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }) == 1;
 }
 
-// Words with one punctuation mark taken off: the last character if it is one, else the first.
+// Words with one punctuation mark split off: the last character if it is one, else the first.
 std::vector<std::string_view> chrf_words(std::string_view line) {
   std::vector<std::string_view> out;
   for (std::string_view word : split_whitespace(line)) {
@@ -51,7 +51,7 @@ void append_counts(std::vector<Symbols> sequences, int order, std::vector<std::v
       for (size_t g = 0; g < grams.different(); ++g) matches += std::min(grams.count(g, 0), grams.count(g, r + 1));
       const int64_t in_reference = grams.total(r + 1);
       const int64_t in_hypothesis =
-          in_reference > 0 ? grams.total(0) : 0;  // an order that the reference lacks is not held against it
+          in_reference > 0 ? grams.total(0) : 0;  // an order missing from the reference does not count
       for (int64_t number : {in_hypothesis, in_reference, matches}) rows[r].push_back(static_cast<double>(number));
     }
   }
@@ -61,7 +61,7 @@ void append_counts(std::vector<Symbols> sequences, int order, std::vector<std::v
 
 Chrf::Chrf(const ChrfOptions& options) : options_(options) {
   check(options.char_order >= 1 && options.word_order >= 0 && options.beta >= 1,
-        "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got ", options.char_order, ", ",
+        "[chrF] expected char_order >= 1, word_order >= 0 and beta >= 1, got ", options.char_order, ", ",
         options.word_order, " and ", options.beta);
 }
 

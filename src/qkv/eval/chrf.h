@@ -11,8 +11,8 @@ struct ChrfOptions {
   int beta = 2;        // recall counts beta times as much as precision
   bool lowercase = false;
   bool whitespace = false;  // white space is part of character n-grams
-  bool eps_smoothing =
-      false;  // an F score of every order, averaged; else F of the average over the orders that occur in both
+  /// Average the F scores of all orders; else F of the averages over the orders that occur in both.
+  bool eps_smoothing = false;
 };
 
 class Chrf : public Metric {

@@ -1,4 +1,4 @@
-// The book's own sentence BLEU, which is another number than BLEU: weights 1/2^n instead of 1/4 each, no smoothing, one
+// The book's own sentence BLEU, which differs from BLEU: weights 1/2^n instead of 1/4 each, no smoothing, one
 // reference.
 #pragma once
 
@@ -6,9 +6,9 @@
 
 namespace qkv {
 
-/// exp(min(0, 1 - len(label) / len(prediction))) * prod over n = 1 .. k of p_n^(1/2^n), 0 to 1; tokens stand between
+/// exp(min(0, 1 - len(label) / len(prediction))) * prod over n = 1 .. k of p_n^(1/2^n), 0 to 1; tokens are separated by
 /// single spaces. A prediction shorter than k limits n to its length, as in the book's English edition; the Chinese
-/// edition divides by zero there. An empty prediction is one empty token, as splitting makes it in both.
+/// edition divides by zero there. An empty prediction is one empty token, as Python's split makes it in both.
 double d2l_bleu(std::string_view prediction, std::string_view label, int k = 2);
 
 struct D2lBleuOptions {

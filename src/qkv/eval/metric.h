@@ -1,4 +1,4 @@
-// What a corpus metric is: numbers counted in every segment, and a score from their sum.
+// Corpus metrics: counts for every segment, and a score from their sum.
 #pragma once
 
 #include <cstdint>
@@ -9,29 +9,28 @@
 
 namespace qkv {
 
-/// A metric whose corpus score is a function of the sum over segments of a row of counts; resampling needs nothing
+/// A metric whose corpus score is a function of the sum of one row of counts per segment; resampling needs nothing
 /// else.
 class Metric {
  public:
   virtual ~Metric() = default;
   /// "BLEU", "chrF2++".
   virtual std::string name() const = 0;
-  /// What the score depends on besides the text, as sacreBLEU writes it: "case:mixed|eff:no|tok:13a|smooth:exp".
+  /// What the score depends on besides the text, in sacreBLEU's notation: "case:mixed|eff:no|tok:13a|smooth:exp".
   virtual std::string settings() const = 0;
-  /// How many numbers a segment has, and which: counts(row) of a hypothesis and its references, of which there is at
-  /// least one.
+  /// The number of counts per segment; count() fills a row for a hypothesis and its references, at least one.
   virtual size_t width() const = 0;
   virtual void count(std::string_view hypothesis, std::span<const std::string_view> references,
                      std::span<double> row) const = 0;
   virtual double score(std::span<const double> sums) const = 0;
-  /// What stands behind the score on its line: BLEU's precisions, penalty and lengths.
+  /// Text after the score on its line: BLEU's precisions, penalty and lengths.
   virtual std::string detail(std::span<const double>) const { return ""; }
   /// The score of a perfect translation.
   virtual double best() const { return 100; }
-  /// How many references it is defined for.
+  /// The largest number of references it is defined for.
   virtual size_t most_references() const { return SIZE_MAX; }
-  /// It cuts plain text into tokens by itself, so that text which was cut before gets another score than the one others
-  /// report.
+  /// Whether it tokenises plain text itself, so that text that is already tokenised gets a different score from the one
+  /// others report.
   virtual bool tokenizes() const { return false; }
 };
 
@@ -44,7 +43,7 @@ struct SegmentCounts {
   std::vector<double> sums() const;
 };
 
-/// Counts on all threads. References: one list a reference file, each as long as the hypotheses; other lengths are an
+/// Counts on all threads. References: one list per reference file, each as long as the hypotheses; other lengths are an
 /// error.
 SegmentCounts count_segments(const Metric& metric, const std::vector<std::string>& hypotheses,
                              const std::vector<std::vector<std::string>>& references);
@@ -53,15 +52,15 @@ SegmentCounts count_segments(const Metric& metric, const std::vector<std::string
 double corpus_score(const Metric& metric, const std::vector<std::string>& hypotheses,
                     const std::vector<std::vector<std::string>>& references);
 
-/// How often and by which seed a score was resampled; 0 is not at all.
+/// The number of resamples and the seed; 0: not resampled.
 struct Resampling {
   int64_t bootstrap = 0, randomization = 0;
   uint64_t seed = 0;
 };
 
-/// "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0": sacreBLEU's, with our name in the version
-/// because the numbers are computed here. They agree with sacreBLEU 2 under the same settings; what is resampled agrees
-/// but for its random numbers.
+/// "BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:qkv-0.1.0": sacreBLEU's signature, with our name in the
+/// version because the numbers are computed here. They agree with sacreBLEU 2 under the same settings; resampled
+/// numbers agree up to the random numbers.
 std::string signature(const Metric& metric, size_t references, const Resampling& resampling = {});
 
 }  // namespace qkv

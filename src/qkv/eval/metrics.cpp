@@ -1,4 +1,4 @@
-// The list of metrics. A new one is its own file and a row here.
+// The list of metrics. A new one needs its own file and a row here.
 #include "qkv/eval/metrics.h"
 
 #include "qkv/core/names.h"

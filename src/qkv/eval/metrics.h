@@ -1,4 +1,4 @@
-// Metrics by name: what `--metric`, a page or a program in another language asks for.
+// Metrics by name, for `--metric`, a page or a program in another language.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-/// What can be asked of a metric. Each takes what it knows.
+/// Options of metrics. Each metric uses the ones it knows.
 struct MetricOptions {
   BleuOptions bleu;
   int d2l_k = 2;  // the longest n-gram of d2l-bleu
@@ -19,7 +19,7 @@ struct MetricOptions {
 /// "bleu", "chrf", ...
 std::vector<std::string> metric_names();
 
-/// The metric of that name; fails with the names there are, and the nearest of them as a hint.
+/// The metric with this name; an error lists the names, with the nearest one as a hint.
 std::unique_ptr<Metric> make_metric(const std::string& name, const MetricOptions& options = {});
 
 }  // namespace qkv

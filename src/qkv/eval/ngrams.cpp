@@ -1,4 +1,4 @@
-// N-gram numbers through one small hash table.
+// N-gram numbers from one small hash table.
 #include "qkv/eval/ngrams.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Counting the n-grams of one segment: exact, without building a string for any of them.
+// Counting the n-grams of one segment: exact, without building strings.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@ namespace qkv {
 
 using Symbols = std::vector<int32_t>;
 
-/// Numbers for words, equal ones equal, over all the sentences given.
+/// Numbers for words, over all the given sentences: equal words have equal numbers.
 std::vector<Symbols> word_numbers(std::span<const std::vector<std::string_view>> sentences);
 
-/// The n-grams of several sequences, order by order. An n-gram's number comes from that of the (n-1)-gram before its
-/// last symbol.
+/// The n-grams of several sequences, order by order. An n-gram's number is found from its last symbol and the number of
+/// the (n-1)-gram before it.
 class NgramCounter {
  public:
   explicit NgramCounter(std::vector<Symbols> sequences);
 
-  /// Goes on to the next order; the first call counts single symbols.
+  /// Moves to the next order; the first call counts single symbols.
   void next_order();
-  /// How many different n-grams there are in all, how often number `gram` stands in a sequence, and how many n-grams
-  /// that one has.
+  /// The number of different n-grams in all sequences, the count of n-gram `gram` in a sequence, and the number of
+  /// n-grams of a sequence.
   size_t different() const { return counts_.size() / sequences_.size(); }
   int32_t count(size_t gram, size_t sequence) const { return counts_[gram * sequences_.size() + sequence]; }
   int64_t total(size_t sequence) const;

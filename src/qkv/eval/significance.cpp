@@ -13,15 +13,15 @@ namespace qkv {
 namespace {
 
 constexpr double kDrawNanoseconds = 10;
-constexpr int64_t kTogether = 8;  // resamples that one pass over the counts serves
+constexpr int64_t kTogether = 8;  // resamples per pass over the counts
 
 double p_value(int64_t beyond, int64_t samples) {
   return static_cast<double>(beyond + 1) / static_cast<double>(samples + 1);
 }
 
-// Scores of resampled corpora: weigh(sample, weights) says how often each segment is in it, and score(sums) what comes
-// of the weighted sums of the rows, (segments, width). Weights first and then one pass in order is several times faster
-// than jumping from row to row.
+// Scores of resampled corpora: weigh(sample, weights) sets how often each segment occurs, and score(sums) is the score
+// of the weighted sums of rows (segments, width). Weights first, then one pass in order, is several times faster than
+// jumping from row to row.
 template <class Weigh, class Score>
 std::vector<double> resampled(const std::vector<double>& rows, size_t width, int64_t samples, const Weigh& weigh,
                               const Score& score) {
@@ -45,7 +45,7 @@ std::vector<double> resampled(const std::vector<double>& rows, size_t width, int
   return scores;
 }
 
-// Segments drawn with replacement; a word of Philox times their number, shifted, is an index.
+// Segments drawn with replacement; a Philox word times the number of segments, shifted, is an index.
 void draw_segments(const Rng& stream, std::span<int32_t> weights) {
   const auto segments = static_cast<uint64_t>(weights.size());
   for (uint64_t i = 0; i < segments; i += 4) {
@@ -54,7 +54,7 @@ void draw_segments(const Rng& stream, std::span<int32_t> weights) {
   }
 }
 
-// 1 for segments that change sides, each with probability 1/2.
+// 1 for segments that are swapped, each with probability 1/2.
 void draw_swaps(const Rng& stream, std::span<int32_t> weights) {
   uint32_t bits = 0;
   for (size_t i = 0; i < weights.size(); ++i, bits >>= 1) {
@@ -89,7 +89,7 @@ Interval interval95(std::vector<double> scores) {
 double paired_bootstrap_p(std::span<const double> baseline, std::span<const double> system, double real_difference) {
   check(baseline.size() == system.size() && !baseline.empty(),
         "[paired bootstrap] numbers of samples differ or are 0: ", baseline.size(), " and ", system.size());
-  if (real_difference == 0) return 1;  // no sample is needed to see that they do not differ
+  if (real_difference == 0) return 1;  // they do not differ: no samples needed
   std::vector<double> differences;
   for (size_t i = 0; i < system.size(); ++i) differences.push_back(std::abs(system[i] - baseline[i]));
   const double mean =
@@ -107,8 +107,7 @@ double paired_randomization_p(const Metric& metric, const SegmentCounts& baselin
   const std::vector<double> base_sums = baseline.sums(), system_sums = system.sums();
   const double real = std::abs(metric.score(base_sums) - metric.score(system_sums));
   if (real == 0) return 1;
-  std::vector<double> change(
-      baseline.rows.size());  // what swapping a segment adds to the first and takes from the second
+  std::vector<double> change(baseline.rows.size());  // what a swap adds to the first sum and takes from the second
   for (size_t i = 0; i < change.size(); ++i) change[i] = system.rows[i] - baseline.rows[i];
 
   const Rng rng = Rng(seed).at("randomization");

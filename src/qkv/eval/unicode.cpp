@@ -29,14 +29,13 @@ utf8proc_category_t category(char32_t c) { return utf8proc_category(static_cast<
 size_t space_length(std::string_view text, size_t at) {
   const auto c = static_cast<unsigned char>(text[at]);
   if (c < 0x80) return is_space(c) ? 1 : 0;
-  if (c != 0xC2 && c != 0xE1 && c != 0xE2 && c != 0xE3) return 0;  // no white space begins otherwise
+  if (c != 0xC2 && c != 0xE1 && c != 0xE2 && c != 0xE3) return 0;  // no other byte begins white space
   utf8proc_int32_t code = 0;
   const auto length = utf8proc_iterate(bytes(text) + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
   return length > 0 && is_space(static_cast<char32_t>(code)) ? static_cast<size_t>(length) : 0;
 }
 
-// Letters with case, as the rule of the final sigma wants them (Unicode's Cased, without what is case-ignorable
-// anyway).
+// Letters with case, for the rule of the final sigma (Unicode's Cased, except for case-ignorable characters).
 bool is_cased(char32_t c) {
   const auto kind = category(c);
   if (kind == UTF8PROC_CATEGORY_LU || kind == UTF8PROC_CATEGORY_LL || kind == UTF8PROC_CATEGORY_LT) return true;
@@ -61,7 +60,7 @@ bool is_case_ignorable(char32_t c) {
   return inside_words.find(c) != std::u32string_view::npos;
 }
 
-// A sigma after a cased letter and not before one, whatever ignorable stands between.
+// A sigma after a cased letter and not before one, skipping ignorable characters.
 bool is_final_sigma(std::u32string_view text, size_t at) {
   size_t before = at;
   while (before > 0 && is_case_ignorable(text[before - 1])) --before;
@@ -93,7 +92,8 @@ std::u32string code_points(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
     utf8proc_int32_t code = 0;
     const auto length = utf8proc_iterate(bytes(text) + at, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
-    check(length > 0, "invalid UTF-8 at byte ", at + 1, " of a line of ", text.size());
+    require(length > 0, "invalid UTF-8 at byte {at} of a line of {size} bytes", "at"_a = at + 1,
+            "size"_a = text.size());
     out += static_cast<char32_t>(code);
     at += static_cast<size_t>(length);
   }

@@ -11,7 +11,7 @@
 
 namespace qkv {
 
-static_assert(std::endian::native == std::endian::little, "files are little-endian and read as they are");
+static_assert(std::endian::native == std::endian::little, "files are little-endian and are read without conversion");
 
 namespace {
 
@@ -87,29 +87,32 @@ size_t dtype_size(Dtype type) {
   return with_type(type, [](auto zero) { return sizeof(zero); });
 }
 
-uint64_t byte_count(const std::string& name, Dtype type, const Shape& shape) {
+uint64_t byte_count(const Text& name, Dtype type, const Shape& shape) {
   uint64_t bytes = dtype_size(type);
   for (int64_t size : shape)
-    check(!__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes), name, ": shape ", shape, " of ",
-          dtype_name(type), " is too large");
+    require(!__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes),
+            "{name}: shape {shape} of {type} is too large", "name"_a = name, "shape"_a = shape,
+            "type"_a = dtype_name(type));
   return bytes;
 }
 
-Shape checked_shape(const std::string& name, std::span<const int64_t> sizes) {
-  check(sizes.size() <= Shape::kMaxRank, name, ": ", sizes.size(), " axes, expected at most ", Shape::kMaxRank);
+Shape checked_shape(const Text& name, std::span<const int64_t> sizes) {
+  require(sizes.size() <= Shape::kMaxRank, "{name}: {axes} axes, expected at most {most}", "name"_a = name,
+          "axes"_a = sizes.size(), "most"_a = Shape::kMaxRank);
   uint64_t elements = 1;
   for (int64_t size : sizes) {
-    check(size >= 0, name, ": a size of ", size, ", expected none below 0");
-    // Zeros count as one here, so that no order of the axes can hide an overflow.
-    check(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size > 0 ? size : 1), &elements) &&
-              elements <= INT64_MAX,
-          name, ": too many elements: a size of ", size, " on top of the axes before it");
+    require(size >= 0, "{name}: a size of {size}, expected 0 or more", "name"_a = name, "size"_a = size);
+    // Zeros count as one here, so that an overflow is found in any order of the axes.
+    require(!__builtin_mul_overflow(elements, static_cast<uint64_t>(size > 0 ? size : 1), &elements) &&
+                elements <= INT64_MAX,
+            "{name}: too many elements: a size of {size} on top of the axes before it", "name"_a = name,
+            "size"_a = size);
   }
   return Shape(sizes);
 }
 
 Array::Array(Dtype type, const Shape& shape)
-    : dtype_(type), shape_(shape), bytes_(byte_count("[array]", type, shape)) {}
+    : dtype_(type), shape_(shape), bytes_(byte_count(verbatim("[array]"), type, shape)) {}
 
 Array::Array(const Tensor& values) : Array(Dtype::float32, values.shape()) {
   check(values.defined(), "[array] the tensor has no values");
@@ -151,14 +154,15 @@ template std::span<const int32_t> Array::values() const;
 template std::span<const int64_t> Array::values() const;
 template std::span<const uint8_t> Array::values() const;
 
-Tensor Array::to_tensor(const std::string& name) const {
+Tensor Array::to_tensor(const Text& name) const {
   Tensor out = Tensor::empty(shape_);
   with_type(dtype_, [&]<class T>(T) {
     for (int64_t i = 0; i < numel(); ++i) {
       const T value = element<T>(bytes_, static_cast<size_t>(i));
       if constexpr (std::is_same_v<T, double>)
-        check(!std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(), name, ": element ", i,
-              " is ", value, ", beyond the range of float32");
+        require(!std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max(),
+                "{name}: element {i} is {value}, beyond the range of float32", "name"_a = name, "i"_a = i,
+                "value"_a = value);
       out.mutable_ptr()[i] = static_cast<float>(value);
     }
   });
@@ -166,15 +170,15 @@ Tensor Array::to_tensor(const std::string& name) const {
 }
 
 Ids Array::to_ids(const std::string& name) const {
-  check(dtype_ != Dtype::float32 && dtype_ != Dtype::float64, name, ": elements are ", dtype_name(dtype_),
-        ", expected int32 or int64");
+  require(dtype_ != Dtype::float32 && dtype_ != Dtype::float64, "{name}: elements are {dtype}, expected int32 or int64",
+          "name"_a = name, "dtype"_a = dtype_name(dtype_));
   Ids out = Ids::empty(shape_);
   with_type(dtype_, [&]<class T>(T) {
     if constexpr (!std::is_floating_point_v<T>)
       for (int64_t i = 0; i < numel(); ++i) {
         const auto value = static_cast<int64_t>(element<T>(bytes_, static_cast<size_t>(i)));
-        check(value >= INT32_MIN && value <= INT32_MAX, name, ": element ", i, " is ", value,
-              ", beyond the range of int32");
+        require(value >= INT32_MIN && value <= INT32_MAX, "{name}: element {i} is {value}, beyond the range of int32",
+                "name"_a = name, "i"_a = i, "value"_a = value);
         out.mutable_ptr()[i] = static_cast<int32_t>(value);
       }
   });

@@ -1,4 +1,4 @@
-// Array: what a file holds, as it holds it: a type, a shape and bytes.
+// Array: the contents of a file as stored: a type, a shape and bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
 #include "qkv/core/shape.h"
 #include "qkv/tensor/tensor.h"
 
@@ -41,8 +42,8 @@ class Array {
   template <class T>
   std::span<const T> values() const;
 
-  /// As float32. `name` opens the message of an error: a finite float64 beyond the range of float32.
-  Tensor to_tensor(const std::string& name) const;
+  /// As float32. A finite float64 beyond the range of float32 is an error whose message starts with `name`.
+  Tensor to_tensor(const Text& name) const;
   /// As int32: from int32, int64, uint8 and bool, range-checked.
   Ids to_ids(const std::string& name) const;
 
@@ -54,14 +55,15 @@ class Array {
   std::vector<std::byte> bytes_;
 };
 
-/// shape's elements times the size of one, or an error that opens with `name`.
-uint64_t byte_count(const std::string& name, Dtype type, const Shape& shape);
+/// The number of elements times the size of one. An overflow is an error whose message starts with `name`.
+uint64_t byte_count(const Text& name, Dtype type, const Shape& shape);
 
-/// A Shape of sizes read from a file: too many axes, a negative or an overflowing size is an error that opens with
-/// `name`.
-Shape checked_shape(const std::string& name, std::span<const int64_t> sizes);
+/// A Shape of sizes read from a file. Too many axes, a negative or an overflowing size is an error whose message starts
+/// with `name`.
+Shape checked_shape(const Text& name, std::span<const int64_t> sizes);
 
-/// Smallest, largest, mean and standard deviation of the finite elements, in double, and how many are not finite.
+/// Smallest, largest, mean and standard deviation of the finite elements, in double, and the number of elements that
+/// are not finite.
 class Statistics {
  public:
   void add(Dtype type, std::span<const std::byte> elements);
@@ -72,7 +74,7 @@ class Statistics {
   double min() const { return min_; }
   double max() const { return max_; }
   double mean() const { return mean_; }
-  /// Of the whole population: divided by the number of elements.
+  /// The standard deviation of the whole population: divided by the number of elements.
   double deviation() const;
 
  private:

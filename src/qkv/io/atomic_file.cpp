@@ -29,7 +29,7 @@ std::string folder_of(const std::string& path) {
 
 std::string digest(const std::string& name) { return sha1(std::as_bytes(std::span(name))); }
 
-// "FOLDER/.NAME.qkv-tmp"; a name that is too long for that stands as its sum.
+// "FOLDER/.NAME.qkv-tmp"; a name too long for that is replaced by its digest.
 std::string temporary_name(const std::string& path) {
   const size_t slash = path.rfind('/') + 1;  // npos + 1 == 0
   const std::string name = path.substr(slash), folder = path.substr(0, slash);
@@ -37,7 +37,7 @@ std::string temporary_name(const std::string& path) {
   return folder + (usual.size() <= NAME_MAX ? usual : "." + digest(name) + ".qkv-tmp");
 }
 
-// The same with a suffix that nobody can have put there before.
+// The same with a random suffix that nobody can have guessed.
 std::string unused_name(const std::string& temporary) {
   std::random_device random;
   std::string suffix;
@@ -48,7 +48,7 @@ std::string unused_name(const std::string& temporary) {
   return temporary.substr(0, slash) + name + "-" + suffix;
 }
 
-// What a writer of ours leaves: a plain file of this user that has no other name.
+// Whether it can be a leftover of one of our writers: a plain file of this user with a single name.
 bool is_ours(const struct stat& status) {
   return S_ISREG(status.st_mode) && status.st_nlink == 1 && status.st_uid == ::geteuid();
 }
@@ -61,14 +61,14 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   struct stat status {};
   const bool exists = ::stat(path.c_str(), &status) == 0;
   if (!exists && errno != ENOENT) fail_with(errno);
-  check(!exists || !S_ISDIR(status.st_mode), path, " is a directory, expected a file");
+  require(!exists || !S_ISDIR(status.st_mode), "{path} is a directory, expected a file", "path"_a = path);
   if (exists && !S_ISREG(status.st_mode)) {
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (descriptor_ < 0) fail_with(errno);
     return;
   }
   if (exists) {
-    if (::access(path.c_str(), W_OK) != 0) fail_with(errno);  // a read-only file is not to be replaced
+    if (::access(path.c_str(), W_OK) != 0) fail_with(errno);  // do not replace a read-only file
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
     if (!real) fail_with(errno);
     target_ = real.get();
@@ -78,25 +78,25 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(path) {
   if (exists) (void)::fchmod(descriptor_, status.st_mode & 07777);
 }
 
-// The temporary is always a new file, so nothing that lies at its name (a pipe, a link, a file of somebody else) is
-// written to. It has one name and is locked: what a killed process of ours left there is removed, and two writers take
-// turns. Where something else has that name, another one is made up.
+// The temporary is always a new file, so whatever already has its name (a pipe, a link, somebody else's file) is never
+// written to. The name is fixed and the file is locked: a leftover of a killed process is removed, and two writers take
+// turns. If something else has the name, a random suffix is added.
 void AtomicFile::open_temporary() {
   const std::string usual = temporary_;
   for (int tries = 0;;) {
     descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ >= 0) {
       if (lock_temporary()) return;
-      continue;  // another writer took it for one that was left
+      continue;  // another writer took it for a leftover
     }
     if (errno != EEXIST) fail_with(errno);
     if (remove_left()) continue;
-    if (++tries > 20) fail("cannot write ", path_, ": ", usual, " is in the way");
+    if (++tries > 20) refuse("cannot write {path}: {file} is in the way", "path"_a = path_, "file"_a = usual);
     temporary_ = unused_name(usual);
   }
 }
 
-// Locks what is open; false when the name belongs to another file by now.
+// Locks the open file; false if its name now belongs to another file.
 bool AtomicFile::lock_temporary() {
   while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
   }
@@ -108,8 +108,7 @@ bool AtomicFile::lock_temporary() {
   return false;
 }
 
-// Removes a temporary that its writer has left, waiting for a writer that is still there; false when the name is taken
-// by something else.
+// Removes a leftover temporary, waiting for its writer if that is still running; false if something else has the name.
 bool AtomicFile::remove_left() {
   struct stat named {};
   if (::lstat(temporary_.c_str(), &named) != 0) return errno == ENOENT;
@@ -134,11 +133,11 @@ void AtomicFile::fail_with(int error) {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
     ::close(std::exchange(descriptor_, -1));
   }
-  fail("cannot write ", path_, ": ", std::strerror(error));
+  refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(error));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  check(descriptor_ >= 0, "cannot write ", path_, ": it is closed");
+  require(descriptor_ >= 0, "cannot write {path}: it is closed", "path"_a = path_);
   while (!bytes.empty()) {
     const ssize_t put = ::write(descriptor_, bytes.data(), std::min<size_t>(bytes.size(), size_t{1} << 30));
     if (put < 0 && errno == EINTR) continue;
@@ -148,7 +147,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 }
 
 void AtomicFile::commit() {
-  check(descriptor_ >= 0, "cannot write ", path_, ": it is closed");
+  require(descriptor_ >= 0, "cannot write {path}: it is closed", "path"_a = path_);
   if (temporary_.empty()) {
     if (::close(std::exchange(descriptor_, -1)) != 0) fail_with(errno);
     return;
@@ -157,7 +156,8 @@ void AtomicFile::commit() {
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with(errno);
   ::close(std::exchange(descriptor_, -1));
   const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return;  // a folder that may be written but not read: the rename stands, its time is the system's
+  if (folder < 0)
+    return;  // a writable but unreadable folder: the rename is done, the system decides when it is on disk
   const int error = ::fsync(folder) == 0 ? 0 : errno;
   ::close(folder);
   if (error != 0 && error != EINVAL && error != ENOTSUP) fail_with(error);
@@ -172,7 +172,7 @@ void write_file(const std::string& path, std::string_view text) {
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  check(!error, "cannot make the folder ", path, ": ", error.message());
+  require(!error, "cannot create the folder {path}: {reason}", "path"_a = path, "reason"_a = error.message());
 }
 
 }  // namespace qkv

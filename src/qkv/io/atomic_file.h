@@ -1,4 +1,4 @@
-// A file that is either the old one or the new one, never half of it.
+// A file that holds either its old or its new contents, never a mixture.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace qkv {
 
 /// Writes to a hidden temporary in the same folder; commit() is fsync, rename, fsync of the folder. Without commit()
-/// the temporary is removed and the old file stays. Links are followed. What is no regular file (a pipe, /dev/null) is
-/// written to directly.
+/// the temporary is removed and the old file stays. Links are followed. Anything but a regular file (a pipe, /dev/null)
+/// is written to directly.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::string& path);
@@ -20,7 +20,7 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
-  /// Makes it the file. Nothing may be written afterwards.
+  /// Replaces the file. Nothing may be written afterwards.
   void commit();
 
  private:
@@ -34,10 +34,10 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
-/// Replaces a file by that text, atomically.
+/// Replaces the contents of a file by `text`, atomically.
 void write_file(const std::string& path, std::string_view text);
 
-/// Makes the folder and those above it; fails with its name.
+/// Creates the folder and its parents; an error names the folder.
 void make_folder(const std::string& path);
 
 }  // namespace qkv

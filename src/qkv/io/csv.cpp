@@ -38,7 +38,7 @@ std::optional<double> number(std::string_view cell) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (error == std::errc::result_out_of_range &&
-      end == cell.data() + cell.size()) {  // tiny numbers are zero; huge ones are refused
+      end == cell.data() + cell.size()) {  // tiny numbers become zero; huge ones are refused
     const size_t e = cell.find_first_of("eE");
     if (e != std::string_view::npos && e + 1 < cell.size() && cell[e + 1] == '-') return 0.0;
     return std::nullopt;
@@ -64,7 +64,8 @@ class Records {
  public:
   Records(std::string_view text, const std::string& name) : text_(text), name_(name) {
     if (text_.starts_with("\xEF\xBB\xBF")) text_.remove_prefix(3);
-    check(!text_.starts_with("\xFF\xFE") && !text_.starts_with("\xFE\xFF"), name_, ": is UTF-16, expected UTF-8");
+    require(!text_.starts_with("\xFF\xFE") && !text_.starts_with("\xFE\xFF"), "{name}: is UTF-16, expected UTF-8",
+            "name"_a = name_);
     delimiter_ = find_delimiter();
   }
 
@@ -87,7 +88,7 @@ class Records {
  private:
   struct Cell {
     std::string_view view;
-    std::string own;  // only where quotes had to be taken out of the text
+    std::string own;  // only if quotes had to be unescaped
   };
 
   char find_delimiter() const {
@@ -110,7 +111,8 @@ class Records {
     quoted_ = false;
     for (;;) {
       if (count_ == cells_.size()) cells_.emplace_back();
-      check(count_ < limits::kColumns, name_, ": line ", line_, " has more than ", limits::kColumns, " cells");
+      require(count_ < limits::kColumns, "{name}: line {line} has more than {most} cells", "name"_a = name_,
+              "line"_a = line_, "most"_a = limits::kColumns);
       Cell& cell = cells_[count_++];
       cell.own.clear();
       size_t start = at_;
@@ -144,7 +146,8 @@ class Records {
     cell.view = {};
     for (;;) {
       const size_t end = text_.find('"', at_);
-      check(end != std::string_view::npos, name_, ": line ", line_, ": a quote is opened and never closed");
+      require(end != std::string_view::npos, "{name}: line {line}: a quote is opened and never closed",
+              "name"_a = name_, "line"_a = line_);
       const std::string_view part = text_.substr(at_, end - at_);
       next_line_ += std::count(part.begin(), part.end(), '\n');
       at_ = end + 1;
@@ -158,9 +161,9 @@ class Records {
       ++at_;
     }
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-    check(at_ == text_.size() || text_[at_] == delimiter_ || text_[at_] == '\r' || text_[at_] == '\n', name_, ": line ",
-          next_line_, ": expected a separator after a quoted cell, found \"",
-          shown(text_.substr(std::min(at_, text_.size()), 1)), "\"");
+    require(at_ == text_.size() || text_[at_] == delimiter_ || text_[at_] == '\r' || text_[at_] == '\n',
+            "{name}: line {line}: expected a separator after a quoted cell, found \"{found}\"", "name"_a = name_,
+            "line"_a = next_line_, "found"_a = shown(text_.substr(std::min(at_, text_.size()), 1)));
   }
 
   std::string_view text_;
@@ -172,7 +175,7 @@ class Records {
   std::vector<Cell> cells_;
 };
 
-/// Places of the wanted columns among the names.
+/// Positions of the wanted columns among the names.
 std::vector<size_t> places(const std::vector<std::string>& wanted, const std::vector<std::string>& names,
                            const std::string& file) {
   std::vector<size_t> out;
@@ -180,13 +183,13 @@ std::vector<size_t> places(const std::vector<std::string>& wanted, const std::ve
     for (size_t i = 0; i < names.size(); ++i) out.push_back(i);
     return out;
   }
-  std::unordered_map<std::string_view, size_t>
-      first_of;  // a table may have very many columns, and all of them be wanted
+  std::unordered_map<std::string_view, size_t> first_of;  // a table may have very many columns, all of them wanted
   std::unordered_set<std::string_view> twice;
   for (size_t i = 0; i < names.size(); ++i)
     if (!first_of.emplace(names[i], i).second) twice.insert(names[i]);
   for (const std::string& want : wanted) {
-    check(!twice.contains(want), file, ": two columns are called \"", shown(want), "\": name it by its number");
+    require(!twice.contains(want), "{file}: two columns are called \"{want}\": name it by its number", "file"_a = file,
+            "want"_a = shown(want));
     const auto found = first_of.find(want);
     size_t place = found == first_of.end() ? names.size() : found->second, counted = 0;
     const auto [end, error] = std::from_chars(want.data(), want.data() + want.size(), counted);
@@ -194,13 +197,17 @@ std::vector<size_t> places(const std::vector<std::string>& wanted, const std::ve
         counted <= names.size())
       place = counted - 1;
     if (place == names.size()) {
+      constexpr size_t kListed = 20;
       std::string list;
-      for (size_t i = 0; i < std::min<size_t>(names.size(), 20); ++i)
+      for (size_t i = 0; i < std::min(names.size(), kListed); ++i)
         list += text(i ? ", " : "", "\"", shown(names[i]), "\"");
-      if (names.size() > 20) list += text(" and ", names.size() - 20, " more");
       const std::string near = nearest_word(want, names);
-      throw Error(text(file, ": there is no column \"", shown(want), "\"; the columns are ", list),
-                  near.empty() ? "" : text("did you mean \"", shown(near), "\"?"));
+      throw Error(names.size() > kListed
+                      ? tr("{file}: there is no column \"{want}\"; the columns are {list} and {more} more",
+                           "file"_a = file, "want"_a = shown(want), "list"_a = list, "more"_a = names.size() - kListed)
+                      : tr("{file}: there is no column \"{want}\"; the columns are {list}", "file"_a = file,
+                           "want"_a = shown(want), "list"_a = list),
+                  near.empty() ? Text() : tr("did you mean \"{near}\"?", "near"_a = shown(near)));
     }
     out.push_back(place);
   }
@@ -212,9 +219,9 @@ struct Header {
   bool present = false;
 };
 
-/// Takes the first record.
+/// Reads the first record.
 Header read_header(Records& records, const std::string& name) {
-  check(records.next(), name, ": is empty");
+  require(records.next(), "{name}: is empty", "name"_a = name);
   Header out;
   for (size_t i = 0; i < records.size(); ++i) {
     const std::string_view cell = trimmed(records.cell(i));
@@ -226,10 +233,15 @@ Header read_header(Records& records, const std::string& name) {
   return out;
 }
 
+Text not_a_number(const std::string& name, int64_t line, const std::string& column, std::string_view cell) {
+  return tr("{name}: line {line}, column \"{column}\": expected a number, found \"{cell}\"", "name"_a = name,
+            "line"_a = line, "column"_a = shown(column), "cell"_a = shown(cell));
+}
+
 std::string whole_file(const std::string& path) {
   const InputFile file(path);
-  check(file.size() <= limits::kTextBytes, path, ": has ", grouped(file.size()), " bytes, at most ",
-        grouped(limits::kTextBytes), " are read as CSV");
+  require(file.size() <= limits::kTextBytes, "{path}: has {size} bytes, at most {most} are read as CSV",
+          "path"_a = path, "size"_a = grouped(file.size()), "most"_a = grouped(limits::kTextBytes));
   std::string text(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
   return text;
@@ -262,23 +274,23 @@ CsvContent parse_csv(std::string_view text, const std::string& name, const CsvOp
   out.table.columns.resize(place.size());
   std::vector<double> row(place.size());
   for (bool more = header ? records.next() : true; more; more = records.next()) {
-    check(records.size() == width, name, ": line ", records.line(), " has ", records.size(),
-          " cells, the first line has ", width);
+    require(records.size() == width, "{name}: line {line} has {cells} cells, the first line has {width}",
+            "name"_a = name, "line"_a = records.line(), "cells"_a = records.size(), "width"_a = width);
     bool missing = false;
     for (size_t c = 0; c < place.size(); ++c) {
       const std::string_view cell = trimmed(records.cell(place[c]));
       if (is_missing(cell)) {
         if (options.missing == Missing::refuse)
-          throw Error(qkv::text(name, ": line ", records.line(), ", column \"", shown(names[place[c]]),
-                                "\": expected a number, ",
-                                cell.empty() ? "the cell is empty" : qkv::text("found \"", shown(cell), "\"")),
+          throw Error(cell.empty()
+                          ? tr("{name}: line {line}, column \"{column}\": expected a number, the cell is empty",
+                               "name"_a = name, "line"_a = records.line(), "column"_a = shown(names[place[c]]))
+                          : not_a_number(name, records.line(), names[place[c]], cell),
                       options.missing_hint);
         missing = true;
         continue;
       }
       const std::optional<double> value = number(cell);
-      check(value.has_value(), name, ": line ", records.line(), ", column \"", shown(names[place[c]]),
-            "\": expected a number, found \"", shown(cell), "\"");
+      if (!value) throw Error(not_a_number(name, records.line(), names[place[c]], cell));
       row[c] = *value;
     }
     if (missing)
@@ -316,7 +328,7 @@ std::string csv_text(const Table& table) {
       if (!std::isnan(table.columns[c][i]))
         append_number(out, table.columns[c][i]);
       else if (table.columns.size() == 1)
-        out += "NaN";  // an empty line would be no row
+        out += "NaN";  // an empty line would be skipped as blank
     }
     out += '\n';
   }

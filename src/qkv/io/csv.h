@@ -1,14 +1,16 @@
 // CSV: columns of numbers with names, as spreadsheets and NumPy write them.
 //
-// Read: comma, semicolon or tab (the first of tab, semicolon, comma that the first line has outside of quotes), quotes,
-// a byte-order mark, any line end, spaces around cells, blank lines. The first line is a header when any of its cells
-// is neither a number nor empty; without one the columns are called "1", "2", ...
+// Read: comma, semicolon or tab (the first of tab, semicolon, comma that the first line has outside quotes), quotes, a
+// byte-order mark, any line end, spaces around cells, blank lines. The first line is a header when any of its cells is
+// neither a number nor empty; without one the columns are called "1", "2", ...
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "qkv/core/language.h"
 
 namespace qkv {
 
@@ -24,11 +26,11 @@ struct Table {
 enum class Missing { refuse, drop_row };
 
 struct CsvOptions {
-  /// Names, or numbers counted from 1; the table has these, in this order. Empty: all. Text in other columns is no
-  /// error.
+  /// Names, or numbers counted from 1; the table has these, in this order. Empty: all. Text in other columns is
+  /// ignored.
   std::vector<std::string> columns = {};
   Missing missing = Missing::refuse;
-  std::string missing_hint = {};  // the hint of the error about a missing number: how this program drops rows
+  Text missing_hint = {};  // the hint of the error about a missing number: how to drop such rows
 };
 
 struct CsvContent {
@@ -36,9 +38,9 @@ struct CsvContent {
   int64_t dropped = 0;  // rows with a missing number
 };
 
-/// Reads a file. Errors name the file, the line, the column and what stood there.
+/// Reads a file. Errors name the file, the line, the column and the cell's text.
 CsvContent read_csv(const std::string& path, const CsvOptions& options = {});
-/// The same from text; `name` stands for the file in errors.
+/// The same from text; errors use `name` as the file's name.
 CsvContent parse_csv(std::string_view text, const std::string& name, const CsvOptions& options = {});
 
 /// The names of a file's columns.

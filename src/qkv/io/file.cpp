@@ -18,7 +18,7 @@ namespace qkv {
 InputFile::InputFile(const std::string& path)
     : path_(path),
       descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a pipe must not hang the open
-  check(descriptor_ >= 0, "cannot open ", path, ": ", std::strerror(errno));
+  require(descriptor_ >= 0, "cannot open {path}: {reason}", "path"_a = path, "reason"_a = std::strerror(errno));
   struct stat status {};
   const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISREG(status.st_mode)) {
@@ -26,9 +26,9 @@ InputFile::InputFile(const std::string& path)
     return;
   }
   ::close(descriptor_);
-  check(error == 0, "cannot open ", path, ": ", std::strerror(error));
-  check(!S_ISDIR(status.st_mode), path, " is a directory, expected a file");
-  fail(path, " is not a regular file");
+  require(error == 0, "cannot open {path}: {reason}", "path"_a = path, "reason"_a = std::strerror(error));
+  require(!S_ISDIR(status.st_mode), "{path} is a directory, expected a file", "path"_a = path);
+  refuse("{path} is not a regular file", "path"_a = path);
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
@@ -39,15 +39,16 @@ InputFile::~InputFile() {
 }
 
 void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
-  check(offset <= size_ && out.size() <= size_ - offset, path_, ": needs ", out.size(), " bytes at offset ", offset,
-        ", the file has ", grouped(size_));
+  require(offset <= size_ && out.size() <= size_ - offset,
+          "{path}: needs {count} bytes at offset {offset}, the file has {size}", "path"_a = path_,
+          "count"_a = out.size(), "offset"_a = offset, "size"_a = grouped(size_));
   while (!out.empty()) {
     const size_t part = std::min<size_t>(out.size(), size_t{1} << 30);
     const ssize_t got = ::pread(descriptor_, out.data(), part, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    check(got >= 0, "cannot read ", path_, ": ", std::strerror(errno));
-    check(got > 0, path_, ": the file shrank to ", grouped(offset), " bytes while it was read, expected ",
-          grouped(size_));
+    require(got >= 0, "cannot read {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(errno));
+    require(got > 0, "{path}: the file shrank to {left} bytes while it was read, expected {size}", "path"_a = path_,
+            "left"_a = grouped(offset), "size"_a = grouped(size_));
     out = out.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }

@@ -12,7 +12,7 @@ namespace qkv {
 /// signal.
 class InputFile {
  public:
-  /// Opens it; a missing file, a directory or a device is an error.
+  /// A missing file, a directory or a device is an error.
   explicit InputFile(const std::string& path);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
@@ -22,7 +22,7 @@ class InputFile {
 
   const std::string& path() const { return path_; }
   uint64_t size() const { return size_; }
-  /// Fills `out` from `offset` on; fails when the file ends before.
+  /// Fills `out` starting at `offset`; fails if the file ends too early.
   void read(uint64_t offset, std::span<std::byte> out) const;
 
  private:

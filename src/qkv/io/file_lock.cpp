@@ -1,4 +1,4 @@
-// flock on a file that is still the one of that name.
+// flock on a file, checked afterwards to still have its name.
 #include "qkv/io/file_lock.h"
 
 #include <fcntl.h>
@@ -15,40 +15,40 @@
 namespace qkv {
 namespace {
 
+// The process id in a lock file, or nothing.
 std::string process_in(int descriptor) {
   char digits[24] = {};
   const ssize_t got = ::pread(descriptor, digits, sizeof digits - 1, 0);
   std::string number(digits, digits + (got > 0 ? got : 0));
   while (!number.empty() && number.back() == '\n') number.pop_back();
-  return number.empty() || number.find_first_not_of("0123456789") != std::string::npos ? ""
-                                                                                       : " (process " + number + ")";
+  return number.find_first_not_of("0123456789") == std::string::npos ? number : "";
 }
 
 }  // namespace
 
-FileLock::FileLock(const std::string& path, const std::string& held) : path_(path) {
+FileLock::FileLock(const std::string& path, const Text& held) : path_(path) {
   for (;;) {
     const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (descriptor < 0) fail("cannot write ", path_, ": ", std::strerror(errno));
+    if (descriptor < 0) refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(errno));
     struct stat opened {};
     if (::fstat(descriptor, &opened) != 0 || !S_ISREG(opened.st_mode) ||
-        opened.st_nlink > 1) {  // a pipe, or a file with another name too
+        opened.st_nlink > 1) {  // a pipe, or a file with a second name
       ::close(descriptor);
-      fail("cannot write ", path_, ": it is not a lock of ours");
+      refuse("cannot write {path}: it is not one of our lock files", "path"_a = path_);
     }
     int error = 0;
     while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && (error = errno) == EINTR) error = 0;
     if (error == EWOULDBLOCK) {
       const std::string holder = process_in(descriptor);
       ::close(descriptor);
-      fail(held, holder);
+      throw Error(holder.empty() ? held : tr("{held} (process {process})", "held"_a = held, "process"_a = holder));
     }
-    // A file system without locks: nothing can be known about others, and the work itself needs no lock.
+    // On a file system without locks other processes cannot be detected; the work itself needs no lock.
     struct stat mine {
     }, named{};
     const bool known = ::fstat(descriptor, &mine) == 0 && ::lstat(path_.c_str(), &named) == 0;
     const bool current = known && mine.st_dev == named.st_dev && mine.st_ino == named.st_ino;
-    if (!current) {  // its holder before us removed it
+    if (!current) {  // its previous holder removed it
       ::close(descriptor);
       continue;
     }
@@ -58,7 +58,7 @@ FileLock::FileLock(const std::string& path, const std::string& held) : path_(pat
       const int reason = errno;
       ::unlink(path_.c_str());
       ::close(descriptor);
-      fail("cannot write ", path_, ": ", std::strerror(reason));
+      refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(reason));
     }
     descriptor_ = descriptor;
     return;
@@ -67,7 +67,7 @@ FileLock::FileLock(const std::string& path, const std::string& held) : path_(pat
 
 FileLock::~FileLock() {
   if (descriptor_ < 0) return;
-  ::unlink(path_.c_str());  // while it is ours
+  ::unlink(path_.c_str());  // while we still hold the lock
   ::close(descriptor_);
 }
 

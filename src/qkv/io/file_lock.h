@@ -1,18 +1,20 @@
-// A lock that one process holds and the system takes back when that process ends, however it ends.
+// A lock held by one process, which the system releases when that process ends for any reason.
 #pragma once
 
 #include <string>
 
+#include "qkv/core/language.h"
+
 namespace qkv {
 
-/// Makes the file (its folder must be there), locks it and writes the number of the process into it; removes it in the
-/// end. What a killed process left behind is taken over.
+/// Creates the file (its folder must exist), locks it and writes the process id into it; the destructor removes it. A
+/// file that a killed process left is taken over.
 class FileLock {
  public:
   FileLock() = default;
-  /// Fails at once if another process, or another FileLock of this one, holds it; the message is `held` with the number
-  /// of that process.
-  FileLock(const std::string& path, const std::string& held);
+  /// Fails at once if another process, or another FileLock of this process, holds the lock; the message is `held`
+  /// followed by that process id.
+  FileLock(const std::string& path, const Text& held);
   ~FileLock();
   FileLock(FileLock&& other) noexcept;
   FileLock& operator=(FileLock&& other) noexcept;

@@ -1,4 +1,4 @@
-// .npy: the header is a Python dictionary in a few fixed forms; everything else is refused by name.
+// .npy: the header is a Python dictionary in a few fixed forms; an error names anything else.
 #include "qkv/io/npy.h"
 
 #include <array>
@@ -34,12 +34,12 @@ class HeaderParser {
       break;
     }
     skip_space();
-    check(at_ == text_.size(), name_, ": the header goes on after its dictionary: ", shown());
-    check(descr_ && fortran_ && shape_, name_, ": the header has no '",
-          !descr_     ? "descr"
-          : !fortran_ ? "fortran_order"
-                      : "shape",
-          "'");
+    require(at_ == text_.size(), "{name}: the header continues after its dictionary: {shown}", "name"_a = name_,
+            "shown"_a = shown());
+    require(descr_ && fortran_ && shape_, "{name}: the header has no '{key}'", "name"_a = name_,
+            "key"_a = !descr_     ? "descr"
+                      : !fortran_ ? "fortran_order"
+                                  : "shape");
   }
 
   const std::string& descr() const { return *descr_; }
@@ -49,23 +49,26 @@ class HeaderParser {
  private:
   void parse_value(const std::string& key) {
     const bool known = key == "descr" || key == "fortran_order" || key == "shape";
-    check(known, name_, ": the header has a key '", key, "', expected 'descr', 'fortran_order' and 'shape'");
-    check(!(key == "descr"   ? descr_.has_value()
-            : key == "shape" ? shape_.has_value()
-                             : fortran_.has_value()),
-          name_, ": the header has '", key, "' twice");
+    require(known, "{name}: the header has a key '{key}', expected 'descr', 'fortran_order' and 'shape'",
+            "name"_a = name_, "key"_a = key);
+    require(!(key == "descr"   ? descr_.has_value()
+              : key == "shape" ? shape_.has_value()
+                               : fortran_.has_value()),
+            "{name}: the header has '{key}' twice", "name"_a = name_, "key"_a = key);
     if (key == "descr") {
       skip_space();
-      check(at_ == text_.size() || (text_[at_] != '[' && text_[at_] != '('), name_,
-            ": structured arrays are not supported: ", shown());
+      require(at_ == text_.size() || (text_[at_] != '[' && text_[at_] != '('),
+              "{name}: structured arrays are not supported: {shown}", "name"_a = name_, "shown"_a = shown());
       descr_ = quoted_text();
     } else if (key == "shape") {
       shape_ = tuple();
     } else {
       skip_space();
       const bool yes = text_.substr(at_).starts_with("True");
-      check(yes || text_.substr(at_).starts_with("False"), name_, ": 'fortran_order' is ", shown(),
-            ", expected True or False");
+      if (!yes && !text_.substr(at_).starts_with("False")) {
+        refuse_end(tr("True or False"));
+        refuse("{name}: 'fortran_order' is {shown}, expected True or False", "name"_a = name_, "shown"_a = shown());
+      }
       at_ += yes ? 4 : 5;
       fortran_ = yes;
     }
@@ -79,12 +82,15 @@ class HeaderParser {
       int64_t size = 0;
       const char* begin = text_.data() + at_;
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
-      check(error == std::errc(), name_, ": 'shape' has ", shown(),
-            ", expected a whole number of at most 9223372036854775807");
+      if (error != std::errc()) {
+        refuse_end(tr("a whole number"));
+        refuse("{name}: 'shape' has {shown}, expected a whole number of at most 9223372036854775807", "name"_a = name_,
+               "shown"_a = shown());
+      }
       at_ += static_cast<size_t>(end - begin);
-      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // a long of Python 2
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // a Python 2 long
       sizes.push_back(size);
-      check(sizes.size() <= 64, name_, ": 'shape' has more than 64 axes");
+      require(sizes.size() <= 64, "{name}: 'shape' has more than 64 axes", "name"_a = name_);
       if (take(',')) continue;
       expect(')');
       break;
@@ -94,10 +100,10 @@ class HeaderParser {
 
   std::string quoted_text() {
     skip_space();
-    check(at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"'), name_, ": the header has ", shown(),
-          ", expected a text");
+    if (at_ == text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) refuse_next(tr("a string"));
     const size_t end = text_.find(text_[at_], at_ + 1);
-    check(end != std::string_view::npos, name_, ": the header has a text without an end: ", shown());
+    require(end != std::string_view::npos, "{name}: the header has an unterminated string: {shown}", "name"_a = name_,
+            "shown"_a = shown());
     std::string out(text_.substr(at_ + 1, end - at_ - 1));
     at_ = end + 1;
     return out;
@@ -112,9 +118,20 @@ class HeaderParser {
     ++at_;
     return true;
   }
-  void expect(char c) { check(take(c), name_, ": the header has ", shown(), ", expected ", c); }
-  // A little of what stands here, for messages.
-  std::string shown() const { return at_ == text_.size() ? "ended" : text("\"", text_.substr(at_, 20), "\""); }
+  void expect(char c) {
+    if (!take(c)) refuse_next(std::string(1, c));
+  }
+  void refuse_end(const Text& expected) const {
+    require(at_ < text_.size(), "{name}: the header has ended, expected {expected}", "name"_a = name_,
+            "expected"_a = expected);
+  }
+  [[noreturn]] void refuse_next(const Text& expected) const {
+    refuse_end(expected);
+    refuse("{name}: the header has {shown}, expected {expected}", "name"_a = name_, "shown"_a = shown(),
+           "expected"_a = expected);
+  }
+  // The next few characters, for messages.
+  std::string shown() const { return text("\"", text_.substr(at_, 20), "\""); }
 
   const std::string& name_;
   std::string_view text_;
@@ -123,6 +140,34 @@ class HeaderParser {
   std::optional<bool> fortran_;
   std::optional<std::vector<int64_t>> shape_;
 };
+
+// What an element is that we cannot read.
+Text unsupported_kind(const std::string& descr) {
+  const char letter = descr.size() < 2 ? '?' : descr[1];
+  if (descr.starts_with('>') && std::string_view("OfiucUSMm").find(letter) != std::string_view::npos)
+    return tr("big-endian");
+  switch (letter) {
+    case 'O':
+      return tr("object arrays");
+    case 'f':
+      return tr("floats of this size");
+    case 'i':
+      return tr("integers of this size");
+    case 'u':
+      return tr("unsigned integers of this size");
+    case 'c':
+      return tr("complex numbers");
+    case 'U':
+    case 'S':
+      return tr("text");
+    case 'M':
+      return tr("dates");
+    case 'm':
+      return tr("time spans");
+    default:
+      return tr("unknown");
+  }
+}
 
 Dtype dtype_from(const std::string& name, const std::string& descr) {
   static constexpr std::array<std::pair<std::string_view, Dtype>, 6> known = {{{"<f4", Dtype::float32},
@@ -133,22 +178,8 @@ Dtype dtype_from(const std::string& name, const std::string& descr) {
                                                                                {"|u1", Dtype::uint8}}};
   for (const auto& [code, type] : known)
     if (descr == code) return type;
-  static constexpr std::array<std::pair<char, std::string_view>, 9> kinds = {{{'O', "object arrays"},
-                                                                              {'f', "floats of this size"},
-                                                                              {'i', "integers of this size"},
-                                                                              {'u', "unsigned integers of this size"},
-                                                                              {'c', "complex numbers"},
-                                                                              {'U', "text"},
-                                                                              {'S', "text"},
-                                                                              {'M', "dates"},
-                                                                              {'m', "time spans"}}};
-  std::string_view what = "unknown";
-  if (descr.size() >= 2)
-    for (const auto& [letter, kind] : kinds)
-      if (descr[1] == letter) what = kind;
-  if (descr.starts_with('>') && what != "unknown") what = "big-endian";
-  fail(name, ": ", what, " '", descr.substr(0, 20),
-       "' not supported, expected '<f4', '<f8', '<i4', '<i8', '|b1' or '|u1'");
+  refuse("{name}: {kind} '{descr}' not supported, expected '<f4', '<f8', '<i4', '<i8', '|b1' or '|u1'", "name"_a = name,
+         "kind"_a = unsupported_kind(descr), "descr"_a = descr.substr(0, 20));
 }
 
 const char* descr_of(Dtype type) {
@@ -192,23 +223,24 @@ void fortran_to_c(const Shape& shape, size_t element, std::span<const std::byte>
 NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadBytes& read) {
   std::array<unsigned char, 12> start{};
   const auto bytes = std::as_writable_bytes(std::span(start));
-  check(size >= 10, name, ": ", grouped(size), " bytes are too few for an .npy file");
+  require(size >= 10, "{name}: {size} bytes are too few for an .npy file", "name"_a = name, "size"_a = grouped(size));
   read(0, bytes.first(10));
-  check(std::memcmp(start.data(), kMagic.data(), kMagic.size()) == 0, name,
-        ": not an .npy file, it does not begin with \\x93NUMPY");
+  require(std::memcmp(start.data(), kMagic.data(), kMagic.size()) == 0,
+          "{name}: not an .npy file, it does not begin with \\x93NUMPY", "name"_a = name);
   const int major = start[6], minor = start[7];
-  check(major >= 1 && major <= 3 && minor == 0, name, ": .npy version ", major, ".", minor,
-        ", expected 1.0, 2.0 or 3.0");
+  require(major >= 1 && major <= 3 && minor == 0, "{name}: .npy version {major}.{minor}, expected 1.0, 2.0 or 3.0",
+          "name"_a = name, "major"_a = major, "minor"_a = minor);
   uint64_t length = start[8] | uint64_t{start[9]} << 8, before = 10;
   if (major > 1) {
-    check(size >= 12, name, ": ", grouped(size), " bytes are too few for an .npy file");
+    require(size >= 12, "{name}: {size} bytes are too few for an .npy file", "name"_a = name, "size"_a = grouped(size));
     read(10, bytes.subspan(10, 2));
     length |= uint64_t{start[10]} << 16 | uint64_t{start[11]} << 24;
     before = 12;
   }
-  check(length <= size - before, name, ": header says ", length, " bytes, the file has ", grouped(size));
-  check(length <= limits::kNpyHeaderBytes, name, ": header says ", length, " bytes, expected at most ",
-        grouped(limits::kNpyHeaderBytes));
+  require(length <= size - before, "{name}: header says {length} bytes, the file has {size}", "name"_a = name,
+          "length"_a = length, "size"_a = grouped(size));
+  require(length <= limits::kNpyHeaderBytes, "{name}: header says {length} bytes, expected at most {most}",
+          "name"_a = name, "length"_a = length, "most"_a = grouped(limits::kNpyHeaderBytes));
   std::string text(length, '\0');
   read(before, std::as_writable_bytes(std::span(text)));
   HeaderParser parser(name, text);
@@ -220,9 +252,10 @@ NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadByte
   header.fortran_order = parser.fortran_order();
   header.data_offset = before + length;
   header.data_bytes = byte_count(name, header.dtype, header.shape);
-  check(header.data_bytes == size - header.data_offset, name, ": shape ", header.shape, " of ",
-        dtype_name(header.dtype), " needs ", header.data_bytes, " bytes, the file has ",
-        grouped(size - header.data_offset));
+  require(header.data_bytes == size - header.data_offset,
+          "{name}: shape {shape} of {dtype} needs {needed} bytes, the file has {size}", "name"_a = name,
+          "shape"_a = header.shape, "dtype"_a = dtype_name(header.dtype), "needed"_a = header.data_bytes,
+          "size"_a = grouped(size - header.data_offset));
   return header;
 }
 
@@ -243,7 +276,7 @@ std::string npy_header_text(const Array& array) {
   const Shape& shape = array.shape();
   std::string dictionary =
       text("{'descr': '", descr_of(array.dtype()), "', 'fortran_order': False, 'shape': ", shape, ", }");
-  // NumPy leaves room for the first size to grow to 21 digits in place; so do we, byte for byte.
+  // NumPy leaves room for the first size to grow to 21 digits in place; we write the same bytes.
   if (shape.rank() > 0) dictionary.append(21 - std::to_string(shape[0]).size(), ' ');
   const size_t unpadded = kMagic.size() + 4 + dictionary.size() + 1;
   dictionary.append((64 - unpadded % 64) % 64, ' ');

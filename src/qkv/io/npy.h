@@ -12,7 +12,7 @@
 
 namespace qkv {
 
-/// What stands before the elements.
+/// The part of the file before the elements.
 struct NpyHeader {
   Dtype dtype = Dtype::float32;
   Shape shape;
@@ -21,17 +21,17 @@ struct NpyHeader {
   uint64_t data_bytes = 0;
 };
 
-/// Reads `out.size()` bytes at an offset of some source of bytes.
+/// Reads `out.size()` bytes at an offset.
 using ReadBytes = std::function<void(uint64_t offset, std::span<std::byte> out)>;
 
-/// Parses the header of an .npy of `size` bytes in all; the elements must be exactly what follows it. `name` opens
-/// every message.
+/// Parses the header of an .npy of `size` bytes in total; the rest must be exactly the elements. Every error message
+/// starts with `name`.
 NpyHeader read_npy_header(const std::string& name, uint64_t size, const ReadBytes& read);
 
 /// The whole array in C order.
 Array read_npy_array(const std::string& name, uint64_t size, const ReadBytes& read);
 
-/// The bytes NumPy writes before the elements of such an array (version 1.0, padded to a multiple of 64).
+/// The bytes NumPy writes before the elements of this array (version 1.0, padded to a multiple of 64).
 std::string npy_header_text(const Array& array);
 
 Array read_npy(const std::string& path);

@@ -1,4 +1,4 @@
-// .npz: arrays out of a zip file, and a zip writer that always makes the same bytes.
+// .npz: arrays from a zip file, and a zip writer with reproducible output.
 #include "qkv/io/npz.h"
 
 #include <algorithm>
@@ -12,7 +12,6 @@ namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint64_t kMax32 = 0xffffffff;
-constexpr const char* kZip64 = ": zip64 archives (4 GB or 65,535 arrays and more) are not supported";
 
 void put16(std::string& out, uint64_t value) {
   out += {static_cast<char>(value & 0xff), static_cast<char>(value >> 8 & 0xff)};
@@ -20,6 +19,10 @@ void put16(std::string& out, uint64_t value) {
 void put32(std::string& out, uint64_t value) {
   put16(out, value);
   put16(out, value >> 16);
+}
+
+void check_zip32(bool ok, const std::string& path) {
+  require(ok, "{path}: zip64 archives (4 GB or 65,535 arrays and more) are not supported", "path"_a = path);
 }
 
 std::vector<std::byte> npy_bytes(const Array& array) {
@@ -32,10 +35,10 @@ std::vector<std::byte> npy_bytes(const Array& array) {
 
 }  // namespace
 
-NpzFile::NpzFile(const std::string& path) : zip_(path, "an .npz file") {
+NpzFile::NpzFile(const std::string& path) : zip_(path, tr("an .npz file")) {
   for (const ZipFile::Entry& entry : zip_.entries())
-    check(entry.name.size() > 4 && entry.name.ends_with(".npy"), zip_.label(entry),
-          ": not an array, expected a name that ends in .npy");
+    require(entry.name.size() > 4 && entry.name.ends_with(".npy"),
+            "{entry}: not an array, expected a name that ends in .npy", "entry"_a = zip_.label(entry));
 }
 
 std::vector<std::string> NpzFile::names() const {
@@ -48,7 +51,7 @@ Array NpzFile::array(const std::string& name) const {
   const auto& entries = zip_.entries();
   const auto entry =
       std::find_if(entries.begin(), entries.end(), [&](const ZipFile::Entry& e) { return e.name == name + ".npy"; });
-  check(entry != entries.end(), zip_.path(), ": has no array \"", name, "\"");
+  require(entry != entries.end(), "{path}: has no array \"{name}\"", "path"_a = zip_.path(), "name"_a = name);
   ZipFile::Stream stream(zip_, *entry);
   Array array = read_npy_array(zip_.label(*entry), entry->size,
                                [&](uint64_t offset, std::span<std::byte> out) { stream.read(offset, out); });
@@ -64,25 +67,25 @@ std::map<std::string, Array> read_npz(const std::string& path) {
 }
 
 void write_npz(const std::string& path, const std::map<std::string, Array>& arrays, Compression compression) {
-  check(arrays.size() < 0xffff, path, kZip64);
+  check_zip32(arrays.size() < 0xffff, path);
   AtomicFile file(path);
   std::string directory;
   uint64_t offset = 0;
   for (const auto& [key, array] : arrays) {
     const std::string name = key + ".npy";
-    check(!key.empty() && name.size() <= 0xffff, path, ": an array's name has ", key.size(),
-          " bytes, expected 1 to 65,531");
+    require(!key.empty() && name.size() <= 0xffff, "{path}: an array's name has {size} bytes, expected 1 to 65,531",
+            "path"_a = path, "size"_a = key.size());
     std::vector<std::byte> bytes = npy_bytes(array);
-    check(bytes.size() < kMax32, path, ": ", name, kZip64);
+    check_zip32(bytes.size() < kMax32, path + ": " + name);
     const uint32_t crc = crc_of(bytes);
     const uint64_t size = bytes.size();
     if (compression == Compression::deflate) bytes = deflated(bytes);
 
-    std::string fields;    // what the local header and the directory have in common
+    std::string fields;    // shared by the local header and the directory
     put16(fields, 20);     // version needed: 2.0
     put16(fields, 0x800);  // names are UTF-8
     put16(fields, compression == Compression::deflate ? 8 : 0);
-    put32(fields, 0x00210000);  // 1980-01-01, so that the same arrays make the same bytes
+    put32(fields, 0x00210000);  // 1980-01-01, so that the same arrays give the same bytes
     put32(fields, crc);
     put32(fields, bytes.size());
     put32(fields, size);
@@ -102,7 +105,7 @@ void write_npz(const std::string& path, const std::map<std::string, Array>& arra
     file.write(local);
     file.write(bytes);
     offset += local.size() + bytes.size();
-    check(offset + directory.size() < kMax32, path, kZip64);
+    check_zip32(offset + directory.size() < kMax32, path);
   }
   std::string end;
   put32(end, kEnd);

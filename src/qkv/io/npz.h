@@ -11,12 +11,12 @@
 
 namespace qkv {
 
-/// An open archive: the directory is read and checked at once, an array when asked for.
+/// An open archive: the directory is read and checked at once, an array on request.
 class NpzFile {
  public:
   explicit NpzFile(const std::string& path);
 
-  /// Names of the arrays in the order of the archive, without ".npy".
+  /// Names of the arrays in archive order, without ".npy".
   std::vector<std::string> names() const;
   /// One array; its bytes are checked against the archive's CRC.
   Array array(const std::string& name) const;
@@ -29,7 +29,7 @@ enum class Compression { stored, deflate };
 
 /// All arrays of an archive.
 std::map<std::string, Array> read_npz(const std::string& path);
-/// Writes an archive, in the order of the names and always the same bytes for the same arrays.
+/// Writes an archive in the order of the names; the same arrays always give the same bytes.
 void write_npz(const std::string& path, const std::map<std::string, Array>& arrays,
                Compression compression = Compression::stored);
 

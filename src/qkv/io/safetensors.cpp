@@ -46,20 +46,23 @@ const char* type_name(Dtype type) {
   fail("[safetensors] no name for ", dtype_name(type));
 }
 
-// Checks one tensor by itself: a known type, begin <= end <= data_bytes, and as many bytes as its shape needs.
-SafetensorsInfo checked_info(const std::string& label, const SafetensorsHeader::Tensor& tensor, uint64_t data_offset,
+// Checks one tensor on its own: a known type, begin <= end <= data_bytes, and exactly the bytes its shape needs.
+SafetensorsInfo checked_info(const Text& label, const SafetensorsHeader::Tensor& tensor, uint64_t data_offset,
                              uint64_t data_bytes) {
   const auto row = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeRow& r) { return r.name == tensor.type; });
-  check(row != kTypes.end(), label, ": unknown dtype \"", tensor.type.substr(0, 30), "\"");
+  require(row != kTypes.end(), "{label}: unknown dtype \"{type}\"", "label"_a = label,
+          "type"_a = tensor.type.substr(0, 30));
   const uint64_t begin = tensor.offsets[0], end = tensor.offsets[1];
-  check(begin <= end, label, ": data_offsets [", begin, ", ", end, "] run backwards");
-  check(end <= data_bytes, label, ": data_offsets end at ", end, ", the data has ", grouped(data_bytes), " bytes");
+  require(begin <= end, "{label}: data_offsets [{begin}, {end}] run backwards", "label"_a = label, "begin"_a = begin,
+          "end"_a = end);
+  require(end <= data_bytes, "{label}: data_offsets end at {end}, the data has {data_bytes} bytes", "label"_a = label,
+          "end"_a = end, "data_bytes"_a = grouped(data_bytes));
   const Shape shape = checked_shape(label, tensor.shape);
   uint64_t needed = 0;
   const bool fits =
       !__builtin_mul_overflow(static_cast<uint64_t>(shape.numel()), row->bytes, &needed) && needed == end - begin;
-  check(fits, label, ": shape ", shape, " of ", tensor.type, " does not fit the ", end - begin,
-        " bytes of its data_offsets");
+  require(fits, "{label}: shape {shape} of {type} does not fit the {bytes} bytes of its data_offsets",
+          "label"_a = label, "shape"_a = shape, "type"_a = tensor.type, "bytes"_a = end - begin);
   return {tensor.type, row->dtype, shape, data_offset + begin, end - begin};
 }
 
@@ -79,7 +82,8 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
   if (!metadata.empty()) header[kMetadata] = metadata;
   uint64_t offset = 0;
   for (const Part& part : parts) {
-    check(part.name != kMetadata, path, ": a tensor cannot be named ", kMetadata);
+    require(part.name != kMetadata, "{path}: a tensor cannot be named {metadata}", "path"_a = path,
+            "metadata"_a = kMetadata);
     header[part.name] = {{"dtype", type_name(part.dtype)},
                          {"shape", std::vector<int64_t>(part.shape.begin(), part.shape.end())},
                          {"data_offsets", {offset, offset + part.bytes.size()}}};
@@ -89,11 +93,12 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
   try {
     text = header.dump();
   } catch (const nlohmann::json::exception&) {
-    fail(path, ": a name or a metadata text is not valid UTF-8");
+    refuse("{path}: a name or a metadata value is not valid UTF-8", "path"_a = path);
   }
   text.append((8 - text.size() % 8) % 8, ' ');
-  check(text.size() <= limits::kSafetensorsHeaderBytes, path, ": the header would have ", text.size(),
-        " bytes, expected at most ", limits::kSafetensorsHeaderBytes);
+  require(text.size() <= limits::kSafetensorsHeaderBytes,
+          "{path}: the header would have {size} bytes, expected at most {most}", "path"_a = path,
+          "size"_a = text.size(), "most"_a = limits::kSafetensorsHeaderBytes);
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>(text.size() >> (8 * i) & 0xff);
 
@@ -106,14 +111,16 @@ void write_parts(const std::string& path, std::vector<Part> parts, const std::ma
 }  // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
-  check(file_.size() >= 8, path, ": ", grouped(file_.size()), " bytes are too few for a safetensors file");
+  require(file_.size() >= 8, "{path}: {size} bytes are too few for a safetensors file", "path"_a = path,
+          "size"_a = grouped(file_.size()));
   std::array<unsigned char, 8> start{};
   file_.read(0, std::as_writable_bytes(std::span(start)));
   uint64_t length = 0;
   for (size_t i = 0; i < 8; ++i) length |= uint64_t{start[i]} << (8 * i);
-  check(length <= file_.size() - 8, path, ": header says ", length, " bytes, the file has ", grouped(file_.size()));
-  check(length <= limits::kSafetensorsHeaderBytes, path, ": header says ", length, " bytes, expected at most ",
-        grouped(limits::kSafetensorsHeaderBytes));
+  require(length <= file_.size() - 8, "{path}: header says {length} bytes, the file has {size}", "path"_a = path,
+          "length"_a = length, "size"_a = grouped(file_.size()));
+  require(length <= limits::kSafetensorsHeaderBytes, "{path}: header says {length} bytes, expected at most {most}",
+          "path"_a = path, "length"_a = length, "most"_a = grouped(limits::kSafetensorsHeaderBytes));
   std::string text(length, '\0');
   file_.read(8, std::as_writable_bytes(std::span(text)));
   SafetensorsHeader header = parse_safetensors_header(path, text);
@@ -124,7 +131,7 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path) {
   check_layout(data_bytes);
 }
 
-// In the order of their offsets the tensors follow each other from the first byte of the data to the last.
+// Sorted by offset, the tensors cover the data from its first byte to its last.
 void SafetensorsFile::check_layout(uint64_t data_bytes) const {
   std::vector<std::pair<const std::string*, const SafetensorsInfo*>> order;
   for (const auto& [name, info] : tensors_) order.emplace_back(&name, &info);
@@ -135,17 +142,20 @@ void SafetensorsFile::check_layout(uint64_t data_bytes) const {
   uint64_t end = data_offset;
   const std::string* before = nullptr;
   for (const auto& [name, info] : order) {
-    check(info->offset >= end, path(), ": tensors \"", before ? *before : "", "\" and \"", *name, "\" overlap");
-    check(info->offset == end, path(), ": ", grouped(info->offset - end), " bytes before tensor \"", *name,
-          "\" belong to no tensor");
+    require(info->offset >= end, "{path}: tensors \"{before}\" and \"{name}\" overlap", "path"_a = path(),
+            "before"_a = before ? *before : std::string(), "name"_a = *name);
+    require(info->offset == end, "{path}: {count} bytes before tensor \"{name}\" belong to no tensor",
+            "path"_a = path(), "count"_a = grouped(info->offset - end), "name"_a = *name);
     end += info->bytes;
     before = name;
   }
-  check(end == file_.size(), path(), ": tensors end at byte ", end - data_offset, " of the data, the data has ",
-        grouped(data_bytes));
+  require(end == file_.size(), "{path}: tensors end at byte {end} of the data, the data has {data_bytes}",
+          "path"_a = path(), "end"_a = end - data_offset, "data_bytes"_a = grouped(data_bytes));
 }
 
-std::string SafetensorsFile::label(const std::string& name) const { return text(path(), ": tensor \"", name, "\""); }
+Text SafetensorsFile::label(const std::string& name) const {
+  return tr("{path}: tensor \"{name}\"", "path"_a = path(), "name"_a = name);
+}
 
 std::vector<std::string> SafetensorsFile::names() const {
   std::vector<std::string> out;
@@ -155,21 +165,22 @@ std::vector<std::string> SafetensorsFile::names() const {
 
 const SafetensorsInfo& SafetensorsFile::info(const std::string& name) const {
   const auto found = tensors_.find(name);
-  check(found != tensors_.end(), path(), ": has no tensor \"", name, "\"");
+  require(found != tensors_.end(), "{path}: has no tensor \"{name}\"", "path"_a = path(), "name"_a = name);
   return found->second;
 }
 
 void SafetensorsFile::read(const std::string& name, uint64_t offset, std::span<std::byte> out) const {
   const SafetensorsInfo& tensor = info(name);
-  check(offset <= tensor.bytes && out.size() <= tensor.bytes - offset, label(name), ": ", out.size(), " bytes at ",
-        offset, " are outside its ", tensor.bytes);
+  require(offset <= tensor.bytes && out.size() <= tensor.bytes - offset,
+          "{label}: {count} bytes at {offset} are outside its {bytes}", "label"_a = label(name), "count"_a = out.size(),
+          "offset"_a = offset, "bytes"_a = tensor.bytes);
   file_.read(tensor.offset + offset, out);
 }
 
 Array SafetensorsFile::array(const std::string& name) const {
   const SafetensorsInfo& tensor = info(name);
-  check(tensor.dtype.has_value(), label(name), ": ", tensor.type,
-        " is not supported, expected F32, F64, I32, I64, BOOL or U8");
+  require(tensor.dtype.has_value(), "{label}: {type} is not supported, expected F32, F64, I32, I64, BOOL or U8",
+          "label"_a = label(name), "type"_a = tensor.type);
   Array out(*tensor.dtype, tensor.shape);
   read(name, 0, out.mutable_bytes());
   return out;
@@ -194,7 +205,7 @@ void write_safetensors(const std::string& path, const std::map<std::string, Tens
                        const std::map<std::string, std::string>& metadata) {
   std::vector<Part> parts;
   for (const auto& [name, tensor] : tensors) {
-    check(tensor.defined(), path, ": tensor \"", name, "\" has no values");
+    require(tensor.defined(), "{path}: tensor \"{name}\" has no values", "path"_a = path, "name"_a = name);
     parts.push_back({name, Dtype::float32, tensor.shape(), std::as_bytes(tensor.data())});
   }
   write_parts(path, std::move(parts), metadata);

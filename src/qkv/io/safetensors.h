@@ -1,4 +1,4 @@
-// safetensors: named tensors and metadata in one file, every rule checked before memory is taken.
+// safetensors: named tensors and metadata in one file, every rule checked before memory is allocated.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ namespace qkv {
 
 /// One tensor as the header describes it.
 struct SafetensorsInfo {
-  std::string type;            // as the file says: "F32", "BF16", ...
+  std::string type;            // as in the file: "F32", "BF16", ...
   std::optional<Dtype> dtype;  // absent for types that can be listed but not read
   Shape shape;
   uint64_t offset = 0;  // in the file
   uint64_t bytes = 0;
 };
 
-/// An open file: the header is read and checked at once, a tensor when asked for.
+/// An open file: the header is read and checked at once, a tensor on request.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
@@ -36,24 +36,24 @@ class SafetensorsFile {
   const SafetensorsInfo& info(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// The elements, as float32 or as they are.
+  /// The elements, as float32 or as stored.
   Tensor tensor(const std::string& name) const;
   Array array(const std::string& name) const;
-  /// Bytes of one tensor from `offset` on, for a reader that streams.
+  /// Reads bytes of one tensor starting at `offset`, for streaming.
   void read(const std::string& name, uint64_t offset, std::span<std::byte> out) const;
 
  private:
   void check_layout(uint64_t data_bytes) const;
-  std::string label(const std::string& name) const;
+  Text label(const std::string& name) const;
   InputFile file_;
   std::map<std::string, SafetensorsInfo> tensors_;
   std::map<std::string, std::string> metadata_;
 };
 
-/// Writes arrays and metadata atomically; the same contents make the same bytes.
+/// Writes arrays and metadata atomically; the same contents give the same bytes.
 void write_safetensors(const std::string& path, const std::map<std::string, Array>& arrays,
                        const std::map<std::string, std::string>& metadata = {});
-/// The same for float32 tensors, without a copy of them.
+/// The same for float32 tensors, without copying them.
 void write_safetensors(const std::string& path, const std::map<std::string, Tensor>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

@@ -1,4 +1,4 @@
-// A handler for nlohmann's stream parser. The format is three levels deep, so the depth is limited by its shape.
+// A handler for nlohmann's stream parser. The format is three levels deep, so the nesting is limited.
 #include "qkv/io/safetensors_header.h"
 
 #include <nlohmann/json.hpp>
@@ -28,40 +28,43 @@ class Handler {
         place_ = Place::metadata;
         break;
       default:
-        wrong("an object");
+        wrong(tr("an object"));
     }
     return true;
   }
 
   bool end_object() {
-    if (place_ == Place::tensor)
-      check(fields_.size() == 3, where(), " has no \"",
-            !fields_.contains("dtype")   ? "dtype"
-            : !fields_.contains("shape") ? "shape"
-                                         : "data_offsets",
-            "\"");
+    if (place_ == Place::tensor && fields_.size() != 3)
+      refuse("{where} has no \"{key}\"", "where"_a = where(),
+             "key"_a = !fields_.contains("dtype")   ? "dtype"
+                       : !fields_.contains("shape") ? "shape"
+                                                    : "data_offsets");
     place_ = place_ == Place::top ? Place::after : Place::top;
     return true;
   }
 
   bool key(std::string& name) {
     if (place_ == Place::top) {
-      check(names_.insert(name).second, path_, ": \"", name, "\" is in the header twice");
-      check(names_.size() <= limits::kTensors, path_, ": has more than ", limits::kTensors, " tensors");
+      require(names_.insert(name).second, "{path}: \"{name}\" is in the header twice", "path"_a = path_,
+              "name"_a = name);
+      require(names_.size() <= limits::kTensors, "{path}: has more than {most} tensors", "path"_a = path_,
+              "most"_a = limits::kTensors);
       name_ = name;
       place_ = name == "__metadata__" ? Place::metadata_value : Place::tensor_value;
       if (place_ == Place::tensor_value) tensor_ = &out_.tensors[name];
       fields_.clear();
     } else if (place_ == Place::metadata) {
-      check(out_.metadata.emplace(name, "").second, path_, ": the metadata has \"", name, "\" twice");
-      check(out_.metadata.size() <= limits::kTensors, path_, ": the metadata has more than ", limits::kTensors,
-            " texts");
+      require(out_.metadata.emplace(name, "").second, "{path}: the metadata has \"{name}\" twice", "path"_a = path_,
+              "name"_a = name);
+      require(out_.metadata.size() <= limits::kTensors, "{path}: the metadata has more than {most} entries",
+              "path"_a = path_, "most"_a = limits::kTensors);
       metadata_key_ = name;
       place_ = Place::metadata_text;
     } else {  // in a tensor
-      check(name == "dtype" || name == "shape" || name == "data_offsets", where(), " has a field \"", name,
-            "\", expected dtype, shape and data_offsets");
-      check(fields_.insert(name).second, where(), " has \"", name, "\" twice");
+      if (name != "dtype" && name != "shape" && name != "data_offsets")
+        refuse("{where} has a field \"{name}\", expected dtype, shape and data_offsets", "where"_a = where(),
+               "name"_a = name);
+      if (!fields_.insert(name).second) refuse("{where} has \"{name}\" twice", "where"_a = where(), "name"_a = name);
       place_ = name == "dtype" ? Place::dtype : name == "shape" ? Place::shape_value : Place::offsets_value;
     }
     return true;
@@ -75,7 +78,7 @@ class Handler {
       out_.metadata[metadata_key_] = value;
       place_ = Place::metadata;
     } else {
-      wrong("a text");
+      wrong(tr("a string"));
     }
     return true;
   }
@@ -86,40 +89,44 @@ class Handler {
     else if (place_ == Place::offsets_value)
       place_ = Place::offsets;
     else
-      wrong("a list");
+      wrong(tr("a list"));
     return true;
   }
 
   bool end_array() {
-    if (place_ == Place::offsets)
-      check(tensor_->offsets.size() == 2, where(), " has ", tensor_->offsets.size(),
-            " data_offsets, expected begin and end");
+    if (place_ == Place::offsets && tensor_->offsets.size() != 2)
+      refuse("{where} has {count} data_offsets, expected begin and end", "where"_a = where(),
+             "count"_a = tensor_->offsets.size());
     place_ = Place::tensor;
     return true;
   }
 
   bool number_unsigned(uint64_t value) {
     if (place_ == Place::shape) {
-      check(value <= INT64_MAX, where(), " has a size of ", value, ", expected at most ", INT64_MAX);
-      check(tensor_->shape.size() < Shape::kMaxRank, where(), " has more than ", Shape::kMaxRank, " axes");
+      if (value > INT64_MAX)
+        refuse("{where} has a size of {size}, expected at most {most}", "where"_a = where(), "size"_a = value,
+               "most"_a = INT64_MAX);
+      if (tensor_->shape.size() >= Shape::kMaxRank)
+        refuse("{where} has more than {most} axes", "where"_a = where(), "most"_a = Shape::kMaxRank);
       tensor_->shape.push_back(static_cast<int64_t>(value));
     } else if (place_ == Place::offsets) {
-      check(tensor_->offsets.size() < 2, where(), " has more than two data_offsets, expected begin and end");
+      if (tensor_->offsets.size() >= 2)
+        refuse("{where} has more than two data_offsets, expected begin and end", "where"_a = where());
       tensor_->offsets.push_back(value);
     } else {
-      wrong("a number");
+      wrong(tr("a number"));
     }
     return true;
   }
 
   bool number_integer(int64_t value) { wrong(std::to_string(value)); }
   bool number_float(double, const std::string& digits) { wrong(digits.substr(0, 30)); }
-  bool boolean(bool value) { wrong(value ? "true" : "false"); }
-  bool null() { wrong("null"); }
-  bool binary(std::vector<uint8_t>&) { wrong("binary data"); }
+  bool boolean(bool value) { wrong(verbatim(value ? "true" : "false")); }
+  bool null() { wrong(verbatim("null")); }
+  bool binary(std::vector<uint8_t>&) { wrong(tr("binary data")); }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) {
-    fail(path_, ": the header is no JSON: wrong at byte ", position, " of it");
+    refuse("{path}: the header is not JSON: error at byte {position}", "path"_a = path_, "position"_a = position);
   }
 
  private:
@@ -140,28 +147,31 @@ class Handler {
     after
   };
 
-  std::string where() const { return text(path_, ": tensor \"", name_, "\""); }
+  Text where() const { return tr("{path}: tensor \"{name}\"", "path"_a = path_, "name"_a = name_); }
 
-  [[noreturn]] void wrong(const std::string& got) const {
+  [[noreturn]] void wrong(const Text& got) const {
     switch (place_) {
       case Place::tensor_value:
-        fail(where(), " is ", got, ", expected an object");
+        refuse("{where} is {got}, expected an object", "where"_a = where(), "got"_a = got);
       case Place::dtype:
-        fail(where(), " has ", got, " as dtype, expected a text");
+        refuse("{where} has {got} as dtype, expected a string", "where"_a = where(), "got"_a = got);
       case Place::shape_value:
-        fail(where(), " has ", got, " as shape, expected a list of whole numbers");
+        refuse("{where} has {got} as shape, expected a list of whole numbers", "where"_a = where(), "got"_a = got);
       case Place::shape:
-        fail(where(), " has ", got, " in its shape, expected whole numbers from 0 on");
+        refuse("{where} has {got} in its shape, expected whole numbers of 0 or more", "where"_a = where(),
+               "got"_a = got);
       case Place::offsets_value:
-        fail(where(), " has ", got, " as data_offsets, expected a list of two");
+        refuse("{where} has {got} as data_offsets, expected a list of two", "where"_a = where(), "got"_a = got);
       case Place::offsets:
-        fail(where(), " has ", got, " in its data_offsets, expected whole numbers from 0 on");
+        refuse("{where} has {got} in its data_offsets, expected whole numbers of 0 or more", "where"_a = where(),
+               "got"_a = got);
       case Place::metadata_value:
-        fail(path_, ": __metadata__ is ", got, ", expected an object of texts");
+        refuse("{path}: __metadata__ is {got}, expected an object of strings", "path"_a = path_, "got"_a = got);
       case Place::metadata_text:
-        fail(path_, ": the metadata \"", metadata_key_, "\" is ", got, ", expected a text");
+        refuse("{path}: the metadata \"{key}\" is {got}, expected a string", "path"_a = path_, "key"_a = metadata_key_,
+               "got"_a = got);
       default:
-        fail(path_, ": the header is ", got, ", expected an object");
+        refuse("{path}: the header is {got}, expected an object", "path"_a = path_, "got"_a = got);
     }
   }
 
@@ -176,7 +186,7 @@ class Handler {
 }  // namespace
 
 SafetensorsHeader parse_safetensors_header(const std::string& path, std::string_view text) {
-  check(!text.empty() && text.front() == '{', path, ": the header does not begin with {");
+  require(!text.empty() && text.front() == '{', "{path}: the header does not begin with {", "path"_a = path);
   SafetensorsHeader header;
   Handler handler(path, header);
   nlohmann::json::sax_parse(text.begin(), text.end(), &handler);

@@ -1,4 +1,4 @@
-// The JSON header of a safetensors file, parsed as a stream: nothing is kept but what the format has.
+// The JSON header of a safetensors file, parsed as a stream: only what the format defines is kept.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-/// Parses it; `path` opens every message. Duplicate, missing and unknown names and values of the wrong kind are errors.
+/// Parses it; every error message starts with `path`. Duplicate, missing and unknown names and values of the wrong kind
+/// are errors.
 SafetensorsHeader parse_safetensors_header(const std::string& path, std::string_view text);
 
 }  // namespace qkv

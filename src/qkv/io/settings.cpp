@@ -1,4 +1,4 @@
-// YAML in and out. yaml-cpp accepts repeated keys, anchors and numbers in octal; we do not.
+// YAML in and out. yaml-cpp accepts repeated keys, anchors and octal numbers; we do not.
 #include "qkv/io/settings.h"
 
 #include <yaml-cpp/eventhandler.h>
@@ -18,10 +18,11 @@
 namespace qkv {
 namespace {
 
-constexpr const char* kTruth = "BOOL";  // the value name of what is true or false
+constexpr const char* kTruth = "BOOL";  // the value name of a boolean
 
-[[noreturn]] void refuse(const std::string& where, const std::string& value, const std::string& expected) {
-  throw Error(text(where, ": got \"", value, "\", expected ", expected));
+[[noreturn]] void refuse_value(const std::string& where, const std::string& value, const Text& expected) {
+  refuse("{where}: got \"{value}\", expected {expected}", "where"_a = where, "value"_a = value,
+         "expected"_a = expected);
 }
 
 template <class Number>
@@ -30,7 +31,7 @@ std::string shortest(Number value) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }
 
-// A scalar that YAML would take for something else, or that begins or ends oddly, stands in quotes.
+// Quotes a scalar that YAML would take for something else, or that begins or ends oddly.
 std::string yaml_scalar(const std::string& text) {
   const auto plain = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/' || c == '.' || c == '-';
@@ -56,33 +57,34 @@ std::string at_line(const std::string& name, const YAML::Mark& mark) { return te
 
 }  // namespace
 
-// Takes the events of one document, block by block. What is not a table of blocks of single values is refused where it
-// begins, so that nothing is kept of lists, aliases and nests.
+// Handles the events of one document, block by block. Anything but a table of blocks of single values is refused where
+// it begins, so lists, aliases and nested tables are never stored.
 class SettingsReader : public YAML::EventHandler {
  public:
   struct Value {
     std::string name, value, where;
   };
 
-  /// Without settings every key is taken.
+  /// Without settings every key is accepted.
   SettingsReader(const Settings* settings, const std::string& name) : settings_(settings), name_(name) {}
   const std::vector<Value>& values() const { return values_; }
 
   void read(const std::string& yaml) {
-    check(yaml.size() <= limits::kSettingsBytes, name_, ": has ", grouped(yaml.size()),
-          " bytes; a configuration has at most ", grouped(limits::kSettingsBytes));
+    require(yaml.size() <= limits::kSettingsBytes, "{name}: has {size} bytes; a configuration has at most {most}",
+            "name"_a = name_, "size"_a = grouped(yaml.size()), "most"_a = grouped(limits::kSettingsBytes));
     try {
       std::istringstream text(yaml);
       YAML::Parser parser(text);
-      // yaml-cpp makes empty documents for ever out of a comma that it cannot place: the second one ends the reading.
+      // yaml-cpp produces empty documents endlessly from a stray comma: the second document ends the reading.
       while (parser.HandleNextDocument(*this)) continue;
     } catch (const YAML::Exception& e) {
-      fail(at_line(name_, e.mark), ": not YAML: ", e.msg);
+      refuse("{where}: not YAML: {reason}", "where"_a = at_line(name_, e.mark), "reason"_a = e.msg);
     }
   }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    check(!started_, at_line(name_, mark), ": something follows the settings, expected one YAML document of blocks");
+    require(!started_, "{where}: something follows the settings, expected one YAML document of blocks",
+            "where"_a = at_line(name_, mark));
     started_ = true;
   }
   void OnDocumentEnd() override {}
@@ -91,7 +93,7 @@ class SettingsReader : public YAML::EventHandler {
     word(mark, &value);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    fail(at_line(name_, mark), ": a setting is no alias, expected its value");
+    refuse("{where}: a setting cannot be an alias, expected its value", "where"_a = at_line(name_, mark));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
     refuse_nest(mark);
@@ -106,18 +108,19 @@ class SettingsReader : public YAML::EventHandler {
   }
 
  private:
-  // A key or a value, null where there is none.
+  // A key or a value; null if there is none.
   void word(const YAML::Mark& mark, const std::string* value) {
     if (depth_ == 0) {
-      check(value == nullptr, name_, ": expected blocks of \"key: value\" lines");
+      require(value == nullptr, "{name}: expected blocks of \"key: value\" lines", "name"_a = name_);
     } else if (depth_ == 1 && !has_block_) {
-      check(value != nullptr, at_line(name_, mark), ": the name of a block must be a word");
+      require(value != nullptr, "{where}: the name of a block must be a word", "where"_a = at_line(name_, mark));
       open_block(*value, at_line(name_, mark));
     } else if (depth_ == 1) {
-      check(value == nullptr, where_, ": the block \"", block_, "\" must hold \"key: value\" lines");
+      require(value == nullptr, "{where}: the block \"{block}\" must hold \"key: value\" lines", "where"_a = where_,
+              "block"_a = block_);
       has_block_ = false;
     } else if (key_.empty()) {
-      check(value != nullptr, at_line(name_, mark), ": a key must be a word");
+      require(value != nullptr, "{where}: a key must be a word", "where"_a = at_line(name_, mark));
       open_key(*value, at_line(name_, mark));
     } else {
       take(value ? *value : std::string());
@@ -126,11 +129,13 @@ class SettingsReader : public YAML::EventHandler {
   }
 
   [[noreturn]] void refuse_nest(const YAML::Mark& mark) const {
-    if (depth_ == 0) fail(name_, ": expected blocks of \"key: value\" lines");
-    if (depth_ == 1 && !has_block_) fail(at_line(name_, mark), ": the name of a block must be a word");
-    if (depth_ == 1) fail(where_, ": the block \"", block_, "\" must hold \"key: value\" lines");
-    if (key_.empty()) fail(at_line(name_, mark), ": a key must be a word");
-    fail(where_, ": \"", key_, "\" must have one value");
+    if (depth_ == 0) refuse("{name}: expected blocks of \"key: value\" lines", "name"_a = name_);
+    if (depth_ == 1 && !has_block_)
+      refuse("{where}: the name of a block must be a word", "where"_a = at_line(name_, mark));
+    if (depth_ == 1)
+      refuse("{where}: the block \"{block}\" must hold \"key: value\" lines", "where"_a = where_, "block"_a = block_);
+    if (key_.empty()) refuse("{where}: a key must be a word", "where"_a = at_line(name_, mark));
+    refuse("{where}: \"{key}\" must have one value", "where"_a = where_, "key"_a = key_);
   }
 
   void open_block(const std::string& block, const std::string& where) {
@@ -139,32 +144,38 @@ class SettingsReader : public YAML::EventHandler {
       for (const Setting& s : settings_->all())
         if (std::find(blocks.begin(), blocks.end(), s.block) == blocks.end()) blocks.push_back(s.block);
       if (std::find(blocks.begin(), blocks.end(), block) == blocks.end())
-        throw Error(text(where, ": unknown block \"", block, "\""), did_you_mean(block, blocks));
+        throw Error(tr("{where}: unknown block \"{block}\"", "where"_a = where, "block"_a = block),
+                    did_you_mean(block, blocks));
     }
-    check(seen_.insert(block).second, where, ": the block \"", block, "\" stands here twice");
-    block_ = block, where_ = where, has_block_ = true;
+    require(seen_.insert(block).second, "{where}: the block \"{block}\" appears twice", "where"_a = where,
+            "block"_a = block);
+    block_ = block;
+    where_ = where;
+    has_block_ = true;
   }
 
   void open_key(const std::string& key, const std::string& where) {
-    key_ = block_ + "." + key, where_ = where;
+    key_ = block_ + "." + key;
+    where_ = where;
     if (!settings_) return;
     if (const auto moved = settings_->moved_.find(key_); moved != settings_->moved_.end())
       key_ = moved->second.empty() ? kDropped : moved->second;
     else if (std::ranges::none_of(settings_->all(), [&](const Setting& s) { return s.name() == key_; }))
       refuse_key(key);
-    check(key_ == kDropped || seen_.insert(key_).second, where, ": the key \"", block_, ".", key,
-          "\" stands here twice");
+    require(key_ == kDropped || seen_.insert(key_).second, "{where}: the key \"{block}.{key}\" appears twice",
+            "where"_a = where, "block"_a = block_, "key"_a = key);
   }
 
   [[noreturn]] void refuse_key(const std::string& key) const {
     std::vector<std::string> known;
     for (const Setting& s : settings_->all())
       if (s.block == block_) known.push_back(s.key);
-    const auto why = settings_->why_not_.find(key_);
-    const bool known_why = why != settings_->why_not_.end();
-    throw Error(
-        text(where_, ": unknown key \"", key, "\" in the block \"", block_, "\"", known_why ? ": " + why->second : ""),
-        known_why ? "" : did_you_mean(key, known));
+    if (const auto why = settings_->why_not_.find(key_); why != settings_->why_not_.end())
+      refuse("{where}: unknown key \"{key}\" in the block \"{block}\": {why}", "where"_a = where_, "key"_a = key,
+             "block"_a = block_, "why"_a = why->second);
+    throw Error(tr("{where}: unknown key \"{key}\" in the block \"{block}\"", "where"_a = where_, "key"_a = key,
+                   "block"_a = block_),
+                did_you_mean(key, known));
   }
 
   void take(std::string value) {
@@ -180,10 +191,10 @@ class SettingsReader : public YAML::EventHandler {
   const std::string& name_;
   std::vector<Value> values_;
   std::set<std::string> seen_;
-  bool started_ = false, has_block_ = false;  // a block's name was read, and now its lines follow
-  int depth_ = 0;                             // 1 among the blocks, 2 within one
+  bool started_ = false, has_block_ = false;  // has_block_: a block's name was read, its lines follow
+  int depth_ = 0;                             // 1 between blocks, 2 inside one
   std::string block_, where_;
-  std::string key_;  // whose value comes next, with its block
+  std::string key_;  // the key whose value comes next, with its block
 };
 
 void Settings::add(Setting setting) {
@@ -197,19 +208,16 @@ void Settings::add(Setting setting) {
 
 namespace {
 
-auto parsed(const std::string& v, const std::string& where, int64_t low, int64_t high) {
-  const auto read = parse_whole_number(v, low, high);
-  if (!read) refuse(where, v, expected_whole_number(low, high));
-  return *read;
+std::optional<int64_t> parse_between(const std::string& v, int64_t low, int64_t high) {
+  return parse_whole_number(v, low, high);
 }
-
-auto parsed(const std::string& v, const std::string& where, double low, double high) {
-  const auto read = parse_number(v, low, high);
-  if (!read) refuse(where, v, expected_number(low, high));
-  return *read;
+std::optional<double> parse_between(const std::string& v, double low, double high) {
+  return parse_number(v, low, high);
 }
+Text expected_between(int64_t low, int64_t high) { return expected_whole_number(low, high); }
+Text expected_between(double low, double high) { return expected_number(low, high); }
 
-// A number between limits that are of the type it is read as.
+// A number between limits of the type it is read as.
 template <class Number, class Limit>
 Setting number_setting(const std::string& block, const std::string& key, const Text& help, Number& value, Limit low,
                        Limit high) {
@@ -219,7 +227,9 @@ Setting number_setting(const std::string& block, const std::string& key, const T
           std::is_integral_v<Limit> ? "N" : "X",
           {},
           [&value, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
-            return [&value, read = parsed(v, where, low, high)] { value = static_cast<Number>(read); };
+            const auto read = parse_between(v, low, high);
+            if (!read) refuse_value(where, v, expected_between(low, high));
+            return [&value, read = *read] { value = static_cast<Number>(read); };
           },
           [&value] { return shortest(value); }};
 }
@@ -234,11 +244,11 @@ Setting open_setting(const std::string& block, const std::string& key, const Tex
           {},
           [&value, open, low, high](const std::string& v, const std::string& where) -> Setting::Assign {
             if (v == open.word || (open.before && v == open.before)) return [&value] { value.reset(); };
-            try {
-              return [&value, read = parsed(v, where, low, high)] { value = static_cast<Number>(read); };
-            } catch (const Error& e) {
-              throw Error(text(e.what(), ", or ", open.word), e.hint());
-            }
+            const auto read = parse_between(v, low, high);
+            if (!read)
+              refuse_value(where, v,
+                           tr("{number}, or {word}", "number"_a = expected_between(low, high), "word"_a = open.word));
+            return [&value, read = *read] { value = static_cast<Number>(read); };
           },
           [&value, open] { return value ? shortest(*value) : std::string(open.word); }};
 }
@@ -277,7 +287,7 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
        kTruth,
        {"true", "false"},
        [&value](const std::string& v, const std::string& where) -> Setting::Assign {
-         if (v != "true" && v != "false") refuse(where, v, "true or false");
+         if (v != "true" && v != "false") refuse_value(where, v, tr("true or false"));
          return [&value, read = v == "true"] { value = read; };
        },
        [&value] { return value ? "true" : "false"; }});
@@ -310,7 +320,10 @@ void Settings::add_fixed(const std::string& block, const std::string& key, const
                          const std::vector<std::string>& words, const std::string& word) {
   add_choice(
       block, key, help, words,
-      [=](size_t i) { check(words[i] == word, block, ".", key, " is ", word, " here and cannot become ", words[i]); },
+      [=](size_t i) {
+        require(words[i] == word, "{block}.{key} is {word} here and cannot become {other}", "block"_a = block,
+                "key"_a = key, "word"_a = word, "other"_a = words[i]);
+      },
       [word] { return word; });
 }
 
@@ -321,14 +334,15 @@ bool Settings::has(const std::string& name) const {
 const Setting& Settings::find(const std::string& name) const {
   for (const Setting& s : settings_)
     if (s.name() == name) return s;
-  if (const auto why = why_not_.find(name); why != why_not_.end()) fail(name, " is ", why->second);
-  fail("there is no setting \"", name, "\"");
+  if (const auto why = why_not_.find(name); why != why_not_.end())
+    refuse("{name} is {why}", "name"_a = name, "why"_a = why->second);
+  refuse("there is no setting \"{name}\"", "name"_a = name);
 }
 
 std::string read_settings_text(const std::string& path) {
   const InputFile file(path);
-  check(file.size() <= limits::kSettingsBytes, path, ": has ", grouped(file.size()),
-        " bytes; a configuration has at most ", grouped(limits::kSettingsBytes));
+  require(file.size() <= limits::kSettingsBytes, "{path}: has {size} bytes; a configuration has at most {most}",
+          "path"_a = path, "size"_a = grouped(file.size()), "most"_a = grouped(limits::kSettingsBytes));
   std::string content(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(content)));
   return content;
@@ -347,7 +361,7 @@ void Settings::read(const std::string& path) { parse(read_settings_text(path), p
 void Settings::parse(const std::string& yaml, const std::string& name) {
   SettingsReader reader(this, name);
   reader.read(yaml);
-  std::vector<Setting::Assign> assign;  // all of it is checked before any of it counts
+  std::vector<Setting::Assign> assign;  // everything is checked before anything is set
   for (const SettingsReader::Value& v : reader.values()) assign.push_back(find(v.name).parse(v.value, v.where));
   for (const Setting::Assign& one : assign) one();
 }
@@ -360,7 +374,7 @@ std::string Settings::dump() const {
     std::string line = text("  ", s.key, ": ", s.get());
     if (line.size() < 34) line.resize(34, ' ');
     const bool worded = !s.choices.empty() && s.value_name != kTruth;
-    out += text(line, "  # ", s.help.en, worded ? " (one of " + listed(s.choices) + ")" : "", "\n");
+    out += text(line, "  # ", s.help.in(Language::en), worded ? " (one of " + listed(s.choices) + ")" : "", "\n");
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Settings: a table of named values in blocks. They come from YAML and from single words, and go back to YAML.
+// Settings: a table of named values in blocks, read from YAML or from single words and written back as YAML.
 //
 //   training:
 //     epochs: 250     # passes over the data
@@ -26,17 +26,17 @@ struct Setting {
   Text help;
   std::string value_name;            // "N", "X", "FILE", "BOOL"
   std::vector<std::string> choices;  // empty: any
-  std::function<Assign(const std::string& value, const std::string& where)>
-      parse;  // checks now, sets when called; `where` begins the error
+  /// Checks at once; calling the result sets the value. Errors start with `where`.
+  std::function<Assign(const std::string& value, const std::string& where)> parse;
   std::function<std::string()> get;
-  std::string flag =
-      {};  // of a command line: "batch_rows" -> "--batch-rows"; a key that two blocks have: "--book-positions"
+  /// On the command line: "batch_rows" -> "--batch-rows"; for a key of two blocks: "--book-positions".
+  std::string flag = {};
 
   std::string name() const { return block + "." + key; }
   void set(const std::string& value, const std::string& where) const { parse(value, where)(); }
 };
 
-/// Knows where each value lives; the values themselves belong to the caller and must outlive it.
+/// Refers to values that belong to the caller and must outlive it.
 class Settings {
  public:
   void add(const std::string& block, const std::string& key, const Text& help, int64_t& value, int64_t low = INT64_MIN,
@@ -53,7 +53,7 @@ class Settings {
            const Open& open, int64_t low, int64_t high);
   void add(const std::string& block, const std::string& key, const Text& help, std::optional<float>& value,
            const Open& open, double low, double high);
-  /// One of some values of an enum, by their names.
+  /// One of the offered values of an enum, by name.
   template <Named E>
   void add(const std::string& block, const std::string& key, const Text& help, E& value,
            const std::vector<E>& offered = every<E>()) {
@@ -61,7 +61,7 @@ class Settings {
         block, key, help, names_of(offered), [&value, offered](size_t i) { value = offered[i]; },
         [&value] { return std::string(name_of(value)); });
   }
-  /// A word that is one of those but cannot be set: who reads it has decided before what the table is of.
+  /// A word that is fixed to one of `words`: the caller has read it already and built the table for it.
   void add_fixed(const std::string& block, const std::string& key, const Text& help,
                  const std::vector<std::string>& words, const std::string& word);
   /// Every field of a config: its fields(f) calls f(key, help, value, limits...) for each.
@@ -76,23 +76,21 @@ class Settings {
   bool has(const std::string& name) const;
   const Setting& find(const std::string& name) const;
 
-  /// What older files have: a setting that moved ("training.loss" to "book.loss"), one that is read and dropped, and a
-  /// value that is now written otherwise.
+  /// For older files: a setting that moved ("training.loss" to "book.loss"), one that is read and ignored, and a value
+  /// that was renamed.
   void accept(const std::string& old_name, const std::string& name) { moved_[old_name] = name; }
   void drop(const std::string& old_name) { moved_[old_name] = ""; }
   void accept_value(const std::string& name, const std::string& old_value, const std::string& value) {
     values_[name + "=" + old_value] = value;
   }
-  /// What a key that somebody may write is, if it is not among the settings: the error says it. No later setting has
-  /// its flag.
-  void explain(const std::string& name, const std::string& why) { why_not_[name] = why; }
+  /// A known key that is not among the settings: the error says `why`. No later setting gets its flag.
+  void explain(const std::string& name, const Text& why) { why_not_[name] = why; }
 
-  /// Reads a YAML file of blocks of keys. What the file does not name stays as it is. Unknown or repeated keys, values
-  /// of another type and deeper nesting are errors with the line; nothing is set then.
+  /// Reads a YAML file of blocks of keys. Settings that the file does not name keep their values. Unknown or repeated
+  /// keys, values of another type and deeper nesting are errors that name the line; nothing is set then.
   void read(const std::string& path);
   void parse(const std::string& yaml, const std::string& name);
-  /// All values as YAML that reads back as the same values, each with its help text and the words it may be as a
-  /// comment.
+  /// All values as YAML that reads back as the same values, each with a comment: its help text and allowed words.
   std::string dump() const;
 
  private:
@@ -102,14 +100,15 @@ class Settings {
                   const std::vector<std::string>& words, std::function<void(size_t)> set,
                   std::function<std::string()> get);
   std::vector<Setting> settings_;
-  std::map<std::string, std::string> moved_, values_, why_not_;
+  std::map<std::string, std::string> moved_, values_;
+  std::map<std::string, Text> why_not_;
 };
 
-/// The whole text of a configuration file, which must not be too long to be one.
+/// The whole text of a configuration file; one over the size limit is an error.
 std::string read_settings_text(const std::string& path);
 
-/// The value of that setting in YAML text, whatever else stands there, and the line for errors about it; absent if it
-/// does not stand there.
+/// The value of one setting in YAML text, ignoring everything else, and its line for errors; absent if the text does
+/// not have it.
 struct FoundSetting {
   std::string value, where;
 };

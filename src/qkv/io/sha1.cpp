@@ -22,9 +22,17 @@ void add_block(Digest& digest, const unsigned char* block) {
     const uint32_t f = i < 20 ? (b & c) | (~b & d) : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d) : b ^ c ^ d;
     const uint32_t k = i < 20 ? 0x5A827999 : i < 40 ? 0x6ED9EBA1 : i < 60 ? 0x8F1BBCDC : 0xCA62C1D6;
     const uint32_t next = std::rotl(a, 5) + f + e + k + w[i];
-    e = d, d = c, c = std::rotl(b, 30), b = a, a = next;
+    e = d;
+    d = c;
+    c = std::rotl(b, 30);
+    b = a;
+    a = next;
   }
-  digest[0] += a, digest[1] += b, digest[2] += c, digest[3] += d, digest[4] += e;
+  digest[0] += a;
+  digest[1] += b;
+  digest[2] += c;
+  digest[3] += d;
+  digest[4] += e;
 }
 
 }  // namespace
@@ -34,7 +42,7 @@ std::string sha1(std::span<const std::byte> bytes) {
   const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
   const size_t whole = bytes.size() / 64 * 64, rest = bytes.size() - whole;
   for (size_t at = 0; at < whole; at += 64) add_block(digest, data + at);
-  // The rest, a one bit, zeros, and the count of bits in the last eight bytes.
+  // The rest, a one bit, zeros, and the number of bits in the last eight bytes.
   std::array<unsigned char, 128> tail{};
   if (rest > 0) std::memcpy(tail.data(), data + whole, rest);
   tail[rest] = 0x80;

@@ -1,4 +1,4 @@
-// SHA-1 (FIPS 180-4), to recognise a file by its published digest; no protection against forgery.
+// SHA-1 (FIPS 180-4), to recognise a file by its published digest; not a protection against forgery.
 #pragma once
 
 #include <cstddef>

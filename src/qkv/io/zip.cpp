@@ -1,4 +1,4 @@
-// A small zip reader over zlib. The central directory is what counts.
+// A small zip reader over zlib. It trusts the central directory, not the local headers.
 #include "qkv/io/zip.h"
 
 #include <zlib.h>
@@ -18,15 +18,14 @@ namespace {
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr uint64_t kLocalSize = 30, kCentralSize = 46, kEndSize = 22;
 constexpr uint64_t kMax32 = 0xffffffff;
-constexpr uint64_t kLargestRatio = 1032;  // deflate cannot pack tighter
-constexpr const char* kZip64 = ": zip64 archives (4 GB or 65,535 arrays and more) are not supported";
+constexpr uint64_t kLargestRatio = 1032;  // deflate cannot compress further
 
 uint16_t get16(const unsigned char* p) { return static_cast<uint16_t>(p[0] | p[1] << 8); }
 uint32_t get32(const unsigned char* p) { return get16(p) | uint32_t{get16(p + 2)} << 16; }
 
 std::span<std::byte> raw(std::vector<unsigned char>& bytes) { return std::as_writable_bytes(std::span(bytes)); }
 
-// zlib counts in 32 bits: feeds the stream in parts and calls `step` until it ends or fails.
+// Feeds the stream in parts, because zlib counts in 32 bits, and calls `step` until it ends or fails.
 template <class Step>
 int pump(z_stream& stream, std::span<const std::byte> in, std::span<std::byte> out, Step&& step) {
   constexpr size_t kPart = size_t{1} << 30;
@@ -51,7 +50,7 @@ uint32_t crc_of(std::span<const std::byte> bytes) {
 std::vector<std::byte> deflated(std::span<const std::byte> bytes) {
   z_stream stream{};
   check(deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
-        "[zip] zlib has no memory");
+        "[zip] zlib is out of memory");
   const std::unique_ptr<z_stream, decltype(&deflateEnd)> closer(&stream, &deflateEnd);
   std::vector<std::byte> out(deflateBound(&stream, bytes.size()));
   const int code = pump(stream, bytes, out, [&](bool last) { return deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH); });
@@ -60,18 +59,19 @@ std::vector<std::byte> deflated(std::span<const std::byte> bytes) {
   return out;
 }
 
-ZipFile::ZipFile(const std::string& path, std::string what) : file_(path), what_(std::move(what)) { read_directory(); }
+ZipFile::ZipFile(const std::string& path, Text what) : file_(path), what_(std::move(what)) { read_directory(); }
 
-// The end record is the last 22 bytes, or stands before a comment of up to 65,535.
+// The end record is the last 22 bytes, or is followed by a comment of up to 65,535.
 uint64_t ZipFile::find_directory_end() const {
   const std::string& path = file_.path();
-  check(file_.size() >= kEndSize, path, ": ", grouped(file_.size()), " bytes are too few for ", what_);
+  require(file_.size() >= kEndSize, "{path}: {size} bytes are too few for {what}", "path"_a = path,
+          "size"_a = grouped(file_.size()), "what"_a = what_);
   std::vector<unsigned char> tail(std::min<uint64_t>(file_.size(), kEndSize + 0xffff));
   const uint64_t tail_offset = file_.size() - tail.size();
   file_.read(tail_offset, raw(tail));
   for (size_t at = tail.size() - kEndSize + 1; at-- > 0;)
     if (get32(&tail[at]) == kEnd && at + kEndSize + get16(&tail[at + 20]) == tail.size()) return tail_offset + at;
-  fail(path, ": not ", what_, ", or cut off: it has no zip directory at its end");
+  refuse("{path}: not {what}, or cut off: it has no zip directory at its end", "path"_a = path, "what"_a = what_);
 }
 
 void ZipFile::read_directory() {
@@ -81,11 +81,13 @@ void ZipFile::read_directory() {
   file_.read(end_offset, raw(end));
   const unsigned count = get16(&end[10]);
   const uint64_t length = get32(&end[12]), offset = get32(&end[16]);
-  check(count != 0xffff && length != kMax32 && offset != kMax32, path, kZip64);
-  check(get16(&end[4]) == 0 && get16(&end[6]) == 0 && get16(&end[8]) == count, path,
-        ": zip archives in several parts are not supported");
-  check(offset <= end_offset && length == end_offset - offset, path, ": the zip directory says ", length,
-        " bytes at offset ", offset, ", it must end at ", grouped(end_offset));
+  require(count != 0xffff && length != kMax32 && offset != kMax32,
+          "{path}: zip64 archives (4 GB or 65,535 arrays and more) are not supported", "path"_a = path);
+  require(get16(&end[4]) == 0 && get16(&end[6]) == 0 && get16(&end[8]) == count,
+          "{path}: zip archives in several parts are not supported", "path"_a = path);
+  require(offset <= end_offset && length == end_offset - offset,
+          "{path}: the zip directory says {length} bytes at offset {offset}, it must end at {end_offset}",
+          "path"_a = path, "length"_a = length, "offset"_a = offset, "end_offset"_a = grouped(end_offset));
   std::vector<unsigned char> directory(length);
   file_.read(offset, raw(directory));
   read_entries(directory, count);
@@ -97,12 +99,14 @@ void ZipFile::read_entries(const std::vector<unsigned char>& directory, unsigned
   std::set<std::string> seen;
   uint64_t at = 0;
   for (unsigned i = 0; i < count; ++i) {
-    check(directory.size() - at >= kCentralSize && get32(&directory[at]) == kCentral, path, ": entry ", i + 1, " of ",
-          count, " of the zip directory is damaged");
+    require(directory.size() - at >= kCentralSize && get32(&directory[at]) == kCentral,
+            "{path}: entry {i} of {count} of the zip directory is damaged", "path"_a = path, "i"_a = i + 1,
+            "count"_a = count);
     const unsigned char* p = &directory[at];
     const uint64_t name_length = get16(p + 28), rest = uint64_t{get16(p + 30)} + get16(p + 32);
-    check(directory.size() - at - kCentralSize >= name_length + rest, path, ": entry ", i + 1, " of ", count,
-          " of the zip directory is cut off");
+    require(directory.size() - at - kCentralSize >= name_length + rest,
+            "{path}: entry {i} of {count} of the zip directory is cut off", "path"_a = path, "i"_a = i + 1,
+            "count"_a = count);
     Entry entry;
     entry.name.assign(reinterpret_cast<const char*>(p) + kCentralSize, name_length);
     entry.method = get16(p + 10);
@@ -111,18 +115,19 @@ void ZipFile::read_entries(const std::vector<unsigned char>& directory, unsigned
     entry.size = get32(p + 24);
     entry.offset = get32(p + 42);
     at += kCentralSize + name_length + rest;
-    check(entry.packed != kMax32 && entry.size != kMax32 && entry.offset != kMax32, label(entry), kZip64);
-    check((get16(p + 8) & 1) == 0, label(entry), ": encrypted zip entries are not supported");
-    check(entry.method == 0 || entry.method == 8, label(entry), ": zip method ", entry.method,
-          ", expected 0 (stored) or 8 (deflate)");
-    check(seen.insert(entry.name).second, label(entry), ": the name is there twice");
+    require(entry.packed != kMax32 && entry.size != kMax32 && entry.offset != kMax32,
+            "{path}: zip64 archives (4 GB or 65,535 arrays and more) are not supported", "path"_a = label(entry));
+    require((get16(p + 8) & 1) == 0, "{entry}: encrypted zip entries are not supported", "entry"_a = label(entry));
+    require(entry.method == 0 || entry.method == 8, "{entry}: zip method {method}, expected 0 (stored) or 8 (deflate)",
+            "entry"_a = label(entry), "method"_a = entry.method);
+    require(seen.insert(entry.name).second, "{entry}: the name appears twice", "entry"_a = label(entry));
     entries_.push_back(std::move(entry));
   }
-  check(at == directory.size(), path, ": the zip directory has ", grouped(directory.size() - at), " bytes after its ",
-        count, " entries");
+  require(at == directory.size(), "{path}: the zip directory has {left} bytes after its {count} entries",
+          "path"_a = path, "left"_a = grouped(directory.size() - at), "count"_a = count);
 }
 
-// Entries lie before the directory and do not overlap; what they unpack to is bounded by what is there.
+// Entries must come before the directory and not overlap; their unpacked size is bounded by their packed size.
 void ZipFile::check_layout(uint64_t directory_offset) const {
   std::vector<const Entry*> order;
   for (const Entry& entry : entries_) order.push_back(&entry);
@@ -131,11 +136,13 @@ void ZipFile::check_layout(uint64_t directory_offset) const {
     const Entry& entry = *order[i];
     const uint64_t limit = i + 1 < order.size() ? order[i + 1]->offset : directory_offset;
     const uint64_t least = kLocalSize + entry.name.size() + entry.packed;
-    check(limit <= directory_offset && entry.offset <= limit && least <= limit - entry.offset, label(entry), ": says ",
-          entry.packed, " bytes at offset ", entry.offset, ", which run into what follows at ", grouped(limit));
+    require(limit <= directory_offset && entry.offset <= limit && least <= limit - entry.offset,
+            "{entry}: says {packed} bytes at offset {offset}, which run into what follows at {limit}",
+            "entry"_a = label(entry), "packed"_a = entry.packed, "offset"_a = entry.offset, "limit"_a = grouped(limit));
     const uint64_t most = entry.method == 0 ? entry.packed : entry.packed * kLargestRatio;
-    check(entry.size <= most && (entry.method != 0 || entry.size == entry.packed), label(entry), ": says that ",
-          entry.packed, " packed bytes make ", entry.size);
+    require(entry.size <= most && (entry.method != 0 || entry.size == entry.packed),
+            "{entry}: says that {packed} packed bytes make {size}", "entry"_a = label(entry), "packed"_a = entry.packed,
+            "size"_a = entry.size);
   }
 }
 
@@ -145,11 +152,12 @@ struct ZipFile::Stream::State {
   std::string label;
   uint64_t packed_at = 0, packed_left = 0, at = 0;
   uint32_t crc = 0;
-  std::vector<std::byte> part;  // of the packed bytes
+  std::vector<std::byte> part;  // some of the packed bytes
   z_stream stream{};
 
   State(const InputFile& f, const Entry& e, std::string l) : file(f), entry(e), label(std::move(l)) {
-    if (entry.method != 0) check(inflateInit2(&stream, -MAX_WBITS) == Z_OK, label, ": zlib has no memory");
+    if (entry.method != 0)
+      require(inflateInit2(&stream, -MAX_WBITS) == Z_OK, "{label}: zlib is out of memory", "label"_a = label);
   }
   ~State() {
     if (entry.method != 0) inflateEnd(&stream);
@@ -157,9 +165,9 @@ struct ZipFile::Stream::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // Inflates into all of `out`; an empty one takes what is left of the stream's end. Returns zlib's last word.
+  // Fills `out` with inflated bytes; an empty `out` reads to the end of the stream. Returns zlib's last code.
   int inflate_into(std::span<std::byte> out) {
-    std::byte none{};  // zlib wants a place to write to even for nothing
+    std::byte none{};  // zlib wants an address even for no bytes
     stream.next_out = reinterpret_cast<Bytef*>(out.empty() ? &none : out.data());
     stream.avail_out = static_cast<uInt>(out.size());
     int code = Z_OK;
@@ -167,16 +175,20 @@ struct ZipFile::Stream::State {
       if (stream.avail_in == 0 && packed_left > 0) {
         part.resize(static_cast<size_t>(std::min<uint64_t>(packed_left, size_t{1} << 18)));
         file.read(packed_at, part);
-        packed_at += part.size(), packed_left -= part.size();
-        stream.next_in = reinterpret_cast<Bytef*>(part.data()), stream.avail_in = static_cast<uInt>(part.size());
+        packed_at += part.size();
+        packed_left -= part.size();
+        stream.next_in = reinterpret_cast<Bytef*>(part.data());
+        stream.avail_in = static_cast<uInt>(part.size());
       }
       code = inflate(&stream, Z_NO_FLUSH);
     }
     return code;
   }
 
-  void require(bool ok) const {
-    check(ok, label, ": the packed bytes are damaged", stream.msg ? ": " : "", stream.msg ? stream.msg : "");
+  void check_packed(bool ok) const {
+    if (ok) return;
+    require(stream.msg != nullptr, "{label}: the packed bytes are damaged", "label"_a = label);
+    refuse("{label}: the packed bytes are damaged: {reason}", "label"_a = label, "reason"_a = stream.msg);
   }
 };
 
@@ -184,9 +196,9 @@ ZipFile::Stream::Stream(const ZipFile& zip, const Entry& entry)
     : state_(std::make_unique<State>(zip.file_, entry, zip.label(entry))) {
   std::vector<unsigned char> local(kLocalSize + entry.name.size());
   zip.file_.read(entry.offset, raw(local));
-  check(get32(local.data()) == kLocal && get16(&local[26]) == entry.name.size() &&
-            std::memcmp(&local[kLocalSize], entry.name.data(), entry.name.size()) == 0,
-        state_->label, ": no such zip entry at offset ", entry.offset);
+  require(get32(local.data()) == kLocal && get16(&local[26]) == entry.name.size() &&
+              std::memcmp(&local[kLocalSize], entry.name.data(), entry.name.size()) == 0,
+          "{label}: no such zip entry at offset {offset}", "label"_a = state_->label, "offset"_a = entry.offset);
   state_->packed_at = entry.offset + local.size() + get16(&local[28]);
   state_->packed_left = entry.packed;
 }
@@ -195,17 +207,19 @@ ZipFile::Stream::~Stream() = default;
 
 void ZipFile::Stream::read(uint64_t offset, std::span<std::byte> out) {
   State& s = *state_;
-  check(offset == s.at && out.size() <= s.entry.size - s.at, s.label, ": ", out.size(), " bytes at ", offset,
-        " are asked for, ", s.at, " of ", s.entry.size, " are read");
+  require(offset == s.at && out.size() <= s.entry.size - s.at,
+          "{label}: {count} bytes at {offset} were requested after reading {at} of {size}", "label"_a = s.label,
+          "count"_a = out.size(), "offset"_a = offset, "at"_a = s.at, "size"_a = s.entry.size);
   for (std::span<std::byte> left = out; !left.empty();) {
     const std::span<std::byte> next =
         left.first(std::min<size_t>(left.size(), size_t{1} << 30));  // zlib counts in 32 bits
     if (s.entry.method == 0) {
       s.file.read(s.packed_at, next);
-      s.packed_at += next.size(), s.packed_left -= next.size();
+      s.packed_at += next.size();
+      s.packed_left -= next.size();
     } else {
       const int code = s.inflate_into(next);
-      s.require((code == Z_OK || code == Z_STREAM_END) && s.stream.avail_out == 0);
+      s.check_packed((code == Z_OK || code == Z_STREAM_END) && s.stream.avail_out == 0);
     }
     left = left.subspan(next.size());
   }
@@ -216,11 +230,13 @@ void ZipFile::Stream::read(uint64_t offset, std::span<std::byte> out) {
 
 void ZipFile::Stream::finish() {
   State& s = *state_;
-  check(s.at == s.entry.size, s.label, ": has ", grouped(s.entry.size - s.at), " bytes more than were read");
+  require(s.at == s.entry.size, "{label}: has {left} bytes more than were read", "label"_a = s.label,
+          "left"_a = grouped(s.entry.size - s.at));
   if (s.entry.method != 0)
-    s.require(s.inflate_into({}) == Z_STREAM_END && s.stream.total_out == s.entry.size && s.stream.avail_in == 0);
-  s.require(s.packed_left == 0);
-  check(s.crc == s.entry.crc, s.label, ": the bytes are damaged, CRC ", s.crc, ", expected ", s.entry.crc);
+    s.check_packed(s.inflate_into({}) == Z_STREAM_END && s.stream.total_out == s.entry.size && s.stream.avail_in == 0);
+  s.check_packed(s.packed_left == 0);
+  require(s.crc == s.entry.crc, "{label}: the bytes are damaged, CRC {crc}, expected {expected}", "label"_a = s.label,
+          "crc"_a = s.crc, "expected"_a = s.entry.crc);
 }
 
 std::vector<std::byte> ZipFile::unpack(const Entry& entry) const {

@@ -1,5 +1,4 @@
-// Reading zip archives: the central directory is read and checked at once, an entry when asked for. zip64 is refused by
-// name.
+// Reading zip archives: the central directory is read and checked at once, an entry on request. zip64 is refused.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
 #include "qkv/io/file.h"
 
 namespace qkv {
@@ -22,8 +22,8 @@ class ZipFile {
     uint64_t packed = 0, size = 0, offset = 0;
   };
 
-  /// `what` names the kind of file in errors: "a .zip file", "an .npz file".
-  ZipFile(const std::string& path, std::string what);
+  /// `what` names the kind of file in errors: tr("a .zip file"), tr("an .npz file").
+  ZipFile(const std::string& path, Text what);
 
   const std::string& path() const { return file_.path(); }
   /// In the order of the directory; names are distinct.
@@ -31,14 +31,14 @@ class ZipFile {
   /// The bytes of an entry, checked against its CRC.
   std::vector<std::byte> unpack(const Entry& entry) const;
 
-  /// An entry read from its beginning to its end, part by part, so that no more is in memory than what is asked for.
+  /// An entry read from beginning to end, part by part, so that only the requested part is in memory.
   class Stream {
    public:
     Stream(const ZipFile& zip, const Entry& entry);
     ~Stream();
-    /// Fills `out` from `offset` on, which must be where the last part ended.
+    /// Fills `out` starting at `offset`, which must be where the last part ended.
     void read(uint64_t offset, std::span<std::byte> out);
-    /// Fails unless all has been read and the CRC is right.
+    /// Fails unless everything has been read and the CRC is right.
     void finish();
 
    private:
@@ -46,7 +46,7 @@ class ZipFile {
     std::unique_ptr<State> state_;
   };
 
-  /// "FILE: ENTRY", as errors begin.
+  /// "FILE: ENTRY", the start of error messages.
   std::string label(const Entry& entry) const { return file_.path() + ": " + entry.name; }
 
  private:
@@ -56,11 +56,11 @@ class ZipFile {
   void check_layout(uint64_t directory_offset) const;
 
   InputFile file_;
-  std::string what_;
+  Text what_;
   std::vector<Entry> entries_;
 };
 
-/// What writing an archive needs: the CRC of bytes, and the bytes deflated.
+/// For writing an archive: the CRC of bytes, and the bytes deflated.
 uint32_t crc_of(std::span<const std::byte> bytes);
 std::vector<std::byte> deflated(std::span<const std::byte> bytes);
 

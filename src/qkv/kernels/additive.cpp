@@ -27,7 +27,7 @@ using attn::kInfinity;
 
 HWY_INLINE float Sum(Vec x) { return hn::GetLane(hn::SumOfLanes(Floats(), x)); }
 
-/// What the kernels read: row i or j of batch row b.
+/// The inputs of the kernels: row i or j of batch row b.
 struct Inputs {
   const AttentionCall& call;
   ConstHeads pq, pk;
@@ -77,7 +77,7 @@ HWY_INLINE void RowScores(const Inputs& x, int64_t b, int64_t i, Interval seen, 
   }
 }
 
-// Whether dropout keeps the weight of key j; words of four keys at a time.
+// Whether dropout keeps the weight of key j; draws the words for four keys at a time.
 class RowDropout {
  public:
   RowDropout(const AttentionDropout& dropout, int64_t b, int64_t i)
@@ -107,7 +107,7 @@ class RowDropout {
   std::array<uint32_t, 4> words_{};
 };
 
-// One row: out and lse. Returns whether it saw a key.
+// One row: out and lse. Returns whether the row saw a key.
 HWY_INLINE bool ForwardRow(const Inputs& x, int64_t b, int64_t i, float* out, float* lse, float* scores) {
   const Floats d;
   const int64_t value_width = x.call.sizes.value_width;
@@ -123,7 +123,7 @@ HWY_INLINE bool ForwardRow(const Inputs& x, int64_t b, int64_t i, float* out, fl
   }
   *lse = -kInfinity;
   if (!any) return false;
-  const float base = top == -kInfinity ? 0.f : top;  // only NaN seen
+  const float base = top == -kInfinity ? 0.f : top;  // only NaN scores seen
   float sum = 0;
   RowDropout dropout(x.call.dropout, b, i);
   for (int64_t first = 0; first < count; first += kLanes) {
@@ -146,7 +146,7 @@ HWY_INLINE bool ForwardRow(const Inputs& x, int64_t b, int64_t i, float* out, fl
   return true;
 }
 
-/// Nanoseconds of all pairs, roughly: a tanh is half a nanosecond.
+/// Rough nanoseconds for all pairs: a tanh takes half a nanosecond.
 HWY_INLINE double Cost(const AttentionSizes& z) {
   return static_cast<double>(z.batch * z.queries) * static_cast<double>(z.keys) *
          (4 + 0.6 * static_cast<double>(z.width));
@@ -184,7 +184,7 @@ void Weights(const Inputs& x, const float* lse, int64_t b, int64_t i, float* wei
   attn::WeightsOfScores(at, seen.end - seen.begin, attn::ToLog2(row_lse));
 }
 
-/// What backward reads besides, and where it writes.
+/// What backward reads in addition, and where it writes.
 struct Outputs {
   ConstHeads out;
   const float* lse;
@@ -192,14 +192,14 @@ struct Outputs {
   const AdditiveGradients& to;
 };
 
-/// What the rows of one batch row add up: (D), and (Lq + Lk - 1) or null.
+/// Sums over the rows of one batch row: (D), and (Lq + Lk - 1) or null.
 struct RowSums {
   float* dw;
   double* diagonals;
 };
 
-// Adds the share of row i to dpk, dv, dw, diagonals; writes dpq and dbias. dS = P * (dP - delta), and with t = tanh(pq
-// + pk): dw += dS t,  dpq += dS w (1 - t^2),  dpk_j += the same.
+// Adds the contribution of row i to dpk, dv, dw and the diagonals; writes dpq and dbias. dS = P * (dP - delta), and
+// with t = tanh(pq + pk): dw += dS t, dpq += dS w (1 - t^2), dpk_j += the same.
 HWY_INLINE void BackwardRow(const Inputs& x, const Outputs& y, int64_t b, int64_t i, float* scores, RowSums sums,
                             float* dquery) {
   const Floats d;

@@ -19,7 +19,7 @@ namespace additive_step {
 
 HWY_INLINE float Sum(Vec x) { return hn::GetLane(hn::SumOfLanes(Floats(), x)); }
 
-// scores[j] = w . tanh(query + key_j) for kCount keys from j on.
+// scores[j] = w . tanh(query + key_j) for kCount keys starting at j.
 template <int kCount>
 HWY_INLINE void Scores(const AdditiveRow& row, int64_t j, float* scores) {
   const Floats d;
@@ -66,9 +66,9 @@ void Forward(const AdditiveRow& row, float* weights, float* context) {
   Mix(row, weights, context);
 }
 
-// dP = factors * (dcontext . value),  dS = P (dP - sum(P dP)), summed from these very P and dP: dS then adds up to 0,
-// and what is the same for all keys cancels in dquery.  With t = tanh(query + key): dw += dS t,  dquery += dS w (1 -
-// t^2),  dkey += the same,  dvalue += P factors dcontext
+// dP = factors * (dcontext . value), dS = P (dP - sum(P dP)), summed from these exact P and dP, so that dS sums to 0
+// and terms common to all keys cancel in dquery. With t = tanh(query + key): dw += dS t, dquery += dS w (1 - t^2), dkey
+// += the same, dvalue += P factors dcontext
 void Backward(const AdditiveRow& row, const float* weights, const float* dcontext, const AdditiveRowGradient& to,
               float* dscores) {
   const Floats d;

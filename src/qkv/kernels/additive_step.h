@@ -1,11 +1,11 @@
-// Additive attention of one query a batch row, for decoders that ask step by step: weights are kept, not recomputed.
+// Additive attention with one query per batch row, for step-by-step decoders: weights are kept, not recomputed.
 #pragma once
 
 #include <cstdint>
 
 namespace qkv::kernels {
 
-/// One row: a query against `keys` keys that it may see. Keys and values follow each other without gaps.
+/// One row: a query against the `keys` keys it may see. Keys and values are contiguous.
 struct AdditiveRow {
   int64_t keys, width, value_width;
   const float* query;    // (width), projected
@@ -15,7 +15,7 @@ struct AdditiveRow {
   const float* factors;  // (keys): dropout of the weights, or null
 };
 
-/// weights (keys) = softmax(w . tanh(query + key)), context (value_width) = (weights * factors) value; no key gives 0.
+/// weights (keys) = softmax(w . tanh(query + key)), context (value_width) = (weights * factors) value, 0 without keys.
 void additive_row(const AdditiveRow& row, float* weights, float* context);
 
 /// Where the gradients of a row go: dquery is written, the others are added to.

@@ -1,5 +1,5 @@
-// Attention of many rows at once: weights = softmax(score + bias) over the keys a row may see, out = weights v. Memory
-// O(n): forward keeps the output and the log-sum-exp of every row, backward recomputes the weights from it.
+// Attention of many rows at once: weights = softmax(score + bias) over the keys a row may see, out = weights v. O(n)
+// memory: forward keeps the output and the log-sum-exp of every row, backward recomputes the weights from them.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ struct Heads {
   HeadStrides stride;
 };
 
-/// Which keys a row may see and what is added to its scores. Everything absent: all keys, nothing added.
+/// Which keys a row may see and what is added to its scores. If everything is absent: all keys, nothing added.
 struct AttentionMask {
-  // Row i of batch row b sees keys [begin, end), at begin[b * interval_batch + i]; interval_batch 0: the same for every
-  // batch row.
+  // Row i of batch row b sees keys [begin, end), at begin[b * interval_batch + i]; if interval_batch is 0, they are the
+  // same for every batch row.
   const int32_t *begin = nullptr, *end = nullptr;
   int64_t interval_batch = 0;
-  // Of those, where keep[b * keep_batch + h * keep_head + i * keys + j] is not 0.
+  // Among those, it sees key j where keep[b * keep_batch + h * keep_head + i * keys + j] is not 0.
   const uint8_t* keep = nullptr;
   int64_t keep_batch = 0, keep_head = 0;
   // score += bias[b * bias_batch + h * bias_head + i * keys + j]; -inf masks.
@@ -41,7 +41,7 @@ struct AttentionMask {
   int64_t bias_batch = 0, bias_head = 0;
   // score += key_bias[(b * key_heads + hk) * keys + j].
   const float* key_bias = nullptr;
-  // score += relative[b * relative_batch + h * relative_head + j - i + queries - 1]; -inf masks. A bias of the distance
+  // score += relative[b * relative_batch + h * relative_head + j - i + queries - 1]; -inf masks. A bias by distance
   // alone: one number for each of the queries + keys - 1 diagonals.
   const float* relative = nullptr;
   int64_t relative_batch = 0, relative_head = 0;
@@ -55,10 +55,10 @@ struct AttentionDropout {
   uint32_t step = 0, first_row = 0;
 };
 
-/// How a score is made of a query and a key.
+/// How a score is computed from a query and a key.
 enum class ScoreForm {
   dot,           // scale * q . k
-  gaussian,      // -scale^2 / 2 |q - k|^2: by differences, exact in low dimension
+  gaussian,      // -scale^2 / 2 |q - k|^2: computed from differences, exact in low dimension
   boxcar,        // log of the kernel of u = scale |q - k|: 1 where u <= 1
   triangular,    // max(0, 1 - u)
   epanechnikov,  // max(0, 1 - u^2)
@@ -76,8 +76,8 @@ struct AttentionCall {
 /// row that sees no key. Returns the number of such rows.
 int64_t attention_forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse);
 
-/// Where the gradients go; null data: not wanted. All are written, not added to. dbias and drelative have the layout of
-/// the mask's bias and relative (shared axes are summed); dscale is the derivative by `scale`.
+/// Where the gradients go; null data means not wanted. All are overwritten, not added to. dbias and drelative have the
+/// layout of the mask's bias and relative (shared axes are summed); dscale is the derivative by `scale`.
 struct AttentionGradients {
   Heads dq{}, dk{}, dv{};
   float *dbias = nullptr, *dkey_bias = nullptr;
@@ -91,7 +91,7 @@ void attention_backward(const AttentionCall& call, ConstHeads q, ConstHeads k, C
 void attention_weights(const AttentionCall& call, ConstHeads q, ConstHeads k, const float* lse, int64_t b, int64_t h,
                        int64_t i, float* weights);
 
-/// Additive scores: w . tanh(pq_i + pk_j), with pq (B, Lq, D) and pk (B, Lk, D) projected already, w (D); values (B,
+/// Additive scores: w . tanh(pq_i + pk_j), with pq (B, Lq, D) and pk (B, Lk, D) already projected, w (D); values (B,
 /// Lk, Dv); one head (sizes.heads = key_heads = 1). Same mask, dropout, lse and meaning as above.
 int64_t additive_forward(const AttentionCall& call, ConstHeads pq, ConstHeads pk, const float* w, ConstHeads v,
                          Heads out, float* lse);

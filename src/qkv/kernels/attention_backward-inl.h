@@ -1,6 +1,6 @@
-// Attention backward: blocks of queries against tiles of keys in one pass (five products a pair). A tile belongs to one
-// of four groups, and dQ is the sum over groups in order, whether one thread takes them all or four share them: the
-// bits are the same.
+// Attention backward: blocks of queries against tiles of keys in one pass (five products per pair). A tile belongs to
+// one of four groups, and dQ is the sum over groups in order, so one thread that takes all groups and four threads that
+// share them give the same bits.
 #if defined(QKV_KERNELS_ATTENTION_BACKWARD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_BACKWARD_INL_H_
 #undef QKV_KERNELS_ATTENTION_BACKWARD_INL_H_
@@ -23,14 +23,14 @@ struct GroupRange {
   int64_t first, last;
 };
 
-/// What the groups of one head leave to be summed in order; null: not asked for.
+/// What the groups of one head leave to be summed in order; null: not wanted.
 struct HeadParts {
-  float* dq;          // (kGroups, Lq, D padded); null: dq itself is written
+  float* dq;          // (kGroups, Lq, D padded); null: dq is written directly
   double* dscale;     // (blocks, kGroups)
   double* diagonals;  // (kGroups, Lq + Lk - 1)
 };
 
-// The keys of a tile that each panel works on, in whole chunks, and the run of all of them.
+// The keys of a tile that each panel works on, in whole chunks, and the range that covers all of them.
 struct TilePlan {
   int64_t tile, begin, end;
   int64_t from[kBlock / kPanel], to[kBlock / kPanel];
@@ -52,7 +52,7 @@ struct TilePlan {
   }
 };
 
-// Zeros where a panel has nothing to say about keys of the tile that others look at.
+// Writes zeros where a panel skips keys of the tile that other panels use.
 HWY_INLINE void ClearRest(const QueryBlock& block, const TilePlan& plan, const BackwardScratch& scratch) {
   for (int64_t p = 0; p < block.panels; ++p) {
     for (int64_t j = plan.begin; j < plan.end; ++j) {
@@ -65,7 +65,7 @@ HWY_INLINE void ClearRest(const QueryBlock& block, const TilePlan& plan, const B
   }
 }
 
-// c rows of keys += left (kTile, kBlock) times rows of the block, chunks of keys with the same panels at a time.
+// c (rows of keys) += left (kTile, kBlock) times rows of the block, for runs of key chunks used by the same panels.
 HWY_INLINE void AddToKeys(const QueryBlock& block, const TilePlan& plan, const float* left, const uint8_t* seen,
                           ConstRows rows, Right right, int64_t columns, Rows c) {
   const auto panels_of = [&](int64_t j) {
@@ -104,10 +104,10 @@ struct BackwardTile {
   const TilePlan& plan;
   const BackwardScratch& scratch;
   double* diagonals;              // of the tile's group, or null
-  const uint8_t* seen = nullptr;  // set when NaN or infinities could flow through hidden pairs
+  const uint8_t* seen = nullptr;  // set if NaN or infinities could leak through hidden pairs
 
-  /// dV, dK, dkey_bias, diagonals get their share, scratch.group or scratch.columns dQ's. Returns the share of dscale
-  /// (distance forms).
+  /// Adds to dV, dK, dkey_bias and the diagonals, and to dQ in scratch.group or scratch.columns. Returns its part of
+  /// dscale (distance forms).
   HWY_NOINLINE double Run(const Dropper& dropper) {
     const AttentionSizes& z = head.call.sizes;
     if (MayHideSome() && !AllIsFinite()) seen = scratch.seen;
@@ -199,7 +199,7 @@ struct BackwardTile {
   }
 };
 
-// All tiles of one group for one block: scratch.group <- this group's dQ, not yet scaled. Returns its share of dscale
+// All tiles of one group for one block: scratch.group <- this group's dQ, not yet scaled. Returns its part of dscale
 // (distance forms).
 HWY_INLINE double BackwardGroup(const BackwardCall& x, const Head& head, const QueryBlock& block, int64_t group,
                                 const Dropper& dropper, const BackwardScratch& scratch, double* diagonals) {
@@ -244,8 +244,8 @@ HWY_INLINE double WriteQueries(const BackwardCall& x, const Head& head, int64_t 
   return dscale;
 }
 
-// Zeros (first query head of a key head) or the scale (last one) for the rows of dK, dV, dkey_bias in the tiles of the
-// groups.
+// Zeroes (for the first query head of a key head) or scales (for the last one) the rows of dK, dV and dkey_bias in the
+// tiles of the groups.
 HWY_INLINE void OpenKeys(const BackwardCall& x, const Head& head, GroupRange groups) {
   const AttentionSizes& z = head.call.sizes;
   for (int64_t j = 0; j < z.keys; ++j) {
@@ -299,7 +299,7 @@ HWY_NOINLINE void BackwardHead(const BackwardCall& x, const Head& head, GroupRan
   if (head.h % repeat == repeat - 1) CloseKeys(x, head, groups);
 }
 
-// dQ of a block from the groups' partial sums: added to the first group's, in order.
+// dQ of a block from the groups' partial sums, added to the first group's in order.
 HWY_INLINE double MergeGroups(const BackwardCall& x, const Head& head, int64_t i0, int64_t i1, float* partial) {
   const AttentionSizes& z = head.call.sizes;
   const int64_t padded = Padded(z.width), size = (i1 - i0) * padded;
@@ -347,7 +347,7 @@ void Backward(const BackwardCall& x) {
   double* const dscale = x.to.dscale ? kept->data() : nullptr;
   const auto dscale_of = [&](int64_t bh) { return dscale ? dscale + bh * blocks * kGroups : nullptr; };
   DiagonalSums diagonals(x);
-  if (items < 2 * threads() && head_ns > 1e6) {  // few heads: the groups of one go side by side
+  if (items < 2 * threads() && head_ns > 1e6) {  // few heads: the groups of one head run in parallel
     const int64_t padded = Padded(z.width);
     const std::unique_ptr<float[]> partial(new float[static_cast<size_t>(kGroups * z.queries * padded)]);
     Borrowed<double> groups;

@@ -65,7 +65,7 @@ class Dropper {
   using Pairs = hn::RepartitionToWide<Words>;
   using PairVec = hn::Vec<Pairs>;
 
-  // A counter's words live in the lower halves of 64-bit lanes; what is above them is never read.
+  // A counter's words are in the lower halves of 64-bit lanes; the upper halves are never read.
   struct State {
     PairVec c0, c1, c2, c3;
 
@@ -81,10 +81,11 @@ class Dropper {
     return hn::MulEven(hn::BitCast(Words(), x), hn::Set(Words(), factor));
   }
 
-  // What the first rounds make of counter (step, row, query, group) without the group: after round 1, c0 and c1 depend
-  // on the query alone and c2, c3 not on it; after round 2, c2 and c3 on the query alone, c1 on the group alone.
+  // The part of the first rounds on counter (step, row, query, group) that does not depend on the group. After round 1,
+  // c0 and c1 depend on the query alone, and c2 and c3 do not depend on it; after round 2, c2 and c3 depend on the
+  // query alone, c1 on the group alone.
   struct Opening {
-    PairVec c0;      // after round 2, but for the group's share
+    PairVec c0;      // after round 2, except for the group's part
     PairVec c3, p1;  // in round 3: c3 xor key, M1 * c2
   };
   HWY_INLINE Opening Open(PairVec query) const {

@@ -21,7 +21,7 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-/// seen (count, stride of s) <- whether a lane is a row of the panel and its score is not -inf, asked before the scores
+/// seen (count, stride of s) <- whether a lane is a row of the panel and its score is not -inf; call before the scores
 /// become weights.
 HWY_NOINLINE void NoteSeen(int64_t count, ConstRows s, const Panel& panel, uint8_t* seen) {
   for (int64_t j = 0; j < count; ++j) {
@@ -36,8 +36,8 @@ HWY_INLINE void AddRow(float a, const float* b, float* c, int64_t columns) {
   Map(c, b, c, columns, [factor](Floats, Vec sum, Vec x) HWY_ATTR { return hn::MulAdd(factor, x, sum); });
 }
 
-/// AddProduct that leaves out the pairs not seen, for operands that hold NaN or infinities: same order, same bits where
-/// all is finite. c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns)
+/// AddProduct without the pairs not seen, for operands with NaN or infinities: same order, same bits where all is
+/// finite. c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns)
 template <Layout kLayout>
 HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, const uint8_t* seen,
                                  ConstRows b, Rows c, bool fresh) {
@@ -50,12 +50,12 @@ HWY_NOINLINE void AddSeenProduct(int64_t rows, int64_t columns, int64_t depth, C
   }
 }
 
-constexpr int64_t kMostRows = 4 * kBlock;  // queries of a work item at most
+constexpr int64_t kMostRows = 4 * kBlock;  // the most queries in a work item
 constexpr int64_t kMostFloats =
-    kMostRows * 2 * 64;  // of its queries and sums: 192 KiB, which stay in L2 beside the tile they meet
+    kMostRows * 2 * 64;  // of its queries and sums: 192 KiB, which stay in L2 beside the current tile
 
-/// Queries of a work item. The more there are, the less often keys and values are read and copied, and the bits are the
-/// same; but their sums should stay in cache, and a worker needs several items to take from one that is late.
+/// Queries in a work item. More queries mean that keys and values are read and copied less often, with the same bits;
+/// but their sums should stay in cache, and there must be several items per worker to balance the load.
 HWY_INLINE int64_t RowsOfItem(const AttentionSizes& z, int64_t workers) {
   const int64_t heads = z.batch * z.heads, items = heads % workers == 0 ? 4 * workers : 16 * workers;
   const auto fits = [&](int64_t rows) {
@@ -84,7 +84,7 @@ struct ForwardScratch {
   uint8_t* seen;  // (kTile, kPanel)
 };
 
-// Writes out = sums / total, lse = ln(total) + top for the rows of a panel; returns the number of rows that saw
+// Writes out = sums / total and lse = ln(total) + top for the rows of a panel; returns the number of rows that saw
 // nothing.
 HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Running& row, const float* sums, Rows out,
                               float* lse) {
@@ -106,12 +106,12 @@ HWY_INLINE int64_t FinishRows(const Head& head, const Panel& panel, const Runnin
   return empty;
 }
 
-/// A tile of values: where it is, and copied.
+/// A tile of values: in place, and as a copy.
 struct ValueTile {
   KeyRange keys;
   ConstRows rows;
   Right packed;
-  int finite = -1;  // not looked at yet
+  int finite = -1;  // not checked yet
 
   bool Finite(int64_t width) {
     if (finite < 0) finite = AllFinite(rows, keys.count(), width);
@@ -119,7 +119,7 @@ struct ValueTile {
   }
 };
 
-/// Rows [i0, i1) of one head, at most kMostRows, on their way over the keys.
+/// Rows [i0, i1) of one head, at most kMostRows, walking over the keys.
 class ForwardItem {
  public:
   HWY_INLINE ForwardItem(const Head& head, ConstHeads q, ConstHeads k, ConstHeads v, int64_t i0, int64_t i1)
@@ -170,7 +170,7 @@ class ForwardItem {
   float* Packed(int64_t p) const { return scratch_.packed + p * kPanel * z_.width; }
   Rows Sums(int64_t p) const { return {scratch_.sums + p * kPanel * padded_, padded_}; }
 
-  // The first panels fetch the keys of the next tile from the outer caches, each one line of every row.
+  // The first panels prefetch the keys of the next tile from the outer caches, each panel one line of every row.
   HWY_INLINE int64_t KeysAhead(int64_t p, int64_t j1) const {
     constexpr int64_t kLine = 64 / sizeof(float);
     return p * kLine < z_.width && j1 + kTile < hi_ ? kTile * k_.stride.row + p * kLine : 0;
@@ -218,7 +218,7 @@ class ForwardItem {
     }
   }
 
-  // sums += P V. Where the rows differ in what they see, a few at a time leave out what none of them sees.
+  // sums += P V. Where rows see different keys, they are taken a few at a time, skipping keys that none of those sees.
   HWY_INLINE void AddValues(const Panel& panel, KeyRange keys, Right values, Rows sums, bool fresh) const {
     const int64_t width = Whole(z_.value_width),
                   step = panel.Differ(keys.begin, keys.end) ? kRowsTogether : panel.count;
@@ -251,13 +251,13 @@ HWY_NOINLINE int64_t ForwardBlock(const Head& head, ConstHeads q, ConstHeads k, 
   return item.Finish(out, lse);
 }
 
-/// Nanoseconds that a number of (query, key) pairs will take, roughly: for parallel_for.
+/// Rough nanoseconds for a number of (query, key) pairs, for parallel_for.
 HWY_INLINE double PairCost(const AttentionSizes& z, double pairs) {
   return pairs * (1 + 0.03 * static_cast<double>(z.width + z.value_width));
 }
 
-/// Block number n of `count` when early and late ones cost differently (causal masks): from both ends in turn, so that
-/// the halves of the order weigh the same.
+/// Block number n of `count` if early and late blocks cost differently (causal masks): from both ends in turn, so that
+/// both halves of the order cost the same.
 HWY_INLINE int64_t FromBothEnds(int64_t n, int64_t count) { return n % 2 ? count - 1 - n / 2 : n / 2; }
 
 int64_t Forward(const AttentionCall& call, ConstHeads q, ConstHeads k, ConstHeads v, Heads out, float* lse) {

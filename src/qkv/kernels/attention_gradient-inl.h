@@ -1,5 +1,5 @@
-// Gradients of a panel of queries against a run of keys: the weights again, from the log-sum-exp, and the gradient of
-// the scores.
+// Gradients of a panel of queries against a run of keys: recomputes the weights from the log-sum-exp, then the gradient
+// of the scores.
 #if defined(QKV_KERNELS_ATTENTION_GRADIENT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_GRADIENT_INL_H_
 #undef QKV_KERNELS_ATTENTION_GRADIENT_INL_H_
@@ -23,7 +23,7 @@ struct BackwardCall {
   const AttentionGradients& to;
 };
 
-/// Working memory of a block of queries in backward. Scores of a tile lie (kTile, kBlock): a key's row spans all
+/// Working memory of a block of queries in backward. Scores of a tile are (kTile, kBlock): a key's row spans all
 /// panels.
 struct BackwardScratch {
   explicit BackwardScratch(const AttentionCall& call)
@@ -52,7 +52,7 @@ struct BackwardScratch {
   int64_t padded, padded_value;
   float *packed, *packed_dout;  // (panels, D, kPanel), (panels, Dv, kPanel)
   float *queries, *douts;       // (kBlock, D padded), (kBlock, Dv padded): right operands
-  float* keys;                  // (kTile, D padded): the same
+  float* keys;                  // (kTile, D padded): likewise
   float *weights, *dscores;     // (kTile, kBlock)
   float *group, *total;         // (kBlock, D padded): dQ of one group of tiles, and the sum of groups
   uint8_t* seen;                // (kTile, kBlock)
@@ -92,8 +92,8 @@ struct QueryBlock {
   }
 
  private:
-  // delta = rowsum(dO * O): what the softmax takes off every dP of the row. A row that saw nothing, and a lane that is
-  // no row, gets the weights 2^(score - inf) = 0.
+  // delta = rowsum(dO * O): what the softmax subtracts from every dP of the row. A row that saw nothing, and a lane
+  // without a row, gets the weights 2^(score - inf) = 0.
   HWY_INLINE void SetRows(const BackwardCall& x, const Head& head) {
     const Floats d;
     const AttentionSizes& z = head.call.sizes;
@@ -115,7 +115,7 @@ struct QueryBlock {
   }
 };
 
-// Where a pair is not seen nothing flows: weights and dscores become 0 even if they are NaN.
+// Nothing flows through hidden pairs: their weights and dscores become 0 even if they are NaN.
 HWY_NOINLINE void ClearHidden(int64_t count, int64_t lanes, int64_t stride, const uint8_t* seen, float* weights,
                               float* dscores) {
   for (int64_t j = 0; j < count; ++j) {
@@ -179,7 +179,7 @@ HWY_NOINLINE void PanelGradients(const BackwardCall& x, const Head& head, const 
 }
 
 /// d score / dq = slope (q - k), and d score / dscale, of a distance form; 0 where the kernel is 0 and where the slope
-/// has no limit.
+/// is undefined.
 struct DistanceSlopes {
   Vec pull, scale;
 };
@@ -202,7 +202,7 @@ HWY_INLINE DistanceSlopes SlopesOf(Floats d, ScoreForm form, float scale, Vec r2
   return {hn::Mul(share, s), hn::Mul(share, r2)};
 }
 
-/// x where a pair is seen, else 0 whatever x is. seen null: all are.
+/// x where a pair is seen, else 0 even if x is NaN. If `seen` is null, all are.
 HWY_INLINE Vec WhereSeen(Floats d, Vec x, const uint8_t* seen, int64_t at) {
   if (!seen) return x;
   HWY_ALIGN float part[kLanes];
@@ -211,8 +211,8 @@ HWY_INLINE Vec WhereSeen(Floats d, Vec x, const uint8_t* seen, int64_t at) {
   return hn::Load(d, part);
 }
 
-/// dscores of a distance form become the pulls dS * slope, with which dQ and dK are sums of pull (q - k). Returns its
-/// share of dscale.
+/// dscores of a distance form become the pulls dS * slope: dQ and dK are sums of pull (q - k). Returns its part of
+/// dscale.
 HWY_NOINLINE double PullsOfScores(const Head& head, const Panel& panel, int64_t count, const float* squares,
                                   const uint8_t* seen, float* dscores) {
   const Floats d;

@@ -1,4 +1,4 @@
-// What all kernels of attention share: log-sum-exps in units of log 2, and the weights of a row from its scores.
+// Shared by all attention kernels: log-sum-exps in units of log 2, and the weights of a row from its scores.
 #if defined(QKV_KERNELS_ATTENTION_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_MATH_INL_H_
 #undef QKV_KERNELS_ATTENTION_MATH_INL_H_
@@ -24,9 +24,9 @@ HWY_INLINE float LogSum(float top, float total) {
   return static_cast<float>((std::log2(static_cast<double>(total)) + static_cast<double>(top)) * 0.693147180559945309);
 }
 
-/// Weights of one row from its scores and log-sum-exp, both in units of log 2; then made to sum to one, which takes off
-/// what the rounding of the log-sum-exp has put on all of them. Where the scores are so large that this rounding is
-/// whole powers of two, the largest of them stands in for it.
+/// Weights of one row from its scores and log-sum-exp, both in units of log 2; then normalised to sum to one, which
+/// removes the rounding error of the log-sum-exp from all of them. If the scores are so large that this error amounts
+/// to whole powers of two, the largest score is used instead of the log-sum-exp.
 HWY_INLINE void WeightsOfScores(float* row, int64_t n, float lse) {
   if (!(std::abs(lse) < 0x1p20f)) {
     lse = -kInfinity;

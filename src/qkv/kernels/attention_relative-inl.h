@@ -1,5 +1,5 @@
-// The gradient of a relative bias: dS summed along its diagonals. Floats inside a tile, then doubles: over the tiles of
-// a group, over the groups of a head, over the heads and batch rows that share the bias, always in this order. O(n)
+// The gradient of a relative bias: dS summed along its diagonals, in float inside a tile, then in double over the tiles
+// of a group, the groups of a head, and the heads and batch rows that share the bias, always in this order. O(n)
 // memory.
 #if defined(QKV_KERNELS_ATTENTION_RELATIVE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_RELATIVE_INL_H_
@@ -18,11 +18,10 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kGroups =
-    4;  // tile t belongs to group t % kGroups: interleaved, so that causal groups weigh the same
+constexpr int64_t kGroups = 4;  // tile t belongs to group t % kGroups: interleaved, so that causal groups cost the same
 
-/// sums[j - i + Lq - 1] += dS_ij for the block's queries i and keys [j0, j1), dscores (j1 - j0, kBlock). Turned round
-/// as in AddRelative.
+/// sums[j - i + Lq - 1] += dS_ij for the block's queries i and keys [j0, j1), dscores (j1 - j0, kBlock). Reversed as in
+/// AddRelative.
 HWY_NOINLINE void AddToDiagonals(const QueryBlock& block, int64_t j0, int64_t j1, const float* dscores, int64_t queries,
                                  double* sums) {
   HWY_ALIGN float turned[kTile + kBlock];
@@ -36,7 +35,7 @@ HWY_NOINLINE void AddToDiagonals(const QueryBlock& block, int64_t j0, int64_t j1
   for (int64_t t = 0; t < count; ++t) last[-t] += static_cast<double>(turned[t]);
 }
 
-/// The sums of all heads of one call; nothing at all where no drelative is wanted.
+/// The sums of all heads of one call; does nothing if no drelative is wanted.
 class DiagonalSums {
  public:
   explicit DiagonalSums(const BackwardCall& x) : x_(x), count_(x.call.sizes.queries + x.call.sizes.keys - 1) {
@@ -45,13 +44,13 @@ class DiagonalSums {
     heads_ = kept_->data();
   }
 
-  /// Where the groups of one head add, (kGroups, Lq + Lk - 1), in `memory`.
+  /// Where the groups of one head add their sums, (kGroups, Lq + Lk - 1), in `memory`.
   double* OfGroups(std::vector<double>& memory) const {
     if (!wanted()) return nullptr;
     memory.resize(static_cast<size_t>(kGroups * count_));
     return memory.data();
   }
-  /// The groups of head bh are complete.
+  /// Call when the groups of head bh are complete.
   void Merge(int64_t bh, const double* groups) const {
     if (!wanted()) return;
     double* to = heads_ + bh * count_;
@@ -60,7 +59,7 @@ class DiagonalSums {
       for (int64_t t = 0; t < count_; ++t) to[t] += groups[g * count_ + t];
     }
   }
-  /// All heads are.
+  /// Call when all heads are complete.
   void Write() const {
     if (!wanted()) return;
     const AttentionSizes& z = x_.call.sizes;

@@ -42,16 +42,15 @@ struct KeyRange {
   int64_t count() const { return end - begin; }
 };
 
-/// [lo, hi) cut to the tile [tile, tile_end), in whole chunks: what goes into one sum does not depend on who else is at
-/// work.
+/// [lo, hi) clipped to the tile [tile, tile_end), in whole chunks: a sum does not depend on other rows.
 HWY_INLINE KeyRange WholeChunks(int64_t lo, int64_t hi, int64_t tile, int64_t tile_end) {
   const int64_t from = std::max(lo, tile), to = std::min(hi, tile_end);
   if (from >= to) return {tile, tile};
   return {tile + (from - tile) / kChunk * kChunk, std::min(tile + RoundUp(to - tile, kChunk), tile_end)};
 }
 
-/// Up to kPanel query rows and the keys they may see: row `lane` keys [begin, end); all of them [all_begin, all_end),
-/// some [lo, hi).
+/// Up to kPanel query rows and the keys they may see: row `lane` sees [begin, end), all rows see [all_begin, all_end),
+/// some row sees [lo, hi).
 struct Panel {
   int64_t first, count, vectors;
   int64_t lo, hi, all_begin, all_end;
@@ -89,25 +88,25 @@ struct Panel {
     return *std::max_element(end + vector * kLanes, end + (vector + 1) * kLanes);
   }
 
-  /// The keys of a range that some of the rows [row, row + rows) may see.
+  /// The keys of a range that any of the rows [row, row + rows) may see.
   HWY_INLINE KeyRange SeenBy(int64_t row, int64_t rows, KeyRange keys) const {
     const int64_t from = std::clamp<int64_t>(*std::min_element(begin + row, begin + row + rows), keys.begin, keys.end);
     return {from, std::clamp<int64_t>(*std::max_element(end + row, end + row + rows), from, keys.end)};
   }
 
-  /// Whether the rows may differ in the keys of [j0, j1) that they see by their intervals.
+  /// Whether the intervals of the rows may differ in [j0, j1).
   bool Differ(int64_t j0, int64_t j1) const { return j0 < all_begin || j1 > all_end; }
 };
 
-/// Whether some key of [j0, j1) may be hidden from some row of the panel.
+/// Whether any key of [j0, j1) may be hidden from any row of the panel.
 HWY_INLINE bool MayHide(const AttentionCall& call, const Panel& panel, int64_t j0, int64_t j1) {
   return panel.Differ(j0, j1) || call.mask.keep || call.mask.bias || call.mask.key_bias || call.mask.relative ||
          (call.form != ScoreForm::dot && call.form != ScoreForm::gaussian);
 }
 
-/// A vector of scores of a distance form from r2 = |q - k|^2, by 1 - u or 1 - u^2 for the compact kernels.
+/// A vector of scores of a distance form from r2 = |q - k|^2, through 1 - u or 1 - u^2 for the compact kernels.
 HWY_INLINE Vec DistanceScore(Floats d, ScoreForm form, float scale, Vec r2) {
-  if (form == ScoreForm::gaussian) {  // of a width near 0 too the key that is the query has score 0
+  if (form == ScoreForm::gaussian) {  // a key equal to the query has score 0 even with a width near 0
     const float steepness = std::min(0.5f * scale * scale * kLog2E, std::numeric_limits<float>::max());
     return hn::Mul(r2, hn::Set(d, -steepness));
   }
@@ -117,11 +116,11 @@ HWY_INLINE Vec DistanceScore(Floats d, ScoreForm form, float scale, Vec r2) {
   return hn::Mul(Log(d, AtLeast(zero, rest)), hn::Set(d, kLog2E));
 }
 
-/// score + bias in one lane: -inf in the bias masks whatever the score is.
+/// score + bias in one lane: a bias of -inf masks, even if the score is NaN.
 HWY_INLINE void AddBias(float bias, float& score) { score = bias == -kInfinity ? -kInfinity : score + bias * kLog2E; }
 
-// score += relative bias. A panel's rows cross the diagonals backwards: those of [j0, j1) are turned round once, and
-// then the lanes of key j are the vectors at turned + j1 - 1 - j.
+// score += relative bias. A panel's rows cross the diagonals backwards: those of [j0, j1) are reversed once, and then
+// the lanes of key j are the vectors at turned + j1 - 1 - j.
 HWY_NOINLINE void AddRelative(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
   const Floats d;
   const AttentionMask& mask = head.call.mask;
@@ -130,7 +129,7 @@ HWY_NOINLINE void AddRelative(const Head& head, const Panel& panel, int64_t j0, 
   HWY_ALIGN float turned[kTile + kPanel];
   const int64_t lanes = panel.vectors * kLanes, count = j1 - j0 - 1 + panel.count;
   for (int64_t t = 0; t < count; ++t) turned[t] = last[-t] * kLog2E;
-  std::fill(turned + count, turned + j1 - j0 - 1 + lanes, 0.f);  // lanes that are no row
+  std::fill(turned + count, turned + j1 - j0 - 1 + lanes, 0.f);  // lanes without a row
   const Vec hidden = hn::Set(d, -kInfinity);
   for (int64_t j = j0; j < j1; ++j) {
     for (int64_t r = 0; r < lanes; r += kLanes) {
@@ -141,8 +140,8 @@ HWY_NOINLINE void AddRelative(const Head& head, const Panel& panel, int64_t j0, 
   }
 }
 
-// The masks of one call on scores s (j1 - j0, stride): row by row, for they lie along the keys and the scores along the
-// queries.
+// Applies the masks of one call to scores s (j1 - j0, stride), row by row: masks are contiguous along the keys, scores
+// along the queries.
 HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, int64_t j1, Rows s) {
   const Floats d;
   const hn::RebindToSigned<Floats> di;
@@ -172,7 +171,7 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
       }
     }
   }
-  // Keys that every row sees need no look.
+  // Keys that every row sees need no check.
   const Vec hidden = hn::Set(d, -kInfinity);
   const auto hide = [&](int64_t from, int64_t to) HWY_ATTR {
     for (int64_t j = from; j < to; ++j) {
@@ -190,8 +189,8 @@ HWY_NOINLINE void ApplyMask(const Head& head, const Panel& panel, int64_t j0, in
   hide(std::clamp(panel.all_end, shown, j1), j1);
 }
 
-// q . k of a packed panel and keys [j0, j1). Behind the keys that all rows see, as under a causal mask, the first
-// vectors of rows may have ended: they are left as they are, to be hidden by the mask.
+// q . k of a packed panel and keys [j0, j1). After the keys that all rows see, as under a causal mask, the first
+// vectors of rows may have ended: their scores are not computed, since the mask hides them.
 HWY_INLINE void DotScores(const Head& head, const Panel& panel, const float* packed, const ConstHeads& k, int64_t j0,
                           int64_t j1, Rows s, int64_t ahead) {
   const int64_t width = head.call.sizes.width;
@@ -228,7 +227,7 @@ HWY_INLINE void PanelScores(const Head& head, const Panel& panel, const float* p
   if (MayHide(call, panel, j0, j1)) ApplyMask(head, panel, j0, j1, s);
 }
 
-/// What a query is multiplied by when it is packed.
+/// The factor that a query is multiplied by when it is packed.
 HWY_INLINE float QueryFactor(const AttentionCall& call) {
   return call.form == ScoreForm::dot ? call.scale * kLog2E : 1.f;
 }
@@ -236,7 +235,7 @@ HWY_INLINE float QueryFactor(const AttentionCall& call) {
 /// Whether rows (count, width) hold no NaN and no infinity: x - x is 0 then.
 HWY_INLINE bool AllFinite(ConstRows rows, int64_t count, int64_t width) {
   const Floats d;
-  constexpr int kSums = 4;  // additions wait for each other: four at a time
+  constexpr int kSums = 4;  // additions depend on each other, so four sums run at a time
   Vec sum[kSums] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
   for (int64_t i = 0; i < count; ++i) {
     const float* row = rows.data + i * rows.stride;

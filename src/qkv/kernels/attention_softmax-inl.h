@@ -14,18 +14,17 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-// A row's weights so far are 2^(score - top), their sum `total`; top follows the maximum only when it is passed by more
-// than this.
+// A row's weights so far are 2^(score - top) with sum `total`; top follows the maximum if exceeded by more than this.
 constexpr float kSlack = 16;
-constexpr float kMuch = 1 << 15;  // a tile whose weights sum to less has not passed it
+constexpr float kMuch = 1 << 15;  // a tile whose weights sum to less has not exceeded it
 
-constexpr int kTogether = 6;  // exponentials under way at a time, and summed with each other first
+constexpr int kTogether = 6;  // exponentials computed together, and summed with each other first
 static_assert(kChunk % kTogether == 0 && kTogether % 2 == 0);
 
 struct Running {
   HWY_ALIGN float top[kPanel], total[kPanel], rescale[kPanel];
-  bool look;   // for the maximum of the next tile
-  bool rises;  // scores went past `top` once without being looked at: now they always are
+  bool look;   // whether to look for the maximum of the next tile
+  bool rises;  // scores once exceeded `top` without a look: now the maximum is always looked for
 
   void Clear() {
     std::fill_n(top, kPanel, -kInfinity);
@@ -35,8 +34,8 @@ struct Running {
   }
 };
 
-// at[j] <- 2^(at[j] - base) for the vectors of one group, kPanel apart; those that a last group lacks count as -inf.
-// sum += theirs.
+// at[j] <- 2^(at[j] - base) for the vectors of one group, kPanel apart; vectors missing from the last group count as
+// -inf. sum += their values.
 template <bool kWhole>
 HWY_INLINE void WeighGroup(int64_t count, Vec base, float* at, Vec& sum) {
   const Floats d;
@@ -45,8 +44,7 @@ HWY_INLINE void WeighGroup(int64_t count, Vec base, float* at, Vec& sum) {
 #pragma GCC unroll 8
   for (int i = 0; i < kTogether; ++i)
     weight[i] = there(i) ? hn::Sub(hn::Load(d, at + i * kPanel), base) : hn::Set(d, -kInfinity);
-    // Where the maximum was not looked for there is no bound: as 2^127 a score far past `base` is sure to be noticed in
-    // the sum.
+    // Without a search for the maximum there is no bound: a score far above `base` becomes 2^127 and shows in the sum.
 #pragma GCC unroll 8
   for (int i = 0; i < kTogether; ++i) weight[i] = AtMost(hn::Set(d, 127.f), weight[i]);
   PowersOfTwo(d, weight);
@@ -68,8 +66,8 @@ HWY_NOINLINE Vec WeighColumn(int64_t count, Vec base, float* at) {
   return sum;
 }
 
-// row.top, row.rescale <- for the maximum of each lane of s (count, kPanel). Returns whether some row's earlier sums
-// must be rescaled.
+// Sets row.top and row.rescale for the maximum of each lane of s (count, kPanel). Returns whether any row's earlier
+// sums must be rescaled.
 template <int kVectors>
 HWY_INLINE bool MoveTop(int64_t count, const float* s, Running& row) {
   const Floats d;
@@ -79,7 +77,7 @@ HWY_INLINE bool MoveTop(int64_t count, const float* s, Running& row) {
   for (int64_t j = 0; j < count; ++j) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      top[v] = hn::Max(hn::Load(d, s + j * kPanel + v * kLanes), top[v]);  // a NaN score leaves it
+      top[v] = hn::Max(hn::Load(d, s + j * kPanel + v * kLanes), top[v]);  // a NaN score leaves it unchanged
   }
   bool moved = false;
   row.look = row.rises;
@@ -100,8 +98,8 @@ HWY_INLINE bool MoveTop(int64_t count, const float* s, Running& row) {
 enum class Softmax { kept, moved, look_again };
 
 // s (count, kPanel) <- weights relative to row.top. `moved`: some row's earlier sums must be rescaled. `look_again`:
-// the maximum was not looked for, and some row may have passed its top by too much; nothing but s has changed. Whether
-// one looks changes no bit.
+// the maximum was not looked for, and some row may have exceeded its top by too much; nothing but s has changed.
+// Looking or not never changes the resulting bits.
 template <int kVectors>
 HWY_INLINE Softmax SoftmaxStep(int64_t count, float* s, Running& row) {
   const Floats d;
@@ -114,7 +112,7 @@ HWY_INLINE Softmax SoftmaxStep(int64_t count, float* s, Running& row) {
     const Vec base =
         hn::IfThenZeroElse(hn::Eq(top, hn::Set(d, -kInfinity)), top);  // nothing seen yet: every weight is 2^-inf
     sum[v] = WeighColumn(count, base, s + v * kLanes);
-    small &= hn::AllTrue(d, hn::Lt(sum[v], hn::Set(d, kMuch)));  // a NaN is not
+    small &= hn::AllTrue(d, hn::Lt(sum[v], hn::Set(d, kMuch)));  // false for NaN
   }
   if (!looked && !small) return Softmax::look_again;
 #pragma GCC unroll 4

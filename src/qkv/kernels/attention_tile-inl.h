@@ -1,6 +1,6 @@
-// The products of attention on register tiles. Queries lie in lanes: a panel of queries is packed once, keys and values
-// are read where they are. Every element of a product is one chain of multiply-adds in ascending order, so its bits
-// depend on its own row and column alone.
+// The products of attention on register tiles. Queries are in lanes: a panel of queries is packed once, keys and values
+// are read in place. Every element of a product is one chain of multiply-adds in ascending order, so its bits depend on
+// its own row and column alone.
 #if defined(QKV_KERNELS_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ATTENTION_TILE_INL_H_
 #undef QKV_KERNELS_ATTENTION_TILE_INL_H_
@@ -20,17 +20,17 @@ namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 namespace attn {
 
-constexpr int64_t kPanel = 3 * kLanes;  // queries of a panel
-constexpr int64_t kBlock = 96;          // queries of a work item: whole panels
-constexpr int64_t kTile = 144;          // keys of a tile: a panel of scores and a slab of values fit in L1
-constexpr int64_t kChunk = 12;          // keys of a tile come in whole chunks where they are clipped
+constexpr int64_t kPanel = 3 * kLanes;  // queries per panel
+constexpr int64_t kBlock = 96;          // queries per work item: whole panels
+constexpr int64_t kTile = 144;          // keys per tile: a panel of scores and a slab of values fit in L1
+constexpr int64_t kChunk = 12;          // where a tile's keys are clipped, they are clipped to whole chunks
 static_assert(kBlock % kPanel == 0 && kTile % kChunk == 0);
 
 constexpr int64_t RoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-constexpr int64_t Whole(int64_t width) { return RoundUp(width, kLanes); }  // in whole vectors
+constexpr int64_t Whole(int64_t width) { return RoundUp(width, kLanes); }  // rounded up to whole vectors
 constexpr int64_t Padded(int64_t width) {
   return RoundUp(width, 2 * kLanes);
-}  // in pairs of vectors: the room a row gets
+}  // rounded up to pairs of vectors: the space a row gets
 
 /// Rows of floats: row i is at data + i * stride.
 struct ConstRows {
@@ -42,10 +42,10 @@ struct Rows {
   int64_t stride;
 };
 
-constexpr int kSteps = 16;  // of a sum between jumps: loops of a few rounds end as the processor foresees
+constexpr int kSteps = 16;  // of a sum between jumps: the end of short loops is predicted well
 
-// out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows. Asks for a line `ahead`
-// of each row on the way: many at once would wait for each other.
+// out[r][lane] = sum over c of rows[r][c] with panel[c][lane], for `groups` times kRows rows. Prefetches a line `ahead`
+// of each row on the way: many prefetches at once would stall.
 template <Pairing kPairing, int kRows, int kVectors>
 HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, int64_t width, Rows out,
                             int64_t ahead) {
@@ -71,7 +71,7 @@ HWY_NOINLINE void ScoreRows(int64_t groups, ConstRows rows, const float* panel, 
   }
 }
 
-// The full group of kRows, then what is left, fewer rows at a time.
+// The full groups of kRows, then the remaining rows, fewer at a time.
 template <Pairing kPairing, int kRows, int kVectors, int... kLess>
 HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, int64_t width, Rows out, int64_t ahead,
                             std::integer_sequence<int, kLess...>) {
@@ -87,7 +87,7 @@ HWY_INLINE void ScoreGroups(int64_t count, ConstRows rows, const float* panel, i
 }
 
 /// out (count, kPanel) <- rows (count, width) paired with panel (width, kPanel), of which `vectors` vectors are used.
-/// ahead: how many floats behind each row something lies that will be read soon.
+/// ahead: distance in floats from each row to data that will be read soon.
 template <Pairing kPairing>
 HWY_INLINE void Scores(int64_t count, ConstRows rows, const float* panel, int64_t vectors, int64_t width, Rows out,
                        int64_t ahead = 0) {
@@ -112,7 +112,7 @@ HWY_INLINE void AddTile(int64_t depth, ConstRows left, Right right, Rows c, bool
   tile.Each([&](int r, int v, Vec sum) HWY_ATTR { hn::StoreU(sum, d, c.data + r * c.stride + v * kLanes); });
 }
 
-constexpr int64_t kRowsTogether = 6;  // rows of the widest tile of a product
+constexpr int64_t kRowsTogether = 6;  // rows in the widest tile of a product
 
 // One or two vectors of columns, all rows.
 template <Layout kLayout, int kVectors>
@@ -140,8 +140,7 @@ HWY_NOINLINE void AddColumns(int64_t rows, int64_t depth, ConstRows a, Right b, 
   }
 }
 
-/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns). b is padded to whole vectors; c need not
-/// be.
+/// c (rows, columns) <- (fresh ? 0 : c) + a (rows, depth) b (depth, columns). b must be padded to whole vectors.
 template <Layout kLayout>
 HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRows a, Right b, Rows c, bool fresh) {
   int64_t j = 0;
@@ -163,9 +162,9 @@ HWY_INLINE void AddProduct(int64_t rows, int64_t columns, int64_t depth, ConstRo
   }
 }
 
-/// rows (count, width) as a right operand: where they are, if that is whole vectors and they will be read but a few
-/// times, else copied to `copy` two vectors of columns at a time. Rows of 64 floats apart share a few cache sets: a
-/// column of them does not stay in L1.
+/// rows (count, width) as a right operand: in place if they are whole vectors and are read only a few times, else
+/// copied to `copy` two vectors of columns at a time. Rows that are 64 floats apart share a few cache sets, so a column
+/// of them does not stay in L1.
 HWY_INLINE Right PackRight(ConstRows rows, int64_t count, int64_t width, bool reused, float* copy) {
   if (!reused && width % kLanes == 0) return {rows.data, rows.stride, 2 * kLanes};
   return PackRows(rows.data, rows.stride, count, width, copy);
@@ -203,7 +202,7 @@ HWY_INLINE void PackSquare(const float* from, int64_t stride, int64_t rows, int6
   });
 }
 
-/// panel (width, kPanel) <- factor * rows^T for count <= kPanel rows; the lanes behind them, up to a whole vector, are
+/// panel (width, kPanel) <- factor * rows^T for count <= kPanel rows; the lanes after them, up to a whole vector, are
 /// 0.
 HWY_INLINE void PackPanel(ConstRows rows, int64_t count, int64_t width, float factor, float* panel) {
   const Vec scale = hn::Set(Floats(), factor);

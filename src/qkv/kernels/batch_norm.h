@@ -11,7 +11,7 @@ struct BatchNorm {
 };
 
 /// y = gamma (x - mean) / sqrt(variance + epsilon) + beta; mean and scale = 1 / sqrt(...), both (channels), are kept
-/// for the reverse.
+/// for the backward pass.
 void batch_norm(BatchNorm n, const float* x, const float* gamma, const float* beta, double epsilon, float* y,
                 float* mean, float* scale);
 

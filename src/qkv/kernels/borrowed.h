@@ -6,10 +6,10 @@
 
 namespace qkv::kernels {
 
-/// A vector that belongs to one call and comes from a store of the calling thread, to which it returns: no allocation
-/// once warm. What it holds at first is left from before. A thread that waits for the end of a region may run blocks of
-/// other callers, and these may come through the same code: what is held across a region must therefore not be a static
-/// of the thread.
+/// A vector that belongs to one call, taken from a store of the calling thread and returned to it: no allocation once
+/// warm. Its initial contents are left over from earlier use. A thread that waits for the end of a region may run
+/// blocks of other callers, possibly through the same code, so memory held across a region must not be a static of the
+/// thread.
 template <class T>
 class Borrowed {
  public:
@@ -21,7 +21,7 @@ class Borrowed {
   ~Borrowed() {
     try {
       store().push_back(std::move(own_));
-    } catch (...) {  // no memory to keep it: it goes
+    } catch (...) {  // no memory to keep it: it is freed
     }
   }
   Borrowed(const Borrowed&) = delete;

@@ -1,4 +1,4 @@
-// Convolution by shifted rows; with a stride the rows are walked element by element.
+// Convolution by shifted rows; with a stride the rows are processed element by element.
 #include "qkv/kernels/conv.h"
 
 #include <algorithm>
@@ -47,11 +47,11 @@ HWY_EXPORT(DotKernel);
 
 namespace {
 
-// Each call dispatches: a pointer taken before the first call of all would look the CPU up again every time it is used.
+// Each call dispatches: a pointer taken before the very first call would look up the CPU again on every use.
 void axpy(float factor, const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(AxpyKernel)(factor, x, y, n); }
 float dot(const float* x, const float* y, int64_t n) { return HWY_DYNAMIC_DISPATCH(DotKernel)(x, y, n); }
 
-// Where tap k meets the input: output places first .. last - 1 read x[start], x[start + stride], ...
+// Where tap k meets the input: outputs first .. last - 1 read x[start], x[start + stride], ...
 struct Tap {
   int64_t first, last, start;
   Tap(const Conv1d& c, int64_t k) {

@@ -1,4 +1,4 @@
-// One-dimensional convolution (cross-correlation, as deep learning has it) by rows: each tap of the kernel adds a
+// One-dimensional convolution (cross-correlation, as usual in deep learning) by rows: each tap of the kernel adds a
 // shifted row.
 #pragma once
 

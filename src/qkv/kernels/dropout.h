@@ -1,4 +1,4 @@
-// Dropout: which elements are kept, forward with decisions drawn, backward with decisions read.
+// Dropout: forward draws which elements are kept, backward reads those decisions.
 #pragma once
 
 #include <cmath>
@@ -18,7 +18,7 @@ struct Drop {
   float scale() const { return static_cast<float>(1 / (1 - static_cast<double>(rate))); }
 };
 
-/// Bytes that surely hold the decisions of rows of that width, on any target.
+/// Enough bytes for the decisions of rows of that width, on any target.
 inline int64_t keep_bytes(int64_t rows, int64_t width) { return rows * ((width + 3) / 4 + 1) + 8; }
 
 /// Elements per block when a flat array is cut into pieces: a multiple of every vector size.
@@ -30,8 +30,8 @@ void dropout(const Drop& drop, const float* x, float* y, uint8_t* bits, int64_t 
 /// dx = dy * scale where the bits say kept, 0 elsewhere.
 void dropout_back(float scale, const float* dy, const uint8_t* bits, float* dx, int64_t begin, int64_t end);
 
-/// Words first, first + 1, ... of the stream; and the same as floats low + (high - low) u, u in [0, 1). First is a
-/// multiple of 4.
+/// Words first, first + 1, ... of the stream; and the same as floats low + (high - low) u, u in [0, 1). `first` must be
+/// a multiple of 4.
 void random_words(const Rng& rng, uint64_t first, uint32_t* words, int64_t n);
 void random_uniform(const Rng& rng, uint64_t first, float low, float high, float* y, int64_t n);
 

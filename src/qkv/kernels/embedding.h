@@ -1,4 +1,4 @@
-// Rows of a table by id, with what a model does to them at once: scale, position, dropout.
+// Rows of a table by id, fused with scale, position and dropout.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,7 @@ struct EmbedBackward {
   int64_t rows = 0, width = 0;
   float* sum = nullptr;  // (table rows, D)
 };
-/// Columns [begin, end) of all rows; begin a multiple of 64. What an element gets does not depend on how columns are
-/// cut.
+/// Columns [begin, end) of all rows; begin must be a multiple of 64. The result does not depend on how columns are cut.
 void embed_back(const EmbedBackward& e, int64_t begin, int64_t end);
 
 }  // namespace qkv::kernels

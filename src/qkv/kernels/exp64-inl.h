@@ -1,4 +1,4 @@
-// e^x of doubles that are not positive: what the weights of a kernel smoother are made of.
+// e^x for doubles x <= 0, for the weights of a kernel smoother.
 #if defined(QKV_KERNELS_EXP64_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_EXP64_INL_H_
 #undef QKV_KERNELS_EXP64_INL_H_

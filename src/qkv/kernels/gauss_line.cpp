@@ -57,7 +57,7 @@ HWY_INLINE void AddKey(Doubles d, const GaussLine& line, int64_t key, VecD q, Ve
   }
 }
 
-/// Adds a cell by its moments to the lanes that are within reach.
+/// Adds a cell, by its moments, to the lanes within the cutoff.
 template <int kOrder>
 HWY_INLINE void AddCell(Doubles d, const GaussLine& line, int64_t cell, VecD q, VecD inverse, VecD* acc) {
   const VecD s = hn::Mul(hn::Sub(q, hn::Set(d, line.centre[cell])), inverse), s2 = hn::Mul(s, s);
@@ -65,7 +65,7 @@ HWY_INLINE void AddCell(Doubles d, const GaussLine& line, int64_t cell, VecD q, 
   const VecD scale = ExpNonPositive(d, hn::Mul(hn::Set(d, -0.5), s2));
   for (int64_t c = 0; c < line.columns; ++c) {
     const double* m = line.moments + (line.slot[cell] * line.columns + c) * kGaussTerms;
-    if constexpr (kOrder == 0) {  // even and odd powers apart: two chains
+    if constexpr (kOrder == 0) {  // even and odd powers separately: two chains
       VecD even = hn::Set(d, m[kGaussTerms - 2]), odd = hn::Set(d, m[kGaussTerms - 1]);
       for (int p = kGaussTerms - 4; p >= 0; p -= 2) {
         even = hn::MulAdd(even, s2, hn::Set(d, m[p]));

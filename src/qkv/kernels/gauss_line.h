@@ -3,8 +3,9 @@
 // Keys x_i are sorted and cut into cells of radius at most kGaussRadius * h around a centre c. With t = (x - c) / h, s
 // = (q - c) / h
 //     exp(-(s - t)^2 / 2) = exp(-s^2 / 2) exp(-t^2 / 2) exp(s t),     exp(s t) = sum_p s^p t^p / p!
-// so a cell is known by its moments M_p = sum_i v_i exp(-t_i^2 / 2) t_i^p / p!, and its sum is exp(-s^2 / 2) G(s), G(s)
-// = sum_p M_p s^p. Powers of u = (x - q) / h = t - s come from derivatives: sum K v t = exp(-s^2 / 2) G'(s), and so on.
+// so a cell is described by its moments M_p = sum_i v_i exp(-t_i^2 / 2) t_i^p / p!, and its sum is exp(-s^2 / 2) G(s),
+// G(s) = sum_p M_p s^p. Powers of u = (x - q) / h = t - s come from derivatives: sum K v t = exp(-s^2 / 2) G'(s), and
+// so on.
 //
 // Bound: cutting exp(z) after P terms errs by at most |z|^P / P! * max(1, e^z), so each weight is right to a relative
 // |z|^P / P! * e^|z|. With |t| <= 1/2, |s| <= 10 and P = 30 that is at most 5^30 / 30! * e^5 = 5.3e-10, at the far end;
@@ -19,7 +20,7 @@ namespace qkv::kernels {
 inline constexpr int kGaussTerms = 30;          // P
 inline constexpr double kGaussRadius = 0.5;     // of a cell, in widths
 inline constexpr double kGaussCutoff = 9.5;     // T, in widths
-inline constexpr int64_t kGaussDirectKeys = 6;  // cells up to that many keys are summed key by key
+inline constexpr int64_t kGaussDirectKeys = 6;  // cells with at most this many keys are summed key by key
 inline constexpr int kGaussMaxColumns = 8;
 
 struct GaussLine {

@@ -14,11 +14,11 @@ namespace qkv::kernels {
 namespace {
 
 constexpr double kFlopsPerNanosecond = 60;  // for estimates of work
-constexpr double kBlockFlops = 2e5;         // a block is worth about 3 us at least
+constexpr double kBlockFlops = 2e5;         // a block takes at least about 3 us
 constexpr int64_t kBlocksWanted = 8;
 constexpr int64_t kSharedLeast = 1 << 16,
-                  kSharedMost = 1 << 22;    // floats of an op(B) that blocks share once it is packed
-constexpr int64_t kCachedFloats = 1 << 16;  // a C of that size is still in L2 when it is complete
+                  kSharedMost = 1 << 22;    // floats of an op(B) that blocks share after packing
+constexpr int64_t kCachedFloats = 1 << 16;  // a C of this size is still in L2 when it is complete
 
 float* aligned_floats(int64_t count) {
   void* p = std::aligned_alloc(64, static_cast<size_t>((count + 15) / 16 * 16) * sizeof(float));
@@ -53,8 +53,8 @@ double flops_of(const GemmCall& c) {
 }
 
 Cut cut_of(const GemmCall& c, int64_t products) {
-  // Each block packs its own panels of B, at the price of 4 rows, or of 30 where B comes from memory: so blocks have
-  // many rows, up to 512 of them, and columns are cut when that makes too few blocks.
+  // Each block packs its own panels of B, which costs as much as 4 rows, or 30 if B comes from memory. So blocks have
+  // many rows, up to 512, and columns are cut if that gives too few blocks.
   const double row_flops = 2.0 * static_cast<double>(c.N) * static_cast<double>(std::max<int64_t>(c.K, 1));
   const int64_t least = static_cast<int64_t>(std::min(kBlockFlops / row_flops, 1e9)) + 1;
   Cut cut;
@@ -72,15 +72,15 @@ Cut cut_of(const GemmCall& c, int64_t products) {
   return cut;
 }
 
-// Whether blocks of rows read one packed op(B): it is large enough to be packed, and small enough to stay in the last
-// cache.
+// Whether blocks of rows share one packed op(B): it must be large enough to be worth packing and small enough to stay
+// in the last-level cache.
 bool shares_panels(const GemmCall& c, const Cut& cut) {
   const int64_t floats = packed_floats(c.N, c.K);
   return !c.panels && cut.row_blocks > 1 && floats >= kSharedLeast && floats <= kSharedMost;
 }
 
-// With op(B) packed for all of them blocks may have few rows, and no more columns than are worked on at once: there are
-// many then, and threads end a product together.
+// With one packed op(B) for all, blocks may have few rows, and only as many columns as are processed at once: there are
+// many blocks, and the threads finish a product together.
 Cut shared_cut_of(const GemmCall& c) {
   Cut cut;
   cut.rows = std::min(c.M, round_up(std::clamp<int64_t>(blocks_of(c.M, 2 * kBlocksWanted), kRowBlock, 512), kTileRows));
@@ -90,7 +90,7 @@ Cut shared_cut_of(const GemmCall& c) {
   return cut;
 }
 
-// Memory of the calling thread for an op(B) that the others read too; it grows and is kept.
+// Memory of the calling thread for an op(B) that other threads read too; it grows and is kept.
 float* shared_panels(int64_t floats) {
   struct Memory {
     struct Free {
@@ -165,7 +165,7 @@ void gemm(const GemmCall& c) {
   if (c.M == 0 || c.N == 0) return;
   if (c.K == 0 || c.alpha == 0) return scale_only(c);
   if (!c.bias || panel_depth(c.K) == c.K) return tiled_gemm(c);
-  GemmCall bare = c;  // several panels of K: the bias waits for the last
+  GemmCall bare = c;  // several panels of K: the bias is added with the last
   bare.bias = nullptr;
   tiled_gemm(bare);
   bias_activation(Activation::none, c.C, c.C, c.bias, {c.M, c.N, c.ldc});
@@ -176,7 +176,7 @@ void gemm_parallel(const GemmCall& c, void (*after)(void*, GemmBlock), void* con
   const Cut cut = cut_of(c, 1);
   const double ns = flops_of(c) / kFlopsPerNanosecond;
   if (!detail::parallel_worthwhile(cut.count(), ns) &&
-      (!after || c.M * c.N <= kCachedFloats)) {  // uncut is cheaper, with the same bits
+      (!after || c.M * c.N <= kCachedFloats)) {  // one piece is cheaper, with the same bits
     gemm(c);
     if (after) after(context, {0, c.M, 0, c.N});
     return;

@@ -2,17 +2,17 @@
 // (K, N) and C (M, N).
 //
 // All of these are row-stable and more: an element's bits depend on its row of op(A), its column of op(B), K, alpha and
-// beta (or the bias), and on nothing else. M, N, the place in the batch, the leading sizes, the transposes and the
-// number of threads change nothing, for any entry point here; so a row has the same bits alone and among any mates, and
-// a weight gradient the same at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta, or
-// leaves the bias. NaN and infinity go where the formula sends them; denormal results are 0.
+// beta (or the bias), and on nothing else. M, N, the position in the batch, the leading sizes, the transposes and the
+// number of threads change nothing, for any entry point here; so a row has the same bits alone and in any batch, and a
+// weight gradient has the same bits at any thread count. beta = 0 never reads C; K = 0 or alpha = 0 scales C by beta,
+// or gives the bias. NaN and infinity propagate as in the formula; denormal results are 0.
 #pragma once
 
 #include <cstdint>
 
 namespace qkv {
 
-/// Whether an operand is used as it lies in memory or transposed.
+/// Whether an operand is used as stored or transposed.
 enum class Transpose { no, yes };
 
 inline Transpose operator!(Transpose t) { return t == Transpose::no ? Transpose::yes : Transpose::no; }
@@ -33,19 +33,19 @@ struct GemmCall {
   float beta = 0;
   float* C;
   int64_t ldc;
-  const float* panels = nullptr;  // op(B) as pack_right left it: B is not read then
+  const float* panels = nullptr;  // op(B) as written by pack_right: B is then not read
   const float* bias = nullptr;    // (N), added last to every row; only with beta = 0
 };
 
 /// A product on the calling thread.
 void gemm(const GemmCall& call);
 
-/// A right operand that many products share, copied once into the order in which they read it: `panels` needs
-/// packed_floats floats, 64-byte aligned. For the kernel target of the moment.
+/// A right operand shared by many products, copied once into the order they read it in: `panels` needs packed_floats
+/// floats, 64-byte aligned. Valid for the current kernel target only.
 int64_t packed_floats(int64_t N, int64_t K);
 void pack_right(Transpose transpose_b, int64_t N, int64_t K, const float* B, int64_t ldb, float* panels);
 
-/// A block of C that is complete.
+/// A completed block of C.
 struct GemmBlock {
   int64_t row, rows, column, columns;
 };

@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-// A row of tiles, or a column of them: `count` tiles of the same size, each `step` further in its operand.
+// A row or column of tiles: `count` tiles of the same size, `step` apart in their operand.
 struct Left {
   const float* data;
   int64_t stride, step;
@@ -38,7 +38,7 @@ struct Output {
   float alpha, beta;
   Addend from;
 
-  // So many rows and columns further, every next tile as many more further.
+  // Moved by `rows` and `columns`, with tiles `more_rows` and `more_columns` apart.
   Output At(int64_t rows, int64_t columns, int64_t more_rows = 0, int64_t more_columns = 0) const {
     const auto go = [&](int64_t of_row) { return rows * of_row + columns; };
     const auto step_of = [&](int64_t of_row) { return more_rows * of_row + more_columns; };
@@ -51,7 +51,7 @@ struct Output {
   }
 };
 
-// C <- alpha sum + beta from for one tile of which `columns` are stored; without kAdd nothing is read.
+// C <- alpha * sum + beta * from for one tile, of which `columns` are stored; without kAdd, `from` is not read.
 template <bool kAdd, int kRows, int kVectors>
 HWY_INLINE void StoreTile(Tile<kRows, kVectors>& tile, float* c, int64_t stride, const Addend& from, Vec alpha,
                           Vec beta, int64_t columns) {
@@ -90,7 +90,7 @@ HWY_NOINLINE void Tiles(int64_t count, int64_t K, const Left& left, const RightT
   for (; count > 0; --count) {
     Tile<kRows, kVectors> tile;
     tile.Clear();
-    if (K >= kPrefetchDepth) {  // C comes from afar: ask for it before the loop, not after
+    if (K >= kPrefetchDepth) {  // C may be far away: prefetch it before the loop, not after
       PrefetchRows<kRows>(c, c_stride);
       PrefetchRows<kRows>(c + kVectors * kLanes - 1, c_stride);
     }
@@ -119,8 +119,8 @@ HWY_INLINE TilesFunction TilesOf(int64_t rows, int64_t vectors) {
   return vectors == 8 ? Tiles<kLayout, 1, 8> : table[rows - 1][vectors - 1];
 }
 
-// kRows rows of op(A) against B^T without packing: for few rows a packed panel would not be read often enough to pay.
-// kGroups groups of columns go side by side, so that one row's chains of additions hide each other's latency.
+// kRows rows of op(A) against B^T without packing: with few rows a packed panel is not read often enough to pay off.
+// kGroups groups of columns run side by side, so that one row's chains of additions hide each other's latency.
 template <Layout kLayout, int kRows, int kGroups>
 HWY_INLINE void FewRowsGroup(const GemmCall& c, int64_t j, int64_t depth) {
   const Floats d;
@@ -192,8 +192,8 @@ void RowOfTiles(int64_t rows, int64_t N, int64_t K, const Left& a, const Right& 
                                 edge.At(3, 0), columns);
 }
 
-// M rows as tiles: `full` tiles of 6 and the last ones. A sliver of 1 to 3 rows keeps the multipliers waiting, so it
-// shares the rows of the tile before it, where tiles follow each other without a gap.
+// M rows as tiles: `full` tiles of 6 and the last ones. A tile of only 1 to 3 rows leaves multipliers idle, so it
+// shares the rows of the tile before it, if tiles are contiguous.
 struct RowCut {
   int64_t full, first, second;
 };
@@ -204,7 +204,7 @@ HWY_INLINE RowCut CutRows(int64_t M, bool gapless) {
   return {full - 1, (kTileRows + rest + 1) / 2, (kTileRows + rest) / 2};
 }
 
-// Rows outside, columns inside: C is written in order. Pays where op(B) stays in L1 and rows are not too short.
+// Rows outside, columns inside: C is written in order. Pays off if op(B) stays in L1 and rows are not too short.
 HWY_INLINE bool RowOrder(int64_t N, int64_t K) { return N > 64 && K * N <= kNearFloats; }
 
 // M rows of op(A), tiles of 6 rows `a.step` apart, against N columns of op(B).
@@ -232,7 +232,7 @@ void Block(int64_t M, int64_t N, int64_t K, const Left& a, const Right& b, const
   }
 }
 
-// A block of rows whose steps [0, K) of op(A) start at A; copied first where it is read often enough.
+// A block of rows whose steps [0, K) of op(A) start at A; copied first if it is read often enough.
 template <Layout kLayout>
 void PackedBlock(bool pack, int64_t M, int64_t N, int64_t K, const float* A, int64_t lda, const Right& b,
                  const Output& out) {

@@ -1,4 +1,4 @@
-// The raw product behind gemm.h: a packed, register-tiled loop nest on Highway. Internal to the kernels.
+// The raw product that gemm.h uses: a packed, register-tiled loop nest on Highway. Internal to the kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ inline constexpr int64_t kColumnBlock = 512;  // columns of op(B) packed at once
 inline constexpr int64_t kRowBlock = 48;      // rows of op(A) used at once: 60 KB, in L2
 inline constexpr int64_t kTileRows = 6;
 inline constexpr int64_t kPanelColumns = 16;   // a multiple of every target's panel of op(B)
-inline constexpr int64_t kFewRows = 4;         // up to here B^T is not packed
-inline constexpr int64_t kManyRows = 24;       // from here on a large B is packed even if it need not be
-inline constexpr int64_t kPrefetchDepth = 96;  // loops this long ask for their tile of C first
+inline constexpr int64_t kFewRows = 4;         // with at most this many rows B^T is not packed
+inline constexpr int64_t kManyRows = 24;       // with more than this many rows a large B is packed even if not required
+inline constexpr int64_t kPrefetchDepth = 96;  // loops of at least this length prefetch their tile of C
 inline constexpr int64_t kRowGap = 16;         // floats between rows or tiles of a packed block
-inline constexpr int64_t kNearFloats = 6144;   // a panel of op(B) of at most that many floats stays in L1 whole
+inline constexpr int64_t kNearFloats = 6144;   // a panel of op(B) with at most this many floats stays in L1 as a whole
 
 /// Length of the panels of K: equal parts of at most kDepth, in multiples of 8.
 inline int64_t panel_depth(int64_t K) {
@@ -26,16 +26,16 @@ inline int64_t panel_depth(int64_t K) {
   return ((K + parts - 1) / parts + 7) / 8 * 8;
 }
 
-/// Memory for packed blocks, one set a thread, taken at its first product.
+/// Memory for packed blocks, one set per thread, allocated at its first product.
 struct GemmScratch {
   float* a;
   float* b;
 };
 GemmScratch gemm_scratch();
 
-/// The product for M, N, K >= 1; a bias only where K is one panel. Every element is one chain of multiply-adds over k
-/// in ascending order, cut into panels that K alone decides: its bits depend on its row of op(A), its column of op(B),
-/// K, alpha and beta, not on M, N, its place or the layout.
+/// The product for M, N, K >= 1; a bias only if K is one panel. Every element is one chain of multiply-adds over k in
+/// ascending order, cut into panels that depend on K alone: its bits depend on its row of op(A), its column of op(B),
+/// K, alpha and beta, not on M, N, its position or the layout.
 void tiled_gemm(const GemmCall& call);
 
 }  // namespace qkv::kernels

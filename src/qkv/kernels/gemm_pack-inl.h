@@ -29,13 +29,12 @@ HWY_INLINE void LoadTransposed(Floats d, const float* const (&row)[kLanes], int6
   TransposeBlocks(y[0], y[1], y[2], y[3]);
 }
 
-// Columns j .. j + kLanes - 1 of B^T; one that is not there repeats the last, and its lane is never stored.
+// Columns j .. j + kLanes - 1 of B^T; a missing column repeats the last one, and its lane is never stored.
 HWY_INLINE void ColumnPointers(const float* B, int64_t ldb, int64_t j, int64_t count, const float* (&row)[kLanes]) {
   for (int64_t i = 0; i < kLanes; ++i) row[i] = B + std::min(j + i, count - 1) * ldb;
 }
 
-// Packs op(B) = B^T: column j is B[j * ldb ..]. Rows of `width` floats, as PackRows of the transposed matrix makes
-// them.
+// Packs op(B) = B^T: column j is B[j * ldb ..]. Rows of `width` floats, like PackRows of the transposed matrix.
 void PackColumns(const float* B, int64_t ldb, int64_t K, int64_t count, int64_t width, float* out) {
   const Floats d;
   int64_t k = 0;
@@ -53,8 +52,8 @@ void PackColumns(const float* B, int64_t ldb, int64_t K, int64_t count, int64_t 
     for (int64_t j = 0; j < width; ++j) out[k * width + j] = B[std::min(j, count - 1) * ldb + k];
 }
 
-// Copies a block of op(A) so that tiles of 6 rows read one stretch of memory: by rows, of K + 16 floats (no power of
-// two between them); by columns, 6 rows side by side for every k.
+// Copies a block of op(A) so that tiles of 6 rows read contiguous memory: row-major with K + 16 floats per row (not a
+// power of two apart); column-major with 6 rows side by side for every k.
 void PackLeft(Layout layout, const float* A, int64_t lda, int64_t M, int64_t K, float* out) {
   if (layout == Layout::row_major) {
     for (int64_t i = 0; i < M; ++i) std::copy_n(A + i * lda, K, out + i * (K + kRowGap));

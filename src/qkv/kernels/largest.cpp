@@ -1,5 +1,5 @@
-// Selection: of few, a bound below the k-th largest and a second look at what reaches it; of many, a heap of the best
-// so far.
+// Selection: for small k, a bound below the k-th largest and a second pass over the elements that reach it; for large
+// k, a heap of the best so far.
 #include "qkv/kernels/largest.h"
 
 #include <algorithm>
@@ -19,23 +19,23 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-// A total order, since places differ: the heap's front is the worst that is kept.
+// A total order, since ids differ: the heap's front is the worst element kept.
 HWY_INLINE bool Better(const Scored& a, const Scored& b) {
   return a.value != b.value ? a.value > b.value : a.id < b.id;
 }
 
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
-constexpr int64_t kBlock = 8;  // vectors of the row whose largest are looked at together
+constexpr int64_t kBlock = 8;  // vectors of the row whose maxima are checked together
 
-// The k-th largest of the shares of a row: as so many elements of the row reach it, it is at most the k-th largest of
-// these, and not far below it while k is at most half the shares.
+// The k-th largest of the shares of a row. At least k elements of the row reach it, so it is at most their k-th
+// largest, and not far below it if k is at most half the number of shares.
 template <int kShares>
 HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
   const Floats d;
   HWY_ALIGN float values[kShares * HWY_MAX_BYTES / sizeof(float)];
   for (int i = 0; i < kShares; ++i) hn::Store(shares[i], d, values + i * kLanes);
   const Vec one = hn::Set(d, 1.f);
-  Vec reached[kShares];  // by how many shares
+  Vec reached[kShares];  // number of shares that reach it
 #pragma GCC unroll 8
   for (int i = 0; i < kShares; ++i) reached[i] = hn::Zero(d);
   for (int64_t s = 0; s < kShares * kLanes; ++s) {
@@ -56,11 +56,11 @@ HWY_INLINE float KthOfShares(const Vec (&shares)[kShares], int64_t k) {
 struct Kept {
   Scored* out;
   int64_t k, count = 0;
-  float bound;  // what is not above it need not be offered
+  float bound;  // elements not above it need not be offered
 
   HWY_INLINE void Offer(const float* x, int64_t from, int64_t to) {
     for (int64_t j = from; j < to; ++j) {
-      if (!(x[j] > bound)) continue;  // an equal one further on is worse; NaN compares false
+      if (!(x[j] > bound)) continue;  // a later equal element is worse; NaN compares false
       int64_t at = count == k ? k - 1 : count++;
       for (; at > 0 && out[at - 1].value < x[j]; --at) out[at] = out[at - 1];
       out[at] = {x[j], static_cast<int32_t>(j)};
@@ -69,9 +69,9 @@ struct Kept {
   }
 };
 
-// Few of a long row: the largest of each block are kept, and only blocks are read again that have one of the wanted. -1
-// where there is no bound, since too much of the row is -inf or NaN. A lane of the kShares shares has the largest of
-// that lane in every kShares-th block.
+// Small k, long row: keeps the maximum of each block and re-reads only blocks that hold one of the k largest. Returns
+// -1 if there is no bound because too much of the row is -inf or NaN. A lane of the kShares shares has the maximum of
+// that lane over every kShares-th block.
 template <int kShares>
 int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
   const Floats d;
@@ -84,7 +84,7 @@ int64_t FewLargest(const float* x, int64_t n, int64_t k, Scored* out) {
     Vec top = hn::Set(d, kLeast);
 #pragma GCC unroll 8
     for (int64_t v = 0; v < kBlock; ++v)
-      top = hn::Max(hn::LoadU(d, x + block * step + v * kLanes), top);  // NaN leaves it
+      top = hn::Max(hn::LoadU(d, x + block * step + v * kLanes), top);  // NaN leaves it unchanged
     hn::Store(top, d, tops + block * kLanes);
     share = hn::Max(top, share);
   };

@@ -1,4 +1,4 @@
-// The largest elements of a row, and what turns a row of scores into log-probabilities without writing all of them.
+// The largest elements of a row, and the log-sum-exp that turns scores into log-probabilities one at a time.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@ namespace qkv::kernels {
 
 struct Scored {
   float value;
-  int32_t id;  // place in the row
+  int32_t id;  // index in the row
 };
 
-/// The k largest of x (n) into out (k): descending, equal ones by ascending place, NaN left out. Returns how many there
+/// The k largest of x (n) into out (k): descending, equal ones by ascending index, without NaN. Returns how many there
 /// are.
 int64_t largest(const float* x, int64_t n, int64_t k, Scored* out);
 
-/// log sum e^(x - most) over a row whose largest element is `most`: log_softmax's y is (x - most) less this, to the
-/// bit. `soon`, if given, is a row (n) that is read next: it is fetched meanwhile.
+/// log sum e^(x - most) over a row whose largest element is `most`: log_softmax's y is (x - most) minus this, to the
+/// bit. `soon`, if given, is the row (n) to be read next: it is prefetched.
 float log_sum_exp(const float* x, float most, int64_t n, const float* soon = nullptr);
 
 }  // namespace qkv::kernels

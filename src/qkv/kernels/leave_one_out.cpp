@@ -20,7 +20,7 @@ namespace HWY_NAMESPACE {
 
 /// A vector of rows and their memory.
 struct RowGroup {
-  double* own;                          // (lanes): row numbers; doubles compare on every target
+  double* own;                          // (lanes): row numbers, as doubles, which compare on every target
   double* query;                        // (d, lanes)
   double* reference;                    // (d, lanes): the nearest other key
   double* square;                       // (d, lanes)
@@ -28,10 +28,10 @@ struct RowGroup {
   int64_t first_own = 0, last_own = 0;  // least and largest row number
 };
 
-/// -w^2 / 2, finite so that equal points are at 0 whatever w is.
+/// -w^2 / 2, kept finite so that equal points give 0 for any w.
 HWY_INLINE double Steepness(double w) { return -std::min(0.5 * w * w, std::numeric_limits<double>::max()); }
 
-/// (x - q)^2, or with a reference point r that less (r - q)^2 = (x - r) ((x - q) + (r - q)), no digits lost.
+/// (x - q)^2, or with a reference point r (x - q)^2 - (r - q)^2 = (x - r) ((x - q) + (r - q)), without cancellation.
 template <bool kRelative>
 HWY_INLINE VecD SquaredDistance(VecD x, VecD q, VecD r) {
   const VecD difference = hn::Sub(x, q);
@@ -42,7 +42,7 @@ HWY_INLINE VecD SquaredDistance(VecD x, VecD q, VecD r) {
 template <bool kRelative>
 HWY_INLINE VecD Weight(Doubles d, VecD exponent) {
   if constexpr (kRelative)
-    exponent = hn::Min(exponent, hn::Zero(d));  // the reference is the nearest key up to rounding
+    exponent = hn::Min(exponent, hn::Zero(d));  // the reference is the nearest key only up to rounding
   return ExpNonPositive(d, exponent);
 }
 
@@ -120,8 +120,8 @@ HWY_INLINE void AddKeys(const LeaveOneOut& data, const double* w, const RowGroup
   AddCloud<kRelative>(data, w, group);
 }
 
-/// Fills the reference of every lane. Distances are in units of 1 / max |w|: these order the keys too, and do not
-/// overflow.
+/// Fills the reference of every lane. Distances are in units of 1 / max |w|: the order of the keys is the same, and
+/// they do not overflow.
 void FindNearest(const LeaveOneOut& data, const double* w, const RowGroup& group) {
   const Doubles d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -166,7 +166,8 @@ void LeaveOneOutSums(const LeaveOneOut& data, const double* w, const int64_t* ro
       for (int64_t a = 0; a < data.d; ++a) group.query[a * lanes + lane] = data.x[a * data.n + row];
     }
     const auto [least, largest] = std::minmax_element(rows + first, rows + first + filled);
-    group.first_own = *least, group.last_own = *largest;
+    group.first_own = *least;
+    group.last_own = *largest;
     AddKeys<false>(data, w, group);
     bool far = false;
     for (int64_t lane = 0; lane < filled; ++lane) {

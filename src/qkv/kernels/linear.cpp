@@ -1,4 +1,4 @@
-// Bias, activation and column sums, with tails that have the bits of the body.
+// Bias, activation and column sums; tails give the same bits as full vectors.
 #include "qkv/kernels/linear.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -42,7 +42,7 @@ void BiasActivation(Activation activation, float* z, float* y, const float* bias
   }
 }
 
-constexpr int64_t kSumRows = 64;  // added apart, then together: the error of a long sum stays small
+constexpr int64_t kSumRows = 64;  // rows per partial sum: the error of a long sum stays small
 
 // The sums of kVectors vectors of columns.
 template <int kVectors>

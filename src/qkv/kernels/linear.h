@@ -1,4 +1,4 @@
-// What follows the product in a linear layer: bias and activation in one pass, and the sums of its gradient.
+// The steps after the product in a linear layer: bias and activation in one pass, and the column sums of its gradient.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// The function a linear layer ends with.
+/// The function applied at the end of a linear layer.
 enum class Activation { none, relu, gelu, tanh, sigmoid };
 constexpr std::array<std::string_view, 5> names(Activation) { return {"none", "relu", "gelu", "tanh", "sigmoid"}; }
 
@@ -24,7 +24,7 @@ struct Window {
 void bias_activation(Activation activation, float* z, float* y, const float* bias, Window window);
 
 /// y[j] <- sum_i x[i, j], plus y[j] if add: rows in ascending order, 64 at a time. The bits of a column depend on that
-/// column only.
+/// column alone.
 void column_sum(const float* x, Window window, float* y, bool add);
 
 }  // namespace qkv::kernels

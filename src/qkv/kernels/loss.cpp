@@ -26,7 +26,7 @@ void CrossEntropyKernel(const CrossEntropy& c, float* loss, float* lse, int64_t 
     const double log_sum = std::log(static_cast<double>(SumOfExp(x, most, n)));
     double wanted = x[c.targets[r]];  // sum_j w_j x_j
     if (c.smoothing != 0) {
-      // Each logit is divided before it is added: their sum may leave the range of float, their mean does not.
+      // Each logit is divided before it is added: the sum may overflow a float, the mean does not.
       const Vec part = hn::Set(d, 1 / static_cast<float>(n));
       const double mean =
           SumOver(n, [&](int64_t i, int64_t left) HWY_ATTR { return hn::Mul(LoadUpTo(d, x + i, left), part); });

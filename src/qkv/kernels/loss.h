@@ -6,7 +6,7 @@
 namespace qkv::kernels {
 
 /// Rows of logits x (rows, V) against class ids; a row whose target is negative does not count: loss 0, gradient 0.
-/// With smoothing e the wanted distribution is w_j = e / V + (1 - e) [j = target].
+/// With smoothing e the target distribution is w_j = e / V + (1 - e) [j = target].
 struct CrossEntropy {
   const float* x;          // (rows, V)
   const int32_t* targets;  // (rows)
@@ -15,7 +15,7 @@ struct CrossEntropy {
 };
 /// loss = lse - sum_j w_j x_j, lse = log sum e^x, both (rows).
 void cross_entropy(const CrossEntropy& c, float* loss, float* lse, int64_t begin, int64_t end);
-/// dx = factor dloss (e^(x - lse) - w); dloss (rows), or one number for all rows when dloss_step is 0. dx may be x.
+/// dx = factor dloss (e^(x - lse) - w); dloss (rows), or one number for all rows if dloss_step is 0. dx may be x.
 void cross_entropy_back(const CrossEntropy& c, const float* lse, const float* dloss, int64_t dloss_step, float factor,
                         float* dx, int64_t begin, int64_t end);
 
@@ -23,7 +23,7 @@ void cross_entropy_back(const CrossEntropy& c, const float* lse, const float* dl
 float squared_distance(const float* a, const float* b, int64_t n);
 /// y = (a - b)^2
 void squared_error(const float* a, const float* b, float* y, int64_t n);
-/// da = 2 factor dy (a - b); dy (n), or one number when dy_step is 0.
+/// da = 2 factor dy (a - b); dy (n), or one number if dy_step is 0.
 void squared_error_back(const float* a, const float* b, const float* dy, int64_t dy_step, float factor, float* da,
                         int64_t n);
 

@@ -1,5 +1,5 @@
 // Element loops, one per arity: y[i] = f(a[i], ...) with vector functors. Tails go through a padded vector, so they
-// have the bits of the body.
+// give the same bits as full vectors.
 #if defined(QKV_KERNELS_MAP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_MAP_INL_H_
 #undef QKV_KERNELS_MAP_INL_H_
@@ -19,12 +19,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Floats = hn::ScalableTag<float>;
 using Vec = hn::Vec<Floats>;
-constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));  // of a Vec: every target here has one width
+constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));  // per Vec, fixed on every target here
 
 /// Loads count <= lanes elements; the other lanes are zero.
 HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
 #if HWY_TARGET == HWY_AVX2
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);  // touches no memory of the other lanes
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);  // does not read the other lanes
 #else
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)] = {};
   for (int64_t i = 0; i < count; ++i) lanes[i] = x[i];

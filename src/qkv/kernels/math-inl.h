@@ -1,5 +1,4 @@
-// Vector maths that is right for NaN, infinities, denormals and huge values (Highway's own is not: exp(NaN) = 0, log(0)
-// = -105).
+// Vector maths, correct for NaN, infinities, denormals and huge values (Highway's is not: exp(NaN) = 0, log(0) = -105).
 #if defined(QKV_KERNELS_MATH_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_MATH_INL_H_
 #undef QKV_KERNELS_MATH_INL_H_
@@ -26,7 +25,7 @@ HWY_INLINE Vec AtLeast(Vec floor, Vec x) { return hn::Max(floor, x); }
 /// min(ceiling, x), NaN where x is.
 HWY_INLINE Vec AtMost(Vec ceiling, Vec x) { return hn::Min(ceiling, x); }
 
-/// y * 2^n for whole n in [-252, 254], in two steps so that both ends round as they should.
+/// y * 2^n for whole n in [-252, 254], in two steps so that both ends round correctly.
 HWY_INLINE Vec ScaleByPowerOfTwo(Floats d, Vec y, Vec n) {
   const hn::RebindToSigned<Floats> di;
   const auto whole = hn::ConvertTo(di, n);
@@ -52,7 +51,7 @@ HWY_INLINE Vec Exp(Floats d, Vec x) {
   return hn::IfThenElse(hn::IsNaN(x), x, ScaleByPowerOfTwo(d, p, n));
 }
 
-/// p <- 2^r for |r| <= 1/2. Several vectors go step by step together: each alone would wait for its own last step.
+/// p <- 2^r for |r| <= 1/2. Several vectors advance together: a single one would stall on its previous step.
 template <int kCount>
 HWY_INLINE void PowersOfFraction(Floats d, const Vec (&r)[kCount], Vec (&p)[kCount]) {
   constexpr float kFactors[] = {1.3392022e-3f, 9.6180537e-3f, 5.5503549e-2f, 2.4022651e-1f, 6.9314719e-1f, 1.f};
@@ -65,8 +64,8 @@ HWY_INLINE void PowersOfFraction(Floats d, const Vec (&r)[kCount], Vec (&p)[kCou
   }
 }
 
-/// 2^x for x <= 127, 1 ulp: 0 below -126 (-inf included), NaN for NaN. The fast one, for scores less their maximum.
-/// Adding 1.5 * 2^23 rounds x to a whole n, a half to the even one, and leaves n in the lowest bits.
+/// 2^x for x <= 127, 1 ulp: 0 below -126 (-inf included), NaN for NaN. The fast version, for scores minus their
+/// maximum. Adding 1.5 * 2^23 rounds x to an integer n, halves to even, and leaves n in the lowest bits.
 HWY_INLINE Vec Exp2(Floats d, Vec x) {
   const hn::RebindToSigned<Floats> di;
   const auto small = hn::Lt(x, hn::Set(d, -126.f));
@@ -80,8 +79,8 @@ HWY_INLINE Vec Exp2(Floats d, Vec x) {
 }
 
 /// x <- 2^x for x <= 127, 1 ulp; exactly 0 below -126.5 (-inf included), NaN for NaN. Adding 1.5 * 2^23 + 127 rounds x
-/// to a whole n and leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. So it
-/// needs one step less than Exp2, but rounds a half to the odd n: the bits of the two may differ there.
+/// to an integer n and leaves n + 127 in the lowest bits, which are the exponent of 2^n; for n = -127 that is 0. So it
+/// needs one step fewer than Exp2, but rounds halves to odd n: the bits of the two may differ there.
 template <int kCount>
 HWY_INLINE void PowersOfTwo(Floats d, Vec (&x)[kCount]) {
   const hn::RebindToSigned<Floats> di;
@@ -103,14 +102,14 @@ HWY_INLINE Vec PowerOfTwo(Floats d, Vec x) {
   return one[0];
 }
 
-/// tanh x = 1 - 2 / (e^2x + 1), right to 1e-7 of 1.
+/// tanh x = 1 - 2 / (e^2x + 1), with an absolute error of 1e-7.
 HWY_INLINE Vec FastTanh(Floats d, Vec x) {
   const Vec one = hn::Set(d, 1.f);
   const Vec power = PowerOfTwo(d, AtMost(hn::Set(d, 64.f), hn::Mul(x, hn::Set(d, 2 * kLog2E))));
   return hn::Sub(one, hn::Div(hn::Set(d, 2.f), hn::Add(power, one)));
 }
 
-/// 1 / (1 + e^-x), right to 1e-7 of 1.
+/// 1 / (1 + e^-x), with an absolute error of 1e-7.
 HWY_INLINE Vec FastSigmoid(Floats d, Vec x) {
   const Vec one = hn::Set(d, 1.f);
   const Vec power = PowerOfTwo(d, AtMost(hn::Set(d, 126.f), hn::Mul(x, hn::Set(d, -kLog2E))));
@@ -170,7 +169,7 @@ HWY_INLINE Vec GeluSlope(Floats d, Vec x) {
   return hn::MulAdd(x, phi, hn::Mul(hn::Set(d, 0.5f), Erfc(d, hn::Mul(x, hn::Set(d, -0.70710678f)))));
 }
 
-/// sin and cos: vectors up to 10,000, libm in double beyond, NaN for infinities. A lane's bits do not depend on the
+/// sin and cos: vector code up to 10,000, libm in double beyond, NaN for infinities. A lane's bits do not depend on the
 /// other lanes.
 template <bool kCos>
 HWY_INLINE Vec SinCos(Floats d, Vec x) {

@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-// The plain formula in double: for rows whose squares leave the range of float, and for those with NaN or infinity.
+// The plain formula in double, for rows whose squares overflow a float and rows with NaN or infinity.
 HWY_NOINLINE void NormalizeInDouble(const NormForward& norm, const float* s, int64_t row) {
   const int64_t n = norm.width;
   float* y = norm.y + row * n;
@@ -80,7 +80,7 @@ void ResidualLayerNormKernel(const NormForward& norm, const float* x, const floa
   }
 }
 
-// One row of the derivative; after(i, left, ds vector) sees what is stored.
+// One row of the derivative; after(i, left, ds vector) is called with every vector stored.
 template <class After>
 HWY_INLINE void BackRow(const NormBackward& norm, int64_t row, After&& after) {
   const Floats d;

@@ -21,7 +21,7 @@ struct NormForward {
 
 /// ds = inverse (g - mean(g) - h mean(g h)), g = dy gamma, h = (s - mean) inverse; dgamma = sum dy h, dbeta = sum dy.
 struct NormBackward {
-  const float* s;        // (rows, D): what was normalised
+  const float* s;        // (rows, D): the values that were normalised
   const float* mean;     // (rows)
   const float* inverse;  // (rows)
   const float* gamma;    // (D)
@@ -63,7 +63,7 @@ void layer_norm(const NormForward& norm, const float* x, int64_t begin, int64_t 
 /// decisions go to `bits` unless it is null.
 void residual_layer_norm(const NormForward& norm, const float* x, const float* y, const Drop* drop, float* s,
                          uint8_t* bits, int64_t begin, int64_t end);
-/// Rows [begin, end); all pointers are of row 0, dgamma and dbeta of the sums for these rows.
+/// Rows [begin, end); pointers are to row 0, except dgamma and dbeta, which are the sums for these rows.
 void layer_norm_back(const NormBackward& norm, int64_t begin, int64_t end);
 /// The same, and dy_branch = ds scale m: the gradient of the branch that went through dropout.
 void residual_layer_norm_back(const NormBackward& norm, float scale, const uint8_t* bits, float* dy_branch,

@@ -1,4 +1,4 @@
-// One pass over flat arenas: a parameter is read and written once a step.
+// One pass over flat arenas: a parameter is read and written once per step.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@ void adam(float* w, const float* g, float* m, float* v, int64_t n, const AdamSte
 struct SgdStep {
   float rate, momentum, l2, gradient_scale;
 };
-/// velocity may be null when momentum is 0.
+/// velocity may be null if momentum is 0.
 void sgd(float* w, const float* g, float* velocity, int64_t n, const SgdStep& step);
 
-/// average += share * (w - average), each product and sum rounded by itself.
+/// average += share * (w - average), each product and sum rounded separately.
 void approach(float* average, const float* w, float share, int64_t n);
 
 /// The sum of squares in double, in a fixed order.

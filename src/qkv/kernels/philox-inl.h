@@ -1,5 +1,5 @@
-// Philox4x32-10 on vectors: the words of qkv::philox, 8 vectors of consecutive ones a call; and dropout decisions made
-// of them.
+// Philox4x32-10 on vectors: the words of qkv::philox, 8 vectors of consecutive words per call, and dropout decisions
+// made from them.
 #if defined(QKV_KERNELS_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_PHILOX_INL_H_
 #undef QKV_KERNELS_PHILOX_INL_H_
@@ -35,15 +35,14 @@ class WordStream {
     }
   }
 
-  /// Words come in eights of vectors: four states at once hide the latency of ten dependent rounds.
+  /// Words come eight vectors at a time: four states at once hide the latency of ten dependent rounds.
   static constexpr int64_t kVectors = 8;
 
-  /// f(v, vector v of the words from 4 block on), v = 0 .. kVectors - 1.
+  /// f(v, vector v of the words starting at 4 block), v = 0 .. kVectors - 1.
   template <class F>
   HWY_INLINE void Next(uint64_t block, F&& f) const {
     const WordPairs d;
-    // In 128-bit block k of a vector the lower counter is number k and the upper one number (128-bit blocks of a
-    // vector) + k.
+    // In 128-bit block k of a vector the lower counter is number k, the upper one k + (128-bit blocks per vector).
     const uint64_t pairs = hn::Lanes(d);
     const PairVec lane = hn::Iota(d, 0), one = hn::Set(d, uint64_t{1});
     const PairVec upper = hn::IfThenElseZero(hn::Eq(hn::And(lane, one), one), hn::Set(d, pairs / 2));
@@ -103,7 +102,7 @@ HWY_INLINE int64_t KeepRowBytes(int64_t width) {
 }
 HWY_INLINE int64_t KeepOffset(int64_t i) { return i / kLanes * std::max<int64_t>(kLanes / 8, 1); }
 
-/// Makes the decisions of a Drop for consecutive elements, from `first` on; `count` says how many will be asked for.
+/// Makes the decisions of a Drop for consecutive elements starting at `first`; `count` is how many will be needed.
 class KeepBits {
  public:
   KeepBits(const Drop& drop, uint64_t first, int64_t count)
@@ -134,7 +133,7 @@ class KeepBits {
   static constexpr int64_t kChunk = 512;
   static constexpr int64_t kMaxLanes = HWY_MAX_BYTES / sizeof(float);
 
-  // Decisions as all-ones or zero, behind the few that are left.
+  // Appends decisions, all-ones or zero, after the few that are left.
   HWY_NOINLINE void Fill() {
     const Floats d;
     std::copy(masks_ + at_, masks_ + end_, masks_);
@@ -146,7 +145,7 @@ class KeepBits {
       end_ += WordStream::kVectors * kLanes;
       coming_ -= WordStream::kVectors * kLanes;
     }
-    hn::StoreU(hn::Zero(d), d, masks_ + end_);  // the last vector of a row may reach beyond
+    hn::StoreU(hn::Zero(d), d, masks_ + end_);  // the last vector of a row may read past the end
   }
 
   // word > threshold - 1 as a signed comparison
@@ -158,9 +157,9 @@ class KeepBits {
 
   WordStream stream_;
   int32_t threshold_;
-  uint64_t block_;            // of the next words to make
-  int64_t coming_;            // words still to be made, about
-  int64_t at_ = 0, end_ = 0;  // masks_[at_, end_) wait
+  uint64_t block_;            // counter block of the next words to make
+  int64_t coming_;            // approximate number of words still to make
+  int64_t at_ = 0, end_ = 0;  // masks_[at_, end_) are ready
   HWY_ALIGN float masks_[kChunk + (WordStream::kVectors + 2) * kMaxLanes];
 };
 

@@ -34,8 +34,8 @@ HWY_INLINE void TransposeTile(const float* x, int64_t x_stride, float* y, int64_
   hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, b, e)), d, y + 3 * y_stride);
 }
 
-// y[r * y_stride + c] = x[c * x_stride + r], in squares that are turned in a buffer of their own: so every cache line
-// of x and y is touched once, even where a stride of a power of two maps them all to the same place of the cache.
+// y[r * y_stride + c] = x[c * x_stride + r], in squares that are transposed in a buffer: so every cache line of x and y
+// is touched once, even if a power-of-two stride maps them all to the same cache set.
 void TransposeKernel(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t columns) {
   constexpr int64_t kSquare = 32;
   HWY_ALIGN float square[kSquare * kSquare];
@@ -73,18 +73,17 @@ HWY_EXPORT(TransposeKernel);
 
 namespace {
 
-constexpr double kNanoseconds = 0.3;  // an element moved
+constexpr double kNanoseconds = 0.3;  // per element moved
 constexpr int64_t kBlockElements = 16384;
 
 int64_t rows_a_block(int64_t length) { return std::max<int64_t>(1, kBlockElements / std::max<int64_t>(length, 1)); }
 
-// Dispatches at each call: a pointer taken before the first call of all would look the CPU up again every time it is
-// used.
+// Each call dispatches: a pointer taken before the very first call would look up the CPU again on every use.
 void transpose(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t columns) {
   HWY_DYNAMIC_DISPATCH(TransposeKernel)(x, x_stride, y, y_stride, rows, columns);
 }
 
-// A call of memcpy costs more than a short run itself.
+// Calling memcpy costs more than copying a short run.
 void copy_run(const float* x, float* y, int64_t n) {
   if (n > 64) {
     std::memcpy(y, x, static_cast<size_t>(n) * sizeof(float));
@@ -97,8 +96,7 @@ void copy_run(const float* x, float* y, int64_t n) {
 
 constexpr int kMaxAxes = 8;
 
-// Axes of a permuted read, outermost first, without those of size 1 and with neighbours merged where x has them
-// together too.
+// Axes of a permuted read, outermost first, without axes of size 1, with neighbours merged if adjacent in x too.
 struct Walk {
   std::array<int64_t, kMaxAxes> size{}, stride{}, step{};  // step: stride in y
   int rank = 0;
@@ -136,7 +134,7 @@ struct Walk {
     return n;
   }
 
-  // Offsets in x and y of place i, counted with the last axis fastest.
+  // Offsets in x and y of index i, with the last axis fastest.
   std::pair<int64_t, int64_t> offsets(int64_t i) const {
     int64_t in = 0, out = 0;
     for (int k = rank - 1; k >= 0; --k) {
@@ -148,7 +146,7 @@ struct Walk {
   }
 };
 
-// move(x offset, y offset) at every place of the walk, each worth `elements`; the last axis without divisions.
+// move(x offset, y offset) at every index of the walk, each moving `elements`; the last axis needs no divisions.
 template <class Move>
 void for_each_place(const Walk& walk, int64_t elements, Move&& move) {
   const int64_t places = walk.count(), last = walk.rank ? walk.size[walk.rank - 1] : 1;

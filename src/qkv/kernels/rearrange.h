@@ -1,4 +1,4 @@
-// Moves elements: strided copies, permuted axes, and choices by a mask.
+// Moves elements: strided copies, permuted axes, and selection by a mask.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ void copy_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int
 void add_rows(const float* x, int64_t x_stride, float* y, int64_t y_stride, int64_t rows, int64_t length);
 
 /// y, contiguous with these sizes, from x with these strides: y[i0, i1, ...] = x[i0 s0 + i1 s1 + ...]. The strides are
-/// those of a contiguous array in another order; at most eight axes.
+/// those of a contiguous array with its axes reordered; at most eight axes.
 void permute(const float* x, float* y, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 
 /// y = the elements of x whose mask is not 0, in order. Mask: float or int32_t.

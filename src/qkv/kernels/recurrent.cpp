@@ -17,7 +17,7 @@ namespace recurrent {
 HWY_INLINE Vec SigmoidSlope(Vec y) { return hn::NegMulAdd(y, y, y); }
 HWY_INLINE Vec TanhSlope(Floats d, Vec y) { return hn::NegMulAdd(y, y, hn::Set(d, 1.f)); }
 
-/// One vector of a row of slots: element i of slot s at data + s * width + i, of which `left` are in the row.
+/// One vector of a row of slots: element i of slot s is at data + s * width + i, with `left` elements left in the row.
 template <class T>
 struct Slots {
   T* data;

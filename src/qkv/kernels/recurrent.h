@@ -1,4 +1,4 @@
-// The gates of recurrent cells: everything of a step but its matrix products, for rows side by side.
+// The gates of recurrent cells: everything in a step but its matrix products, for contiguous rows.
 #pragma once
 
 #include <array>
@@ -7,34 +7,36 @@
 
 namespace qkv {
 
-/// How a recurrent layer makes its next state (h the state before, * elementwise):
-///   gru          r, z = sigmoid, n = tanh(W_n x + b + r * (U_n h + b')), h' = (1 - z) n + z h: PyTorch's, reset after
-///   the product gru_before   the same with n = tanh(W_n x + b + U_n (r * h) + b'): the book's and the original paper's
-///   (Cho et al., 2014) lstm         i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and
-///   Schmidhuber, 1997)
+/// How a recurrent layer computes its next state h' (h is the previous state, * is elementwise):
+///   gru         r, z = sigmoid, n = tanh(W_n x + b + r * (U_n h + b')), h' = (1 - z) n + z h
+///               as in PyTorch, with the reset after the product
+///   gru_before  the same with n = tanh(W_n x + b + U_n (r * h) + b')
+///               as in the book and the original paper (Cho et al., 2014)
+///   lstm        i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber, 1997)
 enum class CellKind { gru, gru_before, lstm };
 constexpr std::array<std::string_view, 3> names(CellKind) { return {"gru", "gru-before", "lstm"}; }
 
-/// Gates of a cell, each as wide as the state: rows of its weights, in PyTorch's order r, z, n or i, f, g, o.
+/// Number of gates of a cell, each as wide as the state; its weights have their rows in PyTorch's order r, z, n or i,
+/// f, g, o.
 constexpr int64_t cell_gates(CellKind kind) { return kind == CellKind::lstm ? 4 : 3; }
 
 }  // namespace qkv
 
 namespace qkv::kernels {
 
-/// What a step keeps of a row, `width` floats each:
-///   gru          n, r, z, U_n h + b'   gradients of the sums replace them: of the input product in 0-2, of the
-///   recurrent one in 1-3 gru_before   n, r, z, r * h        the first three are replaced, for both products lstm i, f,
-///   g, o, tanh c'   the first four are replaced, for both products
-/// Before the step the place of each gate holds its input product W x, without biases.
+/// What a step keeps per row, `width` floats each. Backward replaces them by gradients of the gates' sums:
+///   gru         n, r, z, U_n h + b'  slots 0-2 become those of the input product, 1-3 those of the recurrent one
+///   gru_before  n, r, z, r * h       the first three are replaced, for both products
+///   lstm        i, f, g, o, tanh c'  the first four are replaced, for both products
+/// Before the step, the slot of each gate holds its input product W x, without biases.
 constexpr int64_t cell_slots(CellKind kind) { return kind == CellKind::lstm ? 5 : 4; }
 
-/// Rows of one step. All but `kept` are (rows, width), one after the other.
+/// Rows of one step. Unless noted, arrays are (rows, width) and contiguous.
 struct CellStep {
   int64_t rows, width;
   float* kept;             // (rows, slots, width)
   const float* recurrent;  // U h of all gates, (rows, gates, width); gru_before: see below
-  const float* bias;  // (slots of gates, width), the sum of both biases; gru: n has only its input bias, b' is a fourth
+  const float* bias;  // (gate slots, width), the sum of both biases; gru: n has only its input bias, and b' is a fourth
   const float *h_before, *c_before;
   float *h, *c;  // c: lstm only
 };
@@ -46,8 +48,8 @@ void lstm_step(const CellStep& step);
 void gru_before_gates(const CellStep& step);
 void gru_before_step(const CellStep& step);
 
-/// Backward of one step: kept gates become gradients as said above; dh, the gradient of the new state, becomes that
-/// part of the gradient of the old one which does not go through a product (likewise dc).
+/// Backward of one step: kept gates become gradients as described above; dh, the gradient of the new state, becomes the
+/// part of the old state's gradient that does not go through a product (likewise dc).
 struct CellBack {
   int64_t rows, width;
   float* kept;

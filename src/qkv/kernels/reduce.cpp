@@ -56,7 +56,7 @@ void SumRowsKernel(const float* x, float* y, int64_t rows, int64_t n, double div
   for (int64_t r = 0; r < rows; ++r) y[r] = static_cast<float>(SumKernel(x + r * n, n) / divisor);
 }
 
-constexpr int64_t kBlockRows = 8;  // rows of a column sum that are added in float
+constexpr int64_t kBlockRows = 8;  // rows of a column sum added in float
 
 template <int V>
 HWY_INLINE void SumTile(const float* x, int64_t stride, int64_t n, double* out) {
@@ -95,7 +95,7 @@ void SumColumnsKernel(const float* x, int64_t stride, int64_t n, int64_t columns
 float MaxKernel(const float* x, int64_t n) {
   const Floats d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  Vec most = hn::Set(d, x[0]), nan = hn::Zero(d);  // Max forgets a NaN on some CPUs
+  Vec most = hn::Set(d, x[0]), nan = hn::Zero(d);  // Max drops a NaN on some CPUs
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     const Vec v = hn::LoadU(d, x + i);
@@ -140,7 +140,7 @@ void MaxColumnsKernel(const float* x, int64_t stride, int64_t n, int64_t columns
   }
 }
 
-// The first i with x[i] == y or x[i] NaN. One exists.
+// The first i with x[i] == y or x[i] NaN, which must exist.
 int64_t FindFirstKernel(const float* x, float y, int64_t n) {
   const Floats d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -200,7 +200,7 @@ HWY_EXPORT(SpreadKernel);
 
 namespace {
 
-// Each call dispatches: a pointer taken before the first call of all would look the CPU up again every time it is used.
+// Each call dispatches: a pointer taken before the very first call would look up the CPU again on every use.
 double sum_range(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(SumKernel)(x, n); }
 void sum_block(const float* x, int64_t stride, int64_t n, int64_t columns, double* out) {
   HWY_DYNAMIC_DISPATCH(SumColumnsKernel)(x, stride, n, columns, out);
@@ -211,12 +211,12 @@ void spread_rows(const float* x, float* y, Split s, float factor, bool add) {
   HWY_DYNAMIC_DISPATCH(SpreadKernel)(x, y, s, factor, add);
 }
 
-constexpr double kNanoseconds = 0.1;  // a float read
-constexpr int64_t kColumns = 128;     // columns that are handled together
+constexpr double kNanoseconds = 0.1;  // per float read
+constexpr int64_t kColumns = 128;     // columns handled together
 constexpr int64_t kMaxChunks = 64;
 constexpr int64_t kFewBlocks = 8;  // with fewer rows or column groups, threads share the chunks of each
 
-// A long axis is summed in chunks, at most 64, the size fixed by its length.
+// A long axis is summed in at most 64 chunks, whose size depends on its length alone.
 int64_t chunk_size(int64_t n, int64_t at_least) { return std::max(at_least, (n + kMaxChunks - 1) / kMaxChunks); }
 int64_t chunk_count(int64_t n, int64_t size) { return (n + size - 1) / size; }
 

@@ -1,20 +1,20 @@
-// Reductions over the middle axis of an array seen as (outer, n, inner), and their reverse. The order of every sum is
-// fixed by the sizes, so results are the same bits at any thread count.
+// Reductions over the middle axis of an array viewed as (outer, n, inner), and their pullbacks. The order of every sum
+// is fixed by the sizes, so results are bit-identical at any thread count.
 #pragma once
 
 #include <cstdint>
 
 namespace qkv::kernels {
 
-/// An array seen as (outer, n, inner), row-major.
+/// An array viewed as (outer, n, inner), row-major.
 struct Split {
   int64_t outer, n, inner;
 };
 
-/// y[o, j] = sum_i x[o, i, j] / divisor. Blocks of at most 16 floats a lane are added in float, blocks in double.
+/// y[o, j] = sum_i x[o, i, j] / divisor. Up to 16 floats per lane are added in float, the resulting blocks in double.
 void sum(const float* x, float* y, Split s, double divisor);
 
-/// y[o, j] = max_i x[o, i, j]; NaN if there is one. n > 0.
+/// y[o, j] = max_i x[o, i, j]; NaN if any is NaN. n > 0.
 void max(const float* x, float* y, Split s);
 
 /// dx[o, i, j] = dy[o, j] where x[o, i, j] is the first that equals y[o, j] (or the first NaN), else 0. Adds if `add`.

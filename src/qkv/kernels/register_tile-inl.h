@@ -1,7 +1,7 @@
 // The register tile of every matrix product here: rows by vectors of sums that stay in registers over the whole depth.
-// A step takes one element of each row of the left operand and one row of vectors of the right one, multiplies and
-// adds; so every sum is one chain of multiply-adds in ascending order, whatever the size of the tile. Also what tiles
-// read: right operands in pairs of vectors, and the transposition of vectors that packing needs.
+// A step takes one element per row of the left operand and one row of vectors of the right operand, multiplies and
+// adds; so every sum is one chain of multiply-adds in ascending order, for any tile size. Also what tiles read: right
+// operands in pairs of vectors, and the vector transposes that packing needs.
 #if defined(QKV_KERNELS_REGISTER_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_REGISTER_TILE_INL_H_
 #undef QKV_KERNELS_REGISTER_TILE_INL_H_
@@ -19,22 +19,21 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-/// f(0), f(1), ..., f(kCount - 1) without a loop: arrays of vectors that are indexed by i can stay in registers.
+/// f(0), f(1), ..., f(kCount - 1) without a loop, so that arrays of vectors indexed by i can stay in registers.
 template <int kCount, class F>
 HWY_INLINE void Unrolled(F&& f) {
 #pragma GCC unroll 16
   for (int i = 0; i < kCount; ++i) f(i);
 }
 
-/// Asks for the lines of `kRows` floats, `stride` apart. No lambda: GCC takes one that only prefetches for one that
-/// does nothing.
+/// Prefetches the lines of `kRows` floats, `stride` apart. Not a lambda: GCC removes one that only prefetches.
 template <int kRows>
 HWY_INLINE void PrefetchRows(const float* first, int64_t stride) {
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) hwy::Prefetch(first + r * stride);
 }
 
-/// How the left operand lies in memory: element (r, k) at [r * stride + k] or at [k * stride + r].
+/// How the left operand is stored: element (r, k) at [r * stride + k] or at [k * stride + r].
 enum class Layout { row_major, column_major };
 
 /// Right operand of a product: vectors 2p and 2p + 1 of row k are at data + p * pair + k * stride.
@@ -52,7 +51,7 @@ template <int kRows, int kVectors>
 struct Tile {
   Vec sum[kRows][kVectors];
 
-  /// f(r, v, sum[r][v]) for all of them.
+  /// f(r, v, sum[r][v]) for all sums.
   template <class F>
   HWY_INLINE void Each(F&& f) {
     Unrolled<kRows>([&](int r) HWY_ATTR { Unrolled<kVectors>([&](int v) HWY_ATTR { f(r, v, sum[r][v]); }); });
@@ -62,7 +61,7 @@ struct Tile {
     Each([](int, int, Vec& s) HWY_ATTR { s = hn::Zero(Floats()); });
   }
 
-  /// sum[r][v] += left(r) paired with right(v): a float for each row, a vector for each v.
+  /// sum[r][v] += left(r) paired with right(v): a float per row, a vector per v.
   template <Pairing kPairing = Pairing::product, class LeftOf, class RightOf>
   HWY_INLINE void Step(LeftOf&& left, RightOf&& right) {
     Vec b[kVectors];

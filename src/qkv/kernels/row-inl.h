@@ -1,4 +1,4 @@
-// Loops over one row: vectors of a row with its tail, and sums in an order that only the width decides.
+// Loops over one row: vectors of a row with its tail, and sums in an order that depends on the width alone.
 #if defined(QKV_KERNELS_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_ROW_INL_H_
 #undef QKV_KERNELS_ROW_INL_H_
@@ -32,7 +32,7 @@ HWY_INLINE void ForVectors(int64_t n, F&& f) {
   if (i < n) f(i, n - i);
 }
 
-/// The sum of f(i, count) over the row; lanes beyond the row do not count, whatever f puts there.
+/// The sum of f(i, count) over the row; whatever f puts into lanes beyond the row is ignored.
 template <class F>
 HWY_INLINE float SumOver(int64_t n, F&& f) {
   const Floats d;

@@ -1,4 +1,4 @@
-// The buffer behind Scratch.
+// The buffer that Scratch uses.
 #include "qkv/kernels/scratch.h"
 
 #include <memory>
@@ -7,7 +7,7 @@
 namespace qkv::kernels {
 namespace {
 
-constexpr int64_t kLine = 16;  // floats of a cache line
+constexpr int64_t kLine = 16;  // floats per cache line
 constexpr std::align_val_t kAlignment{64};
 
 struct Free {

@@ -1,14 +1,14 @@
-// Working memory of a kernel: one aligned buffer a thread, which grows and is kept.
+// Working memory of a kernel: one aligned buffer per thread, which grows and is kept.
 #pragma once
 
 #include <cstdint>
 
 namespace qkv::kernels {
 
-/// Hands out pieces of the calling thread's buffer, each on a cache line. One Scratch at a time on a thread.
+/// Hands out pieces of the calling thread's buffer, each aligned to a cache line. One Scratch per thread at a time.
 class Scratch {
  public:
-  /// floats: the sum of what will be asked for, pieces of it.
+  /// floats: the total that will be requested, in `pieces` pieces.
   Scratch(int64_t floats, int pieces);
   float* take(int64_t floats);
 

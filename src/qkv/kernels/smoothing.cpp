@@ -66,12 +66,12 @@ void GaussianWeights(const KeyTile& tile, const double* query, const double* wid
       const VecD sum = hn::Add(hn::Sub(x, hn::Set(d, query[a])), hn::Set(d, reference[a] - query[a]));
       excess = hn::MulAdd(v, hn::Mul(sum, inverse), excess);
     }
-    // The reference is the nearest key up to rounding: nothing may weigh more.
+    // The reference is the nearest key only up to rounding: no weight may be larger.
     StoreVector(d, ExpNonPositive(d, hn::Min(hn::Mul(minus_half, excess), hn::Zero(d))), weight + i, count);
   });
 }
 
-/// Compact shapes: inside is |x - q| < h, the same test as on a line, so that both agree on the edge.
+/// Compact shapes: a key is inside if |x - q| < h, the same test as on a line, so that both agree at the edge.
 template <class Shape>
 HWY_INLINE void CompactWeights(const KeyTile& tile, const double* query, const double* width, double* weight,
                                Shape&& shape) {

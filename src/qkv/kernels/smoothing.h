@@ -7,7 +7,7 @@
 
 namespace qkv::kernels {
 
-/// K(u) with K(0) = 1: exp(-u^2 / 2); 1 for |u| < 1; 1 - u^2 and 1 - |u| there; 1 everywhere. In several dimensions the
+/// K(u) with K(0) = 1: exp(-u^2 / 2); for |u| < 1: 1, 1 - u^2 and 1 - |u|; 1 everywhere. In several dimensions, their
 /// product.
 enum class KernelShape { gaussian, boxcar, epanechnikov, triangular, constant };
 constexpr std::array<std::string_view, 5> names(KernelShape) {
@@ -23,7 +23,7 @@ struct KeyTile {
 
 /// weight[i] = K((x_i - query) / width). With a reference point (a key near the query) the Gaussian is relative to the
 /// weight of that point, so a query far from all keys still tells them apart: |x - q|^2 - |r - q|^2 = (x - r) . ((x -
-/// q) + (r - q)), no digits lost.
+/// q) + (r - q)), without cancellation.
 void kernel_weights(KernelShape shape, const KeyTile& tile, const double* query, const double* width,
                     const double* reference, double* weight);
 

@@ -1,4 +1,4 @@
-// What softmax and cross-entropy share: the exponentials of a row and their sum.
+// Shared by softmax and cross-entropy: the exponentials of a row and their sum.
 #if defined(QKV_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QKV_KERNELS_SOFTMAX_INL_H_
 #undef QKV_KERNELS_SOFTMAX_INL_H_
@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace qkv::kernels {
 namespace HWY_NAMESPACE {
 
-/// e^(x - shift), for x at most the shift or little above. The difference comes first: inf - inf is NaN, as in the
+/// e^(x - shift), for x up to slightly above the shift. The difference is taken first: inf - inf is NaN, as in the
 /// formula.
 HWY_INLINE Vec ExpLess(Floats d, Vec x, Vec shift) { return Exp2(d, hn::Mul(hn::Sub(x, shift), hn::Set(d, kLog2E))); }
 

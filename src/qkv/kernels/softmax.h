@@ -5,7 +5,7 @@
 
 namespace qkv::kernels {
 
-/// y = e^(x - max x) / sum; a row with NaN or +inf, or of -inf alone, is NaN, and -inf beside a number gives exactly 0.
+/// y = e^(x - max x) / sum; a row with NaN, +inf or only -inf is NaN; -inf beside a finite value gives exactly 0.
 void softmax(const float* x, float* y, int64_t rows, int64_t width);
 /// dx = y (dy - sum(y dy))
 void softmax_back(const float* y, const float* dy, float* dx, int64_t rows, int64_t width);

@@ -1,5 +1,5 @@
-// Scores, softmax and weighted sum of one query at a time: everything a row needs fits into the nearest cache. Four
-// heads go together where they can, side by side in a vector; each of them has the bits it has alone.
+// Scores, softmax and weighted sum of one query at a time: everything a row needs fits into the L1 cache. Where
+// possible, four heads are computed together, side by side in a vector; each has the same bits as alone.
 #include "qkv/kernels/step_attention.h"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ HWY_INLINE void Scores(const float* q, const float* k, const int32_t* slots, int
   for (int i = 0; i < kKeys; ++i) out[i] = scale * hn::GetLane(hn::SumOfLanes(d, sum[i]));
 }
 
-// kVectors vectors of the weighted sum of the values, from column c on.
+// kVectors vectors of the weighted sum of the values, starting at column c.
 template <int kVectors>
 HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots, int64_t count, int64_t row,
                      float inverse, float* out) {
@@ -64,7 +64,7 @@ HWY_INLINE void Mean(const float* weights, const float* v, const int32_t* slots,
   for (int i = 0; i < kVectors; ++i) hn::StoreU(hn::Mul(sum[i], by), d, out + i * kLanes);
 }
 
-// One head of one row; scores has room for count floats and one vector more.
+// One head of one row; scores has room for count floats plus one vector.
 HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys& keys, int64_t first,
                          const int32_t* slots, int64_t count, float* scores, float* out) {
   const Floats d;
@@ -89,7 +89,7 @@ HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys&
     }
     sum = hn::GetLane(hn::SumOfLanes(d, sums));
   } else {
-    for (int64_t i = 0; i < count; ++i) sum += scores[i] == scores[i] ? 0 : scores[i];  // NaN stays
+    for (int64_t i = 0; i < count; ++i) sum += scores[i] == scores[i] ? 0 : scores[i];  // NaN stays NaN
     std::fill_n(scores, count, 0.f);
   }
   const float inverse = sum == 0 ? 0 : 1 / sum;
@@ -103,22 +103,23 @@ HWY_INLINE void StepHead(const StepAttention& s, const float* q, const StepKeys&
   StorePart(hn::Mul(tail, hn::Set(d, inverse)), d, out + c, s.width - c);
 }
 
-constexpr int kGroup = 4;  // heads that go together
+constexpr int kGroup = 4;  // heads computed together
 constexpr int kKeysOfVector =
     static_cast<int>(hn::MaxLanes(Floats())) / kGroup;  // keys whose scores for these heads fill a vector
 static_assert(kKeysOfVector == 1 || kKeysOfVector == 2);
 
-// x of one key in the lower half, of the other in the upper; the halves of the two are added.
+// The sum of the halves of x in the lower half, and of y in the upper half.
 HWY_INLINE Vec AddHalves(Floats d, Vec x, Vec y) {
 #if HWY_TARGET == HWY_AVX2
   return hn::Add(hn::ConcatUpperLower(d, y, x), hn::ConcatLowerUpper(d, y, x));
 #else
-  (void)d, (void)y;
+  (void)d;
+  (void)y;
   return x;
 #endif
 }
 
-// The sums of the lanes of x[head][key], key by key, each in the order of SumOfLanes.
+// The lane sums of x[head][key], key by key, each in the order of SumOfLanes.
 HWY_INLINE Vec SumsOfLanes(Floats d, const Vec (&x)[kGroup][kKeysOfVector]) {
   const hn::Repartition<double, Floats> pairs;
   Vec half[kGroup];
@@ -137,7 +138,7 @@ HWY_INLINE Vec SumsOfLanes(Floats d, const Vec (&x)[kGroup][kKeysOfVector]) {
 struct HeadGroup {
   const float *q, *k, *v;
   float* out;
-  int64_t row, width;  // row: floats from slot to slot; width: of a head
+  int64_t row, width;  // row: floats from slot to slot; width: width of a head
 };
 
 // The width of a head, known to the compiler unless kWidth is 0.
@@ -146,7 +147,7 @@ HWY_INLINE int64_t WidthOf(const HeadGroup& g) {
   return kWidth ? kWidth : g.width;
 }
 
-// The scores of the key in slot `first` and, where a vector has room for two, of that in slot `last`.
+// The scores of the key in slot `first` and, if a vector has room for two, of the key in slot `last`.
 template <int kWidth>
 HWY_INLINE Vec GroupScores(const HeadGroup& g, int32_t first, int32_t last, float scale) {
   const Floats d;
@@ -171,7 +172,8 @@ HWY_INLINE Vec GroupScores(const HeadGroup& g, int32_t first, int32_t last, floa
   return hn::Mul(hn::Set(d, scale), SumsOfLanes(d, sum));
 }
 
-// kVectors vectors of the weighted sums of the values of heads h and h + 1, from column c on; weights (keys, kGroup).
+// kVectors vectors of the weighted sums of the values of heads h and h + 1, starting at column c; weights (keys,
+// kGroup).
 template <int kWidth, int kVectors>
 HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const int32_t* slots, int64_t count,
                           const float* inverse, int64_t c) {
@@ -199,7 +201,7 @@ HWY_INLINE void MeanOfTwo(const HeadGroup& g, int h, const float* weights, const
   }
 }
 
-// Whether it is done: scores that are not numbers, or none of them above -inf, are left to StepHead. `scores` has room
+// Returns whether it did the work: NaN scores, or a head with none above -inf, are left to StepHead. `scores` has room
 // for count + 1 keys.
 template <int kWidth>
 HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t count, float scale, float* scores) {
@@ -224,7 +226,7 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
   highest = hn::Max(highest, hn::ConcatLowerUpper(d, highest, highest));
 #endif
   if (!hn::AllTrue(d, hn::Gt(highest, none))) return false;
-  // Key j is added to lane j mod lanes, the lanes then as SumOfLanes does it.
+  // Key j is added to lane j mod lanes, then the lanes are summed as in SumOfLanes.
   Vec sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
   float* at = scores;
   const auto add = [&](Vec& sum) HWY_ATTR {
@@ -233,7 +235,12 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
     sum = hn::Add(sum, e);
     at += kLanes;
   };
-  for (; at + 4 * kLanes <= to;) add(sums[0]), add(sums[1]), add(sums[2]), add(sums[3]);
+  for (; at + 4 * kLanes <= to;) {
+    add(sums[0]);
+    add(sums[1]);
+    add(sums[2]);
+    add(sums[3]);
+  }
   if (at < to) add(sums[0]);
   if (at < to) add(sums[1]);
   if (at < to) add(sums[2]);
@@ -243,7 +250,10 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
   for (int h = 0; h < kGroup; h += 2) {
     int64_t c = 0;
     for (; c + 4 * kLanes <= width; c += 4 * kLanes) MeanOfTwo<kWidth, 4>(g, h, scores, slots, count, inverse, c);
-    if (c + 2 * kLanes <= width) MeanOfTwo<kWidth, 2>(g, h, scores, slots, count, inverse, c), c += 2 * kLanes;
+    if (c + 2 * kLanes <= width) {
+      MeanOfTwo<kWidth, 2>(g, h, scores, slots, count, inverse, c);
+      c += 2 * kLanes;
+    }
     if (c < width) MeanOfTwo<kWidth, 1>(g, h, scores, slots, count, inverse, c);
   }
   return true;
@@ -251,7 +261,7 @@ HWY_NOINLINE bool StepGroup(const HeadGroup& g, const int32_t* slots, int64_t co
 
 using GroupFunction = bool (*)(const HeadGroup&, const int32_t*, int64_t, float, float*);
 
-// Null where heads cannot go together: several of them read the same keys, or a head is not made of whole vectors.
+// Null if heads cannot be computed together: several read the same keys, or a head is not a whole number of vectors.
 HWY_INLINE GroupFunction GroupOf(const StepAttention& s) {
   if (s.heads != s.key_heads || s.width % kLanes != 0) return nullptr;
   return s.width == 16 ? StepGroup<16> : s.width == 32 ? StepGroup<32> : s.width == 64 ? StepGroup<64> : StepGroup<0>;
@@ -273,14 +283,16 @@ HWY_INLINE void StepRow(const StepAttention& s, GroupFunction group, const float
   }
 }
 
-// Asks for the keys and values of row r >= 1, but for those that the row before has at the same place: they come from
-// afar, in no order.
+// Prefetches the keys and values of row r >= 1, except those that the previous row has at the same index: they are
+// scattered in memory.
 HWY_INLINE void Prefetch(const StepKeys& keys, int64_t r, int64_t row) {
   const int32_t* slots = keys.slots + r * keys.stride;
   for (int64_t j = 0; j < keys.counts[r]; ++j) {
     if (slots[j] == slots[j - keys.stride]) continue;
-    for (int64_t c = 0; c < row; c += 16)
-      hwy::Prefetch(keys.k + slots[j] * row + c), hwy::Prefetch(keys.v + slots[j] * row + c);
+    for (int64_t c = 0; c < row; c += 16) {
+      hwy::Prefetch(keys.k + slots[j] * row + c);
+      hwy::Prefetch(keys.v + slots[j] * row + c);
+    }
   }
 }
 

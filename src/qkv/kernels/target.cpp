@@ -1,4 +1,4 @@
-// Forcing and reading back the Highway target.
+// Forces the Highway target and reads it back.
 #include "qkv/kernels/target.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace qkv::kernels {
 HWY_EXPORT(NameHere);
 
 namespace {
-// What the CPU has, read before anything is forced (afterwards Highway reports the forced set).
+// The targets of the CPU, read before any is forced (afterwards Highway reports the forced set).
 int64_t cpu_targets() {
   static const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
   return targets;

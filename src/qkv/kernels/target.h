@@ -6,14 +6,14 @@
 
 namespace qkv::kernels {
 
-/// Names of the targets compiled in that this CPU has, best first: "AVX2", "SSSE3".
+/// Names of the compiled-in targets that this CPU supports, best first: "AVX2", "SSSE3".
 std::vector<std::string> available_targets();
 
-/// Forces every kernel to one target, or "" for the best one again. Process-wide; a target
-/// the CPU lacks, or one that is not compiled in, is an error and changes nothing.
+/// Forces every kernel to one target; "" goes back to the best one. Process-wide. A target that the CPU lacks or that
+/// is not compiled in is an error and changes nothing.
 void force_target(const std::string& name);
 
-/// The target that a dispatched kernel really runs on, as that kernel itself reports it.
+/// The target that a dispatched kernel actually runs on, as reported by that kernel.
 std::string running_target();
 
 /// "Highway 1.0.3".

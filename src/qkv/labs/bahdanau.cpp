@@ -1,5 +1,5 @@
-// Lab 10.4: translation with a recurrent encoder and decoder, without attention and with Bahdanau's. Trainings that its
-// steps share.
+// Lab 10.4: translation with a recurrent encoder and decoder, with and without Bahdanau's attention. The training runs
+// that its steps share.
 #include "qkv/labs/bahdanau.h"
 
 #include <algorithm>
@@ -37,38 +37,38 @@ TranslationConfig small_config(uint64_t seed) {
   c.data.corpus_size = 8000;
   c.data.corpus_seed = static_cast<int64_t>(seed);
   c.seq2seq().embed = c.seq2seq().hidden = 64;
-  c.seq2seq().values = Seq2SeqConfig{}.values;  // the book's decoder: what is weighted is the encoder's states
+  c.seq2seq().values = Seq2SeqConfig{}.values;  // the book's decoder: the values are the encoder's states
   c.seq2seq().embed_dropout = 0;
   c.training.epochs = 8;
-  c.seq2seq().dropout = 0;  // on the weights it spreads them
+  c.seq2seq().dropout = 0;  // dropout on the attention weights spreads them out
   c.training.batch_rows = 16;
   c.training.rate = 0.003;
   c.training.schedule = ScheduleKind::cosine;
-  c.book.num_steps = 18;  // what an unmasked loss pads to: no sentence is longer
+  c.book.num_steps = 18;  // an unmasked loss pads to this length; no sentence is longer
   return c;
 }
 
-// As the screen names it while it is trained.
+// The name shown on the screen while the model trains.
 Text name_of(Kind kind) {
   switch (kind) {
     case Kind::baseline:
-      return {"without attention", "无注意力"};
+      return tr("without attention");
     case Kind::attention:
-      return {"with attention", "有注意力"};
+      return tr("with attention");
     case Kind::aligned:
-      return {"with attention, on the built-in corpus", "有注意力（内置语料）"};
+      return tr("with attention, on the built-in corpus");
     case Kind::reference:
-      return {"GRU", "GRU"};
+      return verbatim("GRU");
     case Kind::lstm:
-      return {"LSTM", "LSTM"};
+      return verbatim("LSTM");
     case Kind::dot:
-      return {"dot product", "点积"};
+      return tr("dot product");
     case Kind::fed_back:
-      return {"fed back", "反馈"};
+      return tr("fed back");
     case Kind::plain:
-      return {"GRU without attention", "无注意力的 GRU"};
+      return tr("GRU without attention");
     case Kind::plain_lstm:
-      return {"LSTM without attention", "无注意力的 LSTM"};
+      return tr("LSTM without attention");
   }
   return {};
 }
@@ -83,7 +83,10 @@ TranslationConfig config_of(const Page& page, Kind kind) {
   if (is_exercise(kind)) {
     c.training.epochs = from_file ? 100 : 12;
     c.seq2seq().bidirectional = false;  // a dot product needs queries as wide as the keys
-    if (!from_file) c.data.corpus_size = 3000, c.training.rate = 0.005;
+    if (!from_file) {
+      c.data.corpus_size = 3000;
+      c.training.rate = 0.005;
+    }
   }
   c.training.seed = static_cast<int64_t>(page.seed());
   turn_into(c, kind);
@@ -103,7 +106,7 @@ const Trained& trained(Page& page, Kind kind) {
     std::vector<Text> names;
     for (const Kind k : together) names.push_back(name_of(k));
     Work work(page, training_of(names), together.size());
-    // Models this small leave nothing to share within a step: each has a thread of its own instead.
+    // A step of such a small model is too little work to share between threads: each model gets its own thread instead.
     parallel_for(static_cast<int64_t>(together.size()), 1e12, [&](int64_t i) {
       const SerialScope serial;
       const Kind k = together[static_cast<size_t>(i)];
@@ -124,7 +127,7 @@ const std::vector<BookRun>& book_runs(Page& page) {
   runs[0] = {page.seed(), baseline.losses.back(), attention.losses.back(), translate(baseline, four),
              translate(attention, four)};
   for (uint64_t i = 1; i < kBookSeeds; ++i) runs[i].seed = page.seed() + i;
-  Work work(page, training_of({{"the same with other seeds", "其他种子"}}), 2 * (kBookSeeds - 1));
+  Work work(page, training_of({tr("the same with other seeds")}), 2 * (kBookSeeds - 1));
   parallel_for(2 * static_cast<int64_t>(kBookSeeds - 1), 1e12, [&](int64_t i) {
     const SerialScope serial;
     WorkObserver follower(work, static_cast<size_t>(i));
@@ -166,7 +169,7 @@ Lab bahdanau_lab() {
   using namespace bahdanau;
   return {"10.4",
           "bahdanau",
-          {"Bahdanau attention: translation", "Bahdanau 注意力：机器翻译"},
+          tr("Bahdanau attention: translation"),
           {text_step,
            batch_step,
            vocabulary_step,

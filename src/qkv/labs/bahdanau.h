@@ -14,28 +14,28 @@
 
 namespace qkv::labs::bahdanau {
 
-/// The trainings of the lab. `aligned` is attention on the built-in corpus: with a file of one's own a model of its
-/// own, else `attention`. Those of the exercises have fewer sentences; `reference` is attention trained as they are,
-/// `plain` and `plain_lstm` the same without attention.
+/// The models that the lab trains. `aligned` is attention on the built-in corpus: a separate model if the page has a
+/// data file, else the same as `attention`. The models of the exercises see fewer sentences: `reference` is attention
+/// trained like them, `plain` and `plain_lstm` have no attention.
 enum class Kind { baseline, attention, aligned, reference, lstm, dot, fed_back, plain, plain_lstm };
 
-/// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
+/// The configuration of a training run: the book's experiment if the page has a data file, else a small one on the
+/// built-in corpus.
 TranslationConfig config_of(const Page& page, Kind kind);
-/// Trained when it is first asked for, together with others that a reader of the page will want, then kept for the
-/// page.
+/// Trained on first use, together with the other models that the page will need, then kept for the page.
 const Trained& trained(Page& page, Kind kind);
-/// The book's experiment with one seed: last losses, and what the models write for the book's four sentences.
+/// The book's experiment with one seed: the final losses, and the models' translations of the book's four sentences.
 struct BookRun {
   uint64_t seed;
   double baseline_loss, attention_loss;
   std::vector<std::string> baseline, attention;
 };
-/// Of five seeds, the page's own first; of a page with a file.
+/// Runs with five seeds, the page's seed first. Only for a page with a data file.
 const std::vector<BookRun>& book_runs(Page& page);
 /// Trained on the book's subset of its own file: 601 pairs, vocabularies of 184 and 201.
 bool is_books_data(Page& page);
 
-/// Held-out pairs of the built-in corpus, those whose words the model of `aligned` all knows.
+/// Held-out pairs of the built-in corpus whose words are all known to the `aligned` model.
 const std::vector<AlignedPair>& held_out(Page& page);
 Alignment gold_of(const AlignedPair& pair);
 
@@ -59,7 +59,7 @@ void feed_back_step(Page& page);
 void plain_lstm_step(Page& page);
 void lstm_step(Page& page);
 void scoring_step(Page& page);
-// bahdanau_questions.cpp: a loss that sees the padding, and what is answered in words.
+// bahdanau_questions.cpp: a loss that includes the padding, and questions answered in words.
 void first_questions_step(Page& page);
 void unmasked_step(Page& page);
 void states_question_step(Page& page);

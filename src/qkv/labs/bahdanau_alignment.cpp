@@ -11,8 +11,8 @@
 namespace qkv::labs::bahdanau {
 namespace {
 
-// A held-out pair with the weights between its words: (target words, source words), while the decoder is made to write
-// the target.
+// A held-out pair and the attention weights between its words, (target words, source words), with the decoder forced to
+// write the target.
 struct Looked {
   const AlignedPair* pair;
   Tensor weights;
@@ -50,20 +50,23 @@ bool linked(const AlignedPair& pair, int64_t source, int64_t target) {
   return has(pair.links) || has(pair.possible);
 }
 
-// The largest weight of a target word is on a word of its own or next to one.
+// Whether the largest weight of a target word is on a source word linked with it, or next to one.
 bool beside(const Looked& looked, int64_t target) {
   const int64_t at = heaviest(looked.weights, target);
   return linked(*looked.pair, at, target) || linked(*looked.pair, at - 1, target) ||
          linked(*looked.pair, at + 1, target);
 }
 
-// Two neighbours with one sure link each that stand the other way round in the target.
+// Neighbouring source words with one sure link each whose target words are neighbours in the opposite order.
 std::vector<std::pair<int32_t, int32_t>> swaps(const AlignedPair& pair) {
   std::vector<std::pair<int32_t, int32_t>> out;  // target words of the first and the second
   const auto only = [&](int32_t s) {
     int32_t found = -1, count = 0;
     for (const auto& [a, t] : pair.links)
-      if (a == s) found = t, ++count;
+      if (a == s) {
+        found = t;
+        ++count;
+      }
     return count == 1 ? found : -1;
   };
   for (int32_t s = 0; s + 1 < static_cast<int32_t>(words(pair.source).size()); ++s)
@@ -71,7 +74,7 @@ std::vector<std::pair<int32_t, int32_t>> swaps(const AlignedPair& pair) {
   return out;
 }
 
-// Target words of "ne ... pas" and the like, of a word "not" that is linked with two.
+// The two target words of a negation such as "ne ... pas", both linked with "not"; empty if there is none.
 std::vector<int32_t> negation(const AlignedPair& pair) {
   const auto source = words(pair.source);
   std::vector<int32_t> out;
@@ -93,7 +96,7 @@ Figure figure(const Looked& looked) {
   return out;
 }
 
-// The shortest pair of at least six words for which `fits`.
+// The shortest pair of at least six source words that satisfies `fits`.
 template <class Fits>
 const AlignedPair* shortest(const std::vector<AlignedPair>& pairs, Fits fits) {
   const AlignedPair* best = nullptr;
@@ -104,7 +107,7 @@ const AlignedPair* shortest(const std::vector<AlignedPair>& pairs, Fits fits) {
   return best;
 }
 
-// The word at the same place of a sentence of another length.
+// Links every target word with the source word at the same relative position.
 Alignment diagonal(int64_t source, int64_t target) {
   Alignment out;
   for (int64_t t = 0; t < target; ++t)
@@ -117,7 +120,7 @@ Alignment diagonal(int64_t source, int64_t target) {
 
 void heat_map_step(Page& page) {
   if (page.data().empty()) return;
-  page.heading({"The book's heat map", "书中的热图"});
+  page.heading(tr("The book's heat map"));
   const Trained& model = trained(page, Kind::attention);
   const Translator translator = model.translator();
   TranslateOptions options = translator.defaults();
@@ -133,39 +136,34 @@ void heat_map_step(Page& page) {
       heatmaps(best.attention.viewed({steps, keys}), "Key positions", "Query positions", {},
                {.x_tokens = translator.tokenizers().source.tokens(translation.source),
                 .y_tokens = translator.tokenizers().target.tokens(written)}),
-      {"Weights for `i'm home .`, a row for every word that was written. As in the book there is no sharp alignment: with 601 short "
-       "sentences, most of them known by heart, the decoder has little need of one.",
-       "`i'm home .` 的权重，每写一个词一行。和书中一样看不到清晰的对齐：只有 601 个短句，且大多已被记住，解码器几乎不需要对齐。"});
+      tr("Weights for `i'm home .`, one row per word written. As in the book, there is no sharp alignment: with 601 "
+         "short sentences, most of them memorised, the decoder hardly needs one."));
   double differ = 0;
   for (int64_t i = 1; i < steps; ++i)
     for (int64_t k = 0; k < keys; ++k)
       differ =
           std::max(differ, std::abs(static_cast<double>(best.attention.ptr()[i * keys + k]) - best.attention.ptr()[k]));
-  page.claim(differ > 0.05, {"Each query weighs the keys differently.", "不同的查询给键以不同的权重。"},
-             fmt::format("a weight differs from the first row's by up to {:.2f}", differ));
-  page.say(
-      {"To see alignment, take a corpus where word order matters and the gold links are known: the built-in one, from "
-       "here to the next exercise.",
-       "要看到对齐，需要词序重要且标准对齐已知的语料：以下直到练习之前都用内置语料。"});
+  page.claim(differ > 0.05, tr("Each query weighs the keys differently."),
+             tr("a weight differs from the first row's by up to {differ:.2f}", "differ"_a = differ));
+  page.say(tr(
+      "To see alignment, take a corpus where word order matters and the gold links are known: the built-in one, used "
+      "from here to the next exercise."));
 }
 
 void swap_step(Page& page) {
-  page.heading({"Where the decoder looks", "解码器看向哪里"});
-  page.say(
-      {"Rows are the French words as they are written, columns the English words; dark is a weight near 1. Frames are the gold links, "
-       "which the model has never seen. It was trained on sentences alone.",
-       "每行是正在写出的法语词，每列是英语词；颜色越深，权重越接近 1。方框是标准对齐，模型从未见过：它只用句子训练。"});
+  page.heading(tr("Where the decoder looks"));
+  page.say(tr(
+      "Rows are the French words in the order they are written, columns the English words; dark means a weight near 1. "
+      "Frames mark the gold links, which the model has never seen: it was trained on sentences alone."));
   const std::vector<AlignedPair>& held = held_out(page);
   const AlignedPair* swapped = shortest(held, [](const AlignedPair& p) { return !swaps(p).empty(); });
   const AlignedPair* negated = shortest(held, [](const AlignedPair& p) { return !negation(p).empty(); });
   if (swapped)
     page.draw("adjective-swap", figure(look(page, std::span(swapped, 1))[0]),
-              {"An adjective that stands behind its noun in French: the weights cross there.",
-               "形容词在法语中位于名词之后：权重在那里交叉。"});
+              tr("An adjective that follows its noun in French: the weights cross there."));
   if (negated)
     page.draw("negation", figure(look(page, std::span(negated, 1))[0]),
-              {"The two-part negation: `ne` and `pas` belong to the one English word `not`.",
-               "两部分的否定：`ne` 和 `pas` 都对应英语的 `not`。"});
+              tr("Two-part negation: `ne` and `pas` both belong to the English word `not`."));
   double crossed = 0, all_swaps = 0, first = 0, second = 0, either = 0, negations = 0;
   for (const Looked& looked : look(page, held)) {
     for (const auto& [a, b] : swaps(*looked.pair)) {
@@ -177,33 +175,31 @@ void swap_step(Page& page) {
       ++negations;
       const bool ne = linked(*looked.pair, heaviest(looked.weights, parts[0]), parts[0]);
       const bool pas = linked(*looked.pair, heaviest(looked.weights, parts[1]), parts[1]);
-      first += ne, second += pas;
+      first += ne;
+      second += pas;
       either += beside(looked, parts[0]) || beside(looked, parts[1]);
     }
   }
   page.claim(
       crossed > 0.3 * all_swaps,
-      {"Where adjective and noun change places, the weights cross with both on their own word, more than fifteen times "
-       "as often as the one time in fifty of chance.",
-       "形容词与名词换位之处，权重也交叉，且两者都落在各自的词上，次数是偶然（五十分之一）的十五倍以上。"},
-      fmt::format("in {:.0f} of {:.0f} swaps", crossed, all_swaps));
+      tr("Where adjective and noun swap places, the weights cross too, each on its own word, more than fifteen times "
+         "as often as by chance (one in fifty)."),
+      tr("in {crossed:.0f} of {all_swaps:.0f} swaps", "crossed"_a = crossed, "all_swaps"_a = all_swaps));
   page.claim(
       either > 0.5 * negations,
-      {"In most negations at least one half looks at the English word or at the one beside it, whose state carries it too. Which half "
-       "depends on the training: once `ne` and the verb are written, `pas` follows without a look.",
-       "在大多数否定句中，至少有一个成分的最大权重落在对应的英语词上，或落在与它相邻、状态中含有其信息的词上。是哪一个则因训练而异："
-       "写出 `ne` 和动词之后，不看源句也知道该写 `pas`。"},
-      fmt::format("{:.0f} of {:.0f} negations; at the word itself: first half {:.0f} times, second {:.0f}", either,
-                  negations, first, second));
+      tr("In most negations at least one half looks at the English word or at a neighbour, whose state carries it too. "
+         "Which half depends on the training run: once `ne` and the verb are written, `pas` follows without looking at "
+         "the source."),
+      tr("{either:.0f} of {negations:.0f} negations; at the word itself: first half {first:.0f} times, second "
+         "{second:.0f}",
+         "either"_a = either, "negations"_a = negations, "first"_a = first, "second"_a = second));
 }
 
 void alignment_step(Page& page) {
-  page.heading({"Weights as alignments", "把权重当作词对齐"});
-  page.say(
-      {"Link every French word with the English word of its largest weight, and compare with the gold links on all held-out sentences. "
-       "With links $A$, sure gold links $S$ and possible ones $P$ (Och and Ney, 2003):",
-       "把每个法语词与权重最大的英语词相连，在全部留出句子上与标准对齐比较。记所得连接为 $A$，确定的标准连接为 "
-       "$S$，可能的为 $P$（Och 与 Ney，2003）："});
+  page.heading(tr("Weights as alignments"));
+  page.say(tr(
+      "Link every French word with the English word that gets its largest weight, and compare with the gold links on "
+      "all held-out sentences. With links $A$, sure gold links $S$ and possible ones $P$ (Och and Ney, 2003):"));
   page.formula("\\mathrm{AER} = 1 - \\frac{|A \\cap S| + |A \\cap P|}{|A| + |S|}");
   AlignmentScore attention, straight;
   double mass = 0, even = 0, near = 0, target_words = 0;
@@ -214,33 +210,35 @@ void alignment_step(Page& page) {
     for (int64_t t = 0; t < looked.weights.size(0); ++t) {
       double on = 0, links = 0;
       for (int64_t s = 0; s < looked.weights.size(1); ++s)
-        if (linked(*looked.pair, s, t)) on += looked.weights.at({t, s}), ++links;
+        if (linked(*looked.pair, s, t)) {
+          on += looked.weights.at({t, s});
+          ++links;
+        }
       near += beside(looked, t);
-      mass += on, even += links / static_cast<double>(looked.weights.size(1)), ++target_words;
+      mass += on;
+      even += links / static_cast<double>(looked.weights.size(1));
+      ++target_words;
     }
   }
   const auto row = [](const AlignmentScore& s) {
     return std::vector<std::string>{percent(*s.error_rate()), percent(*s.precision()), percent(*s.recall())};
   };
-  named_table(page, {{"alignment", "对齐"}, {"AER", "AER"}, {"precision", "精确率"}, {"recall", "召回率"}},
-              {{{"largest attention weight", "最大注意力权重"}, row(attention)},
-               {{"along the diagonal", "沿对角线"}, row(straight)}});
+  named_table(page, {tr("alignment"), verbatim("AER"), tr("precision"), tr("recall")},
+              {{tr("largest attention weight"), row(attention)}, {tr("along the diagonal"), row(straight)}});
   page.claim(near > 0.8 * target_words,
-             {"At least eight French words in ten look at their own English word or at the word next to it.",
-              "十个法语词中至少有八个看向各自的英语词，或与它相邻的词。"},
-             fmt::format("{} at it, {} at it or beside it, of {} words", percent(*attention.precision()),
-                         percent(near / target_words), grouped(static_cast<int64_t>(target_words))));
-  page.claim(
-      mass > 3 * even,
-      {"The weights sit on the gold links: more than three times what even weights would put there.",
-       "权重落在标准连接上：是均匀权重的三倍以上。"},
-      fmt::format("{} of the weight; even weights {}", percent(mass / target_words), percent(even / target_words)));
-  page.say(
-      {"Attention is not made to be an alignment. The decoder looks where it finds what it needs for the next word, which for an article "
-       "may be the noun that decides its gender, and states of the encoder know their neighbours: some trainings settle on the word "
-       "beside. `qkv align` and `qkv inspect` do this for any model.",
-       "注意力并不是为对齐而设的。解码器看向能找到下一个词所需信息的地方：写冠词时可能是决定其性别的名词，何况编码器的状态也知道邻词：有的"
-       "训练会习惯于看旁边的词。`qkv align` 与 `qkv inspect` 可对任何模型这样做。"});
+             tr("At least eight French words in ten look at their own English word or at a word next to it."),
+             tr("{precision} at the word, {near} at it or next to it, of {words} words",
+                "precision"_a = percent(*attention.precision()), "near"_a = percent(near / target_words),
+                "words"_a = grouped(static_cast<int64_t>(target_words))));
+  page.claim(mass > 3 * even,
+             tr("The gold links get more than three times the weight that even weights would give them."),
+             tr("{share} of the weight; even weights {even}", "share"_a = percent(mass / target_words),
+                "even"_a = percent(even / target_words)));
+  page.say(tr(
+      "Attention is not designed to be an alignment. The decoder looks where it finds what it needs for the next word: "
+      "for an article, that may be the noun that decides its gender. Encoder states also know their neighbours, so "
+      "some training runs settle on the word next to the right one. `qkv align` and `qkv inspect` do the same for any "
+      "model."));
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -1,4 +1,4 @@
-// Lab 10.4: greedy search and beam search (9.8), on the book's little example and on the trained model.
+// Lab 10.4: greedy search and beam search (9.8), on the book's small example and on the trained model.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -6,14 +6,13 @@
 
 #include "qkv/decode/search.h"
 #include "qkv/labs/bahdanau.h"
-#include "qkv/labs/both.h"
 
 namespace qkv::labs::bahdanau {
 namespace {
 
 constexpr int32_t kA = 0, kB = 1, kC = 2, kEos = 3, kBos = 4;
 
-// P(A, B, C, <eos>) after what was written. The two paths of section 9.8 have the book's numbers; all others are even.
+// P(A, B, C, <eos>) after the words written. The two paths of section 9.8 have the book's numbers; others are uniform.
 std::array<double, 4> after(const std::vector<int32_t>& written) {
   if (written.empty()) return {0.5, 0.2, 0.2, 0.1};
   if (written == std::vector<int32_t>{kA}) return {0.1, 0.4, 0.3, 0.2};
@@ -60,7 +59,7 @@ struct Best {
   double probability = 0, score = -1e9;
 };
 
-// Every sequence of at most `left` more tokens that ends.
+// Tries every sequence of at most `left` more tokens and <eos>, and keeps the best.
 void enumerate(std::vector<int32_t>& written, double p, int left, double penalty, Best& best) {
   const auto next = after(written);
   const double ended = p * next[kEos];
@@ -77,12 +76,11 @@ void enumerate(std::vector<int32_t>& written, double p, int left, double penalty
 }  // namespace
 
 void beam_example_step(Page& page) {
-  page.heading({"Greedy is not best (9.8)", "贪心不是最优（9.8）"});
-  page.say(
-      {"Greedy search takes the likeliest word in every step. The book's example has the words A, B, C and `<eos>`: after A the likeliest "
-       "is B (0.4), but C (0.3) leads to a better end. Beam search keeps $k$ partial sentences and ranks the finished ones by",
-       "贪心搜索每步取概率最大的词。书中的例子有 A、B、C 与 `<eos>`：在 A 之后最可能的是 B（0.4），但 C（0.3）通向更好的结尾。束搜索保留 "
-       "$k$ 个部分句子，并按下式给完成的句子排序："});
+  page.heading(tr("Greedy is not best (9.8)"));
+  page.say(tr(
+      "Greedy search takes the most likely word at every step. The book's example has the words A, B, C and `<eos>`: "
+      "after A the most likely word is B (0.4), but C (0.3) leads to a better ending. Beam search keeps $k$ partial "
+      "sentences and ranks the finished ones by"));
   page.formula(
       "\\frac{1}{L^\\alpha} \\sum_{t'=1}^{L} \\log P(y_{t'} \\mid y_1 \\ldots y_{t'-1}, c), \\quad \\alpha = 0.75");
   Example model;
@@ -96,33 +94,31 @@ void beam_example_step(Page& page) {
   enumerate(written, 1, 4, 0.75, best);
   enumerate(written, 1, 4, 0, likeliest);
   named_table(
-      page, {{"search", "搜索"}, {"sequence", "序列"}, {"probability", "概率"}, {"score", "分数"}},
-      {{{"greedy", "贪心"},
-        {letters(greedy.tokens), rounded(std::exp(greedy.log_probability), 3), rounded(greedy.score, 3)}},
-       {{"beam of 2", "束宽 2"},
+      page, {tr("search"), tr("sequence"), tr("probability"), tr("score")},
+      {{tr("greedy"), {letters(greedy.tokens), rounded(std::exp(greedy.log_probability), 3), rounded(greedy.score, 3)}},
+       {tr("beam of {width}", "width"_a = 2),
         {letters(beam.tokens), rounded(std::exp(beam.log_probability), 3), rounded(beam.score, 3)}},
-       {{"all sequences, best score", "穷举，分数最高"},
-        {letters(best.tokens), rounded(best.probability, 3), rounded(best.score, 3)}},
-       {{"all sequences, likeliest", "穷举，概率最高"},
+       {tr("all sequences, best score"), {letters(best.tokens), rounded(best.probability, 3), rounded(best.score, 3)}},
+       {tr("all sequences, most likely"),
         {letters(likeliest.tokens), rounded(likeliest.probability, 3),
          rounded(std::log(likeliest.probability) / std::pow(static_cast<double>(likeliest.tokens.size() + 1), 0.75),
                  3)}}});
   const double p = std::exp(greedy.log_probability), q = std::exp(beam.log_probability);
   page.claim(
       std::abs(p - 0.048) < 1e-6 && std::abs(q - 0.054) < 1e-6 && beam.tokens == best.tokens,
-      {"$0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$ by greedy search, $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 = 0.054$ by a beam "
-       "of 2, which here finds the best of all.",
-       "贪心得 $0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$，束宽 2 得 $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 "
-       "= 0.054$，在此例中即全局最优。"},
-      fmt::format("greedy {:.3f}, beam {:.3f}", p, q));
-  page.claim(likeliest.tokens.size() < best.tokens.size(),
-             {"Without the power of the length a shorter sequence would win: each word can only lower a probability.",
-              "若不除以长度的幂，较短的序列会胜出：每多一个词，概率只会变小。"},
-             fmt::format("\"{}\" alone has probability {:.3f}", letters(likeliest.tokens), likeliest.probability));
+      tr("$0.5 \\cdot 0.4 \\cdot 0.4 \\cdot 0.6 = 0.048$ by greedy search, $0.5 \\cdot 0.3 \\cdot 0.6 \\cdot 0.6 = "
+         "0.054$ by a beam of 2, which here finds the best sequence of all."),
+      tr("greedy {greedy:.3f}, beam {beam:.3f}", "greedy"_a = p, "beam"_a = q));
+  page.claim(
+      likeliest.tokens.size() < best.tokens.size(),
+      tr("Without dividing by a power of the length, a shorter sequence would win: each extra word can only lower the "
+         "probability."),
+      tr("\"{sequence}\" has probability {probability:.3f}", "sequence"_a = letters(likeliest.tokens),
+         "probability"_a = likeliest.probability));
 }
 
 void beam_step(Page& page) {
-  page.heading({"Beam search on the trained model (9.8)", "训练好的模型上的束搜索（9.8）"});
+  page.heading(tr("Beam search on the trained model (9.8)"));
   const Translator translator = trained(page, Kind::aligned).translator();
   const SentencePairs test = sentences_of(held_out(page));
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
@@ -135,30 +131,32 @@ void beam_step(Page& page) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     double score = 0;
     std::vector<std::string> written;
-    for (const Translation& t : found)
-      score += t.hypotheses[0].score / static_cast<double>(found.size()),
-          written.push_back(translator.text(t.hypotheses[0]));
+    for (const Translation& t : found) {
+      score += t.hypotheses[0].score / static_cast<double>(found.size());
+      written.push_back(translator.text(t.hypotheses[0]));
+    }
     const double exact = share_exact(written, test.target);
-    if (beam == 1) greedy_score = score, greedy_exact = exact;
-    beam_score = score, beam_exact = exact;
+    if (beam == 1) {
+      greedy_score = score;
+      greedy_exact = exact;
+    }
+    beam_score = score;
+    beam_exact = exact;
     rows.push_back(
-        {{beam == 1 ? "greedy" : fmt::format("beam of {}", beam), beam == 1 ? "贪心" : fmt::format("束宽 {}", beam)},
+        {beam == 1 ? tr("greedy") : tr("beam of {width}", "width"_a = beam),
          {rounded(score, 4), percent(exact), rounded(1e3 * seconds / static_cast<double>(found.size()), 2)}});
   }
-  page.say(both(
-      "The {} held-out sentences of the built-in corpus. A beam costs its width in time and finds sentences that the model likes "
-      "better; where the model is sure of every word, greedy search finds the same.",
-      "内置语料的 {} 个留出句子。束搜索的时间与束宽成正比，能找到模型评分更高的句子；在模型对每个词都有把握之处，贪心的结果相"
-      "同。",
-      test.size()));
-  named_table(page,
-              {{"search", "搜索"}, {"mean score", "平均分数"}, {"exact", "完全正确"}, {"ms per sentence", "毫秒/句"}},
-              rows);
+  page.say(
+      tr("These are the {sentences} held-out sentences of the built-in corpus. A beam takes time in proportion to its "
+         "width and finds sentences that the model scores higher; where the model is sure of every word, greedy search "
+         "finds the same.",
+         "sentences"_a = test.size()));
+  named_table(page, {tr("search"), tr("mean score"), tr("exact"), tr("ms per sentence")}, rows);
   page.claim(beam_score >= greedy_score && beam_exact > greedy_exact - 0.03,
-             {"A beam of 4 finds higher scores on average, and about as many exact sentences or more.",
-              "束宽 4 的平均分数更高，完全正确的句子大致相同或更多。"},
-             fmt::format("mean score {:.4f}, greedy {:.4f}; exact {}, greedy {}", beam_score, greedy_score,
-                         percent(beam_exact), percent(greedy_exact)));
+             tr("A beam of 4 finds higher scores on average, and about as many exact sentences or more."),
+             tr("mean score {beam_score:.4f}, greedy {greedy_score:.4f}; exact {beam_exact}, greedy {greedy_exact}",
+                "beam_score"_a = beam_score, "greedy_score"_a = greedy_score, "beam_exact"_a = percent(beam_exact),
+                "greedy_exact"_a = percent(greedy_exact)));
 }
 
 }  // namespace qkv::labs::bahdanau

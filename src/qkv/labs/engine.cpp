@@ -1,4 +1,4 @@
-// Lab 0: the engine. How a gradient is made, how it is checked, and a first model trained with it.
+// Lab 0: the engine. How a gradient is computed and checked, and a first model trained with it.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -17,11 +17,10 @@ namespace qkv::labs {
 namespace {
 
 void gradient_step(Page& page) {
-  page.heading({"A gradient, and its check", "梯度及其检验"});
-  page.say(
-      {"Operations record themselves on a tape while one is alive; running it backward gives the derivative of the loss with respect to every "
-       "parameter. Here the loss is",
-       "只要有一条记录带（tape）存在，运算就会把自己记录下来；反向运行记录带，就得到损失对每个参数的导数。这里的损失是"});
+  page.heading(tr("A gradient and how it is checked"));
+  page.say(tr(
+      "While a tape exists, operations record themselves on it; running it backward gives the derivative of the loss "
+      "with respect to every parameter. Here the loss is"));
   page.formula("\\ell(w) = \\sum_i \\sin(w_i) \\exp(-w_i^2 / 2)");
   const auto loss = [](const Tensor& w) { return sum(mul(sin(w), exp(scale(mul(w, w), -0.5f)))); };
   const Tensor w = parameter(Tensor({4}, {-1.5f, -0.2f, 0.7f, 2}));
@@ -37,9 +36,9 @@ void gradient_step(Page& page) {
     worst = std::max(worst, std::abs(slope - gradient.ptr()[i]));
     rows.push_back({rounded(x, 1), rounded(gradient.ptr()[i], 7), rounded(slope, 7)});
   }
-  page.table({{"$w_i$", "$w_i$"}, {"tape", "记录带"}, {"central difference in double", "双精度中心差分"}}, rows);
-  page.claim(worst < 1e-6, {"The tape's gradient equals the difference quotient.", "记录带给出的梯度与差商一致。"},
-             fmt::format("largest difference {:.1e}", worst));
+  page.table({verbatim("$w_i$"), tr("tape"), tr("central difference in double")}, rows);
+  page.claim(worst < 1e-6, tr("The tape's gradient equals the difference quotient."),
+             tr("largest difference {difference}", "difference"_a = tiny(worst)));
 }
 
 // 1 -> 32 -> tanh -> 32 -> tanh -> 1, fitted to the curve of section 10.2.
@@ -97,11 +96,11 @@ Fitted fit_curve(uint64_t seed, const Tensor& x, const Tensor& y) {
 }
 
 void perceptron_step(Page& page) {
-  page.heading({"A first model", "第一个模型"});
+  page.heading(tr("A first model"));
   page.say(
-      {"Fifty noisy points of the curve of section 10.2, and a perceptron with two hidden layers of 32 units, trained with Adam. It is "
-       "what attention pooling will have to be compared with: the network keeps weights and forgets the points, attention keeps the points.",
-       "取 10.2 节曲线上的五十个带噪声的点，用 Adam 训练一个有两个 32 单元隐藏层的感知机。注意力汇聚要与它相比：网络记住权重、忘掉数据点，注意力则保留数据点本身。"});
+      tr("Fifty noisy points on the curve of section 10.2, fitted by a perceptron with two hidden layers of 32 units, "
+         "trained with Adam. Attention pooling will be compared with it: the network keeps weights and forgets the "
+         "points, attention keeps the points."));
   page.formula("y_i = 2 \\sin(x_i) + x_i^{0.8} + \\epsilon, \\quad \\epsilon \\sim N(0, 0.5^2)");
   const Rng rng = Rng(page.seed()).at("engine");
   const Tensor x = sort(uniform({50}, rng.at("x"), 0, 5));
@@ -114,7 +113,7 @@ void perceptron_step(Page& page) {
   page.draw("perceptron-loss",
             curves({{"", fitted.curve.step_number, fitted.curve.loss}}, {.label = "step"},
                    {.label = "loss", .scale = AxisScale::log}),
-            {"Mean squared error on the training points, step by step.", "训练点上的均方误差随步数的变化。"});
+            tr("Mean squared error on the training points, step by step."));
   const Tensor at = arange(0, 5, 0.1f);
   const Tensor predicted = fitted.model(at.viewed({50, 1})).viewed({50});
   Tensor exact = Tensor::empty({50});
@@ -128,27 +127,22 @@ void perceptron_step(Page& page) {
   page.draw("perceptron-fit",
             curves({series("Truth", at, exact, "-"), series("Pred", at, predicted, "m--"), series("Data", x, y, "o")},
                    {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
-            {"The curve, the fit, and the points it was made from.", "真实曲线、拟合结果和训练点。"});
-  page.claim(mse < spread,
-             {"The fit is closer to the truth than the mean of the data.", "拟合比数据的平均值更接近真实曲线。"},
-             fmt::format("mean squared error {:.3f}, of the mean {:.3f}", mse, spread));
+            tr("The true curve, the fit, and the training points."));
+  page.claim(mse < spread, tr("The fit is closer to the truth than the mean of the data."),
+             tr("mean squared error {fit:.3f}, with the mean {mean:.3f}", "fit"_a = mse, "mean"_a = spread));
 
   const int before = threads();
   set_threads(1);
   const bool same = fit_curve(page.seed(), x.viewed({50, 1}), y.viewed({50, 1})).weights == fitted.weights;
   set_threads(before);
-  page.claim(same,
-             {"Trained again on one thread, every weight has the same bits.", "用一个线程重新训练，每个权重逐位相同。"},
-             fmt::format("{} threads against 1", before));
+  page.claim(same, tr("Trained again on one thread, every weight has the same bits."),
+             tr("{threads} threads against 1", "threads"_a = before));
 }
 
 }  // namespace
 
 Lab engine_lab() {
-  return {"0",
-          "engine",
-          {"The engine: gradients and a first model", "引擎：梯度与第一个模型"},
-          {gradient_step, perceptron_step}};
+  return {"0", "engine", tr("The engine: gradients and a first model"), {gradient_step, perceptron_step}};
 }
 
 }  // namespace qkv::labs

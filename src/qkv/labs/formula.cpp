@@ -1,4 +1,4 @@
-// A recursive-descent reader of the TeX subset, with two writers.
+// A recursive-descent parser of the TeX subset, with two writers.
 #include "qkv/labs/formula.h"
 
 #include <algorithm>
@@ -17,10 +17,13 @@ enum class Kind { identifier, number, sign, text, row, fraction, root, accent, s
 
 struct Node {
   Kind kind;
-  std::string text;         // of a leaf; the mark of an accent
-  std::vector<Node> parts;  // of a row; [over, under]; [inside]; [base, sub, super], absent ones empty rows
-  const char* form =
-      "";  // of a sign: "prefix" or "postfix" where its place does not tell, "fence" if it grows with what it holds
+  std::string text;  // of a leaf; the mark of an accent
+  // A row's parts; a fraction's [over, under]; a root's or accent's [inside]; scripts' [base, sub, super], where an
+  // absent script is an empty row.
+  std::vector<Node> parts;
+  // For a sign: "prefix", "postfix" or "infix" if its position does not tell which, "fence" if it grows with its
+  // contents.
+  const char* form = "";
 };
 
 const std::map<std::string, std::string, std::less<>> kSigns = {
@@ -160,8 +163,8 @@ std::string escaped(const std::string& text) {
 
 bool is_big(const Node& n) { return n.kind == Kind::sign && (n.text == "∑" || n.text == "∏"); }
 
-// A minus at the beginning is a sign, not a difference. Dots, ∞ and ⊤ are things, not operations: they have no space
-// around them. Neither has the stroke of a fraction.
+// A leading minus is a sign, not a difference. Dots, ∞ and ⊤ are symbols, not operators: they have no space around
+// them, nor does the slash of a fraction.
 std::string sign_mathml(const Node& n, bool leads) {
   static const std::set<std::string> kBrackets = {"(", ")", "[", "]", "{", "}", "|", "‖"},
                                      kThings = {"…", "⋯", "∞", "⊤"};
@@ -177,10 +180,10 @@ std::string sign_mathml(const Node& n, bool leads) {
   return "<mo" + attributes + ">" + escaped(n.text) + "</mo>";
 }
 
-// ---- brackets: an opening one, what it holds and its closing one are a row of their own, so that both have the height
-// of that row ----
+// ---- brackets: an opening bracket, its contents and the closing bracket form a row of their own, so that both
+// brackets have the height of that row ----
 
-// The sign itself, also under scripts: the bracket of (a + b)².
+// The sign itself, even if it carries scripts: the closing bracket of (a + b)².
 const Node* sign_of(const Node& n) {
   if (n.kind == Kind::sign) return &n;
   return n.kind == Kind::scripts && n.parts[0].kind == Kind::sign ? &n.parts[0] : nullptr;
@@ -195,7 +198,7 @@ bool closes(const Node& open, const Node& n) {
   return from == "prefix" ? to == "postfix" : from == to && from != "infix" && from != "postfix";
 }
 
-// Where the bracket at `start` is closed; 0: nowhere in this row.
+// The index at which the bracket at `start` is closed, or 0 if it is not closed in this row.
 size_t closing_of(const std::vector<Node>& parts, size_t start) {
   const Node& open = parts[start];
   if (open.kind != Kind::sign) return 0;
@@ -209,13 +212,13 @@ size_t closing_of(const std::vector<Node>& parts, size_t start) {
   return 0;
 }
 
-// Higher than a line of text: brackets grow with it.
+// Taller than a line of text, so that brackets around it grow.
 bool is_tall(const Node& n) {
   if (n.kind == Kind::fraction || is_big(n)) return true;
   return std::ranges::any_of(n.parts, is_tall);
 }
 
-// Whether a sign after this one begins something.
+// Whether a new term begins after this sign, so that a minus there is a sign of that term.
 bool opens(const Node& n) {
   static const std::set<std::string> kOpening = {"(", "[", ",", "=", "≈", "≤", "≥", "∼",
                                                  "→", "←", "+", "−", "·", "×", "/", "  "};
@@ -236,7 +239,7 @@ std::string scripts_mathml(const Node& n, const std::string& base) {
 
 std::string row_mathml(const Node& n);
 
-// The brackets at `first` and `last` with what is between them, and the scripts of the closing one.
+// The brackets at `first` and `last` with their contents, and the scripts of the closing one.
 std::string fenced_mathml(const std::vector<Node>& parts, size_t first, size_t last) {
   const Node inside{
       Kind::row,
@@ -301,7 +304,7 @@ std::string to_mathml(const Node& n) {
   return "";
 }
 
-// Raised and lowered characters that Unicode has and terminals' fonts show.
+// Raised and lowered characters that exist in Unicode and in the fonts of terminals.
 using Glyphs = std::map<std::string, std::string, std::less<>>;
 const Glyphs kRaised = {{"0", "⁰"}, {"1", "¹"}, {"2", "²"}, {"3", "³"}, {"4", "⁴"}, {"5", "⁵"}, {"6", "⁶"}, {"7", "⁷"},
                         {"8", "⁸"}, {"9", "⁹"}, {"−", "⁻"}, {"+", "⁺"}, {"⊤", "ᵀ"}, {"a", "ᵃ"}, {"b", "ᵇ"}, {"c", "ᶜ"},
@@ -313,7 +316,7 @@ const Glyphs kLowered = {{"0", "₀"}, {"1", "₁"}, {"2", "₂"}, {"3", "₃"},
                          {"i", "ᵢ"}, {"j", "ⱼ"}, {"k", "ₖ"}, {"l", "ₗ"}, {"m", "ₘ"}, {"n", "ₙ"}, {"o", "ₒ"}, {"p", "ₚ"},
                          {"r", "ᵣ"}, {"s", "ₛ"}, {"t", "ₜ"}, {"u", "ᵤ"}, {"v", "ᵥ"}, {"x", "ₓ"}};
 
-// The text of a script in such characters, or nothing when one of them is missing.
+// The text of a script in such characters, or nothing if one of them is missing.
 std::optional<std::string> in_glyphs(const Node& n, const Glyphs& glyphs) {
   if (n.kind == Kind::row) {
     std::string out;
@@ -349,8 +352,8 @@ bool glyphs_suffice(const Node& n) {
   return std::all_of(n.parts.begin(), n.parts.end(), glyphs_suffice);
 }
 
-// Writes a formula in a line of text that can be read in one way only. A letter without a lowered form ("p_q") would
-// stand beside others that have one ("pₖ"): then all letters are written with their marks.
+// Writes a formula as one line of unambiguous text. If one letter has no lowered form ("p_q") while others do ("pₖ"),
+// all letters are written with marks, so that they look alike.
 class PlainFormula {
  public:
   explicit PlainFormula(Scripts scripts) : small_letters_(scripts == Scripts::small) {}
@@ -383,7 +386,7 @@ class PlainFormula {
     return is_sign(n, {")", "]", "}"}) || (n.kind == Kind::sign && std::string_view(n.form) == "postfix");
   }
   static bool big(const Node& n) { return is_big(n) || (n.kind == Kind::scripts && is_big(n.parts[0])); }
-  // Something that is multiplied with what stands right before or after it.
+  // Multiplied with an adjacent factor.
   static bool factor(const Node& n) { return n.kind != Kind::sign || is_big(n) || is_sign(n, {"∂", "∇"}); }
   static bool word(const Node& n) { return n.kind == Kind::text && n.text.size() > 1; }
   static bool named_function(const Node& n) {
@@ -403,8 +406,8 @@ class PlainFormula {
     return one ? text(n) : "(" + text(n) + ")";
   }
 
-  // A product needs no brackets above the line: ab/c. Below it everything does that is more than one thing: a/(bc), but
-  // a/f(x).
+  // A product needs no brackets in the numerator: ab/c. In the denominator everything does that is more than one thing,
+  // except derivatives and norms: a/(bc), but ∂a/∂b and a/‖b‖.
   std::string fraction(const Node& n) const {
     const Node &over = n.parts[0], &under = n.parts[1];
     bool sum = false;
@@ -420,9 +423,10 @@ class PlainFormula {
     return (sum ? "(" + text(over) + ")" : text(over)) + "/" + (derivative || norm ? text(under) : bracketed(under));
   }
 
-  // Spaces around relations and binary signs, none after a sign that stands for itself: "a − b", "−a"; a word keeps its
-  // distance, and so does what follows a bracket or a root: "(a + b) c", "√d k". A fraction beside a factor is in
-  // brackets: "(1/2) x".
+  // Spaces go around relations and binary signs, but not after a unary sign: "a − b", "−a". A word is set apart by
+  // spaces, and so is a factor after a bracket or a root: "(a + b) c", "√d k". A fraction next to a factor is
+  // bracketed:
+  // "(1/2) x".
   std::string row(const Node& n) const {
     static const std::set<std::string> kSpaced = {"=", "+", "−", "≈", "→", "∼", "←", "×", "·",
                                                   "≤", "≥", "≠", "∈", "∩", "⊙", "∝", "<", ">"};
@@ -451,7 +455,7 @@ class PlainFormula {
     return out;
   }
 
-  // Ends in a letter after a mark, "W_q": what follows must not look like a part of it.
+  // Ends in a letter after a mark, "W_q", so that the next letter must be kept apart from it.
   bool marked(const Node& n) const {
     if (n.kind != Kind::scripts) return false;
     const std::string written = text(n);

@@ -5,28 +5,10 @@
 
 #include "qkv/core/check.h"
 #include "qkv/labs/sections.h"
-#include "qkv/labs/typeset.h"
 
 namespace qkv::labs {
 
-namespace {
-
-// Numbers as a book sets them, whatever shows the page.
-void set_numbers(Block& block) {
-  if (auto* b = std::get_if<Heading>(&block)) b->text = typeset(b->text);
-  if (auto* b = std::get_if<Paragraph>(&block)) b->text = typeset(b->text);
-  if (auto* b = std::get_if<Picture>(&block)) b->caption = typeset(b->caption);
-  if (auto* b = std::get_if<Claim>(&block)) b->text = typeset(b->text), b->measured = typeset(b->measured);
-  if (auto* b = std::get_if<Fact>(&block)) b->text = typeset(b->text), b->measured = typeset(b->measured);
-  if (auto* b = std::get_if<Table>(&block))
-    for (auto& row : b->rows)
-      for (Text& cell : row) cell = typeset(cell);
-}
-
-}  // namespace
-
 void Page::add(Block block) {
-  set_numbers(block);
   blocks_.push_back(std::move(block));
   if (watch) watch(blocks_.back());
 }
@@ -35,7 +17,7 @@ void Page::table(std::vector<Text> head, const std::vector<std::vector<std::stri
   std::vector<std::vector<Text>> cells;
   for (const auto& row : rows) {
     cells.emplace_back();
-    for (const std::string& cell : row) cells.back().push_back({cell, cell});
+    for (const std::string& cell : row) cells.back().emplace_back(cell);
   }
   add(Table{std::move(head), std::move(cells)});
 }
@@ -65,13 +47,15 @@ const Lab* find_lab(const std::string& name) {
 
 Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch,
          std::function<void(const Text& what, double done)> at_work) {
-  check(options.data.empty() || lab.takes_data, "lab ", lab.name, " takes no data; got \"", options.data, "\"");
+  require(options.data.empty() || lab.takes_data, "lab {name} takes no data; got \"{data}\"", "name"_a = lab.name,
+          "data"_a = options.data);
   Page page(options);
   page.watch = std::move(watch);
   page.at_work = std::move(at_work);
   for (auto* step : lab.steps) step(page);
   page.forget();
-  page.watch = {}, page.at_work = {};
+  page.watch = {};
+  page.at_work = {};
   return page;
 }
 

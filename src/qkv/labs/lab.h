@@ -1,5 +1,5 @@
-// A lab is a section of the chapter as a list of steps. A step writes onto a page what it shows: text, formulas,
-// numbers, figures, facts, and claims that are checked. A claim that fails makes the lab fail.
+// A lab is a section of the chapter as a list of steps. Each step adds blocks to a page: text, formulas, numbers,
+// figures, facts, and claims that are checked. A claim that fails makes the lab fail.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Formula {
   std::string tex;
 };  // on a line of its own
 struct Output {
-  std::string text;
+  Text text;
 };  // as a program prints it
 struct Picture {
   std::string name;
@@ -38,21 +38,19 @@ struct Table {
   std::vector<std::vector<Text>> rows;
 };
 struct Claim {
-  Text text;
-  std::string measured;
+  Text text, measured;
   bool holds;
 };
 struct Fact {
-  Text text;
-  std::string measured;
-};  // worth knowing, nothing that could fail; measured may be empty
+  Text text, measured;
+};  // worth knowing, but nothing that could fail; measured may be empty
 
 using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim, Fact>;
 
-/// What a lab is started with.
+/// Options of a lab.
 struct LabOptions {
   uint64_t seed = 0;
-  std::string data = {};  // a file for the labs that take one; empty: they use what is built in
+  std::string data = {};  // a file for the labs that take one; if empty, they use built-in data
 };
 
 class Page {
@@ -62,40 +60,40 @@ class Page {
   void heading(Text text) { add(Heading{std::move(text)}); }
   void say(Text text) { add(Paragraph{std::move(text)}); }
   void formula(std::string tex) { add(Formula{std::move(tex)}); }
-  void print(std::string text) { add(Output{std::move(text)}); }
-  /// name becomes the file name, so it is unique in the lab: "identity".
+  void print(Text text) { add(Output{std::move(text)}); }
+  /// `name` becomes the file name, so it must be unique in the lab: "identity".
   void draw(std::string name, Figure figure, Text caption) {
     add(Picture{std::move(name), std::move(figure), std::move(caption)});
   }
-  /// Cells that read the same in both languages: numbers, formulas.
+  /// Cells that read the same in every language: numbers, formulas.
   void table(std::vector<Text> head, const std::vector<std::vector<std::string>>& rows);
-  /// Cells in words.
+  /// Cells with words.
   void word_table(std::vector<Text> head, std::vector<std::vector<Text>> rows) {
     add(Table{std::move(head), std::move(rows)});
   }
-  /// A finding, and whether it held, with the numbers that decided.
-  void claim(bool holds, Text text, std::string measured) { add(Claim{std::move(text), std::move(measured), holds}); }
-  /// A number to know that is no finding: a count, a time, a shape.
-  void fact(Text text, std::string measured = {}) { add(Fact{std::move(text), std::move(measured)}); }
+  /// A finding, whether it holds, and the numbers that decided.
+  void claim(bool holds, Text text, Text measured) { add(Claim{std::move(text), std::move(measured), holds}); }
+  /// A number worth knowing that is not a finding: a count, a time, a shape.
+  void fact(Text text, Text measured = {}) { add(Fact{std::move(text), std::move(measured)}); }
 
   uint64_t seed() const { return options_.seed; }
   const std::string& data() const { return options_.data; }
-  /// An object that the steps of a lab share, made when it is first asked for: models that several of them look at.
+  /// An object that the steps of a lab share, created on first use: models that several of them examine.
   template <class T>
   T& shared() {
     std::shared_ptr<void>& object = shared_[typeid(T)];
     if (!object) object = std::make_shared<T>();
     return *static_cast<T*>(object.get());
   }
-  /// Frees what the steps shared.
+  /// Frees the objects that the steps shared.
   void forget() { shared_.clear(); }
   const std::vector<Block>& blocks() const { return blocks_; }
   int64_t claims() const;
   int64_t failed_claims() const;
-  /// Called with every block as it is added: a screen that follows the lab.
+  /// Called with every block as it is added, so that a screen can follow the lab.
   std::function<void(const Block&)> watch;
-  /// Called, by one thread at a time, while a step works for long (work.h): what it does, and the share that is done; 1
-  /// when it ends.
+  /// Called, by one thread at a time, during a long step (work.h): what it is doing, and the fraction done; 1 when it
+  /// ends.
   std::function<void(const Text& what, double done)> at_work;
 
  private:
@@ -110,8 +108,8 @@ struct Lab {
   std::string name;     // "kernel-regression"
   Text title;
   std::vector<void (*)(Page&)> steps;
-  bool takes_data = false;  // LabOptions::data is for it
-  int64_t seconds = 1;      // that it takes, roughly, on two cores
+  bool takes_data = false;  // it accepts LabOptions::data
+  int64_t seconds = 1;      // it takes about this long on two cores
 };
 
 /// All labs, in the order of the chapter.
@@ -119,7 +117,7 @@ const std::vector<Lab>& all_labs();
 /// By name or section; null if there is none.
 const Lab* find_lab(const std::string& name);
 
-/// Runs every step. A file for a lab that takes none is refused.
+/// Runs every step. Throws if there is a file but the lab takes none.
 Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {},
          std::function<void(const Text& what, double done)> at_work = {});
 

@@ -6,7 +6,7 @@
 
 namespace qkv::labs {
 
-/// Splits a paragraph and lets `writer` turn the pieces into text: it has plain, code, strong and formula.
+/// Splits a paragraph and turns each piece into text with `writer`, which has plain, code, strong and formula.
 template <class Writer>
 std::string marked_up(std::string_view text, Writer&& writer) {
   std::string out;

@@ -9,8 +9,9 @@
 
 namespace qkv::labs::multi_head {
 
-/// A line is the letters a to h in random order, each with a random digit. Asked of every token: the digit of the token
-/// before it (of the first: its own), of the first token of the line, and of its partner (a and b, c and d, ...).
+/// A line is the letters a to h in random order, each with a random digit. Every token must give three digits: that of
+/// the token before it (the first token: its own), of the first token of the line, and of its partner (a and b,
+/// c and d, ...).
 inline constexpr int64_t kLength = 8, kDigits = 4, kQuestions = 3, kHeads = 6, kHeadWidth = 16;
 
 struct Lines {
@@ -19,11 +20,11 @@ struct Lines {
   int64_t rows() const { return letters.size(0); }
 };
 Lines draw_lines(int64_t rows, const Rng& rng);
-/// "c3", of every token of a line.
+/// The tokens of a line, such as "c3".
 std::vector<std::string> tokens_of(const Lines& lines, int64_t row);
 
-/// Embeddings with positions, one layer of multi-head self-attention, and a linear layer that answers: no residual, so
-/// all that an answer knows has come through the heads.
+/// Embeddings with positions, one layer of multi-head self-attention, and a linear layer that answers. There is no
+/// residual connection, so an answer knows only what came through the heads.
 struct Reader {
   Tensor letters, digits;  // (8, width), (4, width)
   MultiHead self;
@@ -32,7 +33,8 @@ struct Reader {
   Reader() = default;
   Reader(int64_t width, int64_t heads, const Rng& rng);
   Attended attended(const Lines& lines) const;
-  /// What the heads found, (B, 8, H, D), each times its gate if there are gates, (B, 1, H, 1) -> logits (B, 8, 3, 4).
+  /// The outputs of the heads (B, 8, H, D), multiplied by their gates (B, 1, H, 1) if there are any -> logits
+  /// (B, 8, 3, 4).
   Tensor logits(const Tensor& found, const Tensor& gates) const;
   Tensor logits(const Lines& lines) const { return logits(attended(lines).output, {}); }
   void visit(auto&& f) {
@@ -48,29 +50,29 @@ struct Score {
   std::vector<double> right = {0, 0, 0};  // share, by question
   double all() const { return (right[0] + right[1] + right[2]) / 3; }
 };
-/// Of what the heads found in the lines, with gates (1, 1, H, 1) or none: gates act after the attention, which need not
-/// be run again.
+/// Scores the outputs of the heads on the lines, with gates (1, 1, H, 1) or none. Gates act after the attention, which
+/// need not run again.
 Score score(const Reader& reader, const Tensor& found, const Lines& lines, const Tensor& gates = {});
 inline Score score(const Reader& reader, const Lines& lines) {
   return score(reader, reader.attended(lines).output, lines);
 }
 
-/// A model, what it began as, and its training.
+/// A model before and after training, and its losses.
 struct TrainedReader {
   Reader before, after;
   std::vector<double> losses = {};  // by step
-  /// Mean of the last twenty steps: by this the best of several starts is chosen.
+  /// Mean loss of the last twenty steps, which decides the best of several starts.
   double end() const;
 };
 
-/// Each kind from several starts, the best first. `one` has one head of the same width in all.
+/// Models of each kind from several starts, the best first. `one` has a single head of the same total width.
 inline constexpr int64_t kStarts = 3, kOneHeadStarts = 2;
 struct Readers {
   std::vector<TrainedReader> several, one;
 };
-/// Trained when first asked for.
+/// Trained on first use.
 const Readers& readers(Page& page);
-/// Lines that no training saw.
+/// Lines that were not used in training.
 Lines test_lines(const Page& page);
 
 // multi_head.cpp: the definition, its shapes, how the heads share one product, parameters.

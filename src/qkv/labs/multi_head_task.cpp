@@ -1,4 +1,4 @@
-// Lab 10.5: a task that needs several heads, and the training.
+// Lab 10.5: a task that needs several heads, and models trained on it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include "qkv/attention/positions.h"
 #include "qkv/core/parallel.h"
 #include "qkv/data/shuffle.h"
-#include "qkv/labs/both.h"
 #include "qkv/labs/multi_head.h"
 #include "qkv/labs/show.h"
 #include "qkv/labs/work.h"
@@ -61,7 +60,7 @@ void best_first(std::vector<TrainedReader>& all) {
                    [](const TrainedReader& a, const TrainedReader& b) { return a.end() < b.end(); });
 }
 
-// "0.0001, 0.0093, 0.1630", the last losses of all starts.
+// "0.0001, 0.0093, 0.1630": the final losses of all starts.
 std::string ends(const std::vector<TrainedReader>& all) {
   std::string list;
   for (const TrainedReader& t : all) list += fmt::format("{}{:.4f}", list.empty() ? "" : ", ", t.end());
@@ -69,7 +68,7 @@ std::string ends(const std::vector<TrainedReader>& all) {
 }
 
 // The first line and its answers, one question per row.
-std::string first_line(const Lines& lines) {
+Text first_line(const Lines& lines) {
   const auto tokens = tokens_of(lines, 0);
   const int32_t* answers = lines.answers.ptr();
   std::string line, asked[kQuestions];
@@ -77,7 +76,12 @@ std::string first_line(const Lines& lines) {
     line += " " + tokens[static_cast<size_t>(i)];
     for (int64_t q = 0; q < kQuestions; ++q) asked[q] += fmt::format("  {}", answers[i * kQuestions + q]);
   }
-  return fmt::format("line   {}\nbefore {}\nfirst  {}\npartner{}", line, asked[0], asked[1], asked[2]);
+  return tr(
+      "line   {line}\n"
+      "before {before}\n"
+      "first  {first}\n"
+      "partner{partner}",
+      "line"_a = line, "before"_a = asked[0], "first"_a = asked[1], "partner"_a = asked[2]);
 }
 
 }  // namespace
@@ -153,9 +157,9 @@ const Readers& readers(Page& page) {
   Readers& r = page.shared<Readers>();
   if (!r.several.empty()) return r;
   const Rng rng = Rng(page.seed()).at("multi-head");
-  Work work(page, {"training readers with several heads and with one", "训练多头与单头的模型"},
-            kStarts + kOneHeadStarts);
-  r.several.resize(kStarts), r.one.resize(kOneHeadStarts);
+  Work work(page, tr("training models with several heads and with one"), kStarts + kOneHeadStarts);
+  r.several.resize(kStarts);
+  r.one.resize(kOneHeadStarts);
   parallel_for(kStarts + kOneHeadStarts, 1e9, [&](int64_t task) {
     const SerialScope serial;
     const bool wide = task >= kStarts;
@@ -164,68 +168,60 @@ const Readers& readers(Page& page) {
         trained(Reader(kHeads * kHeadWidth, wide ? 1 : kHeads, rng.at(wide ? "one" : "several").at(start)),
                 rng.at("lines").at(start), WorkObserver(work, static_cast<size_t>(task)));
   });
-  best_first(r.several), best_first(r.one);
+  best_first(r.several);
+  best_first(r.one);
   return r;
 }
 
 void one_against_several(Page& page) {
-  page.heading({"Why one head is not enough", "为什么一个头不够"});
-  page.say(
-      {"A task that asks three questions of every token. A line is the letters a to h in random order, each with a random digit from 0 to "
-       "3. Every token must tell three digits: that of the token before it (the first one: its own), that of the first token of the line, "
-       "and that of its partner, a with b, c with d, e with f, g with h.",
-       "一个对每个词元提三个问题的任务。一行是字母 a 到 h 的随机排列，每个字母带一个 0 到 3 的随机数字。每个词元要说出三个数字：它前一个词"
-       "元的（第一个则是它自己的）、这一行第一个词元的，以及它伙伴的：a 与 b、c 与 d、e 与 f、g 与 h。"});
+  page.heading(tr("Why one head is not enough"));
+  page.say(tr(
+      "The task asks three questions of every token. A line is the letters a to h in random order, each with a random "
+      "digit from 0 to 3. Every token must give three digits: that of the token before it (the first token: its own), "
+      "that of the first token of the line, and that of its partner: a with b, c with d, e with f, g with h."));
   const Lines test = test_lines(page);
   page.print(first_line(test));
-  page.say(both(
-      "The first two are questions of place, the third one of content. The model adds embeddings of letter and digit and a "
-      "positional encoding (lab 10.6), runs one multi-head self-attention of width {} and reads the three answers from its "
-      "output with a linear layer. There is no residual connection: an answer knows only what the heads brought. {} heads of "
-      "width {} against one head of width {}: the same number of parameters, the same {} steps of Adam. Now and then a training "
-      "gets stuck with a question unanswered, so the model with six heads is trained from {} starts, the other from {}, and of "
-      "each the one with the lowest training loss is kept.",
-      "前两个问的是位置，第三个问的是内容。模型把字母与数字的嵌入和位置编码（实验 10.6）相加，经过一层宽 {} 的多头自注意力，再用"
-      "线性层从输出读出三个答案。没有残差连接：答案只知道各头带来的东西。{} 个宽 {} 的头对一个宽 {} 的头：参数个数相同，同样用 "
-      "Adam 训练 {} 步。训练偶尔会卡住，留下一个问题答不出，所以六个头的模型从 {} 个起点、一个头的模型从 {} 个起点各训练一次，各"
-      "自保留训练损失最低的那个。",
-      kHeads * kHeadWidth, kHeads, kHeadWidth, kHeads * kHeadWidth, kSteps, kStarts, kOneHeadStarts));
+  page.say(tr(
+      "The first two questions are about position, the third is about content. The model adds embeddings of letter and "
+      "digit and a positional encoding (lab 10.6), runs one layer of multi-head self-attention of width {width} and "
+      "reads the three answers from its output with a linear layer. There is no residual connection: an answer knows "
+      "only what the heads bring. Compare {heads} heads of width {head_width} with one head of width {width}: the same "
+      "number of parameters, the same {steps} steps of Adam. Now and then training gets stuck with a question "
+      "unanswered, so the model with six heads is trained from {starts} starts and the other from {one_head_starts}, "
+      "and for each model the start with the lowest training loss is kept.",
+      "width"_a = kHeads * kHeadWidth, "heads"_a = kHeads, "head_width"_a = kHeadWidth, "steps"_a = kSteps,
+      "starts"_a = kStarts, "one_head_starts"_a = kOneHeadStarts));
   const Readers& r = readers(page);
   const TrainedReader &wide = r.one[0], &six = r.several[0];
   const Score one = score(wide.after, test), several = score(six.after, test), none = score(six.before, test);
   std::vector<double> steps(kSteps);
   std::iota(steps.begin(), steps.end(), 1.0);
-  page.draw(
-      "one-against-several",
-      curves({{fmt::format("{} heads", kHeads), steps, six.losses, line_style("b-")},
-              {"one head", steps, wide.losses, line_style("r--")}},
-             {.label = "step"}, {.label = "loss, nats per answer", .low = 0}),
-      {"Training loss. A wide head cannot look at three tokens at once.", "训练损失。一个宽的头无法同时看三个词元。"});
-  page.fact({"The training losses at the end, of all starts.", "所有起点最后的训练损失。"},
-            fmt::format("{} heads {}; one head {}", kHeads, ends(r.several), ends(r.one)));
+  page.draw("one-against-several",
+            curves({{fmt::format("{} heads", kHeads), steps, six.losses, line_style("b-")},
+                    {"one head", steps, wide.losses, line_style("r--")}},
+                   {.label = "step"}, {.label = "loss, nats per answer", .low = 0}),
+            tr("Training loss. One wide head cannot look at three tokens at once."));
+  page.fact(tr("The final training losses of all starts."),
+            tr("{heads} heads {several}; one head {one}", "heads"_a = kHeads, "several"_a = ends(r.several),
+               "one"_a = ends(r.one)));
   const auto row = [](const Reader& reader, const Score& s) -> std::vector<std::string> {
     return {grouped(count_parameters(reader)), rounded(s.loss, 4), percent(s.right[0]), percent(s.right[1]),
             percent(s.right[2])};
   };
-  named_table(page,
-              {{"", ""},
-               {"parameters", "参数"},
-               {"loss", "损失"},
-               {"before", "前一个"},
-               {"first", "第一个"},
-               {"partner", "伙伴"}},
-              {{{"untrained", "未训练"}, row(six.before, none)},
-               {{"one head", "一个头"}, row(wide.after, one)},
-               {{"six heads", "六个头"}, row(six.after, several)}});
-  page.claim(several.all() > 0.97 && one.all() < 0.9 && count_parameters(wide.after) == count_parameters(six.after),
-             {"With equally many parameters several heads answer all three questions on new lines, one head does not.",
-              "参数同样多，多个头在新的行上能回答全部三个问题，一个头则不能。"},
-             fmt::format("{} heads {} right, one head {}", kHeads, percent(several.all()), percent(one.all())));
-  page.say(
-      {"One head has one weight for each token. Weight on three tokens at once mixes their digits, and from the mixture nobody can tell "
-       "which digit came from where. So it learns to answer one question and guesses at the rest (a blind guess is right once in four).",
-       "一个头对每个词元只有一个权重。同时把权重放在三个词元上，就把它们的数字混在一起，从混合物里无法知道哪个数字来"
-       "自哪里。所以它学会回答一个问题，其余的靠猜（盲猜四次对一次）。"});
+  named_table(page, {verbatim(""), tr("parameters"), tr("loss"), tr("before"), tr("first"), tr("partner")},
+              {{tr("untrained"), row(six.before, none)},
+               {tr("one head"), row(wide.after, one)},
+               {tr("six heads"), row(six.after, several)}});
+  page.claim(
+      several.all() > 0.97 && one.all() < 0.9 && count_parameters(wide.after) == count_parameters(six.after),
+      tr("With the same number of parameters, several heads answer all three questions on new lines; one head does "
+         "not."),
+      tr("{heads} heads {several} right, one head {one}", "heads"_a = kHeads, "several"_a = percent(several.all()),
+         "one"_a = percent(one.all())));
+  page.say(tr(
+      "One head has one weight per token. Putting weight on three tokens at once mixes their digits, and the mixture "
+      "does not show which digit came from where. So the head learns to answer one question and guesses the rest (a "
+      "blind guess is right one time in four)."));
 }
 
 }  // namespace qkv::labs::multi_head

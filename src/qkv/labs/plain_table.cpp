@@ -1,4 +1,4 @@
-// Tables for a terminal: widths of columns, cells of several lines.
+// Tables for a terminal: column widths, and cells of several lines.
 #include "qkv/labs/plain_table.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using Cells = std::vector<std::string>;
 
 struct Column {
   int widest = 0;   // of its cells
-  int longest = 0;  // of its words: narrower it cannot be
+  int longest = 0;  // of its words: the column cannot be narrower
   bool numbers = true;
 };
 
@@ -28,7 +28,7 @@ int longest_word(const std::string& cell) {
         word += c;
         continue;
       }
-      // Wide characters may be parted: four of them are enough for a column.
+      // Lines may break between wide characters: four of them are enough for a column.
       longest = std::max(longest, static_cast<unsigned char>(word.empty() ? 'a' : word[0]) >= 0xE3
                                       ? std::min(columns_of(word), 8)
                                       : columns_of(word));
@@ -59,8 +59,8 @@ std::vector<Column> measure(const Cells& head, const std::vector<Cells>& rows) {
   return columns;
 }
 
-// As wide as its cells where there is room; else the wide ones give way, as far as their words allow. Empty if that is
-// not enough.
+// Each column is as wide as its cells if there is room; if not, the wide ones shrink as far as their words allow. Empty
+// if that is not enough.
 std::vector<int> fitted(const std::vector<Column>& columns, const std::vector<size_t>& shown, int room) {
   room -= kGap * (static_cast<int>(shown.size()) - 1);
   const auto at = [&](int cap) {
@@ -75,7 +75,7 @@ std::vector<int> fitted(const std::vector<Column>& columns, const std::vector<si
   return {};
 }
 
-// As narrow as the lines that the cells were broken into.
+// Each column shrunk to the widest line that its cells were broken into.
 std::vector<int> tightened(const Cells& head, const std::vector<Cells>& rows, const std::vector<size_t>& shown,
                            const std::vector<int>& widths) {
   std::vector<int> out(widths.size(), 0);
@@ -137,7 +137,7 @@ std::string plain_table(const Cells& head, const std::vector<Cells>& rows, int c
   const int room = std::max(columns - kIndent, 1);
   Writer writer(all, colour);
   for (size_t next = 0; next < all.size();) {
-    // As many columns as fit, the first one always among them.
+    // As many columns as fit, always including the first.
     std::vector<size_t> shown;
     if (next > 0) shown.push_back(0);
     const size_t kept = shown.size();
@@ -150,9 +150,12 @@ std::string plain_table(const Cells& head, const std::vector<Cells>& rows, int c
         break;
       }
       widths = wider;
-      if (wider.empty()) {  // one column is too wide by itself: its words are broken
+      if (wider.empty()) {  // one column alone is too wide: its words are broken
         widths.assign(shown.size(), room);
-        if (kept > 0) widths[0] = std::min(all[0].widest, room / 2), widths[1] = std::max(room - widths[0] - kGap, 1);
+        if (kept > 0) {
+          widths[0] = std::min(all[0].widest, room / 2);
+          widths[1] = std::max(room - widths[0] - kGap, 1);
+        }
         ++next;
         break;
       }

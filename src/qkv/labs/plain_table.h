@@ -6,8 +6,9 @@
 
 namespace qkv::labs {
 
-/// The table, no line wider than `columns`: numbers to the right, words to the left. One that is too wide has its cells
-/// broken into lines; when words would have to be broken it goes on below itself, with its first column again.
+/// The table, with no line wider than `columns`; numbers are right-aligned, words left-aligned. If the table is too
+/// wide, its cells are broken into lines; if words would have to be broken, it continues below with its first column
+/// repeated.
 std::string plain_table(const std::vector<std::string>& head, const std::vector<std::vector<std::string>>& rows,
                         int columns, bool colour);
 

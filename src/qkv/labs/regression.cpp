@@ -9,7 +9,7 @@ Lab regression_lab() {
   return {
       "10.2",
       "kernel-regression",
-      {"Attention pooling: Nadaraya-Watson kernel regression", "注意力汇聚：Nadaraya-Watson 核回归"},
+      tr("Attention pooling: Nadaraya-Watson kernel regression"),
       {three_points_step, attend_step,       batched_product_step, errata_step,       average_step, plain_step,
        learned_step,      runs_step,         stuck_step,           notes_step,        kernels_step, widths_step,
        more_data_step,    meaning_of_w_step, width_choice_step,    new_poolings_step, parzen_step,  leaving_out_step,

@@ -23,9 +23,9 @@ double en_truth(double x);
 /// x uniform in (0, 5); noise of standard deviation 0.5 (zh) and 1 (en).
 Sample zh_sample(const Rng& rng, int64_t n = 50);
 Sample en_sample(const Rng& rng, int64_t n = 40);
-/// Random numbers of a lab that was started with that seed.
+/// The random numbers of a lab started with this seed.
 Rng rng_of(uint64_t seed);
-/// The training data of the page, and what it learns with five steps from a random w: run `seed` of book_runs().
+/// The page's training data, and what five steps from a random w learn from it: run `seed` of book_runs().
 Sample page_sample(const Page& page);
 Learned page_learned(const Page& page);
 
@@ -36,13 +36,13 @@ const Vector& en_test_y();
 Vector values(double (*f)(double), const Vector& x);
 
 KernelRegression model(const Sample& sample, const RegressionOptions& options = {});
-/// Predictions at the test inputs; a Gaussian of that width.
+/// Predictions at the test inputs; `width` is that of a Gaussian.
 Vector fit(const Sample& sample, double width);
 Vector fit(const Sample& sample, const RegressionOptions& options);
 
-/// As a matrix of one column, (n, 1).
+/// A matrix with one column, (n, 1).
 Tensor column(const Vector& v);
-/// Mean squared error to the truth of the Chinese edition on the test inputs.
+/// Mean squared error against the Chinese edition's truth at the test inputs.
 double zh_error(const Vector& prediction);
 /// L(w), the summed squared leave-one-out error that learned pooling minimises.
 double leave_one_out_loss(const Sample& sample, double w);
@@ -52,9 +52,9 @@ double mean_square_difference(const Vector& a, const Vector& b);
 double correlation(const Vector& a, const Vector& b);
 /// Sum of squared second differences: how much a curve bends.
 double roughness(const Vector& curve);
-/// How many of the values are above a limit.
+/// The number of values above a limit.
 int64_t count_above(const Vector& v, double limit);
-/// The slope of y over x by least squares.
+/// The least-squares slope of y over x.
 double slope(const Vector& x, const Vector& y);
 
 /// One experiment of the book: fresh data, three poolings.
@@ -65,13 +65,13 @@ struct BookRun {
   double rough_plain, rough_learned;
   double keys_plain, keys_learned;  // mean effective number of keys
   Vector error_plain;               // (50): prediction - truth
-  double error_with_density,
-      keys_with_density;  // correlations over the test inputs: of |error|, plain; of effective keys, learned
+  // Correlation with the density of the data over the test inputs: |error| of plain, effective keys of learned.
+  double error_with_density, keys_with_density;
 };
 
-/// Seeds 0 to 299, the same data as the page of `--seed k`.
+/// Seeds 0 to 299; run k has the data of the page with `--seed k`.
 const std::vector<BookRun>& book_runs();
-/// One number of every run.
+/// One number per run.
 Vector collect(double (*number)(const BookRun&));
 
 /// Truth, prediction and data as the book draws them.

@@ -158,7 +158,8 @@ double slope(const Vector& x, const Vector& y) {
 const std::vector<BookRun>& book_runs() {
   static const std::vector<BookRun> runs = [] {
     std::vector<BookRun> list(300);
-    test_x(), zh_test_y();
+    test_x();
+    zh_test_y();
     parallel_for(300, 1e9, [&](int64_t k) { list[static_cast<size_t>(k)] = book_run(static_cast<uint64_t>(k)); });
     return list;
   }();

@@ -38,21 +38,20 @@ double grid_at(int64_t i) { return -2 + 4 * static_cast<double>(i) / (kGrid - 1)
 }  // namespace
 
 void parzen_step(Page& page) {
-  page.heading({"Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does",
-                "练习 11.2.1：Parzen 窗分类等价于 Nadaraya-Watson 分类"});
-  page.say(
-      {"With labels of 1 and -1, a Parzen window estimates the density of each class together with its frequency, and decides for the "
-       "larger. The difference of the two is the numerator of Nadaraya-Watson; the denominator, the density of all points, is positive and "
-       "cannot change the sign.",
-       "标签取 1 和 -1。Parzen 窗估计每一类的密度（连同它的频率），取较大的一类。两者之差正是 Nadaraya-Watson "
-       "的分子；分母是全部点的密度，恒为正，改变不了符号。"});
+  page.heading(tr("Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does"));
+  page.say(tr(
+      "With labels 1 and -1, a Parzen window estimates the density of each class, weighted by its frequency, and picks "
+      "the larger. The difference of the two is the numerator of Nadaraya-Watson; the denominator, the density of all "
+      "points, is positive and cannot change the sign."));
   page.formula("\\hat{p}(x, 1) - \\hat{p}(x, -1) = \\frac{1}{n} \\sum_i y_i K(x - x_i) = f(x) \\hat{p}(x)");
   const Labelled d = two_classes(rng_of(page.seed()).at("classes"), 240);
   const double h = 0.3;
   Points at(kGrid * kGrid, 2);
   for (int64_t r = 0; r < kGrid; ++r)
-    for (int64_t c = 0; c < kGrid; ++c)
-      at.at(r * kGrid + c, 0) = grid_at(c), at.at(r * kGrid + c, 1) = grid_at(kGrid - 1 - r);
+    for (int64_t c = 0; c < kGrid; ++c) {
+      at.at(r * kGrid + c, 0) = grid_at(c);
+      at.at(r * kGrid + c, 1) = grid_at(kGrid - 1 - r);
+    }
   const Vector f = KernelRegression(d.x, d.y, {.bandwidth = {h}}).predict(at).values.values;
   Tensor maps = Tensor::empty({2, kGrid, kGrid});
   int64_t same = 0, decided = 0;
@@ -73,8 +72,10 @@ void parzen_step(Page& page) {
   Figure figure;
   figure.cols = 3;
   Vector px[2], py[2];
-  for (int64_t i = 0; i < d.x.rows; ++i)
-    px[d.y.at(i, 0) > 0].push_back(d.x.at(i, 0)), py[d.y.at(i, 0) > 0].push_back(d.x.at(i, 1));
+  for (int64_t i = 0; i < d.x.rows; ++i) {
+    px[d.y.at(i, 0) > 0].push_back(d.x.at(i, 0));
+    py[d.y.at(i, 0) > 0].push_back(d.x.at(i, 1));
+  }
   LineStyle red = line_style("ro"), blue = line_style("bo");
   red.dash = blue.dash = Dash::none;
   red.alpha = blue.alpha = 0.6;
@@ -91,22 +92,18 @@ void parzen_step(Page& page) {
        .title = "Nadaraya-Watson: f(x)",
        .x = {.label = "x₁"}}};
   figure.colours = {.per_panel = true};
-  page.draw(
-      "parzen", figure,
-      {"The two maps differ in size and agree in colour: red where class 1 wins. Far from the data the densities vanish, the ratio "
-       "does not.",
-       "两幅图大小不同、颜色一致：红色处第 1 类胜出。远离数据处密度趋于零，比值却不会。"});
-  page.claim(same == decided && decided > 3000,
-             {"Both decide alike at every point of a grid.", "在网格的每一点上，两者的判决都相同。"},
-             fmt::format("{} of {} points", same, decided));
+  page.draw("parzen", figure,
+            tr("The two maps differ in magnitude but agree in colour: red where class 1 wins. Far from the data the "
+               "densities vanish; the ratio does not."));
+  page.claim(same == decided && decided > 3000, tr("Both make the same decision at every point of a grid."),
+             tr("{same} of {decided} points", "same"_a = same, "decided"_a = decided));
 }
 
 void unit_norm_step(Page& page) {
-  page.heading({"Exercise 11.2.3: inputs of length 1", "练习 11.2.3：输入的长度都为 1"});
+  page.heading(tr("Exercise 11.2.3: inputs of length 1"));
   page.say(
-      {"Then the squared lengths are constants, which softmax does not see, and the distance becomes a dot product: the kernel is scaled "
-       "dot-product attention with scale $1/h^2$.",
-       "这时长度的平方是常数，softmax 看不见常数，距离就变成了点积：这个核就是缩放系数为 $1/h^2$ 的点积注意力。"});
+      tr("The squared lengths are then constants, which softmax ignores, and the distance becomes a dot product: the "
+         "kernel is scaled dot-product attention with scale $1/h^2$."));
   page.formula(
       "\\lVert x - x_i \\rVert^2 = 2 - 2 x^\\top x_i, \\quad \\softmax_i(-\\frac{\\lVert x - x_i \\rVert^2}{2 h^2}) = "
       "\\softmax_i(\\frac{x^\\top x_i}{h^2})");
@@ -145,26 +142,31 @@ void unit_norm_step(Page& page) {
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return cosine[a] < cosine[b]; });
   Vector sorted, dot_weight;
-  for (size_t j : order) sorted.push_back(cosine[j]), dot_weight.push_back(by_dot.weights.row(0, 0, 0).ptr()[j]);
+  for (size_t j : order) {
+    sorted.push_back(cosine[j]);
+    dot_weight.push_back(by_dot.weights.row(0, 0, 0).ptr()[j]);
+  }
   LineStyle circles = line_style("ro");
   circles.dash = Dash::none;
   circles.alpha = 0.6;
-  page.draw("unit-norm",
-            curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")},
-                    {"by distance", cosine, distance_weight, circles}},
-                   {.label = "cosine of query and key"}, {.label = "weight", .low = 0}),
-            {"64 unit keys under one query, h = 0.5: the weights by distance lie on the weights by dot product.",
-             "一个查询下的 64 个单位长度的键，h = 0.5：按距离得到的权重落在按点积得到的权重上。"});
-  page.claim(on_sphere < 1e-5 && off_sphere > 0.01,
-             {"On the unit sphere distance and dot product give the same weights; with keys of any length they do not.",
-              "在单位球面上，距离与点积给出相同的权重；键的长度任意时则不同。"},
-             fmt::format("largest difference {}; with keys of any length {:.2f}", tiny(on_sphere), off_sphere));
+  page.draw(
+      "unit-norm",
+      curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")},
+              {"by distance", cosine, distance_weight, circles}},
+             {.label = "cosine of query and key"}, {.label = "weight", .low = 0}),
+      tr("One query and 64 unit keys, h = 0.5: the weights by distance coincide with the weights by dot product."));
+  page.claim(
+      on_sphere < 1e-5 && off_sphere > 0.01,
+      tr("On the unit sphere, distance and dot product give the same weights; with keys of arbitrary length they do "
+         "not."),
+      tr("largest difference {on_sphere}; with keys of arbitrary length {off_sphere:.2f}",
+         "on_sphere"_a = tiny(on_sphere), "off_sphere"_a = off_sphere));
 }
 
 namespace {
 
-/// Keys uniform in (0, 5)^d in ascending first coordinate, a wavy truth, and queries; errors are expectations over the
-/// noise.
+/// Keys uniform in (0, 5)^d sorted by their first coordinate, a wavy truth, and queries; errors are expectations over
+/// the noise.
 struct Design {
   int d;
   Points x, at;
@@ -209,7 +211,9 @@ struct Design {
         for (int a = 0; a < d; ++a) u += (x.at(i, a) - at.at(j, a)) * (x.at(i, a) - at.at(j, a));
         if (u > reach * reach) continue;
         const double k = std::exp(-u / (2 * h * h));
-        s += k, squares += k * k, t += k * f[static_cast<size_t>(i)];
+        s += k;
+        squares += k * k;
+        t += k * f[static_cast<size_t>(i)];
       }
       const double bias = s > 0 ? t / s - f_at[static_cast<size_t>(j)] : 10;
       total += bias * bias + (s > 0 ? 0.25 * squares / (s * s) : 0);
@@ -217,16 +221,25 @@ struct Design {
     return total / static_cast<double>(at.rows);
   }
 
-  /// log of the best width, and its error: golden section between two widths.
+  /// Log of the best width, and its error, by golden-section search between two widths.
   std::pair<double, double> best(double low, double high) const {
     constexpr double kGolden = 0.6180339887498949;
     double a = std::log(low), b = std::log(high), c = b - kGolden * (b - a), e = a + kGolden * (b - a),
            fc = error(std::exp(c)), fe = error(std::exp(e));
     for (int i = 0; i < 9; ++i) {
-      if (fc < fe)
-        b = e, e = c, fe = fc, c = b - kGolden * (b - a), fc = error(std::exp(c));
-      else
-        a = c, c = e, fc = fe, e = a + kGolden * (b - a), fe = error(std::exp(e));
+      if (fc < fe) {
+        b = e;
+        e = c;
+        fe = fc;
+        c = b - kGolden * (b - a);
+        fc = error(std::exp(c));
+      } else {
+        a = c;
+        c = e;
+        fc = fe;
+        e = a + kGolden * (b - a);
+        fe = error(std::exp(e));
+      }
     }
     return {(a + b) / 2, std::min(fc, fe)};
   }
@@ -235,50 +248,51 @@ struct Design {
 struct Law {
   std::string name;
   int d;
-  double margin;  // of the queries to the border
+  double margin;  // distance of the queries from the border
   double theory;  // exponent of the width
   Vector n, width, error;
   double exponent = 0;
 };
 
 void measure(Law& law, const Rng& rng) {
-  constexpr int kSets[] = {12, 8, 4, 3};  // few points leave much to chance, so there are more data sets of them
+  constexpr int kSets[] = {12, 8, 4, 3};  // small samples vary more, so they get more data sets
   const Vector sizes = law.d == 1   ? Vector{200, 800, 3200, 12800}
                        : law.d == 2 ? Vector{500, 1500, 4500, 13500}
                                     : Vector{1000, 2500, 6250, 15625};
   for (size_t i = 0; i < sizes.size(); ++i) {
     const double n = sizes[i];
-    double log_width = 0, error = 0;
     Vector widths(static_cast<size_t>(kSets[i])), errors(static_cast<size_t>(kSets[i]));
     parallel_for(kSets[i], 1e9, [&](int64_t k) {
       const Design design(law.d, static_cast<int64_t>(n), 60, law.margin,
                           rng.at(law.name).at(static_cast<uint64_t>(n)).at(static_cast<uint64_t>(k)));
       std::tie(widths[static_cast<size_t>(k)], errors[static_cast<size_t>(k)]) = design.best(0.03, 0.6);
     });
-    log_width = mean(widths), error = mean(errors);
-    law.n.push_back(n), law.width.push_back(std::exp(log_width)), law.error.push_back(error);
+    law.n.push_back(n);
+    law.width.push_back(std::exp(mean(widths)));
+    law.error.push_back(mean(errors));
   }
   Vector log_n, log_w;
-  for (size_t i = 0; i < law.n.size(); ++i)
-    log_n.push_back(std::log(law.n[i])), log_w.push_back(std::log(law.width[i]));
+  for (size_t i = 0; i < law.n.size(); ++i) {
+    log_n.push_back(std::log(law.n[i]));
+    log_w.push_back(std::log(law.width[i]));
+  }
   law.exponent = slope(log_n, log_w);
 }
 
 }  // namespace
 
 void shrinking_step(Page& page) {
-  page.heading({"Exercise 11.2.4: how fast should the width shrink?", "练习 11.2.4：宽度应当缩小得多快？"});
+  page.heading(tr("Exercise 11.2.4: how fast should the width shrink?"));
   page.say(
-      {"A window of width $h$ in $d$ dimensions holds about $n h^d$ points, so the variance is like $1/(n h^d)$; away from the border the "
-       "bias is like $h^2$. The sum of variance and squared bias is least where",
-       "$d$ 维中宽度为 $h$ 的窗口里大约有 $n h^d$ 个点，所以方差约为 $1/(n h^d)$；远离边界处偏差约为 $h^2$。方差加偏差平方在下式处最小："});
+      tr("A window of width $h$ in $d$ dimensions holds about $n h^d$ points, so the variance is of order $1/(n h^d)$; "
+         "away from the border the bias is of order $h^2$. The sum of the variance and the squared bias is smallest "
+         "where"));
   page.formula("h \\sim n^{-\\frac{1}{d + 4}}, \\quad \\text{error} \\sim n^{-\\frac{4}{d + 4}}");
-  page.say(
-      {"The experiment needs no noise to be drawn: for given inputs the expected error is the squared bias plus $0.25 \\sum_i "
-       "\\alpha_i^2$, and its minimum over $h$ is found by golden section. At a border the window is one-sided and the bias only like $h$; "
-       "counted in, it asks for a faster $n^{-1/4}$ in one dimension.",
-       "实验不必真的抽取噪声：给定输入时，期望误差就是偏差平方加 $0.25 \\sum_i \\alpha_i^2$，再用黄金分割对 $h$ "
-       "求最小。在边界上窗口只有一侧，偏差只有 $h$ 的量级；把边界算进去，一维时要求更快的 $n^{-1/4}$。"});
+  page.say(tr(
+      "The experiment does not have to draw noise: for given inputs the expected error is the squared bias plus $0.25 "
+      "\\sum_i \\alpha_i^2$, and its minimum over $h$ is found by golden-section search. At a border the window is "
+      "one-sided and the bias is only of order $h$; including the border calls for a faster $n^{-1/4}$ in one "
+      "dimension."));
   std::vector<Law> laws = {{"d = 1", 1, 1.25, -1.0 / 5, {}, {}, {}},
                            {"d = 2", 2, 1.25, -1.0 / 6, {}, {}, {}},
                            {"d = 3", 3, 1.25, -1.0 / 7, {}, {}, {}},
@@ -292,17 +306,12 @@ void shrinking_step(Page& page) {
     measure(law, rng_of(page.seed()).at("shrink"));
     widths.push_back({law.name, law.n, law.width, line_style(formats[i])});
     errors.push_back({law.name, law.n, law.error, line_style(formats[i])});
-    rows.push_back({{law.name, law.margin > 0 ? law.name : "d = 1，含边界"},
+    rows.push_back({law.margin > 0 ? verbatim(law.name) : tr("d = 1 with border"),
                     {rounded(law.width.front(), 3), rounded(law.width.back(), 3), rounded(law.exponent, 3),
                      rounded(law.theory, 3)}});
     if (law.margin > 0) worst = std::max(worst, std::abs(law.exponent - law.theory));
   }
-  named_table(page,
-              {{"inputs", "输入"},
-               {"best width, smallest n", "最小 n 的最佳宽度"},
-               {"largest n", "最大 n"},
-               {"fitted exponent", "拟合的指数"},
-               {"theory", "理论"}},
+  named_table(page, {tr("inputs"), tr("best width, smallest n"), tr("largest n"), tr("fitted exponent"), tr("theory")},
               rows);
   Figure figure;
   figure.cols = 2;
@@ -314,23 +323,23 @@ void shrinking_step(Page& page) {
                     .y = {.label = "expected error", .scale = AxisScale::log}}};
   page.draw(
       "shrinking", figure,
-      {"Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and the error falls "
-       "more slowly.",
-       "双对数坐标上的直线就是 n 的幂。维数越高，宽度必须越大，误差下降越慢。"});
+      tr("Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and "
+         "the error falls more slowly."));
   page.claim(
       worst < 0.06,
-      {"Away from the border the fitted exponents are near $-1/(d + 4)$; with the border these n are too few to tell $-1/4$ from $-1/5$.",
-       "远离边界时，拟合出的指数接近 $-1/(d + 4)$；计入边界时，这些 n 还不足以区分 $-1/4$ 与 $-1/5$。"},
-      fmt::format("largest deviation {:.3f}", worst));
+      tr("Away from the border the fitted exponents are near $-1/(d + 4)$; with the border included, these n are too "
+         "small to tell $-1/4$ from $-1/5$."),
+      tr("largest deviation {deviation:.3f}", "deviation"_a = worst));
   bool slower = true;
   for (size_t i = 0; i < 2; ++i)
     slower =
         slower && laws[i].width.back() < laws[i + 1].width.back() && laws[i].error.back() < laws[i + 1].error.back();
   page.claim(
       slower,
-      {"With about as many points, each dimension more needs a wider kernel and leaves a larger error.",
-       "点数相近时，每多一维就需要更宽的核，误差也更大。"},
-      fmt::format("errors {:.4f}, {:.4f}, {:.4f}", laws[0].error.back(), laws[1].error.back(), laws[2].error.back()));
+      tr("With about the same number of points, each additional dimension needs a wider kernel and leaves a larger "
+         "error."),
+      tr("errors {one:.4f}, {two:.4f}, {three:.4f}", "one"_a = laws[0].error.back(), "two"_a = laws[1].error.back(),
+         "three"_a = laws[2].error.back()));
 }
 
 }  // namespace qkv::labs::regression

@@ -1,4 +1,4 @@
-// Lab 10.2: 300 runs of the book's experiment. What is luck, what gets stuck, and which of the notes' observations
+// Lab 10.2: 300 runs of the book's experiment: what is luck, what gets stuck, and which of the notes' observations
 // hold.
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kStuck = 0.5;  // |w| after training below which nothing was learned
 
-/// Runs below a value, as a curve over the sorted values.
+/// The share of runs below a value, as a curve over the sorted values.
 Series share_below(const std::string& name, Vector v, const char* format) {
   std::sort(v.begin(), v.end());
   Vector share;
@@ -48,80 +48,67 @@ double predicted_curvature(const Sample& s) {
 }  // namespace
 
 void runs_step(Page& page) {
-  page.heading({"The same experiment 300 times", "把同一实验做 300 次"});
-  page.say(
-      {"One run proves little: data and start are random. Here it is repeated for the seeds 0 to 299; run k has exactly the data of `qkv "
-       "lab 10.2 --seed k`. The error is the mean squared distance to the noise-free truth on the test inputs.",
-       "只跑一次说明不了什么：数据和起点都是随机的。下面用种子 0 到 299 重复实验；第 k 次的数据与 `qkv lab 10.2 --seed k` "
-       "完全相同。误差是测试输入上到无噪声真实值的均方距离。"});
+  page.heading(tr("The same experiment 300 times"));
+  page.say(tr(
+      "One run proves little: data and start are random. Here the experiment is repeated for seeds 0 to 299; run k has "
+      "exactly the data of `qkv lab 10.2 --seed k`. The error is the mean squared difference from the noise-free truth "
+      "at the test inputs."));
   const Vector average = collect([](const BookRun&r) { return r.average; }),
                plain = collect([](const BookRun&r) { return r.plain; });
   const Vector learned = collect([](const BookRun&r) { return r.learned; }),
                w = collect([](const BookRun&r) { return std::abs(r.w); });
   const double medians[] = {median(average), median(plain), median(learned)}, expected[] = {0.89, 0.42, 0.115};
-  const Text names[] = {{"average", "平均"}, {"width 1", "宽度 1"}, {"learned", "学习"}};
+  const Text names[] = {tr("average"), tr("width 1"), tr("learned")};
   std::vector<NamedRow> rows;
   bool near = true;
   for (int i = 0; i < 3; ++i) {
     rows.push_back({names[i], {rounded(medians[i], 3), rounded(expected[i], 3)}});
     near = near && std::abs(medians[i] / expected[i] - 1) < 0.1;
   }
-  named_table(
-      page,
-      {{"pooling", "汇聚方式"}, {"median test error", "测试误差中位数"}, {"another simulation", "另一次独立模拟"}},
-      rows);
+  named_table(page, {tr("pooling"), tr("median test error"), tr("independent simulation")}, rows);
   page.draw(
       "runs-errors",
       curves({share_below("average", average, "k:"), share_below("width 1", plain, "m--"),
               share_below("learned", learned, "b-")},
              {.label = "test error", .low = 0.02, .high = 2, .scale = AxisScale::log},
              {.label = "share of runs below", .low = 0, .high = 1}),
-      {"Distribution of the test error over 300 runs. At its upper end the line of the learned pooling meets that of the average: those runs "
-       "did not start.",
-       "300 次实验的测试误差分布。“学习”那条曲线的上端与“平均”的曲线相接：那些实验没有真正开始学习。"});
-  page.claim(near,
-             {"The median errors are within 10 % of an independent simulation of the same experiment.",
-              "误差中位数与同一实验的独立模拟相差不超过 10%。"},
-             fmt::format("average {:.3f}, width 1 {:.3f}, learned {:.3f}", medians[0], medians[1], medians[2]));
+      tr("Distribution of the test error over 300 runs. At the upper end the curve of the learned pooling meets that "
+         "of the average: those runs never started to learn."));
+  page.claim(near, tr("The median errors are within 10 % of an independent simulation of the same experiment."),
+             tr("average {average:.3f}, width 1 {fixed:.3f}, learned {learned:.3f}", "average"_a = medians[0],
+                "fixed"_a = medians[1], "learned"_a = medians[2]));
   const int64_t better = count_above(collect([](const BookRun& r) { return r.plain - r.learned; }), 0);
-  page.claim(better >= 285,
-             {"Learned pooling beats width 1 in most runs.", "在绝大多数实验中，带参数的汇聚优于宽度 1。"},
-             fmt::format("{} of 300 runs", better));
+  page.claim(better >= 285, tr("Learned pooling beats width 1 in most runs."),
+             tr("{count} of 300 runs", "count"_a = better));
   const double first = median(collect([](const BookRun&r) { return r.losses[0]; })),
                last = median(collect([](const BookRun&r) { return r.losses[4]; }));
   page.claim(std::abs(first - 47) < 4.7 && std::abs(last - 18.1) < 1.8,
-             {"The summed loss falls from a median of 47 in epoch 1 to 18 in epoch 5.",
-              "损失之和的中位数从第 1 轮的 47 降到第 5 轮的 18。"},
-             fmt::format("from {:.1f} to {:.1f}", first, last));
+             tr("The summed loss falls from a median of 47 in epoch 1 to 18 in epoch 5."),
+             tr("from {first:.1f} to {last:.1f}", "first"_a = first, "last"_a = last));
   page.draw(
       "runs-w", histogram({{"", w}}, {.label = "|w| after five steps"}, {.label = "runs"}, 15),
-      {"What was learned. A rate of 0.5 on a sum of fifty errors makes a huge first step: most runs leap over the best w, about 4, "
-       "and land on a plateau where the slope is small.",
-       "学到的结果。对五十个误差之和用 0.5 的学习率，第一步非常大：大多数实验跳过了最好的 w（约为 4），落到斜率很小的平台上。"});
+      tr("The learned w. A rate of 0.5 on a sum of fifty errors makes a huge first step: most runs leap over the best "
+         "w, about 4, and land on a plateau where the slope is small."));
 }
 
 void stuck_step(Page& page) {
-  page.heading({"Starts that never leave", "走不出去的起点"});
+  page.heading(tr("Starts that get stuck"));
   const auto stuck = stuck_seeds();
   std::string list;
   for (uint64_t k : stuck) list += (list.empty() ? "" : ", ") + std::to_string(k);
   page.say(
-      {"A few runs end with $w$ near 0, where the fit is the mean: seeds " + list +
-           ". The distance enters as $(x - x_i)^2 w^2$, so the slope carries a factor $w$ and is exactly 0 at $w = 0$. Whether the "
-           "loss falls or rises from there is a matter of $w^2$:",
-       "有几次实验最后 $w$ 接近 0，拟合就是平均值：种子 " + list +
-           "。距离以 $(x - x_i)^2 w^2$ 的形式出现，所以斜率带有因子 $w$，在 $w = 0$ 处恰好为 0。从那里损失是降是升，要看 $w^2$ 项："});
+      tr("A few runs end with $w$ near 0, where the fit is the mean: seeds {seeds}. The distance enters as $(x - "
+         "x_i)^2 w^2$, so the slope carries a factor $w$ and is exactly 0 at $w = 0$. Whether the loss falls or rises "
+         "from there depends on the term in $w^2$:",
+         "seeds"_a = list));
   page.formula(
-      "L(w) \\approx L(0) - w^2 (2 n \\Cov(x, y)^2 - c), \\quad c = \\frac{1}{n} \\sum_i (y_i - \\bar{y})^2 ((x_i - \\bar{x})^2 + "
-      "\\sigma_x^2)");
-  page.say(
-      {"The first term says that near keys help as far as $y$ has a linear trend in $x$; $c$ is what leaving one out costs, and does not "
-       "grow with $n$. But this curve climbs and falls again, its linear trend is almost nil, and in many data sets $c$ wins: then $w = 0$ "
-       "is the bottom of a small valley, and a start inside it stays. The way out is to start at a larger $w$, say 1, or to learn $\\log "
-       "w$.",
-       "第一项说明：只要 $y$ 对 $x$ 有线性趋势，偏重近处的键就有帮助；$c$ 是留一法的代价，不随 $n$ "
-       "增长。可是这条曲线先升后降，线性趋势几乎为零，许多数据集上 $c$ 占了上风：这时 $w = 0$ "
-       "是一个小山谷的谷底，从谷里出发就留在谷里。办法是从较大的 $w$（例如 1）出发，或者改为学习 $\\log w$。"});
+      "L(w) \\approx L(0) - w^2 (2 n \\Cov(x, y)^2 - c), \\quad c = \\frac{1}{n} \\sum_i (y_i - \\bar{y})^2 ((x_i - "
+      "\\bar{x})^2 + \\sigma_x^2)");
+  page.say(tr(
+      "The first term says that favouring near keys helps to the extent that $y$ has a linear trend in $x$; $c$ is the "
+      "cost of leaving one out, and does not grow with $n$. But this curve rises and falls again, its linear trend is "
+      "almost zero, and in many data sets $c$ wins: then $w = 0$ is the bottom of a small valley, and a run that "
+      "starts inside it stays there. The remedy is to start at a larger $w$, say 1, or to learn $\\log w$."));
   Vector curvature(book_runs().size());
   parallel_for(static_cast<int64_t>(curvature.size()), 1e8, [&](int64_t k) {
     curvature[static_cast<size_t>(k)] = curvature_at_zero(zh_sample(rng_of(static_cast<uint64_t>(k)).at("zh")));
@@ -133,13 +120,14 @@ void stuck_step(Page& page) {
   for (uint64_t k : {*steepest, usual}) {
     const Sample s = zh_sample(rng_of(k).at("zh"));
     Vector w, loss;
-    for (int i = -40; i <= 40; ++i)
-      w.push_back(i * 0.01), loss.push_back(leave_one_out_loss(s, w.back()) - leave_one_out_loss(s, 0));
+    for (int i = -40; i <= 40; ++i) {
+      w.push_back(i * 0.01);
+      loss.push_back(leave_one_out_loss(s, w.back()) - leave_one_out_loss(s, 0));
+    }
     lines.push_back({fmt::format("seed {}", k), w, loss, line_style(lines.empty() ? "-" : "m--")});
   }
   page.draw("stuck-valley", curves(lines, {.label = "w"}, {.label = "L(w) − L(0)", .low = -1, .high = 0.4}),
-            {"Leave-one-out loss around w = 0: a valley in one data set, a summit in another.",
-             "w = 0 附近的留一法损失：在一份数据上是山谷，在另一份上是山顶。"});
+            tr("Leave-one-out loss around w = 0: a valley in one data set, a peak in another."));
 
   bool like_average = true;
   double farthest = 0;
@@ -149,37 +137,35 @@ void stuck_step(Page& page) {
     farthest = std::max(farthest, r.w_start);
   }
   page.claim(stuck.size() >= 3 && stuck.size() <= 20 && like_average,
-             {"About one run in forty is stuck, and its fit is no better than the average.",
-              "大约四十次里有一次被困住，拟合与平均汇聚一样差。"},
-             fmt::format("{} of 300 with |w| < {}; largest start among them {:.3f}", stuck.size(), kStuck, farthest));
+             tr("About one run in forty gets stuck, and its fit is no better than the average."),
+             tr("{count} of 300 with |w| < {limit}; largest start among them {farthest:.3f}", "count"_a = stuck.size(),
+                "limit"_a = kStuck, "farthest"_a = farthest));
   const Sample s = page_sample(page);
   const Learned at_zero = learn_bandwidth(Points::of(s.x), Points::of(s.y), Rng(0), {.start = 0.0});
-  page.claim(at_zero.w[0] == 0,
-             {"From $w = 0$ exactly, no step ever moves.", "恰好从 $w = 0$ 出发，任何一步都不会移动。"},
-             fmt::format("w = {} after five steps", at_zero.w[0]));
+  page.claim(at_zero.w[0] == 0, tr("A run started at exactly $w = 0$ never moves."),
+             tr("w = {w} after five steps", "w"_a = at_zero.w[0]));
   const int64_t valleys = count_above(curvature, 0);
-  int64_t foretold = 0;
+  int64_t predicted = 0;
   for (size_t k = 0; k < curvature.size(); ++k)
-    foretold += (curvature[k] > 0) == (predicted_curvature(zh_sample(rng_of(k).at("zh"))) > 0);
-  page.claim(foretold >= 285,
-             {"The formula foretells from the data alone which it is.", "只凭数据，公式就能预言是哪一种。"},
-             fmt::format("{} of 300 runs", foretold));
-  page.claim(valleys > 60 && valleys < 240,
-             {"$w = 0$ is a valley in a good part of the data sets.", "在相当一部分数据集上 $w = 0$ 是山谷。"},
-             fmt::format("{} of 300 runs", valleys));
+    predicted += (curvature[k] > 0) == (predicted_curvature(zh_sample(rng_of(k).at("zh"))) > 0);
+  page.claim(predicted >= 285, tr("The formula predicts from the data alone which of the two it is."),
+             tr("{count} of 300 runs", "count"_a = predicted));
+  page.claim(valleys > 60 && valleys < 240, tr("$w = 0$ is a valley in a good share of the data sets."),
+             tr("{count} of 300 runs", "count"_a = valleys));
   Vector restarted(stuck.size());
   for (size_t i = 0; i < stuck.size(); ++i) {
     const Sample data = zh_sample(rng_of(stuck[i]).at("zh"));
     restarted[i] = std::abs(learn_bandwidth(Points::of(data.x), Points::of(data.y), Rng(0), {.start = 1.0}).w[0]);
   }
   page.claim(*std::min_element(restarted.begin(), restarted.end()) > 1,
-             {"Started at $w = 1$, every one of the stuck runs learns.", "从 $w = 1$ 出发，被困的实验全都能学起来。"},
-             fmt::format("smallest |w| afterwards {:.2f}", *std::min_element(restarted.begin(), restarted.end())));
+             tr("Started at $w = 1$, every one of the stuck runs learns."),
+             tr("smallest |w| afterwards {smallest:.2f}",
+                "smallest"_a = *std::min_element(restarted.begin(), restarted.end())));
 }
 
 namespace {
 
-/// Mean over the test inputs of the variance of learned and plain predictions when only the noise is drawn anew.
+/// The variance of plain and of learned predictions when only the noise is redrawn, averaged over the test inputs.
 std::pair<double, double> variance_under_noise(uint64_t seed) {
   constexpr int kDraws = 12;
   Sample s = zh_sample(rng_of(seed).at("zh"));
@@ -205,12 +191,11 @@ std::pair<double, double> variance_under_noise(uint64_t seed) {
 }
 
 void sparse_claim(Page& page) {
-  page.say(
-      {"**\"The error is larger on [0, 1] and [3, 4] because there are fewer data.\"** A natural thought in front of one figure. Over 300 "
-       "runs the density is the same everywhere on average, and the errors are still unequal: the cause is smoothing. A mean over a window "
-       "of width 1 fills valleys and cuts peaks, and at the left end all neighbours lie on one side, uphill.",
-       "**“[0, 1] 和 [3, 4] 之间数据少，所以误差大。”** 只看一幅图，很容易这样想。但在 300 次实验中，各处的平均密度相同，误差却仍然不同：原"
-       "因是平滑。宽度为 1 的窗口取平均会填谷削峰；在左端，所有邻居都在同一侧，都在上坡方向。"});
+  page.say(tr(
+      "**\"The error is larger on [0, 1] and [3, 4] because there are fewer data.\"** A natural conclusion from one "
+      "figure. Over 300 runs the density is the same everywhere on average, yet the errors still differ: the cause is "
+      "smoothing. A mean over a window of width 1 fills valleys and cuts peaks, and at the left end all neighbours are "
+      "on one side, uphill."));
   Vector bias(50), size(50), per_unit(5);
   for (const BookRun& r : book_runs())
     for (size_t i = 0; i < 50; ++i) {
@@ -228,62 +213,58 @@ void sparse_claim(Page& page) {
                     .x = {.label = "x", .low = 0, .high = 5},
                     .y = {.label = "mean error (bias)"}}};
   page.draw("notes-error", figure,
-            {"Width 1 over 300 runs: size of the error by interval, and its mean, which no amount of luck removes.",
-             "宽度 1 的 300 次实验：各区间误差的大小，以及误差的均值——它与运气无关。"});
-  page.claim(
-      std::abs(bias[0] - 1.97) < 0.1 && std::abs(bias[20] + 0.69) < 0.1,
-      {"The error is bias: far too high at 0, too low at the peak.", "误差来自偏差：在 0 处高出很多，在峰处偏低。"},
-      fmt::format("{:+.2f} at x = 0, {:+.2f} at x = 2", bias[0], bias[20]));
+            tr("Width 1 over 300 runs: size of the error by interval, and its mean, which does not depend on luck."));
+  page.claim(std::abs(bias[0] - 1.97) < 0.1 && std::abs(bias[20] + 0.69) < 0.1,
+             tr("The error is bias: far too high at 0, too low at the peak."),
+             tr("{start:+.2f} at x = 0, {peak:+.2f} at x = 2", "start"_a = bias[0], "peak"_a = bias[20]));
   page.claim(std::min_element(per_unit.begin(), per_unit.end()) == per_unit.begin() + 3,
-             {"On [3, 4] the error is the smallest of all, not large.", "[3, 4] 上的误差不但不大，反而最小。"},
-             fmt::format("mean |error| by unit interval: {:.2f}, {:.2f}, {:.2f}, {:.2f}, {:.2f}", per_unit[0],
-                         per_unit[1], per_unit[2], per_unit[3], per_unit[4]));
+             tr("On [3, 4] the error is not large but the smallest of all."),
+             tr("mean |error| by unit interval: {first:.2f}, {second:.2f}, {third:.2f}, {fourth:.2f}, {fifth:.2f}",
+                "first"_a = per_unit[0], "second"_a = per_unit[1], "third"_a = per_unit[2], "fourth"_a = per_unit[3],
+                "fifth"_a = per_unit[4]));
   const Vector link = collect([](const BookRun& r) { return r.error_with_density; });
   page.claim(median(link) > -0.5 && count_above(link, 0) >= 45,
-             {"Density explains little: its correlation with |error| is weak, and often of the wrong sign.",
-              "密度解释不了多少：它与误差大小的相关很弱，而且常常连符号都不对。"},
-             fmt::format("median {:.2f}, positive in {} of 300", median(link), count_above(link, 0)));
+             tr("Density explains little: its correlation with |error| is weak and often has the wrong sign."),
+             tr("median {correlation:.2f}, positive in {positive} of 300", "correlation"_a = median(link),
+                "positive"_a = count_above(link, 0)));
 }
 
 }  // namespace
 
 void notes_step(Page& page) {
-  page.heading({"Three observations from the notes, checked", "检验笔记里的三个观察"});
+  page.heading(tr("Three observations from the notes, checked"));
   sparse_claim(page);
-  page.say(
-      {"**\"The learned fit is less smooth, fits better, and is sensitive to noise.\"** Right, all three. Sensitivity means: keep the "
-       "inputs, draw only the noise anew, learn again, and see how far the curve moves.",
-       "**“学到的拟合不够平滑，拟合得更好，对噪声敏感。”** 三点都对。所谓敏感：保持输入不变，只重新抽取噪声，再学一次，看曲线移动多少。"});
+  page.say(tr(
+      "**\"The learned fit is less smooth, fits better, and is sensitive to noise.\"** All three are right. To measure "
+      "sensitivity, keep the inputs, redraw only the noise, learn again, and see how far the curve moves."));
   Vector plain(40), learned(40);
   parallel_for(40, 1e9, [&](int64_t k) {
     std::tie(plain[static_cast<size_t>(k)], learned[static_cast<size_t>(k)]) =
         variance_under_noise(static_cast<uint64_t>(k));
   });
-  page.claim(
-      mean(learned) > 10 * mean(plain),
-      {"Fresh noise moves the learned curve more than ten times as much.", "换一批噪声，学到的曲线的变动大十倍以上。"},
-      fmt::format("variance {:.3f} learned, {:.4f} at width 1", mean(learned), mean(plain)));
+  page.claim(mean(learned) > 10 * mean(plain),
+             tr("Fresh noise moves the learned curve more than ten times as much as that of width 1."),
+             tr("variance {learned:.3f} learned, {plain:.4f} at width 1", "learned"_a = mean(learned),
+                "plain"_a = mean(plain)));
   const int64_t rougher = count_above(collect([](const BookRun& r) { return r.rough_learned - r.rough_plain; }), 0);
   const int64_t sharper = count_above(collect([](const BookRun& r) { return r.keys_plain - r.keys_learned; }), 0);
-  page.claim(
-      rougher >= 280 && sharper >= 280,
-      {"It is less smooth, and its weights sharper, in nearly all runs.", "几乎所有实验里，它更不平滑，权重更集中。"},
-      fmt::format("rougher in {}, sharper in {} of 300", rougher, sharper));
-  page.say(
-      {"**\"Weights concentrate where data are sparse and spread where they are dense.\"** Right: with a fixed width, more keys share the "
-       "weight where more are near. The effective number of keys is $e^H$, $H$ the entropy of a query's weights.",
-       "**“数据稀疏处权重集中，稠密处权重分散。”** 对：宽度固定时，附近的键越多，分享权重的键就越多。有效键数是 $e^H$，$H$ "
-       "是一个查询的权重的熵。"});
+  page.claim(rougher >= 280 && sharper >= 280, tr("In nearly all runs it is less smooth and its weights are sharper."),
+             tr("rougher in {rougher}, sharper in {sharper} of 300", "rougher"_a = rougher, "sharper"_a = sharper));
+  page.say(tr(
+      "**\"Weights concentrate where data are sparse and spread where they are dense.\"** Right: with a fixed width, "
+      "more keys share the weight where more are near. The effective number of keys is $e^H$, where $H$ is the entropy "
+      "of a query's weights."));
   const Vector keys = collect([](const BookRun& r) { return r.keys_with_density; });
   page.draw(
       "notes-density",
       histogram({{"effective keys", keys}, {"|error|", collect([](const BookRun& r) { return r.error_with_density; })}},
                 {.label = "correlation with the density of the data"}, {.label = "runs"}, 20),
-      {"Over 300 runs: the density says how widely the learned weights spread, and hardly how wrong the width-1 fit is.",
-       "300 次实验：密度决定学到的权重有多分散，却几乎说明不了宽度 1 的拟合有多错。"});
+      tr("Over 300 runs: the density determines how widely the learned weights spread, but hardly how wrong the "
+         "width-1 fit is."));
   page.claim(median(keys) > 0.5 && count_above(keys, 0) >= 275,
-             {"Effective keys and density go together.", "有效键数与密度同升同降。"},
-             fmt::format("median correlation {:.2f}, positive in {} of 300", median(keys), count_above(keys, 0)));
+             tr("The effective number of keys rises and falls with the density."),
+             tr("median correlation {correlation:.2f}, positive in {positive} of 300", "correlation"_a = median(keys),
+                "positive"_a = count_above(keys, 0)));
 }
 
 }  // namespace qkv::labs::regression

@@ -1,4 +1,4 @@
-// A lab's page for a terminal, as Markdown, as HTML; and the report of several labs.
+// A lab's page as terminal text, Markdown or HTML, and the report of several labs.
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct Finished {
 
 /// How a terminal shows blocks.
 struct PlainStyle {
-  int columns = 96;         // of the terminal; text keeps to 100 of them, tables and output take all
+  int columns = 96;         // of the terminal; text uses at most 100, tables and output use all
   bool colour = false;      // bold headings, green and red marks, figures in colour
-  bool figures = false;     // drawn; else only named
-  std::string folder = {};  // where the figures are written: the file is named beside its figure; empty: nowhere
+  bool figures = false;     // drawn; otherwise only named
+  std::string folder = {};  // figures are saved here, and the file is named beside its figure; empty: nowhere
 };
 /// One block as a terminal shows it.
 std::string plain(const Block& block, Language language, const PlainStyle& style = {});
@@ -29,7 +29,7 @@ std::string plain_title(const Lab& lab, Language language, const PlainStyle& sty
 std::string markdown(const Lab& lab, const Page& page, Language language);
 /// One self-contained page: style, MathML and SVG inside, no script, no network.
 std::string html_report(const std::vector<Finished>& labs, Language language);
-/// Writes a figure as NAME.svg and NAME.png into a folder; returns how many files that was.
+/// Writes a figure as NAME.svg and NAME.png into a folder; returns the number of files.
 int64_t save_figure(const Picture& picture, const std::string& folder);
 
 }  // namespace qkv::labs

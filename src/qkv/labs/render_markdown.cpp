@@ -10,13 +10,13 @@ namespace {
 std::string table_markdown(const Table& table, Language language) {
   std::string out = "|", line = "|";
   for (size_t c = 0; c < table.head.size(); ++c) {
-    out += " " + table.head[c].in(language) + " |";
+    out += " " + typeset(table.head[c], language) + " |";
     line += is_number_column(table, c, language) ? "---:|" : "---|";
   }
   out += "\n" + line + "\n";
   for (const auto& row : table.rows) {
     out += "|";
-    for (const Text& cell : row) out += " " + cell.in(language) + " |";
+    for (const Text& cell : row) out += " " + typeset(cell, language) + " |";
     out += "\n";
   }
   return out;
@@ -29,22 +29,26 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
   for (const Block& block : page.blocks()) {
     out += "\n";
     if (auto* b = std::get_if<Heading>(&block))
-      out += "## " + b->text.in(language) + "\n";
+      out += "## " + typeset(b->text, language) + "\n";
     else if (auto* b = std::get_if<Paragraph>(&block))
-      out += b->text.in(language) + "\n";
+      out += typeset(b->text, language) + "\n";
     else if (auto* b = std::get_if<Formula>(&block))
       out += "$$" + b->tex + "$$\n";
-    else if (auto* b = std::get_if<Output>(&block))
-      out += "```text\n" + b->text + (b->text.ends_with('\n') ? "" : "\n") + "```\n";
-    else if (auto* b = std::get_if<Picture>(&block))
-      out += "![" + b->caption.in(language) + "](" + b->name + ".svg)\n\n*" + b->caption.in(language) + "*\n";
-    else if (auto* b = std::get_if<Table>(&block))
+    else if (auto* b = std::get_if<Output>(&block)) {
+      const std::string text = b->text.in(language);
+      out += "```text\n" + text + (text.ends_with('\n') ? "" : "\n") + "```\n";
+    } else if (auto* b = std::get_if<Picture>(&block)) {
+      const std::string caption = typeset(b->caption, language);
+      out += "![" + caption + "](" + b->name + ".svg)\n\n*" + caption + "*\n";
+    } else if (auto* b = std::get_if<Table>(&block))
       out += table_markdown(*b, language);
     else if (auto* b = std::get_if<Fact>(&block))
-      out += "- " + b->text.in(language) + (b->measured.empty() ? "" : " (" + b->measured + ")") + "\n";
+      out += "- " + typeset(b->text, language) +
+             (b->measured.empty() ? "" : " (" + typeset(b->measured, language) + ")") + "\n";
     else {
       const auto& claim = std::get<Claim>(block);
-      out += std::string(claim.holds ? "- ✓ " : "- ✗ ") + claim.text.in(language) + " (" + claim.measured + ")\n";
+      out += std::string(claim.holds ? "- ✓ " : "- ✗ ") + typeset(claim.text, language) + " (" +
+             typeset(claim.measured, language) + ")\n";
     }
   }
   return out;
@@ -52,7 +56,10 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
 
 int64_t save_figure(const Picture& picture, const std::string& folder) {
   int64_t files = 0;
-  for (const char* ending : {".svg", ".png"}) save(picture.figure, folder + "/" + picture.name + ending), ++files;
+  for (const char* ending : {".svg", ".png"}) {
+    save(picture.figure, folder + "/" + picture.name + ending);
+    ++files;
+  }
   return files;
 }
 

@@ -5,6 +5,7 @@
 #include "qkv/labs/markup.h"
 #include "qkv/labs/plain_table.h"
 #include "qkv/labs/render.h"
+#include "qkv/labs/typeset.h"
 #include "qkv/labs/wrap.h"
 #include "qkv/plot/terminal.h"
 
@@ -12,6 +13,7 @@ namespace qkv::labs {
 namespace {
 
 constexpr int kWidestText = 100;  // longer lines are hard to read
+constexpr int kMark = 6;          // columns for the mark before a claim or a fact
 constexpr const char *kBold = "\x1b[1m", *kDim = "\x1b[2m", *kGreen = "\x1b[32m", *kRed = "\x1b[1;31m",
                      *kCyan = "\x1b[36m", *kPlain = "\x1b[0m";
 
@@ -24,7 +26,7 @@ struct PlainWriter {
   std::string formula(std::string_view s) { return plain_formula(s, scripts); }
 };
 
-// Finds whether every formula of a paragraph can have small letters: they should look alike.
+// Finds whether every formula of a paragraph can use small letters for its scripts: all should look alike.
 struct ScriptFinder {
   Scripts* scripts;
   std::string plain(std::string_view) { return ""; }
@@ -42,15 +44,16 @@ class PlainPage {
       : language_(language), style_(style), text_columns_(std::min(style.columns, kWidestText)) {}
 
   std::string operator()(const Heading& b) const {
-    return "\n" + in(kBold, wrapped("== " + b.text.in(language_) + " ==", text_columns_, 3)) + "\n";
+    return "\n" + in(kBold, wrapped("== " + typeset(b.text, language_) + " ==", text_columns_, 3)) + "\n";
   }
   std::string operator()(const Paragraph& b) const { return wrapped(written(b.text), text_columns_) + "\n"; }
   std::string operator()(const Formula& b) const {
     return wrapped("    " + plain_formula(b.tex), style_.columns, 8) + "\n";
   }
   std::string operator()(const Output& b) const {
+    const std::string text = b.text.in(language_);
     std::string out;
-    for (std::string_view rest = b.text; !rest.empty();) {
+    for (std::string_view rest = text; !rest.empty();) {
       const size_t end = std::min(rest.find('\n'), rest.size());
       out += wrapped(rest.substr(0, end), style_.columns, 4) + "\n";
       rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -58,13 +61,12 @@ class PlainPage {
     return out;
   }
   std::string operator()(const Picture& b) const {
-    const std::string caption = written(b.caption),
-                      name = (language_ == Language::zh ? "[图 " : "[figure ") + b.name + "] ";
+    const std::string name = tr("[figure {name}]", "name"_a = b.name).in(language_);
     std::string out;
     if (style_.figures)
       out += "\n" + terminal(b.figure, {std::clamp(style_.columns, 20, kWidestText),
                                         style_.colour ? TerminalColour::truecolor : TerminalColour::ascii});
-    out += wrapped(in(kDim, name) + caption, text_columns_, 2) + "\n";
+    out += wrapped(in(kDim, name) + " " + written(b.caption), text_columns_, 2) + "\n";
     if (!style_.folder.empty()) out += "  " + in(kDim, style_.folder + "/" + b.name + ".svg") + "\n";
     return out + (style_.figures ? "\n" : "");
   }
@@ -79,16 +81,15 @@ class PlainPage {
     return plain_table(row(b.head), rows, style_.columns, style_.colour);
   }
   std::string operator()(const Fact& b) const {
-    return wrapped("-     " + written(b.text) + (b.measured.empty() ? "" : " " + in(kDim, "[" + b.measured + "]")),
-                   text_columns_, 6) +
+    return wrapped("-     " + written(b.text) + (b.measured.empty() ? "" : " " + evidence(b.measured)), text_columns_,
+                   kMark) +
            "\n";
   }
   std::string operator()(const Claim& b) const {
-    const bool zh = language_ == Language::zh;
-    const std::string mark = b.holds ? (zh ? "成立" : "ok") : (zh ? "不成立" : "FAILED");
-    const int indent = b.holds ? (zh ? 5 : 6) : 7;
+    const std::string mark = (b.holds ? tr("ok") : tr("FAILED")).in(language_);
+    const int indent = std::max(kMark, columns_of(mark) + 1);
     const std::string gap(static_cast<size_t>(indent - columns_of(mark)), ' ');
-    return wrapped(in(b.holds ? kGreen : kRed, mark) + gap + written(b.text) + " " + in(kDim, "[" + b.measured + "]"),
+    return wrapped(in(b.holds ? kGreen : kRed, mark) + gap + written(b.text) + " " + evidence(b.measured),
                    text_columns_, indent) +
            "\n";
   }
@@ -98,10 +99,12 @@ class PlainPage {
     return style_.colour ? code + text + kPlain : text;
   }
   std::string written(const Text& text) const {
+    const std::string set = typeset(text, language_);
     Scripts scripts = Scripts::small;
-    marked_up(text.in(language_), ScriptFinder{&scripts});
-    return marked_up(text.in(language_), PlainWriter{scripts, style_.colour});
+    marked_up(set, ScriptFinder{&scripts});
+    return marked_up(set, PlainWriter{scripts, style_.colour});
   }
+  std::string evidence(const Text& measured) const { return in(kDim, "[" + typeset(measured, language_) + "]"); }
 
   Language language_;
   const PlainStyle& style_;

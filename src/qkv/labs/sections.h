@@ -1,4 +1,4 @@
-// One function a lab, each in its own file.
+// One function per lab, each in its own file.
 #pragma once
 
 #include "qkv/labs/lab.h"
@@ -11,7 +11,7 @@ Lab regression_lab();      // 10.2: attention pooling by kernel regression
 Lab scoring_lab();         // 10.3: masked softmax and the scoring functions
 Lab bahdanau_lab();        // 10.4: translation with and without attention
 Lab multi_head_lab();      // 10.5: several attentions side by side
-Lab self_attention_lab();  // 10.6: tokens that ask each other, and positions
+Lab self_attention_lab();  // 10.6: tokens that attend to each other, and positions
 Lab transformer_lab();     // 10.7: attention alone
 
 }  // namespace qkv::labs

@@ -5,7 +5,7 @@
 
 namespace qkv::labs::self_attention {
 
-// self_attention.cpp: tokens that ask each other, and what they cannot know.
+// self_attention.cpp: tokens that attend to each other, and what they cannot know.
 void definition(Page& page);
 void order_is_lost(Page& page);
 // self_attention_positions.cpp: sines and cosines.
@@ -16,7 +16,7 @@ void looking_back(Page& page);
 // self_attention_cost.cpp: convolution, recurrence and self-attention compared.
 void operations(Page& page);
 void times(Page& page);
-// self_attention_paths.cpp: who hears of whom, from gradients.
+// self_attention_paths.cpp: which output depends on which input, from gradients.
 void five_tokens(Page& page);
 void layers_needed(Page& page);
 void gradients_by_distance(Page& page);

@@ -1,5 +1,5 @@
-// Lab 10.6, exercises 2 and (English edition) 3: positions that are learned, each by itself or by distance, beside
-// sines and cosines.
+// Lab 10.6, exercises 2 and (English edition) 3: learned positions, absolute or relative, compared with sines and
+// cosines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,6 @@
 #include "qkv/attention/multi_head.h"
 #include "qkv/attention/positions.h"
 #include "qkv/attention/relative_positions.h"
-#include "qkv/labs/both.h"
 #include "qkv/labs/self_attention.h"
 #include "qkv/labs/show.h"
 #include "qkv/labs/work.h"
@@ -23,11 +22,11 @@
 namespace qkv::labs::self_attention {
 namespace {
 
-// Every token must name the token before it (the first one: itself). Trained on lines of 16, tried on lines of 48.
+// Every token must name the token before it (the first one: itself). Trained on lines of 16, tested on lines of 48.
 constexpr int64_t kWords = 12, kModelWidth = 64, kHeads = 2, kShort = 16, kLong = 48, kFar = 8, kBatch = 32,
                   kSteps = 350;
 
-// The table of biases holds them divided by this, so that a short training can move scores as far as they need to go.
+// The table of biases holds them divided by this, so that a short training can move scores as far as needed.
 constexpr float kBiasUnit = 8;
 constexpr PositionKind kAll[] = {PositionKind::none, PositionKind::sinusoidal, PositionKind::learned,
                                  PositionKind::relative};
@@ -36,7 +35,7 @@ struct Copier {
   PositionKind places = PositionKind::none;
   Tensor words;         // (V, width)
   Tensor table;         // learned: (48, width)
-  RelativeBias biases;  // relative: by distance from -8 to 8; what is farther counts as 8
+  RelativeBias biases;  // relative: by distance from -8 to 8; larger distances count as 8
   MultiHead self;
   Linear answer;
 
@@ -132,7 +131,7 @@ const Copiers& copiers(Page& page) {
   if (!c.all.empty()) return c;
   const Rng rng = Rng(page.seed()).at("order");
   const Lines test = draw_lines(200, kLong, rng.at("test"));
-  Work work(page, {"training a copier for each kind of position", "为每种位置编码训练一个模型"}, std::size(kAll));
+  Work work(page, tr("training a copier for each kind of position"), std::size(kAll));
   for (PositionKind kind : kAll) {
     Trained t{Copier(kind, rng.at("model")), {}};
     Parameters all = flatten(t.model);
@@ -165,17 +164,14 @@ Tensor map_of(const Copier& model, const Rng& rng) {
 }  // namespace
 
 void learned_positions(Page& page) {
-  page.heading({"Exercise 10.6.2: positions that are learned", "练习 10.6.2：可学习的位置编码"});
-  page.say(both(
-      "The simplest design: a table with one vector for each position, a parameter like any other, that is added where the sines "
-      "and cosines were. It can learn whatever suits the task, and has nothing to say about positions that training never "
-      "reached. To see both, a task of order alone: every token must name the token before it. One layer, {} heads, width {}, "
-      "trained for {} steps on lines of {} tokens, then tried on lines of {}. A fourth model, of the next exercise, is trained "
-      "along.",
-      "最简单的设计：每个位置一个向量的表，和别的参数一样训练，加在原来正弦、余弦的地方。它能学会适合任务的任何编码，但对训练从未"
-      "到过的位置无话可说。为了看清这两点，取一个只关乎次序的任务：每个词元说出它前一个词元。一层，{0} 个头，宽 {1}，用长 {3} 的"
-      "行训练 {2} 步，再用长 {4} 的行测试。下一个练习的模型一并训练。",
-      kHeads, kModelWidth, kSteps, kShort, kLong));
+  page.heading(tr("Exercise 10.6.2: positions that are learned"));
+  page.say(tr(
+      "The simplest design: a table with one vector for each position, a parameter like any other, added where the "
+      "sines and cosines were. It can learn whatever suits the task, but knows nothing about positions that training "
+      "never reached. To see both, take a task of pure order: every token must name the token before it. One layer, "
+      "{heads} heads, width {width}, trained for {steps} steps on lines of {short} tokens, then tested on lines of "
+      "{long}. A fourth model, for the next exercise, is trained alongside.",
+      "heads"_a = kHeads, "width"_a = kModelWidth, "steps"_a = kSteps, "short"_a = kShort, "long"_a = kLong));
   const Copiers& c = copiers(page);
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
@@ -185,69 +181,57 @@ void learned_positions(Page& page) {
                     {"learned", place, c.of(PositionKind::learned).right, line_style("r--")},
                     {"relative", place, c.of(PositionKind::relative).right, line_style("g-.")}},
                    {.label = "position"}, {.label = "share right", .low = 0, .high = 1.05}),
-            {"How often the token before is named rightly, by position. Training ended at position 15.",
-             "各位置上正确说出前一个词元的比例。训练只到位置 15。"});
+            tr("How often the token before is named correctly, by position. Training ended at position 15."));
   const auto row = [&](PositionKind kind) -> std::vector<std::string> {
     const Trained& t = c.of(kind);
     return {grouped(count_parameters(t.model)), percent(t.mean(0, kShort)), percent(t.mean(kShort, kLong))};
   };
-  named_table(page,
-              {{"positions", "位置"},
-               {"parameters", "参数"},
-               {"right, 0 to 15", "正确率，0 至 15"},
-               {"right, 16 to 47", "正确率，16 至 47"}},
-              {{{"none", "无"}, row(PositionKind::none)},
-               {{"sinusoidal", "正弦余弦"}, row(PositionKind::sinusoidal)},
-               {{"learned", "可学习"}, row(PositionKind::learned)},
-               {{"relative", "相对"}, row(PositionKind::relative)}});
+  named_table(page, {tr("positions"), tr("parameters"), tr("right, 0 to 15"), tr("right, 16 to 47")},
+              {{tr("none"), row(PositionKind::none)},
+               {tr("sinusoidal"), row(PositionKind::sinusoidal)},
+               {tr("learned"), row(PositionKind::learned)},
+               {tr("relative"), row(PositionKind::relative)}});
   const Trained &none = c.of(PositionKind::none), &sine = c.of(PositionKind::sinusoidal),
                 &learned = c.of(PositionKind::learned);
-  page.claim(
-      none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
-      {"Without positions the task cannot be solved; with either kind it can.",
-       "没有位置，任务无法完成；有任一种位置就能完成。"},
-      fmt::format("right at positions 0 to 15: none {}, sinusoidal {}, learned {}", percent(none.mean(0, kShort)),
-                  percent(sine.mean(0, kShort)), percent(learned.mean(0, kShort))));
+  page.claim(none.mean(0, kShort) < 0.5 && sine.mean(0, kShort) > 0.9 && learned.mean(0, kShort) > 0.9,
+             tr("Without positions the task cannot be solved; with either kind it can."),
+             tr("right at positions 0 to 15: none {none}, sinusoidal {sinusoidal}, learned {learned}",
+                "none"_a = percent(none.mean(0, kShort)), "sinusoidal"_a = percent(sine.mean(0, kShort)),
+                "learned"_a = percent(learned.mean(0, kShort))));
   page.claim(
       learned.mean(kShort + 1, kLong) < 0.6 && sine.mean(kShort + 1, kLong) < 0.7,
-      {"Past the last trained position the learned table is of no use: those rows are as random as they "
-       "began. Sines and cosines do not carry the skill over either. (Counted from position 17 on, where the token "
-       "before is past the training too; the table's last column has position 16 in it.)",
-       "超出训练过的位置，可学习的表就没有用了：那些行还是初始的随机数。正弦和余弦也没能把学会的本领带过去。"
-       "（从位置 17 算起，那里前一个词元也在训练范围之外；上表最后一列还包括位置 16。）"},
-      fmt::format("{} to {}: learned {}, sinusoidal {}", kShort + 1, kLong - 1,
-                  percent(learned.mean(kShort + 1, kLong)), percent(sine.mean(kShort + 1, kLong))));
+      tr("Past the last trained position the learned table is useless: those rows are as random as they began. Sines "
+         "and cosines do not generalise either. (Counted from position 17 on, where the token before is past training "
+         "too; the table's last column includes position 16.)"),
+      tr("positions {first} to {last}: learned {learned}, sinusoidal {sinusoidal}", "first"_a = kShort + 1,
+         "last"_a = kLong - 1, "learned"_a = percent(learned.mean(kShort + 1, kLong)),
+         "sinusoidal"_a = percent(sine.mean(kShort + 1, kLong))));
 }
 
 void where_they_look(Page& page) {
-  page.heading({"Where the four models look", "四个模型看向哪里"});
+  page.heading(tr("Where the four models look"));
   const Copiers& c = copiers(page);
   std::vector<Tensor> maps;
   for (size_t k = 0; k < 4; ++k) maps.push_back(map_of(c.all[k].model, Rng(page.seed()).at("map")));
-  page.draw("order-maps",
-            heatmaps(stack(maps), "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
-                     {.colours = {.low = 0, .high = 1}}),
-            {"Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token "
-             "before. Rows and columns from 16 on were never trained.",
-             "长 24 的行中词元看向哪里（两个头的平均）：对角线旁的线就是前一个词元。16 以后的行与列从未训练过。"});
-  page.say(
-      {"Sines and cosines have a vector for every position, however far, and a rotation that looks one back would do "
-       "everywhere. But training on 16 positions does not ask for that rotation: anything that separates these 16 "
-       "will do, and it is something else that was learned.",
-       "正弦和余弦对任意远的位置都有向量，而回看一个的旋转处处适用。但在 16 个位置上训练并不要求学到那个旋转：只要"
-       "能分开这 16 个位置就行，而学到的是别的东西。"});
+  page.draw(
+      "order-maps",
+      heatmaps(stack(maps), "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
+               {.colours = {.low = 0, .high = 1}}),
+      tr("Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token before. "
+         "Rows and columns from 16 on were never trained."));
+  page.say(tr(
+      "Sines and cosines have a vector for every position, however far, and a rotation that looks one back would work "
+      "everywhere. But training on 16 positions does not require that rotation: anything that separates these 16 will "
+      "do, and something else was learned."));
 }
 
 void relative_biases(Page& page) {
-  page.heading(
-      {"Exercise 11.6.3 (English edition): learned relative positions", "英文版练习 11.6.3：可学习的相对位置"});
-  page.say(both(
-      "Order is a matter of distances, so learn those: a number $b_{{j - i}}$ for every distance of key $j$ from query $i$ and "
-      "every head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances beyond {} share one "
-      "number, so the table has {} entries per head and fits any length.",
-      "次序说到底是距离，那就学距离：键 $j$ 与查询 $i$ 的每个距离、每个头一个数 $b_{{j - i}}$，加在分数上（参照 Shaw 等，2018，"
-      "与 Raffel 等，2020）。超过 {} 的距离共用一个数，所以每个头的表只有 {} 项，适用于任何长度。",
-      kFar, 2 * kFar + 1));
+  page.heading(tr("Exercise 11.6.3 (English edition): learned relative positions"));
+  page.say(tr(
+      "Order is a matter of distances, so learn those: a number $b_{j - i}$ for every distance of key $j$ from query "
+      "$i$ and every head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances "
+      "beyond {far} share one number, so the table has {entries} entries per head and fits any length.",
+      "far"_a = kFar, "entries"_a = 2 * kFar + 1));
   page.formula("a(q_i, k_j) = \\frac{q_i^\\top k_j}{\\sqrt{d}} + b_{j - i}");
   const Trained& relative = copiers(page).of(PositionKind::relative);
   std::vector<Series> lines;
@@ -257,26 +241,26 @@ void relative_biases(Page& page) {
     Series line{fmt::format("Head {}", h + 1), {}, {}, line_style(h == 0 ? "bo-" : "ro-")};
     for (int64_t d = -kFar; d <= kFar; ++d) {
       const float b = kBiasUnit * relative.model.biases.table.at({h, d + kFar});
-      line.x.push_back(static_cast<double>(d)), line.y.push_back(b);
-      if (b > highest) highest = b, best = d;
+      line.x.push_back(static_cast<double>(d));
+      line.y.push_back(b);
+      if (b > highest) {
+        highest = b;
+        best = d;
+      }
     }
     lines.push_back(std::move(line));
   }
   page.draw("relative-bias", curves(lines, {.label = "key minus query"}, {.label = "learned bias"}),
-            {"What was learned: a bonus for the key one before the query.", "学到的东西：给查询前一个键的加分。"});
-  page.claim(best == -1,
-             {"The largest bias belongs to the token before: the table can be read.",
-              "最大的偏置属于前一个词元：这张表是可以读懂的。"},
-             fmt::format("distance {}, bias {:.1f}", best, highest));
+            tr("The learned biases: a bonus for the key just before the query."));
+  page.claim(best == -1, tr("The largest bias belongs to the token before: the table can be interpreted."),
+             tr("distance {distance}, bias {bias:.1f}", "distance"_a = best, "bias"_a = highest));
   page.claim(relative.mean(0, kShort) > 0.9 && relative.mean(kShort, kLong) > 0.9,
-             {"Trained on 16 tokens it does as well on 48: a distance is a distance anywhere.",
-              "用 16 个词元训练，在 48 个上同样好：距离在哪里都是距离。"},
-             fmt::format("right at positions 0 to 15: {}, at 16 to 47: {}", percent(relative.mean(0, kShort)),
-                         percent(relative.mean(kShort, kLong))));
-  page.say(
-      {"The Transformer of 10.7 takes such biases by its key `positions: relative`; `rotary` and `alibi` are two "
-       "other ways to put distances into the scores.",
-       "10.7 节的 Transformer 用 `positions: relative` 这一设置采用这种偏置；`rotary` 与 `alibi` 是把距离放进分数的另外两种办法。"});
+             tr("Trained on 16 tokens it does just as well on 48: a distance means the same everywhere."),
+             tr("right at positions 0 to 15: {trained}, at 16 to 47: {beyond}",
+                "trained"_a = percent(relative.mean(0, kShort)), "beyond"_a = percent(relative.mean(kShort, kLong))));
+  page.say(tr(
+      "The Transformer of 10.7 uses such biases with the setting `positions: relative`; `rotary` and `alibi` are two "
+      "other ways to put distances into the scores."));
 }
 
 }  // namespace qkv::labs::self_attention

@@ -44,61 +44,61 @@ std::array<float, kWidth> shifted(const float* p, int64_t distance) {
 }  // namespace
 
 void encoding(Page& page) {
-  page.heading({"Positions as sines and cosines", "用正弦和余弦表示位置"});
-  page.say(
-      {"So every token is told its place: a vector $p_i$ for position $i$ is added to the token's. The book takes fixed ones (Vaswani and "
-       "others, 2017). Columns come in pairs, a sine and a cosine of one frequency $\\omega_j$:",
-       "所以要告诉每个词元它的位置：把位置 $i$ 的向量 $p_i$ 加到词元的向量上。书中用固定的向量（Vaswani 等，2017）。"
-       "各列成对，是同一频率 $\\omega_j$ 的正弦和余弦："});
+  page.heading(tr("Positions as sines and cosines"));
+  page.say(tr(
+      "So every token is told its position: a vector $p_i$ for position $i$ is added to the token's vector. The book "
+      "uses fixed vectors (Vaswani and others, 2017). Columns come in pairs, a sine and a cosine of one frequency "
+      "$\\omega_j$:"));
   page.formula(
       "p_{i, 2j} = \\sin(\\omega_j i), \\quad p_{i, 2j + 1} = \\cos(\\omega_j i), \\quad \\omega_j = 10000^{-2j/d}");
   const Tensor p = sinusoidal_positions(kPositions, kWidth);
   std::vector<Series> columns;
   for (int64_t c = 6; c < 10; ++c) {
     Series s{fmt::format("Col {}", c), {}, {}};
-    for (int64_t i = 0; i < kPositions; ++i) s.x.push_back(static_cast<double>(i)), s.y.push_back(p.at({i, c}));
+    for (int64_t i = 0; i < kPositions; ++i) {
+      s.x.push_back(static_cast<double>(i));
+      s.y.push_back(p.at({i, c}));
+    }
     columns.push_back(std::move(s));
   }
   Figure figure = curves(std::move(columns), {.label = "Row (position)"});
   figure.size = FigureSize{6, 2.5};
   page.draw(
       "position-columns", figure,
-      {"Columns 6 to 9 of 32 over 60 positions. 6 and 7 swing faster than 8 and 9; within a pair only the phase differs.",
-       "32 列中的第 6 至 9 列，60 个位置。第 6、7 列比第 8、9 列振荡得快；同一对只差相位。"});
+      tr("Columns 6 to 9 of 32 over 60 positions. 6 and 7 oscillate faster than 8 and 9; within a pair only the phase "
+         "differs."));
   const float row_1[] = {.8415f, .5403f, .5332f, .8460f, .3110f, .9504f, .1769f, .9842f, .0998f, .9950f};
   double off = 0;
   bool start = true;
   for (int64_t c = 0; c < 10; ++c) off = std::max(off, static_cast<double>(std::abs(p.at({1, c}) - row_1[c])));
   for (int64_t c = 0; c < kWidth; ++c) start = start && p.at({0, c}) == static_cast<float>(c % 2);
   page.claim(off < 6e-5 && start,
-             {"Position 0 is 0, 1, 0, 1, ...; position 1 begins 0.8415, 0.5403, 0.5332, 0.8460.",
-              "位置 0 是 0、1、0、1……；位置 1 以 0.8415、0.5403、0.5332、0.8460 开头。"},
-             "position 1: " + shown(p.part(kWidth, {4})));
+             tr("Position 0 is 0, 1, 0, 1, ...; position 1 begins 0.8415, 0.5403, 0.5332, 0.8460."),
+             tr("position 1: {values}", "values"_a = shown(p.part(kWidth, {4}))));
 }
 
 void binary(Page& page) {
-  page.heading({"Like counting in binary", "如同二进制计数"});
-  page.say(
-      {"Write the numbers 0 to 7 in binary. The lowest bit changes with every number, the next one with every "
-       "second, the highest with every fourth:",
-       "把 0 到 7 写成二进制。最低位每个数都变，次低位每两个数变一次，最高位每四个数变一次："});
-  std::string list;
-  for (int i = 0; i < 8; ++i) list += fmt::format("{}{} in binary is {:03b}", i ? "\n" : "", i, i);
-  page.print(list);
+  page.heading(tr("Like counting in binary"));
+  page.say(tr(
+      "Write the numbers 0 to 7 in binary. The lowest bit changes with every number, the next one with every second, "
+      "the highest with every fourth:"));
+  std::vector<Text> list;
+  for (int i = 0; i < 8; ++i)
+    list.push_back(tr("{number} in binary is {bits}", "number"_a = i, "bits"_a = fmt::format("{:03b}", i)));
+  page.print(in_lines(list));
   std::array<int, 3> flips{};
   for (int i = 1; i < 8; ++i)
     for (size_t bit = 0; bit < 3; ++bit) flips[bit] += ((i ^ (i - 1)) >> bit) & 1;
-  page.fact({"Counting from 0 to 7, lower bits alternate faster.", "从 0 数到 7，越低的位交替越快。"},
-            fmt::format("the lowest bit changes {} times, the next {}, the highest {}", flips[0], flips[1], flips[2]));
+  page.fact(tr("Counting from 0 to 7, lower bits alternate faster."),
+            tr("the lowest bit changes {lowest} times, the next {next}, the highest {highest}", "lowest"_a = flips[0],
+               "next"_a = flips[1], "highest"_a = flips[2]));
   page.say(
-      {"The encoding does the same with smooth waves, which suit real numbers better than bits do. The column index "
-       "takes the place of the bit:",
-       "位置编码做的是同样的事，只是用平滑的波，比起比特更适合实数。列的序号相当于比特的位次："});
+      tr("The encoding does the same with smooth waves, which suit real numbers better than bits do. The column index "
+         "takes the place of the bit:"));
   page.draw("position-map",
             heatmaps(sinusoidal_positions(kPositions, kWidth), "Column (encoding dimension)", "Row (position)", {},
                      {.colours = {.low = -1, .high = 1}}),
-            {"The encoding of 60 positions, 32 columns: the frequency falls from left to right.",
-             "60 个位置、32 列的编码：频率从左到右下降。"});
+            tr("The encoding of 60 positions, 32 columns: the frequency falls from left to right."));
   const Tensor p = sinusoidal_positions(40000, kWidth);
   std::vector<std::vector<std::string>> rows;
   std::vector<int64_t> changes;
@@ -110,31 +110,25 @@ void binary(Page& page) {
                       rounded(2 * std::numbers::pi * std::pow(10000.0, 2.0 * static_cast<double>(j) / kWidth), 1),
                       grouped(changes.back())});
   }
-  page.table({{"columns", "列"},
-              {"$\\omega_j$", "$\\omega_j$"},
-              {"wavelength, positions", "波长（位置数）"},
-              {"sign changes in 40,000", "40,000 个位置中的变号次数"}},
-             rows);
-  page.claim(
-      std::is_sorted(changes.rbegin(), changes.rend()) && changes.front() > 10000 * changes.back() / 2 &&
-          changes.back() >= 1,
-      {"From pair to pair the sign changes become rarer.", "一对比一对变号更少。"},
-      fmt::format("{} sign changes in the first pair, {} in the last", grouped(changes.front()), changes.back()));
+  page.table({tr("columns"), verbatim("$\\omega_j$"), tr("wavelength, positions"), tr("sign changes in 40,000")}, rows);
+  page.claim(std::is_sorted(changes.rbegin(), changes.rend()) && changes.front() > 10000 * changes.back() / 2 &&
+                 changes.back() >= 1,
+             tr("From pair to pair the sign changes become rarer."),
+             tr("{first} sign changes in the first pair, {last} in the last", "first"_a = grouped(changes.front()),
+                "last"_a = changes.back()));
 }
 
 void relative_positions(Page& page) {
-  page.heading({"Distances are rotations", "距离就是旋转"});
+  page.heading(tr("Distances are rotations"));
   page.say(
-      {"Why a sine and a cosine? Because a step of $\\delta$ positions then turns every pair by the angle $\\delta "
-       "\\omega_j$, wherever it starts:",
-       "为什么要一个正弦和一个余弦？因为这样走 $\\delta$ 个位置就是把每一对旋转 $\\delta \\omega_j$ 角，无论从哪里出发："});
+      tr("Why a sine and a cosine? Because a step of $\\delta$ positions then rotates every pair by the angle $\\delta "
+         "\\omega_j$, wherever it starts:"));
   page.formula("p_{i + \\delta, 2j} = \\cos(\\delta \\omega_j) p_{i, 2j} + \\sin(\\delta \\omega_j) p_{i, 2j + 1}");
   page.formula(
       "p_{i + \\delta, 2j + 1} = -\\sin(\\delta \\omega_j) p_{i, 2j} + \\cos(\\delta \\omega_j) p_{i, 2j + 1}");
   page.say(
-      {"The matrix does not contain $i$. So a linear map, and attention has two of them before its scores, can turn "
-       "\"where I am\" into \"three before me\".",
-       "矩阵中没有 $i$。所以线性变换（注意力在评分之前就有两个）可以把“我的位置”变成“我前面第三个的位置”。"});
+      tr("The matrix does not depend on $i$. So a linear map can turn \"where I am\" into \"three before me\", and "
+         "attention applies two linear maps before its scores."));
   const int64_t last = 300;
   const Tensor p = sinusoidal_positions(last, kWidth);
   double worst = 0, norm_off = 0, spread = 0;
@@ -144,18 +138,18 @@ void relative_positions(Page& page) {
       for (int64_t c = 0; c < kWidth; ++c)
         worst = std::max(worst, static_cast<double>(std::abs(moved[static_cast<size_t>(c)] - p.at({i + distance, c}))));
     }
-  page.claim(worst < 1e-6,
-             {"One matrix for each distance and pair moves every position by that distance.",
-              "每个距离、每一对用一个矩阵，就能把任何位置移动该距离。"},
-             fmt::format("largest error {} over all pairs, 300 positions and δ = 1, 2, 5, 10, 60, −3", tiny(worst)));
+  page.claim(
+      worst < 1e-6, tr("For each distance and pair, one matrix moves every position by that distance."),
+      tr("largest error {error} over all pairs, 300 positions and δ = 1, 2, 5, 10, 60, −3", "error"_a = tiny(worst)));
   const double norm = std::sqrt(kWidth / 2.0);
   std::vector<Series> lines;
   const int64_t starts[] = {0, 50, 200};
   for (size_t s = 0; s < 3; ++s) {
     Series line{fmt::format("i = {}", starts[s]), {}, {}};
-    for (int64_t d = 0; d < 100; ++d)
-      line.x.push_back(static_cast<double>(d)),
-          line.y.push_back(dot(p.ptr() + starts[s] * kWidth, p.ptr() + (starts[s] + d) * kWidth));
+    for (int64_t d = 0; d < 100; ++d) {
+      line.x.push_back(static_cast<double>(d));
+      line.y.push_back(dot(p.ptr() + starts[s] * kWidth, p.ptr() + (starts[s] + d) * kWidth));
+    }
     lines.push_back(std::move(line));
   }
   for (int64_t i = 0; i < last; ++i)
@@ -165,23 +159,19 @@ void relative_positions(Page& page) {
       spread = std::max(
           spread, std::abs(dot(p.ptr() + i * kWidth, p.ptr() + (i + d) * kWidth) - lines[0].y[static_cast<size_t>(d)]));
   page.draw("position-products", curves(lines, {.label = "distance"}, {.label = "dot product of two positions"}),
-            {"Three curves on one line: the product depends on the distance alone, and is largest at 0.",
-             "三条曲线重合：点积只取决于距离，在距离 0 处最大。"});
-  page.claim(
-      norm_off < 1e-5 && spread < 1e-4,
-      {"All $p_i$ have the length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
-       "\\omega_j)$ whatever $i$ is.",
-       "所有 $p_i$ 的长度都是 $\\sqrt{d / 2} = 4$，而 $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta \\omega_j)$ 与 $i$ 无关。"},
-      fmt::format("largest deviation of a length {}, of a product {}", tiny(norm_off), tiny(spread)));
+            tr("The three curves coincide: the product depends only on the distance, and is largest at 0."));
+  page.claim(norm_off < 1e-5 && spread < 1e-4,
+             tr("All $p_i$ have length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
+                "\\omega_j)$ for any $i$."),
+             tr("largest deviation of a length {length}, of a product {product}", "length"_a = tiny(norm_off),
+                "product"_a = tiny(spread)));
 }
 
 void looking_back(Page& page) {
-  page.heading({"A head that looks three tokens back, without training", "不用训练、回看三个词元的头"});
+  page.heading(tr("A head that looks three tokens back, without training"));
   page.say(
-      {"Take $W_q$ to be the rotation by $-3$ and $W_k$ the identity, times a factor: the score of query $i$ and key "
-       "$j$ is then a multiple of $p_{i - 3}^\\top p_j$, which is largest at $j = i - 3$.",
-       "取 $W_q$ 为旋转 $-3$ 个位置，$W_k$ 为单位矩阵，再乘一个系数：查询 $i$ 与键 $j$ 的分数就是 $p_{i - 3}^\\top "
-       "p_j$ 的倍数，在 $j = i - 3$ 处最大。"});
+      tr("Take $W_q$ to be the rotation by $-3$ and $W_k$ the identity, times a factor: the score of query $i$ and key "
+         "$j$ is then a multiple of $p_{i - 3}^\\top p_j$, which is largest at $j = i - 3$."));
   const int64_t n = 20;
   const Tensor p = sinusoidal_positions(n, kWidth);
   Tensor q = Tensor::empty({n, kWidth});
@@ -192,12 +182,9 @@ void looking_back(Page& page) {
   bool found = true;
   for (int64_t i = 3; i < n; ++i) found = found && seen.weights.top_k(0, 0, i, 1)[0].key == i - 3;
   page.draw("three-back", heatmaps(w, "Keys", "Queries", {}, {.colours = {.low = 0, .high = 1}}),
-            {"The weights of this head: every query looks at the key three before it (the first three have none).",
-             "这个头的权重：每个查询看它前面第三个键（最前面三个没有）。"});
-  page.claim(found,
-             {"From position 3 on every query gives its largest weight to the token three before it.",
-              "从位置 3 起，每个查询把最大的权重给它前面第三个词元。"},
-             fmt::format("position 10 gives position 7 a weight of {:.2f}", w.at({10, 7})));
+            tr("The weights of this head: every query looks at the key three before it (the first three have none)."));
+  page.claim(found, tr("From position 3 on every query gives its largest weight to the token three before it."),
+             tr("position 10 gives position 7 a weight of {weight:.2f}", "weight"_a = w.at({10, 7})));
 }
 
 }  // namespace qkv::labs::self_attention

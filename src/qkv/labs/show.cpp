@@ -65,12 +65,25 @@ std::string rounded(double x, int decimals) { return fmt::format("{:.{}f}", x, d
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
+Text in_list(const std::vector<Text>& items) {
+  Text list;
+  for (const Text& item : items) list = list.empty() ? item : tr("{list}, {item}", "list"_a = list, "item"_a = item);
+  return list;
+}
+
+Text in_lines(const std::vector<Text>& lines) {
+  Text all;
+  for (const Text& line : lines)  // a line break is the same in every language: no text of the catalogue
+    all = all.empty() ? line : Text("{above}\n{line}", {{"above", all}, {"line", line}});
+  return all;
+}
+
 void named_table(Page& page, std::vector<Text> head,
                  const std::vector<std::pair<Text, std::vector<std::string>>>& rows) {
   std::vector<std::vector<Text>> cells;
   for (const auto& [name, values] : rows) {
     cells.push_back({name});
-    for (const std::string& value : values) cells.back().push_back({value, value});
+    for (const std::string& value : values) cells.back().emplace_back(value);
   }
   page.word_table(std::move(head), std::move(cells));
 }

@@ -11,25 +11,29 @@
 
 namespace qkv::labs {
 
-/// The numbers in nested brackets, a row a line: "[[[2, 3]],\n [[10, 11]]]"; at most so many decimals, trailing zeros
-/// left out.
+/// The numbers in nested brackets, one row per line: "[[[2, 3]],\n [[10, 11]]]"; at most `decimals` decimals, without
+/// trailing zeros.
 std::string shown(const Tensor& x, int decimals = 4);
 /// The elements in order.
 std::vector<double> numbers(const Tensor& x);
-/// max |a - b| of two tensors of one shape.
+/// max |a - b| of two tensors of the same shape.
 double largest_difference(const Tensor& a, const Tensor& b);
-/// A small number in two digits, "1.2e-07", and 0 as "0".
+/// A small number with two digits, "1.2e-07", and 0 as "0".
 std::string tiny(double x);
 /// The Euclidean length of all elements.
 double length_of(const Tensor& x);
 
-/// The middle one, or the mean of the two in the middle.
+/// The middle value, or the mean of the two in the middle.
 double median(std::vector<double> values);
 
-/// With so many decimals, "0.250".
+/// With `decimals` decimals, "0.250".
 std::string rounded(double x, int decimals);
-/// "98.5 %", of a share from 0 to 1.
+/// A share from 0 to 1 as "98.5 %".
 std::string percent(double share);
+/// "one, two, three".
+Text in_list(const std::vector<Text>& items);
+/// One below the other.
+Text in_lines(const std::vector<Text>& lines);
 /// A table whose first column is in words.
 void named_table(Page& page, std::vector<Text> head,
                  const std::vector<std::pair<Text, std::vector<std::string>>>& rows);

@@ -1,4 +1,4 @@
-// The clock of a thread, which the standard library does not have.
+// A thread's processor clock, which the standard library does not have.
 #include "qkv/labs/stopwatch.h"
 
 #include <time.h>

@@ -13,7 +13,7 @@ double seconds(F&& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Processor time of this thread so far: what other programs take does not count.
+/// Processor time of this thread so far: time taken by other programs does not count.
 double thread_seconds();
 
 /// The processor time that f() took, if it stays on this thread.

@@ -1,8 +1,9 @@
-// Training in memory with a watch beside it.
+// Training in memory, with measurements.
 #include "qkv/labs/trained.h"
 
 #include <algorithm>
 
+#include "qkv/labs/show.h"
 #include "qkv/labs/stopwatch.h"
 
 namespace qkv::labs {
@@ -10,8 +11,8 @@ namespace {
 
 struct Recorder : Observer {
   Trained* to = nullptr;
-  double tokens = 0;  // of an epoch's targets, without padding, whatever the loss counts
-  double first = 0;   // when the first batch of the epoch was done
+  double tokens = 0;  // in the targets of an epoch, without padding, even if the loss counts it
+  double first = 0;   // time at which the first batch of the epoch was done
   void step(const Progress& p) override {
     if (p.batch == 1) first = thread_seconds();
     if (p.batch < p.batches || p.batches < 2) return;
@@ -44,12 +45,8 @@ std::unique_ptr<Trained> train(const TranslationConfig& config, Observer* follow
 }
 
 Text training_of(const std::vector<Text>& names) {
-  const std::string count = std::to_string(names.size());
-  Text out = names.size() == 1 ? Text{"training ", "训练"}
-                               : Text{"training " + count + " models: ", "训练 " + count + " 个模型："};
-  for (size_t i = 0; i < names.size(); ++i)
-    out.en += (i ? ", " : "") + names[i].en, out.zh += (i ? "、" : "") + names[i].zh;
-  return out;
+  if (names.size() == 1) return tr("training {model}", "model"_a = names[0]);
+  return tr("training {count} models: {names}", "count"_a = names.size(), "names"_a = in_list(names));
 }
 
 std::vector<std::string> translate(const Trained& model, const std::vector<std::string>& sentences) {
@@ -91,7 +88,10 @@ std::vector<AlignedPair> held_out_pairs(const TranslationRun& run) {
 
 SentencePairs sentences_of(std::span<const AlignedPair> pairs) {
   SentencePairs out;
-  for (const AlignedPair& pair : pairs) out.source.push_back(pair.source), out.target.push_back(pair.target);
+  for (const AlignedPair& pair : pairs) {
+    out.source.push_back(pair.source);
+    out.target.push_back(pair.target);
+  }
   return out;
 }
 

@@ -1,4 +1,4 @@
-// Lab 10.7: the Transformer. The trainings that its steps share.
+// Lab 10.7: the Transformer. The trained models that its steps share.
 #include "qkv/labs/transformer.h"
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TranslationConfig small_config(uint64_t seed) {
   c.data.corpus_seed = static_cast<int64_t>(seed);
   c.transformer().hidden = 32;
   c.transformer().ffn = 64;
-  c.transformer().dropout = 0;  // every sentence is seen a few times only
+  c.transformer().dropout = 0;  // every sentence is seen only a few times
   c.training.epochs = 8;
   c.training.batch_rows = 16;
   c.training.rate = 0.005;
@@ -84,7 +84,7 @@ TranslationConfig small_config(uint64_t seed) {
 
 bool is_deep(Kind kind) { return kind == Kind::deep_post || kind == Kind::deep_pre; }
 
-// Long ones first, so that no thread is left with one alone.
+// Long trainings first, so that no thread is left alone with one at the end.
 std::vector<Kind> trained_with(Kind kind) {
   const std::vector<Kind> first = {Kind::model, Kind::deep_post, Kind::deep_pre, Kind::four_layers, Kind::four_pre};
   if (std::find(first.begin(), first.end(), kind) != first.end()) return first;
@@ -92,35 +92,35 @@ std::vector<Kind> trained_with(Kind kind) {
           Kind::learned,  Kind::reference, Kind::no_positions, Kind::one_layer};
 }
 
-// As the screen names it while it is trained.
+// The name shown on screen during training.
 Text name_of(Kind kind) {
   switch (kind) {
     case Kind::model:
-      return {"the Transformer", "Transformer"};
+      return tr("the Transformer");
     case Kind::reference:
-      return {"two layers", "两层"};
+      return tr("two layers");
     case Kind::one_layer:
-      return {"one layer", "一层"};
+      return tr("one layer");
     case Kind::four_layers:
-      return {"four layers", "四层"};
+      return tr("four layers");
     case Kind::four_pre:
-      return {"four layers, pre-norm", "四层前规范化"};
+      return tr("four layers, pre-norm");
     case Kind::additive:
-      return {"additive scores", "加性评分"};
+      return tr("additive scores");
     case Kind::deep_post:
-      return {"deep, post-norm", "深层后规范化"};
+      return tr("deep, post-norm");
     case Kind::deep_pre:
-      return {"deep, pre-norm", "深层前规范化"};
+      return tr("deep, pre-norm");
     case Kind::learned:
-      return {"learned positions", "可学习的位置编码"};
+      return tr("learned positions");
     case Kind::relative:
-      return {"relative positions", "相对位置"};
+      return tr("relative positions");
     case Kind::rotary:
-      return {"rotary positions", "旋转位置编码"};
+      return tr("rotary positions");
     case Kind::alibi:
-      return {"ALiBi", "ALiBi"};
+      return verbatim("ALiBi");
     case Kind::no_positions:
-      return {"no positions", "无位置编码"};
+      return tr("no positions");
   }
   return {};
 }
@@ -136,8 +136,11 @@ TranslationConfig config_of(const Page& page, Kind kind) {
     c.training.epochs = from_file ? (is_deep(kind) ? 20 : 40) : (is_deep(kind) ? 6 : 5);
     c.training.average_last = 0;
   }
-  // Warm-up and a falling rate would hide what the place of the norms does.
-  if (is_deep(kind)) c.training.schedule = ScheduleKind::constant, c.training.warmup = 0;
+  // Warm-up and a falling rate would hide the effect of where the norms are.
+  if (is_deep(kind)) {
+    c.training.schedule = ScheduleKind::constant;
+    c.training.warmup = 0;
+  }
   c.training.seed = static_cast<int64_t>(page.seed());
   turn_into(c, kind);
   return c;
@@ -151,8 +154,7 @@ const Trained& trained(Page& page, Kind kind) {
     std::vector<Text> names;
     for (const Kind k : together) names.push_back(name_of(k));
     Work work(page, training_of(names), together.size());
-    // Models this small leave nothing to share within a step: each has a thread of its own instead, the next that is
-    // free.
+    // Models this small are not worth splitting within a step: each is trained on one thread, the next that is free.
     std::atomic<size_t> next = 0;
     parallel_for(threads(), 1e12, [&](int64_t) {
       for (size_t i = next++; i < together.size(); i = next++) {
@@ -178,14 +180,15 @@ const SentencePairs& judged(Page& page, Judge judge) {
   const TranslationRun& run = trained(page, judge == Judge::model ? Kind::model : Kind::reference).run;
   pairs = page.data().empty() ? sentences_of(held_out_pairs(run)) : run.text().train;
   const auto count = static_cast<size_t>(std::min(pairs.size(), kJudged));
-  pairs.source.resize(count), pairs.target.resize(count);
+  pairs.source.resize(count);
+  pairs.target.resize(count);
   return pairs;
 }
 
 Quality quality(Page& page, Judge judge, const std::vector<std::string>& written) {
   const SentencePairs& pairs = judged(page, judge);
   const TranslationRun& run = trained(page, Kind::model).run;
-  // As the vocabulary can write it: rare words are <unk> there.
+  // Texts as the vocabulary can write them: rare words become <unk>.
   const Tokenizer& words = run.tokenizers().target;
   std::multimap<std::string, std::string> known;
   const auto learn = [&](const SentencePairs& text) {
@@ -203,20 +206,22 @@ Quality quality(Page& page, Judge judge, const std::vector<std::string>& written
       best = std::max(best, d2l_bleu(written[i], at->second));
       exact = exact || written[i] == at->second;
     }
-    out.bleu += best / static_cast<double>(written.size()), out.exact += exact / static_cast<double>(written.size());
+    out.bleu += best / static_cast<double>(written.size());
+    out.exact += exact / static_cast<double>(written.size());
   }
   return out;
 }
 
-Text judged_name(const Page& page) {
-  return page.data().empty() ? Text{"held-out sentences", "留出句子"} : Text{"training sentences", "训练句子"};
-}
+Text judged_name(const Page& page) { return page.data().empty() ? tr("held-out sentences") : tr("training sentences"); }
 
 const SentencePairs& shown_pairs(Page& page) {
   SentencePairs& out = page.shared<Workshop>().shown;
   if (out.size() > 0) return out;
   if (!page.data().empty()) {
-    for (const BookSentence& s : book_sentences()) out.source.emplace_back(s.source), out.target.emplace_back(s.target);
+    for (const BookSentence& s : book_sentences()) {
+      out.source.emplace_back(s.source);
+      out.target.emplace_back(s.target);
+    }
     return out;
   }
   const SentencePairs& held = judged(page, Judge::model);
@@ -224,7 +229,8 @@ const SentencePairs& shown_pairs(Page& page) {
     for (size_t i = 0; i < held.source.size(); ++i) {
       const bool taken = std::find(out.source.begin(), out.source.end(), held.source[i]) != out.source.end();
       if (taken || held.source[i].find(sign) == std::string::npos) continue;
-      out.source.push_back(held.source[i]), out.target.push_back(held.target[i]);
+      out.source.push_back(held.source[i]);
+      out.target.push_back(held.target[i]);
       break;
     }
   return out;
@@ -245,7 +251,7 @@ Lab transformer_lab() {
   using namespace transformer;
   return {"10.7",
           "transformer",
-          {"The Transformer", "Transformer：只用注意力的翻译模型"},
+          tr("The Transformer"),
           {feed_forward_step,
            norm_step,
            add_norm_step,

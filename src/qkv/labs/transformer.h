@@ -1,5 +1,4 @@
-// What the steps of lab 10.7 share: models that are trained once, sentences as batches, and the numbers that are
-// compared.
+// What the steps of lab 10.7 share: models that are trained once, sentences as batches, and the numbers to compare.
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@
 
 namespace qkv::labs::transformer {
 
-/// The trainings of the lab. Those of the exercises are short; `reference` is the lab's model trained as briefly. The
-/// deep ones have six layers and are shorter still.
+/// The models that the lab trains. Those of the exercises are trained briefly; `reference` is the lab's model trained
+/// as briefly. The deep ones have six layers and are trained more briefly still.
 enum class Kind {
   model,
   reference,
@@ -29,27 +28,28 @@ enum class Kind {
   no_positions
 };
 
-/// What a page trains with: the book's experiment with its file, else a small one on the built-in corpus.
+/// The configuration of a training: the book's experiment with the book's file, else a small one on the built-in
+/// corpus.
 TranslationConfig config_of(const Page& page, Kind kind);
-/// Trained when it is first asked for, with others beside it, then kept for the page.
+/// Trained on first use, together with others, then kept for the page.
 const Trained& trained(Page& page, Kind kind);
-/// Trained on the book's subset of its own file: 601 pairs, vocabularies of 184 and 201.
+/// Whether the page uses the book's subset of the book's file: 601 pairs, vocabularies of 184 and 201.
 bool is_books_data(Page& page);
 const Transformer& network(const Trained& model);
 
-/// Sentence pairs that the model, or those of the exercises, are judged by, at most 400: held-out ones of the built-in
-/// corpus whose words they know; of a file those trained on.
+/// At most 400 sentence pairs to judge the model, or those of the exercises: held-out pairs of the built-in corpus
+/// whose words they know; for a file, the training pairs.
 enum class Judge { model, exercises };
 const SentencePairs& judged(Page& page, Judge judge);
-/// As the table heads say it.
+/// The name of these pairs in table heads.
 Text judged_name(const Page& page);
-/// How good translations of judged pairs are: the mean of the book's score and the share that is exact, each against
-/// the best of the translations that the text has for the source.
+/// How good the translations of the judged pairs are: the mean of the book's score and the share that is exact, each
+/// against the best of the translations that the text has for the source.
 struct Quality {
   double bleu = 0, exact = 0;
 };
 Quality quality(Page& page, Judge judge, const std::vector<std::string>& written);
-/// The four sentences that translations are shown for: the book's, or held-out ones.
+/// The four sentences whose translations are shown: the book's, or held-out ones.
 const SentencePairs& shown_pairs(Page& page);
 
 /// Pairs as batches of 64 in their order, as the trained model reads them.
@@ -67,7 +67,7 @@ void training_step(Page& page);
 void sentences_step(Page& page);
 // transformer_maps.cpp: the three figures of the weights.
 void maps_step(Page& page);
-// transformer_inference.cpp: the mask, the cache and the positions when the model writes.
+// transformer_inference.cpp: the mask, the cache and the positions during generation.
 void mask_step(Page& page);
 void cheating_step(Page& page);
 void cache_step(Page& page);

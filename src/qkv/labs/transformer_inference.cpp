@@ -1,4 +1,4 @@
-// Lab 10.7: what changes between training and writing, and what must not: the mask, the cache, the positions.
+// Lab 10.7: what changes between training and generation, and what must not: the mask, the cache, the positions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include "qkv/core/parallel.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/d2l_bleu.h"
-#include "qkv/labs/both.h"
 #include "qkv/labs/stopwatch.h"
 #include "qkv/labs/transformer.h"
 #include "qkv/labs/work.h"
@@ -63,7 +62,7 @@ double stepped_loss(const Transformer& model, const std::vector<TranslationBatch
   return sum / count;
 }
 
-// Greedy, of a model that shares the weights of `trained` but may have other options.
+// Greedy translations by a model that shares the weights of `trained` but may have other options.
 std::vector<std::string> written_by(const Transformer& model, const Trained& trained,
                                     const std::vector<std::string>& sentences) {
   const Tokenizer& words = trained.run.tokenizers().target;
@@ -112,14 +111,14 @@ struct OpenTask {
   }
 };
 
-// Its first words, of a sentence that does not end.
+// Only the first words of a sentence that does not end.
 std::string cut(const std::string& sentence) {
   const auto words = split_blanks(sentence);
   if (words.size() <= 10) return sentence;
   return sentence.substr(0, static_cast<size_t>(words[9].data() + words[9].size() - sentence.data())) + " ...";
 }
 
-// Of the rows of a matrix.
+// The mean length of the rows of a matrix.
 double mean_length(const Tensor& rows) {
   double sum = 0;
   for (int64_t r = 0; r < rows.size(0); ++r) sum += length_of(rows.part(r * rows.size(1), {rows.size(1)}));
@@ -128,76 +127,66 @@ double mean_length(const Tensor& rows) {
 
 std::string nats(double x) { return rounded(x, 3); }
 
-// Why the slip does much or little: the size of words beside that of positions.
-void say_how_loud_positions_are(Page& page, const Transformer& model, double differ) {
+// Why the slip matters much or little: the size of word vectors compared with that of positions.
+void say_how_strong_positions_are(Page& page, const Transformer& model, double differ) {
   const double words =
                    mean_length(model.decoder.embedding.weight) * std::sqrt(static_cast<double>(model.config.hidden)),
                waves = std::sqrt(static_cast<double>(model.config.hidden) / 2);
   const std::string share = percent(differ);
   if (page.data().empty()) {
-    page.say(both(
-        "{} of the translations differ: not knowing how far it has come, the decoder says things twice or stops too soon. A "
-        "word's vector $\\sqrt{{d}} e$ is on average {:.0f} long here and a positional vector {:.0f}, so positions carry weight. "
-        "The book's embeddings start as $N(0, 1)$, and after the factor $\\sqrt{{d}}$ they are 8 times as long as the positions: "
-        "that its translations survive the slip shows how little its model uses them.",
-        "有 {} 的译文不同：解码器不知道写到了哪里，于是重复，或过早结束。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 "
-        "{:.0f}，位置信息足够强。书中的嵌入以 $N(0, 1)$ 开始，乘以 $\\sqrt{{d}}$ 后是位置向量的 8 倍长：书中的译文经得起这个疏"
-        "漏，说明它的模型很少利用位置。",
-        share, words, waves));
+    page.say(tr(
+        "{share} of the translations differ: not knowing how far it has come, the decoder repeats itself or stops too "
+        "soon. A word's vector $\\sqrt{d} e$ is on average {words:.0f} long here and a positional vector "
+        "{positions:.0f}, so positions matter. The book's embeddings start as $N(0, 1)$, and after the factor "
+        "$\\sqrt{d}$ they are 8 times as long as the positional vectors: that its translations survive the slip shows "
+        "how little its model uses positions.",
+        "share"_a = share, "words"_a = words, "positions"_a = waves));
     return;
   }
-  page.say(both(
-      "{} of the translations differ. A word's vector $\\sqrt{{d}} e$ is on average {:.0f} long here and a positional vector "
-      "{:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{{d}}$ leave the positions little weight. "
-      "And a causal decoder can tell where it is from what it has written. Without `--data` this lab trains a model whose "
-      "embeddings start as large as the positions (`model.init = scaled`); there the slip ruins many translations.",
-      "有 {} 的译文不同。这里词向量 $\\sqrt{{d}} e$ 平均长 {:.0f}，位置向量长 {:.0f}：嵌入以 $N(0, 1)$ 开始，再乘以 "
-      "$\\sqrt{{d}}$，位置就很难起作用。而且因果解码器可以从已写出的词知道自己写到了哪里。不带 `--data` 时，本实验训练的模型的嵌"
-      "入一开始与位置一样大（`model.init = scaled`），这时这个疏漏会毁掉许多译文。",
-      share, words, waves));
+  page.say(
+      tr("{share} of the translations differ. A word's vector $\\sqrt{d} e$ is on average {words:.0f} long here and a "
+         "positional vector {positions:.0f}: embeddings that start as $N(0, 1)$ and are then multiplied by $\\sqrt{d}$ "
+         "leave the positions little influence. And a causal decoder can tell where it is from the words it has "
+         "generated. Without `--data` this lab trains a model whose embeddings start as large as the positions "
+         "(`model.init = scaled`); there the slip ruins many translations.",
+         "share"_a = share, "words"_a = words, "positions"_a = waves));
 }
 
 }  // namespace
 
 void mask_step(Page& page) {
-  page.heading({"A mask that does not ask whether we train", "与训练与否无关的掩蔽"});
-  page.say(
-      {"In training all words of the target go in at once, and the causal mask keeps each from seeing the next, which is "
-       "what it must predict. The book's decoder puts the mask on **in training mode only**. While it writes there is nothing "
-       "to hide, as later words do not exist yet. But a validation loss is computed in evaluation mode with the whole "
-       "target: there the book's decoder sees the future. The validation losses of the English edition were made that way "
-       "(1.86 in PyTorch, 2.94 in MXNet; TensorFlow keeps the mask and has 1.34), and cannot be compared.",
-       "训练时目标句的所有词一次输入，因果掩蔽使每个词看不到下一个词，而那正是它要预测的。书中的解码器**只在训练模式**下加掩蔽。"
-       "逐词写出时没有可隐藏的东西，后面的词还不存在。但验证损失是在评估模式下用整个目标句计算的：这时书中的解码器看得到未来。"
-       "英文版的验证损失就是这样得来的（PyTorch 1.86，MXNet 2.94；TensorFlow 保留掩蔽，为 1.34），彼此不可比较。"});
+  page.heading(tr("The same mask in training and in evaluation"));
+  page.say(tr(
+      "In training all words of the target go in at once, and the causal mask keeps each from seeing the next, which "
+      "is what it must predict. The book's decoder applies the mask **in training mode only**. During generation there "
+      "is nothing to hide, as later words do not exist yet. But a validation loss is computed in evaluation mode with "
+      "the whole target: there the book's decoder sees the future. The validation losses of the English edition were "
+      "computed that way (1.86 in PyTorch, 2.94 in MXNet; TensorFlow keeps the mask and has 1.34), and are not "
+      "comparable."));
   const Trained& model = trained(page, Kind::model);
   const Transformer& net = network(model);
   const auto batches = batches_of(model, judged(page, Judge::model));
   const int32_t pad = model.run.tokenizers().target.pad();
   const double masked = loss_with(net, batches, pad, Mask::causal()), open = loss_with(net, batches, pad, Mask::none());
   const double stepped = stepped_loss(net, batches, pad);
-  named_table(page,
-              {{"the trained model, " + judged_name(page).en, "训练好的模型，" + judged_name(page).zh},
-               {"nats per token", "每词元奈特"}},
-              {{{"causal mask", "因果掩蔽"}, {nats(masked)}},
-               {{"one word per step, as it writes", "逐词进行，如生成时"}, {nats(stepped)}},
-               {{"no mask: the book's evaluation mode", "无掩蔽：书中的评估模式"}, {nats(open)}}});
+  named_table(page, {tr("the trained model, {sentences}", "sentences"_a = judged_name(page)), tr("nats per token")},
+              {{tr("causal mask"), {nats(masked)}},
+               {tr("one word per step, as in generation"), {nats(stepped)}},
+               {tr("no mask: the book's evaluation mode"), {nats(open)}}});
   if (page.data().empty())
-    page.say(both(
-        "The validation loss after the last epoch, {}, is a number of the first kind on other sentences: the {} of validation, "
-        "not the {} held-out ones.",
-        "最后一轮之后的验证损失 {} 与上面第一个数是同一种量，但句子不同：那里是 {} 个验证句子，这里是 {} 个留出句子。",
-        nats(model.valid_losses.back()), grouped(model.run.validation_pairs()), judged(page, Judge::model).size()));
+    page.say(
+        tr("The validation loss after the last epoch, {loss}, is computed as in the first row but on other sentences: "
+           "the {validation} for validation, not the {held_out} held-out ones.",
+           "loss"_a = nats(model.valid_losses.back()), "validation"_a = grouped(model.run.validation_pairs()),
+           "held_out"_a = judged(page, Judge::model).size()));
   page.claim(std::abs(masked - stepped) < 1e-4 * std::max(1.0, masked),
-             {"With the mask, evaluation gives the loss of the model that writes word by word.",
-              "有掩蔽时，评估得到的正是逐词书写的模型的损失。"},
-             fmt::format("{:.6f} all at once, {:.6f} word by word", masked, stepped));
+             tr("With the mask, evaluation gives the loss of the model that generates word by word."),
+             tr("{masked:.6f} all at once, {stepped:.6f} word by word", "masked"_a = masked, "stepped"_a = stepped));
   page.claim(
       open > 1.2 * masked,
-      {"Without it, the loss reported is of another model, and a worse one: its weights were never trained to share a row with "
-       "later words.",
-       "去掉掩蔽，报告的是另一个模型的损失，而且更差：它的权重从未学过与后面的词分享一行。"},
-      nats(open) + " without, " + nats(masked) + " with the mask");
+      tr("Without it, the loss reported is that of a different and worse model: its weights were never trained with "
+         "later words visible."),
+      tr("{open} without, {masked} with the mask", "open"_a = nats(open), "masked"_a = nats(masked)));
   const TranslationBatch& b = batches[0];
   Ids other = Ids::empty(b.target_in.shape());
   const int64_t steps = other.size(1), at = steps / 2;
@@ -213,21 +202,22 @@ void mask_step(Page& page) {
   const double evaluating = early(Run{}), training = early(Run{.training = true, .rng = Rng(page.seed()).at("mask")});
   page.claim(
       evaluating == 0 && training == 0,
-      {"In this library the mask belongs to the decoder: with other words in the second half of the target the first half of the "
-       "outputs stays the same to the bit, in training and out of it.",
-       "本库中掩蔽属于解码器本身：换掉目标句后半的词，前半的输出逐位不变，训练与否都一样。"},
-      fmt::format("positions 0 to {} change by {} in training, by {} in evaluation", at - 1, training, evaluating));
+      tr("In this library the mask belongs to the decoder: with other words in the second half of the target, the "
+         "first half of the outputs stays the same to the bit, in training and in evaluation."),
+      tr("positions 0 to {last} change by {training} in training, by {evaluating} in evaluation", "last"_a = at - 1,
+         "training"_a = training, "evaluating"_a = evaluating));
 }
 
 void cheating_step(Page& page) {
-  page.heading({"What the mask prevents", "掩蔽防止了什么"});
+  page.heading(tr("What the mask prevents"));
   const Trained& like = trained(page, Kind::relative);
   const Tokenizers& t = like.run.tokenizers();
   const int32_t pad = t.target.pad();
   Transformer model(network(like).config, like.run.tokenizers().sizes(), Rng(page.seed()).at("cheating"));
   SentencePairs text = like.run.text().train;
   const auto pairs = static_cast<size_t>(std::min<int64_t>(text.size(), 2000));
-  text.source.resize(pairs), text.target.resize(pairs);
+  text.source.resize(pairs);
+  text.target.resize(pairs);
   const int64_t epochs = page.data().empty() ? 5 : 20;
   const Parameters all = flatten(model);
   Adam adam;
@@ -235,7 +225,7 @@ void cheating_step(Page& page) {
                       TranslationBatches(encode_pairs(text, t.source, t.target), t.source.pad(), pad, t.target.bos(),
                                          {.rows = like.run.config().training.batch_rows, .seed = page.seed()}),
                       pad};
-  Work work(page, training_of({{"a decoder without a causal mask", "没有因果掩蔽的解码器"}}));
+  Work work(page, training_of({tr("a decoder without a causal mask")}));
   WorkObserver follower(work);
   Observer* observers[] = {&follower};
   fit(all, adam, {.epochs = epochs, .rate = constant_rate(0.005f), .clip = 1, .seed = page.seed()}, task, observers);
@@ -247,41 +237,36 @@ void cheating_step(Page& page) {
   const double bleu = quality(page, Judge::exercises, written).bleu,
                honest_bleu = quality(page, Judge::exercises, translate(like, judge.source)).bleu;
   const double honest = loss_with(network(like), batches, pad, Mask::causal());
-  page.say(both(
-      "Train without the mask, {} epochs on {} pairs with relative positions (\"the next word\" is a fixed distance), and the "
-      "decoder finds the answer in its own input: word $t$ of the output is word $t + 1$ of what it is fed. The loss falls fast. "
-      "Then it has to write, and the next word is not there to be copied. Beside it stands the model with relative positions of "
-      "the table of positions, which was trained with the mask.",
-      "不加掩蔽训练（{} 轮，{} 对，用相对位置：“下一个词”就是一个距离），解码器会在自己的输入里找到答案：第 $t$ 个输出词就是第 "
-      "$t + 1$ 个输入词。损失下降很快。可是到了生成时，下一个词并不在那里可抄。旁边是位置比较表中用相对位置、带掩蔽训练的模型。",
-      epochs, grouped(static_cast<int64_t>(pairs))));
+  page.say(tr(
+      "Train without the mask, {epochs} epochs on {pairs} pairs with relative positions (\"the next word\" is a fixed "
+      "distance), and the decoder finds the answer in its own input: word $t$ of the output is word $t + 1$ of its "
+      "input. The loss falls fast. During generation the next word is not there to be copied. For comparison there is "
+      "the model with relative positions from the table of positions, which was trained with the mask.",
+      "epochs"_a = epochs, "pairs"_a = grouped(static_cast<int64_t>(pairs))));
   named_table(page,
-              {{judged_name(page).en, judged_name(page).zh},
-               {"nats per token, sees all", "每词元奈特（全看见）"},
-               {"nats per token, causal", "每词元奈特（因果）"},
-               {"mean d2l-bleu", "平均 d2l-bleu"}},
-              {{{"trained without a mask", "无掩蔽训练"}, {nats(open), nats(causal), nats(bleu)}},
-               {both("trained with it, {} epochs on {}", "有掩蔽训练（{} 轮，{} 对）",
-                     like.run.config().training.epochs, grouped(like.run.training_pairs())),
+              {judged_name(page), tr("nats per token, sees all"), tr("nats per token, causal"), tr("mean d2l-bleu")},
+              {{tr("trained without a mask"), {nats(open), nats(causal), nats(bleu)}},
+               {tr("trained with it, {epochs} epochs on {pairs}", "epochs"_a = like.run.config().training.epochs,
+                   "pairs"_a = grouped(like.run.training_pairs())),
                 {nats(loss_with(network(like), batches, pad, Mask::none())), nats(honest), nats(honest_bleu)}}});
-  page.print(fmt::format("{}\n  wanted   {}\n  written  {}", judge.source[0], judge.target[0], cut(written[0])));
+  page.print(tr("{source}\n  wanted   {target}\n  written  {written}", "source"_a = judge.source[0],
+                "target"_a = judge.target[0], "written"_a = cut(written[0])));
   page.claim(
       open < 0.7 * honest && causal > 2 * open && bleu < honest_bleu,
-      {"A low loss that means nothing: the copyist's is far below the honest model's while it may look ahead, and rises several "
-       "times when it may not.",
-       "毫无意义的低损失：能偷看时远低于老实训练的模型，不能偷看时升高数倍。"},
-      fmt::format("copyist {:.3f}, honest model {:.3f}; copyist behind the mask {:.3f}; d2l-bleu {:.3f} and {:.3f}",
-                  open, honest, causal, bleu, honest_bleu));
+      tr("A low loss that means nothing: the copying model's is far below the honest model's as long as it may look "
+         "ahead, and several times as high when it may not."),
+      tr("copying model {open:.3f}, honest model {honest:.3f}; copying model with the mask {causal:.3f}; d2l-bleu "
+         "{bleu:.3f} and {honest_bleu:.3f}",
+         "open"_a = open, "honest"_a = honest, "causal"_a = causal, "bleu"_a = bleu, "honest_bleu"_a = honest_bleu));
 }
 
 void cache_step(Page& page) {
-  page.heading({"The cache", "键值缓存"});
-  page.say(
-      {"When it writes, the decoder need not compute old positions again: their keys and values stay as they are, since no position sees a "
-       "later one. It keeps them and computes one new row per step. (The book keeps the inputs of the blocks and projects them again every "
-       "time; here the projected keys and values are kept, and those of the encoder's outputs are made once.)",
-       "生成（解码）时，解码器不必重算旧位置：没有位置看得到后面，所以它们的键和值不变。把它们存起来，每步只算新的一行。"
-       "（书中存的是各块的输入，每次重新投影；这里存投影后的键和值，编码器输出的键和值只算一次。）"});
+  page.heading(tr("The cache"));
+  page.say(tr(
+      "During generation the decoder need not recompute old positions: their keys and values do not change, since no "
+      "position sees a later one. It caches them and computes one new row per step. (The book caches the inputs of the "
+      "blocks and projects them again at every step; here the projected keys and values are cached, and those of the "
+      "encoder's outputs are computed once.)"));
   const Trained& model = trained(page, Kind::model);
   const Transformer& net = network(model);
   const TranslationBatch b = batches_of(model, judged(page, Judge::model))[0];
@@ -294,20 +279,20 @@ void cache_step(Page& page) {
     for (int64_t r = 0; r < whole.size(0); ++r)
       for (int64_t w = 0; w < words; ++w) {
         const double x = whole.ptr()[(r * steps + t) * words + w];
-        most = std::max(most, std::abs(x - logits.ptr()[r * words + w])), largest = std::max(largest, std::abs(x));
+        most = std::max(most, std::abs(x - logits.ptr()[r * words + w]));
+        largest = std::max(largest, std::abs(x));
       }
   }
   // Sums of up to 64 terms in another order, through two layers: some dozens of roundings of 6e-8 each.
-  page.claim(
-      most < 1e-5 * std::max(largest, 10.0),
-      {"Step by step with the cache, the scores are those of the whole prefix, to rounding: within a hundred-thousandth of the largest.",
-       "用缓存逐步计算，所得分数与整个前缀一次计算相同（舍入误差之内：不到最大分数的十万分之一）。"},
-      fmt::format("scores up to {:.1f} differ by at most {}", largest, tiny(most)));
+  page.claim(most < 1e-5 * std::max(largest, 10.0),
+             tr("Step by step with the cache, the scores are those of the whole prefix, up to rounding: within a "
+                "hundred-thousandth of the largest."),
+             tr("scores up to {largest:.1f} differ by at most {most}", "largest"_a = largest, "most"_a = tiny(most)));
   constexpr int32_t kLong = 96;
   Ids ids = Ids::empty({1, kLong});
   std::fill_n(ids.mutable_ptr(), kLong, 4);
   const Ids lens({1}, {kLong});
-  // One core and both in turn, so that what else the machine does falls on both; the encoder runs once in each.
+  // On one core, measured in turn so that other load on the machine affects both; the encoder runs once in each.
   const SerialScope serial;
   double kept = 1e9, again = 1e9;
   for (int repeat = 0; repeat < 5; ++repeat) {
@@ -326,48 +311,47 @@ void cache_step(Page& page) {
   }
   page.claim(
       again > 1.5 * kept,
-      {"Ninety-six words cost the decoder 96 rows with the cache and 1 + 2 + ... + 96 = 4,656 without it: the cache is faster, with "
-       "the encoder run once in both.",
-       "写 96 个词，解码器有缓存时算 96 行，没有则算 1 + 2 + ... + 96 = 4,656 行：有缓存更快（两种情形编码器都只运行一次）。"},
-      fmt::format("{:.1f} ms with the cache, {:.1f} ms without", 1e3 * kept, 1e3 * again));
+      tr("Ninety-six words cost the decoder 96 rows with the cache and 1 + 2 + ... + 96 = 4,656 without it: the cache "
+         "is faster, with the encoder run once in both."),
+      tr("{kept:.1f} ms with the cache, {again:.1f} ms without", "kept"_a = 1e3 * kept, "again"_a = 1e3 * again));
 }
 
 void inference_positions_step(Page& page) {
-  page.heading({"At which position is the word that is being written?", "正在写的词在哪个位置？"});
-  page.say(
-      {"With a cache the decoder is fed one token per step. The book's code adds the positional encoding to what it is fed, and a sequence "
-       "of one token has position 0: **when it writes, every word stands at position 0**, though in training they stood at 0, 1, 2, ... "
-       "The book's published translations were made so. Here the step number is the position; `book.positions` "
-       "(`TransformerDecoder::advance_positions = false`) reproduces the book.",
-       "有缓存时，解码器每步只输入一个词元。书中的代码把位置编码加在输入上，而长度为一的序列位置是 0："
-       "**生成时每个词都在位置 0**，尽管训练时它们在 0、1、2……书中公布的译文就是这样得来的。"
-       "这里以步数为位置；`book.positions`（`TransformerDecoder::advance_positions = false`）可重现书中的做法。"});
+  page.heading(tr("What is the position of the word being generated?"));
+  page.say(tr(
+      "With a cache the decoder is fed one token per step. The book's code adds the positional encoding to this input, "
+      "and a sequence of one token has position 0: **during generation every word is at position 0**, although in "
+      "training they were at 0, 1, 2, ... The book's published translations were made this way. Here the step number "
+      "is the position; `book.positions` (`TransformerDecoder::advance_positions = false`) reproduces the book."));
   const Trained& model = trained(page, Kind::model);
   const Transformer& right = network(model);
   Transformer book = right;  // the same weights
   book.decoder.advance_positions = false;
   const SentencePairs &pairs = shown_pairs(page), &judge = judged(page, Judge::model);
   const auto ours = written_by(right, model, pairs.source), theirs = written_by(book, model, pairs.source);
-  std::string out;
+  std::vector<Text> out;
   for (size_t i = 0; i < ours.size(); ++i)
-    out += fmt::format("{}{}\n  wanted            {}\n  advancing  {:.3f}  {}\n  book's     {:.3f}  {}", i ? "\n" : "",
-                       pairs.source[i], pairs.target[i], d2l_bleu(ours[i], pairs.target[i]), ours[i],
-                       d2l_bleu(theirs[i], pairs.target[i]), cut(theirs[i]));
-  page.print(out);
+    out.push_back(
+        tr("{source}\n"
+           "  wanted            {wanted}\n"
+           "  advancing  {advancing_score:.3f}  {advancing}\n"
+           "  book's     {book_score:.3f}  {book}",
+           "source"_a = pairs.source[i], "wanted"_a = pairs.target[i],
+           "advancing_score"_a = d2l_bleu(ours[i], pairs.target[i]), "advancing"_a = ours[i],
+           "book_score"_a = d2l_bleu(theirs[i], pairs.target[i]), "book"_a = cut(theirs[i])));
+  page.print(in_lines(out));
   const auto batches = batches_of(model, judge);
   const int32_t pad = model.run.tokenizers().target.pad();
   const double right_loss = stepped_loss(right, batches, pad), book_loss = stepped_loss(book, batches, pad);
   const auto right_text = written_by(right, model, judge.source), book_text = written_by(book, model, judge.source);
   const double differ = 1 - share_exact(book_text, right_text);
   named_table(
-      page,
-      {{judged_name(page).en, judged_name(page).zh}, {"nats per token", "每词元奈特"}, {"written exactly", "完全正确"}},
-      {{{"positions advance", "位置递增"}, {nats(right_loss), percent(quality(page, Judge::model, right_text).exact)}},
-       {{"position 0, as in the book", "位置恒为 0（书）"},
-        {nats(book_loss), percent(quality(page, Judge::model, book_text).exact)}}});
+      page, {judged_name(page), tr("nats per token"), tr("exact")},
+      {{tr("positions advance"), {nats(right_loss), percent(quality(page, Judge::model, right_text).exact)}},
+       {tr("position 0, as in the book"), {nats(book_loss), percent(quality(page, Judge::model, book_text).exact)}}});
   page.claim(right_text == translate(model, judge.source),
-             {"The loop of this page writes what `qkv translate` writes.", "本页的循环写出的与 `qkv translate` 相同。"},
-             fmt::format("the same in all {} sentences", judge.size()));
+             tr("The decoding loop of this page gives the same translations as `qkv translate`."),
+             tr("the same in all {sentences} sentences", "sentences"_a = judge.size()));
   const TranslationBatch& b = batches[0];
   auto state = right.start(b.source, b.source_lens, Run{}), book_state = state;
   double first = 0, second = 0;
@@ -376,15 +360,14 @@ void inference_positions_step(Page& page) {
     *difference = largest_difference(right.step(state, fed, Run{}), book.step(book_state, fed, Run{}));
   }
   page.claim(first == 0 && second > 0,
-             {"The scores of the first word are the same, to the bit, and from the second on they are not.",
-              "第一个词的分数逐位相同，从第二个词起就不同了。"},
-             fmt::format("first word: apart by {}; second: by up to {:.3f}", first, second));
+             tr("The scores of the first word are the same, to the bit; from the second word on they differ."),
+             tr("first word: apart by {first}; second: by up to {second:.3f}", "first"_a = first, "second"_a = second));
   if (page.data().empty())
     page.claim(book_loss > 1.5 * right_loss,
-               {"The model thinks less of the right translations when all their words stand at position 0.",
-                "所有词都在位置 0 时，模型给正确译文的概率更低。"},
-               nats(book_loss) + " nats per token at position 0, " + nats(right_loss) + " at their own");
-  say_how_loud_positions_are(page, right, differ);
+               tr("The model gives the right translations a lower probability when all their words are at position 0."),
+               tr("{book_loss} nats per token at position 0, {right_loss} at their own",
+                  "book_loss"_a = nats(book_loss), "right_loss"_a = nats(right_loss)));
+  say_how_strong_positions_are(page, right, differ);
 }
 
 }  // namespace qkv::labs::transformer

@@ -38,7 +38,7 @@ Figure grid(const Tensor& maps, const std::vector<std::string>& keys, const std:
   return out;
 }
 
-// What is seen of keys for which `hidden(query, key)`, and how far the rows are from summing to 1.
+// The largest weight on keys for which `hidden(query, key)`, and how far the rows are from summing to 1.
 template <class Hidden>
 std::pair<double, double> seen_and_off(const Tensor& maps, Hidden hidden) {
   double seen = 0, off = 0;
@@ -85,7 +85,7 @@ std::string sentence_for_maps(Page& page) {
 }  // namespace
 
 void maps_step(Page& page) {
-  page.heading({"What the heads look at", "各个头在看什么"});
+  page.heading(tr("What the heads look at"));
   const Trained& model = trained(page, Kind::model);
   const Translator translator = model.translator();
   const Tokenizers& tokenizers = translator.tokenizers();
@@ -104,48 +104,45 @@ void maps_step(Page& page) {
   network(model).logits(Ids({1, n}, source), lens, Ids({1, steps}, fed), Run{.probe = &maps});
   const Tensor encoder = of_layers(maps.encoder), self = of_layers(maps.self), cross = of_layers(maps.cross);
   const auto source_words = tokenizers.source.tokens(source), target_words = tokenizers.target.tokens(fed);
-  page.say(
-      {"The sentence \"" + sentence + "\" and its translation \"" + translator.text(translation.hypotheses[0]) +
-           "\". Every row of panels is a layer, every column a head; rows of a panel are queries, columns keys; dark is a weight near 1.",
-       "句子“" + sentence + "”译为“" + translator.text(translation.hypotheses[0]) +
-           "”。每行小图是一层，每列是一个头；小图中行为查询、列为键，颜色越深权重越接近 1。"});
-  page.print(text("encoder self-attention    ", encoder.shape(), "   largest weight of a query, mean by layer  ",
-                  sharpness(encoder, length), "\ndecoder self-attention    ", self.shape(), "     ",
-                  sharpness(self, steps), "\nencoder-decoder           ", cross.shape(), "    ",
-                  sharpness(cross, steps)));
+  page.say(tr(
+      "The sentence \"{sentence}\" and its translation \"{translation}\". Each row of panels is a layer, each column a "
+      "head; the rows of a panel are queries, its columns keys; dark is a weight near 1.",
+      "sentence"_a = sentence, "translation"_a = translator.text(translation.hypotheses[0])));
+  page.print(tr(
+      "encoder self-attention    {encoder}   largest weight of a query, mean by layer  {encoder_mean}\n"
+      "decoder self-attention    {decoder}     {decoder_mean}\n"
+      "encoder-decoder           {cross}    {cross_mean}",
+      "encoder"_a = encoder.shape(), "encoder_mean"_a = sharpness(encoder, length), "decoder"_a = self.shape(),
+      "decoder_mean"_a = sharpness(self, steps), "cross"_a = cross.shape(), "cross_mean"_a = sharpness(cross, steps)));
   page.draw(
       "encoder-self", grid(encoder, source_words, source_words),
-      {"Self-attention of the encoder. No query looks at `<pad>`; the rows of `<pad>` are computed but read by nobody.",
-       "编码器自注意力。没有查询看向 `<pad>`；`<pad>` 各行也会计算，但没有人读。"});
+      tr("Self-attention of the encoder. No query looks at `<pad>`; the rows of `<pad>` are computed but never used."));
   page.draw(
       "decoder-self", grid(self, target_words, target_words),
-      {"Self-attention of the decoder: a triangle, as no word sees a later one. The first row has one word to look at.",
-       "解码器自注意力：下三角形，因为没有词能看到后面的词。第一行只有一个词可看。"});
+      tr("Self-attention of the decoder: a triangle, as no word sees a later one. The first row has one word to look "
+         "at."));
   page.draw(
       "cross", grid(cross, source_words, target_words),
-      {"Attention of the decoder to the encoder: with the word of its row just read, where it looks to choose the next.",
-       "解码器对编码器的注意力：刚读入该行的词，要选下一个词时看向哪里。"});
+      tr("Attention of the decoder to the encoder: where it looks, having just read the word of the row, to choose the "
+         "next word."));
   const auto beyond = [&](int64_t, int64_t key) { return key >= length; };
   const auto [in_encoder, off_encoder] = seen_and_off(encoder, beyond);
   const auto [in_cross, off_cross] = seen_and_off(cross, beyond);
   const auto [later, off_self] = seen_and_off(self, [](int64_t query, int64_t key) { return key > query; });
   page.claim(
       in_encoder == 0 && in_cross == 0,
-      {"In encoder and cross-attention the columns beyond the source's length are exactly 0, in all layers and heads.",
-       "编码器自注意力与交叉注意力中，源句长度之后的各列在所有层和头里恰为 0。"},
-      fmt::format("largest weight on the {} places of padding: {} in the encoder, {} in cross-attention", n - length,
-                  in_encoder, in_cross));
-  page.claim(later == 0,
-             {"The decoder's self-attention is lower-triangular: no query attends past itself.",
-              "解码器自注意力是下三角的：没有查询看到自己之后。"},
-             fmt::format("largest weight above the diagonal {}", later));
+      tr("In encoder self-attention and cross-attention the columns beyond the source's length are exactly 0, in all "
+         "layers and heads."),
+      tr("largest weight on the {count} padding positions: {in_encoder} in the encoder, {in_cross} in cross-attention",
+         "count"_a = n - length, "in_encoder"_a = in_encoder, "in_cross"_a = in_cross));
+  page.claim(later == 0, tr("The decoder's self-attention is lower-triangular: no query attends past itself."),
+             tr("largest weight above the diagonal {weight}", "weight"_a = later));
   const double off = std::max({off_encoder, off_cross, off_self});
-  page.claim(off < 1e-5, {"Every row of every map sums to 1.", "每幅图的每一行之和为 1。"},
-             "the sum is off by at most " + tiny(off));
-  page.say(
-      {"The decoder's rows can be computed all at once, as here, or one per step, as when it writes: the weights are the same. "
-       "`qkv inspect --model RUN` draws them for any sentence.",
-       "解码器的各行可以像这里一次算出，也可以像生成时一步一行：权重相同。`qkv inspect --model RUN` 可为任何句子画出它们。"});
+  page.claim(off < 1e-5, tr("Every row of every map sums to 1."),
+             tr("the sum is off by at most {off}", "off"_a = tiny(off)));
+  page.say(tr(
+      "The decoder's rows can be computed all at once, as here, or one per step, as in generation: the weights are the "
+      "same. `qkv inspect --model RUN` draws them for any sentence."));
 }
 
 }  // namespace qkv::labs::transformer

@@ -1,4 +1,4 @@
-// Finding numbers in text and writing them anew.
+// Finds numbers in text and rewrites them.
 #include "qkv/labs/typeset.h"
 
 #include <fmt/format.h>
@@ -22,13 +22,16 @@ std::string raised(int exponent) {
   return out;
 }
 
-// "1.2554996" and -8 as "1.26 × 10⁻⁸"; `decimals` that many were given.
+// "1.2554996" and -8 as "1.26 × 10⁻⁸"; `decimals` is the number of decimals given.
 std::string power_of_ten(double mantissa, int decimals, int exponent) {
   decimals = std::min(decimals, 2);
   if (exponent >= -3 && exponent <= 4)
     return fmt::format("{:.{}f}", mantissa * std::pow(10, exponent), std::max(0, decimals - exponent));
   std::string digits = fmt::format("{:.{}f}", mantissa, decimals);
-  if (digits.starts_with("10")) digits = fmt::format("{:.{}f}", mantissa / 10, decimals), ++exponent;
+  if (digits.starts_with("10")) {
+    digits = fmt::format("{:.{}f}", mantissa / 10, decimals);
+    ++exponent;
+  }
   return (digits == "1" ? "10" : digits + " × 10") + raised(exponent);
 }
 
@@ -81,7 +84,7 @@ bool takes_no_letters(std::string_view cell) {
   return true;
 }
 
-// "12.5", "−3", "1.2 × 10⁻⁷", "98.5 %", "1.02 ms", and what stands where there is none.
+// "12.5", "−3", "1.2 × 10⁻⁷", "98.5 %", "1.02 ms", and what is written where there is no number.
 bool is_number(std::string_view cell) {
   for (std::string_view none : {"", "-", "–", "—", "NaN", "nan", "∞", "inf"})
     if (cell == none) return true;
@@ -95,11 +98,11 @@ bool is_number(std::string_view cell) {
 
 std::string typeset(std::string_view text) { return marked_up(text, Setter{}); }
 
-Text typeset(const Text& text) { return {typeset(text.en), typeset(text.zh)}; }
+std::string typeset(const Text& text, Language language) { return typeset(text.in(language)); }
 
 bool is_number_column(const Table& table, size_t column, Language language) {
   return !table.rows.empty() && std::ranges::all_of(table.rows, [&](const std::vector<Text>& row) {
-    return column < row.size() && is_number(row[column].in(language));
+    return column < row.size() && is_number(typeset(row[column], language));
   });
 }
 

@@ -1,4 +1,4 @@
-// Adding up what the parts of some work have done.
+// Adds up the progress of the parts.
 #include "qkv/labs/work.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Long work of a lab, such as a training, as a screen follows it.
+// Long work of a lab, such as training, with its progress.
 #pragma once
 
 #include <mutex>
@@ -9,15 +9,15 @@
 
 namespace qkv::labs {
 
-/// Work in parts that may run at once, each in a thread of its own. Tells Page::at_work how much of all is done; its
-/// end says 1.
+/// Work in parts that may run at once, each on its own thread. Reports the total progress to Page::at_work, and 1 when
+/// destroyed.
 class Work {
  public:
   Work(const Page& page, Text what, size_t parts = 1) : page_(page), what_(std::move(what)), done_(parts, 0.0) {}
   ~Work();
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
-  /// This part is done to a share from 0 to 1.
+  /// Sets the progress of a part, from 0 to 1.
   void at(size_t part, double share);
 
  private:
@@ -27,7 +27,7 @@ class Work {
   std::vector<double> done_;
 };
 
-/// A training that is a part of some work.
+/// Reports a training as one part of the work.
 class WorkObserver : public Observer {
  public:
   explicit WorkObserver(Work& work, size_t part = 0) : work_(work), part_(part) {}

@@ -1,4 +1,4 @@
-// Breaking text into lines.
+// Breaks text into lines.
 #include "qkv/labs/wrap.h"
 
 #include <algorithm>
@@ -34,7 +34,8 @@ class Lines {
     const bool closing = kClosing.find(unit) != kClosing.npos;
     // A space ends a word; wide characters stand alone, but a closing mark stays with what it closes.
     if (unit == " " || (!closing && !after_opening_ && (wide > 1 || after_wide_))) end_word();
-    word_ += unit, word_columns_ += wide;
+    word_ += unit;
+    word_columns_ += wide;
     if (wide == 0) return;
     after_opening_ = kOpening.find(unit) != kOpening.npos;
     after_wide_ = wide > 1;
@@ -49,7 +50,8 @@ class Lines {
   void break_line() {
     while (line_.ends_with(' ')) line_.pop_back();
     lines_.push_back(std::move(line_));
-    line_.clear(), line_columns_ = 0;
+    line_.clear();
+    line_columns_ = 0;
   }
   void end_line() {
     end_word();
@@ -59,15 +61,20 @@ class Lines {
   void end_word() {
     if (line_columns_ > 0 && line_columns_ + word_columns_ > columns_) {
       break_line();
-      if (word_.starts_with(' ')) word_.erase(0, 1), --word_columns_;
+      if (word_.starts_with(' ')) {
+        word_.erase(0, 1);
+        --word_columns_;
+      }
     }
     for (std::string_view rest = word_; !rest.empty();) {
       const std::string_view unit = rest.substr(0, unit_length(rest));
       if (line_columns_ > 0 && line_columns_ + unit_columns(unit) > columns_) break_line();  // a word wider than a line
-      line_ += unit, line_columns_ += unit_columns(unit);
+      line_ += unit;
+      line_columns_ += unit_columns(unit);
       rest.remove_prefix(unit.size());
     }
-    word_.clear(), word_columns_ = 0;
+    word_.clear();
+    word_columns_ = 0;
   }
 
   int columns_, line_columns_ = 0, word_columns_ = 0;

@@ -1,5 +1,5 @@
-// Text broken into lines for a terminal: by the columns that characters take there, wide ones two and escape codes
-// none.
+// Text broken into lines for a terminal, by the columns that characters take there: two for wide characters, none for
+// escape codes.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ int columns_of(std::string_view utf8);
 /// text are kept.
 std::vector<std::string> wrapped_lines(std::string_view utf8, int columns);
 
-/// The same as one text, lines after the first indented by that many blanks. The first line is taken to begin at column
-/// 0.
+/// The same as one text, with lines after the first indented by `indent` blanks. The first line is assumed to begin at
+/// column 0.
 std::string wrapped(std::string_view utf8, int columns, int indent = 0);
 
 }  // namespace qkv::labs

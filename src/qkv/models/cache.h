@@ -1,4 +1,4 @@
-// Room for the keys and values that a decoder keeps.
+// Memory for the keys and values of a decoder.
 #pragma once
 
 #include <algorithm>
@@ -8,19 +8,19 @@
 
 namespace qkv {
 
-/// Room for `wanted` rows of that width, of which the first `used` are kept; a state that was copied keeps its own.
+/// Room for `wanted` rows of that width; the first `used` are kept. A copied state keeps its own memory.
 inline void make_room(Tensor& x, int64_t used, int64_t wanted, int64_t width) {
   const int64_t have = x.defined() ? x.size(0) : 0;
   if (have >= wanted && have > 0 && x.sole_owner()) return;
   const int64_t room = have >= wanted ? have
                        : have > 0     ? std::max(wanted, 4 * have)
-                                      : 4 * wanted;  // what is never written costs no memory
+                                      : 4 * wanted;  // pages that are never written cost no memory
   Tensor more = Tensor::empty({room, width});
   if (used > 0) std::copy_n(x.ptr(), used * width, more.mutable_ptr());
   x = std::move(more);
 }
 
-/// The first rows of x become those rows of `from`, (m, width).
+/// Copies those rows of `from`, (m, width), to the first rows of x.
 inline void keep_rows(Tensor& x, const Tensor& from, std::span<const int32_t> rows) {
   const int64_t width = from.size(1), count = std::ssize(rows);
   make_room(x, 0, count, width);

@@ -1,5 +1,4 @@
-// Decoding: a step runs some rows through all blocks on one thread, writes their keys and values once and reads them
-// where they are.
+// Decoding: a step runs some rows through all blocks on one thread, and reads keys and values where they were written.
 #include <algorithm>
 #include <cmath>
 
@@ -19,21 +18,21 @@ namespace {
 
 constexpr double kFlopsPerNanosecond = 60;
 
-// Rows that go through a step together: few enough for their activations to stay in L2, many enough for the weights
-// that pass by.
+// Rows per pass of a step: few enough for their activations to stay in L2, many enough to share each load of the
+// weights.
 int64_t rows_together(int64_t rows) { return std::clamp<int64_t>(((rows + 3) / 4 + 5) / 6 * 6, 24, 96); }
 
-// What the kernel of a step can do.
+// Whether the kernel of a step supports this attention.
 bool is_plain(const MultiHead& attention) {
   return (attention.scorer.kind() == ScorerKind::dot || attention.scorer.kind() == ScorerKind::scaled_dot) &&
          !attention.positions.biases();
 }
 
-// Where rows find their keys: (rows, stride) slots and (rows) counts.
+// The slots of the keys of each row: (rows, stride) slots and (rows) counts.
 struct Places {
   std::vector<int32_t> slots, counts;
   int64_t stride;
-  // From row `first` on.
+  // The part from row `first` on.
   kernels::StepKeys keys(const KeyValues& kv, int64_t first) const {
     return {kv.k.ptr(), kv.v.ptr(), slots.data() + first * stride, stride, counts.data() + first};
   }
@@ -44,7 +43,7 @@ class Step {
   Step(const TransformerDecoder& decoder, DecoderState& state, const Ids& tokens, const Run& run);
   /// Logits of rows [begin, end) of the step.
   void operator()(int64_t begin, int64_t end, float* logits) const;
-  /// The rows have one token more.
+  /// Every row now has one more token.
   void commit();
 
  private:
@@ -58,7 +57,7 @@ class Step {
   Tensor attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places,
                   const Rows& rows) const;
   KeyValues gathered(const KeyValues& kv, const Places& places, const Rows& rows) const;
-  // part(rows, length) for stretches of rows that have read as many tokens, put together: at most times there is one.
+  // Concatenates part(rows, length) of stretches of rows with equal lengths; usually there is only one stretch.
   template <class Part>
   Tensor by_length(const Rows& rows, const Part& part) const;
   template <class Sublayer>
@@ -103,7 +102,7 @@ void Step::commit() {
   for (int32_t& length : state_.lengths) ++length;
 }
 
-// LN(x + dropout(f(x))), or x + dropout(f(LN(x))): dropout only where a training run decodes.
+// LN(x + dropout(f(x))), or x + dropout(f(LN(x))): dropout only if a training run decodes.
 template <class Sublayer>
 Tensor Step::residual(const Tensor& x, const LayerNorm& norm, const TransformerBlock& block, const Run& run,
                       const Sublayer& f) const {
@@ -112,7 +111,7 @@ Tensor Step::residual(const Tensor& x, const LayerNorm& norm, const TransformerB
   return add(x, run.training ? Dropout{block.dropout}(y, run) : y);
 }
 
-// The rows' keys and values side by side, as attend reads them: (rows, most keys, width).
+// The keys and values of the rows as attend takes them: (rows, most keys, width).
 KeyValues Step::gathered(const KeyValues& kv, const Places& places, const Rows& rows) const {
   const auto first = places.slots.begin() + rows.begin * places.stride;
   const std::vector<int32_t> slots(first, first + rows.count * places.stride);
@@ -213,13 +212,12 @@ void Step::operator()(int64_t begin, int64_t end, float* logits) const {
 
 Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Run& run) const {
   const int64_t R = state.rows(), V = output.weight.size(0), d = output.weight.size(1);
-  check(tokens.shape() == Shape{R}, "[transformer] the cache is of a batch of ", R, " rows, got tokens of shape ",
-        tokens.shape());
-  check(state.self.size() == stack.blocks.size(), "[transformer] the cache is of a model with ", state.self.size(),
-        " decoder blocks, this one has ", stack.blocks.size());
+  check(tokens.shape() == Shape{R}, "[transformer] the cache has ", R, " rows, got tokens of shape ", tokens.shape());
+  check(state.self.size() == stack.blocks.size(), "[transformer] the cache is from a model with ", state.self.size(),
+        " decoder blocks, but this one has ", stack.blocks.size());
   const StepLinear& last = state.weights->output;
-  check(last.in() == d && last.out() == V, "[transformer] the cache is of a model of width ", last.in(), " and ",
-        last.out(), " target tokens, this one has ", d, " and ", V);
+  check(last.in() == d && last.out() == V, "[transformer] the cache is from a model of width ", last.in(), " and ",
+        last.out(), " target tokens, but this one has ", d, " and ", V);
   check(last.is_of(output),
         "[transformer] the cache was started by another model, or by this one before its weights moved");
   const TapePause pause;

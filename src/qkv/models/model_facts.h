@@ -1,4 +1,4 @@
-// What a model says about itself before any of it is made: nobody else derives it from settings.
+// Facts about a model that are known before it is built: no other code derives them from settings.
 #pragma once
 
 #include <cstdint>
@@ -9,26 +9,26 @@
 
 namespace qkv {
 
-/// Tokens of both vocabularies.
+/// Sizes of both vocabularies.
 struct VocabularySizes {
   int64_t source = 0, target = 0;
 };
 
-/// Attention maps of one place in a model, one for every layer and head.
+/// The attention maps of one part of a model, one per layer and head.
 struct MapGroup {
   std::string_view name;  // "encoder", "decoder", or "cross": from the decoder to the source
   int64_t layers = 1, heads = 1;
-  bool numbered = true;  // by layer and head; false: there is but one map
+  bool numbered = true;  // by layer and head; false: there is only one map
   int64_t count() const { return layers * heads; }
 };
 
 struct ModelFacts {
   std::string summary;                        // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
-  std::optional<int64_t> longest_input = {};  // tokens, <eos> included; absent: any number
-  bool reads_padding = false;  // the encoder runs through it: a sentence needs the padding that it had in training
+  std::optional<int64_t> longest_input = {};  // in tokens, including <eos>; absent: no limit
+  bool reads_padding = false;  // the encoder runs through it, so a sentence needs the same padding as in training
   std::vector<MapGroup> maps = {};
-  int64_t source_floats = 0;   // that decoding holds of a row for every token of its source,
-  int64_t written_floats = 0;  // and for every token that it has written
+  int64_t source_floats = 0;   // kept while decoding: per row and source token,
+  int64_t written_floats = 0;  // and per row and written token
 
   /// The maps from the decoder to the source; absent without attention.
   std::optional<MapGroup> source_maps() const {

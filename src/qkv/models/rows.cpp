@@ -1,4 +1,4 @@
-// Copies of rows.
+// Copies rows.
 #include "qkv/models/rows.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Rows of a decoder's state: kept, repeated, reordered.
+// Selects, repeats and reorders rows of a decoder's state.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// Row i of the result is row rows[i] of x, (R, ...) -> (rows.size(), ...); absent stays absent. Not recorded.
+/// Row i of the result is row rows[i] of x, (R, ...) -> (rows.size(), ...); an absent x stays absent. Not recorded.
 Tensor taken(const Tensor& x, std::span<const int32_t> rows);
 Ids taken(const Ids& x, std::span<const int32_t> rows);
 

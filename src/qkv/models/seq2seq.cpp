@@ -1,4 +1,4 @@
-// Encoder and decoder put together. Additive attention runs as one op over all steps; any other scorer step by step.
+// Encoder and decoder combined. Additive attention runs as one op over all steps; other scorers run step by step.
 #include "qkv/models/seq2seq.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ void check_source(const Ids& source, const Ids& lens) {
         " for source ids ", source.shape());
 }
 
-// q (B, 1, H), keys (B, S, ...) as keys_of gives them.
+// q (B, 1, H), keys (B, S, ...) from keys_of.
 Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, const Tensor& values, const Ids& lens,
                      const Run& run) {
   const Mask mask = lens.defined() ? Mask::valid_lens(lens) : Mask::none();
@@ -38,7 +38,7 @@ Attended attend_with(const Seq2Seq& m, const Tensor& q, const Tensor& keys, cons
   return attend(scorer, q, keys, values, mask, run, how);
 }
 
-// 1 for steps below a row's length, 0 beyond: (B, T, 1).
+// 1 for steps within a row's length, 0 beyond it: (B, T, 1).
 Tensor step_mask(const Ids& lens, int64_t steps) {
   Tensor mask = Tensor::empty({lens.size(0), steps, 1});
   for (int64_t b = 0; b < lens.size(0); ++b)
@@ -72,7 +72,7 @@ std::vector<NamedShape> Seq2SeqConfig::layout(const VocabularySizes& words) cons
 
 void Seq2SeqConfig::check() const {
   qkv::check(!bidirectional || !facts_of(attention).equal_widths, "model.attention ", attention,
-             " compares states of one width: model.bidirectional is true");
+             " needs states of equal width, but model.bidirectional is true");
 }
 
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& o, const VocabularySizes& words, const Rng& rng) : config(o) {
@@ -82,7 +82,7 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& o, const VocabularySizes& words, const Rng
         o.embed, ", ", o.hidden, " and ", o.layers);
   const int64_t width = o.encoder_width();
   check(!facts_of(o.attention).equal_widths || width == o.hidden, "[seq2seq] queries of ", o.hidden, " and states of ",
-        width, " have no dot product: a bidirectional encoder takes additive or bilinear scores");
+        width, " have no dot product: a bidirectional encoder needs additive or bilinear scores");
   const auto stack = [&](int64_t inputs, bool both, const Rng& r) {
     return Recurrent(inputs, o.hidden, {o.layers, o.cell, o.dropout, both, RecurrentOptions::Init::xavier}, r);
   };
@@ -185,7 +185,7 @@ Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, 
   tops.reserve(static_cast<size_t>(T));
   for (int64_t t = 0; t < T; ++t) {
     Run step = attention.at(static_cast<uint64_t>(t));
-    step.probe = nullptr;  // it gets all steps at once
+    step.probe = nullptr;  // the probe gets all steps at once, below
     const Attended seen =
         attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.values, source_lens, step);
     if (attention.probe) weights.push_back(seen.weights.matrix().viewed({B, 1, keys.size(1)}));
@@ -248,7 +248,7 @@ void Seq2Seq::select(State& state, std::span<const int32_t> rows) const {
   for (CellState& layer : state.layers) layer = {taken(layer.h, rows), taken(layer.c, rows)};
   std::vector<int32_t> sentence;
   for (const int32_t row : rows) sentence.push_back(state.sentence[static_cast<size_t>(row)]);
-  // Rows of one sentence attend to the same states: while the sentences stay in their places there is nothing to move.
+  // Rows of one sentence attend to the same states: if the sentences keep their order, nothing needs to move.
   if (sentence == state.sentence) return;
   state.keys = taken(state.keys, rows);
   state.values = taken(state.values, rows);

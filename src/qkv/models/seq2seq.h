@@ -14,14 +14,15 @@ struct Seq2Seq {
   struct Encoder {
     Embedding embedding;
     Recurrent recurrent;
-    Linear words;  // embeddings to values; absent where values are states
+    Linear words;  // embeddings to values; absent if values are states
     void visit(auto&& f) {
       f("embedding", embedding);
       f("recurrent", recurrent);
       f("words", words);
     }
   };
-  /// From the states of both directions to the decoder's first, one layer each; empty unless bidirectional.
+  /// From the states of both directions to the decoder's first states, one linear layer each; empty unless
+  /// bidirectional.
   struct Bridge {
     std::vector<Linear> h, c;
     void visit(auto&& f) {
@@ -47,12 +48,12 @@ struct Seq2Seq {
   Linear output;  // hidden -> target vocabulary
 
   Seq2Seq() = default;
-  /// Starts as the book's PyTorch does: matrices Xavier-uniform, embeddings N(0, 1), biases as the layers have them.
+  /// Initialised as in the book's PyTorch code: matrices Xavier-uniform, embeddings N(0, 1), biases as the layers do.
   Seq2Seq(const Seq2SeqConfig& config, const VocabularySizes& words, const Rng& rng);
 
-  /// Decoder states with teacher forcing, what `output` reads: source (B, S), source_lens (B) or absent, target_in (B,
-  /// T) -> (B, T, hidden). target_lens (B) or absent: steps beyond a row's length are not made, their states are 0; a
-  /// masked loss does not see the difference. The probe gets the weights of all steps, (B, 1, T, S), at
+  /// Decoder states with teacher forcing, the input of `output`: source (B, S), source_lens (B) or absent, target_in
+  /// (B, T) -> (B, T, hidden). With target_lens (B), steps beyond a row's length are skipped and their states are 0,
+  /// which makes no difference to a masked loss. The probe gets the weights of all steps, (B, 1, T, S), at
   /// "decoder.attention".
   Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
                   const Ids& target_lens = {}) const;
@@ -60,21 +61,21 @@ struct Seq2Seq {
   Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
                 const Ids& target_lens = {}) const;
 
-  /// Where a decoding stands: R rows, each a hypothesis of some sentence.
+  /// The state of decoding: R rows, each a hypothesis of some sentence.
   struct State {
     Few<CellState> layers;          // (R, hidden) each
-    Tensor keys, values;            // (R, S, ...): what is attended to, projected once; absent without attention
-    Tensor context;                 // (R, encoder width): without attention
+    Tensor keys, values;            // (R, S, ...), projected once; absent without attention
+    Tensor context;                 // (R, encoder width); only without attention
     Ids lens;                       // (R), or absent
     std::vector<int32_t> sentence;  // of every row
     int64_t rows() const { return static_cast<int64_t>(sentence.size()); }
   };
-  /// The state before the first token: a row for each sentence. source (B, S), source_lens (B) or absent.
+  /// The state before the first token: one row per sentence. source (B, S), source_lens (B) or absent.
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
-  /// One token more for every row: tokens (R) -> logits (R, target vocabulary). The probe gets the weights, (R, 1, 1,
+  /// Reads one more token per row: tokens (R) -> logits (R, target vocabulary). The probe gets the weights, (R, 1, 1,
   /// S), at "decoder.attention".
   Tensor step(State& state, const Ids& tokens, const Run& run) const;
-  /// Row i becomes what rows[i] was: keeps, repeats, reorders.
+  /// Row i becomes the old row rows[i]: selects, repeats, reorders.
   void select(State& state, std::span<const int32_t> rows) const;
 
   void visit(auto&& f) {
@@ -86,10 +87,10 @@ struct Seq2Seq {
 
  private:
   struct Encoded {
-    Tensor states;         // (B, S, encoder width): keys come from them
+    Tensor states;         // (B, S, encoder width): the keys are computed from them
     Tensor values;         // (B, S, encoder width)
     Tensor context;        // (B, encoder width): the last state of the last layer
-    Few<CellState> first;  // of the decoder's layers
+    Few<CellState> first;  // states of the decoder's layers
   };
   Encoded encode(const Ids& source, const Ids& source_lens, const Run& run) const;
   Tensor keys_of(const Tensor& states) const;

@@ -1,5 +1,5 @@
-// What a recurrent encoder and decoder are made of: the block `model` of a configuration, and what the constructor
-// takes.
+// Settings of a recurrent encoder and decoder: the block `model` of a configuration, and the argument of the
+// constructor.
 #pragma once
 
 #include <array>
@@ -13,22 +13,21 @@
 
 namespace qkv {
 
-/// What attention averages: the encoder's states, which know their neighbours too; or the source words alone, their
-/// embeddings by a linear layer, while states are only compared: then the weights must sit on the words that a
+/// What attention averages: the encoder's states, which also contain their neighbours; or only the source words (their
+/// embeddings through a linear layer), while states are only compared: then the weights must be on the words that a
 /// translation needs.
 enum class SourceValues { states, words };
 constexpr std::array<std::string_view, 2> names(SourceValues) { return {"states", "words"}; }
 
 struct Seq2SeqConfig {
   int64_t embed = 256, hidden = 256, layers = 1;
-  float dropout = 0.1f;  // of attention weights, and between recurrent layers
+  float dropout = 0.1f;  // on attention weights, and between recurrent layers
   CellKind cell = CellKind::gru;
-  ScorerKind attention =
-      ScorerKind::additive;    // of the encoder's states; none: the decoder reads the last one in every step instead
-  bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh) makes the
-                               // decoder's first state
-  bool skip_padding = true;    // false: the encoder runs through the padding, as the book's does
-  float embed_dropout = 0;     // of embeddings and of what the output layer reads
+  ScorerKind attention = ScorerKind::additive;  // none: the decoder reads the encoder's last state in every step
+  bool bidirectional = false;  // the encoder; its states are twice as wide, and a linear layer (with tanh)
+                               // makes the decoder's first state
+  bool skip_padding = true;    // false: the encoder runs through the padding, like the book's
+  float embed_dropout = 0;     // on embeddings and on the input of the output layer
   SourceValues values = SourceValues::states;
 
   int64_t encoder_width() const { return bidirectional ? 2 * hidden : hidden; }
@@ -36,32 +35,24 @@ struct Seq2SeqConfig {
   ModelFacts facts() const;
   /// Names and shapes of all parameters.
   std::vector<NamedShape> layout(const VocabularySizes& words) const;
-  /// Refuses what does not fit together.
+  /// Refuses settings that do not fit together.
   void check() const;
 
   void fields(auto&& f) {
-    f("attention",
-      Text{"how queries score keys; none: a decoder that reads the encoder's last state",
-           "注意力评分函数；none：解码器只读编码器的最后状态"},
-      attention,
+    f("attention", tr("attention scoring function; none: the decoder reads only the encoder's last state"), attention,
       std::vector{ScorerKind::none, ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear,
                   ScorerKind::cosine});
-    f("hidden", Text{"width of the states", "隐状态宽度"}, hidden, 1, 65536);
-    f("layers", Text{"layers of encoder and decoder", "编码器与解码器的层数"}, layers, 1, 64);
-    f("dropout", Text{"of attention weights and between layers", "注意力权重与层间"}, dropout, 0, 0.99);
-    f("cell", Text{"the recurrent cell", "循环单元"}, cell, std::vector{CellKind::gru, CellKind::lstm});
-    f("embed", Text{"width of the embeddings", "词嵌入宽度"}, embed, 1, 65536);
-    f("bidirectional", Text{"the encoder reads both ways", "双向编码器"}, bidirectional);
-    f("skip_padding",
-      Text{"the encoder stops at a sentence's end; the book's runs on through the padding",
-           "编码器在句末停止；书中的编码器会经过填充"},
+    f("hidden", tr("width of the states"), hidden, 1, 65536);
+    f("layers", tr("layers of the encoder and of the decoder"), layers, 1, 64);
+    f("dropout", tr("dropout on attention weights and between layers"), dropout, 0, 0.99);
+    f("cell", tr("the recurrent cell"), cell, std::vector{CellKind::gru, CellKind::lstm});
+    f("embed", tr("width of the embeddings"), embed, 1, 65536);
+    f("bidirectional", tr("bidirectional encoder"), bidirectional);
+    f("skip_padding", tr("the encoder stops at the end of a sentence; the book's continues through the padding"),
       skip_padding);
-    f("values",
-      Text{"what attention averages: the encoder's states, or the words alone, which gives sharper alignments",
-           "注意力所平均的值：编码器状态，或仅词嵌入（对齐更清晰）"},
+    f("values", tr("what attention averages: the encoder's states, or only the words, which gives sharper alignments"),
       values);
-    f("embed_dropout", Text{"of embeddings and before the output layer", "词嵌入与输出层前的 dropout"}, embed_dropout,
-      0, 0.99);
+    f("embed_dropout", tr("dropout on embeddings and before the output layer"), embed_dropout, 0, 0.99);
   }
 };
 

@@ -1,4 +1,4 @@
-// Products with panels, a stretch of columns at a time, so that an activation finds them in the cache.
+// Products with panels, a block of columns at a time, so that the activation finds them in the cache.
 #include "qkv/models/step_weights.h"
 
 #include <algorithm>
@@ -54,7 +54,10 @@ StepWeights::StepWeights(const TransformerDecoder& decoder, StepLinear::Panels p
   for (const TransformerBlock& b : decoder.stack.blocks) {
     Block block{ready(b.self.to_q), ready(b.self.to_k), ready(b.self.to_v), ready(b.self.to_out), {}, {},
                 ready(b.ffn.first), ready(b.ffn.second)};
-    if (b.cross) block.cross_q = ready(b.cross->to_q), block.cross_out = ready(b.cross->to_out);
+    if (b.cross) {
+      block.cross_q = ready(b.cross->to_q);
+      block.cross_out = ready(b.cross->to_out);
+    }
     blocks.push_back(std::move(block));
   }
 }

@@ -1,4 +1,4 @@
-// The weights of a decoder as decoding reads them: step after step the same products with few rows.
+// The weights of a decoder in a form for decoding, which repeats the same products with few rows.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@ namespace qkv {
 
 struct TransformerDecoder;
 
-/// A linear layer whose weight may be copied once into the panels that products read. Same bits as Linear; nothing is
+/// A linear layer whose weight may be copied once into the panels that products read. Same bits as Linear, but not
 /// recorded.
 class StepLinear {
  public:
@@ -32,7 +32,7 @@ class StepLinear {
 
 struct StepWeights {
   struct Block {
-    StepLinear q, k, v, out;  // of the attention to the row's own past
+    StepLinear q, k, v, out;  // of self-attention
     StepLinear cross_q, cross_out;
     StepLinear first, second;  // of the feed-forward network
   };

@@ -1,4 +1,4 @@
-// Embeddings: one matrix, and positions if they are added.
+// Embeddings: a matrix, and positions if they are added.
 #include "qkv/models/token_embedding.h"
 
 #include <cmath>

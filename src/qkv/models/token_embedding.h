@@ -13,7 +13,7 @@ struct TokenEmbedding {
 
   TokenEmbedding() = default;
   TokenEmbedding(int64_t vocabulary, const TransformerConfig& config, const Rng& rng);
-  /// ids (B, n) that stand at `offset`, offset + 1, ... -> (B, n, width).
+  /// ids (B, n) at positions `offset`, offset + 1, ... -> (B, n, width).
   Tensor operator()(const Ids& ids, int64_t offset, const Run& run) const;
   void visit(auto&& f) {
     f("weight", weight);

@@ -1,4 +1,4 @@
-// Encoder and decoder put together.
+// Encoder and decoder combined.
 #include "qkv/models/transformer.h"
 
 #include "qkv/core/check.h"
@@ -39,8 +39,8 @@ void TransformerConfig::check() const {
   qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is not a multiple of model.key_heads ",
              key_head_count());
   qkv::check(positions != PositionKind::rotary || hidden / heads % 2 == 0,
-             "model.positions rotary turns pairs: model.hidden ", hidden, " over model.heads ", heads,
-             " gives an odd width of a head");
+             "model.positions rotary needs heads of even width, but model.hidden ", hidden, " / model.heads ", heads,
+             " is odd");
 }
 
 Transformer::Transformer(const TransformerConfig& o, const VocabularySizes& words, const Rng& rng)
@@ -64,7 +64,7 @@ Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids&
 }
 
 Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
-  check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths of shape ",
+  check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths have shape ",
         source_lens.shape(), " for source ", source.shape());
   const TapePause pause;
   return decoder.start(source.size(0), encoder(source, source_lens, run.at("encoder")), source_lens);

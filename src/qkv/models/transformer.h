@@ -13,7 +13,7 @@ struct TransformerEncoder {
 
   TransformerEncoder() = default;
   TransformerEncoder(const TransformerConfig& config, int64_t vocabulary, const Rng& rng);
-  /// ids (B, n), lens (B) or absent: keys beyond a row's length are not seen -> (B, n, width). Probe: "0.self",
+  /// ids (B, n), lens (B) or absent: keys beyond a row's length are hidden -> (B, n, width). Probe: "0.self",
   /// "1.self", ...
   Tensor operator()(const Ids& ids, const Ids& lens, const Run& run) const;
   void visit(auto&& f) {
@@ -30,15 +30,15 @@ struct Transformer {
   Transformer() = default;
   Transformer(const TransformerConfig& config, const VocabularySizes& words, const Rng& rng);
 
-  /// What the output layer reads, with teacher forcing: source (B, S), source_lens (B) or absent, target_in (B, T) ->
-  /// (B, T, width). `mask`: what a target token sees of the target.
+  /// The input of the output layer, with teacher forcing: source (B, S), source_lens (B) or absent, target_in (B, T) ->
+  /// (B, T, width). `mask`: which target tokens a target token sees.
   Tensor features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
                   const Mask& mask = Mask::causal()) const;
   /// (B, T, target vocabulary).
   Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const;
 
   using State = DecoderState;
-  /// A row for every source sentence.
+  /// One row per source sentence.
   State start(const Ids& source, const Ids& source_lens, const Run& run) const;
   Tensor step(State& state, const Ids& tokens, const Run& run) const {
     return decoder.step(state, tokens, run.at("decoder"));

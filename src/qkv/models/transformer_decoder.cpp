@@ -1,4 +1,4 @@
-// The decoder over whole sequences, and the life of its state: start, prefill, select.
+// The decoder over whole sequences, and operations on its state: start, prefill, select.
 #include "qkv/models/transformer_decoder.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kManySentences = 8;  // from here on it pays to copy the weights into panels
+constexpr int64_t kManySentences = 8;  // with at least this many, copying the weights into panels pays off
 
 Tensor flat(const Tensor& x) { return x.viewed({x.size(0) * x.size(1), x.size(2)}); }
 
@@ -40,11 +40,11 @@ Tensor TransformerDecoder::features(const Ids& ids, const Memory& memory, const 
 DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const Ids& lens) const {
   const TapePause pause;
   const bool crosses = !stack.blocks.empty() && stack.blocks[0].cross;
-  check(crosses == states.defined(), crosses
-                                         ? "[transformer] the decoder attends to an encoder: start needs its outputs"
-                                         : "[transformer] the decoder stands alone: start takes no encoder's outputs");
+  check(crosses == states.defined(),
+        crosses ? "[transformer] the decoder has cross-attention: start needs the encoder's outputs"
+                : "[transformer] the decoder has no cross-attention: start takes no encoder outputs");
   check(!crosses || (states.rank() == 3 && states.size(0) == rows), "[transformer] ", rows,
-        " rows for the encoder's outputs of shape ", states.shape());
+        " rows, but the encoder's outputs have shape ", states.shape());
   DecoderState state;
   state.self.resize(stack.blocks.size());
   if (crosses) {
@@ -66,15 +66,15 @@ Tensor TransformerDecoder::prefill(DecoderState& state, const Ids& ids, const Id
   const int64_t R = state.rows(), n = ids.rank() == 2 ? ids.size(1) : 0;
   check(n > 0 && ids.size(0) == R, "[prefill] expected tokens of shape (", R, ", n) with n of at least 1, got ",
         ids.shape());
-  check(!lens.defined() || lens.shape() == Shape{R}, "[prefill] ", R, " rows, but lengths of shape ", lens.shape());
-  check(state.longest() == 0, "[prefill] the rows have read ", state.longest(), " tokens already");
+  check(!lens.defined() || lens.shape() == Shape{R}, "[prefill] ", R, " rows, but lengths have shape ", lens.shape());
+  check(state.longest() == 0, "[prefill] the rows have already read ", state.longest(), " tokens");
   std::vector<int32_t> lengths(static_cast<size_t>(R), static_cast<int32_t>(n));
   if (lens.defined()) std::ranges::copy(lens.data(), lengths.begin());
   for (const int32_t length : lengths)
-    check(length >= 1 && length <= n, "[prefill] a row of ", length, " tokens; expected 1 to ", n);
+    check(length >= 1 && length <= n, "[prefill] a row has ", length, " tokens, expected 1 to ", n);
 
   const TapePause pause;
-  std::vector<int32_t> last, rows;  // where in (R, n) the rows' last tokens stand, and all of their tokens
+  std::vector<int32_t> last, rows;  // indices in (R, n) of the rows' last tokens, and of all their tokens
   std::vector<int32_t> slots(static_cast<size_t>(R * n), 0);
   for (int64_t r = 0; r < R; ++r) {
     const int32_t length = lengths[static_cast<size_t>(r)];

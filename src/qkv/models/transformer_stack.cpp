@@ -1,4 +1,4 @@
-// Sublayers with their residuals, and blocks one after the other.
+// Sublayers with residuals, and stacks of blocks.
 #include "qkv/models/transformer_stack.h"
 
 #include "qkv/core/check.h"
@@ -14,7 +14,7 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
-// Positions inside attention are for a sequence that attends to itself: between two sequences distance means nothing.
+// Positions inside attention are for self-attention: between two sequences distance has no meaning.
 MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& rng) {
   return MultiHead({.width = o.hidden,
                     .heads = o.heads,
@@ -27,7 +27,7 @@ MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& r
                    rng);
 }
 
-// x and what a sublayer makes of it. Post-norm: LN(x + dropout(f(x))); pre-norm: x + dropout(f(LN(x))).
+// A sublayer with residual, dropout and norm. Post-norm: LN(x + dropout(f(x))); pre-norm: x + dropout(f(LN(x))).
 template <class Sublayer>
 Tensor residual(const Tensor& x, const LayerNorm& norm, NormPlace place, float rate, const Run& run,
                 const Sublayer& f) {
@@ -48,7 +48,7 @@ std::vector<Tensor> weights_of(const Sublayer& sublayer, const LayerNorm& norm) 
   return out;
 }
 
-// A probe sees the first pass alone.
+// A probe sees only the first pass.
 Run run_of(const Run& run, Pass pass) {
   Run out = run;
   if (pass == Pass::again) out.probe = nullptr;

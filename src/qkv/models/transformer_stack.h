@@ -1,4 +1,4 @@
-// Transformer blocks and stacks of them, without an embedding: encoder, decoder, language and vision models share them.
+// Transformer blocks and stacks of them, without an embedding; shared by encoder, decoder, language and vision models.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,7 @@ namespace qkv {
 /// Whether blocks attend to the outputs of another stack.
 enum class Cross { no, yes };
 
-/// Self-attention, attention to a memory where there is one, and the feed-forward network, each with its residual,
-/// dropout and norm.
+/// Self-attention, optional attention to a memory, and the feed-forward network, each with residual, dropout and norm.
 struct TransformerBlock {
   MultiHead self;
   LayerNorm self_norm;
@@ -26,16 +25,16 @@ struct TransformerBlock {
 
   TransformerBlock() = default;
   TransformerBlock(const TransformerConfig& config, Cross cross, const Rng& rng);
-  /// x (B, n, width) -> the same shape. memory: what cross.project made, unused without cross-attention. `kept` gets
-  /// the keys and values of x.
+  /// x (B, n, width) -> the same shape. memory: the result of cross.project, unused without cross-attention. `kept`
+  /// gets the keys and values of x.
   Tensor operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
                     KeyValues* kept = nullptr) const;
   /// The same without a memory.
   Tensor operator()(const Tensor& x, const Mask& mask, const Run& run) const {
     return (*this)(x, mask, {}, Mask::none(), run);
   }
-  /// The same, from a memory that is not projected; a tape keeps the inputs of the sublayers alone. The block must
-  /// outlive it.
+  /// The same with a memory that is not projected; the tape keeps only the inputs of the sublayers. The block must
+  /// outlive the tape.
   Tensor recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask,
                     const Run& run) const;
   void visit(auto&& f) {
@@ -53,7 +52,7 @@ struct TransformerBlock {
   Tensor ffn_part(const Tensor& x, const Run& run) const;
 };
 
-/// What cross-attention reads: (B, m, width), and which of it each row may see.
+/// The input of cross-attention: (B, m, width), and which keys each row may see.
 struct Memory {
   Tensor states;
   Mask mask = Mask::none();

@@ -1,4 +1,4 @@
-// Initial values: the ones of the book's four frameworks.
+// Initial values, as in the book's four frameworks.
 #pragma once
 
 #include "qkv/nn/module.h"

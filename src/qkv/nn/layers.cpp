@@ -1,4 +1,4 @@
-// Layers: how they start and which op they call.
+// Layers: how they are initialised and which op they call.
 #include "qkv/nn/layers.h"
 
 #include "qkv/nn/init.h"

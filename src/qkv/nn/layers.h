@@ -1,4 +1,4 @@
-// The small layers that models are made of. A layer is a struct of its parameters; calling it runs it.
+// Small layers to build models from. A layer is a struct of its parameters; calling it runs it.
 #pragma once
 
 #include "qkv/nn/module.h"
@@ -7,7 +7,7 @@
 
 namespace qkv {
 
-/// y = activation(x weight^T + bias), (..., in) -> (..., out). Starts as PyTorch's: U(+-1/sqrt(in)) for both.
+/// y = activation(x weight^T + bias), (..., in) -> (..., out). Initialised as in PyTorch: U(+-1/sqrt(in)) for both.
 struct Linear {
   enum class Bias { yes, no };
 
@@ -25,7 +25,7 @@ struct Linear {
   }
 };
 
-/// Rows of a table by id, (...) -> (..., width). Starts as N(0, 1).
+/// Rows of a table by id, (...) -> (..., width). Initialised from N(0, 1).
 struct Embedding {
   Tensor weight;  // (count, width)
 
@@ -35,7 +35,7 @@ struct Embedding {
   void visit(auto&& f) { f("weight", weight); }
 };
 
-/// Normalises the last axis to mean 0 and variance 1, then gamma y + beta.
+/// Normalises the last axis to mean 0 and variance 1, then applies gamma y + beta.
 struct LayerNorm {
   Tensor gamma, beta;  // (width)
 

@@ -98,7 +98,7 @@ struct NamedShape {
   Shape shape;
 };
 
-/// Names and shapes of the parameters of the module that make() would give; no memory is taken for them.
+/// Names and shapes of the parameters of the module that make() returns; no memory is allocated for them.
 template <class Make>
 std::vector<NamedShape> layout_of(const Make& make) {
   const ShapesOnly scope;
@@ -128,7 +128,7 @@ class Parameters {
   const std::vector<Entry>& entries() const { return entries_; }
   /// Number of trainable elements, without the padding.
   int64_t count() const;
-  /// The values of entry i, sharing memory; likewise of any buffer laid out like flat().
+  /// The values of entry i, sharing memory; `in` gives the same for any buffer laid out like flat().
   Tensor values(size_t i) const { return in(flat_, i); }
   Tensor in(const Tensor& like_flat, size_t i) const { return like_flat.part(entries_[i].offset, entries_[i].shape); }
   /// The name of the entry whose parameter had that number before flatten(); empty if there is none.
@@ -163,7 +163,7 @@ Parameters flatten(M& model) {
         return;
       }
   });
-  Pool::of_thread().trim();  // where the parameters were before: nothing else will have their sizes
+  Pool::of_thread().trim();  // frees the old buffers of the parameters: nothing else has their sizes
   return all;
 }
 

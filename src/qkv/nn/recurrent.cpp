@@ -1,4 +1,4 @@
-// Recurrent layers: how they start, and one stacked on the other.
+// Recurrent layers: how they are initialised and stacked.
 #include "qkv/nn/recurrent.h"
 
 #include "qkv/nn/init.h"

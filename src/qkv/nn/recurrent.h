@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-/// The parameters of one layer in one direction, named and ordered as PyTorch has them.
+/// The parameters of one layer in one direction, named and ordered as in PyTorch.
 struct RecurrentLayer {
   Tensor weight_ih;         // (G H, D), gates r, z, n or i, f, g, o
   Tensor weight_hh;         // (G H, H)
@@ -33,7 +33,7 @@ struct RecurrentOptions {
   enum class Init {
     pytorch,
     xavier
-  } init = Init::pytorch;  // pytorch: all U(+-1/sqrt(H)); xavier: the weights, of the stacked matrices
+  } init = Init::pytorch;  // pytorch: all U(+-1/sqrt(H)); xavier: only the weights, as stacked matrices
 };
 
 /// (B, T, D) -> (B, T, H), or (B, T, 2 H) in both directions, forward half first.
@@ -50,7 +50,7 @@ struct Recurrent {
 
   Recurrent() = default;
   Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& options, const Rng& rng);
-  /// lens (B): a row's state stops at its length; absent: steps run to the end, padding or not, as the book's do.
+  /// lens (B): a row's state stops at its length; absent: steps run to the end, including padding, as in the book.
   /// `first`: the state of every layer before its first step, forward and reverse, or none.
   Output operator()(const Tensor& x, const Run& run, const Ids& lens = {}, const Few<CellState>& first = {},
                     const Few<CellState>& reverse_first = {}) const;

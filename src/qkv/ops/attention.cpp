@@ -1,4 +1,4 @@
-// The attention nodes: shapes checked, kernels called, pullback beside the value.
+// The attention nodes: check shapes, call kernels, record the pullback.
 #include "qkv/ops/attention.h"
 
 #include <limits>
@@ -32,14 +32,15 @@ kernels::AttentionSizes sizes_of(const Shape& q_shape, const Shape& k_shape, con
   const Shape q = heads_outer(q_shape, axis), k = heads_outer(k_shape, axis), v = heads_outer(v_shape, axis);
   check(q[0] == k[0] && k[0] == v[0], "[attention] batch sizes differ: ", q, ", ", k, ", ", v);
   check(k[1] == v[1], "[attention] keys and values have different heads: ", k, " and ", v);
-  check(k[1] > 0 && q[1] % k[1] == 0, "[attention] query heads are no multiple of the key heads: ", q, " and ", k);
+  check(k[1] > 0 && q[1] % k[1] == 0,
+        "[attention] the number of query heads is not a multiple of the number of key heads: ", q, " and ", k);
   check(q[3] == k[3], "[attention] query and key widths differ: ", q, " x ", k);
-  check(k[2] == v[2], "[attention] keys and values differ in number: ", k, " and ", v);
+  check(k[2] == v[2], "[attention] the numbers of keys and values differ: ", k, " and ", v);
   check(q[3] > 0 && v[3] > 0, "[attention] queries, keys and values need a width of at least 1: ", q, ", ", k, ", ", v);
   return {q[0], q[1], k[1], q[2], k[2], q[3], v[3]};
 }
 
-// Of no key at all every row is empty; the kernels are not asked.
+// Without any keys every row is empty; the kernels are not called.
 AttentionResult nothing_seen(const kernels::AttentionSizes& s, HeadAxis axis = HeadAxis::outer) {
   return {zeros(heads_outer({s.batch, s.heads, s.queries, s.value_width}, axis)),
           full({s.batch, s.heads, s.queries}, -std::numeric_limits<float>::infinity()), s.batch * s.heads * s.queries};
@@ -97,7 +98,7 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
   const AttentionCall call = call_of(scores, v.shape(), plan, dropout);
   check(!scores.key_bias.defined() ||
             scores.key_bias.shape() == Shape{call.sizes.batch, call.sizes.key_heads, call.sizes.keys},
-        "[attention] the bias of the keys does not fit: ", scores.key_bias.shape(), " for keys ", scores.k.shape());
+        "[attention] the key bias does not fit: ", scores.key_bias.shape(), " for keys ", scores.k.shape());
   if (trivial(call.sizes)) {
     AttentionResult nothing = nothing_seen(call.sizes, scores.axis);
     record("attention", nothing.output,
@@ -199,7 +200,7 @@ void attention_row(const PairScores& scores, const AttentionPlan& plan, const Te
 
 void attention_row(const AdditiveScores& scores, const AttentionPlan& plan, const Tensor& lse, int64_t b, int64_t h,
                    int64_t i, float* weights) {
-  // One (b, h) as an attention of a single batch row and head.
+  // One (b, h) as an attention with a single batch row and head.
   const int64_t heads = scores.pq.size(1), key_head = h / (heads / scores.pk.size(1));
   AttentionCall call = call_of(scores, scores.pk.shape(), plan, {});
   call.sizes.batch = call.sizes.heads = call.sizes.key_heads = 1;

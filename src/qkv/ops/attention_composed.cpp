@@ -24,7 +24,7 @@ void for_rows(const Shape& s, double ns, Body&& body) {
   });
 }
 
-// The weights of one row; false if it sees nothing.
+// The weights of one row; false if the row sees nothing.
 bool softmax_row(const float* x, float* y, int64_t keys, const PlanRow& row) {
   std::fill_n(y, keys, 0.f);
   bool sees = false;
@@ -38,7 +38,7 @@ bool softmax_row(const float* x, float* y, int64_t keys, const PlanRow& row) {
   }
   kernels::softmax(y + row.begin, y + row.begin, 1, row.end - row.begin);
   for (int64_t j = row.begin; j < row.end; ++j)
-    if (!row.sees(j)) y[j] = 0;  // NaN in a visible score fills the row
+    if (!row.sees(j)) y[j] = 0;  // NaN in a visible score spreads over the row
   return true;
 }
 
@@ -46,7 +46,7 @@ bool softmax_row(const float* x, float* y, int64_t keys, const PlanRow& row) {
 
 // y = e^x / sum e^x over what is seen.   dx = y (dy - sum(y dy)) there, 0 elsewhere
 MaskedSoftmax masked_softmax(const Tensor& scores, const AttentionPlan& plan) {
-  check(scores.rank() == 4, "[masked_softmax] scores are (B, H, Lq, Lk), got ", scores.shape());
+  check(scores.rank() == 4, "[masked_softmax] expected scores (B, H, Lq, Lk), got ", scores.shape());
   const Shape shape = scores.shape();
   const int64_t keys = shape[3], rows = shape[0] * shape[1] * shape[2];
   Tensor y = Tensor::empty(shape);
@@ -136,7 +136,7 @@ Tensor dropout_factors(const Shape& weights, const AttentionDropout& dropout) {
 }
 
 bool all_finite(const Tensor& x) {
-  // The exponent field of NaN and infinities is all ones; the largest field decides.
+  // NaN and infinities have an exponent field of all ones, so the largest field decides.
   uint32_t most = 0;
   for (float v : x.data()) most = std::max(most, std::bit_cast<uint32_t>(v) & 0x7f800000u);
   return most != 0x7f800000u;

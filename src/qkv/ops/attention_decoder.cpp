@@ -1,4 +1,4 @@
-// The attention decoder: threads own rows through all steps; what is the same for all steps is one product.
+// The attention decoder: threads own rows through all steps; work common to all steps is done in one product.
 #include "qkv/ops/attention_decoder.h"
 
 #include <array>
@@ -59,7 +59,7 @@ Sizes checked_sizes(const AttentionDecoder& d) {
   return z;
 }
 
-// What both directions hold; packed arrays have a row for every step that is made.
+// What both directions hold; packed arrays have one row per computed step.
 struct Saved {
   Sizes z;
   Steps steps;
@@ -70,7 +70,7 @@ struct Saved {
   Tensor contexts;  // (total, Dv)
   Tensor weights;   // (B, T, S)
   Tensor weight_factors;
-  std::array<Tensor, kMostLayers> factors;  // packed, of the inputs of layer l
+  std::array<Tensor, kMostLayers> factors;  // packed, for the inputs of layer l
   std::array<Tensor, kMostLayers> below;    // packed inputs of layer l, from 1 on
   std::array<CellWeights, kMostLayers> layers;
   std::array<CellKept, kMostLayers> kept;
@@ -132,11 +132,11 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
   }
 }
 
-// The inputs of the node: keys, values, W_q, w_v, inputs, then of every layer its weights and first state.
+// The inputs of the node: keys, values, W_q, w_v, inputs, then the weights and first state of every layer.
 constexpr int kFixedInputs = 5, kLayerInputs = 6;
 
-// Backward through time for rows [begin, end): fills dqueries (total, A), dkeys, dvalues and dw (B, A), all else is in
-// the layers.
+// Backward through time for rows [begin, end): fills dqueries (total, A), dkeys, dvalues and dw (B, A); layers hold the
+// rest.
 struct BackwardBuffers {
   Tensor dqueries, dkeys, dvalues, dw, dcontext, scores, dbelow;
 };
@@ -188,8 +188,8 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
   }
 }
 
-// The steps backward as the recurrent layer's, with dcontext through the attention (kernels/additive_step.h). Over all
-// steps at once: dW_q = dquery^T h,  dinputs = d(W x) W,  weights as in recurrent_cell
+// Goes back through the steps like the recurrent layer, with dcontext through the attention (kernels/additive_step.h).
+// Over all steps at once: dW_q = dquery^T h, dinputs = d(W x) W, weights as in recurrent_cell
 void Saved::pull(Pull& p) const {
   std::array<std::optional<CellBackward>, kMostLayers> back;
   const size_t count = static_cast<size_t>(z.layers);

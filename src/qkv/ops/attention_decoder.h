@@ -1,4 +1,4 @@
-// A recurrent decoder that attends in every step (Bahdanau et al., 2015), teacher forced, as one tape node.
+// A recurrent decoder that attends at every step (Bahdanau et al., 2015), teacher-forced, as one tape node.
 #pragma once
 
 #include "qkv/core/few.h"
@@ -7,16 +7,16 @@
 
 namespace qkv {
 
-/// What the decoder reads. B rows, S source places, T steps, A width of the scores, Dv of the values, H units.
+/// What the decoder reads. B rows, S source positions, T steps, A score width, Dv value width, H units.
 struct AttentionDecoder {
   CellKind kind = CellKind::gru;
   Tensor keys;              // (B, S, A), projected
   Tensor values;            // (B, S, Dv)
-  Ids source_lens;          // (B) or absent: how many places a row sees
+  Ids source_lens;          // (B) or absent: how many source positions a row sees
   Tensor W_q, w_v;          // (A, H), (A): score = w_v . tanh(W_q query + key)
   Tensor inputs;            // (B, T, E)
-  Ids target_lens;          // (B) or absent: steps beyond are not made, their outputs are 0
-  Few<CellWeights> layers;  // the first reads concat(context, input), each other one the states below it
+  Ids target_lens;          // (B) or absent: later steps are not computed, their outputs are 0
+  Few<CellWeights> layers;  // the first reads concat(context, input), the others the states of the layer below
   Few<CellState> first;     // of every layer
   Tensor weight_factors;    // (B, T, S) or absent: dropout of the weights
   Few<Tensor> factors;      // (B, T, H) each, or none: dropout of the outputs of every layer but the last
@@ -24,12 +24,12 @@ struct AttentionDecoder {
 
 struct AttentionDecoderResult {
   Tensor y;        // (B, T, H): the states of the last layer
-  Tensor weights;  // (B, T, S), before dropout; 0 for steps that are not made. Not recorded
+  Tensor weights;  // (B, T, S), before dropout; 0 for steps that are not computed. Not recorded
 };
 
 /// For t = 0, 1, ...: query = state of the last layer before the step, context = additive attention, one step of every
-/// layer. Gradients to all tensors but the factors. Stands for a loop of `linear`, additive `attend`, `concat` and
-/// `recurrent_step`.
+/// layer. Gradients go to all tensors but the factors. Equivalent to a loop of `linear`, additive `attend`, `concat`
+/// and `recurrent_step`.
 AttentionDecoderResult attention_decoder(const AttentionDecoder& d);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// The nearest keys of rows whose scores are beyond a float.
+// The nearest keys of rows whose scores are outside the range of a float.
 #include "qkv/ops/attention_nearest.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-/// Row (b, h, i) of x, wherever its heads stand.
+/// Row (b, h, i) of x, wherever its head axis is.
 float* row_of(const Tensor& x, HeadAxis axis, int64_t b, int64_t h, int64_t i) {
   const Shape s = heads_outer(x.shape(), axis);
   return x.mutable_ptr() + (axis == HeadAxis::outer ? (b * s[1] + h) * s[2] + i : (b * s[2] + i) * s[1] + h) * s[3];
@@ -36,7 +36,7 @@ bool nearest_weights(const PairScores& scores, const AttentionPlan& plan, int64_
   const float* query = row_of(scores.q, scores.axis, b, h, i);
   std::vector<double> distance(static_cast<size_t>(k[2]), std::numeric_limits<double>::infinity());
   double least = std::numeric_limits<double>::infinity();
-  int64_t nearest = 0;  // how many there are
+  int64_t nearest = 0;  // how many nearest keys there are
   for (int64_t j = row.begin; j < row.end; ++j) {
     if (!row.sees(j)) continue;
     const float* key = row_of(scores.k, scores.axis, b, h / (q[1] / k[1]), j);

@@ -1,6 +1,6 @@
-// Rows of a Gaussian attention whose scores are all beyond a float: every key is so far, in widths, that its score is
-// -inf. The limit of the softmax is the nearest keys in equal shares, and so is what these rows see; regression does
-// the same far from its data.
+// Rows of a Gaussian attention whose scores are all outside the range of a float: every key is so far away, in widths,
+// that its score is -inf. In the limit the softmax shares its weight equally among the nearest keys, and that is what
+// these rows get; regression does the same far from its data.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace qkv {
 
-/// out (B, H, Lq, Dv), by the axis of the scores: the rows whose lse is -inf become the mean value of their nearest
-/// keys. Returns how many of them there are; rows that see no key stay as they are.
+/// out (B, H, Lq, Dv), laid out by the axis of the scores: rows whose lse is -inf become the mean value of their
+/// nearest keys. Returns the number of such rows; rows that see no key stay as they are.
 int64_t fill_nearest(const PairScores& scores, const Tensor& v, const AttentionPlan& plan, const Tensor& lse,
                      Tensor& out);
 
-/// dv += what those rows give.
+/// dv += the contribution of those rows.
 void pull_nearest(const PairScores& scores, const AttentionPlan& plan, const Tensor& lse, const Tensor& dout,
                   Tensor& dv);
 

@@ -1,4 +1,4 @@
-// Which keys every row of an attention may see, compiled: an interval per row, a dense keep, biases.
+// The compiled mask of an attention: an interval of keys per row, a dense keep, biases.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-/// 0 or 1 for every pair of query and key: (1 or B, 1 or H, Lq, Lk).
+/// 0 or 1 for every query-key pair: (1 or B, 1 or H, Lq, Lk).
 struct KeepMap {
   Shape shape;
   Buffer bytes;
@@ -32,17 +32,17 @@ struct PlanRow {
   }
 };
 
-/// Everything absent: every row sees every key and nothing is added.
+/// If everything is absent, every row sees every key and nothing is added.
 struct AttentionPlan {
   Ids begin, end;   // (1 or B, Lq): row i sees keys [begin, end), 0 <= begin <= end <= Lk
-  KeepMap keep;     // of those, where it is not 0
+  KeepMap keep;     // among those, only keys where it is not 0
   Tensor bias;      // (1 or B, 1 or H, Lq, Lk), added to the scores; -inf masks
   Tensor relative;  // (1 or B, 1 or H, Lq + Lk - 1): element j - i + Lq - 1 is added to the score of (i, j); -inf masks
 
   PlanRow row(int64_t b, int64_t h, int64_t i, int64_t keys) const;
   /// The same for the kernels; valid as long as the plan is.
   kernels::AttentionMask mask() const;
-  /// The plan of (B H, 1, Lq, Lk) that shows row (b H + h, 0, i) what this one shows (b, h, i). Biases are repeated by
+  /// The plan for (B H, 1, Lq, Lk) whose row (b H + h, 0, i) sees what row (b, h, i) sees here. Biases are repeated by
   /// a recorded op.
   AttentionPlan heads_as_batch(int64_t batch, int64_t heads) const;
 };

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 14;
 
-// The common shape with neighbouring axes merged where both operands allow it; stride 0 on axes that an operand
+// The common shape, with neighbouring axes merged where both operands allow it; stride 0 on axes that an operand
 // repeats.
 struct Plan {
   int rank = 0;
@@ -33,14 +33,19 @@ struct Plan {
       if (count && here_a == sa[count - 1] * n[count - 1] && here_b == sb[count - 1] * n[count - 1]) {
         n[count - 1] *= out[-i];
       } else {
-        n[count] = out[-i], sa[count] = here_a, sb[count] = here_b;
+        n[count] = out[-i];
+        sa[count] = here_a;
+        sb[count] = here_b;
         ++count;
       }
     }
     if (count == 0) n[count++] = 1;
     rank = count;
-    for (int i = 0; i < count; ++i)
-      size[i] = n[count - 1 - i], stride_a[i] = sa[count - 1 - i], stride_b[i] = sb[count - 1 - i];
+    for (int i = 0; i < count; ++i) {
+      size[i] = n[count - 1 - i];
+      stride_a[i] = sa[count - 1 - i];
+      stride_b[i] = sb[count - 1 - i];
+    }
     for (int i = 0; i + 1 < rank; ++i) rows *= size[i];
   }
 
@@ -58,7 +63,7 @@ struct Plan {
   }
 };
 
-// A run in which one operand is a single number: it is spread over a small array.
+// A run where one operand is a single number: it is copied into a small array.
 void run_row(kernels::Binary kernel, const float* a, bool spread_a, const float* b, bool spread_b, float* y,
              int64_t n) {
   if (!spread_a && !spread_b) return kernel(a, b, y, n);
@@ -105,7 +110,7 @@ Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, co
 
 Tensor sum_to(Tensor x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  check(broadcast("sum_to", x.shape(), shape) == x.shape(), "[sum_to] ", x.shape(), " is no broadcast of ", shape);
+  check(broadcast("sum_to", x.shape(), shape) == x.shape(), "[sum_to] ", x.shape(), " is not a broadcast of ", shape);
   const int64_t n = shape.numel();
   Tensor y = zeros(shape);
   if (x.numel() == 0) return y;

@@ -6,7 +6,7 @@
 
 namespace qkv {
 
-/// kernel(a, b) element by element on the common shape; fails with the op's name.
+/// kernel(a, b) element by element on the common shape; errors name the op.
 Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, const Tensor& b);
 
 }  // namespace qkv

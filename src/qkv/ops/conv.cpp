@@ -23,7 +23,7 @@ kernels::Conv1d checked_sizes(const Tensor& x, const Tensor& weight, const Tenso
   const int64_t taps = weight.size(2);
   check(taps >= 1 && taps <= kMost, "[conv1d] the kernel must have 1 to ", kMost, " taps: ", weight.shape());
   const int64_t reach = (taps - 1) * dilation + 1, padded = x.size(2) + 2 * padding;
-  check(padded >= reach, "[conv1d] the kernel reaches over ", reach, " places, the padded input has ", padded, ": ",
+  check(padded >= reach, "[conv1d] the kernel spans ", reach, " positions, the padded input has ", padded, ": ",
         x.shape(), " and ", weight.shape());
   return {x.size(0), x.size(1), weight.size(0), x.size(2), taps, (padded - reach) / stride + 1,
           padding,   stride,    dilation};

@@ -1,4 +1,4 @@
-// Diagonal ops: forward and pullback side by side. Sums along a diagonal are in double and in order.
+// Diagonal ops: forward and pullback side by side. Sums along a diagonal are taken in double and in order.
 #include "qkv/ops/diagonals.h"
 
 #include <vector>
@@ -45,8 +45,8 @@ Tensor dense_of_diagonals(const Tensor& x, int64_t queries, int64_t keys) {
 Tensor clipped_diagonals(const Tensor& table, int64_t queries, int64_t keys, int64_t offset) {
   check(table.rank() == 2 && table.size(1) % 2 == 1, "[clipped_diagonals] expected a table (H, 2 m + 1), got ",
         table.shape());
-  check(queries >= 0 && keys >= 0, "[clipped_diagonals] expected numbers of queries and keys, got ", queries, " and ",
-        keys);
+  check(queries >= 0 && keys >= 0, "[clipped_diagonals] the numbers of queries and keys cannot be negative, got ",
+        queries, " and ", keys);
   const int64_t heads = table.size(0), width = table.size(1), farthest = width / 2, count = diagonals_of(queries, keys);
   const auto place = [=](int64_t t) { return std::clamp(t - (queries - 1) - offset, -farthest, farthest) + farthest; };
   Tensor y = Tensor::empty({heads, count});

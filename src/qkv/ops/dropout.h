@@ -6,11 +6,11 @@
 
 namespace qkv {
 
-/// In training each element is 0 with probability rate, else x / (1 - rate), by the run's stream; otherwise x itself.
-/// (...) -> (...)
+/// In training each element is 0 with probability rate, else x / (1 - rate), drawn from the run's stream; outside
+/// training it is x itself. (...) -> (...)
 Tensor dropout(const Tensor& x, float rate, const Run& run);
 
-/// Whether dropout does anything in this run; fails with the op's name unless 0 <= rate < 1.
+/// Whether dropout does anything in this run; fails, naming the op, unless 0 <= rate < 1.
 bool drops(const char* op, float rate, const Run& run);
 
 /// Tells the tape that an op draws from the run's stream.

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 14;  // elements; fixed, so that nothing depends on the number of threads
 
-// y = kernel(x); ns is the cost of an element.
+// y = kernel(x); ns is the cost per element.
 template <class Kernel>
 Tensor mapped(const char* op, const Tensor& x, double ns, Kernel&& kernel) {
   check_present(op, x);
@@ -33,7 +33,7 @@ Tensor pulled(kernels::Binary kernel, const Tensor& kept, const Tensor& dy, doub
   return dx;
 }
 
-constexpr double kCheap = 0.3, kCostly = 1.5;  // ns an element
+constexpr double kCheap = 0.3, kCostly = 1.5;  // ns per element
 
 }  // namespace
 
@@ -205,7 +205,7 @@ namespace {
 Tensor& assigned(const char* op, Tensor& a, Tensor value) {
   if (a.is_parameter())
     throw Error(text("[", op, "] a parameter of shape ", a.shape(), " would become a constant"),
-                "optimizers write through mutable_ptr(); for another parameter: w = parameter(value)");
+                verbatim("optimizers write through mutable_ptr(); for another parameter: w = parameter(value)"));
   return a = std::move(value);
 }
 

@@ -25,8 +25,7 @@ Shape embedded_shape(const char* op, const Tensor& table, const Ids& ids) {
   return shape;
 }
 
-// target (+)= the sums of e, by strips of columns. An element's sum runs over the rows in their order, so threads do
-// not change it.
+// target (+)= the sums of e, by strips of columns. Each element sums its rows in order, for any number of threads.
 void scatter(GradTarget target, int64_t table_rows, kernels::EmbedBackward e) {
   constexpr int64_t kStrip = 64;
   e.sum = target.data;
@@ -59,7 +58,7 @@ Tensor embedding_scaled_position(const Tensor& table, const Ids& ids, float scal
                                  const Run& run) {
   Tensor y = Tensor::empty(embedded_shape("embedding_scaled_position", table, ids));
   const Rows rows("embedding_scaled_position", y.shape());
-  check(ids.rank() >= 1, "[embedding_scaled_position] ids must have a last axis of places, got shape ", ids.shape());
+  check(ids.rank() >= 1, "[embedding_scaled_position] ids need a last axis of positions, got shape ", ids.shape());
   const int64_t length = std::max<int64_t>(1, ids.size(-1));
   check(!position.defined() ||
             (position.rank() == 2 && position.size(0) >= ids.size(-1) && position.size(1) == rows.width),

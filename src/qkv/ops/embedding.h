@@ -9,8 +9,8 @@ namespace qkv {
 /// table[id]. table (V, D), ids (...) in [0, V) -> (..., D)
 Tensor embedding(const Tensor& table, const Ids& ids);
 
-/// dropout(table[id] * scale + position[place on the last axis of ids]) in one pass. table (V, D), ids (..., L),
-/// position (L or more, D) or absent -> (..., L, D). To go on in the middle of a sequence pass a part of the positions.
+/// dropout(table[id] * scale + position[index on the last axis of ids]) in one pass. table (V, D), ids (..., L),
+/// position (L or more, D) or absent -> (..., L, D). To continue a sequence, pass a slice of the positions.
 Tensor embedding_scaled_position(const Tensor& table, const Ids& ids, float scale, const Tensor& position, float rate,
                                  const Run& run);
 

@@ -1,5 +1,5 @@
-// Linear layer and cross-entropy in one op: memory O(N D) and one chunk of logits, not O(N V); rows that do not count
-// are left out.
+// Linear layer and cross-entropy in one op: memory O(N D) and a chunk of logits, not O(N V); skips rows that do not
+// count.
 #include "qkv/ops/linear_loss.h"
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 namespace qkv {
 namespace {
 
-// What both directions need; all but dloss is known at the forward pass.
+// What both directions need; everything but dloss is known in the forward pass.
 struct Saved {
   Tensor x, weight, bias;  // (N, D), (V, D), (V) or absent
   Ids ids;                 // (N)
-  Ids rows;                // (N): where these rows stand among all, absent if all of them count
+  Ids rows;                // (N): their positions among all rows, absent if all rows count
   Tensor lse;              // (N)
   int64_t n, d, v;
   float smoothing;
 
-  // Rows of a chunk: half a megabyte of logits where V is small; else up to 512 rows, so that the weights are read and
-  // packed seldom, in at most 16 megabytes, and at least 128 rows. Follows from V alone.
+  // Rows per chunk: half a megabyte of logits if V is small; otherwise 128 to 512 rows, in at most 16 megabytes where
+  // possible, so that the weights are rarely read and packed. Depends on V alone.
   int64_t chunk() const {
     const int64_t classes = std::max<int64_t>(v, 1);
     return std::max<int64_t>({128, (1 << 17) / classes, std::min<int64_t>(512, (1 << 22) / classes)});
@@ -60,13 +60,13 @@ void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   check(weight.rank() == 2, "[linear_cross_entropy] the weight must have shape (V, D), got ", weight.shape());
   Shape expected = targets.shape();
   expected.push_back(weight.size(1));
-  check(x.shape() == expected, "[linear_cross_entropy] x has shape ", x.shape(), ", targets and weight ask for ",
+  check(x.shape() == expected, "[linear_cross_entropy] x has shape ", x.shape(), ", but targets and weight require ",
         expected);
   check(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "[linear_cross_entropy] bias has shape ",
         bias.shape(), " for ", weight.size(0), " classes");
 }
 
-// Rows `rows` of x (..., D), or of numbers (...).
+// The given rows of x (..., D), or of numbers (...).
 Tensor taken(const Tensor& x, const Ids& rows, int64_t d) {
   Tensor out = Tensor::empty({rows.numel(), d});
   parallel_ranges(rows.numel(), 256, 0.2 * static_cast<double>(rows.numel() * d), [&](int64_t begin, int64_t end) {
@@ -75,7 +75,7 @@ Tensor taken(const Tensor& x, const Ids& rows, int64_t d) {
   return out;
 }
 
-// The way back: to (total, d) (+)= x at these rows, 0 at the others.
+// The inverse: to (total, d) (+)= x at these rows, 0 at the others.
 void put_back(const Tensor& x, const Ids& rows, int64_t d, float* to, int64_t total, bool add) {
   if (!add) std::fill_n(to, total * d, 0.f);
   parallel_ranges(rows.numel(), 256, 0.2 * static_cast<double>(rows.numel() * d), [&](int64_t begin, int64_t end) {
@@ -86,7 +86,7 @@ void put_back(const Tensor& x, const Ids& rows, int64_t d, float* to, int64_t to
   });
 }
 
-// Which rows count, and their ids; rows absent if all do.
+// Which rows count, and their ids; `rows` is absent if all do.
 struct Counted {
   Ids rows, ids;
 
@@ -103,10 +103,10 @@ struct Counted {
   }
 };
 
-// The gradients of a loss of one element, made beside it while the logits are there: backward only multiplies them by
+// The gradients of a one-element loss, computed along with it while the logits exist: backward only multiplies them by
 // dloss.
 struct Ahead {
-  Tensor x, weight, bias;  // (N, D), (V, D), (V); absent where nobody wants them
+  Tensor x, weight, bias;  // (N, D), (V, D), (V); absent if not wanted
 
   Ahead(const Saved& s, bool of_x, bool of_weight, bool of_bias) {
     if (of_x) x = Tensor::empty({s.n, s.d});
@@ -147,7 +147,7 @@ struct Ahead {
   }
 };
 
-// dx of the rows that count, among all `total`.
+// Gives dx for the rows that count, out of `total`.
 void give_rows(Pull& p, const Tensor& dx, const Ids& rows, int64_t d, int64_t total) {
   if (!rows.defined()) return p.give(0, dx);
   const GradTarget to = p.into(0);
@@ -165,8 +165,8 @@ Tensor times(const Tensor& x, float factor) {
 }  // namespace
 
 // loss = cross_entropy(z), z = x W^T + b.   g = dloss (e^(z - lse) - w), dx = g W, dW = g^T x, db = sum of rows of g
-// Where the losses are summed dloss is one number: then g / dloss and the products are made in the forward pass, chunk
-// by chunk.
+// If the losses are summed, dloss is one number: g / dloss and the products are then computed in the forward pass,
+// chunk by chunk.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets,
                             const CrossEntropyOptions& options) {
   check_shapes(x, weight, bias, targets);

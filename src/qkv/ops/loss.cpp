@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBlock = 4096;  // elements of a partial sum
+constexpr int64_t kBlock = 4096;  // elements per partial sum
 
 }  // namespace
 

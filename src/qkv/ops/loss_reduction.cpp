@@ -1,4 +1,4 @@
-// Checks of targets and the reductions of losses.
+// Checks of targets, and reductions of losses.
 #include "qkv/ops/loss_reduction.h"
 
 namespace qkv {

@@ -1,4 +1,4 @@
-// Matrix products and their pullbacks. Gradients are added where they belong by the product itself: no temporaries.
+// Matrix products and their pullbacks. The product itself adds gradients in place: no temporaries.
 #include "qkv/ops/matmul.h"
 
 #include <algorithm>
@@ -14,8 +14,7 @@ namespace {
 
 using kernels::gemm_batched, kernels::gemm_parallel, kernels::GemmCall;
 
-// What a batched product does: sizes of op(a) (M, K) and op(b) (K, N), and how many of each there are (1: shared by the
-// batch).
+// A batched product: sizes of op(a) (M, K) and op(b) (K, N), and how many of each there are (1: shared by the batch).
 struct Product {
   Transpose ta, tb;
   int64_t M, N, K, batch;
@@ -52,7 +51,7 @@ Shape output_shape(const Shape& a, const Shape& b, Transpose ta, Transpose tb) {
   return out;
 }
 
-// target (+)= the products of a batch; with stride_c = 0 they are summed in order.
+// target (+)= the products of a batch; if stride_c is 0 they are summed in order.
 void add_products(GemmCall call, const kernels::GemmBatch& batch, const GradTarget& target) {
   call.C = target.data;
   call.beta = target.add ? 1.f : 0.f;
@@ -126,7 +125,7 @@ void pull_right(const Product& p, const float* a, const float* dy, const GradTar
                  {p.batch, MN, p.stride_a, p.stride_b}, db);
 }
 
-// dz = dy activation'(z), from what forward kept: z for gelu, y for the others. Written over dy if nobody else has it.
+// dz = dy activation'(z), from what forward kept: z for gelu, y for the others. Overwrites dy if nobody else holds it.
 Tensor activation_back(Activation activation, const Tensor& kept, const Tensor& dy) {
   constexpr int64_t kBlock = 1 << 14;
   kernels::Binary* const kernel = activation == Activation::relu   ? kernels::relu_back_y
@@ -304,10 +303,10 @@ struct Layer {
   }
 };
 
-// Rows whose hidden values are at most 16 megabytes, and not too few for the products.
-int64_t stretch_of(int64_t hidden) { return std::max<int64_t>(256, (1 << 22) / std::max<int64_t>(hidden, 1)); }
+// Rows per block: hidden values of at most 16 megabytes, but enough rows for efficient products.
+int64_t block_rows(int64_t hidden) { return std::max<int64_t>(256, (1 << 22) / std::max<int64_t>(hidden, 1)); }
 
-// A gradient to which every stretch of rows adds its part; absent if nobody wants it.
+// A gradient that every block of rows adds to; absent if not wanted.
 struct Sum {
   bool wanted;
   GradTarget target{};
@@ -318,19 +317,19 @@ struct Sum {
 
 }  // namespace
 
-// z = x W1^T + b1, h = f(z), y = h W2^T + b2.   dW2 = dy^T h, dz = (dy W2) f'(z), dW1 = dz^T x, dx = dz W1; biases:
+// z = x W1^T + b1, h = f(z), y = h W2^T + b2.   dW2 = dy^T h, dz = (dy W2) f'(z), dW1 = dz^T x, dx = dz W1, biases:
 // sums of rows
 Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2,
                     Activation activation) {
   check(w1.rank() == 2 && w2.rank() == 2 && w2.size(1) == w1.size(0),
-        "[feed_forward] weights do not follow one another: ", w1.shape(), " and ", w2.shape());
+        "[feed_forward] the weights do not chain: ", w1.shape(), " and ", w2.shape());
   check(x.rank() >= 1 && x.size(-1) == w1.size(1), "[feed_forward] inner sizes differ: ", x.shape(), " x ", w1.shape(),
         " transposed");
   check((!b1.defined() || b1.shape() == Shape{w1.size(0)}) && (!b2.defined() || b2.shape() == Shape{w2.size(0)}),
         "[feed_forward] biases of shape ", b1.shape(), " and ", b2.shape(), " for weights ", w1.shape(), " and ",
         w2.shape());
   const int64_t M = x.shape().product(0, x.rank() - 1), K = w1.size(1), H = w1.size(0), N = w2.size(0),
-                most = stretch_of(H);
+                most = block_rows(H);
   Shape shape = x.shape();
   shape.set(-1, N);
   Tensor y = Tensor::empty(shape);
@@ -346,7 +345,7 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
       "feed_forward", y, {&x, &w1, &b1, &w2, &b2},
       [=, x = x.detached(), w1 = w1.detached(), b1 = b1.detached(), w2 = w2.detached(), b2 = b2.detached()](Pull& p) {
         const Layer first{w1, b1}, second{w2, b2};
-        Sum dw2(p, 3), db2(p, 4), dw1(p, 1), db1(p, 2), dx(p, 0);  // as they are written: inputs may be one tensor
+        Sum dw2(p, 3), db2(p, 4), dw1(p, 1), db1(p, 2), dx(p, 0);  // in write order: inputs may be one tensor
         for (int64_t r = 0; r < M || r == 0; r += most) {
           const int64_t rows = std::min(most, M - r);
           const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;

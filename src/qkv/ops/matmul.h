@@ -7,13 +7,12 @@
 
 namespace qkv {
 
-/// op(a) op(b) over the last two axes: (..., M, K) x (..., K, N) -> (..., M, N), an operand that is transposed being
-/// (..., K, M) or
+/// op(a) op(b) over the last two axes: (..., M, K) x (..., K, N) -> (..., M, N); a transposed operand is (..., K, M) or
 /// (..., N, K). The leading axes are equal, or one operand has none (or only ones) and is shared by the whole batch.
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a = Transpose::no,
               Transpose transpose_b = Transpose::no);
 
-/// activation(x weight^T + bias): x (..., in), weight (out, in), bias (out) or undefined -> (..., out).
+/// activation(x weight^T + bias): x (..., in), weight (out, in), bias (out) or absent -> (..., out).
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {}, Activation activation = Activation::none);
 
 }  // namespace qkv

@@ -11,7 +11,7 @@ namespace qkv {
 namespace {
 
 constexpr int64_t kGroup =
-    64;  // rows whose dgamma and dbeta are summed together; fixed, so the sums are the same at any thread count
+    64;  // rows whose dgamma and dbeta are summed together; fixed, so that sums do not depend on threads
 
 void check_parameters(const char* op, const Tensor& x, const Tensor& gamma, const Tensor& beta) {
   const Shape expected{x.size(-1)};
@@ -94,7 +94,7 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma
   const kernels::Drop drop{run.rng, rate};
   Tensor out = Tensor::empty(x.shape()), stats = Tensor::empty({2, rows.count});
   const bool tracked = Tape::tracks(x) || Tape::tracks(y) || Tape::tracks(gamma) || Tape::tracks(beta);
-  const Tensor s = tracked ? Tensor::empty(x.shape()) : out;  // with no pullback to come the sum is normalised in place
+  const Tensor s = tracked ? Tensor::empty(x.shape()) : out;  // without a pullback, the sum is normalised in place
   const Buffer bits = dropping && tracked ? keep_bits(rows.count, rows.width) : Buffer();
   const kernels::NormForward norm = forward(gamma, beta, eps, out, stats, rows);
   rows.each(dropping ? 1.6 : 0.8, [&](int64_t r, int64_t n) {

@@ -1,4 +1,4 @@
-// Forward without a tape, backward with one of its own.
+// Runs forward without a tape, backward with its own.
 #include "qkv/ops/recompute.h"
 
 #include "qkv/core/check.h"

@@ -1,5 +1,5 @@
-// Memory for time: part of a computation whose inner values are not kept, but computed again when backward comes (Chen
-// et al., 2016).
+// Trades time for memory: part of a computation whose intermediate values are not kept but recomputed in the backward
+// pass (Chen et al., 2016).
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace qkv {
 
-/// Whether the function runs for its value, or a second time for its gradients: then nobody should look on.
+/// Whether the function runs for its value, or a second time for its gradients, when probes must not be called.
 enum class Pass { first, again };
 using Recomputable = std::function<Tensor(std::span<const Tensor> inputs, Pass pass)>;
 
-/// f(inputs). f reads nothing tracked but its inputs and the parameters, gives the same result every time, and what it
-/// refers to outlives the tape. Inputs of any shapes -> what f makes of them
+/// f(inputs). The only tracked tensors f may read are its inputs and the parameters; it must give the same result every
+/// time, and whatever it refers to must outlive the tape. Inputs of any shape -> the result of f
 Tensor recomputed(std::vector<Tensor> inputs, std::vector<Tensor> parameters, Recomputable f);
 
 }  // namespace qkv

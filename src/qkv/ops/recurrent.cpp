@@ -21,8 +21,8 @@ CellWeights detached(const CellWeights& w) {
   return {w.input.detached(), w.recurrent.detached(), w.bias_input.detached(), w.bias_recurrent.detached()};
 }
 
-// From the last step to the first, d h_s = dy_s + what comes from step s + 1 (kernels/recurrent.h); then, over all
-// steps at once, dx = d(W x) W,  dW = d(W x)^T x,  dU = d(U h)^T h,  biases the sums
+// From the last step to the first, d h_s = dy_s + the gradient from step s + 1 (kernels/recurrent.h); then, over all
+// steps at once, dx = d(W x) W, dW = d(W x)^T x, dU = d(U h)^T h, biases: sums of rows
 void Saved::pull(Pull& p) const {
   const bool lstm = kept.kind == CellKind::lstm;
   const Tensor& dy = p.dy(0);

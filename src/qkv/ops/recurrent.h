@@ -1,4 +1,4 @@
-// Recurrent layers over whole sequences: one tape node a layer and direction.
+// Recurrent layers over whole sequences: one tape node per layer and direction.
 #pragma once
 
 #include "qkv/ops/recurrent_cell.h"
@@ -15,13 +15,13 @@ struct RecurrentResult {
   CellState state;  // after the last step of every row; a row without steps keeps its first state
 };
 
-/// A recurrent layer. x (B, T, D), lens (B) or absent: rows go on to the end; backward reads every row from its last
-/// element to its first, and y stays in the order of x. Gradients to x, the weights and the first state. Stands for a
-/// loop of `linear`, sigmoid and tanh.
+/// A recurrent layer. x (B, T, D), lens (B); without lens every row has T steps. Direction::backward reads every row
+/// from its last element to its first; y stays in the order of x. Gradients go to x, the weights and the first state.
+/// Equivalent to a loop of `linear`, sigmoid and tanh.
 RecurrentResult recurrent(CellKind kind, const Tensor& x, const CellWeights& weights, const CellState& first = {},
                           const Ids& lens = {}, Direction direction = Direction::forward);
 
-/// One step of it: x (B, D) -> the next state, with the bits of the layer.
+/// One step of the layer, bit-identical to it: x (B, D) -> the next state.
 CellState recurrent_step(CellKind kind, const Tensor& x, const CellWeights& weights, const CellState& before);
 
 }  // namespace qkv

@@ -1,5 +1,5 @@
-// A recurrent layer, step by step: products by kernels::gemm, gates by kernels/recurrent. Input products are made for
-// all steps at once where they can be, weight gradients in one product over all steps.
+// A recurrent layer, step by step: products by kernels::gemm, gates by kernels/recurrent. Input products are computed
+// for all steps at once where possible, weight gradients in one product over all steps.
 #include "qkv/ops/recurrent_cell.h"
 
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 using kernels::gemm;
 using kernels::gemm_parallel;
 
-// `count` gates from `gate` on, in the order of the weights, lie in as many slots from `slot` on.
+// `count` gates starting at `gate`, in the order of the weights, occupy as many slots starting at `slot`.
 struct Segment {
   int64_t slot, gate, count;
 };
@@ -26,7 +26,7 @@ struct Segments {
   const Segment* end() const { return list.data() + size; }
 };
 
-// Of the input products, and of the recurrent ones that multiply h.
+// The segments of the input products, and of the recurrent products that multiply h.
 Segments input_segments(CellKind kind) {
   if (kind == CellKind::lstm) return {{{{0, 0, 4}}}, 1};
   return {{{{1, 0, 2}, {0, 2, 1}}}, 2};
@@ -44,7 +44,7 @@ Tensor transposed(const float* x, int64_t rows, int64_t columns) {
   return y;
 }
 
-// Rows of the weights in the order of the slots.
+// The rows of the weights in slot order.
 Tensor by_slots(CellKind kind, const Tensor& weight, int64_t width) {
   if (kind == CellKind::lstm) return weight.detached();
   Tensor out = Tensor::empty(weight.shape());
@@ -101,7 +101,7 @@ CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps
   const int64_t H = w.width(), B = steps.batch(), N = steps.total();
   kept_ = {kind, H, Tensor::empty({N, kernels::cell_slots(kind), H}), Tensor::empty({N, H}), {}};
   const Segment rec = recurrent_segment(kind);
-  if (steps.length() > 1) {  // read in every step: in the order that the products want
+  if (steps.length() > 1) {  // read in every step, so stored in the order the products need
     recurrent_t_ = transposed(w.recurrent.ptr(), rec.count * H, H);
     if (kind == CellKind::gru_before) recurrent_n_t_ = transposed(w.recurrent.ptr() + 2 * H * H, H, H);
   }
@@ -109,7 +109,7 @@ CellForward::CellForward(CellKind kind, const CellWeights& w, const Steps& steps
   h_ = Tensor::empty({N, H});
   products_ = Tensor::empty({B, rec.count * H});
   const int64_t first = steps.length() > 0 ? steps.active(0) : 0;
-  // Rows with a first step begin in h_before; the others end where they begin.
+  // Rows with at least one step start in h_before; the others end where they start.
   h_last_ = steps.sorted(h, H);
   std::copy_n(h_last_.ptr(), first * H, kept_.h_before.mutable_ptr());
   if (kind != CellKind::lstm) return;
@@ -206,11 +206,11 @@ void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
     recur(step.kept + 3 * H, kept_.stride(), n, 2, 1, products);
     kernels::gru_before_step(step);
   }
-  // The first `go_on` rows have a next step, for the others this was the last.
-  const int64_t go_on = std::clamp<int64_t>((s + 1 < steps_.length() ? steps_.active(s + 1) : 0) - begin, 0, n);
+  // The first `continuing` rows have a next step; for the others this was the last.
+  const int64_t continuing = std::clamp<int64_t>((s + 1 < steps_.length() ? steps_.active(s + 1) : 0) - begin, 0, n);
   const auto pass_on = [&](const float* now, const Tensor& next, const Tensor& last) {
-    std::copy_n(now, go_on * H, next.mutable_ptr() + (steps_.start(s + 1) + begin) * H);
-    std::copy_n(now + go_on * H, (n - go_on) * H, last.mutable_ptr() + (begin + go_on) * H);
+    std::copy_n(now, continuing * H, next.mutable_ptr() + (steps_.start(s + 1) + begin) * H);
+    std::copy_n(now + continuing * H, (n - continuing) * H, last.mutable_ptr() + (begin + continuing) * H);
   };
   pass_on(step.h, kept_.h_before, h_last_);
   if (step.c) pass_on(step.c, kept_.c_before, c_last_);
@@ -314,7 +314,7 @@ void CellBackward::pull_input(const GradTarget& to, const float* x, int64_t firs
                    .ldc = D});
 }
 
-// dU = d(U h)^T h, and biases get the sums of the rows of both
+// dU = d(U h)^T h; the biases get the row sums of both
 void CellBackward::pull_rest(Pull& pull, int first) const {
   const int64_t H = kept_.width, N = steps_.total(), stride = kept_.stride();
   const float* gates = kept_.gates.ptr();

@@ -1,4 +1,4 @@
-// One recurrent layer over packed steps, forward and backward: what the ops with recurrent layers are made of. Records
+// One recurrent layer over packed steps, forward and backward: the building block of the recurrent ops. Records
 // nothing.
 #pragma once
 
@@ -8,20 +8,17 @@
 
 namespace qkv {
 
-/// Weights of a layer as PyTorch stores them: gates r, z, n or i, f, g, o, G of them, and two biases. D inputs, H
-/// units.
+/// Weights of a layer as PyTorch stores them: G gates (r, z, n or i, f, g, o) and two biases. D inputs, H units.
 struct CellWeights {
   Tensor input;           // (G H, D)
   Tensor recurrent;       // (G H, H)
   Tensor bias_input;      // (G H)
   Tensor bias_recurrent;  // (G H)
 
-  int64_t width() const {
-    return recurrent.defined() ? recurrent.size(-1) : 0;
-  }  // absent weights are refused by check_cell
+  int64_t width() const { return recurrent.defined() ? recurrent.size(-1) : 0; }  // check_cell refuses absent weights
 };
 
-/// Fails with the op's name unless the weights fit a cell of that kind with so many inputs.
+/// Fails, naming the op, unless the weights fit a cell of that kind with `inputs` inputs.
 void check_cell(const char* op, CellKind kind, const CellWeights& weights, int64_t inputs);
 
 /// What backward needs of a layer besides its weights and inputs.
@@ -35,22 +32,22 @@ struct CellKept {
   int64_t stride() const { return kernels::cell_slots(kind) * width; }
 };
 
-/// Nanoseconds of the steps of a layer, about: its recurrent products and gates, forward.
+/// Approximate nanoseconds for the forward steps of a layer: its recurrent products and gates.
 double cell_cost(CellKind kind, int64_t width, int64_t steps);
 
-/// A layer on its way through the steps. Ranges of rows are independent: threads own rows.
+/// The forward pass of a layer. Ranges of rows are independent: threads own rows.
 class CellForward {
  public:
-  /// h and c (B, H) or absent, which means 0. The weights must outlive it.
+  /// h and c (B, H), or absent for 0. The weights must outlive this object.
   CellForward(CellKind kind, const CellWeights& weights, const Steps& steps, const Tensor& h, const Tensor& c);
 
   /// gates = x input[:, first .. first + count - 1]^T for all packed rows, in parallel; x (total, count).
   void set_inputs(const float* x, int64_t first, int64_t count) const;
-  /// Before add_inputs is called.
+  /// Call before add_inputs.
   void prepare_add_inputs();
   /// gates (+)= the same for some packed rows; x (rows, count).
   void add_inputs(const float* x, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const;
-  /// Sorted rows begin .. end - 1, as many of them as have that step; their input products are there.
+  /// Step s for those of the sorted rows begin .. end - 1 that have it; their input products must be set.
   void step(int64_t s, int64_t begin, int64_t end) const;
 
   const CellKept& kept() const { return kept_; }
@@ -61,20 +58,20 @@ class CellForward {
   Tensor last_c() const { return steps_.unsorted(c_last_); }
 
  private:
-  // to (rows, gates of the product) = x (rows, H) times recurrent weights of `count` gates from `gate` on.
+  // to (rows, gates of the product) = x (rows, H) times the recurrent weights of `count` gates starting at `gate`.
   void recur(const float* x, int64_t stride, int64_t rows, int64_t gate, int64_t count, float* to) const;
 
   const Steps& steps_;
   const CellWeights& weights_;
   CellKept kept_;
-  Tensor input_t_;                      // (D, G H), columns in the order of the slots
+  Tensor input_t_;                      // (D, G H), columns in slot order
   Tensor recurrent_t_, recurrent_n_t_;  // (H, G H); gru_before: (H, 2 H) and (H, H). Absent for a single step
   Tensor bias_;                         // (4 H)
   Tensor h_, h_last_, c_last_, c_new_, products_;
 };
 
-/// The same layer on its way back. dh() is the gradient of the state after the step that comes next; callers add what
-/// reaches it.
+/// The backward pass of the same layer. dh() is the gradient of the state after the next step to be processed; callers
+/// add to it.
 class CellBackward {
  public:
   /// dh and dc: gradients of the last states, (B, H); dc absent unless lstm.
@@ -82,7 +79,7 @@ class CellBackward {
                const Tensor& dc);
 
   void step(int64_t s, int64_t begin, int64_t end) const;
-  /// to (rows, count) (+)= the gradient of input columns first .. of packed rows, after their step.
+  /// to (rows, count) (+)= the gradient of input columns first .. of packed rows; call after their step.
   void input_gradient(float* to, int64_t first, int64_t count, int64_t row, int64_t rows, bool add) const;
   /// The same for all packed rows, in parallel.
   void all_input_gradients(float* to, int64_t first, int64_t count) const;
@@ -95,14 +92,14 @@ class CellBackward {
 
   /// Adds to the gradient of the input weights, columns first ..; x (total, count) packed.
   void pull_input(const GradTarget& to, const float* x, int64_t first, int64_t count) const;
-  /// Hands over the gradients of recurrent weights and biases: inputs `first`, first + 1, first + 2 of the node.
+  /// Gives the gradients of recurrent weights and biases: inputs `first`, first + 1, first + 2 of the node.
   void pull_rest(Pull& pull, int first) const;
 
  private:
   const Steps& steps_;
   const CellKept& kept_;
   const CellWeights& weights_;
-  Tensor input_;  // (G H, D), rows in the order of the slots
+  Tensor input_;  // (G H, D), rows in slot order
   Tensor dh_, dc_, dreset_;
 };
 

@@ -32,8 +32,8 @@ std::array<bool, Shape::kMaxRank> Axes::of(const char* op, const Shape& shape) c
 
 namespace {
 
-// Applies reduce(x, split, shape) to each group of neighbouring reduced axes, the last group first: the first maximum
-// of first maxima is then the first in row-major order. `shape` keeps the reduced axes, with size 1.
+// Applies reduce(x, split, shape) to each group of neighbouring reduced axes, last group first, so that the first
+// maximum of first maxima is the first in row-major order. `shape` keeps the reduced axes, with size 1.
 template <class Reduce>
 Tensor over_groups(const char* op, const Tensor& x, const Axes& axes, KeepDims keep, Reduce&& reduce) {
   check_present(op, x);

@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-/// Which axes to reduce: one, a list, or (none named) all. Negative ones count from the end.
+/// Which axes to reduce: one, several, or all if none is named. Negative axes count from the end.
 class Axes {
  public:
   Axes() = default;
@@ -18,7 +18,7 @@ class Axes {
   Axes(std::initializer_list<int> axes) : Axes(std::span<const int>(axes.begin(), axes.size())) {}
   Axes(std::span<const int> axes);
 
-  /// Which axes of a tensor are meant; fails with the op's name.
+  /// Which axes of a tensor are meant; errors name the op.
   std::array<bool, Shape::kMaxRank> of(const char* op, const Shape& shape) const;
 
  private:
@@ -29,14 +29,14 @@ class Axes {
 /// Whether a reduced axis stays, with size 1.
 enum class KeepDims { no, yes };
 
-/// The sum over the axes; over nothing it is 0.
+/// The sum over the axes; 0 over no elements.
 Tensor sum(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 
-/// The mean over the axes; over nothing it is NaN.
+/// The mean over the axes; NaN over no elements.
 Tensor mean(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 
-/// The largest element over the axes, NaN if there is one. Its gradient goes to the first of equal maxima, in row-major
-/// order.
+/// The largest element over the axes, or NaN if any element is NaN. The gradient goes to the first of equal maxima, in
+/// row-major order.
 Tensor max(const Tensor& x, const Axes& axes = {}, KeepDims keep = KeepDims::no);
 
 /// The smallest element over the axes, NaN if there is one. Its gradient goes to the first of equal minima.

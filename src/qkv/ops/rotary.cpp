@@ -13,7 +13,7 @@ namespace {
 
 enum class Turn { forward, back };
 
-// Rows (outer, L, inner, D) of a tensor whose positions are the axis L.
+// A tensor as (outer, L, inner, D), where L is the axis of positions.
 struct Places {
   int64_t outer, length, inner, width;
 
@@ -24,7 +24,7 @@ struct Places {
         width(s[3]) {}
 };
 
-// (L, 2, D): the cosines of a position, each twice, and its sines as -sin, sin.
+// (L, 2, D): per position its cosines, each twice, and its sines as -sin, sin.
 Tensor angles(const Places& places, int64_t offset, double base) {
   const int64_t width = places.width;
   kernels::Borrowed<double> kept;

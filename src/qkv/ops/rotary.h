@@ -1,5 +1,5 @@
-// Rotary positions (Su et al., 2021): queries and keys are turned by angles that grow with the position, so that their
-// product depends on the distance between them.
+// Rotary positions (Su et al., 2021): queries and keys are rotated by angles proportional to the position, so that
+// their product depends on the distance between them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace qkv {
 
-/// The pair (2c, 2c + 1) of row i turned by the angle (offset + i) base^(-2c / D). x (B, H, L, D) or, with heads inner,
-/// (B, L, H, D); D even.
+/// Rotates the pair (2c, 2c + 1) of row i by the angle (offset + i) base^(-2c / D). x (B, H, L, D) or, with heads
+/// inner, (B, L, H, D); D even.
 Tensor rotate(const Tensor& x, HeadAxis axis, int64_t offset = 0, double base = 10000);
 
 }  // namespace qkv

@@ -27,7 +27,7 @@ Shape inferred(const Shape& from, std::span<const int64_t> sizes) {
   int open = -1;
   for (int64_t size : sizes) {
     if (size < -1 || (size == -1 && open >= 0))
-      fail("[reshape] sizes are 0 or more, one of them may be -1: ", from, " to ", sizes_text(sizes));
+      fail("[reshape] sizes must be at least 0, one may be -1: ", from, " to ", sizes_text(sizes));
     if (size == -1) open = shape.rank();
     shape.push_back(size == -1 ? 1 : size);
   }
@@ -147,7 +147,7 @@ Ids slice(const Ids& x, int axis, int64_t begin, int64_t end) {
 
 // y = [x_0, x_1, ...].   dx_i = the i-th part of dy
 Tensor concat(std::span<const Tensor> parts, int axis) {
-  check(!parts.empty(), "[concat] nothing to join: expected one tensor or more");
+  check(!parts.empty(), "[concat] nothing to join: expected at least one tensor");
   const size_t count = parts.size();
   Shape shape = parts[0].shape();
   axis = normal_axis("concat", axis, shape.rank());
@@ -161,7 +161,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
   shape.set(axis, total);
   const int64_t outer = shape.product(0, axis), inner = shape.product(axis + 1, shape.rank()), stride = total * inner;
 
-  // From the pool: the inputs as the tape wants them, and the length of a row of each.
+  // From the pool: the inputs as the tape needs them, and the row length of each.
   const Buffer memory = Buffer::take(count * (sizeof(const Tensor*) + sizeof(int64_t)));
   auto* lengths = reinterpret_cast<int64_t*>(memory.data());
   auto* inputs = reinterpret_cast<const Tensor**>(lengths + count);
@@ -192,7 +192,7 @@ Tensor concat(std::span<const Tensor> parts, int axis) {
 
 namespace {
 
-// The shape with `count` times the size of one axis.
+// The shape with one axis `count` times as large.
 Shape stretched(const char* op, const Shape& from, int axis, int64_t count) {
   Shape shape;
   for (int k = 0; k < from.rank(); ++k) {
@@ -244,7 +244,7 @@ Tensor tile(const Tensor& x, std::span<const int64_t> counts) {
   for (int axis = rank - 1; axis >= 0; --axis) {
     const int k = axis - (rank - static_cast<int>(counts.size()));
     const int64_t count = k >= 0 ? counts[static_cast<size_t>(k)] : 1;
-    if (count == 1 && axis > 0) continue;  // the first axis is always done: it gives the result its rank
+    if (count == 1 && axis > 0) continue;  // the first axis is never skipped: it gives the result its rank
     const Split s{shape.product(0, axis), count, shape.product(axis, rank)};
     shape = stretched("tile", shape, axis, count);
     Tensor next = repeated(y, s, shape);
@@ -261,7 +261,7 @@ template <class Mask>
 Tensor select_by(const Tensor& x, const Mask& mask) {
   check_present("select", x);
   check_present("select", mask);
-  check(x.shape() == mask.shape(), "[select] the mask has another shape: ", x.shape(), " and ", mask.shape());
+  check(x.shape() == mask.shape(), "[select] the mask has a different shape: ", x.shape(), " and ", mask.shape());
   const int64_t n = x.numel();
   Tensor y = Tensor::empty({kernels::count_nonzero(mask.ptr(), n)});
   kernels::select(x.ptr(), mask.ptr(), y.mutable_ptr(), n);
@@ -279,7 +279,7 @@ Tensor where_by(const Mask& mask, const Tensor& a, const Tensor& b) {
   check_present("where", a);
   check_present("where", b);
   check(a.shape() == b.shape(), "[where] shapes differ: ", a.shape(), " and ", b.shape());
-  check(a.shape() == mask.shape(), "[where] the mask has another shape: ", mask.shape(), " and ", a.shape());
+  check(a.shape() == mask.shape(), "[where] the mask has a different shape: ", mask.shape(), " and ", a.shape());
   Tensor y = Tensor::empty(a.shape());
   kernels::where(mask.ptr(), a.ptr(), b.ptr(), y.mutable_ptr(), y.numel());
   record("where", y, {&a, &b}, [mask](Pull& pull) {

@@ -10,7 +10,7 @@
 
 namespace qkv {
 
-/// The same elements under another shape; the buffer is shared. One size may be -1: what remains.
+/// The same elements under another shape; the buffer is shared. One size may be -1: it is inferred.
 Tensor reshape(const Tensor& x, std::span<const int64_t> sizes);
 inline Tensor reshape(const Tensor& x, std::initializer_list<int64_t> sizes) {
   return reshape(x, std::span<const int64_t>(sizes.begin(), sizes.size()));
@@ -32,12 +32,11 @@ inline Tensor permute(const Tensor& x, std::initializer_list<int> order) {
 /// Two axes exchanged: by default the last two.
 Tensor transpose(const Tensor& x, int a = -2, int b = -1);
 
-/// Indices begin .. end - 1 of an axis, 0 <= begin <= end <= size. Where no axis before it is larger than 1 the buffer
-/// is shared.
+/// Indices begin .. end - 1 of an axis, 0 <= begin <= end <= size. Shares the buffer if all earlier axes are 1.
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end);
 Ids slice(const Ids& x, int axis, int64_t begin, int64_t end);
 
-/// The parts one after the other along an axis; the other sizes agree.
+/// The parts joined along an axis; the other sizes must agree.
 Tensor concat(std::span<const Tensor> parts, int axis);
 inline Tensor concat(std::initializer_list<Tensor> parts, int axis) {
   return concat(std::span<const Tensor>(parts.begin(), parts.size()), axis);
@@ -59,7 +58,7 @@ std::vector<Tensor> split(const Tensor& x, int64_t count, int axis);
 /// Each index of the axis `repeats` times in a row: a a b b.
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, int axis);
 
-/// The whole tensor counts[k] times along axis k: a b a b. As in NumPy, the shorter of counts and shape is filled with
+/// The whole tensor counts[k] times along axis k: a b a b. As in NumPy, the shorter of counts and shape is padded with
 /// ones in front.
 Tensor tile(const Tensor& x, std::span<const int64_t> counts);
 inline Tensor tile(const Tensor& x, std::initializer_list<int64_t> counts) {
@@ -80,7 +79,7 @@ Tensor patches(const Tensor& images, int64_t size);
 Tensor select(const Tensor& x, const Tensor& mask);
 Tensor select(const Tensor& x, const Ids& mask);
 
-/// a where the mask is not 0, b elsewhere; all of one shape. No gradient reaches the element that was not taken.
+/// a where the mask is not 0, b elsewhere; all of the same shape. Elements that were not taken get no gradient.
 Tensor where(const Tensor& mask, const Tensor& a, const Tensor& b);
 Tensor where(const Ids& mask, const Tensor& a, const Tensor& b);
 

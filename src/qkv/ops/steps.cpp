@@ -32,10 +32,10 @@ Steps::Steps(const char* op, int64_t batch, int64_t length, const Ids& lens, Dir
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t n = length_of(b);
     check(n >= 0 && n <= length, "[", op, "] length ", n, " of row ", b, " is not in 0 to ", length);
-    ++active[n];  // rows of exactly that length, for now
+    ++active[n];  // for now, rows of exactly that length
   }
   for (int64_t s = length - 1; s >= 0; --s) active[s] += active[s + 1];  // rows of at least that length
-  // Longer rows come first: those of length n begin where the rows of at least n + 1 end.
+  // Longer rows come first: rows of length n begin where the rows of at least n + 1 end.
   for (int64_t n = 0; n <= length; ++n) start[n] = n < length ? active[n + 1] : 0;
   for (int64_t b = 0; b < batch; ++b) {
     const int64_t n = length_of(b);

@@ -1,4 +1,4 @@
-// The steps of sequences of different lengths, packed: only steps that exist are computed.
+// Packed steps of sequences of different lengths: only existing steps are computed.
 #pragma once
 
 #include <algorithm>
@@ -11,39 +11,38 @@ namespace qkv {
 /// Whether a layer reads its sequences from the first element or from the last.
 enum class Direction { forward, backward };
 
-/// Rows of a batch in order of falling length (equal ones in their own order), so that the rows which have a step s are
-/// the first active(s). In packed arrays row i of step s lies at start(s) + i: steps one after the other, in each the
-/// rows side by side.
+/// The rows of a batch sorted by decreasing length (stable), so that the rows with a step s are the first active(s). In
+/// packed arrays row i of step s is at start(s) + i: step after step, with the rows of a step side by side.
 class Steps {
  public:
-  /// batch rows of at most `length` steps; lens (B) or absent: all whole. Fails with the op's name.
+  /// `batch` rows of at most `length` steps; lens (B), or absent if all have `length`. Errors name the op.
   Steps(const char* op, int64_t batch, int64_t length, const Ids& lens, Direction direction = Direction::forward);
 
   int64_t batch() const { return batch_; }
   int64_t length() const { return length_; }
-  /// Steps of all rows together.
+  /// Number of steps of all rows together.
   int64_t total() const { return start(length_); }
   int64_t active(int64_t step) const { return active_.ptr()[step]; }
   int64_t start(int64_t step) const { return start_.ptr()[step]; }
-  /// The row of the batch that is sorted row i, and its length.
+  /// The batch row at sorted position i, and its length.
   int64_t row(int64_t i) const { return order_.ptr()[i]; }
   int64_t row_length(int64_t i) const { return lens_.ptr()[i]; }
-  /// Where step s of sorted row i lies on the time axis.
+  /// The index of step s of sorted row i on the time axis.
   int64_t time(int64_t i, int64_t step) const {
     return direction_ == Direction::forward ? step : row_length(i) - 1 - step;
   }
 
   /// x (B, T, D) -> (total, D).
   Tensor gather(const Tensor& x) const;
-  /// packed (total, D) -> to (B, T, D), 0 where there is no step; or added to what is there.
+  /// packed (total, D) -> to (B, T, D), 0 where there is no step; with `add`, added to it.
   void scatter(const Tensor& packed, float* to, bool add) const;
 
-  /// x (B, D), or zeros if it is absent -> the same in sorted order; and back.
+  /// x (B, D), or zeros if absent -> the same in sorted order; and back.
   Tensor sorted(const Tensor& x, int64_t width) const;
   Tensor unsorted(const Tensor& x) const;
 
-  /// body(begin, end) for ranges of sorted rows that hold about equally many steps, one a thread. Rows must not depend
-  /// on each other: then no bit depends on where the ranges are cut.
+  /// body(begin, end) for ranges of sorted rows with about equally many steps, one range per thread. Rows must be
+  /// independent: then no bit depends on where the ranges are cut.
   template <class Body>
   void each_range(double total_ns, Body&& body) const {
     const int64_t parts = detail::parallel_worthwhile(batch_, total_ns) ? std::min<int64_t>(threads(), batch_) : 1;

@@ -10,7 +10,7 @@
 namespace qkv::plotting {
 namespace {
 
-// The smallest and the largest of the values seen that an axis of that scale can show.
+// The smallest and the largest value seen that an axis of this scale can show.
 struct Extent {
   AxisScale scale = AxisScale::linear;
   double low = std::numeric_limits<double>::infinity(), high = -std::numeric_limits<double>::infinity();
@@ -26,16 +26,21 @@ struct Extent {
   bool empty() const { return !(low <= high); }
 };
 
-// Limits given by the axis win; the rest is data with a margin of 4 % where `padded`, and never an empty interval.
+// The axis' own limits, else those of the data, with a margin of 4 % if `padded`; never an empty interval.
 Range finished(Extent e, const Axis& axis, bool padded) {
   const bool log = axis.scale == AxisScale::log;
-  if (e.empty()) e.low = log ? 0.1 : 0, e.high = 1;
+  if (e.empty()) {
+    e.low = log ? 0.1 : 0;
+    e.high = 1;
+  }
   const auto widen = [&] {
     if (log) {
-      e.low /= 1.5, e.high *= 1.5;
+      e.low /= 1.5;
+      e.high *= 1.5;
     } else {
       const double half = e.low == 0 && e.high == 0 ? 0.5 : 0.05 * std::max(std::abs(e.low), std::abs(e.high));
-      e.low -= half, e.high += half;
+      e.low -= half;
+      e.high += half;
     }
   };
   const double size = std::max(std::abs(e.low), std::abs(e.high));
@@ -43,13 +48,15 @@ Range finished(Extent e, const Axis& axis, bool padded) {
     widen();
   else if (padded && log) {
     const double pad = std::exp(0.04 * (std::log(e.high) - std::log(e.low)));
-    e.low = std::max(e.low / pad, 1e-305), e.high = std::min(e.high * pad, 1e305);
+    e.low = std::max(e.low / pad, 1e-305);
+    e.high = std::min(e.high * pad, 1e305);
   } else if (padded) {
     const double pad = 0.04 * (e.high - e.low);
-    e.low -= pad, e.high += pad;
+    e.low -= pad;
+    e.high += pad;
   }
   Range r{axis.low.value_or(e.low), axis.high.value_or(e.high), axis.scale};
-  if (!(r.low < r.high)) {  // one limit given, beyond all data
+  if (!(r.low < r.high)) {  // the only given limit is beyond all data
     const double step = log ? 0 : std::max(1.0, std::abs(axis.low ? r.low : r.high) * 0.1);
     if (axis.low)
       r.high = log ? r.low * 10 : r.low + step;
@@ -125,7 +132,7 @@ std::string superscript(int exponent) {
   return out;
 }
 
-// The smallest of 1, 2, 5 times a power of ten that is not below x.
+// The smallest 1, 2 or 5 times a power of ten that is not below x.
 double nice_step(double x) {
   const double power = std::pow(10, std::floor(std::log10(x)));
   for (double m : {1.0, 2.0, 5.0})
@@ -139,7 +146,7 @@ std::vector<Tick> linear_ticks(const Range& r, int at_most) {
   for (int tries = 0; tries < 4; ++tries, step = nice_step(step * 1.5)) {
     const double slack = 1e-6, first = std::ceil(r.low / step - slack), last = std::floor(r.high / step + slack);
     if (!(std::abs(first) < 1e15 && std::abs(last) < 1e15))
-      break;  // limits so close that neighbouring ticks are one double
+      break;  // limits so close that neighbouring ticks are the same double
     if (last - first + 1 > at_most && tries < 3) continue;
     for (double i = first; i <= last && out.size() < 1000; ++i)
       out.push_back({i * step, tick_label(i * step, step, std::max(std::abs(r.low), std::abs(r.high)))});
@@ -256,7 +263,7 @@ std::vector<PanelRanges> panel_ranges(const Figure& figure) {
   std::vector<PanelRanges> out;
   for (const Panel& p : figure.panels)
     out.push_back(std::visit([&](const auto& content) { return ranges_of(p, content); }, p.content));
-  // Axes of numbers with the same scale become one; an axis of cells or categories keeps its own count.
+  // Numeric axes with the same scale get one range; an axis of cells or categories keeps its own.
   const auto numeric = [&](size_t i, Range PanelRanges::*axis) {
     const auto& content = figure.panels[i].content;
     return std::holds_alternative<Curves>(content) || std::holds_alternative<Histogram>(content) ||
@@ -304,16 +311,22 @@ std::vector<ColourRange> colour_ranges(const Figure& figure) {
     all.nan |= seen[i].nan;
   }
   const bool both_signs =
-      all.extent.high > 0 && all.extent.low < -1e-6 * all.extent.high;  // and not zeros with rounding
+      all.extent.high > 0 && all.extent.low < -1e-6 * all.extent.high;  // not just rounding errors around zero
   const ColourMap map = figure.colours.map.value_or(both_signs ? ColourMap::diverging : ColourMap::reds);
   std::vector<ColourRange> out;
   for (const Seen& own : seen) {
     Extent e = figure.colours.per_panel ? own.extent : all.extent;
-    if (e.empty()) e.low = 0, e.high = 1;
-    if (map == ColourMap::diverging) e.high = std::max(std::abs(e.low), std::abs(e.high)), e.low = -e.high;
+    if (e.empty()) {
+      e.low = 0;
+      e.high = 1;
+    }
+    if (map == ColourMap::diverging) {
+      e.high = std::max(std::abs(e.low), std::abs(e.high));
+      e.low = -e.high;
+    }
     if (map == ColourMap::reds && e.low > 0 && e.low < 0.05 * e.high)
-      e.low = 0;            // weights begin at zero, not at the smallest of them
-    if (e.low == e.high) {  // a constant c is the far end of a scale that begins at zero
+      e.low = 0;            // a scale of weights begins at zero, not at the smallest weight
+    if (e.low == e.high) {  // a constant is the far end of a scale that begins at zero
       if (e.low > 0)
         e.low = 0;
       else if (e.low < 0)

@@ -15,7 +15,7 @@ struct Range {
   double low = 0, high = 1;
   AxisScale scale = AxisScale::linear;
 
-  /// The place of a value: 0 at low, 1 at high; NaN when it has none.
+  /// The position of a value: 0 at low, 1 at high; NaN if it has none.
   double fraction(double value) const;
 };
 
@@ -24,25 +24,25 @@ struct Tick {
   std::string label;
 };
 
-/// Ticks at 1, 2 or 5 times a power of ten inside the range, at most that many; on a log scale at powers of ten where
-/// it spans enough.
+/// At most `at_most` ticks inside the range, at multiples of 1, 2 or 5 times a power of ten; on a log scale at powers
+/// of ten if the range is wide enough.
 std::vector<Tick> nice_ticks(const Range& range, int at_most);
 
-/// On a log scale of not too many decades the multiples 2 .. 9 of its powers of ten; else nothing.
+/// On a log scale with few decades, the multiples 2 .. 9 of its powers of ten; else none.
 std::vector<double> minor_ticks(const Range& range);
 
-/// Indices 0, step, 2 step ... below count, at most that many; steps are 1, 2 or 5 times a power of ten.
+/// At most `at_most` indices 0, step, 2 step ... below count; the step is 1, 2 or 5 times a power of ten.
 std::vector<int64_t> index_ticks(int64_t count, int at_most);
 
-/// Which cells of a row of `count` have a label and what it is: an index, or a round number where the cells span an
-/// axis of numbers.
+/// The labelled cells in a row of `count`, with their labels: indices, or round numbers if the cells span a numeric
+/// axis.
 struct CellTick {
   int64_t cell;
   std::string label;
 };
 std::vector<CellTick> cell_ticks(int64_t count, const std::optional<CellSpan>& span, int at_most);
 
-/// A number with as many decimals as a step needs: "0.25", "1.2×10⁶", "−3"; `step` 0: four significant digits.
+/// A number with the decimals that a step needs: "0.25", "1.2×10⁶", "−3"; `step` 0: four significant digits.
 std::string tick_label(double value, double step, double largest);
 /// A number for a cell, a bar or a terminal line: at most four significant digits.
 std::string short_number(double value);
@@ -51,19 +51,20 @@ std::string short_number(double value);
 struct PanelRanges {
   Range x, y;
 };
-/// Ranges of every panel, united where the figure shares an axis.
+/// The ranges of every panel, merged where the figure shares an axis.
 std::vector<PanelRanges> panel_ranges(const Figure& figure);
 
-/// The numbers at the two ends of each panel's colour scale; all the same unless the figure asks for one a panel.
+/// The values at the two ends of each panel's colour scale; the same for all panels unless the figure wants one scale
+/// per panel.
 struct ColourRange {
   double low = 0, high = 1;
   bool has_nan = false;
   ColourMap map = ColourMap::reds;
-  double fraction(double value) const;  // NaN stays NaN, infinities go to the ends
+  double fraction(double value) const;  // NaN stays NaN, infinities are mapped to the ends
 };
 std::vector<ColourRange> colour_ranges(const Figure& figure);
 
-/// The style of the series at a place: its own, else the palette's.
+/// The style of series number `place`: its own, else the palette's.
 LineStyle resolved_style(const Series& series, size_t place);
 Colour palette(size_t place);
 

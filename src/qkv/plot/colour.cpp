@@ -41,7 +41,7 @@ ColourMap colour_map(std::string_view name) {
   if (name == "reds" || name == "Reds") return ColourMap::reds;
   if (name == "blues" || name == "Blues") return ColourMap::blues;
   if (name == "diverging") return ColourMap::diverging;
-  fail("unknown colour map \"", name, "\", expected viridis, reds, blues or diverging");
+  refuse("unknown colour map \"{name}\", expected viridis, reds, blues or diverging", "name"_a = name);
 }
 
 Colour colour_at(ColourMap map, double t) {

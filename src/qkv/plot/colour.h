@@ -12,12 +12,12 @@ struct Colour {
   bool operator==(const Colour&) const = default;
 };
 
-/// One rule chooses the map wherever none is asked for: numbers that are not negative, as weights and probabilities
-/// are, have reds, the book's map, dark at the top; numbers of both signs have diverging, blue below zero, white at it,
-/// red above. viridis and blues are there for those who ask for them.
+/// The default map: for non-negative numbers, such as weights and probabilities, reds, the book's map, dark at the top;
+/// for numbers of both signs diverging, blue below zero, white at zero, red above. viridis and blues are used only on
+/// request.
 enum class ColourMap { viridis, reds, blues, diverging };
 
-/// The map of that name; fails with the list of names.
+/// The map with this name; an error lists the names.
 ColourMap colour_map(std::string_view name);
 
 /// The colour at t in [0, 1]; values outside are clamped.

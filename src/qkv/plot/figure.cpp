@@ -40,7 +40,7 @@ void check_axis(const char* name, const Axis& axis) {
   for (const std::optional<double>& limit : {axis.low, axis.high}) {
     check(!limit || plotting::drawable(*limit), "[figure] ", name, " limit cannot be drawn: ", limit.value_or(0));
     check(!limit || axis.scale == AxisScale::linear || *limit >= 1e-300, "[figure] ", name, " limit ",
-          limit.value_or(0), " on a log scale");
+          limit.value_or(0), " cannot be drawn on a log scale");
   }
   check(!axis.low || !axis.high || *axis.low < *axis.high, "[figure] ", name,
         " limits are not in order: ", axis.low.value_or(0), " and ", axis.high.value_or(0));
@@ -152,7 +152,7 @@ Figure histogram(std::vector<NamedValues> samples, Axis x, Axis y, int bins) {
 }
 
 Series series(const std::string& name, const Tensor& x, const Tensor& y, std::string_view format) {
-  check(x.rank() == 1 && x.shape() == y.shape(), "[series] x and y must be vectors of one length, got ", x.shape(),
+  check(x.rank() == 1 && x.shape() == y.shape(), "[series] x and y must be vectors of the same length, got ", x.shape(),
         " and ", y.shape());
   Series out{name, {x.data().begin(), x.data().end()}, {y.data().begin(), y.data().end()}, std::nullopt};
   if (!format.empty()) out.style = line_style(format);
@@ -169,7 +169,10 @@ HistogramCounts histogram_counts(const Histogram& histogram) {
       high = std::max(high, v);
     }
   }
-  if (!(low <= high)) low = 0, high = 1;
+  if (!(low <= high)) {
+    low = 0;
+    high = 1;
+  }
   if (high - low <= 1e-12 * std::max(std::abs(low), std::abs(high))) {
     const double half = std::max(0.5, 1e-6 * std::abs(low));
     low -= half;
@@ -204,7 +207,7 @@ void validate(const Figure& figure) {
   if (figure.size)
     check(figure.size->width >= 0.5 && figure.size->height >= 0.5 && figure.size->width <= 100 &&
               figure.size->height <= 100,
-          "[figure] size must be 0.5 to 100 inches a side, got ", figure.size->width, " x ", figure.size->height);
+          "[figure] size must be 0.5 to 100 inches per side, got ", figure.size->width, " x ", figure.size->height);
   check(!figure.id.empty(), "[figure] id is empty");
   for (char c : figure.id)
     check((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_',

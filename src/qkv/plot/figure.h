@@ -16,7 +16,7 @@ namespace qkv {
 
 enum class AxisScale { linear, log };
 
-/// An axis; limits that are not set follow the data.
+/// An axis; unset limits follow the data.
 struct Axis {
   std::string label = {};
   std::optional<double> low = {}, high = {};
@@ -27,40 +27,39 @@ struct CellIndex {
   int64_t row, col;
 };
 
-/// Numbers at the centres of the first and the last of several cells; those between are spaced evenly.
+/// Numbers at the centres of the first and the last cell; the centres between are evenly spaced.
 struct CellSpan {
   double first, last;
 };
 
 struct HeatMap {
   Tensor values;                                          // (rows, cols); row 0 is drawn on top
-  std::vector<std::string> x_tokens = {}, y_tokens = {};  // one a column, one a row; empty: the axis shows indices
-  std::vector<CellIndex> boxes = {};                      // cells with a frame around them: gold alignments
-  bool cell_values = false;                               // write each number into its cell, where it fits
+  std::vector<std::string> x_tokens = {}, y_tokens = {};  // one per column, one per row; empty: the axis shows indices
+  std::vector<CellIndex> boxes = {};                      // framed cells: gold alignments
+  bool cell_values = false;                               // write each number into its cell if it fits
   bool square_cells = true;
-  std::optional<CellSpan> x_span = {},
-                          y_span = {};  // without tokens: columns and rows are places on an axis of numbers
+  std::optional<CellSpan> x_span = {}, y_span = {};  // without tokens: columns and rows are positions on a numeric axis
 };
 
 enum class Dash { solid, dashed, dash_dot, dotted, none };
 
 struct LineStyle {
-  std::optional<Colour> colour = {};  // not set: the palette's, by place
+  std::optional<Colour> colour = {};  // not set: from the palette, by position
   Dash dash = Dash::solid;
   bool circles = false;
   double alpha = 1;
   double width = 1.5;
 };
 
-/// The style of a format as the book writes it: "-", "m--", "g-.", "r:", "o", "ko-" (a colour of bgrcmyk, a line, a
+/// The style of a format string as in the book: "-", "m--", "g-.", "r:", "o", "ko-" (a colour of bgrcmyk, a line, a
 /// circle).
 LineStyle line_style(std::string_view format);
 
 /// Points (x[i], y[i]) in order; a value that is not finite breaks the line.
 struct Series {
-  std::string name;  // in the legend; empty: not there
+  std::string name;  // in the legend; empty: no entry
   std::vector<double> x, y;
-  std::optional<LineStyle> style = {};  // not set: "-", "m--", "g-.", "r:" and on through the palette, by place
+  std::optional<LineStyle> style = {};  // not set: "-", "m--", "g-.", "r:" and so on through the palette, by position
 };
 
 /// The area between low[i] and high[i] over x[i]: a confidence band.
@@ -81,11 +80,11 @@ struct NamedValues {
   std::vector<double> values;
 };
 
-/// Groups of bars: series[s].values[c] stands at categories[c].
+/// Groups of bars: series[s].values[c] is drawn at categories[c].
 struct Bars {
   std::vector<std::string> categories;
   std::vector<NamedValues> series;
-  bool bar_values = false;  // write each number above its bar, where it fits
+  bool bar_values = false;  // write each number above its bar if it fits
 };
 
 /// Counts of several samples in the same equal bins over their joint range; the second is hatched.
@@ -98,7 +97,7 @@ struct Panel {
   std::variant<HeatMap, Curves, Bars, Histogram> content;
   std::string title = {};
   Axis x = {}, y = {};
-  std::string short_title = {};  // where a terminal has no room for the title; empty: it is cut
+  std::string short_title = {};  // used if a terminal has no room for the title; empty: the title is cut
 };
 
 /// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all
@@ -106,17 +105,18 @@ struct Panel {
 struct ColourScale {
   std::optional<ColourMap> map = {};  // not set: by the rule of colour.h
   std::optional<double> low = {}, high = {};
-  bool per_panel = false;  // each panel has a scale and a bar of its own
+  bool per_panel = false;  // each panel has its own scale and bar
   bool bar = true;
 };
 
-/// paper: black on white. inherit: no background, text in the colour of the page around, for pages with a dark mode.
+/// paper: black on white. inherit: no background, text in the colour of the surrounding page, for pages with a dark
+/// mode.
 enum class Theme { paper, inherit };
 
-/// Pixels that a page of the report has for a figure.
+/// The width in pixels that a page of the report has for a figure.
 inline constexpr double kPageWidth = 776;
 
-/// Inches as the book's figsize, at 96 pixels.
+/// Inches, like the book's figsize, at 96 pixels per inch.
 struct FigureSize {
   double width, height;
 };
@@ -127,10 +127,9 @@ struct Figure {
   std::string title;
   bool share_x = false, share_y = false;  // one range for all panels, tick labels on the outer ones only
   ColourScale colours;
-  std::optional<FigureSize>
-      size;  // not set: from the content, and rows of panels that would be wider than `widest` pixels are broken
+  std::optional<FigureSize> size;  // not set: from the content; rows of panels wider than `widest` pixels are broken
   double widest = kPageWidth;
-  std::string id = "fig";  // begins every id in the SVG: several figures in one page need different ones
+  std::string id = "fig";  // prefix of every id in the SVG: figures on one page need different ones
   Theme theme = Theme::paper;
 };
 
@@ -142,7 +141,7 @@ struct HeatMapOptions {
 };
 
 /// The book's show_heatmaps: values (rows, cols, queries, keys) as rows x cols panels; (n, queries, keys) is one row,
-/// (queries, keys) one panel. Titles, one a column or none, stand on the top row; x_label on the bottom row; y_label on
+/// (queries, keys) one panel. Titles, one per column or none, go on the top row; x_label on the bottom row; y_label on
 /// the first column.
 Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label,
                 const std::vector<std::string>& titles = {}, const HeatMapOptions& options = {});
@@ -162,7 +161,7 @@ struct HistogramCounts {
 };
 HistogramCounts histogram_counts(const Histogram& histogram);
 
-/// Fails, naming both counts, when parts of a figure do not fit together. Every backend calls it.
+/// Fails if parts of a figure do not fit together; the error names both counts. Every backend calls it.
 void validate(const Figure& figure);
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// Heat maps: what the backends share.
+// Heat maps: code shared by the backends.
 #pragma once
 
 #include <string>
@@ -15,11 +15,11 @@ struct Matrix {
   float at(int64_t row, int64_t col) const { return values[row * cols + col]; }
 };
 
-/// A matrix (rows, cols) with at most that many rows and columns: blocks of equal size replaced by their mean. A block
-/// with an infinity or nothing but NaN keeps it; other NaN do not count.
+/// A matrix (rows, cols) reduced to at most the given numbers of rows and columns: blocks of equal size are replaced by
+/// their mean. A block with an infinity, or of NaN only, keeps it; other NaN are ignored.
 Matrix averaged(const Tensor& matrix, int64_t most_rows, int64_t most_cols);
 
-/// A number for a cell: two decimals below 10, none from 100 on.
+/// A number for a cell: two decimals below 10, one below 100, then none.
 std::string cell_number(double value);
 
 class SvgWriter;

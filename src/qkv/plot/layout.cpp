@@ -1,4 +1,4 @@
-// Layout: how many panels stand in a row, preferred sizes, margins from label sizes, then the frames.
+// Layout: the number of panels per row, preferred sizes, margins from label sizes, then the frames.
 #include "qkv/plot/layout.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ double bar_space(const ColourRange& range, double height) {
 
 double bar_height(double grid_height) { return std::min(grid_height, std::max(0.7 * grid_height, 110.0)); }
 
-// A bar beside each heat map: when scales differ, and when other panels would stand between the maps and one bar.
+// Whether each heat map gets a bar: if scales differ, or if other panels would come between the maps and a shared bar.
 bool own_bars(const Figure& figure) {
   bool mixed = false;
   for (const Panel& p : figure.panels) mixed |= !std::holds_alternative<HeatMap>(p.content);
@@ -70,7 +70,7 @@ Size fitted(const Panel& panel, Size slot) {
   return {cell * cols, cell * rows};
 }
 
-// Margins of a panel whose frame has that size.
+// Margins of a panel whose frame has this size.
 void plan_margins(const Figure& figure, const Panel& panel, PanelPlan& plan, Size frame) {
   plan_marks(panel, plan, frame.width, frame.height);
   plan.legend = plan_legend(panel, plan.x, plan.y, frame.width, frame.height);
@@ -163,8 +163,8 @@ void place(const Figure& figure, FigurePlan& plan, const Grid& g, Size slot) {
 
 // ---- folding ----
 
-// Which texts a panel shows. In a row that was broken, every line has the labels that its row had, and every panel its
-// column's title.
+// Which texts a panel shows. If a row was broken, every line has the labels of its row, and every panel its column's
+// title.
 void plan_texts(const Figure& figure, FigurePlan& plan, size_t index) {
   const size_t cols = static_cast<size_t>(figure.cols);
   const Panel& panel = figure.panels[index];
@@ -183,7 +183,7 @@ void plan_texts(const Figure& figure, FigurePlan& plan, size_t index) {
     p.x_label = figure.panels[figure.panels.size() - cols + index % cols].x.label;
 }
 
-// A plan before its frames have places: figures that stand below each other share their columns.
+// A plan before its frames have positions: figures below each other share their columns.
 struct Draft {
   FigurePlan plan;
   Size slot{24, 24};
@@ -191,8 +191,8 @@ struct Draft {
   double width() const { return std::ceil(grid.across() + plan.grid.cols * slot.width); }
 };
 
-// The narrowest frame of a panel that can still be read. Before a row is broken its words keep room to stand at an
-// angle; one column has nothing left to break.
+// The narrowest frame of a panel that can still be read. While a row can be broken, its words keep room to be drawn at
+// an angle; a single column cannot be broken any further.
 double least_width(const Panel& panel, int cols) {
   const HeatMap* map = std::get_if<HeatMap>(&panel.content);
   if (!map) return cols == 1 ? 120 : cols == 2 ? 265 : 165;
@@ -201,7 +201,7 @@ double least_width(const Panel& panel, int cols) {
   return std::max(cols == 1 ? 120.0 : 110.0, static_cast<double>(map->values.size(1)) * cell);
 }
 
-// Frames get narrower until the figure fits, heat maps in both directions, if they can.
+// Makes frames narrower until the figure fits, if possible; heat maps shrink in both directions.
 void squeeze(const Figure& figure, Draft& d) {
   const int cols = d.plan.grid.cols;
   double least = 0;
@@ -239,7 +239,7 @@ Draft drafted(const Figure& figure, int lines) {
   }
   d.plan.colours = colours[0];
   d.grid = measure(figure, d.plan, d.slot);
-  if (figure.size) {  // margins depend on the frames and the frames on the margins: a few rounds settle it
+  if (figure.size) {  // margins and frames depend on each other: a few rounds converge
     for (int round = 0; round < 4; ++round) {
       d.slot.width = std::max(24.0, (figure.size->width * kPixelsPerInch - d.grid.across()) / figure.cols);
       d.slot.height = std::max(24.0, (figure.size->height * kPixelsPerInch - d.grid.down()) / figure.rows);
@@ -251,7 +251,7 @@ Draft drafted(const Figure& figure, int lines) {
   return d;
 }
 
-// As few lines as the page has room for. A size that was asked for is kept.
+// As few lines as fit on the page. A requested size is kept.
 Draft folded(const Figure& figure, int least_lines = 1) {
   Draft d = drafted(figure, least_lines);
   for (int lines = least_lines + 1; !figure.size && d.width() > figure.widest && d.plan.grid.cols > 1; ++lines)
@@ -264,7 +264,7 @@ FigurePlan placed(const Figure& figure, Draft d) {
   place(figure, plan, d.grid, d.slot);
   plan.width = std::max(d.width(), std::ceil(text_width(figure.title, kFigureTitleFont) + 2 * kPad));
   plan.height = std::ceil(d.grid.down() + plan.grid.rows * d.slot.height);
-  if (figure.size) {  // the size asked for, unless the texts need more
+  if (figure.size) {  // the requested size, unless the texts need more
     const double width = figure.size->width * kPixelsPerInch, height = figure.size->height * kPixelsPerInch;
     if (plan.width < width + 4) plan.width = std::round(width);
     if (plan.height < height + 4) plan.height = std::round(height);
@@ -294,7 +294,7 @@ FigurePlan layout(const Figure& figure) { return placed(figure, folded(figure));
 std::vector<FigurePlan> layout(std::span<const Figure> figures) {
   std::vector<Draft> drafts;
   int lines = 1;
-  bool alike = true;  // grids of the same columns
+  bool alike = true;  // grids with the same columns
   for (const Figure& figure : figures) {
     drafts.push_back(folded(figure));
     lines = std::max(lines, drafts.back().plan.grid.lines);
@@ -303,7 +303,7 @@ std::vector<FigurePlan> layout(std::span<const Figure> figures) {
   if (alike) {
     Grid all = drafts[0].grid;
     double widest = 0, cell = 1e9;
-    bool maps = true;  // heat maps have cells of one size
+    bool maps = true;  // all heat maps have cells of the same size
     for (size_t i = 0; i < figures.size(); ++i) {
       drafts[i] = folded(figures[i], lines);
       const HeatMap* map = std::get_if<HeatMap>(&figures[i].panels[0].content);
@@ -329,7 +329,10 @@ std::vector<FigurePlan> layout(std::span<const Figure> figures) {
       all.bar = std::max(all.bar, d.grid.bar);
     }
     for (Draft& d : drafts) {
-      if (d.grid.left.size() == all.left.size()) d.grid.left = all.left, d.grid.right = all.right;
+      if (d.grid.left.size() == all.left.size()) {
+        d.grid.left = all.left;
+        d.grid.right = all.right;
+      }
       if (d.grid.bar > 0) d.grid.bar = all.bar;
     }
   }

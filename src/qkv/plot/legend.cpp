@@ -1,4 +1,4 @@
-// Where a legend hides the least.
+// Finds the position where a legend hides the least.
 #include <algorithm>
 #include <cmath>
 
@@ -84,7 +84,7 @@ std::vector<LegendEntry> entries_of(const Panel& panel) {
   return out;
 }
 
-// Corners first, then the middles of the sides, then all over the frame: the first of equals is taken.
+// Corners first, then the middles of the sides, then the whole frame; of equally good positions the first is used.
 std::vector<Point> places(double far_x, double far_y) {
   const double mid_x = far_x / 2, mid_y = far_y / 2;
   std::vector<Point> out = {{far_x, 5},     {5, 5},     {far_x, far_y}, {5, far_y},
@@ -123,7 +123,10 @@ LegendPlan plan_legend(const Panel& panel, const Range& x, const Range& y, doubl
     plan.box.y = place.y;
   }
   plan.outside = far_x < 5 || far_y < 5 || static_cast<double>(best) > 0.01 * static_cast<double>(ink.size());
-  if (plan.outside) plan.box.x = width + 8, plan.box.y = 0;
+  if (plan.outside) {
+    plan.box.x = width + 8;
+    plan.box.y = 0;
+  }
   return plan;
 }
 

@@ -1,4 +1,4 @@
-// Tick marks of a panel's axes and the room that their labels take.
+// Tick marks of a panel's axes and the space for their labels.
 #include <algorithm>
 #include <cmath>
 
@@ -115,7 +115,7 @@ AxisMarks number_marks(const Range& range, double length, bool horizontal) {
   return out;
 }
 
-// Numbers along the cells of a heat map; a span that falls from its first cell to its last turns the axis round.
+// Numbers along the cells of a heat map; a span that decreases from its first cell to its last reverses the axis.
 AxisMarks span_marks(const CellSpan& span, int64_t count, double length, bool horizontal) {
   const double half = count > 1 ? (span.last - span.first) / static_cast<double>(count - 1) / 2 : 0.5;
   const double from = span.first - half, to = span.last + half;

@@ -1,5 +1,5 @@
-// PNG encoding (RFC 2083) with zlib, and rendering with librsvg loaded at run time: it costs 10 ms that only a PNG
-// should pay.
+// PNG encoding (RFC 2083) with zlib, and rendering with librsvg, loaded at run time because loading takes 10 ms that
+// only PNG output needs.
 #include "qkv/plot/png.h"
 
 #include <dlfcn.h>
@@ -86,30 +86,31 @@ struct Renderer {
   void (*cairo_destroy)(void*);
 };
 
-// GLib ends the program when memory runs out, so there must be room before it is asked: for the libraries, the fonts
-// and the picture.
+// GLib aborts the program when memory runs out, so first check that there is room for the libraries, the fonts and the
+// picture.
 void check_room() {
   constexpr size_t kRoom = size_t{256} << 20;
   void* room = mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (room == MAP_FAILED)
-    throw Error(text("cannot write PNG: it takes up to ", kRoom >> 20,
-                     " MB of address space, and the memory limit leaves less"),
-                "write .svg");
+    throw Error(tr("cannot write PNG: it needs up to {room} MB of address space, and the memory limit leaves less",
+                   "room"_a = kRoom >> 20),
+                tr("write .svg"));
   munmap(room, kRoom);
 }
 
 void* open_library(const char* file, const char* package) {
   void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    throw Error(text("cannot write PNG: ", file, " is not installed (Debian package ", package, ")"),
-                text("apt install ", package, ", or write .svg"));
+    throw Error(tr("cannot write PNG: {file} is not installed (Debian package {package})", "file"_a = file,
+                   "package"_a = package),
+                tr("apt install {package}, or write .svg", "package"_a = package));
   return library;
 }
 
 template <class Function>
 void load(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  check(function != nullptr, "cannot write PNG: the installed library has no ", name);
+  require(function != nullptr, "cannot write PNG: the installed library has no {name}", "name"_a = name);
 }
 
 Renderer load_renderer() {
@@ -167,11 +168,11 @@ std::string render_png(const std::string& svg, double scale) {
   check(r.rsvg_handle_get_intrinsic_size_in_pixels(document.get(), &wide, &high) != 0, "[png] the picture has no size");
   const double width = std::ceil(wide * scale), height = std::ceil(high * scale);
   check(width >= 1 && height >= 1 && width <= 32767 && height <= 32767, "[png] picture of ", width, " x ", height,
-        " pixels, the limit is 32767 a side");
+        " pixels, the limit is 32767 per side");
   constexpr int kRgb24 = 1;
   const int columns = static_cast<int>(width), rows = static_cast<int>(height);
   const Handle surface(r.cairo_image_surface_create(kRgb24, columns, rows), r.cairo_surface_destroy);
-  check(r.cairo_surface_status(surface.get()) == 0, "[png] no memory for ", width, " x ", height, " pixels");
+  check(r.cairo_surface_status(surface.get()) == 0, "[png] not enough memory for ", width, " x ", height, " pixels");
   {
     const Handle pen(r.cairo_create(surface.get()), r.cairo_destroy);
     r.cairo_set_source_rgb(pen.get(), 1, 1, 1);

@@ -1,4 +1,4 @@
-// PNG files: our own encoder, and pictures of SVG text through librsvg.
+// PNG files: our own encoder, and SVG text rendered by librsvg.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace qkv::plotting {
 
-/// A PNG of width x height pixels: indices into at most 256 colours.
+/// A PNG of width x height pixels from indices into at most 256 colours.
 std::string encode_png_indexed(std::span<const uint8_t> pixels, int64_t width, int64_t height,
                                std::span<const Colour> palette);
-/// A PNG of width x height pixels: red, green, blue bytes.
+/// A PNG of width x height pixels from red, green and blue bytes.
 std::string encode_png_rgb(std::span<const uint8_t> pixels, int64_t width, int64_t height);
 
-/// The picture of an SVG text, `scale` pixels a unit. Loads librsvg and cairo when first called; fails naming the
-/// Debian package when they are not installed.
+/// Renders SVG text at `scale` pixels per unit. The first call loads librsvg and cairo; if they are not installed, the
+/// error names the Debian package.
 std::string render_png(const std::string& svg, double scale);
 
 }  // namespace qkv::plotting

@@ -23,8 +23,9 @@ std::string ending_of(const std::string& path) {
 
 void check_figure_path(const std::string& path) {
   const std::string ending = ending_of(path);
-  check(ending == ".svg" || ending == ".png" || ending == ".txt", path, ": unknown ending \"",
-        std::filesystem::path(path).extension().string(), "\", expected .svg, .png or .txt");
+  require(ending == ".svg" || ending == ".png" || ending == ".txt",
+          "{path}: unknown ending \"{extension}\", expected .svg, .png or .txt", "path"_a = path,
+          "extension"_a = std::filesystem::path(path).extension().string());
 }
 
 void save(const Figure& figure, const std::string& path, double png_scale) {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kMostRectangles = 4000;
 constexpr std::string_view kFontFamily =
-    "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', 'DejaVu Sans', sans-serif";
+    "Helvetica, Arial, 'Liberation Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', "
+    "'DejaVu Sans', sans-serif";
 
 void define_colours(SvgWriter& w, const Figure& figure, ColourMap map) {
   bool heat = false, hatched = false;
@@ -161,7 +162,7 @@ void draw_colour_bar(SvgWriter& w, const Box& box, const ColourRange& range) {
 
 namespace {
 
-// The figure as an <svg> element with its top left corner there.
+// The figure as an <svg> element with its top left corner at (x, y).
 std::string drawn(const Figure& figure, const FigurePlan& plan, double x, double y) {
   int64_t cells = 0;
   for (const Panel& p : figure.panels)
@@ -203,7 +204,7 @@ std::string svg(std::span<const Figure> figures) {
   for (size_t i = 0; i < figures.size(); ++i) {
     validate(figures[i]);
     for (size_t j = 0; j < i; ++j)
-      check(figures[j].id != figures[i].id, "[svg] two figures of one picture have the id \"", figures[i].id, "\"");
+      check(figures[j].id != figures[i].id, "[svg] two figures in one picture have the id \"", figures[i].id, "\"");
   }
   const std::vector<FigurePlan> plans = layout(figures);
   for (const FigurePlan& plan : plans) {

@@ -8,11 +8,12 @@
 
 namespace qkv {
 
-/// The figure as one <svg> element, fit for a file and for inline use in HTML. The same figure gives the same bytes.
-/// Heat maps of more than 4,000 cells in all are embedded as images, and averaged down to at most 1,024 cells a side.
+/// The figure as one <svg> element, fit for a file and for inline use in HTML. The same figure gives the same bytes. If
+/// the heat maps have more than 4,000 cells in total, they are embedded as images, averaged down to at most 1,024 cells
+/// per side.
 std::string svg(const Figure& figure);
 
-/// Several figures, one below the other, as one <svg> element. Each needs an id of its own.
+/// Several figures, one below the other, as one <svg> element. Each needs its own id.
 std::string svg(std::span<const Figure> figures);
 
 }  // namespace qkv

@@ -15,12 +15,13 @@ struct Point {
 Point at(const PanelPlan& plan, double x, double y) {
   const Box& f = plan.frame;
   const double px = f.x + plan.x.fraction(x) * f.width, py = f.y + (1 - plan.y.fraction(y)) * f.height;
-  return {std::clamp(px, -1e5, 1e5), std::clamp(py, -1e5, 1e5)};  // far outside is clipped anyway; clamp keeps NaN
+  return {std::clamp(px, -1e5, 1e5),
+          std::clamp(py, -1e5, 1e5)};  // points far outside are clipped anyway; clamp keeps NaN
 }
 
 bool finite(const Point& p) { return std::isfinite(p.x) && std::isfinite(p.y); }
 
-// Long lines with ascending x: in each half pixel keep the first, lowest, highest and last point; the picture is the
+// Thins long lines with ascending x: each half pixel keeps its first, lowest, highest and last point, which looks the
 // same.
 std::vector<Point> thinned(const std::vector<Point>& points) {
   if (points.size() < 2000 || !std::all_of(points.begin(), points.end(), finite) ||
@@ -93,7 +94,7 @@ void draw_series(SvgWriter& w, const Series& series, const LineStyle& style, con
 
 void draw_band(SvgWriter& w, const Band& band, size_t place, const PanelPlan& plan) {
   const std::string colour = hex(band.colour.value_or(palette(place)));
-  for (size_t begin = 0; begin < band.x.size();) {  // one polygon for each stretch without gaps
+  for (size_t begin = 0; begin < band.x.size();) {  // one polygon per stretch without gaps
     std::vector<Point> outline, back;
     size_t i = begin;
     for (; i < band.x.size(); ++i) {
@@ -126,7 +127,7 @@ void draw(SvgWriter& w, const Curves& curves, const PanelPlan& plan) {
   }
 }
 
-// The vertical extent of a bar of that value; on a log scale bars stand on the lower limit.
+// The vertical extent of a bar; on a log scale bars start at the lower limit.
 void draw_bar(SvgWriter& w, double left, double right, double value, const PanelPlan& plan, const std::string& fill,
               size_t place) {
   if (!drawable(value)) return;

@@ -1,4 +1,4 @@
-// Heat maps in SVG: a rectangle a cell, or one embedded image when there are many.
+// Heat maps in SVG: one rectangle per cell, or one embedded image if there are many cells.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ std::string base64(const std::string& bytes) {
   return out;
 }
 
-// A colour index for each cell: 0 .. 254 along the map, 255 for NaN.
+// A colour index per cell: 0 .. 254 along the map, 255 for NaN.
 uint8_t colour_index(const ColourRange& range, float value) {
   const double t = range.fraction(value);
   return std::isnan(t) ? 255 : static_cast<uint8_t>(std::lround(std::clamp(t, 0.0, 1.0) * 254));
@@ -36,7 +36,8 @@ void draw_image(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
   std::vector<Colour> palette;
   for (int i = 0; i < 255; ++i) palette.push_back(colour_at(plan.colours.map, i / 254.0));
   palette.push_back(kNanColour);
-  // Viewers that smooth images would blur small ones: repeat cells until there are two pixels for each one on the page.
+  // Some viewers smooth images and would blur small ones: repeat cells until there are two image pixels per pixel on
+  // the page.
   const int64_t again_x = std::max<int64_t>(1, std::llround(2 * plan.frame.width / static_cast<double>(cells.cols)));
   const int64_t again_y = std::max<int64_t>(1, std::llround(2 * plan.frame.height / static_cast<double>(cells.rows)));
   std::vector<uint8_t> pixels;

@@ -29,7 +29,7 @@ class SvgWriter {
   const bool paper;
   std::string out;
 
-  /// <name key="value" ...  with numbers and texts in turn; `end` closes it.
+  /// <name key="value" ...  with numbers and strings as values; `end` closes it.
   SvgWriter& open(std::string_view name) {
     out += '<';
     out += name;
@@ -62,7 +62,7 @@ class SvgWriter {
         .attribute("width", b.width)
         .attribute("height", b.height);
   }
-  /// Text whose middle height is y; turned anticlockwise by `angle` degrees around (x, y).
+  /// Text vertically centred at y, rotated anticlockwise by `angle` degrees around (x, y).
   void text(double x, double y, std::string_view content, double font, Anchor anchor, int angle = 0,
             std::string_view fill = "") {
     if (content.empty()) return;
@@ -99,9 +99,9 @@ void draw_content(SvgWriter& w, const Figure& figure, size_t index, const PanelP
 /// The colour bar of a range, with its ticks.
 void draw_colour_bar(SvgWriter& w, const Box& box, const ColourRange& range);
 void draw_legend(SvgWriter& w, const Panel& panel, const PanelPlan& plan);
-/// The attribute stroke-dasharray of a dash, or "".
+/// The stroke-dasharray attribute of a dash, or "".
 std::string dash_array(Dash dash, double width);
-/// The fill of the series at a place among bars or histogram samples: a colour or, for the second, a hatch.
+/// The fill of series number `place` of bars or histogram samples: a colour or, for the second, a hatch.
 std::string fill_of(const SvgWriter& w, size_t place, bool hatch);
 
 }  // namespace qkv::plotting

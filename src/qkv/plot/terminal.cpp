@@ -1,4 +1,4 @@
-// The terminal backend: panels beside each other where they fit.
+// The terminal backend: panels beside each other if they fit.
 #include "qkv/plot/terminal.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ std::string TerminalPage::number(std::string label) const {
 }
 
 void TerminalPage::draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const {
-  if (titles) {  // one that is wider than what stands below it goes on to the edge
+  if (titles) {  // a title wider than the content below it may extend to the edge
     const int room = std::max(width, canvas.width() - left);
     const std::string& title =
         display_width(panel.title) > room && !panel.short_title.empty() ? panel.short_title : panel.title;
@@ -111,15 +111,15 @@ std::string terminal(const Figure& figure, const TerminalOptions& options) {
   const std::vector<ColourRange> colours = colour_ranges(figure);
   const int fitting = std::clamp((options.columns + kGap) / (kNarrowestPanel + kGap), 1, figure.cols);
   const int lines = (figure.cols + fitting - 1) / fitting,
-            a_line = (figure.cols + lines - 1) / lines;  // 4 panels break as 2 + 2, not 3 + 1
-  const int budget = (options.columns - kGap * (a_line - 1)) / a_line;
+            per_line = (figure.cols + lines - 1) / lines;  // 4 panels break as 2 + 2, not 3 + 1
+  const int budget = (options.columns - kGap * (per_line - 1)) / per_line;
   std::vector<TextCanvas> parts;
   for (int row = 0; row < figure.rows; ++row) {
-    for (int first = 0; first < figure.cols; first += a_line) {
+    for (int first = 0; first < figure.cols; first += per_line) {
       if (!parts.empty()) parts.emplace_back(0, 1);
       std::vector<TextCanvas> line;
       const size_t from = static_cast<size_t>(row) * figure.cols + first,
-                   to = from + std::min(a_line, figure.cols - first);
+                   to = from + std::min(per_line, figure.cols - first);
       page.titles = page.y_labels = false;
       for (size_t i = from; i < to; ++i) {
         page.titles |= !figure.panels[i].title.empty();

@@ -7,8 +7,8 @@
 
 namespace qkv {
 
-/// truecolor: 24-bit colours, half blocks and Braille dots. ascii: no escape codes, and nothing but ASCII around the
-/// figure's texts.
+/// truecolor: 24-bit colours, half blocks and Braille dots. ascii: no escape codes, and only ASCII apart from the
+/// figure's own texts.
 enum class TerminalColour { truecolor, ascii };
 
 struct TerminalOptions {
@@ -16,7 +16,7 @@ struct TerminalOptions {
   TerminalColour colour = TerminalColour::truecolor;
 };
 
-/// The figure in lines of equal display width (at most options.columns, wide characters count two), each ended by a
+/// The figure in lines of equal display width (at most options.columns, wide characters count as two), each ending in a
 /// newline. Panels that do not fit beside each other go below each other; large heat maps are averaged down.
 std::string terminal(const Figure& figure, const TerminalOptions& options = {});
 

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kLineGlyphs = "*+x#%@&~";
 
-// Dots of a panel of curves: Braille gives 2 x 4 in a cell, ASCII one.
+// Dots of a panel of curves: Braille has 2 x 4 per cell, ASCII one.
 class DotField {
  public:
   DotField(int columns, int lines, bool ascii)
@@ -35,7 +35,7 @@ class DotField {
     inks_[cell] = ink;
   }
 
-  // A segment clipped to the field (Liang and Barsky, 1984); `walked` carries the dash pattern on.
+  // A segment clipped to the field (Liang and Barsky, 1984); `walked` continues the dash pattern.
   void segment(double x1, double y1, double x2, double y2, const LineStyle& style, char32_t glyph, double& walked) {
     double from = 0, to = 1;
     const double dx = x2 - x1, dy = y2 - y1;
@@ -90,7 +90,7 @@ struct Sample {
   Colour ink;
 };
 
-// The legend in as many lines as it takes.
+// Adds a sample to the legend, on a new line if the last one is full.
 void draw_samples(std::vector<std::vector<Sample>>& lines, const Sample& sample, int columns, int& used) {
   const int width = display_width(sample.mark) + 1 + display_width(sample.name) + 2;
   if (lines.empty() || used + width - 2 > columns) {
@@ -246,8 +246,8 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
     append_utf8(mark, glyph(s));
     draw_samples(legend, {mark + mark, page.cut(bars.series[s].name, area - 3), palette(s)}, area, used);
   }
-  const int name_columns =
-      display_width(panel.x.label);  // of what the categories are: above them, on a line of its own when long
+  // The axis label, above the categories: on its own line if it is long.
+  const int name_columns = display_width(panel.x.label);
   const int label = name_columns == 0 || (page.y_labels && name_columns < left) ? 0 : 1, top = page.header() + label;
   const int lines = static_cast<int>(bars.categories.size() * bars.series.size());
   TextCanvas canvas(std::min(columns, left + area + numbers + 1), top + lines + static_cast<int>(legend.size()));

@@ -12,10 +12,10 @@ namespace {
 constexpr int64_t kMostLines = 50;
 constexpr std::string_view kRamp = " .:-=+*#%@";
 
-// How cells become characters: each one `wide` columns and `tall` lines, or two rows to a line when halves.
+// How cells become characters: each has `wide` columns and `tall` lines, or two rows share a line if `halves`.
 struct HeatGrid {
   Matrix cells;
-  int64_t rows_each = 1, cols_each = 1;  // rows and columns of the tensor in a cell
+  int64_t rows_each = 1, cols_each = 1;  // rows and columns of the tensor per cell
   int wide = 1, tall = 1;
   bool halves = false;
   int label_columns = 0;
@@ -30,7 +30,7 @@ int widest(const std::vector<std::string>& labels, int most) {
   return std::min(columns, most);
 }
 
-// Of the numbers beside the rows.
+// The width of the numbers beside the rows.
 int index_width(const TerminalPage& page, const HeatMap& map, int64_t rows) {
   if (!map.y_span) return static_cast<int>(std::to_string(std::max<int64_t>(rows - 1, 0)).size());
   int columns = 1;
@@ -50,7 +50,7 @@ HeatGrid plan_grid(const TerminalPage& page, const HeatMap& map, int columns) {
   g.cols_each = cols > room ? factor : 1;
   g.rows_each = rows > most_rows || (cols > room && rows > room) ? factor : 1;
   g.cells = averaged(map.values, (rows + g.rows_each - 1) / g.rows_each, (cols + g.cols_each - 1) / g.cols_each);
-  const int64_t space = room / g.cells.cols;  // columns a cell may have
+  const int64_t space = room / g.cells.cols;  // columns available per cell
   const int token = map.x_tokens.empty() || g.cols_each > 1 ? 0 : widest(map.x_tokens, 12);
   if (map.cell_values && space >= 6) {
     g.wide = token > 5 && token + 1 <= space ? token + 1 : 6;
@@ -164,7 +164,7 @@ void draw_column_labels(TextCanvas& canvas, const TerminalPage& page, const Heat
       canvas.centred(x, g.wide, top, map.x_tokens[i]);
       continue;
     }
-    int y = top - 1;  // one character a line, combining marks with theirs
+    int y = top - 1;  // one character per line, combining marks with their letter
     for (char32_t p : code_points(page.cut(map.x_tokens[i], 12)))
       canvas.put(x + (g.wide - 1) / 2, display_width(p) == 0 ? y : ++y, p);
   }

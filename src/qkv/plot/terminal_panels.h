@@ -7,18 +7,18 @@
 
 namespace qkv::plotting {
 
-/// What every panel of a terminal figure needs to know.
+/// Shared by all panels of a terminal figure.
 struct TerminalPage {
   const Figure& figure;
   bool ascii;
-  bool titles = false, y_labels = false;  // some panel beside has one: then all leave a line for it
-  int lines = 16;                         // of a panel of curves
+  bool titles = false, y_labels = false;  // some panel in the row has one, so all leave a line for it
+  int lines = 16;                         // height of a panel of curves
 
-  /// A tick label or number in the characters of the page.
+  /// A tick label or number in the page's character set.
   std::string number(std::string label) const;
   std::string cut(std::string_view text, int columns) const { return cut_to(text, columns, ascii ? "~" : "…"); }
-  /// The colour of a line, or none, which is the terminal's own: in characters alone, and for what is nearly black,
-  /// which a dark terminal would hide.
+  /// The colour of a line, or none for the terminal's own colour: in ASCII, and for lines that are nearly black, which
+  /// would not show on a dark terminal.
   std::optional<Colour> ink(Colour colour) const {
     return ascii || luminance(colour) < 0.05 ? std::nullopt : std::optional(colour);
   }
@@ -31,7 +31,7 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
 TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curves& curves, const PanelRanges& ranges,
                        int columns);
 TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& bars, const Range& values, int columns);
-/// A histogram as bars, a category for each bin.
+/// A histogram as bars, one category per bin.
 Bars as_bars(const TerminalPage& page, const Histogram& histogram);
 /// One line: low, the colours between, high.
 TextCanvas colour_bar_line(const TerminalPage& page, const ColourRange& range, int columns);

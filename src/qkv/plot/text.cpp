@@ -32,7 +32,7 @@ bool within(char32_t point, const PointRange (&ranges)[N]) {
 
 bool control(char32_t p) { return p < 0x20 || (p >= 0x7F && p < 0xA0) || (p & 0xFFFE) == 0xFFFE; }
 
-// The code point that starts at text[i], and moves i past it; an ill-formed byte gives U+FFFD.
+// Returns the code point that starts at text[i] and moves i past it; an ill-formed byte gives U+FFFD.
 char32_t next_point(std::string_view text, size_t& i) {
   const auto byte = [&](size_t at) { return static_cast<unsigned char>(text[at]); };
   const unsigned char lead = byte(i++);

@@ -1,4 +1,4 @@
-// Text as figures need it: code points, widths on a page and in a terminal, escaping.
+// Text for figures: code points, widths on a page and in a terminal, escaping.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace qkv::plotting {
 
-/// The code points of UTF-8 text; what is not UTF-8, and every control character, becomes U+FFFD.
+/// The code points of UTF-8 text; invalid bytes and control characters become U+FFFD.
 std::vector<char32_t> code_points(std::string_view utf8);
 void append_utf8(std::string& out, char32_t point);
 
@@ -15,17 +15,17 @@ void append_utf8(std::string& out, char32_t point);
 int display_width(char32_t point);
 int display_width(std::string_view utf8);
 
-/// An estimate, on the generous side, of the width of a sans-serif text at a font size, in pixels.
+/// A generous estimate of the width of sans-serif text at a font size, in pixels.
 double text_width(std::string_view utf8, double font_size);
 
-/// The text cut to a width, with "…" at its end when something was cut.
+/// The text cut to a width, with "…" at its end if anything was cut.
 std::string shortened(std::string_view utf8, double font_size, double width);
 
 /// The text with a true minus sign instead of a hyphen before every number: "y = -1" becomes "y = −1", "x-2" and
 /// "t-test" stay.
 std::string with_minus_signs(std::string_view utf8);
 
-/// Valid UTF-8 that can stand in XML text and in a quoted attribute.
+/// The text as valid UTF-8, escaped for XML text and quoted attributes.
 std::string xml_escaped(std::string_view utf8);
 
 /// A number for an attribute: two decimals at most, no trailing zeros, never "-0".

@@ -1,4 +1,4 @@
-// A rectangle of terminal cells with colours, to be written out line by line.
+// A rectangle of coloured terminal cells, written out line by line.
 #pragma once
 
 #include <optional>
@@ -17,12 +17,12 @@ class TextCanvas {
   int width() const { return width_; }
   int height() const { return height_; }
 
-  /// One character; outside the canvas nothing happens. A wide one takes two cells, or leaves a blank where only one is
-  /// left.
+  /// Writes one character; outside the canvas it is ignored. A wide one takes two cells, or leaves a blank if only one
+  /// is left.
   void put(int x, int y, char32_t glyph, std::optional<Colour> ink = {}, std::optional<Colour> ground = {});
-  /// A text from x on, cut at the edge.
+  /// Writes text starting at x, cut at the edge.
   void text(int x, int y, std::string_view utf8, std::optional<Colour> ink = {});
-  /// A text in the middle of [x, x + width), or cut to it.
+  /// Writes text centred in [x, x + width), or cut to it.
   void centred(int x, int width, int y, std::string_view utf8);
   void copy(const TextCanvas& from, int x, int y);
 
@@ -39,7 +39,7 @@ class TextCanvas {
   std::vector<Cell> cells_;  // the right half of a wide character has an empty glyph
 };
 
-/// The text cut to that many columns, the last one then being `mark`.
+/// The text cut to `columns` columns; if it was cut, the last one is `mark`.
 std::string cut_to(std::string_view utf8, int columns, std::string_view mark);
 
 }  // namespace qkv::plotting

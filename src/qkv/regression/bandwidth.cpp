@@ -37,27 +37,33 @@ double quantile(const std::vector<double>& sorted, double p) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-/// Smallest value of f on [low, high] to a tolerance (Kiefer, 1953); f is called once a step.
+/// Smallest value of f on [low, high] to a tolerance (Kiefer, 1953); f is called once per step.
 std::pair<double, double> golden_section(double low, double high, double tolerance,
                                          const std::function<double(double)>& f) {
   const double ratio = 1 / std::numbers::phi;
   double a = high - ratio * (high - low), b = low + ratio * (high - low), fa = f(a), fb = f(b);
   while (high - low > tolerance) {
     if (fa <= fb) {
-      high = b, b = a, fb = fa;
-      a = high - ratio * (high - low), fa = f(a);
+      high = b;
+      b = a;
+      fb = fa;
+      a = high - ratio * (high - low);
+      fa = f(a);
     } else {
-      low = a, a = b, fa = fb;
-      b = low + ratio * (high - low), fb = f(b);
+      low = a;
+      a = b;
+      fa = fb;
+      b = low + ratio * (high - low);
+      fb = f(b);
     }
   }
   return fa <= fb ? std::pair{a, fa} : std::pair{b, fb};
 }
 
 constexpr int kGrid = 16;
-constexpr double kTolerance = 2e-3;  // of log h: the score is flat at its minimum, this changes it by ~1e-6 of itself
+constexpr double kTolerance = 2e-3;  // of log h: the score is flat at its minimum, so its relative error is ~1e-6
 
-constexpr int64_t kFullRows = 1500;  // in several dimensions: up to here every score is of all rows
+constexpr int64_t kFullRows = 1500;  // in several dimensions: up to here every score uses all rows
 constexpr int64_t kFewRows = 500, kSomeRows = 2000;
 
 /// The search, and the best seen so far.
@@ -74,16 +80,19 @@ struct Search {
     options.bandwidth = bandwidth;
     ++best.evaluations;
     const double value = regression.with(std::move(options)).leave_one_out_score(rows_used);
-    if (best.bandwidth.empty() || value < best.score) best.bandwidth = bandwidth, best.score = value;
+    if (best.bandwidth.empty() || value < best.score) {
+      best.bandwidth = bandwidth;
+      best.score = value;
+    }
     spent += cost();
     if (observer) observer({std::min(spent / expected, 1.0), best.evaluations});
     return value;
   }
-  /// Of a score, in scores of all rows.
+  /// The cost of a score, in scores of all rows.
   double cost() const {
     return static_cast<double>(std::min(rows_used, regression.rows())) / static_cast<double>(regression.rows());
   }
-  /// Scores from here on are over that many rows.
+  /// Makes further scores use `rows` rows.
   void use(int64_t rows) {
     rows_used = rows;
     best.score = std::numeric_limits<double>::infinity();
@@ -101,7 +110,7 @@ std::vector<double> scaled_at(std::vector<double> h, size_t a, double log_factor
   return h;
 }
 
-/// Golden section on a coordinate at a time, until a round gains little.
+/// Golden section on one coordinate at a time, until a round gains little.
 void by_golden_sections(Search& search) {
   for (int round = 0; round < 10; ++round) {
     const double before = search.best.score;
@@ -126,9 +135,9 @@ bool by_parabolas(Search& search, double step) {
       at(0.5 * step * (below - above) / bend);
       continue;
     }
-    const double side = below < above ? -1 : 1;  // downhill, as long as it goes there
+    const double side = below < above ? -1 : 1;  // downhill while the score decreases
     double last = std::min(below, above);
-    for (int k = 2; k <= 6 && last < here * (1 - 1e-4); ++k) {  // a width beyond the data changes next to nothing
+    for (int k = 2; k <= 6 && last < here * (1 - 1e-4); ++k) {  // beyond the data the width has almost no effect
       const double next = at(side * k * step);
       if (!(next < last)) break;
       last = next;
@@ -137,7 +146,7 @@ bool by_parabolas(Search& search, double step) {
   return search.best.score < before * (1 - 1e-4);
 }
 
-/// Scores, in scores of all rows, that a search in d dimensions is expected to ask for: what a bar shows is a guess.
+/// The expected cost of a search in d dimensions, in scores of all rows: an estimate for progress bars.
 double expected_cost(int64_t rows, int64_t d) {
   const double line = kGrid + 16, coordinates = static_cast<double>(d), n = static_cast<double>(rows);
   if (d == 1) return line;
@@ -157,17 +166,16 @@ std::vector<double> rule_bandwidth(const Points& x, KernelShape kernel) {
     std::vector<double> column = x.column(a);
     std::sort(column.begin(), column.end());
     check(column.front() < column.back(), "[bandwidth] all ", x.rows, " values of x column ", a + 1, " are ",
-          column.front(), ": no width follows from them, give one");
+          column.front(), ": a width cannot be derived from them, give one");
     double mean = 0, squares = 0;
     for (const double value : column) mean += value / n;
     for (const double value : column) squares += (value - mean) * (value - mean);
     const double deviation = std::sqrt(squares / (n - 1)),
                  quartiles = (quantile(column, 0.75) - quantile(column, 0.25)) / 1.349;
     out.push_back(ratio * 1.06 * (quartiles > 0 ? std::min(deviation, quartiles) : deviation) * shrink);
-    check(
-        out.back() > 1e-300 && out.back() < 1e300, "[bandwidth] x column ", a + 1, " runs from ", column.front(),
-        " to ", column.back(),
-        ": its numbers are too small or too large for a width to follow from them; scale the column, or give a width");
+    check(out.back() > 1e-300 && out.back() < 1e300, "[bandwidth] x column ", a + 1, " runs from ", column.front(),
+          " to ", column.back(),
+          ": its numbers are too small or too large to derive a width from them; scale the column, or give a width");
   }
   return out;
 }
@@ -175,7 +183,7 @@ std::vector<double> rule_bandwidth(const Points& x, KernelShape kernel) {
 CrossValidated cross_validate(const KernelRegression& regression, const SearchObserver& observer) {
   check(regression.options().estimator != Estimator::average, "[bandwidth] the average has no bandwidth to choose");
   const std::vector<double> rule = rule_bandwidth(regression.x(), regression.options().kernel);
-  double widest = 8;  // in units of the rule: up to the range of the data
+  double widest = 8;  // times the rule's width: up to the range of the data
   for (int64_t a = 0; a < regression.dimension(); ++a) {
     const std::vector<double> column = regression.x().column(a);
     const auto [low, high] = std::minmax_element(column.begin(), column.end());
@@ -189,7 +197,10 @@ CrossValidated cross_validate(const KernelRegression& regression, const SearchOb
   double least = 0;
   for (int g = 0; g < kGrid; ++g) {
     const double score = search.score(scaled(rule, low + g * step));
-    if (g == 0 || score < least) best = g, least = score;
+    if (g == 0 || score < least) {
+      best = g;
+      least = score;
+    }
   }
   golden_section(low + (best - 1) * step, low + (best + 1) * step, kTolerance,
                  [&](double factor) { return search.score(scaled(rule, factor)); });

@@ -7,8 +7,8 @@
 namespace qkv {
 namespace {
 constexpr int64_t kTile = 1024;
-constexpr double kFar =
-    1e-100;  // sums below it are redone relative to the nearest key; their squares still fit a double
+// Smaller sums are recomputed relative to the nearest key; its square still fits a double.
+constexpr double kFar = 1e-100;
 }  // namespace
 
 Cloud::Cloud(const Points& x_rows, const Points& y_rows)

@@ -1,4 +1,4 @@
-// Kernel sums over keys in any dimension: one pass over all keys a query, vectors of keys, in a fixed order.
+// Kernel sums over keys in any dimension: one pass over all keys per query, vectorised over keys, in a fixed order.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace qkv {
 
-/// Keys (n, d) and values (n, m) by coordinate.
+/// Keys (n, d) and values (n, m), stored by coordinate.
 struct Cloud {
   Cloud(const Points& x_rows, const Points& y_rows);
   int64_t n, d, m;
@@ -17,16 +17,16 @@ struct Cloud {
   std::vector<double> mean;  // (d)
 };
 
-/// Sums of one shape at one width a coordinate. The cloud must outlive it; one thread an object.
+/// Sums for one kernel shape with one width per coordinate. The cloud must outlive it; use one object per thread.
 class CloudSums {
  public:
   CloudSums(const Cloud& cloud, KernelShape shape, std::span<const double> width, SumsWanted wanted);
 
-  /// Sums of one query without one row (-1: with all).
+  /// Sums for one query without one row (-1: all rows).
   void direct(std::span<const double> query, int64_t without_row, LocalSums& out);
-  /// The kernel weights of one query, in the order of the keys: relative ones, as direct() used them.
+  /// The kernel weights of one query, in the order of the keys, relative if direct() used relative ones.
   void weights(std::span<const double> query, int64_t without_row, std::span<double> out);
-  /// The point that u is counted from in what direct() returned last: u = (x - reference) / width.
+  /// The origin of u in the last result of direct(): u = (x - reference) / width.
   std::span<const double> reference() const { return reference_; }
 
  private:

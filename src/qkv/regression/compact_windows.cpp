@@ -26,7 +26,7 @@ Polynomial polynomial(KernelShape shape, bool squared, double side) {
   }
 }
 
-/// A sum that keeps what rounding takes away (Neumaier, 1974).
+/// A sum that keeps its rounding errors (Neumaier, 1974).
 struct CompensatedSum {
   double total = 0, rest = 0;
   void add(double term) {
@@ -82,7 +82,7 @@ void CompactWindows::add_range(int64_t first, int64_t last, double query, std::v
     for (int term = 0; term < terms_;) {
       const int count = term == 0 ? count_terms_ : value_terms_;
       for (int p = 0; p < count; ++p) moved[p] = upper[term + p] - (lower ? lower[term + p] : 0);
-      // (t + e)^p by one synthetic step a degree
+      // (t + e)^p by one synthetic step per degree
       for (int r = 0; r + 1 < count; ++r)
         for (int p = count - 1; p > r; --p) moved[p] += shift * moved[p - 1];
       for (int p = 0; p < count; ++p) power[term + p] += moved[p];

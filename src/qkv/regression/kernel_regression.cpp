@@ -19,9 +19,9 @@ constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 
 }  // namespace
 
-// Newton's method on erfc from a start that is never past the root: erfc is convex for z > 0.
+// Newton's method on erfc from a start that is never beyond the root: erfc is convex for z > 0.
 double normal_quantile(double level) {
-  check(level > 0 && level < 1, "[band] the level must lie between 0 and 1, got ", level);
+  check(level > 0 && level < 1, "[band] the level must be between 0 and 1, got ", level);
   double z = 0;
   for (int step = 0; step < 200; ++step) {
     const double miss = std::erfc(z / std::numbers::sqrt2) - (1 - level);
@@ -39,13 +39,13 @@ void check_rows(const Points& x, const Points& y) {
   check(x.rows == y.rows, "[regression] x has ", x.rows, " rows, y has ", y.rows);
   check(x.rows > 0, "[regression] there are no rows");
   check(x.width > 0 && y.width > 0, "[regression] x has ", x.width, " columns, y has ", y.width,
-        ": each needs one at least");
+        ": each needs at least one");
   check_finite("x", x);
   check_finite("y", y);
 }
 
-/// Mean and standard deviation (of the population) of a column. Squares are of shares of the largest, so that none
-/// overflows.
+/// Mean and standard deviation (of the population) of a column. Values are divided by the largest before squaring, so
+/// that nothing overflows.
 std::pair<double, double> mean_and_deviation(const Points& points, int64_t column) {
   const double n = static_cast<double>(points.rows);
   double mean = 0, largest = 0, squares = 0;
@@ -96,14 +96,14 @@ void KernelRegression::check_options() {
   const size_t d = static_cast<size_t>(x_.width);
   check(estimator_ != Estimator::local_linear || x_.width <= limits::kSlopes, "[regression] x has ", d,
         " columns, local-linear takes at most ", limits::kSlopes);
-  if (kernel_ == KernelShape::constant) {  // no width: any unit of length will do
+  if (kernel_ == KernelShape::constant) {  // no width: any unit of length works
     width_ = data_->spread;
     for (double& w : width_) w = w > 0 ? w : 1;
     return;
   }
   const auto& h = options_.bandwidth;
   check(h.size() == 1 || h.size() == d, "[regression] ", h.size(), " bandwidths for ", d,
-        " columns of x: give one, or one a column");
+        " columns of x: give one, or one per column");
   for (const double value : h)
     check(value > 0 && std::isfinite(value) && std::isfinite(1 / value),
           "[regression] a bandwidth must be positive and finite, got ", value);
@@ -172,7 +172,7 @@ Points KernelRegression::left_out(std::span<const int64_t> chosen) const {
 }
 
 double KernelRegression::leave_one_out_score(int64_t most_rows) const {
-  // Multiples of the golden ratio, modulo 1, lie evenly and follow no period that the order of the rows may have.
+  // Multiples of the golden ratio, modulo 1, are evenly spread and match no period in the order of the rows.
   std::vector<int64_t> chosen(static_cast<size_t>(std::min(rows(), most_rows)));
   for (size_t k = 0; k < chosen.size(); ++k) {
     const double place = static_cast<double>(k) * (std::numbers::phi - 1);
@@ -183,7 +183,7 @@ double KernelRegression::leave_one_out_score(int64_t most_rows) const {
   const double n = static_cast<double>(rows());
   double total = 0;
   for (int64_t j = 0; j < outputs(); ++j) {
-    if (!(data_->deviation[j] > 0)) continue;  // a constant output is predicted by anything
+    if (!(data_->deviation[j] > 0)) continue;  // any prediction of a constant output is right
     double squares = 0;
     for (size_t k = 0; k < chosen.size(); ++k) {
       const double value = predicted.at(static_cast<int64_t>(k), j), y = y_.at(chosen[k], j);
@@ -233,7 +233,7 @@ std::vector<double> KernelRegression::effective_keys(const Points& at) const {
       cloud_sums.weights(at.row(q), -1, kernel);
       double entropy = 0;
       for (const double k : kernel) {
-        const double alpha = k / sums.s0;  // may be zero where k is not: it underflows
+        const double alpha = k / sums.s0;  // may underflow to zero where k does not
         if (alpha > 0) entropy -= alpha * std::log(alpha);
       }
       out[q] = sums.s0 > 0 ? std::exp(entropy) : 0;

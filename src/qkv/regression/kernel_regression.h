@@ -17,20 +17,20 @@ namespace qkv {
 struct RegressionOptions {
   KernelShape kernel = KernelShape::gaussian;
   Estimator estimator = Estimator::local_constant;
-  std::vector<double> bandwidth = {
-      1};  // one for all coordinates, or one each; not read by the average and the constant kernel
+  /// One for all coordinates, or one each; ignored by the average and the constant kernel.
+  std::vector<double> bandwidth = {1};
 };
 
-/// Predictions at some points. Where no key has weight there is none: NaN in `values` (and in the band), counted in
-/// `absent`.
+/// Predictions at some points. Where no key has weight there is no prediction: NaN in `values` (and in the band),
+/// counted in `absent`.
 struct Predictions {
   Points values;                  // (queries, outputs)
-  Points low, high;               // (queries, outputs), when a band was asked for
-  std::vector<double> deviation;  // (outputs): the noise's sigma behind the band
+  Points low, high;               // (queries, outputs), if a band was requested
+  std::vector<double> deviation;  // (outputs): sigma of the noise, for the band
   int64_t absent = 0;
 };
 
-/// A data set under one kernel, width and estimator. Same bits at any number of threads.
+/// A data set with one kernel, width and estimator. Bitwise the same results for any number of threads.
 class KernelRegression {
  public:
   /// x (n, d), y (n, m).
@@ -47,14 +47,14 @@ class KernelRegression {
   /// f_-i(x_i): each row predicted from the others.
   Predictions leave_one_out() const;
   /// Mean over rows and outputs of squared leave-one-out errors, each output in units of its variance. A row without
-  /// neighbours counts as predicted by the mean of the others. `most_rows`: of no more rows than that, evenly chosen,
-  /// each still predicted from all others.
+  /// neighbours is predicted by the mean of the others. At most `most_rows` rows are used, evenly chosen, each still
+  /// predicted from all others.
   double leave_one_out_score(int64_t most_rows = std::numeric_limits<int64_t>::max()) const;
 
-  /// l_i for every query and row of the data: (queries, n). For the local constant these are the attention weights.
+  /// l_i for each query and row of the data: (queries, n). For the local constant these are the attention weights.
   Tensor weights(const Points& at) const;
-  /// exp(entropy) of the attention weights K_i / sum K of each query: how many keys it really looks at; 0 where it sees
-  /// none.
+  /// exp(entropy) of the attention weights K_i / sum K of each query: the effective number of keys; 0 if no key has
+  /// weight.
   std::vector<double> effective_keys(const Points& at) const;
 
   int64_t rows() const { return x_.rows; }
@@ -62,7 +62,7 @@ class KernelRegression {
   int64_t outputs() const { return y_.width; }
   const Points& x() const { return x_; }
   const RegressionOptions& options() const { return options_; }
-  /// The same data with other options; nothing is sorted again.
+  /// The same data with other options, without sorting again.
   KernelRegression with(RegressionOptions options) const;
 
  private:
@@ -73,7 +73,7 @@ class KernelRegression {
   /// Calls visit(query, sums, fit, found) for every point; blocks of queries run in parallel.
   using Visit = std::function<void(int64_t, const LocalSums&, const LocalFit&, bool)>;
   void for_each_query(const Points& at, SumsWanted wanted, const Visit& visit) const;
-  /// The same for rows of the data, each left out; `query` counts the chosen ones.
+  /// The same for rows of the data, each left out; `query` is the index among the chosen ones.
   void for_each_row_left_out(std::span<const int64_t> chosen, const Visit& visit) const;
   Points left_out(std::span<const int64_t> chosen) const;
   void on_line(const Points& at, SumsWanted wanted, const Visit& visit) const;

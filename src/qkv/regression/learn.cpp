@@ -1,4 +1,4 @@
-// Learned attention pooling: the width by gradient descent on the leave-one-out error, with its derivative written out.
+// Learned attention pooling: the width by gradient descent on the leave-one-out error, with an explicit derivative.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -12,10 +12,10 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBlock = 64;           // rows of a partial sum, whatever the number of threads
-constexpr int64_t kFastLineRows = 2000;  // from here on the fast sums on a line pay
+constexpr int64_t kBlock = 64;           // rows of a partial sum, for any number of threads
+constexpr int64_t kFastLineRows = 2000;  // from here on the fast sums on a line are worthwhile
 
-/// The loss and its slope by w, block by block: what a block adds up never depends on the number of threads.
+/// The loss and its slope by w, block by block: the sum of a block never depends on the number of threads.
 class Objective {
  public:
   /// x (n, d), y (n, m), which must outlive it.
@@ -47,7 +47,7 @@ class Objective {
   const std::vector<double>& slope() const { return slope_; }  // (d)
 
  private:
-  /// What a block of rows adds up, and its memory.
+  /// The sums of a block of rows, and its memory.
   struct Part {
     double* loss;
     double* slope;  // (d)
@@ -80,7 +80,7 @@ class Objective {
   /// d_a^2).
   void add_direct(const std::vector<double>& w, std::span<const int64_t> rows, const Part& part) const {
     kernels::leave_one_out_sums(data_, w.data(), rows.data(), static_cast<int64_t>(rows.size()), part.sums);
-    const double* all = part.sums;  // of 1, then of each y: sum K v, sum K v d_a^2
+    const double* all = part.sums;  // for v = 1, then v = each y: sum K v, sum K v d_a^2
     for (const int64_t row : rows) {
       const double total = all[0];
       const double* of_y = all + 1 + data_.d;
@@ -94,7 +94,7 @@ class Objective {
     }
   }
 
-  /// The same by the fast sums on a line, rows by their place on it.
+  /// The same with the fast sums on a line, for rows sorted along it.
   void add_fast(const LineSums& line_sums, const std::vector<double>& w, int64_t first, int64_t last,
                 const Part& part) const {
     std::vector<double> queries, sums(static_cast<size_t>((last - first) * line_sums.stride()));
@@ -104,7 +104,7 @@ class Objective {
     for (int64_t place = first; place < last; ++place) {
       const double* s = sums.data() + (place - first) * line_sums.stride();
       const int64_t i = line_->order[place];
-      if (s[0] - 1 < 1e-3) {  // alone in its neighbourhood: key by key
+      if (s[0] - 1 < 1e-3) {  // no close neighbours: key by key
         alone.push_back(i);
         continue;
       }

@@ -13,11 +13,11 @@ namespace {
 constexpr double kUnderflow = 39;  // widths: exp(-39^2 / 2) is 0 in a double
 }  // namespace
 
-/// A key as one query sees it: rows and summed y (with one row left out, perhaps), weight, and u from the reference.
+/// A key for one query: rows and summed y (possibly with one row left out), weight, and u relative to the reference.
 struct LineSums::Term {
   int64_t key;
   double rows, weight, u;
-  std::span<const double> less;  // (outputs) y of the row that is left out
+  std::span<const double> less;  // (outputs): y of the row that is left out
 };
 
 LineSums::LineSums(const Line& line, KernelShape shape, double width, SumsWanted wanted)
@@ -78,7 +78,7 @@ double LineSums::unpack(const double* sums, double query, LocalSums& out) const 
   }
   constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
   if (compact_) return kCompactError * kEpsilon * sums[stride() - 1];
-  // What lies beyond the cutoff, with the square of u that a second moment may add; and rounding.
+  // The part beyond the cutoff, with the factor u^2 that a second moment may add, plus rounding.
   const double beyond =
       kernels::kGaussCutoff * kernels::kGaussCutoff * std::exp(-0.5 * kernels::kGaussCutoff * kernels::kGaussCutoff);
   return static_cast<double>(line_->order.size()) * beyond + 64 * kEpsilon * out.s0;
@@ -128,7 +128,7 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
   const int64_t keys = line_->keys();
   const int64_t at = std::lower_bound(x.begin(), x.end(), query) - x.begin();
   const auto rows = [&](int64_t key) { return line_->value[key] - (without_row >= 0 && key == at ? 1 : 0); };
-  // Nearest key that has rows left.
+  // The nearest key that still has rows.
   int64_t left = at - 1, right = at;
   if (right < keys && rows(right) == 0) ++right;
   if (left < 0 && right >= keys) return;
@@ -142,7 +142,8 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
     // Relative to the nearest key, all keys beyond u^2 = nearest^2 + T^2 weigh at most n exp(-T^2 / 2)
     // (kernels/gauss_line.h).
     const double cutoff = line_->huge.empty() ? kernels::kGaussCutoff : kUnderflow;
-    reach = std::max(width_ * std::sqrt(nearest * nearest + cutoff * cutoff), least);  // rounding leaves the nearest in
+    reach =
+        std::max(width_ * std::sqrt(nearest * nearest + cutoff * cutoff), least);  // keep the nearest despite rounding
   } else if (shape_ == KernelShape::constant) {
     reach = std::numeric_limits<double>::infinity();
   }
@@ -152,7 +153,7 @@ void LineSums::direct(double query, int64_t without_row, LocalSums& out) const {
     if (shape_ == KernelShape::epanechnikov) return 1 - v * v;
     if (shape_ == KernelShape::triangular) return 1 - v;
     if (shape_ != KernelShape::gaussian || key == near_key) return 1.0;
-    // |x - q|^2 - |r - q|^2 as a product; on one side of the query the first factor is free of rounding.
+    // |x - q|^2 - |r - q|^2 as a product; on one side of the query the first factor is exact.
     const double further = (x[key] < query) == (reference < query) ? std::abs(x[key] - reference) : distance - least;
     return std::exp(-0.5 * (further / width_) * ((distance + least) / width_));
   };

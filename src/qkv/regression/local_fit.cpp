@@ -36,7 +36,7 @@ bool LocalFit::solve(const LocalSums& sums) {
   for (int64_t j = 0; j < m_; ++j) prediction_[j] = sums.t0[j] / sums.s0;
   if (estimator_ != Estimator::local_linear) return true;
   solve_slope(sums);
-  // The line through the weighted mean (mean u, mean y), read at u = -offset: f = mean y - gain . cov(u, y)
+  // The line through the weighted mean (mean u, mean y), evaluated at u = -offset: f = mean y - gain . cov(u, y)
   for (int64_t j = 0; j < m_; ++j) {
     const double mean_y = prediction_[j];
     for (int64_t a = 0; a < d_; ++a) prediction_[j] -= gain_[a] * (sums.t1[j * d_ + a] / sums.s0 - mean_[a] * mean_y);
@@ -45,8 +45,8 @@ bool LocalFit::solve(const LocalSums& sums) {
 }
 
 // gain <- A^-1 (mean u + offset), A = sum K (u - mean)(u - mean)^T / s0, by LDL^T with the largest pivot first.
-// Directions whose pivot is below kLeastSpread get no slope, so equal keys, one key and collinear keys are no special
-// case.
+// Directions whose pivot is below kLeastSpread get no slope, so equal keys, a single key and collinear keys are not
+// special cases.
 void LocalFit::solve_slope(const LocalSums& sums) {
   for (int64_t a = 0; a < d_; ++a) {
     mean_[a] = sums.s1[a] / sums.s0;

@@ -1,4 +1,4 @@
-// What an estimator needs to know about the keys around one query, and the answer it gives: sums in, prediction out.
+// What an estimator needs to know about the keys around one query, and its result: sums in, prediction out.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 namespace qkv {
 
 /// average: the mean of all y (attention with a constant score). local_constant: Nadaraya-Watson. local_linear: a
-/// weighted line through the neighbours, read off at the query; its bias does not change at the border of the data.
+/// weighted line through the neighbours, evaluated at the query; its bias does not change at the border of the data.
 enum class Estimator { average, local_constant, local_linear };
 constexpr std::array<std::string_view, 3> names(Estimator) { return {"average", "local-constant", "local-linear"}; }
 
@@ -18,8 +18,8 @@ constexpr std::array<std::string_view, 3> names(Estimator) { return {"average", 
 struct LocalSums {
   LocalSums(int64_t dimension, int64_t outputs);
   void clear();
-  /// Makes room for s1 to q2 and t1, which a slope needs. A line has it; in several dimensions d x d numbers are not
-  /// taken unasked.
+  /// Allocates s1 to q2 and t1, which a slope needs. A line always has them; in several dimensions the d x d numbers
+  /// are allocated only on request.
   void make_room_for_slopes();
 
   int64_t d, m;
@@ -37,7 +37,7 @@ class LocalFit {
  public:
   LocalFit(int64_t dimension, int64_t outputs, Estimator estimator);
 
-  /// False when no key has weight. Then prediction (m) and the sum of l_i^2 are not set.
+  /// False if no key has weight. Then prediction (m) and the sum of l_i^2 are not set.
   bool solve(const LocalSums& sums);
   std::span<const double> prediction() const { return prediction_; }
   /// sum_i l_i^2: the variance of the prediction in units of the noise variance. Needs the q sums.
@@ -56,7 +56,7 @@ class LocalFit {
   std::vector<int64_t> order_;
 };
 
-/// Spread of the keys below which a direction has no slope to see: (1e-5 h)^2.
+/// Spread of the keys below which a direction gets no slope: (1e-5 h)^2.
 inline constexpr double kLeastSpread = 1e-10;
 
 }  // namespace qkv

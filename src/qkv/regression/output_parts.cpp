@@ -8,10 +8,10 @@
 namespace qkv {
 namespace {
 
-constexpr double kRatio = 0x1p20;  // of sizes within a part: what is left of a double's 53 bits is more than data have
+constexpr double kRatio = 0x1p20;  // of sizes within a part: the rest of a double's 53 bits is more than data have
 constexpr int kMostParts = 8;
 
-/// Sizes up to which each part of a column goes, ascending; the last is infinite.
+/// The largest size in each part of a column, ascending; the last is infinite.
 std::vector<double> limits_of(const std::vector<double>& column) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   std::vector<double> sizes;

@@ -1,4 +1,4 @@
-// Points: rows of doubles. Regression works in double from end to end: data keep the digits they came with.
+// Points: rows of doubles. Regression uses double throughout: data keep all their digits.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Points {
   Points() = default;
   Points(int64_t row_count, int64_t row_width)
       : rows(row_count), width(row_width), values(static_cast<size_t>(row_count * row_width)) {}
-  /// One coordinate a row.
+  /// One coordinate per row.
   static Points of(std::vector<double> column) {
     Points points;
     points.rows = static_cast<int64_t>(column.size());

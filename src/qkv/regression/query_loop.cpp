@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kLineBlock = 256, kCloudBlock = 8;
 
 /// Fast sums are good enough when their error cannot move the prediction by more than ~1e-8 of the range of y. A slope
-/// divides by the keys' spread, so a narrow one asks for more.
+/// divides by the keys' spread, so a narrow spread needs a smaller error.
 bool good_enough(double error, const LocalSums& sums, const LocalFit& fit, bool linear) {
   const double spread = linear ? std::min(1.0, fit.least_spread()) : 1.0;
   return spread > 1e-4 && sums.s0 > 0 && error <= 1e-8 * sums.s0 * spread * spread;
@@ -81,11 +81,11 @@ void KernelRegression::for_each_row_left_out(std::span<const int64_t> chosen, co
   });
 }
 
-// The fast sums are for all rows at once, so all are visited; those that were not chosen are passed over.
+// The fast sums are for all rows at once, so all are visited; those not chosen are skipped.
 void KernelRegression::rows_on_line(std::span<const int64_t> chosen, const Visit& visit) const {
   const Line& line = *data_->line;
   const LineSums line_sums(line, kernel_, width_[0], {order(), false});
-  std::vector<int64_t> place_of(static_cast<size_t>(rows()), -1);  // among the chosen
+  std::vector<int64_t> place_of(static_cast<size_t>(rows()), -1);  // index among the chosen rows
   for (size_t k = 0; k < chosen.size(); ++k) place_of[static_cast<size_t>(chosen[k])] = static_cast<int64_t>(k);
   parallel_ranges(line.keys(), kLineBlock, line_work(line, rows()), [&](int64_t first, int64_t last) {
     std::vector<double> fast(static_cast<size_t>((last - first) * line_sums.stride()));
@@ -99,7 +99,7 @@ void KernelRegression::rows_on_line(std::span<const int64_t> chosen, const Visit
         const double error = line_sums.unpack(fast.data() + (key - first) * line_sums.stride(), line.x[key], sums);
         line_sums.leave_out(row, sums);
         bool found = fit.solve(sums);
-        // A huge value that was added and is taken out again leaves its rounding behind.
+        // Adding a huge value and removing it again leaves a rounding error.
         const bool rounded = data_->parts.is_huge(row) || line_sums.misses_huge(line.x[key]);
         if (rounded || !good_enough(error, sums, fit, estimator_ == Estimator::local_linear)) {
           line_sums.direct(line.x[key], row, sums);

@@ -1,4 +1,4 @@
-// What a KernelRegression keeps of its data: shared by all widths and kernels that are tried on it.
+// The data of a KernelRegression, shared by all widths and kernels tried on it.
 #pragma once
 
 #include <optional>

@@ -17,7 +17,7 @@ std::string percent(const std::optional<double>& value) {
 }
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-// With its error rate, where there are scores.
+// With its error rate, if there are scores.
 Json reading_json(const AlignmentChoice& choice, size_t r) {
   const AlignmentReading& reading = choice.readings[r];
   Json out = {
@@ -56,15 +56,16 @@ std::string to_json(const AlignmentScore& score, size_t lines, const AlignmentCh
 Text best_name(const AlignmentChoice& choice) {
   const AlignmentReading& reading = choice.readings[choice.best];
   const int64_t layer = reading.map / choice.heads + 1, head = reading.map % choice.heads + 1;
-  return {text("layer ", layer, ", head ", head, ", shift ", reading.shift),
-          text("第 ", layer, " 层，头 ", head, "，shift ", reading.shift)};
+  return tr("layer {layer}, head {head}, shift {shift}", "layer"_a = layer, "head"_a = head, "shift"_a = reading.shift);
 }
 
 std::string choice_table(const AlignmentChoice& choice, Language language) {
   const auto& readings = choice.readings;
   const bool both = readings[0].map == readings[1].map;
-  std::string out = fmt::format("{}    AER, shift {}{}\n", Text{"layer  head", "   层    头"}.in(language),
-                                readings[0].shift, both ? "      shift 1" : "");
+  std::string out =
+      both ? tr("layer  head    AER, shift {shift}      shift 1", "shift"_a = readings[0].shift).in(language)
+           : tr("layer  head    AER, shift {shift}", "shift"_a = readings[0].shift).in(language);
+  out += '\n';
   for (size_t r = 0; r < readings.size(); ++r) {
     if (r == 0 || readings[r].map != readings[r - 1].map)
       out += fmt::format("{:5}  {:4}    ", readings[r].map / choice.heads + 1, readings[r].map % choice.heads + 1);
@@ -76,8 +77,7 @@ std::string choice_table(const AlignmentChoice& choice, Language language) {
                        ends ? "\n" : " ");
   }
   const std::string rate = percent(choice.scores[choice.best].error_rate());
-  const Text name = best_name(choice);
-  return out + Text{text(name.en, ": AER ", rate), text(name.zh, "：AER ", rate)}.in(language) + "\n";
+  return out + tr("{reading}: AER {rate}", "reading"_a = best_name(choice), "rate"_a = rate).in(language) + "\n";
 }
 
 std::string links_json(const AlignmentChoice& choice, const std::vector<Alignment>& alignments, int64_t base) {

@@ -15,14 +15,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-bool few_numbers(const Shape& s) { return s.numel() <= 400 && s[-1] <= 16; }  // more are not printed
+bool few_numbers(const Shape& s) { return s.numel() <= 400 && s[-1] <= 16; }  // larger ones are not printed
 
 Tensor four_axes(const Tensor& x) {
   const Shape s = x.shape();
   return x.viewed(s.rank() == 4 ? s : s.rank() == 3 ? Shape{s[0], 1, s[1], s[2]} : Shape{1, 1, s[0], s[1]});
 }
 
-// The shape of weights in the axes that the queries have.
+// The shape of the weights, with as many axes as the queries.
 Shape pair_shape(const Tensor& q, const Tensor& k) {
   Shape s = q.shape();
   s.set(-1, k.size(-2));
@@ -35,7 +35,7 @@ std::string step(const std::string& title, const std::string& formula, const Sha
   return out;
 }
 
-// Key heads shared in order, as plain copies.
+// Repeats key heads for the query heads that share them.
 Tensor all_heads(const Tensor& k, int64_t heads) {
   const int64_t shared = heads / k.size(1), block = k.size(2) * k.size(3);
   Tensor out = Tensor::empty({k.size(0), heads, k.size(2), k.size(3)});
@@ -44,7 +44,7 @@ Tensor all_heads(const Tensor& k, int64_t heads) {
   return out;
 }
 
-// Scores with what is hidden as -inf and the bias added.
+// Scores with the bias added, and -inf for hidden keys.
 Tensor masked(const Tensor& scores, const AttentionPlan& plan, int64_t& hidden) {
   const Shape s = scores.shape();
   Tensor out = Tensor::empty(s);

@@ -1,4 +1,4 @@
-// An attention on given tensors: its numbers as text and JSON, its steps explained, its weights as heat maps.
+// Attention on given tensors: numbers as text and JSON, the steps explained, weights as heat maps.
 #pragma once
 
 #include <string>
@@ -17,13 +17,14 @@ struct ExplainInput {
   const Mask& mask;
   const Tensor &q, &k, &v;
 };
-/// Every step with its shape, and with its numbers when they are few.
+/// Every step with its shape, and with its numbers if they are few.
 std::string explanation(const ExplainInput& input, const Attended& attended);
 
 /// {"shape": [2, 3], "output": [[...], [...]], "empty_rows": 0}
 std::string to_json(const Attended& attended);
 
-/// Batch rows as rows and heads as columns; without heads (rank: of the queries) the batch is one row. At most 64 maps.
+/// Batch rows as rows, heads as columns; without heads (`rank` is that of the queries) the batch is one row. At most 64
+/// maps.
 Figure weight_maps(const Weights& weights, int rank);
 
 }  // namespace qkv::report

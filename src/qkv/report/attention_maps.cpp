@@ -16,32 +16,20 @@
 namespace qkv::report {
 namespace {
 
-// Pixels: a picture that a screen has room for, and what can be scrolled of one that is as wide as a page or as a
-// screen.
+// In pixels: what fits on a screen, and the tallest figures of the width of a page and of a screen, for scrolling.
 constexpr double kScreen = 1700, kTallestPage = 2400, kTallestScreen = 6000;
 
 struct Kind {
   std::string name;
-  Text title, axis, rows;  // by what queries are named, on an axis and behind a layer
+  Text title, axis, rows;  // names of the queries: on an axis, and after a layer
   Tensor AttentionMaps::*maps;
 };
 
 const std::array<Kind, 3>& kinds() {
-  static const std::array<Kind, 3> all{{{"encoder",
-                                         {"Encoder self-attention", "编码器自注意力"},
-                                         {"Query positions", "查询的位置"},
-                                         {"queries", "查询"},
-                                         &AttentionMaps::encoder},
-                                        {"decoder",
-                                         {"Decoder self-attention", "解码器自注意力"},
-                                         {"Words read", "读入的词"},
-                                         {"words read", "读入的词"},
-                                         &AttentionMaps::decoder},
-                                        {"cross",
-                                         {"Encoder-decoder attention", "编码器-解码器注意力"},
-                                         {"Words written", "写出的词"},
-                                         {"words written", "写出的词"},
-                                         &AttentionMaps::cross}}};
+  static const std::array<Kind, 3> all{
+      {{"encoder", tr("Encoder self-attention"), tr("Query positions"), tr("queries"), &AttentionMaps::encoder},
+       {"decoder", tr("Decoder self-attention"), tr("Words read"), tr("words read"), &AttentionMaps::decoder},
+       {"cross", tr("Encoder-decoder attention"), tr("Words written"), tr("words written"), &AttentionMaps::cross}}};
   return all;
 }
 
@@ -52,13 +40,13 @@ std::vector<Kind> chosen_kinds(const MapChoice& choice) {
   return out;
 }
 
-// The layer and head asked for, of (layers, heads, n, m).
+// The requested layer and head of (layers, heads, n, m).
 Tensor chosen(const Tensor& maps, const std::string& name, std::optional<int64_t> layer, std::optional<int64_t> head) {
   const int64_t layers = maps.size(0), heads = maps.size(1), n = maps.size(2), m = maps.size(3);
-  check(!layer || *layer <= layers, "--layer ", layer.value_or(0), ": the ", name, " attention has ", layers,
-        layers == 1 ? " layer" : " layers");
-  check(!head || *head <= heads, "--head ", head.value_or(0), ": the ", name, " attention has ", heads,
-        heads == 1 ? " head" : " heads");
+  require(!layer || *layer <= layers, "--layer {layer}: the last layer of the {name} attention is {layers}",
+          "layer"_a = layer.value_or(0), "name"_a = name, "layers"_a = layers);
+  require(!head || *head <= heads, "--head {head}: the last head of the {name} attention is {heads}",
+          "head"_a = head.value_or(0), "name"_a = name, "heads"_a = heads);
   const int64_t first_layer = layer ? *layer - 1 : 0, first_head = head ? *head - 1 : 0;
   const int64_t rows = layer ? 1 : layers, cols = head ? 1 : heads;
   Tensor out = Tensor::empty({rows, cols, n, m});
@@ -79,12 +67,12 @@ Axes axes_of(const SeenPair& seen, const Kind& kind) {
   return {source, axis_words(seen.output_tokens)};
 }
 
-// (rows, cols, n, m) with words on the axes: as wide as a page, whose rows are folded; where that gets too tall as a
-// screen; and where even that does, with positions.
+// (rows, cols, n, m) with words on the axes: as wide as a page, with folded rows; if that is too tall, as wide as a
+// screen; if that is still too tall, with positions instead of words.
 Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes,
             const ColourScale& colours, Language language) {
   const auto drawn = [&](const HeatMapOptions& options) {
-    Figure out = heatmaps(maps, Text{"Key positions", "键的位置"}.in(language), kind.axis.in(language), {}, options);
+    Figure out = heatmaps(maps, tr("Key positions").in(language), kind.axis.in(language), {}, options);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
     return out;
   };
@@ -102,7 +90,10 @@ class Drawer {
   Drawer(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
          FigureUse use)
       : seen_(seen), choice_(choice), boxes_(boxes), language_(language), use_(use) {
-    if (choice.rollout) mean_ = mean_of_heads(seen.attention.weights), rolled_ = rollout(seen.attention.weights);
+    if (choice.rollout) {
+      mean_ = mean_of_heads(seen.attention.weights);
+      rolled_ = rollout(seen.attention.weights);
+    }
   }
 
   std::vector<Figure> figures() const {
@@ -113,10 +104,8 @@ class Drawer {
         out.push_back(one_head(kind, raw));
         continue;
       }
-      out.push_back(heads(kind, raw, "", {"", ""}));
-      if (choice_.values)
-        out.push_back(
-            heads(kind, select(kind, seen_.attention.value_weighted), "-values", {", value-weighted", "，按值加权"}));
+      out.push_back(heads(kind, raw, "", false));
+      if (choice_.values) out.push_back(heads(kind, select(kind, seen_.attention.value_weighted), "-values", true));
       if (choice_.rollout) out.push_back(layers(kind));
     }
     return out;
@@ -132,46 +121,49 @@ class Drawer {
   std::vector<CellIndex> boxes(const Kind& kind) const {
     return kind.name == "cross" ? boxes_ : std::vector<CellIndex>{};
   }
-  std::string say(const std::string& en, const std::string& zh) const { return Text{en, zh}.in(language_); }
-  std::string layer_name(int64_t l) const { return say(text("Layer ", l), text("第 ", l, " 层")); }
-  std::string head_name(int64_t h) const { return say(text("Head ", h), text("头 ", h)); }
+  std::string say(const Text& words) const { return words.in(language_); }
   int64_t first_layer() const { return choice_.layer.value_or(1); }
   int64_t first_head() const { return choice_.head.value_or(1); }
 
   ColourScale weight_colours() const { return report::weight_colours(choice_.colours); }
   ColourScale rollout_colours() const {
     ColourScale out = choice_.colours;
-    if (!out.low) out.low = 0, out.per_panel = true;
+    if (!out.low) {
+      out.low = 0;
+      out.per_panel = true;
+    }
     return out;
   }
 
-  Figure named(Figure figure, const Kind& kind, const std::string& suffix, const std::string& title) const {
+  Figure named(Figure figure, const Kind& kind, const std::string& suffix, const Text& title) const {
     figure.id = "fig-" + kind.name + suffix;
-    figure.title = kind.title.in(language_) + title;
+    figure.title = say(title);
     return figure;
   }
 
   // Rows are layers, columns heads.
-  Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, const Text& reading) const {
+  Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, bool by_value) const {
     Figure out = grid(kind, maps, axes_of(seen_, kind), boxes(kind), weight_colours(), language_);
     const int64_t rows = maps.size(0), cols = maps.size(1);
     for (int64_t i = 0; i < rows * cols; ++i) {
       const int64_t layer = first_layer() + i / cols, head = first_head() + i % cols;
       Panel& panel = out.panels[static_cast<size_t>(i)];
       if (use_ == FigureUse::terminal) {
-        panel.title = layer_name(layer) + say(text(", head ", head), "，" + head_name(head));
+        panel.title = say(tr("Layer {layer}, head {head}", "layer"_a = layer, "head"_a = head));
         panel.short_title = text("L", layer, " H", head);
         continue;
       }
-      if (i < cols) panel.title = head_name(head);
-      if (i % cols == 0 && rows > 1) panel.y.label = layer_name(layer) + say(", ", "，") + kind.rows.in(language_);
+      if (i < cols) panel.title = say(tr("Head {head}", "head"_a = head));
+      if (i % cols == 0 && rows > 1)
+        panel.y.label = say(tr("Layer {layer}, {queries}", "layer"_a = layer, "queries"_a = kind.rows));
     }
-    return named(std::move(out), kind, suffix,
-                 reading.in(language_) +
-                     (rows == 1 ? say(text(", layer ", first_layer()), text("，第 ", first_layer(), " 层")) : ""));
+    const Text title = by_value ? tr("{attention}, value-weighted", "attention"_a = kind.title) : kind.title;
+    return named(
+        std::move(out), kind, suffix,
+        rows == 1 ? tr("{attention}, layer {layer}", "attention"_a = title, "layer"_a = first_layer()) : title);
   }
 
-  // The mean of the heads of every layer above the rollout up to it.
+  // For every layer, the mean of its heads; below it, the rollout up to that layer.
   Figure layers(const Kind& kind) const {
     const Tensor mean = select_layer(kind, mean_), rolled = select_layer(kind, rolled_);
     const int64_t count = mean.size(0), n = mean.size(2), m = mean.size(3);
@@ -182,27 +174,32 @@ class Drawer {
     for (int64_t l = 0; l < count; ++l) {
       const int64_t layer = first_layer() + l;
       Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
-      above.title = layer_name(layer) + say(", mean of heads", "，各头平均"),
-      above.short_title = text("L", layer, say(" mean", " 平均"));
-      below.title = rollout_name(kind, layer), below.short_title = text("L", layer, " rollout");
+      above.title = say(tr("Layer {layer}, mean of heads", "layer"_a = layer));
+      above.short_title = say(tr("L{layer} mean", "layer"_a = layer));
+      below.title = rollout_name(kind, layer);
+      below.short_title = text("L", layer, " rollout");
     }
-    return named(std::move(out), kind, "-rollout", say(": rollout", "：rollout"));
+    return named(std::move(out), kind, "-rollout", tr("{attention}: rollout", "attention"_a = kind.title));
   }
 
-  // A rollout is of all heads together.
+  // A rollout combines all heads.
   std::string rollout_name(const Kind& kind, int64_t layer) const {
-    if (kind.name == "cross" || layer == 1) return layer_name(layer) + say(", all heads, rollout", "，所有头，rollout");
-    return say(text("Layers 1 to ", layer, ", all heads, rollout"), text("第 1 至 ", layer, " 层，所有头，rollout"));
+    if (kind.name == "cross" || layer == 1) return say(tr("Layer {layer}, all heads, rollout", "layer"_a = layer));
+    return say(tr("Layers 1 to {layer}, all heads, rollout", "layer"_a = layer));
   }
 
-  // One head large, its other readings beside it.
+  // One head drawn large, with its other readings beside it.
   Figure one_head(const Kind& kind, const Tensor& raw) const {
     std::vector<Tensor> maps{raw};
-    std::vector<std::string> titles{say("Weights", "权重")};
-    if (choice_.values)
-      maps.push_back(select(kind, seen_.attention.value_weighted)), titles.push_back(say("Value-weighted", "按值加权"));
-    if (choice_.rollout)
-      maps.push_back(select_layer(kind, rolled_)), titles.push_back(rollout_name(kind, first_layer()));
+    std::vector<std::string> titles{say(tr("Weights"))};
+    if (choice_.values) {
+      maps.push_back(select(kind, seen_.attention.value_weighted));
+      titles.push_back(say(tr("Value-weighted")));
+    }
+    if (choice_.rollout) {
+      maps.push_back(select_layer(kind, rolled_));
+      titles.push_back(rollout_name(kind, first_layer()));
+    }
     const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
     Tensor all = Tensor::empty({1, count, n, m});
     for (int64_t i = 0; i < count; ++i)
@@ -213,8 +210,8 @@ class Drawer {
     for (int64_t i = 0; count > 1 && i < count; ++i)
       out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
     return named(std::move(out), kind, "",
-                 say(text(", layer ", first_layer(), ", head ", first_head()),
-                     text("，第 ", first_layer(), " 层，头 ", first_head())));
+                 tr("{attention}, layer {layer}, head {head}", "attention"_a = kind.title, "layer"_a = first_layer(),
+                    "head"_a = first_head()));
   }
 
   const SeenPair& seen_;
@@ -283,7 +280,8 @@ std::vector<std::string> axis_words(std::vector<std::string> tokens) {
 }
 
 ColourScale weight_colours(ColourScale asked) {
-  asked.low = asked.low.value_or(0), asked.high = asked.high.value_or(1);
+  asked.low = asked.low.value_or(0);
+  asked.high = asked.high.value_or(1);
   return asked;
 }
 
@@ -294,7 +292,7 @@ bool lacks_words(const std::vector<Figure>& figures) {
 
 Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes,
                         Language language) {
-  const Text source{"source", "源语言"}, translation{"translation", "译文"};
+  const Text source = tr("source"), translation = tr("translation");
   Figure out = heatmaps(permute(seen.attention, {1, 0, 2}), source.in(language), translation.in(language), {},
                         {.colours = weight_colours(colours),
                          .x_tokens = axis_words(seen.source_tokens),
@@ -340,8 +338,10 @@ std::string to_html(const SeenSentence& seen, std::vector<Figure> figures) {
   return text(
       "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
       plotting::xml_escaped(seen.source),
-      "</title>\n<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-      "svg{max-width:100%;height:auto}</style>\n<h1>",
+      "</title>\n"
+      "<style>:root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem "
+      "auto;padding:0 1rem}svg{max-width:100%;height:auto}</style>\n"
+      "<h1>",
       plotting::xml_escaped(seen.source), "</h1>\n<p>", plotting::xml_escaped(seen.target), "</p>\n", drawn, "\n");
 }
 

@@ -1,5 +1,4 @@
-// Where a model looks while it writes a sentence: which attentions, layers and heads, which reading of them; figures,
-// arrays and JSON.
+// What a model attends to while it writes a sentence: chosen layers, heads and readings as figures, arrays and JSON.
 #pragma once
 
 #include <map>
@@ -18,63 +17,62 @@ struct MapChoice {
   std::string kind = "all";  // encoder, decoder, cross
   std::optional<int64_t> layer, head;
   bool values = false, rollout = false;
-  ColourScale colours;  // without limits: 0 to 1 for weights, for a rollout, which is much flatter, 0 to the largest of
-                        // each panel
+  ColourScale colours;  // without limits: 0 to 1 for weights; 0 to the largest of each panel for a rollout, which is
+                        // much flatter
 };
 
-/// A sentence pair and the attention behind it, token by token.
+/// A sentence pair and its attention, token by token.
 struct SeenSentence {
   std::string source, target;
-  std::vector<std::string> source_tokens, target_tokens;  // ends included
+  std::vector<std::string> source_tokens, target_tokens;  // with <eos>
   Tensor attention;                                       // (steps, maps, T)
   double log_probability = 0;
 };
 
-/// One sentence pair in a Transformer. Queries and keys of the decoder's self-attention are its inputs, from <bos> on;
-/// rows of its cross attention are the words it writes then.
+/// A sentence pair in a Transformer. Queries and keys of the decoder's self-attention are its inputs, starting with
+/// <bos>; rows of its cross-attention are the words that it writes.
 struct SeenPair {
   TransformerAttention attention;
   std::vector<std::string> source_tokens, input_tokens, output_tokens;
 };
 
-/// What an array is: "encoder", "encoder_values", "encoder_rollout", ... with (layers, heads, queries, keys) after the
-/// choice.
+/// An array "encoder", "encoder_values", "encoder_rollout", ... of shape (layers, heads, queries, keys), as chosen.
 struct NamedMaps {
   std::string name;
   Tensor maps;
 };
 std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice);
 
-/// paper: titles on the first row, as in the book. terminal: on every panel, for there they do not stay in their grid.
+/// paper: titles on the first row, as in the book. terminal: titles on every panel, because panels are not in a grid.
 enum class FigureUse { paper, terminal };
 
-/// boxes: cells of the cross attention with a frame.
+/// boxes: framed cells of the cross-attention.
 std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice,
                                       const std::vector<CellIndex>& boxes, Language language, FigureUse use);
 
-/// The one attention of a recurrent model; boxes: cells with a frame.
+/// The single attention map of a recurrent model; boxes: framed cells.
 Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes,
                         Language language);
 
-/// Tokens and weights: of a recurrent model "attention", maps of steps of weights; of a Transformer every chosen map by
-/// its name.
+/// Tokens and weights: for a recurrent model "attention" (maps, steps, weights), for a Transformer every chosen map by
+/// name.
 std::string to_json(const SeenSentence& seen);
 std::string to_json(const SeenSentence& seen, const SeenPair& pair, const MapChoice& choice);
-/// The same as arrays; tokens are UTF-8 with a line end between them, for
+/// The same as arrays; tokens are UTF-8 separated by line ends, for
 /// bytes(z["source_tokens"]).decode().split("\n").
 std::map<std::string, Array> to_arrays(const SeenSentence& seen);
 std::map<std::string, Array> to_arrays(const SeenPair& pair, const MapChoice& choice);
-/// A page that stands alone, with the figures drawn in it.
+/// A self-contained page with the figures.
 std::string to_html(const SeenSentence& seen, std::vector<Figure> figures);
 
-/// Tokens as an axis shows them. Words stay what they are; subwords lose the mark of a blank before them (a blank alone
-/// is ␣) and have a point where they go on with a word.
+/// Tokens as shown on an axis. Words are unchanged; subwords lose the mark of the blank before them (a blank alone is
+/// ␣) and get a dot if they continue a word.
 std::vector<std::string> axis_words(std::vector<std::string> tokens);
 
-/// Weights are drawn from 0 to 1 unless other limits were asked for.
+/// Weights are drawn from 0 to 1 unless other limits are given.
 ColourScale weight_colours(ColourScale asked);
 
-/// Some grid has no room for words on its axes and shows positions.
+/// True if some grid has no room for words on its axes and shows positions.
 bool lacks_words(const std::vector<Figure>& figures);
 
 }  // namespace qkv::report

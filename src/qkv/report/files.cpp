@@ -1,4 +1,4 @@
-// Reads array files piece by piece: memory does not grow with the file (deflated arrays of an .npz apart).
+// Reads array files piece by piece: memory does not grow with the file (except for deflated arrays of an .npz).
 #include "qkv/report/files.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kPiece = 1 << 20;
 
-// Statistics of `bytes` bytes that read(offset, out) delivers.
+// Statistics of `bytes` bytes that read(offset, out) provides.
 template <class Read>
 Statistics streamed(Dtype type, uint64_t bytes, Read&& read) {
   Statistics statistics;
@@ -71,7 +71,7 @@ void report_safetensors(FileReport& report) {
 }
 
 std::string statistics_text(const ArrayReport& array) {
-  if (!array.statistics) return "not readable here";
+  if (!array.statistics) return "cannot be read";
   const Statistics& s = *array.statistics;
   std::string out;
   if (s.finite() > 0)
@@ -83,7 +83,7 @@ std::string statistics_text(const ArrayReport& array) {
 }
 
 std::string printed(const nlohmann::ordered_json& json) {
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // a name may be any bytes
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);  // a name may contain any bytes
 }
 
 }  // namespace
@@ -99,8 +99,8 @@ bool is_array_file(const std::string& path) {
 FileReport report_file(const std::string& path) {
   FileReport report{path, "", 0, {}, {}};
   if (!is_array_file(path)) {
-    const InputFile file(path);  // a missing file is said to be missing first
-    fail(path, ": not a kind of file that qkv knows, expected .npy, .npz or .safetensors");
+    const InputFile file(path);  // a missing file is reported as missing
+    refuse("{path}: unknown kind of file, expected .npy, .npz or .safetensors", "path"_a = path);
   }
   report.kind = path.substr(path.rfind('.') + 1);
   if (report.kind == "npy")
@@ -167,7 +167,7 @@ std::vector<std::string> files_of(const std::string& folder) {
         paths.push_back(at->path().string());
     }
   } catch (const fs::filesystem_error& error) {
-    fail("cannot read folder ", folder, ": ", error.code().message());
+    refuse("cannot read folder {folder}: {message}", "folder"_a = folder, "message"_a = error.code().message());
   }
   std::sort(paths.begin(), paths.end());
   return paths;

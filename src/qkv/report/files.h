@@ -1,4 +1,4 @@
-// What is in an array file: types, shapes and statistics, as text and JSON.
+// The contents of an array file: types, shapes and statistics, as text and JSON.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ struct ArrayReport {
 
 struct FileReport {
   std::string path;
-  std::string kind;  // "npy", "npz", "safetensors", "checkpoint"; "file" for one in a folder that is none of these
+  std::string kind;  // "npy", "npz", "safetensors", "checkpoint"; "file" for another file in a folder
   uint64_t bytes = 0;
   std::vector<ArrayReport> arrays;
   std::map<std::string, std::string> metadata;
@@ -33,7 +33,7 @@ std::string counted(uint64_t count, const char* one, const char* many);
 /// True for names that end in .npy, .npz or .safetensors.
 bool is_array_file(const std::string& path);
 
-/// Reads an array file to its end; fails for any other kind.
+/// Reads a whole array file; fails for any other kind of file.
 FileReport report_file(const std::string& path);
 
 /// A line for the file and one for every array, "  w  (2, 3)  float32  min ...", then the metadata.

@@ -1,11 +1,11 @@
-// Tensors as nested lists of numbers, for files that write JSON; a template, so that this header needs no library.
+// Tensors as nested lists of numbers for JSON; a template, so that this header needs no library.
 #pragma once
 
 #include "qkv/tensor/tensor.h"
 
 namespace qkv::report {
 
-/// As deep as the shape. axis and offset: of the part that is written.
+/// One level per axis. axis and offset: the part that is written.
 template <class Json>
 Json nested_json(const Tensor& x, int axis = 0, int64_t offset = 0) {
   if (axis == x.rank()) return x.ptr()[offset];

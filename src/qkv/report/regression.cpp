@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kMostCircles = 5000;  // a file with more of them is heavy and shows no more
+constexpr int64_t kMostCircles = 5000;  // more would make a large file that shows no more
 constexpr int64_t kMostCells = 4'000'000;
 
 std::vector<int64_t> ascending(const Points& points) {
@@ -28,7 +28,7 @@ std::vector<int64_t> ascending(const Points& points) {
   return order;
 }
 
-// The name of a column of x: "x" for the only one of a file without names, where a name is the column's number.
+// The name of a column of x: "x" for the only one of a file without names, whose columns are named by number.
 std::string x_name(const std::vector<std::string>& names, size_t a) {
   const std::string& name = names[a];
   const bool numbered =
@@ -89,7 +89,7 @@ std::string to_json(const RegressionData& data, const RegressionResult& result, 
     }
     json["predictions"] = std::move(list);
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);  // a column's name may be any bytes
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);  // a column's name may contain any bytes
 }
 
 Figure fit_figure(const RegressionData& input, const RegressionResult& result) {
@@ -130,8 +130,9 @@ Figure fit_figure(const RegressionData& input, const RegressionResult& result) {
 }
 
 Figure weights_figure(const RegressionData& input, const Points& at, const KernelRegression& regression) {
-  check(at.rows <= kMostCells / std::max<int64_t>(1, input.x.rows), "--weights-plot: ", at.rows, " points x ",
-        input.x.rows, " rows are too many for a picture, at most ", kMostCells, " cells");
+  require(at.rows <= kMostCells / std::max<int64_t>(1, input.x.rows),
+          "--weights-plot: {rows} points x {rows_2} rows are too many for a picture; it has at most {most_cells} cells",
+          "rows"_a = at.rows, "rows_2"_a = input.x.rows, "most_cells"_a = kMostCells);
   const Tensor weights = regression.weights(at);
   const std::vector<int64_t> rows = ascending(at), columns = ascending(input.x);
   Tensor shown = Tensor::empty({at.rows, input.x.rows});

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A last line that a kill cut off does not count.
+// A last line that was cut off by a kill is ignored.
 void read_metrics(RunReport& report) {
   std::ifstream lines(report.path + "/metrics.jsonl");
   for (std::string line; std::getline(lines, line);) {
@@ -32,13 +32,15 @@ void read_metrics(RunReport& report) {
       return found != entry.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
     };
     report.epochs = static_cast<int64_t>(number("epoch").value_or(0));
-    report.loss = number("loss"), report.valid_loss = number("valid_loss");
+    report.loss = number("loss");
+    report.valid_loss = number("valid_loss");
     if (!report.valid_loss || (report.lowest_valid_loss && *report.valid_loss >= *report.lowest_valid_loss)) continue;
-    report.lowest_valid_loss = report.valid_loss, report.lowest_epoch = report.epochs;
+    report.lowest_valid_loss = report.valid_loss;
+    report.lowest_epoch = report.epochs;
   }
 }
 
-// A checkpoint has the optimizer's tensors beside the model's.
+// A checkpoint has the optimizer's tensors in addition to the model's.
 void read_weights(RunReport& report) {
   if (const std::string last = report.path + "/checkpoints/last.safetensors"; fs::exists(last)) {
     const SafetensorsFile file(last);
@@ -79,11 +81,12 @@ RunReport report_run(const std::string& folder) {
   report.path = folder;
   report.config = read_run_config(folder + "/config.yaml");
   const Tokenizers tokenizers = load_tokenizers(folder);
-  report.source_tokens = tokenizers.source.size(), report.target_tokens = tokenizers.target.size();
+  report.source_tokens = tokenizers.source.size();
+  report.target_tokens = tokenizers.target.size();
   read_metrics(report);
   read_weights(report);
   for (const std::string& path : files_of(folder)) {
-    std::error_code gone;  // a training may be at work
+    std::error_code gone;  // another process may be training
     const uint64_t bytes = fs::file_size(path, gone);
     if (gone) continue;
     report.files.push_back({fs::path(path).lexically_relative(folder).string(), bytes});
@@ -135,7 +138,7 @@ std::string to_json(const RunReport& run) {
     if (setting.block == "model")
       model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
   if (model.contains("decoder_layers"))
-    model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, also where it is open
+    model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, even if it is left open
   Json training = {
       {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.loss) training["loss"] = *run.loss;

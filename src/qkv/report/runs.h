@@ -1,4 +1,4 @@
-// What a folder that a training wrote holds: its model, data, progress and files, as text and JSON.
+// The contents of a run folder: model, data, progress and files, as text and JSON.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct RunReport {
   int64_t source_tokens = 0, target_tokens = 0;  // of the vocabularies
   int64_t epochs = 0;                            // done, of config.training.epochs
   bool ended_early = false;
-  std::optional<double> loss, valid_loss, lowest_valid_loss;  // the last epoch's, and the best of all
+  std::optional<double> loss, valid_loss, lowest_valid_loss;  // of the last epoch, and the lowest of all
   int64_t lowest_epoch = 0;
-  std::string weights;  // the file that the model is read from, within the folder; empty before the first checkpoint
+  std::string weights;  // the weight file, within the folder; empty before the first checkpoint
   uint64_t parameters = 0;
   std::vector<RunFile> files;
   uint64_t bytes = 0;  // of all files
 };
 
-/// It has a configuration and tokenizers.
+/// True if it has a configuration and tokenizers.
 bool is_run_folder(const std::string& folder);
 
-/// Reads settings, metrics and the headers of weights, not the weights.
+/// Reads settings, metrics and the headers of weight files, but not the weights.
 RunReport report_run(const std::string& folder);
 
 /// A line for the model, the data, the tokenizers, the training and the weights, then the files.

@@ -99,7 +99,7 @@ std::string score_lines(const std::vector<MetricScores>& metrics) {
 
 std::string score_table(const Lines& systems, const std::vector<MetricScores>& metrics, PairedTest test,
                         Language language) {
-  std::vector<std::vector<std::string>> columns = {{Text{"system", "系统"}.in(language)}};
+  std::vector<std::vector<std::string>> columns = {{tr("system").in(language)}};
   for (const std::string& system : systems) columns[0].push_back(printable(system));
   for (const MetricScores& metric : metrics) {
     columns.push_back({metric.name});
@@ -107,12 +107,11 @@ std::string score_table(const Lines& systems, const std::vector<MetricScores>& m
   }
   std::string out = joined_columns(columns) + "\n";
   for (const MetricScores& metric : metrics) out += metric.signature + "\n";
-  const Text bootstrap{"paired bootstrap", "成对自助法"},
-      randomization{"paired approximate randomization", "成对近似随机化"};
+  const Text bootstrap = tr("paired bootstrap"), randomization = tr("paired approximate randomization");
   const std::string kind = (test == PairedTest::bootstrap ? bootstrap : randomization).in(language),
                     base = printable(systems[0]);
-  out += Text{fmt::format("p: {} test against {}; * where p < {}\n", kind, base, kSignificant),
-              fmt::format("p：与 {} 比较的{}检验；* 表示 p < {}\n", base, kind, kSignificant)}
+  out += tr("p: {kind} test against {base}; * where p < {significant}\n", "kind"_a = kind, "base"_a = base,
+            "significant"_a = kSignificant)
              .in(language);
   return out;
 }
@@ -134,7 +133,7 @@ std::string score_json(const Lines& systems, const std::vector<MetricScores>& me
     list.push_back({{"system", systems[s]}, {"scores", std::move(scores)}});
   }
   const Json json = {{"references", references}, {"lines", lines}, {"systems", std::move(list)}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // a file name may be no UTF-8
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";  // a file name may not be UTF-8
 }
 
 SentenceScores sentence_scores(const Metric& metric, const Lines& system, const std::vector<Lines>& references,

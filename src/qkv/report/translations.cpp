@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 
 std::string printed(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}  // a file's name may be any bytes
+}  // a file's name may contain any bytes
 
 }  // namespace
 

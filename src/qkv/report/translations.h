@@ -1,4 +1,4 @@
-// Translations and forced translations as JSON, with the attention behind them.
+// Translations and forced translations as JSON, with their attention.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace qkv::report {
 
-/// Where a sentence comes from, and whether its attention is told.
+/// Where a sentence comes from, and whether to include its attention.
 struct TranslationPlace {
-  std::string file;  // empty: not told
+  std::string file;  // empty: left out
   size_t line = 1;
   bool attention = false;
 };
@@ -24,7 +24,7 @@ std::string to_json(const Translator& translator, const std::string& sentence, c
 std::string to_json(const Translator& translator, const std::string& source, const std::string& reference,
                     const ForcedTranslation& forced, const TranslationPlace& place);
 
-/// The attention of a sentence, (steps, maps, T), as (layers, heads, steps, T); as (maps, steps, T) where there is but
+/// The attention of a sentence, (steps, maps, T), as (layers, heads, steps, T), or as (maps, steps, T) if there is only
 /// one map.
 Tensor by_layers(const Translator& translator, const Tensor& attention);
 

@@ -1,4 +1,4 @@
-// The callbacks of a run, and the names under which a checkpoint holds their state.
+// The callbacks of a run, and the names of their state in a checkpoint.
 #include "qkv/run/callbacks.h"
 
 #include <algorithm>
@@ -25,9 +25,9 @@ constexpr const char* kAveraged = "companion.averaged";
 Tensor weights_of(const Checkpoint& in, const char* name, const Parameters& parameters) {
   const auto found = in.tensors.find(name);
   const Shape& shape = parameters.flat().shape();
-  check(found != in.tensors.end(), in.file, ": has no tensor \"", name, "\"");
-  check(found->second.shape() == shape, in.file, ": \"", name, "\" has shape ", found->second.shape(),
-        ", the model needs ", shape);
+  require(found != in.tensors.end(), "{file}: has no tensor \"{name}\"", "file"_a = in.file, "name"_a = name);
+  require(found->second.shape() == shape, "{file}: \"{name}\" has shape {shape}, but the model needs {shape_2}",
+          "file"_a = in.file, "name"_a = name, "shape"_a = found->second.shape(), "shape_2"_a = shape);
   return found->second.copied();
 }
 
@@ -46,15 +46,22 @@ void RunRecord::saved() const {
 
 void RunRecord::restore(const Checkpoint& in) {
   if (in.integer(kData) == data_) return;
-  throw Error(text(in.file, ": was trained on other data than the files hold now"),
-              "--restart begins again; -o names another folder");
+  throw Error(tr("{file}: was trained on data that differs from the files as they are now", "file"_a = in.file),
+              tr("--restart starts over; -o names another folder"));
 }
 
 void Validation::after_epoch(Progress& p) {
   const double loss = loss_();
-  check(std::isfinite(loss), "the validation loss after epoch ", p.epoch,
-        std::isnan(loss) ? " is not a number" : " is infinite",
-        ": the weights are too large to compute with; nothing was written with them");
+  require(
+      !std::isnan(loss),
+      "the validation loss after epoch {epoch} is not a number: the weights are too large; they were not written to "
+      "any file",
+      "epoch"_a = p.epoch);
+  require(
+      std::isfinite(loss),
+      "the validation loss after epoch {epoch} is infinite: the weights are too large; they were not written to any "
+      "file",
+      "epoch"_a = p.epoch);
   p.valid_loss = loss;
   if (loss < best_) {
     best_ = loss;
@@ -91,8 +98,8 @@ void BestWeights::restore(const Checkpoint& in) {
 void WeightAverage::after_epoch(Progress& p) {
   if (is_running() || p.epoch >= options_.first_epoch) {
     average_.add(parameters_.flat());
-    check(std::isfinite(norm(average_.average())),
-          "the mean of the weights is not finite: they are too large to be averaged; nothing was written with it");
+    require(std::isfinite(norm(average_.average())),
+            "the mean of the weights is not finite: they are too large to be averaged; it was not written to any file");
   }
   if (is_running()) swap_weights();
   Callbacks::after_epoch(p);
@@ -113,7 +120,7 @@ void WeightAverage::save(Checkpoint& out) const {
 void WeightAverage::restore(const Checkpoint& in) {
   Callbacks::restore(in);
   const int64_t count = in.integer(kAveraged);
-  check(count >= 0, in.file, ": ", kAveraged, " is ", count);
+  require(count >= 0, "{file}: {averaged} is {count}", "file"_a = in.file, "averaged"_a = kAveraged, "count"_a = count);
   if (count > 0) average_.restore(weights_of(in, kAverage, parameters_), count);
 }
 

@@ -1,5 +1,5 @@
-// What takes part in a run's training beside the weights, each a callback of its own: validation, the best weights,
-// averages, snapshots of attention, and the record of what the run is.
+// The callbacks of a run's training: validation, the best weights, averages, snapshots of attention, and the record of
+// configuration and data.
 #pragma once
 
 #include <functional>
@@ -14,12 +14,12 @@
 
 namespace qkv {
 
-/// Keeps a folder true to its checkpoint. config.yaml, in which settings may have changed since the last start, is
-/// written just before the first checkpoint that was made with it. The model of a shorter training that now continues
-/// is removed. A checkpoint of other data is refused.
+/// Keeps a folder consistent with its checkpoint. config.yaml, whose settings may have changed since the last start, is
+/// written just before the first checkpoint made with it. The model of a shorter training that now continues is
+/// removed. A checkpoint of different data is refused.
 class RunRecord : public Callback {
  public:
-  /// In memory (an empty folder) it only compares the data.
+  /// In memory (an empty folder name) it only compares the data.
   RunRecord(std::string folder, std::string config, int64_t data_fingerprint)
       : folder_(std::move(folder)), config_(std::move(config)), data_(data_fingerprint) {}
   void save(Checkpoint& out) const override;
@@ -40,7 +40,7 @@ class Validation : public Callback {
   bool ends_training() const override { return patience_ > 0 && waited_ >= patience_; }
   void save(Checkpoint& out) const override;
   void restore(const Checkpoint& in) override;
-  /// The lowest loss so far, infinite before the first; and whether it is that of the last epoch.
+  /// The lowest loss so far, infinite before the first epoch; and whether the last epoch has it.
   double best() const { return best_; }
   bool improved() const { return waited_ == 0; }
 
@@ -50,7 +50,7 @@ class Validation : public Callback {
   double best_ = std::numeric_limits<double>::infinity();
 };
 
-/// Keeps the weights with the best validation loss, in memory and with the checkpoint; calls `improved` whenever there
+/// Keeps the weights with the best validation loss, in memory and in the checkpoint; calls `improved` whenever there
 /// are better ones.
 class BestWeights : public Callback {
  public:
@@ -59,7 +59,7 @@ class BestWeights : public Callback {
   void after_epoch(Progress& p) override;
   void save(Checkpoint& out) const override;
   void restore(const Checkpoint& in) override;
-  /// Undefined before the first epoch, and where they are not to be kept.
+  /// Undefined before the first epoch, and if `keep` is false.
   const Tensor& weights() const { return weights_; }
 
  private:
@@ -70,14 +70,13 @@ class BestWeights : public Callback {
   Tensor weights_;
 };
 
-/// Averages the weights after epochs: all of them into a running mean, or those after `first_epoch` into a plain one. A
-/// running mean is the model that the run is for, so it stands in the place of the weights while the callbacks within
-/// are called.
+/// Averages the weights after epochs: of all epochs into a running mean, or from `first_epoch` on into a plain mean. A
+/// running mean is the final model of the run, so it replaces the weights while the inner callbacks are called.
 class WeightAverage : public Callbacks {
  public:
   struct Options {
-    double decay = 0;         // of a running mean; 0: a plain one
-    int64_t first_epoch = 1;  // of a plain mean
+    double decay = 0;         // of a running mean; 0: a plain mean
+    int64_t first_epoch = 1;  // for a plain mean
   };
   WeightAverage(const Parameters& parameters, const Options& options, std::vector<Callback*> within)
       : Callbacks(std::move(within)), parameters_(parameters), options_(options), average_(options.decay) {}
@@ -85,7 +84,7 @@ class WeightAverage : public Callbacks {
   void save(Checkpoint& out) const override;
   void restore(const Checkpoint& in) override;
   bool is_running() const { return options_.decay > 0; }
-  /// Undefined before the first epoch that counts.
+  /// Undefined before the first averaged epoch.
   const Tensor& weights() const { return average_.average(); }
 
  private:
@@ -96,7 +95,7 @@ class WeightAverage : public Callbacks {
   ParameterAverage average_;
 };
 
-/// Writes attention maps to attention/epoch_0002.npz and so on, after every so many epochs.
+/// Writes attention maps to attention/epoch_0002.npz and so on, every `every` epochs.
 class AttentionSnapshots : public Callback {
  public:
   using Maps = std::map<std::string, Array>;

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// config.yaml is removed first: without it the rest is not a run, wherever the removal is cut off.
+// config.yaml is removed first: without it the rest is not a run, even if the removal is interrupted.
 constexpr const char* kFiles[] = {"config.yaml", "model.safetensors", "metrics.jsonl",
                                   "train.log",   "checkpoints",       "attention"};
 constexpr const char* kWeights[] = {"model.safetensors", "checkpoints/best.safetensors",
@@ -19,8 +19,8 @@ constexpr const char* kWeights[] = {"model.safetensors", "checkpoints/best.safet
 
 std::string block_of(const std::string& setting) { return setting.substr(0, setting.find('.')); }
 
-std::string entry_or(const std::map<std::string, std::string>& map, const std::string& key,
-                     const std::string& otherwise) {
+template <class Value>
+Value entry_or(const std::map<std::string, Value>& map, const std::string& key, const Value& otherwise) {
   const auto found = map.find(key);
   return found == map.end() ? otherwise : found->second;
 }
@@ -41,10 +41,10 @@ RunFolder::RunFolder(std::string path, ExistingRun existing, std::vector<std::st
 }
 
 void RunFolder::lock() {
-  lock_ = FileLock(file("train.lock"), text(path_, ": another training is at work in this folder"));
+  lock_ = FileLock(file("train.lock"), tr("{path}: another process is training in this folder", "path"_a = path_));
 }
 
-// Somebody's own files are neither changed nor removed. A run that was cut off at its very beginning has an empty
+// Files that are not of a run are neither changed nor removed. A run that was killed right after its start has an empty
 // folder for checkpoints.
 void RunFolder::refuse_foreign() const {
   const std::string& mark = files_.back();
@@ -52,17 +52,19 @@ void RunFolder::refuse_foreign() const {
   for (const std::string& name : files_) {
     const std::string path = file(name);
     if (!fs::exists(path) || (name == "checkpoints" && fs::is_directory(path) && fs::is_empty(path))) continue;
-    throw Error(text(path_, ": has ", name, ", but is not a run: there is no ", mark),
-                "-o names another folder for the run");
+    throw Error(tr("{path}: has {name}, but is not a run: there is no {mark}", "path"_a = path_, "name"_a = name,
+                   "mark"_a = mark),
+                tr("choose another folder with -o"));
   }
 }
 
-// Weights without their configuration: a new run would resume from them as if they were its own.
+// Weights without their configuration: a new run would wrongly resume from them.
 void RunFolder::refuse_remains() const {
   for (const char* name : kWeights)
     if (fs::exists(file(name)))
-      throw Error(text(path_, ": has ", name, " but no config.yaml: it is what was left of a run"),
-                  "--restart removes it; -o names another folder");
+      throw Error(
+          tr("{path}: has {name} but no config.yaml: the rest of a run is missing", "path"_a = path_, "name"_a = name),
+          tr("--restart removes it; -o names another folder"));
 }
 
 void RunFolder::check_settings(const Settings& saved, const Settings& asked, const ResumeRules& rules) const {
@@ -75,14 +77,18 @@ void RunFolder::check_settings(const Settings& saved, const Settings& asked, con
         rules.may_change.contains(block_of(name)))
       continue;
     const std::string value = found->second->get(), flag = entry_or(rules.flags, name, now.flag);
-    throw Error(text(file("config.yaml"), ": ", name, " is ", value, ", but ", now.get(), " was asked for",
-                     entry_or(rules.reasons, name, "")),
-                text(value.empty() ? "" : text(flag, " ", value, " resumes it; "),
-                     "--restart begins again; -o names another folder"));
+    const Text problem = tr("{file}: {name} is {value}, but {now} was requested", "file"_a = file("config.yaml"),
+                            "name"_a = name, "value"_a = value, "now"_a = now.get()),
+               reason = entry_or(rules.reasons, name, Text());
+    throw Error(reason.empty() ? problem : tr("{problem}: {reason}", "problem"_a = problem, "reason"_a = reason),
+                value.empty() ? tr("--restart starts over; -o names another folder")
+                              : tr("{flag} {value} resumes it; --restart starts over; -o names another folder",
+                                   "flag"_a = flag, "value"_a = value));
   }
   if (fs::exists(file("model.safetensors")) && !fs::exists(file("checkpoints/last.safetensors")))
-    throw Error(text(path_, ": has model.safetensors but no checkpoints/last.safetensors to go on from"),
-                "--restart removes it and begins again; -o names another folder");
+    throw Error(
+        tr("{path}: has model.safetensors but no checkpoints/last.safetensors to resume from", "path"_a = path_),
+        tr("--restart removes it and starts over; -o names another folder"));
 }
 
 void RunFolder::begin(const std::function<void()>& write_own_files, const std::string& config) {
@@ -90,12 +96,13 @@ void RunFolder::begin(const std::function<void()>& write_own_files, const std::s
   if (!was_there_) {
     make_folder(path_);
     lock();
-    check(!fs::exists(file("config.yaml")), path_, ": another training began there in the meantime");
+    require(!fs::exists(file("config.yaml")), "{path}: another process has started training there in the meantime",
+            "path"_a = path_);
   }
   if (existing_ == ExistingRun::discard) remove_run();
   make_folder(file("checkpoints"));
   for (const char* name : {"checkpoints/best.safetensors", "attention"})
-    fs::remove_all(file(name));  // of a start that never got to a checkpoint
+    fs::remove_all(file(name));  // from a start that never reached a checkpoint
   write_own_files();
   write_file(file("config.yaml"), config);
 }
@@ -104,14 +111,14 @@ void RunFolder::remove_run() const {
   for (const std::string& name : files_) {
     std::error_code error;
     fs::remove_all(file(name), error);
-    check(!error, "cannot remove ", file(name), ": ", error.message());
+    require(!error, "cannot remove {name}: {message}", "name"_a = file(name), "message"_a = error.message());
   }
 }
 
 std::string run_weights(const std::string& folder) {
   for (const char* name : kWeights)
     if (fs::exists(folder + "/" + name)) return folder + "/" + name;
-  fail(folder, ": holds no model.safetensors and no checkpoint");
+  refuse("{folder}: has no model.safetensors and no checkpoint", "folder"_a = folder);
 }
 
 }  // namespace qkv

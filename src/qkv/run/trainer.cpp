@@ -1,4 +1,4 @@
-// What a configuration makes of a training.
+// Builds a training from a configuration.
 #include "qkv/run/trainer.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ Trainer::Trainer(const TrainingConfig& config, const RunFolder& folder, std::str
     files_.push_back(std::make_unique<MetricsFile>(folder.file("metrics.jsonl")));
     files_.push_back(std::make_unique<TrainLog>(folder.file("train.log")));
   }
-  std::vector<Callback*> judges;  // look at the weights after an epoch
+  std::vector<Callback*> judges;  // evaluate the weights after an epoch
   if (config.attention_every > 0 && model_.attention && !folder.in_memory()) {
     snapshots_ = std::make_unique<AttentionSnapshots>(folder.path(), config.attention_every, model_.attention);
     judges.push_back(snapshots_.get());
@@ -75,7 +75,7 @@ FitOptions Trainer::options(int64_t batches) {
           .callbacks = callbacks_};
 }
 
-// metrics.jsonl is written before others look, train.log after them.
+// metrics.jsonl is written before the other observers are called, train.log after them.
 std::vector<Observer*> Trainer::all_observers(std::span<Observer* const> others) {
   std::vector<Observer*> all(others.begin(), others.end());
   if (!files_.empty()) {

@@ -1,5 +1,5 @@
-// A run's training over any task: the configuration becomes optimizer, schedule, callbacks and observers, and the
-// folder gets the result.
+// The training of a run, for any task: builds optimizer, schedule, callbacks and observers from the configuration, and
+// writes the result to the folder.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace qkv {
 
-/// Which weights the model has when the training has ended.
+/// Which weights the model has after the training.
 enum class Kept { last, best, mean_of_last, running_mean };
 
 struct TrainResult : FitResult {
@@ -25,22 +25,22 @@ struct TrainResult : FitResult {
   std::optional<double> kept_loss;  // their validation loss, if it was measured
 };
 
-/// What a run's training needs to know of a task besides its batches and their loss.
+/// What a training needs to know about a task besides its batches and their loss.
 struct TrainedModel {
   const Parameters& parameters;
-  std::function<void(const std::string& path)> save;         // the weights, to a file
-  int64_t data_fingerprint = 0;                              // a number that other data would hardly have
-  std::function<double()> validate = {};                     // the loss on held-out data; none: there are none
-  std::function<AttentionSnapshots::Maps()> attention = {};  // maps of a few examples; none: the task has none
+  std::function<void(const std::string& path)> save;         // writes the weights to a file
+  int64_t data_fingerprint = 0;                              // a hash of the data
+  std::function<double()> validate = {};                     // the loss on held-out data; empty: there is none
+  std::function<AttentionSnapshots::Maps()> attention = {};  // maps of a few examples; empty: the task has none
 };
 
 class Trainer {
  public:
-  /// `config_text` is what config.yaml will hold.
+  /// `config_text` is the content of config.yaml.
   Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model);
 
-  /// Trains to the end, or until stop is set. At the end the model has the weights that the run is for, and the folder
-  /// holds them.
+  /// Trains to the end, or until stop is set. At the end the model has the final weights, and the folder has them in a
+  /// file.
   template <class Task>
   TrainResult train(const Task& task, std::span<Observer* const> observers = {},
                     const std::atomic<bool>* stop = nullptr) {

@@ -1,4 +1,4 @@
-// What settings of training mean together.
+// Checks settings of training that depend on each other.
 #include "qkv/run/training_config.h"
 
 #include <cmath>
@@ -17,11 +17,12 @@ void TrainingConfig::check(bool validates) const {
   qkv::check(patience == 0 || validates, "training.patience is ", patience, ", but there is no validation data");
   qkv::check(
       patience == 0 || average_last == 0,
-      "training.patience and training.average_last exclude each other: which epochs are the last is not known before (--average-last 0 averages none)");
+      "training.patience and training.average_last exclude each other: it is not known in advance which epochs are the "
+      "last (--average-last 0 turns averaging off)");
   qkv::check(average_decay == 0 || average_last == 0,
-             "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
+             "training.average_decay and training.average_last exclude each other (--average-last 0 turns it off)");
   qkv::check(momentum == 0 || optimizer == OptimizerKind::sgd, "training.momentum is ", momentum,
-             ", but training.optimizer is ", optimizer, ": only sgd has it");
+             ", but training.optimizer is ", optimizer, ": only sgd has momentum");
   qkv::check(schedule != ScheduleKind::warmup || warmup > 0, "training.schedule warmup needs training.warmup above 0");
 }
 

@@ -1,4 +1,4 @@
-// Optimizers, schedules and changes, by the settings that name them.
+// Makes optimizers and schedules from settings, and says which settings may change.
 #include "qkv/run/training_plan.h"
 
 #include <algorithm>
@@ -38,8 +38,9 @@ Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch) 
 
 void check_warmup(const TrainingConfig& config, int64_t updates) {
   if (config.schedule == ScheduleKind::cosine && updates > 0 && config.warmup >= updates)
-    throw Error(text("training.warmup is ", config.warmup, ", but the whole training has ", updates, " updates"),
-                "--warmup takes fewer, --epochs gives more");
+    throw Error(tr("training.warmup is {warmup}, but the whole training has {updates} updates",
+                   "warmup"_a = config.warmup, "updates"_a = updates),
+                tr("use a smaller --warmup or more --epochs"));
 }
 
 ResumeRules training_changes(const TrainingConfig& saved, const TrainingConfig& asked) {
@@ -47,9 +48,9 @@ ResumeRules training_changes(const TrainingConfig& saved, const TrainingConfig& 
   const bool depends_on_length =
       asked.schedule == ScheduleKind::cosine || saved.averaged_epochs() != 0 || asked.averaged_epochs() != 0;
   if (asked.epochs < saved.epochs)
-    rules.reasons["training.epochs"] = ": a run may be made longer, never shorter";
+    rules.reasons["training.epochs"] = tr("a run can be made longer, but not shorter");
   else if (depends_on_length)
-    rules.reasons["training.epochs"] = ": the rates, or the mean of the last weights, depend on it";
+    rules.reasons["training.epochs"] = tr("the learning rates, or the mean of the last weights, depend on it");
   else
     rules.may_change.insert("training.epochs");
   return rules;

@@ -1,4 +1,4 @@
-// What the settings of a training stand for: its optimizer, its schedule, and what of them may change when it resumes.
+// The optimizer and schedule that settings define, and which settings may change when a run resumes.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@ namespace qkv {
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config);
 Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch);
-/// Throws if the warm-up of a cosine takes all of that many updates: it falls after the warm-up, so there must be
-/// something after it.
+/// Throws if the warm-up of a cosine schedule takes all of that many updates: the rate falls after the warm-up, so some
+/// updates must follow it.
 void check_warmup(const TrainingConfig& config, int64_t updates);
 
-/// The settings of block "training" that may change between two starts of one run.
+/// The settings of block "training" that may change between two starts of the same run.
 ResumeRules training_changes(const TrainingConfig& saved, const TrainingConfig& asked);
 
 }  // namespace qkv

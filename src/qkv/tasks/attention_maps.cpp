@@ -1,4 +1,4 @@
-// The maps, collected by a probe over one forward pass.
+// Collects the maps with a probe during one forward pass.
 #include "qkv/tasks/attention_maps.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Collected : public Probe {
   std::map<std::string, Tensor> weights_, values_;
 };
 
-// Rows of `columns` numbers each, divided by their sums; a row of zeros stays.
+// Divides each row of `columns` numbers by its sum; a row of zeros stays.
 void normalise_rows(float* rows, int64_t count, int64_t columns) {
   for (int64_t r = 0; r < count; ++r) {
     float* row = rows + r * columns;
@@ -145,8 +145,10 @@ TransformerAttention transformer_attention(const Transformer& model, const Ids& 
   model.features(source, source_lens, target_in, run);
   std::vector<const MultiHead*> encoder, decoder, cross;
   for (const TransformerBlock& block : model.encoder.stack.blocks) encoder.push_back(&block.self);
-  for (const TransformerBlock& block : model.decoder.stack.blocks)
-    decoder.push_back(&block.self), cross.push_back(&*block.cross);
+  for (const TransformerBlock& block : model.decoder.stack.blocks) {
+    decoder.push_back(&block.self);
+    cross.push_back(&*block.cross);
+  }
   const Both e = stacked(seen, "encoder", "self", encoder), d = stacked(seen, "decoder", "self", decoder),
              c = stacked(seen, "decoder", "cross", cross);
   return {{e.weights, d.weights, c.weights}, {e.value_weighted, d.value_weighted, c.value_weighted}};

@@ -13,14 +13,14 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kGroup = 8;    // sentences of a batch
-constexpr int64_t kPlaces = 16;  // positions of a sentence after which tokens are changed
+constexpr int64_t kGroup = 8;    // sentences per batch
+constexpr int64_t kPlaces = 16;  // positions per sentence after which tokens are changed
 constexpr int64_t kPaddings[] = {1, 3, 8};
 
 struct Row {
   std::vector<int32_t> source, target_in;
   int64_t length = 0;   // of the source without padding
-  int64_t outputs = 0;  // that count
+  int64_t outputs = 0;  // without padding
 };
 
 struct Batch {
@@ -60,7 +60,7 @@ class Tests {
     row.target_in.insert(row.target_in.end(), pair.target.begin(), pair.target.end() - 1);
     return padded(row, subject_.least_source, 0);
   }
-  // At least so many source and target tokens, of <pad>.
+  // Padded with <pad> to at least this many source and target tokens.
   Row padded(Row row, int64_t source, int64_t target) const {
     row.source.resize(std::max(row.source.size(), static_cast<size_t>(source)), subject_.source_pad);
     row.target_in.resize(std::max(row.target_in.size(), static_cast<size_t>(target)), subject_.target_pad);
@@ -69,7 +69,7 @@ class Tests {
   bool fits(int64_t tokens) const { return subject_.most_positions == 0 || tokens <= subject_.most_positions; }
   uint64_t below(int64_t n) { return rng_.below(static_cast<uint64_t>(n), drawn_++); }
   int32_t any(int64_t vocabulary) { return static_cast<int32_t>(below(vocabulary)); }
-  // An id that it is not.
+  // A different id.
   int32_t other(int32_t id, int64_t vocabulary) {
     return vocabulary < 2 ? id
                           : static_cast<int32_t>((id + 1 + static_cast<int64_t>(below(vocabulary - 1))) % vocabulary);
@@ -78,22 +78,24 @@ class Tests {
     const Batch b = batch_of(rows);
     const Tensor out = subject_.logits(b.source, b.lengths, b.target_in);
     const Shape expected{b.target_in.size(0), b.target_in.size(1), subject_.target_vocabulary};
-    check(out.shape() == expected, "[leaks] scores ", out.shape(), ", expected ", expected);
+    check(out.shape() == expected, "[leaks] scores have shape ", out.shape(), ", expected ", expected);
     return out;
   }
   Tensor logits(const Row& row) const { return logits(std::span(&row, 1)); }
 
-  // The V scores at output `position` of a pair, before and after; divided by `unit`.
+  // Compares the V scores at output `position` of a pair before and after a change; differences are divided by `unit`.
   void compare(LeakResult& result, const float* before, const float* after, int64_t pair, int64_t position,
                double unit = 1) const {
     for (int64_t v = 0; v < subject_.target_vocabulary; ++v) {
       const double difference = before[v] == after[v] ? 0 : std::abs(static_cast<double>(after[v]) - before[v]) / unit;
-      if (difference <= result.largest || std::isnan(result.largest)) continue;  // a NaN is not less or equal
-      result.largest = difference, result.pair = pair, result.position = position;
+      if (difference <= result.largest || std::isnan(result.largest)) continue;  // false for a NaN difference
+      result.largest = difference;
+      result.pair = pair;
+      result.position = position;
     }
     result.compared += subject_.target_vocabulary;
   }
-  // The first `outputs` positions of row `a` of x and row `b` of y.
+  // Compares the first `outputs` positions of row `a` of x and row `b` of y.
   void compare_rows(LeakResult& result, const Tensor& x, int64_t a, const Tensor& y, int64_t b, int64_t outputs,
                     int64_t pair) const {
     ++result.tried;
@@ -106,7 +108,7 @@ class Tests {
     return result;
   }
 
-  // All tokens after a position become others: the outputs up to it stay.
+  // Changes all tokens after a position: the outputs up to it must not change.
   LeakResult later_tokens() {
     LeakResult result{Leak::later_tokens};
     for (size_t p = 0; p < rows_.size(); ++p) {
@@ -126,8 +128,7 @@ class Tests {
     return judged(result);
   }
 
-  // More padding after the source and after the target, of <pad> and of any ids; and other ids in the padding that is
-  // there.
+  // Adds padding after source and target, of <pad> and of random ids, and puts random ids into the existing padding.
   LeakResult padding() {
     LeakResult result{Leak::padding};
     for (size_t p = 0; p < rows_.size(); ++p) {
@@ -150,7 +151,7 @@ class Tests {
     }
     return judged(result);
   }
-  // Any ids in place of padding.
+  // Random ids instead of padding.
   Row scribbled(Row row) {
     for (auto i = static_cast<size_t>(row.length); i < row.source.size(); ++i)
       row.source[i] = any(subject_.source_vocabulary);
@@ -159,13 +160,15 @@ class Tests {
     return row;
   }
 
-  // Rows of one batch, padded to one size: up to kGroup pairs from `first` on.
+  // Rows of one batch, padded to the same size: up to kGroup pairs, starting at `first`.
   std::vector<Row> group(size_t first) const {
     std::vector<Row> out(rows_.begin() + static_cast<std::ptrdiff_t>(first),
                          rows_.begin() + static_cast<std::ptrdiff_t>(std::min(first + kGroup, rows_.size())));
     int64_t source = 0, target = 0;
-    for (const Row& row : out)
-      source = std::max(source, std::ssize(row.source)), target = std::max(target, std::ssize(row.target_in));
+    for (const Row& row : out) {
+      source = std::max(source, std::ssize(row.source));
+      target = std::max(target, std::ssize(row.target_in));
+    }
     for (Row& row : out) row = padded(row, source, target);
     return out;
   }
@@ -177,7 +180,7 @@ class Tests {
     return mate;
   }
 
-  // A row alone, and the same row, padded as much, among others: in order, in other orders, and among random ones.
+  // Compares a row alone with the same row, equally padded, in a batch: in order, shuffled, and among random rows.
   LeakResult batch_mates() {
     LeakResult result{Leak::batch_mates};
     for (size_t first = 0; first < rows_.size(); first += kGroup) {
@@ -207,7 +210,7 @@ class Tests {
     return judged(result);
   }
 
-  // One token at a time, with rows that change places, repeat and go half way through, against the whole at once.
+  // Compares decoding one token at a time, while rows are moved, repeated and dropped half-way, with one full pass.
   LeakResult cache() {
     LeakResult result{Leak::cache};
     const int64_t V = subject_.target_vocabulary;
@@ -218,7 +221,7 @@ class Tests {
       const Batch b = batch_of(rows);
       const int64_t steps = b.target_in.size(1);
       decoder->start(b.source, b.lengths);
-      std::vector<int32_t> holds(rows.size());  // the row of `rows` that each row of the decoder is
+      std::vector<int32_t> holds(rows.size());  // the index in `rows` of each row of the decoder
       for (size_t r = 0; r < rows.size(); ++r) holds[r] = static_cast<int32_t>(r);
       for (int64_t t = 0; t < steps; ++t) {
         if (t == (steps + 1) / 2) holds = moved(*decoder, holds);
@@ -241,7 +244,7 @@ class Tests {
     }
     return judged(result, options_.cache_tolerance);
   }
-  // Backwards, with the first of them once more and, of three or more, without the last.
+  // Reversed, with the first row repeated and, if there are three or more, without the last.
   static std::vector<int32_t> moved(SourceStepModel& decoder, const std::vector<int32_t>& holds) {
     std::vector<int32_t> take, out;
     for (size_t i = holds.size(); i-- > (holds.size() > 2 ? 1u : 0u);) take.push_back(static_cast<int32_t>(i));

@@ -1,5 +1,5 @@
-// Proof by perturbation that an output depends on nothing that it must not see: later target tokens, padding, batch
-// mates, the cache.
+// Proves by perturbation that outputs do not depend on anything they must not see: later target tokens, padding, other
+// rows of the batch, the cache.
 #pragma once
 
 #include <functional>
@@ -13,36 +13,36 @@
 
 namespace qkv {
 
-/// What is tested: scores with teacher forcing, and a decoder that takes one token at a time.
+/// The model under test: its scores with teacher forcing, and a decoder that takes one token at a time.
 struct LeakSubject {
-  /// source (B, S), lengths (B), target_in (B, T) from <bos> on -> (B, T, V).
+  /// source (B, S), lengths (B), target_in (B, T), which begins with <bos> -> (B, T, V).
   std::function<Tensor(const Ids& source, const Ids& lengths, const Ids& target_in)> logits;
   std::function<std::unique_ptr<SourceStepModel>()> decoder;
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int32_t source_pad = 1, target_pad = 1, begin = 2;
-  int64_t least_source = 0;    // tokens to which every source sentence is padded, for an encoder that reads padding
-  int64_t most_positions = 0;  // of a sentence, with padding; 0: any number
+  int64_t least_source = 0;    // source sentences are padded to this length, for an encoder that reads padding
+  int64_t most_positions = 0;  // longest sentence, with padding; 0: no limit
 };
 
 enum class Leak { later_tokens, padding, batch_mates, cache };
 
 struct LeakResult {
   Leak kind;
-  int64_t tried = 0;     // perturbations; of the cache, steps of a row
-  int64_t compared = 0;  // scores
-  double largest = 0;    // difference, NaN if a score is no number; of the cache divided by the largest score of that
-                         // step, at least by 1
-  int64_t pair = 0, position = 0;  // where that was, from 0
-  bool passed =
-      true;  // something was tried, and no score differs, not in a bit; of the cache: by no more than the tolerance
+  int64_t tried = 0;               // perturbations; for the cache, steps of a row
+  int64_t compared = 0;            // scores
+  double largest = 0;              // max |difference|, NaN if a score is NaN; for the cache, relative to
+                                   // max(1, largest score of the step)
+  int64_t pair = 0, position = 0;  // where the largest difference is, from 0
+  /// Something was tried, and all scores are equal to the bit; for the cache, within the tolerance.
+  bool passed = true;
 };
 
 struct LeakReport {
-  std::vector<LeakResult> results;  // one of each kind
-  /// Changes of what an output may depend on, a source token or the first target token, and how many of them it showed:
-  /// a test that compares scores which never change would prove nothing.
+  std::vector<LeakResult> results;  // one per kind
+  /// Changes to an input that outputs may depend on (a source token or the first target token), and how many had an
+  /// effect: comparing scores that never change would prove nothing.
   int64_t controls = 0, noticed = 0;
-  bool passed() const;  // every result, and at least one control was noticed
+  bool passed() const;  // every result passed, and at least one control had an effect
 };
 
 struct LeakOptions {
@@ -50,12 +50,12 @@ struct LeakOptions {
   double cache_tolerance = 1e-5;
 };
 
-/// pairs: both sides with <eos>, at least one pair.
+/// pairs: at least one, both sides with <eos>.
 LeakReport leaks(const LeakSubject& subject, std::span<const IdPair> pairs, const LeakOptions& options = {});
 
-/// A translator's model as a subject; the translator must outlive it.
+/// A translator's model as a subject; the translator must outlive the subject.
 LeakSubject leak_subject(const Translator& translator);
-/// Pairs of random tokens, of 1 to 12 a side and <eos>, within the positions that a subject has.
+/// Pairs of 1 to 12 random tokens per side and <eos>, within the positions that the model has.
 std::vector<IdPair> random_pairs(const Translator& translator, int64_t count, const Rng& rng);
 
 }  // namespace qkv

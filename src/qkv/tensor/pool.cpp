@@ -1,5 +1,5 @@
-// Size classes, four to a power of two, each a stack of blocks that only the owner thread touches, and one locked list
-// of returns.
+// Size classes, four per power of two, each a stack of blocks that only the owner thread touches, and one locked list
+// of returned blocks.
 #include "qkv/tensor/pool.h"
 
 #include <bit>
@@ -44,14 +44,14 @@ struct PoolCore {
   using Block = Buffer::Block;
 
   std::atomic<const void*> owner{
-      nullptr};  // the thread that takes and keeps without locks: the address of its token; null: none
+      nullptr};  // the thread that takes and keeps blocks without locking, as the address of its token; null: none
   Block* waiting[kClasses] = {};
   int64_t misses = 0, bytes = 0;
-  int64_t outside = 0;  // blocks in use, and those given back by other threads that were not fetched yet
+  int64_t outside = 0;  // blocks in use, and blocks given back by other threads but not fetched yet
 
-  SpinLock lock;                          // of what follows
+  SpinLock lock;                          // guards the members below
   std::atomic<Block*> returned{nullptr};  // given back by other threads
-  bool closed = false;                    // the Pool is gone: blocks are freed as they come back
+  bool closed = false;                    // the Pool is gone: blocks are freed as they are given back
 
   void keep(Block* block) {
     block->next = waiting[block->size_class];
@@ -83,7 +83,7 @@ struct PoolCore {
     void* memory = std::aligned_alloc(64, Buffer::kHeader + (class_bytes(c) + 63) / 64 * 64);
     if (!memory) {
       --outside;
-      fail("[buffer] the system has no ", bytes_wanted, " bytes left");
+      fail("[buffer] out of memory: could not allocate ", bytes_wanted, " bytes");
     }
     ++misses;
     bytes += static_cast<int64_t>(class_bytes(c));
@@ -96,22 +96,22 @@ struct PoolCore {
 
   void give(Block* block);
 
-  // Makes the calling thread the owner; false if it was already. What the owner before did is visible to it.
+  // Makes the calling thread the owner; false if it already was. Everything the previous owner did is visible to it.
   bool claim(const void* thread) {
     const void* before = nullptr;
     if (owner.compare_exchange_strong(before, thread, std::memory_order_acquire)) return true;
-    check(before == thread, "[pool] another thread works with this pool: one at a time");
+    check(before == thread, "[pool] another thread is using this pool: only one may at a time");
     return false;
   }
   void disclaim() { owner.store(nullptr, std::memory_order_release); }
 
-  // For a thread whose own pool is gone already (a static object that computes in its destructor): a core for this one
+  // For a thread whose own pool is already gone (a static object that computes in its destructor): a core for this one
   // block.
   static Block* orphan(size_t bytes_wanted) {
     auto core = std::make_unique<PoolCore>();
     Block* block = core->take(bytes_wanted);
     core->closed = true;
-    core.release();  // goes with the block
+    core.release();  // deleted with the block
     return block;
   }
 
@@ -142,13 +142,13 @@ struct PoolCore {
 
 namespace {
 
-thread_local const char token = 0;  // its address names the thread
+thread_local const char token = 0;  // its address identifies the thread
 thread_local Pool* current_pool = nullptr;
 thread_local bool own_pool_gone = false;
 
 }  // namespace
 
-// The thread's own pool; it goes with the thread, its blocks when their last holder lets go.
+// The thread's own pool. It ends with the thread; blocks still in use are freed with their last Buffer.
 struct ThreadPool {
   Pool pool;
   ThreadPool() { pool.core_->claim(&token); }

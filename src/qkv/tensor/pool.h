@@ -1,4 +1,4 @@
-// Buffers that come back: after warm-up a training step asks the system for no memory.
+// Recycled buffers: after warm-up a training step allocates no memory from the system.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,7 @@ class Buffer {
     if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);
   }
   void release() {
-    // The only owner needs no atomic subtraction: nobody is left who could add one.
+    // A sole owner needs no atomic subtraction: nobody else could add a reference.
     if (block_ && (block_->owners.load(std::memory_order_acquire) == 1 ||
                    block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1))
       give_back();
@@ -54,9 +54,9 @@ class Buffer {
   Block* block_ = nullptr;
 };
 
-/// Keeps freed blocks by size class. A pool belongs to one thread at a time, which takes and gives without locks; what
-/// other threads give back waits aside until it is needed. A shard of the batch has its own, so what a step finds there
-/// does not depend on threads.
+/// Keeps freed blocks by size class. A pool belongs to one thread at a time, which takes and gives back without locks;
+/// blocks given back by other threads are set aside until needed. Each shard of the batch has its own pool, so what a
+/// step finds there does not depend on threads.
 class Pool {
  public:
   Pool();
@@ -64,13 +64,13 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  /// Blocks that had to be asked from the system since the start, and bytes that the pool has taken in all.
+  /// Number of blocks allocated from the system so far, and the bytes of its blocks, in use or not.
   int64_t misses() const;
   int64_t bytes() const;
   /// Gives all waiting blocks back to the system.
   void trim();
 
-  /// The thread's own pool, and its current one: that of the innermost PoolScope, else its own.
+  /// The thread's own pool, and its current pool: that of the innermost PoolScope, or else its own.
   static Pool& of_thread();
   static Pool& current();
 
@@ -81,8 +81,8 @@ class Pool {
   PoolCore* core_;
 };
 
-/// Makes a pool the thread's current one, and the thread its owner, while it lives. Scopes nest, of one pool too;
-/// another thread's pool is refused. Blocks that outlive the scope may be given back by any thread.
+/// While it is alive, the pool is the thread's current one and the thread owns it. Scopes nest, even with the same
+/// pool; another thread's pool is refused. Blocks that outlive the scope may be given back by any thread.
 class PoolScope {
  public:
   explicit PoolScope(Pool& pool);

@@ -5,7 +5,7 @@
 
 namespace qkv {
 
-/// Fails, naming the op, for an absent Tensor or Ids: its shape () is that of a scalar, so a check of shapes lets it
+/// Fails, naming the op, if a Tensor or Ids is absent: its shape () is that of a scalar, so a shape check would let it
 /// pass.
 template <class T>
 void check_present(const char* op, const T& x) {

@@ -1,4 +1,4 @@
-// Probe: looks at a forward pass without touching it.
+// Probe: observes a forward pass without changing it.
 #pragma once
 
 #include <string_view>
@@ -8,14 +8,14 @@ namespace qkv {
 class Tensor;
 class Weights;  // attention/weights.h
 
-/// Given to a Run. Called after an attention is computed, with nothing recorded and no random number drawn: it cannot
-/// change bits.
+/// Passed in a Run. Called after an attention is computed; it records nothing and draws no random number, so it cannot
+/// change results.
 class Probe {
  public:
   virtual ~Probe() = default;
   /// The weights of the attention at a path such as "encoder.0.self".
   virtual void attention(std::string_view path, const Weights& weights) = 0;
-  /// What the multi-head attention at that path averages, after its projection: (B, m, key_heads D).
+  /// The values that the multi-head attention at that path averages, after projection: (B, m, key_heads D).
   virtual void values(std::string_view /*path*/, const Tensor& /*v*/) {}
 };
 

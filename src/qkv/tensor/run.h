@@ -1,4 +1,4 @@
-// Run: all that a forward pass depends on besides its inputs and weights.
+// Run: everything that a forward pass depends on besides its inputs and weights.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Run {
   Probe* probe = nullptr;
   std::string path = {};  // kept for a probe only
 
-  /// The run of a child: its random numbers are those of its path, whatever its siblings draw.
+  /// The run of a child: its random numbers depend on its path alone, not on what its siblings draw.
   Run at(std::string_view child) const {
     return {training, rng.at(child), probe, probe ? below(child) : std::string()};
   }

@@ -1,5 +1,5 @@
-// The tape: nodes, slots and closures live in bump memory that comes from the thread's pool and goes back with the
-// tape.
+// The tape: nodes, slots and closures live in bump-allocated memory that comes from the thread's pool and is returned
+// with the tape.
 #include "qkv/tensor/tape.h"
 
 #include <algorithm>
@@ -47,12 +47,12 @@ struct Draw {
 
 struct TapeState {
   static constexpr size_t kBlock = 1 << 16;
-  Buffer block;  // the block that is being filled; it starts with the handle of the one before
+  Buffer block;  // the block being filled; it starts with the handle of the previous block
   std::byte* free = nullptr;
   std::byte* end = nullptr;
   Node* last = nullptr;
   Slot* slots = nullptr;
-  LeafEntry* leaves = nullptr;  // open addressing, a power of two
+  LeafEntry* leaves = nullptr;  // open addressing; the capacity is a power of two
   uint32_t leaf_capacity = 0, leaf_count = 0;
   uint32_t serial = 0;
   int64_t length = 0;
@@ -176,7 +176,7 @@ void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::sp
   bool tracked = false;
   for (const Tensor* x : inputs) tracked |= x->tape_ == s.serial || x->is_parameter();
   if (!tracked) return nullptr;
-  check(!s.ran, "[", name, "] the tape has run backward already: open a new one");
+  check(!s.ran, "[", name, "] the tape has already run backward: open a new one");
 
   const size_t head = (sizeof(Node) + (outputs.size() + inputs.size()) * sizeof(Slot*) + 15) & ~size_t{15};
   Node* node = static_cast<Node*>(s.take(head + bytes));
@@ -220,7 +220,7 @@ void Tape::backward(const Tensor& loss) {
 
 void Tape::backward(const Tensor& y, const Tensor& dy) {
   TapeState& s = *state_;
-  check(!s.ran, "[backward] the tape has run already: open a new one");
+  check(!s.ran, "[backward] the tape has already run: open a new one");
   check(y.tape_ == s.serial || y.tape_ == 0, "[backward] the tensor was recorded on another tape");
   check(
       y.tape_ == s.serial,
@@ -236,7 +236,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
       Pull pull(node);
       node->pull(node->closure, pull);
     }
-    // What the op saved and the gradients of its outputs are of no more use.
+    // What the op saved and the gradients of its outputs are no longer needed.
     node->destroy(node->closure);
     node->closure = nullptr;
     for (int i = 0; i < node->outputs; ++i) node->slots[i]->grad = Tensor();
@@ -287,7 +287,7 @@ void Tape::note_draw(const char* op, const Rng& rng) {
     if (before->key == draw.key && before->step == draw.step && before->shard == draw.shard)
       throw Error(
           text("[", op, "] draws the same random numbers as ", before->op, " before it: they share a random path"),
-          "give every draw a path of its own: run.at(\"name\"), or run.at(i) in a loop");
+          verbatim("give every draw a path of its own: run.at(\"name\"), or run.at(i) in a loop"));
   state_->draws = new (state_->take(sizeof draw)) detail::Draw(draw);
 }
 

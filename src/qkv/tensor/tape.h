@@ -27,17 +27,17 @@ struct Slot;
 struct TapeState;
 }  // namespace detail
 
-/// Where a pullback may add a gradient in place: `add` says whether there is a sum already (else the memory is
+/// Where a pullback may add a gradient in place: `add` says whether it holds a sum already (if not, its contents are
 /// arbitrary).
 struct GradTarget {
   float* data;
   bool add;
 };
 
-/// What a pullback sees: the gradients of its outputs, and who wants one of its inputs.
+/// What a pullback sees: the gradients of its outputs, and which inputs want one.
 class Pull {
  public:
-  /// Gradient of output i; zeros when none arrived.
+  /// Gradient of output i; zeros if none arrived.
   const Tensor& dy(int i = 0);
   bool wants(int input) const;
   /// dx += gradient. The tensor is taken over where possible.
@@ -80,11 +80,11 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Runs the pullbacks from a recorded scalar; once a tape.
+  /// Runs the pullbacks from a recorded scalar; once per tape.
   void backward(const Tensor& loss);
   /// Runs the pullbacks from any recorded tensor with a given gradient.
   void backward(const Tensor& y, const Tensor& dy);
-  /// The gradient of a parameter; zeros when the loss does not depend on it.
+  /// The gradient of a parameter; zeros if the loss does not depend on it.
   Tensor grad(const Tensor& leaf) const;
   /// After backward: the parameters outside the arena that a gradient arrived at.
   std::vector<OutsideLeaf> outside() const;
@@ -98,11 +98,11 @@ class Tape {
   static Tape* current();
   /// True if ops on x are recorded now.
   static bool tracks(const Tensor& x);
-  /// x for a closure if one of the inputs that need it is tracked, else only its shape: what no pullback reads is not
-  /// kept alive.
+  /// For a closure: x if one of the inputs that need it is tracked, else only its shape, so that values no pullback
+  /// reads are not kept alive.
   static Tensor saved(const Tensor& x, std::initializer_list<const Tensor*> for_inputs);
 
-  /// Used by record(): memory for a closure, or null when nothing is recorded.
+  /// Used by record(): memory for a closure, or null if nothing is recorded.
   void* node_for(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
                  size_t bytes, void (*pull)(void*, Pull&), void (*destroy)(void*));
 
@@ -113,7 +113,7 @@ class Tape {
   Tape* before_;
 };
 
-/// While one lives nothing is recorded on this thread.
+/// While one is alive, nothing is recorded on this thread.
 class TapePause {
  public:
   TapePause();
@@ -125,8 +125,8 @@ class TapePause {
   Tape* before_;
 };
 
-/// Records outputs = name(inputs) with its pullback, a callable (Pull&). What the closure captures is what is saved.
-/// Does nothing when no tape is alive or no input is tracked.
+/// Records outputs = name(inputs) with its pullback, a callable (Pull&). Whatever the closure captures is saved. Does
+/// nothing if no tape is alive or no input is tracked.
 template <class Pullback>
 void record(const char* name, std::span<Tensor* const> outputs, std::span<const Tensor* const> inputs,
             Pullback&& pullback) {

@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-// Memory for that many elements of four bytes; a shape may have more elements than bytes can be counted.
+// Memory for the elements, four bytes each; a shape may have more elements than a size in bytes can express.
 Buffer take_words(const Shape& shape) {
   check(shape.numel() <= int64_t{1} << 60, "[tensor] too many elements: ", shape);
   return Buffer::take(static_cast<size_t>(shape.numel()) * 4);
@@ -68,7 +68,7 @@ float Tensor::at(std::initializer_list<int64_t> index) const {
 
 Tensor Tensor::viewed(const Shape& shape) const {
   check_present("view", *this);
-  check(shape.numel() == numel(), "[view] ", shape_, " has not as many elements as ", shape);
+  check(shape.numel() == numel(), "[view] ", shape_, " does not have as many elements as ", shape);
   Tensor t = detached();
   t.shape_ = shape;
   return t;
@@ -179,7 +179,7 @@ Ids::Ids(const Shape& shape, std::span<const int32_t> values) : Ids(empty(shape)
 
 Ids Ids::viewed(const Shape& shape) const {
   check_present("view", *this);
-  check(shape.numel() == numel(), "[view] ", shape_, " has not as many elements as ", shape);
+  check(shape.numel() == numel(), "[view] ", shape_, " does not have as many elements as ", shape);
   Ids t = *this;
   t.shape_ = shape;
   return t;

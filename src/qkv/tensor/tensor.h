@@ -31,7 +31,7 @@ class Tensor {
     t.shape_ = shape;
     return t;
   }
-  /// What a maker gives in a ShapesOnly scope: it counts as defined, and its elements must not be touched.
+  /// What a maker returns in a ShapesOnly scope: it counts as defined, but its elements must not be accessed.
   static Tensor outline(const Shape& shape);
 
   bool defined() const { return data_ != nullptr; }
@@ -40,7 +40,7 @@ class Tensor {
   int64_t size(int axis) const { return shape_[axis]; }
   int64_t numel() const { return shape_.numel(); }
   std::span<const float> data() const { return {data_, static_cast<size_t>(numel())}; }
-  /// The only element of a tensor that has one.
+  /// The element of a tensor that has exactly one.
   float item() const;
   float at(std::initializer_list<int64_t> index) const;
 
@@ -51,11 +51,11 @@ class Tensor {
 
   /// The same elements under another shape of equal count; not recorded (see ops/shape.h for the op).
   Tensor viewed(const Shape& shape) const;
-  /// count elements from offset on, as that shape; not recorded.
+  /// The elements from offset on, as many as fit that shape; not recorded.
   Tensor part(int64_t offset, const Shape& shape) const;
   /// The same values, unknown to any tape.
   Tensor detached() const;
-  /// A copy with a buffer of its own, unknown to any tape.
+  /// A copy with its own buffer, unknown to any tape.
   Tensor copied() const;
 
   /// True for a tensor made by parameter(): a leaf that collects a gradient.
@@ -69,18 +69,18 @@ class Tensor {
   float* data_ = nullptr;
   Shape shape_;
   uint32_t tape_ = 0;  // serial of the tape that recorded it; 0: a leaf or a constant
-  uintptr_t id_ = 0;   // its slot on that tape; for a leaf its number in the process
+  uintptr_t id_ = 0;   // its slot on that tape; for a leaf, its number in the process
 };
 
-/// A leaf that shares the values of `values` and collects a gradient on every tape it meets.
+/// A leaf that shares the buffer of `values` and collects a gradient on every tape that uses it.
 Tensor parameter(const Tensor& values);
 
-/// Leaf numbers for many parameters in a row, and a leaf with one of them.
+/// Consecutive leaf numbers for many parameters, and a leaf with one of them.
 uint32_t reserve_leaves(uint32_t count);
 Tensor parameter(const Tensor& values, uint32_t leaf);
 
-/// While it lives, the makers full, zeros, ones, uniform and normal give this thread tensors without memory. What a
-/// model consists of can so be asked of its constructor, whatever sizes it is given.
+/// While it is alive, the makers full, zeros, ones, uniform and normal return tensors without memory on this thread.
+/// This lets a model's constructor report the model's parameters at any size.
 class ShapesOnly {
  public:
   ShapesOnly();
@@ -132,7 +132,7 @@ class Ids {
   Shape shape_;
 };
 
-/// "(2, 3) [[1, 2, 3], [4, 5, 0.6667]]": shape and elements, four digits each; of a long axis the first three and the
+/// "(2, 3) [[1, 2, 3], [4, 5, 0.6667]]": shape and elements, four digits each; a long axis shows its first three and
 /// last three. This is what text() and << write.
 void append_text(std::string& out, const Tensor& x);
 void append_text(std::string& out, const Ids& x);

@@ -1,4 +1,4 @@
-// A list of callbacks, called one after the other.
+// Calls a list of callbacks in order.
 #include "qkv/train/callback.h"
 
 #include <algorithm>

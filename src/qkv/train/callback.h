@@ -1,4 +1,4 @@
-// Who follows a training: observers, which only look, and callbacks, which take part in it and are saved with it.
+// Observers, which only watch a training, and callbacks, which take part in it and are saved with it.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-/// What an observer is told. Losses are sum / count as the task counts them (for text: per target token).
+/// The progress of a training. Losses are sum / count as the task counts them (for text: per target token).
 struct Progress {
   int64_t epoch = 0, epochs = 0;   // epoch under way, from 1; `epochs` and `steps` are 0 if only the clock ends it
   int64_t step = 0, steps = 0;     // updates done, and in all
@@ -17,38 +17,38 @@ struct Progress {
   double rate = 0, gradient_norm = 0;
   double count = 0;                       // tokens (or rows) of this epoch so far
   double epoch_seconds = 0, seconds = 0;  // of this process
-  double count_here = 0;                  // of `count`, done by this process in those seconds of the epoch
+  double count_here = 0;                  // the part of `count` done by this process, in epoch_seconds
   int64_t steps_here = 0;                 // updates done by this process
-  std::optional<double> valid_loss = {};  // of this epoch, where a callback validates
+  std::optional<double> valid_loss = {};  // of this epoch, if a callback validates
   double per_second() const { return epoch_seconds > 0 ? count_here / epoch_seconds : 0; }
 };
 
 class Observer {
  public:
   virtual ~Observer() = default;
-  virtual void started(const Progress&) {}   // once, after a checkpoint was read if there was one
+  virtual void started(const Progress&) {}   // once, after the checkpoint was read, if there is one
   virtual void step(const Progress&) {}      // after every update
   virtual void epoch(const Progress&) {}     // after every epoch
-  virtual void finished(const Progress&) {}  // at the end, also of an interrupted run
+  virtual void finished(const Progress&) {}  // at the end, even if interrupted
 };
 
-/// Takes part in a training: validates, averages, ends it early. What it must remember is saved with the weights.
+/// Takes part in a training: validates, averages, ends it early. Its state is saved with the weights.
 class Callback {
  public:
   virtual ~Callback() = default;
-  /// After an epoch, before observers hear of it.
+  /// Called after an epoch, before observers.
   virtual void after_epoch(Progress&) {}
-  /// Whether training should end here. Asked after every epoch, and again when a training that had ended is resumed: by
-  /// then a setting may have changed that lets it continue.
+  /// Whether training should end here. Called after every epoch, and again when an ended training is resumed: a setting
+  /// may have changed so that it can continue.
   virtual bool ends_training() const { return false; }
-  /// Its own counters and tensors; names begin with kCallbackPrefix.
+  /// Saves its counters and tensors; their names begin with kCallbackPrefix.
   virtual void save(Checkpoint&) const {}
-  /// The checkpoint is on the disk.
+  /// Called when the checkpoint has been written.
   virtual void saved() const {}
   virtual void restore(const Checkpoint&) {}
 };
 
-/// Several callbacks as one; they are called in their order.
+/// Several callbacks as one; they are called in order.
 class Callbacks : public Callback {
  public:
   explicit Callbacks(std::vector<Callback*> list) : list_(std::move(list)) {}

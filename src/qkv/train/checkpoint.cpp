@@ -1,4 +1,4 @@
-// Checkpoints over safetensors: counters live in the metadata, beside a mark that tells them from plain weights.
+// Checkpoints as safetensors: counters are in the metadata, with a mark that distinguishes them from plain weights.
 #include "qkv/train/checkpoint.h"
 
 #include <charconv>
@@ -14,12 +14,13 @@ constexpr const char* kVersion = "1";
 
 int64_t Checkpoint::integer(const std::string& name) const {
   const auto found = counters.find(name);
-  check(found != counters.end(), "the checkpoint has no counter \"", name, "\"");
+  require(found != counters.end(), "the checkpoint has no counter \"{name}\"", "name"_a = name);
   const std::string& digits = found->second;
   int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  check(error == std::errc() && end == digits.data() + digits.size(), "the checkpoint's counter \"", name, "\" is \"",
-        digits, "\", expected a whole number");
+  require(error == std::errc() && end == digits.data() + digits.size(),
+          "the checkpoint's counter \"{name}\" is \"{digits}\", expected a whole number", "name"_a = name,
+          "digits"_a = digits);
   return value;
 }
 
@@ -28,7 +29,8 @@ bool is_weight(std::string_view name) {
 }
 
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
-  check(!checkpoint.counters.contains(kMark), path, ": a counter cannot be named ", kMark);
+  require(!checkpoint.counters.contains(kMark), "{path}: a counter cannot be named {mark}", "path"_a = path,
+          "mark"_a = kMark);
   std::map<std::string, std::string> metadata = checkpoint.counters;
   metadata.emplace(kMark, kVersion);
   write_safetensors(path, checkpoint.tensors, metadata);
@@ -40,8 +42,10 @@ Checkpoint load_checkpoint(const std::string& path) {
   out.file = path;
   out.counters = file.metadata();
   const auto mark = out.counters.find(kMark);
-  check(mark != out.counters.end(), path, ": not a checkpoint, its metadata has no \"", kMark, "\"");
-  check(mark->second == kVersion, path, ": a checkpoint of version ", mark->second, ", expected ", kVersion);
+  require(mark != out.counters.end(), "{path}: not a checkpoint, its metadata has no \"{mark}\"", "path"_a = path,
+          "mark"_a = kMark);
+  require(mark->second == kVersion, "{path}: a checkpoint of version {mark}, expected {version}", "path"_a = path,
+          "mark"_a = mark->second, "version"_a = kVersion);
   out.counters.erase(mark);
   for (const std::string& name : file.names()) out.tensors.emplace(name, file.tensor(name));
   return out;

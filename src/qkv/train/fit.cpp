@@ -1,4 +1,4 @@
-// What fit needs outside its loop: reading, writing and refusing.
+// The parts of fit outside its loop: reading and writing checkpoints, and checks.
 #include "qkv/train/fit.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace qkv::detail {
 namespace {
 
-// Doubles travel as their bits: a resumed run reports the very same loss.
+// Doubles are saved as bits, so that a resumed run reports exactly the same loss.
 std::string bits_of(double x) { return std::to_string(std::bit_cast<int64_t>(x)); }
 double from_bits(int64_t bits) { return std::bit_cast<double>(bits); }
 
@@ -19,9 +19,10 @@ double from_bits(int64_t bits) { return std::bit_cast<double>(bits); }
 const Tensor& tensor_of(const std::string& file, const Checkpoint& saved, const std::string& name, const Shape& shape) {
   const auto found = saved.tensors.find(name);
   if (found == saved.tensors.end())
-    fail(file, ": has no tensor \"", name, "\": it is a checkpoint of another model or optimizer");
-  check(found->second.shape() == shape, file, ": \"", name, "\" has shape ", found->second.shape(),
-        ", the model needs ", shape);
+    refuse("{file}: has no tensor \"{name}\": it is a checkpoint of a different model or optimizer", "file"_a = file,
+           "name"_a = name);
+  require(found->second.shape() == shape, "{file}: \"{name}\" has shape {shape}, but the model needs {shape_2}",
+          "file"_a = file, "name"_a = name, "shape"_a = found->second.shape(), "shape_2"_a = shape);
   return found->second;
 }
 
@@ -32,7 +33,7 @@ void check_start(const FitOptions& options, int64_t batches) {
   check(options.steps.value_or(0) >= 0, "[fit] steps must be 0 or more, got ", options.steps.value_or(0));
   check(options.seconds.value_or(0) >= 0, "[fit] seconds must be 0 or more, got ", options.seconds.value_or(0));
   check(batches >= 1, "[fit] the task has no batches: there is nothing to learn from");
-  check(options.accumulate >= 1, "[fit] batches of an update must be 1 or more, got ", options.accumulate);
+  check(options.accumulate >= 1, "[fit] batches per update must be 1 or more, got ", options.accumulate);
   check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
   if (options.shards)
     check(options.shards->most >= 1 && options.shards->most <= ShardPolicy::kMost && options.shards->multiple >= 1,
@@ -40,7 +41,8 @@ void check_start(const FitOptions& options, int64_t batches) {
           options.shards->most, " and ", options.shards->multiple);
   check(options.checkpoint_every >= 0, "[fit] steps between checkpoints must be 0 (by the clock) or more, got ",
         options.checkpoint_every);
-  if (!options.checkpoint.empty()) AtomicFile probe(options.checkpoint);  // opened as for a save, and left as it was
+  if (!options.checkpoint.empty())
+    AtomicFile probe(options.checkpoint);  // checks that it can be written; the file is unchanged
 }
 
 Limits limits_of(const FitOptions& options) {
@@ -55,26 +57,29 @@ int64_t epoch_of_function(const FitOptions& options) {
 
 void check_count(double counted, double expected, const char* by) {
   if (std::abs(counted - expected) <= 1e-6 * std::abs(expected)) return;
-  throw Error(text("[fit] the losses of a batch count ", counted, ", but its ", by, " is ", expected),
-              "loss() returns the sum over its rows and how many it summed; from_mean(mean, rows) makes it of a mean, "
-              "and count(batch) says what is counted if it is not rows");
+  throw Error(
+      text("[fit] the losses of a batch count ", counted, ", but its ", by, " is ", expected),
+      verbatim("loss() returns the sum over its rows and how many it summed; from_mean(mean, rows) makes it of a mean, "
+               "and count(batch) says what is counted if it is not rows"));
 }
 
 void check_first_gradient(const Parameters& parameters, const Shards& shards, int64_t step) {
   const std::vector<OutsideLeaf> outside = shards.outside();
   for (const OutsideLeaf& leaf : outside)
     if (const std::string name = parameters.name_before(leaf.number); !name.empty())
-      throw Error(text("[fit] the loss uses \"", name, "\" as it was before flatten(): the model was copied too early"),
-                  "copy the model after flatten(), or refer to it; fit(model, ...) flattens the model itself");
+      throw Error(
+          text("[fit] the loss uses \"", name, "\" as it was before flatten(): the model was copied too early"),
+          verbatim("copy the model after flatten(), or refer to it; fit(model, ...) flattens the model itself"));
   if (!outside.empty())
     throw Error(
         text("[fit] the loss depends on a parameter of shape ", outside.front().shape, " that is not among the model's",
              outside.size() > 1 ? text(", and on ", outside.size() - 1, " more") : ""),
-        "name it in visit(), so that it is trained and saved, or pass frozen(module) to keep it as it is");
+        verbatim("name it in visit(), so that it is trained and saved, or pass frozen(module) to keep it as it is"));
   if (step == 0 && norm(shards.gradient()) == 0)
     throw Error(
-        "[fit] no parameter got a gradient: the first one is exactly zero",
-        "the loss must depend on the model that is trained; is something between them constant, or every relu off?");
+        verbatim("[fit] no parameter got a gradient: the first one is exactly zero"),
+        verbatim("the loss must depend on the model that is trained; is something between them constant, or every relu "
+                 "off?"));
 }
 
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
@@ -82,22 +87,29 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
   const std::string& file = options.checkpoint;
   if (file.empty() || !std::filesystem::exists(file)) return false;
   const Checkpoint saved = load_checkpoint(file);
-  check(saved.integer("seed") == static_cast<int64_t>(options.seed), file, ": was trained with seed ",
-        saved.integer("seed"), ", not ", static_cast<int64_t>(options.seed));
+  require(saved.integer("seed") == static_cast<int64_t>(options.seed),
+          "{file}: was trained with seed {saved}, not {seed}", "file"_a = file, "saved"_a = saved.integer("seed"),
+          "seed"_a = static_cast<int64_t>(options.seed));
   const FitState read{.epoch = saved.integer("epoch"),
                       .batch = saved.integer("batch"),
                       .step = saved.integer("step"),
                       .loss = {from_bits(saved.integer("loss_sum_bits")), from_bits(saved.integer("count_bits"))},
                       .ended = saved.integer("ended") != 0};
   const int64_t updates = saved.integer("updates");
-  check(read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0, file,
-        ": goes on at epoch ", read.epoch, ", batch ", read.batch, ", step ", read.step, ", but an epoch has ", batches,
-        " batches: it was trained on other data");
-  check(read.batch % options.accumulate == 0, file, ": goes on at batch ", read.batch, ", where no update of ",
-        options.accumulate, " batches begins");
-  check(read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate, file,
-        ": has made ", read.step, " updates in ", read.epoch, " epochs and ", read.batch, " batches, which are not of ",
-        options.accumulate, " batches each");
+  require(
+      read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0,
+      "{file}: is at epoch {epoch}, batch {batch}, step {step}, but an epoch has {batches} batches: it was trained on "
+      "different data",
+      "file"_a = file, "epoch"_a = read.epoch, "batch"_a = read.batch, "step"_a = read.step, "batches"_a = batches);
+  require(read.batch % options.accumulate == 0,
+          "{file}: is at batch {batch}, which is not a multiple of the {accumulate} batches per update",
+          "file"_a = file, "batch"_a = read.batch, "accumulate"_a = options.accumulate);
+  require(
+      read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate,
+      "{file}: has made {step} updates in {epoch} epochs and {batch} batches, which does not fit {accumulate} batches "
+      "per update",
+      "file"_a = file, "step"_a = read.step, "epoch"_a = read.epoch, "batch"_a = read.batch,
+      "accumulate"_a = options.accumulate);
   std::vector<std::pair<const Tensor*, Tensor>> copies;  // from, to
   const auto plan = [&](const std::string& name, const Tensor& to) {
     copies.emplace_back(&tensor_of(file, saved, name, to.shape()), to);
@@ -109,7 +121,8 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
   const auto own = static_cast<size_t>(std::count_if(saved.tensors.begin(), saved.tensors.end(), [](const auto& entry) {
     return !entry.first.starts_with(kCallbackPrefix);
   }));
-  check(own == copies.size(), file, ": has ", own, " tensors, the model and its optimizer need ", copies.size());
+  require(own == copies.size(), "{file}: has {own} tensors, but the model and its optimizer need {copies}",
+          "file"_a = file, "own"_a = own, "copies"_a = copies.size());
   Callbacks callbacks(options.callbacks);
   callbacks.restore(saved);
   for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), to.mutable_ptr());
@@ -140,7 +153,7 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
   callbacks.save(saved);
   for (const auto& [name, tensor] : saved.tensors)
     check(std::isfinite(norm(tensor)), "[fit] step ", state.step, ": \"", name,
-          "\" holds numbers that are not finite; no checkpoint was written");
+          "\" has values that are not finite; no checkpoint was written");
   save_checkpoint(options.checkpoint, saved);
   callbacks.saved();
 }
@@ -149,16 +162,16 @@ Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& 
               const FitOptions& options, int64_t step) {
   const Update update{.gradient_norm = norm(gradient), .rate = options.rate(step)};
   check(std::isfinite(loss.sum) && std::isfinite(update.gradient_norm), "[fit] step ", step + 1, ": the loss is ",
-        loss.sum, " and the gradient's norm ", update.gradient_norm, "; the weights are as they were before it");
+        loss.sum, " and the gradient norm is ", update.gradient_norm, "; the weights are unchanged");
   check(std::isfinite(update.rate) && update.rate >= 0, "[fit] step ", step + 1, ": the learning rate is ", update.rate,
         ", expected 0 or more");
   optimizer.step(parameters, gradient, static_cast<float>(update.rate),
                  clip_factor(update.gradient_norm, options.clip));
-  // A norm in double of floats is finite exactly where all of them are.
+  // A norm of floats in double precision is finite exactly if all of them are finite.
   if (!std::isfinite(norm(parameters.flat())))
-    throw Error(
-        text("[fit] step ", step + 1, ": the update made weights that are not finite; nothing was written with them"),
-        "a smaller learning rate, or less weight decay, keeps them finite");
+    throw Error(text("[fit] step ", step + 1,
+                     ": the update made weights that are not finite; they were not written to any file"),
+                tr("use a smaller learning rate, or less weight decay"));
   return update;
 }
 

@@ -24,14 +24,14 @@ struct FitOptions {
   std::optional<int64_t> steps = {};   // updates in all
   std::optional<double> seconds = {};  // of this process
   Schedule rate = constant_rate(1e-3f);
-  int64_t accumulate = 1;                  // batches of an update; an epoch's last update takes what is left
+  int64_t accumulate = 1;                  // batches per update; an epoch's last update takes the rest
   double clip = 0;                         // limit of the global gradient norm; 0: none
-  uint64_t seed = 0;                       // of dropout; the order of batches is the task's
-  std::optional<ShardPolicy> shards = {};  // how a batch is cut; none: by the size of the model
-  std::string checkpoint = {};             // file; it is read if it exists. Empty: none
-  int64_t checkpoint_every = 0;            // steps; 0: by the clock
+  uint64_t seed = 0;                       // of dropout; the task decides the order of batches
+  std::optional<ShardPolicy> shards = {};  // how a batch is split; absent: by the size of the model
+  std::string checkpoint = {};             // file, which is read if it exists; empty: none
+  int64_t checkpoint_every = 0;            // in steps; 0: by time
   double checkpoint_seconds =
-      0;  // since the last checkpoint, wherever in an epoch that is, and 20 times what it took; 0: at every epoch's end
+      0;  // at least this long, and 20 times as long as saving took, between checkpoints; 0: after each epoch
   std::vector<Callback*> callbacks = {};
   Reducer* reducer = nullptr;                          // null: the gradient of this process is the whole one
   const std::atomic<bool>* stop = nullptr;             // set by another thread or a signal: save and return
@@ -42,24 +42,23 @@ struct FitOptions {
 struct FitResult {
   Progress progress;
   bool interrupted = false;
-  bool ended_early = false;  // by a callback, now or before the checkpoint
+  bool ended_early = false;  // by a callback, now or in an earlier process
 };
 
 namespace detail {
 
-/// Where a run stands; with the weights and the optimizer's state it is all that a checkpoint holds.
+/// The position of a run; a checkpoint consists of it, the weights and the optimizer's state.
 struct FitState {
   int64_t epoch = 0, batch = 0, step = 0;
   BatchLoss loss = {};  // of the epoch so far
   bool ended = false;   // by a callback
 };
-/// Refuses, before any work is done, what cannot end well: options that make no sense, a task without batches, a
-/// checkpoint that could not be written.
+/// Refuses, before any work is done: invalid options, a task without batches, a checkpoint that cannot be written.
 void check_start(const FitOptions& options, int64_t batches);
-/// Reads the checkpoint if there is one; the model and the optimizer change only if all of it fits.
+/// Reads the checkpoint if there is one; the model and the optimizer change only if everything fits.
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
              FitState& state);
-/// Writes the checkpoint; the old one stays where a number of the new one is not finite.
+/// Writes the checkpoint; if a number is not finite, it throws and the old checkpoint stays.
 void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state);
 
 /// Epochs and updates after which training ends; kNoLimit where it does not.
@@ -93,8 +92,8 @@ void check_first_gradient(const Parameters& parameters, const Shards& shards, in
 struct Update {
   double gradient_norm = 0, rate = 0;
 };
-/// Update number `step`, from 0. Fails where loss, gradient or rate are not finite, with the weights as they were; and
-/// where a weight is not finite afterwards, before anybody keeps it.
+/// Makes update number `step`, from 0. Throws if loss, gradient or rate is not finite, with unchanged weights; or if a
+/// weight is not finite afterwards, before it is saved anywhere.
 Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss,
               const FitOptions& options, int64_t step);
 
@@ -105,7 +104,7 @@ class CheckpointClock {
  public:
   explicit CheckpointClock(const FitOptions& options) : options_(options) {}
   bool due(int64_t step, bool epoch_done) const;
-  /// Calls save; the time that it took.
+  /// Calls save and returns the time it took.
   template <class Save>
   Clock::duration time(const Save& save) {
     const auto start = Clock::now();
@@ -121,24 +120,24 @@ class CheckpointClock {
   Clock::duration took_ = {};
 };
 
-/// Keeps what observers are told.
+/// Maintains the progress that observers receive.
 class ProgressMeter {
  public:
   ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at);
   void begin_epoch(const FitState& at);
   void count(const FitState& at, const BatchLoss& loss, const Update& update);
-  /// The speed of an epoch is that of its training alone.
+  /// Excludes a pause, so that the speed of an epoch is that of training alone.
   void leave_out(Clock::duration pause) { epoch_start_ += pause; }
 
  private:
   Progress& progress_;
   Clock::time_point start_ = Clock::now(), epoch_start_ = start_;
-  double count_before_ = 0;  // of the epoch, by processes before this one
+  double count_before_ = 0;  // of the epoch, counted by earlier processes
 };
 
 }  // namespace detail
 
-/// Updates in an epoch of so many batches.
+/// Updates in an epoch of `batches` batches.
 inline int64_t updates_of(int64_t batches, int64_t accumulate) { return (batches + accumulate - 1) / accumulate; }
 
 /// Trains the model that `task` knows, whose parameters these are. Checkpoints are made between updates, never between

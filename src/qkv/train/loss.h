@@ -1,4 +1,4 @@
-// What a loss function says of some rows, and the sum of that over a batch.
+// The result of a loss function for some rows, and its sum over a batch.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ struct Loss {
 /// The loss of `count` rows (or tokens), given their mean.
 inline Loss from_mean(const Tensor& mean, double count) { return {scale(mean, static_cast<float>(count)), count}; }
 
-/// What is minimised: the mean over all that is counted in the batches of an update, or the sum.
+/// What is minimised: the mean over everything that the batches of an update count, or the sum.
 enum class Objective { mean, sum };
 
 struct BatchLoss {

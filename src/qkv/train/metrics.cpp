@@ -1,4 +1,4 @@
-// Writing and cutting back metrics.jsonl.
+// Writes and truncates metrics.jsonl.
 #include "qkv/train/metrics.h"
 
 #include <cerrno>
@@ -15,10 +15,10 @@ void MetricsFile::started(const Progress& p) {
   std::string kept;
   if (std::ifstream old(path_); old) {
     for (std::string line;
-         std::getline(old, line) && !old.eof();) {  // a last line without an end was cut off by a kill
+         std::getline(old, line) && !old.eof();) {  // a last line without a line end was cut off by a kill
       const auto entry = nlohmann::json::parse(line, nullptr, false);
       if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_integer())
-        fail(path_, ": not a metrics file: ", line.substr(0, 60));
+        refuse("{path}: not a metrics file: {substr}", "path"_a = path_, "substr"_a = line.substr(0, 60));
       if (entry["step"].get<int64_t>() <= p.step) kept += line + "\n";
     }
   }
@@ -44,7 +44,7 @@ void MetricsFile::append(const char* kind, const Progress& p, double loss) {
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   std::ofstream out(path_, std::ios::app);
   out << line.dump() << '\n' << std::flush;
-  if (!out) fail("cannot write ", path_, ": ", std::strerror(errno));
+  if (!out) refuse("cannot write {path}: {errno}", "path"_a = path_, "errno"_a = std::strerror(errno));
 }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a line for every epoch, and for every so many steps.
+// metrics.jsonl: one JSON object per line, for every epoch and, if wanted, every few steps.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ class MetricsFile : public Observer {
  public:
   /// every: steps between lines; 0 writes epochs only.
   explicit MetricsFile(std::string path, int64_t every = 0) : path_(std::move(path)), every_(every) {}
-  /// Cuts an existing file back to the step where the run goes on, so that no step stands there twice.
+  /// Truncates an existing file to the step where the run resumes, so that no step appears twice.
   void started(const Progress& p) override;
   void step(const Progress& p) override;
   void epoch(const Progress& p) override;

@@ -12,7 +12,7 @@ namespace qkv {
 /// Global L2 norm of a gradient, in fixed blocks: the same bits at any thread count.
 double norm(const Tensor& gradient);
 
-/// What clipping multiplies gradients with: limit / norm where the norm is above the limit, else 1. No limit: 0.
+/// The factor of clipping: limit / norm if the norm is above the limit, else 1. A limit of 0 means none.
 float clip_factor(double norm, double limit);
 
 class Optimizer {
@@ -23,7 +23,7 @@ class Optimizer {
   /// One update with that learning rate; the gradient, laid out like the parameters, is multiplied by gradient_scale on
   /// the fly.
   virtual void step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale = 1) = 0;
-  /// Buffers laid out like the parameters, by name ("adam.m"), and the number of updates so far: all there is to save.
+  /// The state to save: buffers laid out like the parameters, by name ("adam.m"), and the number of updates so far.
   virtual std::vector<NamedTensor> state() const = 0;
   int64_t updates() const { return updates_; }
   void set_updates(int64_t count) { updates_ = count; }
@@ -52,7 +52,7 @@ class Sgd : public Optimizer {
 struct AdamOptions {
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   float l2 = 0;     // weight decay as a term of the loss (Adam)
-  float decay = 0;  // weight decay apart from the loss (AdamW)
+  float decay = 0;  // decoupled weight decay (AdamW)
 };
 
 class Adam : public Optimizer {
@@ -81,7 +81,7 @@ class ParameterAverage {
   void add(const Tensor& flat);
   const Tensor& average() const { return average_; }  // undefined before the first values
   int64_t count() const { return count_; }
-  /// Continues an average of that many values.
+  /// Restores an average of that many values.
   void restore(Tensor average, int64_t count);
 
  private:

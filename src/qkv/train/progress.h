@@ -1,4 +1,4 @@
-// How training looks on a screen: text only, printing is the program's.
+// Progress of training as text; the program prints it.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace qkv {
 std::string progress_bar(const Progress& p, int columns);
 /// "epoch 3/10 step 120/400 loss 0.1234 98,304 tok/s", for logs.
 std::string progress_line(const Progress& p);
-/// One JSON object of the same.
+/// The same as a JSON object.
 std::string progress_json(const Progress& p);
-/// When a log is due another line: half a minute after the last one.
+/// Decides when a log gets another line: half a minute after the last one.
 class LogPace {
  public:
   static constexpr double kSeconds = 30;
-  /// At so many seconds of the training; true counts as written.
+  /// Whether a line is due at this time of the training; if so, it counts as written.
   bool due(double seconds) {
     if (seconds - last_ < kSeconds) return false;
     last_ = seconds;

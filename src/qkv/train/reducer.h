@@ -1,4 +1,4 @@
-// The seam between gradients and update: where a training that runs in several processes makes their gradients one.
+// A hook between gradient and update, where a training in several processes sums their gradients.
 #pragma once
 
 #include "qkv/train/loss.h"
@@ -8,10 +8,9 @@ namespace qkv {
 class Reducer {
  public:
   virtual ~Reducer() = default;
-  /// Called once per update, after the gradient of this process's share of the rows is known and before anything is
-  /// made of it. It replaces both by what they are over all processes: the sum. The gradient is flat, laid out like the
-  /// parameters, and is changed in place. Every process must end with the same bits, since each then makes the same
-  /// update.
+  /// Called once per update, after the gradient of this process's rows is computed and before it is used. It replaces
+  /// gradient and loss by their sums over all processes. The gradient is flat, laid out like the parameters, and is
+  /// changed in place. Every process must get the same bits, because each makes the same update with them.
   virtual void reduce(Tensor gradient, BatchLoss& loss) = 0;
 };
 

@@ -22,7 +22,7 @@ Schedule warmup_inverse_sqrt(float peak, int64_t warmup) {
 }
 
 Schedule cosine_rate(float peak, int64_t total, int64_t warmup, float floor) {
-  check(warmup >= 0 && total > warmup, "[schedule] a cosine needs more steps in all than warm-up steps, got ", total,
+  check(warmup >= 0 && total > warmup, "[schedule] a cosine needs more total steps than warm-up steps, got ", total,
         " and ", warmup);
   return [=](int64_t step) {
     if (step < warmup) return peak * static_cast<float>(step + 1) / static_cast<float>(warmup);

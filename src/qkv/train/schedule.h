@@ -8,7 +8,7 @@
 
 namespace qkv {
 
-/// The schedules below, as a configuration names them.
+/// The schedules below, by their names in a configuration.
 enum class ScheduleKind { constant, warmup, cosine, step };
 constexpr std::array<std::string_view, 4> names(ScheduleKind) { return {"constant", "warmup", "cosine", "step"}; }
 

@@ -1,4 +1,4 @@
-// Summing shards and batches by their trees.
+// Sums shards and batches by their trees.
 #include "qkv/train/shards.h"
 
 #include <array>
@@ -12,10 +12,10 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kBlock = 2048;  // elements that are summed at a time, so that they stay in the first cache
+constexpr int64_t kBlock = 2048;  // elements summed at a time, so that they stay in the L1 cache
 constexpr int kMostLevels = std::bit_width(static_cast<uint64_t>(ShardPolicy::kMost));
 
-// Node [begin, end) of the tree over shards, for a block of n elements that starts at `from` in each. Scratch has a
+// Node [begin, end) of the tree over shards, for a block of n elements that starts at `from` in each. `scratch` has one
 // block per level.
 void sum_block(std::span<const float* const> shards, int64_t from, int64_t begin, int64_t end, float* sum,
                float* scratch, int64_t n) {
@@ -30,7 +30,7 @@ void sum_block(std::span<const float* const> shards, int64_t from, int64_t begin
 
 void Shards::begin(int64_t batches) {
   batches_ = batches;
-  tree_ = {};  // of an update that failed
+  tree_ = {};  // drops the state of a failed update
   first_ = 0;
   for (const auto& shard : shards_) shard->outside.clear();
 }
@@ -39,8 +39,9 @@ void Shards::differentiate(Tape& tape, const Loss& loss, double divisor, Shard& 
   check(loss.sum.defined() && loss.sum.numel() == 1, "[fit] the loss must be one number, got ",
         loss.sum.defined() ? text("shape ", loss.sum.shape()) : "an absent tensor");
   if (!Tape::tracks(loss.sum) || loss.sum.is_parameter())
-    throw Error("[fit] the loss depends on no parameter of the step",
-                "compute it inside the loss function, from the model itself: tensors computed before are constants");
+    throw Error(
+        verbatim("[fit] the loss depends on no parameter of the step"),
+        verbatim("compute it inside the loss function, from the model itself: tensors computed before are constants"));
   shard.loss = {loss.sum.item(), loss.count};
   tape.backward(loss.sum, full(loss.sum.shape(), static_cast<float>(1 / divisor)));
   const std::vector<OutsideLeaf> outside = tape.outside();

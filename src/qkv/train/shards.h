@@ -1,6 +1,6 @@
-// The gradient of a batch, or of several together, cut into fixed shards of their rows: each has its own tape, pool and
-// gradient arena. Shards are summed by a fixed tree over their numbers (train/tree_sum.h), and so are the batches of an
-// update, so the bits depend neither on how many threads took part nor on how many processes will.
+// The gradient of a batch, or of several batches together, in fixed shards of rows: each has its own tape, pool and
+// gradient arena. Shards are summed by a fixed tree over their indices (train/tree_sum.h), and so are the batches of an
+// update, so the bits do not depend on the number of threads or processes.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class Shards {
   explicit Shards(const Parameters& parameters) : Shards(parameters, ShardPolicy::automatic(parameters.count())) {}
   Shards(const Parameters& parameters, const ShardPolicy& policy) : parameters_(parameters), policy_(policy) {}
 
-  /// An update of one batch: begin, add, finish.
+  /// An update with one batch: begin, add, finish.
   template <class LossFunction>
   BatchLoss gradients(int64_t batch_rows, double divisor, const Run& run, const LossFunction& loss) {
     begin(1);
@@ -28,11 +28,11 @@ class Shards {
     return finish();
   }
 
-  /// An update of so many batches begins.
+  /// Begins an update of `batches` batches.
   void begin(int64_t batches);
   /// Calls loss(begin, end, run) for every shard of a batch of that many rows, each under a tape, and differentiates
   /// their sum / divisor: the divisor is that of the whole update, so that neither its shards nor its batches show. Its
-  /// result is the loss of the batch. The random streams of a batch go on where those of the batch before it stopped:
+  /// result is the loss of the batch. The random streams of a batch continue those of the batch before it:
   /// batches of one shard each are the shards of one large batch.
   template <class LossFunction>
   BatchLoss add(int64_t batch_rows, double divisor, const Run& run, const LossFunction& loss) {
@@ -86,7 +86,7 @@ class Shards {
   int64_t batches_ = 1;    // of the update
   size_t used_ = 0;        // shards of the last batch
   size_t first_ = 0;       // shards of the batches before it
-  bool in_place_ = false;  // the gradient is that of the only shard, not copied
+  bool in_place_ = false;  // the gradient is that of the only shard, without a copy
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<Sum> sums_;  // of batches: nodes of the tree over them
   TreeStack tree_;

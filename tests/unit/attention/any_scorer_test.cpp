@@ -1,4 +1,4 @@
-// The one list of scorers: every kind is tested, attends like its own type, and is made by name.
+// The list of scorers: every kind is tested, attends like its own type, and can be made by name.
 #include "qkv/attention/any_scorer.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(AnyScorer, ChecksWidthsWhereItSaysThatTheyMustAgree) {
   }
 }
 
-// The names under which models are saved.
+// Models are saved under these names.
 TEST(AnyScorer, AModelsParametersHaveTheirNamesInOrder) {
   const auto listed_parameters = [](ScorerKind kind) {
     std::string all;

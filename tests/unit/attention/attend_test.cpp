@@ -28,7 +28,7 @@ using qkv_test::error_of;
 Tensor demo_values() { return tile(reshape(arange(0, 40), {1, 10, 4}), {2, 1, 1}); }
 const Tensor kDemoOutput({2, 1, 4}, {2, 3, 4, 5, 10, 11, 12, 13});
 
-struct PlainDot {  // knows only its scores
+struct PlainDot {  // has only its scores
   Tensor scores(const Tensor& q, const Tensor& k) const { return matmul(q, k, Transpose::no, Transpose::yes); }
 };
 static_assert(Scorer<PlainDot> && !LoweringScorer<PlainDot> && LoweringScorer<Dot> && LoweringScorer<Additive>);
@@ -170,7 +170,7 @@ TEST(Attend, NanInAKeyOrValueBeyondARelativeBiasReachesNothing) {
           if (n != 2 || scorer.by_query)
             expect_near(with[n], Array(without[n]), 2e-6, name);
           else
-            for (float dq : with[n].data()) EXPECT_NEAR(dq, 0, 1e-6) << name;  // 0 but for rounding
+            for (float dq : with[n].data()) EXPECT_NEAR(dq, 0, 1e-6) << name;  // 0 up to rounding
         }
         for (int64_t t = 11; t < 20; ++t) EXPECT_EQ(with[4].ptr()[t], 0) << scorer.name;
       }
@@ -268,7 +268,7 @@ TEST(Attend, SaliencesLimitIsTheLargest) {
   EXPECT_FLOAT_EQ(attend(Salience{zeros({1})}, zeros({1, 1}), k, v).output.item(), 2.5f);
 }
 
-// The largest size of this process so far.
+// The peak memory of this process so far.
 int64_t peak_bytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -281,12 +281,12 @@ TEST(Attend, ThirtyTwoThousandTokensTakeLittleMemoryAndShowTheirWeights) {
                v = parameter(normal({1, 1, n, d}, Rng(3))), dy = normal({1, 1, n, d}, Rng(4));
   [[maybe_unused]] const int64_t before = peak_bytes();
   Tape tape;
-  // What is kept does not depend on the window; time does.
+  // Memory does not depend on the window; time does.
   const Attended seen = attend(ScaledDot{}, q, k, v, Mask::window(2000, 0));
   const Tensor row = seen.weights.row(0, 0, n - 1);
   tape.backward(seen.output, dy);
   const Tensor dq = tape.grad(q);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their own memory grows
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need memory of their own
   EXPECT_LT(peak_bytes() - before, int64_t{100} << 20);
 #endif
 
@@ -306,15 +306,16 @@ TEST(Attend, ErrorsNameBothShapes) {
   const auto failing = [](const Shape& q, const Shape& k, const Shape& v) {
     return error_of([&] { attend(ScaledDot{}, zeros(q), zeros(k), zeros(v)); });
   };
-  EXPECT_EQ(failing({3}, {3}, {3}), "[attend] queries are (L, D), (B, L, D) or (B, H, L, D), got (3,)");
+  EXPECT_EQ(failing({3}, {3}, {3}), "[attend] expected queries (L, D), (B, L, D) or (B, H, L, D), got (3,)");
   EXPECT_EQ(failing({2, 3}, {1, 2, 3}, {2, 3}),
-            "[attend] queries, keys and values differ in axes: (2, 3), (1, 2, 3), (2, 3)");
-  EXPECT_EQ(failing({2, 3}, {4, 3}, {5, 3}), "[attend] keys and values differ in number: (4, 3) and (5, 3)");
+            "[attend] queries, keys and values have different numbers of axes: (2, 3), (1, 2, 3), (2, 3)");
+  EXPECT_EQ(failing({2, 3}, {4, 3}, {5, 3}), "[attend] the numbers of keys and values differ: (4, 3) and (5, 3)");
   EXPECT_EQ(failing({2, 2, 3}, {3, 4, 3}, {3, 4, 3}), "[attend] batch sizes differ: (2, 2, 3), (3, 4, 3), (3, 4, 3)");
   EXPECT_EQ(failing({1, 4, 2, 3}, {1, 2, 4, 3}, {1, 4, 4, 3}),
             "[attend] keys and values have different heads: (1, 2, 4, 3) and (1, 4, 4, 3)");
-  EXPECT_EQ(failing({1, 3, 2, 3}, {1, 2, 4, 3}, {1, 2, 4, 3}),
-            "[attend] query heads are no multiple of the key heads: (1, 3, 2, 3) and (1, 2, 4, 3)");
+  EXPECT_EQ(
+      failing({1, 3, 2, 3}, {1, 2, 4, 3}, {1, 2, 4, 3}),
+      "[attend] the number of query heads is not a multiple of the number of key heads: (1, 3, 2, 3) and (1, 2, 4, 3)");
   EXPECT_EQ(failing({2, 3}, {4, 5}, {4, 3}), "[attention] query and key widths differ: (1, 1, 2, 3) x (1, 1, 4, 5)");
   EXPECT_EQ(
       error_of([] {
@@ -328,7 +329,7 @@ TEST(Attend, ErrorsNameBothShapes) {
   EXPECT_EQ(error_of([] {
               attend(Gaussian{zeros({2})}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3}));
             }),
-            "[gaussian] one width or one a dimension: (2,) for queries (1, 1, 2, 3)");
+            "[gaussian] expected one width or one per dimension, got (2,) for queries (1, 1, 2, 3)");
   EXPECT_EQ(error_of([] {
               attend(Cosine{zeros({1})}, zeros({2, 3}), zeros({4, 3}), zeros({4, 3}));
             }),

@@ -1,4 +1,4 @@
-// The cases, and attention by its definition.
+// The cases, and attention computed by its definition.
 #include "unit/attention/cases.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ double dot(const double* a, const double* b, int64_t n) {
   return sum;
 }
 
-// u^2, with one width or one a dimension.
+// u^2, with one width or one per dimension.
 double distance2(const Array& width, const double* q, const double* k, int64_t n) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += std::pow(width[width.numel() == 1 ? 0 : i] * (q[i] - k[i]), 2);

@@ -1,4 +1,4 @@
-// Every scorer and every mask with its definition in double: what the tests of attention loop over.
+// Every scorer and every mask with its definition in double; the attention tests loop over them.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace qkv::tests {
 /// a(q, k) for one query and one key, from the scorer's parameters.
 using PlainScore = std::function<double(const Arrays& parameters, const double* q, const double* k)>;
 
-/// attend with the scorer of some parameters, and that scorer as one that is chosen at run time.
+/// attend with a scorer made from parameters, and the same scorer as one chosen at run time.
 struct CaseScorer {
   std::function<Attended(const Tensors& parameters, const Tensor& q, const Tensor& k, const Tensor& v, const Mask&,
                          const Run&, const AttendOptions&)>
@@ -55,7 +55,7 @@ struct PlainResult {
   Array weights;  // (B, H, Lq, Lk)
   int64_t empty_rows = 0;
 };
-/// Attention as its definition says, by loops in double.
+/// Attention by its definition, with loops in double.
 PlainResult plain_attention(const PlainScore& score, const Arrays& parameters, const Array& q, const Array& k,
                             const Array& v, const std::function<bool(int64_t, int64_t, int64_t, int64_t)>& sees,
                             const std::function<double(int64_t, int64_t, int64_t, int64_t)>& bias);

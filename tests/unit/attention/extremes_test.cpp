@@ -1,4 +1,4 @@
-// Scores at the edge of a float: weights stay numbers that sum to one, and narrow kernels look at the nearest key.
+// Scores near the limits of a float: weights stay finite and sum to one, and narrow kernels pick the nearest key.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Gradients of attention against central differences, in double, of its definition.
+// Gradients of attention against central differences of its definition, in double.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -116,7 +116,7 @@ TEST(AttentionLaws, FusedEqualsComposedWithGradientsAndDropout) {
           }
           const std::string name = name_of(scorer, mask, sizes, AttendPath::fused) + text(", dropout ", dropout);
           expect_near(outputs[0], Array(outputs[1]), 1e-5, name);
-          // A gradient that is a difference of larger ones is as exact as those: all are measured by the largest.
+          // A difference of larger gradients is only as exact as those: all are compared relative to the largest.
           double most = 0;
           for (const Tensor& g : gradients[1])
             for (float v : g.data()) most = std::max(most, std::abs(double{v}));

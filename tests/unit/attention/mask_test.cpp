@@ -93,7 +93,7 @@ TEST(Mask, RefusesWhatDoesNotFitAndNamesBothShapes) {
   EXPECT_EQ(error_of_plan(Mask::bias(ones({2, 2, 3, 5})), sizes),
             "[attend] a bias does not fit the weights (B, H, Lq, Lk): (2, 2, 3, 5) and (2, 4, 3, 5)");
   EXPECT_EQ(error_of_plan(Mask::bias(ones({2, 3, 5})), sizes),
-            "[attend] a bias of three axes beside heads, give (B, 1 or H, Lq, Lk): (2, 3, 5)");
+            "[attend] a bias has three axes although there are heads: expected (B, 1 or H, Lq, Lk), got (2, 3, 5)");
   EXPECT_EQ(error_of_plan(Mask::bias(ones({2, 3, 5})), {2, 1, 3, 5, 3}), "no error");
   for (const Shape& s : {Shape{4, 8}, Shape{2, 7}}) {
     EXPECT_EQ(error_of_plan(Mask::relative(ones(s)), sizes),
@@ -157,7 +157,8 @@ TEST(MaskedSoftmax, ScoresNearMinusAMillionAreNoTrouble) {
   const Tensor y = masked_softmax(x, Ids({1}, {2}));
   EXPECT_NEAR(y.ptr()[0], 1 / (1 + std::exp(-1.0)), 1e-6);
   EXPECT_EQ(y.ptr()[2], 0);
-  EXPECT_GT(book_masked_softmax(x, Ids({1}, {2})).ptr()[2], 0.3f);  // the book's masked entry takes part
+  EXPECT_GT(book_masked_softmax(x, Ids({1}, {2})).ptr()[2],
+            0.3f);  // in the book's version the masked entry gets weight
 }
 
 TEST(MaskedSoftmax, NanBeyondTheLengthStaysThereForwardAndBackward) {

@@ -36,7 +36,7 @@ MultiHeadOptions options(ScorerKind scorer, int64_t heads, int64_t key_heads = 0
           .bias = Linear::Bias::yes};
 }
 
-// The definition: every head apart, with its own slices of the projections, and the results side by side.
+// The definition: each head separately, with its own slices of the projections, and the results side by side.
 Tensor loop_over_heads(const MultiHead& m, const Inputs& in, const Mask& mask, const qkv::Run& run) {
   const Tensor q = m.to_q(in.queries), k = m.to_k(in.keys), v = m.to_v(in.values);
   const int64_t d = q.size(2) / m.heads;
@@ -58,7 +58,7 @@ TEST(MultiHead, IsALoopOverHeadsWithAnyScorerAndMask) {
   const std::vector<std::pair<const char*, Mask>> masks{
       {"none", Mask::none()},
       {"lengths", Mask::valid_lens(lens)},
-      {"lengths a query", Mask::valid_lens(rows)},
+      {"lengths per query", Mask::valid_lens(rows)},
       {"causal", Mask::causal(2)},
       {"window", Mask::window(1, 1)},
       {"prefix", Mask::prefix(lens)},
@@ -99,15 +99,15 @@ TEST(MultiHead, IsALoopOverHeadsWithAnyScorerAndMask) {
         for (size_t g = 0; g < plain_gradients.size(); ++g) {
           const auto& [name_of, wanted] = plain_gradients[g];
           if (!wanted.defined()) continue;
-          // A bias of the keys adds the same to every score of a row, which softmax does not see: its gradient is 0 but
-          // for rounding.
+          // A key bias adds the same to all scores of a row and leaves the softmax as it is: its gradient is 0 up to
+          // rounding.
           const bool zero = name_of == "to_k.bias" && scorer != ScorerKind::cosine && scorer != ScorerKind::gaussian &&
                             scorer != ScorerKind::additive;
           if (zero) {
             EXPECT_LT(max(abs(fused_gradients[g].tensor)).item(), 1e-5f) << what;
             continue;
           }
-          if (wanted.numel() == 1) {  // a sum over all weights that nearly cancels: by the size of its terms
+          if (wanted.numel() == 1) {  // a sum over all weights that nearly cancels: compared by the size of its terms
             EXPECT_NEAR(fused_gradients[g].tensor.item(), wanted.item(), 2e-6 + 1e-5 * std::abs(wanted.item()))
                 << what << ", gradient of " << name_of;
             continue;
@@ -149,7 +149,7 @@ TEST(MultiHead, EmptySequencesAndOneTokenWork) {
   EXPECT_EQ(m(zeros({2, 0, 8}), zeros({2, 3, 8}), zeros({2, 3, 8}), Mask::none(), {}).shape(), Shape({2, 0, 8}));
   const Tensor nothing = m(ones({2, 3, 8}), zeros({2, 0, 8}), zeros({2, 0, 8}), Mask::none(), {});
   for (const float v : nothing.data()) EXPECT_EQ(v, 0.f);
-  // One key: its value comes through whatever the query is.
+  // With a single key the output is its value, for any query.
   const Tensor v = normal({1, 1, 8}, Rng(2));
   expect_near(m(normal({1, 1, 8}, Rng(3)), v, v, Mask::none(), {}), Array(m.to_out(m.to_v(v))), 1e-6, "one key");
 }
@@ -169,16 +169,17 @@ TEST(MultiHead, ErrorsSayWhatDoesNotFit) {
   expect_error([] { MultiHead({.width = 10, .heads = 3}, Rng(1)); },
                "[multi_head] a width of 10 is not divisible by 3 heads");
   expect_error([] { MultiHead({.width = 12, .heads = 4, .key_heads = 3}, Rng(1)); },
-               "[multi_head] 4 heads are no multiple of 3 key heads");
+               "[multi_head] 4 heads are not a multiple of 3 key heads");
   const Tensor x = zeros({2, 3, 4, 5}), y = zeros({2, 3, 3, 5});
-  expect_error([&] { attend(ScaledDot{}, x, y, y, Mask::none(), {}, {.axis = HeadAxis::inner}); },
-               "[attend] query heads are no multiple of the key heads: (2, 3, 4, 5) and (2, 3, 3, 5)");
+  expect_error(
+      [&] { attend(ScaledDot{}, x, y, y, Mask::none(), {}, {.axis = HeadAxis::inner}); },
+      "[attend] the number of query heads is not a multiple of the number of key heads: (2, 3, 4, 5) and (2, 3, 3, 5)");
   expect_error(
       [&] {
         attend(ScaledDot{}, zeros({2, 3, 5}), zeros({2, 3, 5}), zeros({2, 3, 5}), Mask::none(), {},
                {.axis = HeadAxis::inner});
       },
-      "[attend] queries are (B, L, H, D), got (2, 3, 5)");
+      "[attend] expected queries (B, L, H, D), got (2, 3, 5)");
 }
 
 TEST(Positions, AreTheBooksFormulaAtAnyOffset) {

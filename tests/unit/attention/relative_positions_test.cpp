@@ -37,7 +37,7 @@ TEST(RelativeBias, StartsAtZeroAndCountsFarKeysAsTheFarthest) {
   EXPECT_EQ(bias.table.shape(), (Shape{2, 7}));
   for (float x : bias.table.data()) EXPECT_EQ(x, 0);
   for (int64_t n = 0; n < 14; ++n) bias.table.mutable_ptr()[n] = static_cast<float>(n);
-  // Distances -4 .. 5 of 5 queries and 6 keys.
+  // Distances -4 .. 5 for 5 queries and 6 keys.
   expect_same(bias(5, 6), Tensor({2, 10}, {0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 7, 8, 9, 10, 11, 12, 13, 13, 13}),
               "from 0");
   // One query at position 5: distances -5 .. 0.
@@ -82,7 +82,7 @@ TEST(RelativeBias, LearnsThroughAttention) {
 TEST(Alibi, SlopesArePowersOfTwoAndForOtherHeadsThoseBetween) {
   expect_same(Alibi{8}.slopes(), Tensor({8}, {0.5f, 0.25f, 0.125f, 0.0625f, 0x1p-5f, 0x1p-6f, 0x1p-7f, 0x1p-8f}), "8");
   expect_same(Alibi{1}.slopes(), Tensor({1}, {0x1p-8f}), "1");
-  // 4 heads, then the first and third slope of 8.
+  // The slopes for 4 heads, then the first and third slope for 8.
   expect_same(Alibi{6}.slopes(), Tensor({6}, {0.25f, 0x1p-4f, 0x1p-6f, 0x1p-8f, 0.5f, 0.125f}), "6");
   expect_same(Alibi{2}(2, 3), Tensor({2, 4}, {-0x1p-4f, 0, -0x1p-4f, -0x1p-3f, -0x1p-8f, 0, -0x1p-8f, -0x1p-7f}),
               "distances -1 to 2");
@@ -99,7 +99,7 @@ TEST(Rotary, AProductDependsOnTheDistanceAlone) {
       EXPECT_NEAR(product(q, i, k, j), product(q, i - back, k, j - back), 1e-5) << i << " " << j;
     }
   EXPECT_GT(std::abs(product(q, 3, k, 0) - product(q, 0, k, 0)), 0.1);
-  // Far along the sequence too: the angles are taken in double.
+  // Far along the sequence too: the angles are computed in double.
   const Tensor far_q = rotate(one_q, HeadAxis::outer, 1000003), far_k = rotate(one_k, HeadAxis::outer, 1000000);
   EXPECT_NEAR(product(far_q, 0, far_k, 0), product(q, 3, k, 0), 1e-5);
 }
@@ -133,7 +133,7 @@ TEST(Rotary, Errors) {
             }),
             "[dense_of_diagonals] expected 5 diagonals for the weights (3, 3), got (2, 4)");
   EXPECT_EQ(error_of([] { RelativeBias(0, 3); }),
-            "[relative_bias] expected heads and a distance of at least 0, got 0 and 3");
+            "[relative_bias] expected at least one head and a distance of at least 0, got 0 and 3");
   EXPECT_EQ(error_of([] { Alibi{0}(2, 2); }), "[alibi] expected at least one head, got 0");
 }
 

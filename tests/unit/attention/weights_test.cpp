@@ -60,7 +60,7 @@ TEST(Weights, RefuseAMatrixThatIsTooLargeAndARowThatIsNotThere) {
     return "no error";
   };
   EXPECT_EQ(error_of([&] { weights.matrix(399); }),
-            "[weights] the whole matrix (1, 1, 10, 10) takes 400 bytes, the limit is 399; ask for rows");
+            "[weights] the whole matrix (1, 1, 10, 10) takes 400 bytes, the limit is 399; use row() instead");
   EXPECT_EQ(error_of([&] { weights.matrix(400); }), "no error");
   EXPECT_EQ(error_of([&] { weights.row(0, 1, 2); }), "[weights] no row (0, 1, 2) in weights (1, 1, 10, 10)");
   EXPECT_EQ(error_of([&] { weights.top_k(0, 0, 0, -1); }), "[weights] cannot list -1 keys");

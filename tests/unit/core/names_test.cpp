@@ -1,4 +1,4 @@
-// Names of enum values, both ways, and the errors for words that are none.
+// Names of enum values, in both directions, and the errors for words that are not names.
 #include "qkv/core/names.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(Names, AnErrorListsThemAndSuggestsTheNearest) {
     try {
       parse_name<Fruit>(word, "cake.yaml:3: fruit");
     } catch (const Error& e) {
-      return text(e.what(), " | ", e.hint());
+      return text(e.what(), " | ", e.hint().in(Language::en));
     }
     return std::string();
   };

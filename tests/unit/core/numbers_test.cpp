@@ -1,4 +1,4 @@
-// Numbers from text: all of it or nothing, within limits, and what is said of the rest. Numbers to text.
+// Numbers from text: the whole text, within limits, and the errors otherwise. Numbers to text.
 #include "qkv/core/numbers.h"
 
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ TEST(Numbers, AreTheWholeTextAndWithinTheLimits) {
 }
 
 TEST(Numbers, SayWhatWasExpected) {
-  EXPECT_EQ(expected_whole_number(1, 1000), "a whole number from 1 to 1000");
-  EXPECT_EQ(expected_whole_number(0, INT64_MAX), "a whole number of at least 0");
-  EXPECT_EQ(expected_whole_number(INT64_MIN, 5), "a whole number of at most 5");
-  EXPECT_EQ(expected_whole_number(INT64_MIN, INT64_MAX), "a whole number");
-  EXPECT_EQ(expected_number(0, 0.5), "a number from 0 to 0.5");
-  EXPECT_EQ(expected_number(0, kInfinity), "a number of at least 0");
-  EXPECT_EQ(expected_number(-kInfinity, kInfinity), "a number");
+  EXPECT_EQ(expected_whole_number(1, 1000).in(Language::en), "a whole number from 1 to 1000");
+  EXPECT_EQ(expected_whole_number(0, INT64_MAX).in(Language::en), "a whole number of at least 0");
+  EXPECT_EQ(expected_whole_number(INT64_MIN, 5).in(Language::en), "a whole number of at most 5");
+  EXPECT_EQ(expected_whole_number(INT64_MIN, INT64_MAX).in(Language::en), "a whole number");
+  EXPECT_EQ(expected_number(0, 0.5).in(Language::en), "a number from 0 to 0.5");
+  EXPECT_EQ(expected_number(0, kInfinity).in(Language::en), "a number of at least 0");
+  EXPECT_EQ(expected_number(-kInfinity, kInfinity).in(Language::en), "a number");
 }
 
 TEST(Numbers, AreGroupedByThousands) {

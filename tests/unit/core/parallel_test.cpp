@@ -1,5 +1,5 @@
-// Regions: every block once, the caller's writes seen by the blocks and theirs by the caller, errors brought back.
-// Under the tsan preset these are also the proof that core/parallel.cpp orders what it should.
+// Regions: every block runs once, blocks see the caller's writes and the caller sees theirs, errors reach the caller.
+// Under the tsan preset these tests also prove that core/parallel.cpp orders what it should.
 #include "qkv/core/parallel.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Parallel, BlocksSeeTheCallersWritesAndTheCallerSeesTheirs) {
 TEST(Parallel, UsesMoreThanOneThread) {
   qkv_test::ThreadsScope scope(2);
   std::atomic<int> waiting{0};
-  // Both blocks are inside at once, or this would never end.
+  // Both blocks must be running at once, or this never ends.
   parallel_for(2, kPlenty, [&](int64_t) {
     ++waiting;
     while (waiting < 2) std::this_thread::yield();

@@ -1,4 +1,4 @@
-// Suggestions for words that nobody knows.
+// Suggestions for unknown words.
 #include "qkv/core/suggest.h"
 
 #include <gtest/gtest.h>

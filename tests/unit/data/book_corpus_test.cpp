@@ -1,4 +1,5 @@
-// The book's loaders: a fixture with every corner of the preprocessing, and the published numbers on the real file.
+// The book's loaders: a fixture with every corner case of the preprocessing, and the published numbers on the real
+// file.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -16,8 +17,8 @@ namespace {
 
 using IdList = std::vector<int32_t>;
 
-// Our own lines: no-break spaces of both kinds, capitals with accents, both apostrophes, signs behind a tab and at the
-// start of a line, a doubled blank.
+// Our own lines: no-break spaces of both kinds, capitals with accents, both apostrophes, signs after a tab and at the
+// start of a line, a double blank.
 const char* const kFixture =
     "Go.\tVa\u202F!\n"
     "Go!\tÉtudie\u00A0!\n"
@@ -52,7 +53,7 @@ TEST(BookZh, PreparesTheFixtureAsTheBookDoes) {
             (Tokens{"go .", "go !", "i'm in , tom .", "i'm in ?", " . . . go .", "stop  it .", "last one ."}));
   EXPECT_EQ(book.sentences.target,
             (Tokens{"va !", "étudie !", "j'y suis , tom .", "j’y suis ?", " . . . va .", "à toi .", "le dernier ."}));
-  // Counts: . 8, go 3, then twice i'm, in and the empty word (a line that begins with a sign, a doubled blank), by
+  // Counts: . 8, go 3, then 2 each of i'm, in and the empty word (a line that begins with a sign, a double blank), by
   // first appearance.
   EXPECT_EQ(all_tokens(book.source), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "go", "i'm", "in", ""}));
   EXPECT_EQ(all_tokens(book.target), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "va", "!", "suis"}));
@@ -72,14 +73,14 @@ TEST(BookZh, ReadsOneLineMoreThanAsked) {
   EXPECT_EQ(load_book_zh(f.path, 5).train.size(), 6u);
   EXPECT_EQ(load_book_zh(f.path, 600).train.size(), 7u);
   EXPECT_EQ(load_book_zh(f.path, -1).train.size(), 7u);
-  EXPECT_EQ(load_book_zh(f.path, 0).source.size(), 4);  // nothing is there twice
+  EXPECT_EQ(load_book_zh(f.path, 0).source.size(), 4);  // no word occurs twice
 }
 
 TEST(BookEn, CountsThePaddedListsAndSorts) {
   const Fixture f;
   const BookCorpus book = load_book_en(f.path, 4, 1, 5);
   ASSERT_EQ(book.train.size(), 4u);
-  EXPECT_EQ(book.validation.size(), 2u);  // one more than asked for
+  EXPECT_EQ(book.validation.size(), 2u);  // one more than requested
   // Six lines; cut to five tokens "... go ." loses its last two and "i'm in , tom ." its <eos>; empty words are
   // dropped.
   EXPECT_EQ(all_tokens(book.source), (Tokens{".", "<eos>", "<pad>", "<unk>", "go", "i'm", "in"}));
@@ -103,7 +104,8 @@ TEST(BookLoaders, RefuseFilesThatAreNotTheBooks) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), three.path + ": line 1: has 3 columns, expected two separated by a tab");
-    EXPECT_EQ(error.hint(), "newer Tatoeba files have a third column; they do not give the book's numbers");
+    EXPECT_EQ(error.hint().in(Language::en),
+              "newer Tatoeba files have a third column; they do not give the book's numbers");
   }
   const Fixture nothing("");
   EXPECT_EQ(error_of([&] { load_book_zh(nothing.path); }), nothing.path + ": is empty, expected text");
@@ -166,7 +168,7 @@ TEST(BookZh, TheRealFilesBatchesAreTheBooksArrays) {
 
 TEST(BookZh, TheWholeFileLoadsInUnderASecond) {
   QKV_NEEDS(path, "fra-eng/fra.txt");
-  const std::clock_t start = std::clock();  // of this process: other work on the machine does not count
+  const std::clock_t start = std::clock();  // CPU time: other work on the machine does not count
   const BookCorpus book = load_book_zh(path, -1);
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("milliseconds", static_cast<int>(1000 * seconds));

@@ -1,4 +1,4 @@
-// Files of sentences: line ends, gzip, columns, splits, and what is refused.
+// Files of sentences: line ends, gzip, columns, splits, and refused files.
 #include "qkv/data/corpus.h"
 
 #include <gtest/gtest.h>
@@ -31,10 +31,13 @@ void put_gzip(const std::string& path, const std::vector<std::string>& members) 
 
 }  // namespace
 
-TEST(Corpus, LinesAreReadWhateverEndsThem) {
+TEST(Corpus, LinesAreReadWithAnyLineEnd) {
   const TempFolder folder;
   const std::string path = folder / "t.txt";
-  const auto lines = [&](const std::string& bytes) { return put_bytes(path, bytes), read_lines(path); };
+  const auto lines = [&](const std::string& bytes) {
+    put_bytes(path, bytes);
+    return read_lines(path);
+  };
   EXPECT_EQ(lines("a\nb\n"), (Lines{"a", "b"}));
   EXPECT_EQ(lines("a\nb"), (Lines{"a", "b"}));
   EXPECT_EQ(lines("\xEF\xBB\xBF"
@@ -58,7 +61,7 @@ TEST(Corpus, GzipIsReadInAllItsMembers) {
   EXPECT_EQ(error_of([&] { read_text(path); }), path + ": the gzip file is damaged: incorrect header check");
 }
 
-TEST(Corpus, OfAGzipFileNoMoreIsUnpackedThanTheLinesThatAreAskedFor) {
+TEST(Corpus, UnpacksOnlyTheRequestedLinesOfAGzipFile) {
   const TempFolder folder;
   const std::string path = folder / "p.tsv.gz";
   std::string pairs;
@@ -67,25 +70,27 @@ TEST(Corpus, OfAGzipFileNoMoreIsUnpackedThanTheLinesThatAreAskedFor) {
   EXPECT_EQ(read_pairs(path, 1000).size(), 1000);
   EXPECT_EQ(read_pairs(path, 1000).target, read_pairs(path).part(0, 1000).target);
   const std::string bytes = file_bytes(path);
-  put_bytes(path, bytes.substr(0, bytes.size() - 100));  // what is asked for does not reach so far
+  put_bytes(path, bytes.substr(0, bytes.size() - 100));  // the requested lines end before that
   EXPECT_EQ(read_pairs(path, 1000).size(), 1000);
   EXPECT_EQ(error_of([&] { read_pairs(path); }), path + ": the gzip file is cut off");
 }
 
-TEST(Corpus, AGzipFileThatUnpacksAsNoTextDoesIsRefused) {
+TEST(Corpus, AGzipFileCompressedBetterThanTextIsRefused) {
   const TempFolder folder;
   const std::string path = folder / "bomb.gz";
   put_gzip(path, {std::string(40'000'000, '\n'), std::string(80'000'000, '\n')});
   const uint64_t size = file_bytes(path).size();
-  EXPECT_EQ(error_of([&] { read_text(path); }), text(path, ": ", grouped(size), " bytes unpack to more than ",
-                                                     grouped((64 << 20) + 100 * size), "; text does not"));
+  EXPECT_EQ(error_of([&] { read_text(path); }),
+            text(path, ": ", grouped(size), " bytes unpack to more than ", grouped((64 << 20) + 100 * size),
+                 "; text does not compress that well"));
 }
 
-TEST(Corpus, FilesThatAreNoTextAreRefused) {
+TEST(Corpus, FilesThatAreNotTextAreRefused) {
   const TempFolder folder;
   const std::string path = folder / "t.txt";
   const auto refused = [&](const std::string& bytes) {
-    return put_bytes(path, bytes), error_of([&] { read_lines(path); });
+    put_bytes(path, bytes);
+    return error_of([&] { read_lines(path); });
   };
   EXPECT_EQ(refused(""), path + ": is empty, expected text");
   EXPECT_EQ(refused("\xEF\xBB\xBF"), path + ": is empty, expected text");
@@ -126,7 +131,7 @@ TEST(Corpus, AThirdColumnIsLeftOutOrRefused) {
             path + ": line 1: has 3 columns, expected two separated by a tab");
 }
 
-TEST(Corpus, AlignedFilesHaveEquallyManyLines) {
+TEST(Corpus, AlignedFilesHaveTheSameNumberOfLines) {
   const TempFolder folder;
   const std::string a = folder / "a.de", b = folder / "b.en";
   put_bytes(a, "eins\nzwei\n");
@@ -134,7 +139,7 @@ TEST(Corpus, AlignedFilesHaveEquallyManyLines) {
   EXPECT_EQ(read_aligned(a, b).target, (Lines{"one", "two"}));
   put_bytes(b, "one\ntwo\nthree\n");
   EXPECT_EQ(error_of([&] { read_aligned(a, b); }),
-            a + " has 2 lines, " + b + " has 3: line-aligned files have equally many");
+            a + " has 2 lines, " + b + " has 3: line-aligned files need the same number of lines");
 }
 
 TEST(Corpus, PairsAreTheSameAfterWriting) {
@@ -148,14 +153,14 @@ TEST(Corpus, PairsAreTheSameAfterWriting) {
             path + ": pair 2 has a tab or a line end inside a sentence");
 }
 
-TEST(Corpus, ASplitPartsNoSource) {
+TEST(Corpus, ASplitKeepsSourcesTogether) {
   SentencePairs pairs;
   for (int i = 0; i < 300; ++i) {  // every source three times, in three spellings
     pairs.source.push_back(text(i % 3 == 0 ? "S " : i % 3 == 1 ? "s " : " s  ", i % 100));
     pairs.target.push_back(text("t", i));
   }
   const Split split = split_by_source(pairs, 20, 10, 7);
-  EXPECT_EQ(split.test.size(), 12u);  // whole groups of three, at least what was asked for
+  EXPECT_EQ(split.test.size(), 12u);  // whole groups of three, at least the requested number
   EXPECT_EQ(split.validation.size(), 21u);
   EXPECT_EQ(split.train.size(), 267u);
   std::set<int64_t> all;
@@ -172,7 +177,7 @@ TEST(Corpus, ASplitPartsNoSource) {
   EXPECT_NE(split_by_source(pairs, 20, 10, 8).test, split.test);
   EXPECT_EQ(select(pairs, {2, 0}).target, (Lines{"t2", "t0"}));
   EXPECT_EQ(error_of([&] { split_by_source(pairs, 200, 100, 7); }),
-            "[split] 300 pairs of 100 sources are too few for 200 of validation, 100 of test and some to train on");
+            "[split] 300 pairs of 100 sources are too few for 200 validation pairs, 100 test pairs and a training set");
 }
 
 TEST(Corpus, RealFilesHaveTheirPublishedCounts) {

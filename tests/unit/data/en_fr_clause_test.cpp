@@ -115,7 +115,7 @@ TEST(EnFrClause, AsksWithEstCeQue) {
   EXPECT_EQ(shown(can), "can my child sing | est-ce que mon enfant peut chanter | 0-0 0-1 0-4 1-2 2-3 3-5");
 }
 
-TEST(EnFrClause, SaysNoDeterminerButDeUnderANegation) {
+TEST(EnFrClause, UsesDeAsDeterminerUnderANegation) {
   Clause has = clause(pronoun(0), "have", Tense::present, Polarity::negative);
   has.object = phrase("horse", Determiner::a);
   has.object->negated = true;
@@ -126,7 +126,7 @@ TEST(EnFrClause, SaysNoDeterminerButDeUnderANegation) {
   EXPECT_EQ(shown(drank), "they did not drink any water | ils n' ont pas bu d' eau | 0-0 1-2 2-1 2-3 3-4 4-5 5-6");
 }
 
-TEST(EnFrClause, HasWhatEnglishIs) {
+TEST(EnFrClause, UsesAvoirWhereEnglishUsesBe) {
   Copula hungry;
   hungry.subject = pronoun(0);
   hungry.state_en = "hungry";

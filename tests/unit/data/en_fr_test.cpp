@@ -1,4 +1,4 @@
-// The built-in corpus: what French grammar asks for is checked by lists of its own, not by the tables that made it.
+// The built-in corpus: French grammar is checked with separate lists, not with the tables that generate it.
 #include "qkv/data/en_fr.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ using qkv_test::error_of;
 
 }  // namespace
 
-TEST(EnFr, GivesTheSizeThatWasAskedForAndTheSameSentencesForTheSameSeed) {
+TEST(EnFr, GivesTheRequestedSizeAndTheSameSentencesForTheSameSeed) {
   EXPECT_EQ(corpus().size(), 20'000u);
   const std::vector<AlignedPair> again = en_fr_corpus({.size = 2'000}),
                                  other = en_fr_corpus({.size = 2'000, .seed = 2});
@@ -72,7 +72,7 @@ TEST(EnFr, GivesTheSizeThatWasAskedForAndTheSameSentencesForTheSameSeed) {
   EXPECT_LT(same, 100u);
 }
 
-TEST(EnFr, MapsEachSentenceToOneSentenceInBothDirectionsWhateverTheSeed) {
+TEST(EnFr, MapsEachSentenceToOneSentenceInBothDirectionsForAnySeed) {
   std::map<std::string, std::string> french, english;
   for (const uint64_t seed : {1, 2, 3, 4})
     for (const AlignedPair& pair : en_fr_corpus({.size = 20'000, .seed = seed})) {
@@ -112,13 +112,17 @@ TEST(EnFr, LinksEveryWordAndEveryContentWordSurely) {
     for (const auto& [s, t] : pair.links) {
       ASSERT_TRUE(s >= 0 && t >= 0 && s < static_cast<int32_t>(en.size()) && t < static_cast<int32_t>(fr.size()))
           << pair.source;
-      en_sure.insert(s), fr_sure.insert(t), en_any.insert(s), fr_any.insert(t);
+      en_sure.insert(s);
+      fr_sure.insert(t);
+      en_any.insert(s);
+      fr_any.insert(t);
     }
     for (const auto& [s, t] : pair.possible) {
       ASSERT_TRUE(s >= 0 && t >= 0 && s < static_cast<int32_t>(en.size()) && t < static_cast<int32_t>(fr.size()))
           << pair.source;
       EXPECT_FALSE(std::binary_search(pair.links.begin(), pair.links.end(), std::pair(s, t))) << pair.source;
-      en_any.insert(s), fr_any.insert(t);
+      en_any.insert(s);
+      fr_any.insert(t);
     }
     EXPECT_TRUE(std::is_sorted(pair.links.begin(), pair.links.end()));
     for (int32_t i = 0; i < static_cast<int32_t>(en.size()); ++i) {
@@ -265,7 +269,7 @@ TEST(EnFr, HoldsOutCombinationsOfWordsThatTrainingKnows) {
 }
 
 TEST(EnFr, KeepsACombinationOutOfTrainingAltogetherOrNotAtAll) {
-  // Adjective and noun side by side, by lists of this test: a held-out one must have no training sentence at all.
+  // Adjective and noun side by side, by this test's own lists: a held-out pair must have no training sentence at all.
   const WordSet adjectives = {"small", "tall", "big",  "beautiful", "handsome", "old",   "young",
                               "good",  "red",  "blue", "black",     "white",    "french"};
   struct Seen {
@@ -283,7 +287,7 @@ TEST(EnFr, KeepsACombinationOutOfTrainingAltogetherOrNotAtAll) {
   for (const auto& [words_together, counts] : seen) {
     if (counts.train + counts.held_out < 20) continue;
     counts.train == 0 ? ++never_trained : ++trained;
-    // By chance one sentence in eight is held out for another pair; a pair of its own leaves nothing to training.
+    // By chance one sentence in eight is held out because of another pair; a held-out pair leaves no training sentence.
     if (counts.train > 0) {
       EXPECT_GT(counts.train, counts.held_out) << words_together;
     }
@@ -292,7 +296,7 @@ TEST(EnFr, KeepsACombinationOutOfTrainingAltogetherOrNotAtAll) {
   EXPECT_GT(trained, 50u);
 }
 
-TEST(EnFr, PutsASentenceIntoTheSamePartWhateverTheSeed) {
+TEST(EnFr, PutsASentenceIntoTheSamePartForAnySeed) {
   std::map<std::string, CorpusPart> parts;
   size_t met_again = 0;
   for (const uint64_t seed : {1, 2, 3})

@@ -1,4 +1,4 @@
-// Normal forms of Unicode, blanks, and which word comes from where.
+// Unicode normal forms, blanks, and where each word comes from.
 #include "qkv/data/normalize.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Normalize, LettersAndAccentsAreComposed) {
   EXPECT_EQ(composed("\uFF21", Normalization::nfc), "\uFF21");
   EXPECT_EQ(composed("plain", Normalization::nfkc), "plain");
   EXPECT_EQ(composed("", Normalization::nfkc), "");
-  EXPECT_EQ(composed("a\xFF\u00E9", Normalization::nfkc), "a\xFF\u00E9") << "what is not UTF-8 stays";
+  EXPECT_EQ(composed("a\xFF\u00E9", Normalization::nfkc), "a\xFF\u00E9") << "invalid UTF-8 is kept";
 }
 
 TEST(Normalize, EveryBlankIsASpaceAndWordsKnowTheirParts) {

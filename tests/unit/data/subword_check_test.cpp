@@ -1,4 +1,4 @@
-// Tables of characters: sound ones work, and of a damaged one nothing reaches SentencePiece.
+// Character tables: sound ones work, damaged ones never reach SentencePiece.
 #include "qkv/data/subword_check.h"
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@ namespace {
 
 constexpr uint32_t kLeaf = 1 << 8, kValue = 1u << 31;
 
-// A trie of the keys "a", "aa", "aaa", ...: the node after n letters has the block n + 1 of 256 units to itself. The
-// others lead nowhere.
+// A trie of the keys "a", "aa", "aaa", ...: the node after n letters has block n + 1 of 256 units. The other units lead
+// nowhere.
 std::vector<uint32_t> chain(uint32_t length) {
   std::vector<uint32_t> units(256 * (length + 2), kValue);
   units[0] = 256 << 10;
@@ -71,7 +71,7 @@ TEST(SubwordCheck, EveryStepOfATableIsChecked) {
   for (const int where : {3, 5}) {
     EXPECT_EQ(error_of_table(table(chain(3), kTexts), where), "no error");
     EXPECT_EQ(error_of_table(table(chain(32), kTexts), where), "no error");
-    EXPECT_EQ(error_of_table(table(chain(33), kTexts), where), "too many texts begin alike");
+    EXPECT_EQ(error_of_table(table(chain(33), kTexts), where), "too many texts share a prefix");
     EXPECT_EQ(error_of_table(std::string("\4\0\0\0\0\xfe\xff\x7f"
                                          "x\0",
                                          10),
@@ -89,9 +89,9 @@ TEST(SubwordCheck, EveryStepOfATableIsChecked) {
   EXPECT_EQ(error_of_table(table(units, kTexts)), "a step leads out of the trie");
   units = chain(3);
   units[768 + 'a'] = ((768 + 'a') ^ 512) << 10 | 'a';
-  EXPECT_EQ(error_of_table(table(units, kTexts)), "it goes round in a circle");
+  EXPECT_EQ(error_of_table(table(units, kTexts)), "it has a cycle");
   units[768 + 'a'] = ((768 + 'a') ^ 256) << 10 | 'a';
-  EXPECT_EQ(error_of_table(table(units, kTexts)), "it goes round in a circle");
+  EXPECT_EQ(error_of_table(table(units, kTexts)), "it has a cycle");
   for (const uint32_t value : {1u, 3u, 5u, 0x7fffffffu}) {
     units = chain(3);
     units[768] = kValue | value;
@@ -103,16 +103,16 @@ TEST(SubwordCheck, EveryStepOfATableIsChecked) {
 }
 
 TEST(SubwordCheck, TheFrameOfATableIsChecked) {
-  EXPECT_EQ(error_of_table(table(chain(3), "b")), "its last text has no end");
+  EXPECT_EQ(error_of_table(table(chain(3), "b")), "its last text is not terminated");
   EXPECT_EQ(error_of_table(table(chain(3), std::string("\xff\0", 2))), "its texts are not UTF-8");
   EXPECT_EQ(error_of_table(table(chain(1), std::string(32, 'b') + '\0')), "no error");
   EXPECT_EQ(error_of_table(table(chain(1), std::string(33, 'b') + '\0')),
-            "a text is far longer than what it stands for");
+            "a text is far longer than the characters it replaces");
   for (const std::string& blob : {std::string("x"), std::string("\4\0\0\0abcd", 8), std::string("\0\0\0\0x\0", 6),
                                   std::string("\xff\xff\xff\xff"
                                               "aaaa"),
                                   std::string("\3\0\0\0abcx\0", 9)})
-    EXPECT_EQ(error_of_table(blob), "it has no trie of the size it says");
+    EXPECT_EQ(error_of_table(blob), "its trie does not have the stated size");
 }
 
 TEST(SubwordCheck, PiecesAreText) {
@@ -141,7 +141,7 @@ TEST(SubwordCheck, FieldsThatProtobufWouldReadAnotherWayAreRefused) {
   const std::string at = text(model.size() + 1), after = text(model.size() + 2);
   EXPECT_EQ(error_with({"\x1b\x1c", 2}), start + "a field of kind 3 at byte " + at);
   EXPECT_EQ(error_with({"\0\0", 2}), start + "no field at byte " + at);
-  EXPECT_EQ(error_with({"\x9a\0\0", 3}), start + "a number with needless zeros at byte " + after);
+  EXPECT_EQ(error_with({"\x9a\0\0", 3}), start + "a number with redundant zeros at byte " + after);
   EXPECT_EQ(error_with({"\x1a\x7f", 2}), start + "a field of 127 bytes with 0 left");
   EXPECT_EQ(error_with({"\x1a", 1}), start + "it is cut off");
 }

@@ -25,7 +25,7 @@ std::vector<std::string> sentences() {
 
 Subwords small(SubwordKind kind = SubwordKind::bpe) { return Subwords::train(sentences(), {.kind = kind, .size = 48}); }
 
-// The size that a text which cannot give `size` pieces can.
+// The nearest possible size for a text that cannot give `size` pieces.
 int32_t nearest_size(SubwordKind kind, int32_t size) {
   try {
     Subwords::train(sentences(), {.kind = kind, .size = size});
@@ -99,20 +99,20 @@ TEST(Subwords, ImpossibleRequestsAreOneClearError) {
   EXPECT_EQ(error_of([] { Subwords::train(std::vector<std::string>{"a\xFF"}, {.size = 50}); }),
             "[subwords] a sentence is not UTF-8");
   EXPECT_EQ(error_of([] { Subwords::train(sentences(), {.size = 3}); }),
-            "[subwords] a model of 3 pieces is asked for, expected at least 8");
+            "[subwords] a model of 3 pieces was requested, expected at least 8");
   for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
     const int32_t most = nearest_size(kind, 100'000), least = nearest_size(kind, 10);
     EXPECT_EQ(error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 100'000}); }),
-              text("[subwords] 100000 pieces are asked for, but the text gives at most ", most));
+              text("[subwords] 100000 pieces were requested, but the text gives at most ", most));
     EXPECT_EQ(error_of([&] { Subwords::train(sentences(), {.kind = kind, .size = 10}); }),
-              text("[subwords] 10 pieces are asked for, but the text's characters need at least ", least));
-    // Those two sizes can be had, and the next beyond them cannot.
+              text("[subwords] 10 pieces were requested, but the text's characters need at least ", least));
+    // These two sizes are possible, and the next ones beyond them are not.
     EXPECT_EQ(Subwords::train(sentences(), {.kind = kind, .size = most}).size(), most);
     EXPECT_EQ(Subwords::train(sentences(), {.kind = kind, .size = least}).size(), least);
     EXPECT_EQ(nearest_size(kind, most + 1), most);
     EXPECT_EQ(nearest_size(kind, least - 1), least);
   }
-  // The library's BPE trainer would read outside of its memory, its unigram trainer may end the process.
+  // The library's BPE trainer would read out of bounds, its unigram trainer may abort the process.
   for (const SubwordKind kind : {SubwordKind::bpe, SubwordKind::unigram}) {
     EXPECT_EQ(error_of([&] {
                 Subwords::train(std::vector<std::string>{"b " + std::string(32'767, 'a')}, {.kind = kind, .size = 8});
@@ -137,7 +137,7 @@ TEST(Subwords, DamagedFilesAreRefusedOrHarmless) {
   const std::string bytes = file_bytes(path);
   put_bytes(path, "");
   EXPECT_EQ(error_of([&] { Subwords::load(path); }), path + ": is empty, expected a SentencePiece model");
-  put_bytes(path, "this is no model");
+  put_bytes(path, "this is not a model");
   EXPECT_TRUE(error_of([&] { Subwords::load(path); }).starts_with(path + ": not a SentencePiece model, or damaged"));
   const auto load_and_use = [&](const std::string& damaged) {
     put_bytes(path, damaged);
@@ -151,7 +151,7 @@ TEST(Subwords, DamagedFilesAreRefusedOrHarmless) {
   const Rng rng(3);
   for (uint64_t i = 0; i < 300; ++i) {
     std::string damaged = bytes;
-    // Most of a small model is its table of normalised characters: aim at the pieces half of the time.
+    // Most of a small model is its table of normalised characters: aim at the pieces half the time.
     const uint64_t range = i % 2 ? bytes.size() : std::min<uint64_t>(bytes.size(), 1500);
     damaged[rng.below(range, 2 * i)] = static_cast<char>(rng.below(256, 2 * i + 1));
     load_and_use(damaged);

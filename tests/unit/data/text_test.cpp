@@ -27,9 +27,9 @@ TEST(Text, InvalidUtf8IsFoundAtItsOffset) {
   EXPECT_EQ(find_invalid_utf8(""), none);
   EXPECT_EQ(find_invalid_utf8("plain, and ça là 词 😀 and more plain text"), none);
   EXPECT_EQ(find_invalid_utf8("12345678\xFF"), 8u);
-  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2u);              // a continuation alone
+  EXPECT_EQ(find_invalid_utf8("ab\x80"), 2u);              // a lone continuation byte
   EXPECT_EQ(find_invalid_utf8("abc\xC3"), 3u);             // cut off
-  EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0u);            // too long a form
+  EXPECT_EQ(find_invalid_utf8("\xC0\xAF"), 0u);            // an overlong form
   EXPECT_EQ(find_invalid_utf8("x\xED\xA0\x80"), 1u);       // a surrogate
   EXPECT_EQ(find_invalid_utf8("xy\xF4\x90\x80\x80"), 2u);  // beyond U+10FFFF
   EXPECT_EQ(find_invalid_utf8(std::string_view("a\0b", 3)), none);
@@ -56,7 +56,7 @@ TEST(Text, PreprocessIsTheBooksRule) {
   EXPECT_EQ(preprocess_nmt("I'm a D.J. , really?!"), "i'm a d .j . , really ? !");
   EXPECT_EQ(preprocess_nmt("Est-ce; oui: j’ai, j'ai..."), "est-ce; oui: j’ai , j'ai . . .");
   EXPECT_EQ(preprocess_nmt("?a\t!b\n.c"),
-            "?a\t !b\n .c");  // the first character gets no space, one behind a tab or a line end does
+            "?a\t !b\n .c");  // the first character gets no space, one after a tab or a line end does
   EXPECT_EQ(preprocess_nmt("À É Ê Œ"), "à é ê œ");
   EXPECT_EQ(preprocess_nmt("a\u202F.\u00A0b  !"), "a . b  !");
   EXPECT_EQ(preprocess_nmt(""), "");

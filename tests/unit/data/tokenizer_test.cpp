@@ -123,10 +123,10 @@ TEST(Tokenizer, LoadingNamesWhatIsWrong) {
   EXPECT_EQ(error_of([&] { Tokenizer::load(folder.path(), "en"); }),
             "cannot open " + path + ": No such file or directory");
   put_bytes(path, "letters\n");
-  EXPECT_EQ(
-      error_of([&] { Tokenizer::load(folder.path(), "en"); }),
-      path +
-          ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" and nothing more, found \"letters\"");
+  EXPECT_EQ(error_of([&] { Tokenizer::load(folder.path(), "en"); }),
+            path +
+                ": line 1: expected \"words book|spaces|lower|words [french]\" or \"subwords lower|cased [nfc|nfkc]\" "
+                "and nothing more, found \"letters\"");
   for (const char* wrong : {"words", "words book german", "words book french more", "subwords lower nfd",
                             "subwords cased ", "subwords cased  nfc", "words  book"}) {
     put_bytes(path, std::string(wrong) + "\n");
@@ -141,7 +141,7 @@ TEST(Tokenizer, LoadingNamesWhatIsWrong) {
 
 namespace {
 
-// As the built-in corpus writes its two languages.
+// The spelling of the built-in corpus in its two languages.
 Tokenizer english() {
   return Tokenizer::words(
       Vocabulary::build({{"the", "cat", "is", "not", "here", ".", "?", ",", "'s", "i", "paul", "today", "9.5"}}, 1),
@@ -198,7 +198,7 @@ TEST(Tokenizer, TranslationsAreWrittenAsTheSentenceWas) {
   const Tokenizer book = Tokenizer::words(vocabulary(), WordRule::book);
   EXPECT_EQ(book.decode(book.encode("i'm home ."), book.writing("I'm home.")), "I'm home.");
   EXPECT_EQ(book.decode(book.encode("i'm home ."), book.writing("i'm home .")), "i'm home .");
-  // Subwords have kept it themselves.
+  // Subwords keep this information.
   const Tokenizer lower = Tokenizer::subwords(model(), true);
   EXPECT_EQ(lower.decode(lower.encode("The walker."), lower.writing("The walker.")), "the walker.");
 }
@@ -217,7 +217,7 @@ TEST(Tokenizer, SubwordsReadNormalisedText) {
     EXPECT_TRUE(as_it_is.encode(blank).empty()) << blank;
     EXPECT_TRUE(as_it_is.word_of_token(blank).empty()) << blank;
   }
-  // Words are counted between spaces and tabs, whatever else becomes a blank.
+  // Words are counted between spaces and tabs, even if other characters become blanks.
   const std::string sentence = "the\u2003home\tat home";
   const IdList words = nfkc.word_of_token(sentence);
   EXPECT_EQ(words.size(), nfkc.encode(sentence).size());

@@ -19,7 +19,7 @@ using IdList = std::vector<int32_t>;
 
 IdList values(const Ids& ids) { return {ids.data().begin(), ids.data().end()}; }
 
-// Pairs of many lengths; the source's first id is the number of the pair.
+// Pairs of many lengths; the source's first id is the index of the pair.
 std::vector<IdPair> many(int64_t count) {
   const Rng rng(5);
   std::vector<IdPair> pairs;
@@ -123,7 +123,7 @@ TEST(TranslationBatches, SortingByLengthSavesPadding) {
   EXPECT_LT(padded({.rows = 32, .by_length = true}), padded({.rows = 32}));
 }
 
-TEST(TranslationBatches, ATokenBudgetHoldsAndEveryEpochHasAsManyBatches) {
+TEST(TranslationBatches, ATokenBudgetHoldsAndEveryEpochHasTheSameNumberOfBatches) {
   std::vector<IdPair> pairs = many(400);
   pairs[7].target = IdList(500, 8);  // longer than the budget: alone
   const TranslationBatches batches(pairs, 1, 1, 2, {.tokens = 200, .seed = 1});

@@ -1,4 +1,4 @@
-// Vocabularies: order, least counts, files.
+// Vocabularies: order, minimum counts, files.
 #include "qkv/data/vocabulary.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Vocabulary, OrdersByCountAndTiesByFirstAppearance) {
             (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "b", "a", "c", "d", "e"}));
   EXPECT_EQ(all_tokens(Vocabulary::build(kLines, 2)), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>", ".", "b", "a"}));
   EXPECT_EQ(all_tokens(Vocabulary::build(kLines, 4)), (Tokens{"<unk>", "<pad>", "<bos>", "<eos>"}));
-  EXPECT_EQ(error_of([] { Vocabulary::build(kLines, 0); }), "[vocabulary] the least count is 0, expected at least 1");
+  EXPECT_EQ(error_of([] { Vocabulary::build(kLines, 0); }), "[vocabulary] the minimum count is 0, expected at least 1");
 }
 
 TEST(Vocabulary, SpecialsInTheTextAreNotCountedTwice) {
@@ -70,21 +70,20 @@ TEST(Vocabulary, IsTheSameAfterSavingAndLoading) {
   }
   EXPECT_EQ(file_bytes(path), "\n<eos>\n<pad>\n<unk>\nj’ai\né\n");
   EXPECT_EQ(error_of([&] { Vocabulary::build({{"a\nb"}}, 1).save(path); }),
-            path + ": a token with a line end in it cannot be written: number 4");
+            path + ": token 4 contains a line end and cannot be written");
 }
 
-TEST(Vocabulary, RefusesFilesThatAreNone) {
+TEST(Vocabulary, RefusesFilesThatAreNotVocabularies) {
   const TempFolder folder;
   const std::string path = folder / "v.txt";
   const auto refused = [&](const std::string& bytes) {
     put_bytes(path, bytes);
     return error_of([&] { Vocabulary::load(path); });
   };
-  EXPECT_EQ(refused("<unk>\n<pad>\n<eos>\nb\na\n"), path + ": the special token <bos> is missing in its 5 lines");
-  EXPECT_EQ(refused("<pad>\n<bos>\n<eos>\n"), path + ": the special token <unk> is missing in its 3 lines");
-  EXPECT_EQ(refused("a\nb\n"), path + ": the special token <unk> is missing in its 2 lines");
-  EXPECT_EQ(refused("<unk>\n<pad>\n<bos>\n<eos>\na\nb\na\n"),
-            path + ": line 7: the token \"a\" stands in line 5 already");
+  EXPECT_EQ(refused("<unk>\n<pad>\n<eos>\nb\na\n"), path + ": the special token <bos> is missing from its 5 lines");
+  EXPECT_EQ(refused("<pad>\n<bos>\n<eos>\n"), path + ": the special token <unk> is missing from its 3 lines");
+  EXPECT_EQ(refused("a\nb\n"), path + ": the special token <unk> is missing from its 2 lines");
+  EXPECT_EQ(refused("<unk>\n<pad>\n<bos>\n<eos>\na\nb\na\n"), path + ": line 7: the token \"a\" is already in line 5");
   EXPECT_EQ(refused("<unk>\n<pad>\n<bos>\n<eos>\n\xFF\n"), path + ": line 5: not UTF-8: byte 0xff at offset 24");
   EXPECT_EQ(refused(""), path + ": is empty, expected text");
   EXPECT_EQ(refused("<unk>\r\n<pad>\r\n<bos>\r\n<eos>\r\na\r\n"), "no error");
@@ -100,7 +99,7 @@ TEST(TokenCounts, ManyTokensKeepTheirNumbersAndOutliveTheirText) {
   ASSERT_EQ(counts.distinct(), 20'000u);
   EXPECT_EQ(counts.token(19'999), "token 19999");
   EXPECT_EQ(counts.token(7).size(), 100'000u);
-  const Vocabulary v = Vocabulary::build(counts, 4);  // odd numbers were counted 6 times, even ones 3
+  const Vocabulary v = Vocabulary::build(counts, 4);  // odd numbers occur 6 times, even ones 3
   EXPECT_EQ(v.size(), 10'004);
   EXPECT_EQ(v.token(4), "token 1");
   EXPECT_EQ(v.token(10'003), "token 19999");

@@ -1,4 +1,4 @@
-// A decoder that goes on after a prompt.
+// A decoder that continues a prompt.
 #include "qkv/decode/generate.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Sampling from a toy model: its frequencies, what cut-offs leave, and that nobody's samples depend on their mates.
+// Sampling from a toy model: frequencies, truncation, and samples that do not depend on other sentences.
 #include "qkv/decode/sample.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ std::vector<int64_t> first_tokens(Toy& toy, int64_t vocabulary, int32_t source, 
   return counts;
 }
 
-// e^(score / temperature), 0 for what is never written, made to sum to 1.
+// e^(score / temperature), 0 for tokens that are never written, normalised to sum to 1.
 std::vector<double> probabilities(const Toy& toy, int32_t source, double temperature) {
   const Tensor scores = toy.scores_of({source, kBegin});
   std::vector<double> p;
@@ -75,7 +75,7 @@ TEST(Sample, FrequenciesAreTheModelsProbabilities) {
       SampleOptions options = one_token(20000);
       options.temperature = temperature;
       const auto p = probabilities(toy, source, temperature);
-      // 6 degrees of freedom (7 tokens may be written): 22.5 is passed once in a thousand. The same counts do not fit
+      // 6 degrees of freedom (7 tokens may be written): 22.5 is exceeded once in a thousand. The same counts do not fit
       // another temperature.
       const auto counts = first_tokens(toy, 9, source, options);
       EXPECT_LT(chi_square(counts, p), 22.5);
@@ -110,7 +110,8 @@ TEST(Sample, TopKLeavesTheKLikeliestInTheirProportions) {
   Toy toy(40);
   for (const int64_t k : {1, 2, 5, 1000}) {
     SampleOptions options = one_token(20000);
-    options.top_k = k, options.temperature = 1.5;
+    options.top_k = k;
+    options.temperature = 1.5;
     auto p = probabilities(toy, 3, 1.5);
     std::vector<double> order = p;
     std::sort(order.rbegin(), order.rend());
@@ -124,11 +125,13 @@ TEST(Sample, TopKLeavesTheKLikeliestInTheirProportions) {
 }
 
 TEST(Sample, TopPLeavesTheFewestTokensThatReachIt) {
-  Toy toy(300);  // more than are looked at at first
+  Toy toy(300);  // more tokens than are tried first
   for (const double top_p : {0.001, 0.3, 0.9, 0.999}) {
     for (const int64_t top_k : {0, 20}) {
       SampleOptions options = one_token(30000);
-      options.top_p = top_p, options.top_k = top_k, options.temperature = 2;
+      options.top_p = top_p;
+      options.top_k = top_k;
+      options.temperature = 2;
       const auto p = probabilities(toy, 3, 2);
       std::vector<int32_t> order(p.size());
       std::iota(order.begin(), order.end(), 0);
@@ -138,8 +141,10 @@ TEST(Sample, TopPLeavesTheFewestTokensThatReachIt) {
       double all = 0, sum = 0;
       for (const int32_t v : order) all += p[static_cast<size_t>(v)];
       std::set<int32_t> nucleus;
-      for (size_t i = 0; i < order.size() && sum < top_p * all; ++i)
-        nucleus.insert(order[i]), sum += p[static_cast<size_t>(order[i])];
+      for (size_t i = 0; i < order.size() && sum < top_p * all; ++i) {
+        nucleus.insert(order[i]);
+        sum += p[static_cast<size_t>(order[i])];
+      }
       const auto counts = first_tokens(toy, 300, 3, options);
       for (int32_t v = 0; v < 300; ++v) {
         const double wanted = 30000 * p[static_cast<size_t>(v)] / sum;
@@ -286,7 +291,7 @@ TEST(Sample, RefusesWhatMakesNoSense) {
   EXPECT_EQ(message({.top_k = -1}), "[sample] top k must be 0 (all tokens) or more, got -1");
   EXPECT_EQ(message({.top_p = 0}), "[sample] top p must be above 0 and at most 1, got 0");
   EXPECT_EQ(message({.top_p = 1.5}), "[sample] top p must be above 0 and at most 1, got 1.5");
-  EXPECT_EQ(message({.max_length = -1}), "[sample] the longest output must be 0 or more, got -1");
+  EXPECT_EQ(message({.max_length = -1}), "[sample] the maximum length must be 0 or more, got -1");
   EXPECT_EQ(error_of([&] { sample(toy, one, ones_like(one), {}, {}); }),
             "[sample] source (1, 1), lengths (1,) and 0 numbers do not fit");
   EXPECT_EQ(message({.begin = 0, .end = 1, .never = {0, 1, 2, 3}}),

@@ -45,15 +45,18 @@ TEST(Search, AWideBeamFindsTheBestOfAllOutputs) {
       double best_score = -1e300;
       for (const auto& [tokens, log_p] : all) {
         const double score = log_p / std::pow(static_cast<double>(tokens.size() + 1), penalty);
-        if (score > best_score) best_score = score, best = tokens;
+        if (score > best_score) {
+          best_score = score;
+          best = tokens;
+        }
       }
       const Ids one = sources({source});
       const auto found = search(
           toy, one, ones_like(one),
           {.beam = 200, .length_penalty = penalty, .max_length = 4, .begin = kBegin, .end = kEnd, .never = {kBegin}});
       ASSERT_EQ(found[0].size(), 1u);
-      // Outputs of four tokens are cut off by max_length before their end; the best one that ended must be as good as
-      // any.
+      // Outputs of four tokens are cut off by max_length before their end; the best one that ended must be at least as
+      // good as any.
       if (!found[0][0].ended || found[0][0].tokens.size() > 3) continue;
       EXPECT_EQ(found[0][0].tokens, best);
       EXPECT_NEAR(found[0][0].score, best_score, 1e-6);
@@ -70,12 +73,13 @@ TEST(Search, GreedyTakesTheLargestEveryTime) {
     const Tensor s = toy.scores_of(history);
     const auto next = static_cast<int32_t>(std::max_element(s.ptr(), s.ptr() + s.numel()) - s.ptr());
     if (next == kEnd) break;
-    wanted.push_back(next), history.push_back(next);
+    wanted.push_back(next);
+    history.push_back(next);
   }
   EXPECT_EQ(found[0][0].tokens, wanted);
 }
 
-// The book's example of 9.8: greedy A B C <end> has probability 0.048, the path over C 0.054.
+// The book's example of 9.8: greedy A B C <end> has probability 0.048, the path through C 0.054.
 class BookExample : public Toy {
  public:
   BookExample() : Toy(5) {}  // begin, end, A, B, C
@@ -100,14 +104,15 @@ TEST(Search, TheBooksExampleGreedyAgainstBeam) {
   EXPECT_EQ(a.tokens, (std::vector<int32_t>{2, 3, 4}));
   EXPECT_NEAR(std::exp(a.log_probability), 0.048, 1e-6);
   SearchOptions beam = greedy;
-  beam.beam = 2, beam.length_penalty = 0.75;
+  beam.beam = 2;
+  beam.length_penalty = 0.75;
   const auto b = search(model, one, ones_like(one), beam)[0][0];
   EXPECT_EQ(b.tokens, (std::vector<int32_t>{2, 4, 3}));
   EXPECT_NEAR(std::exp(b.log_probability), 0.054, 1e-6);
   EXPECT_NEAR(b.score, b.log_probability / std::pow(4.0, 0.75), 1e-9);
 }
 
-TEST(Search, SentencesDoNotFeelTheirMates) {
+TEST(Search, SentencesDoNotAffectEachOther) {
   Toy toy(12);
   const SearchOptions options{
       .beam = 4, .best = 4, .max_length = 12, .begin = kBegin, .end = kEnd, .never = {kBegin}, .keep_attention = true};
@@ -149,7 +154,7 @@ TEST(Search, AttentionFollowsItsHypothesisThroughTheBeam) {
     }
 }
 
-// Sentence s ends after s tokens, whatever they are.
+// Sentence s ends after any s tokens.
 class Countdown : public Toy {
  public:
   Countdown() : Toy(6) {}
@@ -185,7 +190,7 @@ TEST(Search, RowsThatStayWhereTheyAreAreNotMoved) {
   EXPECT_EQ(model.moves, 1);
 }
 
-// Ids that are never written are the likeliest ones here.
+// Here the ids that are never written are the likeliest ones.
 class Tempting : public Toy {
  public:
   Tempting() : Toy(8) {}
@@ -196,7 +201,7 @@ class Tempting : public Toy {
   }
 };
 
-TEST(Search, WritesNoIdThatIsNever) {
+TEST(Search, DoesNotWriteIdsInNever) {
   Tempting model;
   const Ids many = sources({1, 2, 3, 4});
   const auto plain = search(model, many, ones_like(many), {.max_length = 6, .begin = kBegin, .end = kEnd});
@@ -223,7 +228,7 @@ TEST(Search, CutsOffAtTheLongest) {
   EXPECT_TRUE(search(toy, none, Ids::empty({0}), {}).empty());
 }
 
-// Tokens of score -inf cannot follow. Only token 2 can, and after four of them the end as well; or nothing at all.
+// Tokens of score -inf cannot follow. Only token 2 can, and after four of them also the end; or nothing at all.
 class Narrow : public Toy {
  public:
   explicit Narrow(bool ends) : Toy(5), ends_(ends) {}
@@ -265,7 +270,7 @@ class NotNumbers : public Toy {
   int all_;
 };
 
-TEST(Search, ScoresThatAreNoNumbersAreAnError) {
+TEST(Search, ScoresThatAreNotNumbersAreAnError) {
   const Ids one = sources({3});
   for (const int all : {0, 1})
     for (const int64_t beam : {1, 3}) {
@@ -291,8 +296,8 @@ TEST(Search, RefusesWhatMakesNoSense) {
     return std::string();
   };
   EXPECT_EQ(message({.beam = 0}), "[search] the beam must hold 1 hypothesis or more, got 0");
-  EXPECT_EQ(message({.beam = 2, .best = 3}), "[search] the best 3 of a beam of 2 were asked for");
-  EXPECT_EQ(message({.max_length = -1}), "[search] the longest output must be 0 or more, got -1");
+  EXPECT_EQ(message({.beam = 2, .best = 3}), "[search] cannot return the best 3 of a beam of 2");
+  EXPECT_EQ(message({.max_length = -1}), "[search] the maximum length must be 0 or more, got -1");
 }
 
 TEST(Force, AgreesWithSearchOnItsOwnOutput) {
@@ -328,7 +333,7 @@ TEST(Force, RefusesIdsPastTheVocabulary) {
     force(toy, one, ones_like(one), targets, kBegin);
     FAIL() << "no error";
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "[force] the target has id 10, but scores are of 10 tokens");
+    EXPECT_STREQ(e.what(), "[force] the target has id 10, but there are scores for 10 tokens");
   }
 }
 

@@ -1,4 +1,4 @@
-// A model of random scores that shows whether its rows were moved as they should be.
+// A model of random scores that reveals wrongly moved rows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,8 @@ class Toy : public SourceStepModel {
     Tensor out = Tensor::empty({static_cast<int64_t>(rows_.size()), 1, 3});
     for (size_t r = 0; r < rows_.size(); ++r) {
       float* row = out.mutable_ptr() + 3 * r;
-      row[0] = static_cast<float>(rows_[r][0]), row[1] = static_cast<float>(rows_[r].size() - 1),
+      row[0] = static_cast<float>(rows_[r][0]);
+      row[1] = static_cast<float>(rows_[r].size() - 1);
       row[2] = static_cast<float>(rows_[r].back());
     }
     return out;

@@ -1,4 +1,4 @@
-// What decoding tells while it is at work, how it is stopped, and rows that begin with tokens of their own.
+// Progress reports while decoding, stopping it, and rows that begin with their own tokens.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -30,7 +30,7 @@ void expect_told(const std::vector<WrittenToken>& told, const Hypothesis& h) {
   EXPECT_NEAR(log_probability, h.log_probability, 1e-5);
 }
 
-TEST(DecodeWatch, HearsEveryTokenOfGreedySearchAndOfSamples) {
+TEST(DecodeWatch, ReportsEveryTokenOfGreedySearchAndOfSamples) {
   const Ids many = sources({1, 2, 3});
   Told told;
   Toy toy(9);
@@ -74,7 +74,7 @@ TEST(DecodeWatch, AStopReturnsWhatIsWritten) {
   for (const auto& sentence : drawn) EXPECT_LE(sentence[0].tokens.size(), 1u);
 }
 
-// A model that has been started may have read anything; each row is fed a token of its own first.
+// A started model may have read anything; each row is first fed its own token.
 TEST(Search, RowsBeginWithTheirOwnTokens) {
   const Ids many = sources({1, 2});
   Toy toy(9);

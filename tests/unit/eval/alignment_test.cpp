@@ -40,7 +40,7 @@ TEST(Alignment, NamesFileLineAndLinkOfAMistake) {
               "hyp.align: line 2: expected a link like 1-2, 1p2 or 1?2, got \"" + word + "\"");
   }
   EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1 2-0"}, "g", 1); }),
-            "g: line 1: the link \"2-0\" has an index 0 in a file that counts from 1");
+            "g: line 1: the link \"2-0\" has index 0 in a file that counts from 1");
   EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1"}, "g", 2); }), "[alignment] base must be 0 or 1, got 2");
   const AlignmentFile file = parse_alignments(Lines{"1-1", "3p2"}, "g", 1);
   const std::vector<int64_t> source = {1, 3}, target = {1, 2}, short_source = {1, 2};

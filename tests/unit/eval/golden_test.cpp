@@ -26,7 +26,7 @@ const Json& golden() {
   return json;
 }
 
-// What sacreBLEU prints behind the equal sign with four decimals.
+// What sacreBLEU prints after the equals sign, with four decimals.
 std::string printed(const Metric& metric, const Json& corpus) {
   const auto sums =
       count_segments(metric, corpus["hypothesis"].get<Lines>(), corpus["references"].get<std::vector<Lines>>()).sums();

@@ -87,9 +87,10 @@ TEST(Metrics, RefuseWhatCannotBeScored) {
   EXPECT_EQ(error_of([] { corpus_score(Bleu(), {"a"}, {}); }), "[BLEU] there is no reference");
   EXPECT_EQ(error_of([] { corpus_score(Chrf({.word_order = 2}), {}, {{}}); }),
             "[chrF2++] there is nothing to score: 0 lines");
-  EXPECT_EQ(error_of([] { corpus_score(Chrf(), {"a\xC3("}, {{"a"}}); }), "invalid UTF-8 at byte 2 of a line of 3");
+  EXPECT_EQ(error_of([] { corpus_score(Chrf(), {"a\xC3("}, {{"a"}}); }),
+            "invalid UTF-8 at byte 2 of a line of 3 bytes");
   EXPECT_EQ(error_of([] { Chrf({.char_order = 0}); }),
-            "[chrF] expected orders of at least 1 and 0 and beta of at least 1, got 0, 0 and 2");
+            "[chrF] expected char_order >= 1, word_order >= 0 and beta >= 1, got 0, 0 and 2");
 }
 
 TEST(Unicode, FindsWhatIsNotUtf8) {
@@ -100,7 +101,7 @@ TEST(Unicode, FindsWhatIsNotUtf8) {
   EXPECT_EQ(invalid_utf8("\xC0\x80"), 0u);       // an overlong form
 }
 
-// A corpus of made-up words, of which every `period`-th is wrong.
+// A corpus of made-up words; every `period`-th word is wrong.
 Lines corpus(int period) {
   Lines lines;
   for (int l = 0; l < 60; ++l) {
@@ -147,7 +148,7 @@ TEST(Significance, IntervalHoldsTheScoreAndShrinksWithTheCorpus) {
 TEST(Significance, IntervalIsTheMiddleNinetyFivePercent) {
   std::vector<double> scores;
   for (int i = 99; i >= 0; --i) scores.push_back(i);
-  const Interval interval = interval95(scores);  // 2 of 100 cut off at either end
+  const Interval interval = interval95(scores);  // 2 of 100 cut off at each end
   EXPECT_EQ(interval.mean, 49.5);
   EXPECT_EQ(interval.half_width, 0.5 * (97 - 2));
 }
@@ -162,12 +163,12 @@ TEST(Significance, TellsASystemThatDiffersFromOneThatDoesNot) {
   ASSERT_GT(difference, 20);
   EXPECT_EQ(paired_bootstrap_p(samples, better_samples, difference), 1 / 1001.0);
   EXPECT_EQ(paired_randomization_p(bleu, base, better, 1000), 1 / 1001.0);
-  // A system against itself does not differ; sacreBLEU counts how many samples are beyond 0 and says 1 / 1001.
+  // A system does not differ from itself; sacreBLEU counts the samples beyond 0 and gives 1 / 1001.
   EXPECT_EQ(paired_bootstrap_p(samples, samples, 0), 1);
   EXPECT_EQ(paired_randomization_p(bleu, base, base, 1000), 1);
   EXPECT_EQ(paired_bootstrap_p(std::vector<double>{1, 1, 1, 1}, std::vector<double>{2, 2, 2, 6}, 1),
             2 / 5.0);  // 5 - 2 > 1, once
-  // Two systems as good as each other: swapping changes as much as the difference about half of the time.
+  // Two equally good systems: swapping changes as much as the difference about half the time.
   Lines left = corpus(5), right = corpus(5);
   for (size_t i = 0; i < left.size(); ++i) (i % 2 ? left : right)[i] = reference[i];
   const double p = paired_randomization_p(bleu, count_segments(bleu, left, {reference}),

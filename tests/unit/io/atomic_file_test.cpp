@@ -1,4 +1,4 @@
-// Atomic writing: the old file or the new one, and nothing beside it.
+// Atomic writing: the old file or the new one, and no leftovers.
 #include "qkv/io/atomic_file.h"
 
 #include <gtest/gtest.h>
@@ -41,12 +41,12 @@ TEST(AtomicFile, RemovesWhatAKilledWriterLeft) {
   EXPECT_EQ(folder.count(), 1);
 }
 
-TEST(AtomicFile, NeverWritesThroughWhatLiesAtTheTemporarysName) {
+TEST(AtomicFile, NeverWritesToWhateverHasTheTemporarysName) {
   TempFolder folder;
   const std::string planted = folder / ".x.qkv-tmp", victim = folder / "victim";
   put_bytes(victim, "mine");
   ASSERT_EQ(mkfifo(planted.c_str(), 0666), 0);
-  write_file(folder / "x", "one");  // a pipe would have to be read before it could be opened
+  write_file(folder / "x", "one");  // opening a pipe would wait for a reader
   EXPECT_EQ(file_bytes(folder / "x"), "one");
   EXPECT_TRUE(std::filesystem::is_fifo(planted));
   std::filesystem::remove(planted);
@@ -67,7 +67,7 @@ TEST(AtomicFile, NeverWritesThroughWhatLiesAtTheTemporarysName) {
   std::filesystem::create_directory(planted);
   write_file(folder / "x", "four");
   EXPECT_EQ(file_bytes(folder / "x"), "four");
-  EXPECT_EQ(folder.count(), 3) << "x, victim and the folder that is in the way";
+  EXPECT_EQ(folder.count(), 3) << "x, victim and the folder in the way";
 }
 
 TEST(AtomicFile, WritesNamesOfAnyLength) {

@@ -35,7 +35,8 @@ TEST(Csv, FirstLineIsAHeaderWhenACellIsText) {
   const Table bare = parse("1,2\n3,4\n").table;
   EXPECT_EQ(bare.names, (Names{"1", "2"}));
   EXPECT_EQ(bare.columns[0], (Column{1, 3}));
-  EXPECT_EQ(parse("1,\n3,4\n", {.missing = Missing::drop_row}).table.columns[1], (Column{4}));  // a gap is no text
+  EXPECT_EQ(parse("1,\n3,4\n", {.missing = Missing::drop_row}).table.columns[1],
+            (Column{4}));  // an empty cell is not text
 }
 
 TEST(Csv, ReadsMarksLineEndsSeparatorsQuotesAndSpaces) {
@@ -47,7 +48,7 @@ TEST(Csv, ReadsMarksLineEndsSeparatorsQuotesAndSpaces) {
   EXPECT_EQ(quoted.names, (Names{"a, \"b\"", "two\nlines"}));
   EXPECT_EQ(quoted.columns[0], (Column{1, 3}));
   EXPECT_EQ(quoted.columns[1], (Column{2, -0.4}));
-  EXPECT_EQ(parse("\"x;y\",z\n1,2\n").table.columns[1], (Column{2}));  // a semicolon in quotes separates nothing
+  EXPECT_EQ(parse("\"x;y\",z\n1,2\n").table.columns[1], (Column{2}));  // a semicolon in quotes is not a separator
   EXPECT_EQ(parse("x\n1e-999\n").table.columns[0], (Column{0}));
 }
 

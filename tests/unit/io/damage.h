@@ -1,4 +1,4 @@
-// Damages a file at every place: each reading must be a clean error or a sound result.
+// Damages a file at every position: each read must give a clean error or a sound result.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 namespace qkv_test {
 
-/// read(path) parses the file and checks sizes itself; every outcome but qkv::Error and success fails the test.
+/// read(path) parses the file and checks sizes itself; any outcome but qkv::Error and success fails the test.
 template <class Read>
 void survives_damage(const std::string& good, const std::string& path, Read&& read) {
   int cut_errors = 0, flips = 0;
@@ -23,7 +23,7 @@ void survives_damage(const std::string& good, const std::string& path, Read&& re
     return message != "no error";
   };
   for (size_t length = 0; length < good.size(); ++length) cut_errors += attempt(good.substr(0, length));
-  EXPECT_EQ(cut_errors, static_cast<int>(good.size())) << "a file that is cut off was read as if it were whole";
+  EXPECT_EQ(cut_errors, static_cast<int>(good.size())) << "a truncated file was read as if it were whole";
   for (size_t i = 0; i < good.size(); ++i)
     for (int bit = 0; bit < 8; ++bit) {
       std::string bytes = good;
@@ -32,7 +32,7 @@ void survives_damage(const std::string& good, const std::string& path, Read&& re
       ++flips;
     }
   EXPECT_EQ(flips, static_cast<int>(8 * good.size()));
-  EXPECT_TRUE(attempt(good + "x")) << "a byte too many was not seen";
+  EXPECT_TRUE(attempt(good + "x")) << "an extra byte was not noticed";
   put_bytes(path, good);
   read(path);
 }

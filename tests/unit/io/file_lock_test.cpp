@@ -1,4 +1,4 @@
-// A lock is held by one, told to others, and free again after its holder ended, by itself or killed.
+// A lock has one holder, others are told who it is, and it is free again after its holder exits or is killed.
 #include "qkv/io/file_lock.h"
 
 #include <gtest/gtest.h>
@@ -16,57 +16,59 @@ namespace {
 
 using qkv_test::error_of;
 
-TEST(FileLock, IsHeldByOneUntilItGoes) {
+const Text kBusy = verbatim("busy");
+
+TEST(FileLock, HasOneHolderUntilItIsDestroyed) {
   qkv_test::TempFolder folder;
   const std::string path = folder / "a.lock";
   const std::string refused = "busy (process " + std::to_string(::getpid()) + ")";
   {
-    FileLock lock(path, "busy");
-    EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+    FileLock lock(path, kBusy);
+    EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), refused);
     FileLock moved = std::move(lock);
-    EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
-    FileLock other(folder / "b.lock", "busy");
+    EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), refused);
+    FileLock other(folder / "b.lock", kBusy);
     other = std::move(moved);  // a is held by `other` now, b by `moved`
-    EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+    EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), refused);
   }
   EXPECT_EQ(folder.count(), 0);
-  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "no error");
-  EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", "busy"); }),
+  EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), "no error");
+  EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", kBusy); }),
             "cannot write " + (folder / "none/a.lock") + ": No such file or directory");
 }
 
 TEST(FileLock, WritesToNothingThatIsNotItsOwn) {
   qkv_test::TempFolder folder;
-  const std::string path = folder / "a.lock", refused = "cannot write " + path + ": it is not a lock of ours";
+  const std::string path = folder / "a.lock", refused = "cannot write " + path + ": it is not one of our lock files";
   qkv_test::put_bytes(folder / "victim", "mine");
   ASSERT_EQ(::link((folder / "victim").c_str(), path.c_str()), 0);
-  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+  EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), refused);
   EXPECT_EQ(qkv_test::file_bytes(folder / "victim"), "mine");
   std::filesystem::remove(path);
   ASSERT_EQ(::mkfifo(path.c_str(), 0666), 0);
-  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), refused);
+  EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), refused);
   EXPECT_TRUE(std::filesystem::is_fifo(path));
 }
 
-TEST(FileLock, OfAKilledProcessIsTakenOver) {
+TEST(FileLock, IsTakenOverFromAKilledProcess) {
   qkv_test::TempFolder folder;
   const std::string path = folder / "a.lock";
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    FileLock lock(path, "busy");
+    FileLock lock(path, kBusy);
     (void)!::write(ready[1], "x", 1);
     for (;;) ::pause();
   }
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "busy (process " + std::to_string(child) + ")");
+  EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), "busy (process " + std::to_string(child) + ")");
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   ::close(ready[0]), ::close(ready[1]);
   EXPECT_TRUE(std::filesystem::exists(path));
-  EXPECT_EQ(error_of([&] { FileLock(path, "busy"); }), "no error");
+  EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), "no error");
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 

@@ -18,7 +18,7 @@ using qkv_test::TempFolder;
 
 namespace {
 
-// A file of version `major`.0 with that dictionary and data.
+// A file of version `major`.0 with this dictionary and data.
 std::string npy(const std::string& dictionary, const std::string& data, int major = 1) {
   std::string out = "\x93NUMPY";
   out += {static_cast<char>(major), '\0'};
@@ -117,7 +117,7 @@ TEST(Npy, RefusesOtherTypesByName) {
 
 TEST(Npy, RefusesHostileHeadersBeforeTakingMemory) {
   EXPECT_EQ(error_for(""), "0 bytes are too few for an .npy file");
-  EXPECT_EQ(error_for("PK\3\4 this is no array"), "not an .npy file, it does not begin with \\x93NUMPY");
+  EXPECT_EQ(error_for("PK\3\4 this is not an array"), "not an .npy file, it does not begin with \\x93NUMPY");
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(1,)"), "0000", 4)), ".npy version 4.0, expected 1.0, 2.0 or 3.0");
   EXPECT_EQ(error_for(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14)),
             "header says 4294967295 bytes, the file has 14");
@@ -131,7 +131,7 @@ TEST(Npy, RefusesHostileHeadersBeforeTakingMemory) {
             "too many elements: a size of 4294967296 on top of the axes before it");
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(0, 4294967296, 4294967296)"), "")),
             "too many elements: a size of 4294967296 on top of the axes before it");
-  EXPECT_EQ(error_for(npy(dictionary("<f4", "(-1,)"), "0000")), "a size of -1, expected none below 0");
+  EXPECT_EQ(error_for(npy(dictionary("<f4", "(-1,)"), "0000")), "a size of -1, expected 0 or more");
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(1,1,1,1,1,1,1)"), "0000")), "7 axes, expected at most 6");
   EXPECT_EQ(error_for(npy(dictionary("<f4", "(2,)"), "00000")), "shape (2,) of float32 needs 8 bytes, the file has 5");
   EXPECT_EQ(error_for(npy("{'descr': '<f4', 'shape': (1,)}", "0000")), "the header has no 'fortran_order'");
@@ -163,12 +163,12 @@ TEST(Npy, NamesTheFileThatCannotBeOpened) {
 }
 
 TEST(Array, ConvertsToTensorsAndIds) {
-  const Tensor t = Array::of<double>({2, 2}, {1.5, -2, 3, 1e-50}).to_tensor("x");
+  const Tensor t = Array::of<double>({2, 2}, {1.5, -2, 3, 1e-50}).to_tensor(verbatim("x"));
   EXPECT_EQ(t.shape(), Shape({2, 2}));
   EXPECT_EQ(t.data()[0], 1.5f);
   EXPECT_EQ(t.data()[3], 0.f);
-  EXPECT_TRUE(std::isnan(Array::of<double>({1}, {NAN}).to_tensor("x").item()));
-  EXPECT_EQ(Array::of<bool>({2}, {true, false}).to_tensor("x").data()[0], 1.f);
+  EXPECT_TRUE(std::isnan(Array::of<double>({1}, {NAN}).to_tensor(verbatim("x")).item()));
+  EXPECT_EQ(Array::of<bool>({2}, {true, false}).to_tensor(verbatim("x")).data()[0], 1.f);
   EXPECT_EQ(Array::of<int64_t>({2}, {5, -7}).to_ids("x").data()[1], -7);
   EXPECT_EQ(Array::of<uint8_t>({1}, {200}).to_ids("x").data()[0], 200);
   EXPECT_EQ(error_of([] {
@@ -177,11 +177,11 @@ TEST(Array, ConvertsToTensorsAndIds) {
             "l.npy: element 1 is 2147483648, beyond the range of int32");
   EXPECT_EQ(error_of([] { Array::of<float>({1}, {1}).to_ids("l.npy"); }),
             "l.npy: elements are float32, expected int32 or int64");
-  EXPECT_EQ(error_of([] { Array::of<double>({1}, {-1e39}).to_tensor("l.npy"); }),
+  EXPECT_EQ(error_of([] { Array::of<double>({1}, {-1e39}).to_tensor(verbatim("l.npy")); }),
             "l.npy: element 0 is -1e+39, beyond the range of float32");
 }
 
-TEST(Statistics, CountsWhatIsNotFiniteApart) {
+TEST(Statistics, CountsNonFiniteValuesSeparately) {
   Statistics s;
   const Array a = Array::of<float>({6}, {1, 2, NAN, 3, INFINITY, -INFINITY}), b = Array::of<float>({1}, {6});
   s.add(a.dtype(), a.bytes());

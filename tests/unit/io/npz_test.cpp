@@ -51,7 +51,7 @@ TEST(Npz, SurvivesDamageAnywhere) {
     write_npz(path, {{"k", Array::of<float>({2, 2}, {1, 2, 3, 4})}}, compression);
     qkv_test::survives_damage(file_bytes(path), path, [](const std::string& p) {
       for (const auto& [name, array] : read_npz(p))
-        EXPECT_EQ(array, Array::of<float>({2, 2}, {1, 2, 3, 4}));  // the CRC sees to that
+        EXPECT_EQ(array, Array::of<float>({2, 2}, {1, 2, 3, 4}));  // guaranteed by the CRC
     });
   }
 }
@@ -78,7 +78,7 @@ TEST(Npz, RefusesWhatItsDirectoryCannotMean) {
   EXPECT_EQ(error_with(second + 42, 0), "keys.npy: says 144 bytes at offset 0, which run into what follows at 0");
   EXPECT_EQ(error_with(central + 8, 0x00000001), "keys.npy: encrypted zip entries are not supported");
   EXPECT_EQ(error_with(central + 8, 0x000c0000), "keys.npy: zip method 12, expected 0 (stored) or 8 (deflate)");
-  EXPECT_EQ(error_with(second + 46, 0x7379656b), "keys.npy: the name is there twice");  // "lens" -> "keys"
+  EXPECT_EQ(error_with(second + 46, 0x7379656b), "keys.npy: the name appears twice");  // "lens" -> "keys"
   EXPECT_EQ(error_with(second + 46 + 4, 0x7478742e), "lens.txt: not an array, expected a name that ends in .npy");
   EXPECT_EQ(error_with(0, 0), "keys.npy: no such zip entry at offset 0");
   std::string flipped = good;

@@ -88,7 +88,7 @@ TEST(Safetensors, RefusesToWriteWhatItCouldNotRead) {
     return error_of([&] { write_safetensors(path, std::map<std::string, Tensor>{{name, Tensor({1}, {2})}}); });
   };
   EXPECT_EQ(error_named("__metadata__"), path + ": a tensor cannot be named __metadata__");
-  EXPECT_EQ(error_named("\xff"), path + ": a name or a metadata text is not valid UTF-8");
+  EXPECT_EQ(error_named("\xff"), path + ": a name or a metadata value is not valid UTF-8");
   EXPECT_EQ(folder.count(), 0);
 }
 
@@ -130,15 +130,15 @@ TEST(Safetensors, RefusesMoreTensorsThanAnyModelHas) {
     texts += text(i ? "," : "", "\"", i, "\":\"\"");
   }
   EXPECT_EQ(error_for_header(many + "}", 0), "has more than 100000 tensors");
-  EXPECT_EQ(error_for_header(texts + "}}", 0), "the metadata has more than 100000 texts");
+  EXPECT_EQ(error_for_header(texts + "}}", 0), "the metadata has more than 100000 entries");
 }
 
 TEST(Safetensors, ChecksTheJson) {
   EXPECT_EQ(error_for_header("[]"), "the header does not begin with {");
   EXPECT_EQ(error_for_header(" {}"), "the header does not begin with {");
-  EXPECT_EQ(error_for_header("{\"a\":}"), "the header is no JSON: wrong at byte 6 of it");
-  EXPECT_EQ(error_for_header("{} {}"), "the header is no JSON: wrong at byte 4 of it");
-  EXPECT_EQ(error_for_header("{\"\xff\":1}"), "the header is no JSON: wrong at byte 3 of it");
+  EXPECT_EQ(error_for_header("{\"a\":}"), "the header is not JSON: error at byte 6");
+  EXPECT_EQ(error_for_header("{} {}"), "the header is not JSON: error at byte 4");
+  EXPECT_EQ(error_for_header("{\"\xff\":1}"), "the header is not JSON: error at byte 3");
   EXPECT_EQ(error_for_header("{\"a\":" + std::string(100000, '[')), "tensor \"a\" is a list, expected an object");
   std::string deep = "{";
   for (int i = 0; i < 100000; ++i) deep += "\"a\":{";
@@ -147,18 +147,18 @@ TEST(Safetensors, ChecksTheJson) {
   EXPECT_EQ(error_for_header("{" + a + "," + a + "}"), "\"a\" is in the header twice");
   EXPECT_EQ(error_for_header("{\"__metadata__\":{},\"__metadata__\":{}}"), "\"__metadata__\" is in the header twice");
   EXPECT_EQ(error_for_header("{\"__metadata__\":{\"k\":\"1\",\"k\":\"2\"}}"), "the metadata has \"k\" twice");
-  EXPECT_EQ(error_for_header("{\"__metadata__\":{\"k\":1}}"), "the metadata \"k\" is a number, expected a text");
-  EXPECT_EQ(error_for_header("{\"__metadata__\":[]}"), "__metadata__ is a list, expected an object of texts");
+  EXPECT_EQ(error_for_header("{\"__metadata__\":{\"k\":1}}"), "the metadata \"k\" is a number, expected a string");
+  EXPECT_EQ(error_for_header("{\"__metadata__\":[]}"), "__metadata__ is a list, expected an object of strings");
   EXPECT_EQ(error_for_header("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}"), "tensor \"a\" has \"dtype\" twice");
   EXPECT_EQ(error_for_header("{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}"), "tensor \"a\" has no \"data_offsets\"");
   EXPECT_EQ(error_for_header("{\"a\":{}}"), "tensor \"a\" has no \"dtype\"");
-  EXPECT_EQ(error_for_header("{\"a\":{\"dtype\":3}}"), "tensor \"a\" has a number as dtype, expected a text");
+  EXPECT_EQ(error_for_header("{\"a\":{\"dtype\":3}}"), "tensor \"a\" has a number as dtype, expected a string");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[-1]", "[0,8]") + "}"),
-            "tensor \"a\" has -1 in its shape, expected whole numbers from 0 on");
+            "tensor \"a\" has -1 in its shape, expected whole numbers of 0 or more");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[2.5]", "[0,8]") + "}"),
-            "tensor \"a\" has 2.5 in its shape, expected whole numbers from 0 on");
+            "tensor \"a\" has 2.5 in its shape, expected whole numbers of 0 or more");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[[2]]", "[0,8]") + "}"),
-            "tensor \"a\" has a list in its shape, expected whole numbers from 0 on");
+            "tensor \"a\" has a list in its shape, expected whole numbers of 0 or more");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[2]", "[8]") + "}"),
             "tensor \"a\" has 1 data_offsets, expected begin and end");
   EXPECT_EQ(error_for_header("{" + tensor_json("a", "F32", "[2]", "[0,4,8]") + "}"),

@@ -20,11 +20,11 @@ struct Values {
 
   Settings settings() {
     Settings s;
-    s.add("training", "epochs", {"passes over the data", "轮数"}, epochs, 0, 1000);
-    s.add("training", "rate", {"learning rate", "学习率"}, rate, 0);
-    s.add("training", "shuffle", {"new order every epoch", "打乱"}, shuffle);
-    s.add("model", "cell", {"the cell", "单元"}, cell);
-    s.add("model", "file_name", {"a file", "文件"}, file, "FILE");
+    s.add("training", "epochs", verbatim("passes over the data"), epochs, 0, 1000);
+    s.add("training", "rate", verbatim("learning rate"), rate, 0);
+    s.add("training", "shuffle", verbatim("new order every epoch"), shuffle);
+    s.add("model", "cell", verbatim("the cell"), cell);
+    s.add("model", "file_name", verbatim("a file"), file, "FILE");
     return s;
   }
 };
@@ -35,7 +35,7 @@ std::string error_of(const std::string& yaml) {
     v.settings().parse(yaml, "run.yaml");
   } catch (const Error& e) {
     EXPECT_EQ(v.epochs, 10) << "a refused file changed a value";
-    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint());
+    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint().in(Language::en));
   }
   return "";
 }
@@ -56,7 +56,10 @@ TEST(Settings, DumpReadsBackAsTheSameValues) {
        {"", "a b", "null", "1e5", "-x", "übung/文.tsv", "q\"uo\\te", "tab\there", "line\nend", "carriage\rreturn",
         "bell\a\x7f", "Null", "NULL", "~", "true", "# no comment", "a: b"}) {
     Values out;
-    out.epochs = 7, out.rate = 1e-5, out.shuffle = false, out.file = name;
+    out.epochs = 7;
+    out.rate = 1e-5;
+    out.shuffle = false;
+    out.file = name;
     EXPECT_TRUE(out.settings().dump().starts_with("training:\n  epochs: 7"));
     Values in;
     in.settings().parse(out.settings().dump(), "dump");
@@ -77,10 +80,9 @@ TEST(Settings, RefusesWithLineAndSuggestion) {
   EXPECT_EQ(error_of("training:\n  epoch: 3\n"),
             "run.yaml:2: unknown key \"epoch\" in the block \"training\" | did you mean \"epochs\"?");
   EXPECT_EQ(error_of("traning:\n  epochs: 3\n"), "run.yaml:1: unknown block \"traning\" | did you mean \"training\"?");
-  EXPECT_EQ(error_of("training:\n  epochs: 3\n  epochs: 4\n"),
-            "run.yaml:3: the key \"training.epochs\" stands here twice");
+  EXPECT_EQ(error_of("training:\n  epochs: 3\n  epochs: 4\n"), "run.yaml:3: the key \"training.epochs\" appears twice");
   EXPECT_EQ(error_of("training:\n  epochs: 3\ntraining:\n  rate: 1\n"),
-            "run.yaml:3: the block \"training\" stands here twice");
+            "run.yaml:3: the block \"training\" appears twice");
   EXPECT_EQ(error_of("training:\n  epochs: many\n"),
             "run.yaml:2: training.epochs: got \"many\", expected a whole number from 0 to 1000");
   EXPECT_EQ(error_of("training:\n  epochs: 3.5\n"),
@@ -116,7 +118,7 @@ TEST(Settings, AnExpandingAliasIsRefusedNotWalked) {
   EXPECT_EQ(error_of(bomb), "run.yaml:1: unknown block \"a\"");
 }
 
-// yaml-cpp reads empty documents out of a stray comma without end, and takes all memory if one lets it.
+// yaml-cpp reads endless empty documents from a stray comma, and uses up all memory unless stopped.
 TEST(Settings, AStrayCommaIsRefused) {
   const std::string more = "something follows the settings, expected one YAML document of blocks";
   EXPECT_EQ(error_of(","), "run.yaml:1: " + more);
@@ -138,7 +140,7 @@ TEST(Settings, NestsAndLongFilesAreRefusedWhereTheyBegin) {
   EXPECT_EQ(error_of("? {a: b}\n: 3\n"), "run.yaml:1: the name of a block must be a word");
   EXPECT_EQ(error_of("training: [1]\n"), "run.yaml:1: the block \"training\" must hold \"key: value\" lines");
   EXPECT_EQ(error_of("training:\n  epochs: &a 3\n  rate: *a\n"),
-            "run.yaml:3: a setting is no alias, expected its value");
+            "run.yaml:3: a setting cannot be an alias, expected its value");
   EXPECT_EQ(error_of(std::string((256 << 10) + 1, ' ')),
             "run.yaml: has 262,145 bytes; a configuration has at most 262,144");
 }
@@ -156,11 +158,11 @@ struct Block {
   std::optional<float> share;
   Cell cell = Cell::gru;
   void fields(auto&& f) {
-    f("width", Text{"its width", "宽度"}, width, 1, 9);
-    f("dropout", Text{"its dropout", "丢弃"}, dropout, 0, 0.99);
-    f("heads", Text{"its heads", "头数"}, heads, Open{"same", "0"}, 1, 8);
-    f("share", Text{"its share", "比例"}, share, Open{"same", "-1"}, 0, 1);
-    f("cell", Text{"its cell", "单元"}, cell, std::vector{Cell::lstm});
+    f("width", verbatim("its width"), width, 1, 9);
+    f("dropout", verbatim("its dropout"), dropout, 0, 0.99);
+    f("heads", verbatim("its heads"), heads, Open{"same", "0"}, 1, 8);
+    f("share", verbatim("its share"), share, Open{"same", "-1"}, 0, 1);
+    f("cell", verbatim("its cell"), cell, std::vector{Cell::lstm});
   }
 };
 
@@ -211,7 +213,7 @@ TEST(Settings, ReadsWhatOlderFilesHave) {
 TEST(Settings, SaysWhyAKeyIsUnknown) {
   Values v;
   Settings s = v.settings();
-  s.explain("model.heads", "it is a setting of transformer");
+  s.explain("model.heads", verbatim("it is a setting of transformer"));
   try {
     s.parse("model:\n  heads: 4\n", "run.yaml");
     ADD_FAILURE();
@@ -223,8 +225,8 @@ TEST(Settings, SaysWhyAKeyIsUnknown) {
 TEST(Settings, AKeyOfTwoBlocksHasTheSecondBlockInItsFlag) {
   int64_t a = 0, b = 0;
   Settings s;
-  s.add("model", "max_rows", {"", ""}, a);
-  s.add("book", "max_rows", {"", ""}, b);
+  s.add("model", "max_rows", verbatim(""), a);
+  s.add("book", "max_rows", verbatim(""), b);
   EXPECT_EQ(s.find("model.max_rows").flag, "--max-rows");
   EXPECT_EQ(s.find("book.max_rows").flag, "--book-max-rows");
 }

@@ -21,13 +21,20 @@ struct Additive : Problem {
       : Problem({batch, 1, 1, queries, keys, width, value_width}, seed), w(reference::normals(width, seed + 9)) {}
 
   void run() {
-    out.assign(dout.size(), -7.f), lse.assign(static_cast<size_t>(sizes.batch * sizes.queries), -7.f);
+    out.assign(dout.size(), -7.f);
+    lse.assign(static_cast<size_t>(sizes.batch * sizes.queries), -7.f);
     empty = additive_forward(call(), {q.data(), q_strides()}, {k.data(), k_strides()}, w.data(),
                              {v.data(), v_strides()}, {out.data(), out_strides()}, lse.data());
-    dq.assign(q.size(), -7.f), dk.assign(k.size(), -7.f), dv.assign(v.size(), -7.f);
-    dw.assign(w.size(), -7.f), dbias.assign(bias.size(), -7.f), drelative.assign(relative.size(), -7.f);
+    dq.assign(q.size(), -7.f);
+    dk.assign(k.size(), -7.f);
+    dv.assign(v.size(), -7.f);
+    dw.assign(w.size(), -7.f);
+    dbias.assign(bias.size(), -7.f);
+    drelative.assign(relative.size(), -7.f);
     AdditiveGradients to;
-    to.dpq = {dq.data(), q_strides()}, to.dpk = {dk.data(), k_strides()}, to.dv = {dv.data(), v_strides()};
+    to.dpq = {dq.data(), q_strides()};
+    to.dpk = {dk.data(), k_strides()};
+    to.dv = {dv.data(), v_strides()};
     to.dw = dw.data();
     to.dbias = bias.empty() ? nullptr : dbias.data();
     to.drelative = relative.empty() ? nullptr : drelative.data();
@@ -50,11 +57,15 @@ PlainAdditive plain_additive(const Additive& p) {
   const AttentionCall call = p.call();
   const AttentionMask& m = call.mask;
   PlainAdditive y;
-  y.out.resize(p.dout.size()), y.lse.assign(static_cast<size_t>(z.batch * z.queries), -INFINITY),
-      y.dbias.resize(p.bias.size());
-  y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys)), y.dq.resize(p.q.size()), y.dk.resize(p.k.size()),
-      y.dv.resize(p.v.size());
-  y.dw.resize(p.w.size()), y.drelative.resize(p.relative.size());
+  y.out.resize(p.dout.size());
+  y.lse.assign(static_cast<size_t>(z.batch * z.queries), -INFINITY);
+  y.dbias.resize(p.bias.size());
+  y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys));
+  y.dq.resize(p.q.size());
+  y.dk.resize(p.k.size());
+  y.dv.resize(p.v.size());
+  y.dw.resize(p.w.size());
+  y.drelative.resize(p.relative.size());
   const auto diagonal = [&](int64_t b, int64_t i, int64_t j) {
     return static_cast<size_t>(b * m.relative_batch + j - i + z.queries - 1);
   };
@@ -189,7 +200,10 @@ TEST_P(AdditiveKernel, HiddenKeysPaddingAndThreadsChangeNoBit) {
     set_threads(count);
     Additive q = p;
     if (count == 8) {
-      for (size_t j = 20; j < 60; ++j) q.k[(60 + j) * 19 + 2] = NAN, q.v[(60 + j) * 11 + 3] = INFINITY;
+      for (size_t j = 20; j < 60; ++j) {
+        q.k[(60 + j) * 19 + 2] = NAN;
+        q.v[(60 + j) * 11 + 3] = INFINITY;
+      }
     }
     q.run();
     const std::pair<std::vector<float>*, std::vector<float>*> pairs[] = {{&q.out, &p.out},

@@ -1,4 +1,4 @@
-// Laws of attention, bit for bit: nothing that a row may not see, and nothing about how the work is cut, changes a row.
+// Laws of attention, bit for bit: neither what is hidden from a row nor how the work is cut changes the row.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,10 +32,12 @@ class AttentionLaw : public testing::TestWithParam<std::string> {
   qkv_test::ThreadsScope threads_scope_;
 };
 
-// One batch row of `big`, alone and with `fewer` queries and keys.
+// One batch row of `big`, alone and with fewer queries and keys.
 Problem part_of(const Problem& big, int64_t b, int64_t queries, int64_t keys) {
   AttentionSizes z = big.sizes;
-  z.batch = 1, z.queries = queries, z.keys = keys;
+  z.batch = 1;
+  z.queries = queries;
+  z.keys = keys;
   Problem p(z);
   p.scale = big.scale;
   p.dropout = big.dropout;
@@ -117,7 +119,7 @@ TEST_P(AttentionLaw, RowsWhoseScoresRiseFromTileToTileChangeNoOtherRow) {
 
 TEST_P(AttentionLaw, OneScoreFarAboveAllBeforeItHasItsWeight) {
   for (const float above : {15.f, 60.f, 88.f, 89.f, 90.f, 100.f, 150.f, 200.f, 270.f, 300.f, 500.f, 1e4f, 1e6f}) {
-    Problem p({1, 1, 1, 2, 400, 16, 16}, 9);  // the second row sees no difference between the keys
+    Problem p({1, 1, 1, 2, 400, 16, 16}, 9);  // to the second row all keys look the same
     p.scale = 1;
     std::fill(p.q.begin(), p.q.end(), 0.f);
     std::fill(p.k.begin(), p.k.end(), 0.f);
@@ -144,8 +146,10 @@ TEST_P(AttentionLaw, ALaterTokenCannotChangeAnEarlierOutput) {
   const std::vector<float> out = p.out;
   for (const int64_t token : {399, 200, 30}) {
     for (int64_t h = 0; h < 2; ++h) {
-      for (int64_t c = 0; c < 16; ++c)
-        p.k[at(p.k_strides(), 0, h, token, c)] = 1e4f, p.v[at(p.v_strides(), 0, h, token, c)] = -3e6f;
+      for (int64_t c = 0; c < 16; ++c) {
+        p.k[at(p.k_strides(), 0, h, token, c)] = 1e4f;
+        p.v[at(p.v_strides(), 0, h, token, c)] = -3e6f;
+      }
     }
     p.forward();
     for (int64_t h = 0; h < 2; ++h) {
@@ -173,7 +177,10 @@ TEST_P(AttentionLaw, OneThreadEqualsTwoEqualsEight) {
       p.forward();
       p.backward();
       const std::vector<std::vector<float>> now = {p.out, p.lse, p.dq, p.dk, p.dv, p.dkey_bias, p.drelative};
-      if (count == 1) first = now, dscale = p.dscale;
+      if (count == 1) {
+        first = now;
+        dscale = p.dscale;
+      }
       for (size_t i = 0; i < now.size(); ++i)
         EXPECT_TRUE(same_bits(now[i], first[i])) << "array " << i << ", threads " << count;
       EXPECT_EQ(p.dscale, dscale);
@@ -181,8 +188,8 @@ TEST_P(AttentionLaw, OneThreadEqualsTwoEqualsEight) {
   }
 }
 
-// How a key is hidden from the first half of the rows: [begin, end), a byte, an infinite bias. An infinite diagonal
-// hides other keys too.
+// How a key is hidden from the first half of the rows: [begin, end), a keep byte, an infinite bias. An infinite
+// diagonal also hides other keys.
 enum class Hide { interval, keep, bias, relative };
 
 void hide(Problem& p, Hide how, int64_t key) {

@@ -101,10 +101,13 @@ inline size_t at(HeadStrides s, int64_t b, int64_t h, int64_t i, int64_t c) {
   return static_cast<size_t>(b * s.batch + h * s.head + i * s.row + c);
 }
 
-/// The score of a query and a key (width numbers each), natural units, before bias and mask.
+/// The score of a query and a key (width numbers each), in natural units, before bias and mask.
 inline double score(ScoreForm form, double scale, const std::vector<double>& q, const std::vector<double>& k) {
   double dot = 0, r2 = 0;
-  for (size_t c = 0; c < q.size(); ++c) dot += q[c] * k[c], r2 += (q[c] - k[c]) * (q[c] - k[c]);
+  for (size_t c = 0; c < q.size(); ++c) {
+    dot += q[c] * k[c];
+    r2 += (q[c] - k[c]) * (q[c] - k[c]);
+  }
   const double u = scale * std::sqrt(r2);
   switch (form) {
     case ScoreForm::dot:
@@ -121,7 +124,7 @@ inline double score(ScoreForm form, double scale, const std::vector<double>& q, 
   return 0;
 }
 
-/// Results in double, laid out as the problem's arrays.
+/// Results in double, laid out like the problem's arrays.
 struct Plain {
   std::vector<double> out, lse, weights, dq, dk, dv, dbias, dkey_bias,
       drelative;  // weights (B, H, Lq, Lk), before dropout
@@ -135,7 +138,7 @@ inline bool kept(const AttentionDropout& dropout, uint32_t row, int64_t i, int64
   return static_cast<double>(words[static_cast<size_t>(j % 4)]) >= static_cast<double>(dropout.rate) * 4294967296.0;
 }
 
-/// Everything by the definition. Derivatives of the score are central differences, so no formula of the kernel is used.
+/// Everything from the definition. Derivatives of the score are central differences: no formula of the kernel is used.
 inline Plain plain(const Problem& p) {
   const AttentionSizes& z = p.sizes;
   const AttentionCall call = p.call();
@@ -144,8 +147,12 @@ inline Plain plain(const Problem& p) {
   y.out.resize(p.dout.size());
   y.lse.resize(static_cast<size_t>(z.batch * z.heads * z.queries));
   y.weights.resize(y.lse.size() * static_cast<size_t>(z.keys));
-  y.dq.resize(p.q.size()), y.dk.resize(p.k.size()), y.dv.resize(p.v.size());
-  y.dbias.resize(p.bias.size()), y.dkey_bias.resize(p.key_bias.size()), y.drelative.resize(p.relative.size());
+  y.dq.resize(p.q.size());
+  y.dk.resize(p.k.size());
+  y.dv.resize(p.v.size());
+  y.dbias.resize(p.bias.size());
+  y.dkey_bias.resize(p.key_bias.size());
+  y.drelative.resize(p.relative.size());
   const double factor = p.dropout.rate > 0 ? 1 / (1 - static_cast<double>(p.dropout.rate)) : 1;
   for (int64_t b = 0; b < z.batch; ++b)
     for (int64_t h = 0; h < z.heads; ++h)
@@ -184,7 +191,7 @@ inline Plain plain(const Problem& p) {
         }
         for (size_t J = 0; J < s.size(); ++J) sum += w[J] = s[J] == -INFINITY ? 0 : std::exp(s[J] - top);
         y.lse[R] = top + std::log(sum);
-        double mean = 0;  // of dP
+        double mean = 0;  // weighted mean of dP
         std::vector<double> dp(s.size());
         for (size_t J = 0; J < s.size(); ++J) {
           w[J] /= sum;

@@ -136,7 +136,8 @@ TEST_P(AttentionKernel, TakesKeepMasksAndBiasesSharedOverBatchAndHeads) {
     for (size_t i = 0; i < p.bias.size(); i += 7) p.bias[i] = -INFINITY;
     for (int64_t j = 0; j < z.keys; ++j) p.bias[static_cast<size_t>(3 * z.keys + j)] = -INFINITY;
     p.key_bias = reference::normals(z.batch * z.key_heads * z.keys, 33);
-    p.mask.keep_head = p.mask.bias_head, p.mask.keep_batch = p.mask.bias_batch;
+    p.mask.keep_head = p.mask.bias_head;
+    p.mask.keep_batch = p.mask.bias_batch;
     for (size_t i = 0; i < p.bias.size(); ++i) p.keep.push_back(i % 5 != 0);
     causal(p, 4);
     expect_plain(p, 2e-5);
@@ -144,7 +145,7 @@ TEST_P(AttentionKernel, TakesKeepMasksAndBiasesSharedOverBatchAndHeads) {
   }
 }
 
-// A random relative bias, one a head and batch row where `shared` says so.
+// A random relative bias: one per head if bit 0 of `shared` is set, one per batch row if bit 1 is.
 void relative(Problem& p, int shared, uint64_t seed) {
   const AttentionSizes& z = p.sizes;
   const int64_t count = z.queries + z.keys - 1;
@@ -195,7 +196,10 @@ TEST_P(AttentionKernel, ARelativeBiasHasTheBitsOfTheDenseOne) {
       for (int64_t j = 0; j < z.keys; ++j) {
         dense.bias.push_back(p.relative[static_cast<size_t>(h * p.mask.relative_head + j - i + z.queries - 1)]);
       }
-  for (Problem* x : {&p, &dense}) x->forward(), x->backward();
+  for (Problem* x : {&p, &dense}) {
+    x->forward();
+    x->backward();
+  }
   EXPECT_EQ(p.out, dense.out);
   EXPECT_EQ(p.lse, dense.lse);
   EXPECT_EQ(p.dq, dense.dq);
@@ -232,7 +236,10 @@ TEST_P(AttentionKernel, ScoresByDistance) {
 TEST_P(AttentionKernel, ATriangularKernelHasNoSlopeWhereQueryAndKeyMeet) {
   Problem p({1, 1, 1, 1, 3, 1, 1}, 61);
   p.form = ScoreForm::triangular;
-  p.q = {0.f}, p.k = {0.f, 1.f, -1.f}, p.v = {1.f, 2.f, 4.f}, p.dout = {1.f};
+  p.q = {0.f};
+  p.k = {0.f, 1.f, -1.f};
+  p.v = {1.f, 2.f, 4.f};
+  p.dout = {1.f};
   p.forward();
   EXPECT_FLOAT_EQ(p.out[0], (1.f + 0.5f * 2.f + 0.5f * 4.f) / 2.f);
   p.backward();
@@ -242,7 +249,7 @@ TEST_P(AttentionKernel, ATriangularKernelHasNoSlopeWhereQueryAndKeyMeet) {
 
 TEST_P(AttentionKernel, KeepsLargeAndSmallScoresApart) {
   Problem p({1, 1, 1, 20, 600, 8, 8}, 71);
-  p.scale = 30;  // scores of some hundreds, growing maxima from tile to tile
+  p.scale = 30;  // scores in the hundreds, with maxima growing from tile to tile
   for (size_t j = 0; j < p.k.size(); ++j) p.k[j] *= 1 + static_cast<float>(j) / 500;
   const Plain want = plain(p);
   p.forward();
@@ -263,7 +270,7 @@ TEST_P(AttentionKernel, OneRowOfManyKeysHasThePlainWeights) {
     sum += want[j] = std::exp(0.125 * dot);
   }
   for (size_t j = 0; j < want.size(); ++j)
-    ASSERT_NEAR(got[j], want[j] / sum, 5e-6 * want[j] / sum) << j;  // of float scores around 4
+    ASSERT_NEAR(got[j], want[j] / sum, 5e-6 * want[j] / sum) << j;  // for float scores around 4
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, AttentionKernel, testing::ValuesIn(available_targets()),

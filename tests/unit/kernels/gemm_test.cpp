@@ -1,5 +1,4 @@
-// The matrix product: right against double, the same bits for a row wherever it stands, at any thread count, on every
-// target.
+// The matrix product: correct against double, same bits for a row at any position and thread count, on every target.
 #include "qkv/kernels/gemm.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +32,7 @@ Floats random_floats(int64_t n, uint64_t stream) {
   return x;
 }
 
-// A product with operands that have `gap` floats behind every row.
+// A product with operands that have `gap` floats after every row.
 struct Problem {
   Transpose ta, tb;
   int64_t M, N, K;
@@ -95,11 +94,14 @@ struct Problem {
       for (int64_t j = 0; j < ldc; ++j) {
         const size_t at = static_cast<size_t>(i * ldc + j);
         if (j >= N) {
-          ASSERT_EQ(out[at], C[at]) << name() << " wrote behind row " << i;
+          ASSERT_EQ(out[at], C[at]) << name() << " wrote after row " << i;
           continue;
         }
         double sum = 0, size = beta == 0 ? 0 : std::abs(beta * C[at]);
-        for (int64_t k = 0; k < K; ++k) sum += double{a(i, k)} * b(k, j), size += std::abs(alpha * a(i, k) * b(k, j));
+        for (int64_t k = 0; k < K; ++k) {
+          sum += double{a(i, k)} * b(k, j);
+          size += std::abs(alpha * a(i, k) * b(k, j));
+        }
         const double expected = alpha * sum + (beta == 0 ? 0 : double{beta} * C[at]);
         ASSERT_LE(std::abs(out[at] - expected), 4e-7 * size + 1e-30) << name() << " at " << i << ", " << j;
       }
@@ -198,7 +200,7 @@ TEST_P(Gemm, ZeroBetaIgnoresWhatCHeldAndNaNPropagates) {
     }
 }
 
-// The law of DESIGN 4: the bits of a row depend on N, K and the row, never on M or its place.
+// The bits of a row depend on N, K and the row, never on M or its position.
 TEST_P(Gemm, ARowHasTheSameBitsAloneFirstLastAndAmongMates) {
   for (auto [N, K] : kModelShapes)
     for (Transpose tb : kBoth) {
@@ -225,7 +227,7 @@ TEST_P(Gemm, ARowHasTheSameBitsAloneFirstLastAndAmongMates) {
     }
 }
 
-// More than the law asks: neither the layout nor the columns beside it change an element.
+// Even stronger: neither the layout nor the columns beside it change an element.
 TEST_P(Gemm, AnElementHasTheSameBitsInEveryLayoutAndWidth) {
   const int64_t M = 61, N = 201, K = 337;
   const Problem plain(Transpose::no, Transpose::no, M, N, K);
@@ -244,7 +246,7 @@ TEST_P(Gemm, AnElementHasTheSameBitsInEveryLayoutAndWidth) {
       }
 }
 
-// The problem's C, as `call` leaves it on one thread and on three.
+// Checks the problem's C after `call`, on one thread and on three.
 void expect_alone_and_in_parallel(const Problem& p, GemmCall call, const Floats& wanted) {
   const qkv_test::ThreadsScope threads_scope;
   Floats serial = p.C, parallel = p.C;
@@ -271,8 +273,7 @@ TEST_P(Gemm, PanelsGiveTheBitsOfTheMatrixTheyAreOf) {
       }
 }
 
-// Every path: one row, few rows, tails of tiles, packed or not, one panel of K and several, nothing to multiply, in
-// parallel.
+// Every path: one row, few rows, tails of tiles, packed or not, one or several panels of K, no product, in parallel.
 TEST_P(Gemm, ABiasIsAddedLastToEveryRow) {
   for (Transpose ta : kBoth)
     for (Transpose tb : kBoth)
@@ -338,7 +339,7 @@ TEST(GemmParallel, TellsOfEveryBlockOnceWhenItIsComplete) {
       } seen{&serial, &out, N};
       gemm_parallel(
           p.call(out.data()),
-          [](void* context, GemmBlock block) {  // negates what is right: a second visit, or an early one, shows
+          [](void* context, GemmBlock block) {  // negates the result: a second or an early visit would show
             auto& s = *static_cast<Seen*>(context);
             for (int64_t i = block.row; i < block.row + block.rows; ++i)
               for (int64_t j = block.column; j < block.column + block.columns; ++j) {

@@ -55,8 +55,7 @@ TEST_P(Largest, AreThoseThatASortPutsFirst) {
   }
 }
 
-// What the blocks of a long row make hard: the wanted all in one lane, all in one block, at the very end, or equal
-// everywhere.
+// Hard cases for the blocks of a long row: the largest all in one lane, in one block, at the very end, or all equal.
 TEST_P(Largest, AreFoundWhereverTheyAre) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   const int64_t n = 2061;

@@ -44,7 +44,7 @@ struct Problem {
   std::vector<double> x, y, w;
 };
 
-/// The sums of one row, from the definition; the weights relative to the largest.
+/// The sums of one row, from the definition; weights are relative to the largest.
 std::vector<double> plain(const Problem& p, int64_t i, double& largest_exponent) {
   std::vector<double> exponent(static_cast<size_t>(p.n));
   largest_exponent = -INFINITY;
@@ -94,7 +94,7 @@ TEST_P(LeaveOneOutKernel, EqualsThePlainDefinitionAtEveryRemainder) {
 
 TEST_P(LeaveOneOutKernel, RowsFarFromAllOthersAreRelativeToTheirNearest) {
   for (const auto& [d, m] : {std::pair<int64_t, int64_t>{1, 1}, {2, 2}})
-    for (const double w : {20.0, 300.0, 5000.0}) {  // some rows far, most, all
+    for (const double w : {20.0, 300.0, 5000.0}) {  // some, most and all rows are far
       Problem p(23, d, m);
       std::fill(p.w.begin(), p.w.end(), w);
       expect_plain(p, 1e-8);  // exponents of 1e6 and more carry their own rounding in the plain form

@@ -24,7 +24,7 @@ class Philox : public testing::TestWithParam<std::string> {
 
 TEST_P(Philox, WordsAreThoseOfRandom123AtEveryLengthAndAcrossTheCounterWords) {
   const Rng rng = Rng(42).at("encoder").at_step(0xFFFFFFF0u).at_shard(7);
-  // 2^34 - 40 is where i / 4 leaves its first counter word.
+  // Near 2^34, i / 4 overflows its first counter word.
   for (uint64_t first : {uint64_t{0}, uint64_t{4}, uint64_t{1000}, (uint64_t{1} << 34) - 40, uint64_t{1} << 40})
     for (int64_t n : {0, 1, 3, 4, 7, 8, 31, 32, 33, 100}) {
       std::vector<uint32_t> words(static_cast<size_t>(n) + 1, 77);

@@ -1,4 +1,4 @@
-// One query a row over scattered keys: right against double, the same bits alone and among others, on every kernel
+// One query per row over scattered keys: correct against double, the same bits alone and among others, on every kernel
 // target.
 #include "qkv/kernels/step_attention.h"
 
@@ -96,7 +96,9 @@ TEST_P(StepAttentionTest, AHeadHasTheSameBitsAloneAndBesideOthers) {
         for (int64_t h = 0; h < heads; ++h) {
           Problem one(1, 1, width, 3, stride);
           const auto head_of = [&](const Tensor& x) { return slice(x, 1, h * width, (h + 1) * width); };
-          one.q = head_of(p.q), one.k = head_of(p.k), one.v = head_of(p.v);
+          one.q = head_of(p.q);
+          one.k = head_of(p.k);
+          one.v = head_of(p.v);
           const std::vector<float> alone = one.result(0, one.rows);
           for (int64_t r = 0; r < p.rows; ++r)
             for (int64_t c = 0; c < width; ++c)
@@ -107,7 +109,7 @@ TEST_P(StepAttentionTest, AHeadHasTheSameBitsAloneAndBesideOthers) {
       }
 }
 
-// One head of four is out of order at a time; the others have the bits they have without it.
+// One head of four at a time has NaN or infinite scores; the others keep their bits.
 TEST_P(StepAttentionTest, AHeadWithoutNumbersLeavesTheOthersAlone) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   for (const int64_t keys : {1, 2, 5, 9}) {
@@ -117,7 +119,8 @@ TEST_P(StepAttentionTest, AHeadWithoutNumbersLeavesTheOthersAlone) {
       for (const float odd : {kNaN, -kInfinity, kInfinity})
         for (int64_t j = 0; j < keys; ++j) {
           Problem p = whole;
-          p.q = whole.q.copied(), p.k = whole.k.copied();
+          p.q = whole.q.copied();
+          p.k = whole.k.copied();
           for (int64_t c = 0; c < 8; ++c) p.q.mutable_ptr()[h * 8 + c] = std::abs(p.q.ptr()[h * 8 + c]);
           p.k.mutable_ptr()[p.slots[static_cast<size_t>(j)] * 32 + h * 8] = odd;
           const std::vector<float> out = p.result(0, 1);
@@ -157,7 +160,10 @@ TEST_P(StepAttentionTest, HugeScoresPickTheirKey) {
   for (const int32_t slot : p.slots) {
     double score = 0;
     for (int64_t i = 0; i < 8; ++i) score += static_cast<double>(p.q.ptr()[i]) * p.k.ptr()[slot * 8 + i];
-    if (score > most) most = score, best = slot;
+    if (score > most) {
+      most = score;
+      best = slot;
+    }
   }
   const std::vector<float> out = p.result(0, 1);
   for (int64_t c = 0; c < 8; ++c) EXPECT_EQ(out[static_cast<size_t>(c)], p.v.ptr()[best * 8 + c]);

@@ -1,4 +1,4 @@
-// Forcing a kernel target: the forced one runs, and one the CPU lacks is refused before anything changes.
+// Forcing a kernel target: the forced one runs, and one that the CPU lacks is refused before anything changes.
 #include "qkv/kernels/target.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace qkv::kernels {
 TEST(Target, TheForcedOneRuns) {
   const auto targets = available_targets();
   ASSERT_FALSE(targets.empty());
-  EXPECT_EQ(running_target(), targets.front()) << "without force the best one runs";
+  EXPECT_EQ(running_target(), targets.front()) << "unless forced, the best one runs";
   for (const std::string& target : targets) {
     force_target(target);
     EXPECT_EQ(running_target(), target);
@@ -24,7 +24,7 @@ TEST(Target, OneThatTheProgramOrTheCpuLacksIsRefusedAndNothingChanges) {
   for (const char* name : {"AVX3", "AVX3_DL", "NEON", "SVE", "avx2", "quantum"}) {
     try {
       force_target(name);
-      ADD_FAILURE() << name << " was taken";
+      ADD_FAILURE() << name << " was accepted";
     } catch (const Error& e) {
       EXPECT_EQ(std::string(e.what()).find(std::string("[target] this program has no \"") + name +
                                            "\" kernels that this CPU can run; it has "),

@@ -1,4 +1,4 @@
-// Lab 10.4: its claims, the numbers that it must show, its text in both languages.
+// Lab 10.4: its claims, the numbers it must show, and its text in both languages.
 #include "labs_support.h"
 #include "qkv/labs/bahdanau.h"
 
@@ -13,8 +13,8 @@ TEST(BahdanauLab, IsFoundByNameAndSection) {
 void expect_numbers_of_the_book(const Page& page) {
   EXPECT_NO_THROW(fact_with(page, "47,369 parameters"));
   EXPECT_NO_THROW(fact_with(page, "2,080 parameters, 49,449 in all"));
-  EXPECT_EQ(claim_with(page, "by greedy search").measured, "greedy 0.048, beam 0.054");
-  EXPECT_EQ(fact_with(page, "A B B C D").measured, "score 0.681");
+  EXPECT_EQ(english(claim_with(page, "by greedy search").measured), "greedy 0.048, beam 0.054");
+  EXPECT_EQ(english(fact_with(page, "A B B C D").measured), "score 0.681");
   const std::string printed = everything_printed(page);
   EXPECT_NE(printed.find("[[1, 0, 0],\n [4, 5, 0]]"), printed.npos);
   EXPECT_NE(printed.find("go .\tva !"), printed.npos);
@@ -41,8 +41,7 @@ void expect_answers(const Page& page) {
       page, {"9.5.1 and 9.5.2", "9.6.1, 9.6.2 and 9.7.1", "Exercise 9.7.2", "Exercise 9.7.3", "Exercise 9.7.4",
              "Exercise 9.7.5", "Exercise 9.7.6", "Exercise 10.4.1", "Exercise 10.4.2"});
   const std::string en = everything_said(page, Language::en), zh = everything_said(page, Language::zh);
-  for (const char* odd : {"nats a token", "reads both ways", "It learns the task"})
-    EXPECT_EQ(en.find(odd), en.npos) << odd;
+  for (const char* odd : {"reads both ways", "It learns the task"}) EXPECT_EQ(en.find(odd), en.npos) << odd;
   for (const char* odd : {"知道它的相邻词", "个的参数", "47369", "49449", "dropout"})
     EXPECT_EQ(zh.find(odd), zh.npos) << odd;
 }

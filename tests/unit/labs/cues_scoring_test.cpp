@@ -22,7 +22,7 @@ const Page& page_of(const std::string& name) {
 
 const Claim* claim_about(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+    if (auto* claim = std::get_if<Claim>(&block); claim && english(claim->text).find(words) != std::string::npos)
       return claim;
   return nullptr;
 }
@@ -33,7 +33,7 @@ TEST_P(LabPage, ClaimsHoldForSeveralSeeds) {
   for (uint64_t seed : {1, 2, 17}) expect_claims_hold(run(lab(), {.seed = seed}));
 }
 
-TEST_P(LabPage, SpeaksBothLanguagesAndDrawsEveryFigure) {
+TEST_P(LabPage, HasTextInBothLanguagesAndDrawsEveryFigure) {
   const Page& page = page_of(GetParam());
   expect_claims_hold(page);
   expect_words_in_both_languages(page);
@@ -60,10 +60,9 @@ TEST(Labs, WatchSeesEveryBlockInOrder) {
 
 TEST(ScoringLab, PrintsTheBooksDemos) {
   const std::string printed = everything_printed(page_of("10.3"));
-  EXPECT_NE(
-      printed.find(
-          "additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\n"),
-      std::string::npos);
+  EXPECT_NE(printed.find("additive:\n[[[2, 3, 4, 5]],\n [[10, 11, 12, 13]]]\nscaled dot product:\n[[[2, 3, 4, 5]],\n "
+                         "[[10, 11, 12, 13]]]\n"),
+            std::string::npos);
   EXPECT_NE(printed.find("[[[4.5]],\n [[14.5]]]"), std::string::npos);
   EXPECT_NE(printed.find("[[8717, 9998, 9998],\n [8125, 9312, 9312]]"), std::string::npos);
   EXPECT_NE(printed.find("(2, 3, 4) x (2, 4, 6) -> (2, 3, 6)"), std::string::npos);
@@ -72,9 +71,11 @@ TEST(ScoringLab, PrintsTheBooksDemos) {
 TEST(ScoringLab, ShowsWhatTheSlipsOfTheNoteWouldDo) {
   const Page& page = page_of("10.3");
   ASSERT_NE(claim_about(page, "Without softmax"), nullptr);
-  EXPECT_EQ(claim_about(page, "Without softmax")->measured, "outputs (1258498, 4560493) and (1172392, 4248527)");
+  EXPECT_EQ(english(claim_about(page, "Without softmax")->measured),
+            "outputs (1258498, 4560493) and (1172392, 4248527)");
   ASSERT_NE(claim_about(page, "the answer is 45.5"), nullptr);
-  EXPECT_EQ(claim_about(page, "the answer is 45.5")->measured, "f(57) = 45.50000, weights 1.3 × 10⁻⁸, 0.500, 0.500");
+  EXPECT_EQ(english(claim_about(page, "the answer is 45.5")->measured),
+            "f(57) = 45.50000, weights 1.3 × 10⁻⁸, 0.500, 0.500");
 }
 
 TEST(CuesLab, ListsTheWordsOfTheNotes) {
@@ -87,21 +88,21 @@ TEST(CuesLab, ListsTheWordsOfTheNotes) {
 
 TEST(LabTables, CellsInWordsFollowTheLanguage) {
   Page page({});
-  page.word_table({{"head", "表头"}}, {{{"word", "词"}}});
-  page.table({{"head", "表头"}}, {{"1.5"}});
-  EXPECT_NE(plain(page.blocks()[0], Language::en).find("word"), std::string::npos);
+  page.word_table({verbatim("head")}, {{in_both("a word in a cell", "词")}});
+  page.table({verbatim("head")}, {{"1.5"}});
+  EXPECT_NE(plain(page.blocks()[0], Language::en).find("a word in a cell"), std::string::npos);
   EXPECT_NE(plain(page.blocks()[0], Language::zh).find("词"), std::string::npos);
   EXPECT_NE(plain(page.blocks()[1], Language::zh).find("1.5"), std::string::npos);
 }
 
-TEST(Fact, IsShownWithoutATickAndIsNoClaim) {
+TEST(Fact, IsShownWithoutATickAndIsNotAClaim) {
   Page page({});
-  page.fact({"The table has two rows.", "表有两行。"}, "2 rows");
-  page.fact({"It has no number.", "没有数字。"});
+  page.fact(in_both("The table has two rows.", "表有两行。"), verbatim("2 rows"));
+  page.fact(verbatim("It has no number."));
   EXPECT_EQ(page.claims(), 0);
   EXPECT_EQ(plain(page.blocks()[0], Language::en), "-     The table has two rows. [2 rows]\n");
   EXPECT_EQ(plain(page.blocks()[1], Language::en), "-     It has no number.\n");
-  const Lab lab{"9", "test", {"Test", "测试"}, {}};
+  const Lab lab{"9", "test", verbatim("Test"), {}};
   EXPECT_NE(markdown(lab, page, Language::zh).find("\n- 表有两行。 (2 rows)\n"), std::string::npos);
   EXPECT_NE(html_report({{&lab, page, 1}}, Language::en).find("<div class=\"fact\">It has no number.</div>"),
             std::string::npos);
@@ -109,12 +110,12 @@ TEST(Fact, IsShownWithoutATickAndIsNoClaim) {
 
 TEST(FailedClaim, IsCountedAndMarkedInEveryForm) {
   Page page({});
-  page.claim(false, {"Two is three.", "二等于三。"}, "2");
-  page.claim(true, {"Two is two.", "二等于二。"}, "2");
+  page.claim(false, verbatim("Two is three."), verbatim("2"));
+  page.claim(true, verbatim("Two is two."), verbatim("2"));
   EXPECT_EQ(page.claims(), 2);
   EXPECT_EQ(page.failed_claims(), 1);
   EXPECT_TRUE(plain(page.blocks()[0], Language::en).starts_with("FAILED"));
-  const Lab lab{"9", "test", {"Test", "测试"}, {}};
+  const Lab lab{"9", "test", verbatim("Test"), {}};
   EXPECT_NE(markdown(lab, page, Language::en).find("- ✗ Two is three. (2)"), std::string::npos);
   EXPECT_NE(html_report({{&lab, page, 1}}, Language::en).find("class=\"claim bad\""), std::string::npos);
 }

@@ -22,7 +22,7 @@ TEST(PlainFormula, KeepsWordsApart) {
   EXPECT_EQ(plain_formula("q^\\top k_i"), "qᵀkᵢ");
 }
 
-TEST(PlainFormula, CanBeReadInOneWayOnly) {
+TEST(PlainFormula, IsUnambiguous) {
   EXPECT_EQ(plain_formula("-\\frac{1}{2} (q - k_i)^2"), "−(1/2)(q − kᵢ)²");
   EXPECT_EQ(plain_formula("\\frac{K(x - x_i)}{\\sum_{j=1}^n K(x - x_j)} y_i"), "(K(x − xᵢ)/(∑ⱼ₌₁ⁿ K(x − xⱼ))) yᵢ");
   EXPECT_EQ(plain_formula("\\frac{u^2}{2 \\sigma^2}"), "u²/(2σ²)");
@@ -42,7 +42,7 @@ TEST(PlainFormula, ScriptsOfOneFormulaLookAlike) {
   EXPECT_EQ(scripts_of("p_q"), Scripts::marked);
 }
 
-TEST(MathMl, BracketsAreAsHighAsWhatTheyHold) {
+TEST(MathMl, BracketsAreAsTallAsTheirContents) {
   const std::string low = mathml("(a)^2", false), high = mathml("\\exp(-\\frac{u^2}{2 \\sigma^2})", false);
   EXPECT_NE(low.find("<msup><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo>"), std::string::npos)
       << "the square belongs to both brackets";
@@ -58,7 +58,7 @@ TEST(MathMl, BracketsAreAsHighAsWhatTheyHold) {
       << "no partner: its own size";
 }
 
-TEST(MathMl, BarsComeInPairsOfOneHeight) {
+TEST(MathMl, BothBarsOfAPairHaveTheSameHeight) {
   for (const char* tex :
        {"\\left\\lvert \\frac{a}{b} \\right\\rvert", "\\lvert \\frac{a}{b} \\rvert", "| \\frac{a}{b} |"}) {
     EXPECT_NE(mathml(tex, false).find("<mo form=\"prefix\" stretchy=\"true\">|</mo>"), std::string::npos) << tex;
@@ -75,7 +75,7 @@ TEST(MathMl, BarsComeInPairsOfOneHeight) {
       << "given, not a size";
 }
 
-TEST(MathMl, TellsSignsFromDifferencesAndThingsFromSigns) {
+TEST(MathMl, TellsSignsFromDifferencesAndSymbolsFromOperators) {
   EXPECT_NE(mathml("a = -b", false).find("<mo form=\"prefix\">−</mo>"), std::string::npos);
   EXPECT_NE(mathml("a - b", false).find("<mo>−</mo>"), std::string::npos);
   EXPECT_NE(mathml("\\lVert k \\rVert", false).find("form=\"postfix\""), std::string::npos);
@@ -85,12 +85,11 @@ TEST(MathMl, TellsSignsFromDifferencesAndThingsFromSigns) {
   EXPECT_NE(mathml("a, \\quad b", false).find("<mspace width=\"1em\"/>"), std::string::npos);
 }
 
-TEST(MathMl, EquationsBelowEachOtherMeetAtTheirFirstEqualsSign) {
+TEST(MathMl, EquationsAreAlignedAtTheirFirstEqualsSign) {
   const std::string both = aligned_mathml({"a = b = c", "x_1 = y"});
-  EXPECT_NE(
-      both.find(
-          "<mi>a</mi></mrow></mtd><mtd style=\"text-align: left; padding-left: 0\"><mrow><mo>=</mo><mi>b</mi><mo>=</mo>"),
-      std::string::npos)
+  EXPECT_NE(both.find("<mi>a</mi></mrow></mtd><mtd style=\"text-align: left; padding-left: "
+                      "0\"><mrow><mo>=</mo><mi>b</mi><mo>=</mo>"),
+            std::string::npos)
       << both;
   EXPECT_NE(both.find("</msub></mrow></mtd>"), std::string::npos);
 }
@@ -101,7 +100,7 @@ TEST(Formula, KeepsCharactersOfSeveralBytesWhole) {
   EXPECT_NE(mathml("\\、", false).find("<mo>、</mo>"), std::string::npos);
 }
 
-TEST(Formula, NamesWhatItDoesNotKnow) {
+TEST(Formula, NamesAnUnknownCommand) {
   try {
     mathml("\\nosuch", false);
     FAIL();

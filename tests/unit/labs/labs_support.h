@@ -1,4 +1,4 @@
-// What every lab must keep: claims for any seed, words in both languages, figures that can be drawn.
+// Checks for every lab: claims hold for any seed, text is in both languages, figures can be drawn.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,27 +9,46 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/catalogue.h"
+#include "qkv/core/chinese.h"
 #include "qkv/data/text.h"
 #include "qkv/labs/formula.h"
 #include "qkv/labs/markup.h"
 #include "qkv/labs/render.h"
+#include "qkv/labs/typeset.h"
 #include "qkv/plot/svg.h"
 #include "unit/plot/svg_reader.h"
 
 namespace qkv::labs {
 
+/// The program makes its catalogue known when it starts; so do these tests.
+inline const bool chinese_is_known = [] {
+  add_catalogue(Language::zh, std::string(chinese_catalogue()));
+  return true;
+}();
+
+/// A text that only a test has, with its Chinese.
+inline Text in_both(const std::string& english, const std::string& chinese) {
+  add_catalogue(Language::zh, "msgid \"" + english + "\"\nmsgstr \"" + chinese + "\"\n");
+  return Text(english, std::vector<TextValue>{});
+}
+
+/// As an English page shows it.
+inline std::string english(const Text& text) { return typeset(text, Language::en); }
+
 inline void expect_claims_hold(const Page& page) {
   EXPECT_GT(page.claims(), 0);
   for (const Block& block : page.blocks())
     if (auto* claim = std::get_if<Claim>(&block)) {
-      EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << claim->text.en << " [" << claim->measured << "]";
+      EXPECT_TRUE(claim->holds) << "seed " << page.seed() << ": " << english(claim->text) << " ["
+                                << english(claim->measured) << "]";
     }
 }
 
 /// The claim whose English text has these words.
 inline const Claim& claim_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (const auto* claim = std::get_if<Claim>(&block); claim && claim->text.en.find(words) != std::string::npos)
+    if (const auto* claim = std::get_if<Claim>(&block); claim && english(claim->text).find(words) != std::string::npos)
       return *claim;
   throw std::runtime_error("no claim with the words " + words);
 }
@@ -37,7 +56,7 @@ inline const Claim& claim_with(const Page& page, const std::string& words) {
 /// The fact whose English text has these words.
 inline const Fact& fact_with(const Page& page, const std::string& words) {
   for (const Block& block : page.blocks())
-    if (const auto* fact = std::get_if<Fact>(&block); fact && fact->text.en.find(words) != std::string::npos)
+    if (const auto* fact = std::get_if<Fact>(&block); fact && english(fact->text).find(words) != std::string::npos)
       return *fact;
   throw std::runtime_error("no fact with the words " + words);
 }
@@ -46,11 +65,11 @@ inline const Fact& fact_with(const Page& page, const std::string& words) {
 inline std::string headings(const Page& page) {
   std::string all;
   for (const Block& block : page.blocks())
-    if (const auto* heading = std::get_if<Heading>(&block)) all += heading->text.en + "\n";
+    if (const auto* heading = std::get_if<Heading>(&block)) all += english(heading->text) + "\n";
   return all;
 }
 
-/// The headings that begin an exercise stand in the order of these numbers, and none is missing.
+/// The headings of exercises appear in the order of these numbers, and none is missing.
 inline void expect_exercises_in_order(const Page& page, const std::vector<std::string>& numbers) {
   const std::string all = headings(page);
   size_t last = 0;
@@ -65,7 +84,7 @@ inline void expect_exercises_in_order(const Page& page, const std::vector<std::s
 inline std::string everything_said(const Page& page, Language language) {
   std::string all;
   for (const Block& block : page.blocks()) {
-    bool indent = false;  // a line that goes on below is indented
+    bool indent = false;  // continuation lines are indented
     for (const char c : plain(block, language)) {
       if (c == '\n' && language == Language::en && !indent) all += ' ';
       indent = c == '\n' || (indent && c == ' ');
@@ -87,11 +106,12 @@ inline bool has_chinese(const std::string& text) {
   return false;
 }
 
-// Both languages there, the Chinese one Chinese, the formulas readable.
+// Both languages are present, the Chinese text has Chinese characters, and the formulas parse.
 inline void expect_both(const Text& text) {
-  EXPECT_FALSE(text.en.empty());
-  EXPECT_TRUE(has_chinese(text.zh)) << text.zh;
-  EXPECT_FALSE(has_chinese(text.en)) << text.en;
+  const std::string en = text.in(Language::en), zh = text.in(Language::zh);
+  EXPECT_FALSE(en.empty());
+  EXPECT_TRUE(has_chinese(zh)) << zh;
+  EXPECT_FALSE(has_chinese(en)) << en;
   struct Reader {
     std::string plain(std::string_view s) {
       EXPECT_EQ(s.find('$'), s.npos) << s;
@@ -101,7 +121,7 @@ inline void expect_both(const Text& text) {
     std::string strong(std::string_view s) { return std::string(s); }
     std::string formula(std::string_view s) { return mathml(s, false) + plain_formula(s); }
   };
-  for (const std::string* side : {&text.en, &text.zh}) EXPECT_FALSE(marked_up(*side, Reader{}).empty());
+  for (const std::string* side : {&en, &zh}) EXPECT_FALSE(marked_up(*side, Reader{}).empty());
 }
 
 inline void expect_words_in_both_languages(const Page& page) {
@@ -111,13 +131,13 @@ inline void expect_words_in_both_languages(const Page& page) {
     if (auto* b = std::get_if<Picture>(&block)) expect_both(b->caption);
     if (auto* b = std::get_if<Claim>(&block)) {
       expect_both(b->text);
-      EXPECT_FALSE(b->measured.empty()) << b->text.en;
+      EXPECT_FALSE(b->measured.in(Language::zh).empty()) << english(b->text);
     }
     if (auto* b = std::get_if<Fact>(&block)) expect_both(b->text);
     if (auto* b = std::get_if<Table>(&block))
       for (const auto& row : b->rows) {
         EXPECT_EQ(row.size(), b->head.size());
-        for (const Text& cell : row) EXPECT_FALSE(cell.en.empty() || cell.zh.empty());
+        for (const Text& cell : row) EXPECT_FALSE(cell.in(Language::en).empty() || cell.in(Language::zh).empty());
       }
   }
 }
@@ -145,7 +165,7 @@ inline void expect_utf8(const std::string& text, const std::string& what) {
                             << text.substr(bad < 60 ? 0 : bad - 60, std::min<size_t>(bad, 60)) << "\"";
 }
 
-// Every figure is linked, every formula and table is there, in both languages; all of it is UTF-8.
+// In both languages every figure is linked and every formula and table is present; all of it is UTF-8.
 inline void expect_renders(const Lab& lab, const Page& page) {
   for (Language language : {Language::en, Language::zh}) {
     const std::string note = markdown(lab, page, language), report = html_report({{&lab, page, 1}}, language);
@@ -166,7 +186,7 @@ inline void expect_renders(const Lab& lab, const Page& page) {
         EXPECT_TRUE(report.find(alone) != report.npos || report.find(row) != report.npos) << b->tex;
       }
       if (auto* b = std::get_if<Heading>(&block)) {
-        EXPECT_NE(note.find("## " + b->text.in(language)), note.npos);
+        EXPECT_NE(note.find("## " + typeset(b->text, language)), note.npos);
       }
       const std::string shown = plain(block, language);
       EXPECT_FALSE(shown.empty());
@@ -175,10 +195,11 @@ inline void expect_renders(const Lab& lab, const Page& page) {
   }
 }
 
+/// Everything that the English page prints as a program does.
 inline std::string everything_printed(const Page& page) {
   std::string all;
   for (const Block& block : page.blocks())
-    if (auto* b = std::get_if<Output>(&block)) all += b->text + "\n";
+    if (auto* b = std::get_if<Output>(&block)) all += b->text.in(Language::en) + "\n";
   return all;
 }
 

@@ -1,4 +1,4 @@
-// Labs 10.5 and 10.6: claims, numbers that they must show, text in both languages.
+// Labs 10.5 and 10.6: claims, the numbers they must show, and text in both languages.
 #include <algorithm>
 #include <map>
 
@@ -22,7 +22,7 @@ TEST_P(HeadsLab, ClaimsHoldForSeveralSeeds) {
   for (uint64_t seed : {1, 2}) expect_claims_hold(run(*find_lab(GetParam()), {.seed = seed}));
 }
 
-TEST_P(HeadsLab, SpeaksBothLanguagesAndDrawsEveryFigure) {
+TEST_P(HeadsLab, HasTextInBothLanguagesAndDrawsEveryFigure) {
   const Page& page = page_of(GetParam());
   expect_claims_hold(page);
   expect_words_in_both_languages(page);
@@ -39,9 +39,9 @@ INSTANTIATE_TEST_SUITE_P(Labs, HeadsLab, testing::Values("10.5", "10.6"), [](con
 TEST(MultiHeadLab, ShowsTheNumbersOfTheBook) {
   const Page& page = page_of("10.5");
   EXPECT_EQ(find_lab("multi-head"), find_lab("10.5"));
-  EXPECT_EQ(fact_with(page, "full width for each query").measured, "shape (2, 4, 100)");
-  EXPECT_EQ(claim_with(page, "1/3 for a length of 3").measured, "weights 0.333333 and 0.500000");
-  EXPECT_EQ(fact_with(page, "widths 20, 10 and 6").measured, "output (2, 4, 100), 13,600 parameters");
+  EXPECT_EQ(english(fact_with(page, "full width for each query").measured), "shape (2, 4, 100)");
+  EXPECT_EQ(english(claim_with(page, "1/3 for a length of 3").measured), "weights 0.333333 and 0.500000");
+  EXPECT_EQ(english(fact_with(page, "widths 20, 10 and 6").measured), "output (2, 4, 100), 13,600 parameters");
   const std::string note = markdown(*find_lab("10.5"), page, Language::en);
   for (const char* row : {"| 1 | 100 | 40,000 | 40,400 |", "| 20 | 5 | 40,000 | 40,400 |"})
     EXPECT_NE(note.find(row), note.npos) << row;
@@ -86,17 +86,17 @@ TEST(SelfAttentionLab, ShowsTheNumbersOfTheBook) {
   EXPECT_NE(printed.find("(2, 4, 100) -> (2, 4, 100)"), printed.npos);
   EXPECT_NE(printed.find("0 in binary is 000\n1 in binary is 001\n2 in binary is 010"), printed.npos);
   EXPECT_NE(printed.find("7 in binary is 111"), printed.npos);
-  EXPECT_EQ(claim_with(page, "The counts are exactly").measured,
+  EXPECT_EQ(english(claim_with(page, "The counts are exactly").measured),
             "self-attention, n = 512, d = 64: 33,554,432 = 2 × 512² × 64");
-  EXPECT_EQ(claim_with(page, "to meet in the middle").measured,
+  EXPECT_EQ(english(claim_with(page, "to meet in the middle").measured),
             "n = 33, k = 3: 16 layers to the middle, 32 from end to end");
-  EXPECT_EQ(claim_with(page, "A recurrence needs").measured, "n = 33: 32 steps and 1 layer");
+  EXPECT_EQ(english(claim_with(page, "A recurrence needs").measured), "n = 33: 32 steps and 1 layer");
 }
 
 TEST(SelfAttentionLab, SaysWhichPositionsAClaimCounts) {
   const Claim& claim = claim_with(page_of("10.6"), "Past the last trained position");
-  EXPECT_NE(claim.text.en.find("Counted from position 17 on"), std::string::npos);
-  EXPECT_TRUE(claim.measured.starts_with("17 to 47: learned ")) << claim.measured;
+  EXPECT_NE(english(claim.text).find("Counted from position 17 on"), std::string::npos);
+  EXPECT_TRUE(english(claim.measured).starts_with("positions 17 to 47: learned ")) << english(claim.measured);
 }
 
 TEST(SelfAttentionLab, DrawsTheBooksTwoFiguresOfPositions) {

@@ -6,6 +6,7 @@
 #include "qkv/labs/work.h"
 #include "qkv/labs/wrap.h"
 #include "qkv/train/progress.h"
+#include "unit/labs/labs_support.h"
 
 using namespace qkv;
 using namespace qkv::labs;
@@ -26,7 +27,7 @@ TEST(Wrap, BreaksAtSpacesAndBetweenWideCharacters) {
   EXPECT_EQ(wrapped("键key值", 5), "键key\n值");
 }
 
-TEST(Wrap, IndentsWhatFollowsTheFirstLine) {
+TEST(Wrap, IndentsTheLinesAfterTheFirst) {
   EXPECT_EQ(wrapped("ok    one two three", 11, 6), "ok    one\n      two\n      three");
 }
 
@@ -58,7 +59,7 @@ TEST(PlainTable, BreaksCellsThatDoNotFit) {
             "        three four\n");
 }
 
-TEST(PlainTable, GoesOnBelowItselfWhenItsWordsDoNotFit) {
+TEST(PlainTable, ContinuesBelowWhenItsWordsDoNotFit) {
   const std::string table = plain_table({"row", "aaaaaaaa", "bbbbbbbb", "cccccccc"}, {{"x", "1", "2", "3"}}, 26, false);
   EXPECT_EQ(table,
             "  row  aaaaaaaa  bbbbbbbb\n"
@@ -72,18 +73,19 @@ TEST(PlainTable, GoesOnBelowItselfWhenItsWordsDoNotFit) {
 
 TEST(Plain, NoBlockIsWiderThanItsTerminal) {
   Page page({});
-  page.heading({"A heading that is rather long for such a narrow terminal",
-                "对这么窄的终端来说相当长的一个标题，还要再长一些才行"});
-  page.say({"Words and `code` and $p_q = p_k$ and **strong** words in a paragraph.",
-            "一段话里有词、`代码`、公式 $p_q = p_k$ 和**重点**，超过一行。"});
+  page.heading(in_both("A heading that is rather long for such a narrow terminal",
+                       "对这么窄的终端来说相当长的一个标题，还要再长一些才行"));
+  page.say(in_both("Words and `code` and $p_q = p_k$ and **strong** words in a paragraph.",
+                   "一段话里有词、`代码`、公式 $p_q = p_k$ 和**重点**，超过一行。"));
   page.formula("f(x) = \\sum_{i=1}^n \\frac{K(x - x_i)}{\\sum_{j=1}^n K(x - x_j)} y_i");
-  page.print("a line of output that a program printed and that is long");
-  page.table({{"one column", "一列"}, {"another column", "另一列"}, {"and a third one", "以及第三列"}},
-             {{"1", "2", "3"}});
+  page.print(verbatim("a line of output that a program printed and that is long"));
+  page.table(
+      {in_both("one column", "一列"), in_both("another column", "另一列"), in_both("and a third one", "以及第三列")},
+      {{"1", "2", "3"}});
   page.draw("curve", curves({{"y", {1, 2, 3}, {1, 4, 9}}}, {.label = "x"}, {.label = "y"}),
-            {"A curve with a caption of some length.", "一条曲线，图注有一定长度。"});
-  page.claim(true, {"A claim of more words than the line holds.", "一条比一行更长的论断，需要换行显示。"},
-             "1.000 against 2.000");
+            in_both("A curve with a caption of some length.", "一条曲线，图注有一定长度。"));
+  page.claim(true, in_both("A claim of more words than the line holds.", "一条比一行更长的论断，需要换行显示。"),
+             in_both("1.000 against 2.000", "1.000，对照为 2.000"));
   for (const bool colour : {false, true})
     for (const Language language : {Language::en, Language::zh})
       for (const Block& block : page.blocks())
@@ -92,11 +94,11 @@ TEST(Plain, NoBlockIsWiderThanItsTerminal) {
             40);
 }
 
-TEST(Plain, ColoursAreThereWhenWantedAndOnlyThen) {
+TEST(Plain, ColoursAreUsedOnlyWhenAskedFor) {
   Page page({});
-  page.heading({"Head", "标题"});
-  page.claim(true, {"It holds.", "成立。"}, "1");
-  page.claim(false, {"It does not.", "不成立。"}, "2");
+  page.heading(verbatim("Head"));
+  page.claim(true, verbatim("It holds."), verbatim("1"));
+  page.claim(false, verbatim("It does not."), verbatim("2"));
   EXPECT_EQ(plain(page.blocks()[0], Language::en, {.colour = true}), "\n\x1b[1m== Head ==\x1b[0m\n");
   EXPECT_EQ(plain(page.blocks()[1], Language::en, {.colour = true}),
             "\x1b[32mok\x1b[0m    It holds. \x1b[2m[1]\x1b[0m\n");
@@ -106,7 +108,7 @@ TEST(Plain, ColoursAreThereWhenWantedAndOnlyThen) {
 
 TEST(Plain, FiguresAreDrawnOrOnlyNamed) {
   Page page({});
-  page.draw("curve", curves({{"y", {1, 2, 3}, {1, 4, 9}}}, {.label = "x"}, {.label = "y"}), {"A curve.", "一条曲线。"});
+  page.draw("curve", curves({{"y", {1, 2, 3}, {1, 4, 9}}}, {.label = "x"}, {.label = "y"}), verbatim("A curve."));
   const Block& figure = page.blocks()[0];
   EXPECT_EQ(plain(figure, Language::en), "[figure curve] A curve.\n");
   EXPECT_EQ(plain(figure, Language::en, {.folder = "lab"}), "[figure curve] A curve.\n  lab/curve.svg\n");
@@ -117,11 +119,11 @@ TEST(Work, AddsUpItsPartsAndEndsWithOne) {
   Page page({});
   std::vector<double> seen;
   page.at_work = [&](const Text& what, double done) {
-    EXPECT_EQ(what.en, "training");
+    EXPECT_EQ(what.in(Language::en), "training");
     seen.push_back(done);
   };
   {
-    Work work(page, {"training", "训练"}, 2);
+    Work work(page, verbatim("training"), 2);
     work.at(0, 0.5);
     work.at(1, 1);
     WorkObserver follower(work, 0);

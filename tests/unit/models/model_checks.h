@@ -1,4 +1,4 @@
-// What every encoder-decoder must hold: gradients by differences, rows that go on as their parents.
+// Checks for every encoder-decoder: gradients against differences, and selected rows against their originals.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ inline Ids column(const Ids& ids, int64_t c) {
   return out;
 }
 
-/// What a config says a model consists of is what it consists of.
+/// The parameters that a config lists are those of the model.
 template <class Model, class Config>
 void expect_layout(const Config& config, const VocabularySizes& words, const std::string& name) {
   const std::vector<NamedShape> said = config.layout(words);
@@ -42,8 +42,8 @@ void expect_layout(const Config& config, const VocabularySizes& words, const std
   }
 }
 
-/// Central differences of the whole model in training, on two elements of every parameter but those that `skipped`
-/// names by their ends.
+/// Central differences of the whole model in training, on two elements of every parameter except those whose names end
+/// in one of `skipped`.
 template <class Model>
 void expect_gradients(const Model& model, uint64_t target_vocabulary, float step, double tolerance,
                       const std::string& name, const std::string& skipped = "") {
@@ -73,7 +73,7 @@ void expect_gradients(const Model& model, uint64_t target_vocabulary, float step
   }
 }
 
-/// Rows of a decoding that are kept, repeated and reordered give the bits that their parents give.
+/// Rows that are selected, repeated and reordered while decoding give the same bits as the originals.
 template <class Model>
 void expect_selected_rows_go_on(const Model& model, const std::string& name) {
   typename Model::State state = model.start(some_ids(3, 6, 9, 1), Ids({3}, {6, 2, 4}), {});
@@ -91,7 +91,7 @@ void expect_selected_rows_go_on(const Model& model, const std::string& name) {
       expect_same(slice(logits, 0, at, at + 1), slice(plain, 0, rows[i], rows[i] + 1), name);
     }
   }
-  // Rows of one sentence change places: their past moves, what they attend to in the source need not.
+  // Rows of one sentence change places: their past moves, but their source need not.
   typename Model::State beams = before;
   model.select(beams, std::vector<int32_t>{0, 0, 1, 1});
   model.step(beams, Ids({4}, {1, 2, 3, 4}), {});

@@ -39,7 +39,7 @@ struct LastWeights : Probe {
   }
 };
 
-// PyTorch's name of a parameter of ours.
+// PyTorch's name of one of our parameters.
 std::string torch_name(const std::string& name) {
   const auto layer = [&](const std::string& ours, const std::string& theirs) -> std::string {
     if (name.rfind(ours, 0) != 0) return "";
@@ -136,14 +136,28 @@ std::vector<Variant> variants() {
   add("additive", [](Seq2SeqConfig&) {});
   add("none", [](Seq2SeqConfig& o) { o.attention = ScorerKind::none; });
   add("dot", [](Seq2SeqConfig& o) { o.attention = ScorerKind::dot; });
-  add("scaled dot, lstm", [](Seq2SeqConfig& o) { o.attention = ScorerKind::scaled_dot, o.cell = CellKind::lstm; });
+  add("scaled dot, lstm", [](Seq2SeqConfig& o) {
+    o.attention = ScorerKind::scaled_dot;
+    o.cell = CellKind::lstm;
+  });
   add("cosine", [](Seq2SeqConfig& o) { o.attention = ScorerKind::cosine; });
-  add("bilinear, both ways", [](Seq2SeqConfig& o) { o.attention = ScorerKind::bilinear, o.bidirectional = true; });
-  add("additive, lstm, both ways", [](Seq2SeqConfig& o) { o.cell = CellKind::lstm, o.bidirectional = true; });
-  add("additive, reset before the product, one layer",
-      [](Seq2SeqConfig& o) { o.cell = CellKind::gru_before, o.layers = 1; });
-  add("none, both ways, lstm",
-      [](Seq2SeqConfig& o) { o.attention = ScorerKind::none, o.bidirectional = true, o.cell = CellKind::lstm; });
+  add("bilinear, both ways", [](Seq2SeqConfig& o) {
+    o.attention = ScorerKind::bilinear;
+    o.bidirectional = true;
+  });
+  add("additive, lstm, both ways", [](Seq2SeqConfig& o) {
+    o.cell = CellKind::lstm;
+    o.bidirectional = true;
+  });
+  add("additive, reset before the product, one layer", [](Seq2SeqConfig& o) {
+    o.cell = CellKind::gru_before;
+    o.layers = 1;
+  });
+  add("none, both ways, lstm", [](Seq2SeqConfig& o) {
+    o.attention = ScorerKind::none;
+    o.bidirectional = true;
+    o.cell = CellKind::lstm;
+  });
   add("additive, through the padding", [](Seq2SeqConfig& o) { o.skip_padding = false; });
   return list;
 }
@@ -239,9 +253,10 @@ TEST(Seq2Seq, SelectedRowsGoOnAsTheirParents) {
 TEST(Seq2Seq, ThreadsAndProbesChangeNoBitOfAGradient) {
   const Ids source = some_ids(50, 9, 90, 1), target = some_ids(50, 8, 70, 2);
   Ids lens = Ids::empty({50}), ends = Ids::empty({50});
-  for (int64_t b = 0; b < 50; ++b)
-    lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9),
+  for (int64_t b = 0; b < 50; ++b) {
+    lens.mutable_ptr()[b] = static_cast<int32_t>(1 + b * 7 % 9);
     ends.mutable_ptr()[b] = static_cast<int32_t>(b * 5 % 9);
+  }
   Seq2Seq model({.embed = 40, .hidden = 48, .layers = 2, .bidirectional = true}, {90, 70}, Rng(3));
   const Parameters all = flatten(model);
   const auto gradient = [&](int count, Probe* probe) {
@@ -287,10 +302,12 @@ TEST(Seq2Seq, ErrorsSayWhatDoesNotFit) {
   const Seq2SeqConfig base{.embed = 5, .hidden = 10, .layers = 2};
   const Seq2Seq model(base, kWords, Rng(1));
   Seq2SeqConfig wrong = base;
-  wrong.bidirectional = true, wrong.attention = ScorerKind::dot;
+  wrong.bidirectional = true;
+  wrong.attention = ScorerKind::dot;
   expect_error(
       [&] { Seq2Seq(wrong, kWords, Rng(1)); },
-      "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder takes additive or bilinear scores");
+      "[seq2seq] queries of 10 and states of 20 have no dot product: a bidirectional encoder needs additive or "
+      "bilinear scores");
   expect_error([&] { Seq2Seq(base, {0, 7}, Rng(1)); }, "[seq2seq] vocabularies need at least one token, got 0 and 7");
   expect_error([&] { model.features(some_ids(2, 3, 9, 1), {}, some_ids(3, 3, 7, 1), {}); },
                "[seq2seq] source and target differ in rows: (2, 3) and (3, 3)");

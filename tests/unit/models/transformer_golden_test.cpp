@@ -24,8 +24,8 @@ double largest(const Tensor& t) {
   return most;
 }
 
-// Softmax does not see what is added to all keys alike: PyTorch's gradient of their bias is rounding, ours may be other
-// rounding.
+// Softmax is invariant to a constant added to all keys: PyTorch's gradient of their bias is rounding error, and ours
+// may be a different one.
 bool without_effect(const std::string& name) { return name.ends_with("to_k.bias"); }
 
 struct Golden {
@@ -34,13 +34,16 @@ struct Golden {
 
   explicit Golden(const std::string& name) : file(QKV_SOURCE_DIR "/tests/golden/" + name) {
     const auto ids = [&](const std::string& key) { return file.array("input." + key).to_ids(key); };
-    source = ids("source"), source_lens = ids("source_lens"), target_in = ids("target_in"), wanted = ids("targets");
+    source = ids("source");
+    source_lens = ids("source_lens");
+    target_in = ids("target_in");
+    wanted = ids("targets");
     const Ids lens = ids("target_lens");
     for (int64_t i = 0; i < wanted.numel(); ++i)
       if (i % wanted.size(1) >= lens.ptr()[i / wanted.size(1)]) wanted.mutable_ptr()[i] = -1;
   }
 
-  // Every parameter has its values in the file, and the file has no others.
+  // The file has the values of every parameter, and no others.
   void fill(const Transformer& model) const {
     size_t count = 0;
     for (const std::string& name : file.names()) count += name.starts_with("start.");

@@ -1,4 +1,4 @@
-// Decoding of many rows at once: weights in panels, slots that rows share, the same bits whatever surrounds a row.
+// Decoding of many rows at once: weights in panels, shared slots, and the same bits for any other rows.
 #include <gtest/gtest.h>
 
 #include "qkv/core/parallel.h"
@@ -24,7 +24,8 @@ Ids lengths(int64_t rows, int64_t most) {
 
 Tensor row(const Tensor& x, int64_t r) { return x.part(r * x.size(1), {x.size(1)}).copied(); }
 
-// Logits of three steps, rows doubled and turned around after the first, a third of them gone after the second.
+// Logits of three steps; rows are doubled and reversed after the first, and a third of them is dropped after the
+// second.
 std::vector<Tensor> three_steps(const Transformer& model, const Ids& source, const Ids& lens, const Ids& target,
                                 const qkv::Run& run) {
   Transformer::State state = model.start(source, lens, {});
@@ -41,7 +42,10 @@ std::vector<Tensor> three_steps(const Transformer& model, const Ids& source, con
   rows.clear();
   std::vector<int32_t> third;
   for (int64_t r = 0; r < 2 * B; ++r)
-    if (r % 3 != 0) rows.push_back(static_cast<int32_t>(r)), third.push_back(target.ptr()[(B - 1 - r / 2) * 3 + 2]);
+    if (r % 3 != 0) {
+      rows.push_back(static_cast<int32_t>(r));
+      third.push_back(target.ptr()[(B - 1 - r / 2) * 3 + 2]);
+    }
   model.select(state, rows);
   out.push_back(model.step(state, Ids({std::ssize(third)}, third), run));
   return out;
@@ -70,7 +74,10 @@ TEST(TransformerStep, ManyRowsHaveTheLogitsOfTheWholePrefixAndTheBitsOfARowAlone
 struct Count : Probe {
   int64_t attentions = 0;
   Shape last;
-  void attention(std::string_view, const Weights& weights) override { ++attentions, last = weights.shape(); }
+  void attention(std::string_view, const Weights& weights) override {
+    ++attentions;
+    last = weights.shape();
+  }
 };
 
 TEST(TransformerStep, ThreadsAndProbesChangeNoBit) {

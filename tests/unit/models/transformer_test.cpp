@@ -34,18 +34,41 @@ std::vector<Variant> variants() {
     change(list.back().options);
   };
   add("the book's", [](TransformerConfig&) {});
-  add("pre-norm, gelu", [](TransformerConfig& o) { o.norm = NormPlace::pre, o.activation = Activation::gelu; });
-  add("tied, biases", [](TransformerConfig& o) { o.tied = true, o.bias = true; });
-  add("learned positions", [](TransformerConfig& o) { o.positions = PositionKind::learned, o.max_positions = 6; });
-  add("relative positions", [](TransformerConfig& o) { o.positions = PositionKind::relative, o.max_distance = 2; });
-  add("rotary positions, one key head",
-      [](TransformerConfig& o) { o.positions = PositionKind::rotary, o.key_heads = 1; });
-  add("alibi, pre-norm", [](TransformerConfig& o) { o.positions = PositionKind::alibi, o.norm = NormPlace::pre; });
+  add("pre-norm, gelu", [](TransformerConfig& o) {
+    o.norm = NormPlace::pre;
+    o.activation = Activation::gelu;
+  });
+  add("tied, biases", [](TransformerConfig& o) {
+    o.tied = true;
+    o.bias = true;
+  });
+  add("learned positions", [](TransformerConfig& o) {
+    o.positions = PositionKind::learned;
+    o.max_positions = 6;
+  });
+  add("relative positions", [](TransformerConfig& o) {
+    o.positions = PositionKind::relative;
+    o.max_distance = 2;
+  });
+  add("rotary positions, one key head", [](TransformerConfig& o) {
+    o.positions = PositionKind::rotary;
+    o.key_heads = 1;
+  });
+  add("alibi, pre-norm", [](TransformerConfig& o) {
+    o.positions = PositionKind::alibi;
+    o.norm = NormPlace::pre;
+  });
   add("no positions", [](TransformerConfig& o) { o.positions = PositionKind::none; });
-  add("one key head", [](TransformerConfig& o) { o.heads = 4, o.key_heads = 1; });
+  add("one key head", [](TransformerConfig& o) {
+    o.heads = 4;
+    o.key_heads = 1;
+  });
   add("additive", [](TransformerConfig& o) { o.attention = ScorerKind::additive; });
-  add("gaussian, uneven layers",
-      [](TransformerConfig& o) { o.attention = ScorerKind::gaussian, o.layers = 1, o.decoder_layers = 3; });
+  add("gaussian, uneven layers", [](TransformerConfig& o) {
+    o.attention = ScorerKind::gaussian;
+    o.layers = 1;
+    o.decoder_layers = 3;
+  });
   return list;
 }
 
@@ -92,9 +115,9 @@ TEST(Transformer, SaysWhatItIsInOneLine) {
                                  .layers = 3,
                                  .decoder_layers = 1,
                                  .positions = PositionKind::alibi};
-  EXPECT_EQ(
-      uneven.facts().summary,
-      "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention scaled-dot");
+  EXPECT_EQ(uneven.facts().summary,
+            "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention "
+            "scaled-dot");
 }
 
 TEST(Transformer, LaysOutAModelThatNoMemoryHolds) {
@@ -103,7 +126,7 @@ TEST(Transformer, LaysOutAModelThatNoMemoryHolds) {
   const auto layout = options.layout(kWords);
   EXPECT_EQ(layout[0].name, "encoder.embedding.weight");
   EXPECT_EQ(layout[0].shape, (Shape{9, 1 << 20}));
-  EXPECT_EQ(zeros({2}).at({1}), 0);  // tensors have elements again
+  EXPECT_EQ(zeros({2}).at({1}), 0);  // tensors are allocated again
 }
 
 TEST(Transformer, StartsAsTheBooksPyTorchModel) {
@@ -155,7 +178,7 @@ TEST(Transformer, TheCacheGivesTheLogitsOfTheWholePrefix) {
   }
 }
 
-// The book feeds every generated token at position 0: that is another function than the one that was trained.
+// The book feeds every generated token at position 0: this is not the function that was trained.
 TEST(Transformer, TheBooksPredictionForgetsPositions) {
   const Ids source = some_ids(2, 6, 9, 1), target = some_ids(2, 3, 9, 2);
   Transformer model(variants()[0].options, kWords, Rng(3));
@@ -199,8 +222,7 @@ TEST(Transformer, ADecoderAloneIsALanguageModel) {
       "prefix");
 }
 
-// What a row may see of the target is an argument: with the causal mask no output depends on a later word, without one
-// it does.
+// The mask of the target is an argument: with the causal mask no output depends on a later word, without it outputs do.
 TEST(Transformer, TheMaskOfTheTargetIsAnArgument) {
   const Transformer model(variants()[0].options, kWords, Rng(4));
   const Ids source({2, 4}, {4, 5, 3, 1, 6, 7, 8, 3}), lens({2}, {3, 4});
@@ -214,15 +236,16 @@ TEST(Transformer, TheMaskOfTheTargetIsAnArgument) {
   EXPECT_GT(max(abs(sub(a, b))).item(), 1e-4f);
 }
 
-// A prompt read in one pass leaves the rows where reading it token by token does, whatever their lengths, and beams go
-// on from there.
+// Reading a prompt in one pass gives the same state as reading it token by token, for any lengths, and beams continue
+// from there.
 TEST(Transformer, APromptReadInOnePassEqualsReadingItTokenByToken) {
   const Ids source = some_ids(4, 6, 9, 1), lens({4}, {6, 2, 4, 1}), ids = some_ids(4, 5, 9, 2),
             prompt_lens({4}, {3, 3, 5, 1});
   for (const auto& [name, options] : variants())
     for (const Cross cross : {Cross::yes, Cross::no}) {
       TransformerConfig o = options;
-      o.tied = false, o.max_positions = 9;
+      o.tied = false;
+      o.max_positions = 9;
       const Transformer model(o, kWords, Rng(3));
       const TransformerDecoder alone(o, 9, Cross::no, Rng(5));
       const TransformerDecoder& decoder = cross == Cross::yes ? model.decoder : alone;
@@ -248,8 +271,8 @@ TEST(Transformer, APromptReadInOnePassEqualsReadingItTokenByToken) {
 
 TEST(Transformer, GradientsReachEveryParameter) {
   for (auto [name, options] : variants()) {
-    options.activation = Activation::gelu;  // differences across a kink of relu are no derivative
-    // A bias of the keys shifts all scores of a row alike: softmax does not see it.
+    options.activation = Activation::gelu;  // differences across the kink of relu are not derivatives
+    // A bias of the keys shifts all scores of a row equally, which softmax ignores.
     expect_gradients(Transformer(options, kWords, Rng(3)), 9, 3e-3f, 1e-2, name, "to_k.bias");
   }
 }
@@ -262,7 +285,8 @@ struct Paths : Probe {
   std::vector<std::string> paths;
   std::vector<Shape> shapes;
   void attention(std::string_view path, const Weights& weights) override {
-    paths.emplace_back(path), shapes.push_back(weights.shape());
+    paths.emplace_back(path);
+    shapes.push_back(weights.shape());
   }
 };
 
@@ -310,7 +334,7 @@ TEST(Transformer, RecomputedBlocksGiveTheSameGradients) {
       gradients.push_back(arena.flat().copied());
       EXPECT_EQ(probe.paths.size(), static_cast<size_t>(options.layers + 2 * options.decoder_depth())) << name;
     }
-    // Gradients of the encoder's outputs are added up in another order.
+    // Gradients of the encoder's outputs are added in a different order.
     expect_near(gradients[1], Array(gradients[0]), 1e-6, name);
   }
 }
@@ -340,10 +364,13 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
   TransformerConfig options{.hidden = 10, .ffn = 64, .heads = 4, .layers = 2};
   constexpr VocabularySizes words{9, 7};
   expect_error([&] { Transformer(options, words, Rng(1)); }, "[transformer] a width of 10 is not divisible by 4 heads");
-  options.heads = 2, options.tied = true;
+  options.heads = 2;
+  options.tied = true;
   expect_error([&] { Transformer(options, words, Rng(1)); },
                "[transformer] tied embeddings need one vocabulary, got 9 and 7 tokens");
-  options.tied = false, options.positions = PositionKind::learned, options.max_positions = 4;
+  options.tied = false;
+  options.positions = PositionKind::learned;
+  options.max_positions = 4;
   const Transformer model(options, words, Rng(1));
   expect_error([&] { model.logits(some_ids(2, 5, 9, 1), {}, some_ids(2, 3, 7, 1), {}); },
                "[positions] position 4 is past the learned table of 4 positions");
@@ -354,7 +381,7 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
       [&] {
         model.step(state, Ids({3}, {1, 2, 3}), {});
       },
-      "[transformer] the cache is of a batch of 2 rows, got tokens of shape (3,)");
+      "[transformer] the cache has 2 rows, got tokens of shape (3,)");
   expect_error([&] { model.select(state, std::vector<int32_t>{2}); }, "[transformer] row 2 is not in 0 to 1");
   options.decoder_layers = 1;
   const Transformer other(options, words, Rng(1));
@@ -362,14 +389,14 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
       [&] {
         other.step(state, Ids({2}, {1, 2}), {});
       },
-      "[transformer] the cache is of a model with 2 decoder blocks, this one has 1");
+      "[transformer] the cache is from a model with 2 decoder blocks, but this one has 1");
   options.decoder_layers = 2;
   const Transformer wider(options, {9, 8}, Rng(1));
   expect_error(
       [&] {
         wider.step(state, Ids({2}, {1, 2}), {});
       },
-      "[transformer] the cache is of a model of width 10 and 7 target tokens, this one has 10 and 8");
+      "[transformer] the cache is from a model of width 10 and 7 target tokens, but this one has 10 and 8");
   options.key_heads = 1;
   const Transformer shared(options, words, Rng(1));
   expect_error(
@@ -381,7 +408,7 @@ TEST(Transformer, ErrorsSayWhatDoesNotFit) {
       [&] {
         model.start(some_ids(2, 3, 9, 1), Ids({3}, {1, 2, 3}), {});
       },
-      "[transformer] lengths of shape (3,) for source (2, 3)");
+      "[transformer] lengths have shape (3,) for source (2, 3)");
   for (int t = 0; t < 4; ++t) model.step(state, Ids({2}, {1, 2}), {});
   expect_error(
       [&] {

@@ -77,14 +77,14 @@ TEST(Mutants, OfAlignmentsAreReadOrRefused) {
 
 TEST(Mutants, OfMetricsAreReadOrRefused) {
   const TempFolder folder;
-  survives(
-      {{"{\"kind\":\"epoch\",\"epoch\":1,\"step\":4,\"loss\":2.5}\n{\"kind\":\"epoch\",\"epoch\":2,\"step\":8,\"loss\":1.5}\n"},
-       {"{", "}", "[", "]", "\"step\"", "null", "1e999", std::string(5000, '['), "\n"}},
-      folder / "metrics.jsonl", mutants(1000), [](const std::string& p) {
-        Progress progress;
-        progress.step = 6;
-        MetricsFile(p).started(progress);
-      });
+  survives({{"{\"kind\":\"epoch\",\"epoch\":1,\"step\":4,\"loss\":2.5}\n"
+             "{\"kind\":\"epoch\",\"epoch\":2,\"step\":8,\"loss\":1.5}\n"},
+            {"{", "}", "[", "]", "\"step\"", "null", "1e999", std::string(5000, '['), "\n"}},
+           folder / "metrics.jsonl", mutants(1000), [](const std::string& p) {
+             Progress progress;
+             progress.step = 6;
+             MetricsFile(p).started(progress);
+           });
 }
 
 TEST(Mutants, OfSubwordModelsAreUsedOrRefused) {

@@ -1,4 +1,4 @@
-// Layers and modules: names, sharing and cloning, how layers start, and rows that do not depend on their mates.
+// Layers and modules: names, sharing and cloning, initial values, and rows that do not depend on the rest of the batch.
 #include "qkv/nn/layers.h"
 
 #include <gtest/gtest.h>
@@ -136,7 +136,7 @@ TEST(Layers, OrthogonalMatricesAreOrthogonal) {
   }
 }
 
-// Every row alone, and groups of rows from several places, have the bits that they have in the whole batch.
+// Each row alone, and groups of rows from several places, give the same bits as in the whole batch.
 void expect_no_mates(const std::string& name, int64_t width, const std::function<Tensor(const Tensor&)>& f) {
   const int64_t rows = 203;
   const Tensor x = uniform({rows, width}, Rng(9).at(name), -2, 2);

@@ -1,5 +1,5 @@
-// GRU and LSTM: PyTorch's values and gradients, lengths, directions, dropout, and rows that do not depend on their
-// mates.
+// GRU and LSTM: PyTorch's values and gradients, lengths, directions, dropout, and rows that do not depend on the rest
+// of the batch.
 #include "qkv/nn/recurrent.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace qkv::tests {
 namespace {
 
-// 1e-5 of the largest element.
+// Within 1e-5 of the largest element.
 void expect_near_largest(const Tensor& a, const Tensor& b, const std::string& what) {
   qkv_test::expect_near_largest(a, b, 1e-5, what);
 }
@@ -179,7 +179,7 @@ TEST(Recurrent, NotANumberStaysInItsRowAndAfterItsStep) {
       Tensor x = normal({3, 6, 3}, Rng(2));
       const Tensor clean = model(x, {}, Ids({3}, {6, 4, 6})).y;
       x.mutable_ptr()[(1 * 6 + 2) * 3] = bad;  // row 1, step 2
-      x.mutable_ptr()[(1 * 6 + 5) * 3] = nan;  // and behind its end
+      x.mutable_ptr()[(1 * 6 + 5) * 3] = nan;  // and after its end
       const Tensor y = model(x, {}, Ids({3}, {6, 4, 6})).y;
       for (int64_t b : {0, 2}) expect_same(slice(y, 0, b, b + 1), slice(clean, 0, b, b + 1), name);
       expect_same(slice(slice(y, 0, 1, 2), 1, 0, 2), slice(slice(clean, 0, 1, 2), 1, 0, 2), name);

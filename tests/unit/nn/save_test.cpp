@@ -12,7 +12,7 @@ namespace {
 
 using qkv_test::error_of;
 
-// Two layers that share a matrix, an absent bias and a tensor that is no parameter.
+// Two layers that share a matrix, an absent bias and a tensor that is not a parameter.
 struct Net {
   Linear first, second;
   std::vector<LayerNorm> norms;

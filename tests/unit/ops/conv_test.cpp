@@ -55,7 +55,7 @@ TEST(Conv1d, SaysWhatIsWrong) {
   expect_error([&] { conv1d(x, weight, {}, {.dilation = 0}); }, "[conv1d] dilation must be 1 to 1073741824, got 0");
   expect_error([&] { conv1d(x, zeros({4, 3, 0})); }, "[conv1d] the kernel must have 1 to 1073741824 taps: (4, 3, 0)");
   expect_error([&] { conv1d(x, weight, {}, {.dilation = 2}); },
-               "[conv1d] the kernel reaches over 9 places, the padded input has 8: (2, 3, 8) and (4, 3, 5)");
+               "[conv1d] the kernel spans 9 positions, the padded input has 8: (2, 3, 8) and (4, 3, 5)");
 }
 
 TEST(BatchNorm, GivesTheBooksNumbers) {

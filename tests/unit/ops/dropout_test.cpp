@@ -82,7 +82,8 @@ std::vector<float> everything() {
     Tape tape;
     const Tensor out = dropout(x, 0.3f, kTraining);
     tape.backward(out, y.detached());
-    add(out), add(tape.grad(x));
+    add(out);
+    add(tape.grad(x));
   }
   {
     Tape tape;
@@ -94,7 +95,8 @@ std::vector<float> everything() {
     Tape tape;
     const Tensor out = embedding_scaled_position(table, ids, 2, uniform({20, 70}, Rng(7)), 0.3f, kTraining);
     tape.backward(out, uniform(out.shape(), Rng(8)));
-    add(out), add(tape.grad(table));
+    add(out);
+    add(tape.grad(table));
   }
   return all;
 }

@@ -1,4 +1,4 @@
-// Element-wise ops outside the table: what does not broadcast, and threads.
+// Element-wise ops beyond the op table: shapes that do not broadcast, and threads.
 #include "qkv/ops/elementwise.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Elementwise, LargeArraysHaveTheSameBitsOnOneTwoAndEightThreads) {
   EXPECT_EQ(one, run(8));
 }
 
-// Huge arguments of sin and cos take another way; an element beside them, in the same vector, does not.
+// Huge arguments of sin and cos take another path; an element beside them in the same vector does not.
 TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
   const Tensor x = uniform({1024}, Rng(4), -100, 100);
   const float huge[] = {2e4f, 3e38f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(),
@@ -59,7 +59,7 @@ TEST(Elementwise, AnElementHasTheSameBitsBesideAnyOther) {
   }
 }
 
-// The first op of a thread rounds like all that follow: a row alone has the bits it has in a batch.
+// The first op of a thread rounds like all later ones: a row alone has the same bits as in a batch.
 TEST(Elementwise, DenormalResultsAreZeroFromTheFirstOpOfAThreadOn) {
   for (int64_t n : {int64_t{4}, int64_t{100000}})
     std::thread([n] {

@@ -98,7 +98,7 @@ TEST(LinearCrossEntropy, ErrorsNameBothShapes) {
       [&] {
         linear_cross_entropy(x, zeros({5, 4}), Tensor(), targets);
       },
-      "[linear_cross_entropy] x has shape (2, 3), targets and weight ask for (2, 4)");
+      "[linear_cross_entropy] x has shape (2, 3), but targets and weight require (2, 4)");
   tests::expect_error([&] { linear_cross_entropy(x, zeros({3}), Tensor(), targets); },
                       "[linear_cross_entropy] the weight must have shape (V, D), got (3,)");
   tests::expect_error([&] { linear_cross_entropy(x, weight, zeros({4}), targets); },

@@ -1,4 +1,4 @@
-// Losses: conventions that a formula in a table does not show.
+// Losses: conventions that the formulas in the op table do not show.
 #include "qkv/ops/loss.h"
 
 #include <gtest/gtest.h>

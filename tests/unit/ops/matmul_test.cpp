@@ -142,17 +142,17 @@ TEST(Linear, ASecondStepMissesNoPool) {
   EXPECT_EQ(pool.misses(), misses);
 }
 
-// More rows than one stretch: 256 of them where 16384 values are between the layers.
-TEST(FeedForward, InStretchesIsTheTwoLayersInLessMemory) {
+// More rows than one block, which has 256 rows when there are 16384 hidden values.
+TEST(FeedForward, InBlocksOfRowsIsTheTwoLayersInLessMemory) {
   for (const Activation f : {Activation::relu, Activation::gelu, Activation::none}) {
     const Tensor x = parameter(uniform({2, 300, 4}, Rng(1), -1, 1));
     const Tensor w1 = parameter(uniform({16384, 4}, Rng(2), -1, 1)), b1 = parameter(uniform({16384}, Rng(3), -1, 1));
     const Tensor w2 = parameter(uniform({3, 16384}, Rng(4), -.1f, .1f)), b2 = parameter(uniform({3}, Rng(5), -1, 1));
-    const auto gradients = [&](bool stretches, int64_t& bytes) {
+    const auto gradients = [&](bool blocks, int64_t& bytes) {
       Pool pool;
       PoolScope scope(pool);
       Tape tape;
-      const Tensor y = stretches ? feed_forward(x, w1, b1, w2, b2, f) : linear(linear(x, w1, b1, f), w2, b2);
+      const Tensor y = blocks ? feed_forward(x, w1, b1, w2, b2, f) : linear(linear(x, w1, b1, f), w2, b2);
       tape.backward(y, uniform({2, 300, 3}, Rng(6), -1, 1));
       bytes = pool.bytes();
       std::vector<Tensor> all{y};
@@ -192,7 +192,7 @@ TEST(FeedForward, RefusesWeightsThatDoNotFit) {
   EXPECT_EQ(error_of([&] {
               feed_forward(x, w1, {}, ones({5, 3}), {}, Activation::relu);
             }),
-            "[feed_forward] weights do not follow one another: (4, 3) and (5, 3)");
+            "[feed_forward] the weights do not chain: (4, 3) and (5, 3)");
   EXPECT_EQ(error_of([&] {
               feed_forward(ones({2, 4}), w1, {}, w2, {}, Activation::relu);
             }),

@@ -9,7 +9,7 @@
 
 namespace qkv::tests {
 
-/// A double-precision array: what references compute with.
+/// A double-precision array, which references compute with.
 struct Array {
   Shape shape;
   std::vector<double> v;
@@ -25,8 +25,8 @@ struct Array {
 using Tensors = std::vector<Tensor>;
 using Arrays = std::vector<Array>;
 
-/// What special values do to a row's op. Default: put NaN, +-inf, +-0, denormals and huge values into one place of each
-/// input and expect what the reference, rounded to float, says (NaN for NaN, inf for inf).
+/// How a row's op is tested with special values. Default: put NaN, +-inf, +-0, denormals and huge values into one
+/// element of each input and expect the reference's result, rounded to float (NaN for NaN, inf for inf).
 enum class Special { like_reference, none };
 
 struct OpCase {
@@ -35,15 +35,15 @@ struct OpCase {
   std::vector<std::vector<Shape>> shapes;            // sets of input shapes: the usual, 0, 1 and tails
   std::function<Tensor(const Tensors&)> call;        // the op on these inputs
   std::function<Array(const Arrays&)> reference;     // the same in double
-  std::vector<std::pair<float, float>> ranges = {};  // inputs are uniform here, default [-2, 2] each
+  std::vector<std::pair<float, float>> ranges = {};  // ranges of the uniform inputs, default [-2, 2] each
   double value_tolerance = 1e-6;                     // |y - ref| <= tolerance * (|ref| + max|ref|)
-  double gradient_tolerance = 1e-5;  // |dx - ref| <= tolerance * (|ref| + max|ref|), the rule of DESIGN 10
+  double gradient_tolerance = 1e-5;                  // |dx - ref| <= tolerance * (|ref| + max|ref|)
   Special special = Special::like_reference;
   std::string exception = "";  // why a tolerance or `special` differs from the default; required then
   double step = 1e-4;          // of the central differences
 };
 
-// One function a subject, each in its own rows_*.cpp.
+// One function per subject, each in its own rows_*.cpp.
 std::vector<OpCase> elementwise_rows();
 std::vector<OpCase> broadcast_rows();
 std::vector<OpCase> reduce_rows();

@@ -30,7 +30,7 @@ std::vector<OpCase> op_table() {
 
 namespace {
 
-constexpr int64_t kLarge = 2000;  // elements: from here on a reference costs too much to be asked for every place
+constexpr int64_t kLarge = 2000;  // elements: above this, evaluating the reference at every element costs too much
 
 bool is_large(const std::vector<Shape>& shapes) {
   return std::any_of(shapes.begin(), shapes.end(), [](const Shape& s) { return s.numel() > kLarge; });
@@ -63,7 +63,7 @@ double largest(const std::vector<double>& v) {
   return most;
 }
 
-// |a - b| <= tolerance (|b| + max|b|) everywhere; says where it is worst.
+// |a - b| <= tolerance (|b| + max|b|) everywhere; reports the element that fails.
 void expect_close(std::span<const float> a, const std::vector<double>& b, double tolerance, const std::string& what) {
   ASSERT_EQ(a.size(), b.size()) << what;
   const double most = largest(b);
@@ -91,7 +91,7 @@ Tensors as_parameters(Tensors inputs) {
   return inputs;
 }
 
-// Central differences at the places given, of sum(weights * reference).
+// Central differences of sum(weights * reference) at the given elements.
 std::vector<double> differences(const OpCase& row, const Arrays& arrays, size_t k, const std::vector<int64_t>& places,
                                 const Array& weights) {
   std::vector<double> slopes;
@@ -106,7 +106,7 @@ std::vector<double> differences(const OpCase& row, const Arrays& arrays, size_t 
   return slopes;
 }
 
-// All elements of small inputs; of large ones both ends and three between.
+// All elements of small inputs; for large inputs both ends and three elements between.
 std::vector<int64_t> places_of(int64_t n) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < n; i += n <= kLarge ? 1 : n / 4) places.push_back(i);
@@ -136,7 +136,7 @@ void check_gradient(const OpCase& row, const std::vector<Shape>& shapes) {
     ASSERT_EQ(dx.shape(), inputs[k].shape()) << what;
     expect_close(at_places(dx, places), expected, row.gradient_tolerance, what);
 
-    // The only input that wants one: the same bits, though less is saved.
+    // As the only input that wants a gradient: the same bits, though less is saved.
     Tensors one = plain;
     one[k] = parameter(plain[k]);
     Tape alone;
@@ -147,7 +147,7 @@ void check_gradient(const OpCase& row, const std::vector<Shape>& shapes) {
   }
 }
 
-// A second use adds to the gradients that are there, alone and in an arena.
+// A second use adds to the existing gradients, with and without an arena.
 void check_two_uses(const OpCase& row, const std::vector<Shape>& shapes) {
   const Tensors inputs = as_parameters(random_inputs(row, shapes));
   const auto gradients = [&](int uses, GradArena* arena) {
@@ -199,7 +199,7 @@ void check_special(const OpCase& row, const std::vector<Shape>& shapes) {
           else if (std::isinf(e))
             right = got == e;
           else if (expected[i] == usual[i])
-            right = away <= row.value_tolerance * (std::abs(e) + most) + 1e-37;  // out of its reach
+            right = away <= row.value_tolerance * (std::abs(e) + most) + 1e-37;  // not affected by it
           else
             right = away <= 1e-5 * std::abs(e) + 1e-5 * (std::abs(special) < 3 ? 1 : 0) + 1e-36;
           ASSERT_TRUE(right) << name_of(row, shapes) << ": " << special << " in input " << k << " gives " << got
@@ -257,7 +257,7 @@ TEST(OpTableRows, EveryRecordedOpHasARow) {
   ASSERT_FALSE(recorded.empty());
   for (const std::string& op : recorded)
     EXPECT_TRUE(rows.count(op)) << "the op \"" << op << "\" has no row in the table";
-  for (const std::string& op : rows) EXPECT_TRUE(recorded.count(op)) << "the row \"" << op << "\" is of no op";
+  for (const std::string& op : rows) EXPECT_TRUE(recorded.count(op)) << "the row \"" << op << "\" belongs to no op";
 }
 
 TEST(OpTableRows, EveryOpOfTheEngineIsThere) {
@@ -295,9 +295,9 @@ TEST(OpTableRows, EveryOpIsTriedWithNothingWithOneAndWithTails) {
   }
 }
 
-// Shapes cannot tell an absent tensor from a scalar, so an op must look.
+// An absent tensor has the shape of a scalar, so an op must check.
 TEST(OpTableRows, AnAbsentInputIsRefusedOrMeantToBeLeftOut) {
-  // The inputs that an op can do without: biases, first states, positions, factors of dropout.
+  // Optional inputs: biases, first states, positions, dropout factors.
   const std::set<std::string> optional = {"attention 3",
                                           "attention 4",
                                           "attention_decoder 9",

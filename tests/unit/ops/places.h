@@ -22,7 +22,7 @@ inline int64_t flat_of(const Shape& shape, const Place& place) {
   return flat;
 }
 
-/// y[place] = x[from(place)] for every place of `shape`.
+/// y[place] = x[from(place)] for every index of `shape`.
 template <class From>
 Array gathered(const Array& x, const Shape& shape, From&& from) {
   Array y(shape);

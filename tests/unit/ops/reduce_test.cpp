@@ -46,7 +46,7 @@ TEST(Sum, OfLongColumnsIsRightToTheLastBits) {
   }
 }
 
-// Rows and columns, few and many, short and long: each goes its own way through the chunks.
+// Rows and columns, few and many, short and long: each takes a different path through the chunks.
 TEST(Reductions, HaveTheSameBitsWithOneTwoAndEightThreads) {
   const qkv_test::ThreadsScope threads_scope;
   const Shape shapes[] = {{1000003}, {3, 200001}, {500, 700}, {40001, 37}, {2, 5000, 300}, {40, 100, 50}};
@@ -105,7 +105,7 @@ TEST(Max, GradientGoesToTheFirstOfEqualMaxima) {
     const Tensor expected({2, 3, 2}, {0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0});
     EXPECT_TRUE(same_bits(tape.grad(x), expected));
   }
-  {  // axes 0 and 2: per middle index the first in row-major order
+  {  // axes 0 and 2: for each middle index, the first in row-major order
     Tape tape;
     tape.backward(max(x, {0, 2}), ones({3}));
     const Tensor expected({2, 3, 2}, {0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0});

@@ -1,4 +1,4 @@
-// Ops on rows: a row alone has the bits it has among mates, errors say both values, masked entries are exactly zero.
+// Ops on rows: a row alone has the same bits as in a batch, errors show both values, masked entries are exactly zero.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -127,7 +127,7 @@ TEST(RowOps, ErrorsNameTheOpAndBothValues) {
       [&] {
         embedding_scaled_position(x, Ids({}, {0}), 1, zeros({1, 3}), 0, kInference);
       },
-      "[embedding_scaled_position] ids must have a last axis of places, got shape ()");
+      "[embedding_scaled_position] ids need a last axis of positions, got shape ()");
   expect_error([&] { layer_norm(x, zeros({2}), three); }, "[layer_norm] gamma has shape (2,) for rows of shape (3,)");
   expect_error(
       [&] {

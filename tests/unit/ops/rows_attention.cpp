@@ -1,4 +1,4 @@
-// Op-table rows: fused attention, and the plain steps that it stands for.
+// Op-table rows: fused attention, and the plain steps it replaces.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -48,7 +48,7 @@ double score_of(ScoreForm form, double scale, const double* q, const double* k, 
 const auto kSeesAll = [](auto...) { return true; };
 const auto kSeesCausal = [](int64_t, int64_t, int64_t i, int64_t j) { return j <= i + 1; };
 
-// q, k, v and a factor of the scale.
+// q, k, v and a scale factor.
 OpCase pair_row(const std::string& label, ScoreForm form, std::pair<float, float> factor, double value_tolerance = 1e-6,
                 double gradient_tolerance = 1e-5) {
   return {.op = "attention",
@@ -80,7 +80,7 @@ OpCase pair_row(const std::string& label, ScoreForm form, std::pair<float, float
           .step = 1e-5};
 }
 
-// q, k, v, a bias of the scores and one of the keys, causal.
+// q, k, v, a score bias and a key bias, causal.
 OpCase biased_row() {
   return {.op = "attention",
           .label = "biases, causal",
@@ -202,7 +202,7 @@ OpCase masked_softmax_row() {
               }};
 }
 
-// One more key, hidden, whose value is NaN: otherwise the sum is a matrix product.
+// Adds a hidden key whose value is NaN; without it the sum would be a matrix product.
 OpCase pool_row() {
   return {
       .op = "pool_values",

@@ -1,4 +1,4 @@
-// Rows of the convolution and of batch norm.
+// Op-table rows: convolution and batch norm.
 #include <cmath>
 
 #include "qkv/ops/batch_norm.h"

@@ -107,7 +107,7 @@ std::vector<OpCase> elementwise_rows() {
       unary(
           "pow", [](const Tensor& x) { return pow(x, -1); }, [](double x) { return 1 / x; }, {0.5f, 3}),
   };
-  // Wide ranges, many elements: a slope is as exact as the largest of them, tanh is flat nearly everywhere.
+  // Wide ranges, many elements: slopes are compared relative to the largest one; tanh is flat nearly everywhere.
   for (OpCase row : {unary("exp", exp, [](double x) { return std::exp(x); }, {-80, 80}),
                      unary("log", log, [](double x) { return std::log(x); }, {0.05f, 50}),
                      unary("sin", sin, [](double x) { return std::sin(x); }, {-300, 300}),

@@ -10,7 +10,7 @@ namespace qkv::tests {
 namespace {
 
 Ids some_targets(const Shape& logits) {
-  if (logits.rank() == 0) return Ids(Shape{}, {0});  // of an absent tensor, which the op is to refuse
+  if (logits.rank() == 0) return Ids(Shape{}, {0});  // for an absent tensor, which the op must refuse
   Ids targets = Ids::empty(Shape(std::span(logits.begin(), logits.end() - 1)));
   for (int64_t i = 0; i < targets.numel(); ++i)
     targets.mutable_ptr()[i] = static_cast<int32_t>((i * 7 + 1) % std::max<int64_t>(logits[-1], 1));
@@ -89,7 +89,7 @@ OpCase linear(std::string label, const CrossEntropyOptions& options, std::vector
                 }
                 return plain_cross_entropy(z, options);
               },
-          .ranges = {{-1, 1}, {-0.4f, 0.4f}, {-1, 1}}};  // so that one huge input leaves the loss of a row within float
+          .ranges = {{-1, 1}, {-0.4f, 0.4f}, {-1, 1}}};  // so that one huge input keeps a row's loss within float
 }
 
 OpCase squares(std::string label, Reduction reduction, std::vector<Shape> shapes) {

@@ -1,4 +1,4 @@
-// Rows of the op table: matmul with its transposes and shared operands, linear with its activations.
+// Op-table rows: matmul with transposes and shared operands, linear with activations.
 #include <cmath>
 
 #include "qkv/ops/feed_forward.h"
@@ -112,7 +112,8 @@ OpCase feed_forward_row(const char* label, Activation activation, double (*f)(do
   row.reference = [f](const Arrays& x) { return two_layers(x, true, f); };
   row.special = Special::none;
   row.exception =
-      "huge values overflow between the layers, in float and not in double; the op has the bits of two linear ones, whose rows test them";
+      "huge values overflow between the layers in float but not in double; the op has the bits of two linear ops, "
+      "whose rows test them";
   return row;
 }
 
@@ -128,7 +129,7 @@ std::vector<OpCase> matmul_rows() {
       linear_row("gelu", Activation::gelu, [](double z) { return z * 0.5 * std::erfc(-z / std::sqrt(2.0)); }));
   rows.back().special = Special::none;
   rows.back().exception =
-      "a sum that overflows to -inf inside is NaN by the formula, -inf times 0; the row of gelu tests its special values";
+      "an inner sum that overflows to -inf is NaN by the formula, -inf times 0; the row of gelu tests special values";
   rows.push_back(linear_row("tanh", Activation::tanh, [](double z) { return std::tanh(z); }));
   rows.push_back(linear_row("sigmoid", Activation::sigmoid, [](double z) { return 1 / (1 + std::exp(-z)); }));
   OpCase bare = linear_row("no bias", Activation::none, [](double z) { return z; });

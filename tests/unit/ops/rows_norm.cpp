@@ -11,7 +11,7 @@ namespace {
 
 const Run kTraining{.training = true, .rng = Rng(11).at("layer").at_step(3)};
 
-// x where word i of the stream is at least rate 2^32, over 1 - rate; else 0. What float cannot hold is infinite.
+// x where word i of the stream is at least rate 2^32, over 1 - rate; else 0. Values too large for float are infinite.
 Array plain_dropout(const Array& x, double rate, const Rng& rng) {
   Array y = x;
   for (int64_t i = 0; i < x.numel(); ++i) {
@@ -92,7 +92,8 @@ OpCase many_rows(OpCase row) {
   row.label += ", many rows";
   row.special = Special::none;
   row.exception =
-      "among 450 normalised values some are near 0, and a huge gamma shows their rounding; the few rows test special values";
+      "some of 450 normalised values are near 0, and a huge gamma shows their rounding; special values are tested "
+      "with few rows";
   return row;
 }
 

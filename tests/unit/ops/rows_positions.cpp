@@ -1,4 +1,4 @@
-// Op-table rows: what attention knows of positions.
+// Op-table rows: positions inside attention.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@
 namespace qkv::tests {
 namespace {
 
-// The number of keys follows from that of the diagonals.
+// The number of keys follows from the number of diagonals.
 OpCase dense_row(int64_t queries, std::vector<std::vector<Shape>> shapes) {
   return {.op = "dense_of_diagonals",
           .label = std::to_string(queries) + " queries",

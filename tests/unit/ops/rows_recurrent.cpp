@@ -1,4 +1,4 @@
-// Op-table rows: recurrent layers, and the decoder that attends in every step.
+// Op-table rows: recurrent layers, and the decoder that attends at every step.
 #include <cmath>
 
 #include "qkv/ops/attention_decoder.h"
@@ -14,7 +14,7 @@ const std::string kHuge =
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// The weights of a layer, from four arrays on.
+// The weights of a layer, from four consecutive arrays.
 struct PlainCell {
   CellKind kind;
   const Array &input, &recurrent, &bias_input, &bias_recurrent;
@@ -125,7 +125,7 @@ OpCase recurrent_row(CellKind kind, const std::string& label, bool with_lengths,
           .exception = kHuge};
 }
 
-// Inputs: keys, values, W_q, w_v, embedded, then of every layer four weights, h and, for LSTM, c.
+// Inputs: keys, values, W_q, w_v, embedded, then four weights, h and, for LSTM, c of every layer.
 struct DecoderShape {
   CellKind kind;
   size_t layers;

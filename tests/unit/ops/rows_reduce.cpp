@@ -1,4 +1,4 @@
-// Rows of the reductions.
+// Op-table rows: reductions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 namespace qkv::tests {
 namespace {
 
-// Folds every element into the place of the result that it belongs to.
+// Folds every element into the result element it belongs to.
 template <class Fold>
 Array reduced(const Array& x, const std::vector<int>& axes, KeepDims keep, double start, Fold&& fold) {
   std::vector<bool> gone(static_cast<size_t>(x.shape.rank()), axes.empty());

@@ -1,4 +1,4 @@
-// Rows of the ops that move elements.
+// Op-table rows: ops that move elements.
 #include "qkv/ops/shape.h"
 #include "unit/ops/places.h"
 
@@ -39,7 +39,7 @@ OpCase slice_row(int axis, int64_t begin, int64_t end, const std::vector<std::ve
               }};
 }
 
-// Reads each place from the part it falls into.
+// Reads each element from the part it belongs to.
 Array joined(const Arrays& parts, int axis) {
   Shape shape = parts[0].shape;
   int64_t total = 0;

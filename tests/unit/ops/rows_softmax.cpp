@@ -12,7 +12,7 @@ const std::vector<std::vector<Shape>> kRows = {{{3, 5}},  {{0}},      {{0, 4}}, 
                                                {{5, 1}},  {{2, 3}},   {{7}},          {{8}},      {{9}},
                                                {{2, 33}}, {{2, 201}}, {{2, 2, 3, 4}}, {{300, 71}}};
 
-// x - max - log sum e^(x - max), a row at a time.
+// x - max - log sum e^(x - max), row by row.
 Array plain_log_softmax(const Array& x) {
   Array y = x;
   const int64_t width = x.shape[-1];

@@ -171,12 +171,8 @@ TEST(ShapeOps, SayWhatIsWrong) {
   const Tensor x = zeros({2, 3}), y = zeros({3, 2});
   expect_error([&] { reshape(x, {4, 2}); }, "[reshape] the number of elements differs: (2, 3) to (4, 2)");
   expect_error([&] { reshape(x, {-1, 4}); }, "[reshape] no size for the -1 fits: (2, 3) to (-1, 4)");
-  expect_error(
-      [&] {
-        reshape(x, {-1, -1});
-      },
-      "[reshape] sizes are 0 or more, one of them may be -1: (2, 3) to (-1, -1)");
-  expect_error([&] { reshape(x, {-2, 3}); }, "[reshape] sizes are 0 or more, one of them may be -1: (2, 3) to (-2, 3)");
+  expect_error([&] { reshape(x, {-1, -1}); }, "[reshape] sizes must be at least 0, one may be -1: (2, 3) to (-1, -1)");
+  expect_error([&] { reshape(x, {-2, 3}); }, "[reshape] sizes must be at least 0, one may be -1: (2, 3) to (-2, 3)");
   expect_error([&] { reshape(zeros({0}), {0, -1}); }, "[reshape] no size for the -1 fits: (0,) to (0, -1)");
   expect_error([&] { permute(x, {0, 1, 2}); }, "[permute] an order of 3 axes for shape (2, 3)");
   expect_error([&] { permute(x, {0, 2}); }, "[permute] axis 2 is outside a tensor of 2 axes");
@@ -188,7 +184,7 @@ TEST(ShapeOps, SayWhatIsWrong) {
   expect_error([&] { slice(x, 2, 0, 1); }, "[slice] axis 2 is outside a tensor of 2 axes");
   expect_error([&] { concat({x, y}, 0); }, "[concat] shapes differ outside axis 0: (2, 3) and (3, 2)");
   expect_error([&] { concat({x, zeros({2})}, 0); }, "[concat] shapes differ outside axis 0: (2, 3) and (2,)");
-  expect_error([&] { concat(std::span<const Tensor>(), 0); }, "[concat] nothing to join: expected one tensor or more");
+  expect_error([&] { concat(std::span<const Tensor>(), 0); }, "[concat] nothing to join: expected at least one tensor");
   expect_error([&] { concat({x}, 2); }, "[concat] axis 2 is outside a tensor of 2 axes");
   expect_error([&] { repeat_interleave(x, -1, 0); },
                "[repeat_interleave] the count cannot be negative: -1 for shape (2, 3)");
@@ -224,9 +220,9 @@ TEST(ShapeOps, SayWhatIsWrong) {
         patches(zeros({1, 1, 4, 6}), 4);
       },
       "[patches] images of shape (1, 1, 4, 6) cannot be cut into patches of size 4");
-  expect_error([&] { select(x, y); }, "[select] the mask has another shape: (2, 3) and (3, 2)");
+  expect_error([&] { select(x, y); }, "[select] the mask has a different shape: (2, 3) and (3, 2)");
   expect_error([&] { where(ones({2, 3}), x, y); }, "[where] shapes differ: (2, 3) and (3, 2)");
-  expect_error([&] { where(y, x, x); }, "[where] the mask has another shape: (3, 2) and (2, 3)");
+  expect_error([&] { where(y, x, x); }, "[where] the mask has a different shape: (3, 2) and (2, 3)");
 }
 
 }  // namespace

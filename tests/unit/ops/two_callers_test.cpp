@@ -1,5 +1,5 @@
 // Two threads of a program that both call the library: while one waits for the end of a region it may run blocks of the
-// other's, and these may come through the same op. What each of them gets must not depend on it.
+// other's region, possibly from the same op. The results of neither thread may depend on that.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,8 +19,7 @@
 namespace qkv {
 namespace {
 
-// How often `large` did not give the bits it gives alone, while another thread ran `small` in the blocks of its
-// regions.
+// How often `large` gave different bits than alone while another thread ran `small` in the blocks of its regions.
 int64_t disturbed(const std::function<Tensor()>& large, const std::function<void()>& small) {
   const qkv_test::ThreadsScope threads_scope;
   set_threads(4);

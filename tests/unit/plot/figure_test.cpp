@@ -49,11 +49,12 @@ TEST(Figure, ErrorsNameBothCounts) {
   EXPECT_EQ(error_of([] { bars({"a", "b"}, {{"s", {1}}}); }), "[figure] bars \"s\" have 1 values for 2 categories");
   EXPECT_EQ(error_of([] { histogram({{"s", {1}}}, {}, {}, 0); }), "[figure] histogram needs 1 to 10000 bins, got 0");
   EXPECT_EQ(error_of([] { series("s", zeros({2}), zeros({3})); }),
-            "[series] x and y must be vectors of one length, got (2,) and (3,)");
+            "[series] x and y must be vectors of the same length, got (2,) and (3,)");
   EXPECT_EQ(error_of([] { curves({}, {.low = 2, .high = 1}); }), "[figure] x limits are not in order: 2 and 1");
-  EXPECT_EQ(error_of([] { curves({}, {}, {.low = 0, .scale = AxisScale::log}); }), "[figure] y limit 0 on a log scale");
+  EXPECT_EQ(error_of([] { curves({}, {}, {.low = 0, .scale = AxisScale::log}); }),
+            "[figure] y limit 0 cannot be drawn on a log scale");
   EXPECT_EQ(error_of([] { curves({}, {.high = 5e-324, .scale = AxisScale::log}); }),
-            "[figure] x limit 5e-324 on a log scale");
+            "[figure] x limit 5e-324 cannot be drawn on a log scale");
   EXPECT_EQ(error_of([] { line_style("z"); }),
             "[figure] unknown line format \"z\", expected a colour of bgrcmyk, o, and one of - -- -. :");
   EXPECT_EQ(error_of([] { colour_map("jet"); }),
@@ -104,7 +105,7 @@ TEST(Axes, TicksAreRoundNumbers) {
   EXPECT_EQ(labels({0, 2e-6}, 3), (Strings{"0", "1×10⁻⁶", "2×10⁻⁶"}));
 }
 
-TEST(Axes, ThereAreNeverMoreTicksThanAskedAndAllLieInside) {
+TEST(Axes, ThereAreNeverMoreTicksThanRequestedAndAllAreInside) {
   const Rng rng(11);
   for (int i = 0; i < 500; ++i) {
     const double low = rng.normal(2 * i) * std::pow(10, static_cast<int>(rng.below(9, i)) - 4);

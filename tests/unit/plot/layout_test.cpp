@@ -1,4 +1,4 @@
-// How panels share a page: folding, type that can be read, columns below each other.
+// How panels share a page: folding, readable type, aligned columns.
 #include "qkv/plot/layout.h"
 
 #include <gtest/gtest.h>
@@ -43,12 +43,12 @@ TEST(Layout, RowsOfPanelsFoldAtTheWidthOfAPage) {
   EXPECT_EQ(five.grid.cols, 3);
   EXPECT_EQ(five.grid.rows, 2);
   EXPECT_GT(four.panels[0].frame.width, layout(row_of_curves(3)).panels[0].frame.width)
-      << "fewer beside each other are drawn larger";
+      << "fewer panels per row are drawn larger";
   EXPECT_EQ(four.panels[0].frame.x, four.panels[2].frame.x);
   EXPECT_LT(four.panels[0].frame.y + four.panels[0].frame.height, four.panels[2].frame.y);
   Figure wide = row_of_curves(4);
   wide.size = FigureSize{13, 3};
-  EXPECT_EQ(layout(wide).grid.cols, 4) << "a size that was asked for is kept";
+  EXPECT_EQ(layout(wide).grid.cols, 4) << "a requested size is kept";
   wide = row_of_curves(4);
   wide.widest = 2000;
   EXPECT_EQ(layout(wide).grid.cols, 4);
@@ -59,7 +59,7 @@ TEST(Layout, AFoldedRowHasItsLabelsOnEveryLine) {
   for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(plan.panels[i].y_labels, i == 0 || i == 3) << i;
     EXPECT_EQ(plan.panels[i].y_label, i == 0 || i == 3 ? "y" : "") << i;
-    EXPECT_EQ(plan.panels[i].x_labels, i >= 2) << i << ": no panel stands below it";
+    EXPECT_EQ(plan.panels[i].x_labels, i >= 2) << i << ": there is no panel below it";
     EXPECT_EQ(plan.panels[i].x_label, i >= 2 ? "x" : "") << i;
   }
   const Figure heads = heatmaps(zeros({2, 4, 12, 12}), "Keys", "Queries", {"A", "B", "C", "D"},
@@ -80,7 +80,10 @@ TEST(Layout, NoTextIsBelowNinePixelsOnAPage) {
                                  {.x_tokens = words(n), .y_tokens = words(n), .cell_values = n < 20}));
   Strings names;
   std::vector<double> values;
-  for (int i = 0; i < 12; ++i) names.push_back("category " + std::to_string(i)), values.push_back(i + 0.25);
+  for (int i = 0; i < 12; ++i) {
+    names.push_back("category " + std::to_string(i));
+    values.push_back(i + 0.25);
+  }
   figures.push_back(bars(names, {{"a", values}, {"b", values}, {"c", values}}));
   std::get<Bars>(figures.back().panels[0].content).bar_values = true;
   for (const Figure& figure : figures) {
@@ -108,7 +111,7 @@ TEST(Layout, FiguresBelowEachOtherShareTheirColumns) {
                                  : &plan == &plans[1] ? 10
                                                       : 9),
                   above.width / 7, 0.2)
-          << "cells of one size";
+          << "cells of the same size";
     }
   }
 }
@@ -136,7 +139,7 @@ TEST(Layout, TheSignOfTheNumbersChoosesTheColours) {
   EXPECT_EQ(map_of({0, 0.5f, 1}), ColourMap::reds);
   EXPECT_EQ(map_of({-1, 0.5f, 1}), ColourMap::diverging);
   EXPECT_EQ(map_of({-3, -1}), ColourMap::reds);
-  EXPECT_EQ(map_of({-1e-9f, 1}), ColourMap::reds) << "a zero with rounding";
+  EXPECT_EQ(map_of({-1e-9f, 1}), ColourMap::reds) << "a rounding error around zero";
   EXPECT_EQ(map_of({-1, 1}, {.map = ColourMap::viridis}), ColourMap::viridis);
 }
 
@@ -149,7 +152,7 @@ TEST(Layout, ALogAxisWritesAllPowersOfTenAlike) {
                                                                                                           : plain) += 1;
       EXPECT_TRUE(plain == 0 || raised == 0) << low << " to " << high;
       EXPECT_TRUE(high < 1e4 || raised > 0)
-          << low << " to " << high << ": 10000 on one axis would stand beside 10⁴ on the other";
+          << low << " to " << high << ": 10000 on one axis would be next to 10⁴ on the other";
     }
 }
 

@@ -46,7 +46,7 @@ uint32_t word_at(const std::string& s, size_t i) {
   return static_cast<uint32_t>((s[i] & 255) << 24 | (s[i + 1] & 255) << 16 | (s[i + 2] & 255) << 8 | (s[i + 3] & 255));
 }
 
-// The rows of a PNG with one IDAT, each with its filter byte before it.
+// The rows of a PNG with one IDAT, each preceded by its filter byte.
 std::string unpacked(const std::string& png, size_t row, size_t rows) {
   std::string out(row * rows, '\0');
   uLongf size = out.size();
@@ -76,7 +76,7 @@ TEST_F(Save, WritesSvgAndTextByEnding) {
   EXPECT_EQ(bytes(path("a.svg")), svg(figure));
   save(figure, path("b.TXT"));
   EXPECT_NE(bytes(path("b.TXT")).find("@@"), std::string::npos);
-  EXPECT_EQ(files(), 2) << "no temporary file stays";
+  EXPECT_EQ(files(), 2) << "no temporary file is left";
 }
 
 TEST_F(Save, UnknownEndingsAreRefused) {
@@ -88,7 +88,7 @@ TEST_F(Save, AFolderThatIsNotThereIsNamed) {
   EXPECT_EQ(error(path("no/heat.svg")), "cannot write " + path("no/heat.svg") + ": No such file or directory");
 }
 
-TEST_F(Save, PngHasTwoPixelsAUnitAndTheRightColours) {
+TEST_F(Save, PngHasTwoPixelsPerUnitAndTheRightColours) {
   ASSERT_TRUE(librsvg_is_here())
       << "librsvg-2.so.2 is not installed, although ./test installs it (Debian package librsvg2-2)";
   const Figure figure = heatmaps(Tensor({1, 2}, {0, 1}), "键", "été", {}, {.size = FigureSize{3, 2}});

@@ -9,7 +9,7 @@
 namespace qkv::drawings {
 
 struct Element {
-  std::string name, text;  // text: what follows the opening tag, entities undone
+  std::string name, text;  // text: the text after the opening tag, entities decoded
   std::map<std::string, std::string> attributes;
   double number(const std::string& key) const { return std::stod(attributes.at(key)); }
   bool has(const std::string& key, const std::string& value) const {
@@ -33,7 +33,7 @@ struct SvgText {
       if (e.has("class", value)) out.push_back(e);
     return out;
   }
-  /// How many <text> elements hold exactly that.
+  /// The number of <text> elements with exactly this text.
   int texts(const std::string& content) const {
     int count = 0;
     for (const Element& e : elements) count += e.name == "text" && e.text == content;
@@ -111,7 +111,7 @@ inline SvgText read_svg(const std::string& svg) {
   return out;
 }
 
-/// The smallest type in a drawing, in pixels, on a page of that width: what is wider is scaled down.
+/// The smallest type in a drawing, in pixels, on a page of this width: wider drawings are scaled down.
 inline double smallest_type(const SvgText& s, double page) {
   const Element& whole = s.elements.at(0);
   double smallest = whole.number("font-size");

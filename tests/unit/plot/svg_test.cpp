@@ -81,7 +81,7 @@ TEST(Svg, DrawsAGridOfHeatMapsWithOuterLabelsAndOneColourBar) {
   EXPECT_EQ(s.texts("Key positions"), 4);
   EXPECT_EQ(s.texts("Query positions"), 2);
   for (const char* title : {"Head 1", "Head 2", "Head 3", "Head 4"}) EXPECT_EQ(s.texts(title), 1);
-  EXPECT_EQ(s.texts("8"), 6) << "tick labels stand on the outer panels only";
+  EXPECT_EQ(s.texts("8"), 6) << "only the outer panels have tick labels";
 }
 
 TEST(Svg, RowZeroIsOnTopAndEveryCellHasItsColour) {
@@ -143,7 +143,7 @@ TEST(Svg, TextsAreEscapedAndUnicodeStaysText) {
   EXPECT_NE(s.elements[0].attributes.at("font-family").find("Noto Sans CJK SC"), std::string::npos);
 }
 
-TEST(Svg, TokenLabelsNeverLeaveThePageWhateverTheirLength) {
+TEST(Svg, TokenLabelsOfAnyLengthStayOnThePage) {
   for (int count : {1, 5, 20, 80}) {
     std::vector<std::string> tokens;
     for (int i = 0; i < count; ++i)
@@ -160,7 +160,7 @@ TEST(Svg, TokenLabelsNeverLeaveThePageWhateverTheirLength) {
       if (e.attributes.at("transform").find("rotate(-90)") != std::string::npos && e.text != "target")
         places.insert(std::stod(e.attributes.at("transform").substr(10)));
     }
-    double last = -100;  // upright labels keep a line's distance
+    double last = -100;  // upright labels are at least a line apart
     for (double x : places) {
       EXPECT_GE(x - last, 10);
       last = x;
@@ -288,7 +288,7 @@ TEST(Svg, GoldBoxesStandAroundTheirCells) {
   EXPECT_NEAR(box.number("y") + box.number("height") / 2, frame.number("y") + 1.5 * cell, 0.02);
 }
 
-TEST(Svg, TheSameFigureGivesTheSameBytesAndIdsBeginAsAsked) {
+TEST(Svg, TheSameFigureGivesTheSameBytesAndIdsHaveTheirPrefix) {
   Figure figure = heatmaps(uniform({1, 2, 4, 4}, Rng(5)), "k", "q");
   EXPECT_EQ(svg(figure), svg(figure));
   figure.id = "first";
@@ -304,7 +304,7 @@ TEST(Svg, TheSameFigureGivesTheSameBytesAndIdsBeginAsAsked) {
     EXPECT_TRUE(ids.count(text.substr(i + 5, text.find(')', i) - i - 5)));
 }
 
-TEST(Svg, KeepsTheSizeAskedForAndSquareCells) {
+TEST(Svg, KeepsTheRequestedSizeAndSquareCells) {
   HeatMapOptions options{.size = FigureSize{7, 3.5}};
   const SvgText s = drawn(heatmaps(uniform({2, 4, 10, 10}, Rng(1)), "Keys", "Queries", {}, options));
   EXPECT_EQ(s.elements[0].number("width"), 672);

@@ -1,4 +1,4 @@
-// The terminal backend: widths, fall-back, averaging.
+// The terminal backend: widths, ASCII fallback, averaging.
 #include "qkv/plot/terminal.h"
 
 #include <gtest/gtest.h>
@@ -88,7 +88,7 @@ TEST(Terminal, HeatMapsHaveTheColoursOfTheMap) {
   EXPECT_NE(text.find("▀"), std::string::npos);
 }
 
-TEST(Terminal, HalfBlocksShowTwoRowsALine) {
+TEST(Terminal, HalfBlocksShowTwoRowsPerLine) {
   const std::string text = terminal(heatmaps(uniform({60, 60}, Rng(4)), "", ""), {.columns = 70});
   EXPECT_EQ(plain_lines(text).size(), 30 + 1 + 2)
       << "30 lines of cells, the column numbers, a blank line and the colour bar";
@@ -119,11 +119,13 @@ TEST(Terminal, ControlCharactersInTextsCannotReachTheTerminal) {
 
 TEST(Terminal, ATitleThatDoesNotFitGivesWayToTheShortOne) {
   Figure figure = heatmaps(uniform({1, 2, 8, 4}, Rng(3)), "", "");
-  for (size_t i = 0; i < 2; ++i)
-    figure.panels[i].title = text("Layer 1, head ", i + 1), figure.panels[i].short_title = text("L1 H", i + 1);
+  for (size_t i = 0; i < 2; ++i) {
+    figure.panels[i].title = text("Layer 1, head ", i + 1);
+    figure.panels[i].short_title = text("L1 H", i + 1);
+  }
   const auto shown = [&](int columns) { return plain_lines(terminal(figure, {columns, TerminalColour::ascii}))[0]; };
   const auto has = [](const std::string& line, const char* title) { return line.find(title) != line.npos; };
-  const std::string roomy = shown(60);  // the maps are 8 wide: a title may reach over its own
+  const std::string roomy = shown(60);  // the maps are 8 wide: a title may extend beyond its map
   EXPECT_TRUE(has(roomy, "Layer 1, head 1") && has(roomy, "Layer 1, head 2")) << roomy;
   for (Panel& panel : figure.panels) panel.title += ", value-weighted";
   const std::string tight = shown(48);

@@ -1,4 +1,4 @@
-// Kernel regression is attention pooling: for every kernel its weights and predictions are those of attend with the
+// Kernel regression is attention pooling: for every kernel, weights and predictions equal those of attend with the
 // scorer of that name.
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ Tensor tensor_of(const Points& points) {
   return out;
 }
 
-// Random numbers that a float holds: both sides see the same ones.
+// Random numbers that are exact in float, so that both sides use the same values.
 Points random_points(int64_t rows, int64_t width, const char* name, float low, float high) {
   const Tensor drawn = uniform({rows, width}, Rng(7).at(name), low, high);
   Points out(rows, width);
@@ -68,7 +68,7 @@ void expect_attention(const Points& x, const Points& y, const Points& at, Kernel
         double u2 = 0;
         for (int64_t a = 0; a < x.width; ++a)
           u2 += std::pow((at.at(q, a) - x.at(i, a)) / bandwidth[bandwidth.size() == 1 ? 0 : static_cast<size_t>(a)], 2);
-        ASSERT_GT(std::abs(u2 - 1), 1e-6) << "on the edge of the boxcar rounding decides";
+        ASSERT_GT(std::abs(u2 - 1), 1e-6) << "at the edge of the boxcar rounding decides";
         sum += kernel_at(shape, u2);
         size += std::abs(y.at(i, 0));
       }
@@ -89,7 +89,7 @@ void expect_attention(const Points& x, const Points& y, const Points& at, Kernel
 TEST(RegressionIsAttention, ForEveryKernelOnALine) {
   const Points x = random_points(50, 1, "x", 0, 5), y = random_points(50, 1, "y", -2, 2);
   Points at = random_points(40, 1, "at", -0.25f, 5.25f);
-  at.at(7, 0) = 9;  // far from all: the kernels of bounded support see no key
+  at.at(7, 0) = 9;  // far from all: kernels of bounded support give every key weight 0
   for (const KernelShape shape : every<KernelShape>()) {
     const auto kind = find_named<ScorerKind>(name_of(shape));
     ASSERT_TRUE(kind) << name_of(shape);
@@ -100,8 +100,8 @@ TEST(RegressionIsAttention, ForEveryKernelOnALine) {
   }
 }
 
-// In several dimensions the regression multiplies kernels of the coordinates, attention takes one of the distance: for
-// the Gaussian it is the same.
+// In several dimensions the regression multiplies kernels of the coordinates, attention uses one kernel of the
+// distance: for the Gaussian both are the same.
 TEST(RegressionIsAttention, ForTheGaussianInSeveralDimensions) {
   const Points x = random_points(60, 3, "x", 0, 2), y = random_points(60, 1, "y", -2, 2),
                at = random_points(30, 3, "at", 0, 2);

@@ -67,19 +67,19 @@ double median(std::vector<double> values) {
 }  // namespace
 
 TEST(Bandwidth, RuleOfThumbIsTheNormalReference) {
-  // sd of 0..9 is 3.02765, quartiles 2.25 and 6.75: 4.5 / 1.349 = 3.33580, so the deviation counts.
+  // sd of 0..9 is 3.02765, quartiles 2.25 and 6.75: 4.5 / 1.349 = 3.33580, so the deviation is used.
   std::vector<double> x(10);
   for (int i = 0; i < 10; ++i) x[i] = i;
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 3.0276503540974917 * std::pow(10, -0.2),
               1e-12);
   const double gaussian = rule_bandwidth(Points::of(x), KernelShape::gaussian)[0];
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::epanechnikov)[0] / gaussian, 2.2138, 1e-4);
-  x[9] = 1000;  // an outlier: the quartiles count
+  x[9] = 1000;  // an outlier: the quartiles are used
   EXPECT_NEAR(rule_bandwidth(Points::of(x), KernelShape::gaussian)[0], 1.06 * 4.5 / 1.349 * std::pow(10, -0.2), 1e-12);
   EXPECT_EQ(error_of([] {
               rule_bandwidth(Points::of({4.0, 4.0, 4.0}), KernelShape::gaussian);
             }),
-            "[bandwidth] all 3 values of x column 1 are 4: no width follows from them, give one");
+            "[bandwidth] all 3 values of x column 1 are 4: a width cannot be derived from them, give one");
   EXPECT_EQ(error_of([] { rule_bandwidth(Points::of({4.0}), KernelShape::gaussian); }),
             "[bandwidth] a rule needs at least 2 rows, got 1");
 }
@@ -132,7 +132,8 @@ TEST(LearnedBandwidth, LossesAndStepsFollowTheDefinition) {
       std::vector<double> next = w;
       for (size_t a = 0; a < w.size(); ++a) {
         std::vector<double> up = w, down = w;
-        up[a] += 1e-6, down[a] -= 1e-6;
+        up[a] += 1e-6;
+        down[a] -= 1e-6;
         next[a] -= 0.01 * (loss(s.x, s.y, up) - loss(s.x, s.y, down)) / 2e-6;
       }
       w = next;
@@ -144,7 +145,7 @@ TEST(LearnedBandwidth, LossesAndStepsFollowTheDefinition) {
 
 TEST(LearnedBandwidth, StepsAreTheSameBitsAtAnyNumberOfThreads) {
   const qkv_test::ThreadsScope threads_scope;
-  for (const int64_t n : {300, 2400}) {  // several blocks, key by key and by the line's fast sums
+  for (const int64_t n : {300, 2400}) {  // several blocks, key by key and with the line's fast sums
     const Sample s = sample(n, 1, 1, 63);
     const LearnOptions options{.rate = 1e-3, .epochs = 4, .start = 0.6};
     set_threads(1);
@@ -170,7 +171,7 @@ TEST(LearnedBandwidth, AtZeroTheLossIsThatOfTheAverageOfTheOthersAndNothingMoves
 }
 
 TEST(LearnedBandwidth, SoSharpThatEveryWeightUnderflowsTheNearestRowCounts) {
-  // Rows 2 and 4 are equal points; row 5 has two nearest at the same distance, which share.
+  // Rows 2 and 4 are equal points; row 5 has several nearest rows at the same distance, which share.
   const Points x = Points::of({0.0, 1.0, 10.0, 1.0, 5.5}), y = Points::of({1.0, 2.0, 4.0, 8.0, 16.0});
   for (const double start : {1e3, 1e100, 1e300}) {
     const Learned learned = learn_bandwidth(x, y, Rng(0), {.epochs = 1, .start = start});
@@ -183,7 +184,7 @@ TEST(LearnedBandwidth, SoSharpThatEveryWeightUnderflowsTheNearestRowCounts) {
 
 TEST(LearnedBandwidth, FastSumsTakeTheSameSteps) {
   const Sample s = sample(2400, 1, 1, 62);  // above the size where the line's fast sums begin
-  Sample doubled{Points(2400, 2), s.y};     // the same problem in two dimensions, the second without length: key by key
+  Sample doubled{Points(2400, 2), s.y};     // the same problem in two dimensions, the second constant: key by key
   for (int64_t i = 0; i < 2400; ++i) doubled.x.at(i, 0) = s.x.at(i, 0);
   const LearnOptions options{.rate = 1e-3, .epochs = 3, .start = 0.6};
   const Learned fast = learn_bandwidth(s.x, s.y, Rng(0), options),

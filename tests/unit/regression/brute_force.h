@@ -1,4 +1,4 @@
-// The definitions of kernel regression, as plainly as they can be written: what the fast code is compared with.
+// The definitions of kernel regression in the plainest form, as the reference for the fast code.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct BruteForce {
   std::vector<double> value;   // (m)
 };
 
-/// Solves a small symmetric system by elimination with pivots; it must be regular.
+/// Solves a small, regular symmetric system by elimination with pivots.
 inline std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
   const size_t n = b.size();
   for (size_t c = 0; c < n; ++c) {

@@ -1,4 +1,4 @@
-// A huge y takes no digits from predictions in which it has no weight, and the search for widths works on a part of
+// A huge y does not cost digits in predictions where it has no weight, and the search for widths works on a subset of
 // many rows.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using namespace qkv::test;
 namespace {
 
 /// Within 2e-9 of the definition, relative to the prediction itself, not to the largest y. A tiny weight times a huge y
-/// is a part of some predictions, and the fast sums have such a weight within 5e-10 (kernels/gauss_line.h).
+/// is part of some predictions, and the fast sums have such a weight to within 5e-10 (kernels/gauss_line.h).
 void expect_locally_right(double got, const BruteForce& want, const char* what) {
   if (want.weight.empty())
     EXPECT_TRUE(std::isnan(got)) << what;
@@ -89,7 +89,7 @@ TEST(HugeValues, AGaussianFarFromOneIsItsTinyWeightTimesIt) {
               1e-9 * want.value[0]);
 }
 
-TEST(HugeValues, UsualDataHaveOnePartAnOutput) {
+TEST(HugeValues, UsualDataHaveOnePartPerOutput) {
   const Sample s = sample(500, 1, 2, 74);
   const OutputParts usual(s.y);
   EXPECT_EQ(usual.count(), 2);
@@ -121,7 +121,8 @@ TEST(ManyRows, ASearchOnAPartOfThemEndsAtALeastOfTheWholeScore) {
     const CrossValidated cv = cross_validate(regression, [&](const SearchProgress& p) {
       EXPECT_GE(p.share, share);
       EXPECT_LE(p.share, 1);
-      share = p.share, ++calls;
+      share = p.share;
+      ++calls;
     });
     EXPECT_EQ(calls, cv.evaluations);
     EXPECT_GT(share, 0.5);
@@ -140,7 +141,10 @@ TEST(ManyRows, ASearchOnAPartOfThemEndsAtALeastOfTheWholeScore) {
 
 TEST(Bandwidth, ColumnsOfNumbersTooSmallOrTooLargeAreNamed) {
   Points x(4, 2);
-  for (int64_t i = 0; i < 4; ++i) x.at(i, 0) = static_cast<double>(i), x.at(i, 1) = static_cast<double>(i) * 1e-305;
+  for (int64_t i = 0; i < 4; ++i) {
+    x.at(i, 0) = static_cast<double>(i);
+    x.at(i, 1) = static_cast<double>(i) * 1e-305;
+  }
   const auto error = [&] {
     try {
       rule_bandwidth(x, KernelShape::gaussian);
@@ -151,8 +155,7 @@ TEST(Bandwidth, ColumnsOfNumbersTooSmallOrTooLargeAreNamed) {
   };
   EXPECT_EQ(error().substr(0, 42), "[bandwidth] x column 2 runs from 0 to 3e-3");
   for (int64_t i = 0; i < 4; ++i) x.at(i, 1) = i % 2 == 0 ? 1e308 : -1e308;
-  EXPECT_EQ(
-      error(),
-      "[bandwidth] x column 2 runs from -1e+308 to 1e+308: its numbers are too small or too large for a width to follow from them; "
-      "scale the column, or give a width");
+  EXPECT_EQ(error(),
+            "[bandwidth] x column 2 runs from -1e+308 to 1e+308: its numbers are too small or too large to derive "
+            "a width from them; scale the column, or give a width");
 }

@@ -113,7 +113,7 @@ TEST(KernelRegression, WhereFastSumsHaveNoDigitsLeftKeysAreSummedOneByOne) {
     EXPECT_NEAR(regression.predict(Points::of({-1 + 1e-12})).values.at(0, 0), 7, 1e-9) << name_of(shape);
   }
   const Sample lonely{Points::of({0, 8, 8.3, 16.5, 100}),
-                      Points::of({1, 2, 4, 8, 16})};  // weights of 1e-14 beside one's own
+                      Points::of({1, 2, 4, 8, 16})};  // weights of 1e-14 beside the row's own
   expect_equal(lonely, Points::of({0.0, 4.0, 12.5}), {.bandwidth = {1}}, 1e-9);
   const Predictions left_out = KernelRegression(lonely.x, lonely.y, {.bandwidth = {1}}).leave_one_out();
   const double ratio = std::exp(-0.5 * (8.3 * 8.3 - 8 * 8));
@@ -235,7 +235,7 @@ TEST(KernelRegression, EffectiveKeysIsTheExponentOfTheEntropy) {
   EXPECT_EQ(
       KernelRegression(x, y, {.kernel = KernelShape::boxcar, .bandwidth = {1}}).effective_keys(Points::of({5.0}))[0],
       0);
-  // A far key's weight is a number, its share of the sum underflows.
+  // A far key's weight is not zero, but its share of the sum underflows.
   std::vector<double> crowd(100, 0.0);
   crowd.push_back(37.64);
   const KernelRegression tiny(Points::of(crowd), Points::of(crowd), {.bandwidth = {1}});
@@ -247,7 +247,10 @@ TEST(KernelRegression, AQueryFarFromAllKeysFollowsTheNearest) {
     Points x(3, d), y = Points::of({1.0, 2.0, 3.0}), at(2, d);
     for (int64_t i = 0; i < 3; ++i)
       for (int64_t a = 0; a < d; ++a) x.at(i, a) = static_cast<double>(i);
-    for (int64_t a = 0; a < d; ++a) at.at(0, a) = 1e5, at.at(1, a) = -1e5;
+    for (int64_t a = 0; a < d; ++a) {
+      at.at(0, a) = 1e5;
+      at.at(1, a) = -1e5;
+    }
     for (const Estimator estimator : {Estimator::local_constant, Estimator::local_linear}) {
       const KernelRegression regression(x, y, {.estimator = estimator, .bandwidth = {0.5}});
       const Predictions p = regression.predict(at);
@@ -263,7 +266,7 @@ TEST(KernelRegression, CompactKernelsWithoutNeighbourGiveNoPrediction) {
     const Predictions p =
         KernelRegression(Points::of({0.0, 1.0}), Points::of({5.0, 7.0}), {shape, Estimator::local_constant, {0.5}})
             .predict(Points::of({0.0, 0.5, 0.75, 9.0}));
-    EXPECT_EQ(p.absent, 2) << name_of(shape);  // exactly at the edge is outside
+    EXPECT_EQ(p.absent, 2) << name_of(shape);  // a key exactly at the edge is outside
     EXPECT_EQ(p.values.at(0, 0), 5);
     EXPECT_TRUE(std::isnan(p.values.at(1, 0)));
     EXPECT_EQ(p.values.at(2, 0), 7);
@@ -336,12 +339,12 @@ TEST(KernelRegression, RefusesBadInputWithBothValues) {
   EXPECT_EQ(make(two, two, {.bandwidth = {0}}), "[regression] a bandwidth must be positive and finite, got 0");
   EXPECT_EQ(make(two, two, {.bandwidth = {-2.5}}), "[regression] a bandwidth must be positive and finite, got -2.5");
   EXPECT_EQ(make(two, two, {.bandwidth = {1, 2}}),
-            "[regression] 2 bandwidths for 1 columns of x: give one, or one a column");
+            "[regression] 2 bandwidths for 1 columns of x: give one, or one per column");
   EXPECT_EQ(make(Points::of({1.0, NAN}), two), "[regression] x row 2, column 1 is not finite: nan");
   EXPECT_EQ(make(two, Points::of({INFINITY, 1.0})), "[regression] y row 1, column 1 is not finite: inf");
   EXPECT_EQ(error_of([&] { KernelRegression(two, two).predict(Points(1, 3)); }),
             "[predict] points have 3 coordinates, the data have 1");
-  EXPECT_EQ(error_of([] { normal_quantile(1.5); }), "[band] the level must lie between 0 and 1, got 1.5");
+  EXPECT_EQ(error_of([] { normal_quantile(1.5); }), "[band] the level must be between 0 and 1, got 1.5");
 }
 
 TEST(KernelRegression, NormalQuantiles) {

@@ -1,4 +1,4 @@
-// Results as text and JSON: what commands print, pages and other languages read.
+// Results as text and JSON: what commands print, and what pages and other programs read.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

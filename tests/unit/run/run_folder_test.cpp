@@ -1,4 +1,4 @@
-// The folder of a run, whatever is trained: who may use it, what it refuses, what it removes and when.
+// The folder of a run of any task: its lock, what it refuses, and what it removes when.
 #include "qkv/run/run_folder.h"
 
 #include <gtest/gtest.h>
@@ -32,9 +32,9 @@ struct Numbers {
   int64_t epochs = 2, width = 8, beam = 1;
   Settings settings() {
     Settings s;
-    s.add("model", "width", {"", ""}, width);
-    s.add("training", "epochs", {"", ""}, epochs);
-    s.add("decoding", "beam", {"", ""}, beam);
+    s.add("model", "width", {}, width);
+    s.add("training", "epochs", {}, epochs);
+    s.add("decoding", "beam", {}, beam);
     return s;
   }
 };
@@ -54,7 +54,7 @@ TEST(RunFolder, BeginsWithItsMarkAndEndsWithItsConfiguration) {
   EXPECT_EQ(qkv_test::file_bytes(path + "/config.yaml"), "a: 1\n");
   EXPECT_TRUE(fs::is_directory(path + "/checkpoints"));
   EXPECT_NE(
-      error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }).find("another training is at work in this folder"),
+      error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }).find("another process is training in this folder"),
       std::string::npos);
   folder.unlock();
   const RunFolder again(path, ExistingRun::resume, kOwn);
@@ -97,7 +97,7 @@ TEST(RunFolder, WithoutItsConfigurationIsNotResumed) {
   put_run(path);
   fs::remove(path + "/config.yaml");
   EXPECT_EQ(error_of([&] { RunFolder(path, ExistingRun::resume, kOwn); }),
-            path + ": has model.safetensors but no config.yaml: it is what was left of a run");
+            path + ": has model.safetensors but no config.yaml: the rest of a run is missing");
 }
 
 TEST(RunFolder, ComparesSettingsByTheRulesOfResuming) {
@@ -112,15 +112,15 @@ TEST(RunFolder, ComparesSettingsByTheRulesOfResuming) {
   };
   const ResumeRules none{.may_change = {}};
   EXPECT_EQ(refused({}, none), "no error");
-  EXPECT_EQ(refused({.width = 9}, none), path + "/config.yaml: model.width is 8, but 9 was asked for");
-  EXPECT_EQ(refused({.epochs = 1}, {.may_change = {}, .reasons = {{"training.epochs", ": why"}}}),
-            path + "/config.yaml: training.epochs is 2, but 1 was asked for: why");
+  EXPECT_EQ(refused({.width = 9}, none), path + "/config.yaml: model.width is 8, but 9 was requested");
+  EXPECT_EQ(refused({.epochs = 1}, {.may_change = {}, .reasons = {{"training.epochs", verbatim("why")}}}),
+            path + "/config.yaml: training.epochs is 2, but 1 was requested: why");
   EXPECT_EQ(refused({.epochs = 3}, {.may_change = {"training.epochs"}}), "no error");
   EXPECT_EQ(refused({.beam = 4}, {.may_change = {"decoding"}}), "no error");
   EXPECT_EQ(refused({.width = 9, .beam = 4}, {.may_change = {"decoding"}}),
-            path + "/config.yaml: model.width is 8, but 9 was asked for");
+            path + "/config.yaml: model.width is 8, but 9 was requested");
   fs::remove(path + "/checkpoints/last.safetensors");
-  EXPECT_EQ(refused({}, none), path + ": has model.safetensors but no checkpoints/last.safetensors to go on from");
+  EXPECT_EQ(refused({}, none), path + ": has model.safetensors but no checkpoints/last.safetensors to resume from");
 }
 
 TEST(RunFolder, InMemoryHasNoFiles) {

@@ -1,4 +1,4 @@
-// A run's training over a task that is not translation: what it writes, validates, keeps and resumes.
+// The training of a run with a task other than translation: what it writes, validates, keeps and resumes.
 #include "qkv/run/trainer.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ struct Outcome {
 struct Toy {
   TrainingConfig config{.epochs = 4, .rate = 0.01, .seed = 3, .checkpoint_seconds = 0};
   int64_t fingerprint = 7;
-  std::function<double(int64_t epoch)> loss = {};  // of validation; none: there is none
+  std::function<double(int64_t epoch)> loss = {};  // of validation; empty: none
   int64_t stop_after = -1;                         // step
 };
 
@@ -121,7 +121,7 @@ TEST(Trainer, ResumesToTheBitWhateverItKeeps) {
       toy.config.average_decay = decay;
       toy.config.average_last = last;
       toy.config.keep = keep;
-      toy.loss = [](int64_t) { return 1.0; };  // the first epoch's is the best
+      toy.loss = [](int64_t) { return 1.0; };  // the first epoch has the best loss
       const Outcome whole = train("", toy);
       EXPECT_EQ(whole.result.kept, kept == Kept::best && keep == KeptWeights::last ? Kept::last : kept);
       EXPECT_EQ(whole.result.kept_loss.has_value(), keep == KeptWeights::best && kept != Kept::mean_of_last);
@@ -142,7 +142,7 @@ TEST(Trainer, ARunningMeanIsWhatIsValidated) {
   EXPECT_EQ(b.validated[0], a.validated[0]);
   for (size_t i = 0; i < a.weights.size(); ++i)
     ASSERT_NEAR(b.validated[1][i], 0.75 * a.validated[0][i] + 0.25 * a.validated[1][i], 1e-6)
-        << "the weights themselves go on as without it";
+        << "the weights themselves are the same as without it";
   EXPECT_EQ(b.weights, b.validated[3]);
 }
 
@@ -153,7 +153,7 @@ TEST(Trainer, RefusesACheckpointOfOtherData) {
   train(temp / "run", toy);
   toy.fingerprint = 8;
   EXPECT_EQ(qkv_test::error_of([&] { train(temp / "run", toy); }),
-            temp / "run/checkpoints/last.safetensors: was trained on other data than the files hold now");
+            temp / "run/checkpoints/last.safetensors: was trained on data that differs from the files as they are now");
 }
 
 TEST(Trainer, AContinuedTrainingTakesTheModelOfTheShorterAway) {

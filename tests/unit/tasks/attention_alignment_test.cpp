@@ -1,4 +1,4 @@
-// Alignments by any map at either step, and the choice of a map by what its links say.
+// Alignments from any map at either step, and the choice of a map by the information of its links.
 #include "qkv/tasks/translation/attention_alignment.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ Tokenizers tokenizers_of(const std::vector<std::string>& source, const std::vect
   return {tokenizer(source), tokenizer(target)};
 }
 
-// (steps, maps, T): map 0 looks at source word t while it writes target word t; map 1 while it reads it.
+// (steps, maps, T): map 0 attends to source word t while it writes target word t; map 1 while it reads it.
 ForcedTranslation diagonal() {
   ForcedTranslation out{{4, 5, 6, 3}, {4, 5, 6, 3}, {}};
   out.forced.attention = zeros({4, 2, 4});
@@ -36,7 +36,7 @@ TEST(ReadAlignments, TakesEveryMapAtTheStepThatWritesOrReadsTheWord) {
   const auto links = read_alignments(tokenizers, pairs, forced, readings, LinkRule::largest);
   ASSERT_EQ(links.size(), 4u);
   EXPECT_EQ(pharaoh(links[0][0]), "0-0 1-1 2-2");
-  EXPECT_EQ(pharaoh(links[1][0]), "0-2 1-0 2-1");  // one step late: z is left with a step that looks at <eos> alone
+  EXPECT_EQ(pharaoh(links[1][0]), "0-2 1-0 2-1");  // one step late: z is left with a step that attends only to <eos>
   EXPECT_EQ(pharaoh(links[2][0]), "0-0 0-1 1-2");
   EXPECT_EQ(pharaoh(links[3][0]), "0-0 1-1 2-2");
   for (const auto& of_reading : links) EXPECT_TRUE(of_reading[1].empty());
@@ -73,7 +73,7 @@ TEST(LinkInformation, IsLargestForLinksThatHoldEverywhere) {
   EXPECT_EQ(link_information(pairs, all({})), 0);
 }
 
-// Links count what stands between blanks: a word may be nothing but a space that is none of these.
+// Links count blank-separated words: a word may consist of a space character that is not a blank.
 TEST(LinkInformation, CountsTheWordsThatLinksCount) {
   const SentencePairs pairs{{"a \xC2\xA0 b", "\v"}, {"x y \xE3\x80\x80", "z"}};
   EXPECT_TRUE(std::isfinite(link_information(pairs, std::vector<Alignment>{{{0, 0}, {1, 2}, {2, 1}}, {{0, 0}}})));

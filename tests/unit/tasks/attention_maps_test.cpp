@@ -1,4 +1,4 @@
-// The maps of a Transformer against what its attentions do, and rollout against numbers worked by hand.
+// The maps of a Transformer against its attention layers, and rollout against numbers computed by hand.
 #include "qkv/tasks/attention_maps.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST(AttentionMaps, TakeOnePairOnly) {
   }
 }
 
-// The cross attention of the first decoder layer as the model ran it: what went in, to run it again.
+// The inputs of the cross-attention of the first decoder layer, to run it again.
 struct FirstCross : Probe {
   Tensor v;
   void attention(std::string_view, const Weights&) override {}
@@ -72,8 +72,8 @@ TEST(AttentionMaps, ValueWeightsAreTheLengthsOfWhatEachKeyAddsToTheOutput) {
       qkv::Run run;
       run.probe = &seen;
       model.features(kSource, kLength, kTarget, run);
-      // Attention is linear in its values: with all but key j zeroed, and all but head h cut off from the output, what
-      // comes out is the contribution of that key. The keys are made equal, so that every key of the 4 has the weight
+      // Attention is linear in its values: with all but key j zeroed, and all but head h cut off from the output, the
+      // output is the contribution of that key. The keys are made equal, so that every key of the 4 has the weight
       // 1/4.
       const MultiHead& cross = *model.decoder.stack.blocks[0].cross;
       const int64_t head = 3, group = 4 / key_heads, width = 12, kept = seen.v.size(2);

@@ -1,4 +1,4 @@
-// Faults of every kind, each made on purpose, and models without one.
+// Deliberate faults of every kind, and models without faults.
 #include "qkv/tasks/leaks.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,10 @@ void expect_no_leak(const ModelConfig& config, int64_t most_positions = 0) {
 TEST(Leaks, FindsNoneInATransformer) {
   expect_no_leak(transformer_config());
   TransformerConfig pre = transformer_config();
-  pre.norm = NormPlace::pre, pre.key_heads = 2, pre.attention = ScorerKind::additive, pre.activation = Activation::gelu;
+  pre.norm = NormPlace::pre;
+  pre.key_heads = 2;
+  pre.attention = ScorerKind::additive;
+  pre.activation = Activation::gelu;
   expect_no_leak(pre);
 }
 
@@ -97,7 +100,8 @@ TEST(Leaks, FindsNoneWithAnyPositions) {
 
 TEST(Leaks, StaysWithinALearnedTableOfPositions) {
   TransformerConfig learned = transformer_config();
-  learned.positions = PositionKind::learned, learned.max_positions = 8;
+  learned.positions = PositionKind::learned;
+  learned.max_positions = 8;
   expect_no_leak(learned, 8);
 }
 
@@ -117,11 +121,11 @@ TEST(Leaks, FindsThatTheBooksEncoderReadsPadding) {
   const TranslationModel model(whole(c), kWords, Rng(4));
   LeakSubject subject = subject_of(model);
   EXPECT_EQ(failed(leaks(subject, pairs())), "padding");
-  subject.least_source = 10;  // where it always has so much of it
+  subject.least_source = 10;  // with this padding in all cases
   EXPECT_EQ(failed(leaks(subject, pairs())), "padding");
 }
 
-// The steps of a Transformer, with the faults that a cache can have.
+// The steps of a Transformer, with faults of a cache.
 class Steps : public SourceStepModel {
  public:
   enum class Fault { none, no_mask, no_select };
@@ -148,7 +152,8 @@ class SeededLeaks : public testing::Test {
   SeededLeaks() : model_(options_, kWords, Rng(6)) {
     subject_.logits = [this](const Ids& s, const Ids& l, const Ids& t) { return model_.logits(s, l, t, qkv::Run{}); };
     subject_.decoder = [this] { return std::make_unique<Steps>(model_, Steps::Fault::none); };
-    subject_.source_vocabulary = kSourceWords, subject_.target_vocabulary = kTargetWords;
+    subject_.source_vocabulary = kSourceWords;
+    subject_.target_vocabulary = kTargetWords;
   }
   TransformerConfig options_ = transformer_config();
   Transformer model_;
@@ -159,7 +164,7 @@ TEST_F(SeededLeaks, NoFaultNoLeak) { EXPECT_EQ(failed(leaks(subject_, pairs())),
 
 TEST_F(SeededLeaks, ADecoderWithoutACausalMaskIsCaught) {
   const TransformerEncoder seeing_all(options_, kTargetWords,
-                                      Rng(7));  // an encoder over the target: nothing hides what comes later
+                                      Rng(7));  // an encoder over the target: later tokens are not hidden
   subject_.logits = [&](const Ids& s, const Ids& l, const Ids& t) {
     const Ids all({t.size(0)}, std::vector<int32_t>(static_cast<size_t>(t.size(0)), static_cast<int32_t>(t.size(1))));
     Tensor y = model_.logits(s, l, t, qkv::Run{}).copied();
@@ -171,7 +176,7 @@ TEST_F(SeededLeaks, ADecoderWithoutACausalMaskIsCaught) {
   EXPECT_FALSE(report.results[0].passed);
   EXPECT_GT(report.results[0].largest, 1e-6);
   EXPECT_LT(report.results[0].largest, 1e-2);
-  EXPECT_TRUE(report.results[2].passed);  // rows do not touch
+  EXPECT_TRUE(report.results[2].passed);  // rows are independent
   EXPECT_FALSE(report.passed());
 }
 
@@ -183,7 +188,7 @@ TEST_F(SeededLeaks, AnEncoderWithoutAPaddingMaskIsCaught) {
 
 TEST_F(SeededLeaks, RowsThatMixAreCaught) {
   subject_.logits = [this](const Ids& s, const Ids& l,
-                           const Ids& t) {  // the mean over the batch, as batch norm takes it
+                           const Ids& t) {  // the mean over the batch, as in batch norm
     Tensor y = model_.logits(s, l, t, qkv::Run{}).copied();
     const int64_t rows = y.size(0), each = y.numel() / rows;
     std::vector<float> mean(static_cast<size_t>(each), 0);
@@ -202,7 +207,7 @@ TEST_F(SeededLeaks, RowsThatMixAreCaught) {
 TEST_F(SeededLeaks, RowsThatDependOnTheirPlaceInTheBatchAreCaught) {
   subject_.logits = [this](const Ids& s, const Ids& l, const Ids& t) {
     Tensor y = model_.logits(s, l, t, qkv::Run{}).copied();
-    y.mutable_ptr()[y.numel() - 1] += y.size(0) > 1 ? 1e-6f : 0;  // the last row alone, in its last step
+    y.mutable_ptr()[y.numel() - 1] += y.size(0) > 1 ? 1e-6f : 0;  // only the last row, in its last step
     y.mutable_ptr()[y.numel() / y.size(0) * (y.size(0) - 1)] += y.size(0) > 1 ? 1e-6f : 0;
     return y;
   };

@@ -1,4 +1,4 @@
-// A run folder of an earlier version: it is read, and its training resumes where it was stopped.
+// A run folder of an earlier version: it can be read, and its training resumes where it stopped.
 #include "qkv/io/safetensors.h"
 #include "support/files.h"
 #include "unit/tasks/translation_fixture.h"
@@ -25,7 +25,7 @@ TEST_F(TranslationRunTest, AFolderOfAnEarlierVersionResumes) {
   EXPECT_EQ(after.integer("companion.averaged"), 90);
   EXPECT_LT(std::bit_cast<double>(after.integer("companion.best_bits")),
             std::bit_cast<double>(before.integer("companion.best_bits")));
-  // The file holds what it did: the same tensors and counters by the same names.
+  // The file is as before: the same tensors and counters with the same names.
   for (const auto& [name, tensor] : before.tensors) EXPECT_TRUE(after.tensors.contains(name)) << name;
   for (const auto& [name, value] : before.counters) EXPECT_TRUE(after.counters.contains(name)) << name;
 }

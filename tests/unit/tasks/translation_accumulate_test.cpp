@@ -18,10 +18,15 @@ TEST_F(TranslationRunTest, FourBatchesOf16PairsAreOneOf64) {
   more.close();
   const auto trained = [&](LossUnit loss, int64_t rows, int64_t accumulate, double rate = 0.01) {
     TranslationConfig c = config(2);
-    c.data.valid_share = 0, c.data.min_count = 1;
+    c.data.valid_share = 0;
+    c.data.min_count = 1;
     c.seq2seq().dropout = 0;
-    c.training.schedule = ScheduleKind::cosine, c.training.clip = 0;
-    c.book.loss = loss, c.training.batch_rows = rows, c.training.accumulate = accumulate, c.training.rate = rate;
+    c.training.schedule = ScheduleKind::cosine;
+    c.training.clip = 0;
+    c.book.loss = loss;
+    c.training.batch_rows = rows;
+    c.training.accumulate = accumulate;
+    c.training.rate = rate;
     TranslationRun run(c, "");
     const FitResult result = run.train();
     EXPECT_EQ(result.progress.steps, 2 * (128 / (rows * accumulate)));
@@ -49,13 +54,14 @@ TEST_F(TranslationRunTest, AnAccumulatedGradientIsThatOfAllItsTokens) {
       TranslationConfig c = config();
       c.data.valid_share = 0;
       c.seq2seq().dropout = 0;
-      c.book.loss = loss, c.book.mask_loss = mask;
+      c.book.loss = loss;
+      c.book.mask_loss = mask;
       TranslationRun run(c, "");
       const auto& text = run.text();
       const auto pairs_of = encode_pairs(text.train, text.tokenizers.source, text.tokenizers.target);
       std::vector<IdPair> ids(pairs_of.begin(), pairs_of.begin() + 64);
       for (size_t i = 0; i < ids.size(); i += 3)
-        ids[i].target.erase(ids[i].target.begin());  // other counts in other batches
+        ids[i].target.erase(ids[i].target.begin());  // different counts in different batches
       for (size_t i = 0; i < 16; ++i) ids[i].target.resize(1);
       const auto gradient = [&](int64_t rows) {
         c.training.batch_rows = rows;

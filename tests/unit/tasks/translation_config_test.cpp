@@ -14,7 +14,7 @@ std::string error_of(const auto& work) {
   try {
     work();
   } catch (const Error& e) {
-    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint());
+    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint().in(Language::en));
   }
   return "";
 }
@@ -42,9 +42,9 @@ TEST(TranslationConfig, AKeyOfAnotherKindIsUnknown) {
       "c.yaml:3: unknown key \"cell\" in the block \"model\": a setting of seq2seq, but model.kind is transformer");
   EXPECT_EQ(error_of([] { parsed("model:\n  kind: transformer\n  head: 8\n"); }),
             "c.yaml:3: unknown key \"head\" in the block \"model\" | did you mean \"heads\"?");
-  EXPECT_EQ(
-      error_of([] { parsed("model:\n  kind: transformers\n"); }),
-      "c.yaml:2: model.kind: got \"transformers\", expected one of seq2seq, transformer | did you mean \"transformer\"?");
+  EXPECT_EQ(error_of([] { parsed("model:\n  kind: transformers\n"); }),
+            "c.yaml:2: model.kind: got \"transformers\", expected one of seq2seq, transformer | did you mean "
+            "\"transformer\"?");
   TranslationConfig c;
   EXPECT_EQ(error_of([&] { c.settings().find("model.ffn"); }),
             "model.ffn is a setting of transformer, but model.kind is seq2seq");
@@ -69,7 +69,7 @@ TEST(TranslationConfig, ADumpReadsBackWithValuesThatWereLeftOpen) {
   EXPECT_FALSE(back.transformer().key_heads);
 }
 
-// Both as a program wrote them that had one list of keys for all kinds of models.
+// Both as written by a version that had one list of keys for all kinds of models.
 TEST(TranslationConfig, ConfigurationsOfOlderRunsAreRead) {
   const std::string folder = QKV_SOURCE_DIR "/tests/golden/";
   const TranslationConfig s = read_run_config(folder + "old_config_seq2seq.yaml");
@@ -100,9 +100,9 @@ TEST(TranslationConfig, ACommandLineOffersTheSettingsOfAllKinds) {
     EXPECT_EQ(std::ranges::count(all, named(name)->flag, &Setting::flag), 1) << name;
   }
   EXPECT_EQ(named("book.positions")->flag, "--book-positions");
-  EXPECT_TRUE(named("model.heads")->help.en.starts_with("transformer: "));
-  EXPECT_EQ(named("model.hidden")->help.en, "width of the states");
-  EXPECT_NE(named("model.dropout")->help.en.find("; transformer: "), std::string::npos);
+  EXPECT_TRUE(named("model.heads")->help.in(Language::en).starts_with("transformer: "));
+  EXPECT_EQ(named("model.hidden")->help.in(Language::en), "width of the states");
+  EXPECT_NE(named("model.dropout")->help.in(Language::en).find("; transformer: "), std::string::npos);
   for (const char* word : {"none", "gaussian"})
     EXPECT_TRUE(std::ranges::count(named("model.attention")->choices, word)) << word;
 }

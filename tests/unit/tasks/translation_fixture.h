@@ -55,7 +55,7 @@ inline std::string error_of(const auto& work) {
   try {
     work();
   } catch (const Error& e) {
-    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint());
+    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint().in(Language::en));
   }
   return "";
 }

@@ -1,4 +1,4 @@
-// What a folder, a configuration or a preset refuses, and what it says then.
+// What a folder, a configuration or a preset refuses, and the errors.
 #include "qkv/io/safetensors.h"
 #include "qkv/tasks/translation/presets.h"
 #include "unit/tasks/translation_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 TEST_F(TranslationRunTest, TwoTrainingsInOneFolderAreRefused) {
   const TranslationConfig c = config(1);
   const std::string refused =
-      qkv::text(run_folder(), ": another training is at work in this folder (process ", ::getpid(), ")");
+      qkv::text(run_folder(), ": another process is training in this folder (process ", ::getpid(), ")");
   {
     TranslationRun first(c, run_folder());
     EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()); }), refused);
@@ -28,8 +28,9 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
   EXPECT_EQ(
       error_of([&] { TranslationRun(other, run_folder()); }),
       run_folder() +
-          "/config.yaml: model.hidden is 24, but 16 was asked for | --hidden 24 resumes it; --restart begins again; -o names another folder");
-  // More epochs of the same are the same run gone on with; fewer are another.
+          "/config.yaml: model.hidden is 24, but 16 was requested | --hidden 24 resumes it; --restart starts over; -o "
+          "names another folder");
+  // More epochs resume the same run; fewer are refused.
   TranslationRun longer(config(2), run_folder());
   longer.train();
   TranslationRun whole(config(2), "");
@@ -39,10 +40,10 @@ TEST_F(TranslationRunTest, AFolderOfAnotherConfigurationIsRefused) {
 
 TEST_F(TranslationRunTest, ARunIsNotMadeShorter) {
   TranslationRun(config(2), run_folder()).train();
-  EXPECT_EQ(
-      error_of([&] { TranslationRun(config(1), run_folder()); }),
-      run_folder() +
-          "/config.yaml: training.epochs is 2, but 1 was asked for: a run may be made longer, never shorter | --epochs 2 resumes it; --restart begins again; -o names another folder");
+  EXPECT_EQ(error_of([&] { TranslationRun(config(1), run_folder()); }),
+            run_folder() +
+                "/config.yaml: training.epochs is 2, but 1 was requested: a run can be made longer, but not shorter | "
+                "--epochs 2 resumes it; --restart starts over; -o names another folder");
 }
 
 TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
@@ -64,43 +65,48 @@ TEST_F(TranslationRunTest, AnOldRunIsRemovedOnlyWhenTheNewOneCanBegin) {
   EXPECT_EQ(again.train().progress.steps_here, 2);
 }
 
-TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotGoneOnWith) {
+TEST_F(TranslationRunTest, WeightsWithoutTheirConfigurationAreNotResumed) {
   TranslationRun(config(1), run_folder()).train();
   fs::remove(run_folder() + "/config.yaml");
   fs::remove(run_folder() + "/model.safetensors");
   EXPECT_EQ(
       error_of([&] { TranslationRun(config(2), run_folder()); }),
       run_folder() +
-          ": has checkpoints/best.safetensors but no config.yaml: it is what was left of a run | --restart removes it; -o names another folder");
+          ": has checkpoints/best.safetensors but no config.yaml: the rest of a run is missing | --restart removes "
+          "it; -o names another folder");
   EXPECT_FALSE(fs::exists(run_folder() + "/config.yaml"));
   TranslationRun again(config(2), run_folder(), ExistingRun::discard);
   TranslationRun whole(config(2), "");
-  again.train(), whole.train();
+  again.train();
+  whole.train();
   EXPECT_EQ(weights(again), weights(whole));
 }
 
-TEST_F(TranslationRunTest, OtherSentencesUnderTheSameNameAreNotGoneOnWith) {
+TEST_F(TranslationRunTest, DifferentSentencesUnderTheSameNameAreNotResumed) {
   for (const TokenizerKind tokenizer : {TokenizerKind::spaces, TokenizerKind::book}) {
     SetUp();
     const std::string folder = run_folder(text(tokenizer).c_str());
     TranslationConfig c = config(1);
-    c.data.tokenizer = tokenizer, c.data.valid_share = 0;
+    c.data.tokenizer = tokenizer;
+    c.data.valid_share = 0;
     TranslationRun(c, folder).train();
     std::string content;
     std::getline(std::ifstream(pairs()), content, '\0');
-    std::swap(content[0], content[content.find('5')]);  // as many words, as many batches
+    std::swap(content[0], content[content.find('5')]);  // the same number of words and batches
     std::ofstream(pairs()) << content;
     c.training.epochs = 2;
     EXPECT_EQ(error_of([&] { TranslationRun(c, folder).train(); }),
               folder +
-                  "/checkpoints/last.safetensors: was trained on other data than the files hold now"
-                  " | --restart begins again; -o names another folder");
+                  "/checkpoints/last.safetensors: was trained on data that differs from the files as they are now"
+                  " | --restart starts over; -o names another folder");
   }
 }
 
 TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
   TranslationConfig c = config(1);
-  c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true,
+  c.data.tokenizer = TokenizerKind::bpe;
+  c.data.vocabulary = 28;
+  c.data.shared_vocabulary = true;
   c.data.normalize = Normalization::none;
   TranslationRun(c, run_folder()).train();
   const std::string path = run_folder() + "/config.yaml";
@@ -121,8 +127,9 @@ TEST_F(TranslationRunTest, AFolderFromBeforeNormalisationStaysAsItWas) {
   EXPECT_EQ(
       error_of([&] { TranslationRun(c, run_folder()); }),
       path +
-          ": data.normalize is none, but nfkc was asked for | --normalize none resumes it; --restart begins again; -o names another folder");
-  // Words are not normalised, so the setting says nothing of them.
+          ": data.normalize is none, but nfkc was requested | --normalize none resumes it; --restart starts over; -o "
+          "names another folder");
+  // Words are not normalised, so the setting does not apply to them.
   std::ofstream(path) << "data:\n  tokenizer: spaces\n";
   EXPECT_EQ(read_run_config(path).data.normalize, Normalization::nfkc);
 }
@@ -137,7 +144,7 @@ TEST_F(TranslationRunTest, ACheckpointWithADamagedAverageIsRefused) {
   bad.tensors["companion.average"] = zeros({7});
   save_checkpoint(file, bad);
   EXPECT_EQ(error_of([&] { TranslationRun(c, run_folder()).train(); }),
-            text(file, ": \"companion.average\" has shape (7,), the model needs ",
+            text(file, ": \"companion.average\" has shape (7,), but the model needs ",
                  good.tensors.at("companion.average").shape()));
   bad.tensors.erase("companion.average");
   save_checkpoint(file, bad);
@@ -158,7 +165,7 @@ TEST_F(TranslationRunTest, ACheckpointOfAnotherModelIsRefusedByItsFirstDifferenc
   other.seq2seq().attention = ScorerKind::none;
   EXPECT_NE(error_of(load), "");
   other = config(1);
-  other.seq2seq().hidden = 65536;  // hundreds of gigabytes: refused before they are asked for
+  other.seq2seq().hidden = 65536;  // hundreds of gigabytes: refused before they are allocated
   EXPECT_NE(error_of(load).find("configuration and vocabularies say"), std::string::npos);
 }
 
@@ -171,30 +178,47 @@ TEST_F(TranslationRunTest, RefusesSettingsThatDisagree) {
   EXPECT_EQ(refused([](auto& c) { c.data.pairs = ""; }),
             "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   EXPECT_EQ(refused([](auto& c) { c.data.source = "a"; }), "data.pairs and data.source exclude each other");
-  EXPECT_EQ(refused([](auto& c) { c.data.valid_share = 0, c.training.patience = 3; }),
+  EXPECT_EQ(refused([](auto& c) {
+              c.data.valid_share = 0;
+              c.training.patience = 3;
+            }),
             "training.patience is 3, but there is no validation data");
-  EXPECT_EQ(refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.training.patience = 3; }),
+  EXPECT_EQ(refused([](auto& c) {
+              c.data.tokenizer = TokenizerKind::book;
+              c.training.patience = 3;
+            }),
             "data.tokenizer book has no validation data: the book trains on all pairs");
-  EXPECT_EQ(
-      refused([](auto& c) { c.data.tokenizer = TokenizerKind::book, c.data.valid_share = 0, c.data.reverse = true; }),
-      "data.tokenizer book translates from the first side into the second: data.reverse is true");
+  EXPECT_EQ(refused([](auto& c) {
+              c.data.tokenizer = TokenizerKind::book;
+              c.data.valid_share = 0;
+              c.data.reverse = true;
+            }),
+            "data.tokenizer book translates from the first side into the second, but data.reverse is true");
   EXPECT_EQ(
       refused([](auto& c) { c.data.tokenizer = TokenizerKind::book_en; }),
-      "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
-  EXPECT_EQ(refused([](auto& c) { c.training.average_last = 0.5, c.training.average_decay = 0.5; }),
-            "training.average_decay and training.average_last exclude each other (--average-last 0 averages none)");
+      "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do "
+      "not apply");
+  EXPECT_EQ(refused([](auto& c) {
+              c.training.average_last = 0.5;
+              c.training.average_decay = 0.5;
+            }),
+            "training.average_decay and training.average_last exclude each other (--average-last 0 turns it off)");
   EXPECT_EQ(refused([](auto& c) { c.model = TransformerConfig{.hidden = 30}; }),
             "model.hidden 30 is not divisible by model.heads 4");
-  EXPECT_EQ(refused([](auto& c) { c.seq2seq().bidirectional = true, c.seq2seq().attention = ScorerKind::dot; }),
-            "model.attention dot compares states of one width: model.bidirectional is true");
+  EXPECT_EQ(refused([](auto& c) {
+              c.seq2seq().bidirectional = true;
+              c.seq2seq().attention = ScorerKind::dot;
+            }),
+            "model.attention dot needs states of equal width, but model.bidirectional is true");
   EXPECT_EQ(refused([](auto& c) { c.book.positions = true; }),
-            "book.positions is true, but model.kind is seq2seq: it has no positions");
+            "book.positions is true, but model.kind is seq2seq, which has no positions");
 }
 
 TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
   const auto averaged = [](int64_t epochs, double share) {
     TrainingConfig c;
-    c.epochs = epochs, c.average_last = share;
+    c.epochs = epochs;
+    c.average_last = share;
     return c.averaged_epochs();
   };
   EXPECT_EQ(averaged(200, 0.1), 20);

@@ -1,4 +1,4 @@
-// Translation from a configuration to a model: resumed to the bit, at any thread count, whatever weights it keeps.
+// Translation from a configuration to a model: resumed to the bit, at any thread count, for all kept weights.
 #include <atomic>
 #include <set>
 
@@ -66,7 +66,7 @@ TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
   EXPECT_EQ(translator.text(one_by_one[2].hypotheses[0]), "trois quatre cinq");
   EXPECT_TRUE(one_by_one[3].hypotheses.empty());
   EXPECT_EQ(translator.text(one_by_one[4].hypotheses[0]), "nul nul nul");
-  // Rows of weights over the sentence's own tokens, its end included.
+  // Rows of weights over the sentence's own tokens, including <eos>.
   const Tensor a = one_by_one[0].hypotheses[0].attention;
   EXPECT_EQ(a.shape(), Shape({4, 1, 4}));
   for (int64_t t = 0; t < 4; ++t) {
@@ -82,7 +82,7 @@ TEST_F(TranslationRunTest, LearnsTheLanguageAndTranslatesInOrder) {
     EXPECT_EQ(alone[0].hypotheses[0].tokens, beam[i].hypotheses[0].tokens);
     EXPECT_EQ(alone[0].hypotheses[0].score, beam[i].hypotheses[0].score);
   }
-  // A forced translation is as likely as the search said.
+  // A forced translation has the log p that the search reported.
   const auto forced = translator.force({{"1 2 3"}, {"trois deux un"}});
   EXPECT_NEAR(forced[0].forced.log_probability(), one_by_one[0].hypotheses[0].log_probability, 1e-5);
 }
@@ -104,7 +104,9 @@ TEST_F(TranslationRunTest, ManySentencesHaveTheBitsOfOneAlone) {
     }
     for (const bool attention : {false, true}) {
       TranslateOptions options = translator.defaults();
-      options.beam = 3, options.keep_attention = attention, options.max_length = 8;
+      options.beam = 3;
+      options.keep_attention = attention;
+      options.max_length = 8;
       set_threads(1);
       std::vector<Translation> alone;
       for (const std::string& line : many.source)
@@ -155,7 +157,8 @@ TEST_F(TranslationRunTest, AWideBeamDecodesFewerSentencesAtOnceNotInAllTheMemory
   for (int i = 0; i < 3000; ++i) out << i % 7 << '\t' << "w" << i << '\n';
   out.close();
   TranslationConfig c = config(0);
-  c.data.valid_share = 0, c.data.min_count = 1;
+  c.data.valid_share = 0;
+  c.data.min_count = 1;
   c.seq2seq().embed = c.seq2seq().hidden = 4;
   TranslationRun run(c, "");
   const Translator translator(run.model(), run.tokenizers(), run.config());
@@ -180,7 +183,7 @@ TEST_F(TranslationRunTest, EndsEarlyWhenValidationGetsWorse) {
   EXPECT_TRUE(std::equal(kept.data().begin(), kept.data().end(), run.model().output().weight.data().begin()));
 }
 
-TEST_F(TranslationRunTest, MorePatienceGoesOnWithARunThatEndedEarly) {
+TEST_F(TranslationRunTest, MorePatienceResumesARunThatEndedEarly) {
   TranslationConfig c = config(400);
   c.training.patience = 1;
   c.training.rate = 0.05;
@@ -195,7 +198,7 @@ TEST_F(TranslationRunTest, MorePatienceGoesOnWithARunThatEndedEarly) {
   EXPECT_EQ(weights(longer), weights(whole));
 }
 
-// A run that was killed may have written best.safetensors of an epoch that its last checkpoint does not know.
+// A killed run may have written best.safetensors of an epoch after its last checkpoint.
 TEST_F(TranslationRunTest, TheBestWeightsAreThoseThatTheCheckpointKnows) {
   TranslationConfig c = config(4);
   c.training.rate = 0.05;
@@ -270,7 +273,10 @@ TEST_F(TranslationRunTest, KeepsTheBestWeightsOrTheLast) {
 TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
   struct Weights : Observer {
     explicit Weights(const TranslationRun*& r) : run(r) {}
-    void epoch(const Progress& p) override { after.push_back(weights(*run)), valid = *p.valid_loss; }
+    void epoch(const Progress& p) override {
+      after.push_back(weights(*run));
+      valid = *p.valid_loss;
+    }
     const TranslationRun*& run;
     std::vector<std::vector<float>> after;
     double valid = 0;
@@ -279,7 +285,8 @@ TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
   Weights seen(under_way);
   Observer* list[] = {&seen};
   TranslationConfig c = config(3);
-  c.training.average_decay = 0.75, c.training.keep = KeptWeights::last;
+  c.training.average_decay = 0.75;
+  c.training.keep = KeptWeights::last;
   TranslationRun run(c, "");
   under_way = &run;
   run.train(list);
@@ -288,15 +295,17 @@ TEST_F(TranslationRunTest, ARunningAverageIsTheModelAndIsWhatIsValidated) {
     const double two = 0.75 * seen.after[0][i] + 0.25 * seen.after[1][i];
     ASSERT_NEAR(kept[i], 0.75 * two + 0.25 * seen.after[2][i], 1e-6) << i;
   }
-  // The weights go their way as without it, and the best average so far is kept where that is asked for.
+  // The weights are the same as without averaging, and the best average so far is kept if requested.
   c.training.average_decay = 0;
   TranslationRun plain(c, "");
-  under_way = &plain, seen.after.clear();
+  under_way = &plain;
+  seen.after.clear();
   const double averaged_loss = seen.valid;
   plain.train(list);
   EXPECT_EQ(seen.after.back(), weights(plain));
   EXPECT_GT(std::abs(seen.valid - averaged_loss), 1e-4) << "the average and the last weights are not alike";
-  c.training.average_decay = 0.75, c.training.keep = KeptWeights::best;
+  c.training.average_decay = 0.75;
+  c.training.keep = KeptWeights::best;
   TranslationRun best(c, "");
   best.train();
   EXPECT_EQ(weights(best), kept) << "the loss falls in every epoch, so the last average is the best";
@@ -328,19 +337,30 @@ TEST_F(TranslationRunTest, EverySettingOfTheExercisesTrains) {
     EXPECT_LT(loss([&](auto& c) { c.seq2seq().attention = scorer; }), 2.5) << name_of(scorer);
   EXPECT_LT(loss([](auto& c) { c.seq2seq().cell = CellKind::lstm; }), 2.5);
   EXPECT_LT(loss([](auto& c) { c.seq2seq().bidirectional = true; }), 2.5);
-  EXPECT_LT(loss([](auto& c) { c.seq2seq().layers = 2, c.seq2seq().embed_dropout = 0.2f; }), 2.5);
+  EXPECT_LT(loss([](auto& c) {
+              c.seq2seq().layers = 2;
+              c.seq2seq().embed_dropout = 0.2f;
+            }),
+            2.5);
   EXPECT_LT(loss([](auto& c) { c.training.label_smoothing = 0.1; }), 3.0);
   EXPECT_LT(loss([](auto& c) { c.book.mask_loss = false; }), 2.5);
   EXPECT_GT(loss([](auto& c) { c.book.feed_back = 1; }), plain)
       << "its own predictions are worse inputs than the truth";
   EXPECT_LT(loss([](auto& c) { c.training.batch_tokens = 100; }), 2.5);
   EXPECT_LT(loss([](auto& c) {
-              c.data.tokenizer = TokenizerKind::bpe, c.data.vocabulary = 28, c.data.shared_vocabulary = true;
+              c.data.tokenizer = TokenizerKind::bpe;
+              c.data.vocabulary = 28;
+              c.data.shared_vocabulary = true;
             }),
             3.5);
   EXPECT_LT(loss([](auto& c) { c.data.reverse = true; }), 2.5);
   for (const ScheduleKind schedule : {ScheduleKind::warmup, ScheduleKind::cosine, ScheduleKind::step})
-    EXPECT_LT(loss([&](auto& c) { c.training.schedule = schedule, c.training.warmup = 2; }), 2.6) << name_of(schedule);
+    EXPECT_LT(loss([&](auto& c) {
+                c.training.schedule = schedule;
+                c.training.warmup = 2;
+              }),
+              2.6)
+        << name_of(schedule);
 }
 
 }  // namespace

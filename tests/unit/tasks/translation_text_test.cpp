@@ -1,4 +1,4 @@
-// Text for translation: what it says about the tokens that it was, or was not, cut into.
+// Text for translation: whether it is tokenised.
 #include <gtest/gtest.h>
 
 #include "qkv/tasks/translation/data.h"

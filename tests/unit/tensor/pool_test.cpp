@@ -1,5 +1,5 @@
-// The pool: blocks come back to their owner, from other threads too, and outlive pools and threads. Under the tsan
-// preset these are also the proof that an owner needs no lock.
+// The pool: blocks come back to their owner, even from other threads, and outlive pools and threads. Under the tsan
+// preset these tests also prove that an owner needs no lock.
 #include "qkv/tensor/pool.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,8 @@ TEST(Pool, ABlockComesBackAndIsTakenAgain) {
       const Buffer a = Buffer::take(bytes), b = Buffer::take(bytes);
       EXPECT_NE(a.data(), b.data());
       EXPECT_EQ(reinterpret_cast<uintptr_t>(a.data()) % 64, 0u);
-      fill(a, bytes, 1), fill(b, bytes, 2);  // under the debug preset: there is room for all of it
+      fill(a, bytes, 1);  // under the debug preset this checks that there is room for all of it
+      fill(b, bytes, 2);
       first = a.data();
     }
     const int64_t misses = pool.misses();
@@ -76,7 +77,7 @@ TEST(Pool, WhatCannotBeHadIsRefusedAndLeavesThePoolWhole) {
               "[buffer] 18446744073709551615 bytes are more than any machine has");
     const Buffer fine = Buffer::take(8);
   }
-  pool.reset();  // under the debug preset: nothing is leaked, though two requests failed
+  pool.reset();  // the debug preset checks that nothing leaks although two requests failed
 }
 
 TEST(Pool, ScopesNestAndAPoolInsideItselfStaysOwned) {
@@ -95,7 +96,8 @@ TEST(Pool, ScopesNestAndAPoolInsideItselfStaysOwned) {
   for (int i = 0; i < 10; ++i) const Buffer same = Buffer::take(100);
   EXPECT_EQ(a.misses(), misses);
   on_another_thread([&] {
-    EXPECT_EQ(error_of([&] { PoolScope theirs(a); }), "[pool] another thread works with this pool: one at a time");
+    EXPECT_EQ(error_of([&] { PoolScope theirs(a); }),
+              "[pool] another thread is using this pool: only one may at a time");
   });
   EXPECT_EQ(&Pool::current(), &a);
 }
@@ -133,8 +135,7 @@ TEST(Pool, BlocksGoBackWhileTheOwnerTakesAndGives) {
   EXPECT_LE(pool.misses(), 8);
 }
 
-// A thread that had the pool before gives back what it still holds while the next owner works: it must not touch the
-// owner's lists.
+// A previous owner of the pool gives back what it still holds while the next one works: it must not touch its lists.
 TEST(Pool, AThreadThatLeftThePoolIsNotItsOwnerAnyMore) {
   Pool pool;
   std::atomic<int> stage{0};
@@ -144,7 +145,7 @@ TEST(Pool, AThreadThatLeftThePoolIsNotItsOwnerAnyMore) {
       PoolScope scope(pool);
       for (int i = 0; i < 1000; ++i) kept.push_back(Buffer::take(256));
     }
-    stage.store(1, std::memory_order_relaxed);  // orders nothing: the scopes themselves hand the pool over
+    stage.store(1, std::memory_order_relaxed);  // orders nothing: the scopes themselves must hand the pool over
     while (stage.load(std::memory_order_relaxed) < 2) std::this_thread::yield();
     while (!kept.empty()) kept.pop_back();
   });
@@ -169,9 +170,11 @@ TEST(Pool, BlocksOutliveTheirPool) {
   {
     Pool pool;
     PoolScope scope(pool);
-    kept = Buffer::take(1000), late = Buffer::take(3000);
+    kept = Buffer::take(1000);
+    late = Buffer::take(3000);
   }
-  fill(kept, 1000, 7), fill(late, 3000, 8);
+  fill(kept, 1000, 7);
+  fill(late, 3000, 8);
   kept = Buffer();
   on_another_thread([theirs = std::move(late)]() mutable { theirs = Buffer(); });
 }
@@ -182,11 +185,15 @@ TEST(Pool, APoolMayGoWhileOtherThreadsGiveItsBlocksBack) {
     auto pool = std::make_unique<Pool>();
     {
       PoolScope scope(*pool);
-      for (int i = 0; i < 20; ++i) first.push_back(Buffer::take(128)), second.push_back(Buffer::take(128));
+      for (int i = 0; i < 20; ++i) {
+        first.push_back(Buffer::take(128));
+        second.push_back(Buffer::take(128));
+      }
     }
     std::thread a([&] { first.clear(); }), b([&] { second.clear(); });
     pool.reset();
-    a.join(), b.join();
+    a.join();
+    b.join();
   }
 }
 
@@ -195,7 +202,7 @@ TEST(Pool, TensorsOutliveTheThreadThatMadeThem) {
   for (int i = 0; i < 20; ++i) {
     on_another_thread([&] {
       made.push_back(full({100}, static_cast<float>(i)));
-      if (i % 2) made.erase(made.begin());  // of a thread that is gone
+      if (i % 2) made.erase(made.begin());  // made by a thread that is gone
     });
   }
   EXPECT_EQ(made.back().data()[99], 19);
@@ -203,7 +210,7 @@ TEST(Pool, TensorsOutliveTheThreadThatMadeThem) {
 }
 
 namespace {
-// Made before the thread's pool and so destroyed after it: it gives back and takes when the pool is gone.
+// Constructed before the thread's pool, so destroyed after it: it gives back and takes buffers when the pool is gone.
 struct Late {
   Tensor tensor;
   float* sum = nullptr;

@@ -96,8 +96,8 @@ TEST(Tape, SaysWhatItCannotDo) {
   EXPECT_EQ(error_of([&] { tape.backward(y, ones({3})); }), "[backward] the gradient has shape (3,), the tensor (2,)");
   EXPECT_EQ(error_of([&] { tape.grad(w); }), "[grad] backward has not run");
   tape.backward(y, c);
-  EXPECT_EQ(error_of([&] { tape.backward(y, c); }), "[backward] the tape has run already: open a new one");
-  EXPECT_EQ(error_of([&] { plus(y, w); }), "[plus] the tape has run backward already: open a new one");
+  EXPECT_EQ(error_of([&] { tape.backward(y, c); }), "[backward] the tape has already run: open a new one");
+  EXPECT_EQ(error_of([&] { plus(y, w); }), "[plus] the tape has already run backward: open a new one");
   EXPECT_EQ(error_of([&] { tape.grad(c); }),
             "[grad] expected a parameter: mark the tensor with parameter() before it is used");
 }

@@ -40,7 +40,10 @@ TEST(Makers, UniformAndNormalHaveTheirMomentsAndTheirSeed) {
     ASSERT_TRUE(x >= -1 && x < 3) << x;
     u1 += x / 1e5;
   }
-  for (float x : n.data()) n1 += x / 1e5, n2 += (x - 2) * (x - 2) / 1e5;
+  for (float x : n.data()) {
+    n1 += x / 1e5;
+    n2 += (x - 2) * (x - 2) / 1e5;
+  }
   EXPECT_NEAR(u1, 1, 0.02);
   EXPECT_NEAR(n1, 2, 0.01);
   EXPECT_NEAR(n2, 0.25, 0.01);
@@ -71,7 +74,7 @@ TEST(Tensors, RefuseWhatDoesNotFitThem) {
   expect_error([] { parameter(Tensor()); }, "[parameter] the tensor is absent: it has no values");
   expect_error([&] { x.at({1}); }, "[at] 1 indices for shape (2, 3)");
   expect_error([&] { x.at({1, 3}); }, "[at] index 3 on axis 1 of shape (2, 3)");
-  expect_error([&] { x.viewed({5}); }, "[view] (2, 3) has not as many elements as (5,)");
+  expect_error([&] { x.viewed({5}); }, "[view] (2, 3) does not have as many elements as (5,)");
   expect_error([&] { x.part(1, {6}); }, "[part] (6,) at 1 is outside (2, 3)");
   expect_error([&] { sort(x); }, "[sort] expected a vector, got shape (2, 3)");
   expect_error([] { arange(0, 1, 0); }, "[arange] cannot go from 0 to 1 by 0");

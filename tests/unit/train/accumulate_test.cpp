@@ -1,5 +1,5 @@
-// Several batches in one update: the gradient is that of all their rows, to the bit where shards are the same, and it
-// resumes.
+// Several batches in one update: the gradient is that of all their rows, to the bit if the shards are the same, and
+// training resumes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 namespace qkv {
 namespace {
 
-// The toy task's batches of 100 rows cut into batches of `size`.
+// The toy task's batches of 100 rows split into batches of `size`.
 struct CutTask {
   tests::ToyTask toy;
   int64_t size;
@@ -77,11 +77,11 @@ TEST(Accumulate, AnEpochsLastUpdateTakesWhatIsLeft) {
   const Trained run = train(50, options, observers);
   EXPECT_EQ(batches.seen, (std::vector<int64_t>{3, 6, 9, 10, 3, 6, 9, 10}));
   EXPECT_EQ(run.result.progress.steps, 8);
-  FitOptions all = options_of(1000000);  // more than there are: an update an epoch
+  FitOptions all = options_of(1000000);  // more than there are: one update per epoch
   EXPECT_EQ(train(50, all).result.progress.step, 6);
 }
 
-TEST(Accumulate, GoesOnAfterAStopBetweenAnyTwoUpdates) {
+TEST(Accumulate, ResumesAfterAStopBetweenAnyTwoUpdates) {
   qkv_test::TempFolder folder;
   const Trained whole = train(25, options_of(3));
   FitOptions options = options_of(3);
@@ -92,8 +92,7 @@ TEST(Accumulate, GoesOnAfterAStopBetweenAnyTwoUpdates) {
   int starts = 0;
   do last = train(25, options), ++starts;
   while (last.result.interrupted && starts < 100);
-  // 7 updates an epoch, each by a process of its own; the last one is told to stop too and the next finds nothing to
-  // do.
+  // 7 updates per epoch, each in a separate process; the last one is also told to stop, and the next has nothing to do.
   EXPECT_EQ(starts, 43);
   EXPECT_EQ(last.weights, whole.weights);
   EXPECT_EQ(last.result.progress.step, 42);
@@ -108,9 +107,9 @@ TEST(Accumulate, ACheckpointInTheMiddleOfAnUpdateIsRefused) {
   EXPECT_TRUE(train(25, options).result.interrupted);
   options.accumulate = 2;
   EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }),
-            options.checkpoint + ": goes on at batch 3, where no update of 2 batches begins");
+            options.checkpoint + ": is at batch 3, which is not a multiple of the 2 batches per update");
   options.accumulate = 0;
-  EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }), "[fit] batches of an update must be 1 or more, got 0");
+  EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }), "[fit] batches per update must be 1 or more, got 0");
 }
 
 }  // namespace

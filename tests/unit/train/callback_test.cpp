@@ -1,5 +1,5 @@
-// Callbacks of fit: one ends training early, all are saved with it and come back with it. A reducer changes what
-// updates are made of.
+// Callbacks of fit: one ends training early, and all are saved and restored with it. A reducer changes gradient and
+// loss.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,15 +23,19 @@ class Counter : public Callback {
     sum = Tensor({1}, {sum.item() + all_.flat().ptr()[0]});
   }
   bool ends_training() const override { return epochs >= end_; }
-  void save(Checkpoint& out) const override { out.set("companion.epochs", epochs), out.tensors["companion.sum"] = sum; }
+  void save(Checkpoint& out) const override {
+    out.set("companion.epochs", epochs);
+    out.tensors["companion.sum"] = sum;
+  }
   void saved() const override { saved_steps.push_back(load_checkpoint(file).integer("step")); }
   void restore(const Checkpoint& in) override {
-    epochs = in.integer("companion.epochs"), sum = in.tensors.at("companion.sum").copied();
+    epochs = in.integer("companion.epochs");
+    sum = in.tensors.at("companion.sum").copied();
   }
   int64_t epochs = 0;
   Tensor sum = zeros({1});
   std::string file;
-  mutable std::vector<int64_t> saved_steps;  // of the file, whenever it was said to be on the disk
+  mutable std::vector<int64_t> saved_steps;  // of the file, at each call of saved()
 
  private:
   const Parameters& all_;
@@ -162,7 +166,7 @@ struct Doubling : Reducer {
     norms.push_back(norm(gradient));
     losses.push_back(loss.mean());
     for (int64_t i = 0; i < gradient.numel(); ++i) gradient.mutable_ptr()[i] *= 2;
-    loss.sum *= 3;  // not by what the gradient is, so that the two can be told apart
+    loss.sum *= 3;  // another factor than the gradient's, to tell the two apart
   }
   int64_t calls = 0;
   std::vector<Shape> shapes;

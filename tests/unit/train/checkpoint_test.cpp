@@ -1,4 +1,4 @@
-// Checkpoints: what goes in comes out, and a failed write costs nothing.
+// Checkpoints: saved values are loaded unchanged, and a failed write loses nothing.
 #include "qkv/train/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ Checkpoint at_step(int64_t step, const Shape& shape) {
   return out;
 }
 
-/// Files of this process cannot grow past `bytes` while it lives: write() then fails with "File too large", as on a
+/// While it exists, files of this process cannot grow beyond `bytes`: write() then fails with "File too large", as on a
 /// full disk.
 class FileSizeLimit {
  public:

@@ -40,7 +40,7 @@ std::vector<float> trained(int thread_count, int64_t epochs) {
   return {all.flat().data().begin(), all.flat().data().end()};
 }
 
-// Starts toy_fit; kills it after that many milliseconds unless they are negative. Returns true if it ended by itself.
+// Starts toy_fit; kills it after that many milliseconds unless they are negative. Returns true if it ended on its own.
 bool run_toy_fit(const fs::path& folder, int thread_count, int kill_after_ms) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -105,7 +105,7 @@ TEST(Fit, KilledAtRandomMomentsAndResumedItEndsWithTheSameBits) {
   const SafetensorsFile a((whole / "last.safetensors").string()), b((broken / "last.safetensors").string());
   EXPECT_EQ(a.metadata(), b.metadata());
   EXPECT_EQ(contents(whole / "last.safetensors"), contents(broken / "last.safetensors"));
-  // Every step stands in the metrics once, in order.
+  // Every step appears in the metrics once, in order.
   int64_t lines = 0, expected_step = 1;
   std::ifstream metrics(broken / "metrics.jsonl");
   for (std::string line; std::getline(metrics, line);) {
@@ -143,7 +143,7 @@ TEST(Fit, AfterWarmUpAStepCallsNoOperatorNewAndMissesNoPool) {
   EXPECT_EQ(Pool::of_thread().bytes(), bytes);
 }
 
-TEST(Fit, AStopRequestSavesAndAResumedRunGoesOn) {
+TEST(Fit, AStopRequestSavesAndTheRunCanBeResumed) {
   TemporaryFolder folder;
   const std::string file = folder.path / "last.safetensors";
   const FitOptions plain{.epochs = 4, .rate = constant_rate(0.01f), .seed = 3};
@@ -160,7 +160,7 @@ TEST(Fit, AStopRequestSavesAndAResumedRunGoesOn) {
   with.stop = &stop;
   int stops = 0;
   for (auto r = train(with); r.first.interrupted && stops < 100; r = train(with)) ++stops;
-  EXPECT_EQ(stops, 20);  // stops after every step, the last of them included
+  EXPECT_EQ(stops, 20);  // stops after every step, including the last
   with.stop = nullptr;
   EXPECT_EQ(train(with).second, train(plain).second);
 }
@@ -208,7 +208,9 @@ TEST(Fit, RefusesACheckpointOfAnotherModelOrSeed) {
   EXPECT_EQ(error_of([&] { fit(all, adam, {.epochs = 2, .seed = 4, .checkpoint = file}, task); }),
             file + ": was trained with seed 3, not 4");
   EXPECT_EQ(error_of([&] { fit(all, sgd, {.epochs = 2, .seed = 3, .checkpoint = file}, task); }),
-            file + ": has no tensor \"sgd.velocity.first.weight\": it is a checkpoint of another model or optimizer");
+            file +
+                ": has no tensor \"sgd.velocity.first.weight\": it is a checkpoint of a different "
+                "model or optimizer");
 }
 
 TEST(Fit, ARefusedCheckpointLeavesModelAndOptimizerAsTheyWere) {
@@ -285,10 +287,10 @@ TEST(Fit, ACheckpointOfOtherUpdatesIsRefused) {
   fit(all, adam, {.epochs = 2, .checkpoint = file}, tests::ToyTask{model});
   EXPECT_EQ(
       error_of([&] { fit(all, adam, {.epochs = 3, .accumulate = 5, .checkpoint = file}, tests::ToyTask{model}); }),
-      file + ": has made 10 updates in 2 epochs and 0 batches, which are not of 5 batches each");
+      file + ": has made 10 updates in 2 epochs and 0 batches, which does not fit 5 batches per update");
 }
 
-TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
+TEST(Fit, ResumesInTheMiddleOfAnEpochUnlessTheDataDiffers) {
   TemporaryFolder folder;
   const std::string file = folder.path / "last.safetensors";
   tests::ToyModel model(Rng(1));
@@ -304,7 +306,7 @@ TEST(Fit, GoesOnInTheMiddleOfAnEpochUnlessTheDataIsOther) {
   EXPECT_TRUE(
       fit(all, adam, {.epochs = 2, .checkpoint = file, .stop = &stop}, tests::ToyTask{model}, observers).interrupted);
   EXPECT_EQ(error_of([&] { fit(all, adam, {.epochs = 2, .checkpoint = file}, OtherBatches(model, 3)); }),
-            file + ": goes on at epoch 0, batch 4, step 4, but an epoch has 3 batches: it was trained on other data");
+            file + ": is at epoch 0, batch 4, step 4, but an epoch has 3 batches: it was trained on different data");
   const Progress p = fit(all, adam, {.epochs = 1, .checkpoint = file}, tests::ToyTask{model}).progress;
   EXPECT_EQ(p.count, 5 * p.count_here) << "the speed is of what this process did, not of the whole epoch";
 }
@@ -325,11 +327,11 @@ TEST(Optimizers, RefuseOptionsThatMakeNoSense) {
   EXPECT_EQ(error_of([&] { adam.step(all, zeros({3}), 0.1f); }).substr(0, 35), "[adam] a gradient of 3 elements for");
   EXPECT_EQ(error_of([] { warmup_inverse_sqrt(1, 0); }), "[schedule] warm-up must be at least one step, got 0");
   EXPECT_EQ(error_of([] { cosine_rate(1, 10, 10); }),
-            "[schedule] a cosine needs more steps in all than warm-up steps, got 10 and 10");
+            "[schedule] a cosine needs more total steps than warm-up steps, got 10 and 10");
   EXPECT_EQ(error_of([] { step_rate(1, 0, 0.5f); }), "[schedule] the rate must change every 1 or more steps, got 0");
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their own memory grows
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // the memory of sanitizers grows
 TEST(Fit, ResidentMemoryIsFlatOverAThousandSteps) {
   struct Memory : Observer {
     int64_t at_start = 0, at_end = 0;
@@ -382,7 +384,8 @@ TEST(Progress, FitsItsColumnsAndSaysWhatIsLeft) {
             "epoch 3/10 [#########---------------------] step 120/400  loss 0.1235  98,304 tok/s  0:14 left");
   EXPECT_LT(progress_bar(p, 40).size(), 40u);
   Progress done = p;
-  done.epoch = 10, done.step = 400;
+  done.epoch = 10;
+  done.step = 400;
   EXPECT_EQ(progress_bar(done, 100),
             "epoch 10/10 [##############################] step 400/400  loss 0.1235  98,304 tok/s  in 0:06");
   EXPECT_EQ(progress_line(p), "epoch 3/10 step 120/400 loss 0.1235 98,304 tok/s");

@@ -1,4 +1,4 @@
-// The cut of a batch into shards, and the sum over them.
+// The split of a batch into shards, and the sum over them.
 #include "qkv/train/shards.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(TreeSum, OfUpToThreeIsTheSumOneAfterTheOther) {
   EXPECT_GT(different, 0) << "four are summed in another order";
 }
 
-// As ranks would: each sums its own block, then the sums are summed.
+// As several ranks would: each sums its block, then the sums are summed.
 TEST(TreeSum, OfAlignedBlocksHasTheSameBitsHoweverTheyAreShared) {
   for (int64_t count = 1; count <= 70; ++count) {
     const std::vector<float> x = numbers(count, static_cast<uint64_t>(count));
@@ -119,7 +119,7 @@ struct Weights {
   void visit(auto&& f) { f("w", w); }
 };
 
-// Shards whose gradients are known: that of row r is row r of a table.
+// Shards with known gradients: that of row r is row r of a table.
 struct KnownGradients {
   Weights model;
   Parameters all = flatten(model);
@@ -133,7 +133,7 @@ struct KnownGradients {
       return {term(row), 1};
     };
   }
-  // Of one shard per row, in batches of those sizes.
+  // With one shard per row, in batches of those sizes.
   std::pair<std::vector<float>, double> gradient(const std::vector<int64_t>& batches, int64_t first_row = 0) {
     Shards shards(all, ShardPolicy::number(64));
     shards.begin(std::ssize(batches));

@@ -50,7 +50,7 @@ std::string hint_of(const auto& f) {
   try {
     f();
   } catch (const Error& e) {
-    return e.hint();
+    return e.hint().in(Language::en);
   }
   return "no error";
 }

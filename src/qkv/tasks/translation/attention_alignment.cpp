@@ -1,4 +1,4 @@
-// Links of every map and step, and what they say.
+// The links of every map and step, and how informative they are.
 #include "qkv/tasks/translation/attention_alignment.h"
 
 #include <cmath>
@@ -39,7 +39,7 @@ std::vector<std::vector<Alignment>> read_alignments(const Tokenizers& tokenizers
     if (forced[i].source.empty() || forced[i].target.empty()) continue;
     const Tensor& attention = forced[i].forced.attention;
     check(attention.defined(), "[read_alignments] the model has no attention");
-    for (const int shift : shifts) {  // the target ends with <eos>, so that every word's next step is there
+    for (const int shift : shifts) {  // the target ends with <eos>, so every word has a next step
       const Tensor weights = word_attention(shift == 0 ? attention : one_step_later(attention), tokenizers.source,
                                             pairs.source[i], tokenizers.target, pairs.target[i]);
       const int64_t cells = weights.size(1) * weights.size(2);
@@ -61,7 +61,7 @@ double link_information(const SentencePairs& pairs, std::span<const Alignment> a
   const auto each = [&](const auto& f) {
     for (size_t i = 0; i < alignments.size(); ++i) {
       const auto source = split_blanks(pairs.source[i]),
-                 target = split_blanks(pairs.target[i]);  // the words that links count
+                 target = split_blanks(pairs.target[i]);  // links count blank-separated words
       for (const AlignmentLink& link : alignments[i])
         f(std::string(source.at(static_cast<size_t>(link.source))),
           std::string(target.at(static_cast<size_t>(link.target))));
@@ -76,7 +76,7 @@ double link_information(const SentencePairs& pairs, std::span<const Alignment> a
   each([&](const std::string& s, const std::string& t) {
     const double expected = of_target[t] / links;
     sum += std::log((of_both[{s, t}] - 1 + expected) / of_source[s] /
-                    expected);  // of_source less this link, plus the one added
+                    expected);  // of_source without this link, plus the added one
   });
   return sum / links;
 }

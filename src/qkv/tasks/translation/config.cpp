@@ -1,4 +1,4 @@
-// The tables of settings, one for each kind of model, and what settings mean together.
+// The tables of settings, one per kind of model, and the checks of settings that depend on each other.
 #include "qkv/tasks/translation/config.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ ModelConfig model_of(ModelKind kind) {
   return model;
 }
 
-// What a file may hold of other kinds of models: nothing, or what older versions wrote.
+// Settings of other kinds of models in a file: refused, or dropped if an older version wrote them.
 enum class OtherKinds { refused, dropped };
 
 void for_other_kinds(const TranslationConfig& config, Settings& s, OtherKinds others) {
@@ -29,7 +29,8 @@ void for_other_kinds(const TranslationConfig& config, Settings& s, OtherKinds ot
       if (others == OtherKinds::dropped)
         s.drop(setting.name());
       else
-        s.explain(setting.name(), text("a setting of ", kind, ", but model.kind is ", config.kind()));
+        s.explain(setting.name(),
+                  tr("a setting of {kind}, but model.kind is {actual}", "kind"_a = kind, "actual"_a = config.kind()));
     }
   }
 }
@@ -37,8 +38,7 @@ void for_other_kinds(const TranslationConfig& config, Settings& s, OtherKinds ot
 Settings settings_of(TranslationConfig& c, OtherKinds others) {
   Settings s;
   s.add_block("data", c.data);
-  s.add_fixed("model", "kind", {"the architecture", "模型结构"}, names_of(every<ModelKind>()),
-              std::string(name_of(c.kind())));
+  s.add_fixed("model", "kind", tr("the architecture"), names_of(every<ModelKind>()), std::string(name_of(c.kind())));
   std::visit([&](auto& model) { s.add_block("model", model); }, c.model);
   for_other_kinds(c, s, others);
   s.add_block("training", c.training);
@@ -73,7 +73,7 @@ ModelFacts TranslationConfig::facts() const {
 
 Settings TranslationConfig::settings() { return settings_of(*this, OtherKinds::refused); }
 void TranslationConfig::read(const std::string& path) { parse(read_settings_text(path), path); }
-// Older versions wrote the settings of all kinds into every file. Such a file has a key that no later one has.
+// Older versions wrote the settings of all kinds into every file. Such a file has a key that later ones lack.
 void TranslationConfig::parse(const std::string& yaml, const std::string& name) {
   parse_into(*this, yaml, name,
              find_setting(yaml, name, "model.book_positions") ? OtherKinds::dropped : OtherKinds::refused);
@@ -85,23 +85,24 @@ void TranslationConfig::check() const {
   need(!d.pairs.empty() || !d.source.empty(),
        "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   need(d.pairs.empty() || (d.source.empty() && d.target.empty()), "data.pairs and data.source exclude each other");
-  need(d.source.empty() == d.target.empty(), "data.source and data.target come together: source is \"", d.source,
+  need(d.source.empty() == d.target.empty(), "data.source and data.target go together: source is \"", d.source,
        "\", target is \"", d.target, "\"");
-  need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target come together: \"",
+  need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target go together: \"",
        d.valid_source, "\" and \"", d.valid_target, "\"");
   need(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
   const bool valid_files = !d.valid_pairs.empty() || !d.valid_source.empty();
   const bool book = d.tokenizer == TokenizerKind::book || d.tokenizer == TokenizerKind::book_en;
   need(!book || !d.reverse, "data.tokenizer ", d.tokenizer,
-       " translates from the first side into the second: data.reverse is true");
+       " translates from the first side into the second, but data.reverse is true");
   need(
       d.tokenizer != TokenizerKind::book_en || (!valid_files && d.valid_share == 0 && d.limit == 0),
-      "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not apply");
+      "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not "
+      "apply");
   need(d.tokenizer != TokenizerKind::book || (!valid_files && d.valid_share == 0),
        "data.tokenizer book has no validation data: the book trains on all pairs");
-  need(
-      !d.built_in() || (!valid_files && d.valid_share == 0),
-      "data.pairs en-fr has validation data of its own: data.valid_pairs, data.valid_source and data.valid_share do not apply");
+  need(!d.built_in() || (!valid_files && d.valid_share == 0),
+       "data.pairs en-fr has its own validation data: data.valid_pairs, data.valid_source and data.valid_share do not "
+       "apply");
   const bool subwords = d.has_subwords();
   need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ",
        d.tokenizer);
@@ -114,9 +115,9 @@ void TranslationConfig::check_model() const {
   std::visit([](const auto& m) { m.check(); }, model);
   const auto* transformer = std::get_if<TransformerConfig>(&model);
   qkv::check(!transformer || !transformer->tied || data.shared_vocabulary,
-             "model.tied needs one vocabulary for both sides: data.shared_vocabulary is false");
+             "model.tied needs one vocabulary for both sides, but data.shared_vocabulary is false");
   qkv::check(transformer || !book.positions, "book.positions is true, but model.kind is ", kind(),
-             ": it has no positions");
+             ", which has no positions");
 }
 
 TranslationConfig read_run_config(const std::string& path) {
@@ -146,16 +147,17 @@ std::vector<Setting> offered_settings() {
       said[s.name()].emplace_back(kind, s.help);
     }
   }
-  // What not every kind has, or has otherwise, says of which kind it is.
+  // A setting that not every kind has, or that differs between kinds, names its kind in the help.
   for (Setting& s : all) {
     const auto& helps = said[s.name()];
-    const bool alike = helps.size() == every<ModelKind>().size() &&
-                       std::ranges::all_of(helps, [&](const auto& h) { return h.second.en == helps[0].second.en; });
+    const bool alike = helps.size() == every<ModelKind>().size() && std::ranges::all_of(helps, [&](const auto& h) {
+                         return h.second.in(Language::en) == helps[0].second.in(Language::en);
+                       });
     if (alike) continue;
     s.help = {};
     for (const auto& [kind, help] : helps) {
-      s.help.en += text(s.help.en.empty() ? "" : "; ", kind, ": ", help.en);
-      s.help.zh += text(s.help.zh.empty() ? "" : "；", kind, "：", help.zh);
+      const Text named = tr("{kind}: {help}", "kind"_a = kind, "help"_a = help);
+      s.help = s.help.empty() ? named : tr("{before}; {help}", "before"_a = s.help, "help"_a = named);
     }
   }
   return all;

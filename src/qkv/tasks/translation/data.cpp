@@ -1,4 +1,4 @@
-// Reading corpora, splitting off validation, making tokenizers.
+// Reads corpora, splits off validation pairs and makes tokenizers.
 #include "qkv/tasks/translation/data.h"
 
 #include <algorithm>
@@ -18,14 +18,19 @@ SentencePairs swapped(SentencePairs pairs, bool reverse) {
 }
 
 SentencePairs first_pairs(SentencePairs pairs, int64_t limit) {
-  if (limit > 0 && limit < pairs.size())
-    pairs.source.resize(static_cast<size_t>(limit)), pairs.target.resize(static_cast<size_t>(limit));
+  if (limit > 0 && limit < pairs.size()) {
+    pairs.source.resize(static_cast<size_t>(limit));
+    pairs.target.resize(static_cast<size_t>(limit));
+  }
   return pairs;
 }
 
 SentencePairs sentences_of(const std::vector<AlignedPair>& corpus) {
   SentencePairs out;
-  for (const AlignedPair& pair : corpus) out.source.push_back(pair.source), out.target.push_back(pair.target);
+  for (const AlignedPair& pair : corpus) {
+    out.source.push_back(pair.source);
+    out.target.push_back(pair.target);
+  }
   return out;
 }
 
@@ -62,7 +67,7 @@ Tokenizer word_tokenizer(const std::vector<std::string>& sentences, WordRule rul
   return Tokenizer::words(Vocabulary::build(lines, min_count), rule, spacing);
 }
 
-// A model for each text. A size that some text cannot give is told of by its setting, with the nearest that all can.
+// A model for each text. An impossible size is an error that names the setting and the nearest size possible for all.
 std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>& texts,
                                      const SubwordOptions& options) {
   std::vector<Subwords> out;
@@ -71,17 +76,20 @@ std::vector<Subwords> train_subwords(const std::vector<std::vector<std::string>>
     try {
       out.push_back(Subwords::train(sentences, options));
     } catch (const SubwordSizeError& e) {
-      most = std::min(most, e.nearest()), least = std::max(least, e.nearest());
+      most = std::min(most, e.nearest());
+      least = std::max(least, e.nearest());
     }
   }
-  const char* name = texts.size() > 1 ? "a side of the text" : "the text";
+  const Text name = texts.size() > 1 ? tr("a side of the text") : tr("the text");
   if (most < options.size)
-    throw Error(text("data.vocabulary is ", options.size, ", but ", name, " gives at most ", most, " subwords"),
-                most >= kLeastSubwords ? text("--vocabulary ", most) : "--tokenizer words does without");
+    throw Error(
+        tr("data.vocabulary is {size}, but {name} gives at most {most} subwords", "size"_a = options.size,
+           "name"_a = name, "most"_a = most),
+        most >= kLeastSubwords ? verbatim(text("--vocabulary ", most)) : tr("--tokenizer words needs no subwords"));
   if (least > options.size)
-    throw Error(text("data.vocabulary is ", options.size, ", but the characters of ", name, " need at least ", least,
-                     " subwords"),
-                text("--vocabulary ", least));
+    throw Error(tr("data.vocabulary is {size}, but the characters of {name} need at least {least} subwords",
+                   "size"_a = options.size, "name"_a = name, "least"_a = least),
+                verbatim(text("--vocabulary ", least)));
   return out;
 }
 
@@ -141,16 +149,16 @@ AttachedPunctuation attached_punctuation(std::span<const std::string> sentences)
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed,
                                       const std::string& tokenizer_folder) {
   if (config.tokenizer == TokenizerKind::book) {
-    check(!config.pairs.empty() && !config.built_in(),
-          "data.tokenizer book reads the book's fra.txt: give it with --data");
+    require(!config.pairs.empty() && !config.built_in(),
+            "data.tokenizer book needs the book's fra.txt: give it with --data");
     BookCorpus book = load_book_zh(config.pairs, config.limit > 0 ? config.limit : -1);
     return {std::move(book.sentences),
             {},
             tokenizer_folder.empty() ? Tokenizers{book.source, book.target} : load_tokenizers(tokenizer_folder)};
   }
   if (config.tokenizer == TokenizerKind::book_en) {
-    check(!config.pairs.empty() && !config.built_in(),
-          "data.tokenizer book-en reads the book's fra.txt: give it with --data");
+    require(!config.pairs.empty() && !config.built_in(),
+            "data.tokenizer book-en needs the book's fra.txt: give it with --data");
     BookCorpus book = load_book_en(config.pairs);
     SentencePairs first = book.sentences, rest;
     const auto cut = static_cast<std::ptrdiff_t>(book.train.size());
@@ -172,8 +180,9 @@ TranslationText read_translation_text(const TranslationDataConfig& config, uint6
 
 Tokenizers load_tokenizers(const std::string& folder) {
   Tokenizers out{Tokenizer::load(folder, "source"), Tokenizer::load(folder, "target")};
-  check(out.target.bos() >= 0, folder, "/vocab.target.txt: the special token ", kBegin,
-        " is missing: translations begin with it");
+  require(out.target.bos() >= 0,
+          "{folder}/vocab.target.txt: the special token {begin} is missing: translations begin with it",
+          "folder"_a = folder, "begin"_a = kBegin);
   return out;
 }
 

@@ -17,27 +17,27 @@ struct Tokenizers {
   VocabularySizes sizes() const { return {source.size(), target.size()}; }
 };
 
-/// Sentences as they were read, for training and, where there are any, for validation; and tokenizers of the training
-/// side.
+/// Sentences as they were read, for training and, if there are any, for validation; and tokenizers made from the
+/// training sentences.
 struct TranslationText {
   SentencePairs train, valid;
   Tokenizers tokenizers;
 };
 
-/// Reads what the configuration names. A model folder has its tokenizers: given one, they are read from there instead
-/// of being made.
+/// Reads the data that the configuration names. With a tokenizer folder, the tokenizers are read from there instead of
+/// being made.
 TranslationText read_translation_text(const TranslationDataConfig& config, uint64_t seed,
                                       const std::string& tokenizer_folder = "");
 
-/// How many of the sentences have a word with punctuation right behind it, as text has that was never cut into tokens,
-/// and such a word.
+/// The share of sentences with punctuation attached to a word, as in text that was never tokenised, and an example of
+/// such a word.
 struct AttachedPunctuation {
   double share = 0;
   std::string example;
 };
 AttachedPunctuation attached_punctuation(std::span<const std::string> sentences);
 
-/// Of a model folder: "source" and "target".
+/// The "source" and "target" tokenizers of a model folder.
 Tokenizers load_tokenizers(const std::string& folder);
 void save_tokenizers(const Tokenizers& tokenizers, const std::string& folder);
 

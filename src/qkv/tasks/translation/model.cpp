@@ -1,4 +1,4 @@
-// Building a model from its configuration, and its weights as a file.
+// Builds a model from its configuration, and reads and writes its weights.
 #include "qkv/tasks/translation/model.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace qkv {
 namespace {
 
-// Decoding, with handles to the weights of the last step: they are computed when asked for.
+// Decoding that keeps handles to the attention weights of the last step; they are computed on demand.
 template <class Model>
 class DecoderSteps : public SourceStepModel, private Probe {
  public:
@@ -41,7 +41,7 @@ class DecoderSteps : public SourceStepModel, private Probe {
   }
 
  private:
-  // Of a Transformer the attentions to the source, layer by layer, not those to its own past.
+  // In a Transformer, the attention to the source, layer by layer, but not self-attention.
   void attention(std::string_view path, const Weights& weights) override {
     if (!path.ends_with(".self")) seen_.push_back(weights);
   }
@@ -62,14 +62,18 @@ std::variant<Seq2Seq, Transformer> make_model(const TranslationConfig& config, c
 void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout) {
   std::set<std::string> known;
   for (const NamedShape& entry : layout) {
-    check(file.has(entry.name), file.path(), ": has no tensor \"", entry.name,
-          "\": it holds another model than the configuration says");
-    check(file.info(entry.name).shape == entry.shape, file.path(), ": \"", entry.name, "\" has shape ",
-          file.info(entry.name).shape, ", configuration and vocabularies say ", entry.shape);
+    require(file.has(entry.name),
+            "{file}: has no tensor \"{name}\": the weights are of a different model than the configuration",
+            "file"_a = file.path(), "name"_a = entry.name);
+    require(file.info(entry.name).shape == entry.shape,
+            "{file}: \"{name}\" has shape {shape}, but configuration and vocabularies say {shape_2}",
+            "file"_a = file.path(), "name"_a = entry.name, "shape"_a = file.info(entry.name).shape,
+            "shape_2"_a = entry.shape);
     known.insert(entry.name);
   }
   for (const std::string& name : file.names())
-    check(known.contains(name) || !is_weight(name), file.path(), ": the configuration's model has no \"", name, "\"");
+    require(known.contains(name) || !is_weight(name), "{file}: the model of the configuration has no \"{name}\"",
+            "file"_a = file.path(), "name"_a = name);
 }
 
 const TranslationConfig& checked(const TranslationConfig& config, const VocabularySizes& words,

@@ -1,4 +1,4 @@
-// A translation model of any kind behind one interface: for training, decoding, saving and loading.
+// A translation model of any kind, with one interface for training, decoding, saving and loading.
 #pragma once
 
 #include <memory>
@@ -20,23 +20,23 @@ class TranslationModel {
   TranslationModel(const TranslationModel&) = delete;
   TranslationModel& operator=(const TranslationModel&) = delete;
 
-  /// The model that a weight file holds. A file of another model is refused before memory is taken: the first name or
-  /// shape that differs is in the message. Checkpoints will do.
+  /// The model with the weights of a file, which may be a checkpoint. A file of a different model is refused before
+  /// memory is allocated; the message names the first difference.
   TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const std::string& weights);
 
   const Parameters& parameters() const { return parameters_; }
   ModelFacts facts() const;
-  /// What the output layer reads: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens (B)
-  /// a model may leave out what lies beyond them.
+  /// The input of the output layer: source (B, T), lengths (B), target_in (B, T') -> (B, T', width). With target_lens
+  /// (B) a model may skip positions beyond them.
   Tensor features(const Ids& source, const Ids& lengths, const Ids& target_in, const Run& run,
                   const Ids& target_lens = {}) const;
   const Linear& output() const;
-  /// The model itself, for what only one kind of it can do; null if it is of the other kind.
+  /// The model itself, for things that only one kind can do; null if it is of another kind.
   const Transformer* transformer() const { return std::get_if<Transformer>(&model_); }
-  /// A decoder with a state of its own; the model must outlive it.
+  /// A decoder with its own state; the model must outlive it.
   std::unique_ptr<SourceStepModel> decoder() const;
 
-  /// The weights alone, by name.
+  /// The weights by name, without anything else.
   void save(const std::string& path) const;
 
  private:

@@ -20,7 +20,8 @@ TranslationConfig translation_preset(const std::string& name) {
     config.preset = name;
     return config;
   }
-  throw Error(text("unknown preset \"", name, "\": expected one of ", listed(translation_presets())),
+  throw Error(tr("unknown preset \"{name}\": expected one of {translation_presets}", "name"_a = name,
+                 "translation_presets"_a = listed(translation_presets())),
               did_you_mean(name, translation_presets()));
 }
 

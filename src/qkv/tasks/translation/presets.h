@@ -1,4 +1,4 @@
-// Ready configurations: the files of presets/, which are part of the program.
+// Predefined configurations: the files of presets/, which are embedded in the program.
 #pragma once
 
 #include <span>
@@ -12,13 +12,13 @@ namespace qkv {
 struct EmbeddedPreset {
   const char *name, *yaml;
 };
-/// In the order of their names.
+/// In alphabetical order.
 std::span<const EmbeddedPreset> embedded_presets();
 
 std::vector<std::string> translation_presets();
 /// Fails with a suggestion for a name that does not exist.
 TranslationConfig translation_preset(const std::string& name);
-/// One of the book's presets: ends with the book's line and its four sentences.
+/// True for the book's presets, which end with the book's line and its four sentences.
 bool is_book_preset(const std::string& name);
 
 }  // namespace qkv

@@ -17,16 +17,16 @@ const TranslationConfig& checked(const TranslationConfig& config) {
   return config;
 }
 
-// Vocabularies are files of lines.
+// A vocabulary file has one token per line.
 void check_tokens(const Tokenizers& tokenizers) {
   for (const Tokenizer* side : {&tokenizers.source, &tokenizers.target})
     if (const Vocabulary* vocabulary = side->vocabulary())
       for (int32_t id = 0; id < vocabulary->size(); ++id)
-        check(vocabulary->token(id).find_first_of("\r\n") == std::string::npos,
-              "the training text has a carriage return inside a sentence: lines must end in LF or CRLF");
+        require(vocabulary->token(id).find_first_of("\r\n") == std::string::npos,
+                "the training text has a carriage return inside a sentence; lines must end in LF or CRLF");
 }
 
-// Pairs as ids, without those that have more tokens on a side than `longest` (0: all are kept).
+// Pairs as ids, without those with more than `longest` tokens on a side (0: no limit).
 std::vector<IdPair> encoded(const SentencePairs& text, const Tokenizers& tokenizers, int64_t longest) {
   std::vector<IdPair> pairs = encode_pairs(text, tokenizers.source, tokenizers.target);
   if (longest > 0)
@@ -41,11 +41,14 @@ void check_positions(int64_t most, const std::vector<IdPair>& train, const std::
   size_t longest = 0;
   for (const auto* pairs : {&train, &valid})
     for (const IdPair& p : *pairs) longest = std::max({longest, p.source.size(), p.target.size()});
-  check(static_cast<int64_t>(longest) <= most, "model.max_positions is ", most, ", but a sentence has ", longest,
-        " tokens with its <eos>; data.max_tokens leaves out longer ones");
+  require(
+      static_cast<int64_t>(longest) <= most,
+      "model.max_positions is {most}, but a sentence has {longest} tokens including <eos>; data.max_tokens leaves out "
+      "longer ones",
+      "most"_a = most, "longest"_a = longest);
 }
 
-// Twice the longest target of the training, and some.
+// Twice the longest training target, and some more.
 int64_t default_max_length(const std::vector<IdPair>& pairs) {
   size_t longest = 0;
   for (const IdPair& pair : pairs) longest = std::max(longest, pair.target.size());
@@ -70,8 +73,8 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
       read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : std::string()));
   std::vector<IdPair> train = encoded(text_->train, tokenizers(), config_.data.max_tokens),
                       valid = encoded(text_->valid, tokenizers(), 0);
-  check(!train.empty(), "no training pair is left: data.max_tokens is ", config_.data.max_tokens, ", and all ",
-        text_->train.size(), " pairs are longer");
+  require(!train.empty(), "no training pair is left: data.max_tokens is {max_tokens}, and all {train} pairs are longer",
+          "max_tokens"_a = config_.data.max_tokens, "train"_a = text_->train.size());
   if (const auto most = config_.facts().longest_input) check_positions(*most, train, valid);
   if (config_.decoding.max_length == 0) config_.decoding.max_length = default_max_length(train);
   model_ = std::make_unique<TranslationModel>(config_, tokenizers().sizes(), Rng(seed).at("init"));
@@ -82,7 +85,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   folder_.begin([&] { save_tokenizers(tokenizers(), folder_.path()); }, config_.settings().dump());
 }
 
-// The folder holds a run already: its settings must be those asked for, but for what may change.
+// The folder already has a run: its settings must equal the requested ones, except those that may change.
 void TranslationRun::check_existing() {
   TranslationConfig saved = read_run_config(folder_.file("config.yaml"));
   ResumeRules rules = training_changes(saved.training, config_.training);

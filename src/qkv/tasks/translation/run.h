@@ -1,5 +1,5 @@
-// A run of translation: a folder with a configuration, vocabularies, checkpoints and a model, and the training that
-// fills it.
+// A translation run: a folder with a configuration, vocabularies, checkpoints and a model, and the training that fills
+// it.
 #pragma once
 
 #include <memory>
@@ -25,10 +25,10 @@ class TranslationRun {
   int64_t validation_pairs() const { return std::ssize(task_->valid_pairs()); }
   const TranslationText& text() const { return *text_; }
 
-  /// Trains to the end, or until stop is set. Afterwards the model has the weights that the run is for: the average,
-  /// the best, or the last.
+  /// Trains to the end, or until stop is set. Afterwards the model has the final weights: the average, the best, or the
+  /// last, as configured.
   TrainResult train(std::span<Observer* const> observers = {}, const std::atomic<bool>* stop = nullptr);
-  /// Updates that the whole training takes.
+  /// Number of updates of the whole training.
   int64_t updates() const {
     return config_.training.epochs * updates_of(task_->batches(), config_.training.accumulate);
   }
@@ -43,7 +43,7 @@ class TranslationRun {
   std::unique_ptr<TranslationTask> task_;
 };
 
-/// The book's four sentences, their translations, and nothing else: what its presets end with.
+/// The book's four sentences and their translations; its presets end by translating them.
 struct BookSentence {
   const char *source, *target;
 };

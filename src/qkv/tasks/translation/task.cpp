@@ -1,4 +1,4 @@
-// The batches, the loss and the validation of translation, as the settings define them.
+// Batches, loss and validation of translation, as the settings define them.
 #include "qkv/tasks/translation/task.h"
 
 #include <numeric>
@@ -18,7 +18,7 @@ Ids row_range(const Ids& ids, int64_t begin, int64_t end) {
 
 double sum_of(const Ids& ids) { return std::accumulate(ids.data().begin(), ids.data().end(), 0.0); }
 
-// Some inputs of the decoder replaced by what the model itself predicts for that place from the true inputs before it.
+// Replaces some inputs of the decoder by what the model itself predicts there from the true inputs before it.
 Ids with_predictions(const Ids& target_in, const Tensor& logits, double share, const Rng& rng) {
   const int64_t steps = target_in.size(1), vocabulary = logits.size(2);
   const Tensor chance = uniform(target_in.shape(), rng);
@@ -74,7 +74,7 @@ Loss TranslationTask::loss(const TranslationBatch& batch, int64_t begin, int64_t
       model_.features(source, lengths, target_in, run, config_.book.mask_loss ? target_lens : Ids());
   const Tensor total = linear_cross_entropy(features, output.weight, output.bias, target_out, options);
   const double tokens = sum_of(target_lens);
-  // The book sums over the batch and divides by num_steps, in what it minimises and in what it prints.
+  // The book minimises and prints the sum over the batch divided by num_steps.
   if (config_.book.loss == LossUnit::book) {
     const double unit = 1.0 / static_cast<double>(config_.book.num_steps);
     return {scale(total, static_cast<float>(unit)), tokens};

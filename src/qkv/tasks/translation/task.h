@@ -1,4 +1,4 @@
-// Translation as a task: batches of ids, the loss of some rows of one, and what validation measures.
+// Translation as a task: batches of ids, the loss of some rows of a batch, and the validation loss.
 #pragma once
 
 #include <map>
@@ -27,10 +27,10 @@ class TranslationTask {
 
   /// Mean cross-entropy per target token of the validation pairs, in nats, without dropout.
   double validate() const;
-  /// Attention over the first four pairs, of validation if there are any, where the model writes their targets:
+  /// Attention on the first four pairs, from the validation pairs if there are any, with their targets forced:
   /// "sentence_0" and so on.
   std::map<std::string, Array> attention() const;
-  /// A number that other sentences, or the same in another order, would hardly have.
+  /// A hash of the training sentences and their order.
   int64_t fingerprint() const;
   const std::vector<IdPair>& pairs() const { return train_.pairs(); }
   const std::vector<IdPair>& valid_pairs() const { return valid_.pairs(); }
@@ -45,8 +45,8 @@ class TranslationTask {
   TranslationBatches train_, valid_;
 };
 
-/// To how many tokens a source sentence is padded at least: an encoder that runs through the padding, as the book's,
-/// must see as much of it after training as before. Else 0.
+/// The minimum padded length of a source sentence: an encoder that runs through the padding, like the book's, must see
+/// the same amount of it after training. 0 for other encoders.
 int64_t source_steps(const TranslationConfig& config);
 
 }  // namespace qkv

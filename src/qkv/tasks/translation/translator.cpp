@@ -1,4 +1,4 @@
-// Batches of sentences of like length, decoded, and put back in order.
+// Decodes batches of sentences of similar length, and restores the order.
 #include "qkv/tasks/translation/translator.h"
 
 #include <algorithm>
@@ -14,23 +14,26 @@
 namespace qkv {
 namespace {
 
-constexpr int64_t kMostFloats = int64_t{1} << 26;  // of a batch while it is decoded, about
+constexpr int64_t kMostFloats = int64_t{1} << 26;  // approximate limit for a batch while it is decoded
 
 TranslationConfig read_config(const std::string& folder) {
   if (!std::filesystem::exists(folder))
-    throw Error(text(folder, ": no such folder; expected one that qkv train wrote"),
-                "qkv train --preset transformer makes one, runs/transformer");
-  check(std::filesystem::is_directory(folder), folder, ": is a file; expected a folder that qkv train wrote");
-  check(std::filesystem::exists(folder + "/config.yaml"), folder,
-        ": has no config.yaml; expected a folder that qkv train wrote");
+    throw Error(tr("{folder}: no such folder; expected one that qkv train wrote", "folder"_a = folder),
+                tr("qkv train --preset transformer makes one in runs/transformer"));
+  require(std::filesystem::is_directory(folder), "{folder}: is a file; expected a folder that qkv train wrote",
+          "folder"_a = folder);
+  require(std::filesystem::exists(folder + "/config.yaml"),
+          "{folder}: has no config.yaml; expected a folder that qkv train wrote", "folder"_a = folder);
   const std::string path = folder + "/config.yaml";
-  check(std::filesystem::is_regular_file(path), path, ": is no file; expected the settings that qkv train wrote");
-  check(std::filesystem::file_size(path) > 0, path, ": is empty, expected the settings that qkv train wrote");
+  require(std::filesystem::is_regular_file(path), "{path}: is not a file; expected the settings that qkv train wrote",
+          "path"_a = path);
+  require(std::filesystem::file_size(path) > 0, "{path}: is empty, expected the settings that qkv train wrote",
+          "path"_a = path);
   TranslationConfig config = read_run_config(path);
   try {
     config.check_model();
   } catch (const Error& e) {
-    throw Error(text(path, ": ", e.what()), e.hint());
+    throw Error(tr("{path}: {problem}", "path"_a = path, "problem"_a = e.message()), e.hint());
   }
   return config;
 }
@@ -55,7 +58,7 @@ Padded padded(std::span<const std::vector<int32_t>> sentences, std::span<const s
   return out;
 }
 
-// A hypothesis' attention has a column for every padded position of its batch: only the sentence's own are kept.
+// A hypothesis' attention has a column for every padded position of its batch: only the sentence's columns are kept.
 Tensor first_columns(const Tensor& x, int64_t columns) {
   if (!x.defined() || x.size(2) == columns) return x;
   const int64_t rows = x.size(0) * x.size(1), width = x.size(2);
@@ -66,19 +69,19 @@ Tensor first_columns(const Tensor& x, int64_t columns) {
 
 struct BatchLimits {
   int64_t rows;
-  int64_t least;                             // tokens to which sentences are padded
-  int64_t row_floats = 0, token_floats = 0;  // that decoding a row keeps, and on top of it for each source token
+  int64_t least;                             // sentences are padded to at least this length
+  int64_t row_floats = 0, token_floats = 0;  // kept while decoding: per row, and per source token
 };
 
-// Calls work(rows) for groups of those rows within the limits, shortest sentences first. Sentences that are padded to
-// `least` tokens are for an encoder that sees the padding: they share a group only if it makes none of them longer.
+// Calls work(rows) for groups of rows within the limits, shortest sentences first. If sentences are padded to `least`
+// tokens, the encoder sees the padding: they share a group only if this does not make any of them longer.
 template <class Work>
 void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<size_t> rows, const BatchLimits& limits,
                 const Work& work) {
   std::stable_sort(rows.begin(), rows.end(),
                    [&](size_t a, size_t b) { return sentences[a].size() < sentences[b].size(); });
   const auto steps = [&](size_t i) { return std::max(std::ssize(sentences[rows[i]]), limits.least); };
-  const auto fits = [&](size_t begin, size_t end) {  // the sentence at `end` too
+  const auto fits = [&](size_t begin, size_t end) {  // including the sentence at `end`
     const auto count = static_cast<int64_t>(end + 1 - begin);
     return count <= limits.rows && (limits.least == 0 || steps(end) == steps(begin)) &&
            count * (limits.row_floats + steps(end) * limits.token_floats) <= kMostFloats;
@@ -117,12 +120,19 @@ size_t Translator::most_tokens() const {
 std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer,
                                         const std::string& name, size_t line) const {
   const size_t most = most_tokens();
-  const std::string place = line == 0 ? name : qkv::text(name, name.empty() ? "" : ": ", "line ", line);
-  check(sentence.size() <= tokenizer.most_bytes(), place, ": has ", grouped(sentence.size()),
-        " bytes; a sentence may have ", grouped(tokenizer.most_bytes()));
+  const Text place = line == 0      ? verbatim(name)
+                     : name.empty() ? tr("line {line}", "line"_a = line)
+                                    : tr("{file}: line {line}", "file"_a = name, "line"_a = line);
+  require(sentence.size() <= tokenizer.most_bytes(),
+          "{place}: has {sentence} bytes; a sentence may have at most {most_bytes}", "place"_a = place,
+          "sentence"_a = grouped(sentence.size()), "most_bytes"_a = grouped(tokenizer.most_bytes()));
   std::vector<int32_t> ids = tokenizer.encode(sentence);
-  check(ids.size() <= most, place, ": has ", ids.size(), " tokens; a sentence may have ", most,
-        most < limits::kSentenceTokens ? ": the model has learned no further positions" : "");
+  require(
+      ids.size() <= most || most == limits::kSentenceTokens,
+      "{place}: has {tokens} tokens; a sentence may have at most {most}: the model has learned no further positions",
+      "place"_a = place, "tokens"_a = ids.size(), "most"_a = most);
+  require(ids.size() <= most, "{place}: has {tokens} tokens; a sentence may have at most {most}", "place"_a = place,
+          "tokens"_a = ids.size(), "most"_a = most);
   if (!ids.empty()) ids.push_back(tokenizer.eos());
   return ids;
 }
@@ -157,11 +167,14 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
                                      .never = {target.pad(), target.bos()},
                                      .keep_attention = options.keep_attention};
   SampleOptions sample_options = options.sampling.value_or(SampleOptions{});
-  sample_options.length_penalty = options.length_penalty, sample_options.max_length = max_length;
-  sample_options.begin = target.bos(), sample_options.end = target.eos(), sample_options.never = search_options.never;
+  sample_options.length_penalty = options.length_penalty;
+  sample_options.max_length = max_length;
+  sample_options.begin = target.bos();
+  sample_options.end = target.eos();
+  sample_options.never = search_options.never;
   sample_options.keep_attention = options.keep_attention;
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
-  // A beam's hypotheses have scores of all tokens, the best of them once more with their places, and each its own copy
+  // Each hypothesis of a beam has scores of all tokens, the best of them again with their positions, and its own copy
   // of the source's keys and states, and of its past.
   const int64_t scored =
       target.size() + 2 * std::min<int64_t>(target.size(), 2 * width + std::ssize(search_options.never));

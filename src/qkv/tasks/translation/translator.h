@@ -21,24 +21,25 @@ struct TranslateOptions {
   int64_t max_length = 50;
   int64_t rows = 64;  // sentences decoded at once
   bool keep_attention = false;
-  std::optional<SampleOptions> sampling =
-      {};                 // drawn, not searched for: how many, temperature, cut-offs and seed; the rest is as above
-  std::string name = {};  // of the text, and the number of its first sentence, 0 if it is the only one: for errors
+  /// Draw samples instead of searching: their number, temperature, cut-offs and seed; the rest is as above.
+  std::optional<SampleOptions> sampling = {};
+  /// For errors: the name of the text, and the number of its first sentence, 0 if it is the only one.
+  std::string name = {};
   size_t first_line = 1;
 };
 
 /// source: the ids that the model read, <eos> included. Attention of a hypothesis is (steps, maps, source ids).
 struct Translation {
   std::vector<int32_t> source;
-  Writing writing;                     // of the sentence
-  std::vector<Hypothesis> hypotheses;  // best first, samples as they were drawn; none for an empty sentence
+  Writing writing;                     // how the sentence is written
+  std::vector<Hypothesis> hypotheses;  // best first, samples in the order drawn; none for an empty sentence
 };
 
 struct ForceOptions {
-  int64_t rows = 0;  // pairs decoded at once; 0: as the configuration's decoding block says
+  int64_t rows = 0;  // pairs decoded at once; 0: from the configuration's decoding block
   bool keep_attention = true;
-  std::string source_name = {},
-              target_name = {};  // of the texts, and the number of their first sentences, 0 if alone: for errors
+  /// For errors: the names of the texts, and the number of their first sentences, 0 if there is only one.
+  std::string source_name = {}, target_name = {};
   size_t first_line = 1;
 };
 
@@ -49,23 +50,23 @@ struct ForcedTranslation {
 
 class Translator {
  public:
-  /// Of a model or run folder.
+  /// From a model or run folder.
   explicit Translator(const std::string& folder);
-  /// Of a model in memory, which must outlive it.
+  /// From a model in memory, which must outlive it.
   Translator(const TranslationModel& model, Tokenizers tokenizers, const TranslationConfig& config);
 
   const TranslationConfig& config() const { return config_; }
   const Tokenizers& tokenizers() const { return tokenizers_; }
   const TranslationModel& model() const { return *model_; }
-  /// As the configuration's decoding block says.
+  /// The options of the configuration's decoding block.
   TranslateOptions defaults() const;
 
-  /// In the order given, whatever the batches. A sentence of blanks alone has no hypotheses. What is drawn for a
-  /// sentence depends on its line, counted from first_line, and on the seed.
+  /// In the given order, for any batch size. A sentence of only blanks has no hypotheses. The samples of a sentence
+  /// depend on its line, counted from first_line, and on the seed.
   std::vector<Translation> translate(std::span<const std::string> sentences, const TranslateOptions& options) const;
-  /// How many of the sentences, from the first on, translate takes: the next is longer than the model can read.
+  /// The number of sentences that translate() accepts, from the first: the next one is longer than the model can read.
   size_t readable(std::span<const std::string> sentences) const;
-  /// The words of a hypothesis, with capital and punctuation written as in the sentence that was translated.
+  /// The words of a hypothesis, with capitals and punctuation written as in the translated sentence.
   std::string text(const Hypothesis& hypothesis, Writing writing = {}) const {
     return tokenizers_.target.decode(hypothesis.tokens, writing);
   }
@@ -74,7 +75,7 @@ class Translator {
   std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;
 
  private:
-  size_t most_tokens() const;  // of a sentence, <eos> not counted
+  size_t most_tokens() const;  // of a sentence, without <eos>
   int64_t maps() const { return facts_.source_maps().value_or(MapGroup{}).count(); }
   std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name,
                               size_t line) const;

@@ -44,7 +44,7 @@ Alignment align_words(const Tensor& weights, LinkRule rule, double share) {
   }
   link = largest;
   if (rule == LinkRule::competing) {
-    std::vector<std::pair<int64_t, int64_t>> pairs;  // (target, source), by falling weight
+    std::vector<std::pair<int64_t, int64_t>> pairs;  // (target, source), by decreasing weight
     for (int64_t t = 0; t < words_out; ++t)
       for (int64_t s = 0; s < words_in; ++s)
         if (weight(t, s) >= share * static_cast<double>(weight(t, largest[static_cast<size_t>(t)])))

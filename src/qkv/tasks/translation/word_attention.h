@@ -1,4 +1,4 @@
-// Attention between words: token weights added up to blank-separated words, and word alignments read off them.
+// Attention between words: token weights combined for blank-separated words, and word alignments derived from them.
 #pragma once
 
 #include <array>
@@ -12,15 +12,15 @@
 
 namespace qkv {
 
-/// attention (steps, maps, T) of a sentence pair, ends included -> (maps, target words, source words): the weights of a
-/// source word's tokens added, the mean over a target word's tokens. What goes to <eos> is left out.
+/// attention (steps, maps, T) of a sentence pair, with <eos> -> (maps, target words, source words): the sum over a
+/// source word's tokens, the mean over a target word's tokens. Weight on <eos> is left out.
 Tensor word_attention(const Tensor& attention, const Tokenizer& source_tokenizer, const std::string& source,
                       const Tokenizer& target_tokenizer, const std::string& target);
 
-/// How links are read off the weights. largest: every target word with the source word of its largest weight.
-/// competing: the same, but source words are taken in the order of the weights, and a word that is taken is left to its
-/// taker if another one has at least `share` of the target word's largest weight: an article that looks at its noun for
-/// the gender is linked with the article.
+/// How links are derived from the weights. largest: every target word is linked to the source word with its largest
+/// weight. competing: the same, but links are made in the order of the weights, and a source word is linked again only
+/// if no free one has at least `share` of the target word's largest weight. So an article that attends to its noun for
+/// the gender is still linked to the article.
 enum class LinkRule { largest, competing };
 constexpr std::array<std::string_view, 2> names(LinkRule) { return {"largest", "competing"}; }
 

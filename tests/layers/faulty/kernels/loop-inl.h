@@ -1,3 +1,3 @@
-// Highway is at home here; other libraries are not.
+// Highway is allowed here; other libraries are not.
 #include <fmt/format.h>
 #include <hwy/highway.h>

@@ -1,0 +1,5 @@
+int  two_spaces;
+
+int good() { return 1; }
+int* pointer;
+int *other_pointer;

@@ -13,7 +13,7 @@ void with_type(ScorerKind kind, const Make& make) {
     auto at = static_cast<size_t>(kind);
     ((at-- == 0 ? make(std::type_identity<S>{}) : void()), ...);
   };
-  among(std::type_identity<ScorerVariant>{});
+  among(std::type_identity<NamedScorers>{});
 }
 
 template <class S>
@@ -35,15 +35,13 @@ bool has_default(const std::optional<Tensor>&) { return true; }
 template <class S>
 ScorerInputs inputs() {
   S scorer;
-  ScorerInputs in{requires {scorer.scale;
+  constexpr bool scale = requires { scorer.scale; };
+  constexpr bool bandwidth = requires { scorer.width; };
+  constexpr bool temperature = requires { scorer.temperature; };
+  ScorerInputs in{scale, bandwidth, temperature, {}};
+  scorer.visit([&](const char* name, const auto& field) { in.tensors.push_back({name, !has_default(field)}); });
+  return in;
 }
-, requires { scorer.width; }
-, requires { scorer.temperature; }
-, {}
-};  // namespace
-scorer.visit([&](const char* name, const auto& field) { in.tensors.push_back({name, !has_default(field)}); });
-return in;
-}  // namespace qkv
 
 void set_number(float& field, double value) { field = static_cast<float>(value); }
 void set_number(std::optional<float>& field, double value) { field = static_cast<float>(value); }
@@ -84,6 +82,11 @@ S with_values(const ScorerValues& given) {
 
 Tensor NoScorer::scores(const Tensor&, const Tensor&) const { fail("[attention] there is no scorer"); }
 PairScores NoScorer::lower(const Tensor&, const Tensor&) const { fail("[attention] there is no scorer"); }
+
+ScorerKind AnyScorer::kind() const {
+  check(!std::holds_alternative<OwnScorer>(scorer), "[attention] a scorer of your own has no kind");
+  return static_cast<ScorerKind>(scorer.index());
+}
 
 Tensor AnyScorer::scores(const Tensor& q, const Tensor& k) const {
   return std::visit([&](const auto& s) { return s.scores(q, k); }, scorer);

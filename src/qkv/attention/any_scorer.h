@@ -2,18 +2,24 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "qkv/attention/scorers.h"
+#include "qkv/core/api.h"
+#include "qkv/core/check.h"
 #include "qkv/core/names.h"
+#include "qkv/nn/module.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// No attention at all.
 struct NoScorer {
@@ -21,6 +27,66 @@ struct NoScorer {
   [[noreturn]] Tensor scores(const Tensor& q, const Tensor& k) const;
   [[noreturn]] PairScores lower(const Tensor& q, const Tensor& k) const;
   void visit(auto&&) {}
+};
+
+/// Your own scorer, of any type: it can be used wherever the scorers of this file can.
+class OwnScorer {
+ public:
+  OwnScorer() = default;
+  template <Scorer S>
+  explicit OwnScorer(S scorer) : held_(std::make_unique<Held<S>>(std::move(scorer))) {}
+  OwnScorer(const OwnScorer& other) : held_(other.held_ ? other.held_->copy() : nullptr) {}
+  OwnScorer(OwnScorer&&) noexcept = default;
+  OwnScorer& operator=(OwnScorer other) noexcept {
+    held_ = std::move(other.held_);
+    return *this;
+  }
+
+  Tensor scores(const Tensor& q, const Tensor& k) const { return held_->scores(q, k); }
+  bool lowers() const { return held_->lowers(); }
+  Lowered lower(const Tensor& q, const Tensor& k) const { return held_->lower(q, k); }
+  bool any_head_axis() const { return held_->any_head_axis(); }
+  /// The parameters of a scorer that has visit, by their dotted names.
+  void visit(auto&& f) {
+    if (held_) held_->each([&](const std::string& name, Tensor& t) { f(name, t); });
+  }
+  /// The scorer if it is an S, else null.
+  template <class S>
+  const S* as() const {
+    const auto* held = dynamic_cast<const Held<S>*>(held_.get());
+    return held ? &held->scorer : nullptr;
+  }
+
+ private:
+  using Field = std::function<void(const std::string&, Tensor&)>;
+  struct Base {
+    virtual ~Base() = default;
+    virtual std::unique_ptr<Base> copy() const = 0;
+    virtual Tensor scores(const Tensor& q, const Tensor& k) const = 0;
+    virtual bool lowers() const = 0;
+    virtual Lowered lower(const Tensor& q, const Tensor& k) const = 0;
+    virtual bool any_head_axis() const = 0;
+    virtual void each(const Field& f) = 0;
+  };
+  template <class S>
+  struct Held final : Base {
+    explicit Held(S s) : scorer(std::move(s)) {}
+    std::unique_ptr<Base> copy() const override { return std::make_unique<Held>(scorer); }
+    Tensor scores(const Tensor& q, const Tensor& k) const override { return scorer.scores(q, k); }
+    bool lowers() const override { return LoweringScorer<S>; }
+    Lowered lower(const Tensor& q, const Tensor& k) const override {
+      if constexpr (LoweringScorer<S>)
+        return scorer.lower(q, k);
+      else
+        fail("[attention] this scorer has no kernel form");
+    }
+    bool any_head_axis() const override { return lowers_any_head_axis(scorer); }
+    void each(const Field& f) override {
+      if constexpr (requires(detail::FieldWalker<const Field> walker) { scorer.visit(walker); }) each_tensor(scorer, f);
+    }
+    S scorer;
+  };
+  std::unique_ptr<Base> held_;
 };
 
 // A new scorer goes into both lists, at the same position.
@@ -40,18 +106,24 @@ enum class ScorerKind {
   vector_sum,
   additive
 };
-using ScorerVariant = std::variant<NoScorer, Constant, Salience, Gaussian, Boxcar, Triangular, Epanechnikov,
-                                   NegativeSquaredDistance, Dot, ScaledDot, Bilinear, Cosine, VectorSum, Additive>;
+using NamedScorers = std::variant<NoScorer, Constant, Salience, Gaussian, Boxcar, Triangular, Epanechnikov,
+                                  NegativeSquaredDistance, Dot, ScaledDot, Bilinear, Cosine, VectorSum, Additive>;
 
 namespace detail {
 template <class... S>
 constexpr std::array<ScorerFacts, sizeof...(S)> scorer_facts(std::type_identity<std::variant<S...>>) {
   return {S::facts...};
 }
+template <class S, class Variant>
+inline constexpr bool is_among = false;
+template <class S, class... T>
+inline constexpr bool is_among<S, std::variant<T...>> = (std::is_same_v<S, T> || ...);
+template <class... S>
+std::variant<S..., OwnScorer> with_own(std::type_identity<std::variant<S...>>);
 }  // namespace detail
 
 /// The facts of every scorer, in the order of ScorerKind.
-inline constexpr auto kScorerFacts = detail::scorer_facts(std::type_identity<ScorerVariant>{});
+inline constexpr auto kScorerFacts = detail::scorer_facts(std::type_identity<NamedScorers>{});
 static_assert(kScorerFacts.size() == static_cast<size_t>(ScorerKind::additive) + 1, "every kind has its scorer");
 
 constexpr const ScorerFacts& facts_of(ScorerKind kind) { return kScorerFacts[static_cast<size_t>(kind)]; }
@@ -62,18 +134,27 @@ constexpr std::array<std::string_view, kScorerFacts.size()> names(ScorerKind) {
   return all;
 }
 
-/// Any one of the scorers. It is itself a Scorer and a module, so it can be used wherever they can.
+using ScorerVariant = decltype(detail::with_own(std::type_identity<NamedScorers>{}));
+
+/// Any one of the scorers, or your own. It is itself a Scorer and a module, so it can be used wherever they can.
 struct AnyScorer {
   ScorerVariant scorer = ScaledDot{};
 
-  ScorerKind kind() const { return static_cast<ScorerKind>(scorer.index()); }
+  /// Fails for a scorer of your own: it has none.
+  ScorerKind kind() const;
   /// The scorer if it is an S, else null.
   template <class S>
   const S* as() const {
-    return std::get_if<S>(&scorer);
+    if constexpr (detail::is_among<S, NamedScorers>) {
+      return std::get_if<S>(&scorer);
+    } else {
+      const auto* own = std::get_if<OwnScorer>(&scorer);
+      return own ? own->template as<S>() : nullptr;
+    }
   }
 
   Tensor scores(const Tensor& q, const Tensor& k) const;
+  bool lowers() const { return !std::holds_alternative<OwnScorer>(scorer) || std::get<OwnScorer>(scorer).lowers(); }
   Lowered lower(const Tensor& q, const Tensor& k) const;
   bool any_head_axis() const;
   void visit(auto&& f) {
@@ -81,10 +162,20 @@ struct AnyScorer {
   }
 };
 
+template <Scorer S>
+AnyScorer any_scorer(S scorer) {
+  if constexpr (detail::is_among<S, NamedScorers>)
+    return {std::move(scorer)};
+  else
+    return {OwnScorer(std::move(scorer))};
+}
+
 struct ScorerSizes {
   int64_t query, key;  // widths
   int64_t hidden;      // units of additive
 };
+/// Makes your own scorer for queries and keys of these widths; called once per attention.
+using ScorerMaker = std::function<AnyScorer(const ScorerSizes& sizes, const Rng& rng)>;
 /// A scorer to be trained: matrices and vectors are initialised Xavier-uniform, temperature and width to 1.
 AnyScorer make_scorer(ScorerKind kind, const ScorerSizes& sizes, const Rng& rng);
 

@@ -88,8 +88,7 @@ Attended attend_fused(const AttendCall& call, Lowered scores) {
   if (auto* pairs = std::get_if<PairScores>(&scores)) pairs->axis = call.axis;
   const AttentionResult result =
       std::visit([&](const auto& s) { return attention(s, call.v, call.plan, call.dropout); }, scores);
-  Attended out{given_axes(result.output, call), Weights(scores, call.plan, result.lse), result.empty_rows,
-               AttendPath::fused};
+  Attended out{given_axes(result.output, call), Weights(scores, call.plan, result.lse, result.empty_rows)};
   show(call, out);
   return out;
 }
@@ -112,7 +111,7 @@ Attended attend_composed(const AttendCall& call, const Tensor& scores) {
   const Tensor kept =
       call.dropout.rate > 0 ? mul(alpha.weights, dropout_factors(expected, call.dropout)) : alpha.weights;
   const Tensor output = pool_values(kept, call.v, call.plan);
-  Attended out{given_axes(output, call), Weights(alpha.weights), alpha.empty_rows, AttendPath::composed};
+  Attended out{given_axes(output, call), Weights(alpha.weights, alpha.empty_rows)};
   show(call, out);
   return out;
 }

@@ -6,13 +6,10 @@
 #include "qkv/attention/mask.h"
 #include "qkv/attention/scorer.h"
 #include "qkv/attention/weights.h"
+#include "qkv/core/api.h"
 #include "qkv/tensor/run.h"
 
-namespace qkv {
-
-/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer; this is the
-/// definition that the fused path must match.
-enum class AttendPath { fused, composed };
+namespace QKV_API qkv {
 
 struct AttendOptions {
   float dropout = 0;  // of the weights, while training
@@ -20,11 +17,10 @@ struct AttendOptions {
   HeadAxis axis = HeadAxis::outer;  // inner: tensors are (B, L, H, D), which avoids copying heads apart and back
 };
 
+/// auto [output, weights] = attend(...)
 struct Attended {
-  Tensor output;                        // (B, H, Lq, Dv), or with the same axes as the queries
-  Weights weights;                      // (B, H, Lq, Lk), before dropout
-  int64_t empty_rows = 0;               // queries that see no key: output and weights are 0 there
-  AttendPath path = AttendPath::fused;  // composed: O(n^2) memory, because the scorer does not lower or on request
+  Tensor output;    // (B, H, Lq, Dv), or with the same axes as the queries
+  Weights weights;  // (B, H, Lq, Lk), before dropout
 };
 
 namespace detail {
@@ -55,7 +51,7 @@ Attended attend_composed(const AttendCall& call, const Tensor& scores);
 template <Scorer S>
 Attended attend(const S& scorer, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask = Mask::none(),
                 const Run& run = {}, const AttendOptions& options = {}) {
-  const bool fused = LoweringScorer<S> && options.path == AttendPath::fused;
+  const bool fused = options.path == AttendPath::fused && lowers(scorer);
   detail::AttendCall call = detail::attend_call(q, k, v, mask, run, options, fused && lowers_any_head_axis(scorer));
   if constexpr (LoweringScorer<S>) {
     if (fused) return detail::attend_fused(call, scorer.lower(call.q, call.k));

@@ -16,7 +16,8 @@ MultiHead::MultiHead(const MultiHeadOptions& o, const Rng& rng)
   to_k = Linear(given(o.key_width), key_heads * head, rng.at("to_k"), o.bias);
   to_v = Linear(given(o.value_width), key_heads * head, rng.at("to_v"), o.bias);
   to_out = Linear(o.width, o.width, rng.at("to_out"), o.bias);
-  scorer = make_scorer(o.scorer, {head, head, head}, rng.at("scorer"));
+  scorer = o.own_scorer ? o.own_scorer({head, head, head}, rng.at("scorer"))
+                        : make_scorer(o.scorer, {head, head, head}, rng.at("scorer"));
   positions = AttentionPositions(o.positions, heads, head, o.max_distance);
 }
 

@@ -4,11 +4,12 @@
 #include "qkv/attention/any_scorer.h"
 #include "qkv/attention/attend.h"
 #include "qkv/attention/attention_positions.h"
+#include "qkv/core/api.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/probe.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct MultiHeadOptions {
   int64_t width = 0;  // of the output, and of all query heads together
@@ -16,6 +17,7 @@ struct MultiHeadOptions {
   int64_t key_heads = 0;  // heads of keys and values, each read by heads / key_heads query heads; 0: as many as heads
   int64_t query_width = 0, key_width = 0, value_width = 0;  // widths of the inputs; 0: width
   ScorerKind scorer = ScorerKind::scaled_dot;
+  ScorerMaker own_scorer = {};  // a scorer of your own instead
   Linear::Bias bias = Linear::Bias::no;
   float dropout = 0;                            // of the weights
   PositionKind positions = PositionKind::none;  // relative, rotary and alibi act here; the others are ignored

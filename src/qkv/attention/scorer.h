@@ -5,10 +5,11 @@
 #include <string_view>
 #include <variant>
 
+#include "qkv/core/api.h"
 #include "qkv/ops/attention.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The forms that have a fused kernel: a dot product or a distance (PairScores), and additive.
 using Lowered = std::variant<PairScores, AdditiveScores>;
@@ -25,6 +26,16 @@ template <class S>
 concept LoweringScorer = Scorer<S> && requires(const S& s, const Tensor& q, const Tensor& k) {
   { s.lower(q, k) } -> std::convertible_to<Lowered>;
 };
+
+/// Whether attend can use the kernel: a scorer that is chosen at run time says so by `lowers`.
+template <class S>
+bool lowers(const S& scorer) {
+  if constexpr (requires {
+                  { scorer.lowers() } -> std::convertible_to<bool>;
+                })
+    return scorer.lowers();
+  return LoweringScorer<S>;
+}
 
 /// What users read and write about a scorer; the scorers of any_scorer.h have it as `S::facts`.
 struct ScorerFacts {

@@ -29,7 +29,7 @@ Lowered detached(const Lowered& scores) {
 
 }  // namespace
 
-Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse) {
+Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse, int64_t empty_rows) : empty_rows_(empty_rows) {
   const auto* pairs = std::get_if<PairScores>(&scores);
   const HeadAxis axis = pairs ? pairs->axis : HeadAxis::outer;
   const Shape q = heads_outer(queries_of(scores).shape(), axis), k = heads_outer(keys_of(scores).shape(), axis);
@@ -39,7 +39,8 @@ Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse) {
   source_ = Kept{detached(scores), std::move(plan), std::move(lse)};
 }
 
-Weights::Weights(const Tensor& matrix) : source_(matrix.detached()), shape_(matrix.shape()) {}
+Weights::Weights(const Tensor& matrix, int64_t empty_rows)
+    : source_(matrix.detached()), shape_(matrix.shape()), empty_rows_(empty_rows) {}
 
 void Weights::check_row(int64_t b, int64_t h, int64_t i) const {
   check(b >= 0 && b < shape_[0] && h >= 0 && h < shape_[1] && i >= 0 && i < shape_[2], "[weights] no row (", b, ", ", h,
@@ -69,17 +70,34 @@ Tensor Weights::row(int64_t b, int64_t h, int64_t i) const {
   return out;
 }
 
-Tensor Weights::matrix(int64_t limit) const {
-  const int64_t bytes = shape_.numel() * static_cast<int64_t>(sizeof(float));
-  check(bytes <= limit, "[weights] the whole matrix ", shape_, " takes ", bytes, " bytes, the limit is ", limit,
+void Weights::check_size(const Shape& shape, int64_t limit) const {
+  const int64_t bytes = shape.numel() * static_cast<int64_t>(sizeof(float));
+  check(bytes <= limit, "[weights] the whole matrix ", shape, " takes ", bytes, " bytes, the limit is ", limit,
         "; use row() instead");
+}
+
+void Weights::fill_rows(int64_t first, Tensor& out) const {
+  const int64_t rows = out.shape().product(0, out.rank() - 1);
+  float* to = out.mutable_ptr();
+  parallel_ranges(rows, kRowBlock, row_cost() * static_cast<double>(rows), [&](int64_t begin, int64_t end) {
+    for (int64_t r = first + begin; r < first + end; ++r)
+      row(r / shape_[2] / shape_[1], r / shape_[2] % shape_[1], r % shape_[2], to + (r - first) * shape_[3]);
+  });
+}
+
+Tensor Weights::head(int64_t b, int64_t h) const {
+  check(b >= 0 && b < shape_[0] && h >= 0 && h < shape_[1], "[weights] no head (", b, ", ", h, ") in weights ", shape_);
+  check_size({shape_[2], shape_[3]}, kMatrixBytes);
+  Tensor out = Tensor::empty({shape_[2], shape_[3]});
+  fill_rows((b * shape_[1] + h) * shape_[2], out);
+  return out;
+}
+
+Tensor Weights::matrix(int64_t limit) const {
+  check_size(shape_, limit);
   if (const auto* matrix = std::get_if<Tensor>(&source_)) return *matrix;
   Tensor out = Tensor::empty(shape_);
-  const int64_t rows = shape_.product(0, 3);
-  parallel_ranges(rows, kRowBlock, row_cost() * static_cast<double>(rows), [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r)
-      row(r / shape_[2] / shape_[1], r / shape_[2] % shape_[1], r % shape_[2], out.mutable_ptr() + r * shape_[3]);
-  });
+  fill_rows(0, out);
   return out;
 }
 
@@ -102,7 +120,7 @@ Tensor Weights::entropy() const {
   Tensor out = Tensor::empty({shape_[0], shape_[1], shape_[2]});
   parallel_ranges(out.numel(), kRowBlock, row_cost() * static_cast<double>(out.numel()),
                   [&](int64_t begin, int64_t end) {
-                    const Tensor weights = Tensor::empty({shape_[3]});
+                    Tensor weights = Tensor::empty({shape_[3]});
                     for (int64_t r = begin; r < end; ++r) {
                       row(r / shape_[2] / shape_[1], r / shape_[2] % shape_[1], r % shape_[2], weights.mutable_ptr());
                       double sum = 0;
@@ -118,7 +136,7 @@ Tensor Weights::column_mass() const {
   Tensor out = Tensor::empty({shape_[0], shape_[1], shape_[3]});
   const int64_t heads = shape_[0] * shape_[1];
   parallel_for(heads, row_cost() * static_cast<double>(heads * shape_[2]), [&](int64_t head) {
-    const Tensor weights = Tensor::empty({shape_[3]});
+    Tensor weights = Tensor::empty({shape_[3]});
     std::vector<double> sums(static_cast<size_t>(shape_[3]));
     for (int64_t i = 0; i < shape_[2]; ++i) {
       row(head / shape_[1], head % shape_[1], i, weights.mutable_ptr());

@@ -6,9 +6,14 @@
 #include <vector>
 
 #include "qkv/attention/scorer.h"
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
+
+/// Fused: the kernel, for scorers that lower. Composed: plain ops on the whole matrix, for any scorer, in O(n^2)
+/// memory; the definition of the fused path.
+enum class AttendPath { fused, composed };
 
 struct KeyWeight {
   int64_t key;
@@ -20,16 +25,22 @@ struct KeyWeight {
 class Weights {
  public:
   Weights() = default;
-  Weights(Lowered scores, AttentionPlan plan, Tensor lse);
+  Weights(Lowered scores, AttentionPlan plan, Tensor lse, int64_t empty_rows = 0);
   /// The weights of an attention that computed the whole matrix.
-  explicit Weights(const Tensor& matrix);
+  explicit Weights(const Tensor& matrix, int64_t empty_rows = 0);
 
   /// (B, H, Lq, Lk).
   const Shape& shape() const { return shape_; }
+  /// Number of queries that see no key: their output and weights are 0.
+  int64_t empty_rows() const { return empty_rows_; }
+  /// How attend computed them.
+  AttendPath path() const { return std::holds_alternative<Tensor>(source_) ? AttendPath::composed : AttendPath::fused; }
 
   /// The weights of query i of (b, h): (Lk), exactly 0 for keys that are not seen, all 0 if none is.
   Tensor row(int64_t b, int64_t h, int64_t i) const;
   void row(int64_t b, int64_t h, int64_t i, float* weights) const;
+  /// The weights of head h in batch row b, (Lq, Lk): to draw or to print.
+  Tensor head(int64_t b, int64_t h) const;
   /// The whole matrix, (B, H, Lq, Lk); refused if it takes more than `limit` bytes.
   static constexpr int64_t kMatrixBytes = int64_t{1} << 28;
   Tensor matrix(int64_t limit = kMatrixBytes) const;
@@ -48,10 +59,14 @@ class Weights {
     Tensor lse;
   };
   void check_row(int64_t b, int64_t h, int64_t i) const;
+  void check_size(const Shape& shape, int64_t limit) const;
+  // Rows first, first + 1, ... of all (B, H, Lq) of them, as many as `out` has.
+  void fill_rows(int64_t first, Tensor& out) const;
   double row_cost() const;
 
   std::variant<Tensor, Kept> source_;
   Shape shape_{0, 0, 0, 0};
+  int64_t empty_rows_ = 0;
 };
 
 }  // namespace qkv

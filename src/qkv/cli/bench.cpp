@@ -64,7 +64,7 @@ Speed recorded_op() {
 Line product(int64_t m, int64_t n, int64_t k) {
   return {
       fmt::format("matrix product {} x {} x {}, one thread", m, n, k), [=]() -> Speed {
-        const Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
+        Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
         const double seconds = best_seconds([&] {
           kernels::gemm(
               {.M = m, .N = n, .K = k, .A = a.ptr(), .lda = k, .B = b.ptr(), .ldb = n, .C = c.mutable_ptr(), .ldc = n});

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "qkv/core/rng.h"
+#include "qkv/core/forms.h"
 
 namespace qkv::kernels {
 
@@ -45,23 +45,6 @@ struct AttentionMask {
   // alone: one number for each of the queries + keys - 1 diagonals.
   const float* relative = nullptr;
   int64_t relative_batch = 0, relative_head = 0;
-};
-
-/// Dropout on the weights, replayed in backward: word (key, counter (step, first_row + b * heads + h, i, j / 4))[j % 4]
-/// >= rate * 2^32 keeps the weight, divided by 1 - rate. rate 0: none.
-struct AttentionDropout {
-  float rate = 0;
-  PhiloxKey key{};
-  uint32_t step = 0, first_row = 0;
-};
-
-/// How a score is computed from a query and a key.
-enum class ScoreForm {
-  dot,           // scale * q . k
-  gaussian,      // -scale^2 / 2 |q - k|^2: computed from differences, exact in low dimension
-  boxcar,        // log of the kernel of u = scale |q - k|: 1 where u <= 1
-  triangular,    // max(0, 1 - u)
-  epanechnikov,  // max(0, 1 - u^2)
 };
 
 struct AttentionCall {

@@ -10,14 +10,7 @@
 
 #include <cstdint>
 
-namespace qkv {
-
-/// Whether an operand is used as stored or transposed.
-enum class Transpose { no, yes };
-
-inline Transpose operator!(Transpose t) { return t == Transpose::no ? Transpose::yes : Transpose::no; }
-
-}  // namespace qkv
+#include "qkv/core/forms.h"
 
 namespace qkv::kernels {
 

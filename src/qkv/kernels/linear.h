@@ -1,17 +1,9 @@
 // The steps after the product in a linear layer: bias and activation in one pass, and the column sums of its gradient.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
-namespace qkv {
-
-/// The function applied at the end of a linear layer.
-enum class Activation { none, relu, gelu, tanh, sigmoid };
-constexpr std::array<std::string_view, 5> names(Activation) { return {"none", "relu", "gelu", "tanh", "sigmoid"}; }
-
-}  // namespace qkv
+#include "qkv/core/forms.h"
 
 namespace qkv::kernels {
 

@@ -1,26 +1,9 @@
 // The gates of recurrent cells: everything in a step but its matrix products, for contiguous rows.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
-namespace qkv {
-
-/// How a recurrent layer computes its next state h' (h is the previous state, * is elementwise):
-///   gru         r, z = sigmoid, n = tanh(W_n x + b + r * (U_n h + b')), h' = (1 - z) n + z h
-///               as in PyTorch, with the reset after the product
-///   gru_before  the same with n = tanh(W_n x + b + U_n (r * h) + b')
-///               as in the book and the original paper (Cho et al., 2014)
-///   lstm        i, f, o = sigmoid, g = tanh, c' = f c + i g, h' = o tanh(c') (Hochreiter and Schmidhuber, 1997)
-enum class CellKind { gru, gru_before, lstm };
-constexpr std::array<std::string_view, 3> names(CellKind) { return {"gru", "gru-before", "lstm"}; }
-
-/// Number of gates of a cell, each as wide as the state; its weights have their rows in PyTorch's order r, z, n or i,
-/// f, g, o.
-constexpr int64_t cell_gates(CellKind kind) { return kind == CellKind::lstm ? 4 : 3; }
-
-}  // namespace qkv
+#include "qkv/core/forms.h"
 
 namespace qkv::kernels {
 

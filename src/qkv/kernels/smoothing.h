@@ -1,18 +1,11 @@
 // Weights of a kernel smoother for one query and many keys in any dimension, and weighted sums, in double.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
+
+#include "qkv/core/forms.h"
 
 namespace qkv::kernels {
-
-/// K(u) with K(0) = 1: exp(-u^2 / 2); for |u| < 1: 1, 1 - u^2 and 1 - |u|; 1 everywhere. In several dimensions, their
-/// product.
-enum class KernelShape { gaussian, boxcar, epanechnikov, triangular, constant };
-constexpr std::array<std::string_view, 5> names(KernelShape) {
-  return {"gaussian", "boxcar", "epanechnikov", "triangular", "constant"};
-}
 
 /// Keys by coordinate: coordinate a of key i is x[a * stride + i].
 struct KeyTile {

@@ -150,7 +150,7 @@ struct Trained {
 template <class MakeScorer>
 Trained train(const Tensor& w, const MakeScorer& scorer, const Tensor& wanted) {
   Trained result;
-  const Tensor leaf = parameter(w);
+  Tensor leaf = parameter(w);
   for (int step = 0; step <= 600; ++step) {
     Tape tape;
     const Attended a = attend(scorer(leaf), tasks(1), offers(), places());

@@ -170,7 +170,7 @@ void search_engine(Page& page) {
   for (int32_t i = 0; i < 150; ++i) fresh.push_back(45 + i % 15);
   const Tensor train_q = engine.ask(clicked, rng.at("train")), test_q = engine.ask(fresh, rng.at("test"));
   const Ids targets({180}, clicked);
-  const Tensor w = parameter(zeros({8, 8}));
+  Tensor w = parameter(zeros({8, 8}));
   std::vector<double> steps, loss, recall;
   const auto scores = [&](const Tensor& q) {
     return matmul(matmul(q, w), engine.documents, Transpose::no, Transpose::yes);

@@ -24,8 +24,7 @@ int64_t rows_together(int64_t rows) { return std::clamp<int64_t>(((rows + 3) / 4
 
 // Whether the kernel of a step supports this attention.
 bool is_plain(const MultiHead& attention) {
-  return (attention.scorer.kind() == ScorerKind::dot || attention.scorer.kind() == ScorerKind::scaled_dot) &&
-         !attention.positions.biases();
+  return (attention.scorer.as<Dot>() || attention.scorer.as<ScaledDot>()) && !attention.positions.biases();
 }
 
 // The slots of the keys of each row: (rows, stride) slots and (rows) counts.
@@ -122,7 +121,7 @@ KeyValues Step::gathered(const KeyValues& kv, const Places& places, const Rows& 
 Tensor Step::attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places,
                       const Rows& rows) const {
   const int64_t width = q.size(2) / attention.heads;
-  const float scale = attention.scorer.kind() == ScorerKind::dot ? 1 : 1 / std::sqrt(static_cast<float>(width));
+  const float scale = attention.scorer.as<Dot>() ? 1 : 1 / std::sqrt(static_cast<float>(width));
   Tensor out = Tensor::empty(q.shape());
   kernels::step_attention({attention.heads, attention.key_heads, width, scale}, q.ptr(), places.keys(kv, rows.begin),
                           out.mutable_ptr(), 0, rows.count);
@@ -156,12 +155,12 @@ Tensor Step::self(const Tensor& x, const Rows& rows, const Run& run) const {
       return attention.positions.placed(z.viewed({some.count, 1, heads, z.size(2) / heads}), before).viewed(z.shape());
     });
   };
-  float* k = past.k.mutable_ptr() + slot * w.k.out();
+  float* k = detail::writable(past.k) + slot * w.k.out();
   if (attention.positions.turns())
     std::ranges::copy(turned(w.k(x), attention.key_heads).data(), k);
   else
     w.k(x.ptr(), rows.count, k);
-  w.v(x.ptr(), rows.count, past.v.mutable_ptr() + slot * w.v.out());
+  w.v(x.ptr(), rows.count, detail::writable(past.v) + slot * w.v.out());
   const bool plain = is_plain(attention) && !run.training;
   Tensor general;
   if (!plain || run.probe)

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "qkv/kernels/gemm.h"
+#include "qkv/kernels/linear.h"
 #include "qkv/models/transformer_decoder.h"
 
 namespace qkv {

@@ -3,11 +3,10 @@
 
 #include <vector>
 
+#include "qkv/models/transformer_decoder.h"
 #include "qkv/nn/layers.h"
 
 namespace qkv {
-
-struct TransformerDecoder;
 
 /// A linear layer whose weight may be copied once into the panels that products read. Same bits as Linear, but not
 /// recorded.

@@ -23,7 +23,7 @@ ModelFacts TransformerConfig::facts() const {
   const std::string sizes = layers == depth ? counted(layers, "layer") : text(layers, " + ", counted(depth, "layer"));
   ModelFacts out{.summary = text("transformer, ", sizes, ", hidden ", hidden, ", ", counted(heads, "head"),
                                  shared == heads ? "" : text(" (", shared, " of keys)"), ", ffn ", ffn, ", positions ",
-                                 positions, ", norm ", norm, ", attention ", attention)};
+                                 positions, ", norm ", norm, ", attention ", own_scorer ? "own" : name_of(attention))};
   if (positions == PositionKind::learned) out.longest_input = max_positions;
   out.maps = {{"encoder", layers, heads}, {"decoder", depth, heads}, {"cross", depth, heads}};
   out.source_floats = out.written_floats = depth * 2 * (hidden / heads) * shared;  // keys and values

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "qkv/attention/multi_head.h"
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/core/open.h"
 #include "qkv/models/model_facts.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Where layer normalisation is: after the residual sum, as in the book, or before the sublayer, with one more at the
 /// end.
@@ -31,6 +32,7 @@ struct TransformerConfig {
   int64_t max_positions = 1000;  // of a learned table
   int64_t max_distance = 32;     // of relative positions; larger distances are clipped to it
   ScorerKind attention = ScorerKind::scaled_dot;
+  ScorerMaker own_scorer = {};  // your own scorer in every attention instead; configuration files cannot name it
   bool bias = false;  // in the projections of attention
   bool tied = false;  // one matrix for both embeddings and the output layer
   /// Linear layers start Xavier-uniform, or with PyTorch's defaults; embeddings as N(0, 1), as in the book, or scaled,

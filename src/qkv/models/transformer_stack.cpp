@@ -20,6 +20,7 @@ MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& r
                     .heads = o.heads,
                     .key_heads = o.key_head_count(),
                     .scorer = o.attention,
+                    .own_scorer = o.own_scorer,
                     .bias = o.bias ? Linear::Bias::yes : Linear::Bias::no,
                     .dropout = o.attention_rate(),
                     .positions = positions,

@@ -50,7 +50,7 @@ std::map<std::string, std::string> load_tensors(const std::vector<NamedTensor>& 
   std::vector<Tensor> read;
   for (const NamedTensor& t : tensors) read.push_back(file.tensor(t.name));
   for (size_t i = 0; i < tensors.size(); ++i)
-    std::copy_n(read[i].ptr(), read[i].numel(), tensors[i].tensor.mutable_ptr());
+    std::copy_n(read[i].ptr(), read[i].numel(), detail::writable(tensors[i].tensor));
   return file.metadata();
 }
 

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "qkv/kernels/attention.h"
 #include "qkv/ops/attention_nearest.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/shape.h"
@@ -22,7 +23,7 @@ kernels::HeadStrides strides(const Shape& s, HeadAxis axis) {
 }
 ConstHeads in(const Tensor& x, HeadAxis axis = HeadAxis::outer) { return {x.ptr(), strides(x.shape(), axis)}; }
 Heads to(const Tensor& x, HeadAxis axis = HeadAxis::outer) {
-  return {x.defined() ? x.mutable_ptr() : nullptr, strides(x.shape(), axis)};
+  return {x.defined() ? detail::writable(x) : nullptr, strides(x.shape(), axis)};
 }
 
 kernels::AttentionSizes sizes_of(const Shape& q_shape, const Shape& k_shape, const Shape& v_shape,
@@ -74,7 +75,7 @@ AttentionPlan detached(AttentionPlan plan) {
 Tensor wanted(Pull& p, int input, const Shape& shape) {
   return p.wants(input) ? Tensor::empty(shape) : Tensor::absent(shape);
 }
-float* floats(const Tensor& x) { return x.defined() ? x.mutable_ptr() : nullptr; }
+float* floats(const Tensor& x) { return x.defined() ? detail::writable(x) : nullptr; }
 void hand_over(Pull& p, int input, Tensor& gradient) {
   if (gradient.defined()) p.give(input, std::move(gradient));
 }

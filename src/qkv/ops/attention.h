@@ -4,15 +4,13 @@
 
 #include <cstdint>
 
-#include "qkv/kernels/attention.h"
+#include "qkv/core/api.h"
+#include "qkv/core/forms.h"
 #include "qkv/ops/attention_plan.h"
 #include "qkv/tensor/run.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
-
-using kernels::AttentionDropout;
-using kernels::ScoreForm;
+namespace QKV_API qkv {
 
 /// Where the head axis is: (B, H, L, D), or (B, L, H, D), which is (B, L, H D) as linear layers read and write it.
 enum class HeadAxis { outer, inner };
@@ -23,7 +21,7 @@ Shape heads_outer(const Shape& shape, HeadAxis axis);
 /// Scores that are a function of one query and one key: a dot product plus a key bias, or the log of a distance kernel.
 struct PairScores {
   Tensor q, k;                      // (B, H, Lq, D) and (B, Hk, Lk, D), by axis; H is a multiple of Hk
-  ScoreForm form = ScoreForm::dot;  // kernels/attention.h has the formulas
+  ScoreForm form = ScoreForm::dot;  // core/forms.h has the formulas
   float scale = 1;
   Tensor factor = {};               // one element or absent: scale * factor is the scale, and factor gets a gradient
   Tensor key_bias = {};             // (B, Hk, Lk) or absent: added to the scores of that key

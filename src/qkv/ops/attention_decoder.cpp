@@ -8,6 +8,7 @@
 #include "qkv/kernels/elementwise.h"
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/rearrange.h"
+#include "qkv/ops/recurrent_cell.h"
 
 namespace qkv {
 namespace {
@@ -92,7 +93,7 @@ struct Saved {
             .value = values.ptr() + b * z.S * z.Dv,
             .factors = weight_factors.defined() ? weight_factors.ptr() + (b * z.T + s) * z.S : nullptr};
   }
-  float* weights_of(int64_t i, int64_t s) const { return weights.mutable_ptr() + (steps.row(i) * z.T + s) * z.S; }
+  float* weights_of(int64_t i, int64_t s) const { return detail::writable(weights) + (steps.row(i) * z.T + s) * z.S; }
   void pull(Pull& p) const;
 };
 
@@ -113,11 +114,12 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
           .lda = z.H,
           .B = W_q_t.ptr(),
           .ldb = z.A,
-          .C = saved.queries.mutable_ptr() + at * z.A,
+          .C = detail::writable(saved.queries) + at * z.A,
           .ldc = z.A});
     for (int64_t i = begin; i < begin + n; ++i) {
       const kernels::AdditiveRow row = saved.row(i, s);
-      kernels::additive_row(row, saved.weights_of(i, s), saved.contexts.mutable_ptr() + (steps.start(s) + i) * z.Dv);
+      kernels::additive_row(row, saved.weights_of(i, s),
+                            detail::writable(saved.contexts) + (steps.start(s) + i) * z.Dv);
       std::fill(saved.weights_of(i, s) + row.keys, saved.weights_of(i, s) + z.S, 0.f);
     }
     layers[0]->add_inputs(saved.contexts.ptr() + at * z.Dv, 0, z.Dv, at, n, true);
@@ -125,7 +127,7 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
     for (size_t l = 1; l < static_cast<size_t>(z.layers); ++l) {
       if (saved.factors[l].defined())
         kernels::multiply_into(layers[l - 1]->h().ptr() + at * z.H, saved.factors[l].ptr() + at * z.H,
-                               saved.below[l].mutable_ptr() + at * z.H, n * z.H, false);
+                               detail::writable(saved.below[l]) + at * z.H, n * z.H, false);
       layers[l]->add_inputs(saved.below[l].ptr() + at * z.H, 0, z.H, at, n, false);
       layers[l]->step(s, begin, end);
     }
@@ -150,29 +152,30 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
     const int64_t n = std::min(end, steps.active(s)) - begin, at = steps.start(s) + begin;
     if (n <= 0) continue;
     for (int64_t i = begin; i < begin + n; ++i) {
-      float* dh = layers[top]->dh().mutable_ptr() + i * z.H;
+      float* dh = detail::writable(layers[top]->dh()) + i * z.H;
       kernels::add(dh, dy.ptr() + (steps.row(i) * z.T + s) * z.H, dh, z.H);
     }
     for (size_t l = top; l > 0; --l) {
       layers[l]->step(s, begin, end);
-      float* dbelow = layers[l - 1]->dh().mutable_ptr() + begin * z.H;
+      float* dbelow = detail::writable(layers[l - 1]->dh()) + begin * z.H;
       if (!saved.factors[l].defined()) {
         layers[l]->input_gradient(dbelow, 0, z.H, at, n, true);
         continue;
       }
-      float* din = to.dbelow.mutable_ptr() + begin * z.H;
+      float* din = detail::writable(to.dbelow) + begin * z.H;
       layers[l]->input_gradient(din, 0, z.H, at, n, false);
       kernels::multiply_into(din, saved.factors[l].ptr() + at * z.H, dbelow, n * z.H, true);
     }
     layers[0]->step(s, begin, end);
-    float* dcontext = to.dcontext.mutable_ptr() + begin * z.Dv;
+    float* dcontext = detail::writable(to.dcontext) + begin * z.Dv;
     layers[0]->input_gradient(dcontext, 0, z.Dv, at, n, false);
     for (int64_t i = begin; i < begin + n; ++i) {
       const int64_t b = steps.row(i), packed = steps.start(s) + i;
-      kernels::additive_row_back(saved.row(i, s), saved.weights_of(i, s), dcontext + (i - begin) * z.Dv,
-                                 {to.dqueries.mutable_ptr() + packed * z.A, to.dkeys.mutable_ptr() + b * z.S * z.A,
-                                  to.dw.mutable_ptr() + b * z.A, to.dvalues.mutable_ptr() + b * z.S * z.Dv},
-                                 to.scores.mutable_ptr() + i * z.S);
+      kernels::additive_row_back(
+          saved.row(i, s), saved.weights_of(i, s), dcontext + (i - begin) * z.Dv,
+          {detail::writable(to.dqueries) + packed * z.A, detail::writable(to.dkeys) + b * z.S * z.A,
+           detail::writable(to.dw) + b * z.A, detail::writable(to.dvalues) + b * z.S * z.Dv},
+          detail::writable(to.scores) + i * z.S);
     }
     // dh of the last layer, before this step, += dquery W_q
     gemm({.M = n,
@@ -183,7 +186,7 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
           .B = saved.W_q.ptr(),
           .ldb = z.H,
           .beta = 1,
-          .C = layers[top]->dh().mutable_ptr() + begin * z.H,
+          .C = detail::writable(layers[top]->dh()) + begin * z.H,
           .ldc = z.H});
   }
 }
@@ -223,7 +226,7 @@ void Saved::pull(Pull& p) const {
     p.give(3, std::move(dw));
   }
   if (p.wants(4)) {
-    const Tensor dinputs = Tensor::empty({steps.total(), z.E});
+    Tensor dinputs = Tensor::empty({steps.total(), z.E});
     back[0]->all_input_gradients(dinputs.mutable_ptr(), z.Dv, z.E);
     const GradTarget di = p.into(4);
     steps.scatter(dinputs, di.data, di.add);

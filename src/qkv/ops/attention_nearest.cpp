@@ -11,7 +11,7 @@ namespace {
 /// Row (b, h, i) of x, wherever its head axis is.
 float* row_of(const Tensor& x, HeadAxis axis, int64_t b, int64_t h, int64_t i) {
   const Shape s = heads_outer(x.shape(), axis);
-  return x.mutable_ptr() + (axis == HeadAxis::outer ? (b * s[1] + h) * s[2] + i : (b * s[2] + i) * s[1] + h) * s[3];
+  return detail::writable(x) + (axis == HeadAxis::outer ? (b * s[1] + h) * s[2] + i : (b * s[2] + i) * s[1] + h) * s[3];
 }
 
 /// visit(b, h, key head, i, weights) for every row with lse -inf that sees a key.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "qkv/kernels/attention.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
 

@@ -4,10 +4,14 @@
 #include <cstdint>
 #include <limits>
 
-#include "qkv/kernels/attention.h"
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
+
+namespace kernels {
+struct AttentionMask;
+}  // namespace kernels
 
 /// 0 or 1 for every query-key pair: (1 or B, 1 or H, Lq, Lk).
 struct KeepMap {

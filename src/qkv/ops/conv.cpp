@@ -49,7 +49,7 @@ Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
              kernels::conv1d_back_weight(c, x.ptr(), dy.ptr(), dweight, add);
            }
            if (pull.wants(2)) {
-             const Tensor rows = Tensor::empty({c.batch, c.out});
+             Tensor rows = Tensor::empty({c.batch, c.out});
              Tensor dbias = Tensor::empty({c.out});
              kernels::sum(dy.ptr(), rows.mutable_ptr(), {c.batch * c.out, c.out_length, 1}, 1);
              kernels::sum(rows.ptr(), dbias.mutable_ptr(), {1, c.batch, c.out}, 1);

@@ -1,10 +1,11 @@
 // Two linear layers as one op that never holds all of the hidden values.
 #pragma once
 
-#include "qkv/kernels/linear.h"
+#include "qkv/core/api.h"
+#include "qkv/core/forms.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// linear(linear(x, w1, b1, activation), w2, b2), a block of rows at a time, forward and backward: only one block of
 /// the hidden values exists at a time, and backward recomputes it. x (..., in), w1 (hidden, in), b1 (hidden) or absent,

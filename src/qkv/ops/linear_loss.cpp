@@ -125,7 +125,7 @@ struct Ahead {
                               .lda = s.v,
                               .B = s.weight.ptr(),
                               .ldb = s.d,
-                              .C = x.mutable_ptr() + begin * s.d,
+                              .C = detail::writable(x) + begin * s.d,
                               .ldc = s.d});
     if (weight.defined())
       kernels::gemm_parallel({.transpose_a = Transpose::yes,
@@ -137,11 +137,11 @@ struct Ahead {
                               .B = s.x.ptr() + begin * s.d,
                               .ldb = s.d,
                               .beta = begin > 0 ? 1.f : 0.f,
-                              .C = weight.mutable_ptr(),
+                              .C = detail::writable(weight),
                               .ldc = s.d});
     if (bias.defined())
       parallel_ranges(s.v, 1024, 0.15 * static_cast<double>(rows * s.v), [&](int64_t first, int64_t last) {
-        float* sum = bias.mutable_ptr();
+        float* sum = detail::writable(bias);
         for (int64_t r = 0; r < rows; ++r) kernels::add(sum + first, g + r * s.v + first, sum + first, last - first);
       });
   }
@@ -157,7 +157,7 @@ void give_rows(Pull& p, const Tensor& dx, const Ids& rows, int64_t d, int64_t to
 Tensor times(const Tensor& x, float factor) {
   if (factor != 1)
     parallel_ranges(x.numel(), 8192, 0.1 * static_cast<double>(x.numel()), [&](int64_t begin, int64_t end) {
-      kernels::scale(x.ptr() + begin, factor, x.mutable_ptr() + begin, end - begin);
+      kernels::scale(x.ptr() + begin, factor, detail::writable(x) + begin, end - begin);
     });
   return x;
 }
@@ -189,12 +189,13 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
                     !one_each && bias.defined() && Tape::tracks(bias));
   Tensor losses = Tensor::empty({n});
   {
-    const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
+    Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
     saved.each_chunk([&](int64_t begin, int64_t rows) {
       saved.logits(begin, rows, z.mutable_ptr());
       Rows(rows, saved.v).each(ahead.wanted() ? 1.2 : 0.6, [&](int64_t r, int64_t count) {
         const kernels::CrossEntropy part = saved.rows_of(begin, z.ptr());
-        kernels::cross_entropy(part, losses.mutable_ptr() + begin, saved.lse.mutable_ptr() + begin, r, r + count);
+        kernels::cross_entropy(part, detail::writable(losses) + begin, detail::writable(saved.lse) + begin, r,
+                               r + count);
         if (ahead.wanted())
           kernels::cross_entropy_back(part, saved.lse.ptr() + begin, &one, 0, factor, z.mutable_ptr(), r, r + count);
       });
@@ -211,13 +212,13 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
     });
     return y;
   }
-  const Tensor all = Tensor::empty(targets.shape());
+  Tensor all = Tensor::empty(targets.shape());
   if (saved.rows.defined()) put_back(losses, saved.rows, 1, all.mutable_ptr(), total, false);
   Tensor y = reduced(saved.rows.defined() ? all : losses.viewed(targets.shape()), options.reduction, wanted.counted);
   record("linear_cross_entropy", y, {&x, &weight, &bias}, [saved, total, factor](Pull& p) {
     const Tensor dy = saved.rows.defined() ? taken(p.dy(), saved.rows, 1) : p.dy();
     const Ahead sums(saved, p.wants(0), p.wants(1), p.wants(2));
-    const Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
+    Tensor z = Tensor::empty({std::min(saved.chunk(), saved.n), saved.v});
     saved.each_chunk([&](int64_t begin, int64_t rows) {
       saved.logits(begin, rows, z.mutable_ptr());
       Rows(rows, saved.v).each(0.6, [&](int64_t r, int64_t count) {

@@ -58,7 +58,7 @@ Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction r
       kernels::squared_error(prediction.ptr() + begin, target.ptr() + begin, y.mutable_ptr() + begin, end - begin);
     });
   } else {
-    const Tensor parts = Tensor::empty({(n + kBlock - 1) / kBlock});
+    Tensor parts = Tensor::empty({(n + kBlock - 1) / kBlock});
     parallel_ranges(n, kBlock, 0.2 * static_cast<double>(n), [&](int64_t begin, int64_t end) {
       parts.mutable_ptr()[begin / kBlock] =
           kernels::squared_distance(prediction.ptr() + begin, target.ptr() + begin, end - begin);

@@ -5,6 +5,8 @@
 
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/elementwise.h"
+#include "qkv/kernels/gemm.h"
+#include "qkv/kernels/linear.h"
 #include "qkv/ops/feed_forward.h"
 #include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
@@ -132,7 +134,7 @@ Tensor activation_back(Activation activation, const Tensor& kept, const Tensor& 
                                   : activation == Activation::gelu ? kernels::gelu_back_x
                                   : activation == Activation::tanh ? kernels::tanh_back_y
                                                                    : kernels::sigmoid_back_y;
-  const Tensor dz = dy.sole_owner() ? dy : Tensor::empty(kept.shape());
+  Tensor dz = dy.sole_owner() ? dy : Tensor::empty(kept.shape());
   const double ns = (activation == Activation::gelu ? 1.5 : 0.3) * static_cast<double>(dz.numel());
   parallel_ranges(dz.numel(), kBlock, ns, [&](int64_t begin, int64_t end) {
     kernel(kept.ptr() + begin, dy.ptr() + begin, dz.mutable_ptr() + begin, end - begin);
@@ -200,8 +202,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   shape.set(-1, N);
   Tensor y = Tensor::empty(shape);
   const bool tracked = Tape::tracks(x) || Tape::tracks(weight) || Tape::tracks(bias);
-  const Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
-  Epilogue epilogue{activation, z.mutable_ptr(), y.mutable_ptr(), N};
+  Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
+  Epilogue epilogue{activation, z.mutable_ptr(), detail::writable(y), N};
   const bool bare = activation == Activation::none;
   gemm_parallel({.transpose_b = Transpose::yes,
                  .M = M,
@@ -211,7 +213,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
                  .lda = K,
                  .B = weight.ptr(),
                  .ldb = K,
-                 .C = z.mutable_ptr(),
+                 .C = detail::writable(z),
                  .ldc = N,
                  .bias = bias.ptr()},
                 bare ? nullptr : Epilogue::run, &epilogue);
@@ -334,10 +336,10 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
   shape.set(-1, N);
   Tensor y = Tensor::empty(shape);
   {
-    const Tensor h = Tensor::empty({std::min(M, most), H});
+    Tensor h = Tensor::empty({std::min(M, most), H});
     for (int64_t r = 0; r < M; r += most) {
       const int64_t rows = std::min(most, M - r);
-      Layer{w1, b1}.run(x.ptr() + r * K, rows, h.mutable_ptr(), h.mutable_ptr(), activation);
+      Layer{w1, b1}.run(x.ptr() + r * K, rows, detail::writable(h), h.mutable_ptr(), activation);
       Layer{w2, b2}.run(h.ptr(), rows, y.mutable_ptr() + r * N, y.mutable_ptr() + r * N, Activation::none);
     }
   }
@@ -349,11 +351,11 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
         for (int64_t r = 0; r < M || r == 0; r += most) {
           const int64_t rows = std::min(most, M - r);
           const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;
-          const Tensor h = Tensor::empty({rows, H}), z = activation == Activation::gelu ? Tensor::empty({rows, H}) : h;
-          first.run(x_rows, rows, z.mutable_ptr(), h.mutable_ptr(), activation);
+          Tensor h = Tensor::empty({rows, H}), z = activation == Activation::gelu ? Tensor::empty({rows, H}) : h;
+          first.run(x_rows, rows, detail::writable(z), h.mutable_ptr(), activation);
           if (dw2.wanted) second.pull_weight(dy, h.ptr(), rows, dw2.target);
           if (db2.wanted) add_column_sum(dy, rows, N, db2.target);
-          const Tensor dh = Tensor::empty({rows, H});
+          Tensor dh = Tensor::empty({rows, H});
           second.pull_input(dy, rows, dh.mutable_ptr(), 0);
           const Tensor dz = activation == Activation::none ? dh : activation_back(activation, z, dh);
           if (dw1.wanted) first.pull_weight(dz.ptr(), x_rows, rows, dw1.target);

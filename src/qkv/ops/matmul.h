@@ -1,11 +1,11 @@
 // Matrix products: batched matmul, and linear with bias and activation in one.
 #pragma once
 
-#include "qkv/kernels/gemm.h"
-#include "qkv/kernels/linear.h"
+#include "qkv/core/api.h"
+#include "qkv/core/forms.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// op(a) op(b) over the last two axes: (..., M, K) x (..., K, N) -> (..., M, N); a transposed operand is (..., K, M) or
 /// (..., N, K). The leading axes are equal, or one operand has none (or only ones) and is shared by the whole batch.

@@ -22,8 +22,9 @@ void check_parameters(const char* op, const Tensor& x, const Tensor& gamma, cons
 
 kernels::NormForward forward(const Tensor& gamma, const Tensor& beta, float eps, const Tensor& y, const Tensor& stats,
                              const Rows& rows) {
-  return {gamma.ptr(), beta.ptr(), eps, y.mutable_ptr(), stats.mutable_ptr(), stats.mutable_ptr() + rows.count,
-          rows.width};
+  return {
+      gamma.ptr(), beta.ptr(), eps, detail::writable(y), detail::writable(stats), detail::writable(stats) + rows.count,
+      rows.width};
 }
 
 // What a pullback needs: s (rows, D), stats (2, rows) with the means and then the inverse deviations.
@@ -50,7 +51,7 @@ void pull_groups(Pull& p, int at, const Saved& saved, Tensor& ds, Kernel&& kerne
   const Rows rows = saved.rows;
   const int64_t groups = (rows.count + kGroup - 1) / kGroup, d = rows.width;
   const bool parameters = p.wants(at) || p.wants(at + 1);
-  const Tensor parts = parameters ? Tensor::empty({groups, 2, d}) : Tensor();
+  Tensor parts = parameters ? Tensor::empty({groups, 2, d}) : Tensor();
   const kernels::NormBackward whole = saved.backward(p.dy(), ds);
   parallel_ranges(rows.count, kGroup, 0.8 * static_cast<double>(ds.numel()), [&](int64_t begin, int64_t end) {
     kernels::NormBackward norm = whole;
@@ -94,7 +95,7 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma
   const kernels::Drop drop{run.rng, rate};
   Tensor out = Tensor::empty(x.shape()), stats = Tensor::empty({2, rows.count});
   const bool tracked = Tape::tracks(x) || Tape::tracks(y) || Tape::tracks(gamma) || Tape::tracks(beta);
-  const Tensor s = tracked ? Tensor::empty(x.shape()) : out;  // without a pullback, the sum is normalised in place
+  Tensor s = tracked ? Tensor::empty(x.shape()) : out;  // without a pullback, the sum is normalised in place
   const Buffer bits = dropping && tracked ? keep_bits(rows.count, rows.width) : Buffer();
   const kernels::NormForward norm = forward(gamma, beta, eps, out, stats, rows);
   rows.each(dropping ? 1.6 : 0.8, [&](int64_t r, int64_t n) {

@@ -2,6 +2,7 @@
 #include "qkv/ops/recurrent.h"
 
 #include "qkv/kernels/elementwise.h"
+#include "qkv/ops/recurrent_cell.h"
 #include "qkv/ops/shape.h"
 
 namespace qkv {
@@ -31,14 +32,14 @@ void Saved::pull(Pull& p) const {
   steps.each_range(cell_cost(kept.kind, H, steps.total()), [&](int64_t begin, int64_t end) {
     for (int64_t s = T - 1; s >= 0; --s) {
       for (int64_t i = begin; i < std::min(end, steps.active(s)); ++i) {
-        float* dh = back.dh().mutable_ptr() + i * H;
+        float* dh = detail::writable(back.dh()) + i * H;
         kernels::add(dh, dy.ptr() + (steps.row(i) * T + steps.time(i, s)) * H, dh, H);
       }
       back.step(s, begin, end);
     }
   });
   if (p.wants(0)) {
-    const Tensor dx = Tensor::empty({steps.total(), D});
+    Tensor dx = Tensor::empty({steps.total(), D});
     back.all_input_gradients(dx.mutable_ptr(), 0, D);
     const GradTarget to = p.into(0);
     steps.scatter(dx, to.data, to.add);

@@ -1,9 +1,12 @@
 // Recurrent layers over whole sequences: one tape node per layer and direction.
 #pragma once
 
-#include "qkv/ops/recurrent_cell.h"
+#include "qkv/core/api.h"
+#include "qkv/core/forms.h"
+#include "qkv/ops/cell_weights.h"
+#include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The state of a layer; c for LSTM only. Absent tensors mean 0.
 struct CellState {

@@ -8,6 +8,7 @@
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/linear.h"
 #include "qkv/kernels/rearrange.h"
+#include "qkv/kernels/recurrent.h"
 
 namespace qkv {
 namespace {
@@ -130,7 +131,7 @@ void CellForward::set_inputs(const float* x, int64_t first, int64_t count) const
                    .lda = count,
                    .B = weights_.input.ptr() + s.gate * H * D + first,
                    .ldb = D,
-                   .C = kept_.gates.mutable_ptr() + s.slot * H,
+                   .C = detail::writable(kept_.gates) + s.slot * H,
                    .ldc = kept_.stride()});
 }
 
@@ -149,7 +150,7 @@ void CellForward::add_inputs(const float* x, int64_t first, int64_t count, int64
         .B = input_t_.ptr() + first * columns,
         .ldb = columns,
         .beta = add ? 1.f : 0.f,
-        .C = kept_.gates.mutable_ptr() + row * kept_.stride(),
+        .C = detail::writable(kept_.gates) + row * kept_.stride(),
         .ldc = kept_.stride()});
 }
 
@@ -184,20 +185,20 @@ void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
   if (n <= 0) return;
   const float* before = kept_.h_before.ptr() + at * H;
   const Segment rec = recurrent_segment(kept_.kind);
-  float* products = products_.mutable_ptr() + begin * rec.count * H;
+  float* products = detail::writable(products_) + begin * rec.count * H;
   recur(before, H, n, rec.gate, rec.count, products);
   kernels::CellStep step{.rows = n,
                          .width = H,
-                         .kept = kept_.gates.mutable_ptr() + at * kept_.stride(),
+                         .kept = detail::writable(kept_.gates) + at * kept_.stride(),
                          .recurrent = products,
                          .bias = bias_.ptr(),
                          .h_before = before,
                          .c_before = nullptr,
-                         .h = h_.mutable_ptr() + at * H,
+                         .h = detail::writable(h_) + at * H,
                          .c = nullptr};
   if (kept_.kind == CellKind::lstm) {
     step.c_before = kept_.c_before.ptr() + at * H;
-    step.c = c_new_.mutable_ptr() + begin * H;
+    step.c = detail::writable(c_new_) + begin * H;
     kernels::lstm_step(step);
   } else if (kept_.kind == CellKind::gru) {
     kernels::gru_step(step);
@@ -209,8 +210,8 @@ void CellForward::step(int64_t s, int64_t begin, int64_t end) const {
   // The first `continuing` rows have a next step; for the others this was the last.
   const int64_t continuing = std::clamp<int64_t>((s + 1 < steps_.length() ? steps_.active(s + 1) : 0) - begin, 0, n);
   const auto pass_on = [&](const float* now, const Tensor& next, const Tensor& last) {
-    std::copy_n(now, continuing * H, next.mutable_ptr() + (steps_.start(s + 1) + begin) * H);
-    std::copy_n(now + continuing * H, (n - continuing) * H, last.mutable_ptr() + (begin + continuing) * H);
+    std::copy_n(now, continuing * H, detail::writable(next) + (steps_.start(s + 1) + begin) * H);
+    std::copy_n(now + continuing * H, (n - continuing) * H, detail::writable(last) + (begin + continuing) * H);
   };
   pass_on(step.h, kept_.h_before, h_last_);
   if (step.c) pass_on(step.c, kept_.c_before, c_last_);
@@ -232,20 +233,20 @@ void CellBackward::step(int64_t s, int64_t begin, int64_t end) const {
   if (n <= 0) return;
   kernels::CellBack back{n,
                          H,
-                         kept_.gates.mutable_ptr() + at * kept_.stride(),
+                         detail::writable(kept_.gates) + at * kept_.stride(),
                          kept_.h_before.ptr() + at * H,
                          nullptr,
-                         dh_.mutable_ptr() + begin * H,
+                         detail::writable(dh_) + begin * H,
                          nullptr};
   if (kept_.kind == CellKind::lstm) {
     back.c_before = kept_.c_before.ptr() + at * H;
-    back.dc = dc_.mutable_ptr() + begin * H;
+    back.dc = detail::writable(dc_) + begin * H;
     kernels::lstm_back(back);
   } else if (kept_.kind == CellKind::gru) {
     kernels::gru_back(back);
   } else {
     kernels::gru_before_back(back);
-    float* dreset = dreset_.mutable_ptr() + begin * H;
+    float* dreset = detail::writable(dreset_) + begin * H;
     gemm({.M = n,
           .N = H,
           .K = H,

@@ -3,20 +3,11 @@
 #pragma once
 
 #include "qkv/kernels/recurrent.h"
+#include "qkv/ops/cell_weights.h"
 #include "qkv/ops/steps.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
-
-/// Weights of a layer as PyTorch stores them: G gates (r, z, n or i, f, g, o) and two biases. D inputs, H units.
-struct CellWeights {
-  Tensor input;           // (G H, D)
-  Tensor recurrent;       // (G H, H)
-  Tensor bias_input;      // (G H)
-  Tensor bias_recurrent;  // (G H)
-
-  int64_t width() const { return recurrent.defined() ? recurrent.size(-1) : 0; }  // check_cell refuses absent weights
-};
 
 /// Fails, naming the op, unless the weights fit a cell of that kind with `inputs` inputs.
 void check_cell(const char* op, CellKind kind, const CellWeights& weights, int64_t inputs);

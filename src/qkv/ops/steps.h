@@ -3,13 +3,11 @@
 
 #include <algorithm>
 
+#include "qkv/core/forms.h"
 #include "qkv/core/parallel.h"
 #include "qkv/tensor/tensor.h"
 
 namespace qkv {
-
-/// Whether a layer reads its sequences from the first element or from the last.
-enum class Direction { forward, backward };
 
 /// The rows of a batch sorted by decreasing length (stable), so that the rows with a step s are the first active(s). In
 /// packed arrays row i of step s is at start(s) + i: step after step, with the rows of a step side by side.

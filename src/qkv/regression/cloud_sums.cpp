@@ -1,4 +1,5 @@
 // Kernel sums over keys in any dimension.
+#include "qkv/kernels/smoothing.h"
 #include "qkv/regression/cloud_sums.h"
 
 #include <algorithm>

@@ -7,12 +7,13 @@
 #include <optional>
 #include <span>
 
-#include "qkv/regression/line.h"
+#include "qkv/core/api.h"
+#include "qkv/core/forms.h"
 #include "qkv/regression/local_fit.h"
 #include "qkv/regression/points.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct RegressionOptions {
   KernelShape kernel = KernelShape::gaussian;

@@ -5,12 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "qkv/kernels/smoothing.h"
+#include "qkv/core/forms.h"
+#include "qkv/regression/local_fit.h"
 #include "qkv/regression/points.h"
 
 namespace qkv {
-
-using kernels::KernelShape;
 
 /// Keys in ascending order, equal ones merged.
 struct Line {
@@ -34,13 +33,6 @@ struct Cells {
   int64_t size() const { return static_cast<int64_t>(centre.size()); }
   std::vector<double> centre;  // (cells), ascending
   std::vector<int64_t> begin;  // (cells + 1)
-};
-
-/// order 0: sum K and sum K y; order 2: also their first and second moments in u = (x - query) / h. squares: also sums
-/// of K^2, K^2 u and K^2 u^2, for bands.
-struct SumsWanted {
-  int order = 0;
-  bool squares = false;
 };
 
 /// The fast Gauss transform over the first `columns` columns of a line; kernels/gauss_line.h has the error bound.

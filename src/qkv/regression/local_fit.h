@@ -7,12 +7,21 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// average: the mean of all y (attention with a constant score). local_constant: Nadaraya-Watson. local_linear: a
 /// weighted line through the neighbours, evaluated at the query; its bias does not change at the border of the data.
 enum class Estimator { average, local_constant, local_linear };
 constexpr std::array<std::string_view, 3> names(Estimator) { return {"average", "local-constant", "local-linear"}; }
+
+/// order 0: sum K and sum K y; order 2: also their first and second moments in u = (x - query) / h. squares: also sums
+/// of K^2, K^2 u and K^2 u^2, for bands.
+struct SumsWanted {
+  int order = 0;
+  bool squares = false;
+};
 
 /// Sums over keys of weights K_i around a reference point r, in units of the width: u_i = (x_i - r) / h.
 struct LocalSums {

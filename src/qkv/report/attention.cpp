@@ -118,7 +118,7 @@ std::string to_json(const Attended& attended) {
   const Shape& shape = attended.output.shape();
   const Json json = {{"shape", std::vector<int64_t>(shape.begin(), shape.end())},
                      {"output", nested_json<Json>(attended.output)},
-                     {"empty_rows", attended.empty_rows}};
+                     {"empty_rows", attended.weights.empty_rows()}};
   return json.dump();
 }
 

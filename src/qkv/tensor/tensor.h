@@ -8,11 +8,20 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/rng.h"
 #include "qkv/core/shape.h"
 #include "qkv/tensor/pool.h"
 
-namespace qkv {
+namespace QKV_API qkv {
+
+class Tensor;
+class Ids;
+namespace detail {
+/// The memory of a tensor that may be shared: for optimizers, caches and whatever else updates it where it is.
+float* writable(const Tensor& x);
+int32_t* writable(const Ids& x);
+}  // namespace detail
 
 class Tensor {
  public:
@@ -45,8 +54,8 @@ class Tensor {
   float at(std::initializer_list<int64_t> index) const;
 
   const float* ptr() const { return data_; }
-  /// Writing is for the code that made the tensor, before anyone shares it, and for optimizers.
-  float* mutable_ptr() const { return data_; }
+  /// Writing is for the code that made the tensor, before anyone shares it.
+  float* mutable_ptr() { return data_; }
   bool sole_owner() const { return buffer_.unique(); }
 
   /// The same elements under another shape of equal count; not recorded (see ops/shape.h for the op).
@@ -65,6 +74,7 @@ class Tensor {
  private:
   friend class Tape;
   friend Tensor parameter(const Tensor& values, uint32_t leaf);
+  friend float* detail::writable(const Tensor& x);
   Buffer buffer_;
   float* data_ = nullptr;
   Shape shape_;
@@ -122,15 +132,19 @@ class Ids {
   int64_t numel() const { return shape_.numel(); }
   std::span<const int32_t> data() const { return {data_, static_cast<size_t>(numel())}; }
   const int32_t* ptr() const { return data_; }
-  int32_t* mutable_ptr() const { return data_; }
+  int32_t* mutable_ptr() { return data_; }
   Ids viewed(const Shape& shape) const;
   Ids part(int64_t offset, const Shape& shape) const;
 
  private:
+  friend int32_t* detail::writable(const Ids& x);
   Buffer buffer_;
   int32_t* data_ = nullptr;
   Shape shape_;
 };
+
+inline float* detail::writable(const Tensor& x) { return x.data_; }
+inline int32_t* detail::writable(const Ids& x) { return x.data_; }
 
 /// "(2, 3) [[1, 2, 3], [4, 5, 0.6667]]": shape and elements, four digits each; a long axis shows its first three and
 /// last three. This is what text() and << write.

@@ -125,7 +125,7 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
           "file"_a = file, "own"_a = own, "copies"_a = copies.size());
   Callbacks callbacks(options.callbacks);
   callbacks.restore(saved);
-  for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), to.mutable_ptr());
+  for (const auto& [from, to] : copies) std::copy_n(from->ptr(), to.numel(), detail::writable(to));
   optimizer.set_updates(updates);
   state = read;
   if (state.ended && !options.callbacks.empty()) state.ended = callbacks.ends_training();

@@ -58,7 +58,7 @@ void Sgd::step(const Parameters& parameters, const Tensor& gradient, float rate,
   const kernels::SgdStep step{rate, options_.momentum, options_.l2, gradient_scale};
   parallel_ranges(gradient.numel(), kBlock, 0.5 * static_cast<double>(gradient.numel()),
                   [&](int64_t begin, int64_t end) {
-                    kernels::sgd(parameters.flat().mutable_ptr() + begin, gradient.ptr() + begin,
+                    kernels::sgd(detail::writable(parameters.flat()) + begin, gradient.ptr() + begin,
                                  velocity_.defined() ? velocity_.mutable_ptr() + begin : nullptr, end - begin, step);
                   });
 }
@@ -97,7 +97,7 @@ void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate
                                gradient_scale};
   parallel_ranges(gradient.numel(), kBlock, 0.6 * static_cast<double>(gradient.numel()),
                   [&](int64_t begin, int64_t end) {
-                    kernels::adam(parameters.flat().mutable_ptr() + begin, gradient.ptr() + begin,
+                    kernels::adam(detail::writable(parameters.flat()) + begin, gradient.ptr() + begin,
                                   m_.mutable_ptr() + begin, v_.mutable_ptr() + begin, end - begin, step);
                   });
 }

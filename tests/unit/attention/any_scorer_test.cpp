@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "qkv/attention/attend.h"
 #include "qkv/nn/module.h"
+#include "qkv/ops/elementwise.h"
+#include "qkv/ops/matmul.h"
 #include "unit/attention/cases.h"
 #include "unit/ops/expect_error.h"
 
@@ -33,7 +36,7 @@ TEST(AnyScorer, AttendsWithTheBitsOfItsScorerOnBothPaths) {
       const auto [q, k, v] = random_inputs(scorer, sizes);
       const Attended own = scorer.attend(scorer.parameters, q, k, v, Mask::causal(1), {}, {.path = path});
       const Attended any = attend(scorer.attend.any(scorer.parameters), q, k, v, Mask::causal(1), {}, {.path = path});
-      EXPECT_EQ(any.path, own.path) << scorer.name;
+      EXPECT_EQ(any.weights.path(), own.weights.path()) << scorer.name;
       expect_same(any.output, own.output, scorer.name);
       expect_same(any.weights.matrix(), own.weights.matrix(), scorer.name);
     }
@@ -98,6 +101,42 @@ TEST(AnyScorer, RefusesWhatAScorerDoesNotTake) {
   const Tensor x = ones({1, 1, 2, 2});
   expect_error([&] { attend(make_scorer(ScorerKind::none, ScorerValues{}), x, x, x); },
                "[attention] there is no scorer");
+}
+
+// A scorer of the tests' own, with and without a kernel form.
+struct Plain {
+  Tensor w;
+  Tensor scores(const Tensor& q, const Tensor& k) const { return matmul(mul(q, w), k, Transpose::no, Transpose::yes); }
+  void visit(auto&& f) { f("w", w); }
+};
+struct WithKernel : Plain {
+  PairScores lower(const Tensor& q, const Tensor& k) const { return {.q = mul(q, w), .k = k}; }
+};
+
+TEST(AnyScorer, HoldsAScorerOfYourOwnWithItsParametersAndItsKernel) {
+  const Tensor q = uniform({1, 2, 3, 4}, Rng(1)), k = uniform({1, 2, 5, 4}, Rng(2));
+  const Plain plain{parameter(uniform({4}, Rng(3)))};
+  const AnyScorer composed = any_scorer(plain), fused = any_scorer(WithKernel{plain});
+  const Attended a = attend(composed, q, k, k), b = attend(fused, q, k, k);
+  EXPECT_EQ(a.weights.path(), AttendPath::composed);
+  EXPECT_EQ(b.weights.path(), AttendPath::fused);
+  expect_same(a.output, attend(plain, q, k, k).output, "composed");
+  expect_near(b.output, Array(a.output), 1e-6, "fused");
+  ASSERT_EQ(parameters(composed).size(), 1u);
+  EXPECT_EQ(parameters(composed)[0].name, "w");
+  EXPECT_EQ(composed.as<Plain>()->w.leaf_id(), plain.w.leaf_id());
+  EXPECT_EQ(composed.as<WithKernel>(), nullptr);
+  EXPECT_EQ(composed.as<Dot>(), nullptr);
+  EXPECT_NE(any_scorer(Dot{}).as<Dot>(), nullptr);
+  expect_error([&] { composed.kind(); }, "[attention] a scorer of your own has no kind");
+}
+
+TEST(AnyScorer, ACloneOfAScorerOfYourOwnHasMemoryOfItsOwn) {
+  const AnyScorer first = any_scorer(Plain{parameter(ones({2}))});
+  AnyScorer second = clone(first);
+  each_tensor(second, [](const std::string&, Tensor& w) { w.mutable_ptr()[0] = 5; });
+  EXPECT_EQ(first.as<Plain>()->w.data()[0], 1);
+  EXPECT_EQ(second.as<Plain>()->w.data()[0], 5);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ TEST(Attend, NoKeysAndNoQueriesAreFine) {
     Tape tape;
     const Attended none = attend(Dot{}, q, zeros({0, 3}), zeros({0, 4}), {}, {}, {.path = path});
     expect_same(none.output, zeros({2, 4}), "no keys");
-    EXPECT_EQ(none.empty_rows, 2);
+    EXPECT_EQ(none.weights.empty_rows(), 2);
     EXPECT_EQ(none.weights.matrix().shape(), (Shape{1, 1, 2, 0}));
     EXPECT_EQ(attend(Dot{}, zeros({0, 3}), ones({5, 3}), ones({5, 4}), {}, {}, {.path = path}).output.shape(),
               (Shape{0, 4}));
@@ -113,7 +113,7 @@ TEST(Attend, ARowThatSeesNothingGivesZerosAndNoGradientAndIsCounted) {
     const Tensor v = parameter(normal({2, 5, 2}, Rng(3)));
     Tape tape;
     const Attended a = attend(ScaledDot{}, q, k, v, Mask::valid_lens(Ids({2}, {0, 5})), {}, {.path = path});
-    EXPECT_EQ(a.empty_rows, 3);
+    EXPECT_EQ(a.weights.empty_rows(), 3);
     tape.backward(a.output, ones(a.output.shape()));
     for (const Tensor& t : {a.output, a.weights.matrix(), tape.grad(q), tape.grad(k), tape.grad(v)})
       expect_same(t.part(0, {t.numel() / 2}), zeros({t.numel() / 2}), "batch row 0");
@@ -128,9 +128,9 @@ TEST(Attend, NanInAMaskedKeyOrValueReachesNothing) {
         const AttendSizes sizes{.batch = 1, .heads = 2, .key_heads = 1, .queries = 9, .keys = 12, .value_width = 5};
         const QueryKeyValue x = random_inputs(scorer, sizes);
         const auto run_with = [&](float last) {
-          const Tensor k = x.k.copied(), v = x.v.copied();
+          Tensor k = x.k.copied(), v = x.v.copied();
           std::fill_n(k.mutable_ptr() + 11 * scorer.key_width, scorer.key_width, last);
-          std::fill_n(v.mutable_ptr() + 11 * 5, 5, last);
+          std::fill_n(detail::writable(v) + 11 * 5, 5, last);
           const Tensor q = parameter(x.q), kp = parameter(k), vp = parameter(v);
           Tape tape;
           const Attended a =
@@ -151,13 +151,13 @@ TEST(Attend, NanInAKeyOrValueBeyondARelativeBiasReachesNothing) {
       for (float bad : {kNan, kInf, -kInf}) {
         const AttendSizes sizes{.batch = 1, .heads = 2, .key_heads = 1, .queries = 9, .keys = 12, .value_width = 5};
         const QueryKeyValue x = random_inputs(scorer, sizes);
-        const Tensor diagonals = parameter(normal({2, 20}, Rng(4)));
+        Tensor diagonals = parameter(normal({2, 20}, Rng(4)));
         for (int64_t t = 11; t < 20; ++t)
-          diagonals.mutable_ptr()[t] = diagonals.mutable_ptr()[20 + t] = -kInf;  // key > query + 2
+          detail::writable(diagonals)[t] = diagonals.mutable_ptr()[20 + t] = -kInf;  // key > query + 2
         const auto run_with = [&](float last) {
-          const Tensor k = x.k.copied(), v = x.v.copied();
+          Tensor k = x.k.copied(), v = x.v.copied();
           std::fill_n(k.mutable_ptr() + 11 * scorer.key_width, scorer.key_width, last);
-          std::fill_n(v.mutable_ptr() + 11 * 5, 5, last);
+          std::fill_n(detail::writable(v) + 11 * 5, 5, last);
           const Tensor q = parameter(x.q), kp = parameter(k), vp = parameter(v);
           Tape tape;
           const Attended a = scorer.attend(scorer.parameters, q, kp, vp, Mask::relative(diagonals), {}, {.path = path});
@@ -181,7 +181,7 @@ TEST(Attend, NanInAVisibleValueReachesExactlyTheRowsThatSeeIt) {
     for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
       const AttendSizes sizes{.batch = 1, .heads = 1, .key_heads = 1, .queries = 12, .keys = 12, .value_width = 5};
       const QueryKeyValue x = random_inputs(scorer, sizes);
-      x.v.mutable_ptr()[7 * 5 + 2] = kNan;
+      detail::writable(x.v)[7 * 5 + 2] = kNan;
       const Attended a = scorer.attend(scorer.parameters, x.q, x.k, x.v, Mask::causal(), {}, {.path = path});
       for (int64_t i = 0; i < 12; ++i)
         for (int64_t c = 0; c < 5; ++c) {
@@ -245,8 +245,8 @@ TEST(Attend, AProbeSeesPathAndWeightsAndChangesNoBit) {
 TEST(Attend, AScorerThatKnowsOnlyItsScoresRunsComposedAndSaysSo) {
   const Tensor q = normal({1, 4, 5, 3}, Rng(1)), k = normal({1, 2, 6, 3}, Rng(2)), v = normal({1, 2, 6, 2}, Rng(3));
   const Attended mine = attend(PlainDot{}, q, k, v, Mask::causal()), ours = attend(Dot{}, q, k, v, Mask::causal());
-  EXPECT_EQ(mine.path, AttendPath::composed);
-  EXPECT_EQ(ours.path, AttendPath::fused);
+  EXPECT_EQ(mine.weights.path(), AttendPath::composed);
+  EXPECT_EQ(ours.weights.path(), AttendPath::fused);
   expect_near(mine.output, Array(ours.output), 1e-6, "output");
   struct Wrong {
     Tensor scores(const Tensor& q, const Tensor&) const { return q; }

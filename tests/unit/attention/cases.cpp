@@ -287,7 +287,7 @@ std::vector<MaskCase> mask_cases() {
        }},
       {"relative with -inf, lengths",
        [](S s) {
-         const Tensor x = diagonals(s, s.heads);
+         Tensor x = diagonals(s, s.heads);
          for (int64_t h = 0; h < s.heads; ++h)
            for (int64_t d = 1 - s.queries; d < s.keys; ++d)
              if (hides(h, d)) x.mutable_ptr()[h * x.size(1) + d + s.queries - 1] = static_cast<float>(-kInfinity);

@@ -53,7 +53,7 @@ TEST(Extremes, ANarrowGaussianSeesTheNearestKeysInEqualShares) {
   const Tensor q = row({0, 0.5f, 7, 3}), k = row({1, -1, 3}), v = row({10, 20, 60});
   for (const float width : {1e10f, 1e30f, 3e38f}) {
     const Attended a = attend(Gaussian{scalar(width)}, q, k, v);
-    EXPECT_EQ(a.empty_rows, 0);
+    EXPECT_EQ(a.weights.empty_rows(), 0);
     EXPECT_EQ(a.output.at({0, 0, 0, 0}), 15) << width;
     EXPECT_EQ(a.output.at({0, 0, 1, 0}), 10) << width;
     EXPECT_EQ(a.output.at({0, 0, 2, 0}), 60) << width;
@@ -67,7 +67,7 @@ TEST(Extremes, TheNearestKeyIsOneThatIsSeenAndNoKeyIsNone) {
   const Attended some = attend(Gaussian{scalar(1e30f)}, q, k, v, Mask::keep(Tensor({2, 3}, {0, 1, 0, 0, 0, 0})));
   EXPECT_EQ(some.output.at({0, 0, 0, 0}), 2);
   EXPECT_EQ(some.output.at({0, 0, 1, 0}), 0);
-  EXPECT_EQ(some.empty_rows, 1);
+  EXPECT_EQ(some.weights.empty_rows(), 1);
 }
 
 TEST(Extremes, ValuesOfTheNearestKeysGetTheGradient) {

@@ -60,8 +60,8 @@ TEST(AttentionLaws, OutputAndWeightsAreThoseOfTheDefinition) {
     const QueryKeyValue x = random_inputs(scorer, sizes);
     const Attended got = run_case(scorer, mask, sizes, x, options);
     const PlainResult expected = plain_attention(scorer, mask, sizes, x.q, x.k, x.v);
-    EXPECT_EQ(got.path, options.path) << name;
-    EXPECT_EQ(got.empty_rows, expected.empty_rows) << name;
+    EXPECT_EQ(got.weights.path(), options.path) << name;
+    EXPECT_EQ(got.weights.empty_rows(), expected.empty_rows) << name;
     expect_near(got.output, expected.output, 1e-5, name);
     expect_near(got.weights.matrix(), expected.weights, 1e-5, name);
   });
@@ -90,7 +90,7 @@ TEST(AttentionLaws, RowsSumToOneOrSeeNothingAndMaskedWeightsAreExactlyZero) {
         ASSERT_NEAR(sum, 1, 2e-6) << name;
       }
     }
-    ASSERT_EQ(empty, got.empty_rows) << name;
+    ASSERT_EQ(empty, got.weights.empty_rows()) << name;
   });
 }
 
@@ -184,10 +184,10 @@ TEST(AttentionLaws, ALaterTokenCannotChangeAnEarlierOutput) {
       const QueryKeyValue x = random_inputs(scorer, sizes);
       const Mask causal = Mask::causal();
       const Tensor before = scorer.attend(scorer.parameters, x.q, x.k, x.v, causal, {}, {.path = path}).output;
-      const Tensor k = x.k.copied(), v = x.v.copied();
+      Tensor k = x.k.copied(), v = x.v.copied();
       for (int64_t h = 0; h < 2; ++h) {  // token 11 changes
         k.mutable_ptr()[(h * 19 + 11) * scorer.key_width] += 0.01f;
-        v.mutable_ptr()[(h * 19 + 11) * 5] = 100;
+        detail::writable(v)[(h * 19 + 11) * 5] = 100;
       }
       const Tensor after = scorer.attend(scorer.parameters, x.q, k, v, causal, {}, {.path = path}).output;
       for (int64_t h = 0; h < 2; ++h)

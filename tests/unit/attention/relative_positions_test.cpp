@@ -36,7 +36,7 @@ TEST(RelativeBias, StartsAtZeroAndCountsFarKeysAsTheFarthest) {
   const RelativeBias bias(2, 3);
   EXPECT_EQ(bias.table.shape(), (Shape{2, 7}));
   for (float x : bias.table.data()) EXPECT_EQ(x, 0);
-  for (int64_t n = 0; n < 14; ++n) bias.table.mutable_ptr()[n] = static_cast<float>(n);
+  for (int64_t n = 0; n < 14; ++n) detail::writable(bias.table)[n] = static_cast<float>(n);
   // Distances -4 .. 5 for 5 queries and 6 keys.
   expect_same(bias(5, 6), Tensor({2, 10}, {0, 0, 1, 2, 3, 4, 5, 6, 6, 6, 7, 7, 8, 9, 10, 11, 12, 13, 13, 13}),
               "from 0");

@@ -35,6 +35,18 @@ TEST(Weights, RowsEntropyAndColumnMassAreThoseOfTheDefinition) {
       }
 }
 
+TEST(Weights, AHeadIsItsPartOfTheMatrix) {
+  const Tensor q = uniform({2, 3, 5, 4}, Rng(1), -2, 2), k = uniform({2, 3, 7, 4}, Rng(2), -2, 2);
+  for (AttendPath path : {AttendPath::fused, AttendPath::composed}) {
+    const auto [output, weights] = attend(ScaledDot{}, q, k, k, Mask::causal(), {}, {.path = path});
+    EXPECT_EQ(weights.path(), path);
+    const Tensor whole = weights.matrix();
+    for (int64_t b = 0; b < 2; ++b)
+      for (int64_t h = 0; h < 3; ++h)
+        expect_same(weights.head(b, h), whole.part((b * 3 + h) * 35, {5, 7}), "head " + std::to_string(b * 3 + h));
+  }
+}
+
 TEST(Weights, TopKGivesTheLargestFirstAndEarlierKeysAmongEquals) {
   const Tensor keys({5, 1}, {1, 3, 3, 0, 2}), one = ones({1, 1});
   const Weights weights = attend(Dot{}, one, keys, keys).weights;
@@ -48,7 +60,7 @@ TEST(Weights, TopKGivesTheLargestFirstAndEarlierKeysAmongEquals) {
   EXPECT_TRUE(weights.top_k(0, 0, 0, 0).empty());
 }
 
-TEST(Weights, RefuseAMatrixThatIsTooLargeAndARowThatIsNotThere) {
+TEST(Weights, RefuseAMatrixThatIsTooLargeAndRowsAndHeadsThatAreNotThere) {
   const Tensor x = zeros({10, 2});
   const Weights weights = attend(Dot{}, x, x, x).weights;
   const auto error_of = [](const auto& call) -> std::string {

@@ -60,7 +60,7 @@ void expect_gradients(const Model& model, uint64_t target_vocabulary, float step
     const float most = max(abs(gradient)).item();
     EXPECT_GT(most, 0.f) << name << ", " << p.name;
     for (const int64_t i : {int64_t{0}, p.tensor.numel() / 2}) {
-      float& w = p.tensor.mutable_ptr()[i];
+      float& w = detail::writable(p.tensor)[i];
       const float before = w;
       w = before + step;
       const double above = loss().item();

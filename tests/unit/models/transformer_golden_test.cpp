@@ -53,7 +53,7 @@ struct Golden {
       ASSERT_TRUE(file.has("start." + p.name)) << p.name;
       const Tensor values = file.tensor("start." + p.name);
       ASSERT_EQ(values.shape(), p.tensor.shape()) << p.name;
-      std::copy_n(values.ptr(), values.numel(), p.tensor.mutable_ptr());
+      std::copy_n(values.ptr(), values.numel(), detail::writable(p.tensor));
     }
   }
 

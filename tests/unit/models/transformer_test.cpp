@@ -26,6 +26,13 @@ struct Variant {
   std::string name;
   TransformerConfig options;
 };
+// a(q, k) = sum_d w_d q_d k_d, which no kernel has.
+struct WeightedDot {
+  Tensor w;  // (D)
+  Tensor scores(const Tensor& q, const Tensor& k) const { return matmul(mul(q, w), k, Transpose::no, Transpose::yes); }
+  void visit(auto&& f) { f("w", w); }
+};
+
 std::vector<Variant> variants() {
   const TransformerConfig base{.hidden = 8, .ffn = 12, .heads = 2, .layers = 2};
   std::vector<Variant> list;
@@ -68,6 +75,11 @@ std::vector<Variant> variants() {
     o.attention = ScorerKind::gaussian;
     o.layers = 1;
     o.decoder_layers = 3;
+  });
+  add("a scorer of its own", [](TransformerConfig& o) {
+    o.own_scorer = [](const ScorerSizes& sizes, const Rng& rng) {
+      return any_scorer(WeightedDot{parameter(uniform({sizes.query}, rng, 0.5f, 1.5f))});
+    };
   });
   return list;
 }

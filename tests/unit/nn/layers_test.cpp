@@ -77,7 +77,7 @@ TEST(Module, FlatParametersAreTheModelsOwnAndTiesStay) {
   EXPECT_EQ(
       std::vector<float>(model.blocks[1].second.weight.data().begin(), model.blocks[1].second.weight.data().end()),
       before);
-  all.flat().mutable_ptr()[all.entries()[0].offset] = 5;
+  detail::writable(all.flat())[all.entries()[0].offset] = 5;
   EXPECT_EQ(model.words.weight.data()[0], 5);
   EXPECT_EQ(model.out.weight.data()[0], 5);
   for (const auto& entry : all.entries()) EXPECT_EQ(entry.offset % 16, 0) << entry.name;

@@ -117,7 +117,7 @@ TEST(Max, PropagatesNaNWhereverItStandsAndGivesItTheGradient) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (int64_t n : {1, 7, 8, 9, 33, 20000})
     for (int64_t place : {int64_t{0}, n / 2, n - 1}) {
-      const Tensor x = uniform({n, 9}, Rng(6));
+      Tensor x = uniform({n, 9}, Rng(6));
       x.mutable_ptr()[place * 9 + 4] = nan;
       const Tensor w = parameter(x);
       Tape tape;

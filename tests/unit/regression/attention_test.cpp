@@ -60,7 +60,7 @@ void expect_attention(const Points& x, const Points& y, const Points& at, Kernel
     SCOPED_TRACE(text(name_of(shape), ", ", x.width, " columns, ", path == AttendPath::fused ? "fused" : "composed"));
     const Attended attended =
         attend(scorer, tensor_of(at), tensor_of(x), tensor_of(y), Mask::none(), {}, {.path = path});
-    EXPECT_EQ(attended.empty_rows, predicted.absent);
+    EXPECT_EQ(attended.weights.empty_rows(), predicted.absent);
     const Tensor alpha = attended.weights.matrix();  // (1, 1, queries, keys)
     for (int64_t q = 0; q < at.rows; ++q) {
       double sum = 0, size = 0;

@@ -86,7 +86,7 @@ TEST(AttentionMaps, ValueWeightsAreTheLengthsOfWhatEachKeyAddsToTheOutput) {
             for (int64_t o = 0; o < width; ++o)
               for (int64_t c = 0; c < width; ++c)
                 if (c / head != h) one.to_out.weight.mutable_ptr()[o * width + c] = 0;
-            const Tensor v = zeros({1, 6, kept});
+            Tensor v = zeros({1, 6, kept});
             std::copy_n(seen.v.ptr() + j * kept + h / group * head, head,
                         v.mutable_ptr() + j * kept + h / group * head);
             const Tensor y = one(zeros({1, 1, width}), {zeros({1, 6, kept}), v}, Mask::valid_lens(kLength), qkv::Run{});

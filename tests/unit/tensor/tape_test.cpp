@@ -54,7 +54,7 @@ TEST(Tape, WritesGradientsIntoItsArenaAndZeroesTheUntouched) {
   const int64_t offsets[] = {0, 2, 5};
   GradArena arena(a.leaf_id(), offsets);
   ASSERT_EQ(b.leaf_id(), a.leaf_id() + 1);
-  std::fill_n(arena.flat().mutable_ptr(), 5, 7.f);
+  std::fill_n(detail::writable(arena.flat()), 5, 7.f);
   Tape tape(arena);
   Tensor y = plus(a, a);
   tape.backward(y, ones({2}));

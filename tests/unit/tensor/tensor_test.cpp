@@ -13,6 +13,16 @@ namespace {
 
 std::vector<float> values(const Tensor& t) { return {t.data().begin(), t.data().end()}; }
 
+template <class T>
+concept Writable = requires(T t) {
+  t.mutable_ptr();
+};
+
+TEST(Tensor, AConstTensorCannotBeWritten) {
+  EXPECT_TRUE(Writable<Tensor&> && Writable<Ids&>);
+  EXPECT_FALSE(Writable<const Tensor&> || Writable<const Ids&>);
+}
+
 TEST(Makers, GiveWhatTheirNamesSay) {
   EXPECT_EQ(values(zeros({2})), (std::vector<float>{0, 0}));
   EXPECT_EQ(values(ones({2})), (std::vector<float>{1, 1}));

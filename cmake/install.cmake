@@ -1,9 +1,17 @@
-# cmake --install: headers, library, program and find_package(qkv), which needs none of our dependencies.
+# cmake --install: public headers, library, program and find_package(qkv), which needs none of our dependencies.
 include(CMakePackageConfigHelpers)
 install(TARGETS qkv EXPORT qkv-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS qkv-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/src/qkv DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h" EXCLUDE PATTERN "cli" EXCLUDE)
+# The public headers are those that speak of QKV_API (core/api.h).
+file(GLOB_RECURSE QKV_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/qkv/*.h)
+foreach(header IN LISTS QKV_HEADERS)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/src/${header} exported REGEX QKV_API LIMIT_COUNT 1)
+  if(exported)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES ${PROJECT_SOURCE_DIR}/src/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${header})
+  endif()
+endforeach()
 install(EXPORT qkv-targets NAMESPACE qkv:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
 file(WRITE ${PROJECT_BINARY_DIR}/qkv-config.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/qkv-targets.cmake)\n")
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/qkv-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -1,11 +1,7 @@
 // Your own scorer: any type with scores(q, k), written in ordinary ops, works everywhere and has gradients.
-#include <cstdio>
+#include <qkv/qkv.h>
 
-#include "qkv/attention/attend.h"
-#include "qkv/ops/elementwise.h"
-#include "qkv/ops/reduce.h"
-#include "qkv/ops/shape.h"
-#include "qkv/tensor/tape.h"
+#include <cstdio>
 
 using qkv::Tensor;
 
@@ -13,9 +9,7 @@ using qkv::Tensor;
 struct Manhattan {
   Tensor rate;                                             // one learned number
   Tensor scores(const Tensor& q, const Tensor& k) const {  // (B, H, Lq, D), (B, H, Lk, D) -> (B, H, Lq, Lk)
-    const Tensor rows = qkv::reshape(q, {q.size(0), q.size(1), q.size(2), 1, q.size(3)});
-    const Tensor columns = qkv::reshape(k, {k.size(0), k.size(1), 1, k.size(2), k.size(3)});
-    return qkv::neg(qkv::mul(qkv::sum(qkv::abs(rows - columns), -1), rate));
+    return -rate * sum(abs(unsqueeze(q, 3) - unsqueeze(k, 2)), -1);
   }
 };
 
@@ -24,13 +18,12 @@ int main() {
   Manhattan scorer{qkv::parameter(Tensor({1}, {0.1f}))};
   for (int step = 0; step < 4; ++step) {  // learn the rate: every point from the other four
     qkv::Tape tape;
-    const auto [predicted, weights, empty_rows, path] =
-        qkv::attend(scorer, waist, waist, weight, qkv::Mask::drop(qkv::eye(5)));
-    const Tensor error = predicted - weight, loss = qkv::sum(error * error);
+    const auto [predicted, weights] = qkv::attend(scorer, waist, waist, weight, qkv::Mask::drop(qkv::eye(5)));
+    const Tensor error = predicted - weight, loss = sum(error * error);
     tape.backward(loss);
     std::printf("rate %.4f  squared error %7.3f  weights for 57:", scorer.rate.item(), loss.item());
     for (float w : weights.row(0, 0, 2).data()) std::printf(" %.3f", w);
-    std::printf("  %s\n", path == qkv::AttendPath::composed ? "composed" : "fused");
+    std::printf("  %s\n", weights.path() == qkv::AttendPath::composed ? "composed" : "fused");
     scorer.rate.mutable_ptr()[0] -= 0.002f * tape.grad(scorer.rate).item();
   }
 }

@@ -7,7 +7,9 @@ cd "$root"
 mapfile -t files < <(find . -type f \( -name '*.h' -o -name '*.cpp' \) | sed 's|^\./||' | LC_ALL=C sort)
 (( ${#files[@]} )) || { echo "no sources in $root"; exit 1; }
 
-awk '
+# Headers with QKV_API are installed (core/api.h), and may include nothing that is not.
+public=$(grep -l 'QKV_API' -- "${files[@]}" | grep '\.h$' | tr '\n' ' ' || true)
+awk -v public="$public" '
 BEGIN {
   may["core"] = "core"
   may["kernels"] = "core kernels"
@@ -28,6 +30,7 @@ BEGIN {
   may["report"] = "core tensor ops attention io plot data eval train decode models regression run tasks report"
   may["labs"] = "core tensor ops nn attention plot data eval train decode regression models tasks report labs"
   may["cli"] = "*"
+  may["qkv.h"] = "core tensor ops nn attention io plot data eval train decode regression models run tasks report"
 
   # Libraries that only one file may include.
   only["^(oneapi/)?tbb/"] = "core/parallel.cpp"
@@ -38,6 +41,7 @@ BEGIN {
   printing = printing "|(^|[^A-Za-z0-9_])(stdout|stderr)([^A-Za-z0-9_]|$)"
 }
 function violation(text) { print FILENAME ":" FNR ": " text; bad = 1 }
+function is_public(name) { return index(" " public " ", " " name " ") > 0 }
 function allowed(layer, other) { return may[layer] == "*" || index(" " may[layer] " ", " " other " ") > 0 }
 
 FNR == 1 {
@@ -45,6 +49,8 @@ FNR == 1 {
   header = FILENAME ~ /\.h$/
   inl = FILENAME ~ /-inl\.h$/
   if (!(layer in may)) violation("\"" layer "\" is not a layer")
+  installed = header && is_public(FILENAME)
+  if (installed && layer ~ /^(kernels|labs|cli)$/) violation(layer " is not part of the public interface: QKV_API")
 }
 
 /^[ \t]*#[ \t]*include/ {
@@ -54,6 +60,7 @@ FNR == 1 {
     else if (layer in may) {
       split(name, part, "/")
       if (!allowed(layer, part[2])) violation(layer " may not include " part[2] ": " name)
+      else if (installed && !is_public(substr(name, 5))) violation("a public header may not include an internal one: " name)
     }
     next
   }

@@ -33,7 +33,7 @@ Transformer transformer(const Arrays& inputs, float dropout) {
     const Array& values = inputs.at(p.name);
     check(values.shape() == p.tensor.shape(), "[peers] \"", p.name, "\" has shape ", values.shape(), ", expected ",
           p.tensor.shape());
-    std::ranges::copy(values.values<float>(), p.tensor.mutable_ptr());
+    std::ranges::copy(values.values<float>(), qkv::detail::writable(p.tensor));
   }
   return model;
 }

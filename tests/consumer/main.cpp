@@ -1,7 +1,6 @@
-// A Tensor, an op of the consumer's own with its derivative, and a Tape, from the installed headers alone.
-#include <qkv/core/check.h>
-#include <qkv/tensor/tape.h>
-#include <qkv/tensor/tensor.h>
+// An op of the consumer's own with its derivative, a Tape, and a scorer of its own inside a Transformer, from the one
+// header that has it all.
+#include <qkv/qkv.h>
 
 #include <cstdio>
 
@@ -20,7 +19,12 @@ static Tensor squared(const Tensor& x) {
   return y;
 }
 
-int main() {
+// a(q, k) = -|q - k|, summed over the elements.
+struct Manhattan {
+  Tensor scores(const Tensor& q, const Tensor& k) const { return -sum(abs(unsqueeze(q, 3) - unsqueeze(k, 2)), -1); }
+};
+
+static void differentiate() {
   Tensor w = qkv::parameter(Tensor({2, 2}, {1, 2, 3, 4}));
   qkv::Tape tape;
   Tensor y = squared(squared(w));
@@ -32,6 +36,19 @@ int main() {
   const Tensor dw = tape.grad(w);
   for (float v : dw.data()) std::printf(" %g", v);
   std::printf("\n");
+}
+
+int main() {
+  differentiate();
+  const qkv::Transformer model(
+      {.hidden = 8,
+       .ffn = 16,
+       .heads = 2,
+       .own_scorer = [](const qkv::ScorerSizes&, const qkv::Rng&) { return qkv::any_scorer(Manhattan{}); }},
+      {9, 9}, qkv::Rng(1));
+  for (const auto& [path, weights] :
+       attention_of(model, qkv::Ids({1, 3}, {4, 5, 6}), qkv::Ids{}, qkv::Ids({1, 2}, {1, 7})))
+    std::printf("%s %s\n", path.c_str(), weights.shape().str().c_str());
   try {
     Tensor({3}, {1, 2});
   } catch (const qkv::Error& e) {

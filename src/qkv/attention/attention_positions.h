@@ -8,8 +8,9 @@
 #include "qkv/attention/mask.h"
 #include "qkv/attention/positions.h"
 #include "qkv/attention/relative_positions.h"
+#include "qkv/core/api.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Rotates queries and keys by their positions (Su et al., 2021): scores depend on the distance alone.
 struct Rotary {

@@ -4,10 +4,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "qkv/core/api.h"
 #include "qkv/ops/attention_plan.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Sizes of an attention's weights, and how many axes the caller's tensors had: a mask with three axes means (B, Lq,
 /// Lk) without heads, and is refused with heads.

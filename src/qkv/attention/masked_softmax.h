@@ -1,9 +1,10 @@
 // The book's masked_softmax: with exact masking, and the way the book does it.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// softmax on the last axis over the first `valid_lens` entries of each row; the others are exactly 0, and so is a row
 /// of length 0. x (B, n, m), valid_lens (B), the same for the n rows, or (B, n) -> (B, n, m). Without lengths it is

@@ -5,10 +5,11 @@
 #include <optional>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/core/rng.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Sinusoidal and learned vectors are added to the embeddings (AddedPositions); the others act inside self-attention,
 /// by the distance between query and key (attention_positions.h).

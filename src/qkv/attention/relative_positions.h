@@ -5,10 +5,11 @@
 
 #include <cstdint>
 
+#include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// A learned number per head and distance up to max_distance; larger distances count as that one (Shaw et al., 2018, as
 /// a score bias). Initialised to 0: no key is preferred.

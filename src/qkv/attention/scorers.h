@@ -6,8 +6,9 @@
 #include <optional>
 
 #include "qkv/attention/scorer.h"
+#include "qkv/core/api.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// a(q, k) = 0: average pooling. Ignores the contents of queries and keys.
 struct Constant {

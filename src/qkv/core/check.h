@@ -6,7 +6,9 @@
 
 #include "qkv/core/language.h"
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// What every check throws: one line, and what the user could do about it, or nothing. `what()` is the English line.
 class Error : public std::runtime_error {

@@ -10,7 +10,9 @@
 
 #include "qkv/core/text.h"
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 enum class Language { en, zh };
 

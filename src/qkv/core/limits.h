@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace qkv::limits {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
+namespace limits {
 
 // Settings files.
 inline constexpr uint64_t kSettingsBytes = uint64_t{256} << 10;
@@ -39,4 +42,5 @@ inline constexpr size_t kSentenceTokens = 4096;  // not counting <eos>
 inline constexpr size_t kQuotedBytes = 120;  // of a value quoted in a message
 inline constexpr size_t kMessageBytes = 1500;
 
-}  // namespace qkv::limits
+}  // namespace limits
+}  // namespace qkv

@@ -11,9 +11,10 @@
 #include <type_traits>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/check.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// "a, b, c".
 std::string listed(const std::vector<std::string>& words, std::string_view between = ", ");

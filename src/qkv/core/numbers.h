@@ -7,9 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The number, if the whole text is a finite number from low to high.
 std::optional<int64_t> parse_whole_number(std::string_view text, int64_t low, int64_t high);

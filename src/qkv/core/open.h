@@ -1,7 +1,9 @@
 // A value that a configuration may leave open.
 #pragma once
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// The word for "open", and the value older files have in its place.
 struct Open {

@@ -6,7 +6,9 @@
 #include <string>
 #include <type_traits>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// Sets the number of threads in the process's arena (1 to 1024); at most 64 of them share one region. Default: the
 /// number of CPUs available to this process.

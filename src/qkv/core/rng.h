@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 using PhiloxKey = std::array<uint32_t, 2>;
 using PhiloxCounter = std::array<uint32_t, 4>;

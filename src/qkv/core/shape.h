@@ -7,9 +7,10 @@
 #include <span>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/core/check.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class Shape {
  public:

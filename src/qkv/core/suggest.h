@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Number of edits (insert, delete, replace, swap two neighbours) that turn one word into the other.
 int edit_distance(std::string_view a, std::string_view b);

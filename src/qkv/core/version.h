@@ -1,6 +1,8 @@
 // The version of the library.
 #pragma once
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 const char* version();
 }

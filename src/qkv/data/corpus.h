@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/limits.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The text of a file, gzipped or not, with \n as line end and without a byte-order mark. Only the first `lines` lines
 /// of a gzipped file are unpacked (-1: all). A file that is empty, not UTF-8, larger than `limit` bytes (unpacked), or

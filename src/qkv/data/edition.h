@@ -4,7 +4,9 @@
 #include <array>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// They train on different curves and number their vocabularies in different orders.
 enum class Edition { zh, en };

@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// The part of the split a sentence belongs to. It depends only on its words, never on the seed.
 enum class CorpusPart { train, valid, test };

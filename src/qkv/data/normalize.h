@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// none: characters unchanged. nfc: letters composed with their accents, and every Unicode blank a space. nfkc: also
 /// full-width letters, ligatures and the like become plain letters.

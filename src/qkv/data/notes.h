@@ -1,11 +1,12 @@
 // The small data sets of the attention chapter's notes, as tables.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/core/rng.h"
 #include "qkv/data/edition.h"
 #include "qkv/io/csv.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// zh: 2 sin x + x^0.8. en: 2 sin x + x.
 double notes_curve(Edition edition, double x);

@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// Fails, with a message that starts with `name`, unless the bytes are fields of a model whose pieces are text and
 /// whose tables of normalised characters (for input and for output text) never point outside themselves. SentencePiece

@@ -9,9 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/check.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 enum class SubwordKind { bpe, unigram };
 constexpr std::array<std::string_view, 2> names(SubwordKind) { return {"bpe", "unigram"}; }

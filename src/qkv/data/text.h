@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// The position of the first byte that is not part of a UTF-8 character, or npos.
 size_t find_invalid_utf8(std::string_view text);

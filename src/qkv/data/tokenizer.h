@@ -7,13 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/normalize.h"
 #include "qkv/data/subwords.h"
 #include "qkv/data/text.h"
 #include "qkv/data/vocabulary.h"
 #include "qkv/data/word_forms.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Immutable and cheap to copy.
 class Tokenizer {

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// A sentence pair: both sides without <bos>, both ending with <eos>.
 struct IdPair {

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/edition.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 inline constexpr std::string_view kUnknown = "<unk>", kPadding = "<pad>", kBegin = "<bos>", kEnd = "<eos>";
 

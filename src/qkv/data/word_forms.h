@@ -6,9 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/vocabulary.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// What the vocabulary tells about the text it was built from.
 struct WordForms {

@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// steps: (R, maps, T) each, with the R of that step. Returns row rows[t] of every step t: (rows, maps, T). Absent if
 /// the model has no attention.

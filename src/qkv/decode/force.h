@@ -5,9 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/decode/step_model.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct Forced {
   std::vector<double> log_probabilities;  // of every token, including the end

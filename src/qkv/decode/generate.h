@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/decode/sample.h"
 #include "qkv/tensor/run.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// A decoder with start, prefill, step and select (models/transformer_decoder.h) as a StepModel: one row, which has
 /// read all of the prompt but its last token.

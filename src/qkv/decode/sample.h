@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/decode/search.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct SampleOptions {
   int64_t samples = 1;     // per sentence

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/decode/step_model.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct SearchOptions {
   int64_t beam = 1;                 // hypotheses kept; 1 is greedy

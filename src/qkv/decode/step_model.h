@@ -6,9 +6,10 @@
 #include <functional>
 #include <span>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Holds the state of R partial outputs ("rows").
 class StepModel {

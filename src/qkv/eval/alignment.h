@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// A link between a source word and a target word, both counted from 0. A possible gold link is neither required nor
 /// wrong.

@@ -4,10 +4,11 @@
 #include <array>
 #include <optional>
 
+#include "qkv/core/api.h"
 #include "qkv/eval/bleu_tokenizers.h"
 #include "qkv/eval/metric.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// What replaces a precision of 0 (Chen and Cherry, 2014). exp: a value halved with each zero. floor: a small count.
 /// add_k: k is added to all orders above the first. none: 0.

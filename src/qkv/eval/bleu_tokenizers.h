@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// The scheme is part of the score: 13a (mteval-v13a, the default of WMT), none (text that is already tokenised), char
 /// (every character), intl (mteval-v14: Unicode punctuation and symbols), zh (every Chinese character, the rest as

@@ -1,9 +1,10 @@
 // chrF and chrF++ (Popović, 2015 and 2017) as sacreBLEU 2 computes and prints them.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/eval/metric.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct ChrfOptions {
   int char_order = 6;

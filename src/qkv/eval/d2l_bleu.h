@@ -2,9 +2,10 @@
 // reference.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/eval/metric.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// exp(min(0, 1 - len(label) / len(prediction))) * prod over n = 1 .. k of p_n^(1/2^n), 0 to 1; tokens are separated by
 /// single spaces. A prediction shorter than k limits n to its length, as in the book's English edition; the Chinese

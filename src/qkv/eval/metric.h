@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// A metric whose corpus score is a function of the sum of one row of counts per segment; resampling needs nothing
 /// else.

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/eval/bleu.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Options of metrics. Each metric uses the ones it knows.
 struct MetricOptions {

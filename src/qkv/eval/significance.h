@@ -6,9 +6,10 @@
 #include <array>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/eval/metric.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 inline constexpr int64_t kBootstrapSamples = 1000, kRandomizationTrials = 10000;
 inline constexpr uint64_t kSignificanceSeed = 12345;

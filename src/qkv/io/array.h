@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/core/shape.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 enum class Dtype { float32, float64, int32, int64, boolean, uint8 };
 

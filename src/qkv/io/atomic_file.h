@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// Writes to a hidden temporary in the same folder; commit() is fsync, rename, fsync of the folder. Without commit()
 /// the temporary is removed and the old file stays. Links are followed. Anything but a regular file (a pipe, /dev/null)

@@ -10,9 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Columns of equal length. A missing number is NaN; it is written as an empty cell.
 struct Table {

@@ -6,7 +6,9 @@
 #include <span>
 #include <string>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// An open regular file. Reads by offset and never maps: a file that shrinks while it is read is an error, not a
 /// signal.

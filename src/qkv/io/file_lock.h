@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Creates the file (its folder must exist), locks it and writes the process id into it; the destructor removes it. A
 /// file that a killed process left is taken over.

@@ -7,10 +7,11 @@
 #include <span>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/io/array.h"
 #include "qkv/io/file.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The part of the file before the elements.
 struct NpyHeader {

@@ -5,11 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/io/array.h"
 #include "qkv/io/npy.h"
 #include "qkv/io/zip.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// An open archive: the directory is read and checked at once, an array on request.
 class NpzFile {

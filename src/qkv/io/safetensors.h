@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/io/array.h"
 #include "qkv/io/file.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// One tensor as the header describes it.
 struct SafetensorsInfo {

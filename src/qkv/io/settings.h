@@ -13,11 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/core/names.h"
 #include "qkv/core/open.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct Setting {
   using Assign = std::function<void()>;

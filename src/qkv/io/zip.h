@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/io/file.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class ZipFile {
  public:

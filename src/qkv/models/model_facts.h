@@ -7,7 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// Sizes of both vocabularies.
 struct VocabularySizes {

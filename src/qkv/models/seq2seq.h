@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/models/seq2seq_config.h"
 #include "qkv/nn/layers.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct Seq2Seq {
   struct Encoder {

@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "qkv/attention/any_scorer.h"
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/models/model_facts.h"
 #include "qkv/nn/recurrent.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// What attention averages: the encoder's states, which also contain their neighbours; or only the source words (their
 /// embeddings through a linear layer), while states are only compared: then the weights must be on the words that a

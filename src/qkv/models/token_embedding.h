@@ -1,9 +1,10 @@
 // Token embeddings with their positions.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/models/transformer_config.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Token embeddings times sqrt(width), with positions and dropout.
 struct TokenEmbedding {

@@ -3,9 +3,10 @@
 
 #include <span>
 
+#include "qkv/core/api.h"
 #include "qkv/models/transformer_decoder.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct TransformerEncoder {
   TokenEmbedding embedding;

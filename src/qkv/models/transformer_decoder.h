@@ -6,10 +6,11 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/models/token_embedding.h"
 #include "qkv/models/transformer_stack.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct StepWeights;  // models/step_weights.h
 

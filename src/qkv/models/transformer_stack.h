@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/models/transformer_config.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Whether blocks attend to the outputs of another stack.
 enum class Cross { no, yes };

@@ -1,10 +1,11 @@
 // Initial values, as in the book's four frameworks.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// U(-a, a), a = sqrt(6 / (fan_in + fan_out)); fan_in is the last axis, fan_out the product of the others (Glorot and
 /// Bengio, 2010).

@@ -1,11 +1,12 @@
 // Small layers to build models from. A layer is a struct of its parameters; calling it runs it.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 #include "qkv/ops/matmul.h"
 #include "qkv/tensor/run.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// y = activation(x weight^T + bias), (..., in) -> (..., out). Initialised as in PyTorch: U(+-1/sqrt(in)) for both.
 struct Linear {

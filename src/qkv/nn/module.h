@@ -18,11 +18,12 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/pool.h"
 #include "qkv/tensor/tape.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct NamedTensor {
   std::string name;  // "decoder.1.cross.to_q.weight"

@@ -3,12 +3,13 @@
 
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/few.h"
 #include "qkv/nn/module.h"
 #include "qkv/ops/recurrent.h"
 #include "qkv/tensor/run.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The parameters of one layer in one direction, named and ordered as in PyTorch.
 struct RecurrentLayer {

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 namespace detail {
 

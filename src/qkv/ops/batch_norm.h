@@ -1,9 +1,10 @@
 // Batch normalisation in training mode (Ioffe and Szegedy, 2015), for the comparison with layer norm.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct BatchNormOptions {
   float epsilon = 1e-5f;

@@ -3,9 +3,10 @@
 
 #include <cstdint>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Zeros added at both ends, step between outputs, step between taps.
 struct Conv1dOptions {

@@ -1,10 +1,11 @@
 // Dropout (Srivastava et al., 2014).
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/run.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// In training each element is 0 with probability rate, else x / (1 - rate), drawn from the run's stream; outside
 /// training it is x itself. (...) -> (...)

@@ -1,9 +1,10 @@
 // Differentiable functions of single elements, with NumPy's broadcasting where there are two inputs.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 Tensor add(const Tensor& a, const Tensor& b);
 Tensor sub(const Tensor& a, const Tensor& b);

@@ -1,10 +1,11 @@
 // Rows of a table by id.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/run.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// table[id]. table (V, D), ids (...) in [0, V) -> (..., D)
 Tensor embedding(const Tensor& table, const Ids& ids);

@@ -3,9 +3,10 @@
 
 #include <optional>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// How the losses of the elements are combined: not at all, their mean, their sum, or half their sum (squared error
 /// only).

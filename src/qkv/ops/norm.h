@@ -1,10 +1,11 @@
 // Normalisation of the last axis: layer norm, alone or fused with the residual sum before it, and RMS norm.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/run.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 inline constexpr float kNormEps = 1e-5f;
 

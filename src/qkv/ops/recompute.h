@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Whether the function runs for its value, or a second time for its gradients, when probes must not be called.
 enum class Pass { first, again };

@@ -6,9 +6,10 @@
 #include <initializer_list>
 #include <span>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Which axes to reduce: one, several, or all if none is named. Negative axes count from the end.
 class Axes {

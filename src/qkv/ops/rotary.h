@@ -4,10 +4,11 @@
 
 #include <cstdint>
 
+#include "qkv/core/api.h"
 #include "qkv/ops/attention.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Rotates the pair (2c, 2c + 1) of row i by the angle (offset + i) base^(-2c / D). x (B, H, L, D) or, with heads
 /// inner, (B, L, H, D); D even.

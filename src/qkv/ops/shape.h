@@ -6,9 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The same elements under another shape; the buffer is shared. One size may be -1: it is inferred.
 Tensor reshape(const Tensor& x, std::span<const int64_t> sizes);

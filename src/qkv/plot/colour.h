@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 struct Colour {
   uint8_t red = 0, green = 0, blue = 0;

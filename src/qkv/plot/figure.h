@@ -9,10 +9,11 @@
 #include <variant>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/plot/colour.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 enum class AxisScale { linear, log };
 

@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/plot/colour.h"
 
-namespace qkv::plotting {
+namespace QKV_API qkv {
+namespace plotting {
 
 /// A PNG of width x height pixels from indices into at most 256 colours.
 std::string encode_png_indexed(std::span<const uint8_t> pixels, int64_t width, int64_t height,
@@ -19,4 +21,5 @@ std::string encode_png_rgb(std::span<const uint8_t> pixels, int64_t width, int64
 /// error names the Debian package.
 std::string render_png(const std::string& svg, double scale);
 
-}  // namespace qkv::plotting
+}  // namespace plotting
+}  // namespace qkv

@@ -4,9 +4,10 @@
 #include <span>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/plot/figure.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Fails unless the path ends in .svg, .png or .txt: call it before long work that produces the figure.
 void check_figure_path(const std::string& path);

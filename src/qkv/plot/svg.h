@@ -4,9 +4,10 @@
 #include <span>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/plot/figure.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The figure as one <svg> element, fit for a file and for inline use in HTML. The same figure gives the same bytes. If
 /// the heat maps have more than 4,000 cells in total, they are embedded as images, averaged down to at most 1,024 cells

@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/plot/figure.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// truecolor: 24-bit colours, half blocks and Braille dots. ascii: no escape codes, and only ASCII apart from the
 /// figure's own texts.

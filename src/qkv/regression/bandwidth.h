@@ -2,10 +2,11 @@
 // in the notes.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/core/rng.h"
 #include "qkv/regression/kernel_regression.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The normal-reference rule (Silverman, Density Estimation, 1986, section 3.4.2; Scott, 1992, section 6.3.1 for d >
 /// 1), one width per coordinate: h_a = c_K 1.06 s_a n^(-1 / (d + 4)), s_a the smaller of the standard deviation and the

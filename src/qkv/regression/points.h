@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 struct Points {
   int64_t rows = 0, width = 0;

@@ -4,11 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/tasks/translation/attention_alignment.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 /// The readings of a model's attention to choose from, and the best.
 struct AlignmentChoice {
@@ -30,4 +32,5 @@ std::string choice_table(const AlignmentChoice& choice, Language language);
 /// The links of every line as [source word, target word], counted from `base`, and the map that they are from.
 std::string links_json(const AlignmentChoice& choice, const std::vector<Alignment>& alignments, int64_t base);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

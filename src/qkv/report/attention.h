@@ -5,9 +5,11 @@
 
 #include "qkv/attention/any_scorer.h"
 #include "qkv/attention/attend.h"
+#include "qkv/core/api.h"
 #include "qkv/plot/figure.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 /// A tensor as lines of numbers, indented; (B, H, L, D) as one block per head.
 std::string numbers_text(const Tensor& x, const std::string& indent);
@@ -27,4 +29,5 @@ std::string to_json(const Attended& attended);
 /// maps.
 Figure weight_maps(const Weights& weights, int rank);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

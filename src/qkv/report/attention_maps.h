@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/io/array.h"
 #include "qkv/plot/figure.h"
 #include "qkv/tasks/attention_maps.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 /// Layers and heads from 1; absent: all.
 struct MapChoice {
@@ -75,4 +77,5 @@ ColourScale weight_colours(ColourScale asked);
 /// True if some grid has no room for words on its axes and shows positions.
 bool lacks_words(const std::vector<Figure>& figures);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

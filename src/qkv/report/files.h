@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/shape.h"
 #include "qkv/io/array.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 struct ArrayReport {
   std::string name;  // empty for the only array of an .npy
@@ -44,4 +46,5 @@ std::string to_json(const FileReport& report);
 /// The files of a folder and its subfolders in ascending order; hidden ones are left out.
 std::vector<std::string> files_of(const std::string& folder);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

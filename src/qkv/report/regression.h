@@ -5,11 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/io/csv.h"
 #include "qkv/plot/figure.h"
 #include "qkv/regression/bandwidth.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 struct RegressionData {
   std::vector<std::string> x_names, y_names;
@@ -40,4 +42,5 @@ Figure fit_figure(const RegressionData& data, const RegressionResult& result);
 /// The weights of every point (rows) on every row of the data (columns), both in ascending order if x has one column.
 Figure weights_figure(const RegressionData& data, const Points& at, const KernelRegression& regression);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/report/files.h"
 #include "qkv/tasks/translation/config.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 struct RunFile {
   std::string name;  // within the folder
@@ -47,4 +49,5 @@ std::string tokenizer_text(const TranslationDataConfig& data);
 /// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".
 std::string data_text(const TranslationDataConfig& data);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

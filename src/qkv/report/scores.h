@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/eval/significance.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 using Lines = std::vector<std::string>;
 
@@ -62,4 +64,5 @@ std::string sentence_table(const std::vector<SentenceScores>& metrics);
 /// {"sentences": [{"line": 1, "BLEU": 61.3}, ...]}
 std::string sentence_json(const std::vector<SentenceScores>& metrics);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

@@ -3,9 +3,11 @@
 
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/tasks/translation/translator.h"
 
-namespace qkv::report {
+namespace QKV_API qkv {
+namespace report {
 
 /// Where a sentence comes from, and whether to include its attention.
 struct TranslationPlace {
@@ -28,4 +30,5 @@ std::string to_json(const Translator& translator, const std::string& source, con
 /// one map.
 Tensor by_layers(const Translator& translator, const Tensor& attention);
 
-}  // namespace qkv::report
+}  // namespace report
+}  // namespace qkv

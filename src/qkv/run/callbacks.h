@@ -7,12 +7,13 @@
 #include <map>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/io/array.h"
 #include "qkv/nn/module.h"
 #include "qkv/train/callback.h"
 #include "qkv/train/optimizer.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Keeps a folder consistent with its checkpoint. config.yaml, whose settings may have changed since the last start, is
 /// written just before the first checkpoint made with it. The model of a shorter training that now continues is

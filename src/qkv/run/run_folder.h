@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/io/file_lock.h"
 #include "qkv/io/settings.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// What to do with a run that is already in the folder.
 enum class ExistingRun { resume, discard };

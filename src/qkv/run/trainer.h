@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/run/callbacks.h"
 #include "qkv/run/run_folder.h"
 #include "qkv/run/training_plan.h"
 #include "qkv/train/fit.h"
 #include "qkv/train/metrics.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Which weights the model has after the training.
 enum class Kept { last, best, mean_of_last, running_mean };

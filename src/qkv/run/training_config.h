@@ -6,12 +6,13 @@
 #include <optional>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/core/language.h"
 #include "qkv/core/open.h"
 #include "qkv/train/schedule.h"
 #include "qkv/train/shard_plan.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// With validation: keep the weights with the lowest loss, or the last.
 enum class KeptWeights { best, last };

@@ -3,11 +3,12 @@
 
 #include <memory>
 
+#include "qkv/core/api.h"
 #include "qkv/run/run_folder.h"
 #include "qkv/run/training_config.h"
 #include "qkv/train/optimizer.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config);
 Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch);

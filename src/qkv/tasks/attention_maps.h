@@ -2,9 +2,10 @@
 // from them.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/models/transformer.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// One matrix per layer and head; S source and T target tokens.
 struct AttentionMaps {

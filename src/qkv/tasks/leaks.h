@@ -7,11 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/translation.h"
 #include "qkv/decode/step_model.h"
 #include "qkv/tasks/translation/translator.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The model under test: its scores with teacher forcing, and a decoder that takes one token at a time.
 struct LeakSubject {

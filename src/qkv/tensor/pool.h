@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <utility>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 class Pool;
 struct PoolCore;

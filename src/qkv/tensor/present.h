@@ -1,9 +1,10 @@
 // The check that a tensor has values.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Fails, naming the op, if a Tensor or Ids is absent: its shape () is that of a scalar, so a shape check would let it
 /// pass.

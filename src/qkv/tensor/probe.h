@@ -3,7 +3,9 @@
 
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 class Tensor;
 class Weights;  // attention/weights.h

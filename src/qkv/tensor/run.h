@@ -4,9 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/core/rng.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class Probe;
 

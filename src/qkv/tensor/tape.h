@@ -16,9 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class Tape;
 namespace detail {

@@ -4,9 +4,10 @@
 #include <optional>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/train/checkpoint.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The progress of a training. Losses are sum / count as the task counts them (for text: per target token).
 struct Progress {

@@ -6,9 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct Checkpoint {
   std::map<std::string, Tensor> tensors;        // weights, "adam.m.*", "adam.v.*", ...

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/train/callback.h"
 #include "qkv/train/optimizer.h"
 #include "qkv/train/reducer.h"
@@ -16,7 +17,7 @@
 #include "qkv/train/shards.h"
 #include "qkv/train/task.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct FitOptions {
   // Training ends at the first limit that is reached; without any, after one epoch.

@@ -3,10 +3,11 @@
 
 #include <algorithm>
 
+#include "qkv/core/api.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// What a loss function returns for some rows of a batch: the sum of their losses, and how many losses were summed
 /// (rows, or tokens). fit() divides by the count of the whole batch.

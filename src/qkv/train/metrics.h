@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/train/fit.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class MetricsFile : public Observer {
  public:

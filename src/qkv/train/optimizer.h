@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// Global L2 norm of a gradient, in fixed blocks: the same bits at any thread count.
 double norm(const Tensor& gradient);

@@ -3,9 +3,10 @@
 
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/train/fit.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// "epoch 3/10 [######----] step 120/400  loss 0.1234  98,304 tok/s  0:12 left", at most `columns` wide.
 std::string progress_bar(const Progress& p, int columns);

@@ -1,9 +1,10 @@
 // A hook between gradient and update, where a training in several processes sums their gradients.
 #pragma once
 
+#include "qkv/core/api.h"
 #include "qkv/train/loss.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class Reducer {
  public:

@@ -6,7 +6,9 @@
 #include <functional>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// The schedules below, by their names in a configuration.
 enum class ScheduleKind { constant, warmup, cosine, step };

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// The split of one batch. Its shards have `size` rows each, the last one the rest.
 struct ShardPlan {

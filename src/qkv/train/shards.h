@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/core/parallel.h"
 #include "qkv/nn/module.h"
 #include "qkv/tensor/run.h"
@@ -13,7 +14,7 @@
 #include "qkv/train/shard_plan.h"
 #include "qkv/train/tree_sum.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class Shards {
  public:

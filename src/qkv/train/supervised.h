@@ -7,12 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/ops/loss.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/present.h"
 #include "qkv/train/task.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct SupervisedOptions {
   int64_t batch_rows = 32;

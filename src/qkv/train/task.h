@@ -6,10 +6,11 @@
 #include <span>
 #include <type_traits>
 
+#include "qkv/core/api.h"
 #include "qkv/tensor/run.h"
 #include "qkv/train/loss.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The type of a task's batches.
 template <class Task>

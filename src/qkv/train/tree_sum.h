@@ -5,7 +5,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// Where the tree over [begin, end) is split: after the largest power of two below the number of leaves. Blocks of 2^k
 /// leaves that begin at a multiple of 2^k are therefore nodes for any number of leaves.

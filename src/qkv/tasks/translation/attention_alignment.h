@@ -5,10 +5,11 @@
 #include <span>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tasks/translation/translator.h"
 #include "qkv/tasks/translation/word_attention.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// The weights used to align a target word: those of a map (layer * heads + head), at the step that writes the word
 /// (shift 0) or at the next one, which reads it (shift 1). A recurrent decoder attends before it writes; in a

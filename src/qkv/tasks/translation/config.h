@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/normalize.h"
 #include "qkv/data/subwords.h"
 #include "qkv/io/settings.h"
@@ -16,7 +17,7 @@
 #include "qkv/models/transformer_config.h"
 #include "qkv/run/training_config.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// A new kind of model is added to both lists, at the same position.
 enum class ModelKind { seq2seq, transformer };

@@ -5,12 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/data/translation.h"
 #include "qkv/tasks/translation/config.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct Tokenizers {
   Tokenizer source, target;

@@ -5,12 +5,13 @@
 #include <string>
 #include <variant>
 
+#include "qkv/core/api.h"
 #include "qkv/decode/step_model.h"
 #include "qkv/models/seq2seq.h"
 #include "qkv/models/transformer.h"
 #include "qkv/tasks/translation/config.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class SafetensorsFile;
 

@@ -5,9 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/tasks/translation/config.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct EmbeddedPreset {
   const char *name, *yaml;

@@ -5,10 +5,11 @@
 #include <memory>
 #include <string>
 
+#include "qkv/core/api.h"
 #include "qkv/run/trainer.h"
 #include "qkv/tasks/translation/task.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class TranslationRun {
  public:

@@ -3,13 +3,14 @@
 
 #include <map>
 
+#include "qkv/core/api.h"
 #include "qkv/data/translation.h"
 #include "qkv/io/array.h"
 #include "qkv/tasks/translation/data.h"
 #include "qkv/tasks/translation/model.h"
 #include "qkv/train/fit.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 class TranslationTask {
  public:

@@ -7,13 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/decode/force.h"
 #include "qkv/decode/sample.h"
 #include "qkv/decode/search.h"
 #include "qkv/tasks/translation/data.h"
 #include "qkv/tasks/translation/model.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 struct TranslateOptions {
   int64_t beam = 1, best = 1;

@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/core/api.h"
 #include "qkv/data/tokenizer.h"
 #include "qkv/eval/alignment.h"
 #include "qkv/tensor/tensor.h"
 
-namespace qkv {
+namespace QKV_API qkv {
 
 /// attention (steps, maps, T) of a sentence pair, with <eos> -> (maps, target words, source words): the sum over a
 /// source word's tokens, the mean over a target word's tokens. Weight on <eos> is left out.

@@ -1,0 +1,2 @@
+// A lab that would be installed.
+namespace QKV_API qkv {}

@@ -1,0 +1,2 @@
+// Not installed.
+namespace qkv {}

@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS qkv EXPORT qkv-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS qkv-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# The public headers are those that speak of QKV_API (core/api.h).
+# The public headers are those that contain QKV_API (core/api.h).
 file(GLOB_RECURSE QKV_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/qkv/*.h)
 foreach(header IN LISTS QKV_HEADERS)
   file(STRINGS ${PROJECT_SOURCE_DIR}/src/${header} exported REGEX QKV_API LIMIT_COUNT 1)

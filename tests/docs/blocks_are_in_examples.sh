@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# blocks_are_in_examples.sh PAGE EXAMPLES: fails unless every ```cpp block of PAGE stands, but for indentation, in a file of the folder EXAMPLES,
-# where it is compiled, run and compared.
+# blocks_are_in_examples.sh PAGE EXAMPLES: fails unless every ```cpp block of PAGE is, but for indentation and comments,
+# part of a file in the folder EXAMPLES, where it is compiled, run and compared.
 set -euo pipefail
 page=$1 examples=$2 block= in_block= count=0 bad=0
-plain() { sed 's/^ *//'; }
+plain() { sed 's/^ *//; s| *// .*||'; }
 declare -A files
 for file in "$examples"/*.cpp; do files[$file]=$(plain <"$file"); done
 while IFS= read -r line; do

@@ -1,4 +1,4 @@
-// All that a program with a model of its own needs: tensors, ops, layers, attention, models, training, figures, files.
+// Everything that your own model needs: tensors, ops, layers, attention, models, training, figures, files.
 #pragma once
 
 // QKV_API: this header is installed.

@@ -69,8 +69,8 @@ class Attend : public Command {
     if (plot_) save(report::weight_maps(attended.weights, q.rank()), *plot_);
     if (!output_ && !explain_ && !json_) fmt::print("{}", report::numbers_text(attended.output, ""));
     if (attended.weights.empty_rows() > 0)
-      global.note(tr("{rows} of {queries} queries see no key; their output is 0", "rows"_a = attended.weights.empty_rows(),
-                     "queries"_a = attended.weights.shape().product(0, 3)));
+      global.note(tr("{rows} of {queries} queries see no key; their output is 0",
+                     "rows"_a = attended.weights.empty_rows(), "queries"_a = attended.weights.shape().product(0, 3)));
     return 0;
   }
 

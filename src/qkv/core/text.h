@@ -5,7 +5,9 @@
 #include <string>
 #include <string_view>
 
-namespace qkv {
+#include "qkv/core/api.h"
+
+namespace QKV_API qkv {
 
 /// Appends one part of a string; overload it for your own types.
 inline void append_text(std::string& out, std::string_view part) { out += part; }

@@ -110,10 +110,10 @@ void database(Page& page) {
                {.colours = {.low = 0, .high = 1}, .x_tokens = kNames, .y_tokens = asked, .cell_values = true}),
       tr("One table queried in three ways. For the two misspelt names, exact look-up finds nothing, and approximate "
          "look-up finds the right person."));
-  page.claim(
-      year(exact, 0) == "1906.0" && exact.weights.empty_rows() == 2 && exact.output.at({1, 0}) == 0,
-      tr("Exact look-up is one-hot where the key exists, and empty, not an average, where it does not."),
-      tr("f(hopper) = {year}, empty rows: {empty_rows}", "year"_a = year(exact, 0), "empty_rows"_a = exact.weights.empty_rows()));
+  page.claim(year(exact, 0) == "1906.0" && exact.weights.empty_rows() == 2 && exact.output.at({1, 0}) == 0,
+             tr("Exact look-up is one-hot where the key exists, and empty, not an average, where it does not."),
+             tr("f(hopper) = {year}, empty rows: {empty_rows}", "year"_a = year(exact, 0),
+                "empty_rows"_a = exact.weights.empty_rows()));
   page.claim(year(near, 1) == "1916.0" && year(near, 2) == "1815.0" && soft.weights.row(0, 0, 1).at({3}) > 0.9 &&
                  soft.weights.row(0, 0, 2).at({2}) > 0.9,
              tr("A kernel finds both misspelt names."),

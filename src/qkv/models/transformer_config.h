@@ -33,8 +33,8 @@ struct TransformerConfig {
   int64_t max_distance = 32;     // of relative positions; larger distances are clipped to it
   ScorerKind attention = ScorerKind::scaled_dot;
   ScorerMaker own_scorer = {};  // your own scorer in every attention instead; configuration files cannot name it
-  bool bias = false;  // in the projections of attention
-  bool tied = false;  // one matrix for both embeddings and the output layer
+  bool bias = false;            // in the projections of attention
+  bool tied = false;            // one matrix for both embeddings and the output layer
   /// Linear layers start Xavier-uniform, or with PyTorch's defaults; embeddings as N(0, 1), as in the book, or scaled,
   /// N(0, 1 / hidden). Scaled embeddings, times sqrt(hidden), are as large as the positions added to them, so that
   /// positions matter from the first step on.

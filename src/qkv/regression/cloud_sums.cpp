@@ -1,6 +1,6 @@
 // Kernel sums over keys in any dimension.
-#include "qkv/kernels/smoothing.h"
 #include "qkv/regression/cloud_sums.h"
+#include "qkv/kernels/smoothing.h"
 
 #include <algorithm>
 #include <limits>

@@ -7,11 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "qkv/decode/generate.h"
-#include "qkv/models/transformer_decoder.h"
-#include "qkv/nn/save.h"
-#include "qkv/ops/loss.h"
-#include "qkv/train/fit.h"
+#include "qkv/qkv.h"
 
 using namespace qkv;
 
@@ -57,6 +53,8 @@ int main(int argc, char** argv) {
   }
   const Alphabet alphabet(text);
   const auto ids = alphabet.ids(text);
+  const auto cut = argc > 1 ? ids.end() - std::ssize(ids) / 10 : ids.end();  // of a file, a tenth is held out
+  const std::vector<int32_t> train(ids.begin(), cut), held = argc > 1 ? std::vector(cut, ids.end()) : ids;
   const TransformerConfig config{
       .hidden = 64, .ffn = 256, .layers = 2, .norm = NormPlace::pre, .positions = PositionKind::rotary};
   const auto fresh = [&](uint64_t seed) {
@@ -65,11 +63,15 @@ int main(int argc, char** argv) {
   TransformerDecoder model = fresh(1);
   Adam adam = adamw(0.1f);
   const auto loss = [&](int64_t step, const Run& run) {
-    const Pieces p(ids, 16, 48, Rng(2).at(uint64_t(step)));
+    const Pieces p(train, 16, 48, Rng(2).at(uint64_t(step)));
     return cross_entropy(model.logits(p.x, {}, run), p.y);
   };
-  const auto report = [](const Progress& p) {
-    std::printf("after step %ld: %s 0.2 nats per character\n", long(p.step), p.batch_loss < 0.2 ? "below" : "above");
+  const auto evaluate = [&](const TransformerDecoder& decoder) {
+    const Pieces p(held, 32, 48, Rng(3));
+    return cross_entropy(decoder.logits(p.x, {}, {}), p.y).item();
+  };
+  const auto report = [&](const Progress& p) {
+    std::printf("after step %ld: %.1f nats per character\n", long(p.step), evaluate(model));
   };
   fit(model, adam, {.epochs = 2, .steps = 200, .rate = cosine_rate(5e-3f, 200, 20), .clip = 1, .on_epoch = report},
       loss);
@@ -79,6 +81,15 @@ int main(int argc, char** argv) {
   TransformerDecoder loaded = fresh(99);
   const Alphabet known(load(loaded, file)["alphabet"]);
   std::filesystem::remove(file);
+  std::printf("the same after loading: %s\n", evaluate(loaded) == evaluate(model) ? "yes" : "no");
   const SampleOptions options{.temperature = argc > 1 ? 0.8 : 0, .max_length = 60, .end = kNoEnd};
   std::printf("If Pe|%s\n", known.text(generate(loaded, known.ids("If Pe"), options).front()).c_str());
+
+  const std::string seen = text.substr(0, 24);
+  std::vector<std::string> labels;
+  for (const char c : seen) labels.emplace_back(1, c);
+  const Tensor map = attention_of(loaded, Ids({1, 24}, known.ids(seen)), Memory{}).at("1.self").head(0, 0);
+  std::printf("no character sees a later one: %s\n", map.at({0, 23}) == 0 ? "yes" : "no");
+  if (argc > 2)
+    save(heatmaps(map, "keys", "queries", {"layer 2, head 1"}, {.x_tokens = labels, .y_tokens = labels}), argv[2]);
 }

@@ -1,15 +1,8 @@
 // A scorer with learned parameters, a Student-t kernel: every point is predicted from the others, and the second
 // coordinate, which is noise, is learned away.
-#include <cmath>
 #include <cstdio>
 
-#include "qkv/attention/attend.h"
-#include "qkv/nn/layers.h"
-#include "qkv/ops/elementwise.h"
-#include "qkv/ops/loss.h"
-#include "qkv/ops/reduce.h"
-#include "qkv/ops/shape.h"
-#include "qkv/train/fit.h"
+#include "qkv/qkv.h"
 
 using namespace qkv;
 
@@ -32,8 +25,9 @@ int main() {
   const Tensor x = uniform({200, 2}, Rng(1), -2, 2), y = sin(3 * slice(x, 1, 0, 1)) + normal({200, 1}, Rng(2), 0, 0.1f);
   StudentT scorer;
   Adam adam;
-  const auto predict = [&] { return attend(scorer, x, x, y, Mask::drop(eye(200))).output; };
-  const auto loss = [&](int64_t, const Run&) { return squared_error(predict(), y); };
+  const auto loss = [&](int64_t, const Run& run) {
+    return squared_error(attend(scorer, x, x, y, Mask::drop(eye(200)), run).output, y);
+  };
   const double before = loss(0, {}).item();
   fit(scorer, adam, {.steps = 300, .rate = constant_rate(0.03f)}, loss);
   const Tensor g = sum(scorer.w.weight * scorer.w.weight, 0);  // how much either coordinate counts

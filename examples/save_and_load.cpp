@@ -3,12 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "qkv/nn/layers.h"
-#include "qkv/nn/save.h"
-#include "qkv/ops/dropout.h"
-#include "qkv/ops/elementwise.h"
-#include "qkv/ops/loss.h"
-#include "qkv/train/fit.h"
+#include "qkv/qkv.h"
 
 using namespace qkv;
 

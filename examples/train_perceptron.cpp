@@ -1,10 +1,7 @@
 // A perceptron learns which points lie inside a circle.
 #include <cstdio>
 
-#include "qkv/nn/layers.h"
-#include "qkv/ops/reduce.h"
-#include "qkv/train/fit.h"
-#include "qkv/train/supervised.h"
+#include "qkv/qkv.h"
 
 using namespace qkv;
 

@@ -23,11 +23,11 @@ expect 0 '' --quiet regress --data points.csv --bandwidth cv --band --grid 5
 expect_match $'^x,prediction,low,high\n' "$out"
 [[ $(wc -l <<<"$out") == 6 ]] || mismatch "a grid of 5 gives 6 lines"
 run regress --data points.csv --bandwidth learn --json --grid 3
-expect_match '^note: bandwidth 0\.[0-9]+, chosen by learn$' "$err"
+expect_match '^qkv: note: bandwidth 0\.[0-9]+, chosen by learn$' "$err"
 expect_match '"losses": \[' "$out"
 expect_match '"predictions": \[' "$out"
 run regress --data points.csv --bandwidth rule --at 1
-expect_match '^note: bandwidth 0\.[0-9]+, chosen by rule$' "$err"
+expect_match '^qkv: note: bandwidth 0\.[0-9]+, chosen by rule$' "$err"
 
 # Written files are read again; .npy is read like .csv.
 expect 0 '' regress --data points.csv --bandwidth 0.3 -o fit.npy --weights w.npy --plot fit.svg --weights-plot heat.svg
@@ -56,7 +56,7 @@ run --threads 3 regress --data many.csv --bandwidth cv --grid 1000 --band
 [[ $one == "$out" ]] || mismatch "1 and 3 threads differ"
 
 # No neighbour: an empty field, and a note.
-expect 0 'note: 1 of 2 points have no neighbour within the bandwidth, so no prediction' \
+expect 0 'qkv: note: 1 of 2 points have no neighbour within the bandwidth, so no prediction' \
   regress --data waist.csv --kernel boxcar --at 51,100
 expect_out 'waist,prediction
 51,40
@@ -72,7 +72,7 @@ expect 1 'qkv: error: text.csv: line 3, column "y": expected a number, found "ab
 printf 'x,y\n1,2\nNaN,4\n3,5\n' >nan.csv
 expect 1 'qkv: error: nan.csv: line 3, column "x": expected a number, found "NaN"
 hint: --drop-missing drops rows with missing numbers' regress --data nan.csv
-expect 0 'note: 1 rows with missing numbers were dropped' regress --data nan.csv --drop-missing --at 1
+expect 0 'qkv: note: 1 rows with missing numbers were dropped' regress --data nan.csv --drop-missing --at 1
 printf 'x,y\n2,7\n' >one.csv
 expect 0 '' regress --data one.csv --at 9
 expect_out 'x,prediction

@@ -141,7 +141,7 @@ expect 2 'qkv: error: --accumulate: got "0", expected a whole number from 1 to 1
 # A note if a preset's tokenizer does not fit the text, unless it was chosen explicitly.
 sed 's/^[^\t]*/&./; s/$/./' pairs.tsv >attached.tsv
 small=(--preset bahdanau --hidden 8 --embed 8 --epochs 1 --log-format plain)
-note='note: data.tokenizer is spaces, from the preset bahdanau, but 100 % of the sentences have punctuation attached to words: "0." is one word to this model; --tokenizer words or bpe separates them'
+note='qkv: note: data.tokenizer is spaces, from the preset bahdanau, but 100 % of the sentences have punctuation attached to words: "0." is one word to this model; --tokenizer words or bpe separates them'
 run train "${small[@]}" --data attached.tsv -o attached
 [[ $code == 0 && $err == *$'\n'"$note"$'\n'* ]] || mismatch "no note about the tokenizer: $code $err"
 run train "${small[@]}" --data attached.tsv --tokenizer words -o parted

@@ -81,7 +81,7 @@ class Align : public Command {
     }
     const AlignmentScore score = score_alignments(alignments.lines, gold.lines);
     const size_t lines = gold.lines.size();
-    fmt::print("{}", json_ ? report::to_json(score, lines) + "\n" : report::score_text(score, lines));
+    fmt::print("{}", json_ ? report::to_json(score, lines) + "\n" : report::score_text(score, lines, global.language));
     return 0;
   }
 
@@ -102,7 +102,7 @@ class Align : public Command {
       check_same_lines(pairs_ ? *pairs_ : *source_, pairs.source.size(), *gold_, gold->lines.size());
     }
     const Translator translator(*model_);
-    note_unfinished(*model_, global.quiet);
+    note_unfinished(*model_, global);
     note_unknown_words(translator, pairs, global);
     const MapGroup maps = maps_of(translator);
     report::AlignmentChoice choice{.readings = chosen_readings(maps), .scores = {}, .heads = maps.heads};
@@ -118,7 +118,7 @@ class Align : public Command {
     if (gold && json_)
       fmt::print("{}\n", report::to_json(choice.scores[choice.best], gold->lines.size(), &choice));
     else if (gold)
-      fmt::print("{}", report::score_text(choice.scores[choice.best], gold->lines.size()));
+      fmt::print("{}", report::score_text(choice.scores[choice.best], gold->lines.size(), global.language));
     else if (json_)
       fmt::print("{}\n", report::links_json(choice, alignments[choice.best], base_.value_or(0)));
     else if (!output_)
@@ -196,11 +196,13 @@ class Align : public Command {
     return *best;
   }
   void note_unknown_words(const Translator& translator, const SentencePairs& pairs, const Global& global) const {
-    UnknownWords unknown(global.quiet);
+    UnknownWords unknown(global);
     const Tokenizers& tokenizers = translator.tokenizers();
     for (size_t i = 0; i < pairs.source.size(); ++i) {
-      const std::string source = text(pairs_ ? *pairs_ : *source_, ": line ", i + 1),
-                        target = pairs_ ? source : text(*target_, ": line ", i + 1);
+      const auto line = [&](const std::string& file) {
+        return tr("{file}: line {line}", "file"_a = file, "line"_a = i + 1);
+      };
+      const Text source = line(pairs_ ? *pairs_ : *source_), target = pairs_ ? source : line(*target_);
       unknown.note(tokenizers.source, pairs.source[i], tokenizers.source.encode(pairs.source[i]), source);
       unknown.note(tokenizers.target, pairs.target[i], tokenizers.target.encode(pairs.target[i]), target);
     }

@@ -62,7 +62,7 @@ class Attend : public Command {
           tr("the output is not finite, although queries, keys and values are: the scores overflow a float, or the "
              "bias is NaN"),
           tr("use smaller numbers, or a smaller --scale"));
-    if (explain_) fmt::print("{}", report::explanation({scorer, mask, q, k, v}, attended));
+    if (explain_) fmt::print("{}", report::explanation({scorer, mask, q, k, v}, attended, global.language));
     if (json_) fmt::print("{}\n", report::to_json(attended));
     if (output_) write_npy(*output_, attended.output);
     if (weights_) write_npy(*weights_, attended.weights.matrix());

@@ -68,7 +68,7 @@ class Check : public Command {
       throw UsageError(tr("the option --model DIR is missing"),
                        tr("qkv train --preset transformer makes one in runs/transformer"));
     const Translator translator(model_);
-    note_unfinished(model_, global.quiet);
+    note_unfinished(model_, global);
     const LeakSubject subject = leak_subject(translator);
     const Rng rng = Rng(global.seed).at("check");
     const std::vector<IdPair> pairs =

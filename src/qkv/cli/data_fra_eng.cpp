@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 
 #include "qkv/cli/data.h"
 #include "qkv/core/numbers.h"
+#include "qkv/core/system_reason.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/file.h"
 #include "qkv/io/sha1.h"
@@ -38,7 +38,7 @@ class TemporaryFile {
  public:
   TemporaryFile() : path_((std::filesystem::temp_directory_path() / "qkv-fra-eng-XXXXXX").string()) {
     const int descriptor = ::mkstemp(path_.data());
-    require(descriptor >= 0, "cannot make a temporary file: {errno}", "errno"_a = std::strerror(errno));
+    require(descriptor >= 0, "cannot make a temporary file: {errno}", "errno"_a = system_reason(errno));
     ::close(descriptor);
   }
   ~TemporaryFile() { ::unlink(path_.c_str()); }
@@ -65,14 +65,15 @@ int run_program(std::vector<std::string> words) {
 }
 
 // The meaning of an exit code of curl or wget.
-std::string reason(const std::string& program, int code) {
+Text reason(const std::string& program, int code) {
   const bool curl = program == "curl";
-  if (curl && code == 6) return "host not found; is there a network connection?";
-  if ((curl && code == 7) || (!curl && code == 4)) return "host not reachable; is there a network connection?";
-  if (curl && code == 28) return "the host does not answer";
-  if ((curl && code == 22) || (!curl && code == 8)) return "the server refused the request or does not have the file";
-  if (curl && code == 63) return text("the file has more than ", grouped(kLargestArchive), " bytes");
-  return text(program, " ended with exit code ", code);
+  if (curl && code == 6) return tr("host not found; is there a network connection?");
+  if ((curl && code == 7) || (!curl && code == 4)) return tr("host not reachable; is there a network connection?");
+  if (curl && code == 28) return tr("the host does not answer");
+  if ((curl && code == 22) || (!curl && code == 8))
+    return tr("the server refused the request or does not have the file");
+  if (curl && code == 63) return tr("the file has more than {most} bytes", "most"_a = grouped(kLargestArchive));
+  return tr("{program} ended with exit code {code}", "program"_a = program, "code"_a = code);
 }
 
 void fetch(const std::string& address, const std::string& path, const Global& global) {

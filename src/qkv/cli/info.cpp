@@ -57,7 +57,7 @@ void print_json(const Json& json) {
   fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));  // a name may contain any bytes
 }
 
-void print_system(bool as_json) {
+void print_system(bool as_json, Language language) {
   const auto targets = kernels::available_targets();
   const std::string running = kernels::running_target();
   if (as_json) {
@@ -71,9 +71,12 @@ void print_system(bool as_json) {
                        {"kernels", {{"running", running}, {"available", targets}}},
                        {"threads", threads()}});
   }
-  fmt::print("qkv        {}\ncompiler   {}\nlibraries  {}\n", version(), compiler(), fmt::join(libraries(), ", "));
-  fmt::print("cpu        {}\nkernels    {} (available: {})\nthreads    {}\n", printable(cpu_name()), running,
-             fmt::join(targets, ", "), threads());
+  const Text rows = tr(
+      "qkv        {version}\ncompiler   {compiler}\nlibraries  {libraries}\ncpu        {cpu}\n"
+      "kernels    {running} (available: {targets})\nthreads    {threads}\n",
+      "version"_a = version(), "compiler"_a = compiler(), "libraries"_a = listed(libraries()),
+      "cpu"_a = printable(cpu_name()), "running"_a = running, "targets"_a = listed(targets), "threads"_a = threads());
+  fmt::print("{}", rows.in(language));
 }
 
 class Info : public Command {
@@ -92,7 +95,7 @@ class Info : public Command {
   int run(const Global& global) override {
     language_ = global.language;
     if (paths_.empty()) {
-      print_system(json_);
+      print_system(json_, global.language);
       return 0;
     }
     for (const std::string& path : paths_) {
@@ -111,7 +114,11 @@ class Info : public Command {
  private:
   void report_folder(const std::string& folder) {
     const std::vector<std::string> files = report::files_of(folder);
-    if (!json_) fmt::print("{}: {}\n", printable(folder), report::counted(files.size(), "file", "files"));
+    if (!json_)
+      fmt::print("{}\n", (files.size() == 1 ? tr("{folder}: 1 file", "folder"_a = printable(folder))
+                                            : tr("{folder}: {files} files", "folder"_a = printable(folder),
+                                                 "files"_a = grouped(files.size())))
+                             .in(language_));
     std::set<std::string> runs;
     for (const std::string& path : files) {
       const std::string run = all_ ? "" : run_of(path, folder);
@@ -140,7 +147,7 @@ class Info : public Command {
       if (json_)
         files_.push_back(Json::parse(to_json(report)));
       else
-        fmt::print("{}", to_text(report));
+        fmt::print("{}", to_text(report, language_));
     } catch (const Error& error) {
       if (json_) files_.push_back({{"path", path}, {"error", error.what()}});
       print_error(error.message(), error.hint(), language_);

@@ -77,7 +77,7 @@ class Inspect : public Command {
     check_command_line();
     choice_.colours = colours_.over(choice_.colours);
     const Translator translator(model_);
-    note_unfinished(model_, global.quiet);
+    note_unfinished(model_, global);
     const Looked seen = look(translator);
     if (seen.cut_off)
       global.note(tr("the translation was cut off after {target_ids} tokens", "target_ids"_a = seen.target_ids.size()));
@@ -175,10 +175,10 @@ class Inspect : public Command {
 
   // In the sentence, and in a translation that was given: the model's own has none.
   void note_unknown_words(const Translator& translator, const Looked& seen, const Global& global) const {
-    UnknownWords unknown(global.quiet);
-    unknown.note(translator.tokenizers().source, seen.source, seen.source_ids, "the sentence");
+    UnknownWords unknown(global);
+    unknown.note(translator.tokenizers().source, seen.source, seen.source_ids, tr("the sentence"));
     if (target_ || !pairs_.empty())
-      unknown.note(translator.tokenizers().target, seen.target, seen.target_ids, "the translation");
+      unknown.note(translator.tokenizers().target, seen.target, seen.target_ids, tr("the translation"));
   }
 
   // The requested maps of a Transformer, in the requested form.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <new>
 
 #include "qkv/cli/command.h"
@@ -18,6 +17,7 @@
 #include "qkv/core/chinese.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/suggest.h"
+#include "qkv/core/system_reason.h"
 #include "qkv/core/version.h"
 #include "qkv/kernels/target.h"
 
@@ -296,7 +296,7 @@ int main(int argc, char** argv) {
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     using namespace qkv;
     const int reason = errno;  // 0 if an earlier write failed
-    cli::print_error(reason ? tr("cannot write to standard output: {reason}", "reason"_a = std::strerror(reason))
+    cli::print_error(reason ? tr("cannot write to standard output: {reason}", "reason"_a = system_reason(reason))
                             : tr("cannot write to standard output"),
                      {}, language);
     return 1;

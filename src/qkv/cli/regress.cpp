@@ -17,10 +17,10 @@ namespace qkv::cli {
 namespace {
 
 void check_path(const char* option, const std::string& path, const std::vector<std::string>& endings) {
-  std::string list;
+  Text list;
   for (const std::string& ending : endings) {
     if (path.ends_with(ending)) return;
-    list += (list.empty() ? "" : " or ") + ending;
+    list = list.empty() ? verbatim(ending) : tr("{list} or {ending}", "list"_a = list, "ending"_a = ending);
   }
   throw UsageError(tr("{option}: expected a path that ends in {list}, got \"{path}\"", "option"_a = option,
                       "list"_a = list, "path"_a = path));
@@ -42,7 +42,7 @@ class Regress : public Command {
   std::vector<double> given_bandwidth(size_t columns) const;
   Points points(const report::RegressionData& input) const;
   void write(const Table& table) const;
-  void print_notes(const report::RegressionData& input) const;
+  void print_notes(const report::RegressionData& input, const Global& global) const;
 
   std::string data_, bandwidth_ = "1";
   std::vector<std::string> x_, y_, at_;
@@ -104,11 +104,9 @@ void Regress::check_command_line() const {
 std::vector<double> Regress::choose_bandwidth(const report::RegressionData& input, const Global& global) {
   if (bandwidth_ == "rule") return rule_bandwidth(input.x, regression_.kernel);
   if (bandwidth_ == "cv") {
-    ShareBar bar(global.log_format);
-    const Text what = tr("cross-validation");
+    ShareBar bar(global);
     result_.validated = cross_validate(KernelRegression(input.x, input.y, regression_), [&](const SearchProgress& p) {
-      const Text tried = tr("{evaluations} widths tried", "evaluations"_a = p.evaluations);
-      bar.draw(p.share, what.in(global.language), tried.in(global.language));
+      bar.draw(p.share, tr("cross-validation"), tr("{evaluations} widths tried", "evaluations"_a = p.evaluations));
     });
     bar.finish();
     return result_.validated->bandwidth;
@@ -170,13 +168,14 @@ void Regress::write(const Table& table) const {
   }
 }
 
-void Regress::print_notes(const report::RegressionData& input) const {
-  if (input.dropped) fmt::print(stderr, "note: {} rows with missing numbers were dropped\n", input.dropped);
+void Regress::print_notes(const report::RegressionData& input, const Global& global) const {
+  if (input.dropped) global.note(tr("{rows} rows with missing numbers were dropped", "rows"_a = input.dropped));
   if (bandwidth_ == "rule" || bandwidth_ == "cv" || bandwidth_ == "learn")
-    fmt::print(stderr, "note: bandwidth {}, chosen by {}\n", fmt::join(regression_.bandwidth, ","), bandwidth_);
+    global.note(tr("bandwidth {width}, chosen by {method}",
+                   "width"_a = fmt::format("{}", fmt::join(regression_.bandwidth, ",")), "method"_a = bandwidth_));
   if (result_.predictions.absent)
-    fmt::print(stderr, "note: {} of {} points have no neighbour within the bandwidth, so no prediction\n",
-               result_.predictions.absent, result_.at.rows);
+    global.note(tr("{absent} of {points} points have no neighbour within the bandwidth, so no prediction",
+                   "absent"_a = result_.predictions.absent, "points"_a = result_.at.rows));
 }
 
 int Regress::run(const Global& global) {
@@ -197,7 +196,7 @@ int Regress::run(const Global& global) {
   if (weights_) write_npy(*weights_, regression.weights(at));
   if (plot_) save(fit_figure(input, result_), *plot_);
   if (weights_plot_) save(weights_figure(input, at, regression), *weights_plot_);
-  if (!global.quiet) print_notes(input);
+  print_notes(input, global);
   return 0;
 }
 

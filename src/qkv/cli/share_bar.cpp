@@ -7,37 +7,37 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "qkv/cli/status_line.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/plot/text.h"
+#include "qkv/plot/text_canvas.h"
 
 namespace qkv::cli {
 
-void ShareBar::draw(double share, const std::string& what, const std::string& note) {
+void draw_bar(double share, const Text& what, const Text& note, Language language) {
+  const std::string head = what.in(language) + " ", tail = " " + note.in(language);
+  const int columns = terminal_columns(STDERR_FILENO);
+  const int width = std::clamp(columns - plotting::display_width(head) - plotting::display_width(tail) - 4, 0, 40);
+  const std::string line = head + (width < 4 ? "" : bar(share, width)) + tail;
+  fmt::print(stderr, "\r{}\x1b[K", plotting::cut_to(line, std::max(columns - 1, 0), "…"));
+  std::fflush(stderr);
+}
+
+void ShareBar::draw(double share, const Text& what, const Text& note) {
   what_ = what;
   note_ = note;
   const auto now = Clock::now();
-  if (!shown_ || now - last_ < std::chrono::milliseconds(100)) return;
+  if (global_.log_format != LogFormat::bar || now - last_ < std::chrono::milliseconds(100)) return;
   last_ = now;
   drawn_ = true;
-  write(share);
+  draw_bar(share, what, note, global_.language);
 }
 
 void ShareBar::finish() {
   if (!drawn_) return;
-  write(1);
+  draw_bar(1, what_, note_, global_.language);
   fmt::print(stderr, "\n");
   drawn_ = false;
-}
-
-void ShareBar::write(double share) {
-  const int columns = terminal_columns(STDERR_FILENO),
-            taken = plotting::display_width(what_) + plotting::display_width(note_) + 6;
-  const int width = std::clamp(columns - taken, 0, 40), done = static_cast<int>(width * std::clamp(share, 0.0, 1.0));
-  const std::string bar = width < 4 ? ""
-                                    : fmt::format("[{}{}]", std::string(static_cast<size_t>(done), '#'),
-                                                  std::string(static_cast<size_t>(width - done), '-'));
-  fmt::print(stderr, "\r{} {} {}\x1b[K", what_, bar, note_);
-  std::fflush(stderr);
 }
 
 }  // namespace qkv::cli

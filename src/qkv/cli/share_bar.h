@@ -8,22 +8,24 @@
 
 namespace qkv::cli {
 
+/// Redraws the last line of standard error: "what [#####-----] note", as wide as the terminal.
+void draw_bar(double share, const Text& what, const Text& note, Language language);
+
 /// Draws on standard error, at most ten times per second, and only if progress is shown as a bar. Short work shows no
 /// bar.
 class ShareBar {
  public:
-  explicit ShareBar(LogFormat format) : shown_(format == LogFormat::bar) {}
-  /// "what [#####-----] note", as wide as the terminal.
-  void draw(double share, const std::string& what, const std::string& note);
+  explicit ShareBar(const Global& global) : global_(global) {}
+  void draw(double share, const Text& what, const Text& note);
   /// If a bar was drawn: draws it full and ends the line.
   void finish();
 
  private:
-  void write(double share);
   using Clock = std::chrono::steady_clock;
-  bool shown_, drawn_ = false;
+  const Global& global_;
+  bool drawn_ = false;
   Clock::time_point last_ = Clock::now();
-  std::string what_, note_;
+  Text what_, note_;
 };
 
 }  // namespace qkv::cli

@@ -1,6 +1,5 @@
 // qkv train: turns a configuration and data into a run folder with a model.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +9,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
-#include "qkv/cli/terminal.h"
+#include "qkv/cli/share_bar.h"
 #include "qkv/cli/train_ending.h"
 #include "qkv/core/numbers.h"
 #include "qkv/eval/d2l_bleu.h"
@@ -28,15 +27,15 @@ namespace fs = std::filesystem;
 /// Draws progress on standard error.
 class Screen : public Observer {
  public:
-  explicit Screen(LogFormat format) : format_(format) {}
+  explicit Screen(const Global& global) : global_(global), format_(global.log_format) {}
 
   void started(const Progress& p) override {
     if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none && format_ != LogFormat::json)
-      fmt::print(stderr, "resumed at epoch {}, step {}\n", p.epoch, p.step);
+      print(tr("resumed at epoch {epoch}, step {step}", "epoch"_a = p.epoch, "step"_a = p.step));
   }
   void step(const Progress& p) override {
     if (format_ == LogFormat::bar && p.seconds - drawn_ >= 0.1) draw(p);
-    if (format_ == LogFormat::plain && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_line(p));
+    if (format_ == LogFormat::plain && log_.due(p.seconds)) print(progress_line(p));
     if (format_ == LogFormat::json && log_.due(p.seconds)) fmt::print(stderr, "{}\n", progress_json(p));
   }
   void epoch(const Progress& p) override {
@@ -45,10 +44,10 @@ class Screen : public Observer {
     const int64_t every = std::max<int64_t>(1, p.epochs / 50);
     const bool due = p.epoch % every == 0 || p.epoch == p.epochs;
     if (format_ == LogFormat::bar && p.valid_loss) {
-      const int columns = terminal_columns(STDERR_FILENO);
-      fmt::print(stderr, "\r{:<{}}\n", progress_line(p), columns - 1);
+      fmt::print(stderr, "\r\x1b[K");
+      print(progress_line(p));
     } else if (format_ == LogFormat::plain && due) {
-      fmt::print(stderr, "{}\n", progress_line(p));
+      print(progress_line(p));
       log_.written(p.seconds);
     } else if (format_ == LogFormat::json) {
       fmt::print(stderr, "{}\n", progress_json(p));
@@ -66,10 +65,11 @@ class Screen : public Observer {
  private:
   void draw(const Progress& p) {
     drawn_ = p.seconds;
-    const int columns = terminal_columns(STDERR_FILENO);
-    fmt::print(stderr, "\r{:<{}}", progress_bar(p, columns), columns - 1);
-    std::fflush(stderr);
+    const double share = p.steps > 0 ? static_cast<double>(p.step) / static_cast<double>(p.steps) : 0;
+    draw_bar(share, progress_head(p), progress_tail(p), global_.language);
   }
+  void print(const Text& line) const { fmt::print(stderr, "{}\n", line.in(global_.language)); }
+  const Global& global_;
   LogFormat format_;
   LogPace log_;
   Progress last_;
@@ -118,8 +118,9 @@ class Train : public Command {
   TranslationConfig configuration(const Global& global) const;
   std::string folder() const;
   void book_ending(const TranslationRun& run, const Progress& last) const;
-  void say_tokenizer(const TranslationRun& run) const;
-  static void say_kept(const TranslationRun& run, const TrainResult& result);
+  void say_start(const TranslationRun& run, const Global& global) const;
+  void note_tokenizer(const TranslationRun& run, const Global& global) const;
+  static void say_kept(const TranslationRun& run, const TrainResult& result, const Global& global);
 
   std::string config_file_, preset_, output_;
   std::optional<std::string> data_;
@@ -191,26 +192,53 @@ std::string Train::folder() const {
 }
 
 // The presets expect a corpus with blanks around its punctuation. Your own text seldom has them.
-void Train::say_tokenizer(const TranslationRun& run) const {
+void Train::note_tokenizer(const TranslationRun& run, const Global& global) const {
   const TranslationDataConfig& data = run.config().data;
   const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
                                   [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
   if (preset_.empty() || chosen || data.tokenizer != TokenizerKind::spaces || data.built_in()) return;
   const AttachedPunctuation found = attached_punctuation(run.text().train.source);
   if (found.share < 0.5) return;
-  fmt::print(
-      stderr,
-      "note: data.tokenizer is spaces, from the preset {}, but {:.0f} % of the sentences have punctuation attached to "
-      "words: \"{}\" is one word to this model; --tokenizer words or bpe separates them\n",
-      preset_, std::floor(100 * found.share), printable(found.example));
+  global.note(
+      tr("data.tokenizer is spaces, from the preset {preset}, but {share:.0f} % of the sentences have punctuation "
+         "attached to words: \"{example}\" is one word to this model; --tokenizer words or bpe separates them",
+         "preset"_a = preset_, "share"_a = std::floor(100 * found.share), "example"_a = printable(found.example)));
 }
 
-void Train::say_kept(const TranslationRun& run, const TrainResult& result) {
-  static constexpr const char* kWeights[] = {"the last weights", "the best weights", "the mean of the last weights",
-                                             "the running mean of the weights"};
-  say_line(fmt::format("trained in {}: {}/model.safetensors has {}{}", duration(result.progress.seconds), run.folder(),
-                       kWeights[static_cast<size_t>(result.kept)],
-                       result.kept_loss ? fmt::format(", validation loss {:.4f}", *result.kept_loss) : ""));
+void Train::say_kept(const TranslationRun& run, const TrainResult& result, const Global& global) {
+  const Text weights[] = {tr("the last weights"), tr("the best weights"), tr("the mean of the last weights"),
+                          tr("the running mean of the weights")};
+  const Text kept =
+      tr("trained in {time}: {folder}/model.safetensors has {weights}", "time"_a = duration(result.progress.seconds),
+         "folder"_a = run.folder(), "weights"_a = weights[static_cast<size_t>(result.kept)]);
+  say_line(
+      result.kept_loss ? tr("{kept}, validation loss {loss:.4f}", "kept"_a = kept, "loss"_a = *result.kept_loss) : kept,
+      global);
+}
+
+void Train::say_start(const TranslationRun& run, const Global& global) const {
+  const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
+  const TranslationConfig& config = run.config();
+  const Text pairs = run.validation_pairs() > 0
+                         ? tr("{pairs} pairs and {valid} for validation", "pairs"_a = number(run.training_pairs()),
+                              "valid"_a = number(run.validation_pairs()))
+                         : tr("{pairs} pairs", "pairs"_a = number(run.training_pairs()));
+  say_line(tr("{pairs}, vocabularies {source} and {target}, {parameters} parameters, {folder}", "pairs"_a = pairs,
+              "source"_a = number(run.tokenizers().source.size()), "target"_a = number(run.tokenizers().target.size()),
+              "parameters"_a = number(run.model().parameters().count()), "folder"_a = run.folder()),
+           global);
+  if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
+    global.note(
+        tr("training.warmup is {warmup}, but the whole training has {updates} updates: the rate will not reach "
+           "training.rate",
+           "warmup"_a = config.training.warmup, "updates"_a = run.updates()));
+  const Text tokenizer = report::tokenizer_text(config.data);
+  if (config.data.has_subwords() && config.data.lowercase)
+    global.note(tr("{tokenizer}: translations will have no capitals; score them with qkv score --lowercase",
+                   "tokenizer"_a = tokenizer));
+  else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
+    say_line(tr("tokenizer: {tokenizer}", "tokenizer"_a = tokenizer), global);
+  note_tokenizer(run, global);
 }
 
 // Prints what the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
@@ -244,45 +272,28 @@ int Train::run(const Global& global) {
   TranslationRun run(config, where, restart_ ? ExistingRun::discard : ExistingRun::resume);
   const bool lines = global.log_format != LogFormat::json;  // else standard error contains only JSON
   const bool prints_text = lines && global.log_format != LogFormat::none;
-  if (prints_text) {
-    const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
-    const std::string header = fmt::format(
-        "{} pairs{}, vocabularies {} and {}, {} parameters, {}", number(run.training_pairs()),
-        run.validation_pairs() > 0 ? fmt::format(" and {} for validation", number(run.validation_pairs())) : "",
-        number(run.tokenizers().source.size()), number(run.tokenizers().target.size()),
-        number(run.model().parameters().count()), where);
-    say_line(header);
-    if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
-      fmt::print(
-          stderr,
-          "note: training.warmup is {}, but the whole training has {} updates: the rate will not reach training.rate\n",
-          config.training.warmup, run.updates());
-    if (config.data.has_subwords() && config.data.lowercase)
-      fmt::print(stderr, "note: {}: translations will have no capitals; score them with qkv score --lowercase\n",
-                 report::tokenizer_text(config.data));
-    else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
-      fmt::print(stderr, "tokenizer: {}\n", report::tokenizer_text(config.data));
-    say_tokenizer(run);
-  }
-  Screen screen(global.log_format);
+  if (prints_text) say_start(run, global);
+  Screen screen(global);
   Observer* observers[] = {&screen};
   const TrainResult result = run.train(observers, &interrupted());
   if (result.interrupted) {
     if (lines)
-      fmt::print(stderr, "stopped after step {} of {}; repeat the command to resume\n", result.progress.step,
-                 result.progress.steps);
+      say_line(tr("stopped after step {step} of {steps}; repeat the command to resume", "step"_a = result.progress.step,
+                  "steps"_a = result.progress.steps),
+               global);
     return kInterrupted;
   }
   if (prints_text && result.progress.steps_here == 0)
-    fmt::print(stderr, "{}: already finished; nothing was trained (--restart starts over)\n", where);
+    say_line(tr("{folder}: already finished; nothing was trained (--restart starts over)", "folder"_a = where), global);
   else if (prints_text && result.ended_early)
-    fmt::print(stderr, "ended after epoch {}: the validation loss stopped improving\n", result.progress.epoch);
-  if (prints_text && result.progress.steps_here > 0) say_kept(run, result);
+    say_line(tr("ended after epoch {epoch}: the validation loss stopped improving", "epoch"_a = result.progress.epoch),
+             global);
   const bool trained = prints_text && result.progress.steps_here > 0;
+  if (trained) say_kept(run, result, global);
   if (is_book_preset(config.preset))
     book_ending(run, screen.last());
   else if (trained)
-    say_samples(run);
+    say_samples(run, global);
   if (trained) say_next(run, global);
   return 0;
 }

@@ -46,17 +46,18 @@ std::string shell_word(const std::string& word) {
   return out + "'";
 }
 
-void say_line(const std::string& line) {
+void say_line(const Text& text, const Global& global) {
+  const std::string line = text.in(global.language);
   fmt::print(stderr, "{}\n", ::isatty(STDERR_FILENO) ? labs::wrapped(line, terminal_columns(STDERR_FILENO), 2) : line);
 }
 
-void say_samples(const TranslationRun& run) {
+void say_samples(const TranslationRun& run, const Global& global) {
   const Translator translator(run.model(), run.tokenizers(), run.config());
   const std::vector<std::string> sentences = samples(run);
   const auto translations = translator.translate(sentences, translator.defaults());
   for (size_t i = 0; i < sentences.size(); ++i) {
     const std::string said = translations[i].hypotheses.empty() ? "" : translator.text(translations[i].hypotheses[0]);
-    say_line(text("  ", printable(sentences[i]), " => ", printable(said)));
+    say_line(text("  ", printable(sentences[i]), " => ", printable(said)), global);
   }
 }
 

@@ -12,10 +12,10 @@ namespace qkv::cli {
 std::string shell_word(const std::string& word);
 
 /// A line on standard error; on a terminal it is wrapped between words.
-void say_line(const std::string& line);
+void say_line(const Text& line, const Global& global);
 
 /// Two short sentences, from the validation set if there is one, with their translations, on standard error.
-void say_samples(const TranslationRun& run);
+void say_samples(const TranslationRun& run, const Global& global);
 /// "next: echo '...' | qkv translate --model DIR", on standard error.
 void say_next(const TranslationRun& run, const Global& global);
 

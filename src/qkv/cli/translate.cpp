@@ -74,15 +74,16 @@ class Translate : public Command {
     const Translator translator(model_);
     require(!attention_ || translator.model().facts().source_maps(),
             "{model}: --attention: this model has no attention (model.attention is none)", "model"_a = model_);
-    unknown_ = UnknownWords(global.quiet);
-    note_unfinished(model_, global.quiet);
+    unknown_.emplace(global);
+    note_unfinished(model_, global);
     if (force_) {
-      print_forced(translator, {.source = files_.empty() ? "-" : files_[0],
-                                .reference = *force_,
-                                .rows = rows_.value_or(0),
-                                .json = json_,
-                                .attention = attention_,
-                                .quiet = global.quiet});
+      print_forced(translator,
+                   {.source = files_.empty() ? "-" : files_[0],
+                    .reference = *force_,
+                    .rows = rows_.value_or(0),
+                    .json = json_,
+                    .attention = attention_},
+                   global);
       return 0;
     }
     TranslateOptions options = translator.defaults();
@@ -235,7 +236,8 @@ class Translate : public Command {
 
   void print(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file,
              size_t line) {
-    unknown_.note(translator.tokenizers().source, sentence, t.source, fmt::format("{}: line {}", file, line));
+    unknown_->note(translator.tokenizers().source, sentence, t.source,
+                   tr("{file}: line {line}", "file"_a = file, "line"_a = line));
     if (json_) {
       const report::TranslationPlace place{
           .file = files_.size() > 1 ? file : "", .line = line, .attention = attention_};
@@ -264,7 +266,7 @@ class Translate : public Command {
   std::optional<std::string> force_;
   std::optional<int64_t> beam_, max_length_, nbest_, rows_, sample_, top_k_;
   std::optional<double> penalty_, temperature_, top_p_;
-  UnknownWords unknown_{false};
+  std::optional<UnknownWords> unknown_;
   int64_t cut_off_ = 0;  // translations that reached the longest length before their end
   Text first_cut_;       // the first of them, and its number of tokens
   size_t first_length_ = 0;

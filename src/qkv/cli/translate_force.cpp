@@ -31,26 +31,27 @@ struct Total {
     tokens += t.target.size();
     ++lines;
   }
-  void print(bool quiet) const {
-    if (tokens > 0)  // a result, so it is printed even with --quiet
-      fmt::print(stderr, "perplexity {:.4f}: log p {:.4f} over {} tokens of {} {}\n",
-                 std::exp(-log_probability / static_cast<double>(tokens)), log_probability, grouped(tokens),
-                 grouped(lines), lines == 1 ? "line" : "lines");
-    if (skipped > 0 && !quiet)
-      fmt::print(stderr, "qkv: note: {} {} not counted: one side is empty\n", grouped(skipped),
-                 skipped == 1 ? "line" : "lines");
+  void print(const Global& global) const {
+    const Text result = tr("perplexity {perplexity:.4f}: log p {log_p:.4f} over {tokens} tokens of {lines}",
+                           "perplexity"_a = std::exp(-log_probability / static_cast<double>(tokens)),
+                           "log_p"_a = log_probability, "tokens"_a = grouped(tokens), "lines"_a = counted(lines));
+    if (tokens > 0) fmt::print(stderr, "{}\n", result.in(global.language));  // even with --quiet
+    if (skipped > 0) global.note(tr("{lines} not counted: one side is empty", "lines"_a = counted(skipped)));
+  }
+  static Text counted(uint64_t lines) {
+    return lines == 1 ? tr("1 line") : tr("{lines} lines", "lines"_a = grouped(lines));
   }
 };
 
 }  // namespace
 
-void print_forced(const Translator& translator, const ForceRequest& request) {
+void print_forced(const Translator& translator, const ForceRequest& request, const Global& global) {
   SentencePairs all;
   all.target = read_text_lines(request.reference);
   all.source = read_text_lines(request.source);
   check_same_lines(request.source, all.source.size(), request.reference, all.target.size());
   const std::string source_name = input_name(request.source), target_name = input_name(request.reference);
-  UnknownWords unknown(request.quiet);
+  UnknownWords unknown(global);
   Total total;
   const int64_t at_once = request.attention ? kPairsWithAttention : kPairsAtOnce;
   for (int64_t begin = 0; begin < all.size(); begin += at_once) {
@@ -65,9 +66,9 @@ void print_forced(const Translator& translator, const ForceRequest& request) {
       const ForcedTranslation& t = forced[i];
       const size_t line = first_line + i;
       unknown.note(translator.tokenizers().source, pairs.source[i], t.source,
-                   fmt::format("{}: line {}", source_name, line));
+                   tr("{file}: line {line}", "file"_a = source_name, "line"_a = line));
       unknown.note(translator.tokenizers().target, pairs.target[i], t.target,
-                   fmt::format("{}: line {}", target_name, line));
+                   tr("{file}: line {line}", "file"_a = target_name, "line"_a = line));
       total.add(t);
       const report::TranslationPlace place{.file = "", .line = line, .attention = request.attention};
       if (request.json)
@@ -79,7 +80,7 @@ void print_forced(const Translator& translator, const ForceRequest& request) {
     }
   }
   std::fflush(stdout);
-  total.print(request.quiet);
+  total.print(global);
 }
 
 }  // namespace qkv::cli

@@ -1,12 +1,8 @@
 // Finds the words of a text that became <unk>.
 #include "qkv/cli/unknown_words.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdio>
 
-#include "qkv/cli/terminal.h"
 #include "qkv/data/text.h"
 #include "qkv/run/run_folder.h"
 
@@ -37,13 +33,10 @@ std::string plain_form(std::string_view word) { return lowercase(without_marks(w
 }  // namespace
 
 void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids,
-                        const std::string& where) {
+                        const Text& where) {
   constexpr int kMostNotes = 10;
-  if (quiet_ || notes_ > kMostNotes || std::find(ids.begin(), ids.end(), tokenizer.unk()) == ids.end()) return;
-  if (notes_++ == kMostNotes) {
-    fmt::print(stderr, "qkv: note: more lines have unknown words\n");
-    return;
-  }
+  if (global_->quiet || notes_ > kMostNotes || std::find(ids.begin(), ids.end(), tokenizer.unk()) == ids.end()) return;
+  if (notes_++ == kMostNotes) return global_->note(tr("more lines have unknown words"));
   const auto parts = split_blanks(sentence);
   const auto part = tokenizer.word_of_token(sentence);
   std::vector<std::string> words, known;  // each word once; known: it has another form
@@ -61,20 +54,23 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
         std::find(plain_ids.begin(), plain_ids.end(), tokenizer.unk()) == plain_ids.end())
       known.push_back(plain);
   }
-  const auto listed = [](const std::vector<std::string>& all) {
-    std::string list;
-    for (size_t i = 0; i < std::min(all.size(), kMostWords); ++i) list += (list.empty() ? "" : ", ") + all[i];
-    return list + (all.size() > kMostWords ? fmt::format(" and {} more", all.size() - kMostWords) : "");
+  const auto first = [](std::vector<std::string> all) {
+    const size_t more = all.size() - std::min(all.size(), kMostWords);
+    all.resize(all.size() - more);
+    const std::string list = printable(listed(all));
+    return more == 0 ? verbatim(list) : tr("{list} and {more} more", "list"_a = list, "more"_a = more);
   };
-  std::string list = listed(words);
-  if (!known.empty()) list += fmt::format(" (it has: {})", listed(known));
-  fmt::print(stderr, "qkv: note: {}: not in the vocabulary: {}\n", where, printable(list));
+  global_->note(known.empty()
+                    ? tr("{where}: not in the vocabulary: {words}", "where"_a = where, "words"_a = first(words))
+                    : tr("{where}: not in the vocabulary: {words} (it has: {known})", "where"_a = where,
+                         "words"_a = first(words), "known"_a = first(known)));
 }
 
-void note_unfinished(const std::string& folder, bool quiet) {
+void note_unfinished(const std::string& folder, const Global& global) {
   const std::string weights = run_weights(folder);
-  if (!quiet && !weights.ends_with("/model.safetensors"))
-    fmt::print(stderr, "qkv: note: the run is not finished; its weights so far are used: {}\n", printable(weights));
+  if (!weights.ends_with("/model.safetensors"))
+    global.note(
+        tr("the run is not finished; its weights so far are used: {weights}", "weights"_a = printable(weights)));
 }
 
 }  // namespace qkv::cli

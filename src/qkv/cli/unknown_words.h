@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "qkv/cli/command.h"
 #include "qkv/data/tokenizer.h"
 
 namespace qkv::cli {
@@ -12,17 +13,16 @@ namespace qkv::cli {
 /// unknown words are noted on standard error.
 class UnknownWords {
  public:
-  explicit UnknownWords(bool quiet) : quiet_(quiet) {}
+  explicit UnknownWords(const Global& global) : global_(&global) {}
   /// ids: the sentence as the tokenizer encodes it, with or without <eos>. where: "line 3".
-  void note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids,
-            const std::string& where);
+  void note(const Tokenizer& tokenizer, const std::string& sentence, std::span<const int32_t> ids, const Text& where);
 
  private:
-  bool quiet_;
+  const Global* global_;
   int notes_ = 0;
 };
 
-/// Unless quiet: notes that a run has no model yet, and which weights are used instead.
-void note_unfinished(const std::string& folder, bool quiet);
+/// Notes that a run has no model yet, and which weights are used instead.
+void note_unfinished(const std::string& folder, const Global& global);
 
 }  // namespace qkv::cli

@@ -202,9 +202,10 @@ Split split_by_source(const SentencePairs& pairs, int64_t validation, int64_t te
     else
       take(split.train, group);
   }
-  check(!split.train.empty() && std::ssize(split.test) >= test && std::ssize(split.validation) >= validation,
-        "[split] ", pairs.size(), " pairs of ", groups.size(), " sources are too few for ", validation,
-        " validation pairs, ", test, " test pairs and a training set");
+  require(!split.train.empty() && std::ssize(split.test) >= test && std::ssize(split.validation) >= validation,
+          "[split] {pairs} pairs of {sources} sources are too few for {validation} validation pairs, {test} test pairs "
+          "and a training set",
+          "pairs"_a = pairs.size(), "sources"_a = groups.size(), "validation"_a = validation, "test"_a = test);
   for (std::vector<int64_t>* part : {&split.train, &split.validation, &split.test})
     std::sort(part->begin(), part->end());
   return split;

@@ -85,9 +85,11 @@ class Sentences : public sentencepiece::SentenceIterator {
 }  // namespace
 
 SubwordSizeError::SubwordSizeError(int32_t size, int32_t nearest)
-    : Error(size > nearest ? text("[subwords] ", size, " pieces were requested, but the text gives at most ", nearest)
-                           : text("[subwords] ", size,
-                                  " pieces were requested, but the text's characters need at least ", nearest)),
+    : Error(size > nearest
+                ? tr("[subwords] {size} pieces were requested, but the text gives at most {nearest}", "size"_a = size,
+                     "nearest"_a = nearest)
+                : tr("[subwords] {size} pieces were requested, but the text's characters need at least {nearest}",
+                     "size"_a = size, "nearest"_a = nearest)),
       nearest_(nearest) {}
 
 struct Subwords::State {
@@ -96,8 +98,9 @@ struct Subwords::State {
 };
 
 Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOptions& options) {
-  check(options.size >= kLeastSubwords, "[subwords] a model of ", options.size,
-        " pieces was requested, expected at least ", kLeastSubwords);
+  require(options.size >= kLeastSubwords,
+          "[subwords] a model of {size} pieces was requested, expected at least {least}", "size"_a = options.size,
+          "least"_a = kLeastSubwords);
   check(options.coverage > 0 && options.coverage <= 1, "[subwords] the coverage is ", options.coverage,
         ", expected more than 0, at most 1");
   size_t longest = 0;
@@ -109,10 +112,10 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
     any = any || has_text(sentence);
     if (sentence.size() <= kLongestWord) continue;
     for (const std::string_view word : split_spaces(sentence))
-      check(word.size() <= kLongestWord, "[subwords] a word has ", grouped(word.size()), " bytes, expected at most ",
-            grouped(kLongestWord));
+      require(word.size() <= kLongestWord, "[subwords] a word has {bytes} bytes, expected at most {most}",
+              "bytes"_a = grouped(word.size()), "most"_a = grouped(kLongestWord));
   }
-  check(any, "[subwords] there is no text to train on");
+  require(any, "[subwords] there is no text to train on");
   Sentences iterator(sentences);
   std::string bytes;
   const std::unordered_map<std::string, std::string> settings = {

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "qkv/core/check.h"
+#include "qkv/core/system_reason.h"
 #include "qkv/io/sha1.h"
 
 namespace qkv {
@@ -133,7 +134,7 @@ void AtomicFile::fail_with(int error) {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
     ::close(std::exchange(descriptor_, -1));
   }
-  refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(error));
+  refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = system_reason(error));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {

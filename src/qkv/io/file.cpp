@@ -7,18 +7,18 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "qkv/core/check.h"
 #include "qkv/core/numbers.h"
+#include "qkv/core/system_reason.h"
 
 namespace qkv {
 
 InputFile::InputFile(const std::string& path)
     : path_(path),
       descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {  // a pipe must not hang the open
-  require(descriptor_ >= 0, "cannot open {path}: {reason}", "path"_a = path, "reason"_a = std::strerror(errno));
+  require(descriptor_ >= 0, "cannot open {path}: {reason}", "path"_a = path, "reason"_a = system_reason(errno));
   struct stat status {};
   const int error = ::fstat(descriptor_, &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISREG(status.st_mode)) {
@@ -26,7 +26,7 @@ InputFile::InputFile(const std::string& path)
     return;
   }
   ::close(descriptor_);
-  require(error == 0, "cannot open {path}: {reason}", "path"_a = path, "reason"_a = std::strerror(error));
+  require(error == 0, "cannot open {path}: {reason}", "path"_a = path, "reason"_a = system_reason(error));
   require(!S_ISDIR(status.st_mode), "{path} is a directory, expected a file", "path"_a = path);
   refuse("{path} is not a regular file", "path"_a = path);
 }
@@ -46,7 +46,7 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
     const size_t part = std::min<size_t>(out.size(), size_t{1} << 30);
     const ssize_t got = ::pread(descriptor_, out.data(), part, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    require(got >= 0, "cannot read {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(errno));
+    require(got >= 0, "cannot read {path}: {reason}", "path"_a = path_, "reason"_a = system_reason(errno));
     require(got > 0, "{path}: the file shrank to {left} bytes while it was read, expected {size}", "path"_a = path_,
             "left"_a = grouped(offset), "size"_a = grouped(size_));
     out = out.subspan(static_cast<size_t>(got));

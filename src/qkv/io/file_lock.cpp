@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "qkv/core/check.h"
+#include "qkv/core/system_reason.h"
 
 namespace qkv {
 namespace {
@@ -29,7 +29,7 @@ std::string process_in(int descriptor) {
 FileLock::FileLock(const std::string& path, const Text& held) : path_(path) {
   for (;;) {
     const int descriptor = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (descriptor < 0) refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(errno));
+    if (descriptor < 0) refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = system_reason(errno));
     struct stat opened {};
     if (::fstat(descriptor, &opened) != 0 || !S_ISREG(opened.st_mode) ||
         opened.st_nlink > 1) {  // a pipe, or a file with a second name
@@ -58,7 +58,7 @@ FileLock::FileLock(const std::string& path, const Text& held) : path_(path) {
       const int reason = errno;
       ::unlink(path_.c_str());
       ::close(descriptor);
-      refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = std::strerror(reason));
+      refuse("cannot write {path}: {reason}", "path"_a = path_, "reason"_a = system_reason(reason));
     }
     descriptor_ = descriptor;
     return;

@@ -43,8 +43,9 @@ void force_target(const std::string& name) {
   if (name.empty()) return hwy::SetSupportedTargetsForTest(0);
   std::string list;
   for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
-  check(std::find(names.begin(), names.end(), name) != names.end(), "[target] this program has no \"", name,
-        "\" kernels that this CPU can run; it has ", list);
+  require(std::find(names.begin(), names.end(), name) != names.end(),
+          "[target] this program has no \"{name}\" kernels that this CPU can run; it has {list}", "name"_a = name,
+          "list"_a = list);
   for (int64_t bits = cpu_targets(); bits; bits &= bits - 1)
     if (hwy::TargetName(bits & -bits) == name) hwy::SetSupportedTargetsForTest(bits & -bits);
   check(running_target() == name, "[target] asked for ", name, ", but ", running_target(), " runs");

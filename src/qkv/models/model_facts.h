@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 
 namespace QKV_API qkv {
 
@@ -25,7 +26,7 @@ struct MapGroup {
 };
 
 struct ModelFacts {
-  std::string summary;                        // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
+  Text summary;                               // "seq2seq, gru, 1 layer, hidden 24, embed 24, attention additive"
   std::optional<int64_t> longest_input = {};  // in tokens, including <eos>; absent: no limit
   bool reads_padding = false;  // the encoder runs through it, so a sentence needs the same padding as in training
   std::vector<MapGroup> maps = {};
@@ -40,9 +41,8 @@ struct ModelFacts {
   }
 };
 
-/// "1 layer", "2 layers".
-inline std::string counted(int64_t count, const std::string& one) {
-  return std::to_string(count) + " " + one + (count == 1 ? "" : "s");
+inline Text layer_count(int64_t layers) {
+  return layers == 1 ? tr("1 layer") : tr("{layers} layers", "layers"_a = layers);
 }
 
 }  // namespace qkv

@@ -55,9 +55,10 @@ void show(const Run& run, const Tensor& weights) {  // (B, T, S)
 }  // namespace
 
 ModelFacts Seq2SeqConfig::facts() const {
-  ModelFacts out{.summary =
-                     text("seq2seq, ", bidirectional ? "bidirectional " : "", cell, ", ", counted(layers, "layer"),
-                          ", hidden ", hidden, ", embed ", embed, ", attention ", attention)};
+  const Text encoder = bidirectional ? tr("bidirectional {cell}", "cell"_a = cell) : verbatim(text(cell));
+  ModelFacts out{.summary = tr("seq2seq, {cell}, {layers}, hidden {hidden}, embed {embed}, attention {attention}",
+                               "cell"_a = encoder, "layers"_a = layer_count(layers), "hidden"_a = hidden,
+                               "embed"_a = embed, "attention"_a = attention)};
   out.reads_padding = !skip_padding;
   out.source_floats = encoder_width();  // states, or what attention averages
   if (attention == ScorerKind::none) return out;
@@ -71,8 +72,9 @@ std::vector<NamedShape> Seq2SeqConfig::layout(const VocabularySizes& words) cons
 }
 
 void Seq2SeqConfig::check() const {
-  qkv::check(!bidirectional || !facts_of(attention).equal_widths, "model.attention ", attention,
-             " needs states of equal width, but model.bidirectional is true");
+  require(!bidirectional || !facts_of(attention).equal_widths,
+          "model.attention {attention} needs states of equal width, but model.bidirectional is true",
+          "attention"_a = attention);
 }
 
 Seq2Seq::Seq2Seq(const Seq2SeqConfig& o, const VocabularySizes& words, const Rng& rng) : config(o) {

@@ -20,10 +20,19 @@ Tensor TransformerEncoder::operator()(const Ids& ids, const Ids& lens, const Run
 
 ModelFacts TransformerConfig::facts() const {
   const int64_t shared = key_head_count(), depth = decoder_depth();
-  const std::string sizes = layers == depth ? counted(layers, "layer") : text(layers, " + ", counted(depth, "layer"));
-  ModelFacts out{.summary = text("transformer, ", sizes, ", hidden ", hidden, ", ", counted(heads, "head"),
-                                 shared == heads ? "" : text(" (", shared, " of keys)"), ", ffn ", ffn, ", positions ",
-                                 positions, ", norm ", norm, ", attention ", own_scorer ? "own" : name_of(attention))};
+  const Text sizes = layers == depth
+                         ? layer_count(layers)
+                         : tr("{encoder} + {decoder}", "encoder"_a = layers, "decoder"_a = layer_count(depth));
+  const Text all_heads = heads == 1 ? tr("1 head") : tr("{heads} heads", "heads"_a = heads);
+  ModelFacts out{
+      .summary =
+          tr("transformer, {layers}, hidden {hidden}, {heads}, ffn {ffn}, positions {positions}, norm {norm}, "
+             "attention {attention}",
+             "layers"_a = sizes, "hidden"_a = hidden,
+             "heads"_a = shared == heads ? all_heads
+                                         : tr("{heads} ({shared} of keys)", "heads"_a = all_heads, "shared"_a = shared),
+             "ffn"_a = ffn, "positions"_a = positions, "norm"_a = norm,
+             "attention"_a = own_scorer ? "own" : name_of(attention))};
   if (positions == PositionKind::learned) out.longest_input = max_positions;
   out.maps = {{"encoder", layers, heads}, {"decoder", depth, heads}, {"cross", depth, heads}};
   out.source_floats = out.written_floats = depth * 2 * (hidden / heads) * shared;  // keys and values
@@ -35,12 +44,13 @@ std::vector<NamedShape> TransformerConfig::layout(const VocabularySizes& words) 
 }
 
 void TransformerConfig::check() const {
-  qkv::check(hidden % heads == 0, "model.hidden ", hidden, " is not divisible by model.heads ", heads);
-  qkv::check(heads % key_head_count() == 0, "model.heads ", heads, " is not a multiple of model.key_heads ",
-             key_head_count());
-  qkv::check(positions != PositionKind::rotary || hidden / heads % 2 == 0,
-             "model.positions rotary needs heads of even width, but model.hidden ", hidden, " / model.heads ", heads,
-             " is odd");
+  require(hidden % heads == 0, "model.hidden {hidden} is not divisible by model.heads {heads}", "hidden"_a = hidden,
+          "heads"_a = heads);
+  require(heads % key_head_count() == 0, "model.heads {heads} is not a multiple of model.key_heads {key_heads}",
+          "heads"_a = heads, "key_heads"_a = key_head_count());
+  require(positions != PositionKind::rotary || hidden / heads % 2 == 0,
+          "model.positions rotary needs heads of even width, but model.hidden {hidden} / model.heads {heads} is odd",
+          "hidden"_a = hidden, "heads"_a = heads);
 }
 
 Transformer::Transformer(const TransformerConfig& o, const VocabularySizes& words, const Rng& rng)

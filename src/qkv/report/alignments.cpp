@@ -12,8 +12,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string percent(const std::optional<double>& value) {
-  return value ? fmt::format("{:.1f} %", 100 * *value) : "undefined";
+Text percent(const std::optional<double>& value) {
+  return value ? verbatim(fmt::format("{:.1f} %", 100 * *value)) : tr("undefined");
 }
 Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
@@ -28,10 +28,13 @@ Json reading_json(const AlignmentChoice& choice, size_t r) {
 
 }  // namespace
 
-std::string score_text(const AlignmentScore& score, size_t lines) {
-  return fmt::format("AER {}  precision {}  recall {}  F {}  ({} links, gold {} sure and {} possible, {} lines)\n",
-                     percent(score.error_rate()), percent(score.precision()), percent(score.recall()),
-                     percent(score.f_score()), score.links, score.sure, score.possible - score.sure, lines);
+std::string score_text(const AlignmentScore& score, size_t lines, Language language) {
+  return tr("AER {rate}  precision {precision}  recall {recall}  F {f}  ({links} links, gold {sure} sure and "
+            "{possible} possible, {lines} lines)\n",
+            "rate"_a = percent(score.error_rate()), "precision"_a = percent(score.precision()),
+            "recall"_a = percent(score.recall()), "f"_a = percent(score.f_score()), "links"_a = score.links,
+            "sure"_a = score.sure, "possible"_a = score.possible - score.sure, "lines"_a = lines)
+      .in(language);
 }
 
 std::string to_json(const AlignmentScore& score, size_t lines, const AlignmentChoice* choice) {
@@ -70,13 +73,13 @@ std::string choice_table(const AlignmentChoice& choice, Language language) {
     if (r == 0 || readings[r].map != readings[r - 1].map)
       out += fmt::format("{:5}  {:4}    ", readings[r].map / choice.heads + 1, readings[r].map % choice.heads + 1);
     const bool ends = r + 1 == readings.size() || readings[r + 1].map != readings[r].map;
-    out += fmt::format("{:>10}{}{}", percent(choice.scores[r].error_rate()),
+    out += fmt::format("{:>10}{}{}", percent(choice.scores[r].error_rate()).in(language),
                        r == choice.best ? " *"
                        : ends           ? ""
                                         : "  ",
                        ends ? "\n" : " ");
   }
-  const std::string rate = percent(choice.scores[choice.best].error_rate());
+  const Text rate = percent(choice.scores[choice.best].error_rate());
   return out + tr("{reading}: AER {rate}", "reading"_a = best_name(choice), "rate"_a = rate).in(language) + "\n";
 }
 

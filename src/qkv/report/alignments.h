@@ -21,7 +21,7 @@ struct AlignmentChoice {
 };
 
 /// "AER 12.0 %  precision 90.0 %  recall 86.0 %  F 88.0 %  (100 links, gold 90 sure and 10 possible, 20 lines)\n".
-std::string score_text(const AlignmentScore& score, size_t lines);
+std::string score_text(const AlignmentScore& score, size_t lines, Language language);
 /// {"aer": 0.12, "precision": 0.9, ..., "lines": 20}; with a choice, also the chosen map and all error rates.
 std::string to_json(const AlignmentScore& score, size_t lines, const AlignmentChoice* choice = nullptr);
 

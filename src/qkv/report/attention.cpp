@@ -29,8 +29,8 @@ Shape pair_shape(const Tensor& q, const Tensor& k) {
   return s;
 }
 
-std::string step(const std::string& title, const std::string& formula, const Shape& shape, const Tensor& values) {
-  std::string out = fmt::format("{:<8} {}  {}\n", title, formula, shape.str());
+std::string step(const std::string& line, const Shape& shape, const Tensor& values) {
+  std::string out = line + "  " + shape.str() + "\n";
   if (values.defined() && few_numbers(values.shape())) out += numbers_text(values, "  ");
   return out;
 }
@@ -79,38 +79,40 @@ std::string numbers_text(const Tensor& x, const std::string& indent) {
   return out;
 }
 
-std::string explanation(const ExplainInput& in, const Attended& attended) {
+std::string explanation(const ExplainInput& in, const Attended& attended, Language language) {
   const Tensor q = four_axes(in.q), k = four_axes(in.k);
   const Shape pairs = pair_shape(in.q, in.k), weights{q.size(0), q.size(1), q.size(2), k.size(2)};
   const bool few = few_numbers(weights);
   std::string out =
-      fmt::format("inputs   Q {}  K {}  V {}\n", in.q.shape().str(), in.k.shape().str(), in.v.shape().str());
+      tr("inputs   Q {q}  K {k}  V {v}\n", "q"_a = in.q.shape(), "k"_a = in.k.shape(), "v"_a = in.v.shape())
+          .in(language);
   Tensor scores;
   const auto* scaled = in.scorer.as<ScaledDot>();
   if (few) {
     const Tensor keys = all_heads(k, q.size(1));
     scores = scaled ? Dot{}.scores(q, keys) : in.scorer.scores(q, keys);
   }
-  out += step("scores", std::string(facts_of(in.scorer.kind()).formula), pairs, scores);
+  out += step(tr("scores   {formula}", "formula"_a = facts_of(in.scorer.kind()).formula).in(language), pairs, scores);
   if (scaled) {
     const float factor = scaled->scale_for(q.size(3));
-    const std::string formula =
-        scaled->scale ? fmt::format("times {:.6g}", factor) : fmt::format("divided by sqrt({})", q.size(3));
+    const Text formula = scaled->scale ? tr("scale    times {factor:.6g}", "factor"_a = factor)
+                                       : tr("scale    divided by sqrt({width})", "width"_a = q.size(3));
     if (few) scores = scale(scores, factor);
-    out += step("scale", formula, pairs, scores);
+    out += step(formula.in(language), pairs, scores);
   }
   if (!in.mask.is_none()) {
     int64_t hidden = 0;
     if (few)
       scores =
           masked(scores, in.mask.plan("attend", {q.size(0), q.size(1), q.size(2), k.size(2), in.q.rank()}), hidden);
-    out += step(
-        "mask",
-        few ? fmt::format("hidden keys become -inf: {} of {}", hidden, weights.numel()) : "hidden keys become -inf",
-        pairs, scores);
+    const Text line =
+        few ? tr("mask     hidden keys become -inf: {hidden} of {all}", "hidden"_a = hidden, "all"_a = weights.numel())
+            : tr("mask     hidden keys become -inf");
+    out += step(line.in(language), pairs, scores);
   }
-  out += step("softmax", "over the keys of each query", pairs, few ? attended.weights.matrix() : Tensor());
-  out += step("output", "weights times V", attended.output.shape(), attended.output);
+  out +=
+      step(tr("softmax  over the keys of each query").in(language), pairs, few ? attended.weights.matrix() : Tensor());
+  out += step(tr("output   weights times V").in(language), attended.output.shape(), attended.output);
   return out;
 }
 

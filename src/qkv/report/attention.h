@@ -20,7 +20,7 @@ struct ExplainInput {
   const Tensor &q, &k, &v;
 };
 /// Every step with its shape, and with its numbers if they are few.
-std::string explanation(const ExplainInput& input, const Attended& attended);
+std::string explanation(const ExplainInput& input, const Attended& attended, Language language);
 
 /// {"shape": [2, 3], "output": [[...], [...]], "empty_rows": 0}
 std::string to_json(const Attended& attended);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/core/numbers.h"
+#include "qkv/core/system_reason.h"
 #include "qkv/data/text.h"
 #include "qkv/io/file.h"
 #include "qkv/io/npy.h"
@@ -70,16 +71,18 @@ void report_safetensors(FileReport& report) {
   }
 }
 
-std::string statistics_text(const ArrayReport& array) {
-  if (!array.statistics) return "cannot be read";
+std::string statistics_text(const ArrayReport& array, Language language) {
+  if (!array.statistics) return tr("cannot be read").in(language);
   const Statistics& s = *array.statistics;
   std::string out;
   if (s.finite() > 0)
-    out = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}  sd {:.6g}", s.min(), s.max(), s.mean(), s.deviation());
+    out = tr("min {min:.6g}  max {max:.6g}  mean {mean:.6g}  sd {sd:.6g}", "min"_a = s.min(), "max"_a = s.max(),
+             "mean"_a = s.mean(), "sd"_a = s.deviation())
+              .in(language);
   if (s.nan() > 0) out += fmt::format("{}NaN {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.nan())));
   if (s.infinite() > 0)
     out += fmt::format("{}inf {}", out.empty() ? "" : "  ", grouped(static_cast<uint64_t>(s.infinite())));
-  return out.empty() ? "empty" : out;
+  return out.empty() ? tr("empty").in(language) : out;
 }
 
 std::string printed(const nlohmann::ordered_json& json) {
@@ -88,9 +91,7 @@ std::string printed(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-std::string counted(uint64_t count, const char* one, const char* many) {
-  return grouped(count) + " " + (count == 1 ? one : many);
-}
+Text byte_count(uint64_t bytes) { return bytes == 1 ? tr("1 byte") : tr("{bytes} bytes", "bytes"_a = grouped(bytes)); }
 
 bool is_array_file(const std::string& path) {
   return path.ends_with(".npy") || path.ends_with(".npz") || path.ends_with(".safetensors");
@@ -112,9 +113,10 @@ FileReport report_file(const std::string& path) {
   return report;
 }
 
-std::string to_text(const FileReport& report) {
+std::string to_text(const FileReport& report, Language language) {
   if (report.kind == "file")
-    return fmt::format("{}: {}\n", printable(report.path), counted(report.bytes, "byte", "bytes"));
+    return tr("{file}: {bytes}", "file"_a = printable(report.path), "bytes"_a = byte_count(report.bytes)).in(language) +
+           "\n";
   uint64_t elements = 0;
   size_t name_width = 0, shape_width = 0;
   for (const ArrayReport& array : report.arrays) {
@@ -122,12 +124,17 @@ std::string to_text(const FileReport& report) {
     name_width = std::max(name_width, std::min<size_t>(printable(array.name).size(), 40));
     shape_width = std::max(shape_width, array.shape.str().size());
   }
-  std::string out = fmt::format("{}: {}, {}, {}, {}\n", printable(report.path), report.kind,
-                                counted(report.arrays.size(), "array", "arrays"),
-                                counted(elements, "element", "elements"), counted(report.bytes, "byte", "bytes"));
+  const uint64_t arrays = report.arrays.size();
+  const Text array_count = arrays == 1 ? tr("1 array") : tr("{arrays} arrays", "arrays"_a = grouped(arrays));
+  const Text element_count =
+      elements == 1 ? tr("1 element") : tr("{elements} elements", "elements"_a = grouped(elements));
+  std::string out =
+      tr("{file}: {kind}, {arrays}, {elements}, {bytes}\n", "file"_a = printable(report.path), "kind"_a = report.kind,
+         "arrays"_a = array_count, "elements"_a = element_count, "bytes"_a = byte_count(report.bytes))
+          .in(language);
   for (const ArrayReport& array : report.arrays)
     out += fmt::format("  {:<{}}{}{:<{}}  {:<7}  {}\n", printable(array.name), name_width, name_width ? "  " : "",
-                       array.shape.str(), shape_width, array.type, statistics_text(array));
+                       array.shape.str(), shape_width, array.type, statistics_text(array, language));
   for (const auto& [key, value] : report.metadata) out += fmt::format("  {} = {}\n", printable(key), printable(value));
   return out;
 }
@@ -167,7 +174,8 @@ std::vector<std::string> files_of(const std::string& folder) {
         paths.push_back(at->path().string());
     }
   } catch (const fs::filesystem_error& error) {
-    refuse("cannot read folder {folder}: {message}", "folder"_a = folder, "message"_a = error.code().message());
+    refuse("cannot read folder {folder}: {message}", "folder"_a = folder,
+           "message"_a = system_reason(error.code().value()));
   }
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 #include "qkv/core/shape.h"
 #include "qkv/io/array.h"
 
@@ -30,7 +31,7 @@ struct FileReport {
 };
 
 /// "1 file", "1,234 files".
-std::string counted(uint64_t count, const char* one, const char* many);
+Text byte_count(uint64_t bytes);
 
 /// True for names that end in .npy, .npz or .safetensors.
 bool is_array_file(const std::string& path);
@@ -39,7 +40,7 @@ bool is_array_file(const std::string& path);
 FileReport report_file(const std::string& path);
 
 /// A line for the file and one for every array, "  w  (2, 3)  float32  min ...", then the metadata.
-std::string to_text(const FileReport& report);
+std::string to_text(const FileReport& report, Language language);
 /// {"path": "w.npy", "kind": "npy", "bytes": 152, "arrays": [{"name": "", "dtype": "float32", ...}], "metadata": {}}
 std::string to_json(const FileReport& report);
 

@@ -57,14 +57,17 @@ void read_weights(RunReport& report) {
   }
 }
 
-std::string training_text(const RunReport& run) {
-  std::string out = fmt::format("{} of {} epochs", run.epochs, run.config.training.epochs);
-  if (run.ended_early) out += ", ended early";
-  if (run.loss)
-    out += fmt::format(", loss {:.4f}{}", *run.loss, run.config.book.loss == LossUnit::book ? " (the book's)" : "");
-  if (run.valid_loss) out += fmt::format(", validation loss {:.4f}", *run.valid_loss);
+Text training_text(const RunReport& run) {
+  Text out = tr("{done} of {all} epochs", "done"_a = run.epochs, "all"_a = run.config.training.epochs);
+  if (run.ended_early) out = tr("{before}, ended early", "before"_a = out);
+  if (run.loss && run.config.book.loss == LossUnit::book)
+    out = tr("{before}, loss {loss:.4f} (the book's)", "before"_a = out, "loss"_a = *run.loss);
+  else if (run.loss)
+    out = tr("{before}, loss {loss:.4f}", "before"_a = out, "loss"_a = *run.loss);
+  if (run.valid_loss) out = tr("{before}, validation loss {loss:.4f}", "before"_a = out, "loss"_a = *run.valid_loss);
   if (run.valid_loss != run.lowest_valid_loss)
-    out += fmt::format(" (lowest {:.4f}, epoch {})", *run.lowest_valid_loss, run.lowest_epoch);
+    out = tr("{before} (lowest {loss:.4f}, epoch {epoch})", "before"_a = out, "loss"_a = *run.lowest_valid_loss,
+             "epoch"_a = run.lowest_epoch);
   return out;
 }
 
@@ -95,31 +98,37 @@ RunReport report_run(const std::string& folder) {
   return report;
 }
 
-std::string tokenizer_text(const TranslationDataConfig& d) {
+Text tokenizer_text(const TranslationDataConfig& d) {
   const bool lower = d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces;
-  return text(d.tokenizer, lower ? " of lower-cased text" : "",
-              d.has_subwords() && d.normalize != Normalization::none ? text(", ", d.normalize) : "");
+  const Text kind = lower ? tr("{tokenizer} of lower-cased text", "tokenizer"_a = d.tokenizer)
+                          : verbatim(std::string(name_of(d.tokenizer)));
+  if (!d.has_subwords() || d.normalize == Normalization::none) return kind;
+  return tr("{tokenizer}, {form}", "tokenizer"_a = kind, "form"_a = d.normalize);
 }
 
-std::string data_text(const TranslationDataConfig& d) {
-  const std::string files =
-      d.built_in()      ? text("en-fr, the built-in corpus (", grouped(static_cast<uint64_t>(d.corpus_size)), " pairs)")
-      : d.pairs.empty() ? d.source + " and " + d.target
-                        : d.pairs;
-  return files + (d.reverse ? ", from the second side into the first" : "");
+Text data_text(const TranslationDataConfig& d) {
+  const Text files =
+      d.built_in()
+          ? tr("en-fr, the built-in corpus ({pairs} pairs)", "pairs"_a = grouped(static_cast<uint64_t>(d.corpus_size)))
+      : d.pairs.empty()
+          ? tr("{source} and {target}", "source"_a = printable(d.source), "target"_a = printable(d.target))
+          : verbatim(printable(d.pairs));
+  return d.reverse ? tr("{files}, from the second side into the first", "files"_a = files) : files;
 }
 
-std::string to_text(const RunReport& run) {
-  std::string out = fmt::format("{}: a run of qkv train\nmodel       {}\ndata        {}\n", printable(run.path),
-                                run.config.facts().summary, printable(data_text(run.config.data)));
-  out += fmt::format("tokenizer   {}, vocabularies {} and {}\ntraining    {}\n", tokenizer_text(run.config.data),
-                     grouped(static_cast<uint64_t>(run.source_tokens)),
-                     grouped(static_cast<uint64_t>(run.target_tokens)), training_text(run));
-  if (run.weights.empty())
-    out += fmt::format("parameters  no weights are saved yet\n");
-  else
-    out += fmt::format("parameters  {} in {}\n", grouped(run.parameters), run.weights);
-  out += fmt::format("files       {}, {}\n", run.files.size(), counted(run.bytes, "byte", "bytes"));
+std::string to_text(const RunReport& run, Language language) {
+  const Text head = tr(
+      "{folder}: a run of qkv train\nmodel       {model}\ndata        {data}\n"
+      "tokenizer   {tokenizer}, vocabularies {source} and {target}\ntraining    {training}\n",
+      "folder"_a = printable(run.path), "model"_a = run.config.facts().summary, "data"_a = data_text(run.config.data),
+      "tokenizer"_a = tokenizer_text(run.config.data), "source"_a = grouped(static_cast<uint64_t>(run.source_tokens)),
+      "target"_a = grouped(static_cast<uint64_t>(run.target_tokens)), "training"_a = training_text(run));
+  const Text weights = run.weights.empty() ? tr("parameters  no weights are saved yet\n")
+                                           : tr("parameters  {count} in {file}\n", "count"_a = grouped(run.parameters),
+                                                "file"_a = run.weights);
+  const Text files =
+      tr("files       {files}, {bytes}\n", "files"_a = run.files.size(), "bytes"_a = byte_count(run.bytes));
+  std::string out = head.in(language) + weights.in(language) + files.in(language);
   size_t width = 0;
   for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
   for (const RunFile& file : run.files)

@@ -39,15 +39,15 @@ bool is_run_folder(const std::string& folder);
 RunReport report_run(const std::string& folder);
 
 /// A line for the model, the data, the tokenizers, the training and the weights, then the files.
-std::string to_text(const RunReport& run);
+std::string to_text(const RunReport& run, Language language);
 /// {"path": "runs/a", "kind": "run", "bytes": 1000, "model": {"kind": "seq2seq", ...}, "data": ..., "training": ...,
 /// "files": [...]}
 std::string to_json(const RunReport& run);
 
 /// "bpe of lower-cased text, nfkc", "spaces".
-std::string tokenizer_text(const TranslationDataConfig& data);
+Text tokenizer_text(const TranslationDataConfig& data);
 /// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".
-std::string data_text(const TranslationDataConfig& data);
+Text data_text(const TranslationDataConfig& data);
 
 }  // namespace report
 }  // namespace qkv

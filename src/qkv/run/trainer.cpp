@@ -14,7 +14,7 @@ class TrainLog : public Observer {
  public:
   explicit TrainLog(std::string path) : path_(std::move(path)) {}
   void started(const Progress& p) override { append(text(p.step > 0 ? "resumed" : "started", " at step ", p.step)); }
-  void epoch(const Progress& p) override { append(progress_line(p)); }
+  void epoch(const Progress& p) override { append(progress_line(p).in(Language::en)); }
   void finished(const Progress& p) override {
     append(text(p.step == p.steps ? "finished" : "stopped", " at step ", p.step, " of ", p.steps));
   }

@@ -14,16 +14,18 @@ int64_t TrainingConfig::averaged_epochs() const {
 }
 
 void TrainingConfig::check(bool validates) const {
-  qkv::check(patience == 0 || validates, "training.patience is ", patience, ", but there is no validation data");
-  qkv::check(
+  require(patience == 0 || validates, "training.patience is {epochs}, but there is no validation data",
+          "epochs"_a = patience);
+  require(
       patience == 0 || average_last == 0,
       "training.patience and training.average_last exclude each other: it is not known in advance which epochs are the "
       "last (--average-last 0 turns averaging off)");
-  qkv::check(average_decay == 0 || average_last == 0,
-             "training.average_decay and training.average_last exclude each other (--average-last 0 turns it off)");
-  qkv::check(momentum == 0 || optimizer == OptimizerKind::sgd, "training.momentum is ", momentum,
-             ", but training.optimizer is ", optimizer, ": only sgd has momentum");
-  qkv::check(schedule != ScheduleKind::warmup || warmup > 0, "training.schedule warmup needs training.warmup above 0");
+  require(average_decay == 0 || average_last == 0,
+          "training.average_decay and training.average_last exclude each other (--average-last 0 turns it off)");
+  require(momentum == 0 || optimizer == OptimizerKind::sgd,
+          "training.momentum is {momentum}, but training.optimizer is {optimizer}: only sgd has momentum",
+          "momentum"_a = momentum, "optimizer"_a = optimizer);
+  require(schedule != ScheduleKind::warmup || warmup > 0, "training.schedule warmup needs training.warmup above 0");
 }
 
 }  // namespace qkv

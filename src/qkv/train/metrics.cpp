@@ -2,11 +2,11 @@
 #include "qkv/train/metrics.h"
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "qkv/core/system_reason.h"
 #include "qkv/io/atomic_file.h"
 
 namespace qkv {
@@ -44,7 +44,7 @@ void MetricsFile::append(const char* kind, const Progress& p, double loss) {
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   std::ofstream out(path_, std::ios::app);
   out << line.dump() << '\n' << std::flush;
-  if (!out) refuse("cannot write {path}: {errno}", "path"_a = path_, "errno"_a = std::strerror(errno));
+  if (!out) refuse("cannot write {path}: {errno}", "path"_a = path_, "errno"_a = system_reason(errno));
 }
 
 }  // namespace qkv

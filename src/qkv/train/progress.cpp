@@ -34,26 +34,21 @@ std::string duration(double seconds) {
                    : fmt::format("{}:{:02}", s / 60, s % 60);
 }
 
-std::string progress_bar(const Progress& p, int columns) {
-  const std::string head = fmt::format("epoch {} ", of(p.epoch, p.epochs));
-  const std::string time = p.step < p.steps ? duration(seconds_left(p)) + " left" : "in " + duration(p.seconds);
-  const std::string tail =
-      fmt::format(" step {}  loss {:.4f}  {} tok/s  {}", of(p.step, p.steps), p.epoch_loss, rate(p), time);
-  const int room = columns - static_cast<int>(head.size() + tail.size()) - 3;
-  std::string bar;
-  if (room >= 6) {
-    const int width = std::min(room, 30);
-    const double share = p.steps > 0 ? std::min(1.0, static_cast<double>(p.step) / static_cast<double>(p.steps)) : 0;
-    const int done = static_cast<int>(width * share);
-    bar = "[" + std::string(static_cast<size_t>(done), '#') + std::string(static_cast<size_t>(width - done), '-') + "]";
-  }
-  return (head + bar + tail).substr(0, static_cast<size_t>(std::max(columns - 1, 0)));
+Text progress_head(const Progress& p) { return tr("epoch {epoch}", "epoch"_a = of(p.epoch, p.epochs)); }
+
+Text progress_tail(const Progress& p) {
+  const Text time = p.step < p.steps ? tr("{time} left", "time"_a = duration(seconds_left(p)))
+                                     : tr("in {time}", "time"_a = duration(p.seconds));
+  return tr("step {step}  loss {loss:.4f}  {rate} tok/s  {time}", "step"_a = of(p.step, p.steps),
+            "loss"_a = p.epoch_loss, "rate"_a = rate(p), "time"_a = time);
 }
 
-std::string progress_line(const Progress& p) {
-  const std::string valid = p.valid_loss ? fmt::format(" valid {:.4f}", *p.valid_loss) : "";
-  return fmt::format("epoch {} step {} loss {:.4f}{} {} tok/s", of(p.epoch, p.epochs), of(p.step, p.steps),
-                     p.epoch_loss, valid, rate(p));
+Text progress_line(const Progress& p) {
+  const Text loss = p.valid_loss
+                        ? tr("{loss:.4f} valid {valid:.4f}", "loss"_a = p.epoch_loss, "valid"_a = *p.valid_loss)
+                        : verbatim(fmt::format("{:.4f}", p.epoch_loss));
+  return tr("epoch {epoch} step {step} loss {loss} {rate} tok/s", "epoch"_a = of(p.epoch, p.epochs),
+            "step"_a = of(p.step, p.steps), "loss"_a = loss, "rate"_a = rate(p));
 }
 
 std::string progress_json(const Progress& p) {

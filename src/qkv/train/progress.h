@@ -4,14 +4,16 @@
 #include <string>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 #include "qkv/train/fit.h"
 
 namespace QKV_API qkv {
 
-/// "epoch 3/10 [######----] step 120/400  loss 0.1234  98,304 tok/s  0:12 left", at most `columns` wide.
-std::string progress_bar(const Progress& p, int columns);
+/// "epoch 3/10", and "step 120/400  loss 0.1234  98,304 tok/s  0:12 left": what is before and after a bar.
+Text progress_head(const Progress& p);
+Text progress_tail(const Progress& p);
 /// "epoch 3/10 step 120/400 loss 0.1234 98,304 tok/s", for logs.
-std::string progress_line(const Progress& p);
+Text progress_line(const Progress& p);
 /// The same as a JSON object.
 std::string progress_json(const Progress& p);
 /// Decides when a log gets another line: half a minute after the last one.

@@ -180,14 +180,16 @@ TEST(Seq2Seq, SaysWhatItConsistsOfAndWhatItsStateHolds) {
 }
 
 TEST(Seq2Seq, SaysWhatItIsInOneLine) {
-  EXPECT_EQ(Seq2SeqConfig{}.facts().summary, "seq2seq, gru, 1 layer, hidden 256, embed 256, attention additive");
+  EXPECT_EQ(Seq2SeqConfig{}.facts().summary.in(Language::en),
+            "seq2seq, gru, 1 layer, hidden 256, embed 256, attention additive");
   const Seq2SeqConfig other{.embed = 32,
                             .hidden = 32,
                             .layers = 2,
                             .cell = CellKind::lstm,
                             .attention = ScorerKind::none,
                             .bidirectional = true};
-  EXPECT_EQ(other.facts().summary, "seq2seq, bidirectional lstm, 2 layers, hidden 32, embed 32, attention none");
+  EXPECT_EQ(other.facts().summary.in(Language::en),
+            "seq2seq, bidirectional lstm, 2 layers, hidden 32, embed 32, attention none");
 }
 
 TEST(Seq2Seq, DecodingStepByStepIsTeacherForcing) {

@@ -118,7 +118,7 @@ TEST(Transformer, SaysWhatItConsistsOfAndWhatItsCacheHolds) {
 
 TEST(Transformer, SaysWhatItIsInOneLine) {
   EXPECT_EQ(
-      TransformerConfig{}.facts().summary,
+      TransformerConfig{}.facts().summary.in(Language::en),
       "transformer, 1 layer, hidden 256, 4 heads, ffn 1024, positions sinusoidal, norm post, attention scaled-dot");
   const TransformerConfig uneven{.hidden = 32,
                                  .ffn = 64,
@@ -127,7 +127,7 @@ TEST(Transformer, SaysWhatItIsInOneLine) {
                                  .layers = 3,
                                  .decoder_layers = 1,
                                  .positions = PositionKind::alibi};
-  EXPECT_EQ(uneven.facts().summary,
+  EXPECT_EQ(uneven.facts().summary.in(Language::en),
             "transformer, 3 + 1 layer, hidden 32, 4 heads (2 of keys), ffn 64, positions alibi, norm post, attention "
             "scaled-dot");
 }

@@ -69,7 +69,7 @@ TEST(Report, AnArrayFileIsReadToItsEnd) {
   const qkv_test::TempFolder folder;
   write_npy(folder / "w.npy", Tensor({2}, {1, 3}));
   const FileReport report = report_file(folder / "w.npy");
-  EXPECT_NE(to_text(report).find("npy, 1 array, 2 elements, "), std::string::npos);
+  EXPECT_NE(to_text(report, Language::en).find("npy, 1 array, 2 elements, "), std::string::npos);
   EXPECT_EQ(Json::parse(to_json(report))["arrays"][0]["mean"], 2);
 }
 

@@ -81,31 +81,34 @@ void TranslationConfig::parse(const std::string& yaml, const std::string& name) 
 
 void TranslationConfig::check() const {
   const auto& d = data;
-  const auto need = [](bool ok, const auto&... parts) { qkv::check(ok, parts...); };
-  need(!d.pairs.empty() || !d.source.empty(),
-       "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
-  need(d.pairs.empty() || (d.source.empty() && d.target.empty()), "data.pairs and data.source exclude each other");
-  need(d.source.empty() == d.target.empty(), "data.source and data.target go together: source is \"", d.source,
-       "\", target is \"", d.target, "\"");
-  need(d.valid_source.empty() == d.valid_target.empty(), "data.valid_source and data.valid_target go together: \"",
-       d.valid_source, "\" and \"", d.valid_target, "\"");
-  need(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
+  require(!d.pairs.empty() || !d.source.empty(),
+          "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
+  require(d.pairs.empty() || (d.source.empty() && d.target.empty()), "data.pairs and data.source exclude each other");
+  require(d.source.empty() == d.target.empty(),
+          "data.source and data.target go together: source is \"{source}\", target is \"{target}\"",
+          "source"_a = d.source, "target"_a = d.target);
+  require(d.valid_source.empty() == d.valid_target.empty(),
+          "data.valid_source and data.valid_target go together: \"{source}\" and \"{target}\"",
+          "source"_a = d.valid_source, "target"_a = d.valid_target);
+  require(d.valid_pairs.empty() || d.valid_source.empty(), "data.valid_pairs and data.valid_source exclude each other");
   const bool valid_files = !d.valid_pairs.empty() || !d.valid_source.empty();
   const bool book = d.tokenizer == TokenizerKind::book || d.tokenizer == TokenizerKind::book_en;
-  need(!book || !d.reverse, "data.tokenizer ", d.tokenizer,
-       " translates from the first side into the second, but data.reverse is true");
-  need(
+  require(!book || !d.reverse,
+          "data.tokenizer {tokenizer} translates from the first side into the second, but data.reverse is true",
+          "tokenizer"_a = d.tokenizer);
+  require(
       d.tokenizer != TokenizerKind::book_en || (!valid_files && d.valid_share == 0 && d.limit == 0),
       "data.tokenizer book-en reads 641 pairs, 129 of them for validation: data.limit and other validation data do not "
       "apply");
-  need(d.tokenizer != TokenizerKind::book || (!valid_files && d.valid_share == 0),
-       "data.tokenizer book has no validation data: the book trains on all pairs");
-  need(!d.built_in() || (!valid_files && d.valid_share == 0),
-       "data.pairs en-fr has its own validation data: data.valid_pairs, data.valid_source and data.valid_share do not "
-       "apply");
+  require(d.tokenizer != TokenizerKind::book || (!valid_files && d.valid_share == 0),
+          "data.tokenizer book has no validation data: the book trains on all pairs");
+  require(
+      !d.built_in() || (!valid_files && d.valid_share == 0),
+      "data.pairs en-fr has its own validation data: data.valid_pairs, data.valid_source and data.valid_share do not "
+      "apply");
   const bool subwords = d.has_subwords();
-  need(!d.shared_vocabulary || subwords, "data.shared_vocabulary needs data.tokenizer bpe or unigram, got ",
-       d.tokenizer);
+  require(!d.shared_vocabulary || subwords,
+          "data.shared_vocabulary needs data.tokenizer bpe or unigram, got {tokenizer}", "tokenizer"_a = d.tokenizer);
   const bool validates = valid_files || d.valid_share > 0 || d.built_in() || d.tokenizer == TokenizerKind::book_en;
   training.check(validates);
   check_model();
@@ -114,10 +117,10 @@ void TranslationConfig::check() const {
 void TranslationConfig::check_model() const {
   std::visit([](const auto& m) { m.check(); }, model);
   const auto* transformer = std::get_if<TransformerConfig>(&model);
-  qkv::check(!transformer || !transformer->tied || data.shared_vocabulary,
-             "model.tied needs one vocabulary for both sides, but data.shared_vocabulary is false");
-  qkv::check(transformer || !book.positions, "book.positions is true, but model.kind is ", kind(),
-             ", which has no positions");
+  require(!transformer || !transformer->tied || data.shared_vocabulary,
+          "model.tied needs one vocabulary for both sides, but data.shared_vocabulary is false");
+  require(transformer || !book.positions, "book.positions is true, but model.kind is {kind}, which has no positions",
+          "kind"_a = kind());
 }
 
 TranslationConfig read_run_config(const std::string& path) {

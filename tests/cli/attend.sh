@@ -110,7 +110,7 @@ expect 2 'qkv: error: --temperature and --params both give the temperature: use 
 expect 2 'qkv: error: --temperature is for --score salience and cosine, not dot' attend "${files[@]}" --score dot --temperature 2
 expect 1 'qkv: error: w.safetensors: --score cosine needs a tensor "temperature"' attend "${files[@]}" --score cosine --params w.safetensors
 run attend --help
-expect_match 'width for gaussian, boxcar, triangular and epanechnikov; .*W_q \(h, q\), W_k \(h, k\), w_v \(h\) for additive' "$out"
+expect_match 'width for gaussian, boxcar, triangular and epanechnikov; .*W_q \(h, q\), W_k \(h, k\), w_v \(h\) for additive' "$(tr -s ' \n' ' ' <<<"$out")"
 expect 2 'qkv: error: --window takes the number of keys to the left and to the right, such as 2,0, got "3"' attend "${files[@]}" --window 3
 expect 2 'qkv: error: --valid-lens takes lengths such as 2,6 or an .npy file, got "2,x"' attend "${files[@]}" --valid-lens 2,x
 expect 2 'qkv: error: --output must end in .npy, got "out.csv"' attend "${files[@]}" -o out.csv

@@ -75,10 +75,10 @@ expect 1 "$e blank.txt: has no words" data vocab blank.txt
 expect 1 "$e [subwords] there is no text to train on" data subwords blank.txt -o x.model
 expect 1 "$e cannot open none.txt: No such file or directory" data vocab none.txt
 [[ ! -e x && ! -e x.model ]] || mismatch 'a refused command left a file'
-expect 2 "$e data vocab: the argument FILE is missing" data vocab
-expect 2 "$e data subwords: --output is missing" data subwords t.txt
-expect 2 "$e data split: unexpected argument \"c\"" data split a b c -o x
-expect 2 "$e data waist: unexpected argument \"a\"" data waist a
+expect 2 "$e the argument FILE is missing"$'\n'"hint: qkv data vocab --help explains it" data vocab
+expect 2 "$e the option --output is missing" data subwords t.txt
+expect 2 "$e unexpected argument \"c\"" data split a b c -o x
+expect 2 "$e unexpected argument \"a\"" data waist a
 expect 2 "$e --size belongs to en-fr, subwords, not to \"waist\"" data waist --size 100
 expect 2 "$e --column belongs to vocab, subwords, not to \"split\"" data split p.tsv --column 1 -o x
 run data vocabs

@@ -32,7 +32,7 @@ expect 2 'qkv: error: --size: got "3000000", expected a whole number from 1 to 2
 expect 2 'qkv: error: --points belongs to nadaraya-watson, not to "en-fr"' data en-fr --points 3 -o pairs.tsv
 expect 2 'qkv: error: --reverse belongs to en-fr, not to "waist"' data waist --reverse
 expect 1 'qkv: error: cannot write gone/pairs.tsv: No such file or directory' data en-fr --size 3 -o gone/pairs.tsv
-expect 0 '' data --help --lang en
+expect 0 '' data en-fr --help --lang en
 expect_match 'French to English' "$out"
-expect 0 '' data --help --lang zh
+expect 0 '' data en-fr --help --lang zh
 expect_match '法语到英语' "$out"

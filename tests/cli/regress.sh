@@ -106,7 +106,7 @@ npy inf.npy '<f4' '(1, 2)' '\0\0\x80\x7f\0\0\0\0'
 expect 1 'qkv: error: inf.npy: row 1, column "1": expected a number, found inf' regress --data inf.npy --at 1
 
 # An option before an argument takes one value.
-expect 0 '' data --points 1 --noise 0 nadaraya-watson
+expect 0 '' data nadaraya-watson --points 1 --noise 0
 expect_match $'^x,y\n[0-9.]+,[0-9.]+$' "$out"
 
 # Input files are never overwritten.

@@ -34,6 +34,9 @@ class UsageError : public Error {
   using Error::Error;
 };
 
+class Command;
+using Commands = std::vector<std::unique_ptr<Command>>;
+
 class Command {
  public:
   virtual ~Command() = default;
@@ -41,6 +44,10 @@ class Command {
   virtual Text summary() const = 0;
   /// A command line that works, without the leading "$".
   virtual std::string example() const = 0;
+  /// What NAME may be, for the help: a lab and its title.
+  virtual std::vector<std::pair<std::string, Text>> topics() const { return {}; }
+  /// Commands of its own, such as "data en-fr": then this command is only their common name.
+  virtual Commands subcommands() const { return {}; }
   /// Declares the options; their values are fields of the command.
   virtual void bind(Options& options) = 0;
   /// Runs the command and returns the exit code. Errors are thrown.
@@ -48,7 +55,7 @@ class Command {
 };
 
 /// Every command, in the order of the help text (commands.cpp).
-std::vector<std::unique_ptr<Command>> all_commands();
+Commands all_commands();
 
 /// "CLI11 2.1.2" (main.cpp is the one file that knows it).
 std::string option_library();

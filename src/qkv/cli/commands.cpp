@@ -18,8 +18,8 @@ std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> train_command();
 std::unique_ptr<Command> translate_command();
 
-std::vector<std::unique_ptr<Command>> all_commands() {
-  std::vector<std::unique_ptr<Command>> commands;
+Commands all_commands() {
+  Commands commands;
   commands.push_back(tour_command());
   commands.push_back(lab_command());
   commands.push_back(train_command());

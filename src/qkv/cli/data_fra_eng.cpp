@@ -76,7 +76,7 @@ Text reason(const std::string& program, int code) {
   return tr("{program} ended with exit code {code}", "program"_a = program, "code"_a = code);
 }
 
-void fetch(const std::string& address, const std::string& path, const Global& global) {
+void fetch(const std::string& address, const std::string& path) {
   std::string program = "curl";
   int code = run_program({"curl", "-fsL", "--connect-timeout", "20", "--max-filesize", std::to_string(kLargestArchive),
                           "-o", path, "--", address});
@@ -101,7 +101,7 @@ std::vector<std::byte> bytes_of(const std::string& path, const std::string& name
 }
 
 // The text: unpacked if the file is the archive, else the file itself.
-std::vector<std::byte> book_text(const std::string& path, const std::string& name, const Global& global) {
+std::vector<std::byte> book_text(const std::string& path, const std::string& name) {
   std::vector<std::byte> bytes = bytes_of(path, name);
   const std::string found = sha1(bytes);
   if (found == kTextSha1) return bytes;
@@ -123,19 +123,34 @@ std::vector<std::byte> book_text(const std::string& path, const std::string& nam
       tr("your own pairs need no preparation: qkv train --data FILE"));
 }
 
+class FraEng : public Command {
+ public:
+  std::string name() const override { return "data fra-eng"; }
+  Text summary() const override { return tr("the book's English-French file, fetched, unpacked or copied"); }
+  std::string example() const override { return "qkv data fra-eng -o fra.txt"; }
+  void bind(Options& o) override {
+    o.option("-o,--output FILE", tr("where to write the text"), output_);
+    o.option("--from FILE|URL", tr("the archive or its fra.txt, if you already have it, or another download address"),
+             source_);
+  }
+  int run(const Global& global) override {
+    const bool remote = source_.find("://") != std::string::npos;
+    const TemporaryFile temporary;
+    if (remote) fetch(source_, temporary.path());
+    const std::vector<std::byte> bytes = book_text(remote ? temporary.path() : source_, source_);
+    std::error_code ignored;  // the output may not exist yet
+    if (!std::filesystem::equivalent(source_, output_, ignored))
+      write_file(output_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    global.say(tr("{output}: {bytes} bytes, the book's file", "output"_a = output_, "bytes"_a = grouped(bytes.size())));
+    return 0;
+  }
+
+ private:
+  std::string output_ = "fra.txt", source_ = kAddress;
+};
+
 }  // namespace
 
-int data_fra_eng(const DataOptions& o, const Global& global) {
-  const std::string output = o.output.value_or("fra.txt"), source = o.from.value_or(kAddress);
-  const bool remote = source.find("://") != std::string::npos;
-  const TemporaryFile temporary;
-  if (remote) fetch(source, temporary.path(), global);
-  const std::vector<std::byte> bytes = book_text(remote ? temporary.path() : source, source, global);
-  std::error_code ignored;  // the output may not exist yet
-  if (!std::filesystem::equivalent(source, output, ignored))
-    write_file(output, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  global.say(tr("{output}: {bytes} bytes, the book's file", "output"_a = output, "bytes"_a = grouped(bytes.size())));
-  return 0;
-}
+std::unique_ptr<Command> data_fra_eng() { return std::make_unique<FraEng>(); }
 
 }  // namespace qkv::cli

@@ -39,6 +39,13 @@ class LabCommand : public Command {
         tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
   }
 
+  std::vector<std::pair<std::string, Text>> topics() const override {
+    std::vector<std::pair<std::string, Text>> out;
+    for (const labs::Lab& lab : labs::all_labs())
+      out.emplace_back(fmt::format("{:<5} {}", lab.section, lab.name), lab.title);
+    return out;
+  }
+
   int run(const Global& global) override {
     if (names_.empty()) return list(global.language);
     const auto wanted = named_labs(names_, global);  // all of them, before the first one runs

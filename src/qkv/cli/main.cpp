@@ -216,6 +216,67 @@ Global applied(const GlobalValues& values, Language language) {
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
+// An option of a sibling is refused by the names of its owners.
+void refuse_foreign_options(const Arguments& words, const Specs& specs, const Commands& siblings,
+                            const Command& chosen) {
+  const auto knows = [](const auto& all, const std::string& name) {
+    return std::ranges::any_of(all, [&](const OptionSpec& spec) { return std::ranges::count(spec.names, name) > 0; });
+  };
+  const auto last_word = [](const std::string& name) { return name.substr(name.find(' ') + 1); };
+  for (const std::string& word : words) {
+    const std::string option = word.substr(0, word.find('='));
+    if (!option.starts_with("--") ||
+        std::ranges::any_of(specs, [&](const OptionSpec* spec) { return std::ranges::count(spec->names, option) > 0; }))
+      continue;
+    Arguments owners;
+    for (const auto& sibling : siblings) {
+      Options own;
+      sibling->bind(own);
+      if (knows(own.specs(), option)) owners.push_back(last_word(sibling->name()));
+    }
+    if (!owners.empty())
+      throw UsageError(tr("{option} belongs to {owners}, not to \"{name}\"", "option"_a = option,
+                          "owners"_a = listed(owners), "name"_a = last_word(chosen.name())));
+  }
+}
+
+// The subcommand that the next word names; the word is removed. Nothing, if there is no such word.
+Command* subcommand(const Command& command, const Commands& all, Arguments& arguments, const Options& globals) {
+  const size_t at = command_index(arguments, globals);
+  if (at == arguments.size()) return nullptr;
+  const std::string name = arguments[at];
+  Arguments known;
+  for (const auto& one : all) {
+    known.push_back(one->name().substr(command.name().size() + 1));
+    if (known.back() != name) continue;
+    arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
+    return one.get();
+  }
+  throw UsageError(
+      tr("unknown data set \"{name}\": expected one of {known}", "name"_a = name, "known"_a = listed(known)),
+      did_you_mean(name, known));
+}
+
+int run_command(Command& command, Arguments arguments, Specs specs, const Options& globals, GlobalValues& values,
+                Language language) {
+  const Commands subcommands = command.subcommands();
+  Command* const chosen = subcommands.empty() ? &command : subcommand(command, subcommands, arguments, globals);
+  Options own;
+  if (chosen) chosen->bind(own);
+  for (const OptionSpec& spec : own.specs()) specs.push_back(&spec);
+  if (chosen && chosen != &command) refuse_foreign_options(arguments, specs, subcommands, *chosen);
+  const std::string missing = parse(arguments, specs);
+  const Command& explained = chosen ? *chosen : command;
+  if (values.help || values.version) {
+    print(values.help ? command_help(explained, own, globals, language) : text("qkv ", version(), "\n"));
+    return 0;
+  }
+  if (!chosen || !missing.empty())
+    throw UsageError(tr("the argument {missing} is missing", "missing"_a = chosen ? missing : "NAME"),
+                     tr("qkv {name} --help explains it", "name"_a = explained.name()));
+  return chosen->run(applied(values, language));
+}
+
 int run(Arguments arguments, Language language) {
   const Commands commands = all_commands();
   GlobalValues values;
@@ -250,20 +311,8 @@ int run(Arguments arguments, Language language) {
                      near.empty() ? tr("qkv --help lists the commands") : near);
   }
   arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
-  Options own;
-  (*command)->bind(own);
-  for (const OptionSpec& spec : own.specs()) specs.push_back(&spec);
-  const std::string missing = parse(arguments, specs);
-  if (values.help || values.version) {
-    print(values.help ? command_help(**command, own, globals, language) : text("qkv ", version(), "\n"));
-    return 0;
-  }
-  if (!missing.empty())
-    throw UsageError(tr("the argument {missing} is missing", "missing"_a = missing),
-                     tr("qkv {name} --help explains it", "name"_a = name));
-  return (*command)->run(applied(values, language));
+  return run_command(**command, arguments, specs, globals, values, language);
 }
-
 int guarded(const Arguments& arguments, Language language) {
   try {
     return run(arguments, language);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "qkv/cli/command.h"
 #include "qkv/core/numbers.h"
@@ -50,16 +51,9 @@ OptionSpec& Options::add(const std::string& names, const Text& help, OptionKind 
   spec.names = split(names.substr(0, space), ',');
   if (space != std::string::npos) spec.value_name = names.substr(space + 1);
   spec.help = help;
+  spec.group = std::exchange(heading_, {});
   spec.kind = kind;
   return spec;
-}
-
-void Options::tell_when_given(size_t place, std::map<size_t, std::string>& given) {
-  OptionSpec& spec = specs_[place];
-  spec.set = [&given, place, name = spec.long_name(), set = spec.set](const auto& words) {
-    given[place] = name;
-    set(words);
-  };
 }
 
 void Options::flag(const std::string& names, const Text& help, bool& value) {
@@ -70,21 +64,21 @@ void Options::option(const std::string& names, const Text& help, std::string& va
                      const std::vector<std::string>& choices) {
   OptionSpec& spec = add(names, help, OptionKind::value);
   spec.default_text = value;
-  if (!choices.empty()) spec.value_name = listed(choices, "|");
+  spec.choices = choices;
   spec.set = [&value, choices, name = spec.long_name()](const auto& given) { value = choice(name, given[0], choices); };
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<std::string>& value,
                      const std::vector<std::string>& choices) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  if (!choices.empty()) spec.value_name = listed(choices, "|");
+  spec.choices = choices;
   spec.set = [&value, choices, name = spec.long_name()](const auto& given) { value = choice(name, given[0], choices); };
 }
 
 void Options::add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words,
                          std::function<void(size_t)> set) {
   OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.value_name = listed(words, "|");
+  spec.choices = words;
   spec.set = [words, set = std::move(set), name = spec.long_name()](const auto& given) {
     const std::string word = choice(name, given[0], words);
     set(static_cast<size_t>(std::find(words.begin(), words.end(), word) - words.begin()));

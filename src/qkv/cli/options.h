@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,9 +20,11 @@ std::pair<double, double> two_numbers(const std::string& option, const std::stri
 enum class OptionKind { flag, value, repeated, positional, positionals };
 
 struct OptionSpec {
-  std::vector<std::string> names;  // "-o", "--output"; or the name of a positional
-  std::string value_name;          // "FILE"
-  std::string default_text;        // shown in the help, may be empty
+  std::vector<std::string> names;    // "-o", "--output"; or the name of a positional
+  std::string value_name;            // "FILE"
+  std::vector<std::string> choices;  // the words that are accepted; empty: any
+  Text group;                        // the heading above this option in the help, may be empty
+  std::string default_text;          // shown in the help, may be empty
   Text help;
   OptionKind kind = OptionKind::flag;
   size_t least = 0;  // how many positionals must be given
@@ -36,6 +37,8 @@ struct OptionSpec {
 /// unchanged.
 class Options {
  public:
+  /// A heading in the help, above the option that is declared next.
+  void group(const Text& heading) { heading_ = heading; }
   void flag(const std::string& names, const Text& help, bool& value);
   void option(const std::string& names, const Text& help, std::string& value,
               const std::vector<std::string>& choices = {});
@@ -72,14 +75,15 @@ class Options {
   void positionals(const std::string& name, const Text& help, std::vector<std::string>& values, size_t least = 0);
 
   const std::vector<OptionSpec>& specs() const { return specs_; }
-  /// If the option with that index is given, puts its name into the map.
-  void tell_when_given(size_t place, std::map<size_t, std::string>& given);
+  /// Shown in the help, for the option declared last.
+  void set_default(const std::string& text) { specs_.back().default_text = text; }
 
  private:
   OptionSpec& add(const std::string& names, const Text& help, OptionKind kind);
   void add_choice(const std::string& names, const Text& help, const std::vector<std::string>& words,
                   std::function<void(size_t)> set);
   std::vector<OptionSpec> specs_;
+  Text heading_;
 };
 
 }  // namespace qkv::cli

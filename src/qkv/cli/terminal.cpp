@@ -11,26 +11,51 @@
 #include "qkv/core/limits.h"
 #include "qkv/core/version.h"
 #include "qkv/data/text.h"
+#include "qkv/labs/wrap.h"
 
 namespace qkv::cli {
 namespace {
 
 struct Row {
-  std::string left, right;
+  std::string left, right, heading = {};
 };
 
+constexpr int kHelpColumns = 80;
+constexpr size_t kLeftColumns = 24, kMostChoices = 30;
+
+// Two columns; a row with a heading starts a group.
 std::string table(const std::vector<Row>& rows) {
   size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.left.size());
-  width = std::min<size_t>(width, 34);
+  width = std::min(width, kLeftColumns);
+  const std::string indent(width + 4, ' ');
   std::string out;
   for (const Row& row : rows) {
+    if (!row.heading.empty()) out += (out.empty() ? "" : "\n") + row.heading + "\n";
     out += "  " + row.left;
-    out += row.left.size() > width ? "\n" + std::string(width + 4, ' ') : std::string(width - row.left.size() + 2, ' ');
-    out += row.right + "\n";
+    out += row.left.size() > width ? "\n" + indent : std::string(width - row.left.size() + 2, ' ');
+    const auto lines = labs::wrapped_lines(row.right, kHelpColumns - static_cast<int>(indent.size()));
+    for (size_t i = 0; i < lines.size(); ++i) out += (i > 0 ? indent : "") + lines[i] + "\n";
   }
   return out;
 }
+
+// Command lines, the long ones continued on a second line.
+std::string example_lines(const std::string& example) {
+  std::string out;
+  for (std::string line : split(example, '\n')) {
+    line = "  " + line.substr(line.find_first_not_of(' '));
+    while (line.size() > kHelpColumns) {
+      const size_t at = line.rfind(" -", kHelpColumns - 3);
+      out += line.substr(0, at) + " \\\n";
+      line = "     " + line.substr(at);
+    }
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string wrapped(const std::string& text) { return labs::wrapped(text, kHelpColumns, 2); }
 
 bool is_positional(const OptionSpec& spec) {
   return spec.kind == OptionKind::positional || spec.kind == OptionKind::positionals;
@@ -39,11 +64,14 @@ bool is_positional(const OptionSpec& spec) {
 std::string option_table(const Options& options, Language language) {
   std::vector<Row> rows;
   for (const OptionSpec& spec : options.specs()) {
-    Row row;
+    Row row{"", spec.help.in(language), spec.group.in(language)};
     for (const std::string& name : spec.names) row.left += (row.left.empty() ? "" : ", ") + name;
-    if (!spec.value_name.empty()) row.left += " " + spec.value_name;
+    const std::string choices = listed(spec.choices, "|");
+    const bool few = !choices.empty() && choices.size() <= kMostChoices;
+    if (few || !spec.value_name.empty()) row.left += " " + (few ? choices : spec.value_name);
     if (spec.kind == OptionKind::positionals) row.left += "...";
-    row.right = spec.help.in(language);
+    if (!few && !choices.empty())
+      row.right += tr("; one of {choices}", "choices"_a = listed(spec.choices)).in(language);
     const std::string& value = spec.default_text;
     if (!value.empty()) row.right += tr(" (default {value})", "value"_a = value).in(language);
     rows.push_back(std::move(row));
@@ -53,7 +81,8 @@ std::string option_table(const Options& options, Language language) {
 
 std::string command_table(const Commands& commands, Language language) {
   std::vector<Row> rows;
-  for (const auto& command : commands) rows.push_back({command->name(), command->summary().in(language)});
+  for (const auto& command : commands)
+    rows.push_back({command->name().substr(command->name().find(' ') + 1), command->summary().in(language)});
   return table(rows);
 }
 
@@ -124,14 +153,14 @@ std::string short_help(const Commands& commands, Language language) {
   const Text usage = tr("usage: qkv COMMAND [OPTIONS]\n\ncommands:\n");
   const Text more = tr("\nqkv --help shows the common options, qkv COMMAND --help explains one command.\n");
   const std::string list = command_table(commands, language);
-  return text("qkv ", version(), ": ", head.in(language), "\n\n", usage.in(language), list, more.in(language));
+  return text("qkv ", version(), ": ", head.in(language), "\n\n", usage.in(language), list, wrapped(more.in(language)));
 }
 
 std::string full_help(const Commands& commands, const Options& globals, Language language) {
   std::string out = short_help(commands, language);
   out += tr("\noptions of all commands:\n").in(language) + option_table(globals, language);
   out += tr("\nexamples:\n").in(language);
-  for (const auto& command : commands) out += "  " + command->example() + "\n";
+  for (const auto& command : commands) out += example_lines(command->example());
   return out;
 }
 
@@ -143,10 +172,20 @@ std::string command_help(const Command& command, const Options& own, const Optio
       const std::string name = spec.long_name() + (spec.kind == OptionKind::positionals ? "..." : "");
       usage += spec.least > 0 ? " " + name : " [" + name + "]";
     }
-  std::string out = "qkv " + command.name() + ": " + command.summary().in(language) + "\n\n" + usage + "\n";
+  const Commands subcommands = command.subcommands();
+  if (!subcommands.empty())
+    usage = tr("usage: qkv {command} NAME [OPTIONS]", "command"_a = command.name()).in(language);
+  std::string out = wrapped("qkv " + command.name() + ": " + command.summary().in(language)) + "\n\n" + usage + "\n";
+  if (!subcommands.empty())
+    out += tr("\nNAME is one of these; qkv {command} NAME --help explains it:\n", "command"_a = command.name())
+               .in(language) +
+           command_table(subcommands, language);
   if (!own.specs().empty()) out += "\n" + option_table(own, language);
   out += tr("\noptions of all commands:\n").in(language) + option_table(globals, language);
-  return out + tr("\nexample:\n  ").in(language) + command.example() + "\n";
+  std::vector<Row> topics;
+  for (const auto& [name, title] : command.topics()) topics.push_back({name, title.in(language)});
+  if (!topics.empty()) out += tr("\nNAME is one of:\n").in(language) + table(topics);
+  return out + tr("\nexample:\n").in(language) + example_lines(command.example());
 }
 
 }  // namespace qkv::cli

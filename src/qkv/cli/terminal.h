@@ -25,7 +25,6 @@ void print_error(const Text& message, const Text& hint, Language language);
 /// zh if LC_ALL, LC_MESSAGES or LANG (the first that is set) begins with "zh".
 Language locale_language();
 
-using Commands = std::vector<std::unique_ptr<Command>>;
 /// The list of commands; the same with the global options and an example of each command; the help of one command.
 std::string short_help(const Commands& commands, Language language);
 std::string full_help(const Commands& commands, const Options& globals, Language language);

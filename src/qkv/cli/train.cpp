@@ -24,6 +24,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The heading of a block of settings in the help.
+Text block_title(const std::string& block) {
+  if (block == "data") return tr("data (the block data of the configuration):");
+  if (block == "model") return tr("model (the block model):");
+  if (block == "training") return tr("training (the block training):");
+  if (block == "decoding") return tr("decoding (the block decoding):");
+  return tr("the book's habits (the block book):");
+}
+
 /// Draws progress on standard error.
 class Screen : public Observer {
  public:
@@ -101,11 +110,13 @@ class Train : public Command {
         output_);
     options.flag("--restart", tr("start over: remove an earlier run from the folder"), restart_);
     options.flag("--dump-config", tr("print the whole configuration as YAML and exit"), dump_);
+    std::string block;
     for (const Setting& s : offered_settings()) {
       if (s.name() == "data.pairs" || s.name() == "training.seed") continue;
+      if (std::exchange(block, s.block) != s.block) options.group(block_title(s.block));
       overrides_.emplace_back(s.name(), std::nullopt);
-      options.option(s.flag + " " + s.value_name, tr("{setting}: {help}", "setting"_a = s.name(), "help"_a = s.help),
-                     overrides_.back().second, s.choices);
+      options.option(s.flag + " " + s.value_name, s.help, overrides_.back().second, s.choices);
+      if (s.get() != "\"\"") options.set_default(s.get());  // else no file
     }
   }
 

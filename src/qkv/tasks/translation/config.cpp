@@ -136,6 +136,7 @@ TranslationConfig read_run_config(const std::string& path) {
 std::vector<Setting> offered_settings() {
   std::vector<Setting> all;
   std::map<std::string, std::vector<std::pair<ModelKind, Text>>> said;
+  std::map<std::string, std::map<std::string, std::vector<std::string>>> defaults;  // name, value, kinds
   for (const ModelKind kind : every<ModelKind>()) {
     TranslationConfig c;
     c.set_kind(kind);
@@ -148,10 +149,15 @@ std::vector<Setting> offered_settings() {
         for (const std::string& word : s.choices)
           if (std::ranges::find(known->choices, word) == known->choices.end()) known->choices.push_back(word);
       said[s.name()].emplace_back(kind, s.help);
+      defaults[s.name()][s.get()].emplace_back(name_of(kind));
     }
   }
   // A setting that not every kind has, or that differs between kinds, names its kind in the help.
   for (Setting& s : all) {
+    std::vector<std::string> values;
+    for (const auto& [value, kinds] : defaults[s.name()])
+      values.push_back(defaults[s.name()].size() == 1 ? value : listed(kinds) + " " + value);
+    s.get = [text = listed(values)] { return text; };  // the config that it read is gone
     const auto& helps = said[s.name()];
     const bool alike = helps.size() == every<ModelKind>().size() && std::ranges::all_of(helps, [&](const auto& h) {
                          return h.second.in(Language::en) == helps[0].second.in(Language::en);

@@ -14,6 +14,8 @@ expect 0 '' plot table.csv -o table.svg
 expect_match '>a<.*>b<' "$(tr -d '\n' <table.svg)"
 expect 0 '' plot table.csv --x x --y b --kind points --xlim 0,5 --ylim -1,6 -o points.svg
 for kind in bars histogram curves; do expect 0 '' plot table.csv --kind "$kind" -o "$kind.svg"; done
+expect 0 '' plot table.csv --kind histogram --lang zh -o zh.svg
+expect_match '>计数<' "$(cat zh.svg)"
 expect 0 '' plot metrics.jsonl --log-y -o loss.svg
 expect_match '>step<' "$(tr -d '\n' <loss.svg)"
 expect 0 '' plot line.npy

@@ -10,7 +10,8 @@ expect 0 '' --lang zh tour 10.2 -o zh-regression --quiet
 iconv -f utf-8 -t utf-8 zh-regression/index.html >copy.html || mismatch "the Chinese report is not UTF-8"
 expect 0 '' --lang zh tour 10.1 scoring -o zh --quiet
 expect_out ''
-expect_match 'lang="zh-CN".*注意力一览' "$(tr -d '\n' <zh/index.html)"
+expect_match 'lang="zh-CN".*注意力一览.*>键<.*>查询<' "$(tr -d '\n' <zh/index.html)"
+[[ $(cat zh/index.html) != *'>Queries<'* ]] || mismatch "an English label in the Chinese report"
 [[ $(tr -d '\n' <zh/index.html) != *Transformer\ 模型* ]] || mismatch "a tour of two labs has more"
 expect 2 'qkv: error: there is no lab "scorings"
 hint: did you mean "scoring"?' tour scorings -o none

@@ -66,7 +66,7 @@ class Attend : public Command {
     if (json_) fmt::print("{}\n", report::to_json(attended));
     if (output_) write_npy(*output_, attended.output);
     if (weights_) write_npy(*weights_, attended.weights.matrix());
-    if (plot_) save(report::weight_maps(attended.weights, q.rank()), *plot_);
+    if (plot_) save(report::weight_maps(attended.weights, q.rank()), *plot_, global.language);
     if (!output_ && !explain_ && !json_) fmt::print("{}", report::numbers_text(attended.output, ""));
     if (attended.weights.empty_rows() > 0)
       global.note(tr("{rows} of {queries} queries see no key; their output is 0",

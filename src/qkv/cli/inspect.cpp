@@ -95,7 +95,7 @@ class Inspect : public Command {
         "model"_a = model_);
     if (json_) return print(report::to_json(seen));
     if (output_ && output_->ends_with(".npz")) return write_arrays(global, seen, report::to_arrays(seen));
-    return draw(global, seen, {attention_figure(seen, choice_.colours, gold_boxes(translator, seen), global.language)});
+    return draw(global, seen, {attention_figure(seen, choice_.colours, gold_boxes(translator, seen))});
   }
 
  private:
@@ -187,8 +187,8 @@ class Inspect : public Command {
     if (json_) return print(report::to_json(seen, pair, choice_));
     if (output_ && output_->ends_with(".npz")) return write_arrays(global, seen, report::to_arrays(pair, choice_));
     const bool text = !output_ || output_->ends_with(".txt");
-    const auto figures = attention_figures(pair, choice_, boxes, global.language,
-                                           text ? report::FigureUse::terminal : report::FigureUse::paper);
+    const auto figures =
+        attention_figures(pair, choice_, boxes, text ? report::FigureUse::terminal : report::FigureUse::paper);
     if (report::lacks_words(figures)) global.note(kNoWords);
     return draw(global, seen, figures);
   }
@@ -197,14 +197,14 @@ class Inspect : public Command {
     if (!output_) {
       fmt::print("{}\n", seen.target);
       const TerminalOptions options{terminal_columns(STDOUT_FILENO),
-                                    global.color ? TerminalColour::truecolor : TerminalColour::ascii};
+                                    global.color ? TerminalColour::truecolor : TerminalColour::ascii, global.language};
       for (size_t i = 0; i < figures.size(); ++i) fmt::print("{}{}", i > 0 ? "\n" : "", terminal(figures[i], options));
       return 0;
     }
     if (output_->ends_with(".html"))
-      write_file(*output_, to_html(seen, figures));
+      write_file(*output_, to_html(seen, figures, global.language));
     else
-      save(figures, *output_);
+      save(figures, *output_, global.language);
     return done(global, seen);
   }
 

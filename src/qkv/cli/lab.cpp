@@ -93,7 +93,8 @@ class LabCommand : public Command {
     int64_t files = 0;
     if (to_screen) show(labs::plain_title(lab, global.language, how));
     const auto block_done = [&](const labs::Block& block) {
-      if (const auto* picture = std::get_if<labs::Picture>(&block)) files += labs::save_figure(*picture, folder);
+      if (const auto* picture = std::get_if<labs::Picture>(&block))
+        files += labs::save_figure(*picture, folder, global.language);
       if (!to_screen) return;
       status.clear();
       show(labs::plain(block, global.language, how));

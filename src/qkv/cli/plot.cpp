@@ -103,10 +103,11 @@ class PlotCommand : public Command {
       figure.size = FigureSize{width, height};
     }
     if (output_)
-      save(figure, *output_);
+      save(figure, *output_, global.language);
     else
-      fmt::print("{}", terminal(figure, {terminal_columns(STDOUT_FILENO),
-                                         global.color ? TerminalColour::truecolor : TerminalColour::ascii}));
+      fmt::print("{}",
+                 terminal(figure, {terminal_columns(STDOUT_FILENO),
+                                   global.color ? TerminalColour::truecolor : TerminalColour::ascii, global.language}));
     return 0;
   }
 
@@ -145,8 +146,8 @@ class PlotCommand : public Command {
     if (values.rank() < 2 || values.rank() > 4)
       refuse("{file}: a heat map needs an array with 2 to 4 axes, got shape {shape}", "file"_a = file,
              "shape"_a = values.shape());
-    return heatmaps(values, x_label_, y_label_, titles_.empty() ? std::vector<std::string>{} : split(titles_, ','),
-                    options);
+    return heatmaps(values, x_label_, y_label_,
+                    labels(titles_.empty() ? std::vector<std::string>{} : split(titles_, ',')), options);
   }
 
   Table read_table(const std::string& file) const {
@@ -183,7 +184,7 @@ class PlotCommand : public Command {
     return wanted;
   }
 
-  Axis axis(const std::string& label, const std::optional<std::string>& limits, const char* option, bool log) const {
+  Axis axis(const Label& label, const std::optional<std::string>& limits, const char* option, bool log) const {
     Axis a{.label = label, .scale = log ? AxisScale::log : AxisScale::linear};
     if (limits) std::tie(a.low, a.high) = two_numbers(option, *limits, ',');
     return a;
@@ -207,15 +208,17 @@ class PlotCommand : public Command {
       }
     }
     const Axis x = axis(x_label_.empty() && kind_ != "histogram" ? first_x : x_label_, x_limits_, "--xlim", log_x_);
-    const Axis y = axis(!y_label_.empty() || all.size() > 1 ? y_label_ : all[0].name, y_limits_, "--ylim", log_y_);
+    const Axis y =
+        axis(!y_label_.empty() || all.size() > 1 ? Label(y_label_) : all[0].name, y_limits_, "--ylim", log_y_);
     if (kind_ == "histogram")
-      return histogram(columns, x, axis(y_label_.empty() ? "count" : y_label_, y_limits_, "--ylim", log_y_));
+      return histogram(columns, x,
+                       axis(y_label_.empty() ? Label(tr("count")) : Label(y_label_), y_limits_, "--ylim", log_y_));
     if (kind_ == "bars") {
-      std::vector<std::string> categories;
-      for (double at : all[0].x) categories.push_back(fmt::format("{:g}", at));
+      std::vector<Label> categories;
+      for (double at : all[0].x) categories.emplace_back(fmt::format("{:g}", at));
       return bars(categories, columns, x, y);
     }
-    if (all.size() == 1) all[0].name.clear();  // the axis label shows it
+    if (all.size() == 1) all[0].name = {};  // the axis label shows it
     return curves(all, x, y);
   }
 

@@ -194,8 +194,8 @@ int Regress::run(const Global& global) {
   if (json_) fmt::print("{}\n", to_json(input, result_, output_ ? report::JsonRows::without : report::JsonRows::with));
   if (!json_ || output_) write(prediction_table(input, result_));
   if (weights_) write_npy(*weights_, regression.weights(at));
-  if (plot_) save(fit_figure(input, result_), *plot_);
-  if (weights_plot_) save(weights_figure(input, at, regression), *weights_plot_);
+  if (plot_) save(fit_figure(input, result_), *plot_, global.language);
+  if (weights_plot_) save(weights_figure(input, at, regression), *weights_plot_, global.language);
   print_notes(input, global);
   return 0;
 }

@@ -86,7 +86,7 @@ std::vector<int32_t> negation(const AlignedPair& pair) {
 Panel panel(const Looked& looked) {
   HeatMap map{looked.weights, words(looked.pair->source), words(looked.pair->target), {}, false, true};
   for (const auto& [s, t] : looked.pair->links) map.boxes.push_back({t, s});
-  return {map, "", {.label = "source words"}, {.label = "target words"}};
+  return {map, "", {.label = tr("source words")}, {.label = tr("target words")}};
 }
 
 Figure figure(const Looked& looked) {
@@ -133,7 +133,7 @@ void heat_map_step(Page& page) {
   const int64_t steps = best.attention.size(0), keys = best.attention.size(2);
   page.draw(
       "book-heat-map",
-      heatmaps(best.attention.viewed({steps, keys}), "Key positions", "Query positions", {},
+      heatmaps(best.attention.viewed({steps, keys}), tr("Key positions"), tr("Query positions"), {},
                {.x_tokens = translator.tokenizers().source.tokens(translation.source),
                 .y_tokens = translator.tokenizers().target.tokens(written)}),
       tr("Weights for `i'm home .`, one row per word written. As in the book, there is no sharp alignment: with 601 "

@@ -52,18 +52,18 @@ SideFacts facts(const std::vector<std::vector<std::string>>& lines, const Tokeni
 
 // The book's histogram, with one bar per length.
 Figure lengths_figure(const SideFacts& source, const SideFacts& target) {
-  std::vector<std::string> names;
-  NamedValues s{"source", {}}, t{"target", {}};
+  std::vector<Label> names;
+  NamedValues s{tr("source"), {}}, t{tr("target"), {}};
   const auto count = [](const SideFacts& side, int64_t length) {
     return side.lengths.contains(length) ? side.lengths.at(length) : 0.0;
   };
   for (int64_t n = std::min(source.lengths.begin()->first, target.lengths.begin()->first);
        n <= std::max(source.longest, target.longest); ++n) {
-    names.push_back(std::to_string(n));
+    names.emplace_back(std::to_string(n));
     s.values.push_back(count(source, n));
     t.values.push_back(count(target, n));
   }
-  return bars(names, {s, t}, {.label = "# tokens per sequence"}, {.label = "count"});
+  return bars(names, {s, t}, {.label = tr("# tokens per sequence")}, {.label = tr("count")});
 }
 
 WordRule rule_of(const Page& page) { return page.data().empty() ? WordRule::spaces : WordRule::book; }
@@ -199,11 +199,12 @@ void vocabulary_step(Page& page) {
          "real text the vocabulary grows like $n$ to a power below 1. A grammar has a fixed list of words, so its "
          "vocabulary reaches a limit."));
   page.table({tr("pairs"), tr("source vocabulary"), tr("target vocabulary")}, rows);
-  page.draw(
-      "vocabularies",
-      curves({{"source", sizes, source_sizes, line_style("bo-")}, {"target", sizes, target_sizes, line_style("ro-")}},
-             {.label = "sentence pairs", .scale = AxisScale::log}, {.label = "vocabulary", .scale = AxisScale::log}),
-      tr("Vocabulary against the number of pairs, both axes logarithmic."));
+  page.draw("vocabularies",
+            curves({{tr("source"), sizes, source_sizes, line_style("bo-")},
+                    {tr("target"), sizes, target_sizes, line_style("ro-")}},
+                   {.label = tr("sentence pairs"), .scale = AxisScale::log},
+                   {.label = tr("vocabulary"), .scale = AxisScale::log}),
+            tr("Vocabulary against the number of pairs, both axes logarithmic."));
   const bool slower = source_sizes.back() / source_sizes[0] < sizes.back() / sizes[0] &&
                       target_sizes.back() / target_sizes[0] < sizes.back() / sizes[0];
   page.claim(

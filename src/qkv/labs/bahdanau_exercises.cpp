@@ -40,10 +40,10 @@ std::vector<Text> head(Page& page) {
           tr("tokens/s, one core")};
 }
 
-Figure losses(const std::string& name, const Trained& other, const Trained& reference) {
-  return curves({{"reference", reference.epochs, reference.losses, line_style("r-")},
+Figure losses(const Label& name, const Trained& other, const Trained& reference) {
+  return curves({{tr("reference"), reference.epochs, reference.losses, line_style("r-")},
                  {name, other.epochs, other.losses, line_style("b--")}},
-                {.label = "epoch"}, {.label = "training loss", .scale = AxisScale::log});
+                {.label = tr("epoch")}, {.label = tr("training loss"), .scale = AxisScale::log});
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void feed_back_step(Page& page) {
     return cells;
   };
   named_table(page, columns, {{tr("teacher forcing"), row(reference, plain)}, {tr("half fed back"), row(fed, exact)}});
-  page.draw("fed-back", losses("half fed back", fed, reference),
+  page.draw("fed-back", losses(tr("half fed back"), fed, reference),
             tr("Training loss; for the dashed curve, half of the inputs are the model's own words."));
   page.claim(fed.losses.back() > reference.losses.back(), tr("The training loss is higher than with teacher forcing."),
              tr("{fed:.3f} half fed back, {forced:.3f} with teacher forcing", "fed"_a = fed.losses.back(),
@@ -139,7 +139,7 @@ void scoring_step(Page& page) {
   const SentencePairs judge = judged_on(page);
   named_table(page, head(page),
               {{tr("additive"), measures(reference, judge)}, {tr("scaled dot product"), measures(dot, judge)}});
-  page.draw("dot", losses("scaled dot product", dot, reference), tr("Training loss with both scores."));
+  page.draw("dot", losses(tr("scaled dot product"), dot, reference), tr("Training loss with both scores."));
   const double additive_nats = forced_loss(reference, judge), dot_nats = forced_loss(dot, judge);
   page.fact(tr("The dot product has $2 h^2 + h$ fewer parameters."),
             tr("{fewer} fewer with h = {hidden}",

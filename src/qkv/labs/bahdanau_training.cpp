@@ -17,14 +17,14 @@ const std::vector<double> kBookAttention = {.2025, .1350, .1004, .0773, .0620, .
                                             .0332, .0297, .0281, .0265, .0249, .0248, .0236, .0232, .0222,
                                             .0217, .0216, .0211, .0212, .0212, .0205, .0208};
 
-Series book_curve(const std::string& name, const std::vector<double>& losses, std::string_view format) {
+Series book_curve(const Label& name, const std::vector<double>& losses, std::string_view format) {
   Series out{name, {}, losses, line_style(format)};
   for (size_t i = 0; i < losses.size(); ++i) out.x.push_back(10 * static_cast<double>(i + 1));
   return out;
 }
 
 // Leaves out the first 4 % of a long training, which would squeeze the rest of the curve.
-Series curve(const std::string& name, const std::vector<double>& epochs, const std::vector<double>& losses,
+Series curve(const Label& name, const std::vector<double>& epochs, const std::vector<double>& losses,
              std::string_view format) {
   const auto skip = static_cast<std::ptrdiff_t>(epochs.size() / 25);
   return {name, {epochs.begin() + skip, epochs.end()}, {losses.begin() + skip, losses.end()}, line_style(format)};
@@ -35,13 +35,13 @@ void train_on_book(Page& page, const Trained& baseline, const Trained& attention
       "The book's settings: 601 pairs, width 32, two layers, dropout 0.1, batches of 64, Adam with rate 0.005, "
       "gradients clipped at 1; 300 epochs for the baseline, 250 with attention. The dotted curves are the book's own "
       "PyTorch run."));
-  page.draw(
-      "losses",
-      curves({curve("baseline", baseline.epochs, baseline.losses, "b-"),
-              curve("attention", attention.epochs, attention.losses, "r-"),
-              book_curve("baseline, book", kBookBaseline, "b:"), book_curve("attention, book", kBookAttention, "r:")},
-             {.label = "epoch"}, {.label = "loss (book's unit)", .scale = AxisScale::log}),
-      tr("Training loss in the book's unit: the loss per token divided by 10."));
+  page.draw("losses",
+            curves({curve(tr("baseline"), baseline.epochs, baseline.losses, "b-"),
+                    curve(tr("attention"), attention.epochs, attention.losses, "r-"),
+                    book_curve(tr("baseline, book"), kBookBaseline, "b:"),
+                    book_curve(tr("attention, book"), kBookAttention, "r:")},
+                   {.label = tr("epoch")}, {.label = tr("loss (book's unit)"), .scale = AxisScale::log}),
+            tr("Training loss in the book's unit: the loss per token divided by 10."));
   std::vector<double> baselines, attentions;
   for (const BookRun& run : book_runs(page)) {
     baselines.push_back(run.baseline_loss);
@@ -75,11 +75,11 @@ void train_on_built_in(Page& page, const Trained& baseline, const Trained& atten
       "rows"_a = c.training.batch_rows, "rate"_a = c.training.rate, "epochs"_a = c.training.epochs));
   page.draw(
       "losses",
-      curves({curve("baseline, training", baseline.epochs, baseline.losses, "b-"),
-              curve("baseline, validation", baseline.epochs, baseline.valid_losses, "b--"),
-              curve("attention, training", attention.epochs, attention.losses, "r-"),
-              curve("attention, validation", attention.epochs, attention.valid_losses, "r--")},
-             {.label = "epoch"}, {.label = "loss, nats per token", .low = 0.02, .scale = AxisScale::log}),
+      curves({curve(tr("baseline, training"), baseline.epochs, baseline.losses, "b-"),
+              curve(tr("baseline, validation"), baseline.epochs, baseline.valid_losses, "b--"),
+              curve(tr("attention, training"), attention.epochs, attention.losses, "r-"),
+              curve(tr("attention, validation"), attention.epochs, attention.valid_losses, "r--")},
+             {.label = tr("epoch")}, {.label = tr("loss, nats per token"), .low = 0.02, .scale = AxisScale::log}),
       tr("The baseline learns its training sentences but does worse on new ones: it has to pack a sentence into one "
          "vector."));
   const std::vector<AlignedPair>& held = held_out(page);

@@ -113,14 +113,14 @@ void desk(Page& page) {
   page.table(head, {pooling_row("$a = 0$", average, 0), pooling_row("$a = w^\\top k$", salient, 0),
                     pooling_row("$a = w^\\top k / 0.01$", largest, 0), pooling_row("$a = q_1^\\top k$", asked, 0),
                     pooling_row("$a = q_2^\\top k$", asked, 1)});
-  std::vector<std::string> names;
-  for (const Text& thing : things()) names.push_back(thing.in(Language::en));
+  std::vector<Label> names;
+  for (const Text& thing : things()) names.emplace_back(thing);
   page.draw("desk-weights",
             bars(names,
-                 {{"no query: salience", weights_of(salient, 0)},
-                  {"query: drink", weights_of(asked, 0)},
-                  {"query: read", weights_of(asked, 1)}},
-                 {}, {.label = "attention weight", .low = 0, .high = 1}),
+                 {{tr("no query: salience"), weights_of(salient, 0)},
+                  {tr("query: drink"), weights_of(asked, 0)},
+                  {tr("query: read"), weights_of(asked, 1)}},
+                 {}, {.label = tr("attention weight"), .low = 0, .high = 1}),
             tr("The cup wins when there is no query and for the thirsty; the reader looks at the book."));
   double spread = 0;
   for (double w : weights_of(average, 0)) spread = std::max(spread, std::abs(w - 0.2));
@@ -188,10 +188,10 @@ void learned_pooling(Page& page) {
        {"$q^\\top W k$", place(with_query.output, 0), place(with_query.output, 1),
         rounded(with_query.loss.back(), 4)}});
   page.draw("learned-pooling",
-            curves({{"key only", keys_only.step, keys_only.loss},
-                    {"query and key", with_query.step, with_query.loss},
-                    {"floor without a query", {0, 600}, {floor, floor}, line_style("k:")}},
-                   {.label = "step"}, {.label = "mean squared distance", .scale = AxisScale::log}),
+            curves({{tr("key only"), keys_only.step, keys_only.loss},
+                    {tr("query and key"), with_query.step, with_query.loss},
+                    {tr("floor without a query"), {0, 600}, {floor, floor}, line_style("k:")}},
+                   {.label = tr("step")}, {.label = tr("mean squared distance"), .scale = AxisScale::log}),
             tr("The loss stops at the floor when the score cannot see the task, and keeps falling when it can."));
   page.claim(
       same_rows(keys_only.output) && keys_only.loss.back() > floor - 1e-4 && keys_only.loss.back() < 1.05 * floor,

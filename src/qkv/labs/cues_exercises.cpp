@@ -32,7 +32,7 @@ void translation(Page& page) {
   const Tensor q({4, 5}, {5, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 5});
   const Attended a = attend(Dot{}, q, k, k);
   Figure figure =
-      heatmaps(a.weights.matrix(), "source (keys)", "target (queries)", {},
+      heatmaps(a.weights.matrix(), tr("source (keys)"), tr("target (queries)"), {},
                {.colours = {.low = 0, .high = 1}, .x_tokens = source, .y_tokens = target, .cell_values = true});
   std::get<HeatMap>(figure.panels[0].content).boxes = {{0, 0}, {0, 1}, {1, 2}, {2, 4}, {3, 3}};
   page.draw("translation-cues", figure,
@@ -81,7 +81,7 @@ void covariance(Page& page) {
     }
   const double off = largest_difference(both.part(0, {d, d}), both.part(d * d, {d, d}));
   page.draw(
-      "covariance", heatmaps(both, "j", "i", {"gradient from the tape", "covariance of the keys"}),
+      "covariance", heatmaps(both, "j", "i", {tr("gradient from the tape"), tr("covariance of the keys")}),
       tr("The Jacobian of the output with respect to the query, and the covariance of the keys under the weights: one "
          "matrix."));
   page.claim(off < 1e-5, tr("The tape's gradient is the covariance."),
@@ -187,11 +187,12 @@ void search_engine(Page& page) {
   }
   Figure figure;
   figure.cols = 2;
-  figure.panels = {{Curves{{{"", steps, loss}}}, "clicks seen", {.label = "step"}, {.label = "−log weight", .low = 0}},
-                   {Curves{{{"", steps, recall}}},
-                    "documents never clicked",
-                    {.label = "step"},
-                    {.label = "found first", .low = 0, .high = 1.02}}};
+  figure.panels = {
+      {Curves{{{"", steps, loss}}}, tr("clicks seen"), {.label = tr("step")}, {.label = tr("−log weight"), .low = 0}},
+      {Curves{{{"", steps, recall}}},
+       tr("documents never clicked"),
+       {.label = tr("step")},
+       {.label = tr("found first"), .low = 0, .high = 1.02}}};
   page.draw(
       "search-engine", figure,
       tr("Left: the loss on the clicks. Right: the share of new searches whose document, never clicked in training, "
@@ -233,14 +234,15 @@ void squeeze_and_excitation(Page& page) {
   }
   const Attended gated = attend(Dot{}, excitation.viewed({channels, 1, 1}), k, v);
   const double off = largest_difference(gated.output.viewed({channels, pixels}), direct);
-  std::vector<std::string> names;
-  for (int64_t c = 0; c < channels; ++c) names.push_back(std::to_string(c));
+  std::vector<Label> names;
+  for (int64_t c = 0; c < channels; ++c) names.emplace_back(std::to_string(c));
   double total = 0;
   for (float g : gates.data()) total += g;
   page.draw(
       "squeeze-excitation",
-      bars(names, {{"gates (two keys each)", numbers(gates)}, {"softmax over channels", numbers(softmax(excitation))}},
-           {.label = "channel"}, {.label = "weight", .low = 0, .high = 1}),
+      bars(names,
+           {{tr("gates (two keys each)"), numbers(gates)}, {tr("softmax over channels"), numbers(softmax(excitation))}},
+           {.label = tr("channel")}, {.label = tr("weight"), .low = 0, .high = 1}),
       tr("Gates open independently; a softmax over the channels would make them share a weight of 1."));
   page.claim(off < 1e-5, tr("The block and the attention over \"take\" and \"leave\" agree."),
              tr("largest difference {difference}; the gates sum to {total:.2f}", "difference"_a = tiny(off),

@@ -43,7 +43,7 @@ void identity_map(Page& page) {
       "choose."));
   const Tensor x = scale(eye(10), 40);
   const Tensor weights = attend(Dot{}, x, x, eye(10)).weights.matrix();
-  page.draw("identity", heatmaps(weights, "Keys", "Queries", {}),
+  page.draw("identity", heatmaps(weights, tr("Keys"), tr("Queries"), {}),
             tr("The weight is 1 where query and key are the same, else 0."));
   const double off = largest_difference(weights.viewed({10, 10}), eye(10));
   page.claim(off == 0, tr("The weights are the identity matrix, bit for bit."),
@@ -60,7 +60,7 @@ void random_map(Page& page) {
   const Tensor scores = uniform({10, 10}, Rng(page.seed()).at("random-map"));
   const Tensor soft = softmax(scores), sharp = softmax(scale(scores, 10));
   const Tensor both = stack({soft, sharp});
-  page.draw("random-softmax", heatmaps(both, "Keys", "Queries", {"softmax(S)", "softmax(10 S)"}, {}),
+  page.draw("random-softmax", heatmaps(both, tr("Keys"), tr("Queries"), {"softmax(S)", "softmax(10 S)"}, {}),
             tr("Random scores as attention weights. Both maps share one colour scale."));
   const Tensor entropy = Weights(soft.viewed({1, 1, 10, 10})).entropy(),
                sharp_entropy = Weights(sharp.viewed({1, 1, 10, 10})).entropy();
@@ -106,7 +106,7 @@ void database(Page& page) {
   page.table({tr("query"), tr("exact look-up"), tr("radius 1.5"), tr("Gaussian, $h = 1$"), tr("constant")}, rows);
   page.draw(
       "database",
-      heatmaps(maps, "", "", {"exact", "boxcar 1.5", "Gaussian 1"},
+      heatmaps(maps, "", "", {tr("exact look-up"), tr("boxcar 1.5"), tr("Gaussian 1")},
                {.colours = {.low = 0, .high = 1}, .x_tokens = kNames, .y_tokens = asked, .cell_values = true}),
       tr("One table queried in three ways. For the two misspelt names, exact look-up finds nothing, and approximate "
          "look-up finds the right person."));

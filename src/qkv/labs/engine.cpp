@@ -111,8 +111,8 @@ void perceptron_step(Page& page) {
   const Fitted fitted = fit_curve(page.seed(), x.viewed({50, 1}), y.viewed({50, 1}));
 
   page.draw("perceptron-loss",
-            curves({{"", fitted.curve.step_number, fitted.curve.loss}}, {.label = "step"},
-                   {.label = "loss", .scale = AxisScale::log}),
+            curves({{"", fitted.curve.step_number, fitted.curve.loss}}, {.label = tr("step")},
+                   {.label = tr("loss"), .scale = AxisScale::log}),
             tr("Mean squared error on the training points, step by step."));
   const Tensor at = arange(0, 5, 0.1f);
   const Tensor predicted = fitted.model(at.viewed({50, 1})).viewed({50});
@@ -125,7 +125,8 @@ void perceptron_step(Page& page) {
     spread += std::pow(mean - exact.ptr()[i], 2) / 50;
   }
   page.draw("perceptron-fit",
-            curves({series("Truth", at, exact, "-"), series("Pred", at, predicted, "m--"), series("Data", x, y, "o")},
+            curves({series(tr("Truth"), at, exact, "-"), series(tr("Pred"), at, predicted, "m--"),
+                    series(tr("Data"), x, y, "o")},
                    {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
             tr("The true curve, the fit, and the training points."));
   page.claim(mse < spread, tr("The fit is closer to the truth than the mean of the data."),

@@ -132,9 +132,7 @@ void shapes(Page& page) {
          "the heads differ, and what holds for one attention holds for each of them:"));
   const Tensor q = normal({2, 4, 100}, rng.at("q")), k = normal({2, 6, 100}, rng.at("k"));
   const Tensor w = weights_of(heads, q, k, mask);
-  page.draw("demo-heads",
-            heatmaps(w, "Keys", "Queries", {"Head 1", "Head 2", "Head 3", "Head 4", "Head 5"},
-                     {.colours = {.low = 0, .high = 1}}),
+  page.draw("demo-heads", heatmaps(w, tr("Keys"), tr("Queries"), head_names(5), {.colours = {.low = 0, .high = 1}}),
             tr("Five heads with random weights. Top: the batch element of length 3; bottom: the one of length 2."));
   const Rows rows = rows_beyond(w, lens.data());
   page.claim(

@@ -18,12 +18,6 @@ namespace {
 
 constexpr size_t kAll = static_cast<size_t>(kHeads);
 
-std::vector<std::string> head_names() {
-  std::vector<std::string> names;
-  for (int64_t h = 1; h <= kHeads; ++h) names.push_back(fmt::format("Head {}", h));
-  return names;
-}
-
 // Mean over lines and queries of half the sum of |alpha - alpha'|: 0 for equal maps, 1 for maps that never overlap.
 Tensor head_distances(const Reader& reader, const Lines& lines) {
   const Tensor w = reader.attended(lines).weights.matrix();
@@ -177,10 +171,10 @@ void drawn(Page& page) {
       "a column one that is asked. After training you can see which head does what: a full column for the first token, "
       "a line next to the diagonal for the token before, and a scattered pattern, different for every line, for the "
       "partners. Heads that no question needs show a useless pattern or repeat that of another head."));
-  Figure figure = heatmaps(both, "Keys", "", head_names(),
+  Figure figure = heatmaps(both, tr("Keys"), "", head_names(kHeads),
                            {.colours = {.low = 0, .high = 1}, .x_tokens = tokens, .y_tokens = tokens});
-  figure.panels[0].y.label = "Queries, before training";
-  figure.panels[kAll].y.label = "Queries, after training";
+  figure.panels[0].y.label = tr("Queries, before training");
+  figure.panels[kAll].y.label = tr("Queries, after training");
   page.draw("head-maps", std::move(figure), tr("The six heads on one line. Top: before training; bottom: after it."));
   const auto share = shares(r.several[0].after, test);
   std::vector<std::vector<std::string>> rows;
@@ -214,7 +208,7 @@ void distances(Page& page) {
   std::vector<std::string> numbers;
   for (int64_t h = 1; h <= kHeads; ++h) numbers.push_back(std::to_string(h));
   page.draw("head-distances",
-            heatmaps(both, "Head", "Head", {"untrained", "trained"},
+            heatmaps(both, tr("Head"), tr("Head"), {tr("untrained"), tr("trained")},
                      {.colours = {.low = 0, .high = 1}, .x_tokens = numbers, .y_tokens = numbers, .cell_values = true}),
             tr("Mean distance between the maps of each pair of heads."));
   const double untrained = mean_between(before), trained = mean_between(after);
@@ -248,11 +242,11 @@ void importance(Page& page) {
   page.table({tr("head closed"), tr("loss rises by"), tr("rank"), verbatim("$I_h$"), tr("rank"), tr("before"),
               tr("first"), tr("partner")},
              rows);
-  std::vector<std::string> names;
-  for (int64_t h = 1; h <= kHeads; ++h) names.push_back(std::to_string(h));
+  std::vector<Label> names;
+  for (int64_t h = 1; h <= kHeads; ++h) names.emplace_back(std::to_string(h));
   page.draw("head-importance",
-            bars(names, {{"masking", relative(rise)}, {"gradient", relative(gradient)}}, {.label = "Head"},
-                 {.label = "importance, largest = 1", .low = 0}),
+            bars(names, {{tr("masking"), relative(rise)}, {tr("gradient"), relative(gradient)}}, {.label = tr("Head")},
+                 {.label = tr("importance, largest = 1"), .low = 0}),
             tr("Both measures, each divided by its largest value."));
   const auto by_mask = least_first(rise), by_gradient = least_first(gradient);
   const double least = rise[by_mask[0]], most = rise[by_mask.back()];
@@ -294,12 +288,12 @@ void pruning(Page& page) {
   std::vector<double> count;
   for (size_t i = 0; i <= kAll; ++i) count.push_back(static_cast<double>(i));
   page.draw("pruning",
-            curves({{"measured again", count, losses_of(best), line_style("bo-")},
-                    {"masking, once", count, losses_of(pruned(model, test, by_mask)), line_style("g--")},
-                    {"gradient, once", count, losses_of(pruned(model, test, by_gradient)), line_style("m-.")},
-                    {"most useful first", count, losses_of(pruned(model, test, {by_mask.rbegin(), by_mask.rend()})),
+            curves({{tr("measured again"), count, losses_of(best), line_style("bo-")},
+                    {tr("masking, once"), count, losses_of(pruned(model, test, by_mask)), line_style("g--")},
+                    {tr("gradient, once"), count, losses_of(pruned(model, test, by_gradient)), line_style("m-.")},
+                    {tr("most useful first"), count, losses_of(pruned(model, test, {by_mask.rbegin(), by_mask.rend()})),
                      line_style("r:")}},
-                   {.label = "heads closed"}, {.label = "loss, nats per answer", .low = 0}),
+                   {.label = tr("heads closed")}, {.label = tr("loss, nats per answer"), .low = 0}),
             tr("Loss on test lines as heads are closed. Three questions need at least three heads."));
   std::vector<std::vector<std::string>> rows;
   for (size_t i = 0; i < best.size(); ++i)

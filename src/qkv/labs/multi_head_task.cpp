@@ -197,9 +197,9 @@ void one_against_several(Page& page) {
   std::vector<double> steps(kSteps);
   std::iota(steps.begin(), steps.end(), 1.0);
   page.draw("one-against-several",
-            curves({{fmt::format("{} heads", kHeads), steps, six.losses, line_style("b-")},
-                    {"one head", steps, wide.losses, line_style("r--")}},
-                   {.label = "step"}, {.label = "loss, nats per answer", .low = 0}),
+            curves({{tr("{heads} heads", "heads"_a = kHeads), steps, six.losses, line_style("b-")},
+                    {tr("one head"), steps, wide.losses, line_style("r--")}},
+                   {.label = tr("step")}, {.label = tr("loss, nats per answer"), .low = 0}),
             tr("Training loss. One wide head cannot look at three tokens at once."));
   page.fact(tr("The final training losses of all starts."),
             tr("{heads} heads {several}; one head {one}", "heads"_a = kHeads, "several"_a = ends(r.several),

@@ -78,7 +78,7 @@ Vector collect(double (*number)(const BookRun&));
 std::vector<Series> fit_series(const Sample& sample, const Vector& truth, const Vector& prediction);
 Figure fit_figure(const Sample& sample, const Vector& prediction);
 /// Weights (queries, keys) of a fit as a heat map with the book's labels.
-Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles = {});
+Figure weights_figure(const Tensor& weights, const std::vector<Label>& titles = {});
 
 /// A row for named_table: its name in words, then numbers.
 using NamedRow = std::pair<Text, std::vector<std::string>>;

@@ -175,9 +175,9 @@ Vector collect(double (*number)(const BookRun&)) {
 std::vector<Series> fit_series(const Sample& sample, const Vector& truth, const Vector& prediction) {
   LineStyle points = line_style("o");
   points.alpha = 0.5;
-  return {{"Truth", test_x(), truth, line_style("-")},
-          {"Pred", test_x(), prediction, line_style("m--")},
-          {"Data", sample.x, sample.y, points}};
+  return {{tr("Truth"), test_x(), truth, line_style("-")},
+          {tr("Pred"), test_x(), prediction, line_style("m--")},
+          {tr("Data"), sample.x, sample.y, points}};
 }
 
 Figure fit_figure(const Sample& sample, const Vector& prediction) {
@@ -185,8 +185,8 @@ Figure fit_figure(const Sample& sample, const Vector& prediction) {
                 {.label = "y", .low = -1, .high = 5});
 }
 
-Figure weights_figure(const Tensor& weights, const std::vector<std::string>& titles) {
-  return heatmaps(weights, "Sorted training inputs", "Sorted testing inputs", titles);
+Figure weights_figure(const Tensor& weights, const std::vector<Label>& titles) {
+  return heatmaps(weights, tr("Sorted training inputs"), tr("Sorted testing inputs"), titles);
 }
 
 }  // namespace qkv::labs::regression

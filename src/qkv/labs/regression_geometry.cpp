@@ -82,7 +82,7 @@ void parzen_step(Page& page) {
   constexpr CellSpan kAxis{-2, 2}, kDown{2, -2};
   figure.panels = {
       {.content = Curves{{{"y = 1", px[1], py[1], red}, {"y = −1", px[0], py[0], blue}}},
-       .title = "Data",
+       .title = tr("Data"),
        .x = {.label = "x₁", .low = -2, .high = 2},
        .y = {.label = "x₂", .low = -2, .high = 2}},
       {.content = HeatMap{.values = maps.part(0, {kGrid, kGrid}), .x_span = kAxis, .y_span = kDown},
@@ -152,8 +152,8 @@ void unit_norm_step(Page& page) {
   page.draw(
       "unit-norm",
       curves({{"softmax(x·xᵢ / h²)", sorted, dot_weight, line_style("-")},
-              {"by distance", cosine, distance_weight, circles}},
-             {.label = "cosine of query and key"}, {.label = "weight", .low = 0}),
+              {tr("by distance"), cosine, distance_weight, circles}},
+             {.label = tr("cosine of query and key")}, {.label = tr("weight"), .low = 0}),
       tr("One query and 64 unit keys, h = 0.5: the weights by distance coincide with the weights by dot product."));
   page.claim(
       on_sphere < 1e-5 && off_sphere > 0.01,
@@ -304,9 +304,10 @@ void shrinking_step(Page& page) {
   for (size_t i = 0; i < laws.size(); ++i) {
     Law& law = laws[i];
     measure(law, rng_of(page.seed()).at("shrink"));
-    widths.push_back({law.name, law.n, law.width, line_style(formats[i])});
-    errors.push_back({law.name, law.n, law.error, line_style(formats[i])});
-    rows.push_back({law.margin > 0 ? verbatim(law.name) : tr("d = 1 with border"),
+    const Text name = law.margin > 0 ? verbatim(law.name) : tr("d = 1 with border");
+    widths.push_back({name, law.n, law.width, line_style(formats[i])});
+    errors.push_back({name, law.n, law.error, line_style(formats[i])});
+    rows.push_back({name,
                     {rounded(law.width.front(), 3), rounded(law.width.back(), 3), rounded(law.exponent, 3),
                      rounded(law.theory, 3)}});
     if (law.margin > 0) worst = std::max(worst, std::abs(law.exponent - law.theory));
@@ -317,10 +318,10 @@ void shrinking_step(Page& page) {
   figure.cols = 2;
   figure.panels = {{.content = Curves{widths},
                     .x = {.label = "n", .scale = AxisScale::log},
-                    .y = {.label = "best width", .scale = AxisScale::log}},
+                    .y = {.label = tr("best width"), .scale = AxisScale::log}},
                    {.content = Curves{errors},
                     .x = {.label = "n", .scale = AxisScale::log},
-                    .y = {.label = "expected error", .scale = AxisScale::log}}};
+                    .y = {.label = tr("expected error"), .scale = AxisScale::log}}};
   page.draw(
       "shrinking", figure,
       tr("Straight lines on two logarithmic axes are powers of n. In more dimensions the width must stay larger, and "

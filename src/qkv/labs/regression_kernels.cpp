@@ -13,7 +13,7 @@ namespace {
 
 Sample page_en(const Page& page) { return en_sample(rng_of(page.seed()).at("en")); }
 
-Panel fit_panel(const Sample& s, const Vector& prediction, const std::string& title) {
+Panel fit_panel(const Sample& s, const Vector& prediction, const Label& title) {
   return {.content = Curves{fit_series(s, en_test_y(), prediction)},
           .title = title,
           .x = {.label = "x", .low = 0, .high = 5},
@@ -24,15 +24,15 @@ Figure row_of(std::vector<Panel> panels) {
   Figure figure;
   figure.cols = static_cast<int>(panels.size());
   for (size_t i = 1; i < panels.size(); ++i) {  // labels and legend once
-    panels[i].y.label.clear();
-    for (Series& s : std::get<Curves>(panels[i].content).series) s.name.clear();
+    panels[i].y.label = {};
+    for (Series& s : std::get<Curves>(panels[i].content).series) s.name = {};
   }
   figure.panels = std::move(panels);
   figure.share_y = true;
   return figure;
 }
 
-Figure map_row(const std::vector<Tensor>& maps, const std::vector<std::string>& titles) {
+Figure map_row(const std::vector<Tensor>& maps, const std::vector<Label>& titles) {
   return weights_figure(stack(maps), titles);
 }
 
@@ -62,17 +62,17 @@ Vector errors_of(const RegressionOptions& options) {
 Figure kernel_figure() {
   Vector u;
   for (int i = -250; i <= 250; ++i) u.push_back(i / 100.0);
-  const auto panel = [&](const char* title, double (*k)(double)) {
+  const auto panel = [&](const Label& title, double (*k)(double)) {
     return Panel{.content = Curves{{{"", u, values(k, u), line_style("-")}}},
                  .title = title,
                  .x = {.label = "u", .low = -2.5, .high = 2.5},
                  .y = {.label = "K(u)", .low = -0.05, .high = 1.1}};
   };
   std::vector<Panel> panels = {
-      panel("Gaussian", [](double v) { return std::exp(-v * v / 2); }),
-      panel("Boxcar", [](double v) { return std::abs(v) <= 1 ? 1.0 : 0.0; }),
-      panel("Constant", [](double) { return 1.0; }),
-      panel("Triangular (dashed: Epanechnikov)", [](double v) { return std::max(0.0, 1 - std::abs(v)); })};
+      panel(tr("Gaussian"), [](double v) { return std::exp(-v * v / 2); }),
+      panel(tr("Boxcar"), [](double v) { return std::abs(v) <= 1 ? 1.0 : 0.0; }),
+      panel(tr("Constant"), [](double) { return 1.0; }),
+      panel(tr("Triangular (dashed: Epanechnikov)"), [](double v) { return std::max(0.0, 1 - std::abs(v)); })};
   auto& last = std::get<Curves>(panels[3].content).series;
   last.push_back({"", u, values([](double v) { return std::max(0.0, 1 - v * v); }, u), line_style("m--")});
   return row_of(panels);
@@ -91,16 +91,16 @@ void kernels_step(Page& page) {
   const Points at = Points::of(test_x());
   std::vector<Panel> panels;
   std::vector<Tensor> maps;
-  std::vector<std::string> titles;
+  std::vector<Label> titles;
   std::vector<NamedRow> rows;
   int64_t absent = 0;
   for (const Kernel& k : kKernels) {
     const KernelRegression m = model(s, {.kernel = k.shape});
     const Predictions p = m.predict(at);
     absent += p.absent;
-    panels.push_back(fit_panel(s, p.values.values, k.title.in(Language::en)));
+    panels.push_back(fit_panel(s, p.values.values, k.title));
     maps.push_back(m.weights(at));
-    titles.push_back(k.title.in(Language::en));
+    titles.emplace_back(k.title);
   }
   page.draw(
       "kernel-fits", row_of(panels),
@@ -171,11 +171,11 @@ void widths_step(Page& page) {
   const double sigmas[] = {0.1, 0.2, 0.5, 1};
   std::vector<Panel> panels;
   std::vector<Tensor> maps;
-  std::vector<std::string> titles;
+  std::vector<Label> titles;
   std::vector<Vector> keys;
   for (double sigma : sigmas) {
     const KernelRegression m = model(s, {.bandwidth = {sigma}});
-    titles.push_back(fmt::format("Sigma {}", sigma));
+    titles.emplace_back(fmt::format("σ = {}", sigma));
     panels.push_back(fit_panel(s, m.predict(at).values.values, titles.back()));
     maps.push_back(m.weights(at));
     keys.push_back(m.effective_keys(at));

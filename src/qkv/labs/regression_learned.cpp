@@ -159,21 +159,21 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
   fits.cols = 4;
   fits.share_y = true;
   Tensor maps = Tensor::empty({4, 50, 50});
-  std::vector<std::string> titles;
+  std::vector<Label> titles;
   std::vector<Series> curve;
   for (int p = 0; p < kPoolings; ++p) {
     Vector steps;
     for (size_t i = 0; i < all[static_cast<size_t>(p)].losses.size(); ++i) steps.push_back(static_cast<double>(i + 1));
-    curve.push_back({kNames[p].in(Language::en), steps, all[static_cast<size_t>(p)].losses});
+    curve.push_back({kNames[p], steps, all[static_cast<size_t>(p)].losses});
     if (p == 0) continue;
     Panel panel{.content = Curves{fit_series(s, zh_test_y(), all[static_cast<size_t>(p)].prediction)},
-                .title = kNames[p].in(Language::en),
+                .title = kNames[p],
                 .x = {.label = "x", .low = 0, .high = 5},
                 .y = {.label = p == 1 ? "y" : "", .low = -1, .high = 5}};
     if (p > 1)
-      for (Series& line : std::get<Curves>(panel.content).series) line.name.clear();
+      for (Series& line : std::get<Curves>(panel.content).series) line.name = {};
     fits.panels.push_back(panel);
-    titles.push_back(kNames[p].in(Language::en));
+    titles.emplace_back(kNames[p]);
     const Tensor& w = all[static_cast<size_t>(p)].weights;
     std::copy(w.data().begin(), w.data().end(), maps.mutable_ptr() + (p - 1) * 2500);
   }
@@ -183,7 +183,7 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
       "new-weights", heat,
       tr("Their weights. The width by place gives a band that widens and narrows; the perceptron has no notion of "
          "distance: it sends a query to values of the right height, near or far."));
-  page.draw("new-losses", curves(curve, {.label = "step"}, {.label = "leave-one-out error", .low = 0}),
+  page.draw("new-losses", curves(curve, {.label = tr("step")}, {.label = tr("leave-one-out error"), .low = 0}),
             tr("Training, with Adam."));
 }
 
@@ -261,15 +261,15 @@ void leaving_out_step(Page& page) {
   for (int i = 1; i <= 250; ++i) steps.push_back(i);
   Figure figure;
   figure.cols = 2;
-  figure.panels = {{.content = Curves{{{"training", h, inside, line_style("m--")},
-                                       {"left out", h, left_out, line_style("b-")},
-                                       {"test", h, test, line_style("k:")}}},
-                    .x = {.label = "width", .low = 0.003, .high = 3, .scale = AxisScale::log},
-                    .y = {.label = "mean squared error", .low = 0, .high = 1.5}},
-                   {.content = Curves{{{"point sees itself", steps, width_in, line_style("m--")},
-                                       {"left out", steps, width_out, line_style("b-")}}},
-                    .x = {.label = "step", .low = 0, .high = 250},
-                    .y = {.label = "width", .scale = AxisScale::log}}};
+  figure.panels = {{.content = Curves{{{tr("training"), h, inside, line_style("m--")},
+                                       {tr("left out"), h, left_out, line_style("b-")},
+                                       {tr("test"), h, test, line_style("k:")}}},
+                    .x = {.label = tr("width"), .low = 0.003, .high = 3, .scale = AxisScale::log},
+                    .y = {.label = tr("mean squared error"), .low = 0, .high = 1.5}},
+                   {.content = Curves{{{tr("point sees itself"), steps, width_in, line_style("m--")},
+                                       {tr("left out"), steps, width_out, line_style("b-")}}},
+                    .x = {.label = tr("step"), .low = 0, .high = 250},
+                    .y = {.label = tr("width"), .scale = AxisScale::log}}};
   page.draw(
       "leaving-out", figure,
       tr("Left: three errors over the width; the leave-one-out error includes the noise variance of 0.25, but its "
@@ -277,7 +277,7 @@ void leaving_out_step(Page& page) {
   Vector fine;
   for (int i = 0; i <= 1000; ++i) fine.push_back(i * 0.005);
   std::vector<Series> collapsed = fit_series(s, zh_test_y(), {});
-  collapsed[1] = {"Pred", fine, m.with({.bandwidth = {0.003}}).predict(Points::of(fine)).values.values,
+  collapsed[1] = {tr("Pred"), fine, m.with({.bandwidth = {0.003}}).predict(Points::of(fine)).values.values,
                   line_style("m--")};
   page.draw(
       "collapsed-fit", curves(collapsed, {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),

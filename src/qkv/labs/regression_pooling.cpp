@@ -108,15 +108,16 @@ void learned_step(Page& page) {
   log.emplace_back(fmt::format("w = {:.4f}", learned.w[0]));
   page.print(in_lines(log));
   page.draw("learned-loss",
-            curves({{"", epochs, learned.losses, line_style("bo-")}}, {.label = "epoch", .low = 0.9, .high = 5.1},
-                   {.label = "loss"}),
+            curves({{"", epochs, learned.losses, line_style("bo-")}}, {.label = tr("epoch"), .low = 0.9, .high = 5.1},
+                   {.label = tr("loss")}),
             tr("Summed squared leave-one-out error before each of the five steps."));
   const KernelRegression sharp = model(s, {.bandwidth = learned.bandwidth()});
   const Vector curve = sharp.predict(Points::of(test_x())).values.values, plain = fit(s, 1.0);
   page.draw("learned-fit", fit_figure(s, curve),
             tr("The learned fit follows the data closely, including their noise."));
   const Tensor both = stack({model(s).weights(Points::of(test_x())), sharp.weights(Points::of(test_x()))});
-  Figure maps = weights_figure(both, {"width 1", fmt::format("learned, width {:.3f}", 1 / std::abs(learned.w[0]))});
+  Figure maps =
+      weights_figure(both, {tr("width 1"), tr("learned, width {width:.3f}", "width"_a = 1 / std::abs(learned.w[0]))});
   maps.colours.per_panel = true;
   page.draw("learned-weights", maps, tr("The band before and after learning; each map has its own scale."));
   if (std::abs(learned.w[0]) < 0.5)

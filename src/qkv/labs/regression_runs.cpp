@@ -1,7 +1,5 @@
 // Lab 10.2: 300 runs of the book's experiment: what is luck, what gets stuck, and which of the notes' observations
 // hold.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +13,7 @@ namespace {
 constexpr double kStuck = 0.5;  // |w| after training below which nothing was learned
 
 /// The share of runs below a value, as a curve over the sorted values.
-Series share_below(const std::string& name, Vector v, const char* format) {
+Series share_below(const Label& name, Vector v, const char* format) {
   std::sort(v.begin(), v.end());
   Vector share;
   for (size_t i = 0; i < v.size(); ++i) share.push_back(static_cast<double>(i + 1) / static_cast<double>(v.size()));
@@ -68,10 +66,10 @@ void runs_step(Page& page) {
   named_table(page, {tr("pooling"), tr("median test error"), tr("independent simulation")}, rows);
   page.draw(
       "runs-errors",
-      curves({share_below("average", average, "k:"), share_below("width 1", plain, "m--"),
-              share_below("learned", learned, "b-")},
-             {.label = "test error", .low = 0.02, .high = 2, .scale = AxisScale::log},
-             {.label = "share of runs below", .low = 0, .high = 1}),
+      curves({share_below(tr("average"), average, "k:"), share_below(tr("width 1"), plain, "m--"),
+              share_below(tr("learned"), learned, "b-")},
+             {.label = tr("test error"), .low = 0.02, .high = 2, .scale = AxisScale::log},
+             {.label = tr("share of runs below"), .low = 0, .high = 1}),
       tr("Distribution of the test error over 300 runs. At the upper end the curve of the learned pooling meets that "
          "of the average: those runs never started to learn."));
   page.claim(near, tr("The median errors are within 10 % of an independent simulation of the same experiment."),
@@ -86,7 +84,7 @@ void runs_step(Page& page) {
              tr("The summed loss falls from a median of 47 in epoch 1 to 18 in epoch 5."),
              tr("from {first:.1f} to {last:.1f}", "first"_a = first, "last"_a = last));
   page.draw(
-      "runs-w", histogram({{"", w}}, {.label = "|w| after five steps"}, {.label = "runs"}, 15),
+      "runs-w", histogram({{"", w}}, {.label = tr("|w| after five steps")}, {.label = tr("runs")}, 15),
       tr("The learned w. A rate of 0.5 on a sum of fifty errors makes a huge first step: most runs leap over the best "
          "w, about 4, and land on a plateau where the slope is small."));
 }
@@ -124,7 +122,7 @@ void stuck_step(Page& page) {
       w.push_back(i * 0.01);
       loss.push_back(leave_one_out_loss(s, w.back()) - leave_one_out_loss(s, 0));
     }
-    lines.push_back({fmt::format("seed {}", k), w, loss, line_style(lines.empty() ? "-" : "m--")});
+    lines.push_back({tr("seed {seed}", "seed"_a = k), w, loss, line_style(lines.empty() ? "-" : "m--")});
   }
   page.draw("stuck-valley", curves(lines, {.label = "w"}, {.label = "L(w) − L(0)", .low = -1, .high = 0.4}),
             tr("Leave-one-out loss around w = 0: a valley in one data set, a peak in another."));
@@ -208,10 +206,10 @@ void sparse_claim(Page& page) {
                                     .series = {{"", per_unit}},
                                     .bar_values = true},
                     .x = {.label = "x"},
-                    .y = {.label = "mean |error|"}},
+                    .y = {.label = tr("mean |error|")}},
                    {.content = Curves{{{"", test_x(), bias, line_style("-")}, {"", {0, 5}, {0, 0}, line_style("k:")}}},
                     .x = {.label = "x", .low = 0, .high = 5},
-                    .y = {.label = "mean error (bias)"}}};
+                    .y = {.label = tr("mean error (bias)")}}};
   page.draw("notes-error", figure,
             tr("Width 1 over 300 runs: size of the error by interval, and its mean, which does not depend on luck."));
   page.claim(std::abs(bias[0] - 1.97) < 0.1 && std::abs(bias[20] + 0.69) < 0.1,
@@ -255,12 +253,12 @@ void notes_step(Page& page) {
       "more keys share the weight where more are near. The effective number of keys is $e^H$, where $H$ is the entropy "
       "of a query's weights."));
   const Vector keys = collect([](const BookRun& r) { return r.keys_with_density; });
-  page.draw(
-      "notes-density",
-      histogram({{"effective keys", keys}, {"|error|", collect([](const BookRun& r) { return r.error_with_density; })}},
-                {.label = "correlation with the density of the data"}, {.label = "runs"}, 20),
-      tr("Over 300 runs: the density determines how widely the learned weights spread, but hardly how wrong the "
-         "width-1 fit is."));
+  page.draw("notes-density",
+            histogram({{tr("effective keys"), keys},
+                       {tr("|error|"), collect([](const BookRun& r) { return r.error_with_density; })}},
+                      {.label = tr("correlation with the density of the data")}, {.label = tr("runs")}, 20),
+            tr("Over 300 runs: the density determines how widely the learned weights spread, but hardly how wrong the "
+               "width-1 fit is."));
   page.claim(median(keys) > 0.5 && count_above(keys, 0) >= 275,
              tr("The effective number of keys rises and falls with the density."),
              tr("median correlation {correlation:.2f}, positive in {positive} of 300", "correlation"_a = median(keys),

@@ -114,20 +114,20 @@ void more_data_step(Page& page) {
   }
   page.table({verbatim("n"), tr("test error at width 1"), tr("at the best width of a grid"), tr("that width")}, rows);
   page.draw("more-data-error",
-            curves({{"width 1", sizes, fixed, line_style("mo--")},
-                    {"best width", sizes, best, line_style("bo-")},
-                    {"limit of width 1", {50, 100000}, {limit, limit}, line_style("k:")}},
+            curves({{tr("width 1"), sizes, fixed, line_style("mo--")},
+                    {tr("best width"), sizes, best, line_style("bo-")},
+                    {tr("limit of width 1"), {50, 100000}, {limit, limit}, line_style("k:")}},
                    {.label = "n", .low = 40, .high = 130000, .scale = AxisScale::log},
-                   {.label = "test error", .low = 1e-4, .high = 1, .scale = AxisScale::log}),
+                   {.label = tr("test error"), .low = 1e-4, .high = 1, .scale = AxisScale::log}),
             tr("A fixed width stops at its limit; the best width keeps improving."));
   const Sample many = zh_sample(rng.at("fits"), 100000);
   LineStyle thick = line_style("-");
   thick.colour = Colour{185, 185, 185};
   thick.width = 4;
   page.draw("more-data-fits",
-            curves({{"Truth", test_x(), zh_test_y(), thick},
-                    {"width 1", test_x(), fit(many, 1.0), line_style("m--")},
-                    {"width 0.03", test_x(), fit(many, 0.03), line_style("b-.")}},
+            curves({{tr("Truth"), test_x(), zh_test_y(), thick},
+                    {tr("width 1"), test_x(), fit(many, 1.0), line_style("m--")},
+                    {tr("width 0.03"), test_x(), fit(many, 0.03), line_style("b-.")}},
                    {.label = "x", .low = 0, .high = 5}, {.label = "y", .low = -1, .high = 5}),
             tr("A hundred thousand points: width 1 is as flat as with fifty, width 0.03 coincides with the truth."));
   page.claim(std::abs(fixed[3] - limit) < 0.01,
@@ -173,12 +173,12 @@ void meaning_of_w_step(Page& page) {
   Figure figure;
   figure.cols = 2;
   figure.panels = {{.content = Curves{{{"L(w)", w, loss, line_style("-")},
-                                       {"the five steps", step_w, step_loss, line_style("ro:")}}},
+                                       {tr("the five steps"), step_w, step_loss, line_style("ro:")}}},
                     .x = {.label = "w", .low = 0.01, .high = 50, .scale = AxisScale::log},
-                    .y = {.label = "leave-one-out loss", .low = 0}},
+                    .y = {.label = tr("leave-one-out loss"), .low = 0}},
                    {.content = Curves{{{"", w, keys, line_style("-")}}},
                     .x = {.label = "w", .low = 0.01, .high = 50, .scale = AxisScale::log},
-                    .y = {.label = "effective keys", .low = 0}}};
+                    .y = {.label = tr("effective keys"), .low = 0}}};
   page.draw(
       "meaning-of-w", figure,
       tr("Left: the loss being minimised, and where the steps landed. Right: how many keys a query effectively attends "
@@ -231,10 +231,10 @@ void width_choice_step(Page& page) {
     low.push_back(at[kRuns / 10]);
     high.push_back(at[kRuns - kRuns / 10]);
   }
-  Figure figure = curves({{"median of 100 data sets", grid, middle, line_style("-")}},
-                         {.label = "width h", .low = 0.02, .high = 3, .scale = AxisScale::log},
-                         {.label = "test error", .low = 0.02, .high = 2, .scale = AxisScale::log});
-  std::get<Curves>(figure.panels[0].content).bands = {{"middle 80 %", grid, low, high}};
+  Figure figure = curves({{tr("median of 100 data sets"), grid, middle, line_style("-")}},
+                         {.label = tr("width h"), .low = 0.02, .high = 3, .scale = AxisScale::log},
+                         {.label = tr("test error"), .low = 0.02, .high = 2, .scale = AxisScale::log});
+  std::get<Curves>(figure.panels[0].content).bands = {{tr("middle 80 %"), grid, low, high}};
   page.draw("error-by-width", figure,
             tr("Too narrow, and the noise stays; too wide, and the curve disappears. In between is a broad optimum."));
   const auto column_median = [&](size_t c) {

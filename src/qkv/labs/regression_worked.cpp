@@ -69,11 +69,11 @@ void three_points_step(Page& page) {
   points.dash = query.dash = Dash::none;
   page.draw(
       "three-people",
-      curves({{"width 1", x, narrow, line_style("b--")},
-              {"width 3", x, wide, line_style("m-.")},
-              {"people", kPeople.x, kPeople.y, points},
-              {"query 57", {57}, {f}, query}},
-             {.label = "waist, cm", .low = 49, .high = 61}, {.label = "body mass, kg", .low = 38, .high = 50}),
+      curves({{tr("width 1"), x, narrow, line_style("b--")},
+              {tr("width 3"), x, wide, line_style("m-.")},
+              {tr("people"), kPeople.x, kPeople.y, points},
+              {tr("query 57"), {57}, {f}, query}},
+             {.label = tr("waist, cm"), .low = 49, .high = 61}, {.label = tr("body mass, kg"), .low = 38, .high = 50}),
       tr("Every waist is a query. With width 1 the answer steps from one person to the next; with width 3 everyone "
          "counts everywhere."));
 }

@@ -30,6 +30,6 @@ std::string markdown(const Lab& lab, const Page& page, Language language);
 /// One self-contained page: style, MathML and SVG inside, no script, no network.
 std::string html_report(const std::vector<Finished>& labs, Language language);
 /// Writes a figure as NAME.svg and NAME.png into a folder; returns the number of files.
-int64_t save_figure(const Picture& picture, const std::string& folder);
+int64_t save_figure(const Picture& picture, const std::string& folder, Language language);
 
 }  // namespace qkv::labs

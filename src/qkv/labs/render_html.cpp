@@ -89,7 +89,7 @@ std::string formulas_html(const std::vector<Block>& blocks, size_t& i) {
 
 // On a narrow page a figure is scaled down until its text would be too small; below that it scrolls.
 std::string figure_html(const Picture& picture, const std::string& lab, Language language) {
-  Figure figure = picture.figure;
+  Figure figure = translated(picture.figure, language);
   figure.id = lab + "-" + picture.name;
   const double least = plotting::layout(figure).width * plotting::kLeastFont / plotting::kCellFont;
   return fmt::format("<figure><div style=\"--least: {:.0f}px\">{}</div><figcaption>{}</figcaption></figure>\n",

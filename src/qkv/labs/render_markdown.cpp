@@ -54,10 +54,10 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
   return out;
 }
 
-int64_t save_figure(const Picture& picture, const std::string& folder) {
+int64_t save_figure(const Picture& picture, const std::string& folder, Language language) {
   int64_t files = 0;
   for (const char* ending : {".svg", ".png"}) {
-    save(picture.figure, folder + "/" + picture.name + ending);
+    save(picture.figure, folder + "/" + picture.name + ending, language);
     ++files;
   }
   return files;

@@ -53,7 +53,7 @@ void masking(Page& page) {
   page.print(shown(two));
   const Tensor both = reshape(stack({one, two}), {2, 4, 4});
   page.draw("masked-softmax",
-            heatmaps(both, "Keys", "batch × queries", {"lengths 2, 3", "lengths 1, 3, 2, 4"},
+            heatmaps(both, tr("Keys"), tr("batch × queries"), {tr("lengths 2, 3"), tr("lengths 1, 3, 2, 4")},
                      {.colours = {.low = 0, .high = 1}, .cell_values = true}),
             tr("The four rows of both results: no weight beyond the valid length."));
   bool zeros_beyond = true;
@@ -106,8 +106,8 @@ void minus_a_million(Page& page) {
   }
   page.draw(
       "leaking-mask",
-      curves({{"with −10⁶", above, leak}, {"here", above, none}}, {.label = "visible score + 10⁶"},
-             {.label = "weight on masked keys", .low = -0.03, .high = 1.03}),
+      curves({{tr("with −10⁶"), above, leak}, {tr("here"), above, none}}, {.label = tr("visible score + 10⁶")},
+             {.label = tr("weight on masked keys"), .low = -0.03, .high = 1.03}),
       tr("Two visible and two masked keys. As the visible scores fall below minus a million, the masked keys take "
          "over."));
   page.claim(leak.front() > 0.99 && *std::max_element(none.begin(), none.end()) == 0,

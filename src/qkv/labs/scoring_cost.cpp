@@ -60,9 +60,10 @@ void cost(Page& page) {
              rows);
   page.draw(
       "cost",
-      curves({{"additive", sizes, additive, line_style("ro-")}, {"scaled dot product", sizes, dot, line_style("bo-")}},
-             {.label = "n queries and n keys", .scale = AxisScale::log},
-             {.label = "milliseconds", .scale = AxisScale::log}),
+      curves({{tr("additive"), sizes, additive, line_style("ro-")},
+              {tr("scaled dot product"), sizes, dot, line_style("bo-")}},
+             {.label = tr("n queries and n keys"), .scale = AxisScale::log},
+             {.label = tr("milliseconds"), .scale = AxisScale::log}),
       tr("Time of a forward pass, the best of several runs. Both grow with the square of n; the additive score pays "
          "for its tanh."));
   page.fact(tr("With queries and keys of equal lengths the scaled dot product is the cheaper score."),

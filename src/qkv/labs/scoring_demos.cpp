@@ -53,9 +53,10 @@ void equal_keys(Page& page) {
   page.print(tr("additive:\n{additive}\nscaled dot product:\n{dot}", "additive"_a = shown(added.output),
                 "dot"_a = shown(dotted.output)));
   const Tensor maps = reshape(stack({added.weights.matrix(), dotted.weights.matrix()}), {2, 2, 10});
-  page.draw("equal-keys",
-            heatmaps(maps, "Keys", "Queries", {"additive", "scaled dot product"}, {.y_tokens = {"0", "1"}}),
-            tr("Both maps are 1/2 on two keys and 1/6 on six."));
+  page.draw(
+      "equal-keys",
+      heatmaps(maps, tr("Keys"), tr("Queries"), {tr("additive"), tr("scaled dot product")}, {.y_tokens = {"0", "1"}}),
+      tr("Both maps are 1/2 on two keys and 1/6 on six."));
   const double off = std::max(largest_difference(added.output, expected_output()),
                               largest_difference(dotted.output, expected_output()));
   page.claim(off < 1e-4, tr("Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]]."),
@@ -88,9 +89,10 @@ void random_keys(Page& page) {
   const Tensor maps = reshape(stack({dotted.weights.matrix(), added.weights.matrix()}), {2, 2, 10});
   page.print(tr("scaled dot product: {dot}, additive: {additive}", "dot"_a = dotted.output.shape(),
                 "additive"_a = added.output.shape()));
-  page.draw("random-keys",
-            heatmaps(maps, "Keys", "Queries", {"scaled dot product", "additive"}, {.y_tokens = {"0", "1"}}),
-            tr("Random keys get different weights, within the valid lengths 2 and 6."));
+  page.draw(
+      "random-keys",
+      heatmaps(maps, tr("Keys"), tr("Queries"), {tr("scaled dot product"), tr("additive")}, {.y_tokens = {"0", "1"}}),
+      tr("Random keys get different weights, within the valid lengths 2 and 6."));
   bool masked = true;
   for (int64_t p = 0; p < 2; ++p)
     for (int64_t c = 0; c < 10; ++c)
@@ -124,10 +126,11 @@ void different_keys(Page& page) {
                     rounded(largest_difference(a.weights.matrix(), s.weights.matrix()), 3),
                     rounded(effective_keys(a), 2), rounded(effective_keys(s), 2)});
   }
-  Figure figure = heatmaps(maps, "Keys", "Queries", {"keys of ones", "random keys", "ten times as long"},
-                           {.colours = {.low = 0, .high = 1}});
-  figure.panels[0].y.label = "additive";
-  figure.panels[3].y.label = "scaled dot";
+  Figure figure =
+      heatmaps(maps, tr("Keys"), tr("Queries"), {tr("keys of ones"), tr("random keys"), tr("ten times as long")},
+               {.colours = {.low = 0, .high = 1}});
+  figure.panels[0].y.label = tr("additive");
+  figure.panels[3].y.label = tr("scaled dot");
   page.draw("different-keys", figure, tr("Top: additive. Bottom: scaled dot product. They agree only on equal keys."));
   page.table(
       {tr("keys"), tr("largest difference of a weight"), tr("effective keys, additive"), tr("effective keys, dot")},

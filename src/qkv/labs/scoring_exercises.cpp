@@ -68,7 +68,7 @@ void bilinear(Page& page) {
   const Attended by_matrix = attend(scorer, q, k, v);
   const Attended query_moved = attend(Dot{}, matmul(q, scorer.W), k, v),
                  key_moved = attend(Dot{}, q, matmul(k, scorer.W, Transpose::no, Transpose::yes), v);
-  page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), "Keys", "Queries", {}),
+  page.draw("bilinear", heatmaps(by_matrix.weights.matrix(), tr("Keys"), tr("Queries"), {}),
             tr("Queries of length 20 weigh keys of length 2."));
   const double off = std::max(largest_difference(by_matrix.output, query_moved.output),
                               largest_difference(by_matrix.output, key_moved.output));
@@ -89,8 +89,8 @@ void vector_sum(Page& page) {
   const Attended summed = attend(VectorSum{}, q, k, k), dotted = attend(ScaledDot{.scale = 1}, q, k, k);
   page.draw(
       "vector-sum",
-      heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), "Keys", "Queries",
-               {"sum of q + k", "dot product"}, {.colours = {.low = 0, .high = 1}}),
+      heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), tr("Keys"), tr("Queries"),
+               {tr("sum of q + k"), tr("dot product")}, {.colours = {.low = 0, .high = 1}}),
       tr("Query i is key i with some noise. The sum gives every query the same weights; the dot product finds the "
          "diagonal."));
   double moved = 0;
@@ -149,8 +149,8 @@ void distance(Page& page) {
                  plain = attend(Dot{}, q, k, v);
   page.draw(
       "distance",
-      heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), "Keys", "Queries",
-               {"dot product", "distance"}, {.colours = {.low = 0, .high = 1}}),
+      heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), tr("Keys"), tr("Queries"),
+               {tr("dot product"), tr("distance")}, {.colours = {.low = 0, .high = 1}}),
       tr("Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query "
          "points in its direction; by distance its neighbours are nearer."));
   const double off = largest_difference(gaussian.weights.matrix(), biased.weights.matrix());

@@ -142,11 +142,11 @@ void square_root_of_d(Page& page) {
       {Curves{{{"q·k", widths, keys[0]}, {"q·k / √d", widths, keys[1]}, {"q·k / d", widths, keys[2]}}},
        "",
        x,
-       {.label = "effective keys of 16", .low = 0, .high = 17}},
+       {.label = tr("effective keys of 16"), .low = 0, .high = 17}},
       {Curves{{{"q·k", widths, gradients[0]}, {"q·k / √d", widths, gradients[1]}, {"q·k / d", widths, gradients[2]}}},
        "",
        x,
-       {.label = "median gradient of q", .scale = AxisScale::log}}};
+       {.label = tr("median gradient of q"), .scale = AxisScale::log}}};
   page.draw(
       "scaling", figure,
       tr("Left: how many keys share the weight. Right: how much gradient reaches the query. Without scaling the "
@@ -196,7 +196,7 @@ void measures(Page& page) {
       stack({treatments[0].second->weights, treatments[1].second->weights, treatments[2].second->weights});
   page.draw(
       "measures",
-      heatmaps(maps, "Keys", "Queries", {"raw", "/ √2", "standardised"},
+      heatmaps(maps, tr("Keys"), tr("Queries"), {tr("raw"), "/ √2", tr("standardised")},
                {.colours = {.low = 0, .high = 1},
                 .x_tokens = {"51,70", "56,82", "56,82"},
                 .y_tokens = {"57,83", "55,76"},
@@ -233,11 +233,12 @@ void saturation(Page& page) {
     divisor.push_back(std::pow(10, e));
     for (int64_t i = 0; i < 2; ++i) gradient_size[i].push_back(length_of(a.gradient.part(2 * i, {2})));
   }
-  page.draw("measures-gradient",
-            curves({{"query (57, 83)", divisor, gradient_size[0]}, {"query (55, 76)", divisor, gradient_size[1]}},
-                   {.label = "scores divided by", .scale = AxisScale::log}, {.label = "gradient of q"}),
-            tr("The gradient of the raw table against the divisor: the square root of 2 is at the far left, where the "
-               "gradient is 0."));
+  page.draw(
+      "measures-gradient",
+      curves({{tr("query (57, 83)"), divisor, gradient_size[0]}, {tr("query (55, 76)"), divisor, gradient_size[1]}},
+             {.label = tr("scores divided by"), .scale = AxisScale::log}, {.label = tr("gradient of q")}),
+      tr("The gradient of the raw table against the divisor: the square root of 2 is at the far left, where the "
+         "gradient is 0."));
   const auto [raw, scaled, standard] = three_answers();
   page.claim(length_of(raw.gradient) < 1e-3 && length_of(scaled.gradient) < 1e-3 && length_of(standard.gradient) > 0.1,
              tr("Scaling alone leaves the gradient at 0; standardising restores it."),

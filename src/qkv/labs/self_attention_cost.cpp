@@ -1,6 +1,4 @@
 // Lab 10.6: what convolution, recurrence and self-attention cost: products counted, time measured.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -91,12 +89,12 @@ Race race_over(const std::vector<int64_t>& sizes, double from, const std::functi
   return r;
 }
 
-Figure drawn(const Race& r, const std::string& label) {
-  return curves(
-      {{fmt::format("CNN, exponent {:.2f}", r.slope(r.cnn)), r.sizes, r.cnn, line_style("go-")},
-       {fmt::format("RNN, exponent {:.2f}", r.slope(r.rnn)), r.sizes, r.rnn, line_style("ro-")},
-       {fmt::format("self-attention, exponent {:.2f}", r.slope(r.attention)), r.sizes, r.attention, line_style("bo-")}},
-      {.label = label, .scale = AxisScale::log}, {.label = "milliseconds", .scale = AxisScale::log});
+Figure drawn(const Race& r, const Label& label) {
+  return curves({{tr("CNN, exponent {exponent:.2f}", "exponent"_a = r.slope(r.cnn)), r.sizes, r.cnn, line_style("go-")},
+                 {tr("RNN, exponent {exponent:.2f}", "exponent"_a = r.slope(r.rnn)), r.sizes, r.rnn, line_style("ro-")},
+                 {tr("self-attention, exponent {exponent:.2f}", "exponent"_a = r.slope(r.attention)), r.sizes,
+                  r.attention, line_style("bo-")}},
+                {.label = label, .scale = AxisScale::log}, {.label = tr("milliseconds"), .scale = AxisScale::log});
 }
 
 std::vector<std::vector<std::string>> milliseconds(const Race& r) {
@@ -158,12 +156,12 @@ void times(Page& page) {
   const Race length = race_over({64, 128, 256, 512, 1024, 2048}, 256, [&](int64_t n) {
     return race(n, 64, n <= 512 ? 9 : 5, rng.at(static_cast<uint64_t>(n)));
   });
-  page.draw("time-by-length", drawn(length, "length n, width 64"),
+  page.draw("time-by-length", drawn(length, tr("length n, width 64")),
             tr("Time against length. Self-attention grows with the square of the length, the others in proportion."));
   page.table({tr("$n$, $d = 64$"), tr("CNN, ms"), tr("RNN, ms"), tr("self-attention, ms")}, milliseconds(length));
   const Race width = race_over(
       {32, 64, 128, 256}, 64, [&](int64_t d) { return race(256, d, 5, rng.at("width").at(static_cast<uint64_t>(d))); });
-  page.draw("time-by-width", drawn(width, "width d, length 256"),
+  page.draw("time-by-width", drawn(width, tr("width d, length 256")),
             tr("Time against width. Here self-attention grows more slowly than the others."));
   const double own = length.slope(length.attention), cnn = length.slope(length.cnn), rnn = length.slope(length.rnn);
   named_table(page, {verbatim(""), tr("in $n$: counted"), tr("measured"), tr("in $d$: counted"), tr("measured")},

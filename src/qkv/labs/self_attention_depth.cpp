@@ -121,14 +121,13 @@ std::vector<double> above(std::vector<double> values, double floor) {
 
 // One of the two measurements for all kinds, over the layers from `first` on.
 Figure by_layer(const Runs& runs, std::vector<double> Depths::*values, int64_t first, double floor,
-                const std::string& label) {
+                const Label& label) {
   std::vector<double> layer;
   for (int64_t l = first; l <= kDepth; ++l) layer.push_back(static_cast<double>(l));
   std::vector<Series> lines;
   for (size_t k = 0; k < runs.all.size(); ++k)
-    lines.push_back(
-        {kKinds[k].name.in(Language::en), layer, above(runs.all[k].*values, floor), line_style(kKinds[k].style)});
-  return curves(lines, {.label = "layer"}, {.label = label, .scale = AxisScale::log});
+    lines.push_back({kKinds[k].name, layer, above(runs.all[k].*values, floor), line_style(kKinds[k].style)});
+  return curves(lines, {.label = tr("layer")}, {.label = label, .scale = AxisScale::log});
 }
 
 // The same at a few layers.
@@ -159,7 +158,7 @@ void deep_stacks(Page& page) {
       "the sum, as in the book; with a norm before $f$; and with a norm and a feed-forward network as well, a whole "
       "block."));
   const Runs& runs = all_runs(page);
-  page.draw("depth-tokens", by_layer(runs, &Depths::apart, 0, 1e-8, "distance from the mean"),
+  page.draw("depth-tokens", by_layer(runs, &Depths::apart, 0, 1e-8, tr("distance from the mean")),
             tr("What is left of the positions after each layer (1e-7 is rounding)."));
   table_at(page, runs, &Depths::apart, {0, 1, 4, 24},
            {verbatim(""), tr("at the input"), tr("after 1 layer"), tr("after 4"), tr("after 24")});
@@ -192,7 +191,7 @@ void deep_gradients(Page& page) {
       "The gradient of a loss at the top with respect to the query matrix of each layer says how strongly that layer "
       "is pushed to change what it attends to."));
   const Runs& runs = all_runs(page);
-  page.draw("depth-gradients", by_layer(runs, &Depths::gradient, 1, 1e-10, "gradient of the query weights"),
+  page.draw("depth-gradients", by_layer(runs, &Depths::gradient, 1, 1e-10, tr("gradient of the query weights")),
             tr("Where tokens are equal the scores do not matter, and queries and keys get no gradient."));
   table_at(page, runs, &Depths::gradient, {0, 3, 11, 23},
            {verbatim(""), tr("layer 1"), tr("layer 4"), tr("layer 12"), tr("layer 24")});

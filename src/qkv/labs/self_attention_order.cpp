@@ -1,7 +1,5 @@
 // Lab 10.6, exercises 2 and (English edition) 3: learned positions, absolute or relative, compared with sines and
 // cosines.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -176,11 +174,11 @@ void learned_positions(Page& page) {
   std::vector<double> place;
   for (int64_t i = 0; i < kLong; ++i) place.push_back(static_cast<double>(i));
   page.draw("order-by-position",
-            curves({{"none", place, c.of(PositionKind::none).right, line_style("k:")},
-                    {"sinusoidal", place, c.of(PositionKind::sinusoidal).right, line_style("b-")},
-                    {"learned", place, c.of(PositionKind::learned).right, line_style("r--")},
-                    {"relative", place, c.of(PositionKind::relative).right, line_style("g-.")}},
-                   {.label = "position"}, {.label = "share right", .low = 0, .high = 1.05}),
+            curves({{tr("none"), place, c.of(PositionKind::none).right, line_style("k:")},
+                    {tr("sinusoidal"), place, c.of(PositionKind::sinusoidal).right, line_style("b-")},
+                    {tr("learned"), place, c.of(PositionKind::learned).right, line_style("r--")},
+                    {tr("relative"), place, c.of(PositionKind::relative).right, line_style("g-.")}},
+                   {.label = tr("position")}, {.label = tr("share right"), .low = 0, .high = 1.05}),
             tr("How often the token before is named correctly, by position. Training ended at position 15."));
   const auto row = [&](PositionKind kind) -> std::vector<std::string> {
     const Trained& t = c.of(kind);
@@ -215,7 +213,7 @@ void where_they_look(Page& page) {
   for (size_t k = 0; k < 4; ++k) maps.push_back(map_of(c.all[k].model, Rng(page.seed()).at("map")));
   page.draw(
       "order-maps",
-      heatmaps(stack(maps), "Keys", "Queries", {"none", "sinusoidal", "learned", "relative"},
+      heatmaps(stack(maps), tr("Keys"), tr("Queries"), {tr("none"), tr("sinusoidal"), tr("learned"), tr("relative")},
                {.colours = {.low = 0, .high = 1}}),
       tr("Where tokens look in a line of 24 (mean of both heads): the line beside the diagonal is the token before. "
          "Rows and columns from 16 on were never trained."));
@@ -238,7 +236,7 @@ void relative_biases(Page& page) {
   int64_t best = 0;
   float highest = -1e9f;
   for (int64_t h = 0; h < kHeads; ++h) {
-    Series line{fmt::format("Head {}", h + 1), {}, {}, line_style(h == 0 ? "bo-" : "ro-")};
+    Series line{tr("Head {head}", "head"_a = h + 1), {}, {}, line_style(h == 0 ? "bo-" : "ro-")};
     for (int64_t d = -kFar; d <= kFar; ++d) {
       const float b = kBiasUnit * relative.model.biases.table.at({h, d + kFar});
       line.x.push_back(static_cast<double>(d));
@@ -250,7 +248,7 @@ void relative_biases(Page& page) {
     }
     lines.push_back(std::move(line));
   }
-  page.draw("relative-bias", curves(lines, {.label = "key minus query"}, {.label = "learned bias"}),
+  page.draw("relative-bias", curves(lines, {.label = tr("key minus query")}, {.label = tr("learned bias")}),
             tr("The learned biases: a bonus for the key just before the query."));
   page.claim(best == -1, tr("The largest bias belongs to the token before: the table can be interpreted."),
              tr("distance {distance}, bias {bias:.1f}", "distance"_a = best, "bias"_a = highest));

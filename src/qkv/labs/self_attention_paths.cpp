@@ -126,7 +126,7 @@ void five_tokens(Page& page) {
   const std::vector<std::string> in = {"x₁", "x₂", "x₃", "x₄", "x₅"}, out = {"y₁", "y₂", "y₃", "y₄", "y₅"};
   page.draw(
       "influence",
-      heatmaps(maps, "input", "output", {"CNN, 1 layer", "CNN, 2 layers", "RNN", "self-attention"},
+      heatmaps(maps, tr("input"), tr("output"), {tr("CNN, 1 layer"), tr("CNN, 2 layers"), "RNN", tr("self-attention")},
                {.colours = {.low = 0, .high = 1}, .x_tokens = in, .y_tokens = out}),
       tr("The size of the derivative of each output with respect to each input; in each panel the largest is 1."));
   const auto at = [&](int64_t map, int64_t i, int64_t j) { return maps.at({map, i, j}); };
@@ -159,11 +159,11 @@ void layers_needed(Page& page) {
       "longer depends on the first input are the steps of the path."));
   const Rng rng = Rng(page.seed()).at("layers");
   bool convolution = true, recurrence = true;
-  std::vector<Series> lines = {{"RNN, steps", {}, {}, line_style("ro--")},
+  std::vector<Series> lines = {{tr("RNN, steps"), {}, {}, line_style("ro--")},
                                {"CNN, k = 3", {}, {}, line_style("go-")},
                                {"CNN, k = 5", {}, {}, line_style("mo-.")},
                                {"CNN, k = 9", {}, {}, line_style("ko:")},
-                               {"self-attention", {}, {}, line_style("bo-")}};
+                               {tr("self-attention"), {}, {}, line_style("bo-")}};
   const auto put = [&](size_t line, int64_t n, int64_t layers) {
     lines[line].x.push_back(static_cast<double>(n));
     lines[line].y.push_back(static_cast<double>(layers));
@@ -190,7 +190,7 @@ void layers_needed(Page& page) {
     }
   }
   page.draw("layers-needed",
-            curves(lines, {.label = "tokens n"}, {.label = "layers (RNN: steps), first to last", .low = 0}),
+            curves(lines, {.label = tr("tokens n")}, {.label = tr("layers (RNN: steps), first to last"), .low = 0}),
             tr("How many layers it takes until the last token depends on the first; for the recurrence, how many steps "
                "inside its one layer."));
   page.claim(
@@ -227,10 +227,10 @@ void gradients_by_distance(Page& page) {
   };
   page.draw(
       "gradient-by-distance",
-      curves({{"CNN, 4 layers of kernel 9", distance, none_as_gap(gradients[0]), line_style("g-.")},
+      curves({{tr("CNN, 4 layers of kernel 9"), distance, none_as_gap(gradients[0]), line_style("g-.")},
               {"RNN (GRU)", distance, none_as_gap(gradients[1]), line_style("r--")},
-              {"self-attention", distance, none_as_gap(gradients[2]), line_style("b-")}},
-             {.label = "distance from the last token"}, {.label = "gradient", .scale = AxisScale::log}),
+              {tr("self-attention"), distance, none_as_gap(gradients[2]), line_style("b-")}},
+             {.label = tr("distance from the last token")}, {.label = tr("gradient"), .scale = AxisScale::log}),
       tr("The recurrence forgets by a factor at every step, the convolution ends at its reach, and self-attention does "
          "not depend on distance at all."));
   const double kept = gradients[1].back() / gradients[1].front();

@@ -54,14 +54,14 @@ void encoding(Page& page) {
   const Tensor p = sinusoidal_positions(kPositions, kWidth);
   std::vector<Series> columns;
   for (int64_t c = 6; c < 10; ++c) {
-    Series s{fmt::format("Col {}", c), {}, {}};
+    Series s{tr("Col {column}", "column"_a = c), {}, {}};
     for (int64_t i = 0; i < kPositions; ++i) {
       s.x.push_back(static_cast<double>(i));
       s.y.push_back(p.at({i, c}));
     }
     columns.push_back(std::move(s));
   }
-  Figure figure = curves(std::move(columns), {.label = "Row (position)"});
+  Figure figure = curves(std::move(columns), {.label = tr("Row (position)")});
   figure.size = FigureSize{6, 2.5};
   page.draw(
       "position-columns", figure,
@@ -96,8 +96,8 @@ void binary(Page& page) {
       tr("The encoding does the same with smooth waves, which suit real numbers better than bits do. The column index "
          "takes the place of the bit:"));
   page.draw("position-map",
-            heatmaps(sinusoidal_positions(kPositions, kWidth), "Column (encoding dimension)", "Row (position)", {},
-                     {.colours = {.low = -1, .high = 1}}),
+            heatmaps(sinusoidal_positions(kPositions, kWidth), tr("Column (encoding dimension)"), tr("Row (position)"),
+                     {}, {.colours = {.low = -1, .high = 1}}),
             tr("The encoding of 60 positions, 32 columns: the frequency falls from left to right."));
   const Tensor p = sinusoidal_positions(40000, kWidth);
   std::vector<std::vector<std::string>> rows;
@@ -158,7 +158,8 @@ void relative_positions(Page& page) {
     for (int64_t i = 0; i + d < last; ++i)
       spread = std::max(
           spread, std::abs(dot(p.ptr() + i * kWidth, p.ptr() + (i + d) * kWidth) - lines[0].y[static_cast<size_t>(d)]));
-  page.draw("position-products", curves(lines, {.label = "distance"}, {.label = "dot product of two positions"}),
+  page.draw("position-products",
+            curves(lines, {.label = tr("distance")}, {.label = tr("dot product of two positions")}),
             tr("The three curves coincide: the product depends only on the distance, and is largest at 0."));
   page.claim(norm_off < 1e-5 && spread < 1e-4,
              tr("All $p_i$ have length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
@@ -181,7 +182,7 @@ void looking_back(Page& page) {
   const Tensor w = seen.weights.matrix().viewed({n, n});
   bool found = true;
   for (int64_t i = 3; i < n; ++i) found = found && seen.weights.top_k(0, 0, i, 1)[0].key == i - 3;
-  page.draw("three-back", heatmaps(w, "Keys", "Queries", {}, {.colours = {.low = 0, .high = 1}}),
+  page.draw("three-back", heatmaps(w, tr("Keys"), tr("Queries"), {}, {.colours = {.low = 0, .high = 1}}),
             tr("The weights of this head: every query looks at the key three before it (the first three have none)."));
   page.claim(found, tr("From position 3 on every query gives its largest weight to the token three before it."),
              tr("position 10 gives position 7 a weight of {weight:.2f}", "weight"_a = w.at({10, 7})));

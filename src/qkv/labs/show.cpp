@@ -78,6 +78,12 @@ Text in_lines(const std::vector<Text>& lines) {
   return all;
 }
 
+std::vector<Label> head_names(int64_t count) {
+  std::vector<Label> names;
+  for (int64_t head = 1; head <= count; ++head) names.emplace_back(tr("Head {head}", "head"_a = head));
+  return names;
+}
+
 void named_table(Page& page, std::vector<Text> head,
                  const std::vector<std::pair<Text, std::vector<std::string>>>& rows) {
   std::vector<std::vector<Text>> cells;

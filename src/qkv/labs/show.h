@@ -34,6 +34,8 @@ std::string percent(double share);
 Text in_list(const std::vector<Text>& items);
 /// One below the other.
 Text in_lines(const std::vector<Text>& lines);
+/// "Head 1", "Head 2" and so on: titles of heat maps.
+std::vector<Label> head_names(int64_t count);
 /// A table whose first column is in words.
 void named_table(Page& page, std::vector<Text> head,
                  const std::vector<std::pair<Text, std::vector<std::string>>>& rows);

@@ -30,7 +30,7 @@ std::vector<std::string> measures(Page& page, const Trained& t) {
           rounded(quality(page, Judge::exercises, translate(t, judge.source)).bleu, 3)};
 }
 
-Series curve(const std::string& name, const Trained& t, std::string_view format) {
+Series curve(const Label& name, const Trained& t, std::string_view format) {
   return {name, t.epochs, t.losses, line_style(format)};
 }
 
@@ -94,9 +94,9 @@ void depth_step(Page& page) {
                {tr("4 layers"), measures(page, four)},
                {tr("4 layers, norm first"), measures(page, four_pre)}});
   page.draw("depth",
-            curves({curve("1 layer", one, "g-."), curve("2 layers", two, "r-"), curve("4 layers", four, "b--"),
-                    curve("4 layers, norm first", four_pre, "m:")},
-                   {.label = "epoch"}, {.label = "training loss", .scale = AxisScale::log}),
+            curves({curve(tr("1 layer"), one, "g-."), curve(tr("2 layers"), two, "r-"),
+                    curve(tr("4 layers"), four, "b--"), curve(tr("4 layers, norm first"), four_pre, "m:")},
+                   {.label = tr("epoch")}, {.label = tr("training loss"), .scale = AxisScale::log}),
             tr("Training loss with one, two and four layers."));
   page.fact(tr("A step takes longer with every layer; only the embedding and the output layer do not grow."),
             tr("four layers take {ratio:.1f} times the time of one", "ratio"_a = four.step_seconds / one.step_seconds));
@@ -128,8 +128,8 @@ void additive_step(Page& page) {
   named_table(page, head(page),
               {{tr("scaled dot product"), measures(page, dot)}, {tr("additive"), measures(page, additive)}});
   page.draw("additive",
-            curves({curve("scaled dot", dot, "r-"), curve("additive", additive, "b--")}, {.label = "epoch"},
-                   {.label = "training loss", .scale = AxisScale::log}),
+            curves({curve(tr("scaled dot"), dot, "r-"), curve(tr("additive"), additive, "b--")}, {.label = tr("epoch")},
+                   {.label = tr("training loss"), .scale = AxisScale::log}),
             tr("Training loss with both scores."));
   const Rng rng = Rng(page.seed()).at("additive-cost");
   std::vector<std::vector<std::string>> rows;
@@ -169,8 +169,9 @@ void norm_place_step(Page& page) {
   std::vector<double> blocks(after.size());
   for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<double>(i + 1);
   page.draw("norm-gradients",
-            curves({{"post-norm", blocks, after, line_style("ro-")}, {"pre-norm", blocks, before, line_style("bo--")}},
-                   {.label = "decoder block, from the input"}, {.label = "norm of the gradient", .low = 0}),
+            curves({{tr("post-norm"), blocks, after, line_style("ro-")},
+                    {tr("pre-norm"), blocks, before, line_style("bo--")}},
+                   {.label = tr("decoder block, from the input")}, {.label = tr("norm of the gradient"), .low = 0}),
             tr("Gradient with respect to the parameters of each of 12 decoder blocks before any training."));
   const double steep = after.back() / after.front(), flat = before.back() / before.front();
   page.claim(
@@ -180,8 +181,8 @@ void norm_place_step(Page& page) {
       tr("last block over first: {steep:.0f} times with post-norm, {flat:.2f} with pre-norm", "steep"_a = steep,
          "flat"_a = flat));
   page.draw("norm-place",
-            curves({curve("post-norm", post, "r-"), curve("pre-norm", pre, "b--")}, {.label = "epoch"},
-                   {.label = "training loss"}),
+            curves({curve(tr("post-norm"), post, "r-"), curve(tr("pre-norm"), pre, "b--")}, {.label = tr("epoch")},
+                   {.label = tr("training loss")}),
             tr("Six layers in encoder and decoder, rate 0.005 from the first step, no warm-up."));
   page.claim(pre.losses.back() < 0.9 * post.losses.back(),
              tr("With {layers} layers and a large rate from the start, pre-norm is ahead after {epochs} epochs.",

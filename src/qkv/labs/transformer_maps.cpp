@@ -29,12 +29,10 @@ Tensor of_layers(const std::vector<Tensor>& layers) {
 }
 
 Figure grid(const Tensor& maps, const std::vector<std::string>& keys, const std::vector<std::string>& queries) {
-  std::vector<std::string> titles;
-  for (int64_t h = 0; h < maps.size(1); ++h) titles.push_back(fmt::format("Head {}", h + 1));
-  Figure out = heatmaps(maps, "Key positions", "Query positions", titles,
+  Figure out = heatmaps(maps, tr("Key positions"), tr("Query positions"), head_names(maps.size(1)),
                         {.colours = {.low = 0, .high = 1}, .x_tokens = keys, .y_tokens = queries});
   for (int64_t layer = 0; layer < maps.size(0); ++layer)
-    out.panels[static_cast<size_t>(layer * maps.size(1))].y.label = fmt::format("Layer {}: queries", layer + 1);
+    out.panels[static_cast<size_t>(layer * maps.size(1))].y.label = tr("Layer {layer}: queries", "layer"_a = layer + 1);
   return out;
 }
 

@@ -236,9 +236,9 @@ void long_input_step(Page& page) {
               tr("all positions, ms"), tr("window, ms")},
              rows);
   page.draw("long-inputs",
-            curves({{"all positions", lengths, full, line_style("ro-")},
-                    {"window of 64 + 64", lengths, window, line_style("bo--")}},
-                   {.label = "positions", .scale = AxisScale::log}, {.label = "ms", .scale = AxisScale::log}),
+            curves({{tr("all positions"), lengths, full, line_style("ro-")},
+                    {tr("window of 64 + 64"), lengths, window, line_style("bo--")}},
+                   {.label = tr("positions"), .scale = AxisScale::log}, {.label = tr("ms"), .scale = AxisScale::log}),
             tr("One attention, 4 heads, width 32, forward, one core; both axes logarithmic."));
   page.fact(tr("Sixteen times the length makes 256 times as many pairs of positions, and 18 times as many within the "
                "window."),

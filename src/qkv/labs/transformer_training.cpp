@@ -18,13 +18,14 @@ void train_on_book(Page& page, const Trained& model) {
       "The book's settings: 601 pairs, 200 epochs of batches of 64, dropout 0.1, Adam with rate 0.005, gradients "
       "clipped at 1, Glorot's initialisation. The dotted curve is the book's own PyTorch run. One thing differs from "
       "the book: the model used below is the mean of the weights after each of the last 20 epochs."));
-  Series ours{"here",
+  Series ours{tr("here"),
               {model.epochs.begin() + 4, model.epochs.end()},
               {model.losses.begin() + 4, model.losses.end()},
               line_style("r-")};
-  Series book{"book", {}, kBook, line_style("k:")};
+  Series book{tr("book"), {}, kBook, line_style("k:")};
   for (size_t i = 0; i < kBook.size(); ++i) book.x.push_back(10 * static_cast<double>(i + 1));
-  page.draw("loss", curves({ours, book}, {.label = "epoch"}, {.label = "loss (book's unit)", .scale = AxisScale::log}),
+  page.draw("loss",
+            curves({ours, book}, {.label = tr("epoch")}, {.label = tr("loss (book's unit)"), .scale = AxisScale::log}),
             tr("Training loss in the book's unit: the loss per token divided by 10, with dropout on."));
   const double last = model.losses.back();
   named_table(page, {verbatim(""), tr("loss"), tr("tokens/s")},
@@ -53,9 +54,9 @@ void train_on_built_in(Page& page, const Trained& model) {
          "epochs"_a = c.training.epochs, "rate"_a = c.training.rate, "warmup"_a = c.training.warmup,
          "validation"_a = grouped(model.run.validation_pairs()), "sentences"_a = held.size()));
   page.draw("loss",
-            curves({{"training", model.epochs, model.losses, line_style("r-")},
-                    {"validation", model.epochs, model.valid_losses, line_style("r--")}},
-                   {.label = "epoch"}, {.label = "loss, nats per token", .scale = AxisScale::log}),
+            curves({{tr("training"), model.epochs, model.losses, line_style("r-")},
+                    {tr("validation"), model.epochs, model.valid_losses, line_style("r--")}},
+                   {.label = tr("epoch")}, {.label = tr("loss, nats per token"), .scale = AxisScale::log}),
             tr("Loss after every epoch."));
   const double exact = quality(page, Judge::model, translate(model, held.source)).exact;
   page.table({tr("parameters"), tr("training loss"), tr("validation loss"), tr("held-out sentences exact"),

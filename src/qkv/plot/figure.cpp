@@ -84,6 +84,8 @@ Figure one_panel(Panel panel) {
 
 }  // namespace
 
+std::vector<Label> labels(const std::vector<std::string>& words) { return {words.begin(), words.end()}; }
+
 LineStyle line_style(std::string_view format) {
   LineStyle style{.dash = Dash::none};
   std::string_view rest = format;
@@ -109,8 +111,8 @@ LineStyle line_style(std::string_view format) {
   return style;
 }
 
-Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label,
-                const std::vector<std::string>& titles, const HeatMapOptions& options) {
+Figure heatmaps(const Tensor& values, const Label& x_label, const Label& y_label, const std::vector<Label>& titles,
+                const HeatMapOptions& options) {
   check(values.rank() >= 2 && values.rank() <= 4, "[heatmaps] expected (rows, cols, queries, keys), got ",
         values.shape());
   const int64_t rows = values.rank() == 4 ? values.size(0) : 1, cols = values.rank() >= 3 ? values.size(-3) : 1;
@@ -143,7 +145,7 @@ Figure curves(std::vector<Series> series, Axis x, Axis y) {
   return one_panel({Curves{std::move(series)}, "", std::move(x), std::move(y)});
 }
 
-Figure bars(std::vector<std::string> categories, std::vector<NamedValues> series, Axis x, Axis y) {
+Figure bars(std::vector<Label> categories, std::vector<NamedValues> series, Axis x, Axis y) {
   return one_panel({Bars{std::move(categories), std::move(series)}, "", std::move(x), std::move(y)});
 }
 
@@ -151,7 +153,7 @@ Figure histogram(std::vector<NamedValues> samples, Axis x, Axis y, int bins) {
   return one_panel({Histogram{std::move(samples), bins}, "", std::move(x), std::move(y)});
 }
 
-Series series(const std::string& name, const Tensor& x, const Tensor& y, std::string_view format) {
+Series series(const Label& name, const Tensor& x, const Tensor& y, std::string_view format) {
   check(x.rank() == 1 && x.shape() == y.shape(), "[series] x and y must be vectors of the same length, got ", x.shape(),
         " and ", y.shape());
   Series out{name, {x.data().begin(), x.data().end()}, {y.data().begin(), y.data().end()}, std::nullopt};
@@ -187,6 +189,24 @@ HistogramCounts histogram_counts(const Histogram& histogram) {
       if (plotting::drawable(v)) ++counts[std::clamp(static_cast<int>((v - low) / width), 0, histogram.bins - 1)];
   }
   return out;
+}
+
+Figure translated(Figure figure, Language language) {
+  const auto say = [language](Label& label) { label = label.in(language); };
+  say(figure.title);
+  for (Panel& panel : figure.panels) {
+    for (Label* label : {&panel.title, &panel.short_title, &panel.x.label, &panel.y.label}) say(*label);
+    if (Curves* c = std::get_if<Curves>(&panel.content)) {
+      for (Series& s : c->series) say(s.name);
+      for (Band& b : c->bands) say(b.name);
+    } else if (Bars* b = std::get_if<Bars>(&panel.content)) {
+      for (Label& category : b->categories) say(category);
+      for (NamedValues& s : b->series) say(s.name);
+    } else if (Histogram* h = std::get_if<Histogram>(&panel.content)) {
+      for (NamedValues& s : h->samples) say(s.name);
+    }
+  }
+  return figure;
 }
 
 void validate(const Figure& figure) {

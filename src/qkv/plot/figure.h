@@ -10,16 +10,38 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 #include "qkv/plot/colour.h"
 #include "qkv/tensor/tensor.h"
 
 namespace QKV_API qkv {
 
+/// Words on a figure: a plain string is the same in every language, a tr("...") is said in the language of the page.
+class Label {
+ public:
+  Label() = default;
+  Label(const char* words) : Label(std::string(words)) {}
+  Label(std::string words) : text_(std::move(words)) {}
+  Label(Text text) : text_(std::move(text)) {}
+
+  std::string in(Language language) const { return text_.in(language); }
+  /// Its English; on a figure in one language, the words of that language.
+  std::string str() const { return in(Language::en); }
+  bool empty() const { return text_.empty(); }
+  friend bool operator==(const Label& label, std::string_view words) { return label.str() == words; }
+
+ private:
+  Text text_;
+};
+
+std::vector<Label> labels(const std::vector<std::string>& words);
+inline void append_text(std::string& out, const Label& label) { out += label.str(); }
+
 enum class AxisScale { linear, log };
 
 /// An axis; unset limits follow the data.
 struct Axis {
-  std::string label = {};
+  Label label = {};
   std::optional<double> low = {}, high = {};
   AxisScale scale = AxisScale::linear;
 };
@@ -58,14 +80,14 @@ LineStyle line_style(std::string_view format);
 
 /// Points (x[i], y[i]) in order; a value that is not finite breaks the line.
 struct Series {
-  std::string name;  // in the legend; empty: no entry
+  Label name;  // in the legend; empty: no entry
   std::vector<double> x, y;
   std::optional<LineStyle> style = {};  // not set: "-", "m--", "g-.", "r:" and so on through the palette, by position
 };
 
 /// The area between low[i] and high[i] over x[i]: a confidence band.
 struct Band {
-  std::string name;
+  Label name;
   std::vector<double> x, low, high;
   std::optional<Colour> colour = {};
 };
@@ -77,13 +99,13 @@ struct Curves {
 };
 
 struct NamedValues {
-  std::string name;
+  Label name;
   std::vector<double> values;
 };
 
 /// Groups of bars: series[s].values[c] is drawn at categories[c].
 struct Bars {
-  std::vector<std::string> categories;
+  std::vector<Label> categories;
   std::vector<NamedValues> series;
   bool bar_values = false;  // write each number above its bar if it fits
 };
@@ -96,9 +118,9 @@ struct Histogram {
 
 struct Panel {
   std::variant<HeatMap, Curves, Bars, Histogram> content;
-  std::string title = {};
+  Label title = {};
   Axis x = {}, y = {};
-  std::string short_title = {};  // used if a terminal has no room for the title; empty: the title is cut
+  Label short_title = {};  // used if a terminal has no room for the title; empty: the title is cut
 };
 
 /// How the heat maps of a figure turn numbers into colours. By default one scale, from the smallest finite value of all
@@ -125,7 +147,7 @@ struct FigureSize {
 struct Figure {
   int rows = 1, cols = 1;
   std::vector<Panel> panels;  // rows x cols, row by row
-  std::string title;
+  Label title;
   bool share_x = false, share_y = false;  // one range for all panels, tick labels on the outer ones only
   ColourScale colours;
   std::optional<FigureSize> size;  // not set: from the content; rows of panels wider than `widest` pixels are broken
@@ -144,16 +166,16 @@ struct HeatMapOptions {
 /// The book's show_heatmaps: values (rows, cols, queries, keys) as rows x cols panels; (n, queries, keys) is one row,
 /// (queries, keys) one panel. Titles, one per column or none, go on the top row; x_label on the bottom row; y_label on
 /// the first column.
-Figure heatmaps(const Tensor& values, const std::string& x_label, const std::string& y_label,
-                const std::vector<std::string>& titles = {}, const HeatMapOptions& options = {});
+Figure heatmaps(const Tensor& values, const Label& x_label, const Label& y_label, const std::vector<Label>& titles = {},
+                const HeatMapOptions& options = {});
 
 /// One panel of curves, the book's plot: curves({{"sin", x, y}}, {.label = "x"}, {.label = "f(x)", .low = -1}).
 Figure curves(std::vector<Series> series, Axis x = {}, Axis y = {});
-Figure bars(std::vector<std::string> categories, std::vector<NamedValues> series, Axis x = {}, Axis y = {});
+Figure bars(std::vector<Label> categories, std::vector<NamedValues> series, Axis x = {}, Axis y = {});
 Figure histogram(std::vector<NamedValues> samples, Axis x = {}, Axis y = {}, int bins = 10);
 
 /// Vectors x (n) and y (n) as a series; the format as in line_style, "" for the palette's.
-Series series(const std::string& name, const Tensor& x, const Tensor& y, std::string_view format = "");
+Series series(const Label& name, const Tensor& x, const Tensor& y, std::string_view format = "");
 
 /// Bin edges (bins + 1) and for each sample its counts (bins); a value on an inner edge belongs to the bin above it.
 struct HistogramCounts {
@@ -161,6 +183,9 @@ struct HistogramCounts {
   std::vector<std::vector<double>> counts;
 };
 HistogramCounts histogram_counts(const Histogram& histogram);
+
+/// The same figure with every label in one language, as plain words.
+Figure translated(Figure figure, Language language);
 
 /// Fails if parts of a figure do not fit together; the error names both counts. Every backend calls it.
 void validate(const Figure& figure);

@@ -175,12 +175,12 @@ void plan_texts(const Figure& figure, FigurePlan& plan, size_t index) {
   p.x_labels = !figure.share_x || outer ||
                (folded && map && !map->x_tokens.empty());  // words are looked up right below their cells
   p.y_labels = !figure.share_y || first;
-  p.title = panel.title.empty() && folded ? figure.panels[index % cols].title : panel.title;
-  p.x_label = folded && figure.share_x && !outer ? "" : panel.x.label;
-  p.y_label = panel.y.label.empty() && folded && figure.share_y && first ? figure.panels[index / cols * cols].y.label
-                                                                         : panel.y.label;
+  p.title = (panel.title.empty() && folded ? figure.panels[index % cols] : panel).title.str();
+  p.x_label = folded && figure.share_x && !outer ? "" : panel.x.label.str();
+  const bool row_names = panel.y.label.empty() && folded && figure.share_y && first;
+  p.y_label = (row_names ? figure.panels[index / cols * cols] : panel).y.label.str();
   if (p.x_label.empty() && folded && figure.share_x && outer)
-    p.x_label = figure.panels[figure.panels.size() - cols + index % cols].x.label;
+    p.x_label = figure.panels[figure.panels.size() - cols + index % cols].x.label.str();
 }
 
 // A plan before its frames have positions: figures below each other share their columns.
@@ -262,7 +262,7 @@ Draft folded(const Figure& figure, int least_lines = 1) {
 FigurePlan placed(const Figure& figure, Draft d) {
   FigurePlan& plan = d.plan;
   place(figure, plan, d.grid, d.slot);
-  plan.width = std::max(d.width(), std::ceil(text_width(figure.title, kFigureTitleFont) + 2 * kPad));
+  plan.width = std::max(d.width(), std::ceil(text_width(figure.title.str(), kFigureTitleFont) + 2 * kPad));
   plan.height = std::ceil(d.grid.down() + plan.grid.rows * d.slot.height);
   if (figure.size) {  // the requested size, unless the texts need more
     const double width = figure.size->width * kPixelsPerInch, height = figure.size->height * kPixelsPerInch;

@@ -70,8 +70,8 @@ std::vector<Point> ink_of(const HeatMap&, const Range&, const Range&) { return {
 
 std::vector<LegendEntry> entries_of(const Panel& panel) {
   std::vector<LegendEntry> out;
-  const auto add = [&](const std::string& name, size_t place, LegendEntry::Kind kind) {
-    if (!name.empty()) out.push_back({name, place, kind});
+  const auto add = [&](const Label& name, size_t place, LegendEntry::Kind kind) {
+    if (!name.empty()) out.push_back({name.str(), place, kind});
   };
   if (const Curves* c = std::get_if<Curves>(&panel.content)) {
     for (size_t i = 0; i < c->series.size(); ++i) add(c->series[i].name, i, LegendEntry::Kind::line);

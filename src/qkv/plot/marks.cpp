@@ -138,8 +138,13 @@ void plan_marks(const Panel& panel, PanelPlan& plan, double width, double height
                                           : index_marks(rows, height, false);
     return;
   }
-  const Bars* bars = std::get_if<Bars>(&panel.content);
-  plan.x_marks = bars ? cell_marks_x(bars->categories, width) : number_marks(plan.x, width, true);
+  if (const Bars* bars = std::get_if<Bars>(&panel.content)) {
+    std::vector<std::string> names;
+    for (const Label& category : bars->categories) names.push_back(category.str());
+    plan.x_marks = cell_marks_x(names, width);
+  } else {
+    plan.x_marks = number_marks(plan.x, width, true);
+  }
   plan.y_marks = number_marks(plan.y, height, false);
 }
 

@@ -28,20 +28,21 @@ void check_figure_path(const std::string& path) {
           "extension"_a = std::filesystem::path(path).extension().string());
 }
 
-void save(const Figure& figure, const std::string& path, double png_scale) {
-  save(std::span(&figure, 1), path, png_scale);
+void save(const Figure& figure, const std::string& path, Language language, double png_scale) {
+  save(std::span(&figure, 1), path, language, png_scale);
 }
 
-void save(std::span<const Figure> figures, const std::string& path, double png_scale) {
+void save(std::span<const Figure> figures, const std::string& path, Language language, double png_scale) {
   check_figure_path(path);
   const std::string ending = ending_of(path);
   if (ending == ".txt") {
     std::string page;
     for (const Figure& figure : figures)
-      page += (page.empty() ? "" : "\n") + terminal(figure, {.columns = 100, .colour = TerminalColour::ascii});
+      page += (page.empty() ? "" : "\n") +
+              terminal(figure, {.columns = 100, .colour = TerminalColour::ascii, .language = language});
     return write_file(path, page);
   }
-  const std::string drawn = svg(figures);
+  const std::string drawn = svg(figures, language);
   write_file(path, ending == ".png" ? plotting::render_png(drawn, png_scale) : drawn);
 }
 

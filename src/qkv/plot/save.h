@@ -14,8 +14,9 @@ void check_figure_path(const std::string& path);
 
 /// Writes the figure in the format of the path's ending: .svg, .png (png_scale pixels per SVG unit) or .txt (the
 /// terminal figure in ASCII). The file appears complete or not at all.
-void save(const Figure& figure, const std::string& path, double png_scale = 2);
+void save(const Figure& figure, const std::string& path, Language language = Language::en, double png_scale = 2);
 /// Several figures in one file, one below the other. Each needs its own id.
-void save(std::span<const Figure> figures, const std::string& path, double png_scale = 2);
+void save(std::span<const Figure> figures, const std::string& path, Language language = Language::en,
+          double png_scale = 2);
 
 }  // namespace qkv

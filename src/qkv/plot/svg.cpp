@@ -175,12 +175,12 @@ std::string drawn(const Figure& figure, const FigurePlan& plan, double x, double
       .attribute("height", plan.height)
       .attribute("viewBox", "0 0 " + svg_number(plan.width) + " " + svg_number(plan.height))
       .attribute("role", "img");
-  if (!figure.title.empty()) w.attribute("aria-label", xml_escaped(figure.title));
+  if (!figure.title.empty()) w.attribute("aria-label", xml_escaped(figure.title.str()));
   w.attribute("font-family", kFontFamily).attribute("font-size", kFont).attribute("fill", w.ink.text).body();
   define_colours(w, figure, plan.colours.map);
   define_clips(w, plan);
   if (w.paper) w.rect({0, 0, plan.width, plan.height}).attribute("fill", "#fff").end();
-  w.text(plan.width / 2, 8 + kFigureTitleFont * 0.5, figure.title, kFigureTitleFont, Anchor::middle);
+  w.text(plan.width / 2, 8 + kFigureTitleFont * 0.5, figure.title.str(), kFigureTitleFont, Anchor::middle);
   for (size_t i = 0; i < figure.panels.size(); ++i) draw_panel(w, figure, i, plan.panels[i], cells > kMostRectangles);
   if (plan.bar) draw_colour_bar(w, *plan.bar, plan.colours);
   w.close("svg");
@@ -190,15 +190,18 @@ std::string drawn(const Figure& figure, const FigurePlan& plan, double x, double
 }  // namespace
 }  // namespace plotting
 
-std::string svg(const Figure& figure) {
+std::string svg(const Figure& figure, Language language) {
   validate(figure);
-  return plotting::drawn(figure, plotting::layout(figure), 0, 0);
+  const Figure said = translated(figure, language);
+  return plotting::drawn(said, plotting::layout(said), 0, 0);
 }
 
-std::string svg(std::span<const Figure> figures) {
+std::string svg(std::span<const Figure> any_language, Language language) {
   using namespace plotting;
-  check(!figures.empty(), "[svg] there is no figure to draw");
-  if (figures.size() == 1) return svg(figures[0]);
+  check(!any_language.empty(), "[svg] there is no figure to draw");
+  if (any_language.size() == 1) return svg(any_language[0], language);
+  std::vector<Figure> figures;
+  for (const Figure& figure : any_language) figures.push_back(translated(figure, language));
   constexpr double kBetween = 16;
   double width = 0, height = -kBetween;
   for (size_t i = 0; i < figures.size(); ++i) {

@@ -89,18 +89,19 @@ std::string TerminalPage::number(std::string label) const {
 void TerminalPage::draw_header(TextCanvas& canvas, const Panel& panel, int left, int width) const {
   if (titles) {  // a title wider than the content below it may extend to the edge
     const int room = std::max(width, canvas.width() - left);
-    const std::string& title =
-        display_width(panel.title) > room && !panel.short_title.empty() ? panel.short_title : panel.title;
+    const bool too_wide = display_width(panel.title.str()) > room && !panel.short_title.empty();
+    const std::string title = (too_wide ? panel.short_title : panel.title).str();
     canvas.centred(left, display_width(title) > width ? room : width, 0, title);
   }
-  if (y_labels) canvas.text(0, titles ? 1 : 0, cut(panel.y.label, canvas.width()));
+  if (y_labels) canvas.text(0, titles ? 1 : 0, cut(panel.y.label.str(), canvas.width()));
 }
 
 }  // namespace plotting
 
-std::string terminal(const Figure& figure, const TerminalOptions& options) {
+std::string terminal(const Figure& any_language, const TerminalOptions& options) {
   using namespace plotting;
-  validate(figure);
+  validate(any_language);
+  const Figure figure = translated(any_language, options.language);
   check(options.columns >= 20 && options.columns <= 10000, "[terminal] needs 20 to 10000 columns, got ",
         options.columns);
   TerminalPage page{figure, options.colour == TerminalColour::ascii};
@@ -136,10 +137,10 @@ std::string terminal(const Figure& figure, const TerminalOptions& options) {
     parts.push_back(colour_bar_line(page, colours[0], options.columns));
   }
   if (!figure.title.empty()) {
-    int width = std::min(display_width(figure.title), options.columns);
+    int width = std::min(display_width(figure.title.str()), options.columns);
     for (const TextCanvas& p : parts) width = std::max(width, p.width());
     TextCanvas title(width, 1);
-    title.centred(0, width, 0, figure.title);
+    title.centred(0, width, 0, figure.title.str());
     parts.insert(parts.begin(), title);
   }
   return below(parts).str();

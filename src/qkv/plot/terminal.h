@@ -15,6 +15,7 @@ enum class TerminalColour { truecolor, ascii };
 struct TerminalOptions {
   int columns = 80;
   TerminalColour colour = TerminalColour::truecolor;
+  Language language = Language::en;
 };
 
 /// The figure in lines of equal display width (at most options.columns, wide characters count as two), each ending in a

@@ -160,12 +160,12 @@ std::vector<std::vector<Sample>> legend_of(const TerminalPage& page, const Curve
              : style.dash == Dash::dashed ? "╌╌"
              : style.dash == Dash::dotted ? "··"
                                           : "─·";
-    draw_samples(lines, {mark, page.cut(curves.series[i].name, columns - 3), *style.colour}, columns, used);
+    draw_samples(lines, {mark, page.cut(curves.series[i].name.str(), columns - 3), *style.colour}, columns, used);
   }
   for (size_t i = 0; i < curves.bands.size(); ++i)
     if (!curves.bands[i].name.empty())
       draw_samples(lines,
-                   {page.ascii ? "." : "··", page.cut(curves.bands[i].name, columns - 3),
+                   {page.ascii ? "." : "··", page.cut(curves.bands[i].name.str(), columns - 3),
                     curves.bands[i].colour.value_or(palette(i))},
                    columns, used);
   return lines;
@@ -212,7 +212,7 @@ TextCanvas curve_panel(const TerminalPage& page, const Panel& panel, const Curve
   draw_dots(field, curves, ranges, page.ascii);
   field.draw(canvas, page, left, top);
   draw_axes(canvas, page, ranges, y_ticks, left, top, area);
-  if (label) canvas.centred(left, area, top + page.lines + 2, panel.x.label);
+  if (label) canvas.centred(left, area, top + page.lines + 2, panel.x.label.str());
   draw_legend(canvas, page, legend, left, top + page.lines + 2 + label);
   return canvas;
 }
@@ -229,7 +229,7 @@ Bars as_bars(const TerminalPage& page, const Histogram& histogram) {
 
 TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& bars, const Range& values, int columns) {
   int labels = 0, numbers = 0;
-  for (const std::string& c : bars.categories) labels = std::max(labels, display_width(c));
+  for (const Label& c : bars.categories) labels = std::max(labels, display_width(c.str()));
   labels = std::min(labels, columns / 3);
   for (const NamedValues& s : bars.series)
     for (double v : s.values) numbers = std::max(numbers, display_width(page.number(short_number(v))));
@@ -244,20 +244,20 @@ TextCanvas bar_panel(const TerminalPage& page, const Panel& panel, const Bars& b
     if (bars.series[s].name.empty()) continue;
     std::string mark;
     append_utf8(mark, glyph(s));
-    draw_samples(legend, {mark + mark, page.cut(bars.series[s].name, area - 3), palette(s)}, area, used);
+    draw_samples(legend, {mark + mark, page.cut(bars.series[s].name.str(), area - 3), palette(s)}, area, used);
   }
   // The axis label, above the categories: on its own line if it is long.
-  const int name_columns = display_width(panel.x.label);
+  const int name_columns = display_width(panel.x.label.str());
   const int label = name_columns == 0 || (page.y_labels && name_columns < left) ? 0 : 1, top = page.header() + label;
   const int lines = static_cast<int>(bars.categories.size() * bars.series.size());
   TextCanvas canvas(std::min(columns, left + area + numbers + 1), top + lines + static_cast<int>(legend.size()));
-  if (page.titles) canvas.centred(left, area, 0, panel.title);
-  if (page.y_labels) canvas.text(left, top - 1, page.cut(panel.y.label, canvas.width() - left));
-  canvas.text(0, page.titles ? 1 : 0, page.cut(panel.x.label, label ? canvas.width() : labels));
+  if (page.titles) canvas.centred(left, area, 0, panel.title.str());
+  if (page.y_labels) canvas.text(left, top - 1, page.cut(panel.y.label.str(), canvas.width() - left));
+  canvas.text(0, page.titles ? 1 : 0, page.cut(panel.x.label.str(), label ? canvas.width() : labels));
   const double base = std::clamp(values.scale == AxisScale::log ? 0.0 : values.fraction(0), 0.0, 1.0);
   for (size_t c = 0; c < bars.categories.size(); ++c) {
     const int first = top + static_cast<int>(c * bars.series.size());
-    const std::string name = page.cut(bars.categories[c], labels);
+    const std::string name = page.cut(bars.categories[c].str(), labels);
     canvas.text(labels - display_width(name), first, name);
     for (size_t s = 0; s < bars.series.size(); ++s) {
       const double v = bars.series[s].values[c], place = std::clamp(values.fraction(v), 0.0, 1.0);

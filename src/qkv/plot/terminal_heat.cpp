@@ -181,9 +181,9 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
     return canvas;
   }
   const HeatGrid g = plan_grid(page, map, columns);
-  const int texts =
-      std::max({display_width(panel.x.label), page.y_labels ? display_width(panel.y.label) - g.label_columns : 0,
-                display_width(panel.title)});
+  const int texts = std::max({display_width(panel.x.label.str()),
+                              page.y_labels ? display_width(panel.y.label.str()) - g.label_columns : 0,
+                              display_width(panel.title.str())});
   const int width = std::min(columns, g.label_columns + std::max(g.width(), std::min(texts, 40)));
   const int top = page.header(), foot = foot_lines(map, g);
   TextCanvas canvas(width, top + g.lines() + foot + (panel.x.label.empty() ? 0 : 1));
@@ -194,7 +194,7 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
   draw_column_labels(canvas, page, map, g, top + g.lines());
   if (!panel.x.label.empty())
     canvas.centred(g.label_columns, std::max(g.width(), width - g.label_columns), top + g.lines() + foot,
-                   panel.x.label);
+                   panel.x.label.str());
   return canvas;
 }
 

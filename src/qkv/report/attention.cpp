@@ -130,7 +130,7 @@ Figure weight_maps(const Weights& weights, int rank) {
   check(s[0] * s[1] >= 1 && s[0] * s[1] <= kPanels && s[2] > 0 && s[3] > 0, "[attend] cannot draw weights ", s,
         ": 1 to ", kPanels, " heat maps");
   const Tensor matrix = weights.matrix();
-  return heatmaps(rank == 4 ? matrix : matrix.viewed({1, s[0], s[2], s[3]}), "Keys", "Queries");
+  return heatmaps(rank == 4 ? matrix : matrix.viewed({1, s[0], s[2], s[3]}), tr("Keys"), tr("Queries"));
 }
 
 }  // namespace qkv::report

@@ -70,9 +70,9 @@ Axes axes_of(const SeenPair& seen, const Kind& kind) {
 // (rows, cols, n, m) with words on the axes: as wide as a page, with folded rows; if that is too tall, as wide as a
 // screen; if that is still too tall, with positions instead of words.
 Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes,
-            const ColourScale& colours, Language language) {
+            const ColourScale& colours) {
   const auto drawn = [&](const HeatMapOptions& options) {
-    Figure out = heatmaps(maps, tr("Key positions").in(language), kind.axis.in(language), {}, options);
+    Figure out = heatmaps(maps, tr("Key positions"), kind.axis, {}, options);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
     return out;
   };
@@ -87,9 +87,8 @@ Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::v
 
 class Drawer {
  public:
-  Drawer(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, Language language,
-         FigureUse use)
-      : seen_(seen), choice_(choice), boxes_(boxes), language_(language), use_(use) {
+  Drawer(const SeenPair& seen, const MapChoice& choice, const std::vector<CellIndex>& boxes, FigureUse use)
+      : seen_(seen), choice_(choice), boxes_(boxes), use_(use) {
     if (choice.rollout) {
       mean_ = mean_of_heads(seen.attention.weights);
       rolled_ = rollout(seen.attention.weights);
@@ -121,7 +120,6 @@ class Drawer {
   std::vector<CellIndex> boxes(const Kind& kind) const {
     return kind.name == "cross" ? boxes_ : std::vector<CellIndex>{};
   }
-  std::string say(const Text& words) const { return words.in(language_); }
   int64_t first_layer() const { return choice_.layer.value_or(1); }
   int64_t first_head() const { return choice_.head.value_or(1); }
 
@@ -137,25 +135,25 @@ class Drawer {
 
   Figure named(Figure figure, const Kind& kind, const std::string& suffix, const Text& title) const {
     figure.id = "fig-" + kind.name + suffix;
-    figure.title = say(title);
+    figure.title = title;
     return figure;
   }
 
   // Rows are layers, columns heads.
   Figure heads(const Kind& kind, const Tensor& maps, const std::string& suffix, bool by_value) const {
-    Figure out = grid(kind, maps, axes_of(seen_, kind), boxes(kind), weight_colours(), language_);
+    Figure out = grid(kind, maps, axes_of(seen_, kind), boxes(kind), weight_colours());
     const int64_t rows = maps.size(0), cols = maps.size(1);
     for (int64_t i = 0; i < rows * cols; ++i) {
       const int64_t layer = first_layer() + i / cols, head = first_head() + i % cols;
       Panel& panel = out.panels[static_cast<size_t>(i)];
       if (use_ == FigureUse::terminal) {
-        panel.title = say(tr("Layer {layer}, head {head}", "layer"_a = layer, "head"_a = head));
+        panel.title = tr("Layer {layer}, head {head}", "layer"_a = layer, "head"_a = head);
         panel.short_title = text("L", layer, " H", head);
         continue;
       }
-      if (i < cols) panel.title = say(tr("Head {head}", "head"_a = head));
+      if (i < cols) panel.title = tr("Head {head}", "head"_a = head);
       if (i % cols == 0 && rows > 1)
-        panel.y.label = say(tr("Layer {layer}, {queries}", "layer"_a = layer, "queries"_a = kind.rows));
+        panel.y.label = tr("Layer {layer}, {queries}", "layer"_a = layer, "queries"_a = kind.rows);
     }
     const Text title = by_value ? tr("{attention}, value-weighted", "attention"_a = kind.title) : kind.title;
     return named(
@@ -170,12 +168,12 @@ class Drawer {
     Tensor both = Tensor::empty({2, count, n, m});
     std::copy_n(mean.ptr(), mean.numel(), both.mutable_ptr());
     std::copy_n(rolled.ptr(), rolled.numel(), both.mutable_ptr() + mean.numel());
-    Figure out = grid(kind, both, axes_of(seen_, kind), boxes(kind), rollout_colours(), language_);
+    Figure out = grid(kind, both, axes_of(seen_, kind), boxes(kind), rollout_colours());
     for (int64_t l = 0; l < count; ++l) {
       const int64_t layer = first_layer() + l;
       Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
-      above.title = say(tr("Layer {layer}, mean of heads", "layer"_a = layer));
-      above.short_title = say(tr("L{layer} mean", "layer"_a = layer));
+      above.title = tr("Layer {layer}, mean of heads", "layer"_a = layer);
+      above.short_title = tr("L{layer} mean", "layer"_a = layer);
       below.title = rollout_name(kind, layer);
       below.short_title = text("L", layer, " rollout");
     }
@@ -183,29 +181,28 @@ class Drawer {
   }
 
   // A rollout combines all heads.
-  std::string rollout_name(const Kind& kind, int64_t layer) const {
-    if (kind.name == "cross" || layer == 1) return say(tr("Layer {layer}, all heads, rollout", "layer"_a = layer));
-    return say(tr("Layers 1 to {layer}, all heads, rollout", "layer"_a = layer));
+  Text rollout_name(const Kind& kind, int64_t layer) const {
+    if (kind.name == "cross" || layer == 1) return tr("Layer {layer}, all heads, rollout", "layer"_a = layer);
+    return tr("Layers 1 to {layer}, all heads, rollout", "layer"_a = layer);
   }
 
   // One head drawn large, with its other readings beside it.
   Figure one_head(const Kind& kind, const Tensor& raw) const {
-    std::vector<Tensor> maps{raw};
-    std::vector<std::string> titles{say(tr("Weights"))};
-    if (choice_.values) {
-      maps.push_back(select(kind, seen_.attention.value_weighted));
-      titles.push_back(say(tr("Value-weighted")));
-    }
-    if (choice_.rollout) {
-      maps.push_back(select_layer(kind, rolled_));
-      titles.push_back(rollout_name(kind, first_layer()));
-    }
+    std::vector<Tensor> maps;
+    std::vector<Label> titles;
+    const auto add = [&](const Tensor& map, const Text& title) {
+      maps.push_back(map);
+      titles.emplace_back(title);
+    };
+    add(raw, tr("Weights"));
+    if (choice_.values) add(select(kind, seen_.attention.value_weighted), tr("Value-weighted"));
+    if (choice_.rollout) add(select_layer(kind, rolled_), rollout_name(kind, first_layer()));
     const int64_t n = raw.size(2), m = raw.size(3), count = static_cast<int64_t>(maps.size());
     Tensor all = Tensor::empty({1, count, n, m});
     for (int64_t i = 0; i < count; ++i)
       std::copy_n(maps[static_cast<size_t>(i)].ptr(), n * m, all.mutable_ptr() + i * n * m);
-    Figure out = grid(kind, all, axes_of(seen_, kind), boxes(kind),
-                      choice_.rollout ? rollout_colours() : weight_colours(), language_);
+    Figure out =
+        grid(kind, all, axes_of(seen_, kind), boxes(kind), choice_.rollout ? rollout_colours() : weight_colours());
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).cell_values = n <= 12 && m <= 12;
     for (int64_t i = 0; count > 1 && i < count; ++i)
       out.panels[static_cast<size_t>(i)].title = titles[static_cast<size_t>(i)];
@@ -217,7 +214,6 @@ class Drawer {
   const SeenPair& seen_;
   const MapChoice& choice_;
   const std::vector<CellIndex>& boxes_;
-  Language language_;
   FigureUse use_;
   AttentionMaps mean_, rolled_;
 };
@@ -257,8 +253,8 @@ std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice
 }
 
 std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice,
-                                      const std::vector<CellIndex>& boxes, Language language, FigureUse use) {
-  return Drawer(seen, choice, boxes, language, use).figures();
+                                      const std::vector<CellIndex>& boxes, FigureUse use) {
+  return Drawer(seen, choice, boxes, use).figures();
 }
 
 std::vector<std::string> axis_words(std::vector<std::string> tokens) {
@@ -290,10 +286,8 @@ bool lacks_words(const std::vector<Figure>& figures) {
                              [](const Figure& f) { return std::get<HeatMap>(f.panels[0].content).x_tokens.empty(); });
 }
 
-Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes,
-                        Language language) {
-  const Text source = tr("source"), translation = tr("translation");
-  Figure out = heatmaps(permute(seen.attention, {1, 0, 2}), source.in(language), translation.in(language), {},
+Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes) {
+  Figure out = heatmaps(permute(seen.attention, {1, 0, 2}), tr("source"), tr("translation"), {},
                         {.colours = weight_colours(colours),
                          .x_tokens = axis_words(seen.source_tokens),
                          .y_tokens = axis_words(seen.target_tokens)});
@@ -329,11 +323,11 @@ std::map<std::string, Array> to_arrays(const SeenPair& pair, const MapChoice& ch
   return arrays;
 }
 
-std::string to_html(const SeenSentence& seen, std::vector<Figure> figures) {
+std::string to_html(const SeenSentence& seen, std::vector<Figure> figures, Language language) {
   std::string drawn;
   for (Figure& f : figures) {
     f.theme = Theme::inherit;
-    drawn += svg(f);
+    drawn += svg(f, language);
   }
   return text(
       "<!doctype html>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>",

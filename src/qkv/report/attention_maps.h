@@ -50,11 +50,10 @@ enum class FigureUse { paper, terminal };
 
 /// boxes: framed cells of the cross-attention.
 std::vector<Figure> attention_figures(const SeenPair& seen, const MapChoice& choice,
-                                      const std::vector<CellIndex>& boxes, Language language, FigureUse use);
+                                      const std::vector<CellIndex>& boxes, FigureUse use);
 
 /// The single attention map of a recurrent model; boxes: framed cells.
-Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes,
-                        Language language);
+Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, const std::vector<CellIndex>& boxes);
 
 /// Tokens and weights: for a recurrent model "attention" (maps, steps, weights), for a Transformer every chosen map by
 /// name.
@@ -65,7 +64,7 @@ std::string to_json(const SeenSentence& seen, const SeenPair& pair, const MapCho
 std::map<std::string, Array> to_arrays(const SeenSentence& seen);
 std::map<std::string, Array> to_arrays(const SeenPair& pair, const MapChoice& choice);
 /// A self-contained page with the figures.
-std::string to_html(const SeenSentence& seen, std::vector<Figure> figures);
+std::string to_html(const SeenSentence& seen, std::vector<Figure> figures, Language language);
 
 /// Tokens as shown on an axis. Words are unchanged; subwords lose the mark of the blank before them (a blank alone is
 /// ␣) and get a dot if they continue a word.

@@ -1,8 +1,6 @@
 // Predictions as a table and as JSON, fit and weights as figures.
 #include "qkv/report/regression.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -104,19 +102,19 @@ Figure fit_figure(const RegressionData& input, const RegressionResult& result) {
   figure.cols = static_cast<int>(input.y_names.size());
   const int64_t step = (input.x.rows + kMostCircles - 1) / kMostCircles;
   for (int64_t j = 0; j < input.y.width; ++j) {
-    Series data{.name = "data", .x = {}, .y = {}, .style = line_style("o")};
+    Series data{.name = tr("data"), .x = {}, .y = {}, .style = line_style("o")};
     data.style->alpha = 0.5;
     for (int64_t i = 0; i < input.x.rows; i += step) {
       data.x.push_back(input.x.at(i, 0));
       data.y.push_back(input.y.at(i, j));
     }
-    Series fit{.name = "fit",
+    Series fit{.name = tr("fit"),
                .x = sorted(at, 0),
                .y = sorted(predictions.values, j),
                .style = line_style(at.rows > 1 ? "m-" : "mo")};
     Curves curves{.series = {std::move(data), std::move(fit)}};
     if (result.level)
-      curves.bands.push_back({fmt::format("{:.4g} % band", 100 * *result.level),
+      curves.bands.push_back({tr("{level:.4g} % band", "level"_a = 100 * *result.level),
                               sorted(at, 0),
                               sorted(predictions.low, j),
                               sorted(predictions.high, j),
@@ -140,8 +138,8 @@ Figure weights_figure(const RegressionData& input, const Points& at, const Kerne
     for (int64_t i = 0; i < input.x.rows; ++i)
       shown.mutable_ptr()[q * input.x.rows + i] = weights.ptr()[rows[q] * input.x.rows + columns[i]];
   const bool sorted = input.x.width == 1;
-  return heatmaps(shown, sorted ? "Sorted training inputs" : "Training inputs",
-                  sorted ? "Sorted testing inputs" : "Testing inputs");
+  return heatmaps(shown, sorted ? tr("Sorted training inputs") : tr("Training inputs"),
+                  sorted ? tr("Sorted testing inputs") : tr("Testing inputs"));
 }
 
 }  // namespace qkv::report

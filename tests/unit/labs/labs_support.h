@@ -142,19 +142,68 @@ inline void expect_words_in_both_languages(const Page& page) {
   }
 }
 
+/// All labels of a figure; those that are empty are left out.
+inline std::vector<Label> labels_of(const Figure& figure) {
+  std::vector<Label> all = {figure.title};
+  for (const Panel& panel : figure.panels) {
+    all.insert(all.end(), {panel.title, panel.short_title, panel.x.label, panel.y.label});
+    if (const auto* c = std::get_if<Curves>(&panel.content)) {
+      for (const Series& s : c->series) all.push_back(s.name);
+      for (const Band& b : c->bands) all.push_back(b.name);
+    } else if (const auto* b = std::get_if<Bars>(&panel.content)) {
+      all.insert(all.end(), b->categories.begin(), b->categories.end());
+      for (const NamedValues& s : b->series) all.push_back(s.name);
+    } else if (const auto* h = std::get_if<Histogram>(&panel.content)) {
+      for (const NamedValues& s : h->samples) all.push_back(s.name);
+    }
+  }
+  std::erase_if(all, [](const Label& label) { return label.empty(); });
+  return all;
+}
+
+/// The words of two Latin letters or more that are not names.
+inline std::vector<std::string> english_words(const std::string& text) {
+  static const std::set<std::string> kNames = {"CNN",      "RNN",    "GRU",          "LSTM",    "Transformer", "Parzen",
+                                               "Nadaraya", "Watson", "Epanechnikov", "softmax", "log"};
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text + " ") {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+      word += c;
+      continue;
+    }
+    if (word.size() > 1 && !kNames.contains(word)) words.push_back(word);
+    word.clear();
+  }
+  return words;
+}
+
+// Labels with English words are marked for translation, and their Chinese has no English words.
+inline void expect_labels_in_both_languages(const Figure& figure, const std::string& name) {
+  for (const Label& label : labels_of(figure)) {
+    const std::string en = label.in(Language::en), zh = label.in(Language::zh);
+    EXPECT_FALSE(has_chinese(en)) << name << ": " << en;
+    EXPECT_TRUE(english_words(zh).empty()) << name << ": " << zh;
+    EXPECT_TRUE(english_words(en).empty() || has_chinese(zh)) << name << ": " << zh;
+  }
+}
+
 inline void expect_figures_draw(const Page& page) {
   std::set<std::string> names;
   for (const Block& block : page.blocks())
     if (auto* b = std::get_if<Picture>(&block)) {
       EXPECT_TRUE(names.insert(b->name).second) << b->name << " names two figures";
-      const std::string drawn = svg(b->figure);
-      EXPECT_NE(drawn.find("</svg>"), drawn.npos) << b->name;
-      const drawings::SvgText read = drawings::read_svg(drawn);
-      EXPECT_GE(drawings::smallest_type(read, kPageWidth), 9)
-          << b->name << " is " << read.elements[0].number("width") << " pixels wide";
-      for (const drawings::Element& e : read.named("text"))
-        for (const char* typed : {" - ", "sqrt(", "q.k", "^2"})
-          EXPECT_EQ(e.text.find(typed), e.text.npos) << b->name << ": " << e.text;
+      expect_labels_in_both_languages(b->figure, b->name);
+      for (const Language language : {Language::en, Language::zh}) {
+        const std::string drawn = svg(b->figure, language);
+        EXPECT_NE(drawn.find("</svg>"), drawn.npos) << b->name;
+        const drawings::SvgText read = drawings::read_svg(drawn);
+        EXPECT_GE(drawings::smallest_type(read, kPageWidth), 9)
+            << b->name << " is " << read.elements[0].number("width") << " pixels wide";
+        for (const drawings::Element& e : read.named("text"))
+          for (const char* typed : {" - ", "sqrt(", "q.k", "^2"})
+            EXPECT_EQ(e.text.find(typed), e.text.npos) << b->name << ": " << e.text;
+      }
     }
   EXPECT_GT(names.size(), 0u);
 }

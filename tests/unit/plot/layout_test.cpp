@@ -84,7 +84,7 @@ TEST(Layout, NoTextIsBelowNinePixelsOnAPage) {
     names.push_back("category " + std::to_string(i));
     values.push_back(i + 0.25);
   }
-  figures.push_back(bars(names, {{"a", values}, {"b", values}, {"c", values}}));
+  figures.push_back(bars(labels(names), {{"a", values}, {"b", values}, {"c", values}}));
   std::get<Bars>(figures.back().panels[0].content).bar_values = true;
   for (const Figure& figure : figures) {
     const SvgText s = read_svg(svg(figure));

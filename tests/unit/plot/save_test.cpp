@@ -101,7 +101,7 @@ TEST_F(Save, PngHasTwoPixelsPerUnitAndTheRightColours) {
   EXPECT_GT(pixels(rows, 576, colour_at(ColourMap::reds, 0)), 2000);
   EXPECT_GT(pixels(rows, 576, colour_at(ColourMap::reds, 1)), 2000);
   EXPECT_GT(pixels(rows, 576, {255, 255, 255}), 50000);
-  save(figure, path("b.png"), 1);
+  save(figure, path("b.png"), Language::en, 1);
   EXPECT_EQ(word_at(bytes(path("b.png")), 16), 288);
   save(figure, path("c.png"));
   EXPECT_EQ(bytes(path("c.png")), png);

@@ -8,8 +8,10 @@
 #include <limits>
 #include <set>
 
+#include "qkv/core/catalogue.h"
 #include "qkv/core/check.h"
 #include "qkv/plot/axes.h"
+#include "qkv/plot/terminal.h"
 #include "unit/plot/svg_reader.h"
 
 using namespace qkv;
@@ -41,6 +43,43 @@ std::vector<double> numbers(double from, double step, int count) {
   std::vector<double> out;
   for (int i = 0; i < count; ++i) out.push_back(from + step * i);
   return out;
+}
+
+TEST(Svg, LabelsAreInTheLanguageOfThePage) {
+  const auto word = [](const std::string& english, const std::string& chinese) {
+    add_catalogue(Language::zh, "msgid \"" + english + "\"\nmsgstr \"" + chinese + "\"\n");
+    return Text(english, std::vector<TextValue>{});
+  };
+  Figure figure;
+  figure.cols = 4;
+  figure.title = word("test of the figure", "图题");
+  figure.panels = {{HeatMap{eye(2), {"a", "b"}}, word("test of a map", "热图"), {.label = word("test of x", "横轴")}},
+                   {Curves{{{word("test of a line", "曲线"), {0, 1}, {0, 1}}, {"f(x)", {0, 1}, {1, 0}}},
+                           {{word("test of a band", "置信带"), {0, 1}, {0, 1}, {1, 2}}}},
+                    "",
+                    {},
+                    {.label = word("test of y", "纵轴")}},
+                   {Bars{{word("test of a bar", "类别"), "B"}, {{word("test of bars", "组"), {1, 2}}}}},
+                   {Histogram{{{word("test of a sample", "样本"), {1, 2}}}}}};
+  const std::vector<std::pair<std::string, std::string>> words = {
+      {"test of the figure", "图题"}, {"test of a map", "热图"},    {"test of x", "横轴"},
+      {"test of a line", "曲线"},     {"test of a band", "置信带"}, {"test of y", "纵轴"},
+      {"test of a bar", "类别"},      {"test of bars", "组"},       {"test of a sample", "样本"}};
+  const std::string terminal_zh = terminal(figure, {.columns = 200, .language = Language::zh});
+  const SvgText en = drawn(figure), zh = read_svg(svg(figure, Language::zh)),
+                both =
+                    read_svg(svg(std::vector<Figure>{figure, Figure{.panels = {{Curves{}}}, .id = "b"}}, Language::zh));
+  for (const auto& [english, chinese] : words) {
+    EXPECT_EQ(en.texts(english), 1) << english;
+    EXPECT_EQ(en.texts(chinese), 0) << chinese;
+    EXPECT_EQ(zh.texts(english), 0) << english;
+    EXPECT_EQ(zh.texts(chinese), 1) << chinese;
+    EXPECT_EQ(both.texts(chinese), 1) << chinese;
+    EXPECT_NE(terminal_zh.find(chinese), terminal_zh.npos) << chinese << " in\n" << terminal_zh;
+  }
+  for (const SvgText* page : {&en, &zh})
+    for (const char* same : {"f(x)", "a", "B"}) EXPECT_EQ(page->texts(same), 1) << same;
+  EXPECT_TRUE(figure.title == "test of the figure") << "a label is compared by its English";
 }
 
 TEST(Svg, PutsSeveralFiguresBelowEachOtherInOnePicture) {

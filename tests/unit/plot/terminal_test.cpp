@@ -127,7 +127,7 @@ TEST(Terminal, ATitleThatDoesNotFitGivesWayToTheShortOne) {
   const auto has = [](const std::string& line, const char* title) { return line.find(title) != line.npos; };
   const std::string roomy = shown(60);  // the maps are 8 wide: a title may extend beyond its map
   EXPECT_TRUE(has(roomy, "Layer 1, head 1") && has(roomy, "Layer 1, head 2")) << roomy;
-  for (Panel& panel : figure.panels) panel.title += ", value-weighted";
+  for (Panel& panel : figure.panels) panel.title = panel.title.str() + ", value-weighted";
   const std::string tight = shown(48);
   EXPECT_TRUE(has(tight, "L1 H1") && has(tight, "L1 H2") && !has(tight, "~")) << tight;
 }

@@ -20,8 +20,8 @@ expect_match '\[\[\[2, 3, 4, 5\]\],.*\[\[10, 11, 12, 13\]\]\]' "$(cat n/scoring.
 run --lang zh lab scoring --out z --format md
 expect_match '^# 10\.3 注意力评分函数.*掩蔽 softmax' "$(cat z/scoring.md)"
 expect_match '条论断，0 条不成立' "$out"
-expect_match '>缩放点积<.*>键<.*>查询<' "$(tr -d '\n' <z/random-keys.svg)"
-expect_match '>scaled dot product<.*>Keys<.*>Queries<' "$(tr -d '\n' <n/random-keys.svg)"
+expect_match '>键<.*>查询<.*>缩放点积<' "$(tr -d '\n' <z/random-keys.svg)"
+expect_match '>Keys<.*>Queries<.*>scaled dot product<' "$(tr -d '\n' <n/random-keys.svg)"
 
 run lab 10.5 --out m --format md
 expect_match '^0 [^=]* claims, 0 failed' "$code $out"

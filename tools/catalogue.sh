@@ -2,6 +2,7 @@
 # The Chinese catalogue, po/zh_CN.po, against the sentences in the code.
 set -euo pipefail
 unset CDPATH
+export LC_ALL=C.UTF-8  # elsewhere grep does not know Chinese characters
 root=$(dirname -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")")
 
 usage() {

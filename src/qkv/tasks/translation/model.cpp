@@ -2,13 +2,11 @@
 #include "qkv/tasks/translation/model.h"
 
 #include <algorithm>
-#include <set>
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
-#include "qkv/io/safetensors.h"
+#include "qkv/run/model_file.h"
 #include "qkv/tensor/probe.h"
-#include "qkv/train/checkpoint.h"
 
 namespace qkv {
 namespace {
@@ -59,23 +57,6 @@ std::variant<Seq2Seq, Transformer> make_model(const TranslationConfig& config, c
   return model;
 }
 
-void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout) {
-  std::set<std::string> known;
-  for (const NamedShape& entry : layout) {
-    require(file.has(entry.name),
-            "{file}: has no tensor \"{name}\": the weights are of a different model than the configuration",
-            "file"_a = file.path(), "name"_a = entry.name);
-    require(file.info(entry.name).shape == entry.shape,
-            "{file}: \"{name}\" has shape {shape}, but configuration and vocabularies say {shape_2}",
-            "file"_a = file.path(), "name"_a = entry.name, "shape"_a = file.info(entry.name).shape,
-            "shape_2"_a = entry.shape);
-    known.insert(entry.name);
-  }
-  for (const std::string& name : file.names())
-    require(known.contains(name) || !is_weight(name), "{file}: the model of the configuration has no \"{name}\"",
-            "file"_a = file.path(), "name"_a = name);
-}
-
 const TranslationConfig& checked(const TranslationConfig& config, const VocabularySizes& words,
                                  const SafetensorsFile& file) {
   check_layout(file, std::visit([&](const auto& model) { return model.layout(words); }, config.model));
@@ -91,10 +72,7 @@ TranslationModel::TranslationModel(const TranslationConfig& config, const Vocabu
 TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words,
                                    const SafetensorsFile& weights)
     : TranslationModel(checked(config, words, weights), words, Rng(0)) {
-  for (size_t i = 0; i < parameters_.entries().size(); ++i) {
-    const Tensor read = weights.tensor(parameters_.entries()[i].name);
-    std::copy_n(read.ptr(), read.numel(), parameters_.values(i).mutable_ptr());
-  }
+  read_weights(weights, parameters_);
 }
 
 TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words,
@@ -125,11 +103,6 @@ std::unique_ptr<SourceStepModel> TranslationModel::decoder() const {
       model_);
 }
 
-void TranslationModel::save(const std::string& path) const {
-  std::map<std::string, Tensor> tensors;
-  for (size_t i = 0; i < parameters_.entries().size(); ++i)
-    tensors[parameters_.entries()[i].name] = parameters_.values(i);
-  write_safetensors(path, tensors);
-}
+void TranslationModel::save(const std::string& path) const { write_weights(path, parameters_); }
 
 }  // namespace qkv

@@ -1,4 +1,4 @@
-// qkv train: turns a configuration and data into a run folder with a model.
+// qkv train: turns a configuration and data into a run folder with a model, for any task.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,13 +10,9 @@
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
 #include "qkv/cli/share_bar.h"
-#include "qkv/cli/train_ending.h"
-#include "qkv/core/numbers.h"
-#include "qkv/eval/d2l_bleu.h"
-#include "qkv/report/runs.h"
-#include "qkv/tasks/translation/presets.h"
-#include "qkv/tasks/translation/run.h"
-#include "qkv/tasks/translation/translator.h"
+#include "qkv/cli/train_task.h"
+#include "qkv/tasks/presets.h"
+#include "qkv/tasks/run_config.h"
 #include "qkv/train/progress.h"
 
 namespace qkv::cli {
@@ -88,9 +84,7 @@ class Screen : public Observer {
 class Train : public Command {
  public:
   std::string name() const override { return "train"; }
-  Text summary() const override {
-    return tr("trains a translation model; repeating the command resumes where it stopped");
-  }
+  Text summary() const override { return tr("trains a model; repeating the command resumes where it stopped"); }
   std::string example() const override {
     return "qkv train --preset transformer\n"
            "  qkv train --preset d2l-transformer --data fra.txt\n"
@@ -101,13 +95,12 @@ class Train : public Command {
     options.option("-c,--config FILE", tr("a YAML file with the blocks data, model, training, book and decoding"),
                    config_file_);
     options.option("--preset NAME", tr("predefined settings, which the file and the options below override"), preset_,
-                   translation_presets());
+                   preset_names());
     options.option("--data FILE",
                    tr("sentence pairs (data.pairs): tab-separated, .gz or not; en-fr is the built-in corpus"), data_);
-    options.option(
-        "-o,--output DIR",
-        tr("folder of the run (default: runs/NAME with the name of the preset or file, else runs/translation)"),
-        output_);
+    options.option("-o,--output DIR",
+                   tr("folder of the run (default: runs/NAME with the name of the preset or file, else of the task)"),
+                   output_);
     options.flag("--restart", tr("start over: remove an earlier run from the folder"), restart_);
     options.flag("--dump-config", tr("print the whole configuration as YAML and exit"), dump_);
     std::string block;
@@ -123,15 +116,12 @@ class Train : public Command {
   int run(const Global& global) override;
 
  private:
-  const std::optional<std::string>& given(const char* name) const;
-  bool has_own_data() const;
-  TranslationConfig base_configuration() const;
-  TranslationConfig configuration(const Global& global) const;
-  std::string folder() const;
-  void book_ending(const TranslationRun& run, const Progress& last) const;
-  void say_start(const TranslationRun& run, const Global& global) const;
-  void note_tokenizer(const TranslationRun& run, const Global& global) const;
-  static void say_kept(const TranslationRun& run, const TrainResult& result, const Global& global);
+  std::optional<std::string> given(const std::string& name) const;
+  bool has_own_data(const RunConfig& config) const;
+  std::string kind_of_data() const;
+  RunConfig base_configuration() const;
+  RunConfig configuration(const Global& global) const;
+  std::string folder(const RunConfig& config) const;
 
   std::string config_file_, preset_, output_;
   std::optional<std::string> data_;
@@ -140,27 +130,41 @@ class Train : public Command {
   std::deque<Override> overrides_;
 };
 
-const std::optional<std::string>& Train::given(const char* name) const {
-  return std::ranges::find(overrides_, name, &Override::first)->second;
+std::optional<std::string> Train::given(const std::string& name) const {
+  const auto found = std::ranges::find(overrides_, name, &Override::first);
+  return found == overrides_.end() ? std::nullopt : found->second;
 }
 
 // Your own data, by option or file, replaces all files that a preset names.
-bool Train::has_own_data() const {
-  if (data_ || given("data.source")) return true;
-  if (config_file_.empty()) return false;
-  const std::string yaml = read_settings_text(config_file_);
-  return find_setting(yaml, config_file_, "data.pairs") || find_setting(yaml, config_file_, "data.source");
+bool Train::has_own_data(const RunConfig& config) const {
+  if (data_) return true;
+  const std::string yaml = config_file_.empty() ? "" : read_settings_text(config_file_);
+  return std::ranges::any_of(config.sources(), [&](const std::string& source) {
+    return given(source) || (!yaml.empty() && find_setting(yaml, config_file_, source));
+  });
 }
 
-TranslationConfig Train::base_configuration() const {
-  TranslationConfig config = preset_.empty() ? TranslationConfig{} : translation_preset(preset_);
-  if (!preset_.empty() && has_own_data())
-    for (std::string* file : {&config.data.pairs, &config.data.source, &config.data.target, &config.data.valid_pairs,
-                              &config.data.valid_source, &config.data.valid_target})
-      file->clear();
-  const auto& kind = given("model.kind");
-  const auto wanted = kind ? parse_name<ModelKind>(*kind, "--kind") : config.kind();
-  if (preset_.empty()) config.set_kind(wanted);
+// Without a preset, a file or --kind, the data that is given selects the task: the first kind that has these settings.
+std::string Train::kind_of_data() const {
+  for (const std::string& kind : all_kinds()) {
+    RunConfig config = RunConfig::of_kind(kind, "--kind");
+    const Settings settings = config.settings();
+    if (std::ranges::all_of(overrides_, [&](const Override& o) {
+          return !o.second || !o.first.starts_with("data.") || settings.has(o.first);
+        }))
+      return kind;
+  }
+  return all_kinds().front();
+}
+
+RunConfig Train::base_configuration() const {
+  const std::optional<std::string> kind = given("model.kind");
+  RunConfig config = !preset_.empty()       ? RunConfig::preset(preset_)
+                     : kind                 ? RunConfig::of_kind(*kind, "--kind")
+                     : config_file_.empty() ? RunConfig::of_kind(kind_of_data(), "--kind")
+                                            : RunConfig{};
+  if (!preset_.empty() && has_own_data(config)) config.clear_files();
+  const std::string wanted = kind.value_or(config.kind());
   if (wanted != config.kind())
     throw UsageError(tr("--kind {wanted}: the preset {preset} is a {kind}", "wanted"_a = wanted, "preset"_a = preset_,
                         "kind"_a = config.kind()));
@@ -176,117 +180,63 @@ TranslationConfig Train::base_configuration() const {
   return config;
 }
 
-TranslationConfig Train::configuration(const Global& global) const {
-  TranslationConfig config = base_configuration();
+RunConfig Train::configuration(const Global& global) const {
+  RunConfig config = base_configuration();
   try {
+    const std::vector<std::string> sources = config.sources();
+    const auto source =
+        std::ranges::find_if(sources, [&](const std::string& s) { return (s == sources[0] && data_) || given(s); });
+    if (source != sources.end()) config.use_source(*source);
     const Settings settings = config.settings();
-    if (data_) {
-      config.data.source.clear();
-      config.data.target.clear();
-      settings.find("data.pairs").set(*data_, "--data");
-    } else if (given("data.source")) {
-      config.data.pairs.clear();  // from the file
-    }
+    if (data_) settings.find(sources[0]).set(*data_, "--data");
     for (const auto& [name, value] : overrides_)
       if (value) settings.find(name).set(*value, settings.find(name).flag);
-    if (global.seed_given) config.training.seed = static_cast<int64_t>(global.seed);
+    if (global.seed_given) config.training().seed = static_cast<int64_t>(global.seed);
   } catch (const Error& e) {
     throw UsageError(e.message(), e.hint());
   }
   return config;
 }
 
-std::string Train::folder() const {
+std::string Train::folder(const RunConfig& config) const {
   if (!output_.empty()) return output_;
   if (!preset_.empty()) return "runs/" + preset_;
-  return "runs/" + fs::path(config_file_).stem().string();
+  if (!config_file_.empty()) return "runs/" + fs::path(config_file_).stem().string();
+  return "runs/" + facts_of(config.task()).name;
 }
 
-// The presets expect a corpus with blanks around its punctuation. Your own text seldom has them.
-void Train::note_tokenizer(const TranslationRun& run, const Global& global) const {
-  const TranslationDataConfig& data = run.config().data;
-  const bool chosen = std::any_of(overrides_.begin(), overrides_.end(),
-                                  [](const auto& o) { return o.first == "data.tokenizer" && o.second; });
-  if (preset_.empty() || chosen || data.tokenizer != TokenizerKind::spaces || data.built_in()) return;
-  const AttachedPunctuation found = attached_punctuation(run.text().train.source);
-  if (found.share < 0.5) return;
-  global.note(
-      tr("data.tokenizer is spaces, from the preset {preset}, but {share:.0f} % of the sentences have punctuation "
-         "attached to words: \"{example}\" is one word to this model; --tokenizer words or bpe separates them",
-         "preset"_a = preset_, "share"_a = std::floor(100 * found.share), "example"_a = printable(found.example)));
-}
-
-void Train::say_kept(const TranslationRun& run, const TrainResult& result, const Global& global) {
+void say_kept(const std::string& folder, const TrainResult& result, const Global& global) {
   const Text weights[] = {tr("the last weights"), tr("the best weights"), tr("the mean of the last weights"),
                           tr("the running mean of the weights")};
   const Text kept =
       tr("trained in {time}: {folder}/model.safetensors has {weights}", "time"_a = duration(result.progress.seconds),
-         "folder"_a = run.folder(), "weights"_a = weights[static_cast<size_t>(result.kept)]);
+         "folder"_a = folder, "weights"_a = weights[static_cast<size_t>(result.kept)]);
   say_line(
       result.kept_loss ? tr("{kept}, validation loss {loss:.4f}", "kept"_a = kept, "loss"_a = *result.kept_loss) : kept,
       global);
 }
 
-void Train::say_start(const TranslationRun& run, const Global& global) const {
-  const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
-  const TranslationConfig& config = run.config();
-  const Text pairs = run.validation_pairs() > 0
-                         ? tr("{pairs} pairs and {valid} for validation", "pairs"_a = number(run.training_pairs()),
-                              "valid"_a = number(run.validation_pairs()))
-                         : tr("{pairs} pairs", "pairs"_a = number(run.training_pairs()));
-  say_line(tr("{pairs}, vocabularies {source} and {target}, {parameters} parameters, {folder}", "pairs"_a = pairs,
-              "source"_a = number(run.tokenizers().source.size()), "target"_a = number(run.tokenizers().target.size()),
-              "parameters"_a = number(run.model().parameters().count()), "folder"_a = run.folder()),
-           global);
-  if (config.training.schedule == ScheduleKind::warmup && run.updates() < config.training.warmup)
-    global.note(
-        tr("training.warmup is {warmup}, but the whole training has {updates} updates: the rate will not reach "
-           "training.rate",
-           "warmup"_a = config.training.warmup, "updates"_a = run.updates()));
-  const Text tokenizer = report::tokenizer_text(config.data);
-  if (config.data.has_subwords() && config.data.lowercase)
-    global.note(tr("{tokenizer}: translations will have no capitals; score them with qkv score --lowercase",
-                   "tokenizer"_a = tokenizer));
-  else if (!config.data.has_subwords() && config.data.tokenizer != TokenizerKind::spaces)
-    say_line(tr("tokenizer: {tokenizer}", "tokenizer"_a = tokenizer), global);
-  note_tokenizer(run, global);
-}
-
-// Prints what the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
-void Train::book_ending(const TranslationRun& run, const Progress& last) const {
-  if (last.epoch_seconds > 0) fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.per_second());
-  const Translator translator(run.model(), run.tokenizers(), run.config());
-  std::vector<std::string> sentences;
-  for (const BookSentence& s : book_sentences()) sentences.emplace_back(s.source);
-  const auto translations = translator.translate(sentences, translator.defaults());
-  for (size_t i = 0; i < sentences.size(); ++i) {
-    const std::string said = translations[i].hypotheses.empty() ? "" : translator.text(translations[i].hypotheses[0]);
-    fmt::print("{} => {},  bleu {:.3f}\n", sentences[i], said, d2l_bleu(said, book_sentences()[i].target, 2));
-  }
-}
-
 int Train::run(const Global& global) {
-  TranslationConfig config = configuration(global);
-  if (is_book_preset(config.preset) && config.data.pairs.empty() && config.data.source.empty())
-    throw UsageError(
-        tr("the preset {preset} needs the book's fra.txt: give it with --data FILE", "preset"_a = config.preset),
-        tr("qkv data fra-eng -o fra.txt fetches it"));
-  if (preset_.empty() && config_file_.empty() && !data_ && config.data.source.empty())
+  RunConfig config = configuration(global);
+  if (preset_.empty() && config_file_.empty() && !config.has_data())
     throw UsageError(tr("nothing to train: give --preset NAME, -c config.yaml or --data FILE"),
                      tr("qkv train --preset transformer needs no file"));
+  std::visit([](const auto& c) { check_train_options(c); }, config.of);
   if (dump_) {
     fmt::print("{}", config.settings().dump());
     return 0;
   }
-  const std::string where = preset_.empty() && config_file_.empty() && output_.empty() ? "runs/translation" : folder();
+  TrainRequest request{folder(config), restart_ ? ExistingRun::discard : ExistingRun::resume, {}};
+  for (const auto& [name, value] : overrides_)
+    if (value) request.given.insert(name);
   const InterruptScope scope;
-  TranslationRun run(config, where, restart_ ? ExistingRun::discard : ExistingRun::resume);
+  const std::unique_ptr<TrainTask> task = std::visit([&](const auto& c) { return train_task(c, request); }, config.of);
   const bool lines = global.log_format != LogFormat::json;  // else standard error contains only JSON
   const bool prints_text = lines && global.log_format != LogFormat::none;
-  if (prints_text) say_start(run, global);
+  if (prints_text) task->say_start(global);
   Screen screen(global);
   Observer* observers[] = {&screen};
-  const TrainResult result = run.train(observers, &interrupted());
+  const TrainResult result = task->train(observers, &interrupted());
   if (result.interrupted) {
     if (lines)
       say_line(tr("stopped after step {step} of {steps}; repeat the command to resume", "step"_a = result.progress.step,
@@ -295,17 +245,14 @@ int Train::run(const Global& global) {
     return kInterrupted;
   }
   if (prints_text && result.progress.steps_here == 0)
-    say_line(tr("{folder}: already finished; nothing was trained (--restart starts over)", "folder"_a = where), global);
+    say_line(tr("{folder}: already finished; nothing was trained (--restart starts over)", "folder"_a = request.folder),
+             global);
   else if (prints_text && result.ended_early)
     say_line(tr("ended after epoch {epoch}: the validation loss stopped improving", "epoch"_a = result.progress.epoch),
              global);
   const bool trained = prints_text && result.progress.steps_here > 0;
-  if (trained) say_kept(run, result, global);
-  if (is_book_preset(config.preset))
-    book_ending(run, screen.last());
-  else if (trained)
-    say_samples(run, global);
-  if (trained) say_next(run, global);
+  if (trained) say_kept(request.folder, result, global);
+  task->say_end(screen.last(), trained, global);
   return 0;
 }
 

@@ -11,7 +11,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/text_input.h"
-#include "qkv/cli/train_ending.h"
+#include "qkv/cli/train_task.h"
 #include "qkv/cli/translate_force.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"

@@ -7,7 +7,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/labs/sections.h"
 #include "qkv/labs/work.h"
-#include "qkv/tasks/translation/presets.h"
+#include "qkv/tasks/presets.h"
 
 namespace qkv::labs {
 namespace bahdanau {

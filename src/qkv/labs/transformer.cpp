@@ -10,7 +10,7 @@
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/labs/sections.h"
 #include "qkv/labs/work.h"
-#include "qkv/tasks/translation/presets.h"
+#include "qkv/tasks/presets.h"
 
 namespace qkv::labs {
 namespace transformer {

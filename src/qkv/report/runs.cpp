@@ -12,8 +12,6 @@
 #include "qkv/data/text.h"
 #include "qkv/io/safetensors.h"
 #include "qkv/report/files.h"
-#include "qkv/tasks/translation/data.h"
-#include "qkv/tasks/translation/model.h"
 #include "qkv/train/checkpoint.h"
 
 namespace qkv::report {
@@ -58,9 +56,9 @@ void read_weights(RunReport& report) {
 }
 
 Text training_text(const RunReport& run) {
-  Text out = tr("{done} of {all} epochs", "done"_a = run.epochs, "all"_a = run.config.training.epochs);
+  Text out = tr("{done} of {all} epochs", "done"_a = run.epochs, "all"_a = run.config.training().epochs);
   if (run.ended_early) out = tr("{before}, ended early", "before"_a = out);
-  if (run.loss && run.config.book.loss == LossUnit::book)
+  if (run.loss && run.facts.book_loss)
     out = tr("{before}, loss {loss:.4f} (the book's)", "before"_a = out, "loss"_a = *run.loss);
   else if (run.loss)
     out = tr("{before}, loss {loss:.4f}", "before"_a = out, "loss"_a = *run.loss);
@@ -73,19 +71,13 @@ Text training_text(const RunReport& run) {
 
 }  // namespace
 
-bool is_run_folder(const std::string& folder) {
-  std::error_code ignored;
-  return fs::exists(folder + "/config.yaml", ignored) && fs::exists(folder + "/tokenizer.source.txt", ignored) &&
-         fs::exists(folder + "/tokenizer.target.txt", ignored);
-}
+bool is_run_folder(const std::string& folder) { return task_in(folder).has_value(); }
 
 RunReport report_run(const std::string& folder) {
   RunReport report;
   report.path = folder;
-  report.config = read_run_config(folder + "/config.yaml");
-  const Tokenizers tokenizers = load_tokenizers(folder);
-  report.source_tokens = tokenizers.source.size();
-  report.target_tokens = tokenizers.target.size();
+  report.config = read_any_run_config(folder);
+  report.facts = std::visit([&](const auto& config) { return run_facts(config, folder); }, report.config.of);
   read_metrics(report);
   read_weights(report);
   for (const std::string& path : files_of(folder)) {
@@ -98,37 +90,18 @@ RunReport report_run(const std::string& folder) {
   return report;
 }
 
-Text tokenizer_text(const TranslationDataConfig& d) {
-  const bool lower = d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces;
-  const Text kind = lower ? tr("{tokenizer} of lower-cased text", "tokenizer"_a = d.tokenizer)
-                          : verbatim(std::string(name_of(d.tokenizer)));
-  if (!d.has_subwords() || d.normalize == Normalization::none) return kind;
-  return tr("{tokenizer}, {form}", "tokenizer"_a = kind, "form"_a = d.normalize);
-}
-
-Text data_text(const TranslationDataConfig& d) {
-  const Text files =
-      d.built_in()
-          ? tr("en-fr, the built-in corpus ({pairs} pairs)", "pairs"_a = grouped(static_cast<uint64_t>(d.corpus_size)))
-      : d.pairs.empty()
-          ? tr("{source} and {target}", "source"_a = printable(d.source), "target"_a = printable(d.target))
-          : verbatim(printable(d.pairs));
-  return d.reverse ? tr("{files}, from the second side into the first", "files"_a = files) : files;
-}
-
 std::string to_text(const RunReport& run, Language language) {
-  const Text head = tr(
-      "{folder}: a run of qkv train\nmodel       {model}\ndata        {data}\n"
-      "tokenizer   {tokenizer}, vocabularies {source} and {target}\ntraining    {training}\n",
-      "folder"_a = printable(run.path), "model"_a = run.config.facts().summary, "data"_a = data_text(run.config.data),
-      "tokenizer"_a = tokenizer_text(run.config.data), "source"_a = grouped(static_cast<uint64_t>(run.source_tokens)),
-      "target"_a = grouped(static_cast<uint64_t>(run.target_tokens)), "training"_a = training_text(run));
+  std::string out = tr("{folder}: a run of qkv train\nmodel       {model}\n", "folder"_a = printable(run.path),
+                       "model"_a = run.facts.model)
+                        .in(language);
+  for (const Text& line : run.facts.lines) out += line.in(language);
+  out += tr("training    {training}\n", "training"_a = training_text(run)).in(language);
   const Text weights = run.weights.empty() ? tr("parameters  no weights are saved yet\n")
                                            : tr("parameters  {count} in {file}\n", "count"_a = grouped(run.parameters),
                                                 "file"_a = run.weights);
   const Text files =
       tr("files       {files}, {bytes}\n", "files"_a = run.files.size(), "bytes"_a = byte_count(run.bytes));
-  std::string out = head.in(language) + weights.in(language) + files.in(language);
+  out += weights.in(language) + files.in(language);
   size_t width = 0;
   for (const RunFile& file : run.files) width = std::max(width, printable(file.name).size());
   for (const RunFile& file : run.files)
@@ -139,37 +112,24 @@ std::string to_text(const RunReport& run, Language language) {
 
 std::string to_json(const RunReport& run) {
   using Json = nlohmann::ordered_json;
-  const TranslationDataConfig& d = run.config.data;
-  TranslationConfig config = run.config;
+  RunConfig config = run.config;
   const Settings settings = config.settings();
-  Json model;
+  Json json = {{"path", run.path}, {"kind", "run"}, {"bytes", run.bytes}};
   for (const Setting& setting : settings.all())
     if (setting.block == "model")
-      model[setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
-  if (model.contains("decoder_layers"))
-    model["decoder_layers"] = config.facts().source_maps()->layers;  // a number, even if it is left open
+      json["model"][setting.key] = Json::accept(setting.get()) ? Json::parse(setting.get()) : Json(setting.get());
+  json.update(Json::parse(run.facts.json), true);
   Json training = {
-      {"epochs", run.config.training.epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
+      {"epochs", run.config.training().epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.loss) training["loss"] = *run.loss;
   if (run.valid_loss) training["valid_loss"] = *run.valid_loss;
   if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
   Json files = Json::array();
   for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-  const Json json = {{"path", run.path},
-                     {"kind", "run"},
-                     {"bytes", run.bytes},
-                     {"model", model},
-                     {"data", {{"pairs", d.pairs}, {"source", d.source}, {"target", d.target}, {"reverse", d.reverse}}},
-                     {"tokenizer",
-                      {{"kind", name_of(d.tokenizer)},
-                       {"lowercase", d.has_subwords() ? d.lowercase : d.tokenizer != TokenizerKind::spaces},
-                       {"normalize", name_of(d.has_subwords() ? d.normalize : Normalization::none)},
-                       {"source_tokens", run.source_tokens},
-                       {"target_tokens", run.target_tokens}}},
-                     {"training", training},
-                     {"weights", run.weights},
-                     {"parameters", run.parameters},
-                     {"files", files}};
+  json["training"] = training;
+  json["weights"] = run.weights;
+  json["parameters"] = run.parameters;
+  json["files"] = files;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -8,7 +8,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/report/files.h"
-#include "qkv/tasks/translation/config.h"
+#include "qkv/tasks/run_config.h"
 
 namespace QKV_API qkv {
 namespace report {
@@ -18,11 +18,20 @@ struct RunFile {
   uint64_t bytes = 0;
 };
 
+/// What only the task of a run can say.
+struct RunFacts {
+  Text model;               // its summary
+  std::vector<Text> lines;  // "data        fra.txt\n" and so on
+  std::string json = "{}";  // {"model": {...}, "data": {...}, "tokenizer": {...}}; "model" overrides its settings
+  bool book_loss = false;   // the loss has the book's unit
+};
+RunFacts run_facts(const TranslationConfig& config, const std::string& folder);
+
 struct RunReport {
   std::string path;
-  TranslationConfig config;
-  int64_t source_tokens = 0, target_tokens = 0;  // of the vocabularies
-  int64_t epochs = 0;                            // done, of config.training.epochs
+  RunConfig config;
+  RunFacts facts;
+  int64_t epochs = 0;  // done, of the configured ones
   bool ended_early = false;
   std::optional<double> loss, valid_loss, lowest_valid_loss;  // of the last epoch, and the lowest of all
   int64_t lowest_epoch = 0;
@@ -32,7 +41,7 @@ struct RunReport {
   uint64_t bytes = 0;  // of all files
 };
 
-/// True if it has a configuration and tokenizers.
+/// True if it has a configuration and the files of its task.
 bool is_run_folder(const std::string& folder);
 
 /// Reads settings, metrics and the headers of weight files, but not the weights.

@@ -92,21 +92,6 @@ TEST(TranslationConfig, ConfigurationsOfOlderRunsAreRead) {
   EXPECT_EQ(t.training.label_smoothing, 0.1);
 }
 
-TEST(TranslationConfig, ACommandLineOffersTheSettingsOfAllKinds) {
-  const std::vector<Setting> all = offered_settings();
-  const auto named = [&](const std::string& name) { return std::ranges::find(all, name, &Setting::name); };
-  for (const char* name : {"model.kind", "model.cell", "model.heads", "book.positions", "training.epochs"}) {
-    ASSERT_NE(named(name), all.end()) << name;
-    EXPECT_EQ(std::ranges::count(all, named(name)->flag, &Setting::flag), 1) << name;
-  }
-  EXPECT_EQ(named("book.positions")->flag, "--book-positions");
-  EXPECT_TRUE(named("model.heads")->help.in(Language::en).starts_with("transformer: "));
-  EXPECT_EQ(named("model.hidden")->help.in(Language::en), "width of the states");
-  EXPECT_NE(named("model.dropout")->help.in(Language::en).find("; transformer: "), std::string::npos);
-  for (const char* word : {"none", "gaussian"})
-    EXPECT_TRUE(std::ranges::count(named("model.attention")->choices, word)) << word;
-}
-
 TEST(TranslationConfig, TheFlagOfASettingIsTheSameForAllKinds) {
   for (const ModelKind kind : every<ModelKind>()) {
     TranslationConfig c;

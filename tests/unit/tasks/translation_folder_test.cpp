@@ -1,6 +1,7 @@
 // What a folder, a configuration or a preset refuses, and the errors.
 #include "qkv/io/safetensors.h"
-#include "qkv/tasks/translation/presets.h"
+#include "qkv/tasks/presets.h"
+#include "qkv/tasks/run_config.h"
 #include "unit/tasks/translation_fixture.h"
 
 namespace qkv {
@@ -232,19 +233,18 @@ TEST(TrainingConfig, AveragesItsShareOfTheEpochsButNeverOneAlone) {
 
 TEST(TranslationPreset, UnknownOnesAreRefusedWithASuggestion) {
   EXPECT_EQ(error_of([] { translation_preset("d2l-bahdanaw"); }),
-            text("unknown preset \"d2l-bahdanaw\": expected one of ", listed(translation_presets()),
+            text("unknown preset \"d2l-bahdanaw\": expected one of ", listed(preset_names()),
                  " | did you mean \"d2l-bahdanau\"?"));
 }
 
 TEST(TranslationPreset, EveryFileIsAConfigurationThatCanBeTrained) {
-  const std::vector<std::string> names = translation_presets();
+  const std::vector<std::string> names = preset_names();
   for (const char* name : {"bahdanau", "d2l-bahdanau", "d2l-en-transformer", "multi30k-en-de", "transformer-base"})
     EXPECT_TRUE(std::ranges::count(names, name)) << name;
   for (const std::string& name : names) {
-    TranslationConfig c = translation_preset(name);
-    EXPECT_EQ(c.preset, name);
-    if (c.data.pairs.empty() && c.data.source.empty()) c.data.pairs = "pairs.tsv";
-    EXPECT_EQ(error_of([&] { c.check(); }), "") << name;
+    RunConfig c = RunConfig::preset(name);
+    if (!c.has_data()) c.settings().find(c.sources()[0]).set("pairs.tsv", "");
+    EXPECT_EQ(error_of([&] { std::visit([](const auto& task) { task.check(); }, c.of); }), "") << name;
     EXPECT_TRUE(fs::exists(text(QKV_SOURCE_DIR "/presets/", name, ".yaml"))) << name;
   }
 }

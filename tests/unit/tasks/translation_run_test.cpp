@@ -4,7 +4,7 @@
 
 #include "qkv/io/npz.h"
 #include "qkv/io/safetensors.h"
-#include "qkv/tasks/translation/presets.h"
+#include "qkv/tasks/presets.h"
 #include "qkv/tasks/translation/translator.h"
 #include "unit/attention/cases.h"
 #include "unit/tasks/translation_fixture.h"

@@ -2,7 +2,6 @@
 #include "qkv/tasks/translation/config.h"
 
 #include <algorithm>
-#include <map>
 
 #include "qkv/core/check.h"
 
@@ -79,10 +78,21 @@ void TranslationConfig::parse(const std::string& yaml, const std::string& name) 
              find_setting(yaml, name, "model.book_positions") ? OtherKinds::dropped : OtherKinds::refused);
 }
 
+bool TranslationConfig::has_data() const { return !data.pairs.empty() || !data.source.empty(); }
+void TranslationConfig::clear_files() {
+  for (std::string* file :
+       {&data.pairs, &data.source, &data.target, &data.valid_pairs, &data.valid_source, &data.valid_target})
+    file->clear();
+}
+void TranslationConfig::use_source(const std::string& setting) {
+  if (setting != "data.pairs") return data.pairs.clear();
+  data.source.clear();
+  data.target.clear();
+}
+
 void TranslationConfig::check() const {
   const auto& d = data;
-  require(!d.pairs.empty() || !d.source.empty(),
-          "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
+  require(has_data(), "there is no data: give --data FILE (tab-separated pairs, or en-fr), or --source and --target");
   require(d.pairs.empty() || (d.source.empty() && d.target.empty()), "data.pairs and data.source exclude each other");
   require(d.source.empty() == d.target.empty(),
           "data.source and data.target go together: source is \"{source}\", target is \"{target}\"",
@@ -131,45 +141,6 @@ TranslationConfig read_run_config(const std::string& path) {
   before.data.normalize = Normalization::none;  // unless the file says otherwise
   parse_into(before, yaml, path, OtherKinds::dropped);
   return before;
-}
-
-std::vector<Setting> offered_settings() {
-  std::vector<Setting> all;
-  std::map<std::string, std::vector<std::pair<ModelKind, Text>>> said;
-  std::map<std::string, std::map<std::string, std::vector<std::string>>> defaults;  // name, value, kinds
-  for (const ModelKind kind : every<ModelKind>()) {
-    TranslationConfig c;
-    c.set_kind(kind);
-    const Settings table = c.settings();
-    for (const Setting& s : table.all()) {
-      const auto known = std::ranges::find(all, s.name(), &Setting::name);
-      if (known == all.end())
-        all.push_back(s);
-      else
-        for (const std::string& word : s.choices)
-          if (std::ranges::find(known->choices, word) == known->choices.end()) known->choices.push_back(word);
-      said[s.name()].emplace_back(kind, s.help);
-      defaults[s.name()][s.get()].emplace_back(name_of(kind));
-    }
-  }
-  // A setting that not every kind has, or that differs between kinds, names its kind in the help.
-  for (Setting& s : all) {
-    std::vector<std::string> values;
-    for (const auto& [value, kinds] : defaults[s.name()])
-      values.push_back(defaults[s.name()].size() == 1 ? value : listed(kinds) + " " + value);
-    s.get = [text = listed(values)] { return text; };  // the config that it read is gone
-    const auto& helps = said[s.name()];
-    const bool alike = helps.size() == every<ModelKind>().size() && std::ranges::all_of(helps, [&](const auto& h) {
-                         return h.second.in(Language::en) == helps[0].second.in(Language::en);
-                       });
-    if (alike) continue;
-    s.help = {};
-    for (const auto& [kind, help] : helps) {
-      const Text named = tr("{kind}: {help}", "kind"_a = kind, "help"_a = help);
-      s.help = s.help.empty() ? named : tr("{before}; {help}", "before"_a = s.help, "help"_a = named);
-    }
-  }
-  return all;
 }
 
 }  // namespace qkv

@@ -16,6 +16,7 @@
 #include "qkv/models/seq2seq_config.h"
 #include "qkv/models/transformer_config.h"
 #include "qkv/run/training_config.h"
+#include "qkv/tasks/kinds.h"
 
 namespace QKV_API qkv {
 
@@ -123,10 +124,20 @@ struct TranslationConfig {
   TranslationDecodingConfig decoding;
   std::string preset;  // its name; the book's presets end with the book's output
 
+  static constexpr TaskKind kTask = TaskKind::translation;
+  /// Settings that name data. They exclude each other.
+  static std::vector<std::string> sources() { return {"data.pairs", "data.source"}; }
+  bool has_data() const;
+  void clear_files();
+  /// Forgets the data that this source replaces.
+  void use_source(const std::string& setting);
+
   ModelKind kind() const { return static_cast<ModelKind>(model.index()); }
   /// Changes the model to that kind, with its defaults unless it is of that kind already. Earlier results of settings()
   /// become invalid.
   void set_kind(ModelKind kind);
+  std::string kind_name() const { return std::string(name_of(kind())); }
+  void set_kind(const std::string& word) { set_kind(parse_name<ModelKind>(word, "model.kind")); }
   Seq2SeqConfig& seq2seq() { return std::get<Seq2SeqConfig>(model); }
   TransformerConfig& transformer() { return std::get<TransformerConfig>(model); }
   const Seq2SeqConfig& seq2seq() const { return std::get<Seq2SeqConfig>(model); }
@@ -146,8 +157,5 @@ struct TranslationConfig {
 /// The settings that a run wrote. Settings that its version did not have keep their old meaning, and keys of other
 /// kinds of models are dropped.
 TranslationConfig read_run_config(const std::string& path);
-
-/// The settings of all kinds of models for a command line: block, key, help, flag and choices.
-std::vector<Setting> offered_settings();
 
 }  // namespace qkv

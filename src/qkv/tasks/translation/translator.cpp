@@ -2,7 +2,6 @@
 #include "qkv/tasks/translation/translator.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
 #include "qkv/core/check.h"
@@ -17,18 +16,7 @@ namespace {
 constexpr int64_t kMostFloats = int64_t{1} << 26;  // approximate limit for a batch while it is decoded
 
 TranslationConfig read_config(const std::string& folder) {
-  if (!std::filesystem::exists(folder))
-    throw Error(tr("{folder}: no such folder; expected one that qkv train wrote", "folder"_a = folder),
-                tr("qkv train --preset transformer makes one in runs/transformer"));
-  require(std::filesystem::is_directory(folder), "{folder}: is a file; expected a folder that qkv train wrote",
-          "folder"_a = folder);
-  require(std::filesystem::exists(folder + "/config.yaml"),
-          "{folder}: has no config.yaml; expected a folder that qkv train wrote", "folder"_a = folder);
-  const std::string path = folder + "/config.yaml";
-  require(std::filesystem::is_regular_file(path), "{path}: is not a file; expected the settings that qkv train wrote",
-          "path"_a = path);
-  require(std::filesystem::file_size(path) > 0, "{path}: is empty, expected the settings that qkv train wrote",
-          "path"_a = path);
+  const std::string path = run_config_path(folder, TaskKind::translation);
   TranslationConfig config = read_run_config(path);
   try {
     config.check_model();

@@ -1,0 +1,35 @@
+// What the trainings of all tasks say.
+#include "qkv/cli/train_task.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "qkv/cli/terminal.h"
+#include "qkv/labs/wrap.h"
+
+namespace qkv::cli {
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:=@%+";
+  if (!word.empty() && word.find_first_not_of(kSafe) == word.npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+void say_line(const Text& text, const Global& global) {
+  const std::string line = text.in(global.language);
+  fmt::print(stderr, "{}\n", ::isatty(STDERR_FILENO) ? labs::wrapped(line, terminal_columns(STDERR_FILENO), 2) : line);
+}
+
+void note_warmup(const TrainingConfig& training, int64_t updates, const Global& global) {
+  if (training.schedule != ScheduleKind::warmup || updates >= training.warmup) return;
+  global.note(
+      tr("training.warmup is {warmup}, but the whole training has {updates} updates: the rate will not reach "
+         "training.rate",
+         "warmup"_a = training.warmup, "updates"_a = updates));
+}
+
+}  // namespace qkv::cli

@@ -15,7 +15,7 @@ namespace QKV_API qkv {
 enum class TaskKind { translation };
 
 struct TaskFacts {
-  std::string name;                // "translation"; of the default run folder
+  std::string name;                // "translation"; also names the default run folder
   std::vector<std::string> kinds;  // what model.kind may be
   Text model;                      // "a translation model"
   std::string command;             // that uses such a model: "qkv translate"

@@ -13,9 +13,12 @@
 namespace qkv::cli {
 namespace {
 
-// Earlier sections that the labs of this chapter cover: texts and vocabularies, sequence to sequence, beam search.
-const std::map<std::string, std::string> kEarlier = {
-    {"9.5", "10.4"}, {"9.6", "10.4"}, {"9.7", "10.4"}, {"9.8", "10.4"}};
+// Other names of sections, and earlier ones that the labs of this chapter cover: texts and vocabularies, sequence to
+// sequence, beam search.
+const std::map<std::string, std::string> kElsewhere = {
+    {"9.5", "10.4"},         {"9.6", "10.4"},          {"9.7", "10.4"},       {"9.8", "10.4"},  {"10.9", "11.9"},
+    {"pretraining", "11.9"}, {"pre-training", "11.9"}, {"induction", "11.9"}, {"bert", "11.9"}, {"gpt", "11.9"},
+    {"t5", "11.9"}};
 
 // Sections of the English edition that have no lab yet.
 struct Planned {
@@ -25,10 +28,7 @@ struct Planned {
 const std::vector<Planned>& planned() {
   static const std::vector<Planned> all = {{{"11.8", "10.8", "vit", "vision", "vision-transformer"},
                                             tr("the Vision Transformer is planned"),
-                                            tr("lab 10.7 cuts an image into patches (exercise 10.7.6)")},
-                                           {{"11.9", "10.9", "pretraining", "pre-training", "bert", "gpt", "t5"},
-                                            tr("large-scale pretraining is planned"),
-                                            tr("lab 10.7 trains a small language model (exercise 10.7.3)")}};
+                                            tr("lab 10.7 cuts an image into patches (exercise 10.7.6)")}};
   return all;
 }
 
@@ -42,8 +42,8 @@ std::string section_of(const std::string& name) {
 const labs::Lab& named_lab(const std::string& name, const Global& global) {
   if (const labs::Lab* lab = labs::find_lab(name)) return *lab;
   const std::string section = section_of(name);
-  const auto earlier = kEarlier.find(section);
-  if (const labs::Lab* lab = labs::find_lab(earlier == kEarlier.end() ? section : earlier->second)) {
+  const auto earlier = kElsewhere.find(section);
+  if (const labs::Lab* lab = labs::find_lab(earlier == kElsewhere.end() ? section : earlier->second)) {
     global.note(tr("{name} is in lab {section}", "name"_a = name, "section"_a = lab->section));
     return *lab;
   }

@@ -32,17 +32,17 @@ int64_t Page::failed_claims() const {
 }
 
 const std::vector<Lab>& all_labs() {
-  static const std::vector<Lab> labs = {engine_lab(),   cues_lab(),       regression_lab(),     scoring_lab(),
-                                        bahdanau_lab(), multi_head_lab(), self_attention_lab(), transformer_lab()};
+  static const std::vector<Lab> labs = {engine_lab(),         cues_lab(),        regression_lab(),
+                                        scoring_lab(),        bahdanau_lab(),    multi_head_lab(),
+                                        self_attention_lab(), transformer_lab(), language_lab()};
   return labs;
 }
 
 const Lab* find_lab(const std::string& name) {
-  const std::string section =
-      name.starts_with("11.") ? "10." + name.substr(3) : name;  // the English edition's chapter has the same sections
   for (const Lab& lab : all_labs())
-    if (lab.name == name || lab.section == section) return &lab;
-  return nullptr;
+    if (lab.name == name || lab.section == name) return &lab;
+  // Sections 11.1 to 11.7 of the English edition are those of chapter 10.
+  return name.starts_with("11.") ? find_lab("10." + name.substr(3)) : nullptr;
 }
 
 Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch,

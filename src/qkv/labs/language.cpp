@@ -1,0 +1,18 @@
+// Lab 11.9: language models, and what their attention learns to do.
+#include "qkv/labs/language.h"
+
+#include "qkv/labs/sections.h"
+
+namespace qkv::labs {
+
+Lab language_lab() {
+  using namespace language;
+  return {"11.9",
+          "language-models",
+          tr("Language models"),
+          {induction_task, induction_training, induction_heads, induction_without},
+          false,
+          10};
+}
+
+}  // namespace qkv::labs

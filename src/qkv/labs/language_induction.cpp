@@ -317,9 +317,9 @@ void induction_without(Page& page) {
     all.push_back(h);
   }
   const double no_before = without(0, before), no_others = without(0, others), no_second = without(1, all);
-  rows.push_back({tr("layer 1, those that look at the letter before"), {"", "", percent(no_before)}});
-  rows.push_back({tr("layer 1, the others"), {"", "", percent(no_others)}});
-  rows.push_back({tr("layer 2, all heads"), {"", "", percent(no_second)}});
+  rows.push_back({tr("layer 1, those that look at the letter before"), {"–", "–", percent(no_before)}});
+  rows.push_back({tr("layer 1, the others"), {"–", "–", percent(no_others)}});
+  rows.push_back({tr("layer 2, all heads"), {"–", "–", percent(no_second)}});
   named_table(page, {tr("turned off"), tr("previous-letter score"), tr("induction score"), tr("letters right")}, rows);
   page.claim(no_before < no_others - 0.2 && no_second < 0.3,
              tr("In the first layer the model needs the heads that look at the letter before far more than the others. "

@@ -199,7 +199,7 @@ void induction_task(Page& page) {
       "One layer of attention can look for earlier copies of the current letter, but what it finds there is that "
       "letter, not the one after it. Two layers can do it in two steps: a head of the first layer tells every position "
       "which letter came **before** it; a head of the second looks for positions whose earlier letter is the current "
-      "one, and copies what stands there. Such a pair is called an **induction head** (Elhage et al., 2021; Olsson et "
+      "one, and copies the letter there. Such a pair is called an **induction head** (Elhage et al., 2021; Olsson et "
       "al., 2022)."));
 }
 

@@ -2,16 +2,17 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS qkv EXPORT qkv-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS qkv-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-# The public headers are those that contain QKV_API (core/api.h).
-file(GLOB_RECURSE QKV_HEADERS CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/src/qkv/*.h)
-foreach(header IN LISTS QKV_HEADERS)
-  file(STRINGS ${PROJECT_SOURCE_DIR}/src/${header} exported REGEX QKV_API LIMIT_COUNT 1)
-  if(exported)
-    cmake_path(GET header PARENT_PATH folder)
-    install(FILES ${PROJECT_SOURCE_DIR}/src/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${header})
-  endif()
-endforeach()
+# The public headers are those that contain QKV_API (core/api.h). They are looked up at install time, so that editing a
+# header never means configuring again.
+install(CODE "
+  file(GLOB_RECURSE headers RELATIVE \"${PROJECT_SOURCE_DIR}/src\" \"${PROJECT_SOURCE_DIR}/src/qkv/*.h\")
+  foreach(header IN LISTS headers)
+    file(STRINGS \"${PROJECT_SOURCE_DIR}/src/\${header}\" exported REGEX QKV_API LIMIT_COUNT 1)
+    if(exported)
+      get_filename_component(folder \${header} DIRECTORY)
+      file(INSTALL \"${PROJECT_SOURCE_DIR}/src/\${header}\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/\${folder}\")
+    endif()
+  endforeach()")
 install(EXPORT qkv-targets NAMESPACE qkv:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/qkv)
 file(WRITE ${PROJECT_BINARY_DIR}/qkv-config.cmake "include(\${CMAKE_CURRENT_LIST_DIR}/qkv-targets.cmake)\n")
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/qkv-config-version.cmake COMPATIBILITY SameMinorVersion)

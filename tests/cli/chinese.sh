@@ -61,6 +61,7 @@ mistake 1 translate --model gone
 mistake 1 plot none.csv
 mistake 1 regress --data bad.csv                               # data
 mistake 1 score --ref ref.txt hyp.txt
+mistake 1 score --ref ref.txt -
 mistake 1 data split one.tsv -o x
 mistake 1 data subwords hyp.txt --size 4000 -o x.model
 mistake 1 data fra-eng --from hyp.txt

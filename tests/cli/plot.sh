@@ -20,6 +20,8 @@ expect 0 '' plot metrics.jsonl --log-y -o loss.svg
 expect_match '>step<' "$(tr -d '\n' <loss.svg)"
 expect 0 '' plot line.npy
 expect_match 'index' "$out"
+expect 0 '' --lang zh plot line.npy
+expect_match '序号' "$out"
 expect 0 '' plot eye.npy
 expect_match '@@' "$out"
 expect 0 '' plot eye.npy -o heat.txt
@@ -41,6 +43,9 @@ expect 1 'qkv: error: cannot write gone/heat.svg: No such file or directory' plo
 printf '{"kind":"epoch","epoch":1,"step":5,"loss":1.5,"valid_loss":1.25}\n{"kind":"epoch","epoch":2,"step":10,"loss":0.5,"valid_loss":0.75}\n' >both.jsonl
 expect 0 '' plot both.jsonl -o both.svg
 expect_match '>valid_loss<' "$(cat both.svg)"
+expect 0 '' --lang zh plot both.jsonl -o both_zh.svg
+expect_match '>步数<' "$(cat both_zh.svg)"
+expect_match '>验证损失<' "$(cat both_zh.svg)"
 expect 0 '' plot both.jsonl --x epoch --y valid_loss -o valid.svg
 expect_match '>epoch<.*>valid_loss<|>valid_loss<.*>epoch<' "$(tr -d '\n' <valid.svg)"
 expect 1 'qkv: error: both.jsonl: line 1: has no number "nosuch"

@@ -23,6 +23,8 @@ expect 1 'qkv: error: cannot create the folder file/report: Not a directory' tou
 
 expect 0 '' bench --filter 'Recorded OP'
 expect_match '^recorded op, 8 elements, forward \+ backward +[0-9.]+ (ns|us)$' "$out"
+expect 0 '' --lang zh bench --filter 'recorded op'
+expect_match '^记录的运算，8 个元素，前向 \+ 反向 +[0-9.]+ (ns|us)$' "$out"
 expect 0 '' bench --filter 'recorded op' --json
 expect_match '"unit": ""' "$out"
 expect 0 '' bench --filter 'n 512, 8 heads of 64, causal'

@@ -13,6 +13,7 @@
 #include "qkv/data/text.h"
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/target.h"
+#include "qkv/labs/wrap.h"
 #include "qkv/nn/layers.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/loss.h"
@@ -31,9 +32,17 @@ struct Speed {
 };
 
 struct Line {
-  std::string name;
+  Text name;
   std::function<Speed()> measure;
 };
+
+// Filters know the English name too, in any language.
+bool contains(const Text& name, const std::string& filter, Language language) {
+  const auto found = [&](Language spoken) {
+    return lowercase(name.in(spoken)).find(lowercase(filter)) != std::string::npos;
+  };
+  return found(Language::en) || found(language);
+}
 
 // The best of rounds that take about 20 ms each.
 double best_seconds(const std::function<void()>& work) {
@@ -63,7 +72,7 @@ Speed recorded_op() {
 
 Line product(int64_t m, int64_t n, int64_t k) {
   return {
-      fmt::format("matrix product {} x {} x {}, one thread", m, n, k), [=]() -> Speed {
+      tr("matrix product {m} x {n} x {k}, one thread", "m"_a = m, "n"_a = n, "k"_a = k), [=]() -> Speed {
         Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
         const double seconds = best_seconds([&] {
           kernels::gemm(
@@ -73,8 +82,8 @@ Line product(int64_t m, int64_t n, int64_t k) {
       }};
 }
 
-Line memory_line(const std::string& name, double bytes_per_element, const std::function<Tensor(const Tensor&)>& op) {
-  return {name + ", 2048 x 512", [=]() -> Speed {
+Line memory_line(const Text& op_name, double bytes_per_element, const std::function<Tensor(const Tensor&)>& op) {
+  return {tr("{op}, 2048 x 512", "op"_a = op_name), [=]() -> Speed {
             const Tensor x = normal({2048, 512}, Rng(3));
             return {best_seconds([&] { op(x); }), bytes_per_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
           }};
@@ -101,9 +110,11 @@ Speed attention(int64_t n, bool causal, Direction direction) {
 }
 
 Line attention_line(int64_t n, bool causal, Direction direction) {
-  return {fmt::format("attention {}, n {}, 8 heads of 64, {}",
-                      direction == Direction::both ? "forward + backward" : "forward", n, causal ? "causal" : "plain"),
-          [=] { return attention(n, causal, direction); }};
+  const Text mask = causal ? tr("causal") : tr("plain");
+  const Text name = direction == Direction::both
+                        ? tr("attention forward + backward, n {n}, 8 heads of 64, {mask}", "n"_a = n, "mask"_a = mask)
+                        : tr("attention forward, n {n}, 8 heads of 64, {mask}", "n"_a = n, "mask"_a = mask);
+  return {name, [=] { return attention(n, causal, direction); }};
 }
 
 struct Perceptron {
@@ -155,6 +166,14 @@ std::string time_text(double seconds) {
   return fmt::format("{:.3f} ms", seconds * 1e3);
 }
 
+// In columns: a Chinese character takes two.
+std::string row(const std::string& name, const Speed& speed) {
+  const auto blanks = static_cast<size_t>(std::max(0, 60 - labs::columns_of(name)));
+  std::string out = fmt::format("{}{} {:>11}", name, std::string(blanks, ' '), time_text(speed.seconds));
+  if (!speed.unit.empty()) out += fmt::format(" {:>12.1f} {}", speed.work / speed.seconds, speed.unit);
+  return out;
+}
+
 class BenchCommand : public Command {
  public:
   std::string name() const override { return "bench"; }
@@ -165,9 +184,9 @@ class BenchCommand : public Command {
     options.flag("--json", tr("print one JSON object"), json_);
   }
 
-  int run(const Global&) override {
+  int run(const Global& global) override {
     const std::vector<Line> lines = {
-        {"recorded op, 8 elements, forward + backward", recorded_op},
+        {tr("recorded op, 8 elements, forward + backward"), recorded_op},
         product(640, 32, 32),
         product(640, 200, 32),
         product(64, 64, 64),
@@ -181,29 +200,26 @@ class BenchCommand : public Command {
         attention_line(4096, true, Direction::forward),
         attention_line(1024, false, Direction::both),
         attention_line(1024, true, Direction::both),
-        memory_line("softmax", 8, softmax),
-        memory_line("layer norm", 8,
+        memory_line(verbatim("softmax"), 8, softmax),
+        memory_line(tr("layer norm"), 8,
                     [g = ones({512}), b = zeros({512})](const Tensor& x) { return layer_norm(x, g, b); }),
-        memory_line("gelu", 8, gelu),
-        {"Adam, 4 M parameters", adam_step},
-        {"perceptron 640 x 32 -> 64 -> 32 -> 201, training step", perceptron_step}};
+        memory_line(verbatim("gelu"), 8, gelu),
+        {tr("Adam, 4 M parameters"), adam_step},
+        {tr("perceptron 640 x 32 -> 64 -> 32 -> 201, training step"), perceptron_step}};
     nlohmann::ordered_json all = {
         {"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
     int shown = 0;
     for (const Line& line : lines) {
-      if (lowercase(line.name).find(lowercase(filter_)) == std::string::npos) continue;
+      if (!contains(line.name, filter_, global.language)) continue;
       const Speed speed = line.measure();
       ++shown;
       if (json_)
-        all["lines"].push_back({{"name", line.name},
+        all["lines"].push_back({{"name", line.name.in(Language::en)},
                                 {"seconds", speed.seconds},
                                 {"rate", speed.work / speed.seconds},
                                 {"unit", speed.unit}});
-      else if (speed.unit.empty())
-        fmt::print("{:<60} {:>11}\n", line.name, time_text(speed.seconds));
       else
-        fmt::print("{:<60} {:>11} {:>12.1f} {}\n", line.name, time_text(speed.seconds), speed.work / speed.seconds,
-                   speed.unit);
+        fmt::print("{}\n", row(line.name.in(global.language), speed));
       std::fflush(stdout);
     }
     if (shown == 0)

@@ -63,8 +63,8 @@ class InspectTranslation {
       source = all.source[static_cast<size_t>(*o_.line - 1)];
       target = all.target[static_cast<size_t>(*o_.line - 1)];
     }
-    check_utf8(source, "the sentence");
-    check_utf8(target, "the translation");
+    check_utf8(source, tr("the sentence"));
+    check_utf8(target, tr("the translation"));
     const Tokenizers& tokenizers = translator.tokenizers();
     require(!tokenizers.source.encode(source).empty(), "the sentence is empty");
     const bool given = o_.target || !o_.pairs.empty();
@@ -72,7 +72,7 @@ class InspectTranslation {
     out.source = source;
     std::vector<int32_t>&source_ids = out.source_ids, &target_ids = out.target_ids;
     if (given) {
-      ForceOptions options{.source_name = "the sentence", .target_name = "the translation", .first_line = 0};
+      ForceOptions options{.source_name = tr("the sentence"), .target_name = tr("the translation"), .first_line = 0};
       if (!o_.pairs.empty()) {
         options.source_name = options.target_name = o_.pairs;
         options.first_line = static_cast<size_t>(*o_.line);
@@ -86,7 +86,7 @@ class InspectTranslation {
     } else {
       TranslateOptions options = translator.defaults();
       options.keep_attention = true;
-      options.name = "the sentence";
+      options.name = tr("the sentence");
       options.first_line = 0;
       if (o_.beam) options.beam = *o_.beam;
       const std::vector<std::string> one = {source};

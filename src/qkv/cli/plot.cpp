@@ -18,6 +18,8 @@
 namespace qkv::cli {
 namespace {
 
+constexpr const char* kIndex = "index";  // the x of a file with one axis
+
 // Columns of the epoch lines of a JSON lines file: x, then y; without y, the losses that the file has.
 Table read_metrics(const std::string& path, const std::string& x, std::vector<std::string> y) {
   const InputFile file(path);  // an unreadable file is an error that names it
@@ -56,6 +58,17 @@ Table read_metrics(const std::string& path, const std::string& x, std::vector<st
   if (count == 0) refuse("{path}: is empty, expected JSON lines", "path"_a = path);
   if (table.names.empty()) refuse("{path}: has no epoch lines", "path"_a = path);
   return table;
+}
+
+// The name of a column on the figure. Files that qkv writes, and counted rows, have names in the user's language.
+Text column_label(const std::string& file, const std::string& name) {
+  if (file.ends_with(".npy") && name == kIndex) return tr("index");
+  if (!file.ends_with(".jsonl")) return name;
+  if (name == "step") return tr("step");
+  if (name == "epoch") return tr("epoch");
+  if (name == "loss") return tr("loss");
+  if (name == "valid_loss") return tr("valid_loss");
+  return name;
 }
 
 class PlotCommand : public Command {
@@ -160,7 +173,7 @@ class PlotCommand : public Command {
     const int64_t rows = values.size(0), columns = values.rank() == 2 ? values.size(1) : 1;
     Table table;
     if (values.rank() == 1) {
-      table.names.push_back("index");
+      table.names.push_back(kIndex);
       table.columns.emplace_back();
       for (int64_t r = 0; r < rows; ++r) table.columns[0].push_back(static_cast<double>(r));
     }
@@ -193,21 +206,23 @@ class PlotCommand : public Command {
   Figure make_curves() const {
     std::vector<Series> all;
     std::vector<NamedValues> columns;
-    std::string first_x;
+    Label first_x;
     for (const std::string& file : files_) {
       const Table table = read_table(file);
       if (table.columns.size() < 2 && kind_ != "histogram")
         refuse("{file}: curves need at least two columns, x and y, got {columns}", "file"_a = file,
                "columns"_a = table.columns.size());
-      if (first_x.empty()) first_x = table.names[0];
+      if (first_x.empty()) first_x = column_label(file, table.names[0]);
       for (size_t c = kind_ == "histogram" && table.columns.size() == 1 ? 0 : 1; c < table.columns.size(); ++c) {
-        const std::string name = files_.size() > 1 ? file + " " + table.names[c] : table.names[c];
+        const Text column = column_label(file, table.names[c]);
+        const Text name = files_.size() > 1 ? tr("{file} {column}", "file"_a = file, "column"_a = column) : column;
         all.push_back({name, table.columns[0], table.columns[c]});
         if (kind_ == "points") all.back().style = line_style("o");
         columns.push_back({name, table.columns[c]});
       }
     }
-    const Axis x = axis(x_label_.empty() && kind_ != "histogram" ? first_x : x_label_, x_limits_, "--xlim", log_x_);
+    const Axis x =
+        axis(x_label_.empty() && kind_ != "histogram" ? first_x : Label(x_label_), x_limits_, "--xlim", log_x_);
     const Axis y =
         axis(!y_label_.empty() || all.size() > 1 ? Label(y_label_) : all[0].name, y_limits_, "--ylim", log_y_);
     if (kind_ == "histogram")

@@ -50,7 +50,7 @@ class Score : public Command {
     options_.d2l_k = static_cast<int>(d2l_k_);
     plan_.decimals = static_cast<int>(width_);
     if (global.seed_given) plan_.seed = global.seed;
-    const auto metrics = check_usage(global.language);
+    const auto metrics = check_usage();
     std::vector<Lines> references, systems;
     for (const std::string& path : references_) references.push_back(read_text_lines(path));
     for (const std::string& path : hypotheses_) {
@@ -68,7 +68,7 @@ class Score : public Command {
  private:
   bool by_sentence() const { return options_.bleu.effective_order; }
 
-  std::vector<std::unique_ptr<Metric>> check_usage(Language language) {
+  std::vector<std::unique_ptr<Metric>> check_usage() {
     if (references_.empty()) throw UsageError(tr("--ref FILE is missing"), tr("qkv score --help shows an example"));
     if (hypotheses_.empty()) hypotheses_.push_back("-");
     const auto inputs = std::count(references_.begin(), references_.end(), "-") +
@@ -116,7 +116,8 @@ class Score : public Command {
     std::vector<report::MetricScores> scores;
     for (const auto& metric : metrics) scores.push_back(report::scored(*metric, systems, references, plan_));
     Lines labels;
-    for (const std::string& path : hypotheses_) labels.push_back(input_name(path));
+    for (const std::string& path : hypotheses_)
+      labels.push_back(input_name(path).in(json_ ? Language::en : global.language));
     if (json_) return report::score_json(labels, scores, references.size(), systems[0].size());
     return systems.size() == 1 ? report::score_lines(scores)
                                : report::score_table(labels, scores, plan_.test, global.language);
@@ -129,7 +130,7 @@ class Score : public Command {
       const auto apart = std::count_if(systems[s].begin(), systems[s].end(),
                                        [](const std::string& line) { return line.ends_with(" ."); });
       if (apart < kMany) continue;
-      const std::string name = input_name(hypotheses_[s]);
+      const Text name = input_name(hypotheses_[s]);
       global.note(tr("{name}: {apart} lines end in \" .\", so the text seems to be tokenised; BLEU expects plain text",
                      "name"_a = name, "apart"_a = apart));
     }
@@ -144,7 +145,7 @@ class Score : public Command {
     if (!std::ranges::all_of(references, has_capitals)) return;
     for (size_t s = 0; s < systems.size(); ++s) {
       if (has_capitals(systems[s])) continue;
-      const std::string name = input_name(hypotheses_[s]);
+      const Text name = input_name(hypotheses_[s]);
       global.note(tr(
           "{name}: has no capitals, but the references do, and each one counts as an error; --lowercase ignores case",
           "name"_a = name));

@@ -21,7 +21,7 @@ std::vector<std::string> standard_input_lines() {
   std::array<char, 1 << 16> part{};
   while (const size_t got = std::fread(part.data(), 1, part.size(), stdin)) bytes.append(part.data(), got);
   require(std::ferror(stdin) == 0, "cannot read standard input");
-  check_utf8(bytes, "standard input");
+  check_utf8(bytes, input_name("-"));
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
   require(!bytes.empty(), "standard input: is empty, expected text");
   std::vector<std::string> lines;
@@ -35,7 +35,7 @@ std::vector<std::string> standard_input_lines() {
 
 }  // namespace
 
-std::string input_name(const std::string& path) { return path == "-" ? "standard input" : path; }
+Text input_name(const std::string& path) { return path == "-" ? tr("standard input") : verbatim(path); }
 
 std::vector<std::string> read_text_lines(const std::string& path) {
   std::vector<std::string> lines = path == "-" ? standard_input_lines() : read_lines(path);

@@ -5,10 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
+
 namespace qkv::cli {
 
 /// "standard input" for "-", else the path.
-std::string input_name(const std::string& path);
+Text input_name(const std::string& path);
 
 /// The lines of a file, gzipped or not, or of standard input if the path is "-", without white space at their ends. An
 /// empty file is an error, and so is a line that is not UTF-8; the error gives its number.

@@ -234,13 +234,13 @@ class Translate : public Command {
                      "why"_a = why));
   }
 
-  void print(const Translator& translator, const std::string& sentence, const Translation& t, const std::string& file,
+  void print(const Translator& translator, const std::string& sentence, const Translation& t, const Text& file,
              size_t line) {
     unknown_->note(translator.tokenizers().source, sentence, t.source,
                    tr("{file}: line {line}", "file"_a = file, "line"_a = line));
     if (json_) {
       const report::TranslationPlace place{
-          .file = files_.size() > 1 ? file : "", .line = line, .attention = attention_};
+          .file = files_.size() > 1 ? file.in(Language::en) : "", .line = line, .attention = attention_};
       return fmt::print("{}\n", report::to_json(translator, sentence, t, place));
     }
     if (nbest_ || sample_.value_or(1) > 1) {

@@ -50,7 +50,7 @@ void print_forced(const Translator& translator, const ForceRequest& request, con
   all.target = read_text_lines(request.reference);
   all.source = read_text_lines(request.source);
   check_same_lines(request.source, all.source.size(), request.reference, all.target.size());
-  const std::string source_name = input_name(request.source), target_name = input_name(request.reference);
+  const Text source_name = input_name(request.source), target_name = input_name(request.reference);
   UnknownWords unknown(global);
   Total total;
   const int64_t at_once = request.attention ? kPairsWithAttention : kPairsAtOnce;

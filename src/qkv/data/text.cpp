@@ -65,7 +65,7 @@ size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-void check_utf8(std::string_view text, const std::string& name) {
+void check_utf8(std::string_view text, const Text& name) {
   const size_t at = find_invalid_utf8(text);
   if (at == std::string_view::npos) return;
   const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');

@@ -8,13 +8,14 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 
 namespace QKV_API qkv {
 
 /// The position of the first byte that is not part of a UTF-8 character, or npos.
 size_t find_invalid_utf8(std::string_view text);
 /// Fails if the text is not UTF-8; the error has the name, the line (counted from 1) and the byte offset.
-void check_utf8(std::string_view text, const std::string& name);
+void check_utf8(std::string_view text, const Text& name);
 
 /// Control characters and invalid UTF-8 as \xNN, so that names from files stay on one line and cannot control the
 /// terminal.

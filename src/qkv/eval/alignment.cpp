@@ -56,7 +56,7 @@ std::optional<double> quotient(int64_t above, int64_t below) {
 
 }  // namespace
 
-AlignmentFile parse_alignments(std::span<const std::string> lines, const std::string& file, std::optional<int> base) {
+AlignmentFile parse_alignments(std::span<const std::string> lines, const Text& file, std::optional<int> base) {
   check(!base || *base == 0 || *base == 1, "[alignment] base must be 0 or 1, got ", base.value_or(0));
   AlignmentFile out;
   bool has_zero = false;
@@ -86,8 +86,8 @@ AlignmentFile parse_alignments(std::span<const std::string> lines, const std::st
   return out;
 }
 
-void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file,
-                             std::span<const int64_t> source_lengths, std::span<const int64_t> target_lengths) {
+void check_alignment_lengths(const AlignmentFile& alignments, const Text& file, std::span<const int64_t> source_lengths,
+                             std::span<const int64_t> target_lengths) {
   const size_t lines = alignments.lines.size();
   require(source_lengths.size() == lines && target_lengths.size() == lines,
           "{file} has {lines} lines, the source {source} and the target {target}", "file"_a = file, "lines"_a = lines,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 
 namespace QKV_API qkv {
 
@@ -28,12 +29,12 @@ struct AlignmentFile {
 
 /// Reads lines of links separated by spaces: `1-2` is sure, `1p2` and `1?2` are possible. Errors name the file, the
 /// line and the link.
-AlignmentFile parse_alignments(std::span<const std::string> lines, const std::string& file,
+AlignmentFile parse_alignments(std::span<const std::string> lines, const Text& file,
                                std::optional<int> base = std::nullopt);
 
 /// Checks links against the numbers of source and target words of each line; links beyond them are an error.
-void check_alignment_lengths(const AlignmentFile& alignments, const std::string& file,
-                             std::span<const int64_t> source_lengths, std::span<const int64_t> target_lengths);
+void check_alignment_lengths(const AlignmentFile& alignments, const Text& file, std::span<const int64_t> source_lengths,
+                             std::span<const int64_t> target_lengths);
 
 /// Sums over all lines; a quotient with denominator 0 has no value.
 struct AlignmentScore {

@@ -36,9 +36,9 @@ TEST(Text, InvalidUtf8IsFoundAtItsOffset) {
 }
 
 TEST(Text, InvalidUtf8NamesFileLineAndOffset) {
-  EXPECT_EQ(error_of([] { check_utf8("ok\nça\nb\xE9te\n", "f.txt"); }),
+  EXPECT_EQ(error_of([] { check_utf8("ok\nça\nb\xE9te\n", verbatim("f.txt")); }),
             "f.txt: line 3: not UTF-8: byte 0xe9 at offset 8");
-  EXPECT_EQ(error_of([] { check_utf8("ok\nça\n", "f.txt"); }), "no error");
+  EXPECT_EQ(error_of([] { check_utf8("ok\nça\n", verbatim("f.txt")); }), "no error");
 }
 
 TEST(Text, LowerCaseIsUnicodes) {

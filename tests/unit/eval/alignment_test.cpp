@@ -11,7 +11,7 @@ using Lines = std::vector<std::string>;
 using qkv_test::error_of;
 
 Alignment parsed(const std::string& line, int base = 0) {
-  return parse_alignments(Lines{line}, "x.align", base).lines[0];
+  return parse_alignments(Lines{line}, verbatim("x.align"), base).lines[0];
 }
 
 TEST(Alignment, ReadsSureAndPossibleLinks) {
@@ -22,32 +22,33 @@ TEST(Alignment, ReadsSureAndPossibleLinks) {
 }
 
 TEST(Alignment, FindsOutWhatAFileCountsFrom) {
-  const AlignmentFile zero = parse_alignments(Lines{"1-1", "3-0"}, "x", std::nullopt),
-                      one = parse_alignments(Lines{"1-1", "", "3-2"}, "x");
+  const AlignmentFile zero = parse_alignments(Lines{"1-1", "3-0"}, verbatim("x"), std::nullopt),
+                      one = parse_alignments(Lines{"1-1", "", "3-2"}, verbatim("x"));
   EXPECT_EQ(zero.base, 0);
   EXPECT_TRUE(zero.base_detected);
   EXPECT_EQ(one.base, 1);
   EXPECT_EQ(one.lines[2], (Alignment{{2, 1, false}}));
-  EXPECT_FALSE(parse_alignments(Lines{"1-1"}, "x", 0).base_detected);
+  EXPECT_FALSE(parse_alignments(Lines{"1-1"}, verbatim("x"), 0).base_detected);
 }
 
 TEST(Alignment, NamesFileLineAndLinkOfAMistake) {
   for (const char* bad : {"1", "1-", "-2", "1--2", "1-2-3", "1x2", "a-1", "1-+2", "99999999999-1", "1 - 2"}) {
     const std::string word = std::string(bad) == "1 - 2" ? "1" : bad;
     EXPECT_EQ(error_of([&] {
-                parse_alignments(Lines{"0-0", bad}, "hyp.align");
+                parse_alignments(Lines{"0-0", bad}, verbatim("hyp.align"));
               }),
               "hyp.align: line 2: expected a link like 1-2, 1p2 or 1?2, got \"" + word + "\"");
   }
-  EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1 2-0"}, "g", 1); }),
+  EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1 2-0"}, verbatim("g"), 1); }),
             "g: line 1: the link \"2-0\" has index 0 in a file that counts from 1");
-  EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1"}, "g", 2); }), "[alignment] base must be 0 or 1, got 2");
-  const AlignmentFile file = parse_alignments(Lines{"1-1", "3p2"}, "g", 1);
+  EXPECT_EQ(error_of([] { parse_alignments(Lines{"1-1"}, verbatim("g"), 2); }),
+            "[alignment] base must be 0 or 1, got 2");
+  const AlignmentFile file = parse_alignments(Lines{"1-1", "3p2"}, verbatim("g"), 1);
   const std::vector<int64_t> source = {1, 3}, target = {1, 2}, short_source = {1, 2};
-  check_alignment_lengths(file, "g", source, target);
-  EXPECT_EQ(error_of([&] { check_alignment_lengths(file, "g", short_source, target); }),
+  check_alignment_lengths(file, verbatim("g"), source, target);
+  EXPECT_EQ(error_of([&] { check_alignment_lengths(file, verbatim("g"), short_source, target); }),
             "g: line 2: the link \"3?2\" (counted from 1) is outside of 2 source and 2 target words");
-  EXPECT_EQ(error_of([&] { check_alignment_lengths(file, "g", std::vector<int64_t>{1}, target); }),
+  EXPECT_EQ(error_of([&] { check_alignment_lengths(file, verbatim("g"), std::vector<int64_t>{1}, target); }),
             "g has 2 lines, the source 1 and the target 2");
   EXPECT_EQ(error_of([&] { score_alignments(file.lines, {}); }), "[alignment] numbers of lines differ: 2 and gold 0");
 }

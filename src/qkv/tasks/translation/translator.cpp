@@ -105,10 +105,10 @@ size_t Translator::most_tokens() const {
   return std::min(limits::kSentenceTokens, places);
 }
 
-std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer,
-                                        const std::string& name, size_t line) const {
+std::vector<int32_t> Translator::encode(const std::string& sentence, const Tokenizer& tokenizer, const Text& name,
+                                        size_t line) const {
   const size_t most = most_tokens();
-  const Text place = line == 0      ? verbatim(name)
+  const Text place = line == 0      ? name
                      : name.empty() ? tr("line {line}", "line"_a = line)
                                     : tr("{file}: line {line}", "file"_a = name, "line"_a = line);
   require(sentence.size() <= tokenizer.most_bytes(),

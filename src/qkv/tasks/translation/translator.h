@@ -25,7 +25,7 @@ struct TranslateOptions {
   /// Draw samples instead of searching: their number, temperature, cut-offs and seed; the rest is as above.
   std::optional<SampleOptions> sampling = {};
   /// For errors: the name of the text, and the number of its first sentence, 0 if it is the only one.
-  std::string name = {};
+  Text name = {};
   size_t first_line = 1;
 };
 
@@ -40,7 +40,7 @@ struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: from the configuration's decoding block
   bool keep_attention = true;
   /// For errors: the names of the texts, and the number of their first sentences, 0 if there is only one.
-  std::string source_name = {}, target_name = {};
+  Text source_name = {}, target_name = {};
   size_t first_line = 1;
 };
 
@@ -78,7 +78,7 @@ class Translator {
  private:
   size_t most_tokens() const;  // of a sentence, without <eos>
   int64_t maps() const { return facts_.source_maps().value_or(MapGroup{}).count(); }
-  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const std::string& name,
+  std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const Text& name,
                               size_t line) const;
   TranslationConfig config_;
   Tokenizers tokenizers_;

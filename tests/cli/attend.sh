@@ -60,7 +60,7 @@ expect_out '0  0
 expect 0 '' attend "${files[@]}" --valid-lens 0 --quiet --output empty.npy
 expect_out ''
 # Kernels of bounded support: a query far from all keys sees none.
-expect 0 'qkv: note: 1 of 2 queries see no key; their output is 0' attend "${files[@]}" --score boxcar --bandwidth 2
+expect 0 'qkv: note: 1 of 2 queries sees no key; its output is 0' attend "${files[@]}" --score boxcar --bandwidth 2
 expect_out ' 45.5  160.5
     0      0'
 

@@ -56,7 +56,7 @@ run --threads 3 regress --data many.csv --bandwidth cv --grid 1000 --band
 [[ $one == "$out" ]] || mismatch "1 and 3 threads differ"
 
 # No neighbour: an empty field, and a note.
-expect 0 'qkv: note: 1 of 2 points have no neighbour within the bandwidth, so no prediction' \
+expect 0 'qkv: note: 1 of 2 points has no neighbour within the bandwidth, so no prediction' \
   regress --data waist.csv --kernel boxcar --at 51,100
 expect_out 'waist,prediction
 51,40
@@ -72,7 +72,7 @@ expect 1 'qkv: error: text.csv: line 3, column "y": expected a number, found "ab
 printf 'x,y\n1,2\nNaN,4\n3,5\n' >nan.csv
 expect 1 'qkv: error: nan.csv: line 3, column "x": expected a number, found "NaN"
 hint: --drop-missing drops rows with missing numbers' regress --data nan.csv
-expect 0 'qkv: note: 1 rows with missing numbers were dropped' regress --data nan.csv --drop-missing --at 1
+expect 0 'qkv: note: 1 row with missing numbers was dropped' regress --data nan.csv --drop-missing --at 1
 printf 'x,y\n2,7\n' >one.csv
 expect 0 '' regress --data one.csv --at 9
 expect_out 'x,prediction

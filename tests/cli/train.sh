@@ -67,7 +67,7 @@ expect 1 'qkv: error: long.txt: line 5001: has 5000 tokens; a sentence may have 
 [[ $(wc -l <<<"$out") == 5000 ]] || mismatch "lines before the bad one of a file: $(wc -l <<<"$out")"
 [[ $("$QKV" translate --model run --max-length 1 <long.txt 2>/dev/null | wc -l) == 5000 ]] || mismatch 'lines before the bad one of standard input'
 [[ $(printf '1 2\n3 4\na\xff\n' | "$QKV" translate --model run 2>/dev/null | wc -l) == 2 ]] || mismatch 'lines before a bad byte'
-expect 0 'qkv: note: in.txt: line 1: cut off after 1 tokens (--max-length)' translate --model run --max-length 1 in.txt
+expect 0 'qkv: note: in.txt: line 1: cut off after 1 token (--max-length)' translate --model run --max-length 1 in.txt
 run train --data pairs.tsv --tokenizer spaces --min-count 1 --hidden 8 --embed 8 --epochs 2 --log-format json -o logged
 [[ $code == 0 && -n $err && -z $(grep -v '^{.*}$' <<<"$err") ]] || mismatch "--log-format json: $code $err"
 # Standard input is read like a file: a byte order mark is not a word, and unreadable input is not an empty text.

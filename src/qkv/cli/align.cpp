@@ -5,6 +5,7 @@
 #include "qkv/cli/status_line.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
+#include "qkv/core/counts.h"
 #include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/report/alignments.h"
@@ -140,8 +141,9 @@ class Align : public Command {
     std::vector<std::vector<Alignment>> out(readings.size());
     StatusLine status(global);
     for (int64_t begin = 0; begin < pairs.size(); begin += kPairsAtOnce) {
-      status.share(tr("aligning {pairs} pairs", "pairs"_a = pairs.size()).in(global.language),
-                   static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
+      status.share(
+          tr("aligning {pairs}", "pairs"_a = pair_count(static_cast<uint64_t>(pairs.size()))).in(global.language),
+          static_cast<double>(begin) / static_cast<double>(pairs.size()), global.language);
       const SentencePairs part = pairs.part(begin, kPairsAtOnce);
       const auto forced = translator.force(
           part, {.source_name = source_name, .target_name = target_name, .first_line = static_cast<size_t>(begin) + 1});

@@ -68,13 +68,20 @@ class Attend : public Command {
     if (weights_) write_npy(*weights_, attended.weights.matrix());
     if (plot_) save(report::weight_maps(attended.weights, q.rank()), *plot_, global.language);
     if (!output_ && !explain_ && !json_) fmt::print("{}", report::numbers_text(attended.output, ""));
-    if (attended.weights.empty_rows() > 0)
-      global.note(tr("{rows} of {queries} queries see no key; their output is 0",
-                     "rows"_a = attended.weights.empty_rows(), "queries"_a = attended.weights.shape().product(0, 3)));
+    note_empty_rows(attended.weights, global);
     return 0;
   }
 
  private:
+  static void note_empty_rows(const Weights& weights, const Global& global) {
+    const int64_t queries = weights.shape().product(0, 3);
+    if (weights.empty_rows() == 1)
+      global.note(tr("1 of {queries} queries sees no key; its output is 0", "queries"_a = queries));
+    if (weights.empty_rows() > 1)
+      global.note(tr("{rows} of {queries} queries see no key; their output is 0", "rows"_a = weights.empty_rows(),
+                     "queries"_a = queries));
+  }
+
   void check_usage() const {
     using Needed = std::pair<const char*, const std::optional<std::string>*>;
     for (const auto& [option, value] : {Needed{"--query", &query_}, Needed{"--key", &key_}, Needed{"--value", &value_}})

@@ -6,6 +6,7 @@
 
 #include "qkv/cli/data.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/subwords.h"
@@ -173,8 +174,9 @@ class SplitData : public Command {
     const SentencePairs pairs = aligned ? read_aligned(files_[0], files_[1]) : read_pairs(files_[0]);
     const std::vector<std::string> alignments = alignments_ ? read_lines(*alignments_) : std::vector<std::string>();
     if (alignments_ && std::ssize(alignments) != pairs.size())
-      refuse("{alignments} has {alignments_2} lines, {files} has {pairs} pairs", "alignments"_a = *alignments_,
-             "alignments_2"_a = alignments.size(), "files"_a = files_[0], "pairs"_a = pairs.size());
+      refuse("{alignments} has {lines}, {file} has {pairs}", "alignments"_a = *alignments_,
+             "lines"_a = line_count(alignments.size()), "file"_a = files_[0],
+             "pairs"_a = pair_count(static_cast<uint64_t>(pairs.size())));
     const auto [source, target] = aligned ? endings(files_) : std::pair<std::string, std::string>(".tsv", ".tsv");
     const std::string part_endings[] = {source, target, ".align"};
     std::vector<std::string> inputs = files_;

@@ -10,6 +10,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/version.h"
@@ -115,10 +116,9 @@ class Info : public Command {
   void report_folder(const std::string& folder) {
     const std::vector<std::string> files = report::files_of(folder);
     if (!json_)
-      fmt::print("{}\n", (files.size() == 1 ? tr("{folder}: 1 file", "folder"_a = printable(folder))
-                                            : tr("{folder}: {files} files", "folder"_a = printable(folder),
-                                                 "files"_a = grouped(files.size())))
-                             .in(language_));
+      fmt::print(
+          "{}\n",
+          tr("{folder}: {files}", "folder"_a = printable(folder), "files"_a = file_count(files.size())).in(language_));
     std::set<std::string> runs;
     for (const std::string& path : files) {
       const std::string run = all_ ? "" : run_of(path, folder);

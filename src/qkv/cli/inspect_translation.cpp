@@ -6,6 +6,7 @@
 #include "qkv/cli/inspect.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
+#include "qkv/core/counts.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
@@ -33,7 +34,7 @@ class InspectTranslation {
     note_unfinished(o_.model, global);
     const Looked seen = look(translator);
     if (seen.cut_off)
-      global.note(tr("the translation was cut off after {target_ids} tokens", "target_ids"_a = seen.target_ids.size()));
+      global.note(tr("the translation was cut off after {tokens}", "tokens"_a = token_count(seen.target_ids.size())));
     note_unknown_words(translator, seen, global);
     require(seen.attention.defined(), "{model}: this model has no attention (model.attention is none)",
             "model"_a = o_.model);
@@ -57,8 +58,8 @@ class InspectTranslation {
     std::string source = o_.sentence(), target = o_.target.value_or("");
     if (!o_.pairs.empty()) {
       const SentencePairs all = read_pairs(o_.pairs);
-      require(*o_.line <= all.size(), "{pairs}: has {all} lines, but --line is {line}", "pairs"_a = o_.pairs,
-              "all"_a = all.size(), "line"_a = *o_.line);
+      require(*o_.line <= all.size(), "{pairs}: has {lines}, but --line is {line}", "pairs"_a = o_.pairs,
+              "lines"_a = line_count(static_cast<uint64_t>(all.size())), "line"_a = *o_.line);
       out.lines = static_cast<size_t>(all.size());
       source = all.source[static_cast<size_t>(*o_.line - 1)];
       target = all.target[static_cast<size_t>(*o_.line - 1)];

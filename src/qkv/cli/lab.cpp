@@ -10,6 +10,7 @@
 #include "qkv/cli/named_lab.h"
 #include "qkv/cli/status_line.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/core/counts.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 #include "qkv/plot/text.h"
@@ -111,7 +112,7 @@ class LabCommand : public Command {
     if (format_ == "md") write_file(folder + "/" + lab.name + ".md", labs::markdown(lab, page, global.language));
     if (!global.quiet) {
       const Text counts =
-          tr("{claims} claims, {failed} failed; {files} figure files in {folder}", "claims"_a = page.claims(),
+          tr("{claims}, {failed} failed; {files} figure files in {folder}", "claims"_a = claim_count(page.claims()),
              "failed"_a = page.failed_claims(), "files"_a = files, "folder"_a = folder);
       show((to_screen ? "\n" : "") + counts.in(global.language) + "\n");
       if (format_ == "md")

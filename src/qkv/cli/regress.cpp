@@ -169,11 +169,15 @@ void Regress::write(const Table& table) const {
 }
 
 void Regress::print_notes(const report::RegressionData& input, const Global& global) const {
-  if (input.dropped) global.note(tr("{rows} rows with missing numbers were dropped", "rows"_a = input.dropped));
+  if (input.dropped == 1) global.note(tr("1 row with missing numbers was dropped"));
+  if (input.dropped > 1) global.note(tr("{rows} rows with missing numbers were dropped", "rows"_a = input.dropped));
   if (bandwidth_ == "rule" || bandwidth_ == "cv" || bandwidth_ == "learn")
     global.note(tr("bandwidth {width}, chosen by {method}",
                    "width"_a = fmt::format("{}", fmt::join(regression_.bandwidth, ",")), "method"_a = bandwidth_));
-  if (result_.predictions.absent)
+  if (result_.predictions.absent == 1)
+    global.note(tr("1 of {points} points has no neighbour within the bandwidth, so no prediction",
+                   "points"_a = result_.at.rows));
+  else if (result_.predictions.absent > 1)
     global.note(tr("{absent} of {points} points have no neighbour within the bandwidth, so no prediction",
                    "absent"_a = result_.predictions.absent, "points"_a = result_.at.rows));
 }

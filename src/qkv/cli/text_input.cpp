@@ -8,6 +8,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/unicode.h"
@@ -52,9 +53,8 @@ void refuse_overwriting(const std::string& output, std::span<const std::string> 
 }
 
 void check_same_lines(const std::string& a, size_t a_lines, const std::string& b, size_t b_lines) {
-  require(a_lines == b_lines, "{input_name} has {a_lines} lines, but {input_name_2} has {b_lines}",
-          "input_name"_a = input_name(a), "a_lines"_a = a_lines, "input_name_2"_a = input_name(b),
-          "b_lines"_a = b_lines);
+  require(a_lines == b_lines, "{a} has {a_lines}, but {b} has {b_lines}", "a"_a = input_name(a),
+          "a_lines"_a = line_count(a_lines), "b"_a = input_name(b), "b_lines"_a = b_lines);
 }
 
 }  // namespace qkv::cli

@@ -8,6 +8,7 @@
 #include "qkv/cli/named_lab.h"
 #include "qkv/cli/status_line.h"
 #include "qkv/cli/terminal.h"
+#include "qkv/core/counts.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 #include "qkv/train/progress.h"
@@ -73,7 +74,7 @@ class TourCommand : public Command {
     write_file(file, labs::html_report(finished, global.language));
     if (!global.quiet) global.say(tr("report: {file} ({time})", "file"_a = file, "time"_a = duration(clock.elapsed())));
     if (failed)
-      print_error(tr("{failed} claims failed; the report shows which", "failed"_a = failed), {}, global.language);
+      print_error(tr("{claims} failed; the report shows which", "claims"_a = claim_count(failed)), {}, global.language);
     return failed ? 1 : 0;
   }
 
@@ -101,9 +102,9 @@ class TourCommand : public Command {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     status.clear();
     if (!global.quiet) {
-      global.say(tr("{number} of {count}  {section:<5} {title} · {claims} claims, {failed} failed, {seconds:.1f} s",
+      global.say(tr("{number} of {count}  {section:<5} {title} · {claims}, {failed} failed, {seconds:.1f} s",
                     "number"_a = number, "count"_a = count, "section"_a = lab.section, "title"_a = lab.title,
-                    "claims"_a = page.claims(), "failed"_a = page.failed_claims(), "seconds"_a = seconds));
+                    "claims"_a = claim_count(page.claims()), "failed"_a = page.failed_claims(), "seconds"_a = seconds));
       std::fflush(stdout);
     }
     return {&lab, std::move(page), seconds};

@@ -14,6 +14,7 @@
 #include "qkv/cli/train_task.h"
 #include "qkv/cli/translate_force.h"
 #include "qkv/cli/unknown_words.h"
+#include "qkv/core/counts.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/report/translations.h"
@@ -227,11 +228,11 @@ class Translate : public Command {
     if (cut_off_ == 0) return;
     const Text why = cut_by_option_ ? verbatim("--max-length") : tr("the model has learned no further positions");
     if (cut_off_ > 1)
-      global.note(tr("{line} and {more} more: cut off after {length} tokens ({why})", "line"_a = first_cut_,
-                     "more"_a = cut_off_ - 1, "length"_a = first_length_, "why"_a = why));
+      global.note(tr("{line} and {more} more: cut off after {tokens} ({why})", "line"_a = first_cut_,
+                     "more"_a = cut_off_ - 1, "tokens"_a = token_count(first_length_), "why"_a = why));
     else
-      global.note(tr("{line}: cut off after {length} tokens ({why})", "line"_a = first_cut_, "length"_a = first_length_,
-                     "why"_a = why));
+      global.note(tr("{line}: cut off after {tokens} ({why})", "line"_a = first_cut_,
+                     "tokens"_a = token_count(first_length_), "why"_a = why));
   }
 
   void print(const Translator& translator, const std::string& sentence, const Translation& t, const Text& file,

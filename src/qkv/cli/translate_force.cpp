@@ -9,7 +9,7 @@
 
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/unknown_words.h"
-#include "qkv/core/numbers.h"
+#include "qkv/core/counts.h"
 #include "qkv/report/translations.h"
 
 namespace qkv::cli {
@@ -32,14 +32,12 @@ struct Total {
     ++lines;
   }
   void print(const Global& global) const {
-    const Text result = tr("perplexity {perplexity:.4f}: log p {log_p:.4f} over {tokens} tokens of {lines}",
-                           "perplexity"_a = std::exp(-log_probability / static_cast<double>(tokens)),
-                           "log_p"_a = log_probability, "tokens"_a = grouped(tokens), "lines"_a = counted(lines));
+    const Text result =
+        tr("perplexity {perplexity:.4f}: log p {log_p:.4f} over {tokens} of {lines}",
+           "perplexity"_a = std::exp(-log_probability / static_cast<double>(tokens)), "log_p"_a = log_probability,
+           "tokens"_a = token_count(tokens), "lines"_a = line_count(lines));
     if (tokens > 0) fmt::print(stderr, "{}\n", result.in(global.language));  // even with --quiet
-    if (skipped > 0) global.note(tr("{lines} not counted: one side is empty", "lines"_a = counted(skipped)));
-  }
-  static Text counted(uint64_t lines) {
-    return lines == 1 ? tr("1 line") : tr("{lines} lines", "lines"_a = grouped(lines));
+    if (skipped > 0) global.note(tr("{lines} not counted: one side is empty", "lines"_a = line_count(skipped)));
   }
 };
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/data/text.h"
@@ -159,11 +160,10 @@ SentencePairs read_pairs(const std::string& tsv_path, int64_t limit, ThirdColumn
 
 SentencePairs read_aligned(const std::string& source_path, const std::string& target_path) {
   SentencePairs pairs{read_lines(source_path), read_lines(target_path)};
-  require(
-      pairs.source.size() == pairs.target.size(),
-      "{source_path} has {source} lines, {target_path} has {target}: line-aligned files need the same number of lines",
-      "source_path"_a = source_path, "source"_a = pairs.source.size(), "target_path"_a = target_path,
-      "target"_a = pairs.target.size());
+  require(pairs.source.size() == pairs.target.size(),
+          "{source_path} has {source}, {target_path} has {target}: line-aligned files need the same number of lines",
+          "source_path"_a = source_path, "source"_a = line_count(pairs.source.size()), "target_path"_a = target_path,
+          "target"_a = pairs.target.size());
   return pairs;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 #include "qkv/data/corpus.h"
 #include "qkv/io/atomic_file.h"
 
@@ -183,8 +184,8 @@ Vocabulary Vocabulary::load(const std::string& path) {
   const bool sorted = std::is_sorted(tokens.begin(), tokens.end());  // the English edition's source side has no <bos>
   for (const std::string_view special : {kUnknown, kPadding, kBegin, kEnd})
     require(seen.contains(special) || (special == kBegin && sorted),
-            "{path}: the special token {special} is missing from its {lines} lines", "path"_a = path,
-            "special"_a = special, "lines"_a = tokens.size());
+            "{path}: the special token {special} is missing from its {lines}", "path"_a = path, "special"_a = special,
+            "lines"_a = line_count(tokens.size()));
   seen.clear();
   return Vocabulary(std::move(tokens));
 }

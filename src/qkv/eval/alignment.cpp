@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 
 namespace qkv {
 namespace {
@@ -90,8 +91,8 @@ void check_alignment_lengths(const AlignmentFile& alignments, const Text& file, 
                              std::span<const int64_t> target_lengths) {
   const size_t lines = alignments.lines.size();
   require(source_lengths.size() == lines && target_lengths.size() == lines,
-          "{file} has {lines} lines, the source {source} and the target {target}", "file"_a = file, "lines"_a = lines,
-          "source"_a = source_lengths.size(), "target"_a = target_lengths.size());
+          "{file} has {lines}, the source {source} and the target {target}", "file"_a = file,
+          "lines"_a = line_count(lines), "source"_a = source_lengths.size(), "target"_a = target_lengths.size());
   for (size_t l = 0; l < lines; ++l)
     for (const AlignmentLink& link : alignments.lines[l])
       if (link.source >= source_lengths[l] || link.target >= target_lengths[l])

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "qkv/core/counts.h"
 #include "qkv/core/version.h"
 #include "qkv/labs/formula.h"
 #include "qkv/labs/markup.h"
@@ -131,11 +132,11 @@ std::string html_report(const std::vector<Finished>& labs, Language language) {
     body += "</section>\n";
   }
   const auto count = static_cast<int64_t>(labs.size());
-  const Text summary = count == 1
-                           ? tr("1 lab, {claims} claims checked, {failed} failed, {seconds:.1f} seconds",
-                                "claims"_a = claims, "failed"_a = failed, "seconds"_a = seconds)
-                           : tr("{labs} labs, {claims} claims checked, {failed} failed, {seconds:.1f} seconds",
-                                "labs"_a = count, "claims"_a = claims, "failed"_a = failed, "seconds"_a = seconds);
+  const Text summary =
+      count == 1 ? tr("1 lab, {claims} checked, {failed} failed, {seconds:.1f} seconds",
+                      "claims"_a = claim_count(claims), "failed"_a = failed, "seconds"_a = seconds)
+                 : tr("{labs} labs, {claims} checked, {failed} failed, {seconds:.1f} seconds", "labs"_a = count,
+                      "claims"_a = claim_count(claims), "failed"_a = failed, "seconds"_a = seconds);
   return fmt::format(
       "<!doctype html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
       "content=\"width=device-width, initial-scale=1\"><title>qkv: {}</title><style>{}</style></head><body>\n"

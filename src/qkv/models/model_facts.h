@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/language.h"
 
 namespace QKV_API qkv {
@@ -40,9 +41,5 @@ struct ModelFacts {
     return {};
   }
 };
-
-inline Text layer_count(int64_t layers) {
-  return layers == 1 ? tr("1 layer") : tr("{layers} layers", "layers"_a = layers);
-}
 
 }  // namespace qkv

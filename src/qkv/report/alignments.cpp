@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 
 namespace qkv::report {
 namespace {
@@ -29,11 +30,12 @@ Json reading_json(const AlignmentChoice& choice, size_t r) {
 }  // namespace
 
 std::string score_text(const AlignmentScore& score, size_t lines, Language language) {
-  return tr("AER {rate}  precision {precision}  recall {recall}  F {f}  ({links} links, gold {sure} sure and "
-            "{possible} possible, {lines} lines)\n",
+  return tr("AER {rate}  precision {precision}  recall {recall}  F {f}  ({links}, gold {sure} sure and "
+            "{possible} possible, {lines})\n",
             "rate"_a = percent(score.error_rate()), "precision"_a = percent(score.precision()),
-            "recall"_a = percent(score.recall()), "f"_a = percent(score.f_score()), "links"_a = score.links,
-            "sure"_a = score.sure, "possible"_a = score.possible - score.sure, "lines"_a = lines)
+            "recall"_a = percent(score.recall()), "f"_a = percent(score.f_score()),
+            "links"_a = link_count(static_cast<uint64_t>(score.links)), "sure"_a = score.sure,
+            "possible"_a = score.possible - score.sure, "lines"_a = line_count(lines))
       .in(language);
 }
 

@@ -91,8 +91,6 @@ std::string printed(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-Text byte_count(uint64_t bytes) { return bytes == 1 ? tr("1 byte") : tr("{bytes} bytes", "bytes"_a = grouped(bytes)); }
-
 bool is_array_file(const std::string& path) {
   return path.ends_with(".npy") || path.ends_with(".npz") || path.ends_with(".safetensors");
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/language.h"
 #include "qkv/core/shape.h"
 #include "qkv/io/array.h"
@@ -29,9 +30,6 @@ struct FileReport {
   std::vector<ArrayReport> arrays;
   std::map<std::string, std::string> metadata;
 };
-
-/// "1 file", "1,234 files".
-Text byte_count(uint64_t bytes);
 
 /// True for names that end in .npy, .npz or .safetensors.
 bool is_array_file(const std::string& path);

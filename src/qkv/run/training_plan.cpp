@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 
 namespace qkv {
 
@@ -38,8 +39,8 @@ Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch) 
 
 void check_warmup(const TrainingConfig& config, int64_t updates) {
   if (config.schedule == ScheduleKind::cosine && updates > 0 && config.warmup >= updates)
-    throw Error(tr("training.warmup is {warmup}, but the whole training has {updates} updates",
-                   "warmup"_a = config.warmup, "updates"_a = updates),
+    throw Error(tr("training.warmup is {warmup}, but the whole training has {updates}", "warmup"_a = config.warmup,
+                   "updates"_a = update_count(static_cast<uint64_t>(updates))),
                 tr("use a smaller --warmup or more --epochs"));
 }
 

@@ -7,6 +7,7 @@
 #include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/probe.h"
 #include "qkv/tensor/tape.h"
 
@@ -56,6 +57,9 @@ void show(const AttendCall& call, const Attended& attended) {
 
 AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask, const Run& run,
                        const AttendOptions& options, bool any_axis) {
+  check_present("attend", q, "queries");
+  check_present("attend", k, "keys");
+  check_present("attend", v, "values");
   const Shape &sq = q.shape(), &sk = k.shape(), &sv = v.shape();
   const bool inner = options.axis == HeadAxis::inner;
   const int heads_at = inner ? 2 : 1, rows_at = inner ? 1 : -2;

@@ -7,6 +7,7 @@
 #include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -31,6 +32,7 @@ void check_not_negative(const char* what, const Ids& lengths) {
 enum class Seen { where_one, where_zero };
 
 Tensor zeros_and_ones(const char* name, const Tensor& x, Seen seen) {
+  check_present("mask", x, name);
   check(x.rank() >= 2 && x.rank() <= 4, "[mask] ", name, " takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ",
         x.shape());
   Tensor out = Tensor::empty(x.shape());
@@ -42,7 +44,8 @@ Tensor zeros_and_ones(const char* name, const Tensor& x, Seen seen) {
   return out;
 }
 
-Tensor as_floats(const Ids& x) {
+Tensor as_floats(const char* name, const Ids& x) {
+  check_present("mask", x, name);
   Tensor out = Tensor::empty(x.shape());
   std::transform(x.ptr(), x.ptr() + x.numel(), out.mutable_ptr(), [](int32_t v) { return static_cast<float>(v); });
   return out;
@@ -69,6 +72,7 @@ Shape four_axes(const char* op, const char* what, const Shape& s, const MaskSize
 }  // namespace
 
 Mask Mask::valid_lens(const Ids& lengths) {
+  check_present("mask", lengths, "valid_lens");
   check(lengths.rank() == 1 || lengths.rank() == 2, "[mask] valid_lens takes lengths (B) or (B, Lq), got ",
         lengths.shape());
   check_not_negative("a valid length", lengths);
@@ -94,6 +98,7 @@ Mask Mask::window(int64_t left, int64_t right) {
 }
 
 Mask Mask::prefix(const Ids& lengths) {
+  check_present("mask", lengths, "prefix");
   check(lengths.rank() == 1, "[mask] prefix takes lengths (B), got ", lengths.shape());
   check_not_negative("a prefix length", lengths);
   Mask m;
@@ -113,10 +118,11 @@ Mask Mask::drop(const Tensor& hidden) {
   return m;
 }
 
-Mask Mask::keep(const Ids& seen) { return keep(as_floats(seen)); }
-Mask Mask::drop(const Ids& hidden) { return drop(as_floats(hidden)); }
+Mask Mask::keep(const Ids& seen) { return keep(as_floats("keep", seen)); }
+Mask Mask::drop(const Ids& hidden) { return drop(as_floats("drop", hidden)); }
 
 Mask Mask::bias(const Tensor& added) {
+  check_present("mask", added, "bias");
   check(added.rank() >= 2 && added.rank() <= 4, "[mask] bias takes (Lq, Lk), (B, Lq, Lk) or (B, H, Lq, Lk), got ",
         added.shape());
   for (const float value : added.data())
@@ -128,6 +134,7 @@ Mask Mask::bias(const Tensor& added) {
 }
 
 Mask Mask::relative(const Tensor& diagonals) {
+  check_present("mask", diagonals, "relative");
   check(diagonals.rank() == 2, "[mask] relative takes diagonals (1 or H, Lq + Lk - 1), got ", diagonals.shape());
   Mask m;
   m.relative_ = diagonals;

@@ -5,11 +5,13 @@
 #include "qkv/ops/attention_composed.h"
 #include "qkv/ops/shape.h"
 #include "qkv/ops/softmax.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
 
 AttentionPlan plan_of(const char* op, const Tensor& x, const Ids& valid_lens) {
+  check_present(op, x, "x");
   check(x.rank() == 3, "[", op, "] expected scores (B, n, m), got ", x.shape());
   return Mask::valid_lens(valid_lens).plan(op, {x.size(0), 1, x.size(1), x.size(2), 3});
 }

@@ -9,6 +9,7 @@
 #include "qkv/ops/matmul.h"
 #include "qkv/ops/reduce.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -28,6 +29,7 @@ PairScores key_only(const Tensor& q, const Tensor& k, const Tensor& key_bias) {
 }
 
 void check_vector(const char* name, const Tensor& w, const Tensor& x) {
+  check_present(name, w, "w");
   check(w.shape() == Shape{x.size(-1)}, "[", name, "] w does not fit: ", w.shape(), " for keys ", x.shape());
 }
 
@@ -52,6 +54,7 @@ Tensor indicator(const Tensor& x, Condition&& condition) {
 // u^2 = |w (q - k)|^2 for every pair.
 Tensor squared_distances(const char* name, const Tensor& width, const Tensor& q, const Tensor& k) {
   check_widths(name, q, k);
+  check_present(name, width, "width");
   check(width.numel() == 1 || width.shape() == Shape{q.size(-1)}, "[", name,
         "] expected one width or one per dimension, got ", width.shape(), " for queries ", q.shape());
   const Tensor scaled = mul(sub(query_rows(q), key_columns(k)), width.numel() == 1 ? reshape(width, Shape{}) : width);
@@ -73,6 +76,7 @@ Tensor root(const Tensor& x) {
 
 PairScores distance(const char* name, ScoreForm form, const Tensor& width, const Tensor& q, const Tensor& k) {
   check_widths(name, q, k);
+  check_present(name, width, "width");
   // A single width stays outside: its gradient then comes from differences q - k, exact even far from 0.
   if (width.numel() == 1)
     return {.q = q, .k = k, .form = form, .scale = width.item() < 0 ? -1.f : 1.f, .factor = width};
@@ -179,6 +183,7 @@ Tensor ScaledDot::scores(const Tensor& q, const Tensor& k) const {
 
 namespace {
 Tensor projected_query(const Bilinear& s, const Tensor& q, const Tensor& k) {
+  check_present("bilinear", s.W, "W");
   check(s.W.shape() == Shape{q.size(-1), k.size(-1)}, "[bilinear] W must be (query width, key width): ", s.W.shape(),
         " for queries ", q.shape(), " and keys ", k.shape());
   return matmul(q, s.W);
@@ -194,10 +199,12 @@ PairScores Bilinear::lower(const Tensor& q, const Tensor& k) const { return {pro
 
 Tensor Cosine::scores(const Tensor& q, const Tensor& k) const {
   check_widths("cosine", q, k);
+  check_present("cosine", temperature, "temperature");
   return div(matmul(unit(q), unit(k), Transpose::no, Transpose::yes), reshape(temperature, Shape{}));
 }
 PairScores Cosine::lower(const Tensor& q, const Tensor& k) const {
   check_widths("cosine", q, k);
+  check_present("cosine", temperature, "temperature");
   check(temperature.numel() == 1 && temperature.item() > 0,
         "[cosine] the temperature must be one positive number, got ",
         temperature.numel() == 1 ? text(temperature.item()) : temperature.shape().str());
@@ -227,12 +234,15 @@ Additive Additive::random(int64_t query_width, int64_t key_width, int64_t hidden
 }
 
 Tensor Additive::project(const Tensor& k) const {
+  check_present("additive", W_k, "W_k");
+  check_present("additive", w_v, "w_v");
   check(W_k.rank() == 2 && W_k.size(1) == k.size(-1) && w_v.shape() == Shape{W_k.size(0)},
         "[additive] W_k must be (h, key width), w_v (h): ", W_k.shape(), " and ", w_v.shape(), " for keys ", k.shape());
   return linear(k, W_k);
 }
 
 AdditiveScores ProjectedAdditive::lower(const Tensor& q, const Tensor& projected) const {
+  check_present("additive", W_q, "W_q");
   check(W_q.rank() == 2 && W_q.size(1) == q.size(-1) && W_q.size(0) == projected.size(-1),
         "[additive] W_q must be (h, query width), h as in the keys: ", W_q.shape(), " for queries ", q.shape(),
         " and projected keys ", projected.shape());

@@ -7,6 +7,7 @@
 #include "qkv/ops/attention_nearest.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -96,6 +97,9 @@ AttentionDropout attention_dropout(const char* op, float rate, const Run& run) {
 // q, k, scale, biases
 AttentionResult attention(const PairScores& scores, const Tensor& v, const AttentionPlan& plan,
                           const AttentionDropout& dropout) {
+  check_present("attention", scores.q, "q");
+  check_present("attention", scores.k, "k");
+  check_present("attention", v, "v");
   const AttentionCall call = call_of(scores, v.shape(), plan, dropout);
   check(!scores.key_bias.defined() ||
             scores.key_bias.shape() == Shape{call.sizes.batch, call.sizes.key_heads, call.sizes.keys},
@@ -144,6 +148,10 @@ AttentionResult attention(const PairScores& scores, const Tensor& v, const Atten
 // likewise over i
 AttentionResult attention(const AdditiveScores& scores, const Tensor& v, const AttentionPlan& plan,
                           const AttentionDropout& dropout) {
+  check_present("attention", scores.pq, "pq");
+  check_present("attention", scores.pk, "pk");
+  check_present("attention", scores.w, "w");
+  check_present("attention", v, "v");
   const Shape pq = scores.pq.shape(), pk = scores.pk.shape();
   const auto sizes = sizes_of(pq, pk, v.shape());
   check(scores.w.shape() == Shape{pq[3]}, "[attention] the additive weight does not fit: ", scores.w.shape(),

@@ -8,6 +8,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/softmax.h"
 #include "qkv/ops/matmul.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -46,6 +47,7 @@ bool softmax_row(const float* x, float* y, int64_t keys, const PlanRow& row) {
 
 // y = e^x / sum e^x over what is seen.   dx = y (dy - sum(y dy)) there, 0 elsewhere
 MaskedSoftmax masked_softmax(const Tensor& scores, const AttentionPlan& plan) {
+  check_present("masked_softmax", scores);
   check(scores.rank() == 4, "[masked_softmax] expected scores (B, H, Lq, Lk), got ", scores.shape());
   const Shape shape = scores.shape();
   const int64_t keys = shape[3], rows = shape[0] * shape[1] * shape[2];

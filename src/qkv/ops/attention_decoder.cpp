@@ -9,6 +9,7 @@
 #include "qkv/kernels/gemm.h"
 #include "qkv/kernels/rearrange.h"
 #include "qkv/ops/recurrent_cell.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -24,6 +25,11 @@ struct Sizes {
 
 Sizes checked_sizes(const AttentionDecoder& d) {
   constexpr const char* op = "attention_decoder";
+  check_present(op, d.keys, "keys");
+  check_present(op, d.values, "values");
+  check_present(op, d.inputs, "inputs");
+  check_present(op, d.W_q, "W_q");
+  check_present(op, d.w_v, "w_v");
   check(d.keys.rank() == 3 && d.values.rank() == 3 && d.inputs.rank() == 3, "[", op,
         "] expected keys, values and inputs of three axes, got ", d.keys.shape(), ", ", d.values.shape(), " and ",
         d.inputs.shape());
@@ -34,6 +40,7 @@ Sizes checked_sizes(const AttentionDecoder& d) {
   check(!d.layers.empty(), "[", op, "] expected at least one layer");
   check(d.first.size() == d.layers.size(), "[", op, "] ", d.first.size(), " first states for ", d.layers.size(),
         " layers");
+  for (const CellWeights& layer : d.layers) check_present(op, layer.recurrent, "recurrent weights");
   const Sizes z{d.keys.size(0),   d.keys.size(1),   d.inputs.size(1),    d.keys.size(2),
                 d.values.size(2), d.inputs.size(2), d.layers[0].width(), static_cast<int64_t>(d.layers.size())};
   check(d.W_q.shape() == Shape({z.A, z.H}) && d.w_v.shape() == Shape{z.A}, "[", op, "] W_q ", d.W_q.shape(),

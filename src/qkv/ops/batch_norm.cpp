@@ -2,6 +2,7 @@
 #include "qkv/ops/batch_norm.h"
 
 #include "qkv/kernels/batch_norm.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -9,6 +10,9 @@ namespace qkv {
 // y = gamma xhat + beta, xhat = (x - mean) s, s = 1 / sqrt(variance + epsilon)
 // dgamma = sum dy xhat,  dbeta = sum dy,  dx = gamma s (dy - mean(dy) - xhat mean(dy xhat))
 Tensor batch_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, const BatchNormOptions& options) {
+  check_present("batch_norm", x, "x");
+  check_present("batch_norm", gamma, "gamma");
+  check_present("batch_norm", beta, "beta");
   check(x.rank() == 2 || x.rank() == 3, "[batch_norm] expected (N, C) or (N, C, L), got ", x.shape());
   const Shape channels{x.size(1)};
   check(gamma.shape() == channels, "[batch_norm] gamma ", gamma.shape(), " does not fit ", x.shape());

@@ -77,8 +77,8 @@ void run_row(kernels::Binary kernel, const float* a, bool spread_a, const float*
 }  // namespace
 
 Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, const Tensor& b) {
-  check_present(op, a);
-  check_present(op, b);
+  check_present(op, a, "a");
+  check_present(op, b, "b");
   if (a.shape() == b.shape()) {
     Tensor y = Tensor::empty(a.shape());
     const int64_t n = y.numel();

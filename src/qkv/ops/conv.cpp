@@ -3,6 +3,7 @@
 
 #include "qkv/kernels/conv.h"
 #include "qkv/kernels/reduce.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -12,6 +13,8 @@ constexpr int64_t kMost = int64_t{1} << 30;  // keeps every product of sizes and
 
 kernels::Conv1d checked_sizes(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& options) {
   const auto& [padding, stride, dilation] = options;
+  check_present("conv1d", x, "x");
+  check_present("conv1d", weight, "weight");
   check(x.rank() == 3 && weight.rank() == 3, "[conv1d] expected (B, Cin, L) and (Cout, Cin, K), got ", x.shape(),
         " and ", weight.shape());
   check(x.size(1) == weight.size(1), "[conv1d] input channels differ: ", x.shape(), " and ", weight.shape());

@@ -4,12 +4,14 @@
 #include <vector>
 
 #include "qkv/core/parallel.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
 
 // y_ij = x[j - i + Lq - 1].   dx[t] = sum over the pairs of diagonal t of dy_ij
 Tensor dense_of_diagonals(const Tensor& x, int64_t queries, int64_t keys) {
+  check_present("dense_of_diagonals", x);
   const int64_t count = diagonals_of(queries, keys);
   check(x.rank() >= 1 && queries >= 0 && keys >= 0 && x.size(-1) == count, "[dense_of_diagonals] expected ", count,
         " diagonals for the weights ", Shape{queries, keys}, ", got ", x.shape());
@@ -43,6 +45,7 @@ Tensor dense_of_diagonals(const Tensor& x, int64_t queries, int64_t keys) {
 
 // y[h, t] = table[h, place(t)].   dtable[h, c] = sum of dy[h, t] over the t with place(t) = c
 Tensor clipped_diagonals(const Tensor& table, int64_t queries, int64_t keys, int64_t offset) {
+  check_present("clipped_diagonals", table);
   check(table.rank() == 2 && table.size(1) % 2 == 1, "[clipped_diagonals] expected a table (H, 2 m + 1), got ",
         table.shape());
   check(queries >= 0 && keys >= 0, "[clipped_diagonals] the numbers of queries and keys cannot be negative, got ",

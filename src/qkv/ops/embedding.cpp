@@ -14,7 +14,7 @@ namespace {
 
 // Checks table and ids and returns the shape of the result.
 Shape embedded_shape(const char* op, const Tensor& table, const Ids& ids) {
-  check_present(op, ids);
+  check_present(op, ids, "ids");
   check(table.defined(), "[", op, "] the table is absent: was the layer made without sizes?");
   check(table.rank() == 2, "[", op, "] the table must have shape (V, D), got ", table.shape());
   const int64_t v = table.size(0);

@@ -9,6 +9,7 @@
 #include "qkv/kernels/loss.h"
 #include "qkv/ops/loss_reduction.h"
 #include "qkv/ops/row_blocks.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -57,6 +58,9 @@ struct Saved {
 };
 
 void check_shapes(const Tensor& x, const Tensor& weight, const Tensor& bias, const Ids& targets) {
+  check_present("linear_cross_entropy", x, "x");
+  check_present("linear_cross_entropy", weight, "weight");
+  check_present("linear_cross_entropy", targets, "targets");
   check(weight.rank() == 2, "[linear_cross_entropy] the weight must have shape (V, D), got ", weight.shape());
   Shape expected = targets.shape();
   expected.push_back(weight.size(1));

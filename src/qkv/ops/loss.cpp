@@ -17,6 +17,8 @@ constexpr int64_t kBlock = 4096;  // elements per partial sum
 
 // loss = lse - sum_j w_j x_j, lse = log sum e^x, w the smoothed target.   dx = dloss (e^(x - lse) - w)
 Tensor cross_entropy(const Tensor& logits, const Ids& targets, const CrossEntropyOptions& options) {
+  check_present("cross_entropy", logits, "logits");
+  check_present("cross_entropy", targets, "targets");
   const Rows rows("cross_entropy", logits.shape());
   Shape expected = targets.shape();
   expected.push_back(rows.width);
@@ -45,8 +47,8 @@ Tensor cross_entropy(const Tensor& logits, const Ids& targets, const CrossEntrop
 
 // y = c sum (a - b)^2, c = 1, 1/2 or 1/n.   da = 2 c dy (a - b), db = -da
 Tensor squared_error(const Tensor& prediction, const Tensor& target, Reduction reduction) {
-  check_present("squared_error", prediction);
-  check_present("squared_error", target);
+  check_present("squared_error", prediction, "prediction");
+  check_present("squared_error", target, "target");
   check(prediction.shape() == target.shape(), "[squared_error] shapes differ: prediction ", prediction.shape(),
         ", target ", target.shape());
   const int64_t n = prediction.numel();

@@ -167,6 +167,8 @@ struct Epilogue {
 
 // y = op(a) op(b).   d op(a) = dy op(b)^T, d op(b) = op(a)^T dy
 Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose transpose_b) {
+  check_present("matmul", a, "a");
+  check_present("matmul", b, "b");
   const Product p = product_of(a.shape(), b.shape(), transpose_a, transpose_b);
   Tensor y = Tensor::empty(output_shape(a.shape(), b.shape(), transpose_a, transpose_b));
   gemm_batched({.transpose_a = p.ta,
@@ -190,7 +192,7 @@ Tensor matmul(const Tensor& a, const Tensor& b, Transpose transpose_a, Transpose
 
 // z = x W^T + b, y = f(z).   dz = dy f'(z), dx = dz W, dW = dz^T x, db = sum over rows of dz
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activation activation) {
-  check_present("linear", x);
+  check_present("linear", x, "x");
   check(weight.defined(), "[linear] the weight is absent: was the layer made without sizes?");
   check(weight.rank() == 2, "[linear] expected a weight of shape (out, in), got ", weight.shape());
   check(x.rank() >= 1 && x.size(-1) == weight.size(1), "[linear] inner sizes differ: ", x.shape(), " x ",
@@ -323,6 +325,9 @@ struct Sum {
 // sums of rows
 Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const Tensor& w2, const Tensor& b2,
                     Activation activation) {
+  check_present("feed_forward", x, "x");
+  check_present("feed_forward", w1, "w1");
+  check_present("feed_forward", w2, "w2");
   check(w1.rank() == 2 && w2.rank() == 2 && w2.size(1) == w1.size(0),
         "[feed_forward] the weights do not chain: ", w1.shape(), " and ", w2.shape());
   check(x.rank() >= 1 && x.size(-1) == w1.size(1), "[feed_forward] inner sizes differ: ", x.shape(), " x ", w1.shape(),

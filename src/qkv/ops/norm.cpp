@@ -5,6 +5,7 @@
 #include "qkv/kernels/norm.h"
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/row_blocks.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -70,6 +71,7 @@ void pull_groups(Pull& p, int at, const Saved& saved, Tensor& ds, Kernel&& kerne
 // y = h gamma + beta, h = (x - mean) / sqrt(variance + eps).   g = dy gamma
 // dx = (g - mean(g) - h mean(g h)) / sqrt(variance + eps), dgamma = sum dy h, dbeta = sum dy
 Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, float eps) {
+  check_present("layer_norm", x, "x");
   const Rows rows("layer_norm", x.shape());
   check_parameters("layer_norm", x, gamma, beta);
   Tensor y = Tensor::empty(x.shape()), stats = Tensor::empty({2, rows.count});
@@ -87,6 +89,8 @@ Tensor layer_norm(const Tensor& x, const Tensor& gamma, const Tensor& beta, floa
 // rate)
 Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma, const Tensor& beta, float rate,
                            const Run& run, float eps) {
+  check_present("residual_layer_norm", x, "x");
+  check_present("residual_layer_norm", y, "y");
   const Rows rows("residual_layer_norm", x.shape());
   check(x.shape() == y.shape(), "[residual_layer_norm] shapes differ: ", x.shape(), " + ", y.shape());
   check_parameters("residual_layer_norm", x, gamma, beta);
@@ -124,6 +128,8 @@ Tensor residual_layer_norm(const Tensor& x, const Tensor& y, const Tensor& gamma
 // y = h gamma, h = x / sqrt(mean(x^2) + eps).   g = dy gamma
 // dx = (g - h mean(g h)) / sqrt(mean(x^2) + eps), dgamma = sum dy h
 Tensor rms_norm(const Tensor& x, const Tensor& gamma, float eps) {
+  check_present("rms_norm", x, "x");
+  check_present("rms_norm", gamma, "gamma");
   const Rows rows("rms_norm", x.shape());
   const Shape expected{x.size(-1)};
   check(gamma.shape() == expected, "[rms_norm] gamma has shape ", gamma.shape(), " for rows of shape ", expected);

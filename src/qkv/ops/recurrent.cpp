@@ -4,6 +4,7 @@
 #include "qkv/kernels/elementwise.h"
 #include "qkv/ops/recurrent_cell.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -59,6 +60,7 @@ void check_state(const char* name, const Tensor& state, const Shape& expected) {
 
 RecurrentResult recurrent(CellKind kind, const Tensor& x, const CellWeights& weights, const CellState& first,
                           const Ids& lens, Direction direction) {
+  check_present("recurrent", x, "x");
   check(x.rank() == 3, "[recurrent] expected x of shape (B, T, D), got ", x.shape());
   const int64_t B = x.size(0), T = x.size(1), D = x.size(2);
   check_cell("recurrent", kind, weights, D);
@@ -90,6 +92,7 @@ RecurrentResult recurrent(CellKind kind, const Tensor& x, const CellWeights& wei
 }
 
 CellState recurrent_step(CellKind kind, const Tensor& x, const CellWeights& weights, const CellState& before) {
+  check_present("recurrent_step", x, "x");
   check(x.rank() == 2, "[recurrent_step] expected x of shape (B, D), got ", x.shape());
   return recurrent(kind, reshape(x, {x.size(0), 1, x.size(1)}), weights, before).state;
 }

@@ -9,6 +9,7 @@
 #include "qkv/kernels/linear.h"
 #include "qkv/kernels/rearrange.h"
 #include "qkv/kernels/recurrent.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -81,6 +82,10 @@ void add_column_sums(const float* x, int64_t rows, int64_t columns, int64_t stri
 }  // namespace
 
 void check_cell(const char* op, CellKind kind, const CellWeights& w, int64_t inputs) {
+  check_present(op, w.input, "input weights");
+  check_present(op, w.recurrent, "recurrent weights");
+  check_present(op, w.bias_input, "input bias");
+  check_present(op, w.bias_recurrent, "recurrent bias");
   check(w.recurrent.rank() == 2 && w.recurrent.size(1) > 0, "[", op,
         "] recurrent weights must be (gates x units, units), got ", w.recurrent.shape());
   const int64_t H = w.width(), rows = cell_gates(kind) * H;

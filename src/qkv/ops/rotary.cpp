@@ -6,6 +6,7 @@
 #include "qkv/core/parallel.h"
 #include "qkv/kernels/borrowed.h"
 #include "qkv/kernels/rotary.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -66,6 +67,7 @@ Tensor turned(const Tensor& x, const Places& places, const Tensor& table, Turn t
 
 // y = R x, R the rotation of every pair.   dx = R^-1 dy
 Tensor rotate(const Tensor& x, HeadAxis axis, int64_t offset, double base) {
+  check_present("rotate", x);
   check(x.rank() == 4, "[rotate] expected ", axis == HeadAxis::outer ? "(B, H, L, D)" : "(B, L, H, D)", ", got ",
         x.shape());
   check(x.size(3) % 2 == 0, "[rotate] pairs need an even width, got ", x.shape());

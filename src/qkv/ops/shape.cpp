@@ -95,6 +95,7 @@ Tensor permute(const Tensor& x, std::span<const int> order) {
 }
 
 Tensor transpose(const Tensor& x, int a, int b) {
+  check_present("transpose", x);
   Order order{};
   for (int k = 0; k < x.rank(); ++k) order[static_cast<size_t>(k)] = k;
   std::swap(order[static_cast<size_t>(normal_axis("transpose", a, x.rank()))],
@@ -104,6 +105,7 @@ Tensor transpose(const Tensor& x, int a, int b) {
 
 // y = x[begin:end].   dx[begin:end] = dy, else 0
 Tensor slice(const Tensor& x, int axis, int64_t begin, int64_t end) {
+  check_present("slice", x);
   axis = normal_axis("slice", axis, x.rank());
   check(0 <= begin && begin <= end && end <= x.size(axis), "[slice] ", begin, ":", end, " is outside axis ", axis,
         " of shape ", x.shape());
@@ -148,6 +150,7 @@ Ids slice(const Ids& x, int axis, int64_t begin, int64_t end) {
 // y = [x_0, x_1, ...].   dx_i = the i-th part of dy
 Tensor concat(std::span<const Tensor> parts, int axis) {
   check(!parts.empty(), "[concat] nothing to join: expected at least one tensor");
+  for (const Tensor& part : parts) check_present("concat", part);
   const size_t count = parts.size();
   Shape shape = parts[0].shape();
   axis = normal_axis("concat", axis, shape.rank());
@@ -220,6 +223,7 @@ void give_sum(Pull& pull, Split s, const Shape& shape) {
 
 // As (outer, 1, inner) -> (outer, repeats, inner), outer including the axis.
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, int axis) {
+  check_present("repeat_interleave", x);
   axis = normal_axis("repeat_interleave", axis, x.rank());
   check(repeats >= 0, "[repeat_interleave] the count cannot be negative: ", repeats, " for shape ", x.shape());
   Shape shape = x.shape();
@@ -259,8 +263,8 @@ namespace {
 // y = x[mask].   dx[mask] = dy, else 0
 template <class Mask>
 Tensor select_by(const Tensor& x, const Mask& mask) {
-  check_present("select", x);
-  check_present("select", mask);
+  check_present("select", x, "x");
+  check_present("select", mask, "mask");
   check(x.shape() == mask.shape(), "[select] the mask has a different shape: ", x.shape(), " and ", mask.shape());
   const int64_t n = x.numel();
   Tensor y = Tensor::empty({kernels::count_nonzero(mask.ptr(), n)});
@@ -275,9 +279,9 @@ Tensor select_by(const Tensor& x, const Mask& mask) {
 // y = mask ? a : b.   da = mask ? dy : 0,  db = mask ? 0 : dy
 template <class Mask>
 Tensor where_by(const Mask& mask, const Tensor& a, const Tensor& b) {
-  check_present("where", mask);
-  check_present("where", a);
-  check_present("where", b);
+  check_present("where", mask, "mask");
+  check_present("where", a, "a");
+  check_present("where", b, "b");
   check(a.shape() == b.shape(), "[where] shapes differ: ", a.shape(), " and ", b.shape());
   check(a.shape() == mask.shape(), "[where] the mask has a different shape: ", mask.shape(), " and ", a.shape());
   Tensor y = Tensor::empty(a.shape());

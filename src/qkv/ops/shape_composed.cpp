@@ -68,8 +68,8 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
 }
 
 Tensor gather_rows(const Tensor& x, const Ids& rows) {
-  check_present("gather_rows", x);
-  check_present("gather_rows", rows);
+  check_present("gather_rows", x, "x");
+  check_present("gather_rows", rows, "rows");
   check(x.rank() >= 1, "[gather_rows] a scalar has no rows");
   check(rows.rank() + x.rank() - 1 <= Shape::kMaxRank, "[gather_rows] more than ", Shape::kMaxRank, " axes: rows ",
         rows.shape(), " of ", x.shape());

@@ -3,12 +3,14 @@
 
 #include "qkv/kernels/softmax.h"
 #include "qkv/ops/row_blocks.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
 
 // y = e^x / sum e^x.   dx = y (dy - sum(y dy))
 Tensor softmax(const Tensor& x) {
+  check_present("softmax", x);
   const Rows rows("softmax", x.shape());
   Tensor y = Tensor::empty(x.shape());
   rows.each(0.8, [&](int64_t r, int64_t n) {
@@ -28,6 +30,7 @@ Tensor softmax(const Tensor& x) {
 
 // y = x - log sum e^x.   dx = dy - e^y sum(dy)
 Tensor log_softmax(const Tensor& x) {
+  check_present("log_softmax", x);
   const Rows rows("log_softmax", x.shape());
   Tensor y = Tensor::empty(x.shape());
   rows.each(0.8, [&](int64_t r, int64_t n) {

@@ -48,8 +48,8 @@ class Supervised {
 
   Supervised(const Model& model, X x, Y y, F loss, const SupervisedOptions& options)
       : model_(model), x_(std::move(x)), y_(std::move(y)), loss_(std::move(loss)), options_(options) {
-    check_present("supervised", x_);
-    check_present("supervised", y_);
+    check_present("supervised", x_, "x");
+    check_present("supervised", y_, "y");
     check(x_.rank() >= 1 && y_.rank() >= 1 && x_.size(0) == y_.size(0), "[supervised] x ", x_.shape(), " and y ",
           y_.shape(), " must have as many rows");
     check(options.batch_rows >= 1, "[supervised] a batch must have 1 or more rows, got ", options.batch_rows);

@@ -1,8 +1,11 @@
 // Absent tensors and layers without sizes are refused by name, not read.
 #include <gtest/gtest.h>
 
+#include "qkv/attention/attend.h"
+#include "qkv/attention/scorers.h"
 #include "qkv/models/transformer_decoder.h"
 #include "qkv/nn/layers.h"
+#include "qkv/ops/matmul.h"
 #include "qkv/ops/reduce.h"
 #include "qkv/tensor/tape.h"
 #include "support/files.h"
@@ -18,6 +21,15 @@ TEST(Absent, LayersWithoutSizes) {
             "[layer_norm] gamma or beta is absent: was the layer made without sizes?");
   EXPECT_EQ(error_of([] { Embedding()(Ids({1}, {0})); }),
             "[embedding] the table is absent: was the layer made without sizes?");
+}
+
+TEST(Absent, ArgumentsByName) {
+  const Tensor x = ones({2, 3});
+  EXPECT_EQ(error_of([&] { matmul(x, Tensor()); }), "[matmul] the tensor \"b\" is absent: it has no values");
+  EXPECT_EQ(error_of([&] { attend(ScaledDot(), x, Tensor(), x); }),
+            "[attend] the tensor \"keys\" is absent: it has no values");
+  EXPECT_EQ(error_of([&] { attend(Bilinear(), x, x, x); }), "[bilinear] the tensor \"W\" is absent: it has no values");
+  EXPECT_EQ(error_of([] { Mask::valid_lens(Ids()); }), "[mask] the tensor \"valid_lens\" is absent: it has no values");
 }
 
 TEST(Absent, PartsAndViews) {

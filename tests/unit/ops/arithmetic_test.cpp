@@ -52,7 +52,7 @@ TEST(Arithmetic, AParameterIsNotAssignedTo) {
   EXPECT_TRUE(w.is_parameter());
   Tensor absent;
   EXPECT_EQ(error_of([&] { absent += 1; }), "[shift] the tensor is absent: it has no values");
-  EXPECT_EQ(error_of([&] { absent / 2; }), "[div] the tensor is absent: it has no values");
+  EXPECT_EQ(error_of([&] { absent / 2; }), "[div] the tensor \"a\" is absent: it has no values");
 }
 
 }  // namespace

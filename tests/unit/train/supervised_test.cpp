@@ -97,7 +97,7 @@ TEST(Supervised, RefusesRowsThatDoNotMatch) {
   EXPECT_EQ(error_of([&] {
               supervised(model, Tensor(), zeros({4, 1}), squared_error);
             }),
-            "[supervised] the tensor is absent: it has no values");
+            "[supervised] the tensor \"x\" is absent: it has no values");
   EXPECT_EQ(error_of([&] {
               supervised(model, zeros({4, 2}), zeros({4, 1}), squared_error, {.batch_rows = 0});
             }),

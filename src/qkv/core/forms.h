@@ -11,8 +11,10 @@
 namespace QKV_API qkv {
 
 /// The function applied at the end of a linear layer.
-enum class Activation { none, relu, gelu, tanh, sigmoid };
-constexpr std::array<std::string_view, 5> names(Activation) { return {"none", "relu", "gelu", "tanh", "sigmoid"}; }
+enum class Activation { none, relu, gelu, tanh, sigmoid, silu };
+constexpr std::array<std::string_view, 6> names(Activation) {
+  return {"none", "relu", "gelu", "tanh", "sigmoid", "silu"};
+}
 
 /// Whether an operand is used as stored or transposed.
 enum class Transpose { no, yes };

@@ -65,7 +65,7 @@ void GeluKernel(const float* x, float* y, int64_t n) {
   Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return Gelu(d, v); });
 }
 void SiluKernel(const float* x, float* y, int64_t n) {
-  Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return hn::Mul(v, Sigmoid(d, v)); });
+  Map(x, y, n, [](Floats d, Vec v) HWY_ATTR { return Silu(d, v); });
 }
 void ClampKernel(const float* x, float low, float high, float* y, int64_t n) {
   Map(x, y, n, [=](Floats d, Vec v) HWY_ATTR {

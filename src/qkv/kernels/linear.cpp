@@ -39,6 +39,8 @@ void BiasActivation(Activation activation, float* z, float* y, const float* bias
       return RowsWith(z, y, bias, w, [](Floats d, Vec v) HWY_ATTR { return Tanh(d, v); });
     case Activation::sigmoid:
       return RowsWith(z, y, bias, w, [](Floats d, Vec v) HWY_ATTR { return Sigmoid(d, v); });
+    case Activation::silu:
+      return RowsWith(z, y, bias, w, [](Floats d, Vec v) HWY_ATTR { return Silu(d, v); });
   }
 }
 

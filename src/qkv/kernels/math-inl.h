@@ -163,6 +163,9 @@ HWY_INLINE Vec Gelu(Floats d, Vec x) {
   return hn::Mul(hn::Mul(hn::Set(d, 0.5f), x), Erfc(d, hn::Mul(x, hn::Set(d, -0.70710678f))));
 }
 
+/// x sigmoid(x)
+HWY_INLINE Vec Silu(Floats d, Vec x) { return hn::Mul(x, Sigmoid(d, x)); }
+
 /// d Gelu / dx = Phi(x) + x phi(x)
 HWY_INLINE Vec GeluSlope(Floats d, Vec x) {
   const Vec phi = hn::Mul(hn::Set(d, 0.39894228f), Exp(d, hn::Mul(hn::Set(d, -0.5f), hn::Mul(x, x))));

@@ -69,7 +69,7 @@ struct TransformerConfig {
       1, 64);
     f("norm", tr("layer norm after the residual sum, or before each sublayer"), norm);
     f("activation", tr("activation of the feed-forward network"), activation,
-      std::vector{Activation::relu, Activation::gelu});
+      std::vector{Activation::relu, Activation::gelu, Activation::silu});
     f("positions", tr("kind of positional encoding"), positions);
     f("max_positions", tr("rows of a learned table of positions"), max_positions, 1, 10'000'000);
     f("max_distance", tr("largest distance of relative positions; larger ones are clipped to it"), max_distance, 0,

@@ -127,15 +127,19 @@ void pull_right(const Product& p, const float* a, const float* dy, const GradTar
                  {p.batch, MN, p.stride_a, p.stride_b}, db);
 }
 
-// dz = dy activation'(z), from what forward kept: z for gelu, y for the others. Overwrites dy if nobody else holds it.
+// Whether the derivative is computed from z; for the others, from y = activation(z).
+bool keeps_input(Activation activation) { return activation == Activation::gelu || activation == Activation::silu; }
+
+// dz = dy activation'(z), from what forward kept, z or y. Overwrites dy if nobody else holds it.
 Tensor activation_back(Activation activation, const Tensor& kept, const Tensor& dy) {
   constexpr int64_t kBlock = 1 << 14;
   kernels::Binary* const kernel = activation == Activation::relu   ? kernels::relu_back_y
                                   : activation == Activation::gelu ? kernels::gelu_back_x
+                                  : activation == Activation::silu ? kernels::silu_back_x
                                   : activation == Activation::tanh ? kernels::tanh_back_y
                                                                    : kernels::sigmoid_back_y;
   Tensor dz = dy.sole_owner() ? dy : Tensor::empty(kept.shape());
-  const double ns = (activation == Activation::gelu ? 1.5 : 0.3) * static_cast<double>(dz.numel());
+  const double ns = (keeps_input(activation) ? 1.5 : 0.3) * static_cast<double>(dz.numel());
   parallel_ranges(dz.numel(), kBlock, ns, [&](int64_t begin, int64_t end) {
     kernel(kept.ptr() + begin, dy.ptr() + begin, dz.mutable_ptr() + begin, end - begin);
   });
@@ -204,7 +208,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Activat
   shape.set(-1, N);
   Tensor y = Tensor::empty(shape);
   const bool tracked = Tape::tracks(x) || Tape::tracks(weight) || Tape::tracks(bias);
-  Tensor z = tracked && activation == Activation::gelu ? Tensor::empty(shape) : y;
+  Tensor z = tracked && keeps_input(activation) ? Tensor::empty(shape) : y;
   Epilogue epilogue{activation, z.mutable_ptr(), detail::writable(y), N};
   const bool bare = activation == Activation::none;
   gemm_parallel({.transpose_b = Transpose::yes,
@@ -356,7 +360,7 @@ Tensor feed_forward(const Tensor& x, const Tensor& w1, const Tensor& b1, const T
         for (int64_t r = 0; r < M || r == 0; r += most) {
           const int64_t rows = std::min(most, M - r);
           const float *x_rows = x.ptr() + r * K, *dy = p.dy().ptr() + r * N;
-          Tensor h = Tensor::empty({rows, H}), z = activation == Activation::gelu ? Tensor::empty({rows, H}) : h;
+          Tensor h = Tensor::empty({rows, H}), z = keeps_input(activation) ? Tensor::empty({rows, H}) : h;
           first.run(x_rows, rows, detail::writable(z), h.mutable_ptr(), activation);
           if (dw2.wanted) second.pull_weight(dy, h.ptr(), rows, dw2.target);
           if (db2.wanted) add_column_sum(dy, rows, N, db2.target);

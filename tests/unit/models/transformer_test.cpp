@@ -45,6 +45,7 @@ std::vector<Variant> variants() {
     o.norm = NormPlace::pre;
     o.activation = Activation::gelu;
   });
+  add("silu", [](TransformerConfig& o) { o.activation = Activation::silu; });
   add("tied, biases", [](TransformerConfig& o) {
     o.tied = true;
     o.bias = true;

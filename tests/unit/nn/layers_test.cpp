@@ -153,7 +153,8 @@ void expect_no_mates(const std::string& name, int64_t width, const std::function
 TEST(BatchMates, ChangeNoBitsOfARowInAnyLayerOrModel) {
   for (auto [in, out] :
        {std::pair<int64_t, int64_t>{12, 24}, {32, 64}, {64, 32}, {32, 201}, {256, 1024}, {1, 1}, {33, 7}})
-    for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::tanh, Activation::sigmoid}) {
+    for (Activation f : {Activation::none, Activation::relu, Activation::gelu, Activation::tanh, Activation::sigmoid,
+                         Activation::silu}) {
       const Linear layer(in, out, Rng(1));
       expect_no_mates("linear " + std::to_string(in) + " to " + std::to_string(out), in,
                       [&](const Tensor& x) { return layer(x, f); });

@@ -307,7 +307,7 @@ void Settings::add(const std::string& block, const std::string& key, const Text&
 void Settings::add_choice(const std::string& block, const std::string& key, const Text& help,
                           const std::vector<std::string>& words, std::function<void(size_t)> set,
                           std::function<std::string()> get) {
-  add({block, key, help, "TEXT", words,
+  add({block, key, help, "NAME", words,
        [words, set = std::move(set)](const std::string& v, const std::string& where) -> Setting::Assign {
          const auto found = std::find(words.begin(), words.end(), v);
          if (found == words.end()) refuse_word(where, v, words);

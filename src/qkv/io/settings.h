@@ -25,7 +25,7 @@ struct Setting {
 
   std::string block, key;
   Text help;
-  std::string value_name;            // "N", "X", "FILE", "BOOL"
+  std::string value_name;            // "N", "X", "FILE", "NAME"
   std::vector<std::string> choices;  // empty: any
   /// Checks at once; calling the result sets the value. Errors start with `where`.
   std::function<Assign(const std::string& value, const std::string& where)> parse;

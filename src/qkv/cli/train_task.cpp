@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "qkv/cli/terminal.h"
+#include "qkv/core/counts.h"
 #include "qkv/labs/wrap.h"
 
 namespace qkv::cli {
@@ -27,9 +28,9 @@ void say_line(const Text& text, const Global& global) {
 void note_warmup(const TrainingConfig& training, int64_t updates, const Global& global) {
   if (training.schedule != ScheduleKind::warmup || updates >= training.warmup) return;
   global.note(
-      tr("training.warmup is {warmup}, but the whole training has {updates} updates: the rate will not reach "
+      tr("training.warmup is {warmup}, but the whole training has {updates}: the rate will not reach "
          "training.rate",
-         "warmup"_a = training.warmup, "updates"_a = updates));
+         "warmup"_a = training.warmup, "updates"_a = update_count(static_cast<uint64_t>(updates))));
 }
 
 }  // namespace qkv::cli

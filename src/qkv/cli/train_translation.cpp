@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "qkv/cli/train_task.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/d2l_bleu.h"
@@ -76,10 +77,10 @@ void note_tokenizer(const TranslationRun& run, const std::set<std::string>& give
 void say_start_of(const TranslationRun& run, const std::set<std::string>& given, const Global& global) {
   const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
   const TranslationConfig& config = run.config();
-  const Text pairs = run.validation_pairs() > 0
-                         ? tr("{pairs} pairs and {valid} for validation", "pairs"_a = number(run.training_pairs()),
-                              "valid"_a = number(run.validation_pairs()))
-                         : tr("{pairs} pairs", "pairs"_a = number(run.training_pairs()));
+  const Text training = pair_count(static_cast<uint64_t>(run.training_pairs()));
+  const Text pairs = run.validation_pairs() > 0 ? tr("{pairs} and {valid} for validation", "pairs"_a = training,
+                                                     "valid"_a = number(run.validation_pairs()))
+                                                : training;
   say_line(tr("{pairs}, vocabularies {source} and {target}, {parameters} parameters, {folder}", "pairs"_a = pairs,
               "source"_a = number(run.tokenizers().source.size()), "target"_a = number(run.tokenizers().target.size()),
               "parameters"_a = number(run.model().parameters().count()), "folder"_a = run.folder()),
@@ -95,8 +96,10 @@ void say_start_of(const TranslationRun& run, const std::set<std::string>& given,
 }
 
 // Prints what the book prints: the loss in its unit, the speed of the last epoch, and four sentences.
-void book_ending(const TranslationRun& run, const Progress& last) {
-  if (last.epoch_seconds > 0) fmt::print("loss {:.3f}, {:.1f} tokens/sec on cpu\n", last.epoch_loss, last.per_second());
+void book_ending(const TranslationRun& run, const Progress& last, const Global& global) {
+  const Text speed =
+      tr("loss {loss:.3f}, {tokens:.1f} tokens/sec on cpu", "loss"_a = last.epoch_loss, "tokens"_a = last.per_second());
+  if (last.epoch_seconds > 0) fmt::print("{}\n", speed.in(global.language));
   const Translator translator(run.model(), run.tokenizers(), run.config());
   std::vector<std::string> sentences;
   for (const BookSentence& s : book_sentences()) sentences.emplace_back(s.source);
@@ -117,7 +120,7 @@ class TrainTranslation : public TrainTask {
   }
   void say_end(const Progress& last, bool trained, const Global& global) const override {
     if (is_book_preset(run_.config().preset))
-      book_ending(run_, last);
+      book_ending(run_, last, global);
     else if (trained)
       say_samples(run_, global);
     if (trained) say_next(run_, global);

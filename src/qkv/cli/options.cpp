@@ -18,14 +18,23 @@ namespace {
       tr("{name}: got \"{got}\", expected {expected}", "name"_a = name, "got"_a = got, "expected"_a = expected), hint);
 }
 
-int64_t read_whole_number(const std::string& name, const std::string& given, int64_t low, int64_t high) {
+int64_t read_between(const std::string& name, const std::string& given, int64_t low, int64_t high) {
   if (const auto value = parse_whole_number(given, low, high)) return *value;
   refuse_value(name, given, expected_whole_number(low, high));
 }
 
-double read_number(const std::string& name, const std::string& given, double low, double high) {
+double read_between(const std::string& name, const std::string& given, double low, double high) {
   if (const auto value = parse_number(given, low, high)) return *value;
   refuse_value(name, given, expected_number(low, high));
+}
+
+// The value is a number, or an optional one.
+template <class Value, class Limit>
+OptionSpec& read_into(OptionSpec& spec, Value& value, Limit low, Limit high) {
+  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
+    value = read_between(name, given[0], low, high);
+  };
+  return spec;
 }
 
 std::string choice(const std::string& name, const std::string& given, const std::vector<std::string>& choices) {
@@ -86,35 +95,21 @@ void Options::add_choice(const std::string& names, const Text& help, const std::
 }
 
 void Options::option(const std::string& names, const Text& help, int64_t& value, int64_t low, int64_t high) {
-  OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
-    value = read_whole_number(name, given[0], low, high);
-  };
+  read_into(add(names, help, OptionKind::value), value, low, high).default_text = text(value);
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t low,
                      int64_t high) {
-  OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
-    value = read_whole_number(name, given[0], low, high);
-  };
+  read_into(add(names, help, OptionKind::value), value, low, high);
 }
 
 void Options::option(const std::string& names, const Text& help, double& value, double low, double high) {
-  OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.default_text = text(value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
-    value = read_number(name, given[0], low, high);
-  };
+  read_into(add(names, help, OptionKind::value), value, low, high).default_text = text(value);
 }
 
 void Options::option(const std::string& names, const Text& help, std::optional<double>& value, double low,
                      double high) {
-  OptionSpec& spec = add(names, help, OptionKind::value);
-  spec.set = [&value, low, high, name = spec.long_name()](const auto& given) {
-    value = read_number(name, given[0], low, high);
-  };
+  read_into(add(names, help, OptionKind::value), value, low, high);
 }
 
 void Options::option_or_bare(const std::string& names, const Text& help, std::optional<int64_t>& value, int64_t bare,

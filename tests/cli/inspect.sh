@@ -20,7 +20,7 @@ expect_count 1 '>Decoder self-attention<' all.svg
 expect_count 1 '>Encoder-decoder attention<' all.svg
 expect_count 3 '>Head 1<' all.svg
 expect_count 3 '>Head 2<' all.svg
-expect_count 6 '>Key positions<' all.svg
+expect_count 6 '>Words looked at<' all.svg
 for l in 1 2; do for rows in queries 'words read' 'words written'; do expect_count 1 ">Layer $l, $rows<" all.svg; done; done
 expect_count 1 '>Layer 3, queries<' all.svg
 expect_count 4 '>&lt;bos&gt;<' all.svg    # the decoder reads it: two rows of panels, two columns

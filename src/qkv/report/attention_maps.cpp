@@ -72,7 +72,7 @@ Axes axes_of(const SeenPair& seen, const Kind& kind) {
 Figure grid(const Kind& kind, const Tensor& maps, const Axes& axes, const std::vector<CellIndex>& boxes,
             const ColourScale& colours) {
   const auto drawn = [&](const HeatMapOptions& options) {
-    Figure out = heatmaps(maps, tr("Key positions"), kind.axis, {}, options);
+    Figure out = heatmaps(maps, tr("Words looked at"), kind.axis, {}, options);
     for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).boxes = boxes;
     return out;
   };

@@ -45,7 +45,7 @@ Text expected_number(double low, double high) {
 
 std::string grouped(uint64_t number) {
   std::string digits = std::to_string(number);
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  for (size_t at = digits.size(); at > 3;) digits.insert(digits.begin() + static_cast<std::ptrdiff_t>(at -= 3), ',');
   return digits;
 }
 

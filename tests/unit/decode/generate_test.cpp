@@ -16,7 +16,7 @@ const TransformerDecoder& decoder() {
 }
 
 TEST(Generate, WithoutTemperatureItWritesTheLikeliestTokenOfTheWholeText) {
-  for (const std::vector<int32_t> prompt : {std::vector<int32_t>{3}, {3, 1, 4, 1, 5}}) {
+  for (const std::vector<int32_t>& prompt : {std::vector<int32_t>{3}, {3, 1, 4, 1, 5}}) {
     const auto written = generate(decoder(), prompt, {.temperature = 0, .max_length = 7, .end = kNoEnd});
     ASSERT_EQ(written.size(), 1u);
     ASSERT_EQ(written[0].size(), 7u);

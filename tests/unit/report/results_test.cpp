@@ -44,7 +44,9 @@ TEST(Report, ARegressionIsATableAndJson) {
   const RegressionData data{
       .x_names = {"1"}, .y_names = {"weight"}, .x = Points::of({1, 2}), .y = Points::of({3, 5}), .dropped = 0};
   const KernelRegression regression(data.x, data.y, {.kernel = KernelShape::boxcar, .bandwidth = {0.5}});
-  RegressionResult result{.options = {.kernel = KernelShape::boxcar, .bandwidth = {0.5}}, .at = Points::of({1, 9})};
+  RegressionResult result;
+  result.options = {.kernel = KernelShape::boxcar, .bandwidth = {0.5}};
+  result.at = Points::of({1, 9});
   result.predictions = regression.predict(result.at);
   const Table table = prediction_table(data, result);
   EXPECT_EQ(table.names, (std::vector<std::string>{"x", "prediction"}));

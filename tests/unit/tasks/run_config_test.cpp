@@ -54,7 +54,9 @@ TEST(RunConfig, EveryPresetIsReadAsItsKind) {
   for (const std::string& name : preset_names()) {
     RunConfig config = RunConfig::preset(name);
     const auto kind = find_setting(preset_text(name), name, "model.kind");
-    if (kind) EXPECT_EQ(config.kind(), kind->value) << name;
+    if (kind) {
+      EXPECT_EQ(config.kind(), kind->value) << name;
+    }
     std::visit([&](const auto& c) { EXPECT_EQ(c.preset, name); }, config.of);
   }
 }

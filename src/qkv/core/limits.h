@@ -38,6 +38,13 @@ inline constexpr size_t kSentenceBytes =
 // Sentences that a model translates.
 inline constexpr size_t kSentenceTokens = 4096;  // not counting <eos>
 
+// Pictures: of a PNG file, and of a set of images together.
+inline constexpr int64_t kPictureSide = 16'384;              // pixels
+inline constexpr int64_t kPicturePixels = int64_t{1} << 26;  // in all
+inline constexpr uint64_t kPictureBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kImageSetBytes = uint64_t{8} << 30;
+inline constexpr int64_t kClasses = 100'000;
+
 // Errors.
 inline constexpr size_t kQuotedBytes = 120;  // of a value quoted in a message
 inline constexpr size_t kMessageBytes = 1500;

@@ -1,10 +1,7 @@
 // Files of sentences and sentence pairs, plain or gzipped.
 #include "qkv/data/corpus.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <unordered_map>
@@ -16,50 +13,26 @@
 #include "qkv/data/text.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/io/file.h"
+#include "qkv/io/gzip.h"
 
 namespace qkv {
 namespace {
 
 constexpr size_t kPart = size_t{1} << 20;
 
-[[noreturn]] void refuse_gzip(const std::string& path, bool cut_off, const char* reason) {
-  require(!cut_off, "{path}: the gzip file is cut off", "path"_a = path);
-  require(reason != nullptr, "{path}: the gzip file is damaged", "path"_a = path);
-  refuse("{path}: the gzip file is damaged: {reason}", "path"_a = path, "reason"_a = reason);
-}
-
 // Unpacks all members of a gzip file, or its first `lines` lines. The output grows with the actual data, never by a
 // size from a header.
 std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
   const uint64_t plausible = limits::kFreeUnpacked + limits::kUnpackedRatio * file.size();
-  z_stream stream{};
-  require(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK, "{file}: zlib is out of memory", "file"_a = file.path());
-  const std::unique_ptr<z_stream, decltype(&inflateEnd)> closer(&stream, &inflateEnd);
-  std::vector<Bytef> in(kPart), out(kPart);
-  std::string text;
-  uint64_t at = 0;
-  for (int code = Z_OK; at < file.size() || stream.avail_in > 0 || code != Z_STREAM_END;) {
-    if (stream.avail_in == 0 && at < file.size()) {
-      const size_t size = static_cast<size_t>(std::min<uint64_t>(kPart, file.size() - at));
-      file.read(at, std::as_writable_bytes(std::span(in.data(), size)));
-      stream.next_in = in.data();
-      stream.avail_in = static_cast<uInt>(size);
-      at += size;
-    }
-    if (code == Z_STREAM_END) {  // another member follows
-      require(inflateReset(&stream) == Z_OK, "{file}: zlib cannot continue", "file"_a = file.path());
-    }
-    stream.next_out = out.data();
-    stream.avail_out = kPart;
-    code = inflate(&stream, Z_NO_FLUSH);
-    if (code != Z_OK && code != Z_STREAM_END) refuse_gzip(file.path(), code == Z_BUF_ERROR, stream.msg);
-    const size_t got = kPart - stream.avail_out;
+  GzipStream stream(file);
+  std::string part(kPart, '\0'), text;
+  while (const size_t got = stream.read(std::as_writable_bytes(std::span(part.data(), part.size())))) {
     require(got <= limit - text.size(), "{file}: unpacks to more than {limit} bytes", "file"_a = file.path(),
             "limit"_a = grouped(limit));
     require(text.size() + got <= plausible,
             "{file}: {packed} bytes unpack to more than {plausible}; text does not compress that well",
             "file"_a = file.path(), "packed"_a = grouped(file.size()), "plausible"_a = grouped(plausible));
-    text.append(reinterpret_cast<const char*>(out.data()), got);
+    text.append(part, 0, got);
     if (lines < 0) continue;
     for (size_t end = text.size() - got; (end = text.find('\n', end)) != std::string::npos; ++end)
       if (--lines <= 0) return text.substr(0, end + 1);
@@ -70,9 +43,7 @@ std::string gunzip(const InputFile& file, uint64_t limit, int64_t lines) {
 std::string raw_text(const std::string& path, uint64_t limit, int64_t lines) {
   const InputFile file(path);
   require(file.size() > 0, "{path}: is empty, expected text", "path"_a = path);
-  unsigned char magic[2] = {};
-  if (file.size() >= 2) file.read(0, std::as_writable_bytes(std::span(magic)));
-  if (magic[0] == 0x1f && magic[1] == 0x8b) return gunzip(file, limit, lines);  // UTF-8 text cannot begin like this
+  if (is_gzip(file)) return gunzip(file, limit, lines);  // UTF-8 text cannot begin like this
   require(file.size() <= limit, "{path}: has {size} bytes, expected at most {limit}", "path"_a = path,
           "size"_a = grouped(file.size()), "limit"_a = grouped(limit));
   std::string text(file.size(), '\0');

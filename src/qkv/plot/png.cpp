@@ -1,10 +1,9 @@
-// PNG encoding (RFC 2083) with zlib, and rendering with librsvg, loaded at run time because loading takes 10 ms that
+// PNG with a palette or of colours, and rendering with librsvg, loaded at run time because loading takes 10 ms that
 // only PNG output needs.
 #include "qkv/plot/png.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,51 +11,10 @@
 #include <vector>
 
 #include "qkv/core/check.h"
+#include "qkv/io/png.h"
 
 namespace qkv::plotting {
 namespace {
-
-void append_word(std::string& out, uint32_t word) {
-  for (int shift : {24, 16, 8, 0}) out += static_cast<char>(word >> shift & 255);
-}
-
-void append_chunk(std::string& out, const char* type, const std::string& body) {
-  append_word(out, static_cast<uint32_t>(body.size()));
-  const std::string typed = type + body;
-  out += typed;
-  append_word(out, static_cast<uint32_t>(
-                       crc32(0, reinterpret_cast<const Bytef*>(typed.data()), static_cast<uInt>(typed.size()))));
-}
-
-// kind: PNG's colour type, 2 for RGB and 3 for palette indices; every row is stored unfiltered.
-std::string encode(std::span<const uint8_t> pixels, int64_t width, int64_t height, int channels, char kind,
-                   const std::string& palette) {
-  check(width > 0 && height > 0 && width < (1 << 24) && height < (1 << 24), "[png] cannot write a picture of ", width,
-        " x ", height);
-  std::string raw;
-  raw.reserve(static_cast<size_t>((width * channels + 1) * height));
-  for (int64_t row = 0; row < height; ++row) {
-    raw += '\0';
-    raw.append(reinterpret_cast<const char*>(pixels.data()) + row * width * channels,
-               static_cast<size_t>(width * channels));
-  }
-  uLongf size = compressBound(static_cast<uLong>(raw.size()));
-  std::string packed(size, '\0');
-  const int code = compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
-                             static_cast<uLong>(raw.size()), 6);
-  check(code == Z_OK, "[png] zlib failed with code ", code);
-  packed.resize(size);
-  std::string header;
-  append_word(header, static_cast<uint32_t>(width));
-  append_word(header, static_cast<uint32_t>(height));
-  header += {8, kind, 0, 0, 0};
-  std::string out = "\x89PNG\r\n\x1a\n";
-  append_chunk(out, "IHDR", header);
-  if (!palette.empty()) append_chunk(out, "PLTE", palette);
-  append_chunk(out, "IDAT", packed);
-  append_chunk(out, "IEND", "");
-  return out;
-}
 
 // The few functions of librsvg, cairo and GLib that we call, declared here so that no development package is needed.
 struct RsvgRectangle {
@@ -150,11 +108,11 @@ std::string encode_png_indexed(std::span<const uint8_t> pixels, int64_t width, i
   std::string table;
   for (const Colour& c : palette)
     table += {static_cast<char>(c.red), static_cast<char>(c.green), static_cast<char>(c.blue)};
-  return encode(pixels, width, height, 1, 3, table);
+  return encode_png(pixels, width, height, PngPixels::palette, table);
 }
 
 std::string encode_png_rgb(std::span<const uint8_t> pixels, int64_t width, int64_t height) {
-  return encode(pixels, width, height, 3, 2, "");
+  return encode_png(pixels, width, height, PngPixels::rgb);
 }
 
 std::string render_png(const std::string& svg, double scale) {

@@ -1,4 +1,4 @@
-// PNG files: our own encoder, and SVG text rendered by librsvg.
+// Figures as PNG files: pixels of a palette or of colours, and SVG text rendered by librsvg.
 #pragma once
 
 #include <cstdint>

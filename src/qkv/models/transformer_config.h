@@ -26,6 +26,10 @@ struct TransformerConfig {
   std::optional<int64_t> decoder_layers = {};   // absent: as many as the encoder's
   float dropout = 0.1f;                         // on embeddings and on the output of every sublayer
   std::optional<float> attention_dropout = {};  // on attention weights; absent: as dropout
+  // Other places of dropout, which configuration files cannot name: on the outputs of self-attention instead of
+  // `dropout`, and inside the feed-forward network, after its activation.
+  std::optional<float> self_dropout = {};
+  float inner_dropout = 0;
   NormPlace norm = NormPlace::post;
   Activation activation = Activation::relu;
   PositionKind positions = PositionKind::sinusoidal;

@@ -7,6 +7,7 @@
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/feed_forward.h"
 #include "qkv/ops/recompute.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -64,14 +65,16 @@ TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross,
       ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation),
       ffn_norm(o.hidden),
       norm(o.norm),
-      dropout(o.dropout) {
+      dropout(o.dropout),
+      self_dropout(o.self_dropout.value_or(o.dropout)),
+      inner_dropout(o.inner_dropout) {
   if (with_cross == Cross::no) return;
   cross = heads(o, PositionKind::none, rng.at("cross"));
   cross_norm = LayerNorm(o.hidden);
 }
 
 Tensor TransformerBlock::self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const {
-  return residual(x, self_norm, norm, dropout, run.at("self_norm"), [&](const Tensor& in) {
+  return residual(x, self_norm, norm, self_dropout, run.at("self_norm"), [&](const Tensor& in) {
     const KeyValues seen = self.project(in, in);
     if (kept) *kept = seen;
     return self(in, seen, mask, run.at("self"));
@@ -84,7 +87,20 @@ Tensor TransformerBlock::cross_part(const Tensor& x, const KeyValues& memory, co
 }
 
 Tensor TransformerBlock::ffn_part(const Tensor& x, const Run& run) const {
-  return residual(x, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn(in); });
+  return residual(x, ffn_norm, norm, dropout, run.at("ffn_norm"), [&](const Tensor& in) { return ffn_of(in, run); });
+}
+
+Tensor TransformerBlock::ffn_of(const Tensor& x, const Run& run) const {
+  if (inner_dropout == 0) return ffn(x);
+  return ffn.second(qkv::dropout(ffn.first(x, ffn.activation), inner_dropout, run.at("ffn")));
+}
+
+Tensor TransformerBlock::first_token(const Tensor& x, const Run& run) const {
+  const Tensor in = norm == NormPlace::pre ? self_norm(x) : x, first = slice(x, 1, 0, 1);
+  const Tensor seen =
+      self(norm == NormPlace::pre ? slice(in, 1, 0, 1) : first, self.project(in, in), Mask::none(), run.at("self"));
+  if (norm == NormPlace::post) return ffn_part(self_norm(first, seen, self_dropout, run.at("self_norm")), run);
+  return ffn_part(add(first, qkv::dropout(seen, self_dropout, run.at("self_norm"))), run);
 }
 
 Tensor TransformerBlock::operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask,
@@ -105,7 +121,7 @@ Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Ten
     });
   return qkv::recomputed({y}, weights_of(ffn, ffn_norm), [this, run](Inputs in, Pass) {
     return residual(in[0], ffn_norm, norm, dropout, run.at("ffn_norm"),
-                    [&](const Tensor& x) { return in_stretches(ffn, x); });
+                    [&](const Tensor& x) { return inner_dropout == 0 ? in_stretches(ffn, x) : ffn_of(x, run); });
   });
 }
 
@@ -119,10 +135,12 @@ TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, C
   if (o.init != TransformerConfig::Init::pytorch) xavier_matrices(*this, rng.at("xavier"));
 }
 
-Tensor TransformerStack::operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const {
+// The first `count` blocks.
+Tensor TransformerStack::through(const Tensor& x, size_t count, const Mask& mask, const Memory& memory,
+                                 const Run& run) const {
   const bool twice = recompute && Tape::current();
   Tensor y = x;
-  for (size_t i = 0; i < blocks.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const TransformerBlock& block = blocks[i];
     if (twice)
       y = block.recomputed(y, mask, memory.states, memory.mask, run.at(i));
@@ -130,6 +148,18 @@ Tensor TransformerStack::operator()(const Tensor& x, const Mask& mask, const Mem
       y = block(y, mask, block.cross ? block.cross->project(memory.states, memory.states) : KeyValues{}, memory.mask,
                 run.at(i));
   }
+  return y;
+}
+
+Tensor TransformerStack::operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const {
+  const Tensor y = through(x, blocks.size(), mask, memory, run);
+  return norm ? (*norm)(y) : y;
+}
+
+Tensor TransformerStack::first_token(const Tensor& x, const Run& run) const {
+  const bool whole = run.probe || blocks.empty();
+  Tensor y = through(x, whole ? blocks.size() : blocks.size() - 1, Mask::none(), {}, run);
+  y = whole ? slice(y, 1, 0, 1) : blocks.back().first_token(y, run.at(blocks.size() - 1));
   return norm ? (*norm)(y) : y;
 }
 

@@ -22,7 +22,7 @@ struct TransformerBlock {
   FeedForward ffn;
   LayerNorm ffn_norm;
   NormPlace norm = NormPlace::post;
-  float dropout = 0;
+  float dropout = 0, self_dropout = 0, inner_dropout = 0;  // of outputs, of self-attention's, and inside ffn
 
   TransformerBlock() = default;
   TransformerBlock(const TransformerConfig& config, Cross cross, const Rng& rng);
@@ -34,8 +34,11 @@ struct TransformerBlock {
   Tensor operator()(const Tensor& x, const Mask& mask, const Run& run) const {
     return (*this)(x, mask, {}, Mask::none(), run);
   }
-  /// The same with a memory that is not projected; the tape keeps only the inputs of the sublayers. The block must
-  /// outlive the tape.
+  /// The first token of the result alone, (B, 1, width), of a block without cross-attention and mask: the other tokens
+  /// are only keys and values.
+  Tensor first_token(const Tensor& x, const Run& run) const;
+  /// As operator(), with a memory that is not projected; the tape keeps only the inputs of the sublayers. The block
+  /// must outlive the tape.
   Tensor recomputed(const Tensor& x, const Mask& mask, const Tensor& memory, const Mask& memory_mask,
                     const Run& run) const;
   void visit(auto&& f) {
@@ -51,6 +54,7 @@ struct TransformerBlock {
   Tensor self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const;
   Tensor cross_part(const Tensor& x, const KeyValues& memory, const Mask& mask, const Run& run) const;
   Tensor ffn_part(const Tensor& x, const Run& run) const;
+  Tensor ffn_of(const Tensor& x, const Run& run) const;
 };
 
 /// The input of cross-attention: (B, m, width), and which keys each row may see.
@@ -68,10 +72,16 @@ struct TransformerStack {
   TransformerStack(const TransformerConfig& config, int64_t layers, Cross cross, const Rng& rng);
   /// x (B, n, width) -> the same shape. Probe: "0.self", "0.cross", "1.self", ...
   Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const;
+  /// The first token of the result alone, (B, 1, width), without mask and memory. The last block computes only that
+  /// token, unless a probe wants to see what the others attend to.
+  Tensor first_token(const Tensor& x, const Run& run) const;
   void visit(auto&& f) {
     for (size_t i = 0; i < blocks.size(); ++i) f(std::to_string(i), blocks[i]);
     f("norm", norm);
   }
+
+ private:
+  Tensor through(const Tensor& x, size_t count, const Mask& mask, const Memory& memory, const Run& run) const;
 };
 
 }  // namespace qkv

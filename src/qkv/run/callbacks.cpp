@@ -51,7 +51,8 @@ void RunRecord::restore(const Checkpoint& in) {
 }
 
 void Validation::after_epoch(Progress& p) {
-  const double loss = loss_();
+  const Validated measured = measure_();
+  const double loss = measured.loss;
   require(
       !std::isnan(loss),
       "the validation loss after epoch {epoch} is not a number: the weights are too large; they were not written to "
@@ -63,6 +64,7 @@ void Validation::after_epoch(Progress& p) {
       "file",
       "epoch"_a = p.epoch);
   p.valid_loss = loss;
+  p.valid_accuracy = measured.accuracy;
   if (loss < best_) {
     best_ = loss;
     waited_ = 0;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "qkv/core/api.h"
@@ -33,10 +34,18 @@ class RunRecord : public Callback {
   mutable bool written_ = false;
 };
 
+/// What validation measures: the loss, and for a classifier the share of right answers.
+struct Validated {
+  Validated(double mean_loss, std::optional<double> right = {}) : loss(mean_loss), accuracy(right) {}
+  double loss;
+  std::optional<double> accuracy;
+};
+
 /// Measures a loss after every epoch; ends training after `patience` epochs without a better one (0: never).
 class Validation : public Callback {
  public:
-  Validation(std::function<double()> loss, int64_t patience) : loss_(std::move(loss)), patience_(patience) {}
+  Validation(std::function<Validated()> measure, int64_t patience)
+      : measure_(std::move(measure)), patience_(patience) {}
   void after_epoch(Progress& p) override;
   bool ends_training() const override { return patience_ > 0 && waited_ >= patience_; }
   void save(Checkpoint& out) const override;
@@ -46,7 +55,7 @@ class Validation : public Callback {
   bool improved() const { return waited_ == 0; }
 
  private:
-  std::function<double()> loss_;
+  std::function<Validated()> measure_;
   int64_t patience_, waited_ = 0;
   double best_ = std::numeric_limits<double>::infinity();
 };

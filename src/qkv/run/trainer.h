@@ -31,7 +31,7 @@ struct TrainedModel {
   const Parameters& parameters;
   std::function<void(const std::string& path)> save;         // writes the weights to a file
   int64_t data_fingerprint = 0;                              // a hash of the data
-  std::function<double()> validate = {};                     // the loss on held-out data; empty: there is none
+  std::function<Validated()> validate = {};                  // on held-out data; empty: there is none
   std::function<AttentionSnapshots::Maps()> attention = {};  // maps of a few examples; empty: the task has none
 };
 

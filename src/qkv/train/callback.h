@@ -9,6 +9,9 @@
 
 namespace QKV_API qkv {
 
+/// What the losses of a training are counted in, for its speed.
+enum class Counted { tokens, images };
+
 /// The progress of a training. Losses are sum / count as the task counts them (for text: per target token).
 struct Progress {
   int64_t epoch = 0, epochs = 0;   // epoch under way, from 1; `epochs` and `steps` are 0 if only the clock ends it
@@ -16,11 +19,13 @@ struct Progress {
   int64_t batch = 0, batches = 0;  // of this epoch
   double batch_loss = 0, epoch_loss = 0;
   double rate = 0, gradient_norm = 0;
-  double count = 0;                       // tokens (or rows) of this epoch so far
-  double epoch_seconds = 0, seconds = 0;  // of this process
-  double count_here = 0;                  // the part of `count` done by this process, in epoch_seconds
-  int64_t steps_here = 0;                 // updates done by this process
-  std::optional<double> valid_loss = {};  // of this epoch, if a callback validates
+  double count = 0;                           // tokens (or rows) of this epoch so far
+  double epoch_seconds = 0, seconds = 0;      // of this process
+  double count_here = 0;                      // the part of `count` done by this process, in epoch_seconds
+  int64_t steps_here = 0;                     // updates done by this process
+  std::optional<double> valid_loss = {};      // of this epoch, if a callback validates,
+  std::optional<double> valid_accuracy = {};  // and measures how often the model is right
+  Counted counted = Counted::tokens;
   double per_second() const { return epoch_seconds > 0 ? count_here / epoch_seconds : 0; }
 };
 

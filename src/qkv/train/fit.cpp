@@ -202,6 +202,7 @@ void ProgressMeter::begin_epoch(const FitState& at) {
   count_before_ = at.loss.count;
   progress_.epoch = at.epoch + 1;
   progress_.valid_loss.reset();
+  progress_.valid_accuracy.reset();
 }
 
 void ProgressMeter::count(const FitState& at, const BatchLoss& loss, const Update& update) {

@@ -156,6 +156,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
 
   FitResult result;
   Progress& p = result.progress;
+  if constexpr (requires { task.counted(); }) p.counted = task.counted();
   detail::ProgressMeter meter(p, options, task.batches(), at);
   for (Observer* o : observers) o->started(p);
 

@@ -42,6 +42,7 @@ void MetricsFile::append(const char* kind, const Progress& p, double loss) {
                                  {"seconds", p.epoch_seconds},
                                  {"per_second", p.per_second()}};
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
+  if (p.valid_accuracy) line["valid_accuracy"] = *p.valid_accuracy;
   std::ofstream out(path_, std::ios::app);
   out << line.dump() << '\n' << std::flush;
   if (!out) refuse("cannot write {path}: {errno}", "path"_a = path_, "errno"_a = system_reason(errno));

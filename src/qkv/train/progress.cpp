@@ -21,9 +21,10 @@ double seconds_left(const Progress& p) {
 // "3/10", or "3" where nobody knows how many there will be.
 std::string of(int64_t done, int64_t all) { return all > 0 ? fmt::format("{}/{}", done, all) : std::to_string(done); }
 
-// Tokens or rows.
-std::string rate(const Progress& p) {
-  return grouped(static_cast<uint64_t>(std::nearbyint(std::max(p.per_second(), 0.0))));
+Text rate(const Progress& p) {
+  const std::string number = grouped(static_cast<uint64_t>(std::nearbyint(std::max(p.per_second(), 0.0))));
+  return p.counted == Counted::images ? tr("{rate} images/s", "rate"_a = number)
+                                      : tr("{rate} tok/s", "rate"_a = number);
 }
 
 }  // namespace
@@ -39,27 +40,32 @@ Text progress_head(const Progress& p) { return tr("epoch {epoch}", "epoch"_a = o
 Text progress_tail(const Progress& p) {
   const Text time = p.step < p.steps ? tr("{time} left", "time"_a = duration(seconds_left(p)))
                                      : tr("in {time}", "time"_a = duration(p.seconds));
-  return tr("step {step}  loss {loss:.4f}  {rate} tok/s  {time}", "step"_a = of(p.step, p.steps),
-            "loss"_a = p.epoch_loss, "rate"_a = rate(p), "time"_a = time);
+  return tr("step {step}  loss {loss:.4f}  {rate}  {time}", "step"_a = of(p.step, p.steps), "loss"_a = p.epoch_loss,
+            "rate"_a = rate(p), "time"_a = time);
 }
 
 Text progress_line(const Progress& p) {
-  const Text loss = p.valid_loss
-                        ? tr("{loss:.4f} valid {valid:.4f}", "loss"_a = p.epoch_loss, "valid"_a = *p.valid_loss)
-                        : verbatim(fmt::format("{:.4f}", p.epoch_loss));
-  return tr("epoch {epoch} step {step} loss {loss} {rate} tok/s", "epoch"_a = of(p.epoch, p.epochs),
+  Text loss = verbatim(fmt::format("{:.4f}", p.epoch_loss));
+  if (p.valid_accuracy && p.valid_loss)
+    loss = tr("{loss:.4f} valid {valid:.4f} accuracy {accuracy:.4f}", "loss"_a = p.epoch_loss,
+              "valid"_a = *p.valid_loss, "accuracy"_a = *p.valid_accuracy);
+  else if (p.valid_loss)
+    loss = tr("{loss:.4f} valid {valid:.4f}", "loss"_a = p.epoch_loss, "valid"_a = *p.valid_loss);
+  return tr("epoch {epoch} step {step} loss {loss} {rate}", "epoch"_a = of(p.epoch, p.epochs),
             "step"_a = of(p.step, p.steps), "loss"_a = loss, "rate"_a = rate(p));
 }
 
 std::string progress_json(const Progress& p) {
-  nlohmann::ordered_json line = {{"epoch", p.epoch},
-                                 {"epochs", p.epochs},
-                                 {"step", p.step},
-                                 {"steps", p.steps},
-                                 {"loss", p.epoch_loss},
-                                 {"tokens_per_second", p.per_second()},
-                                 {"seconds_left", seconds_left(p)}};
+  nlohmann::ordered_json line = {
+      {"epoch", p.epoch},
+      {"epochs", p.epochs},
+      {"step", p.step},
+      {"steps", p.steps},
+      {"loss", p.epoch_loss},
+      {p.counted == Counted::images ? "images_per_second" : "tokens_per_second", p.per_second()},
+      {"seconds_left", seconds_left(p)}};
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
+  if (p.valid_accuracy) line["valid_accuracy"] = *p.valid_accuracy;
   return line.dump();
 }
 

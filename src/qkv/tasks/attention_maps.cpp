@@ -92,7 +92,9 @@ Both stacked(const Collected& seen, const std::string& prefix, const std::string
   return out;
 }
 
-Tensor mean_over_heads(const Tensor& x) {
+}  // namespace
+
+Tensor mean_of_heads(const Tensor& x) {
   const int64_t layers = x.size(0), heads = x.size(1), cells = x.size(2) * x.size(3);
   Tensor out = Tensor::empty({layers, 1, x.size(2), x.size(3)});
   for (int64_t l = 0; l < layers; ++l)
@@ -103,6 +105,8 @@ Tensor mean_over_heads(const Tensor& x) {
     }
   return out;
 }
+
+namespace {
 
 // out (n, k) = a (n, m) b (m, k), rows normalised.
 void product(const float* a, const float* b, int64_t n, int64_t m, int64_t k, float* out) {
@@ -155,7 +159,22 @@ TransformerAttention transformer_attention(const Transformer& model, const Ids& 
 }
 
 AttentionMaps mean_of_heads(const AttentionMaps& maps) {
-  return {mean_over_heads(maps.encoder), mean_over_heads(maps.decoder), mean_over_heads(maps.cross)};
+  return {mean_of_heads(maps.encoder), mean_of_heads(maps.decoder), mean_of_heads(maps.cross)};
+}
+
+Tensor rollout(const Tensor& weights) { return self_rollout(mean_of_heads(weights)); }
+
+StackAttention stack_attention(const TransformerStack& stack, const std::string& prefix,
+                               const std::function<void(const Run&)>& pass) {
+  const TapePause pause;
+  Collected seen;
+  Run run;
+  run.probe = &seen;
+  pass(run);
+  std::vector<const MultiHead*> layers;
+  for (const TransformerBlock& block : stack.blocks) layers.push_back(&block.self);
+  const Both both = stacked(seen, prefix, "self", layers);
+  return {both.weights, both.value_weighted};
 }
 
 AttentionMaps rollout(const AttentionMaps& weights) {

@@ -2,6 +2,9 @@
 // from them.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "qkv/core/api.h"
 #include "qkv/models/transformer.h"
 
@@ -26,7 +29,16 @@ struct TransformerAttention {
 TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens,
                                            const Ids& target_in);
 
+/// The self-attention of a stack of blocks: (layers, heads, n, n) each.
+struct StackAttention {
+  Tensor weights, value_weighted;
+};
+/// `pass` runs the model for one input, so that the blocks have the paths "PREFIX.0", "PREFIX.1", ...
+StackAttention stack_attention(const TransformerStack& stack, const std::string& prefix,
+                               const std::function<void(const Run&)>& pass);
+
 /// The mean over the heads of every layer: (layers, 1, ...).
+Tensor mean_of_heads(const Tensor& maps);
 AttentionMaps mean_of_heads(const AttentionMaps& maps);
 
 /// Attention rollout (Abnar and Zuidema, 2020): (layers, 1, ...), how much of each input is in a state after layers 0
@@ -34,5 +46,7 @@ AttentionMaps mean_of_heads(const AttentionMaps& maps);
 /// sum to 1. Cross: the mean over heads of A_l times the encoder's last R, so that its columns are source words, not
 /// encoder states.
 AttentionMaps rollout(const AttentionMaps& weights);
+/// The same for the self-attention of one stack: (layers, heads, n, n) -> (layers, 1, n, n).
+Tensor rollout(const Tensor& weights);
 
 }  // namespace qkv

@@ -98,6 +98,11 @@ RunConfig read_any_run_config(const std::string& folder) {
   switch (const TaskKind task = run_task(folder)) {
     case TaskKind::translation:
       return RunConfig(read_run_config(run_config_path(folder, task)));
+    case TaskKind::vision: {
+      VisionConfig config;
+      config.read(run_config_path(folder, task));
+      return RunConfig(std::move(config));
+    }
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include "qkv/core/api.h"
 #include "qkv/tasks/kinds.h"
 #include "qkv/tasks/translation/config.h"
+#include "qkv/tasks/vision/config.h"
 
 namespace QKV_API qkv {
 
@@ -30,7 +31,7 @@ concept TaskConfig = requires(C c, const C& fixed, std::string word) {
 
 struct RunConfig {
   /// In the order of TaskKind.
-  std::variant<TranslationConfig> of;
+  std::variant<TranslationConfig, VisionConfig> of;
 
   RunConfig() = default;
   template <TaskConfig C>

@@ -1,0 +1,49 @@
+// From a configuration and a folder to a classifier that can be trained.
+#include "qkv/tasks/vision/run.h"
+
+#include "qkv/core/check.h"
+#include "qkv/run/model_file.h"
+
+namespace qkv {
+namespace {
+
+const VisionConfig& checked(const VisionConfig& config) {
+  config.check();
+  return config;
+}
+
+}  // namespace
+
+VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing)
+    : config_(checked(config)), folder_(std::move(folder), existing, {facts_of(TaskKind::vision).mark}) {
+  if (folder_.holds_run()) {
+    VisionConfig saved, asked = config_;
+    saved.read(run_config_path(folder_.path(), TaskKind::vision));
+    ResumeRules rules = training_changes(saved.training, config_.training);
+    rules.flags["data.images"] = "--images";
+    folder_.check_settings(saved.settings(), asked.settings(), rules);
+  }
+  const auto seed = static_cast<uint64_t>(config_.training.seed);
+  data_ = read_vision_data(config_.data, seed);
+  config_.model.check(data_.facts.size);
+  model_ = std::make_unique<VisionTransformer>(config_.model, data_.facts.size, std::ssize(data_.facts.classes),
+                                               Rng(seed).at("init"));
+  parameters_ = flatten(*model_);
+  task_ = std::make_unique<VisionTask>(*model_, config_, data_);
+  check_warmup(config_.training, updates());
+  folder_.begin([&] { save_image_facts(data_.facts, folder_.path()); }, config_.settings().dump());
+}
+
+TrainResult VisionRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
+  TrainedModel trained{.parameters = parameters_,
+                       .save = [this](const std::string& path) { write_weights(path, parameters_); },
+                       .data_fingerprint = task_->fingerprint(),
+                       .attention = [this] { return task_->attention(); }};
+  if (data_.valid.count() > 0) trained.validate = [this] { return task_->validate(); };
+  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained));
+  const TrainResult result = trainer.train(*task_, observers, stop);
+  folder_.unlock();
+  return result;
+}
+
+}  // namespace qkv

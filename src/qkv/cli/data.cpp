@@ -14,7 +14,7 @@ class Data : public Command {
   Commands subcommands() const override {
     Commands all;
     for (const auto& make : {data_en_fr, data_nadaraya_watson, data_waist, data_measures, data_attention, data_vocab,
-                             data_subwords, data_split, data_fra_eng})
+                             data_subwords, data_split, data_fra_eng, data_pictures})
       all.push_back(make());
     return all;
   }

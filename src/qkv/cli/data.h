@@ -14,5 +14,6 @@ std::unique_ptr<Command> data_vocab();
 std::unique_ptr<Command> data_subwords();
 std::unique_ptr<Command> data_split();
 std::unique_ptr<Command> data_fra_eng();
+std::unique_ptr<Command> data_pictures();
 
 }  // namespace qkv::cli

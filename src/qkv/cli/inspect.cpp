@@ -19,11 +19,12 @@ namespace {
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
-  Text summary() const override { return tr("draws the attention of a trained model on a sentence"); }
+  Text summary() const override { return tr("draws the attention of a trained model on a sentence or an image"); }
   std::string example() const override {
     return "qkv inspect --model runs/bahdanau 'the red cat is not sleeping .' -o heat.svg\n"
            "  qkv inspect --model runs/transformer --values --rollout 'the red cat is not sleeping .' -o heads.html\n"
-           "  qkv inspect --model runs/transformer --kind cross --layer 2 --head 3 'the red cat is not sleeping .'";
+           "  qkv inspect --model runs/transformer --kind cross --layer 2 --head 3 'the red cat is not sleeping .'\n"
+           "  qkv inspect --model runs/vit --rollout some/star/3.png -o attention.png";
   }
 
   void bind(Options& options) override {
@@ -50,13 +51,16 @@ class Inspect : public Command {
         o_.choice.rollout);
     options.option("--steps N", tr("Transformer: pad the sentence to N tokens, as the book's figures do"), o_.steps, 1,
                    4096);
+    options.option("--patch R,C", tr("image: what the patch in this row and column, from 1, attends to"), o_.patch);
+    options.flag("--resize", tr("image: stretch it to the model's size"), o_.resize);
     o_.colours.bind(options);
     options.option(
         "-o,--output FILE",
         tr("draw to .svg, .png, .html or .txt, or write the weights to .npz (default: draw on the terminal)"),
         o_.output);
     options.flag("--json", tr("print tokens and weights as JSON"), o_.json);
-    options.positionals("SENTENCE", tr("the sentence; several words need no quotes"), o_.words);
+    options.positionals("SENTENCE", tr("the sentence, whose words need no quotes; for an image, its PNG file"),
+                        o_.words);
   }
 
   int run(const Global& global) override {
@@ -64,7 +68,10 @@ class Inspect : public Command {
     o_.choice.colours = o_.colours.over(o_.choice.colours);
     switch (run_task(o_.model)) {
       case TaskKind::translation:
+        if (o_.patch || o_.resize) throw UsageError(tr("--patch and --resize are for models that classify images"));
         return inspect_translation(o_, global);
+      case TaskKind::vision:
+        return inspect_vision(o_, global);
     }
     return 1;
   }

@@ -20,6 +20,8 @@ struct InspectOptions {
   std::string pairs;
   std::optional<std::string> target, gold, output;
   std::optional<int64_t> line, beam, base, steps;
+  std::optional<std::string> patch;  // "ROW,COLUMN", from 1
+  bool resize = false;
   report::MapChoice choice;
   ColourOptions colours;
   bool json = false;
@@ -29,6 +31,7 @@ struct InspectOptions {
 };
 
 int inspect_translation(const InspectOptions& options, const Global& global);
+int inspect_vision(const InspectOptions& options, const Global& global);
 
 /// Draws figures on the terminal or to the output file, under `title`; for .html as a page that `html` makes.
 int show_figures(const InspectOptions& options, const std::string& title, const std::vector<Figure>& figures,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "qkv/cli/command.h"
@@ -19,6 +20,7 @@
 #include "qkv/core/suggest.h"
 #include "qkv/core/system_reason.h"
 #include "qkv/core/version.h"
+#include "qkv/data/images.h"
 #include "qkv/kernels/target.h"
 
 namespace qkv::cli {
@@ -313,9 +315,25 @@ int run(Arguments arguments, Language language) {
   arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(at));
   return run_command(**command, arguments, specs, globals, values, language);
 }
-int guarded(const Arguments& arguments, Language language) {
+
+// Data of a Debian package is missing: the launcher, if that is how the program was started, installs it and starts the
+// program again. Returns if it cannot.
+void ask_launcher(char** argv) {
+  const char* launcher = std::getenv("QKV_LAUNCHER");
+  if (!launcher || std::getenv("QKV_NEEDS_DATA")) return;  // it has tried already
+  ::setenv("QKV_NEEDS_DATA", "1", 1);
+  std::vector<char*> words(1, const_cast<char*>(launcher));
+  for (char** word = argv + 1; argv[0] && *word; ++word) words.push_back(*word);
+  words.push_back(nullptr);
+  ::execv(launcher, words.data());
+}
+
+int guarded(const Arguments& arguments, Language language, char** argv) {
   try {
     return run(arguments, language);
+  } catch (const NotInstalled& error) {
+    ask_launcher(argv);
+    print_error(error.message(), error.hint(), language);
   } catch (const UsageError& error) {
     print_error(error.message(), error.hint(), language);
     return 2;
@@ -340,7 +358,7 @@ int main(int argc, char** argv) {
   const auto arguments = qkv::cli::with_language_words({argv + std::min(argc, 1), argv + argc});
   const qkv::Language language = qkv::cli::language_of(arguments);
   qkv::add_catalogue(qkv::Language::zh, std::string(qkv::chinese_catalogue()));
-  const int code = qkv::cli::guarded(arguments, language);
+  const int code = qkv::cli::guarded(arguments, language, argv);
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
     using namespace qkv;

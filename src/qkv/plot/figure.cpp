@@ -53,6 +53,9 @@ void check_content(const HeatMap& map) {
   for (const CellIndex& box : map.boxes)
     check(box.row >= 0 && box.row < map.values.size(0) && box.col >= 0 && box.col < map.values.size(1),
           "[figure] box at (", box.row, ", ", box.col, ") outside a heat map of ", map.values.shape());
+  const Tensor& picture = map.picture;
+  check(!picture.defined() || (picture.rank() == 3 && (picture.size(2) == 1 || picture.size(2) == 3)),
+        "[figure] a picture below cells is (height, width, 1 or 3), got ", picture.shape());
 }
 
 void check_content(const Curves& curves) {

@@ -62,6 +62,8 @@ struct HeatMap {
   bool cell_values = false;                               // write each number into its cell if it fits
   bool square_cells = true;
   std::optional<CellSpan> x_span = {}, y_span = {};  // without tokens: columns and rows are positions on a numeric axis
+  Tensor picture = {};  // (height, width, 1 or 3), brightness from 0 to 1: drawn below cells that cover it the more the
+                        // larger they are; a terminal shows the cells alone
 };
 
 enum class Dash { solid, dashed, dash_dot, dotted, none };

@@ -32,6 +32,18 @@ uint8_t colour_index(const ColourRange& range, float value) {
   return std::isnan(t) ? 255 : static_cast<uint8_t>(std::lround(std::clamp(t, 0.0, 1.0) * 254));
 }
 
+void embed_png(SvgWriter& w, const std::string& png, const Box& f) {
+  w.open("image")
+      .attribute("x", f.x)
+      .attribute("y", f.y)
+      .attribute("width", f.width)
+      .attribute("height", f.height)
+      .attribute("preserveAspectRatio", "none")
+      .attribute("style", "image-rendering:pixelated")
+      .attribute("href", "data:image/png;base64," + base64(png))
+      .end();
+}
+
 void draw_image(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
   std::vector<Colour> palette;
   for (int i = 0; i < 255; ++i) palette.push_back(colour_at(plan.colours.map, i / 254.0));
@@ -46,16 +58,31 @@ void draw_image(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
     for (int64_t j = 0; j < cells.cols * again_x; ++j)
       pixels.push_back(colour_index(plan.colours, cells.at(i / again_y, j / again_x)));
   const std::string png = encode_png_indexed(pixels, cells.cols * again_x, cells.rows * again_y, palette);
-  const Box& f = plan.frame;
-  w.open("image")
-      .attribute("x", f.x)
-      .attribute("y", f.y)
-      .attribute("width", f.width)
-      .attribute("height", f.height)
-      .attribute("preserveAspectRatio", "none")
-      .attribute("style", "image-rendering:pixelated")
-      .attribute("href", "data:image/png;base64," + base64(png))
-      .end();
+  embed_png(w, png, plan.frame);
+}
+
+// Two image pixels per pixel on the page, as for cells alone. A cell covers the picture by its place on the colour
+// scale.
+void draw_over_picture(SvgWriter& w, const Matrix& cells, const Tensor& picture, const PanelPlan& plan) {
+  constexpr double kMostCover = 0.72;
+  const int64_t high = picture.size(0), wide = picture.size(1), channels = picture.size(2);
+  const auto across = std::max<int64_t>(1, std::llround(2 * plan.frame.width)),
+             down = std::max<int64_t>(1, std::llround(2 * plan.frame.height));
+  std::vector<uint8_t> pixels;
+  pixels.reserve(static_cast<size_t>(across * down * 3));
+  for (int64_t y = 0; y < down; ++y)
+    for (int64_t x = 0; x < across; ++x) {
+      const double t = plan.colours.fraction(cells.at(y * cells.rows / down, x * cells.cols / across));
+      const double cover = std::isnan(t) ? kMostCover : kMostCover * std::clamp(t, 0.0, 1.0);
+      const Colour over = std::isnan(t) ? kNanColour : colour_at(plan.colours.map, t);
+      const float* under = picture.ptr() + (y * high / down * wide + x * wide / across) * channels;
+      const uint8_t parts[] = {over.red, over.green, over.blue};
+      for (int64_t c = 0; c < 3; ++c) {
+        const double light = 255 * std::clamp(double{under[channels == 3 ? c : 0]}, 0.0, 1.0);
+        pixels.push_back(static_cast<uint8_t>(std::lround(light + cover * (parts[c] - light))));
+      }
+    }
+  embed_png(w, encode_png_rgb(pixels, across, down), plan.frame);
 }
 
 void draw_cells(SvgWriter& w, const Matrix& cells, const PanelPlan& plan) {
@@ -121,7 +148,9 @@ void draw_heat(SvgWriter& w, const HeatMap& map, const PanelPlan& plan, bool as_
   }
   const Matrix cells = as_image ? averaged(map.values, kMostImageCells, kMostImageCells)
                                 : averaged(map.values, map.values.size(0), map.values.size(1));
-  if (as_image)
+  if (map.picture.defined())
+    draw_over_picture(w, cells, map.picture, plan);
+  else if (as_image)
     draw_image(w, cells, plan);
   else
     draw_cells(w, cells, plan);

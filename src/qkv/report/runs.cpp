@@ -32,6 +32,7 @@ void read_metrics(RunReport& report) {
     report.epochs = static_cast<int64_t>(number("epoch").value_or(0));
     report.loss = number("loss");
     report.valid_loss = number("valid_loss");
+    report.valid_accuracy = number("valid_accuracy");
     if (!report.valid_loss || (report.lowest_valid_loss && *report.valid_loss >= *report.lowest_valid_loss)) continue;
     report.lowest_valid_loss = report.valid_loss;
     report.lowest_epoch = report.epochs;
@@ -66,6 +67,8 @@ Text training_text(const RunReport& run) {
   if (run.valid_loss != run.lowest_valid_loss)
     out = tr("{before} (lowest {loss:.4f}, epoch {epoch})", "before"_a = out, "loss"_a = *run.lowest_valid_loss,
              "epoch"_a = run.lowest_epoch);
+  if (run.valid_accuracy)
+    out = tr("{before}, accuracy {accuracy:.4f}", "before"_a = out, "accuracy"_a = *run.valid_accuracy);
   return out;
 }
 
@@ -123,6 +126,7 @@ std::string to_json(const RunReport& run) {
       {"epochs", run.config.training().epochs}, {"epochs_done", run.epochs}, {"ended_early", run.ended_early}};
   if (run.loss) training["loss"] = *run.loss;
   if (run.valid_loss) training["valid_loss"] = *run.valid_loss;
+  if (run.valid_accuracy) training["valid_accuracy"] = *run.valid_accuracy;
   if (run.lowest_valid_loss) training["lowest_valid_loss"] = *run.lowest_valid_loss;
   Json files = Json::array();
   for (const RunFile& file : run.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});

@@ -26,6 +26,7 @@ struct RunFacts {
   bool book_loss = false;   // the loss has the book's unit
 };
 RunFacts run_facts(const TranslationConfig& config, const std::string& folder);
+RunFacts run_facts(const VisionConfig& config, const std::string& folder);
 
 struct RunReport {
   std::string path;
@@ -34,6 +35,7 @@ struct RunReport {
   int64_t epochs = 0;  // done, of the configured ones
   bool ended_early = false;
   std::optional<double> loss, valid_loss, lowest_valid_loss;  // of the last epoch, and the lowest of all
+  std::optional<double> valid_accuracy;                       // of the last epoch
   int64_t lowest_epoch = 0;
   std::string weights;  // the weight file, within the folder; empty before the first checkpoint
   uint64_t parameters = 0;
@@ -57,6 +59,8 @@ std::string to_json(const RunReport& run);
 Text tokenizer_text(const TranslationDataConfig& data);
 /// "pairs.tsv", "a.txt and b.txt", "en-fr, the built-in corpus".
 Text data_text(const TranslationDataConfig& data);
+/// "pictures, the built-in set (20,000 pictures)", "Fashion-MNIST", "a/folder".
+Text data_text(const VisionDataConfig& data);
 
 }  // namespace report
 }  // namespace qkv

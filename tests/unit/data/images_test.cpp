@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -190,7 +191,10 @@ TEST(Pictures, DependOnSeedPartAndNumberAlone) {
   EXPECT_TRUE(std::equal(few.pixels.begin(), few.pixels.end(), many.pixels.begin()));
   EXPECT_NE(many.pixels, drawn_pictures({.count = 60, .seed = 5}).pixels);
   EXPECT_NE(many.pixels, drawn_pictures({.count = 60, .seed = 4, .part = PicturePart::valid}).pixels);
-  qkv_test::at_threads({1, 8}, [&] { EXPECT_EQ(drawn_pictures({.count = 60, .seed = 4}).pixels, many.pixels); });
+  for (const int threads : {1, 8}) {
+    const qkv_test::ThreadsScope scope(threads);
+    EXPECT_EQ(drawn_pictures({.count = 60, .seed = 4}).pixels, many.pixels);
+  }
   EXPECT_EQ(drawn_pictures({.count = 3, .side = 64}).pixels.size(), 3u * 64 * 64);
 }
 

@@ -28,7 +28,7 @@ TEST(RunConfig, ACommandLineOffersTheSettingsOfAllKinds) {
     EXPECT_EQ(std::ranges::count(all, named(name)->flag, &Setting::flag), 1) << name;
   }
   EXPECT_EQ(named("book.positions")->flag, "--book-positions");
-  EXPECT_TRUE(named("model.heads")->help.in(Language::en).starts_with("transformer: "));
+  EXPECT_TRUE(named("model.heads")->help.in(Language::en).starts_with("transformer"));
   EXPECT_EQ(named("model.hidden")->help.in(Language::en), "width of the states");
   EXPECT_NE(named("model.dropout")->help.in(Language::en).find("; transformer: "), std::string::npos);
   for (const char* word : {"none", "gaussian"})

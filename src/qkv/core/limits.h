@@ -38,7 +38,7 @@ inline constexpr size_t kSentenceBytes =
 // Sentences that a model translates.
 inline constexpr size_t kSentenceTokens = 4096;  // not counting <eos>
 
-// Pictures: of a PNG file, and of a set of images together.
+// Pictures, and sets of them.
 inline constexpr int64_t kPictureSide = 16'384;              // pixels
 inline constexpr int64_t kPicturePixels = int64_t{1} << 26;  // in all
 inline constexpr uint64_t kPictureBytes = uint64_t{1} << 30;

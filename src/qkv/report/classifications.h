@@ -45,7 +45,7 @@ struct Confusion {
   int64_t right() const;
   double accuracy() const;
 };
-/// Of labelled images; labels are classes of the model.
+/// For labelled images; labels are classes of the model.
 Confusion confusion_of(const Classifier& classifier, const ImageSet& set, const Tensor& probabilities);
 /// Accuracy, then a table: a row for each label with its accuracy and counts.
 std::string to_text(const Confusion& confusion, Language language);

@@ -62,8 +62,7 @@ void expect_ten_steps(VisionTransformer model, const std::string& name, Optimize
     optimizer.step(all, arena.flat(), rate, 1);
   }
   for (const auto& p : parameters(model))
-    if (!without_effect(p.name))
-      expect_near_largest(p.tensor, file.tensor("end." + p.name), 1e-4, "end of " + p.name);
+    if (!without_effect(p.name)) expect_near_largest(p.tensor, file.tensor("end." + p.name), 1e-4, "end of " + p.name);
 }
 
 TEST(VisionTransformerGolden, TheBooksModelFollowsPyTorchForTenSteps) {

@@ -184,14 +184,20 @@ TEST(VisionTransformer, RecomputingChangesNoBit) {
 
 TEST(VisionTransformer, RefusesSizesThatDoNotFit) {
   VisionTransformerConfig config{.patch = 4, .hidden = 8, .ffn = 12, .heads = 2, .layers = 2};
-  expect_error([&] { config.check({1, 28, 30}); },
-               "model.patch is 4, but the images have 28 x 30 pixels, which are not multiples of it");
+  expect_error(
+      [&] {
+        config.check({1, 28, 30});
+      },
+      "model.patch is 4, but the images have 28 x 30 pixels, which are not multiples of it");
   expect_error([&] { model_of(config); }, "[vision_transformer] 6 x 9 pixels cannot be cut into patches of size 4");
   config.heads = 3;
   expect_error([&] { config.check(); }, "model.hidden 8 is not divisible by model.heads 3");
   config = {.patch = 3, .hidden = 8, .ffn = 12, .heads = 2, .layers = 2};
-  expect_error([&] { model_of(config).logits(ones({1, 1, 6, 9}), {}); },
-               "[vision_transformer] expected images (B, 2, 6, 9), got (1, 1, 6, 9)");
+  expect_error(
+      [&] {
+        model_of(config).logits(ones({1, 1, 6, 9}), {});
+      },
+      "[vision_transformer] expected images (B, 2, 6, 9), got (1, 1, 6, 9)");
 }
 
 }  // namespace

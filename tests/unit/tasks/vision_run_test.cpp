@@ -104,8 +104,7 @@ TEST(VisionRun, ARunResumesWithItsOwnSettingsAndDataAlone) {
   VisionRun(small(), name).train();
   VisionConfig other = small();
   other.model.patch = 8;
-  EXPECT_EQ(error_of([&] { VisionRun(other, name); }),
-            name + "/config.yaml: model.patch is 4, but 8 was requested");
+  EXPECT_EQ(error_of([&] { VisionRun(other, name); }), name + "/config.yaml: model.patch is 4, but 8 was requested");
   other = small(3);
   EXPECT_EQ(VisionRun(other, name).train().progress.epoch, 3);
   const ImageFacts facts = load_image_facts(name);
@@ -219,8 +218,7 @@ TEST(VisionData, ReadsFilesAndFoldersAndSplitsThem) {
   fs::remove(labels);
   EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }), images + ": has no labels; give their file with data.labels");
   c.images = folder / "nothing";
-  EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }),
-            "cannot open " + c.images + ": there is no such file or folder");
+  EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }), "cannot open " + c.images + ": there is no such file or folder");
   put_bytes(folder / "text", "some text");
   c.images = folder / "text";
   EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }),

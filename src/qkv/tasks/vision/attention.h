@@ -9,7 +9,7 @@ namespace QKV_API qkv {
 
 /// Weights between all tokens of an image, and where they come from. With a class token, token 0 is that.
 struct ImageAttention {
-  Tensor weights, value_weighted;      // (layers, heads, tokens, tokens), as in AttentionMaps
+  Tensor weights, value_weighted;  // (layers, heads, tokens, tokens), as in AttentionMaps
   int64_t patch_rows = 0, patch_columns = 0;
   bool class_token = false;
 };

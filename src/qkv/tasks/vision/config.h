@@ -29,8 +29,8 @@ struct VisionDataConfig {
 
   void fields(auto&& f) {
     f("images",
-      tr("images: an IDX file, .gz or not, a folder with a folder of PNG files for each class, or a folder like MNIST's; "
-         "pictures is the built-in set, fashion-mnist Debian's"),
+      tr("images: an IDX file, .gz or not, a folder with a folder of PNG files for each class, or a folder like "
+         "MNIST's; pictures is the built-in set, fashion-mnist Debian's"),
       images, "FILE");
     f("labels", tr("labels of an IDX file (default: the file beside it, \"labels\" instead of \"images\")"), labels,
       "FILE");

@@ -76,7 +76,7 @@ void match_classes(ImageSet& valid, const std::vector<std::string>& classes, con
   valid.classes = classes;
 }
 
-// The first images; of a folder, which has them class by class, some of all.
+// The first images; a folder has them class by class, so some of every class are taken.
 ImageSet limited(ImageSet set, int64_t limit, bool by_class) {
   const int64_t count = set.count();
   if (limit == 0 || limit >= count) return set;

@@ -16,15 +16,17 @@ constexpr int64_t kValidRows = 200;
 
 Ids labels_of(const ImageSet& set, std::span<const int64_t> numbers) {
   Ids out = Ids::empty({std::ssize(numbers)});
-  for (size_t i = 0; i < numbers.size(); ++i)
-    out.mutable_ptr()[i] = set.labels[static_cast<size_t>(numbers[i])];
+  for (size_t i = 0; i < numbers.size(); ++i) out.mutable_ptr()[i] = set.labels[static_cast<size_t>(numbers[i])];
   return out;
 }
 
 }  // namespace
 
 VisionTask::VisionTask(const VisionTransformer& model, const VisionConfig& config, const VisionData& data)
-    : model_(model), config_(config), data_(data), rng_(Rng(static_cast<uint64_t>(config.training.seed)).at("images")) {}
+    : model_(model),
+      config_(config),
+      data_(data),
+      rng_(Rng(static_cast<uint64_t>(config.training.seed)).at("images")) {}
 
 int64_t VisionTask::batches() const {
   return (data_.train.count() + config_.training.batch_rows - 1) / config_.training.batch_rows;
@@ -36,7 +38,8 @@ VisionBatch VisionTask::batch(int64_t epoch, int64_t index) const {
   order_epoch_ = epoch;
   const int64_t begin = index * config_.training.batch_rows,
                 end = std::min(data_.train.count(), begin + config_.training.batch_rows);
-  const auto rows = std::span<const int64_t>(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  const auto rows =
+      std::span<const int64_t>(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
   return {image_batch(data_.train, rows, data_.facts.size, config_.data.scaling(), config_.data.augmentation(),
                       rng_.at("augmentation").at(number)),
           labels_of(data_.train, rows)};
@@ -71,9 +74,8 @@ std::map<std::string, Array> VisionTask::attention() const {
   const ImageSet& set = data_.valid.count() > 0 ? data_.valid : data_.train;
   std::map<std::string, Array> maps;
   for (int64_t i = 0; i < std::min<int64_t>(4, set.count()); ++i)
-    maps[text("image_", i)] =
-        Array(image_attention(model_, image_batch(set, std::span(&i, 1), data_.facts.size, config_.data.scaling()))
-                  .weights);
+    maps[text("image_", i)] = Array(
+        image_attention(model_, image_batch(set, std::span(&i, 1), data_.facts.size, config_.data.scaling())).weights);
   return maps;
 }
 

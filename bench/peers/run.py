@@ -20,6 +20,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cases
 import transformer_cases
+import vision_cases
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NOTES = "## Notes and later runs\n"
@@ -163,7 +164,7 @@ def main():
     torch.set_flush_denormal(True)
 
     side, rows = OurSide(arguments.side), []
-    for case in cases.ALL + transformer_cases.ALL:
+    for case in cases.ALL + transformer_cases.ALL + vision_cases.ALL:
         if arguments.filter not in case.name or any(part in case.name for part in arguments.skip):
             continue
         if absent := case.missing():

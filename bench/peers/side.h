@@ -29,6 +29,7 @@ std::unique_ptr<Case> attention_case(const std::string& name, const Arrays& inpu
 std::unique_ptr<Case> regression_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> model_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> transformer_case(const std::string& name, const Arrays& inputs);
+std::unique_ptr<Case> vision_case(const std::string& name, const Arrays& inputs);
 
 /// GFLOP/s of multiply-adds in registers on all threads: no program can be faster on this machine.
 double fma_peak();

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "qkv/cli/check_task.h"
 #include "qkv/cli/command.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/shuffle.h"
+#include "qkv/tasks/kinds.h"
 #include "qkv/tasks/leaks.h"
 #include "qkv/tasks/translation/task.h"
 
@@ -58,8 +60,8 @@ class Check : public Command {
 
   void bind(Options& o) override {
     o.option("--model DIR", tr("the folder that qkv train wrote"), model_);
-    o.option("--data FILE", tr("tab-separated sentence pairs to try (default: random tokens)"), data_);
-    o.option("--count N", tr("number of pairs to try, chosen by --seed"), count_, 1, 100'000);
+    o.option("--data FILE", tr("tab-separated sentence pairs to try, or images (default: random tokens, or drawn pictures)"), data_);
+    o.option("--count N", tr("number of pairs or images to try, chosen by --seed"), count_, 1, 100'000);
     o.flag("--json", tr("print the result as JSON"), json_);
   }
 
@@ -67,6 +69,7 @@ class Check : public Command {
     if (model_.empty())
       throw UsageError(tr("the option --model DIR is missing"),
                        tr("qkv train --preset transformer makes one in runs/transformer"));
+    if (run_task(model_) == TaskKind::vision) return check_vision({model_, data_, count_, json_}, global);
     const Translator translator(model_);
     note_unfinished(model_, global);
     const LeakSubject subject = leak_subject(translator);

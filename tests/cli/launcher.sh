@@ -33,6 +33,21 @@ expect_match 'note: 1 source files have a time in the future \(src/a.cpp\); it i
 expect 0 '' future
 expect_match '^2$' "$(builds)"
 
+# A command that needs the data of a package: the program starts the launcher again, which installs it and says so.
+(
+  mkdir "$folder/apt"
+  printf '#!/bin/sh\nexit 0\n' >"$folder/apt/dpkg-query"
+  printf '#!/bin/sh\necho "$@" >>"%s"\n' "$folder/installed" >"$folder/apt/apt-get"
+  cp "$folder/apt/dpkg-query" "$folder/apt/apt-cache"
+  printf '#!/bin/sh\nexec "$@"\n' >"$folder/apt/sudo"
+  chmod +x "$folder"/apt/*
+  PATH=$folder/apt:$PATH QKV_NEEDS_DATA=1 "$QKV" train 2>"$folder/err" >"$folder/out" </dev/null
+)
+expect_match '^ran train$' "$(cat "$folder/out")"
+expect_match '^qkv: installing dataset-fashion-mnist
+qkv: packages installed in [0-9]+ s$' "$(cat "$folder/err")"
+expect_match 'install --no-install-recommends dataset-fashion-mnist$' "$(cat "$folder/installed")"
+
 # Where nothing can be written, what is there runs with a note, and what is not there is one clear error.
 as_user=()
 if ((EUID == 0)); then as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups); else chmod -R a-w "$project"; fi

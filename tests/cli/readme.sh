@@ -39,6 +39,7 @@ while IFS= read -r line; do
     *' tour') [[ -n $all ]] || continue ;;                      # cli.tour
     *' bench' | *' lab bahdanau '* | *' lab transformer '*) [[ -n $all ]] || continue ;;
     *'train --preset d2l-'*) extra=' --epochs 2' ;;
+    *'train --preset vit') extra=' --picture-count 320 --epochs 1 --warmup 1' ;;
     *'train --preset '*) extra=' --corpus-size 400 --epochs 1 --warmup 1' ;;
     *'data en-fr '*) extra=' --size 2000' ;;
   esac

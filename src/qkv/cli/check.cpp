@@ -60,7 +60,8 @@ class Check : public Command {
 
   void bind(Options& o) override {
     o.option("--model DIR", tr("the folder that qkv train wrote"), model_);
-    o.option("--data FILE", tr("tab-separated sentence pairs to try, or images (default: random tokens, or drawn pictures)"), data_);
+    o.option("--data FILE",
+             tr("tab-separated sentence pairs to try, or images (default: random tokens, or drawn pictures)"), data_);
     o.option("--count N", tr("number of pairs or images to try, chosen by --seed"), count_, 1, 100'000);
     o.flag("--json", tr("print the result as JSON"), json_);
   }

@@ -7,6 +7,7 @@
 #include "qkv/cli/check_task.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/pictures.h"
+#include "qkv/data/shuffle.h"
 #include "qkv/tasks/vision/leaks.h"
 
 namespace qkv::cli {
@@ -22,8 +23,8 @@ ImageSet images_of(const CheckRequest& request, const Classifier& classifier, ui
                            .seed = seed});
   const ImageSet all = read_image_file(request.data);
   classifier.check_size(all, request.data, OtherSizes::refused);
-  std::vector<int64_t> rows;
-  for (int64_t i = 0; i < std::min({request.count, kMostImages, all.count()}); ++i) rows.push_back(i);
+  std::vector<int64_t> rows = shuffled(all.count(), Rng(seed).at("check"));
+  rows.resize(static_cast<size_t>(std::min({request.count, kMostImages, all.count()})));
   return all.part(rows);
 }
 

@@ -27,7 +27,8 @@ double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? std:
 
 // A patch with every pixel turned by half the range of brightness.
 void change_patch(Tensor& image, const VisionTransformer& model, int64_t patch, float amount) {
-  const int64_t side = model.config.patch, columns = model.size.width / side, plane = model.size.height * model.size.width;
+  const int64_t side = model.config.patch, columns = model.size.width / side,
+                plane = model.size.height * model.size.width;
   for (int64_t c = 0; c < model.size.channels; ++c)
     for (int64_t y = 0; y < side; ++y)
       for (int64_t x = 0; x < side; ++x)
@@ -51,8 +52,7 @@ ImageLeakReport image_leaks(const Classifier& classifier, const ImageSet& set, c
     const auto place = std::ssize(rows) / 2;
     std::swap(*std::find(rows.begin(), rows.end(), i), rows[static_cast<size_t>(place)]);
     const Tensor together = model.logits(image_batch(set, rows, size, scaling), {});
-    out.mates_largest =
-        larger(out.mates_largest, difference(alone.ptr(), together.ptr() + place * classes, classes));
+    out.mates_largest = larger(out.mates_largest, difference(alone.ptr(), together.ptr() + place * classes, classes));
     ++out.mates_tried;
     out.mates_compared += classes;
     detail::WeightsByPath probe;  // wants all tokens of all layers

@@ -98,7 +98,7 @@ TEST(Png, DamagedFilesAreRefusedInOneLine) {
   bad[18] = 0x30;
   bad[22] = 0x10;
   EXPECT_EQ(refused(with_checksums(bad)),
-            "x.png: says that it has 12301 x 4107 pixels, but 156 bytes are too few for them");
+            "x.png: says that it has 12301 x 4107 pixels, but 165 bytes are too few for them");
   const TempFolder folder;
   put_bytes(folder / "empty.png", "");
   EXPECT_EQ(error_of([&] { read_png(folder / "empty.png"); }),

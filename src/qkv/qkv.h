@@ -20,6 +20,7 @@
 #include "qkv/io/safetensors.h"
 #include "qkv/models/seq2seq.h"
 #include "qkv/models/transformer.h"
+#include "qkv/models/vision_transformer.h"
 #include "qkv/nn/init.h"
 #include "qkv/nn/layers.h"
 #include "qkv/nn/module.h"

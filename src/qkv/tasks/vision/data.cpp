@@ -56,7 +56,7 @@ std::vector<std::string> split_names(const std::string& list) {
 // Names instead of numbers, for sets that have only numbers.
 void name_classes(ImageSet& set, const std::string& list) {
   if (list.empty()) return;
-  check_utf8(list, "data.classes");
+  check_utf8(list, verbatim("data.classes"));
   std::vector<std::string> names = split_names(list);
   require(names.size() >= set.classes.size(), "data.classes has {names} names, but the labels need {classes}",
           "names"_a = names.size(), "classes"_a = set.classes.size());

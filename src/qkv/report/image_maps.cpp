@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr double kPanelInches = 1.75;
+
 Tensor picture_of(const ImageSet& set, int64_t image, const ImageSize& size) {
   const std::vector<uint8_t> bytes = converted(set.image(image), set.size, size);
   Tensor out = Tensor::empty({size.height, size.width, size.channels});
@@ -82,10 +84,16 @@ class ImageDrawer {
   Figure grid(const Tensor& maps, const char* id, const Text& title) const {
     ColourScale colours = choice_.colours;
     if (!colours.low) colours.low = 0;
+    if (!colours.map) colours.map = ColourMap::viridis;  // its bright end shows on dark images
     Figure out = heatmaps(maps, "", "", {}, {.colours = colours});
+    if (use_ == FigureUse::paper)
+      out.size = FigureSize{kPanelInches * static_cast<double>(maps.size(1)) + 0.9,
+                            kPanelInches * static_cast<double>(maps.size(0)) + 0.7};
     for (Panel& panel : out.panels) {
       auto& map = std::get<HeatMap>(panel.content);
       map.picture = seen_.picture;
+      map.x_span = CellSpan{1, static_cast<double>(maps.size(3))};  // patches are counted from 1
+      map.y_span = CellSpan{1, static_cast<double>(maps.size(2))};
       if (seen_.viewer.patch)
         map.boxes = {
             {*seen_.viewer.patch / seen_.attention.patch_columns, *seen_.viewer.patch % seen_.attention.patch_columns}};
@@ -120,6 +128,8 @@ class ImageDrawer {
     std::copy_n(rolled.ptr(), rolled.numel(), both.mutable_ptr() + mean.numel());
     Figure out = grid(both, "fig-rollout", tr("mean of the heads, and rollout"));
     if (!choice_.colours.low) out.colours.per_panel = true;  // a rollout is much flatter
+    if (use_ == FigureUse::paper)                            // with room for the bars
+      out.size = FigureSize{(kPanelInches + 1.0) * static_cast<double>(count) + 0.5, 2 * (kPanelInches + 0.5)};
     for (int64_t l = 0; l < count; ++l) {
       Panel &above = out.panels[static_cast<size_t>(l)], &below = out.panels[static_cast<size_t>(count + l)];
       const int64_t layer = first + l;

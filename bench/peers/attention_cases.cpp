@@ -12,12 +12,12 @@ class AttentionCase : public Case {
   AttentionCase(const Arrays& inputs, bool backward)
       : backward_(backward),
         causal_(inputs.at("causal").to_ids("causal").ptr()[0] != 0),
-        dropout_(inputs.at("dropout").to_tensor("dropout").ptr()[0]) {
-    const auto leaf = [&](const char* name) { return parameter(inputs.at(name).to_tensor(name)); };
+        dropout_(inputs.at("dropout").to_tensor(verbatim("dropout")).ptr()[0]) {
+    const auto leaf = [&](const char* name) { return parameter(inputs.at(name).to_tensor(verbatim(name))); };
     q_ = leaf("q");
     k_ = leaf("k");
     v_ = leaf("v");
-    if (backward) dy_ = inputs.at("dy").to_tensor("dy");
+    if (backward) dy_ = inputs.at("dy").to_tensor(verbatim("dy"));
   }
   void run() override {
     if (backward_)

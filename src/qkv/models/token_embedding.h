@@ -6,10 +6,11 @@
 
 namespace QKV_API qkv {
 
-/// Token embeddings times sqrt(width), with positions and dropout.
+/// Token embeddings, times sqrt(width) unless the configuration says otherwise, with positions and dropout.
 struct TokenEmbedding {
   Tensor weight;  // (vocabulary, width)
   AddedPositions positions;
+  float factor = 1;  // of the embeddings
   float dropout = 0;
 
   TokenEmbedding() = default;

@@ -38,11 +38,14 @@ struct TransformerConfig {
   ScorerKind attention = ScorerKind::scaled_dot;
   ScorerMaker own_scorer = {};  // your own scorer in every attention instead; configuration files cannot name it
   bool bias = false;            // in the projections of attention
-  bool tied = false;            // one matrix for both embeddings and the output layer
+  bool ffn_bias = true, norm_bias = true, output_bias = true;
+  bool scale_embeddings = true;  // embeddings times sqrt(hidden)
+  bool tied = false;             // one matrix for both embeddings and the output layer
   /// Linear layers start Xavier-uniform, or with PyTorch's defaults; embeddings as N(0, 1), as in the book, or scaled,
   /// N(0, 1 / hidden). Scaled embeddings, times sqrt(hidden), are as large as the positions added to them, so that
-  /// positions matter from the first step on.
-  enum class Init { scaled, book, pytorch } init = Init::scaled;
+  /// positions matter from the first step on. GPT-2's start: every matrix N(0, 0.02^2), those that write into the
+  /// residual sum smaller by sqrt(2 layers), biases 0 (Radford et al., 2019).
+  enum class Init { scaled, book, pytorch, gpt2 } init = Init::scaled;
   bool recompute = false;  // training keeps only the inputs of the sublayers and recomputes the rest: far less memory,
                            // a third more time
 
@@ -81,16 +84,22 @@ struct TransformerConfig {
     f("attention_dropout", tr("dropout on attention weights; same: as dropout"), attention_dropout, Open{"same", "-1"},
       0, 0.99);
     f("bias", tr("the projections of attention have biases"), bias);
+    f("ffn_bias", tr("the feed-forward network has biases"), ffn_bias);
+    f("norm_bias", tr("layer norms have biases"), norm_bias);
+    f("output_bias", tr("the output layer has a bias"), output_bias);
+    f("scale_embeddings", tr("embeddings are multiplied by the square root of hidden"), scale_embeddings);
     f("tied", tr("one matrix for both embeddings and the output layer; needs shared_vocabulary"), tied);
     f("init",
       tr("scaled: Xavier-uniform layers, embeddings as large as positions; book: embeddings N(0, 1); pytorch: "
-         "PyTorch's defaults and N(0, 1)"),
+         "PyTorch's defaults and N(0, 1); gpt2: N(0, 0.02), residual projections smaller, biases 0"),
       init);
     f("recompute",
       tr("training keeps only the inputs of the sublayers and recomputes the rest: less memory, a third more time"),
       recompute);
   }
 };
-constexpr std::array<std::string_view, 3> names(TransformerConfig::Init) { return {"scaled", "book", "pytorch"}; }
+constexpr std::array<std::string_view, 4> names(TransformerConfig::Init) {
+  return {"scaled", "book", "pytorch", "gpt2"};
+}
 
 }  // namespace qkv

@@ -24,9 +24,13 @@ int64_t DecoderState::longest() const { return lengths.empty() ? 0 : *std::range
 TransformerDecoder::TransformerDecoder(const TransformerConfig& o, int64_t vocabulary, Cross cross, const Rng& rng)
     : embedding(vocabulary, o, rng.at("embedding")),
       stack(o, o.decoder_depth(), cross, rng),
-      output(o.hidden, vocabulary, rng.at("output")) {
-  if (o.init != TransformerConfig::Init::pytorch)
+      output(o.hidden, vocabulary, rng.at("output"), o.output_bias ? Linear::Bias::yes : Linear::Bias::no) {
+  if (o.init == TransformerConfig::Init::gpt2) {
+    output.weight = parameter(normal(output.weight.shape(), rng.at("gpt2").at("output.weight"), 0, kGpt2Deviation));
+    if (o.output_bias) output.bias = parameter(zeros(output.bias.shape()));
+  } else if (o.init != TransformerConfig::Init::pytorch) {
     output.weight = parameter(xavier_uniform(output.weight.shape(), rng.at("xavier").at("output.weight")));
+  }
   if (o.tied) output.weight = embedding.weight;
 }
 

@@ -15,6 +15,8 @@ namespace {
 
 using Inputs = std::span<const Tensor>;
 
+Linear::Bias bias_if(bool wanted) { return wanted ? Linear::Bias::yes : Linear::Bias::no; }
+
 // Positions inside attention are for self-attention: between two sequences distance has no meaning.
 MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& rng) {
   return MultiHead({.width = o.hidden,
@@ -22,7 +24,7 @@ MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& r
                     .key_heads = o.key_head_count(),
                     .scorer = o.attention,
                     .own_scorer = o.own_scorer,
-                    .bias = o.bias ? Linear::Bias::yes : Linear::Bias::no,
+                    .bias = bias_if(o.bias),
                     .dropout = o.attention_rate(),
                     .positions = positions,
                     .max_distance = o.max_distance},
@@ -61,16 +63,16 @@ Run run_of(const Run& run, Pass pass) {
 
 TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng)
     : self(heads(o, o.positions, rng.at("self"))),
-      self_norm(o.hidden),
-      ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation),
-      ffn_norm(o.hidden),
+      self_norm(o.hidden, bias_if(o.norm_bias)),
+      ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation, bias_if(o.ffn_bias)),
+      ffn_norm(o.hidden, bias_if(o.norm_bias)),
       norm(o.norm),
       dropout(o.dropout),
       self_dropout(o.self_dropout.value_or(o.dropout)),
       inner_dropout(o.inner_dropout) {
   if (with_cross == Cross::no) return;
   cross = heads(o, PositionKind::none, rng.at("cross"));
-  cross_norm = LayerNorm(o.hidden);
+  cross_norm = LayerNorm(o.hidden, bias_if(o.norm_bias));
 }
 
 Tensor TransformerBlock::self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const {
@@ -131,8 +133,13 @@ TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, C
   check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads,
         " heads");
   for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)));
-  if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden);
-  if (o.init != TransformerConfig::Init::pytorch) xavier_matrices(*this, rng.at("xavier"));
+  if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden, bias_if(o.norm_bias));
+  if (o.init == TransformerConfig::Init::gpt2)
+    gpt2_matrices(*this, layers, rng.at("gpt2"), [](const std::string& name) {
+      return name.ends_with(".to_out.weight") || name.ends_with(".ffn.second.weight");
+    });
+  else if (o.init != TransformerConfig::Init::pytorch)
+    xavier_matrices(*this, rng.at("xavier"));
 }
 
 // The first `count` blocks.

@@ -17,7 +17,9 @@ Embedding::Embedding(int64_t count, int64_t width, const Rng& rng)
     : weight(parameter(normal({count, width}, rng.at("weight")))) {}
 Tensor Embedding::operator()(const Ids& ids) const { return embedding(weight, ids); }
 
-LayerNorm::LayerNorm(int64_t width) : gamma(parameter(ones({width}))), beta(parameter(zeros({width}))) {}
+LayerNorm::LayerNorm(int64_t width, Linear::Bias with_bias) : gamma(parameter(ones({width}))), beta(zeros({width})) {
+  if (with_bias == Linear::Bias::yes) beta = parameter(beta);
+}
 Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, gamma, beta); }
 Tensor LayerNorm::operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const {
   return residual_layer_norm(x, y, gamma, beta, dropout_rate, run);
@@ -28,7 +30,10 @@ Tensor RmsNorm::operator()(const Tensor& x) const { return rms_norm(x, gamma); }
 
 Tensor Dropout::operator()(const Tensor& x, const Run& run) const { return dropout(x, rate, run); }
 
-FeedForward::FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between)
-    : first(width, hidden, rng.at("first")), second(hidden, out, rng.at("second")), activation(between) {}
+FeedForward::FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between,
+                         Linear::Bias with_bias)
+    : first(width, hidden, rng.at("first"), with_bias),
+      second(hidden, out, rng.at("second"), with_bias),
+      activation(between) {}
 
 }  // namespace qkv

@@ -38,10 +38,10 @@ struct Embedding {
 
 /// Normalises the last axis to mean 0 and variance 1, then applies gamma y + beta.
 struct LayerNorm {
-  Tensor gamma, beta;  // (width)
+  Tensor gamma, beta;  // (width); without a bias, beta is a constant 0
 
   LayerNorm() = default;
-  explicit LayerNorm(int64_t width);
+  explicit LayerNorm(int64_t width, Linear::Bias with_bias = Linear::Bias::yes);
   Tensor operator()(const Tensor& x) const;
   /// layer_norm(x + dropout(y)) in one pass: the book's AddNorm.
   Tensor operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const;
@@ -75,7 +75,8 @@ struct FeedForward {
   Activation activation = Activation::relu;
 
   FeedForward() = default;
-  FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between = Activation::relu);
+  FeedForward(int64_t width, int64_t hidden, int64_t out, const Rng& rng, Activation between = Activation::relu,
+              Linear::Bias with_bias = Linear::Bias::yes);
   Tensor operator()(const Tensor& x) const { return second(first(x, activation)); }
   void visit(auto&& f) {
     f("first", first);

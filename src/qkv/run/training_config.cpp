@@ -25,6 +25,11 @@ void TrainingConfig::check(bool validates) const {
   require(momentum == 0 || optimizer == OptimizerKind::sgd,
           "training.momentum is {momentum}, but training.optimizer is {optimizer}: only sgd has momentum",
           "momentum"_a = momentum, "optimizer"_a = optimizer);
+  require(min_rate == 0 || (schedule == ScheduleKind::cosine && min_rate <= rate),
+          "training.min_rate is {min_rate}: it needs training.schedule cosine and at most training.rate, {rate}",
+          "min_rate"_a = min_rate, "rate"_a = rate);
+  require(decayed == DecayedWeights::all || optimizer == OptimizerKind::adamw,
+          "training.decayed matrices needs training.optimizer adamw, got {optimizer}", "optimizer"_a = optimizer);
   require(schedule != ScheduleKind::warmup || warmup > 0, "training.schedule warmup needs training.warmup above 0");
 }
 

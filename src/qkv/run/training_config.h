@@ -23,6 +23,10 @@ constexpr std::array<std::string_view, 2> names(KeptWeights) { return {"best", "
 enum class OptimizerKind { adamw, adam, sgd };
 constexpr std::array<std::string_view, 3> names(OptimizerKind) { return {"adamw", "adam", "sgd"}; }
 
+/// What weight decay applies to: every parameter, or matrices alone, not biases and norms.
+enum class DecayedWeights { all, matrices };
+constexpr std::array<std::string_view, 2> names(DecayedWeights) { return {"all", "matrices"}; }
+
 struct TrainingConfig {
   int64_t epochs = 10;
   int64_t batch_rows = 64, batch_tokens = 0;  // rows per batch, or a limit of padded tokens per batch
@@ -32,11 +36,13 @@ struct TrainingConfig {
   double rate = 1e-3;
   ScheduleKind schedule = ScheduleKind::constant;
   int64_t warmup = 0;
+  double min_rate = 0;        // schedule cosine: the rate at the end
   double decay_factor = 0.5;  // schedule step: the rate times this every decay_epochs
   int64_t decay_epochs = 1;
   double clip = 1;
   OptimizerKind optimizer = OptimizerKind::adamw;
   double weight_decay = 0;
+  DecayedWeights decayed = DecayedWeights::all;
   double momentum = 0;   // for SGD
   double beta2 = 0.999;  // for Adam
   double label_smoothing = 0;
@@ -68,12 +74,14 @@ struct TrainingConfig {
     f("rate", tr("learning rate"), rate, 0, most_rate);
     f("schedule", tr("how the rate changes"), schedule);
     f("warmup", tr("steps with a rising rate"), warmup, 0);
+    f("min_rate", tr("schedule cosine: the rate at the end"), min_rate, 0, most_rate);
     f("decay_factor", tr("schedule step: the rate is multiplied by this"), decay_factor, 0, 1);
     f("decay_epochs", tr("schedule step: every this many epochs"), decay_epochs, 1, most_epochs);
     f("clip", tr("limit of the gradient norm; 0: none"), clip, 0);
     f("optimizer", tr("adamw is Adam with decoupled weight decay; adam and sgd have it as a term of the loss"),
       optimizer);
-    f("weight_decay", tr("weight decay of all parameters; 0: none"), weight_decay, 0, most_rate);
+    f("weight_decay", tr("weight decay; 0: none"), weight_decay, 0, most_rate);
+    f("decayed", tr("weight decay of all parameters, or of matrices only: not of biases and norms"), decayed);
     f("momentum", tr("momentum of sgd"), momentum, 0, 0.999);
     f("beta2", tr("Adam's beta2: decay of the mean of squared gradients"), beta2, 0.5, 0.99999);
     f("label_smoothing", tr("share of the target distribution that is spread over all tokens"), label_smoothing, 0,

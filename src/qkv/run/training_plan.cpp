@@ -18,7 +18,8 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainingConfig& config) {
     case OptimizerKind::adamw:
       break;
   }
-  return std::make_unique<Adam>(AdamOptions{.beta2 = beta2, .decay = decay});
+  return std::make_unique<Adam>(
+      AdamOptions{.beta2 = beta2, .decay = decay, .decay_vectors = config.decayed == DecayedWeights::all});
 }
 
 Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch) {
@@ -28,7 +29,7 @@ Schedule make_schedule(const TrainingConfig& config, int64_t updates_per_epoch) 
     case ScheduleKind::warmup:
       return warmup_inverse_sqrt(rate, config.warmup);
     case ScheduleKind::cosine:
-      return cosine_rate(rate, updates(config.epochs), config.warmup);
+      return cosine_rate(rate, updates(config.epochs), config.warmup, static_cast<float>(config.min_rate));
     case ScheduleKind::step:
       return step_rate(rate, updates(config.decay_epochs), static_cast<float>(config.decay_factor));
     case ScheduleKind::constant:

@@ -1,6 +1,7 @@
 // Optimizers: blocks of the flat arena, updated in one pass.
 #include "qkv/train/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "qkv/core/parallel.h"
@@ -79,6 +80,16 @@ Adam::Adam(const AdamOptions& options) : options_(options) {
 void Adam::begin(const Parameters& parameters) {
   begin_state("adam", parameters, m_);
   begin_state("adam", parameters, v_);
+  if (!stretches_.empty()) return;
+  const auto& entries = parameters.entries();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const int64_t end = i + 1 < entries.size() ? entries[i + 1].offset : parameters.flat().numel();
+    const bool decayed = options_.decay_vectors || entries[i].shape.rank() >= 2;
+    if (!stretches_.empty() && stretches_.back().decayed == decayed)
+      stretches_.back().end = end;
+    else
+      stretches_.push_back({entries[i].offset, end, decayed});
+  }
 }
 
 void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate, float gradient_scale) {
@@ -95,11 +106,17 @@ void Adam::step(const Parameters& parameters, const Tensor& gradient, float rate
                                options_.decay,
                                options_.l2,
                                gradient_scale};
-  parallel_ranges(gradient.numel(), kBlock, 0.6 * static_cast<double>(gradient.numel()),
-                  [&](int64_t begin, int64_t end) {
-                    kernels::adam(detail::writable(parameters.flat()) + begin, gradient.ptr() + begin,
-                                  m_.mutable_ptr() + begin, v_.mutable_ptr() + begin, end - begin, step);
-                  });
+  kernels::AdamStep undecayed = step;
+  undecayed.decay = 0;
+  parallel_ranges(
+      gradient.numel(), kBlock, 0.6 * static_cast<double>(gradient.numel()), [&](int64_t begin, int64_t end) {
+        for (const Stretch& s : stretches_) {
+          const int64_t from = std::max(begin, s.begin), to = std::min(end, s.end);
+          if (from < to)
+            kernels::adam(detail::writable(parameters.flat()) + from, gradient.ptr() + from, m_.mutable_ptr() + from,
+                          v_.mutable_ptr() + from, to - from, s.decayed ? step : undecayed);
+        }
+      });
 }
 
 std::vector<NamedTensor> Adam::state() const {

@@ -52,8 +52,9 @@ class Sgd : public Optimizer {
 
 struct AdamOptions {
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  float l2 = 0;     // weight decay as a term of the loss (Adam)
-  float decay = 0;  // decoupled weight decay (AdamW)
+  float l2 = 0;               // weight decay as a term of the loss (Adam)
+  float decay = 0;            // decoupled weight decay (AdamW)
+  bool decay_vectors = true;  // false: decay applies only to parameters with two or more axes, not to biases and norms
 };
 
 class Adam : public Optimizer {
@@ -66,6 +67,12 @@ class Adam : public Optimizer {
  private:
   AdamOptions options_;
   Tensor m_, v_;  // running means of the gradient and of its square; absent before the beginning
+  /// Neighbouring elements of the flat parameters that are decayed, or are not.
+  struct Stretch {
+    int64_t begin, end;
+    bool decayed;
+  };
+  std::vector<Stretch> stretches_;
 };
 
 /// Adam with decoupled weight decay.

@@ -19,6 +19,7 @@ import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import cases
+import language_cases
 import transformer_cases
 import vision_cases
 
@@ -164,7 +165,7 @@ def main():
     torch.set_flush_denormal(True)
 
     side, rows = OurSide(arguments.side), []
-    for case in cases.ALL + transformer_cases.ALL + vision_cases.ALL:
+    for case in cases.ALL + transformer_cases.ALL + language_cases.ALL + vision_cases.ALL:
         if arguments.filter not in case.name or any(part in case.name for part in arguments.skip):
             continue
         if absent := case.missing():

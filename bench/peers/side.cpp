@@ -15,7 +15,8 @@
 namespace qkv::peers {
 
 std::unique_ptr<Case> make_case(const std::string& name, const Arrays& inputs) {
-  for (auto* make : {engine_case, attention_case, regression_case, model_case, transformer_case, vision_case})
+  for (auto* make :
+       {engine_case, attention_case, regression_case, model_case, transformer_case, language_case, vision_case})
     if (auto found = make(name, inputs)) return found;
   fail("unknown case \"", name, "\"");
 }

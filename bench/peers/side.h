@@ -30,6 +30,7 @@ std::unique_ptr<Case> regression_case(const std::string& name, const Arrays& inp
 std::unique_ptr<Case> model_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> transformer_case(const std::string& name, const Arrays& inputs);
 std::unique_ptr<Case> vision_case(const std::string& name, const Arrays& inputs);
+std::unique_ptr<Case> language_case(const std::string& name, const Arrays& inputs);
 
 /// GFLOP/s of multiply-adds in registers on all threads: no program can be faster on this machine.
 double fma_peak();

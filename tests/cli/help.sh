@@ -6,7 +6,7 @@ wide_lines() {  # lines over 80 columns; a character outside ASCII counts as two
     ((${#line} + ${#other} <= 80)) || echo "$line"
   done <<<"$1"
 }
-commands='tour lab train translate inspect score align check attend regress plot data bench info'
+commands='tour lab train translate generate inspect score align check attend regress plot data bench info'
 sets='en-fr nadaraya-watson waist measures attention vocab subwords split fra-eng'
 for lang in en zh; do
   for words in '' $commands $(printf 'data/%s ' $sets); do

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "qkv/cli/check_task.h"
@@ -10,6 +11,8 @@
 #include "qkv/data/corpus.h"
 #include "qkv/data/shuffle.h"
 #include "qkv/tasks/kinds.h"
+#include "qkv/tasks/language/data.h"
+#include "qkv/tasks/language/leaks.h"
 #include "qkv/tasks/leaks.h"
 #include "qkv/tasks/translation/task.h"
 
@@ -61,8 +64,9 @@ class Check : public Command {
   void bind(Options& o) override {
     o.option("--model DIR", tr("the folder that qkv train wrote"), model_);
     o.option("--data FILE",
-             tr("tab-separated sentence pairs to try, or images (default: random tokens, or drawn pictures)"), data_);
-    o.option("--count N", tr("number of pairs or images to try, chosen by --seed"), count_, 1, 100'000);
+             tr("tab-separated sentence pairs to try, a text or images (default: random tokens, or drawn pictures)"),
+             data_);
+    o.option("--count N", tr("number of pairs, pieces of text or images to try, chosen by --seed"), count_, 1, 100'000);
     o.flag("--json", tr("print the result as JSON"), json_);
   }
 
@@ -70,23 +74,66 @@ class Check : public Command {
     if (model_.empty())
       throw UsageError(tr("the option --model DIR is missing"),
                        tr("qkv train --preset transformer makes one in runs/transformer"));
-    if (run_task(model_) == TaskKind::vision) return check_vision({model_, data_, count_, json_}, global);
+    switch (run_task(model_)) {
+      case TaskKind::translation:
+        return check_translation(global);
+      case TaskKind::language:
+        return check_language(global);
+      case TaskKind::vision:
+        return check_vision({model_, data_, count_, json_}, global);
+    }
+    return 1;
+  }
+
+ private:
+  using Explain = std::function<Text(const LeakResult&)>;
+
+  int check_translation(const Global& global) const {
     const Translator translator(model_);
     note_unfinished(model_, global);
     const LeakSubject subject = leak_subject(translator);
     const Rng rng = Rng(global.seed).at("check");
     const std::vector<IdPair> pairs =
         data_.empty() ? random_pairs(translator, count_, rng) : pairs_of(translator, subject, rng, global);
+    const Text what = data_.empty() ? tr("{model}: sentence pairs of random tokens: {pairs}", "model"_a = model_,
+                                         "pairs"_a = pairs.size())
+                                    : tr("{model}: sentence pairs of {data}: {pairs}", "model"_a = model_,
+                                         "data"_a = data_, "pairs"_a = pairs.size());
+    return judge(
+        subject, pairs, what, [&](const LeakResult& r) { return explained(r, translator); }, global);
+  }
+
+  int check_language(const Global& global) const {
+    const LanguageGenerator generator(model_);
+    note_unfinished(model_, global);
+    const LeakSubject subject = leak_subject(generator);
+    const Rng rng = Rng(global.seed).at("check");
+    std::vector<IdPair> texts;
+    if (data_.empty())
+      texts = random_texts(generator, count_, rng);
+    else
+      texts = pieces_of(generator, encode_text(generator.tokenizer(), read_text(data_), data_), count_, rng);
+    require(!texts.empty(), "{data}: has no token", "data"_a = data_);
+    const Text what =
+        data_.empty()
+            ? tr("{model}: texts of random tokens: {texts}", "model"_a = model_, "texts"_a = texts.size())
+            : tr("{model}: pieces of {data}: {texts}", "model"_a = model_, "data"_a = data_, "texts"_a = texts.size());
+    return judge(
+        subject, texts, what, [](const LeakResult& r) { return meaning(r); }, global);
+  }
+
+  // Runs the tests and prints their results under the title `what`.
+  int judge(const LeakSubject& subject, const std::vector<IdPair>& pairs, const Text& what, const Explain& explain,
+            const Global& global) const {
     const LeakOptions options{.seed = global.seed};
     const LeakReport report = leaks(subject, pairs, options);
     if (json_)
       print_json(report, pairs.size());
     else
-      print(report, pairs.size(), options, translator, global);
+      print(report, what, options, explain, global);
     return report.passed() ? 0 : 1;
   }
 
- private:
   std::vector<IdPair> pairs_of(const Translator& translator, const LeakSubject& subject, const Rng& rng,
                                const Global& global) const {
     const std::vector<IdPair> all =
@@ -111,13 +158,10 @@ class Check : public Command {
     return out;
   }
 
-  void print(const LeakReport& report, size_t pairs, const LeakOptions& options, const Translator& translator,
-             const Global& global) const {
+  static void print(const LeakReport& report, const Text& what, const LeakOptions& options, const Explain& explain,
+                    const Global& global) {
     const auto say = [&](const Text& t) { return t.in(global.language); };
-    fmt::print("{}\n", say(data_.empty() ? tr("{model}: sentence pairs of random tokens: {pairs}", "model"_a = model_,
-                                              "pairs"_a = pairs)
-                                         : tr("{model}: sentence pairs of {data}: {pairs}", "model"_a = model_,
-                                              "data"_a = data_, "pairs"_a = pairs)));
+    fmt::print("{}\n", say(what));
     fmt::print("{:>9} {:>14} {:>12}\n", say(tr("tried")), say(tr("scores")), say(tr("largest")));
     for (const LeakResult& r : report.results) {
       std::string verdict = say(r.passed ? tr("ok") : tr("FAILED"));
@@ -141,11 +185,27 @@ class Check : public Command {
           "{}\n",
           say(tr("FAILED: even changes that outputs may depend on had no effect, so the other checks prove nothing")));
     for (const LeakResult& r : report.results)
-      if (!r.passed) fmt::print("{}\n", say(explained(r, translator)));
+      if (!r.passed) fmt::print("{}\n", say(explain(r)));
+  }
+
+  // What a failure of a translation model means.
+  static Text explained(const LeakResult& r, const Translator& translator) {
+    const TranslationConfig& c = translator.config();
+    if (r.tried > 0 && !std::isnan(r.largest) && r.kind == Leak::padding && source_steps(c) > 0)
+      return tr(
+          "this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv always pads "
+          "its sentences to {num_steps} tokens, as in training, so each sentence has one translation; with other "
+          "padding it would have another",
+          "num_steps"_a = c.book.num_steps);
+    if (r.tried > 0 && !std::isnan(r.largest) && r.kind == Leak::cache && c.book.positions)
+      return tr(
+          "on purpose this model decodes every token at position 0, as the book's prediction does (book.positions "
+          "is true)");
+    return meaning(r);
   }
 
   // What a failure means.
-  static Text explained(const LeakResult& r, const Translator& translator) {
+  static Text meaning(const LeakResult& r) {
     if (r.tried == 0)
       return tr("there was nothing to try: the sentences fill every position that the model has learned");
     if (std::isnan(r.largest)) return tr("some scores are not numbers: the weights are broken");
@@ -154,23 +214,11 @@ class Check : public Command {
         return tr(
             "an output depends on a later target token: the decoder's self-attention has no causal mask, and its "
             "training loss is too good to be true");
-      case Leak::padding: {
-        const TranslationConfig& c = translator.config();
-        if (source_steps(c) > 0)
-          return tr(
-              "this encoder reads padding on purpose (model.skip_padding is false, as in the book): qkv always pads "
-              "its sentences to {num_steps} tokens, as in training, so each sentence has one translation; with other "
-              "padding it would have another",
-              "num_steps"_a = c.book.num_steps);
+      case Leak::padding:
         return tr("an output depends on padding: some attention or state reaches beyond the length of the sentence");
-      }
       case Leak::batch_mates:
         return tr("a sentence's outputs depend on the other sentences of its batch: something is computed across rows");
       case Leak::cache:
-        if (translator.config().book.positions)
-          return tr(
-              "on purpose this model decodes every token at position 0, as the book's prediction does (book.positions "
-              "is true)");
         return tr(
             "decoding one token at a time gives other scores than one pass over the whole sentence: a position is "
             "wrong, or keys were not kept or not moved");

@@ -9,6 +9,7 @@ std::unique_ptr<Command> bench_command();
 std::unique_ptr<Command> check_command();
 std::unique_ptr<Command> classify_command();
 std::unique_ptr<Command> data_command();
+std::unique_ptr<Command> generate_command();
 std::unique_ptr<Command> info_command();
 std::unique_ptr<Command> inspect_command();
 std::unique_ptr<Command> lab_command();
@@ -26,6 +27,7 @@ Commands all_commands() {
   commands.push_back(train_command());
   commands.push_back(translate_command());
   commands.push_back(classify_command());
+  commands.push_back(generate_command());
   commands.push_back(inspect_command());
   commands.push_back(score_command());
   commands.push_back(align_command());

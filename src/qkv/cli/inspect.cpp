@@ -19,11 +19,14 @@ namespace {
 class Inspect : public Command {
  public:
   std::string name() const override { return "inspect"; }
-  Text summary() const override { return tr("draws the attention of a trained model on a sentence or an image"); }
+  Text summary() const override {
+    return tr("draws the attention of a trained model on a sentence, a text or an image");
+  }
   std::string example() const override {
     return "qkv inspect --model runs/bahdanau 'the red cat is not sleeping .' -o heat.svg\n"
            "  qkv inspect --model runs/transformer --values --rollout 'the red cat is not sleeping .' -o heads.html\n"
            "  qkv inspect --model runs/transformer --kind cross --layer 2 --head 3 'the red cat is not sleeping .'\n"
+           "  qkv inspect --model runs/lm 'the red cat' -o heads.png\n"
            "  qkv inspect --model runs/vit --rollout some/star/3.png -o attention.png";
   }
 
@@ -72,6 +75,8 @@ class Inspect : public Command {
         return inspect_translation(o_, global);
       case TaskKind::vision:
         return inspect_vision(o_, global);
+      case TaskKind::language:
+        return inspect_language(o_, global);
     }
     return 1;
   }

@@ -32,6 +32,7 @@ struct InspectOptions {
 
 int inspect_translation(const InspectOptions& options, const Global& global);
 int inspect_vision(const InspectOptions& options, const Global& global);
+int inspect_language(const InspectOptions& options, const Global& global);
 
 /// Draws figures on the terminal or to the output file, under `title`; for .html as a page that `html` makes.
 int show_figures(const InspectOptions& options, const std::string& title, const std::vector<Figure>& figures,

@@ -5,9 +5,12 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/text_input.h"
+#include "qkv/cli/unknown_text.h"
+#include "qkv/cli/unknown_words.h"
 #include "qkv/core/suggest.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/metrics.h"
+#include "qkv/report/language.h"
 #include "qkv/report/scores.h"
 
 namespace qkv::cli {
@@ -19,15 +22,21 @@ class Score : public Command {
  public:
   std::string name() const override { return "score"; }
   Text summary() const override {
-    return tr("BLEU, chrF and d2l-bleu of translations, with intervals and paired tests");
+    return tr("BLEU, chrF and d2l-bleu of translations, with intervals and paired tests; perplexity of texts");
   }
-  std::string example() const override { return "qkv score --ref ref.txt hyp.txt --metric bleu,chrf --bootstrap"; }
+  std::string example() const override {
+    return "qkv score --ref ref.txt hyp.txt --metric bleu,chrf --bootstrap\n  qkv score --model runs/lm text.txt";
+  }
 
   void bind(Options& o) override {
     o.positionals(
         "HYP",
-        tr("translations, one per line (default, or -: standard input); several files are compared with the first"),
+        tr("translations, one per line (default, or -: standard input); several files are compared with the first; "
+           "with --model: texts"),
         hypotheses_);
+    o.option("--model DIR",
+             tr("a language model: print the perplexity, nats per token and bits per character of texts instead"),
+             model_);
     o.option("--ref FILE", tr("reference translations; may be repeated"), references_);
     o.option("--metric LIST", tr("comma-separated list of {metrics}", "metrics"_a = listed(metric_names())), metric_);
     o.option("--tokenize NAME", tr("BLEU's tokeniser, as in sacreBLEU"), options_.bleu.tokenizer);
@@ -47,6 +56,7 @@ class Score : public Command {
   }
 
   int run(const Global& global) override {
+    if (!model_.empty()) return score_texts(global);
     options_.d2l_k = static_cast<int>(d2l_k_);
     plan_.decimals = static_cast<int>(width_);
     if (global.seed_given) plan_.seed = global.seed;
@@ -66,6 +76,22 @@ class Score : public Command {
   }
 
  private:
+  int score_texts(const Global& global) {
+    if (!references_.empty())
+      throw UsageError(tr("--model and --ref exclude each other: a language model scores texts on their own"));
+    const LanguageGenerator generator(model_);
+    note_unfinished(model_, global);
+    for (const std::string& path : hypotheses_.empty() ? Lines{"-"} : hypotheses_) {
+      const Text name = input_name(path);
+      const std::string text = read_whole_text(path);
+      const TextScore score = generator.score(text, name);
+      note_unknown(generator.unknown(text), name, global);
+      fmt::print("{}\n", json_ ? report::to_json(generator, name.in(Language::en), score)
+                               : report::to_text(generator, name, score).in(global.language));
+    }
+    return 0;
+  }
+
   bool by_sentence() const { return options_.bleu.effective_order; }
 
   std::vector<std::unique_ptr<Metric>> check_usage() {
@@ -153,7 +179,7 @@ class Score : public Command {
   }
 
   Lines hypotheses_, references_;
-  std::string metric_ = "bleu";
+  std::string metric_ = "bleu", model_;
   MetricOptions options_;
   report::ScorePlan plan_;
   int64_t d2l_k_ = 2, width_ = 1;

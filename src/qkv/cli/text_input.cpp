@@ -16,8 +16,8 @@
 namespace qkv::cli {
 namespace {
 
-// Reads standard input as read_lines reads a file.
-std::vector<std::string> standard_input_lines() {
+// Reads standard input as read_text reads a file.
+std::string standard_input() {
   std::string bytes;
   std::array<char, 1 << 16> part{};
   while (const size_t got = std::fread(part.data(), 1, part.size(), stdin)) bytes.append(part.data(), got);
@@ -25,6 +25,11 @@ std::vector<std::string> standard_input_lines() {
   check_utf8(bytes, input_name("-"));
   if (bytes.starts_with("\xEF\xBB\xBF")) bytes.erase(0, 3);
   require(!bytes.empty(), "standard input: is empty, expected text");
+  return bytes;
+}
+
+std::vector<std::string> standard_input_lines() {
+  const std::string bytes = standard_input();
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < bytes.size();) {
     const size_t end = std::min(bytes.find('\n', begin), bytes.size());
@@ -42,6 +47,15 @@ std::vector<std::string> read_text_lines(const std::string& path) {
   std::vector<std::string> lines = path == "-" ? standard_input_lines() : read_lines(path);
   for (std::string& line : lines) line.resize(right_stripped(line).size());
   return lines;
+}
+
+std::string read_whole_text(const std::string& path) {
+  if (path != "-") return read_text(path);
+  const std::string bytes = standard_input();
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != '\r' || i + 1 == bytes.size() || bytes[i + 1] != '\n') text += bytes[i];
+  return text;
 }
 
 void refuse_overwriting(const std::string& output, std::span<const std::string> inputs) {

@@ -16,6 +16,9 @@ Text input_name(const std::string& path);
 /// empty file is an error, and so is a line that is not UTF-8; the error gives its number.
 std::vector<std::string> read_text_lines(const std::string& path);
 
+/// The whole text of a file, gzipped or not, or of standard input if the path is "-", with \n as line end.
+std::string read_whole_text(const std::string& path);
+
 /// Throws UsageError if the output is one of the input files.
 void refuse_overwriting(const std::string& output, std::span<const std::string> inputs);
 

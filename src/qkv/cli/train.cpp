@@ -88,7 +88,8 @@ class Train : public Command {
   std::string example() const override {
     return "qkv train --preset transformer\n"
            "  qkv train --preset d2l-transformer --data fra.txt\n"
-           "  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine";
+           "  qkv train --preset transformer-tiny --data pairs.tsv --valid-share 0.02 -o runs/mine\n"
+           "  qkv train --preset lm --text book.txt";
   }
 
   void bind(Options& options) override {
@@ -97,7 +98,9 @@ class Train : public Command {
     options.option("--preset NAME", tr("predefined settings, which the file and the options below override"), preset_,
                    preset_names());
     options.option("--data FILE",
-                   tr("sentence pairs (data.pairs): tab-separated, .gz or not; en-fr is the built-in corpus"), data_);
+                   tr("data, .gz or not: tab-separated sentence pairs (data.pairs; en-fr is the built-in corpus), or "
+                      "the text of a language model (data.text)"),
+                   data_);
     options.option("-o,--output DIR",
                    tr("folder of the run (default: runs/NAME with the name of the preset or file, else of the task)"),
                    output_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
 
@@ -44,9 +45,12 @@ size_t place_of(std::span<const float> weights, double u) {
 // Draws tokens from the scores of one row.
 class Chooser {
  public:
-  Chooser(const float* row, int64_t vocabulary, const SampleOptions& options)
+  /// `seen`: lists of tokens whose repetition is penalised.
+  Chooser(const float* row, int64_t vocabulary, const SampleOptions& options,
+          std::initializer_list<std::span<const int32_t>> seen)
       : row_(row), vocabulary_(vocabulary), options_(options) {
     allowed_.assign(row, row + vocabulary);
+    if (options.repetition_penalty != 1) penalise(seen);
     for (const int32_t id : options.never)
       if (id >= 0 && id < vocabulary) allowed_[static_cast<size_t>(id)] = -std::numeric_limits<float>::infinity();
     kernels::Scored best[1];
@@ -75,6 +79,16 @@ class Chooser {
   }
 
  private:
+  void penalise(std::initializer_list<std::span<const int32_t>> seen) {
+    const auto penalty = static_cast<float>(options_.repetition_penalty);
+    for (const auto& tokens : seen)
+      for (const int32_t id : tokens) {
+        if (id < 0 || id >= vocabulary_) continue;
+        const float s = row_[id];  // once, however often the token was seen
+        allowed_[static_cast<size_t>(id)] = s > 0 ? s / penalty : s * penalty;
+      }
+  }
+
   // weights <- softmax((scores - largest) / temperature): a small temperature leaves only the largest, and nothing
   // overflows.
   void weigh(std::span<const float> scores) {
@@ -168,8 +182,14 @@ std::vector<Draw> Sampler::drawn(const Tensor& scores, int64_t step) const {
   for (size_t p = live_.size(); p-- > 0;) first[static_cast<size_t>(live_[p].row)] = p;
   std::vector<Draw> out(live_.size());
   parallel_for(rows, 2.0 * static_cast<double>(scores.numel()), [&](int64_t r) {
-    const Chooser choose(scores.ptr() + r * vocabulary, vocabulary, options_);
-    for (size_t p = first[static_cast<size_t>(r)]; p < first[static_cast<size_t>(r) + 1]; ++p)
+    const size_t begin = first[static_cast<size_t>(r)];
+    if (begin == live_.size()) return;
+    // Paths share a row only in the first step, when they have written nothing.
+    const Path& path = live_[begin];
+    const std::span<const int32_t> read =
+        options_.read.empty() ? std::span<const int32_t>() : options_.read[path.sentence];
+    const Chooser choose(scores.ptr() + r * vocabulary, vocabulary, options_, {read, path.so_far.tokens});
+    for (size_t p = begin; p < first[static_cast<size_t>(r) + 1]; ++p)
       out[p] =
           choose(unit_double(streams_[live_[p].sentence].at(live_[p].number).at_step(static_cast<uint64_t>(step))));
   });
@@ -199,7 +219,10 @@ void Sampler::take_step(int64_t step) {
     path.so_far.log_probability += draws[p].log_probability;
     path.rows.push_back(path.row);
     path.so_far.ended = draws[p].token == options_.end;
-    if (!path.so_far.ended) path.so_far.tokens.push_back(draws[p].token);
+    if (!path.so_far.ended) {
+      path.so_far.tokens.push_back(draws[p].token);
+      path.so_far.ended = options_.ends && options_.ends(path.sentence, path.number, draws[p].token);
+    }
     if (options_.watch.on_token)
       options_.watch.on_token({path.sentence, path.number, draws[p].token, draws[p].log_probability});
     if (path.so_far.ended || step + 1 >= options_.max_length || stops) {
@@ -223,6 +246,8 @@ void check_options(const SampleOptions& options) {
         "[sample] the temperature must be 0 or more, got ", options.temperature);
   check(options.top_k >= 0, "[sample] top k must be 0 (all tokens) or more, got ", options.top_k);
   check(options.top_p > 0 && options.top_p <= 1, "[sample] top p must be above 0 and at most 1, got ", options.top_p);
+  check(options.repetition_penalty > 0 && std::isfinite(options.repetition_penalty),
+        "[sample] the repetition penalty must be above 0, got ", options.repetition_penalty);
   check(options.max_length >= 0, "[sample] the maximum length must be 0 or more, got ", options.max_length);
 }
 
@@ -232,6 +257,8 @@ std::vector<std::vector<Hypothesis>> sample(StepModel& model, std::span<const in
                                             std::span<const uint64_t> numbers, const SampleOptions& options) {
   check_options(options);
   check(first.size() == numbers.size(), "[sample] ", first.size(), " rows and ", numbers.size(), " numbers do not fit");
+  check(options.read.empty() || options.read.size() == first.size(), "[sample] ", first.size(), " rows, but ",
+        options.read.size(), " lists of tokens that they have read");
   model.keep_attention(options.keep_attention);
   return Sampler(model, numbers, options)(first);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -16,11 +17,17 @@ struct SampleOptions {
   double temperature = 1;  // scores are divided by it; 0 takes the largest, like greedy search
   int64_t top_k = 0;       // only the k likeliest tokens; 0: all
   double top_p = 1;  // only the fewest tokens that together have probability p (Holtzman et al., 2020), after top_k
+  /// The scores of tokens that a row has read or written are divided by this if they are positive, else multiplied by
+  /// it (Keskar et al., 2019); 1: unchanged. It comes before the temperature.
+  double repetition_penalty = 1;
+  std::vector<std::vector<int32_t>> read = {};  // per row, for the penalty: the tokens of its prompt
   uint64_t seed = 0;
   double length_penalty = 0.75;     // of the reported score
   int64_t max_length = 50;          // tokens, not including the end
   int32_t begin = 2, end = 3;       // ids of <bos> and <eos>
   std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
+  /// Whether a text ends with this token, which it keeps: asked after each token of each sentence and sample.
+  std::function<bool(size_t sentence, size_t sample, int32_t token)> ends = {};
   bool keep_attention = false;
   DecodeWatch watch = {};
 };

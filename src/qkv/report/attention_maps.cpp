@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "qkv/core/check.h"
+#include "qkv/core/names.h"
 #include "qkv/ops/shape.h"
 #include "qkv/plot/layout.h"
 #include "qkv/plot/svg.h"
@@ -33,10 +34,17 @@ const std::array<Kind, 3>& kinds() {
   return all;
 }
 
-std::vector<Kind> chosen_kinds(const MapChoice& choice) {
+// The chosen kinds, as far as the model has them.
+std::vector<Kind> chosen_kinds(const SeenPair& seen, const MapChoice& choice) {
   std::vector<Kind> out;
-  for (const Kind& kind : kinds())
+  std::vector<std::string> known;
+  for (const Kind& kind : kinds()) {
+    if (!(seen.attention.weights.*kind.maps).defined()) continue;
+    known.push_back(kind.name);
     if (choice.kind == "all" || choice.kind == kind.name) out.push_back(kind);
+  }
+  require(!out.empty(), "--kind {kind}: this model has only {known} attention", "kind"_a = choice.kind,
+          "known"_a = listed(known));
   return out;
 }
 
@@ -97,7 +105,7 @@ class Drawer {
 
   std::vector<Figure> figures() const {
     std::vector<Figure> out;
-    for (const Kind& kind : chosen_kinds(choice_)) {
+    for (const Kind& kind : chosen_kinds(seen_, choice_)) {
       const Tensor raw = select(kind, seen_.attention.weights);
       if (raw.size(0) * raw.size(1) == 1) {
         out.push_back(one_head(kind, raw));
@@ -242,7 +250,7 @@ Json pair_json(const SeenSentence& seen) {
 std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice) {
   std::vector<NamedMaps> out;
   const AttentionMaps rolled = choice.rollout ? rollout(seen.attention.weights) : AttentionMaps{};
-  for (const Kind& kind : chosen_kinds(choice)) {
+  for (const Kind& kind : chosen_kinds(seen, choice)) {
     out.push_back({kind.name, chosen(seen.attention.weights.*kind.maps, kind.name, choice.layer, choice.head)});
     if (choice.values)
       out.push_back({kind.name + "_values",
@@ -306,6 +314,12 @@ std::string to_json(const SeenSentence& seen, const SeenPair& pair, const MapCho
   out["source_tokens"] = pair.source_tokens;
   out["input_tokens"] = pair.input_tokens;
   for (const NamedMaps& named : chosen_maps(pair, choice)) out[named.name] = nested_json<Json>(named.maps);
+  return out.dump();
+}
+
+std::string text_json(const std::string& text, const SeenPair& seen, const MapChoice& choice) {
+  Json out = {{"text", text}, {"tokens", seen.source_tokens}};
+  for (const NamedMaps& named : chosen_maps(seen, choice)) out[named.name] = nested_json<Json>(named.maps);
   return out.dump();
 }
 

@@ -59,6 +59,8 @@ Figure attention_figure(const SeenSentence& seen, const ColourScale& colours, co
 /// name.
 std::string to_json(const SeenSentence& seen);
 std::string to_json(const SeenSentence& seen, const SeenPair& pair, const MapChoice& choice);
+/// {"text": "...", "tokens": [...], "decoder": [...]}: a text that a language model has read.
+std::string text_json(const std::string& text, const SeenPair& seen, const MapChoice& choice);
 /// The same as arrays; tokens are UTF-8 separated by line ends, for
 /// bytes(z["source_tokens"]).decode().split("\n").
 std::map<std::string, Array> to_arrays(const SeenSentence& seen);

@@ -27,6 +27,7 @@ struct RunFacts {
 };
 RunFacts run_facts(const TranslationConfig& config, const std::string& folder);
 RunFacts run_facts(const VisionConfig& config, const std::string& folder);
+RunFacts run_facts(const LanguageConfig& config, const std::string& folder);
 
 struct RunReport {
   std::string path;
@@ -61,6 +62,8 @@ Text tokenizer_text(const TranslationDataConfig& data);
 Text data_text(const TranslationDataConfig& data);
 /// "pictures, the built-in set (20,000 pictures)", "Fashion-MNIST", "a/folder".
 Text data_text(const VisionDataConfig& data);
+Text tokenizer_text(const LanguageDataConfig& data);
+Text data_text(const LanguageDataConfig& data);
 
 }  // namespace report
 }  // namespace qkv

@@ -95,6 +95,7 @@ Both stacked(const Collected& seen, const std::string& prefix, const std::string
 }  // namespace
 
 Tensor mean_of_heads(const Tensor& x) {
+  if (!x.defined()) return {};
   const int64_t layers = x.size(0), heads = x.size(1), cells = x.size(2) * x.size(3);
   Tensor out = Tensor::empty({layers, 1, x.size(2), x.size(3)});
   for (int64_t l = 0; l < layers; ++l)
@@ -121,6 +122,7 @@ void product(const float* a, const float* b, int64_t n, int64_t m, int64_t k, fl
 
 // (layers, 1, n, n): products of (A + I) / 2, the last layer on the left.
 Tensor self_rollout(const Tensor& mean) {
+  if (!mean.defined()) return {};
   const int64_t layers = mean.size(0), n = mean.size(2), cells = n * n;
   Tensor out = Tensor::empty(mean.shape());
   Tensor mixed = Tensor::empty({n, n});
@@ -179,7 +181,9 @@ StackAttention stack_attention(const TransformerStack& stack, const std::string&
 
 AttentionMaps rollout(const AttentionMaps& weights) {
   const AttentionMaps mean = mean_of_heads(weights);
-  AttentionMaps out{self_rollout(mean.encoder), self_rollout(mean.decoder), Tensor::empty(mean.cross.shape())};
+  AttentionMaps out{self_rollout(mean.encoder), self_rollout(mean.decoder), {}};
+  if (!mean.cross.defined()) return out;
+  out.cross = Tensor::empty(mean.cross.shape());
   const int64_t layers = mean.cross.size(0), n = mean.cross.size(2), m = mean.cross.size(3);
   const float* source = out.encoder.ptr() + (out.encoder.size(0) - 1) * m * m;
   for (int64_t l = 0; l < layers; ++l)

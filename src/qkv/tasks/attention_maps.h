@@ -10,7 +10,7 @@
 
 namespace QKV_API qkv {
 
-/// One matrix per layer and head; S source and T target tokens.
+/// One matrix per layer and head; S source and T target tokens. A model that lacks a part lacks its maps.
 struct AttentionMaps {
   Tensor encoder;  // (layers, heads, S, S)
   Tensor decoder;  // (layers, heads, T, T), lower-triangular

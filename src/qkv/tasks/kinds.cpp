@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr TaskKind kTasks[] = {TaskKind::translation, TaskKind::vision};
+constexpr TaskKind kTasks[] = {TaskKind::translation, TaskKind::language, TaskKind::vision};
 
 // config.yaml of a folder that qkv train wrote.
 std::string checked_path(const std::string& folder) {
@@ -46,6 +46,7 @@ TaskKind task_of_config(const std::string& path) {
 const TaskFacts& facts_of(TaskKind task) {
   static const TaskFacts facts[] = {
       {"translation", {"seq2seq", "transformer"}, tr("a translation model"), "qkv translate", "tokenizer.source.txt"},
+      {"language", {"language"}, tr("a language model"), "qkv generate", "tokenizer.text.txt"},
       {"vision", {"vision"}, tr("a model that classifies images"), "qkv classify", "images.json"},
   };
   return facts[static_cast<size_t>(task)];

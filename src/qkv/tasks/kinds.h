@@ -12,7 +12,7 @@
 namespace QKV_API qkv {
 
 /// The tasks of the program. A new one gets its names in kinds.cpp and its configuration in run_config.h.
-enum class TaskKind { translation, vision };
+enum class TaskKind { translation, language, vision };
 
 struct TaskFacts {
   std::string name;                // "translation"; also names the default run folder

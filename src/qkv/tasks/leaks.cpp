@@ -260,9 +260,10 @@ class Tests {
       Row source = row, target = row;
       source.source[0] = other(row.source[0], subject_.source_vocabulary);
       target.target_in[0] = other(row.target_in[0], subject_.target_vocabulary);
-      for (const Row& changed : {source, target}) {
+      for (const Row* changed : {&source, &target}) {
+        if (changed == &source && subject_.source_vocabulary < 2) continue;  // it reads no source
         LeakResult difference{Leak::later_tokens};
-        compare_rows(difference, before, 0, logits(changed), 0, row.outputs, 0);
+        compare_rows(difference, before, 0, logits(*changed), 0, row.outputs, 0);
         ++report.controls;
         report.noticed += difference.largest > 0;
       }

@@ -103,6 +103,8 @@ RunConfig read_any_run_config(const std::string& folder) {
       config.read(run_config_path(folder, task));
       return RunConfig(std::move(config));
     }
+    case TaskKind::language:
+      return RunConfig(read_language_config(run_config_path(folder, task)));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/tasks/kinds.h"
+#include "qkv/tasks/language/config.h"
 #include "qkv/tasks/translation/config.h"
 #include "qkv/tasks/vision/config.h"
 
@@ -31,7 +32,7 @@ concept TaskConfig = requires(C c, const C& fixed, std::string word) {
 
 struct RunConfig {
   /// In the order of TaskKind.
-  std::variant<TranslationConfig, VisionConfig> of;
+  std::variant<TranslationConfig, LanguageConfig, VisionConfig> of;
 
   RunConfig() = default;
   template <TaskConfig C>

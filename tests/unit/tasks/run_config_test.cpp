@@ -30,7 +30,7 @@ TEST(RunConfig, ACommandLineOffersTheSettingsOfAllKinds) {
   EXPECT_EQ(named("book.positions")->flag, "--book-positions");
   EXPECT_TRUE(named("model.heads")->help.in(Language::en).starts_with("transformer"));
   EXPECT_EQ(named("model.hidden")->help.in(Language::en), "width of the states");
-  EXPECT_NE(named("model.dropout")->help.in(Language::en).find("; transformer: "), std::string::npos);
+  EXPECT_NE(named("model.dropout")->help.in(Language::en).find("; transformer, language: "), std::string::npos);
   for (const char* word : {"none", "gaussian"})
     EXPECT_TRUE(std::ranges::count(named("model.attention")->choices, word)) << word;
 }

@@ -1,0 +1,62 @@
+// The stacks of a language model, and facts about it.
+#include "qkv/models/language_model.h"
+
+#include "qkv/core/check.h"
+
+namespace qkv {
+
+TransformerConfig LanguageModelConfig::stacks() const {
+  TransformerConfig out = transformer;
+  const int64_t written = hidden_of(context) + spans_of(context) + 1;  // by the decoder of spans
+  out.max_positions = objective == LanguageObjective::spans ? std::max(context, written) : context;
+  return out;
+}
+
+ModelFacts LanguageModelConfig::facts() const {
+  ModelFacts out = stacks().facts();
+  out.summary = tr("language model ({objective}) of {context} tokens: {model}", "objective"_a = objective,
+                   "context"_a = context, "model"_a = out.summary);
+  out.longest_input = context;
+  if (objective != LanguageObjective::spans) {
+    out.maps = {{objective == LanguageObjective::causal ? "decoder" : "encoder", transformer.decoder_depth(),
+                 transformer.heads}};
+    out.source_floats = 0;
+  }
+  return out;
+}
+
+std::vector<NamedShape> LanguageModelConfig::layout(int64_t tokens) const {
+  return layout_of([&] { return LanguageModel(*this, tokens, Rng(0)); });
+}
+
+void LanguageModelConfig::check() const {
+  transformer.check();
+  require(objective == LanguageObjective::spans || !transformer.decoder_layers,
+          "model.decoder_layers is for model.objective spans, which has an encoder and a decoder; this one is "
+          "{objective}",
+          "objective"_a = objective);
+  require(mask_random + mask_kept <= 1,
+          "model.mask_random {random} and model.mask_kept {kept} are more than 1 together", "random"_a = mask_random,
+          "kept"_a = mask_kept);
+}
+
+LanguageModel::LanguageModel(const LanguageModelConfig& c, int64_t count, const Rng& rng) : config(c), tokens(count) {
+  const int64_t vocabulary = count + c.special_tokens();
+  if (c.objective == LanguageObjective::spans)
+    pair = Transformer(c.stacks(), {vocabulary, vocabulary}, rng);
+  else
+    single = TransformerDecoder(c.stacks(), vocabulary, Cross::no, rng);
+}
+
+Tensor LanguageModel::features(const Ids& ids, const Run& run) const {
+  qkv::check(single.has_value(), "[language_model] this model reads one text and writes another: pass both");
+  const bool causal = config.objective == LanguageObjective::causal;
+  return single->features(ids, {}, run.at(causal ? "decoder" : "encoder"), causal ? Mask::causal() : Mask::none());
+}
+
+Tensor LanguageModel::features(const Ids& read, const Ids& written, const Run& run) const {
+  qkv::check(pair.has_value(), "[language_model] this model has no encoder: it reads one text");
+  return pair->features(read, {}, written, run);
+}
+
+}  // namespace qkv

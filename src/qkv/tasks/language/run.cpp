@@ -1,0 +1,53 @@
+// From a configuration and a folder to a task that can be trained.
+#include "qkv/tasks/language/run.h"
+
+#include "qkv/core/check.h"
+#include "qkv/run/model_file.h"
+
+namespace qkv {
+namespace {
+
+const std::vector<std::string> kOwnFiles = {"text.model", "vocab.text.txt", "tokenizer.text.txt"};
+
+const LanguageConfig& checked(const LanguageConfig& config) {
+  config.check();
+  return config;
+}
+
+}  // namespace
+
+LanguageRun::LanguageRun(const LanguageConfig& config, std::string folder, ExistingRun existing)
+    : config_(checked(config)), folder_(std::move(folder), existing, kOwnFiles) {
+  if (folder_.holds_run()) check_existing();
+  text_ = std::make_unique<LanguageText>(
+      read_language_text(config_.data, folder_.resumes() ? folder_.path() : std::string()));
+  model_ = LanguageModel(config_.model, text_->tokenizer.size(),
+                         Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
+  parameters_ = flatten(model_);
+  task_ = std::make_unique<LanguageTask>(model_, config_, std::move(text_->train_ids), std::move(text_->valid_ids),
+                                         config_.data.built_in() ? "en-fr" : config_.data.text);
+  check_warmup(config_.training, updates());
+  folder_.begin([&] { text_->tokenizer.save(folder_.path()); }, config_.settings().dump());
+}
+
+// The folder already has a run: its settings must equal the requested ones, except those that may change.
+void LanguageRun::check_existing() const {
+  LanguageConfig saved = read_language_config(run_config_path(folder_.path(), LanguageConfig::kTask)), asked = config_;
+  ResumeRules rules = training_changes(saved.training, config_.training);
+  rules.may_change.insert("decoding");
+  folder_.check_settings(saved.settings(), asked.settings(), rules);
+}
+
+TrainResult LanguageRun::train(std::span<Observer* const> observers, const std::atomic<bool>* stop) {
+  TrainedModel trained{.parameters = parameters_,
+                       .save = [this](const std::string& path) { write_weights(path, parameters_); },
+                       .data_fingerprint = task_->fingerprint(),
+                       .attention = [this] { return task_->attention(); }};
+  if (task_->validates()) trained.validate = [this] { return task_->validate(); };
+  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained));
+  const TrainResult result = trainer.train(*task_, observers, stop);
+  folder_.unlock();
+  return result;
+}
+
+}  // namespace qkv

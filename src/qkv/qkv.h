@@ -18,6 +18,7 @@
 #include "qkv/decode/search.h"
 #include "qkv/io/npy.h"
 #include "qkv/io/safetensors.h"
+#include "qkv/models/language_model.h"
 #include "qkv/models/seq2seq.h"
 #include "qkv/models/transformer.h"
 #include "qkv/models/vision_transformer.h"

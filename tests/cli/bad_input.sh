@@ -22,7 +22,7 @@ expect 2 "$e --threads: got \"-3\", expected a whole number from 1 to 1024" info
 expect 2 "$e --threads: got \"1025\", expected a whole number from 1 to 1024" info --threads 1025
 expect 2 "$e --threads: got \"2x\", expected a whole number from 1 to 1024" info --threads 2x
 expect 2 "$e --threads: got \"99999999999999999999\", expected a whole number from 1 to 1024" info --threads 99999999999999999999
-expect 2 "$e --threads: its value is missing" info --threads
+expect 2 "$e --threads needs a value" info --threads
 expect 2 "$e --threads: got \"--quiet\", expected a whole number from 1 to 1024" info --threads --quiet
 expect 2 "$e --seed is given twice" --seed 1 info --seed 2
 expect 2 "$e --seed: got \"-1\", expected a whole number of at least 0" --seed -1 info

@@ -65,14 +65,20 @@ AttendCall attend_call(const Tensor& q, const Tensor& k, const Tensor& v, const 
   const int heads_at = inner ? 2 : 1, rows_at = inner ? 1 : -2;
   check(inner ? q.rank() == 4 : q.rank() >= 2 && q.rank() <= 4, "[attend] expected queries ",
         inner ? "(B, L, H, D)" : "(L, D), (B, L, D) or (B, H, L, D)", ", got ", sq);
-  check(q.rank() == k.rank() && k.rank() == v.rank(),
-        "[attend] queries, keys and values have different numbers of axes: ", sq, ", ", sk, ", ", sv);
-  check(sk[rows_at] == sv[rows_at], "[attend] the numbers of keys and values differ: ", sk, " and ", sv);
-  if (q.rank() >= 3) check(sq[0] == sk[0] && sk[0] == sv[0], "[attend] batch sizes differ: ", sq, ", ", sk, ", ", sv);
+  // `qkv attend` shows these to its users, in their language.
+  require(q.rank() == k.rank() && k.rank() == v.rank(),
+          "[attend] queries, keys and values have different numbers of axes: {q}, {k}, {v}", "q"_a = sq, "k"_a = sk,
+          "v"_a = sv);
+  require(sk[rows_at] == sv[rows_at], "[attend] the numbers of keys and values differ: {k} and {v}", "k"_a = sk,
+          "v"_a = sv);
+  require(q.rank() < 3 || (sq[0] == sk[0] && sk[0] == sv[0]), "[attend] batch sizes differ: {q}, {k}, {v}", "q"_a = sq,
+          "k"_a = sk, "v"_a = sv);
   if (q.rank() == 4) {
-    check(sk[heads_at] == sv[heads_at], "[attend] keys and values have different heads: ", sk, " and ", sv);
-    check(sk[heads_at] > 0 && sq[heads_at] % sk[heads_at] == 0,
-          "[attend] the number of query heads is not a multiple of the number of key heads: ", sq, " and ", sk);
+    require(sk[heads_at] == sv[heads_at], "[attend] keys and values have different heads: {k} and {v}", "k"_a = sk,
+            "v"_a = sv);
+    require(sk[heads_at] > 0 && sq[heads_at] % sk[heads_at] == 0,
+            "[attend] the number of query heads is not a multiple of the number of key heads: {q} and {k}", "q"_a = sq,
+            "k"_a = sk);
   }
   const int64_t batch = q.rank() >= 3 ? sq[0] : 1, heads = q.rank() == 4 ? sq[heads_at] : 1;
   const HeadAxis axis = inner && any_axis ? HeadAxis::inner : HeadAxis::outer;

@@ -25,8 +25,10 @@ Ids shorter(const char* what, const Ids& a, const Ids& b) {
   return out;
 }
 
-void check_not_negative(const char* what, const Ids& lengths) {
-  for (int32_t n : lengths.data()) check(n >= 0, "[mask] ", what, " cannot be negative, got ", n);
+// Messages that `qkv attend` shows are in the user's language.
+void check_not_negative(const Text& what, const Ids& lengths) {
+  for (int32_t n : lengths.data())
+    require(n >= 0, "[mask] {what} cannot be negative, got {n}", "what"_a = what, "n"_a = n);
 }
 
 enum class Seen { where_one, where_zero };
@@ -38,7 +40,7 @@ Tensor zeros_and_ones(const char* name, const Tensor& x, Seen seen) {
   Tensor out = Tensor::empty(x.shape());
   for (int64_t i = 0; i < x.numel(); ++i) {
     const float v = x.ptr()[i];
-    check(v == 0 || v == 1, "[mask] ", name, " takes zeros and ones, got ", v);
+    require(v == 0 || v == 1, "[mask] {name} takes zeros and ones, got {v}", "name"_a = name, "v"_a = v);
     out.mutable_ptr()[i] = seen == Seen::where_one ? v : 1 - v;
   }
   return out;
@@ -57,15 +59,22 @@ void check_ranks(const char* what, const Shape& a, const Shape& b) {
         " with and without a head axis: ", a, " & ", b);
 }
 
+void check_fits(const char* op, bool ok, const Ids& lengths, const Shape& weights) {
+  require(ok, "[{op}] lengths do not fit the weights (B, H, Lq, Lk): {lengths} and {weights}", "op"_a = op,
+          "lengths"_a = lengths.shape(), "weights"_a = weights);
+}
+
 // The mask's shape as (1 or B, 1 or H, 1 or Lq, 1 or Lk).
-Shape four_axes(const char* op, const char* what, const Shape& s, const MaskSizes& sizes) {
-  check(s.rank() != 3 || sizes.rank != 4, "[", op, "] a ", what,
-        " has three axes although there are heads: expected (B, 1 or H, Lq, Lk), got ", s);
+Shape four_axes(const char* op, const Text& what, const Shape& s, const MaskSizes& sizes) {
+  require(s.rank() != 3 || sizes.rank != 4,
+          "[{op}] {what} has three axes although there are heads: expected (B, 1 or H, Lq, Lk), got {s}", "op"_a = op,
+          "what"_a = what, "s"_a = s);
   const Shape full = s.rank() == 2 ? Shape{1, 1, s[0], s[1]} : s.rank() == 3 ? Shape{s[0], 1, s[1], s[2]} : s;
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   for (int axis = 0; axis < 4; ++axis)
-    check(full[axis] == 1 || full[axis] == weights[axis], "[", op, "] a ", what,
-          " does not fit the weights (B, H, Lq, Lk): ", s, " and ", weights);
+    require(full[axis] == 1 || full[axis] == weights[axis],
+            "[{op}] {what} does not fit the weights (B, H, Lq, Lk): {s} and {weights}", "op"_a = op, "what"_a = what,
+            "s"_a = s, "weights"_a = weights);
   return full;
 }
 
@@ -75,7 +84,7 @@ Mask Mask::valid_lens(const Ids& lengths) {
   check_present("mask", lengths, "valid_lens");
   check(lengths.rank() == 1 || lengths.rank() == 2, "[mask] valid_lens takes lengths (B) or (B, Lq), got ",
         lengths.shape());
-  check_not_negative("a valid length", lengths);
+  check_not_negative(tr("a valid length"), lengths);
   Mask m;
   (lengths.rank() == 1 ? m.lengths_ : m.row_lengths_) = lengths;
   return m;
@@ -100,7 +109,7 @@ Mask Mask::window(int64_t left, int64_t right) {
 Mask Mask::prefix(const Ids& lengths) {
   check_present("mask", lengths, "prefix");
   check(lengths.rank() == 1, "[mask] prefix takes lengths (B), got ", lengths.shape());
-  check_not_negative("a prefix length", lengths);
+  check_not_negative(tr("a prefix length"), lengths);
   Mask m;
   m.prefix_ = lengths;
   return m;
@@ -177,10 +186,9 @@ bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bia
 void Mask::check_lengths(const char* op, const MaskSizes& sizes) const {
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   for (const Ids* lengths : {&lengths_, &prefix_})
-    check(!lengths->defined() || lengths->size(0) == sizes.batch, "[", op,
-          "] lengths do not fit the weights (B, H, Lq, Lk): ", lengths->shape(), " and ", weights);
-  check(!row_lengths_.defined() || row_lengths_.shape() == Shape{sizes.batch, sizes.queries}, "[", op,
-        "] lengths do not fit the weights (B, H, Lq, Lk): ", row_lengths_.shape(), " and ", weights);
+    check_fits(op, !lengths->defined() || lengths->size(0) == sizes.batch, *lengths, weights);
+  check_fits(op, !row_lengths_.defined() || row_lengths_.shape() == Shape{sizes.batch, sizes.queries}, row_lengths_,
+             weights);
 }
 
 void Mask::plan_intervals(AttentionPlan& plan, const MaskSizes& sizes) const {
@@ -203,7 +211,7 @@ void Mask::plan_intervals(AttentionPlan& plan, const MaskSizes& sizes) const {
 }
 
 void Mask::plan_keep(const char* op, AttentionPlan& plan, const MaskSizes& sizes) const {
-  const Shape s = four_axes(op, "keep mask", keep_.shape(), sizes);
+  const Shape s = four_axes(op, tr("a keep mask"), keep_.shape(), sizes);
   const Shape wide{s[0], s[1], sizes.queries, sizes.keys};
   plan.keep = {wide, Buffer::take(static_cast<size_t>(std::max<int64_t>(wide.numel(), 1)))};
   auto* to = reinterpret_cast<uint8_t*>(plan.keep.bytes.data());
@@ -224,7 +232,7 @@ AttentionPlan Mask::plan(const char* op, const MaskSizes& sizes) const {
   }
   if (keep_.defined()) plan_keep(op, plan, sizes);
   if (bias_.defined()) {
-    const Shape s = four_axes(op, "bias", bias_.shape(), sizes);
+    const Shape s = four_axes(op, tr("a bias"), bias_.shape(), sizes);
     const Shape wide{s[0], s[1], sizes.queries, sizes.keys};
     plan.bias = bias_.shape() == s ? bias_ : reshape(bias_, s);
     if (!(s == wide)) plan.bias = add(plan.bias, zeros(wide));

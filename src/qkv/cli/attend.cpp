@@ -53,8 +53,8 @@ class Attend : public Command {
     check_usage();
     const AnyScorer scorer = read_scorer(scorer_);
     const Tensor q = read_tensor(*query_), k = read_tensor(*key_), v = read_tensor(*value_);
-    check(!facts_of(scorer_.kind).equal_widths || q.rank() == 0 || k.rank() == 0 || q.size(-1) == k.size(-1),
-          "[attend] query and key widths differ: ", q.shape(), " x ", k.shape());
+    require(!facts_of(scorer_.kind).equal_widths || q.rank() == 0 || k.rank() == 0 || q.size(-1) == k.size(-1),
+            "[attend] query and key widths differ: {q} x {k}", "q"_a = q.shape(), "k"_a = k.shape());
     const Mask mask = read_mask(mask_);
     const Attended attended = attend(scorer, q, k, v, mask);
     if (!all_finite(attended.output) && all_finite(q) && all_finite(k) && all_finite(v))

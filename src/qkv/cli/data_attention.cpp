@@ -55,7 +55,7 @@ class AttentionData : public Command {
   int run(const Global& global) override {
     write_arrays(folder_);
     global.say(
-        tr("{folder}: q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) for the words the cat slept because it purred; "
+        tr("{folder}: q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) for the words \"the cat slept because it purred\"; "
            "additive.safetensors",
            "folder"_a = folder_));
     return 0;

@@ -164,7 +164,7 @@ std::string parse(const Arguments& given_words, const Specs& specs) {
     app.parse(Arguments(arguments.rbegin(), arguments.rend()));  // CLI11 takes them in reverse order
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string message = error.what();  // "--threads: 1 required TEXT missing"
-    throw UsageError(tr("{option}: its value is missing", "option"_a = message.substr(0, message.find(':'))));
+    throw UsageError(tr("{option} needs a value", "option"_a = message.substr(0, message.find(':'))));
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string(error.what()));
   }

@@ -148,16 +148,24 @@ Language locale_language() {
   return Language::en;
 }
 
-std::string short_help(const Commands& commands, Language language) {
+namespace {
+
+std::string commands_help(const Commands& commands, const Text& more, Language language) {
   const Text head = tr("attention, from kernel regression to the Transformer");
   const Text usage = tr("usage: qkv COMMAND [OPTIONS]\n\ncommands:\n");
-  const Text more = tr("\nqkv --help shows the common options, qkv COMMAND --help explains one command.\n");
   const std::string list = command_table(commands, language);
   return text("qkv ", version(), ": ", head.in(language), "\n\n", usage.in(language), list, wrapped(more.in(language)));
 }
 
+}  // namespace
+
+std::string short_help(const Commands& commands, Language language) {
+  return commands_help(
+      commands, tr("\nqkv --help shows the common options, qkv COMMAND --help explains one command.\n"), language);
+}
+
 std::string full_help(const Commands& commands, const Options& globals, Language language) {
-  std::string out = short_help(commands, language);
+  std::string out = commands_help(commands, tr("\nqkv COMMAND --help explains one command.\n"), language);
   out += tr("\noptions of all commands:\n").in(language) + option_table(globals, language);
   out += tr("\nexamples:\n").in(language);
   for (const auto& command : commands) out += example_lines(command->example());

@@ -112,7 +112,8 @@ class Train : public Command {
       if (std::exchange(block, s.block) != s.block) options.group(block_title(s.block));
       overrides_.emplace_back(s.name(), std::nullopt);
       options.option(s.flag + " " + s.value_name, s.help, overrides_.back().second, s.choices);
-      if (s.get() != "\"\"") options.set_default(s.get());  // else no file
+      const bool has_default = s.get() != "\"\"" && s.name() != "model.kind";  // no file; and a kind follows from data
+      if (has_default) options.set_default(s.get());
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "qkv/cli/train_task.h"
 #include "qkv/core/counts.h"
@@ -142,6 +143,11 @@ void check_train_options(const TranslationConfig& config) {
     throw UsageError(
         tr("the preset {preset} needs the book's fra.txt: give it with --data FILE", "preset"_a = config.preset),
         tr("qkv data fra-eng -o fra.txt fetches it"));
+  for (const std::string& file : {config.data.source, config.data.target})
+    if (!config.preset.empty() && !file.empty() && !std::filesystem::exists(file))
+      throw Error(tr("cannot open {file}: no such file", "file"_a = file),
+                  tr("the preset {preset} expects its data there; --source and --target name other files",
+                     "preset"_a = config.preset));
 }
 
 }  // namespace qkv::cli

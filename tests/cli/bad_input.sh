@@ -7,7 +7,7 @@ hint: did you mean \"info\"?" inof
 expect 2 "$e unknown command \"xyzzy\"
 hint: qkv --help lists the commands" xyzzy
 expect 2 "qkv：错误：未知的命令“inof”
-提示：是否想输入 \"info\"？" --lang zh inof
+提示：是否想输入“info”？" --lang zh inof
 expect 2 "$e unknown option \"--jsn\"
 hint: did you mean \"--json\"?" info --jsn
 expect 2 "$e unknown option \"--thread\"

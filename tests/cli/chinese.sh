@@ -27,7 +27,7 @@ printf 'not an array' >bad.npy
 mkdir folder
 
 expect 2 "$z--preset：“d2l-tranformer”无效，应为 bahdanau, d2l-bahdanau, d2l-en-bahdanau, d2l-en-seq2seq, d2l-en-transformer, d2l-seq2seq, d2l-transformer, d2l-vit, lm, masked-lm, multi30k-de-en, multi30k-en-de, multi30k-en-fr, nano-lm, transformer-base, transformer-tiny, transformer, vit-fashion, vit 之一
-提示：是否想输入 \"d2l-transformer\"？" --lang zh train --preset d2l-tranformer
+提示：是否想输入“d2l-transformer”？" --lang zh train --preset d2l-tranformer
 expect 1 "${z}无法打开 none.txt：没有该文件或文件夹" --lang zh data vocab none.txt
 expect 1 "${z}model.hidden 30 不能被 model.heads 4 整除" --lang zh train --preset transformer --hidden 30 --heads 4 -o x
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "qkv/cli/train_task.h"
 #include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
+#include "qkv/core/system_reason.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/d2l_bleu.h"
 #include "qkv/report/runs.h"
@@ -143,11 +145,12 @@ void check_train_options(const TranslationConfig& config) {
     throw UsageError(
         tr("the preset {preset} needs the book's fra.txt: give it with --data FILE", "preset"_a = config.preset),
         tr("qkv data fra-eng -o fra.txt fetches it"));
-  for (const std::string& file : {config.data.source, config.data.target})
-    if (!config.preset.empty() && !file.empty() && !std::filesystem::exists(file))
-      throw Error(tr("cannot open {file}: no such file", "file"_a = file),
-                  tr("the preset {preset} expects its data there; --source and --target name other files",
-                     "preset"_a = config.preset));
+  if (config.preset.empty()) return;
+  const std::string own = translation_preset(config.preset).data.source;
+  if (!own.empty() && config.data.source == own && !std::filesystem::exists(own))
+    throw Error(tr("cannot open {path}: {reason}", "path"_a = own, "reason"_a = system_reason(ENOENT)),
+                tr("the preset {preset} expects its data there; --source and --target name other files",
+                   "preset"_a = config.preset));
 }
 
 }  // namespace qkv::cli

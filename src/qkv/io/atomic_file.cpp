@@ -173,7 +173,8 @@ void write_file(const std::string& path, std::string_view text) {
 void make_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  require(!error, "cannot create the folder {path}: {reason}", "path"_a = path, "reason"_a = error.message());
+  require(!error, "cannot create the folder {path}: {reason}", "path"_a = path,
+          "reason"_a = system_reason(error.value()));
 }
 
 }  // namespace qkv

@@ -104,7 +104,7 @@ std::string terminal(const Figure& any_language, const TerminalOptions& options)
   const Figure figure = translated(any_language, options.language);
   check(options.columns >= 20 && options.columns <= 10000, "[terminal] needs 20 to 10000 columns, got ",
         options.columns);
-  TerminalPage page{figure, options.colour == TerminalColour::ascii};
+  TerminalPage page{figure, options.colour == TerminalColour::ascii, options.language};
   page.lines = figure.rows * figure.cols == 1 ? 16 : 11;
   bool heat = false;
   for (const Panel& p : figure.panels) heat |= std::holds_alternative<HeatMap>(p.content);

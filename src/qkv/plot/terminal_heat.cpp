@@ -177,7 +177,7 @@ TextCanvas heat_panel(const TerminalPage& page, const Panel& panel, const HeatMa
   if (map.values.numel() == 0) {
     TextCanvas canvas(std::min(columns, 24), page.header() + 1);
     page.draw_header(canvas, panel, 0, canvas.width());
-    canvas.text(0, page.header(), "(empty)");
+    canvas.text(0, page.header(), tr("(empty)").in(page.language));
     return canvas;
   }
   const HeatGrid g = plan_grid(page, map, columns);

@@ -11,6 +11,7 @@ namespace qkv::plotting {
 struct TerminalPage {
   const Figure& figure;
   bool ascii;
+  Language language = Language::en;       // of words that the figure does not bring
   bool titles = false, y_labels = false;  // some panel in the row has one, so all leave a line for it
   int lines = 16;                         // height of a panel of curves
 

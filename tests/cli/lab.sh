@@ -50,8 +50,6 @@ code=${PIPESTATUS[0]}
 expect 0 'qkv: note: 10.1.2 is in lab 10.1' lab 10.1.2 --out exercise --format md
 [[ ${out:0:1} != $'\n' ]] || mismatch "--format md begins with an empty line"
 expect 0 'qkv: note: 11.1.1 is in lab 10.1' lab 11.1.1 --out exercise
-expect 2 $'qkv: error: there is no lab "11.8" yet: the Vision Transformer is planned\nhint: lab 10.7 cuts an image into patches (exercise 10.7.6)' lab 11.8
-expect 2 $'qkv：错误：还没有实验“vit”：视觉 Transformer 尚在计划中\n提示：实验 10.7 把图像切成小块（练习 10.7.6）' --lang cn lab vit
 printf 'waist,weight\n60,40\n' >waist.csv
 expect 1 'qkv: error: waist.csv: line 1: has 1 column, expected two separated by a tab' lab 9.7 --data waist.csv --quiet
 expect_out ''

@@ -1,6 +1,6 @@
 # qkv tour and qkv bench.
 expect 0 '' tour --out report
-expect_match '^1 of 9  0 .*8 of 9  10\.7  The Transformer.*9 of 9  11\.9  Language models · [0-9]+ claims, 0 failed.*report: report/index.html \([0-9:]+\)$' "$out"
+expect_match '^1 of 10  0 .*8 of 10  10\.7  The Transformer.*9 of 10  11\.8  The vision Transformer.*10 of 10  11\.9  Language models · [0-9]+ claims, 0 failed.*report: report/index.html \([0-9:]+\)$' "$out"
 page=$(cat report/index.html)
 expect_match '^<!doctype html>.*<math.*<svg.*</html>$' "$page"
 [[ $page != *http://* || $page == *http://www.w3.org/* ]] || mismatch "the report points outside"

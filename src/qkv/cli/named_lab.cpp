@@ -16,21 +16,9 @@ namespace {
 // Other names of sections, and earlier ones that the labs of this chapter cover: texts and vocabularies, sequence to
 // sequence, beam search.
 const std::map<std::string, std::string> kElsewhere = {
-    {"9.5", "10.4"},         {"9.6", "10.4"},          {"9.7", "10.4"},       {"9.8", "10.4"},  {"10.9", "11.9"},
-    {"pretraining", "11.9"}, {"pre-training", "11.9"}, {"induction", "11.9"}, {"bert", "11.9"}, {"gpt", "11.9"},
-    {"t5", "11.9"}};
-
-// Sections of the English edition that have no lab yet.
-struct Planned {
-  std::vector<std::string> names;
-  Text what, hint;
-};
-const std::vector<Planned>& planned() {
-  static const std::vector<Planned> all = {{{"11.8", "10.8", "vit", "vision", "vision-transformer"},
-                                            tr("the Vision Transformer is planned"),
-                                            tr("lab 10.7 cuts an image into patches (exercise 10.7.6)")}};
-  return all;
-}
+    {"9.5", "10.4"},         {"9.6", "10.4"},          {"9.7", "10.4"},       {"9.8", "10.4"},   {"10.9", "11.9"},
+    {"pretraining", "11.9"}, {"pre-training", "11.9"}, {"induction", "11.9"}, {"bert", "11.9"},  {"gpt", "11.9"},
+    {"t5", "11.9"},          {"10.8", "11.8"},         {"vit", "11.8"},       {"vision", "11.8"}};
 
 // "10.2.4" -> "10.2"; other names are unchanged.
 std::string section_of(const std::string& name) {
@@ -47,9 +35,6 @@ const labs::Lab& named_lab(const std::string& name, const Global& global) {
     global.note(tr("{name} is in lab {section}", "name"_a = name, "section"_a = lab->section));
     return *lab;
   }
-  for (const Planned& p : planned())
-    if (std::find(p.names.begin(), p.names.end(), section) != p.names.end())
-      throw UsageError(tr("there is no lab \"{name}\" yet: {why}", "name"_a = name, "why"_a = p.what), p.hint);
   std::vector<std::string> known;
   for (const labs::Lab& lab : labs::all_labs()) known.push_back(lab.name);
   const Text near = did_you_mean(name, known);

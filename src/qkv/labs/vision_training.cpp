@@ -43,6 +43,7 @@ void where_it_looks(Page& page) {
          "last block, for one picture of each of five kinds. The brighter the colour, the larger the weight."));
   const VisionRun& run = *seers(page).cls.run;
   const ImageSet& valid = run.data().valid;
+  const Text kinds[] = {tr("a ring"), tr("a square"), tr("a triangle"), tr("a star"), tr("a cross")};
   Figure figure;
   figure.cols = 5;
   double on = 0, off = 0;  // mean brightness, weighted by attention, and not
@@ -72,7 +73,7 @@ void where_it_looks(Page& page) {
     if (i >= 5) continue;
     HeatMap heat{Tensor({per_side, per_side}, std::vector<float>(map, map + cells))};
     heat.picture = reshape(image, {kSide, kSide, 1});
-    figure.panels.push_back({heat, valid.classes[static_cast<size_t>(valid.labels[static_cast<size_t>(i)])]});
+    figure.panels.push_back({heat, kinds[static_cast<size_t>(valid.labels[static_cast<size_t>(i)])]});
   }
   figure.colours.map = ColourMap::viridis;
   figure.colours.low = 0;

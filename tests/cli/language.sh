@@ -104,7 +104,7 @@ hint: use a longer text or a smaller --context' train --text short.txt --context
 expect 1 'qkv: error: lm/config.yaml: model.context is 16, but 17 was requested
 hint: --context 16 resumes it; --restart starts over; -o names another folder' train "${lm[@]/16/17}" -o lm
 echo -n o >one.txt
-expect 1 'qkv: error: one.txt: has 1 tokens; a score needs at least 2' score --model lm one.txt
+expect 1 'qkv: error: one.txt: has 1 token; a score needs at least 2' score --model lm one.txt
 expect 2 'qkv: error: --model and --ref exclude each other: a language model scores texts on their own' score --model lm --ref text.txt text.txt
 expect 2 'qkv: error: the option --model DIR is missing
 hint: qkv train --preset lm makes one in runs/lm' generate --prompt one

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/decode/generate.h"
 #include "qkv/ops/softmax.h"
@@ -297,8 +298,8 @@ Filled LanguageGenerator::fill_spans(const Gapped& prompt, const GenerateOptions
 
 TextScore LanguageGenerator::score(const std::string& text, const Text& name) const {
   const std::vector<int32_t> ids = encode_text(tokenizer_, text, name);
-  require(std::ssize(ids) >= 2, "{name}: has {tokens} tokens; a score needs at least 2", "name"_a = name,
-          "tokens"_a = ids.size());
+  require(std::ssize(ids) >= 2, "{name}: has {tokens}; a score needs at least 2", "name"_a = name,
+          "tokens"_a = token_count(ids.size()));
   const TextLoss loss = text_loss(*model_, ids, Rng(0).at("validation"));
   TextScore out{
       .tokens = std::ssize(ids), .characters = count_characters(text), .nats = loss.sum, .scored = loss.count};

@@ -116,7 +116,7 @@ expect_match "^$e cannot fetch http://127.0.0.1:9/fra-eng.zip: " "$err"
 
 # Arrays to try attend on: "it" finds the cat with either score, and does not see later words.
 expect 0 '' data attention -o arrays
-expect_out 'arrays: q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) for the words the cat slept because it purred; additive.safetensors'
+expect_out 'arrays: q.npy (6, 5), k.npy (6, 5), v.npy (6, 3) for the words "the cat slept because it purred"; additive.safetensors'
 files=(--query arrays/q.npy --key arrays/k.npy --value arrays/v.npy)
 for score in '--score scaled-dot' '--score additive --params arrays/additive.safetensors'; do
   expect 0 '' attend "${files[@]}" $score --causal --json

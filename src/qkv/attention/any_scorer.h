@@ -42,10 +42,11 @@ class OwnScorer {
     return *this;
   }
 
-  Tensor scores(const Tensor& q, const Tensor& k) const { return held_->scores(q, k); }
-  bool lowers() const { return held_->lowers(); }
-  Lowered lower(const Tensor& q, const Tensor& k) const { return held_->lower(q, k); }
-  bool any_head_axis() const { return held_->any_head_axis(); }
+  // An empty one, default-constructed or moved from, fails as NoScorer does.
+  Tensor scores(const Tensor& q, const Tensor& k) const { return held().scores(q, k); }
+  bool lowers() const { return !held_ || held_->lowers(); }
+  Lowered lower(const Tensor& q, const Tensor& k) const { return held().lower(q, k); }
+  bool any_head_axis() const { return held_ && held_->any_head_axis(); }
   /// The parameters of a scorer that has visit, by their dotted names.
   void visit(auto&& f) {
     if (held_) held_->each([&](const std::string& name, Tensor& t) { f(name, t); });
@@ -73,7 +74,7 @@ class OwnScorer {
     explicit Held(S s) : scorer(std::move(s)) {}
     std::unique_ptr<Base> copy() const override { return std::make_unique<Held>(scorer); }
     Tensor scores(const Tensor& q, const Tensor& k) const override { return scorer.scores(q, k); }
-    bool lowers() const override { return LoweringScorer<S>; }
+    bool lowers() const override { return qkv::lowers(scorer); }
     Lowered lower(const Tensor& q, const Tensor& k) const override {
       if constexpr (LoweringScorer<S>)
         return scorer.lower(q, k);
@@ -86,6 +87,10 @@ class OwnScorer {
     }
     S scorer;
   };
+  const Base& held() const {
+    check(held_ != nullptr, "[attention] there is no scorer");
+    return *held_;
+  }
   std::unique_ptr<Base> held_;
 };
 
@@ -162,9 +167,12 @@ struct AnyScorer {
   }
 };
 
+/// Any scorer as an AnyScorer; one that already is stays as it is.
 template <Scorer S>
 AnyScorer any_scorer(S scorer) {
-  if constexpr (detail::is_among<S, NamedScorers>)
+  if constexpr (std::is_same_v<S, AnyScorer>)
+    return scorer;
+  else if constexpr (detail::is_among<S, ScorerVariant>)
     return {std::move(scorer)};
   else
     return {OwnScorer(std::move(scorer))};

@@ -131,6 +131,36 @@ TEST(AnyScorer, HoldsAScorerOfYourOwnWithItsParametersAndItsKernel) {
   expect_error([&] { composed.kind(); }, "[attention] a scorer of your own has no kind");
 }
 
+TEST(AnyScorer, AnEmptyScorerOfYourOwnIsRefusedLikeNone) {
+  const Tensor x = ones({1, 1, 2, 2});
+  for (const AttendPath path : {AttendPath::fused, AttendPath::composed}) {
+    const AttendOptions options{.path = path};
+    expect_error([&] { attend(OwnScorer{}, x, x, x, Mask::none(), {}, options); }, "[attention] there is no scorer");
+    expect_error([&] { attend(AnyScorer{OwnScorer{}}, x, x, x, Mask::none(), {}, options); },
+                 "[attention] there is no scorer");
+  }
+  EXPECT_TRUE(parameters(AnyScorer{OwnScorer{}}).empty());
+}
+
+TEST(AnyScorer, AScorerWrappedTwiceIsTheSameScorer) {
+  const Tensor q = uniform({1, 2, 3, 4}, Rng(1)), k = uniform({1, 2, 5, 4}, Rng(2));
+  const Plain plain{parameter(uniform({4}, Rng(3)))};
+  const AnyScorer twice = any_scorer(any_scorer(plain)), own = any_scorer(OwnScorer(plain));
+  // One that is made by hand asks what it holds.
+  const AnyScorer by_hand{OwnScorer(any_scorer(plain))};
+  for (const AnyScorer* scorer : {&twice, &own, &by_hand}) {
+    const Attended a = attend(*scorer, q, k, k);
+    EXPECT_EQ(a.weights.path(), AttendPath::composed);
+    expect_same(a.output, attend(plain, q, k, k).output, "wrapped twice");
+    ASSERT_EQ(parameters(*scorer).size(), 1u);
+    EXPECT_EQ(parameters(*scorer)[0].name, "w");
+  }
+  EXPECT_NE(twice.as<Plain>(), nullptr);
+  EXPECT_NE(own.as<Plain>(), nullptr);
+  EXPECT_EQ(attend(any_scorer(any_scorer(WithKernel{plain})), q, k, k).weights.path(), AttendPath::fused);
+  EXPECT_EQ(any_scorer(any_scorer(Dot{})).kind(), ScorerKind::dot);
+}
+
 TEST(AnyScorer, ACloneOfAScorerOfYourOwnHasMemoryOfItsOwn) {
   const AnyScorer first = any_scorer(Plain{parameter(ones({2}))});
   AnyScorer second = clone(first);

@@ -26,14 +26,26 @@ const Tensor& tensor_of(const std::string& file, const Checkpoint& saved, const 
   return found->second;
 }
 
+// The position of a function after as many updates; the loss is that of its epoch so far, unless the epochs have
+// changed.
+FitState at_step(const FunctionEpochs& epochs, const FitState& saved) {
+  FitState at = saved;
+  at.epoch = epochs.epoch_of(saved.step);
+  const bool ended = epochs.steps && saved.step >= *epochs.steps;
+  at.batch = ended ? 0 : (saved.step - epochs.updates_before(at.epoch)) * epochs.accumulate;
+  if (at.epoch != saved.epoch || at.batch != saved.batch) at.loss = {};
+  return at;
+}
+
 }  // namespace
 
 void check_start(const FitOptions& options, int64_t batches) {
   check(options.epochs.value_or(0) >= 0, "[fit] epochs must be 0 or more, got ", options.epochs.value_or(0));
   check(options.steps.value_or(0) >= 0, "[fit] steps must be 0 or more, got ", options.steps.value_or(0));
   check(options.seconds.value_or(0) >= 0, "[fit] seconds must be 0 or more, got ", options.seconds.value_or(0));
+  check(options.accumulate >= 1, "[fit] accumulate, the batches per update, must be 1 or more, got ",
+        options.accumulate);
   check(batches >= 1, "[fit] the task has no batches: there is nothing to learn from");
-  check(options.accumulate >= 1, "[fit] batches per update must be 1 or more, got ", options.accumulate);
   check(options.clip >= 0, "[fit] the limit of the gradient norm must be 0 (none) or more, got ", options.clip);
   if (options.shards)
     check(options.shards->most >= 1 && options.shards->most <= ShardPolicy::kMost && options.shards->multiple >= 1,
@@ -50,9 +62,23 @@ Limits limits_of(const FitOptions& options) {
   return {none ? 1 : options.epochs.value_or(kNoLimit), options.steps.value_or(kNoLimit)};
 }
 
-int64_t epoch_of_function(const FitOptions& options) {
-  const int64_t epochs = std::max<int64_t>(1, options.epochs.value_or(1));
-  return options.steps ? std::max<int64_t>(1, (*options.steps + epochs - 1) / epochs) * options.accumulate : 1;
+FunctionEpochs epochs_of_function(const FitOptions& options) {
+  if (!options.steps) return {.steps = {}, .accumulate = options.accumulate};
+  const int64_t steps = std::max<int64_t>(1, *options.steps);
+  return {.steps = steps,
+          .epochs = std::clamp<int64_t>(options.epochs.value_or(1), 1, steps),
+          .accumulate = options.accumulate};
+}
+
+int64_t FunctionEpochs::updates_before(int64_t epoch) const {
+  return steps ? *steps / epochs * epoch + std::min(epoch, *steps % epochs) : epoch;
+}
+
+int64_t FunctionEpochs::epoch_of(int64_t step) const {
+  if (!steps) return step;
+  if (step >= *steps) return epochs;
+  const int64_t length = *steps / epochs, longer = *steps % epochs;
+  return step < longer * (length + 1) ? step / (length + 1) : (step - longer) / length;
 }
 
 void check_count(double counted, double expected, const char* by) {
@@ -83,19 +109,20 @@ void check_first_gradient(const Parameters& parameters, const Shards& shards, in
 }
 
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
-             FitState& state) {
+             const FunctionEpochs* epochs, FitState& state) {
   const std::string& file = options.checkpoint;
   if (file.empty() || !std::filesystem::exists(file)) return false;
   const Checkpoint saved = load_checkpoint(file);
   require(saved.integer("seed") == static_cast<int64_t>(options.seed),
           "{file}: was trained with seed {saved}, not {seed}", "file"_a = file, "saved"_a = saved.integer("seed"),
           "seed"_a = static_cast<int64_t>(options.seed));
-  const FitState read{.epoch = saved.integer("epoch"),
-                      .batch = saved.integer("batch"),
-                      .step = saved.integer("step"),
-                      .loss = {from_bits(saved.integer("loss_sum_bits")), from_bits(saved.integer("count_bits"))},
-                      .ended = saved.integer("ended") != 0};
+  FitState read{.epoch = saved.integer("epoch"),
+                .batch = saved.integer("batch"),
+                .step = saved.integer("step"),
+                .loss = {from_bits(saved.integer("loss_sum_bits")), from_bits(saved.integer("count_bits"))},
+                .ended = saved.integer("ended") != 0};
   const int64_t updates = saved.integer("updates");
+  if (epochs && read.step >= 0) read = at_step(*epochs, read);
   require(
       read.epoch >= 0 && read.batch >= 0 && read.batch < batches && read.step >= 0 && updates >= 0,
       "{file}: is at epoch {epoch}, batch {batch}, step {step}, but an epoch has {batches} batches: it was trained on "
@@ -105,7 +132,7 @@ bool restore(const FitOptions& options, const Parameters& parameters, Optimizer&
           "{file}: is at batch {batch}, which is not a multiple of the {accumulate} batches per update",
           "file"_a = file, "batch"_a = read.batch, "accumulate"_a = options.accumulate);
   require(
-      read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate,
+      epochs || read.step == read.epoch * updates_of(batches, options.accumulate) + read.batch / options.accumulate,
       "{file}: has made {step} updates in {epoch} epochs and {batch} batches, which does not fit {accumulate} batches "
       "per update",
       "file"_a = file, "step"_a = read.step, "epoch"_a = read.epoch, "batch"_a = read.batch,
@@ -182,8 +209,9 @@ bool CheckpointClock::due(int64_t step, bool epoch_done) const {
   return seconds(Clock::now() - saved_) >= std::max(options_.checkpoint_seconds, 20 * seconds(took_));
 }
 
-ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at)
-    : progress_(progress) {
+ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches,
+                             const FunctionEpochs* epochs, const FitState& at)
+    : progress_(progress), epochs_(epochs) {
   Progress& p = progress_;
   const Limits limits = limits_of(options);
   const int64_t updates = updates_of(batches, options.accumulate);
@@ -191,7 +219,7 @@ ProgressMeter::ProgressMeter(Progress& progress, const FitOptions& options, int6
   // 0 where only the clock knows.
   p.steps = limits.epochs < kNoLimit / updates ? std::min(limits.epochs * updates, limits.steps) : limits.steps;
   if (p.steps == kNoLimit) p.steps = 0;
-  p.epochs = (p.steps + updates - 1) / updates;
+  p.epochs = epochs && epochs->steps && p.steps > 0 ? epochs->epochs : (p.steps + updates - 1) / updates;
   p.epoch = p.epochs > 0 || limits.epochs == 0 ? std::min(at.epoch + 1, p.epochs) : at.epoch + 1;
   p.step = at.step;
   p.batch = at.batch;
@@ -201,6 +229,7 @@ void ProgressMeter::begin_epoch(const FitState& at) {
   epoch_start_ = Clock::now();
   count_before_ = at.loss.count;
   progress_.epoch = at.epoch + 1;
+  if (epochs_) progress_.batches = epochs_->batches(at.epoch);
   progress_.valid_loss.reset();
   progress_.valid_accuracy.reset();
 }

@@ -56,9 +56,10 @@ struct FitState {
 };
 /// Refuses, before any work is done: invalid options, a task without batches, a checkpoint that cannot be written.
 void check_start(const FitOptions& options, int64_t batches);
-/// Reads the checkpoint if there is one; the model and the optimizer change only if everything fits.
+/// Reads the checkpoint if there is one; the model and the optimizer change only if everything fits. A function
+/// continues after as many updates as were made, however they were divided into epochs.
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
-             FitState& state);
+             const FunctionEpochs* epochs, FitState& state);
 /// Writes the checkpoint; if a number is not finite, it throws and the old checkpoint stays.
 void save(const FitOptions& options, const Parameters& parameters, const Optimizer& optimizer, const FitState& state);
 
@@ -68,8 +69,7 @@ struct Limits {
   int64_t epochs, steps;
 };
 Limits limits_of(const FitOptions& options);
-/// Updates per epoch of a function, which has no epochs of its own: those of `steps`, spread over `epochs`.
-int64_t epoch_of_function(const FitOptions& options);
+FunctionEpochs epochs_of_function(const FitOptions& options);
 
 /// The gradient, left in shards, and the loss of some batches of a task as of one.
 template <TrainingTask Task>
@@ -124,7 +124,8 @@ class CheckpointClock {
 /// Maintains the progress that observers receive.
 class ProgressMeter {
  public:
-  ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FitState& at);
+  ProgressMeter(Progress& progress, const FitOptions& options, int64_t batches, const FunctionEpochs* epochs,
+                const FitState& at);
   void begin_epoch(const FitState& at);
   void count(const FitState& at, const BatchLoss& loss, const Update& update);
   /// Excludes a pause, so that the speed of an epoch is that of training alone.
@@ -132,6 +133,7 @@ class ProgressMeter {
 
  private:
   Progress& progress_;
+  const FunctionEpochs* epochs_;  // null: every epoch has as many batches
   Clock::time_point start_ = Clock::now(), epoch_start_ = start_;
   double count_before_ = 0;  // of the epoch, counted by earlier processes
 };
@@ -149,7 +151,8 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
   detail::FitState at;
   detail::check_start(options, task.batches());
   optimizer.begin(parameters);
-  detail::restore(options, parameters, optimizer, task.batches(), at);
+  const detail::FunctionEpochs* epochs = detail::function_epochs(task);
+  detail::restore(options, parameters, optimizer, task.batches(), epochs, at);
   Shards shards(parameters, options.shards.value_or(ShardPolicy::automatic(parameters.count())));
   Callbacks callbacks(options.callbacks);
   Run run{.training = true, .rng = Rng(options.seed).at("fit")};
@@ -157,7 +160,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
   FitResult result;
   Progress& p = result.progress;
   if constexpr (requires { task.counted(); }) p.counted = task.counted();
-  detail::ProgressMeter meter(p, options, task.batches(), at);
+  detail::ProgressMeter meter(p, options, task.batches(), epochs, at);
   for (Observer* o : observers) o->started(p);
 
   detail::CheckpointClock clock(options);
@@ -211,12 +214,13 @@ FitResult fit(M& model, Optimizer& optimizer, const FitOptions& options, const T
 }
 
 /// The same with a function that computes the loss: fit(model, adam, {.steps = 100}, [&](int64_t step, const Run& run)
-/// { return loss; }). With both `steps` and `epochs`, an epoch is steps / epochs updates; with epochs alone, one
-/// update.
+/// { return loss; }). With both `steps` and `epochs`, the steps are divided into that many epochs, the first ones a
+/// step longer if they cannot all be equal; with epochs alone, an epoch is one update. A checkpoint can be continued
+/// with more steps, epochs or seconds.
 template <Module M, LossFunction F>
 FitResult fit(M& model, Optimizer& optimizer, const FitOptions& options, const F& loss,
               std::span<Observer* const> observers = {}) {
-  return fit(model, optimizer, options, detail::FunctionTask<F>{loss, detail::epoch_of_function(options)}, observers);
+  return fit(model, optimizer, options, detail::FunctionTask<F>{loss, detail::epochs_of_function(options)}, observers);
 }
 
 }  // namespace qkv

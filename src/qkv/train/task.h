@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <type_traits>
 
@@ -37,11 +38,12 @@ concept TrainingTask = requires(const T& task, int64_t number) {
   { task.loss(batch, row, row, run) } -> std::same_as<Loss>;
 };
 
-/// A function that computes the loss of an update, one recorded number, from the update's number (0, 1, 2, ...) and a
-/// run. It sees the whole batch at once, so it may be a mean.
+/// A function that computes the loss of a batch, one recorded number, from the batch's number (0, 1, 2, ...) and a run.
+/// That is the update's number, unless an update accumulates several batches: with accumulate = 5, update 0 is made of
+/// batches 0 to 4. It sees the whole batch at once, so it may be a mean.
 template <class F>
-concept LossFunction = requires(const F& loss, int64_t step, const Run& run) {
-  { loss(step, run) } -> std::convertible_to<Tensor>;
+concept LossFunction = requires(const F& loss, int64_t number, const Run& run) {
+  { loss(number, run) } -> std::convertible_to<Tensor>;
 };
 
 namespace detail {
@@ -67,16 +69,39 @@ double divisor_of(const Task& task, std::span<const BatchOf<Task>> batches) {
 /// Fails where loss() counted something else in a batch than is divided by.
 void check_count(double counted, double expected, const char* by);
 
+/// How the updates of a function, which has no epochs of its own, are divided into epochs: `steps` of them into
+/// `epochs` parts, of which the first are one update longer if they cannot all be equal; without steps, one update
+/// each.
+struct FunctionEpochs {
+  std::optional<int64_t> steps;
+  int64_t epochs = 1;      // 1 to steps
+  int64_t accumulate = 1;  // batches per update
+
+  /// Updates before that epoch, and the epoch of that update (`epochs` after the last).
+  int64_t updates_before(int64_t epoch) const;
+  int64_t epoch_of(int64_t step) const;
+  int64_t batches(int64_t epoch) const { return (updates_before(epoch + 1) - updates_before(epoch)) * accumulate; }
+};
+
 /// A function as a task: every batch is one row.
 template <LossFunction F>
 struct FunctionTask {
   const F& function;
-  int64_t per_epoch;
-  int64_t batches() const { return per_epoch; }
-  int64_t batch(int64_t epoch, int64_t index) const { return epoch * per_epoch + index; }
+  FunctionEpochs epochs;
+  int64_t batches() const { return epochs.batches(0); }
+  int64_t batch(int64_t epoch, int64_t index) const { return epochs.updates_before(epoch) * epochs.accumulate + index; }
   int64_t rows(int64_t) const { return 1; }
-  Loss loss(int64_t step, int64_t, int64_t, const Run& run) const { return {function(step, run), 1}; }
+  Loss loss(int64_t number, int64_t, int64_t, const Run& run) const { return {function(number, run), 1}; }
 };
+
+template <class Task>
+const FunctionEpochs* function_epochs(const Task&) {
+  return nullptr;
+}
+template <LossFunction F>
+const FunctionEpochs* function_epochs(const FunctionTask<F>& task) {
+  return &task.epochs;
+}
 
 }  // namespace detail
 }  // namespace qkv

@@ -109,7 +109,8 @@ TEST(Accumulate, ACheckpointInTheMiddleOfAnUpdateIsRefused) {
   EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }),
             options.checkpoint + ": is at batch 3, which is not a multiple of the 2 batches per update");
   options.accumulate = 0;
-  EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }), "[fit] batches per update must be 1 or more, got 0");
+  EXPECT_EQ(qkv_test::error_of([&] { train(25, options); }),
+            "[fit] accumulate, the batches per update, must be 1 or more, got 0");
 }
 
 }  // namespace

@@ -207,7 +207,7 @@ TEST(Fit, EndsAfterStepsOrSecondsInTheMiddleOfAnEpoch) {
   EXPECT_EQ(p.step, 10);
   EXPECT_EQ(p.epoch, 4);
   EXPECT_EQ(steps, 10);
-  EXPECT_EQ(epochs, 3) << "3 updates each: the fourth epoch has one";
+  EXPECT_EQ(epochs, 4) << "of 3, 3, 2 and 2 updates";
   p = fit(model, adam, {.epochs = 5}, loss).progress;
   EXPECT_EQ(p.step, 5) << "epochs alone: one update each";
   p = fit(model, adam, {.seconds = 0.05}, loss).progress;

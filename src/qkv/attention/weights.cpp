@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "qkv/core/parallel.h"
+#include "qkv/tensor/present.h"
 
 namespace qkv {
 namespace {
@@ -40,7 +41,10 @@ Weights::Weights(Lowered scores, AttentionPlan plan, Tensor lse, int64_t empty_r
 }
 
 Weights::Weights(const Tensor& matrix, int64_t empty_rows)
-    : source_(matrix.detached()), shape_(matrix.shape()), empty_rows_(empty_rows) {}
+    : source_(matrix.detached()), shape_(matrix.shape()), empty_rows_(empty_rows) {
+  check_present("weights", matrix);
+  check(matrix.rank() == 4, "[weights] expected a matrix (B, H, Lq, Lk), got ", matrix.shape());
+}
 
 void Weights::check_row(int64_t b, int64_t h, int64_t i) const {
   check(b >= 0 && b < shape_[0] && h >= 0 && h < shape_[1] && i >= 0 && i < shape_[2], "[weights] no row (", b, ", ", h,

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace qkv {
 
@@ -11,6 +12,10 @@ namespace {
 // The fewest digits that tell the number from its neighbours of the same type.
 template <class Number>
 void append_number(std::string& out, Number number) {
+  if (std::isnan(number)) {  // its sign says nothing
+    out += "nan";
+    return;
+  }
   std::array<char, 32> digits;
   out.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
 }

@@ -11,6 +11,7 @@
 #include "qkv/models/transformer_decoder.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -210,6 +211,7 @@ void Step::operator()(int64_t begin, int64_t end, float* logits) const {
 }  // namespace
 
 Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Run& run) const {
+  check_present("step", tokens, "tokens");
   const int64_t R = state.rows(), V = output.weight.size(0), d = output.weight.size(1);
   check(tokens.shape() == Shape{R}, "[transformer] the cache has ", R, " rows, got tokens of shape ", tokens.shape());
   check(state.self.size() == stack.blocks.size(), "[transformer] the cache is from a model with ", state.self.size(),

@@ -10,6 +10,7 @@
 #include "qkv/ops/dropout.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/probe.h"
 
 namespace qkv {
@@ -125,6 +126,8 @@ Tensor Seq2Seq::keys_of(const Tensor& states) const {
 
 Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
                          const Ids& target_lens) const {
+  check_present("seq2seq", source, "source");
+  check_present("seq2seq", target_in, "target_in");
   check(target_in.rank() == 2 && source.rank() == 2 && target_in.size(0) == source.size(0),
         "[seq2seq] source and target differ in rows: ", source.shape(), " and ", target_in.shape());
   const Encoded encoded = encode(source, source_lens, run);
@@ -224,6 +227,7 @@ Seq2Seq::State Seq2Seq::start(const Ids& source, const Ids& source_lens, const R
 }
 
 Tensor Seq2Seq::step(State& state, const Ids& tokens, const Run& run) const {
+  check_present("seq2seq", tokens, "tokens");
   const int64_t R = state.rows();
   check(tokens.shape() == Shape{R}, "[seq2seq] expected one token for each of ", R, " rows, got ids of shape ",
         tokens.shape());

@@ -2,6 +2,7 @@
 #include "qkv/models/transformer.h"
 
 #include "qkv/core/check.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -63,6 +64,8 @@ Transformer::Transformer(const TransformerConfig& o, const VocabularySizes& word
 
 Tensor Transformer::features(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run,
                              const Mask& mask) const {
+  check_present("transformer", source, "source");
+  check_present("transformer", target_in, "target_in");
   check(source.rank() == 2 && target_in.rank() == 2 && target_in.size(0) == source.size(0),
         "[transformer] source and target differ in rows: ", source.shape(), " and ", target_in.shape());
   return decoder.features(target_in, {encoder(source, source_lens, run.at("encoder")), seen(source_lens)},
@@ -74,6 +77,7 @@ Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids&
 }
 
 Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
+  check_present("transformer", source, "source");
   check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths have shape ",
         source_lens.shape(), " for source ", source.shape());
   const TapePause pause;

@@ -8,6 +8,7 @@
 #include "qkv/models/rows.h"
 #include "qkv/models/step_weights.h"
 #include "qkv/nn/init.h"
+#include "qkv/tensor/present.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -35,6 +36,7 @@ TransformerDecoder::TransformerDecoder(const TransformerConfig& o, int64_t vocab
 }
 
 Tensor TransformerDecoder::features(const Ids& ids, const Memory& memory, const Run& run, const Mask& mask) const {
+  check_present("transformer", ids, "ids");
   const bool crosses = !stack.blocks.empty() && stack.blocks[0].cross;
   check(!crosses || memory.states.defined(),
         "[transformer] the decoder attends to an encoder: its outputs are missing, pass them as memory");
@@ -67,6 +69,7 @@ DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const
 }
 
 Tensor TransformerDecoder::prefill(DecoderState& state, const Ids& ids, const Ids& lens, const Run& run) const {
+  check_present("prefill", ids, "ids");
   const int64_t R = state.rows(), n = ids.rank() == 2 ? ids.size(1) : 0;
   check(n > 0 && ids.size(0) == R, "[prefill] expected tokens of shape (", R, ", n) with n of at least 1, got ",
         ids.shape());

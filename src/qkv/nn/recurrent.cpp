@@ -35,6 +35,7 @@ Recurrent::Recurrent(int64_t inputs, int64_t units, const RecurrentOptions& o, c
 
 Recurrent::Output Recurrent::operator()(const Tensor& x, const Run& run, const Ids& lens, const Few<CellState>& first,
                                         const Few<CellState>& reverse_first) const {
+  check(!layers.empty(), "[recurrent] there are no layers: make it with its sizes");
   check(first.empty() || first.size() == layers.size(), "[recurrent] ", first.size(), " first states for ",
         layers.size(), " layers");
   check(reverse_first.empty() || reverse_first.size() == reverse.size(), "[recurrent] ", reverse_first.size(),

@@ -109,6 +109,7 @@ Tensor broadcast_map(const char* op, kernels::Binary kernel, const Tensor& a, co
 }
 
 Tensor sum_to(Tensor x, const Shape& shape) {
+  check_present("sum_to", x);
   if (x.shape() == shape) return x;
   check(broadcast("sum_to", x.shape(), shape) == x.shape(), "[sum_to] ", x.shape(), " is not a broadcast of ", shape);
   const int64_t n = shape.numel();

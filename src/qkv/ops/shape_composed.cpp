@@ -17,14 +17,18 @@ Tensor unsqueeze(const Tensor& x, int axis) {
 
 Tensor stack(std::span<const Tensor> parts, int axis) {
   check(!parts.empty(), "[stack] nothing to stack: expected one tensor or more");
+  for (const Tensor& part : parts) check_present("stack", part);
+  const int rank = parts[0].rank() + 1;
+  check(rank <= Shape::kMaxRank, "[stack] at most ", Shape::kMaxRank, " axes: no room for one more in ",
+        parts[0].shape());
+  axis = normal_axis("stack", axis, rank);
   std::vector<Tensor> thick;
   thick.reserve(parts.size());
   for (const Tensor& part : parts) {
-    check_present("stack", part);
     check(part.shape() == parts[0].shape(), "[stack] shapes differ: ", parts[0].shape(), " and ", part.shape());
     thick.push_back(unsqueeze(part, axis));
   }
-  return concat(thick, normal_axis("stack", axis, parts[0].rank() + 1));
+  return concat(thick, axis);
 }
 
 std::vector<Tensor> split(const Tensor& x, std::span<const int64_t> sizes, int axis) {

@@ -1,4 +1,5 @@
 // Tensors as text.
+#include <cmath>
 #include <cstdio>
 #include <ostream>
 
@@ -11,6 +12,10 @@ namespace {
 constexpr int64_t kEdge = 3;  // elements at either end of a long axis
 
 void append_element(std::string& out, float x) {
+  if (std::isnan(x)) {  // its sign says nothing
+    out += "nan";
+    return;
+  }
   char digits[32];
   std::snprintf(digits, sizeof digits, "%.4g", static_cast<double>(x));
   out += digits;

@@ -219,6 +219,8 @@ void Tape::backward(const Tensor& loss) {
 }
 
 void Tape::backward(const Tensor& y, const Tensor& dy) {
+  check_present("backward", y, "y");
+  check_present("backward", dy, "dy");
   TapeState& s = *state_;
   check(!s.ran, "[backward] the tape has already run: open a new one");
   check(y.tape_ == s.serial || y.tape_ == 0, "[backward] the tensor was recorded on another tape");

@@ -48,7 +48,8 @@ class Tensor {
   int rank() const { return shape_.rank(); }
   int64_t size(int axis) const { return shape_[axis]; }
   int64_t numel() const { return shape_.numel(); }
-  std::span<const float> data() const { return {data_, static_cast<size_t>(numel())}; }
+  /// The elements; none if the tensor is absent.
+  std::span<const float> data() const { return {data_, defined() ? static_cast<size_t>(numel()) : 0}; }
   /// The element of a tensor that has exactly one.
   float item() const;
   float at(std::initializer_list<int64_t> index) const;
@@ -130,7 +131,7 @@ class Ids {
   int rank() const { return shape_.rank(); }
   int64_t size(int axis) const { return shape_[axis]; }
   int64_t numel() const { return shape_.numel(); }
-  std::span<const int32_t> data() const { return {data_, static_cast<size_t>(numel())}; }
+  std::span<const int32_t> data() const { return {data_, defined() ? static_cast<size_t>(numel()) : 0}; }
   const int32_t* ptr() const { return data_; }
   int32_t* mutable_ptr() { return data_; }
   Ids viewed(const Shape& shape) const;

@@ -1,12 +1,18 @@
 // Absent tensors and layers without sizes are refused by name, not read.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
+#include "qkv/models/transformer.h"
 #include "qkv/models/transformer_decoder.h"
 #include "qkv/nn/layers.h"
+#include "qkv/nn/recurrent.h"
+#include "qkv/ops/elementwise.h"
 #include "qkv/ops/matmul.h"
 #include "qkv/ops/reduce.h"
+#include "qkv/ops/shape.h"
 #include "qkv/tensor/tape.h"
 #include "support/files.h"
 
@@ -30,6 +36,53 @@ TEST(Absent, ArgumentsByName) {
             "[attend] the tensor \"keys\" is absent: it has no values");
   EXPECT_EQ(error_of([&] { attend(Bilinear(), x, x, x); }), "[bilinear] the tensor \"W\" is absent: it has no values");
   EXPECT_EQ(error_of([] { Mask::valid_lens(Ids()); }), "[mask] the tensor \"valid_lens\" is absent: it has no values");
+}
+
+TEST(Absent, HasNoElements) {
+  EXPECT_TRUE(Tensor().data().empty());
+  EXPECT_TRUE(Ids().data().empty());
+  EXPECT_EQ(scalar(2).data().size(), 1u);
+}
+
+TEST(Absent, WeightsSumsAndRecurrentLayers) {
+  EXPECT_EQ(error_of([] { (void)Weights(Tensor()); }), "[weights] the tensor is absent: it has no values");
+  EXPECT_EQ(error_of([] { (void)Weights(ones({2, 3})); }), "[weights] expected a matrix (B, H, Lq, Lk), got (2, 3)");
+  EXPECT_EQ(error_of([] { sum_to(Tensor(), {}); }), "[sum_to] the tensor is absent: it has no values");
+  EXPECT_EQ(error_of([] {
+              Recurrent()(ones({1, 2, 3}), qkv::Run());
+            }),
+            "[recurrent] there are no layers: make it with its sizes");
+  Tape tape;
+  const Tensor y = parameter(scalar(2)) * 2;
+  EXPECT_EQ(error_of([&] { tape.backward(y, Tensor()); }), "[backward] the tensor \"dy\" is absent: it has no values");
+}
+
+TEST(Absent, TokensOfAModel) {
+  const TransformerDecoder decoder(TransformerConfig{.hidden = 8, .ffn = 8, .heads = 2}, 5, Cross::no, Rng(1));
+  EXPECT_EQ(error_of([&] { decoder.logits(Ids(), {}, qkv::Run()); }),
+            "[transformer] the tensor \"ids\" is absent: it has no values");
+  DecoderState state = decoder.start(1);
+  EXPECT_EQ(error_of([&] { decoder.step(state, Ids(), qkv::Run()); }),
+            "[step] the tensor \"tokens\" is absent: it has no values");
+  EXPECT_EQ(error_of([&] { decoder.prefill(state, Ids(), {}, qkv::Run()); }),
+            "[prefill] the tensor \"ids\" is absent: it has no values");
+  const Transformer both(TransformerConfig{.hidden = 8, .ffn = 8, .heads = 2}, {5, 5}, Rng(1));
+  const Ids one({1, 1}, {0});
+  EXPECT_EQ(error_of([&] { both.logits(Ids(), {}, one, qkv::Run()); }),
+            "[transformer] the tensor \"source\" is absent: it has no values");
+  EXPECT_EQ(error_of([&] { both.logits(one, {}, Ids(), qkv::Run()); }),
+            "[transformer] the tensor \"target_in\" is absent: it has no values");
+}
+
+TEST(Stack, NamesItself) {
+  EXPECT_EQ(error_of([] { stack({ones({2}), ones({2})}, 5); }), "[stack] axis 5 is outside a tensor of 2 axes");
+  EXPECT_EQ(error_of([] { stack({Tensor(), Tensor()}, 0); }), "[stack] the tensor is absent: it has no values");
+}
+
+TEST(NotANumber, HasNoSign) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(text(Tensor({2}, {-nan, nan})), "(2,) [nan, nan]");
+  EXPECT_EQ(text(-nan, " ", -double{nan}), "nan nan");
 }
 
 TEST(Absent, PartsAndViews) {

@@ -1,4 +1,4 @@
-// expected: loss(step, run)
+// expected: loss(number, run)
 #include "compile_errors.h"
 
 int main() {

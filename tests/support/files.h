@@ -60,4 +60,11 @@ std::string error_of(Call&& call) {
   return "no error";
 }
 
+/// The bytes of hexadecimal digits.
+inline std::string from_hex(const std::string& digits) {
+  std::string out;
+  for (size_t i = 0; i < digits.size(); i += 2) out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return out;
+}
+
 }  // namespace qkv_test

@@ -20,14 +20,9 @@ namespace {
 namespace fs = std::filesystem;
 using qkv_test::error_of;
 using qkv_test::file_bytes;
+using qkv_test::from_hex;
 using qkv_test::put_bytes;
 using qkv_test::TempFolder;
-
-std::string from_hex(const std::string& digits) {
-  std::string out;
-  for (size_t i = 0; i < digits.size(); i += 2) out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return out;
-}
 
 std::vector<uint8_t> bytes_of(const std::string& hex) {
   const std::string raw = from_hex(hex);

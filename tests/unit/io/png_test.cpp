@@ -15,14 +15,9 @@ namespace {
 
 using qkv_test::error_of;
 using qkv_test::file_bytes;
+using qkv_test::from_hex;
 using qkv_test::put_bytes;
 using qkv_test::TempFolder;
-
-std::string from_hex(const std::string& digits) {
-  std::string out;
-  for (size_t i = 0; i < digits.size(); i += 2) out += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
-  return out;
-}
 
 nlohmann::json golden() {
   std::ifstream in(QKV_SOURCE_DIR "/tests/golden/pictures.json");

@@ -7,18 +7,10 @@
 
 #include "qkv/core/check.h"
 #include "qkv/tasks/presets.h"
+#include "unit/tasks/translation_fixture.h"
 
 namespace qkv {
 namespace {
-
-std::string error_of(const auto& work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint().in(Language::en));
-  }
-  return "";
-}
 
 TEST(RunConfig, ACommandLineOffersTheSettingsOfAllKinds) {
   const std::vector<Setting> all = offered_settings();

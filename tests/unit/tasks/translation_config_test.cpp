@@ -6,18 +6,10 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
+#include "unit/tasks/translation_fixture.h"
 
 namespace qkv {
 namespace {
-
-std::string error_of(const auto& work) {
-  try {
-    work();
-  } catch (const Error& e) {
-    return e.hint().empty() ? e.what() : text(e.what(), " | ", e.hint().in(Language::en));
-  }
-  return "";
-}
 
 TranslationConfig parsed(const std::string& yaml) {
   TranslationConfig c;

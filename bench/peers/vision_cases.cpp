@@ -45,6 +45,7 @@ class VisionStep : public Case {
     training_.reset();  // free its memory first
     VisionTransformerConfig config{.patch = 16, .hidden = 512, .ffn = 2048, .heads = 8, .layers = 2};
     config.dropout = config.embedding_dropout = dropout;
+    if (inputs_.at("has_cls").to_ids("has_cls").ptr()[0] == 0) config.pooling = Pooling::mean;
     VisionTransformer model(config, {1, 96, 96}, 10, Rng(0));
     for (const auto& p : parameters(model)) {
       const Array& values = inputs_.at(p.name);
@@ -78,7 +79,7 @@ class VisionStep : public Case {
 }  // namespace
 
 std::unique_ptr<Case> vision_case(const std::string& name, const Arrays& inputs) {
-  if (name == "vision-step") return std::make_unique<VisionStep>(inputs);
+  if (name == "vision-step" || name == "vision-mean-step") return std::make_unique<VisionStep>(inputs);
   return nullptr;
 }
 

@@ -27,19 +27,21 @@ class Block(nn.Module):
 
 
 class ViT(nn.Module):
-    def __init__(self, size=96, patch=16, width=512, ffn=2048, heads=8, layers=2, classes=10, dropout=0.1):
+    def __init__(self, size=96, patch=16, width=512, ffn=2048, heads=8, layers=2, classes=10, dropout=0.1, cls=True):
         super().__init__()
         self.embed = nn.Conv2d(1, width, patch, patch)
-        self.cls = nn.Parameter(torch.zeros(1, 1, width))
-        self.positions = nn.Parameter(torch.randn((size // patch) ** 2 + 1, width))
+        self.cls = nn.Parameter(torch.zeros(1, 1, width)) if cls else None
+        self.positions = nn.Parameter(torch.randn((size // patch) ** 2 + cls, width))
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.Sequential(*(Block(width, ffn, heads, dropout) for _ in range(layers)))
         self.norm, self.output = nn.LayerNorm(width), nn.Linear(width, classes)
 
     def forward(self, images):
         x = self.embed(images).flatten(2).transpose(1, 2)
-        x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), 1)
-        return self.output(self.norm(self.blocks(self.dropout(x + self.positions))[:, 0]))
+        if self.cls is not None:
+            x = torch.cat((self.cls.expand(x.shape[0], -1, -1), x), 1)
+        x = self.blocks(self.dropout(x + self.positions))
+        return self.output(self.norm(x[:, 0]) if self.cls is not None else self.norm(x).mean(1))
 
     def arrays(self):
         """Weights by their names in qkv."""
@@ -58,17 +60,17 @@ class ViT(nn.Module):
 class VisionStep(Case):
     name, title = "vision-step", "training step of the book's vision Transformer, 96 x 96, patch 16, width 512, batch 128 (dropout 0.1, SGD)"
     tolerance, repeats, our_repeats, rounds, compared, rate = 1e-4, 1, 1, 50, 3, 0.1
-    long, probes, target = True, 3, ">= 1.1"
+    long, probes, target, cls = True, 3, ">= 1.1", True
 
     def inputs(self):
         torch.manual_seed(11)
         rng = numpy.random.default_rng(12)
         data = {"images": rng.random((128, 1, 96, 96), numpy.float32), "labels": rng.integers(0, 10, 128).astype(numpy.int32)}
-        return data | {"compared": numpy.array([self.compared], numpy.int32)} | self.start().arrays()
+        return data | {"compared": numpy.array([self.compared], numpy.int32), "has_cls": numpy.array([self.cls], numpy.int32)} | self.start().arrays()
 
     def start(self, dropout=0.1):
         torch.manual_seed(11)
-        return ViT(dropout=dropout)
+        return ViT(dropout=dropout, cls=self.cls)
 
     def peer(self, inputs):
         case = self
@@ -98,4 +100,10 @@ class VisionStep(Case):
         return Peer()
 
 
-ALL = [VisionStep()]
+class VisionMeanStep(VisionStep):
+    """With the mean of the patches every state of the last block is needed, so both sides compute the same products."""
+
+    name, title, cls = "vision-mean-step", "the same step with the mean of the patches instead of a class token", False
+
+
+ALL = [VisionStep(), VisionMeanStep()]

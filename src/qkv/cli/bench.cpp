@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "qkv/attention/attend.h"
 #include "qkv/attention/scorers.h"
+#include "qkv/cli/bench.h"
 #include "qkv/cli/command.h"
 #include "qkv/core/parallel.h"
 #include "qkv/data/text.h"
@@ -19,32 +20,9 @@
 #include "qkv/ops/loss.h"
 #include "qkv/ops/norm.h"
 #include "qkv/ops/softmax.h"
-#include "qkv/train/optimizer.h"
-#include "qkv/train/shards.h"
 
 namespace qkv::cli {
-namespace {
 
-struct Speed {
-  double seconds;         // per repetition, best of several rounds
-  double work = 0;        // per repetition, in the unit below
-  std::string unit = {};  // "GFLOP/s", "GB/s", "rows/s"
-};
-
-struct Line {
-  Text name;
-  std::function<Speed()> measure;
-};
-
-// Filters know the English name too, in any language.
-bool contains(const Text& name, const std::string& filter, Language language) {
-  const auto found = [&](Language spoken) {
-    return lowercase(name.in(spoken)).find(lowercase(filter)) != std::string::npos;
-  };
-  return found(Language::en) || found(language);
-}
-
-// The best of rounds that take about 20 ms each.
 double best_seconds(const std::function<void()>& work) {
   using Clock = std::chrono::steady_clock;
   const auto timed = [&](int64_t repeats) {
@@ -59,6 +37,16 @@ double best_seconds(const std::function<void()>& work) {
   return best;
 }
 
+namespace {
+
+// Filters know the English name too, in any language.
+bool contains(const Text& name, const std::string& filter, Language language) {
+  const auto found = [&](Language spoken) {
+    return lowercase(name.in(spoken)).find(lowercase(filter)) != std::string::npos;
+  };
+  return found(Language::en) || found(language);
+}
+
 Speed recorded_op() {
   const Tensor w = parameter(ones({8})), c = ones({8});
   const double seconds = best_seconds([&] {
@@ -70,7 +58,7 @@ Speed recorded_op() {
   return {seconds / 100};
 }
 
-Line product(int64_t m, int64_t n, int64_t k) {
+BenchLine product(int64_t m, int64_t n, int64_t k) {
   return {
       tr("matrix product {m} x {n} x {k}, one thread", "m"_a = m, "n"_a = n, "k"_a = k), [=]() -> Speed {
         Tensor a = normal({m, k}, Rng(1)), b = normal({k, n}, Rng(2)), c = Tensor::empty({m, n});
@@ -82,7 +70,7 @@ Line product(int64_t m, int64_t n, int64_t k) {
       }};
 }
 
-Line memory_line(const Text& op_name, double bytes_per_element, const std::function<Tensor(const Tensor&)>& op) {
+BenchLine memory_line(const Text& op_name, double bytes_per_element, const std::function<Tensor(const Tensor&)>& op) {
   return {tr("{op}, 2048 x 512", "op"_a = op_name), [=]() -> Speed {
             const Tensor x = normal({2048, 512}, Rng(3));
             return {best_seconds([&] { op(x); }), bytes_per_element * 1e-9 * static_cast<double>(x.numel()), "GB/s"};
@@ -109,7 +97,7 @@ Speed attention(int64_t n, bool causal, Direction direction) {
   return {seconds, (both ? 14e-9 : 4e-9) * kWidth * pairs, "GFLOP/s"};
 }
 
-Line attention_line(int64_t n, bool causal, Direction direction) {
+BenchLine attention_line(int64_t n, bool causal, Direction direction) {
   const Text mask = causal ? tr("causal") : tr("plain");
   const Text name = direction == Direction::both
                         ? tr("attention forward + backward, n {n}, 8 heads of 64, {mask}", "n"_a = n, "mask"_a = mask)
@@ -129,19 +117,13 @@ struct Perceptron {
 
 Speed perceptron_step() {
   Perceptron model;
-  Parameters all = flatten(model);
-  Adam adam;
-  Shards shards(all);
   const Tensor x = normal({640, 32}, Rng(4));
   Ids targets = Ids::empty({640});
   for (int64_t i = 0; i < 640; ++i) targets.mutable_ptr()[i] = static_cast<int32_t>(i % 201);
-  const double seconds = best_seconds([&] {
-    shards.gradients(640, 640, {.training = true}, [&](int64_t begin, int64_t end, const Run&) -> Loss {
-      const Tensor sum = cross_entropy(model(x.part(begin * 32, {end - begin, 32})), targets.part(begin, {end - begin}),
-                                       {.reduction = Reduction::sum});
-      return {sum, static_cast<double>(end - begin)};
-    });
-    adam.step(all, shards.gradient(), 1e-3f, clip_factor(norm(shards.gradient()), 1));
+  const double seconds = step_seconds(model, 640, 640, [&](int64_t begin, int64_t end, const Run&) -> Loss {
+    const Tensor sum = cross_entropy(model(x.part(begin * 32, {end - begin, 32})), targets.part(begin, {end - begin}),
+                                     {.reduction = Reduction::sum});
+    return {sum, static_cast<double>(end - begin)};
   });
   return {seconds, 640, "rows/s"};
 }
@@ -185,7 +167,7 @@ class BenchCommand : public Command {
   }
 
   int run(const Global& global) override {
-    const std::vector<Line> lines = {
+    std::vector<BenchLine> lines = {
         {tr("recorded op, 8 elements, forward + backward"), recorded_op},
         product(640, 32, 32),
         product(640, 200, 32),
@@ -206,10 +188,11 @@ class BenchCommand : public Command {
         memory_line(verbatim("gelu"), 8, gelu),
         {tr("Adam, 4 M parameters"), adam_step},
         {tr("perceptron 640 x 32 -> 64 -> 32 -> 201, training step"), perceptron_step}};
+    std::ranges::move(model_lines(), std::back_inserter(lines));
     nlohmann::ordered_json all = {
         {"threads", threads()}, {"target", kernels::running_target()}, {"lines", nlohmann::ordered_json::array()}};
     int shown = 0;
-    for (const Line& line : lines) {
+    for (const BenchLine& line : lines) {
       if (!contains(line.name, filter_, global.language)) continue;
       const Speed speed = line.measure();
       ++shown;

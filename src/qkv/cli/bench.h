@@ -1,0 +1,44 @@
+// Lines of the speed table, and how they are measured.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "qkv/core/text.h"
+#include "qkv/nn/module.h"
+#include "qkv/train/optimizer.h"
+#include "qkv/train/shards.h"
+
+namespace qkv::cli {
+
+struct Speed {
+  double seconds;         // per repetition, best of several rounds
+  double work = 0;        // per repetition, in the unit below
+  std::string unit = {};  // "GFLOP/s", "GB/s", "rows/s"
+};
+
+struct BenchLine {
+  Text name;
+  std::function<Speed()> measure;
+};
+
+/// The best of rounds that take about 20 ms each.
+double best_seconds(const std::function<void()>& work);
+
+/// A training step on a batch of `rows` with `count` losses: gradients, clipping, Adam. loss_of as in
+/// Shards::gradients.
+double step_seconds(auto& model, int64_t rows, double count, const auto& loss_of) {
+  Parameters all = flatten(model);
+  Adam adam;
+  Shards shards(all);
+  return best_seconds([&] {
+    shards.gradients(rows, count, {.training = true}, loss_of);
+    adam.step(all, shards.gradient(), 1e-3f, clip_factor(norm(shards.gradient()), 1));
+  });
+}
+
+/// bench_models.cpp: whole models.
+std::vector<BenchLine> model_lines();
+
+}  // namespace qkv::cli

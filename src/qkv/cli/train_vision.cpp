@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "qkv/cli/train_task.h"
+#include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/tasks/vision/run.h"
 
@@ -18,10 +19,10 @@ class TrainVision : public TrainTask {
   void say_start(const Global& global) const override {
     const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
     const VisionData& data = run_.data();
-    const Text images = data.valid.count() > 0
-                            ? tr("{images} images and {valid} for validation", "images"_a = number(data.train.count()),
-                                 "valid"_a = number(data.valid.count()))
-                            : tr("{images} images", "images"_a = number(data.train.count()));
+    const Text trained = image_count(static_cast<uint64_t>(data.train.count()));
+    const Text images = data.valid.count() > 0 ? tr("{images} and {valid} for validation", "images"_a = trained,
+                                                    "valid"_a = number(data.valid.count()))
+                                               : trained;
     say_line(tr("{images}, {size} pixels, {classes} classes, {parameters} parameters, {folder}", "images"_a = images,
                 "size"_a = size_text(data.facts.size), "classes"_a = data.facts.classes.size(),
                 "parameters"_a = number(run_.parameters().count()), "folder"_a = run_.folder()),

@@ -8,6 +8,7 @@ namespace qkv {
 Text byte_count(uint64_t n) { return n == 1 ? tr("1 byte") : tr("{bytes} bytes", "bytes"_a = grouped(n)); }
 Text claim_count(uint64_t n) { return n == 1 ? tr("1 claim") : tr("{claims} claims", "claims"_a = grouped(n)); }
 Text file_count(uint64_t n) { return n == 1 ? tr("1 file") : tr("{files} files", "files"_a = grouped(n)); }
+Text image_count(uint64_t n) { return n == 1 ? tr("1 image") : tr("{images} images", "images"_a = grouped(n)); }
 Text layer_count(uint64_t n) { return n == 1 ? tr("1 layer") : tr("{layers} layers", "layers"_a = grouped(n)); }
 Text line_count(uint64_t n) { return n == 1 ? tr("1 line") : tr("{lines} lines", "lines"_a = grouped(n)); }
 Text link_count(uint64_t n) { return n == 1 ? tr("1 link") : tr("{links} links", "links"_a = grouped(n)); }

@@ -11,6 +11,7 @@ namespace QKV_API qkv {
 Text byte_count(uint64_t bytes);
 Text claim_count(uint64_t claims);
 Text file_count(uint64_t files);
+Text image_count(uint64_t images);
 Text layer_count(uint64_t layers);
 Text line_count(uint64_t lines);
 Text link_count(uint64_t links);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "qkv/core/counts.h"
 #include "qkv/core/limits.h"
 #include "qkv/data/corpus.h"
 #include "qkv/data/pictures.h"
@@ -88,8 +89,8 @@ ImageSet limited(ImageSet set, int64_t limit, bool by_class) {
 void split_off(VisionData& data, double share, uint64_t seed) {
   const int64_t count = data.train.count();
   const auto wanted = static_cast<int64_t>(std::ceil(share * static_cast<double>(count)));
-  require(wanted < count, "{count} images are too few to hold out a share of {share}", "count"_a = count,
-          "share"_a = share);
+  require(wanted < count, "{images}: too few to hold out a share of {share}",
+          "images"_a = image_count(static_cast<uint64_t>(count)), "share"_a = share);
   std::vector<int64_t> order = shuffled(count, Rng(seed).at("split"));
   const auto cut = order.begin() + wanted;
   std::sort(order.begin(), cut);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "qkv/attention/edits.h"
 #include "qkv/ops/attention_composed.h"
 #include "qkv/ops/diagonals.h"
 #include "qkv/ops/elementwise.h"
@@ -45,6 +46,18 @@ Tensor with_biases(Tensor scores, const AttentionPlan& plan) {
   if (plan.bias.defined()) scores = add(scores, plan.bias);
   if (plan.relative.defined()) scores = add(scores, dense_of_diagonals(plan.relative, scores.size(2), scores.size(3)));
   return scores;
+}
+
+// The weights after the edits of the run's probe, if it has any for this attention.
+Tensor edited(const AttendCall& call, const Tensor& scores, const Tensor& weights) {
+  Probe* probe = call.run->probe;
+  if (!probe || !probe->edits(call.run->path)) return weights;
+  check(!Tape::current(), "[attend] the attention at ", call.run->path, " is edited: it has no gradient");
+  Tensor out = Tensor::empty(weights.shape());
+  std::copy_n(weights.ptr(), weights.numel(), out.mutable_ptr());
+  EditableWeights all{scores, call.plan, call.run->first_queries, out};
+  probe->edit(call.run->path, all);
+  return out;
 }
 
 void show(const AttendCall& call, const Attended& attended) {
@@ -117,11 +130,12 @@ Attended attend_composed(const AttendCall& call, const Tensor& scores) {
   const Shape expected{call.q.size(0), call.q.size(1), call.q.size(2), call.k.size(2)};
   check(scores.shape() == expected, "[attend] the scorer gave scores ", scores.shape(), ", expected (B, H, Lq, Lk) ",
         expected);
-  const MaskedSoftmax alpha = masked_softmax(with_biases(scores, call.plan), call.plan);
-  const Tensor kept =
-      call.dropout.rate > 0 ? mul(alpha.weights, dropout_factors(expected, call.dropout)) : alpha.weights;
+  const Tensor biased = with_biases(scores, call.plan);
+  const MaskedSoftmax alpha = masked_softmax(biased, call.plan);
+  const Tensor weights = edited(call, biased, alpha.weights);
+  const Tensor kept = call.dropout.rate > 0 ? mul(weights, dropout_factors(expected, call.dropout)) : weights;
   const Tensor output = pool_values(kept, call.v, call.plan);
-  Attended out{given_axes(output, call), Weights(alpha.weights, alpha.empty_rows)};
+  Attended out{given_axes(output, call), Weights(weights, alpha.empty_rows)};
   show(call, out);
   return out;
 }

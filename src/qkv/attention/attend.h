@@ -7,6 +7,7 @@
 #include "qkv/attention/scorer.h"
 #include "qkv/attention/weights.h"
 #include "qkv/core/api.h"
+#include "qkv/tensor/probe.h"
 #include "qkv/tensor/run.h"
 
 namespace QKV_API qkv {
@@ -47,11 +48,12 @@ Attended attend_composed(const AttendCall& call, const Tensor& scores);
 
 /// Attention pooling. q (B, H, Lq, D), k (B, Hk, Lk, D'), v (B, Hk, Lk, Dv), H a multiple of Hk: query head h reads key
 /// head h / (H / Hk). Or (B, L, D) or (L, D) each, or with options.axis inner (B, L, H, D). Gradients go to q, k, v,
-/// the scorer's parameters and a learned bias.
+/// the scorer's parameters and a learned bias. An attention that the run's probe edits is computed composed.
 template <Scorer S>
 Attended attend(const S& scorer, const Tensor& q, const Tensor& k, const Tensor& v, const Mask& mask = Mask::none(),
                 const Run& run = {}, const AttendOptions& options = {}) {
-  const bool fused = options.path == AttendPath::fused && lowers(scorer);
+  const bool edited = run.probe && run.probe->edits(run.path);
+  const bool fused = options.path == AttendPath::fused && lowers(scorer) && !edited;
   detail::AttendCall call = detail::attend_call(q, k, v, mask, run, options, fused && lowers_any_head_axis(scorer));
   if constexpr (LoweringScorer<S>) {
     if (fused) return detail::attend_fused(call, scorer.lower(call.q, call.k));

@@ -25,8 +25,9 @@ class PromptedSteps : public StepModel {
  public:
   using State = decltype(std::declval<const Decoder&>().start(1));
 
-  PromptedSteps(const Decoder& decoder, std::span<const std::vector<int32_t>> prompts, int64_t window = 0)
-      : decoder_(decoder), window_(window) {
+  /// `run` may carry a probe that edits attention; it must outlive the steps.
+  PromptedSteps(const Decoder& decoder, std::span<const std::vector<int32_t>> prompts, int64_t window = 0, Run run = {})
+      : decoder_(decoder), window_(window), run_(std::move(run)) {
     std::vector<int32_t> short_ones, long_ones;
     for (size_t r = 0; r < prompts.size(); ++r) {
       const std::vector<int32_t>& prompt = prompts[r];
@@ -49,9 +50,9 @@ class PromptedSteps : public StepModel {
       given[rows_[r].group].push_back(0);
     }
     for (size_t r = 0; r < rows_.size(); ++r) given[rows_[r].group][rows_[r].place] = tokens.ptr()[r];
-    if (groups_.size() == 1) return decoder_.step(groups_[0], ids_of(given[0]), Run{});
+    if (groups_.size() == 1) return decoder_.step(groups_[0], ids_of(given[0]), run_);
     std::vector<Tensor> scores;
-    for (size_t g = 0; g < groups_.size(); ++g) scores.push_back(decoder_.step(groups_[g], ids_of(given[g]), Run{}));
+    for (size_t g = 0; g < groups_.size(); ++g) scores.push_back(decoder_.step(groups_[g], ids_of(given[g]), run_));
     const int64_t vocabulary = scores.front().size(1);
     Tensor out = Tensor::empty({std::ssize(rows_), vocabulary});
     for (size_t r = 0; r < rows_.size(); ++r)
@@ -96,7 +97,7 @@ class PromptedSteps : public StepModel {
       row.group = groups_.size();
       row.place = i;
     }
-    if (longest > 0) decoder_.prefill(state, ids, lens, Run{});
+    if (longest > 0) decoder_.prefill(state, ids, lens, run_);
     groups_.push_back(std::move(state));
   }
 
@@ -136,6 +137,7 @@ class PromptedSteps : public StepModel {
 
   const Decoder& decoder_;
   int64_t window_;
+  Run run_;
   std::vector<Row> rows_;
   std::vector<State> groups_;
 };

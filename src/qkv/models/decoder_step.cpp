@@ -12,6 +12,7 @@
 #include "qkv/ops/elementwise.h"
 #include "qkv/ops/shape.h"
 #include "qkv/tensor/present.h"
+#include "qkv/tensor/probe.h"
 #include "qkv/tensor/tape.h"
 
 namespace qkv {
@@ -26,6 +27,11 @@ int64_t rows_together(int64_t rows) { return std::clamp<int64_t>(((rows + 3) / 4
 // Whether the kernel of a step supports this attention.
 bool is_plain(const MultiHead& attention) {
   return (attention.scorer.as<Dot>() || attention.scorer.as<ScaledDot>()) && !attention.positions.biases();
+}
+
+// Whether the kernel of a step computes this attention: the run's probe does not edit it.
+bool uses_kernel(const MultiHead& attention, const Run& run) {
+  return is_plain(attention) && !run.training && !(run.probe && run.probe->edits(run.path));
 }
 
 // The slots of the keys of each row: (rows, stride) slots and (rows) counts.
@@ -56,6 +62,8 @@ class Step {
   Tensor cross(const Tensor& x, const Rows& rows, const Run& run) const;
   Tensor attended(const MultiHead& attention, const Tensor& q, const KeyValues& kv, const Places& places,
                   const Rows& rows) const;
+  // The run with the numbers of the rows' queries.
+  Run numbered(const Run& run, const Rows& rows) const;
   KeyValues gathered(const KeyValues& kv, const Places& places, const Rows& rows) const;
   // Concatenates part(rows, length) of stretches of rows with equal lengths; usually there is only one stretch.
   template <class Part>
@@ -111,6 +119,13 @@ Tensor Step::residual(const Tensor& x, const LayerNorm& norm, const TransformerB
   return add(x, run.training ? Dropout{block.dropout}(y, run) : y);
 }
 
+Run Step::numbered(const Run& run, const Rows& rows) const {
+  Run out = run;
+  out.first_queries =
+      std::span(state_.lengths).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.count));
+  return out;
+}
+
 // The keys and values of the rows as attend takes them: (rows, most keys, width).
 KeyValues Step::gathered(const KeyValues& kv, const Places& places, const Rows& rows) const {
   const auto first = places.slots.begin() + rows.begin * places.stride;
@@ -162,11 +177,12 @@ Tensor Step::self(const Tensor& x, const Rows& rows, const Run& run) const {
   else
     w.k(x.ptr(), rows.count, k);
   w.v(x.ptr(), rows.count, detail::writable(past.v) + slot * w.v.out());
-  const bool plain = is_plain(attention) && !run.training;
+  const bool plain = uses_kernel(attention, run);
   Tensor general;
   if (!plain || run.probe)
     general = by_length(rows, [&](const Rows& some, int64_t before) {
-      return attention(of_rows(x, some), gathered(past, past_, some), Mask::causal(before), run, before);
+      return attention(of_rows(x, some), gathered(past, past_, some), Mask::causal(before), numbered(run, some),
+                       before);
     });
   return plain ? w.out(attended(attention, turned(w.q(x), attention.heads), past, past_, rows)) : general;
 }
@@ -175,12 +191,12 @@ Tensor Step::cross(const Tensor& x, const Rows& rows, const Run& run) const {
   const MultiHead& attention = *decoder_.stack.blocks[rows.block].cross;
   const StepWeights::Block& w = state_.weights->blocks[rows.block];
   const KeyValues& memory = state_.cross[rows.block];
-  const bool plain = is_plain(attention) && !run.training;
+  const bool plain = uses_kernel(attention, run);
   Tensor general;
   if (!plain || run.probe) {
     const Ids lens({rows.count},
                    std::span(memory_.counts).subspan(static_cast<size_t>(rows.begin), static_cast<size_t>(rows.count)));
-    general = attention(x, gathered(memory, memory_, rows), Mask::valid_lens(lens), run);
+    general = attention(x, gathered(memory, memory_, rows), Mask::valid_lens(lens), numbered(run, rows));
   }
   return plain ? w.cross_out(attended(attention, w.cross_q(x), memory, memory_, rows)) : general;
 }

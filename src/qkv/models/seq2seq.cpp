@@ -2,6 +2,7 @@
 #include "qkv/models/seq2seq.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "qkv/attention/attend.h"
 #include "qkv/models/rows.h"
@@ -46,6 +47,20 @@ Tensor step_mask(const Ids& lens, int64_t steps) {
     for (int64_t t = 0; t < steps; ++t) mask.mutable_ptr()[b * steps + t] = t < lens.ptr()[b] ? 1.f : 0.f;
   return mask;
 }
+
+bool is_edited(const Run& run) { return run.probe && run.probe->edits(run.path); }
+
+// Edits as another probe does, but shows it nothing: it gets all steps at once.
+class EditsOnly : public Probe {
+ public:
+  explicit EditsOnly(Probe& probe) : probe_(probe) {}
+  void attention(std::string_view, const Weights&) override {}
+  bool edits(std::string_view path) const override { return probe_.edits(path); }
+  void edit(std::string_view path, EditableWeights& weights) override { probe_.edit(path, weights); }
+
+ private:
+  Probe& probe_;
+};
 
 void show(const Run& run, const Tensor& weights) {  // (B, T, S)
   if (!run.probe) return;
@@ -134,7 +149,7 @@ Tensor Seq2Seq::features(const Ids& source, const Ids& source_lens, const Ids& t
   const Run here = run.at("decoder");
   const Tensor embedded = qkv::dropout(decoder.embedding(target_in), config.embed_dropout, here.at("embedding"));
   const Tensor y = config.attention == ScorerKind::none ? decode_baseline(encoded, embedded, here, target_lens)
-                   : config.attention == ScorerKind::additive
+                   : config.attention == ScorerKind::additive && !is_edited(here.at("attention"))
                        ? decode_additive(encoded, source_lens, embedded, here, target_lens)
                        : decode_stepwise(encoded, source_lens, embedded, here, target_lens);
   return qkv::dropout(y, config.embed_dropout, run.at("output"));
@@ -188,9 +203,17 @@ Tensor Seq2Seq::decode_stepwise(const Encoded& encoded, const Ids& source_lens, 
   Few<CellState> state = encoded.first;
   std::vector<Tensor> tops, weights;
   tops.reserve(static_cast<size_t>(T));
+  std::optional<EditsOnly> editor;
+  if (is_edited(attention)) editor.emplace(*attention.probe);
   for (int64_t t = 0; t < T; ++t) {
     Run step = attention.at(static_cast<uint64_t>(t));
     step.probe = nullptr;  // the probe gets all steps at once, below
+    const std::vector<int32_t> number(editor ? static_cast<size_t>(B) : 0, static_cast<int32_t>(t));
+    if (editor) {
+      step.probe = &*editor;
+      step.path = attention.path;
+      step.first_queries = number;
+    }
     const Attended seen =
         attend_with(*this, reshape(state.back().h, {B, 1, H}), keys, encoded.values, source_lens, step);
     if (attention.probe) weights.push_back(seen.weights.matrix().viewed({B, 1, keys.size(1)}));
@@ -238,13 +261,17 @@ Tensor Seq2Seq::step(State& state, const Ids& tokens, const Run& run) const {
     x = concat({embedded, state.context}, -1);
   } else {
     const Tensor query = reshape(state.layers.back().h, {R, 1, config.hidden});
-    const Attended seen = attend_with(*this, query, state.keys, state.values, state.lens, here.at("attention"));
+    Run attention = here.at("attention");
+    const std::vector<int32_t> number(attention.probe ? static_cast<size_t>(R) : 0, state.steps);
+    attention.first_queries = number;
+    const Attended seen = attend_with(*this, query, state.keys, state.values, state.lens, attention);
     x = concat({reshape(seen.output, {R, state.values.size(2)}), embedded}, -1);
   }
   for (size_t l = 0; l < state.layers.size(); ++l) {
     state.layers[l] = recurrent_step(config.cell, x, decoder.recurrent.layers[l].weights(), state.layers[l]);
     x = state.layers[l].h;
   }
+  ++state.steps;
   return output(x);
 }
 

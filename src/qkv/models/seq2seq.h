@@ -69,6 +69,7 @@ struct Seq2Seq {
     Tensor context;                 // (R, encoder width); only without attention
     Ids lens;                       // (R), or absent
     std::vector<int32_t> sentence;  // of every row
+    int32_t steps = 0;              // tokens that every row has read
     int64_t rows() const { return static_cast<int64_t>(sentence.size()); }
   };
   /// The state before the first token: one row per sentence. source (B, S), source_lens (B) or absent.

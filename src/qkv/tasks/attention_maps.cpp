@@ -8,6 +8,7 @@
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
+#include "qkv/models/attention_paths.h"
 #include "qkv/tensor/probe.h"
 #include "qkv/tensor/tape.h"
 
@@ -141,13 +142,15 @@ Tensor self_rollout(const Tensor& mean) {
 }  // namespace
 
 TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens,
-                                           const Ids& target_in) {
+                                           const Ids& target_in, const AttentionEdits& edits) {
   check(source.rank() == 2 && source.size(0) == 1 && target_in.rank() == 2 && target_in.size(0) == 1,
         "[attention_maps] expected one sentence pair, got source ", source.shape(), " and target ", target_in.shape());
+  check_edits(edits, model.config.facts());
   const TapePause pause;
   Collected seen;
+  EditProbe probe(edits, &seen);
   Run run;
-  run.probe = &seen;
+  run.probe = &probe;
   model.features(source, source_lens, target_in, run);
   std::vector<const MultiHead*> encoder, decoder, cross;
   for (const TransformerBlock& block : model.encoder.stack.blocks) encoder.push_back(&block.self);
@@ -167,11 +170,12 @@ AttentionMaps mean_of_heads(const AttentionMaps& maps) {
 Tensor rollout(const Tensor& weights) { return self_rollout(mean_of_heads(weights)); }
 
 StackAttention stack_attention(const TransformerStack& stack, const std::string& prefix,
-                               const std::function<void(const Run&)>& pass) {
+                               const std::function<void(const Run&)>& pass, const AttentionEdits& edits) {
   const TapePause pause;
   Collected seen;
+  EditProbe probe(edits, &seen);
   Run run;
-  run.probe = &seen;
+  run.probe = &probe;
   pass(run);
   std::vector<const MultiHead*> layers;
   for (const TransformerBlock& block : stack.blocks) layers.push_back(&block.self);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "qkv/attention/edits.h"
 #include "qkv/core/api.h"
 #include "qkv/models/transformer.h"
 
@@ -25,17 +26,18 @@ struct TransformerAttention {
 };
 
 /// With teacher forcing: source (1, S), of which the first source_lens (1) tokens are valid (absent: all), and
-/// target_in (1, T), which begins with <bos>.
+/// target_in (1, T), which begins with <bos>. The maps of an edited attention are what is left after the edits.
 TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens,
-                                           const Ids& target_in);
+                                           const Ids& target_in, const AttentionEdits& edits = {});
 
 /// The self-attention of a stack of blocks: (layers, heads, n, n) each.
 struct StackAttention {
   Tensor weights, value_weighted;
 };
-/// `pass` runs the model for one input, so that the blocks have the paths "PREFIX.0", "PREFIX.1", ...
+/// `pass` runs the model for one input, so that the blocks have the paths "PREFIX.0", "PREFIX.1", ... Edits are not
+/// checked against the model here.
 StackAttention stack_attention(const TransformerStack& stack, const std::string& prefix,
-                               const std::function<void(const Run&)>& pass);
+                               const std::function<void(const Run&)>& pass, const AttentionEdits& edits = {});
 
 /// The mean over the heads of every layer: (layers, 1, ...).
 Tensor mean_of_heads(const Tensor& maps);

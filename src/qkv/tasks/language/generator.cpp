@@ -9,6 +9,7 @@
 #include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
 #include "qkv/decode/generate.h"
+#include "qkv/models/attention_paths.h"
 #include "qkv/ops/softmax.h"
 #include "qkv/run/model_file.h"
 #include "qkv/run/run_folder.h"
@@ -70,12 +71,14 @@ class Written {
 // The decoder of an encoder-decoder model that has read one text.
 class PairSteps : public StepModel {
  public:
-  PairSteps(const Transformer& model, const Ids& read) : model_(model), state_(model.start(read, {}, Run{})) {}
-  Tensor step(const Ids& tokens) override { return model_.step(state_, tokens, Run{}); }
+  PairSteps(const Transformer& model, const Ids& read, const Run& run)
+      : model_(model), run_(run), state_(model.start(read, {}, run)) {}
+  Tensor step(const Ids& tokens) override { return model_.step(state_, tokens, run_); }
   void select(std::span<const int32_t> rows) override { model_.select(state_, rows); }
 
  private:
   const Transformer& model_;
+  Run run_;
   Transformer::State state_;
 };
 
@@ -90,6 +93,9 @@ SampleOptions sampling(const GenerateOptions& o) {
           .end = kNoEnd,
           .watch = {.stop = o.stop}};
 }
+
+// A run that edits; the probe must outlive it. Without edits there is no probe at all.
+Run edited_run(EditProbe& probe) { return {.probe = probe.edits().empty() ? nullptr : &probe}; }
 
 Ids row_of(const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); }
 
@@ -152,6 +158,8 @@ std::vector<Continued> LanguageGenerator::generate(std::span<const std::string> 
           "this model does not continue texts (model.objective is {objective}): it fills gaps, written {gap}",
           "objective"_a = objective(), "gap"_a = kGap);
   for (const std::string& stop : options.stops) require(!stop.empty(), "a stop string is empty");
+  check_edits(options.edits, config_.model.facts());
+  EditProbe editor(options.edits);
   const int64_t context = config_.model.context;
   std::vector<Continued> out(prompts.size());
   for (size_t begin = 0; begin < prompts.size(); begin += static_cast<size_t>(options.rows)) {
@@ -188,7 +196,8 @@ std::vector<Continued> LanguageGenerator::generate(std::span<const std::string> 
       text.tokens.push_back(token.token);
       text.log_probabilities.push_back(token.log_probability);
     };
-    PromptedSteps steps(*model_->single, std::span<const std::vector<int32_t>>(read), context);
+    PromptedSteps steps(*model_->single, std::span<const std::vector<int32_t>>(read), context,
+                        edited_run(editor).at("decoder"));
     sample(steps, first, std::vector<uint64_t>(first.size(), 0), sampled);
     for (size_t p = begin; p < end; ++p)
       for (size_t s = 0; s < written[p - begin].size(); ++s) {
@@ -232,12 +241,15 @@ Filled LanguageGenerator::fill(const std::string& prompt, int64_t candidates, co
   require(std::ssize(gaps.ids) <= config_.model.context,
           "the prompt has {tokens} tokens, but the model reads {context} at once", "tokens"_a = gaps.ids.size(),
           "context"_a = config_.model.context);
+  check_edits(options.edits, config_.model.facts());
   const TapePause pause;
-  return objective() == LanguageObjective::masked ? fill_masks(gaps, candidates) : fill_spans(gaps, options);
+  return objective() == LanguageObjective::masked ? fill_masks(gaps, candidates, options.edits)
+                                                  : fill_spans(gaps, options);
 }
 
-Filled LanguageGenerator::fill_masks(const Gapped& prompt, int64_t candidates) const {
-  const Tensor x = model_->features(row_of(prompt.ids), Run{});
+Filled LanguageGenerator::fill_masks(const Gapped& prompt, int64_t candidates, const AttentionEdits& edits) const {
+  EditProbe editor(edits);
+  const Tensor x = model_->features(row_of(prompt.ids), edited_run(editor));
   const int64_t width = x.size(2);
   std::vector<int32_t> filled = prompt.ids;
   Filled out;
@@ -262,7 +274,8 @@ Filled LanguageGenerator::fill_spans(const Gapped& prompt, const GenerateOptions
   const int64_t gaps = std::ssize(prompt.places), most = config_.model.marks() - 1;
   require(gaps <= most, "the prompt has {gaps} gaps, but the model was trained with {most}", "gaps"_a = gaps,
           "most"_a = most);
-  PairSteps steps(*model_->pair, row_of(prompt.ids));
+  EditProbe editor(options.edits);
+  PairSteps steps(*model_->pair, row_of(prompt.ids), edited_run(editor));
   SampleOptions sampled = sampling(options);
   sampled.samples = 1;
   sampled.end = model_->mark(gaps);

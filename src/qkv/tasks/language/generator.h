@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "qkv/attention/edits.h"
 #include "qkv/core/api.h"
 #include "qkv/tasks/language/config.h"
 #include "qkv/tasks/language/task.h"
@@ -25,6 +26,7 @@ struct GenerateOptions {
   uint64_t seed = 0;
   std::vector<std::string> stops = {};  // a text ends before the first of these
   int64_t rows = 64;                    // prompts continued at once
+  AttentionEdits edits = {};            // query i: token i of what the model has read, at most model.context tokens
   /// Called with each new piece of a text as soon as it is final.
   std::function<void(size_t prompt, size_t sample, const std::string& piece)> on_text = {};
   const std::atomic<bool>* stop = nullptr;  // set by a signal: the texts so far are returned
@@ -105,7 +107,7 @@ class LanguageGenerator {
   };
   Gapped gapped(const std::string& prompt) const;
   std::vector<int32_t> never() const;
-  Filled fill_masks(const Gapped& prompt, int64_t candidates) const;
+  Filled fill_masks(const Gapped& prompt, int64_t candidates, const AttentionEdits& edits) const;
   Filled fill_spans(const Gapped& prompt, const GenerateOptions& options) const;
 
   LanguageConfig config_;

@@ -5,6 +5,7 @@
 
 #include "qkv/attention/weights.h"
 #include "qkv/core/check.h"
+#include "qkv/models/attention_paths.h"
 #include "qkv/run/model_file.h"
 #include "qkv/tensor/probe.h"
 
@@ -15,14 +16,22 @@ namespace {
 template <class Model>
 class DecoderSteps : public SourceStepModel, private Probe {
  public:
-  explicit DecoderSteps(const Model& model) : model_(model) { run_.probe = this; }
-  void start(const Ids& source, const Ids& lengths) override { state_ = model_.start(source, lengths, Run{}); }
+  DecoderSteps(const Model& model, const AttentionEdits& edits) : model_(model), editor_(edits) {
+    DecoderSteps::keep_attention(true);
+  }
+  void start(const Ids& source, const Ids& lengths) override {
+    state_ = model_.start(source, lengths, Run{.probe = edited() ? &editor_ : nullptr});
+  }
   Tensor step(const Ids& tokens) override {
     seen_.clear();
     return model_.step(state_, tokens, run_);
   }
   void select(std::span<const int32_t> rows) override { model_.select(state_, rows); }
-  void keep_attention(bool wanted) override { run_.probe = wanted ? this : nullptr; }
+  void keep_attention(bool wanted) override {
+    Probe* kept = wanted ? this : nullptr;
+    editor_.show_to(kept);
+    run_.probe = edited() ? &editor_ : kept;
+  }
 
   Tensor attention() const override {
     if (seen_.empty()) return {};
@@ -43,7 +52,10 @@ class DecoderSteps : public SourceStepModel, private Probe {
   void attention(std::string_view path, const Weights& weights) override {
     if (!path.ends_with(".self")) seen_.push_back(weights);
   }
+  bool edited() const { return !editor_.edits().empty(); }
+
   const Model& model_;
+  EditProbe editor_;
   typename Model::State state_;
   Run run_;
   std::vector<Weights> seen_;
@@ -95,10 +107,11 @@ const Linear& TranslationModel::output() const {
   return std::get<Transformer>(model_).decoder.output;
 }
 
-std::unique_ptr<SourceStepModel> TranslationModel::decoder() const {
+std::unique_ptr<SourceStepModel> TranslationModel::decoder(const AttentionEdits& edits) const {
+  check_edits(edits, facts());
   return std::visit(
-      []<class Model>(const Model& model) -> std::unique_ptr<SourceStepModel> {
-        return std::make_unique<DecoderSteps<Model>>(model);
+      [&]<class Model>(const Model& model) -> std::unique_ptr<SourceStepModel> {
+        return std::make_unique<DecoderSteps<Model>>(model, edits);
       },
       model_);
 }

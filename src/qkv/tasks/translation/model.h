@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "qkv/attention/edits.h"
 #include "qkv/core/api.h"
 #include "qkv/decode/step_model.h"
 #include "qkv/models/seq2seq.h"
@@ -34,8 +35,8 @@ class TranslationModel {
   const Linear& output() const;
   /// The model itself, for things that only one kind can do; null if it is of another kind.
   const Transformer* transformer() const { return std::get_if<Transformer>(&model_); }
-  /// A decoder with its own state; the model must outlive it.
-  std::unique_ptr<SourceStepModel> decoder() const;
+  /// A decoder with its own state; the model must outlive it. Edits that the model cannot have are refused.
+  std::unique_ptr<SourceStepModel> decoder(const AttentionEdits& edits = {}) const;
 
   /// The weights by name, without anything else.
   void save(const std::string& path) const;

@@ -142,7 +142,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
     if (!ids.back().empty()) rows.push_back(i);
   }
   std::vector<Translation> out(sentences.size());
-  const auto decoder = model_->decoder();
+  const auto decoder = model_->decoder(options.edits);
   const Tokenizer& target = tokenizers_.target;
   const int64_t max_length =
       facts_.longest_input ? std::min(options.max_length, *facts_.longest_input - 1) : options.max_length;
@@ -196,7 +196,7 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
     if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
   }
   std::vector<ForcedTranslation> out(pairs.source.size());
-  const auto decoder = model_->decoder();
+  const auto decoder = model_->decoder(options.edits);
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
   const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),

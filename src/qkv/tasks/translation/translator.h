@@ -24,6 +24,7 @@ struct TranslateOptions {
   bool keep_attention = false;
   /// Draw samples instead of searching: their number, temperature, cut-offs and seed; the rest is as above.
   std::optional<SampleOptions> sampling = {};
+  AttentionEdits edits = {};  // for every sentence; query i is the step that writes token i
   /// For errors: the name of the text, and the number of its first sentence, 0 if it is the only one.
   Text name = {};
   size_t first_line = 1;
@@ -39,6 +40,7 @@ struct Translation {
 struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: from the configuration's decoding block
   bool keep_attention = true;
+  AttentionEdits edits = {};  // as for translating
   /// For errors: the names of the texts, and the number of their first sentences, 0 if there is only one.
   Text source_name = {}, target_name = {};
   size_t first_line = 1;

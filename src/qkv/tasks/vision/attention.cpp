@@ -2,13 +2,15 @@
 #include "qkv/tasks/vision/attention.h"
 
 #include "qkv/core/check.h"
+#include "qkv/models/attention_paths.h"
 
 namespace qkv {
 
-ImageAttention image_attention(const VisionTransformer& model, const Tensor& image) {
+ImageAttention image_attention(const VisionTransformer& model, const Tensor& image, const AttentionEdits& edits) {
   check(image.rank() == 4 && image.size(0) == 1, "[image_attention] expected one image, got ", image.shape());
-  const StackAttention seen =
-      stack_attention(model.encoder, "encoder", [&](const Run& run) { model.features(image, run); });
+  check_edits(edits, model.config.facts());
+  const StackAttention seen = stack_attention(
+      model.encoder, "encoder", [&](const Run& run) { model.features(image, run); }, edits);
   return {seen.weights, seen.value_weighted, model.size.height / model.config.patch,
           model.size.width / model.config.patch, model.cls.defined()};
 }

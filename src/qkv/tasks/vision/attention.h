@@ -14,8 +14,8 @@ struct ImageAttention {
   bool class_token = false;
 };
 
-/// image (1, channels, height, width).
-ImageAttention image_attention(const VisionTransformer& model, const Tensor& image);
+/// image (1, channels, height, width). The maps of an edited attention are what is left after the edits.
+ImageAttention image_attention(const VisionTransformer& model, const Tensor& image, const AttentionEdits& edits = {});
 
 /// Whose attention is shown on the image: a patch's, or that of what the classes are read from, which is the class
 /// token, or else the mean of all patches.

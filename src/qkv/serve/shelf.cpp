@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::file_time_type last_change(const std::string& folder) {
-  fs::file_time_type latest{};
+  fs::file_time_type latest = fs::file_time_type::min();  // the clock begins in the future: zero would not do
   std::error_code no;
   for (const char* name : {"/config.yaml", "/model.safetensors", "/checkpoints/last.safetensors",
                            "/checkpoints/best.safetensors", "/metrics.jsonl"})

@@ -48,8 +48,8 @@ class Serve : public Command {
     if (port_) options_.port = static_cast<uint16_t>(*port_);
     options_.train = !idle_;
     const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-    options_.trainer = {program, "--quiet", "train", "--preset",      "transformer", "--corpus-size",
-                         "20000", "--epochs", "4", "-o"};
+    options_.trainer = {program,         "--quiet", "train",    "--preset", "transformer",
+                        "--corpus-size", "20000",   "--epochs", "4",        "-o"};
     const InterruptScope scope;
     serve::serve(options_, interrupted(), [&](const std::string& address) {
       fmt::print("{}\n", address);

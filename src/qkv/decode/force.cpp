@@ -20,8 +20,8 @@ void add_step(Forced& out, const float* row, int64_t vocabulary, int32_t token, 
         vocabulary, " tokens");
   std::vector<kernels::Scored> best(static_cast<size_t>(std::clamp<int64_t>(likeliest, 1, vocabulary)));
   const int64_t found = kernels::largest(row, vocabulary, std::ssize(best), best.data());
-  const float log_sum = found > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary)
-                                  : std::numeric_limits<float>::quiet_NaN();
+  const float log_sum =
+      found > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary) : std::numeric_limits<float>::quiet_NaN();
   const float log_p = (row[token] - best[0].value) - log_sum;
   check(!std::isnan(log_p), "[force] the model's scores are not numbers");
   out.log_probabilities.push_back(log_p);

@@ -20,7 +20,7 @@ struct Forced {
   std::vector<double> log_probabilities;  // of every token, including the end
   /// The likeliest tokens of every step, best first, if they were asked for.
   std::vector<std::vector<LikelyToken>> likeliest = {};
-  Tensor attention;                       // (tokens, maps, T), if it is kept and the model has any
+  Tensor attention;  // (tokens, maps, T), if it is kept and the model has any
   double log_probability() const;
 };
 

@@ -80,7 +80,7 @@ class Search {
   const SearchOptions& options_;
   std::vector<Sentence> sentences_;  // unfinished
   std::vector<Node> nodes_;
-  std::vector<Tensor> attention_;  // of each step, (R, maps, T)
+  std::vector<Tensor> attention_;     // of each step, (R, maps, T)
   std::vector<int32_t> tree_places_;  // of the nodes, if there is a tree
   std::vector<std::vector<Hypothesis>> results_;
 };

@@ -74,8 +74,11 @@ int hex_digit(char c) {
 std::string unescaped(const std::string& text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
-    const bool coded = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
-    out += coded ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])) : text[i] == '+' ? ' ' : text[i];
+    const bool coded =
+        text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
+    out += coded            ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]))
+           : text[i] == '+' ? ' '
+                            : text[i];
     if (coded) i += 2;
   }
   return out;
@@ -138,11 +141,13 @@ std::shared_ptr<std::atomic<bool>> Api::begin_view(const std::string& view) {
 
 void Api::end_view(const std::string& view, const std::shared_ptr<std::atomic<bool>>& stop) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(views_, [&](const auto& entry) { return entry.second == stop && (view.empty() || entry.first == view); });
+  std::erase_if(views_,
+                [&](const auto& entry) { return entry.second == stop && (view.empty() || entry.first == view); });
 }
 
 ApiAnswer Api::run(const ApiRequest& request, Call& call) {
-  if (const auto id = run_of(request.path); id && request.method == "GET") return {200, printed(run_metrics(call, *id))};
+  if (const auto id = run_of(request.path); id && request.method == "GET")
+    return {200, printed(run_metrics(call, *id))};
   bool known = run_of(request.path).has_value();
   for (const Endpoint& e : kEndpoints) {
     if (request.path != e.path) continue;
@@ -150,8 +155,10 @@ ApiAnswer Api::run(const ApiRequest& request, Call& call) {
     if (request.method == e.method) return {200, printed(e.run(call))};
   }
   if (known)
-    return failed(405, call.say(tr("{method} is not for {path}", "method"_a = request.method, "path"_a = request.path)));
-  return failed(404, call.say(tr("there is no {path}", "path"_a = request.path)), call.say(tr("docs/api.md lists them")));
+    return failed(405,
+                  call.say(tr("{method} is not for {path}", "method"_a = request.method, "path"_a = request.path)));
+  return failed(404, call.say(tr("there is no {path}", "path"_a = request.path)),
+                call.say(tr("docs/api.md lists them")));
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {

@@ -123,7 +123,8 @@ Json attend_steps(const Call& call) {
   const Mask mask = read_mask(in, q.size(0), k.size(0));
   const bool own = inputs_of(kind).temperature;
   const auto temperature = static_cast<float>(own ? 1 : in.number("temperature", 1e-6, 1e6, 1));
-  const Attended attended = temperature == 1 ? attend(scorer, q, k, v, mask) : attend(Cooled{scorer, temperature}, q, k, v, mask);
+  const Attended attended =
+      temperature == 1 ? attend(scorer, q, k, v, mask) : attend(Cooled{scorer, temperature}, q, k, v, mask);
 
   Json steps = Json::array();
   const auto add = [&](const char* name, const Json& values, const std::string& formula) {
@@ -132,7 +133,8 @@ Json attend_steps(const Call& call) {
   const auto* scaled = scorer.as<ScaledDot>();
   const Tensor q4 = q.viewed({1, 1, q.size(0), q.size(1)}), k4 = k.viewed({1, 1, k.size(0), k.size(1)});
   Tensor scores = (scaled ? Dot{}.scores(q4, k4) : scorer.scores(q4, k4)).viewed({q.size(0), k.size(0)});
-  add("scores", shown(scores), scaled ? std::string(facts_of(ScorerKind::dot).formula) : std::string(facts_of(kind).formula));
+  add("scores", shown(scores),
+      scaled ? std::string(facts_of(ScorerKind::dot).formula) : std::string(facts_of(kind).formula));
   const float factor = (scaled ? scaled->scale_for(q.size(1)) : 1.f) / temperature;
   scores = scale(scores, factor);
   add("scaled", shown(scores), text("times ", factor));
@@ -152,8 +154,8 @@ Json attend_steps(const Call& call) {
   Json out = {{"score", name_of(kind)}, {"formula", facts_of(kind).formula}, {"steps", steps}, {"empty_rows", empty}};
   out["entropy"] = nested(attended.weights.entropy())[0][0];
   out["book_weights"] = shown(softmax(masked(scores, plan, -1e6f)));
-  out["command"] = command_line({"attend", "--score", std::string(name_of(kind)), "--query", "q.csv", "--key", "k.csv", "--value",
-                                 "v.csv"});
+  out["command"] = command_line(
+      {"attend", "--score", std::string(name_of(kind)), "--query", "q.csv", "--key", "k.csv", "--value", "v.csv"});
   return out;
 }
 
@@ -191,8 +193,11 @@ Json cues(const Call& call) {
     weights.mutable_ptr()[best] = 1;
   }
   const Tensor answer = matmul(weights, k);
-  return {{"weights", nested(weights)[0]}, {"scores", nested(scores)[0]}, {"answer", nested(answer)[0]},
-          {"pooling", pooling}, {"temperature", temperature}};
+  return {{"weights", nested(weights)[0]},
+          {"scores", nested(scores)[0]},
+          {"answer", nested(answer)[0]},
+          {"pooling", pooling},
+          {"temperature", temperature}};
 }
 
 }  // namespace qkv::serve

@@ -49,8 +49,7 @@ Json libre_translate(const Call& call) {
                       (target == "auto" || pair.target == "auto" || target == pair.target);
     if (fits && model.empty()) model = m.id;
   }
-  if (model.empty())
-    refuse("no model translates from {source} to {target}", "source"_a = source, "target"_a = target);
+  if (model.empty()) refuse("no model translates from {source} to {target}", "source"_a = source, "target"_a = target);
   if (!in.at("q").is_array()) return {{"translatedText", translated(call, model, in.text("q"))}};
   Json out = Json::array();
   require(in.at("q").size() <= 64, "q: at most {most} texts are accepted", "most"_a = 64);
@@ -121,9 +120,10 @@ Json openai_completions(const Call& call) {
           {"created", 0},
           {"model", call.api.shelf().model(id).name},
           {"choices", choices},
-          {"usage", {{"prompt_tokens", written.prompt.size()},
-                     {"completion_tokens", tokens},
-                     {"total_tokens", written.prompt.size() + tokens}}}};
+          {"usage",
+           {{"prompt_tokens", written.prompt.size()},
+            {"completion_tokens", tokens},
+            {"total_tokens", written.prompt.size() + tokens}}}};
 }
 
 }  // namespace qkv::serve

@@ -92,7 +92,8 @@ Json next_tokens(const Call& call) {
     sum += probabilities[i];
   }
   for (double& p : probabilities) p /= sum;
-  const auto kept = kept_tokens(probabilities, order, in.whole("top_k", 0, 1'000'000'000, 0), in.number("top_p", 1e-6, 1, 1));
+  const auto kept =
+      kept_tokens(probabilities, order, in.whole("top_k", 0, 1'000'000'000, 0), in.number("top_p", 1e-6, 1, 1));
   Json next = Json::array();
   const auto top = static_cast<size_t>(in.whole("top", 1, 200, 20));
   for (size_t i = 0; i < std::min(top, order.size()); ++i) {
@@ -120,8 +121,8 @@ Json generate(const Call& call) {
   const std::vector<std::string> prompts = {in.text("prompt")};
   if (!call.view.empty() && in.flag("stream", false))
     options.on_text = [&](size_t, size_t, const std::string& piece) {
-      call.api.events().publish("token", Json{{"view", call.view}, {"token", piece}}.dump(
-                                             -1, ' ', false, Json::error_handler_t::replace));
+      call.api.events().publish(
+          "token", Json{{"view", call.view}, {"token", piece}}.dump(-1, ' ', false, Json::error_handler_t::replace));
     };
   const Continued written = generator->generate(prompts, options)[0];
   call.go_on();
@@ -130,13 +131,13 @@ Json generate(const Call& call) {
   const auto shown = generator->tokens(text.tokens);
   for (size_t i = 0; i < shown.size(); ++i)
     tokens.push_back({{"token", shown[i]}, {"probability", std::exp(text.log_probabilities[i])}});
-  return {{"prompt_tokens", generator->tokens(written.prompt)},
-          {"text", text.text},
-          {"tokens", tokens},
-          {"command", command_line({"generate", "--model", call.api.shelf().model(in.text("model")).folder,
-                                    "--temperature", Json(options.temperature).dump(), "--max-tokens",
-                                    std::to_string(options.max_tokens), "--seed", std::to_string(options.seed),
-                                    "--prompt", prompts[0]})}};
+  return {
+      {"prompt_tokens", generator->tokens(written.prompt)},
+      {"text", text.text},
+      {"tokens", tokens},
+      {"command", command_line({"generate", "--model", call.api.shelf().model(in.text("model")).folder, "--temperature",
+                                Json(options.temperature).dump(), "--max-tokens", std::to_string(options.max_tokens),
+                                "--seed", std::to_string(options.seed), "--prompt", prompts[0]})}};
 }
 
 }  // namespace qkv::serve

@@ -9,7 +9,7 @@
 namespace qkv::serve {
 namespace {
 
-constexpr int64_t kMostCells = 256 * 256;          // of an answer
+constexpr int64_t kMostCells = 256 * 256;           // of an answer
 constexpr int64_t kMostWeights = 64 * 1024 * 1024;  // computed for an answer
 
 struct Range {
@@ -45,12 +45,8 @@ Json norms(const Tensor& x) {
 }
 
 Json block_json(const std::string& path, const std::string& name, const Tensor& in, const Tensor& out) {
-  return {{"path", path},
-          {"name", name},
-          {"shape", {out.size(1), out.size(2)}},
-          {"in", norms(in)},
-          {"norm", norms(out)},
-          {"change", norms(sub(out, in))}};
+  return {{"path", path},    {"name", name},       {"shape", {out.size(1), out.size(2)}},
+          {"in", norms(in)}, {"norm", norms(out)}, {"change", norms(sub(out, in))}};
 }
 
 Json tokens_of(const MapSession& seen) {
@@ -162,7 +158,8 @@ Json blocks(const Call& call) {
   Json list = Json::array();
   // The model's own blocks, one by one: the same calls as TransformerStack makes.
   Tensor x = model->encoder.embedding(row(forced.source), 0, Run{});
-  list.push_back({{"path", "encoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
+  list.push_back(
+      {{"path", "encoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
   const auto& encoder = model->encoder.stack;
   for (size_t i = 0; i < encoder.blocks.size(); ++i) {
     const Tensor y = encoder.blocks[i](x, Mask::none(), Run{});
@@ -171,7 +168,8 @@ Json blocks(const Call& call) {
   }
   const Tensor memory = encoder.norm ? (*encoder.norm)(x) : x;
   x = model->decoder.embedding(row(read), 0, Run{});
-  list.push_back({{"path", "decoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
+  list.push_back(
+      {{"path", "decoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
   const auto& decoder = model->decoder.stack;
   for (size_t i = 0; i < decoder.blocks.size(); ++i) {
     const TransformerBlock& block = decoder.blocks[i];
@@ -180,8 +178,10 @@ Json blocks(const Call& call) {
     x = y;
   }
   const Tensor features = decoder.norm ? (*decoder.norm)(x) : x;
-  list.push_back({{"path", "decoder.output"}, {"name", "output"},
-                  {"shape", {features.size(1), static_cast<int64_t>(target.size())}}, {"norm", norms(features)}});
+  list.push_back({{"path", "decoder.output"},
+                  {"name", "output"},
+                  {"shape", {features.size(1), static_cast<int64_t>(target.size())}},
+                  {"norm", norms(features)}});
   Json out = tokens_of(seen);
   out["source_tokens"] = source.tokens(forced.source);
   out["blocks"] = list;

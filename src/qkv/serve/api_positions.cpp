@@ -73,7 +73,8 @@ Json positions(const Call& call) {
   if (kind == PositionKind::rotary)
     map = rotate(ones({1, 1, length, width}), HeadAxis::outer, offset).viewed({length, width});
   if (kind == PositionKind::alibi || kind == PositionKind::relative) {
-    const Tensor bias = kind == PositionKind::alibi ? Alibi{1}(length, length) : RelativeBias(1, length)(length, length);
+    const Tensor bias =
+        kind == PositionKind::alibi ? Alibi{1}(length, length) : RelativeBias(1, length)(length, length);
     map = Tensor::empty({length, length});
     for (int64_t i = 0; i < length; ++i)
       for (int64_t j = 0; j < length; ++j) map.mutable_ptr()[i * length + j] = bias.ptr()[j - i + length - 1];

@@ -98,10 +98,18 @@ Json regress(const Call& call) {
   const Points at = Points::of(evenly(low, high, count));
   const double level = in.number("level", 0.01, 0.9999, 0.95);
   const Predictions fit = regression.predict_with_band(at, level);
-  Json out = {{"bandwidth", bandwidth}, {"w", 1 / bandwidth},         {"temperature", bandwidth * bandwidth},
-              {"kernel", name_of(kernel)}, {"estimator", name_of(estimator)}, {"level", level},
-              {"grid", at.values},      {"fit", finite(fit.values.values)}, {"low", finite(fit.low.values)},
-              {"high", finite(fit.high.values)}, {"deviation", fit.deviation[0]}, {"absent", fit.absent}};
+  Json out = {{"bandwidth", bandwidth},
+              {"w", 1 / bandwidth},
+              {"temperature", bandwidth * bandwidth},
+              {"kernel", name_of(kernel)},
+              {"estimator", name_of(estimator)},
+              {"level", level},
+              {"grid", at.values},
+              {"fit", finite(fit.values.values)},
+              {"low", finite(fit.low.values)},
+              {"high", finite(fit.high.values)},
+              {"deviation", fit.deviation[0]},
+              {"absent", fit.absent}};
   if (in.has("at")) {
     const Points one = Points::of({in.number("at", -1e100, 1e100)});
     const Predictions there = regression.predict(one);

@@ -21,8 +21,8 @@ const AlignedPair* corpus_pair(const TranslationDataConfig& data, const std::str
   const std::lock_guard lock(mutex);
   auto& corpus = corpora[{data.corpus_size, data.corpus_seed, data.reverse}];
   if (corpus.empty())
-    for (AlignedPair& pair : en_fr_corpus({std::min<int64_t>(data.corpus_size, 200'000),
-                                           static_cast<uint64_t>(data.corpus_seed), data.reverse}))
+    for (AlignedPair& pair : en_fr_corpus(
+             {std::min<int64_t>(data.corpus_size, 200'000), static_cast<uint64_t>(data.corpus_seed), data.reverse}))
       corpus.emplace(pair.source, pair);
   const auto found = corpus.find(text);
   return found == corpus.end() ? nullptr : &found->second;
@@ -58,8 +58,8 @@ Json steps_json(const Translator& translator, const ForcedTranslation& forced) {
 }
 
 double length_score(const Translator& translator, double log_probability, size_t tokens) {
-  return log_probability / std::pow(static_cast<double>(std::max<size_t>(tokens, 1)),
-                                    translator.config().decoding.length_penalty);
+  return log_probability /
+         std::pow(static_cast<double>(std::max<size_t>(tokens, 1)), translator.config().decoding.length_penalty);
 }
 
 struct Written {
@@ -105,7 +105,8 @@ Json given_json(const Translator& translator, const std::string& source, const s
 // Links between words (the corpus') become cells of the token map, and the map's own links are scored against them.
 Json gold_json(const Translator& translator, const AlignedPair& pair, const std::string& text,
                const Tensor& attention) {
-  if (text != pair.target || !attention.defined()) return {{"target", pair.target}, {"links", Json::array()}, {"aer", nullptr}};
+  if (text != pair.target || !attention.defined())
+    return {{"target", pair.target}, {"links", Json::array()}, {"aer", nullptr}};
   Json links = Json::array();
   Alignment gold;
   for (const auto& [s, t] : pair.links) gold.push_back({s, t, false});
@@ -117,8 +118,8 @@ Json gold_json(const Translator& translator, const AlignedPair& pair, const std:
       for (size_t s = 0; s < source_words.size(); ++s)
         if (source_words[s] == link.source && target_words[t] == link.target) links.push_back({t, s});
   const Tensor layered = attention.viewed({attention.size(0), 1, attention.size(1)});
-  const Tensor words = word_attention(layered, translator.tokenizers().source, pair.source,
-                                      translator.tokenizers().target, pair.target);
+  const Tensor words =
+      word_attention(layered, translator.tokenizers().source, pair.source, translator.tokenizers().target, pair.target);
   const Alignment found = align_words(words.viewed({words.size(1), words.size(2)}));
   const auto error = score_alignment(found, gold).error_rate();
   return {{"target", pair.target}, {"links", links}, {"aer", error ? Json(*error) : Json()}};
@@ -176,7 +177,8 @@ Json translate(const Call& call) {
     if (!written[i].ids.empty()) out["hypotheses"].push_back(written_json(*translator, written[i], forced[i]));
   call.go_on();
   double ignored = 0;
-  if (in.has("force")) out["forced"] = given_json(*translator, text, in.text("force"), top, tr("the forced text"), ignored);
+  if (in.has("force"))
+    out["forced"] = given_json(*translator, text, in.text("force"), top, tr("the forced text"), ignored);
   const AlignedPair* pair = corpus_pair(translator->config().data, text);
   if (in.has("reference") || pair) {
     const std::string reference = in.has("reference") ? in.text("reference") : pair->target;
@@ -189,7 +191,8 @@ Json translate(const Call& call) {
     out["verdict"] = same ? "equal" : score > best ? "search" : "model";
   }
   if (pair && !written.empty())
-    out["gold"] = gold_json(*translator, *pair, written.front().text, last_layer(*translator, forced.front().forced.attention));
+    out["gold"] =
+        gold_json(*translator, *pair, written.front().text, last_layer(*translator, forced.front().forced.attention));
   if (options.tree) out["tree"] = tree_json(*translator, tree);
   out["command"] = "echo" + command_line({text}).substr(3) + " | " +
                    command_line({"translate", "--model", call.api.shelf().model(in.text("model")).folder, "--beam",

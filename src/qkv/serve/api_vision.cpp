@@ -26,7 +26,9 @@ Json classify(const Call& call) {
   const report::SeenImage seen = report::seen_image(*classifier, set, 0, "", {});
   call.go_on();
   Json answers = Json::array();
-  for (const report::Answer& a : report::classifications(*classifier, set, classifier->probabilities(set), "", std::ssize(classifier->facts().classes))[0].answers)
+  for (const report::Answer& a : report::classifications(*classifier, set, classifier->probabilities(set), "",
+                                                         std::ssize(classifier->facts().classes))[0]
+                                     .answers)
     answers.push_back({{"class", a.class_name}, {"number", a.class_number}, {"probability", a.probability}});
   const Tensor patches = seen_patches(seen.attention, seen.attention.weights, {});
   Json maps = Json::array();
@@ -59,7 +61,8 @@ Json picture(const Call& call) {
   // Picture i has class i mod 10: consecutive seeds show all classes.
   constexpr int64_t kSide = 28;
   const auto number = static_cast<int64_t>(seed % 10);
-  const ImageSet set = drawn_pictures({.count = number + 1, .side = kSide, .seed = seed / 10 + 1, .part = PicturePart::valid});
+  const ImageSet set =
+      drawn_pictures({.count = number + 1, .side = kSide, .seed = seed / 10 + 1, .part = PicturePart::valid});
   Json rows = Json::array();
   const auto pixels = set.image(number);
   for (int64_t r = 0; r < kSide; ++r) {
@@ -67,7 +70,9 @@ Json picture(const Call& call) {
     for (int64_t c = 0; c < kSide; ++c) row.push_back(pixels[static_cast<size_t>(r * kSide + c)] / 255.0);
     rows.push_back(std::move(row));
   }
-  return {{"pixels", rows}, {"class", set.classes[static_cast<size_t>(set.labels[static_cast<size_t>(number)])]}, {"seed", seed}};
+  return {{"pixels", rows},
+          {"class", set.classes[static_cast<size_t>(set.labels[static_cast<size_t>(number)])]},
+          {"seed", seed}};
 }
 
 }  // namespace qkv::serve

@@ -13,7 +13,8 @@ std::string shown(const Json& value) {
 }
 
 float as_float(const Json& value, const std::string& where) {
-  if (!value.is_number()) refuse("{field}: expected a number, got {value}", "field"_a = where, "value"_a = shown(value));
+  if (!value.is_number())
+    refuse("{field}: expected a number, got {value}", "field"_a = where, "value"_a = shown(value));
   const auto number = static_cast<float>(value.get<double>());
   require(std::isfinite(number), "{field}: {value} does not fit in a float", "field"_a = where,
           "value"_a = shown(value));
@@ -23,8 +24,7 @@ float as_float(const Json& value, const std::string& where) {
 }  // namespace
 
 Fields::Fields(const Json& object, std::string name) : object_(object), name_(std::move(name)) {
-  require(object.is_object(), "{field}: expected an object, got {value}", "field"_a = name_,
-          "value"_a = shown(object));
+  require(object.is_object(), "{field}: expected an object, got {value}", "field"_a = name_, "value"_a = shown(object));
 }
 
 bool Fields::has(const char* key) const {
@@ -119,8 +119,9 @@ Json nested(const Tensor& x) { return report::nested_json<Json>(x); }
 std::string command_line(const std::vector<std::string>& words) {
   std::string out = "qkv";
   for (const std::string& word : words) {
-    const bool plain = !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                               "0123456789-_./=:,") == word.npos;
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                            "0123456789-_./=:,") == word.npos;
     if (plain) {
       out += " " + word;
       continue;

@@ -16,7 +16,8 @@ std::string header(const HttpRequest& request, const char* name) {
 bool same_secret(const std::string& a, const std::string& b) {
   unsigned char different = a.size() != b.size();
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    different = static_cast<unsigned char>(different | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
+    different =
+        static_cast<unsigned char>(different | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
   return different == 0;
 }
 
@@ -34,7 +35,8 @@ bool has_token(const HttpRequest& request, const std::string& token) {
 HttpAnswer error_answer(int status, const std::string& line, const std::string& hint) {
   nlohmann::ordered_json out = {{"error", line}};
   if (!hint.empty()) out["hint"] = hint;
-  return {status, {{"Content-Type", "application/json"}},
+  return {status,
+          {{"Content-Type", "application/json"}},
           out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
 }
 
@@ -42,8 +44,7 @@ std::optional<HttpAnswer> refused(const HttpRequest& request, const GateRules& r
   const std::string host = header(request, "host"), origin = header(request, "origin");
   if (!rules.hosts.empty() && std::ranges::find(rules.hosts, host) == rules.hosts.end())
     return error_answer(403, "this server does not answer to the host \"" + host.substr(0, 80) + "\"");
-  if (!origin.empty() && origin != "http://" + host)
-    return error_answer(403, "requests from other pages are refused");
+  if (!origin.empty() && origin != "http://" + host) return error_answer(403, "requests from other pages are refused");
   if (!rules.token.empty() && !has_token(request, rules.token))
     return error_answer(401, "the token is missing or wrong", "open the address that qkv serve printed");
   if (request.method != "GET" && request.method != "POST" && request.method != "HEAD")

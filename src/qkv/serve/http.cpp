@@ -140,8 +140,8 @@ class MicroServer : public HttpServer {
     return MHD_YES;
   }
 
-  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method,
-                               const char*, const char* data, size_t* size, void** memory) {
+  static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url, const char* method, const char*,
+                               const char* data, size_t* size, void** memory) {
     auto& server = *static_cast<MicroServer*>(self);
     try {
       return server.take(connection, url, method, data, size, memory);
@@ -203,9 +203,10 @@ class MicroServer : public HttpServer {
 
   MHD_Result send(MHD_Connection* connection, HttpAnswer answer, const std::string&) {
     MHD_Response* response =
-        answer.stream ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream,
-                                                          new Streaming{std::move(answer.stream), {}, false}, free_stream)
-                      : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
+        answer.stream
+            ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream,
+                                                new Streaming{std::move(answer.stream), {}, false}, free_stream)
+            : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
     for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());
     const MHD_Result queued = MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);

@@ -16,7 +16,8 @@ struct HttpRequest {
   std::string body;
 };
 
-/// The source of a body without an end: the next piece, empty if there is none yet (asked again), or `false` at the end.
+/// The source of a body without an end: the next piece, empty if there is none yet (asked again), or `false` at the
+/// end.
 using HttpStream = std::function<bool(std::string& piece)>;
 
 struct HttpAnswer {

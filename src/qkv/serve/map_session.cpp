@@ -51,9 +51,8 @@ std::vector<MapPart> dense_parts(const TransformerAttention& attention, Reading 
 }
 
 void check_dense(size_t tokens) {
-  require(std::cmp_less_equal(tokens, kDenseTokens),
-          "this reading is for texts of at most {most} tokens, got {tokens}", "most"_a = kDenseTokens,
-          "tokens"_a = tokens);
+  require(std::cmp_less_equal(tokens, kDenseTokens), "this reading is for texts of at most {most} tokens, got {tokens}",
+          "most"_a = kDenseTokens, "tokens"_a = tokens);
 }
 
 struct PairIds {
@@ -91,8 +90,12 @@ PairIds pair_ids(const Translator& translator, const Fields& in, const Call& cal
 MapSession look_at_translation(const Translator& translator, const Fields& in, Reading reading, const Call& call) {
   const PairIds pair = pair_ids(translator, in, call);
   const Tokenizer &source = translator.tokenizers().source, &target = translator.tokenizers().target;
-  MapSession out{.text = in.text("text"), .target = pair.text, .source_tokens = source.tokens(pair.source),
-                 .input_tokens = {}, .output_tokens = target.tokens(pair.target), .parts = {}};
+  MapSession out{.text = in.text("text"),
+                 .target = pair.text,
+                 .source_tokens = source.tokens(pair.source),
+                 .input_tokens = {},
+                 .output_tokens = target.tokens(pair.target),
+                 .parts = {}};
   std::vector<int32_t> read = {target.bos()};
   if (!pair.target.empty()) read.insert(read.end(), pair.target.begin(), pair.target.end() - 1);
   out.input_tokens = target.tokens(read);
@@ -120,8 +123,12 @@ MapSession look_at_language(const LanguageGenerator& generator, const Fields& in
   const std::string text = in.text("text");
   check_utf8(text, tr("the text"));
   const LanguageBatch batch = generator.batch_of(text);
-  MapSession out{.text = text, .target = {}, .source_tokens = generator.tokens(batch.read.data()), .input_tokens = {},
-                 .output_tokens = {}, .parts = {}};
+  MapSession out{.text = text,
+                 .target = {},
+                 .source_tokens = generator.tokens(batch.read.data()),
+                 .input_tokens = {},
+                 .output_tokens = {},
+                 .parts = {}};
   const bool spans = generator.objective() == LanguageObjective::spans;
   out.input_tokens = out.output_tokens = spans ? generator.tokens(batch.written.data()) : out.source_tokens;
   if (reading != Reading::weights) {

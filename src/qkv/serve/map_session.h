@@ -1,5 +1,5 @@
-// The attention maps of one sentence, kept for rectangles of them: exact weights of any row are recomputed when they are
-// asked for, so a long text costs no square of its length.
+// The attention maps of one sentence, kept for rectangles of them: exact weights of any row are recomputed when they
+// are asked for, so a long text costs no square of its length.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // The files of web/dist as bytes of the program: the assembler reads them, so no compiler limit on texts applies.
 #include "qkv/serve/page.h"
 
-#define QKV_BYTES_OF(name, file)                                                                 \
+#define QKV_BYTES_OF(name, file)                                                                      \
   asm(".pushsection .rodata\n" #name "_begin:\n.incbin \"" file "\"\n" #name "_end:\n.popsection\n"); \
   extern "C" const char name##_begin[], name##_end[];
 

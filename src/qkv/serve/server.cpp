@@ -172,7 +172,9 @@ class Watch {
     before = line;
     if (first && m.state != ModelState::training) return;
     const Json row = Json::parse(line, nullptr, false);
-    events_.publish("progress", dumped({{"id", m.id}, {"done", m.done}, {"line", m.name + " " + std::to_string(m.run ? m.run->epochs : 0)}}));
+    events_.publish(
+        "progress",
+        dumped({{"id", m.id}, {"done", m.done}, {"line", m.name + " " + std::to_string(m.run ? m.run->epochs : 0)}}));
     if (row.is_object()) events_.publish("metrics", dumped({{"id", m.id}, {"row", row}}));
   }
 

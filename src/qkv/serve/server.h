@@ -13,10 +13,10 @@ namespace qkv::serve {
 
 struct ServeOptions {
   std::string models = "runs";
-  std::optional<uint16_t> port;        // absent: the first free one from kFirstPort on
-  std::optional<std::string> listen;   // another address than 127.0.0.1; requests then need a token
-  std::vector<std::string> trainer;    // the program and arguments that train a small model; its folder is appended
-  bool train = true;                   // whether to do so where there is no translation model
+  std::optional<uint16_t> port;       // absent: the first free one from kFirstPort on
+  std::optional<std::string> listen;  // another address than 127.0.0.1; requests then need a token
+  std::vector<std::string> trainer;   // the program and arguments that train a small model; its folder is appended
+  bool train = true;                  // whether to do so where there is no translation model
 };
 
 inline constexpr uint16_t kFirstPort = 7800;

@@ -118,9 +118,15 @@ LoadedModel ModelShelf::loaded(const ShelfModel& model) {
   if (held != held_.end()) held_.erase(held);
   LoadedModel made;
   switch (model.run->config.task()) {
-    case TaskKind::translation: made = std::make_shared<const Translator>(model.folder); break;
-    case TaskKind::language: made = std::make_shared<const LanguageGenerator>(model.folder); break;
-    case TaskKind::vision: made = std::make_shared<const Classifier>(model.folder); break;
+    case TaskKind::translation:
+      made = std::make_shared<const Translator>(model.folder);
+      break;
+    case TaskKind::language:
+      made = std::make_shared<const LanguageGenerator>(model.folder);
+      break;
+    case TaskKind::vision:
+      made = std::make_shared<const Classifier>(model.folder);
+      break;
   }
   held_.push_front({model.id, changed, made});
   if (held_.size() > kLoaded) held_.pop_back();

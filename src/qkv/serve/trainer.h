@@ -1,8 +1,6 @@
 // A training in a process of its own, at low priority: it cannot slow the server down or take it along.
 #pragma once
 
-#include <sys/types.h>
-
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,7 +22,7 @@ class Trainer {
   void stop();
 
  private:
-  pid_t process_ = -1;
+  int process_ = -1;  // its id
   bool failed_ = false;
 };
 

@@ -42,7 +42,7 @@ expect_match '^400 .*does not fit in a double' "$(post api/v1/cues '{"want": [1e
 expect_match '^400 .*want is missing' "$(post api/v1/cues '{}')"
 expect_match '^404 .*there is no model m1' "$(post api/v1/translate '{"model": "m1", "text": "a"}')"
 expect_match '^404 .*there is no session' "$(post api/v1/map '{"session": "k1", "name": "cross", "row": [-1, 2]}')"
-expect_match '^404$' "$(status ../../etc/passwd --path-as-is)"
+expect_match '^404$' "$(status --path-as-is ../../etc/passwd)"
 expect_match '^404$' "$(status api/v1/nothing)"
 alive
 
@@ -63,7 +63,7 @@ exec 3>&-
 
 # A second server cannot have the port, and says what to do.
 expect 1 "qkv: error: port $port is in use by another program
-qkv: hint: --port N takes another one; without it, a free one is found" serve --models models --port "$port"
+hint: --port N takes another one; without it, a free one is found" serve --models models --port "$port"
 
 # A model comes, answers, and is deleted while it is open.
 "$QKV" -q train --preset transformer --corpus-size 300 --epochs 1 --hidden 16 --ffn 16 -o models/small >/dev/null 2>&1

@@ -66,7 +66,7 @@ expect 1 "qkv: error: port $port is in use by another program
 hint: --port N takes another one; without it, a free one is found" serve --models models --port "$port"
 
 # A model comes, answers, and is deleted while it is open.
-"$QKV" -q train --preset transformer --corpus-size 300 --epochs 1 --hidden 16 --ffn 16 -o models/small >/dev/null 2>&1
+"$QKV" -q train --preset transformer --corpus-size 300 --epochs 1 --warmup 0 --hidden 16 --ffn 16 -o models/small >/dev/null 2>&1
 for _ in {1..50}; do [[ $(curl -s "${url}api/v1/models") == *'"state":"ready"'* ]] && break; sleep 0.2; done
 expect_match '^200 .*"hypotheses"' "$(post api/v1/translate '{"model": "m1", "text": "the cat sleeps .", "beam": 2}')"
 expect_match '^200 .*"session":"k' "$(post api/v1/maps '{"model": "m1", "text": "the cat sleeps ."}')"

@@ -2,6 +2,7 @@
 include(CMakePackageConfigHelpers)
 install(TARGETS qkv EXPORT qkv-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS qkv-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS qkv-http LIBRARY DESTINATION ${QKV_PLUGIN_FOLDER})
 # The public headers are those that contain QKV_API (core/api.h). They are looked up at install time, so that editing a
 # header never means configuring again.
 install(CODE "

@@ -16,6 +16,7 @@ std::unique_ptr<Command> lab_command();
 std::unique_ptr<Command> plot_command();
 std::unique_ptr<Command> regress_command();
 std::unique_ptr<Command> score_command();
+std::unique_ptr<Command> serve_command();
 std::unique_ptr<Command> tour_command();
 std::unique_ptr<Command> train_command();
 std::unique_ptr<Command> translate_command();
@@ -24,6 +25,7 @@ Commands all_commands() {
   Commands commands;
   commands.push_back(tour_command());
   commands.push_back(lab_command());
+  commands.push_back(serve_command());
   commands.push_back(train_command());
   commands.push_back(translate_command());
   commands.push_back(classify_command());

@@ -14,15 +14,22 @@
 namespace qkv {
 namespace {
 
-float log_probability(const float* row, int64_t vocabulary, int32_t token) {
+// Adds the log-probability of the token and, if asked for, the likeliest tokens of the row.
+void add_step(Forced& out, const float* row, int64_t vocabulary, int32_t token, int64_t likeliest) {
   check(token >= 0 && token < vocabulary, "[force] the target has id ", token, ", but there are scores for ",
         vocabulary, " tokens");
-  kernels::Scored best{};
-  const bool any = kernels::largest(row, vocabulary, 1, &best) > 0;
-  const float log_p = any ? (row[token] - best.value) - kernels::log_sum_exp(row, best.value, vocabulary)
-                          : std::numeric_limits<float>::quiet_NaN();
+  std::vector<kernels::Scored> best(static_cast<size_t>(std::clamp<int64_t>(likeliest, 1, vocabulary)));
+  const int64_t found = kernels::largest(row, vocabulary, std::ssize(best), best.data());
+  const float log_sum =
+      found > 0 ? kernels::log_sum_exp(row, best[0].value, vocabulary) : std::numeric_limits<float>::quiet_NaN();
+  const float log_p = (row[token] - best[0].value) - log_sum;
   check(!std::isnan(log_p), "[force] the model's scores are not numbers");
-  return log_p;
+  out.log_probabilities.push_back(log_p);
+  if (likeliest <= 0) return;
+  out.likeliest.emplace_back();
+  for (int64_t i = 0; i < found; ++i)
+    out.likeliest.back().push_back(
+        {best[static_cast<size_t>(i)].id, (best[static_cast<size_t>(i)].value - best[0].value) - log_sum});
 }
 
 }  // namespace
@@ -32,7 +39,8 @@ double Forced::log_probability() const {
 }
 
 std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& lengths,
-                          std::span<const std::vector<int32_t>> targets, int32_t begin, bool keep_attention) {
+                          std::span<const std::vector<int32_t>> targets, int32_t begin, bool keep_attention,
+                          int64_t likeliest) {
   const auto rows = static_cast<int64_t>(targets.size());
   check(source.rank() == 2 && source.size(0) == rows, "[force] ", rows, " outputs for source ", source.shape());
   std::vector<Forced> out(targets.size());
@@ -54,8 +62,7 @@ std::vector<Forced> force(SourceStepModel& model, const Ids& source, const Ids& 
       const bool done = step >= target.size();
       next.mutable_ptr()[r] = done ? tokens.ptr()[r] : target[step];
       if (done) return;
-      out[static_cast<size_t>(r)].log_probabilities.push_back(
-          log_probability(scores.ptr() + r * vocabulary, vocabulary, target[step]));
+      add_step(out[static_cast<size_t>(r)], scores.ptr() + r * vocabulary, vocabulary, target[step], likeliest);
     });
     tokens = next;
   }

@@ -65,6 +65,7 @@ class Search {
   void take_step(int64_t step);
   Continuations continuations(const Tensor& scores) const;
   std::vector<Candidate> candidates(const Sentence& sentence, int64_t first_row, const Continuations& next) const;
+  void grow_tree(int32_t parent, const Candidate& c, bool ended);
   void finish(Sentence& sentence);
   Hypothesis hypothesis(const Ended& e) const;
   double score(double log_probability, int64_t tokens) const {
@@ -79,7 +80,8 @@ class Search {
   const SearchOptions& options_;
   std::vector<Sentence> sentences_;  // unfinished
   std::vector<Node> nodes_;
-  std::vector<Tensor> attention_;  // of each step, (R, maps, T)
+  std::vector<Tensor> attention_;     // of each step, (R, maps, T)
+  std::vector<int32_t> tree_places_;  // of the nodes, if there is a tree
   std::vector<std::vector<Hypothesis>> results_;
 };
 
@@ -152,6 +154,13 @@ void Search::finish(Sentence& sentence) {
     out.push_back(hypothesis(sentence.ended[i]));
 }
 
+void Search::grow_tree(int32_t parent, const Candidate& c, bool ended) {
+  if (!options_.tree) return;
+  const int32_t place = parent < 0 ? -1 : tree_places_[static_cast<size_t>(parent)];
+  if (!ended) tree_places_.push_back(static_cast<int32_t>(options_.tree->size()));
+  options_.tree->push_back({place, c.token, c.log_probability, ended});
+}
+
 void Search::take_step(int64_t step) {
   int64_t count = 0;
   for (const Sentence& s : sentences_) count += static_cast<int64_t>(s.live.size());
@@ -188,11 +197,13 @@ void Search::take_step(int64_t step) {
             {static_cast<size_t>(sentence.index), 0, c.token, c.log_probability - before[0].log_probability});
       if (c.token == options_.end) {
         // An end among the worse half of the candidates would not have been in the beam.
-        if (rank < static_cast<size_t>(options_.beam))
-          sentence.ended.push_back({parent, model_row, static_cast<int32_t>(step), c.log_probability,
-                                    score(c.log_probability, step + 1), true});
+        if (rank >= static_cast<size_t>(options_.beam)) continue;
+        grow_tree(parent, c, true);
+        sentence.ended.push_back({parent, model_row, static_cast<int32_t>(step), c.log_probability,
+                                  score(c.log_probability, step + 1), true});
         continue;
       }
+      grow_tree(parent, c, false);
       nodes_.push_back({c.token, model_row, parent});
       sentence.live.push_back({static_cast<int32_t>(nodes_.size()) - 1, c.log_probability});
       from.push_back(model_row);

@@ -9,6 +9,14 @@
 
 namespace QKV_API qkv {
 
+/// A hypothesis that a search kept at some step, or that ended there.
+struct SearchNode {
+  int32_t parent = -1;  // its place in the tree; -1: the beginning
+  int32_t token = 0;
+  double log_probability = 0;  // of all tokens so far
+  bool ended = false;
+};
+
 struct SearchOptions {
   int64_t beam = 1;                 // hypotheses kept; 1 is greedy
   int64_t best = 1;                 // hypotheses returned, at most `beam`
@@ -18,6 +26,7 @@ struct SearchOptions {
   std::vector<int32_t> never = {};  // ids that are never written: <pad>, <bos>
   bool keep_attention = false;
   DecodeWatch watch = {};
+  std::vector<SearchNode>* tree = nullptr;  // gets everything that was kept, for a search of one sentence
 };
 
 struct Hypothesis {

@@ -153,7 +153,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
                                      .begin = target.bos(),
                                      .end = target.eos(),
                                      .never = {target.pad(), target.bos()},
-                                     .keep_attention = options.keep_attention};
+                                     .keep_attention = options.keep_attention,
+                                     .watch = options.watch,
+                                     .tree = options.tree};
   SampleOptions sample_options = options.sampling.value_or(SampleOptions{});
   sample_options.length_penalty = options.length_penalty;
   sample_options.max_length = max_length;
@@ -161,6 +163,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   sample_options.end = target.eos();
   sample_options.never = search_options.never;
   sample_options.keep_attention = options.keep_attention;
+  sample_options.watch = options.watch;
   const int64_t width = options.sampling ? options.sampling->samples : options.beam;
   // Each hypothesis of a beam has scores of all tokens, the best of them again with their positions, and its own copy
   // of the source's keys and states, and of its past.
@@ -189,13 +192,21 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
   check(pairs.source.size() == pairs.target.size(), "[force] ", pairs.source.size(), " sources and ",
         pairs.target.size(), " translations");
   std::vector<std::vector<int32_t>> sources, targets;
-  std::vector<size_t> rows;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
     sources.push_back(encode(pairs.source[i], tokenizers_.source, options.source_name, options.first_line + i));
     targets.push_back(encode(pairs.target[i], tokenizers_.target, options.target_name, options.first_line + i));
-    if (!sources.back().empty() && !targets.back().empty()) rows.push_back(i);
   }
-  std::vector<ForcedTranslation> out(pairs.source.size());
+  return force_ids(std::move(sources), std::move(targets), options);
+}
+
+std::vector<ForcedTranslation> Translator::force_ids(std::vector<std::vector<int32_t>> sources,
+                                                     std::vector<std::vector<int32_t>> targets,
+                                                     const ForceOptions& options) const {
+  check(sources.size() == targets.size(), "[force] ", sources.size(), " sources and ", targets.size(), " targets");
+  std::vector<size_t> rows;
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (!sources[i].empty() && !targets[i].empty()) rows.push_back(i);
+  std::vector<ForcedTranslation> out(sources.size());
   const auto decoder = model_->decoder(options.edits);
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
@@ -207,7 +218,8 @@ std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, con
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
     auto forced =
-        qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention);
+        qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention,
+                   options.likeliest);
     for (size_t i = 0; i < batch.size(); ++i) {
       forced[i].attention = first_columns(forced[i].attention, static_cast<int64_t>(sources[batch[i]].size()));
       out[batch[i]] = {sources[batch[i]], targets[batch[i]], std::move(forced[i])};

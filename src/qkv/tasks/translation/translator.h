@@ -25,6 +25,8 @@ struct TranslateOptions {
   /// Draw samples instead of searching: their number, temperature, cut-offs and seed; the rest is as above.
   std::optional<SampleOptions> sampling = {};
   AttentionEdits edits = {};  // for every sentence; query i is the step that writes token i
+  DecodeWatch watch = {};
+  std::vector<SearchNode>* tree = nullptr;  // of the search, for one sentence
   /// For errors: the name of the text, and the number of its first sentence, 0 if it is the only one.
   Text name = {};
   size_t first_line = 1;
@@ -41,6 +43,7 @@ struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: from the configuration's decoding block
   bool keep_attention = true;
   AttentionEdits edits = {};  // as for translating
+  int64_t likeliest = 0;  // tokens that could have been written, kept for each step
   /// For errors: the names of the texts, and the number of their first sentences, 0 if there is only one.
   Text source_name = {}, target_name = {};
   size_t first_line = 1;
@@ -76,6 +79,10 @@ class Translator {
 
   /// Scores and attention of given translations; nothing for a pair with an empty side.
   std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;
+  /// The same for ids, both sides with <eos>: hypotheses keep their own tokens. A hypothesis that was cut off has none.
+  std::vector<ForcedTranslation> force_ids(std::vector<std::vector<int32_t>> sources,
+                                           std::vector<std::vector<int32_t>> targets,
+                                           const ForceOptions& options = {}) const;
 
  private:
   size_t most_tokens() const;  // of a sentence, without <eos>

@@ -1,0 +1,213 @@
+// Requests find their endpoint here; every failure becomes an answer with one line.
+#include "qkv/serve/api.h"
+
+#include <algorithm>
+
+#include "qkv/serve/call.h"
+#include "qkv/serve/map_session.h"
+
+namespace qkv::serve {
+namespace {
+
+constexpr int kDeepest = 32;
+constexpr size_t kSessions = 16;
+const std::string kBase = "/api/v1";
+
+struct Endpoint {
+  const char *method, *path;
+  Json (*run)(const Call&);
+};
+constexpr Endpoint kEndpoints[] = {{"GET", "/api/v1/about", about},
+                                   {"GET", "/api/v1/models", models},
+                                   {"GET", "/api/v1/picture", picture},
+                                   {"POST", "/api/v1/cues", cues},
+                                   {"POST", "/api/v1/regress", regress},
+                                   {"POST", "/api/v1/regress/learn", regress_learn},
+                                   {"POST", "/api/v1/attend", attend_steps},
+                                   {"POST", "/api/v1/translate", translate},
+                                   {"POST", "/api/v1/maps", maps},
+                                   {"POST", "/api/v1/map", map_part},
+                                   {"POST", "/api/v1/heads", heads},
+                                   {"POST", "/api/v1/blocks", blocks},
+                                   {"POST", "/api/v1/compare", compare},
+                                   {"POST", "/api/v1/positions", positions},
+                                   {"POST", "/api/v1/next", next_tokens},
+                                   {"POST", "/api/v1/generate", generate},
+                                   {"POST", "/api/v1/classify", classify},
+                                   {"POST", "/translate", libre_translate},
+                                   {"GET", "/languages", libre_languages},
+                                   {"GET", "/v1/models", openai_models},
+                                   {"POST", "/v1/completions", openai_completions}};
+
+// The depth of nested lists and objects, before a parser recurses into them.
+bool too_deep(const std::string& json) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if ((c == '[' || c == '{') && ++depth > kDeepest) return true;
+    if (c == ']' || c == '}') --depth;
+  }
+  return false;
+}
+
+std::string printed(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+ApiAnswer failed(int status, const std::string& line, const std::string& hint = "") {
+  Json out = {{"error", line}};
+  if (!hint.empty()) out["hint"] = hint;
+  return {status, printed(out)};
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char low = static_cast<char>(c | 0x20);
+  return low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+std::string unescaped(const std::string& text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool coded =
+        text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 && hex_digit(text[i + 2]) >= 0;
+    out += coded            ? static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]))
+           : text[i] == '+' ? ' '
+                            : text[i];
+    if (coded) i += 2;
+  }
+  return out;
+}
+
+std::map<std::string, std::string> parse_query(const std::string& query) {
+  std::map<std::string, std::string> out;
+  for (size_t begin = 0; begin < query.size();) {
+    const size_t end = std::min(query.find('&', begin), query.size()), equal = std::min(query.find('=', begin), end);
+    out[unescaped(query.substr(begin, equal - begin))] =
+        equal < end ? unescaped(query.substr(equal + 1, end - equal - 1)) : "";
+    begin = end + 1;
+  }
+  return out;
+}
+
+// "ID" of "/api/v1/runs/ID/metrics".
+std::optional<std::string> run_of(const std::string& path) {
+  const std::string before = kBase + "/runs/", after = "/metrics";
+  if (!path.starts_with(before) || !path.ends_with(after) || path.size() <= before.size() + after.size()) return {};
+  return path.substr(before.size(), path.size() - before.size() - after.size());
+}
+
+}  // namespace
+
+Api::Api(ModelShelf& shelf, EventHub& events) : shelf_(shelf), events_(events) {}
+Api::~Api() = default;
+
+void Api::stop() {
+  stopped_ = true;
+  const std::lock_guard lock(mutex_);
+  for (auto& [view, stop] : views_) *stop = true;
+}
+
+std::string Api::keep(std::shared_ptr<const MapSession> session) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t number = next_session_++;
+  sessions_[number] = std::move(session);
+  if (sessions_.size() > kSessions) sessions_.erase(sessions_.begin());
+  return "k" + std::to_string(number);
+}
+
+std::shared_ptr<const MapSession> Api::session(const std::string& id) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [number, session] : sessions_)
+    if (id == "k" + std::to_string(number)) return session;
+  throw Refused(404, tr("there is no session {id}", "id"_a = id),
+                tr("only the last {count} are kept: ask /api/v1/maps again", "count"_a = kSessions));
+}
+
+std::shared_ptr<std::atomic<bool>> Api::begin_view(const std::string& view) {
+  auto stop = std::make_shared<std::atomic<bool>>(false);
+  const std::lock_guard lock(mutex_);
+  if (stopped_) *stop = true;
+  const std::string key = view.empty() ? " " + std::to_string(next_session_++) : view;
+  if (const auto old = views_.find(key); old != views_.end()) *old->second = true;
+  views_[key] = stop;
+  return stop;
+}
+
+void Api::end_view(const std::string& view, const std::shared_ptr<std::atomic<bool>>& stop) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(views_,
+                [&](const auto& entry) { return entry.second == stop && (view.empty() || entry.first == view); });
+}
+
+ApiAnswer Api::run(const ApiRequest& request, Call& call) {
+  if (const auto id = run_of(request.path); id && request.method == "GET")
+    return {200, printed(run_metrics(call, *id))};
+  bool known = run_of(request.path).has_value();
+  for (const Endpoint& e : kEndpoints) {
+    if (request.path != e.path) continue;
+    known = true;
+    if (request.method == e.method) return {200, printed(e.run(call))};
+  }
+  if (known)
+    return failed(405,
+                  call.say(tr("{method} is not for {path}", "method"_a = request.method, "path"_a = request.path)));
+  return failed(404, call.say(tr("there is no {path}", "path"_a = request.path)),
+                call.say(tr("docs/api.md lists them")));
+}
+
+ApiAnswer Api::answer(const ApiRequest& request) {
+  Language language = Language::en;
+  const auto say = [&](const Text& text) { return text.in(language); };
+  if (too_deep(request.body))
+    return failed(400, say(tr("the JSON is nested more than {most} levels deep", "most"_a = kDeepest)));
+  Json body = Json::object();
+  if (!request.body.empty()) {
+    try {
+      body = Json::parse(request.body);
+    } catch (const Json::exception& e) {
+      const bool overflow = e.id == 406;
+      return failed(400, overflow ? say(tr("a number in the request does not fit in a double"))
+                                  : say(tr("the request is not JSON")));
+    }
+  }
+  if (!body.is_object()) return failed(400, say(tr("the request must be a JSON object")));
+  Call call{*this, body, parse_query(request.query)};
+  std::shared_ptr<std::atomic<bool>> stop;
+  bool working = false;
+  ApiAnswer out;
+  try {
+    const std::string word = call.query.contains("lang") ? call.query["lang"] : call.fields().text("lang", "en");
+    if (word != "en" && word != "zh") refuse("lang must be en or zh, got {word}", "word"_a = word);
+    language = call.language = word == "zh" ? Language::zh : Language::en;
+    call.view = call.fields().text("view", "");
+    stop = begin_view(call.view);
+    call.stop = stop.get();
+    if (request.method == "POST") {
+      workers_.acquire();
+      working = true;
+      call.go_on();
+    }
+    out = run(request, call);
+  } catch (const Superseded&) {
+    out = failed(409, "superseded");
+  } catch (const Refused& e) {
+    out = failed(e.status(), say(e.message()), say(e.hint()));
+  } catch (const Error& e) {
+    out = failed(400, say(e.message()), say(e.hint()));
+  } catch (const std::bad_alloc&) {
+    out = failed(503, say(tr("there is not enough memory for this request")));
+  } catch (const std::exception& e) {
+    out = failed(500, e.what());
+  }
+  if (working) workers_.release();
+  if (stop) end_view(call.view, stop);
+  return out;
+}
+
+}  // namespace qkv::serve

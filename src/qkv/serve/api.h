@@ -1,0 +1,60 @@
+// The explorer's API: a function from a request to an answer, both JSON text. There is no socket in it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <string>
+
+#include "qkv/serve/events.h"
+#include "qkv/serve/shelf.h"
+
+namespace qkv::serve {
+
+struct ApiRequest {
+  std::string method = "GET", path, query, body;
+};
+
+struct ApiAnswer {
+  int status = 200;
+  std::string json;
+};
+
+struct Call;
+struct MapSession;
+
+/// Answers the requests of docs/api.md. May be called by several threads at once.
+class Api {
+ public:
+  Api(ModelShelf& shelf, EventHub& events);
+  ~Api();
+
+  ApiAnswer answer(const ApiRequest& request);
+  /// Ends the work of all requests as soon as they can stop.
+  void stop();
+
+  /// The maps of a sentence, kept for the rectangles that a page asks for later.
+  std::string keep(std::shared_ptr<const MapSession> session);
+  std::shared_ptr<const MapSession> session(const std::string& id);
+
+  ModelShelf& shelf() { return shelf_; }
+  EventHub& events() { return events_; }
+
+ private:
+  ApiAnswer run(const ApiRequest& request, Call& call);
+  std::shared_ptr<std::atomic<bool>> begin_view(const std::string& view);
+  void end_view(const std::string& view, const std::shared_ptr<std::atomic<bool>>& stop);
+
+  ModelShelf& shelf_;
+  EventHub& events_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<std::atomic<bool>>> views_;
+  std::map<uint64_t, std::shared_ptr<const MapSession>> sessions_;
+  uint64_t next_session_ = 1;
+  std::atomic<bool> stopped_ = false;
+  std::counting_semaphore<16> workers_{4};  // requests that compute at once
+};
+
+}  // namespace qkv::serve

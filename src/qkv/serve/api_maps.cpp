@@ -1,0 +1,225 @@
+// POST /maps, /map, /heads, /blocks, /compare: what the parts of a model attend to.
+#include <algorithm>
+#include <cmath>
+
+#include "qkv/ops/elementwise.h"
+#include "qkv/serve/edits.h"
+#include "qkv/serve/map_session.h"
+
+namespace qkv::serve {
+namespace {
+
+constexpr int64_t kMostCells = 256 * 256;           // of an answer
+constexpr int64_t kMostWeights = 64 * 1024 * 1024;  // computed for an answer
+
+struct Range {
+  int64_t begin, end;
+};
+
+Range read_range(const Fields& in, const char* key, int64_t size) {
+  if (!in.has(key)) return {0, size};
+  const auto both = in.numbers(key, 2);
+  require(both.size() == 2 && both[0] == std::floor(both[0]) && both[1] == std::floor(both[1]) && both[0] >= 0 &&
+              both[0] < both[1] && both[1] <= static_cast<double>(size),
+          "{field}: expected [a, b] with 0 <= a < b <= {size}, got {value}", "field"_a = key, "size"_a = size,
+          "value"_a = in.at(key).dump());
+  return {static_cast<int64_t>(both[0]), static_cast<int64_t>(both[1])};
+}
+
+// How far two maps are apart: half the sum of differences of a row, as a mean over rows; 0 to 1.
+double distance(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) sum += std::abs(static_cast<double>(a.ptr()[i]) - b.ptr()[i]);
+  return sum / 2 / static_cast<double>(std::max<int64_t>(a.size(0), 1));
+}
+
+Json norms(const Tensor& x) {
+  Json out = Json::array();
+  const int64_t width = x.size(2);
+  for (int64_t i = 0; i < x.size(1); ++i) {
+    double sum = 0;
+    for (int64_t c = 0; c < width; ++c) sum += std::pow(static_cast<double>(x.ptr()[i * width + c]), 2);
+    out.push_back(std::sqrt(sum));
+  }
+  return out;
+}
+
+Json block_json(const std::string& path, const std::string& name, const Tensor& in, const Tensor& out) {
+  return {{"path", path},    {"name", name},       {"shape", {out.size(1), out.size(2)}},
+          {"in", norms(in)}, {"norm", norms(out)}, {"change", norms(sub(out, in))}};
+}
+
+Json tokens_of(const MapSession& seen) {
+  return {{"source_tokens", seen.source_tokens},
+          {"input_tokens", seen.input_tokens},
+          {"output_tokens", seen.output_tokens},
+          {"text", seen.text},
+          {"target", seen.target}};
+}
+
+}  // namespace
+
+Json maps(const Call& call) {
+  const Fields in = call.fields();
+  refuse_edits(in);
+  auto seen = std::make_shared<MapSession>(look_at_text(call, in));
+  Json out = tokens_of(*seen);
+  out["reading"] = in.text("reading", "weights");
+  out["maps"] = maps_json(*seen, call);
+  std::vector<std::string> words = {"inspect", "--model", call.api.shelf().model(in.text("model")).folder, "--json"};
+  if (in.has("target")) words.insert(words.end(), {"--target", in.text("target")});
+  if (out["reading"] != "weights") words.push_back(out["reading"] == "values" ? "--values" : "--rollout");
+  words.push_back(in.text("text"));
+  out["command"] = command_line(words);
+  out["session"] = call.api.keep(std::move(seen));
+  return out;
+}
+
+Json map_part(const Call& call) {
+  const Fields in = call.fields();
+  const auto session = call.api.session(in.text("session"));
+  const MapPart& part = session->part(in.text("name"));
+  const int64_t layer = in.whole("layer", 1, part.layer_count(), 1), head = in.whole("head", 1, part.heads(), 1);
+  const Range rows = read_range(in, "row", part.queries()), columns = read_range(in, "column", part.keys());
+  const int64_t high = rows.end - rows.begin, wide = columns.end - columns.begin;
+  int64_t cell_rows = std::min<int64_t>(high, 256), cell_columns = std::min<int64_t>(wide, 256);
+  if (in.has("cells")) {
+    const Range cells = [&] {
+      const auto both = in.numbers("cells", 2);
+      require(both.size() == 2 && both[0] >= 1 && both[1] >= 1 && both[0] * both[1] <= kMostCells,
+              "cells: expected [rows, columns], 1 or more and at most {most} in all, got {value}",
+              "most"_a = kMostCells, "value"_a = in.at("cells").dump());
+      return Range{static_cast<int64_t>(both[0]), static_cast<int64_t>(both[1])};
+    }();
+    cell_rows = std::min(high, cells.begin);
+    cell_columns = std::min(wide, cells.end);
+  }
+  require(high * part.keys() <= kMostWeights, "row: {rows} rows of {keys} weights are too many for one request",
+          "rows"_a = high, "keys"_a = part.keys());
+  Tensor out = zeros({cell_rows, cell_columns});
+  std::vector<float> weights(static_cast<size_t>(part.keys()));
+  for (int64_t i = 0; i < high; ++i) {
+    if (i % 64 == 0) call.go_on();
+    part.row(layer - 1, head - 1, rows.begin + i, weights.data());
+    float* to = out.mutable_ptr() + i * cell_rows / high * cell_columns;
+    for (int64_t j = 0; j < wide; ++j) {
+      float& cell = to[j * cell_columns / wide];
+      cell = std::max(cell, weights[static_cast<size_t>(columns.begin + j)]);
+    }
+  }
+  return {{"values", nested(out)},
+          {"row", {rows.begin, rows.end}},
+          {"column", {columns.begin, columns.end}},
+          {"pooled", cell_rows < high || cell_columns < wide ? "max" : "none"}};
+}
+
+Json heads(const Call& call) {
+  const Fields in = call.fields();
+  const auto translator = call.api.shelf().translator(in.text("model"));
+  const MapSession seen = look_at_text(call, in);
+  const std::string name = in.text("name", seen.parts.front().name);
+  const MapPart& part = seen.part(name);
+  std::vector<Tensor> all;
+  for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
+    for (int64_t head = 1; head <= part.heads(); ++head) {
+      check(all.size() < 256 && part.queries() <= 512 && part.keys() <= 512, "the maps are too many or too large");
+      all.push_back(seen.map(name, layer, head));
+    }
+  Json apart = Json::array();
+  for (const Tensor& a : all) {
+    call.go_on();
+    Json row = Json::array();
+    for (const Tensor& b : all) row.push_back(distance(a, b));
+    apart.push_back(std::move(row));
+  }
+  const auto forced = translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .first_line = 0})[0];
+  const double log_probability = forced.forced.log_probability();
+  Json out = {{"text", seen.target}, {"log_probability", log_probability}};
+  out["baseline"] = {{"text", seen.target}, {"log_probability", log_probability}};
+  out["name"] = name;
+  out["difference"] = apart;
+  if ((in.has("off") && !in.at("off").empty()) || in.has("measure")) refuse_heads_off();
+  return out;
+}
+
+Json blocks(const Call& call) {
+  const Fields in = call.fields();
+  refuse_edits(in);
+  const auto translator = call.api.shelf().translator(in.text("model"));
+  const Transformer* model = translator->model().transformer();
+  require(model != nullptr, "this model is not a Transformer");
+  const MapSession seen = look_at_text(call, in);
+  const Tokenizer &source = translator->tokenizers().source, &target = translator->tokenizers().target;
+  const auto forced = translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .first_line = 0})[0];
+  std::vector<int32_t> read = {target.bos()};
+  read.insert(read.end(), forced.target.begin(), forced.target.end() - 1);
+  const TapePause pause;
+  const auto row = [](const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); };
+  Json list = Json::array();
+  // The model's own blocks, one by one: the same calls as TransformerStack makes.
+  Tensor x = model->encoder.embedding(row(forced.source), 0, Run{});
+  list.push_back(
+      {{"path", "encoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
+  const auto& encoder = model->encoder.stack;
+  for (size_t i = 0; i < encoder.blocks.size(); ++i) {
+    const Tensor y = encoder.blocks[i](x, Mask::none(), Run{});
+    list.push_back(block_json("encoder." + std::to_string(i), "encoder block", x, y));
+    x = y;
+  }
+  const Tensor memory = encoder.norm ? (*encoder.norm)(x) : x;
+  x = model->decoder.embedding(row(read), 0, Run{});
+  list.push_back(
+      {{"path", "decoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
+  const auto& decoder = model->decoder.stack;
+  for (size_t i = 0; i < decoder.blocks.size(); ++i) {
+    const TransformerBlock& block = decoder.blocks[i];
+    const Tensor y = block(x, Mask::causal(), block.cross->project(memory, memory), Mask::none(), Run{});
+    list.push_back(block_json("decoder." + std::to_string(i), "decoder block", x, y));
+    x = y;
+  }
+  const Tensor features = decoder.norm ? (*decoder.norm)(x) : x;
+  list.push_back({{"path", "decoder.output"},
+                  {"name", "output"},
+                  {"shape", {features.size(1), static_cast<int64_t>(target.size())}},
+                  {"norm", norms(features)}});
+  Json out = tokens_of(seen);
+  out["source_tokens"] = source.tokens(forced.source);
+  out["blocks"] = list;
+  out["translation"] = {{"text", seen.target},
+                        {"log_probability", forced.forced.log_probability()},
+                        {"log_probabilities", forced.forced.log_probabilities}};
+  out["maps"] = maps_json(seen, call);
+  return out;
+}
+
+Json compare(const Call& call) {
+  const Fields in = call.fields();
+  const std::string name = in.text("name");
+  const auto side = [&](const char* key, MapSession& seen) {
+    const Fields of = in.object(key);
+    refuse_edits(of);
+    seen = look_at_text(call, of);
+    return seen.map(of.text("name", name), of.whole("layer", 1, 1000, in.whole("layer", 1, 1000, 1)),
+                    of.whole("head", 1, 1000, in.whole("head", 1, 1000, 1)));
+  };
+  MapSession left, right;
+  const Tensor a = side("left", left), b = side("right", right);
+  require(a.numel() <= kMostCells && b.numel() <= kMostCells, "the maps have more than {most} cells",
+          "most"_a = kMostCells);
+  const auto as_json = [](const MapSession& seen, const Tensor& map) {
+    Json out = tokens_of(seen);
+    out["values"] = nested(map);
+    return out;
+  };
+  Json out = {{"left", as_json(left, a)}, {"right", as_json(right, b)}, {"difference", nullptr}, {"largest", nullptr}};
+  if (a.shape() == b.shape()) {
+    const Tensor difference = sub(a, b);
+    float largest = 0;
+    for (const float d : difference.data()) largest = std::max(largest, std::abs(d));
+    out["difference"] = nested(difference);
+    out["largest"] = largest;
+  }
+  return out;
+}
+
+}  // namespace qkv::serve

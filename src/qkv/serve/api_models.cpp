@@ -1,0 +1,124 @@
+// GET /about, /models: what the program and its models are.
+#include "qkv/attention/any_scorer.h"
+#include "qkv/attention/positions.h"
+#include "qkv/core/forms.h"
+#include "qkv/core/parallel.h"
+#include "qkv/core/version.h"
+#include "qkv/data/en_fr.h"
+#include "qkv/kernels/target.h"
+#include "qkv/regression/local_fit.h"
+#include "qkv/serve/models_json.h"
+#include "qkv/tasks/vision/data.h"
+
+namespace qkv::serve {
+namespace {
+
+// Held-out sentences of the built-in corpus: no model that was trained on it has seen them.
+std::vector<std::string> corpus_examples(bool reverse) {
+  static const auto kTwo = [] {
+    std::pair<std::vector<std::string>, std::vector<std::string>> out;
+    for (const AlignedPair& pair : en_fr_split(EnFrOptions{.size = 4000}).test) {
+      if (out.first.size() == 6) break;
+      out.first.push_back(pair.source);
+      out.second.push_back(pair.target);
+    }
+    return out;
+  }();
+  return reverse ? kTwo.second : kTwo.first;
+}
+
+Json layers_of(const ModelFacts& facts) {
+  Json out = Json::object();
+  for (const MapGroup& group : facts.maps)
+    if (group.numbered && group.name != "cross") out[std::string(group.name)] = group.layers;
+  return out;
+}
+
+void add_facts(Json& out, const ModelFacts& facts, Language language) {
+  out["summary"] = facts.summary.in(language);
+  out["layers"] = layers_of(facts);
+  out["heads"] = facts.maps.empty() ? Json() : Json(facts.maps.front().heads);
+  out["maps"] = Json::array();
+  for (const MapGroup& group : facts.maps) out["maps"].push_back(group.name);
+  if (facts.longest_input) out["longest"] = *facts.longest_input;
+}
+
+void add_task(Json& out, const TranslationConfig& config, Language language) {
+  add_facts(out, config.facts(), language);
+  const bool gold = config.data.built_in();
+  out["gold"] = gold;
+  out["examples"] = Json::array();
+  if (gold) out["examples"] = corpus_examples(config.data.reverse);
+}
+
+void add_task(Json& out, const LanguageConfig& config, Language language) {
+  add_facts(out, config.facts(), language);
+  out["objective"] = name_of(config.model.objective);
+  out["examples"] = config.data.built_in() ? Json{"the little cat ", "she reads "} : Json::array();
+  out["gold"] = false;
+}
+
+void add_task(Json& out, const VisionConfig& config, Language language) {
+  add_facts(out, config.model.facts(), language);
+  out["gold"] = false;
+  out["examples"] = Json::array();
+}
+
+}  // namespace
+
+Json model_json(const ShelfModel& model, Language language) {
+  Json out = {{"id", model.id}, {"name", model.name}, {"state", name_of(model.state)}, {"done", model.done}};
+  if (!model.error.empty()) out["error"] = model.error;
+  out["usable"] = model.can_answer();
+  if (!model.run) return out;
+  out["task"] = facts_of(model.run->config.task()).name;
+  out["kind"] = model.run->config.kind();
+  out["parameters"] = model.run->parameters;
+  out["epochs"] = model.run->epochs;
+  out["of_epochs"] = model.run->config.training().epochs;
+  if (model.run->loss) out["loss"] = *model.run->loss;
+  if (model.run->valid_loss) out["valid_loss"] = *model.run->valid_loss;
+  std::visit([&](const auto& config) { add_task(out, config, language); }, model.run->config.of);
+  if (model.run->config.task() == TaskKind::vision) {
+    const ImageFacts images = load_image_facts(model.folder);
+    out["image"] = {{"size", images.size.height}, {"channels", images.size.channels}, {"classes", images.classes}};
+  }
+  return out;
+}
+
+Json models_json(const ModelShelf& shelf, Language language) {
+  Json list = Json::array();
+  for (const ShelfModel& model : shelf.models()) list.push_back(model_json(model, language));
+  return {{"models", std::move(list)}};
+}
+
+Json models(const Call& call) { return models_json(call.api.shelf(), call.language); }
+
+Json about(const Call&) {
+  Json scorers = Json::array();
+  for (const ScorerKind kind : every<ScorerKind>()) {
+    if (kind == ScorerKind::none) continue;
+    const ScorerFacts& facts = facts_of(kind);
+    const ScorerInputs inputs = inputs_of(kind);
+    Json tensors = Json::array();
+    for (const auto& [name, needed] : inputs.tensors) tensors.push_back({{"name", name}, {"needed", needed}});
+    scorers.push_back({{"name", facts.name},
+                       {"formula", facts.formula},
+                       {"equal_widths", facts.equal_widths},
+                       {"bandwidth", inputs.bandwidth},
+                       {"temperature", inputs.temperature},
+                       {"scale", inputs.scale},
+                       {"params", std::move(tensors)},
+                       {"param_shapes", facts.tensors}});
+  }
+  return {{"version", version()},
+          {"languages", {"en", "zh"}},
+          {"kernels", kernels::running_target()},
+          {"threads", threads()},
+          {"scorers", std::move(scorers)},
+          {"kernels_1d", names_of(every<KernelShape>())},
+          {"estimators", names_of(every<Estimator>())},
+          {"positions", names_of(every<PositionKind>())}};
+}
+
+}  // namespace qkv::serve

@@ -1,0 +1,27 @@
+// Which requests are let in: a browser on some other page must not be able to talk to the server.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "qkv/serve/http.h"
+
+namespace qkv::serve {
+
+struct GateRules {
+  std::vector<std::string> hosts;  // what Host may be; empty: anything, together with a token
+  std::string token;               // required if not empty
+  size_t body_bytes = size_t{1} << 20;
+};
+
+/// Nothing for a request that may enter; else its refusal.
+std::optional<HttpAnswer> refused(const HttpRequest& request, const GateRules& rules);
+
+/// An error as JSON.
+HttpAnswer error_answer(int status, const std::string& line, const std::string& hint = "");
+
+/// Adds what every answer has: nothing may be guessed, framed or loaded from elsewhere.
+void harden(HttpAnswer& answer);
+
+}  // namespace qkv::serve

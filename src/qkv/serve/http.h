@@ -1,0 +1,54 @@
+// The interface between the server and the plug-in that speaks HTTP. The plug-in knows nothing else of qkv, and only
+// standard types cross it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace qkv::serve {
+
+struct HttpRequest {
+  std::string method, path, query;
+  std::map<std::string, std::string> headers;  // names in lower case
+  std::string body;
+};
+
+/// The source of a body without an end: the next piece, empty if there is none yet (asked again), or `false` at the
+/// end.
+using HttpStream = std::function<bool(std::string& piece)>;
+
+struct HttpAnswer {
+  int status = 200;
+  std::map<std::string, std::string> headers;
+  std::string body;
+  HttpStream stream = nullptr;  // instead of a body
+};
+
+struct HttpHandler {
+  virtual ~HttpHandler() = default;
+  /// Before the body is read: a status other than 200 refuses the request.
+  virtual HttpAnswer head(const HttpRequest& request) = 0;
+  virtual HttpAnswer answer(const HttpRequest& request) = 0;
+};
+
+struct HttpOptions {
+  std::string address = "127.0.0.1";
+  uint16_t port = 0;  // 0: any free one
+  size_t body_bytes = size_t{1} << 20;
+  size_t header_bytes = size_t{16} << 10;
+  unsigned connections = 64, seconds = 20;  // seconds: for a whole request to arrive
+};
+
+class HttpServer {
+ public:
+  virtual ~HttpServer() = default;  // stops it
+  virtual uint16_t port() const = 0;
+};
+
+/// What the plug-in exports as "qkv_http_start". Null with the system's error number if the port cannot be had.
+using HttpStart = HttpServer* (*)(const HttpOptions& options, HttpHandler& handler, int& error);
+
+}  // namespace qkv::serve

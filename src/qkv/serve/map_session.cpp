@@ -1,0 +1,215 @@
+// Runs a model on a sentence with a probe that keeps what every attention attended to.
+#include "qkv/serve/map_session.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "qkv/data/text.h"
+#include "qkv/report/translations.h"
+#include "qkv/tasks/attention_maps.h"
+#include "qkv/tensor/probe.h"
+
+namespace qkv::serve {
+namespace {
+
+constexpr int64_t kInside = 64;        // rows and columns of a map that travels inside an answer
+constexpr int64_t kMeasured = 1024;    // longest side of a map whose entropy is measured
+constexpr int64_t kDenseTokens = 512;  // for readings that need whole matrices
+
+class Recorder : public Probe {
+ public:
+  void attention(std::string_view path, const Weights& weights) override { seen_.emplace_back(path, weights); }
+  // "encoder.0.self" -> encoder; "decoder.0.cross" -> cross.
+  std::vector<MapPart> parts() const {
+    std::vector<MapPart> out;
+    for (const auto& [path, weights] : seen_) {
+      const std::string name = path.ends_with(".cross") ? "cross" : path.substr(0, path.find('.'));
+      auto found = std::ranges::find(out, name, &MapPart::name);
+      if (found == out.end()) found = out.insert(out.end(), MapPart{name, {}, {}});
+      found->layers.push_back(weights);
+    }
+    return out;
+  }
+
+ private:
+  std::vector<std::pair<std::string, Weights>> seen_;
+};
+
+Ids row_of(const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); }
+
+enum class Reading { weights, values, rollout };
+constexpr std::array<std::string_view, 3> names(Reading) { return {"weights", "values", "rollout"}; }
+
+std::vector<MapPart> dense_parts(const TransformerAttention& attention, Reading reading) {
+  const AttentionMaps maps = reading == Reading::values    ? attention.value_weighted
+                             : reading == Reading::rollout ? rollout(attention.weights)
+                                                           : attention.weights;
+  std::vector<MapPart> out;
+  for (const auto& [name, map] : {std::pair{"encoder", maps.encoder}, {"decoder", maps.decoder}, {"cross", maps.cross}})
+    if (map.defined() && map.numel() > 0) out.push_back({name, {}, map});
+  return out;
+}
+
+void check_dense(size_t tokens) {
+  require(std::cmp_less_equal(tokens, kDenseTokens), "this reading is for texts of at most {most} tokens, got {tokens}",
+          "most"_a = kDenseTokens, "tokens"_a = tokens);
+}
+
+struct PairIds {
+  std::vector<int32_t> source, target;
+  std::string text;
+  Tensor attention;
+};
+
+PairIds pair_ids(const Translator& translator, const Fields& in, const Call& call) {
+  const std::string text = in.text("text");
+  check_utf8(text, tr("the sentence"));
+  require(!translator.tokenizers().source.encode(text).empty(), "the sentence is empty");
+  if (in.has("target")) {
+    const std::string target = in.text("target");
+    const auto forced =
+        translator.force({{text}, {target}},
+                         {.source_name = tr("the sentence"), .target_name = tr("the translation"), .first_line = 0})[0];
+    require(!forced.target.empty(), "the translation is empty");
+    return {forced.source, forced.target, target, forced.forced.attention};
+  }
+  TranslateOptions options = translator.defaults();
+  options.keep_attention = true;
+  options.name = tr("the sentence");
+  options.first_line = 0;
+  options.watch.stop = call.stop;
+  const std::vector<std::string> one = {text};
+  const Translation translation = translator.translate(one, options)[0];
+  call.go_on();
+  const Hypothesis& best = translation.hypotheses.at(0);
+  std::vector<int32_t> ids = best.tokens;
+  if (best.ended) ids.push_back(translator.tokenizers().target.eos());
+  return {translation.source, ids, translator.text(best, translation.writing), best.attention};
+}
+
+MapSession look_at_translation(const Translator& translator, const Fields& in, Reading reading, const Call& call) {
+  const PairIds pair = pair_ids(translator, in, call);
+  const Tokenizer &source = translator.tokenizers().source, &target = translator.tokenizers().target;
+  MapSession out{.text = in.text("text"),
+                 .target = pair.text,
+                 .source_tokens = source.tokens(pair.source),
+                 .input_tokens = {},
+                 .output_tokens = target.tokens(pair.target),
+                 .parts = {}};
+  std::vector<int32_t> read = {target.bos()};
+  if (!pair.target.empty()) read.insert(read.end(), pair.target.begin(), pair.target.end() - 1);
+  out.input_tokens = target.tokens(read);
+  const Transformer* model = translator.model().transformer();
+  if (!model) {
+    require(pair.attention.defined(), "this model has no attention (model.attention is none)");
+    require(reading == Reading::weights, "reading: this model has a single attention map, whose reading is weights");
+    const Shape& s = pair.attention.shape();
+    out.parts.push_back({"cross", {}, report::by_layers(translator, pair.attention).viewed({1, s[1], s[0], s[2]})});
+    return out;
+  }
+  if (reading != Reading::weights) {
+    check_dense(std::max(pair.source.size(), read.size()));
+    out.parts = dense_parts(transformer_attention(*model, row_of(pair.source), {}, row_of(read)), reading);
+    return out;
+  }
+  Recorder recorder;
+  const TapePause pause;
+  model->features(row_of(pair.source), {}, row_of(read), Run{.probe = &recorder});
+  out.parts = recorder.parts();
+  return out;
+}
+
+MapSession look_at_language(const LanguageGenerator& generator, const Fields& in, Reading reading) {
+  const std::string text = in.text("text");
+  check_utf8(text, tr("the text"));
+  const LanguageBatch batch = generator.batch_of(text);
+  MapSession out{.text = text,
+                 .target = {},
+                 .source_tokens = generator.tokens(batch.read.data()),
+                 .input_tokens = {},
+                 .output_tokens = {},
+                 .parts = {}};
+  const bool spans = generator.objective() == LanguageObjective::spans;
+  out.input_tokens = out.output_tokens = spans ? generator.tokens(batch.written.data()) : out.source_tokens;
+  if (reading != Reading::weights) {
+    check_dense(out.source_tokens.size());
+    out.parts = dense_parts(language_attention(generator.model(), batch), reading);
+    return out;
+  }
+  Recorder recorder;
+  const TapePause pause;
+  const Run run{.probe = &recorder};
+  if (spans)
+    generator.model().features(batch.read, batch.written, run);
+  else
+    generator.model().features(batch.read, run);
+  out.parts = recorder.parts();
+  return out;
+}
+
+}  // namespace
+
+void MapPart::row(int64_t layer, int64_t head, int64_t query, float* weights) const {
+  if (!dense.defined()) return layers[static_cast<size_t>(layer)].row(0, head, query, weights);
+  std::copy_n(dense.ptr() + ((layer * heads() + head) * queries() + query) * keys(), keys(), weights);
+}
+
+const MapPart& MapSession::part(const std::string& name) const {
+  std::vector<std::string> known;
+  for (const MapPart& p : parts) {
+    if (p.name == name) return p;
+    known.push_back(p.name);
+  }
+  refuse_word("name", name, known);
+}
+
+Tensor MapSession::map(const std::string& name, int64_t layer, int64_t head) const {
+  const MapPart& p = part(name);
+  require(layer >= 1 && layer <= p.layer_count(), "layer: expected 1 to {most}, got {layer}",
+          "most"_a = p.layer_count(), "layer"_a = layer);
+  require(head >= 1 && head <= p.heads(), "head: expected 1 to {most}, got {head}", "most"_a = p.heads(),
+          "head"_a = head);
+  Tensor out = Tensor::empty({p.queries(), p.keys()});
+  for (int64_t i = 0; i < p.queries(); ++i) p.row(layer - 1, head - 1, i, out.mutable_ptr() + i * p.keys());
+  return out;
+}
+
+MapSession look_at_text(const Call& call, const Fields& in) {
+  const std::string id = in.text("model");
+  const Reading reading = in.choice("reading", Reading::weights);
+  const ShelfModel model = call.api.shelf().model(id);
+  if (model.run && model.run->config.task() == TaskKind::language)
+    return look_at_language(*call.api.shelf().generator(id), in, reading);
+  return look_at_translation(*call.api.shelf().translator(id), in, reading, call);
+}
+
+Json maps_json(const MapSession& session, const Call& call) {
+  Json out = Json::array();
+  for (const MapPart& p : session.parts)
+    for (int64_t layer = 0; layer < p.layer_count(); ++layer)
+      for (int64_t head = 0; head < p.heads(); ++head) {
+        call.go_on();
+        Json one = {{"name", p.name}, {"layer", layer + 1}, {"head", head + 1}, {"shape", {p.queries(), p.keys()}}};
+        if (std::max(p.queries(), p.keys()) <= kMeasured) {
+          const Tensor map = session.map(p.name, layer + 1, head + 1);
+          double entropy = 0, confidence = 0;
+          for (int64_t i = 0; i < p.queries(); ++i) {
+            float most = 0;
+            for (int64_t j = 0; j < p.keys(); ++j) {
+              const float w = map.ptr()[i * p.keys() + j];
+              if (w > 0) entropy -= static_cast<double>(w) * std::log(static_cast<double>(w));
+              most = std::max(most, w);
+            }
+            confidence += static_cast<double>(most);
+          }
+          const auto rows = static_cast<double>(std::max<int64_t>(p.queries(), 1));
+          one["entropy"] = entropy / rows;
+          one["confidence"] = confidence / rows;
+          if (p.queries() <= kInside && p.keys() <= kInside) one["values"] = nested(map);
+        }
+        out.push_back(std::move(one));
+      }
+  return out;
+}
+
+}  // namespace qkv::serve

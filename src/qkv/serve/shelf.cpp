@@ -1,0 +1,158 @@
+// Run folders directly below the folder of models, and the folder itself if it is one.
+#include "qkv/serve/shelf.h"
+
+#include <algorithm>
+
+#include "qkv/run/run_folder.h"
+#include "qkv/serve/call.h"
+
+namespace qkv::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::file_time_type last_change(const std::string& folder) {
+  fs::file_time_type latest = fs::file_time_type::min();  // the clock begins in the future: zero would not do
+  std::error_code no;
+  for (const char* name : {"/config.yaml", "/model.safetensors", "/checkpoints/last.safetensors",
+                           "/checkpoints/best.safetensors", "/metrics.jsonl"})
+    if (const auto time = fs::last_write_time(folder + name, no); !no) latest = std::max(latest, time);
+  return latest;
+}
+
+// What decides whether a model in memory is still that of the folder.
+fs::file_time_type weights_change(const std::string& folder) {
+  std::error_code no;
+  return fs::last_write_time(run_weights(folder), no);
+}
+
+ShelfModel look(const std::string& id, const std::string& folder) {
+  ShelfModel out;
+  out.id = id;
+  out.folder = folder;
+  out.name = fs::path(folder).filename().string();
+  out.changed = last_change(folder);
+  try {
+    out.run = report::report_run(folder);
+    out.has_weights = !out.run->weights.empty();
+    const double epochs = static_cast<double>(std::max<int64_t>(out.run->config.training().epochs, 1));
+    out.done = out.run->ended_early ? 1 : std::min(1.0, static_cast<double>(out.run->epochs) / epochs);
+    // The final weights are written last; before that the run is still training, or was interrupted.
+    if (!fs::exists(folder + "/model.safetensors")) out.state = ModelState::training;
+    if (out.state == ModelState::ready) out.done = 1;
+  } catch (const std::exception& e) {
+    out.state = ModelState::failed;
+    out.error = e.what();
+    out.done = 0;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool ModelShelf::scan() {
+  std::vector<std::string> folders;
+  std::error_code no;
+  if (report::is_run_folder(folder_)) folders.push_back(fs::path(folder_).lexically_normal().string());
+  for (fs::directory_iterator it(folder_, no), end; !no && it != end; it.increment(no)) {
+    const std::string path = it->path().string();
+    if (!it->path().filename().string().starts_with('.') && it->is_directory(no) && report::is_run_folder(path))
+      folders.push_back(path);
+  }
+  std::sort(folders.begin(), folders.end());
+  std::vector<ShelfModel> before;
+  {
+    const std::lock_guard lock(mutex_);
+    before = models_;
+    for (const std::string& f : folders)
+      if (!ids_.contains(f)) ids_[f] = "m" + std::to_string(ids_.size() + 1);
+  }
+  bool changed = before.size() != folders.size();
+  std::vector<ShelfModel> now;
+  for (const std::string& f : folders) {
+    const auto same = std::ranges::find(before, f, &ShelfModel::folder);
+    if (same != before.end() && same->changed == last_change(f)) {
+      now.push_back(*same);
+      continue;
+    }
+    changed = true;
+    now.push_back(look(ids_.at(f), f));
+  }
+  const std::lock_guard lock(mutex_);
+  models_ = std::move(now);
+  return changed;
+}
+
+std::vector<ShelfModel> ModelShelf::models() const {
+  const std::lock_guard lock(mutex_);
+  return models_;
+}
+
+ShelfModel ModelShelf::model(const std::string& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(ids_, id, [](const auto& entry) { return entry.second; });
+  if (known == ids_.end())
+    throw Refused(404, tr("there is no model {id}", "id"_a = id), tr("GET /api/v1/models lists the models"));
+  const auto found = std::ranges::find(models_, id, &ShelfModel::id);
+  std::error_code no;
+  if (found == models_.end() || !fs::exists(found->folder + "/config.yaml", no))
+    throw Refused(410, tr("the folder of model {id} is gone: {name}", "id"_a = id,
+                          "name"_a = fs::path(known->first).filename().string()));
+  return *found;
+}
+
+std::optional<ShelfModel> ModelShelf::first_of(TaskKind task) const {
+  const std::lock_guard lock(mutex_);
+  for (const ShelfModel& m : models_)
+    if (m.can_answer() && m.run && m.run->config.task() == task) return m;
+  return {};
+}
+
+LoadedModel ModelShelf::loaded(const ShelfModel& model) {
+  const auto changed = weights_change(model.folder);
+  const auto held = std::ranges::find(held_, model.id, &Held::id);
+  if (held != held_.end() && held->changed == changed) {
+    held_.splice(held_.begin(), held_, held);
+    return held->model;
+  }
+  if (held != held_.end()) held_.erase(held);
+  LoadedModel made;
+  switch (model.run->config.task()) {
+    case TaskKind::translation:
+      made = std::make_shared<const Translator>(model.folder);
+      break;
+    case TaskKind::language:
+      made = std::make_shared<const LanguageGenerator>(model.folder);
+      break;
+    case TaskKind::vision:
+      made = std::make_shared<const Classifier>(model.folder);
+      break;
+  }
+  held_.push_front({model.id, changed, made});
+  if (held_.size() > kLoaded) held_.pop_back();
+  return made;
+}
+
+template <class T>
+std::shared_ptr<const T> ModelShelf::as(const std::string& id, TaskKind task) {
+  const ShelfModel model = this->model(id);
+  if (!model.run) throw Refused(409, tr("{name}: {problem}", "name"_a = model.name, "problem"_a = model.error));
+  if (model.run->config.task() != task)
+    throw Refused(400, tr("{name} is not {expected}", "name"_a = model.name, "expected"_a = facts_of(task).model));
+  if (!model.can_answer())
+    throw Refused(409, tr("{name} has no weights yet: its training has just begun", "name"_a = model.name));
+  const std::lock_guard lock(loading_);
+  return std::get<std::shared_ptr<const T>>(loaded(model));
+}
+
+std::shared_ptr<const Translator> ModelShelf::translator(const std::string& id) {
+  return as<Translator>(id, TaskKind::translation);
+}
+std::shared_ptr<const LanguageGenerator> ModelShelf::generator(const std::string& id) {
+  return as<LanguageGenerator>(id, TaskKind::language);
+}
+std::shared_ptr<const Classifier> ModelShelf::classifier(const std::string& id) {
+  return as<Classifier>(id, TaskKind::vision);
+}
+
+}  // namespace qkv::serve

@@ -1,0 +1,29 @@
+// A training in a process of its own, at low priority: it cannot slow the server down or take it along.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace qkv::serve {
+
+class Trainer {
+ public:
+  Trainer() = default;
+  ~Trainer() { stop(); }
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  void start(std::vector<std::string> command);
+  /// Whether it is still at work. Afterwards `failed` says whether it ended badly.
+  bool running();
+  bool failed() const { return failed_; }
+  /// Asks it to save itself, and waits.
+  void stop();
+
+ private:
+  int process_ = -1;  // its id
+  bool failed_ = false;
+};
+
+}  // namespace qkv::serve

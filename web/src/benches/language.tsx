@@ -112,7 +112,7 @@ function Picture({ data }: { data: Next }) {
         />
       </Figure>
       {heat ? (
-        <Figure name="read" title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => map} note={data.induction ? rich('inductionNote', { layer: data.induction.layer, head: data.induction.head, score: num(data.induction.score) }) : t('inductionNone')}>
+        <Figure name="read" title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => map} note={data.induction && data.induction.score >= 0.4 ? rich('inductionNote', { layer: data.induction.layer, head: data.induction.head, score: num(data.induction.score) }) : data.induction ? t('inductionWeak', { layer: data.induction.layer, head: data.induction.head, score: num(data.induction.score) }) : t('inductionNone')}>
           <div class="controls">
             <Choice label={t('attentionOf')} value={map!.layer} options={number(layers).map((n) => ({ value: n, label: t('layerN', { n }) }))} set={(layer) => ((s.layer.value = layer), (s.head.value = s.head.value || 1))} />
             <Choice label={t('head')} value={map!.head} options={number(heads)} set={(head) => ((s.layer.value = map!.layer), (s.head.value = head))} />

@@ -43,7 +43,7 @@ effect(() => {
   if (news && news.id in known.peek()) void load(news.id);
 });
 
-const shows: Record<string, string[]> = { loss: ['loss', 'valid_loss'], accuracy: ['valid_accuracy'], rate: ['rate'], speed: ['tokens_per_second', 'images_per_second'] };
+const shows: Record<string, string[]> = { loss: ['loss', 'valid_loss'], accuracy: ['valid_accuracy'], rate: ['rate'], speed: ['per_second'] };
 const place = (row: Row) => Number(row.step ?? row.epoch ?? 0);
 
 function curveOf(parts: { model: Model; data: Metrics }[]): CurveProps | null {
@@ -62,7 +62,7 @@ function curveOf(parts: { model: Model; data: Metrics }[]): CurveProps | null {
 
 function Scrubber({ data }: { data: Metrics }) {
   const last = data.attention.length - 1;
-  if (last < 0) return <Empty>{rich('noMaps')}</Empty>;
+  if (last < 0) return <Empty><p>{rich('noMaps')}</p></Empty>;
   const at = s.step.value < 0 ? last : Math.min(s.step.value, last);
   const now = data.attention[at];
   const heat: HeatProps = { values: now.map, rows: [], columns: [], scale: { low: 0, high: 1 }, label: t('mapAt', { step: now.step }), maxCell: 40, rowName: t('queryRow'), columnName: t('keyColumn') };
@@ -102,7 +102,7 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
             .filter(([, value]) => typeof value === 'number')
             .map(([key, value]) => (
               <li>
-                <span class="soft">{key}</span> {num(value as number, 4)}
+                <span class="soft">{key}</span> {Number.isInteger(value) ? String(value) : num(value as number, 4)}
               </li>
             ))}
         </ul>
@@ -130,7 +130,7 @@ export function TrainingBench() {
       {all === null ? (
         <Waiting height={360} />
       ) : !model ? (
-        <Empty>{rich('noRuns')}</Empty>
+        <Empty><p>{rich('noRuns')}</p></Empty>
       ) : (
         <>
           <div class="controls top">

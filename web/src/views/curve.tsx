@@ -20,7 +20,7 @@ export interface CurveProps {
   onPick?: (x: number) => void;
 }
 
-const ticks = (_: uPlot, all: (number | null)[]) => all.map((x) => (x === null ? '' : num(x).replace(/\.?0+$/, '') || '0'));
+const ticks = (_: uPlot, all: (number | null)[]) => all.map((x) => (x === null ? '' : num(x, 4).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')));
 
 export function Curve(props: CurveProps) {
   const [box, width] = useWidth<HTMLDivElement>();

@@ -67,7 +67,7 @@ export const en = {
   prompt: 'text', writeOn: 'Write on', writingNow: 'writing', startAgain: 'Start again', temperature: 'temperature', all: 'all', keptTokens: 'drawn from **{kept}** tokens',
   nextTitle: 'The next token', nextNote: 'Pale: cut off by top-k or top-p. Click to write it.', cutToken: 'cut off by the settings',
   readMap: 'What it read: layer {layer}, head {head}', longText: 'The text is too long for a map in one piece.',
-  inductionNote: 'Layer {layer}, head {head} gives {score} of its weight to what followed the same token before: the mark of an **induction head**.', inductionNone: 'Write something twice: a head that looks at what followed before would light up.',
+  inductionNote: 'Layer {layer}, head {head} gives {score} of its weight to what followed the same token before: the mark of an **induction head**.', inductionWeak: 'Of all heads, layer {layer}, head {head} gives most weight to what followed the same token before: {score}. That is too little for an induction head.', inductionNone: 'Write something twice: a head that looks at what followed before would light up.',
   tryCold: 'Cold', tryColdAsk: 'Does it ever write something else?', tryHot: 'Hot', tryHotAsk: 'When does sense end?', tryRepeat: 'Say it twice', tryRepeatAsk: 'Which head finds the first time?',
 
   visionTitle: 'What it sees', visionNotice: 'The picture is cut into patches, and the patches are read like words. **Draw** on it: the classes follow your hand, and the colours show which patches the answer was read from.',
@@ -77,7 +77,7 @@ export const en = {
 
   trainingTitle: 'Watch it learn', trainingNotice: 'A run writes a line per epoch; a running one appears here **as it trains**. Put a second run beside it, or walk back through the attention that it saved.',
   run: 'run', beside: 'beside it', nothing: 'nothing', curveOf: 'curve', show_loss: 'loss', show_accuracy: 'accuracy', show_rate: 'learning rate', show_speed: 'speed', stepAxis: 'step',
-  metric_loss: 'training', metric_valid_loss: 'validation', metric_valid_accuracy: 'validation accuracy', metric_rate: 'learning rate', metric_tokens_per_second: 'tokens per second', metric_images_per_second: 'images per second',
+  metric_loss: 'training', metric_valid_loss: 'validation', metric_valid_accuracy: 'validation accuracy', metric_rate: 'learning rate', metric_per_second: 'tokens or images per second',
   noSuchMetric: 'This run has no such numbers.', noRuns: 'There is no run yet. `./qkv train --preset transformer` starts one; it appears here on its own.', noMaps: 'This run saved no attention on the way: `--attention-every 1` does.',
   mapAt: 'The pinned sentence at step {step}', scrub: 'step', leftOut: 'The first {count} lines are left out.',
   tryRate: 'The learning rate', tryRateAsk: 'Where does it warm up, where does it fall?', trySpeed: 'Speed', trySpeedAsk: 'Is every epoch as fast as the first?', tryEarly: 'Back to the beginning', tryEarlyAsk: 'When does the diagonal appear?',

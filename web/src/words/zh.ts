@@ -69,7 +69,7 @@ export const zh: Record<keyof typeof en, string> = {
   prompt: '文字', writeOn: '继续写', writingNow: '正在写', startAgain: '重新开始', temperature: '温度', all: '全部', keptTokens: '从 **{kept}** 个词元中抽取',
   nextTitle: '下一个词元', nextNote: '浅色：被 top-k 或 top-p 截去。点击即可写下。', cutToken: '被设置截去',
   readMap: '它读了什么：第 {layer} 层，第 {head} 个头', longText: '文字太长，一张图放不下。',
-  inductionNote: '第 {layer} 层第 {head} 个头把 {score} 的权重给了同一词元上次之后的词元：这是**归纳头**的标志。', inductionNone: '把一段话写两遍：会看“上次之后是什么”的头就会亮起来。',
+  inductionNote: '第 {layer} 层第 {head} 个头把 {score} 的权重给了同一词元上次之后的词元：这是**归纳头**的标志。', inductionWeak: '在所有头中，第 {layer} 层第 {head} 个头给同一词元上次之后的词元的权重最多：{score}。这还算不上归纳头。', inductionNone: '把一段话写两遍：会看“上次之后是什么”的头就会亮起来。',
   tryCold: '冷', tryColdAsk: '它还会写别的吗？', tryHot: '热', tryHotAsk: '到什么时候就没有意思了？', tryRepeat: '说两遍', tryRepeatAsk: '哪个头找到了第一遍？',
 
   visionTitle: '它看见什么', visionNotice: '图像切成小块，小块像词一样被读。**画一画**：类别随着手变化，颜色表示答案是从哪些小块读出来的。',
@@ -79,7 +79,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   trainingTitle: '看它学习', trainingNotice: '每一轮写一行；正在训练的运行会**边训练边**出现在这里。可以在旁边放另一次运行，也可以回看它存下的注意力。',
   run: '运行', beside: '旁边', nothing: '无', curveOf: '曲线', show_loss: '损失', show_accuracy: '准确率', show_rate: '学习率', show_speed: '速度', stepAxis: '步',
-  metric_loss: '训练', metric_valid_loss: '验证', metric_valid_accuracy: '验证准确率', metric_rate: '学习率', metric_tokens_per_second: '每秒词元', metric_images_per_second: '每秒图像',
+  metric_loss: '训练', metric_valid_loss: '验证', metric_valid_accuracy: '验证准确率', metric_rate: '学习率', metric_per_second: '每秒词元或图像',
   noSuchMetric: '这次运行没有这样的数。', noRuns: '还没有运行。`./qkv train --preset transformer` 会开始一次；它会自动出现在这里。', noMaps: '这次运行没有存下注意力：`--attention-every 1` 会存。',
   mapAt: '固定句子在第 {step} 步', scrub: '步', leftOut: '最前面的 {count} 行略去。',
   tryRate: '学习率', tryRateAsk: '在哪里预热，在哪里下降？', trySpeed: '速度', trySpeedAsk: '每一轮都和第一轮一样快吗？', tryEarly: '回到开头', tryEarlyAsk: '对角线什么时候出现？',

@@ -25,7 +25,8 @@ const other = computed(() => models.value?.find((one) => one.id === s.other.valu
 
 async function load(id: string) {
   try {
-    known.value = { ...known.peek(), [id]: await get<Metrics>(`/runs/${id}/metrics`) };
+    const rows = await get<Metrics>(`/runs/${id}/metrics`);
+    known.value = { ...known.peek(), [id]: rows }; // another run may have come meanwhile
     failure.value = null;
   } catch (problem) {
     failure.value = problem as Failure;

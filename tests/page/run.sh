@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# The page's tests: the committed bundle is what the sources build, and the page works in Debian's chromium.
+# usage: run.sh bundle|benches PROGRAM
+set -euo pipefail
+cd "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/../../web"
+skip() { echo "skipped: $*"; exit 77; }
+command -v node >/dev/null && command -v npm >/dev/null || skip "Node is not installed (Debian packages nodejs and npm)"
+mkdir -p ../build
+stamp=node_modules/.installed
+(
+  flock 9
+  if [[ ! -e $stamp || package-lock.json -nt $stamp ]]; then
+    npm ci --no-audit --no-fund --loglevel=error >&2 || exit 1
+    touch "$stamp"
+  fi
+) 9>../build/.npm.lock || skip "the npm registry cannot be reached"
+case $1 in
+  bundle) npx tsc --noEmit && node build.mjs --check ;;
+  benches)
+    export CHROMIUM=${CHROMIUM:-$(command -v chromium || true)} QKV_BIN=$2
+    [[ -n $CHROMIUM ]] || skip "chromium is not installed"
+    node --test tests/
+    ;;
+esac

@@ -1,0 +1,123 @@
+// The page's two doors to the engine: the server's HTTP, or answers recorded in the file itself.
+import { effect, signal, Signal } from '@preact/signals';
+import { lang } from './store';
+
+export interface Failure {
+  status: number;
+  error: string;
+  hint?: string;
+}
+export interface Answer<T> {
+  data: T | null; // the newest answer, kept while the next one is on its way
+  busy: boolean;
+  failure: Failure | null;
+}
+
+interface Recorded {
+  path: string;
+  body?: unknown;
+  answer: unknown;
+}
+const block = document.getElementById('recorded');
+export const recorded: Recorded[] | null = block ? JSON.parse(block.textContent || '[]') : null;
+
+const canonical = (value: unknown): unknown =>
+  value && typeof value === 'object' && !Array.isArray(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .filter(([key, inner]) => inner !== undefined && key !== 'lang' && key !== 'view')
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([key, inner]) => [key, canonical(inner)]),
+      )
+    : Array.isArray(value)
+      ? value.map(canonical)
+      : value;
+
+async function replay<T>(path: string, body: unknown): Promise<T> {
+  const key = JSON.stringify(canonical(body ?? {}));
+  const found = recorded!.find((r) => r.path === path && JSON.stringify(canonical(r.body ?? {})) === key);
+  if (!found) throw { status: 404, error: 'recorded' } as Failure;
+  return found.answer as T;
+}
+
+async function send<T>(path: string, body?: unknown, abort?: AbortSignal): Promise<T> {
+  if (recorded) return replay<T>(path, body);
+  let response: Response;
+  try {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    response = await fetch(`/api/v1${path}`, {
+      method: text === undefined ? 'GET' : 'POST',
+      headers: text === undefined ? {} : { 'content-type': 'application/json' },
+      body: text,
+      signal: abort,
+    });
+  } catch (problem) {
+    if ((problem as Error).name === 'AbortError') throw problem;
+    throw { status: 0, error: 'offline' } as Failure;
+  }
+  const answer = await response.json().catch(() => ({ error: `HTTP ${response.status}` }));
+  if (!response.ok) throw { status: response.status, error: answer.error ?? `HTTP ${response.status}`, hint: answer.hint } as Failure;
+  return answer as T;
+}
+
+export const get = <T>(path: string) => send<T>(path);
+export const post = <T>(path: string, body: object, view?: string) => send<T>(path, { lang: lang.peek(), view, ...body });
+
+let views = 0;
+const tab = Math.random().toString(36).slice(2, 8); // several pages may look at once: views are per page
+
+/**
+ * An answer that follows its question. At most one request is under way; while it is, only the newest question waits,
+ * so that a dragged point gets a steady stream of answers and never a queue. `patient` waits for typing to pause.
+ */
+export function follow<T>(question: () => { path: string; body: object } | null, patient = 0): Signal<Answer<T>> & { view: string } {
+  const view = `${tab}-${++views}`;
+  const answer = Object.assign(signal<Answer<T>>({ data: null, busy: false, failure: null }), { view });
+  let flying = false;
+  let waiting: { path: string; body: object } | null = null;
+  let asked = '';
+  let timer = 0;
+  const fly = async (next: { path: string; body: object }) => {
+    flying = true;
+    if (!answer.peek().busy) answer.value = { ...answer.peek(), busy: true };
+    try {
+      const data = await post<T>(next.path, next.body, view);
+      answer.value = { data, busy: waiting !== null, failure: null };
+    } catch (problem) {
+      const failure = problem as Failure;
+      if (failure.status !== 409) answer.value = { data: answer.peek().data, busy: waiting !== null, failure };
+    }
+    flying = false;
+    if (waiting) {
+      const newest = waiting;
+      waiting = null;
+      void fly(newest);
+    }
+  };
+  effect(() => {
+    const next = question();
+    void lang.value; // sentences in answers follow the language
+    const text = next ? JSON.stringify([next, lang.value]) : '';
+    if (text === asked) return;
+    asked = text;
+    clearTimeout(timer);
+    if (!next) {
+      waiting = null;
+      return;
+    }
+    const go = () => (flying ? (waiting = next) : void fly(next));
+    if (patient && answer.peek().data) timer = window.setTimeout(go, patient);
+    else go();
+  });
+  return answer;
+}
+
+/** The server's event stream; the browser reconnects on its own. */
+export function listen(handlers: Record<string, (data: any) => void>): () => void {
+  if (recorded) return () => {};
+  const stream = new EventSource('/api/v1/events');
+  for (const [name, handle] of Object.entries(handlers)) {
+    stream.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent).data)));
+  }
+  return () => stream.close();
+}

@@ -1,0 +1,330 @@
+// Regression: drag points, change the width, and see kernel regression as attention.
+import { computed, signal } from '@preact/signals';
+import { useRef, useState } from 'preact/hooks';
+import { follow, post } from '../api';
+import { fixed, num } from '../num';
+import { settings } from '../store';
+import { BenchPage, Choice, Shown, Slider, tryThis } from '../ui';
+import { Key, rich, t } from '../words';
+import { scaleOf } from '../views/colours';
+import { Curve, CurveProps, curveSvg } from '../views/curve';
+import { Figure } from '../views/figure';
+import { Heat, HeatProps, heatSvg } from '../views/heat';
+import { Scatter } from '../views/scatter';
+import { I, M, N, O, Sum, Text, Xi } from '../maths';
+import { bookPoints, bookTruth } from './book_points';
+
+type Point = [number, number];
+const s = settings('regression', {
+  points: null as Point[] | null,
+  kernel: 'gaussian',
+  fit: 'constant',
+  h: 0.35,
+  choose: 'hand', // hand, rule or cv
+  at: 2.2,
+});
+const kernels = ['gaussian', 'boxcar', 'epanechnikov', 'triangular'] as const;
+
+interface Regress {
+  bandwidth: number;
+  grid: number[];
+  fit: (number | null)[];
+  low?: (number | null)[];
+  high?: (number | null)[];
+  at?: { x: number; prediction: number | null; weights: number[]; effective: number };
+  map?: { rows: number[]; weights: number[][] };
+  leave_one_out?: { bandwidths: number[]; errors: (number | null)[]; now?: number | null };
+  command?: string;
+}
+
+const points = computed<Point[]>(() => s.points.value ?? bookPoints);
+const span = computed(() => {
+  const xs = points.value.map((p) => p[0]);
+  return s.points.value && xs.length ? [Math.min(0, ...xs), Math.max(5, ...xs)] : [0, 5];
+});
+export const answer = follow<Regress>(() =>
+  points.value.length
+    ? {
+        path: '/regress',
+        body: {
+          x: points.value.map((p) => p[0]),
+          y: points.value.map((p) => p[1]),
+          kernel: s.kernel.value,
+          bandwidth: s.choose.value === 'hand' ? s.h.value : s.choose.value,
+          fit: s.fit.value,
+          grid: { low: span.value[0], high: span.value[1], count: 101 },
+          at: s.at.value,
+          level: 0.95,
+        },
+      }
+    : null,
+);
+
+interface Learned {
+  w: number[];
+  loss: number[];
+}
+const learned = signal<Learned | null>(null);
+const learning = signal(false);
+
+/** Five epochs of the book's learned width, from the width of the moment; then the slider walks through them. */
+async function train() {
+  learning.value = true;
+  try {
+    const xs = points.peek().map((p) => p[0]);
+    const ys = points.peek().map((p) => p[1]);
+    const result = await post<Learned>('/regress/learn', { x: xs, y: ys, epochs: 5, rate: 0.5, start: 1 / s.h.peek() });
+    learned.value = result;
+    s.choose.value = 'hand';
+    for (const w of result.w) {
+      s.h.value = Number(Math.max(0.03, Math.min(10, 1 / Math.abs(w))).toPrecision(4));
+      await new Promise((next) => setTimeout(next, 350));
+    }
+  } catch (problem) {
+    learned.value = null;
+  }
+  learning.value = false;
+}
+
+function Formula({ data }: { data: Regress }) {
+  if (!data.at) return null;
+  const { weights, prediction, effective, x } = data.at;
+  const order = weights.map((w, i) => [w, i] as const).sort((a, b) => b[0] - a[0]).slice(0, 3);
+  return (
+    <>
+      <M block>
+        <I>f</I>
+        <O>(</O>
+        <I>q</I>
+        <O>)</O>
+        <O>=</O>
+        <Sum over={<I>i</I>} />
+        <Xi x="α" />
+        <Xi x="v" />
+      </M>
+      <p class="numbers">
+        <M>
+          <I>f</I>
+          <O>(</O>
+          <N>{fixed(x, 2)}</N>
+          <O>)</O>
+          <O>=</O>
+          {order.map(([w, i], k) => (
+            <>
+              {k > 0 && <O>+</O>}
+              <N>{fixed(w)}</N>
+              <O>·</O>
+              <mn>{fixed(points.value[i]?.[1], 2)}</mn>
+            </>
+          ))}
+          {weights.length > 3 && (
+            <>
+              <O>+</O>
+              <Text>…</Text>
+            </>
+          )}
+          <O>=</O>
+          <N>{num(prediction, 4)}</N>
+        </M>
+      </p>
+      <p class="soft">{rich('listensToKeys', { effective: num(effective), keys: weights.length })}</p>
+    </>
+  );
+}
+
+function WidthCurve({ data }: { data: Regress }) {
+  const loo = data.leave_one_out;
+  if (!loo?.bandwidths?.length) return null;
+  const curve: CurveProps = {
+    x: loo.bandwidths,
+    series: [{ label: t('leftOutError'), values: loo.errors }],
+    xLabel: t('width'),
+    logX: true,
+    height: 210,
+    marker: data.bandwidth,
+    label: t('looTitle'),
+    onPick: (x) => {
+      s.choose.value = 'hand';
+      s.h.value = Number(x.toPrecision(3));
+    },
+  };
+  return (
+    <Figure
+      name="left-out"
+      title={t('looTitle')}
+      svg={() => curveSvg(curve)}
+      table={() => ({ header: ['bandwidth', 'error'], rows: loo.bandwidths.map((b, i) => [b, loo.errors[i] ?? '']) })}
+      json={() => loo}
+      note={loo.now !== undefined && loo.now !== null ? t('looNow', { error: num(loo.now) }) : undefined}
+    >
+      <Curve {...curve} />
+    </Figure>
+  );
+}
+
+function PasteBox() {
+  const [open, setOpen] = useState(false);
+  const [bad, setBad] = useState('');
+  const field = useRef<HTMLTextAreaElement>(null);
+  const take = () => {
+    const rows = field.current!.value.trim().split(/\n+/).map((line) => line.split(/[,;\t ]+/).map(Number));
+    const good = rows.filter((row) => row.length >= 2 && Number.isFinite(row[0]) && Number.isFinite(row[1]));
+    if (good.length < 2) return setBad(t('pasteBad'));
+    setBad(good.length < rows.length ? t('pasteSkipped', { lines: rows.length - good.length }) : '');
+    s.points.value = good.slice(0, 400).map((row) => [row[0], row[1]]);
+    s.at.value = good[Math.floor(good.length / 2)][0];
+    setOpen(false);
+  };
+  return (
+    <div class="paste">
+      <button type="button" class="plain" aria-expanded={open} onClick={() => setOpen(!open)}>
+        {t('pasteCsv')}
+      </button>
+      <button type="button" class="plain" disabled={!s.points.value} onClick={() => (s.points.value = null)}>
+        {t('bookData')}
+      </button>
+      {open && (
+        <div class="pastebox">
+          <textarea ref={field} rows={6} placeholder={'x,y\n0.5,1.2\n1.0,2.3'} aria-label={t('pasteCsv')} />
+          <button type="button" class="plain" onClick={take}>
+            {t('use')}
+          </button>
+        </div>
+      )}
+      {bad && <span role="alert">{bad}</span>}
+    </div>
+  );
+}
+
+function Maps({ data }: { data: Regress }) {
+  if (!data.map) return null;
+  const { rows, weights } = data.map;
+  let lit = 0;
+  rows.forEach((x, i) => {
+    if (Math.abs(x - s.at.value) < Math.abs(rows[lit] - s.at.value)) lit = i;
+  });
+  const heat: HeatProps = {
+    values: weights,
+    rows: [],
+    columns: [],
+    scale: scaleOf(weights),
+    label: t('regressMap'),
+    litRow: lit,
+    maxCell: 1000,
+    tall: 240,
+    rowName: t('queryRow'),
+    columnName: t('keyColumn'),
+    onPick: (row) => (s.at.value = Number(rows[row].toFixed(3))),
+  };
+  return (
+    <Figure
+      name="weights"
+      title={t('regressMap')}
+      svg={() => heatSvg(heat)}
+      table={() => ({ header: ['query', ...points.value.map((p) => `key ${p[0]}`)], rows: weights.map((row, i) => [rows[i], ...row]) })}
+      json={() => data.map}
+      command={data.command}
+    >
+      <Heat {...heat} />
+    </Figure>
+  );
+}
+
+export function Regression() {
+  const data = answer.value.data;
+  const h = data?.bandwidth ?? s.h.value;
+  const move = (index: number, x: number, y: number) => {
+    const next = points.peek().slice();
+    next[index] = [x, y];
+    s.points.value = next;
+  };
+  const text = (key: Key) => t(key);
+  return (
+    <BenchPage
+      title={t('regressionTitle')}
+      notice={rich('regressionNotice')}
+      formula={data && <Formula data={data} />}
+      tries={[
+        tryThis('regression', 'tryNarrow', 'tryNarrowAsk', { h: 0.05 }),
+        tryThis('regression', 'tryWide', 'tryWideAsk', { h: 8 }),
+        tryThis('regression', 'tryChoose', 'tryChooseAsk', { choose: 'cv' }),
+      ]}
+    >
+      <Figure
+        name="regression"
+        title={t('scatterTitle')}
+        wide
+        command={data?.command}
+        table={() => ({ header: ['x', 'fit', 'low', 'high'], rows: (data?.grid ?? []).map((x, i) => [x, data!.fit[i] ?? '', data!.low?.[i] ?? '', data!.high?.[i] ?? '']) })}
+        json={() => ({ points: points.value, answer: data })}
+        note={t('scatterNote')}
+      >
+        <Scatter
+          points={points.value}
+          grid={data?.grid ?? []}
+          fit={data?.fit ?? []}
+          low={data?.low}
+          high={data?.high}
+          truth={s.points.value && s.points.value.length !== bookPoints.length ? undefined : bookTruth}
+          weights={data?.at?.weights}
+          at={s.at.value}
+          prediction={data?.at?.prediction ?? null}
+          move={move}
+          query={(x) => (s.at.value = x)}
+          add={(x, y) => (s.points.value = [...points.peek(), [x, y]])}
+          remove={(index) => (s.points.value = points.peek().filter((_, i) => i !== index))}
+        />
+        {answer.value.failure && !answer.value.busy && <Shown of={answer}>{() => null}</Shown>}
+      </Figure>
+      <div class="controls">
+        <Choice label={t('kernel')} value={s.kernel.value} options={kernels.map((k) => ({ value: k as string, label: text(`kernel_${k}`) }))} set={(k) => (s.kernel.value = k)} />
+        <Choice
+          label={t('estimator')}
+          value={s.fit.value}
+          options={['average', 'constant', 'linear'].map((value) => ({ value, label: text(`fit_${value}` as Key) }))}
+          set={(value) => (s.fit.value = value)}
+        />
+        <Slider
+          label={t('width')}
+          value={Math.max(0.03, Math.min(10, h))}
+          low={0.03}
+          high={10}
+          log
+          show={
+            <>
+              h = {num(h)}, w = 1/h = {num(1 / h)}, T = h² = {num(h * h)}
+            </>
+          }
+          set={(value) => {
+            s.choose.value = 'hand';
+            s.h.value = value;
+          }}
+        />
+        <Choice
+          label={t('whoChooses')}
+          value={s.choose.value}
+          options={['hand', 'rule', 'cv'].map((value) => ({ value, label: text(`choose_${value}` as Key) }))}
+          set={(value) => (s.choose.value = value)}
+        />
+        <div class="control">
+          <span class="label">{t('learnedWidth')}</span>
+          <button type="button" class="plain strong" disabled={learning.value} onClick={() => void train()}>
+            {learning.value ? t('trainingNow') : t('trainFive')}
+          </button>
+        </div>
+        <PasteBox />
+      </div>
+      {learned.value && (
+        <p class="learned num" aria-live="polite">
+          w: {learned.value.w.map((w) => num(w)).join(' → ')} · {t('loss')}: {learned.value.loss.map((l) => num(l)).join(' → ')}
+        </p>
+      )}
+      {data && (
+        <div class="pair wide-left">
+          <Maps data={data} />
+          <WidthCurve data={data} />
+        </div>
+      )}
+    </BenchPage>
+  );
+}

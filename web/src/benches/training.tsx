@@ -1,0 +1,153 @@
+// Training: a run's losses as they come, what its pinned sentence attended to at every saved step, two runs side by side.
+import { computed, effect, signal } from '@preact/signals';
+import { Failure, get } from '../api';
+import { metrics, Model, models, training as progress } from '../models';
+import { num } from '../num';
+import { settings } from '../store';
+import { BenchPage, Choice, Empty, Failed, Select, Slider, tryThis, Waiting } from '../ui';
+import { Key, rich, t } from '../words';
+import { Curve, CurveProps, curveSvg } from '../views/curve';
+import { Figure } from '../views/figure';
+import { Heat, HeatProps, heatSvg } from '../views/heat';
+
+const s = settings('training', { run: '', other: '', show: 'loss', step: -1 });
+
+type Row = Record<string, number | string>;
+interface Metrics {
+  rows: Row[];
+  left_out: number;
+  attention: { step: number; map: number[][] }[];
+}
+const known = signal<Record<string, Metrics>>({});
+const failure = signal<Failure | null>(null);
+const run = computed(() => models.value?.find((one) => one.id === s.run.value) ?? models.value?.[0] ?? null);
+const other = computed(() => models.value?.find((one) => one.id === s.other.value) ?? null);
+
+async function load(id: string) {
+  try {
+    const rows = await get<Metrics>(`/runs/${id}/metrics`);
+    known.value = { ...known.peek(), [id]: rows }; // another run may have come meanwhile
+    failure.value = null;
+  } catch (problem) {
+    failure.value = problem as Failure;
+  }
+}
+effect(() => {
+  if (run.value) void load(run.value.id);
+});
+effect(() => {
+  if (other.value) void load(other.value.id);
+});
+// A run that is being trained reports every line; its curve grows with it.
+effect(() => {
+  const news = metrics.value;
+  if (news && news.id in known.peek()) void load(news.id);
+});
+
+const shows: Record<string, string[]> = { loss: ['loss', 'valid_loss'], accuracy: ['valid_accuracy'], rate: ['rate'], speed: ['per_second'] };
+const place = (row: Row) => Number(row.step ?? row.epoch ?? 0);
+
+function curveOf(parts: { model: Model; data: Metrics }[]): CurveProps | null {
+  const fields = shows[s.show.value];
+  const steps = [...new Set(parts.flatMap(({ data }) => data.rows.filter((row) => fields.some((f) => typeof row[f] === 'number')).map(place)))].sort((a, b) => a - b);
+  const series = parts.flatMap(({ model, data }, which) =>
+    fields
+      .filter((field) => data.rows.some((row) => typeof row[field] === 'number'))
+      .map((field, i) => {
+        const at = new Map(data.rows.filter((row) => typeof row[field] === 'number').map((row) => [place(row), Number(row[field])]));
+        return { label: parts.length > 1 ? `${model.name}: ${t(`metric_${field}` as Key)}` : t(`metric_${field}` as Key), values: steps.map((x) => at.get(x) ?? null), colour: which ? ('second' as const) : ('accent' as const), dashed: i > 0 };
+      }),
+  );
+  return series.length ? { x: steps, series, xLabel: t('stepAxis'), height: 320, logY: s.show.value === 'rate', label: t(`show_${s.show.value}` as Key), marker: undefined } : null;
+}
+
+function Scrubber({ data }: { data: Metrics }) {
+  const last = data.attention.length - 1;
+  if (last < 0) return <Empty><p>{rich('noMaps')}</p></Empty>;
+  const at = s.step.value < 0 ? last : Math.min(s.step.value, last);
+  const now = data.attention[at];
+  const heat: HeatProps = { values: now.map, rows: [], columns: [], scale: { low: 0, high: 1 }, label: t('mapAt', { step: now.step }), maxCell: 40, rowName: t('queryRow'), columnName: t('keyColumn') };
+  return (
+    <Figure name="attention" title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...now.map[0].map((_, i) => String(i))], rows: now.map.map((row, i) => [i, ...row]) })} json={() => now}>
+      <Slider label={t('scrub')} value={at} low={0} high={Math.max(1, last)} step={1} show={String(now.step)} set={(n) => (s.step.value = n)} />
+      <Heat {...heat} />
+    </Figure>
+  );
+}
+
+function Picture({ model, data }: { model: Model; data: Metrics }) {
+  const second = other.value && other.value.id !== model.id ? known.value[other.value.id] : null;
+  const curve = curveOf([{ model, data }, ...(second ? [{ model: other.value!, data: second }] : [])]);
+  const last = data.rows[data.rows.length - 1];
+  return (
+    <>
+      {curve ? (
+        <Figure
+          name="metrics"
+          title={curve.label}
+          wide
+          svg={() => curveSvg(curve)}
+          table={() => ({ header: [t('stepAxis'), ...curve.series.map((one) => one.label)], rows: curve.x.map((x, i) => [x, ...curve.series.map((one) => one.values[i] ?? '')]) })}
+          json={() => data.rows}
+          command={`qkv plot ${model.name}/metrics.jsonl --y ${shows[s.show.value].join(',')} -o curve.svg`}
+          note={data.left_out ? t('leftOut', { count: data.left_out }) : undefined}
+        >
+          <Curve {...curve} />
+        </Figure>
+      ) : (
+        <Empty>{t('noSuchMetric')}</Empty>
+      )}
+      {last && (
+        <ul class="facts num">
+          {Object.entries(last)
+            .filter(([, value]) => typeof value === 'number')
+            .map(([key, value]) => (
+              <li>
+                <span class="soft">{key}</span> {Number.isInteger(value) ? String(value) : num(value as number, 4)}
+              </li>
+            ))}
+        </ul>
+      )}
+      <Scrubber data={data} />
+    </>
+  );
+}
+
+export function TrainingBench() {
+  const all = models.value;
+  const model = run.value;
+  const data = model ? known.value[model.id] : null;
+  const live = model?.state === 'training' ? (progress.value[model.id]?.done ?? model.done ?? 0) : null;
+  return (
+    <BenchPage
+      title={t('trainingTitle')}
+      notice={rich('trainingNotice')}
+      tries={[
+        tryThis('training', 'tryRate', 'tryRateAsk', { show: 'rate', run: s.run.value }),
+        tryThis('training', 'trySpeed', 'trySpeedAsk', { show: 'speed', run: s.run.value }),
+        tryThis('training', 'tryEarly', 'tryEarlyAsk', { step: 0, run: s.run.value }),
+      ]}
+    >
+      {all === null ? (
+        <Waiting height={360} />
+      ) : !model ? (
+        <Empty><p>{rich('noRuns')}</p></Empty>
+      ) : (
+        <>
+          <div class="controls top">
+            <Select label={t('run')} value={model.id} options={all.map((one) => ({ value: one.id, label: one.name }))} set={(id) => (s.run.value = id)} />
+            <Select label={t('beside')} value={s.other.value} options={[{ value: '', label: t('nothing') }, ...all.filter((one) => one.id !== model.id).map((one) => ({ value: one.id, label: one.name }))]} set={(id) => (s.other.value = id)} />
+            <Choice label={t('curveOf')} value={s.show.value} options={Object.keys(shows).map((value) => ({ value, label: t(`show_${value}` as Key) }))} set={(value) => (s.show.value = value)} />
+          </div>
+          {live !== null && (
+            <div class="live">
+              <progress max={1} value={live} aria-label={t('progress')} /> <span class="num">{progress.value[model.id]?.line ?? `${Math.round(100 * live)} %`}</span>
+            </div>
+          )}
+          {failure.value && !data && <Failed failure={failure.value} />}
+          {data ? <Picture model={model} data={data} /> : !failure.value && <Waiting height={320} />}
+        </>
+      )}
+    </BenchPage>
+  );
+}

@@ -1,0 +1,75 @@
+// The page: benches along the top, one of them below.
+import { render } from 'preact';
+import { useRef } from 'preact/hooks';
+import './style.css';
+import { benches } from './benches';
+import { recorded } from './api';
+import { watchModels } from './models';
+import { bench, hover, isDark, lang, ramp, start, theme } from './store';
+import { t } from './words';
+
+function Licences() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const text = (document.getElementById('licences') as HTMLTemplateElement | null)?.content.textContent ?? '';
+  return (
+    <>
+      <button type="button" class="link" onClick={() => dialog.current!.showModal()}>
+        {t('licences')}
+      </button>
+      <dialog ref={dialog} aria-label={t('licences')}>
+        <form method="dialog">
+          <button type="submit" class="plain">
+            {t('close')}
+          </button>
+        </form>
+        <pre tabIndex={0}>{text.trim()}</pre>
+      </dialog>
+    </>
+  );
+}
+
+function Page() {
+  const here = benches.find((one) => one.name === bench.value) ?? benches.find((one) => one.name === 'translate')!;
+  document.title = `${t(`bench_${here.name}`)} · qkv`;
+  const go = (name: string) => {
+    hover.value = null;
+    bench.value = name;
+  };
+  const offered = recorded ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById('main')?.focus())}>
+        {t('skip')}
+      </a>
+      <header class="bar">
+        <span class="brand">
+          q<i>k</i>v
+        </span>
+        <nav aria-label={t('benches')}>
+          {offered.map(({ name }) => (
+            <button type="button" aria-current={name === here.name ? 'page' : undefined} onClick={() => go(name)}>
+              {t(`bench_${name}`)}
+            </button>
+          ))}
+        </nav>
+        <button type="button" class="tool" title={t('colours')} aria-label={t('colours')} onClick={() => (ramp.value = ramp.value === 'viridis' ? 'reds' : 'viridis')}>
+          <i class={`swatch ${ramp.value}`} />
+        </button>
+        <button type="button" class="tool" lang={lang.value === 'zh' ? 'en' : 'zh-CN'} onClick={() => (lang.value = lang.value === 'zh' ? 'en' : 'zh')}>
+          {lang.value === 'zh' ? 'English' : '中文'}
+        </button>
+        <button type="button" class="tool" title={t('theme')} aria-label={t('theme')} onClick={() => (theme.value = isDark() ? 'light' : 'dark')}>
+          ◐
+        </button>
+      </header>
+      <here.Bench key={here.name} />
+      <footer>
+        <span>{t('footer')}</span> <Licences />
+      </footer>
+    </>
+  );
+}
+
+start();
+watchModels();
+render(<Page />, document.getElementById('page')!);

@@ -61,7 +61,6 @@ Json tokens_of(const MapSession& seen) {
 
 Json maps(const Call& call) {
   const Fields in = call.fields();
-  refuse_edits(in);
   auto seen = std::make_shared<MapSession>(look_at_text(call, in));
   Json out = tokens_of(*seen);
   out["reading"] = in.text("reading", "weights");
@@ -136,33 +135,66 @@ Json heads(const Call& call) {
   const double log_probability = forced.forced.log_probability();
   Json out = {{"text", seen.target}, {"log_probability", log_probability}};
   out["baseline"] = {{"text", seen.target}, {"log_probability", log_probability}};
+  // Without some heads: what the model writes then, and how likely the old text is to it.
+  if (const AttentionEdits off = read_off(in, translator->model().facts()); !off.empty()) {
+    TranslateOptions options = translator->defaults();
+    options.edits = off;
+    options.first_line = 0;
+    options.watch.stop = call.stop;
+    const Translation written = translator->translate(std::vector{seen.text}, options)[0];
+    call.go_on();
+    out["text"] = written.hypotheses.empty() ? "" : translator->text(written.hypotheses[0], written.writing);
+    out["log_probability"] =
+        translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .edits = off, .first_line = 0})[0]
+            .forced.log_probability();
+  }
   out["name"] = name;
   out["difference"] = apart;
-  if ((in.has("off") && !in.at("off").empty()) || in.has("measure")) refuse_heads_off();
+  // Importance of a head: how much less likely the text is without it.
+  if (in.has("measure")) {
+    out["importance"] = Json::array();
+    for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
+      for (int64_t head = 1; head <= part.heads(); ++head) {
+        call.go_on();
+        const Json one = {{"off", Json::array({Json{{"name", name}, {"layer", layer}, {"head", head}}})}};
+        const AttentionEdits off = read_off(Fields(one), translator->model().facts());
+        const auto without =
+            translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .edits = off, .first_line = 0})[0];
+        out["importance"].push_back({{"name", name},
+                                     {"layer", layer},
+                                     {"head", head},
+                                     {"value", log_probability - without.forced.log_probability()}});
+      }
+  }
   return out;
 }
 
 Json blocks(const Call& call) {
   const Fields in = call.fields();
-  refuse_edits(in);
   const auto translator = call.api.shelf().translator(in.text("model"));
+  const AttentionEdits edits = read_edits(in, translator->model().facts());
   const Transformer* model = translator->model().transformer();
   require(model != nullptr, "this model is not a Transformer");
   const MapSession seen = look_at_text(call, in);
   const Tokenizer &source = translator->tokenizers().source, &target = translator->tokenizers().target;
-  const auto forced = translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .first_line = 0})[0];
+  const auto forced =
+      translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .edits = edits, .first_line = 0})[0];
   std::vector<int32_t> read = {target.bos()};
   read.insert(read.end(), forced.target.begin(), forced.target.end() - 1);
   const TapePause pause;
   const auto row = [](const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); };
   Json list = Json::array();
+  EditProbe probe(edits);
+  const auto run_of = [&](const char* part, size_t layer) {
+    return Run{.probe = &probe, .path = part + std::to_string(layer)};
+  };
   // The model's own blocks, one by one: the same calls as TransformerStack makes.
   Tensor x = model->encoder.embedding(row(forced.source), 0, Run{});
   list.push_back(
       {{"path", "encoder.embedding"}, {"name", "embedding"}, {"shape", {x.size(1), x.size(2)}}, {"norm", norms(x)}});
   const auto& encoder = model->encoder.stack;
   for (size_t i = 0; i < encoder.blocks.size(); ++i) {
-    const Tensor y = encoder.blocks[i](x, Mask::none(), Run{});
+    const Tensor y = encoder.blocks[i](x, Mask::none(), run_of("encoder.", i));
     list.push_back(block_json("encoder." + std::to_string(i), "encoder block", x, y));
     x = y;
   }
@@ -173,7 +205,7 @@ Json blocks(const Call& call) {
   const auto& decoder = model->decoder.stack;
   for (size_t i = 0; i < decoder.blocks.size(); ++i) {
     const TransformerBlock& block = decoder.blocks[i];
-    const Tensor y = block(x, Mask::causal(), block.cross->project(memory, memory), Mask::none(), Run{});
+    const Tensor y = block(x, Mask::causal(), block.cross->project(memory, memory), Mask::none(), run_of("decoder.", i));
     list.push_back(block_json("decoder." + std::to_string(i), "decoder block", x, y));
     x = y;
   }
@@ -197,7 +229,6 @@ Json compare(const Call& call) {
   const std::string name = in.text("name");
   const auto side = [&](const char* key, MapSession& seen) {
     const Fields of = in.object(key);
-    refuse_edits(of);
     seen = look_at_text(call, of);
     return seen.map(of.text("name", name), of.whole("layer", 1, 1000, in.whole("layer", 1, 1000, 1)),
                     of.whole("head", 1, 1000, in.whole("head", 1, 1000, 1)));

@@ -93,8 +93,8 @@ Json tree_json(const Translator& translator, const std::vector<SearchNode>& tree
 
 // A given text as the model scores it.
 Json given_json(const Translator& translator, const std::string& source, const std::string& target, int64_t top,
-                const Text& name, double& score) {
-  ForceOptions options{.likeliest = top, .source_name = tr("the sentence"), .target_name = name, .first_line = 0};
+                const AttentionEdits& edits, const Text& name, double& score) {
+  ForceOptions options{.edits = edits, .likeliest = top, .source_name = tr("the sentence"), .target_name = name, .first_line = 0};
   const auto forced = translator.force({{source}, {target}}, options)[0];
   require(!forced.target.empty(), "{name} is empty", "name"_a = name);
   const double log_probability = forced.forced.log_probability();
@@ -129,7 +129,6 @@ Json gold_json(const Translator& translator, const AlignedPair& pair, const std:
 
 Json translate(const Call& call) {
   const Fields in = call.fields();
-  refuse_edits(in);
   const auto translator = call.api.shelf().translator(in.text("model"));
   const std::string text = in.text("text");
   check_utf8(text, tr("the sentence"));
@@ -141,6 +140,7 @@ Json translate(const Call& call) {
   options.name = tr("the sentence");
   options.first_line = 0;
   options.watch.stop = call.stop;
+  options.edits = read_edits(in, translator->model().facts());
   const Tokenizer& target = translator->tokenizers().target;
   if (!call.view.empty() && in.flag("stream", false))
     options.watch.on_token = [&](const WrittenToken& t) {
@@ -171,19 +171,19 @@ Json translate(const Call& call) {
     sources.push_back(translation.source);
     targets.push_back(ids);
   }
-  const auto forced = translator->force_ids(sources, targets, {.likeliest = top});
+  const auto forced = translator->force_ids(sources, targets, {.edits = options.edits, .likeliest = top});
   out["hypotheses"] = Json::array();
   for (size_t i = 0; i < written.size(); ++i)
     if (!written[i].ids.empty()) out["hypotheses"].push_back(written_json(*translator, written[i], forced[i]));
   call.go_on();
   double ignored = 0;
   if (in.has("force"))
-    out["forced"] = given_json(*translator, text, in.text("force"), top, tr("the forced text"), ignored);
+    out["forced"] = given_json(*translator, text, in.text("force"), top, options.edits, tr("the forced text"), ignored);
   const AlignedPair* pair = corpus_pair(translator->config().data, text);
   if (in.has("reference") || pair) {
     const std::string reference = in.has("reference") ? in.text("reference") : pair->target;
     double score = 0;
-    out["reference"] = given_json(*translator, text, reference, top, tr("the reference"), score);
+    out["reference"] = given_json(*translator, text, reference, top, options.edits, tr("the reference"), score);
     // The same ranking as the search's: if the reference ranks higher, the search has missed it; else the model prefers
     // its own.
     const bool same = !written.empty() && out["reference"]["tokens"] == out["hypotheses"][0]["tokens"];

@@ -26,9 +26,9 @@ Json classify(const Call& call) {
   const report::SeenImage seen = report::seen_image(*classifier, set, 0, "", {});
   call.go_on();
   Json answers = Json::array();
-  for (const report::Answer& a : report::classifications(*classifier, set, classifier->probabilities(set), "",
-                                                         std::ssize(classifier->facts().classes))[0]
-                                     .answers)
+  const std::vector<report::Classification> found = report::classifications(
+      *classifier, set, classifier->probabilities(set), "", std::ssize(classifier->facts().classes));
+  for (const report::Answer& a : found.at(0).answers)
     answers.push_back({{"class", a.class_name}, {"number", a.class_number}, {"probability", a.probability}});
   const Tensor patches = seen_patches(seen.attention, seen.attention.weights, {});
   Json maps = Json::array();

@@ -1,18 +1,16 @@
 // Changes of attention that a request asks for.
 #pragma once
 
+#include "qkv/attention/edits.h"
+#include "qkv/models/model_facts.h"
 #include "qkv/serve/call.h"
 
 namespace qkv::serve {
 
-/// The library cannot change attention yet: a request that asks for it is refused, not answered as if it had not.
-inline void refuse_edits(const Fields& in) {
-  if (in.has("edits") && !in.at("edits").empty())
-    throw Refused(501, tr("edits of attention are not part of this version"));
-}
-
-[[noreturn]] inline void refuse_heads_off() {
-  throw Refused(501, tr("switching heads off is not part of this version"));
-}
+/// "edits": [{"name": "cross", "layer": 1, "head": 2, "query": 3, "do": "force", "key": 4}, ...]: layers and heads from 1,
+/// tokens from 0; no head: all of them; no query: all rows. Refuses what the model cannot have.
+AttentionEdits read_edits(const Fields& in, const ModelFacts& facts);
+/// "off": [{"name": "cross", "layer": 1, "head": 2}, ...]
+AttentionEdits read_off(const Fields& in, const ModelFacts& facts);
 
 }  // namespace qkv::serve

@@ -6,6 +6,7 @@
 
 #include "qkv/data/text.h"
 #include "qkv/report/translations.h"
+#include "qkv/serve/edits.h"
 #include "qkv/tasks/attention_maps.h"
 #include "qkv/tensor/probe.h"
 
@@ -61,20 +62,22 @@ struct PairIds {
   Tensor attention;
 };
 
-PairIds pair_ids(const Translator& translator, const Fields& in, const Call& call) {
+PairIds pair_ids(const Translator& translator, const Fields& in, const AttentionEdits& edits, const Call& call) {
   const std::string text = in.text("text");
   check_utf8(text, tr("the sentence"));
   require(!translator.tokenizers().source.encode(text).empty(), "the sentence is empty");
   if (in.has("target")) {
     const std::string target = in.text("target");
-    const auto forced =
-        translator.force({{text}, {target}},
-                         {.source_name = tr("the sentence"), .target_name = tr("the translation"), .first_line = 0})[0];
+    const auto forced = translator.force({{text}, {target}}, {.edits = edits,
+                                                              .source_name = tr("the sentence"),
+                                                              .target_name = tr("the translation"),
+                                                              .first_line = 0})[0];
     require(!forced.target.empty(), "the translation is empty");
     return {forced.source, forced.target, target, forced.forced.attention};
   }
   TranslateOptions options = translator.defaults();
   options.keep_attention = true;
+  options.edits = edits;
   options.name = tr("the sentence");
   options.first_line = 0;
   options.watch.stop = call.stop;
@@ -88,7 +91,8 @@ PairIds pair_ids(const Translator& translator, const Fields& in, const Call& cal
 }
 
 MapSession look_at_translation(const Translator& translator, const Fields& in, Reading reading, const Call& call) {
-  const PairIds pair = pair_ids(translator, in, call);
+  const AttentionEdits edits = read_edits(in, translator.model().facts());
+  const PairIds pair = pair_ids(translator, in, edits, call);
   const Tokenizer &source = translator.tokenizers().source, &target = translator.tokenizers().target;
   MapSession out{.text = in.text("text"),
                  .target = pair.text,
@@ -109,12 +113,13 @@ MapSession look_at_translation(const Translator& translator, const Fields& in, R
   }
   if (reading != Reading::weights) {
     check_dense(std::max(pair.source.size(), read.size()));
-    out.parts = dense_parts(transformer_attention(*model, row_of(pair.source), {}, row_of(read)), reading);
+    out.parts = dense_parts(transformer_attention(*model, row_of(pair.source), {}, row_of(read), edits), reading);
     return out;
   }
   Recorder recorder;
+  EditProbe probe(edits, &recorder);
   const TapePause pause;
-  model->features(row_of(pair.source), {}, row_of(read), Run{.probe = &recorder});
+  model->features(row_of(pair.source), {}, row_of(read), Run{.probe = &probe});
   out.parts = recorder.parts();
   return out;
 }
@@ -123,6 +128,7 @@ MapSession look_at_language(const LanguageGenerator& generator, const Fields& in
   const std::string text = in.text("text");
   check_utf8(text, tr("the text"));
   const LanguageBatch batch = generator.batch_of(text);
+  const AttentionEdits edits = read_edits(in, generator.config().facts());
   MapSession out{.text = text,
                  .target = {},
                  .source_tokens = generator.tokens(batch.read.data()),
@@ -133,12 +139,14 @@ MapSession look_at_language(const LanguageGenerator& generator, const Fields& in
   out.input_tokens = out.output_tokens = spans ? generator.tokens(batch.written.data()) : out.source_tokens;
   if (reading != Reading::weights) {
     check_dense(out.source_tokens.size());
+    require(edits.empty(), "edits: the readings values and rollout of a language model take none");
     out.parts = dense_parts(language_attention(generator.model(), batch), reading);
     return out;
   }
   Recorder recorder;
+  EditProbe probe(edits, &recorder);
   const TapePause pause;
-  const Run run{.probe = &recorder};
+  const Run run{.probe = &probe};
   if (spans)
     generator.model().features(batch.read, batch.written, run);
   else

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "qkv/attention/attend.h"
@@ -66,8 +67,10 @@ TEST_F(ApiTest, AttendGivesTheWeightsOfTheLibraryAndNamesEmptyRows) {
 }
 
 TEST_F(ApiTest, OnlyPositionsThatKnowTheOrderNoticeAShuffle) {
-  EXPECT_TRUE(ask("/api/v1/positions", {{"kind", "none"}, {"length", 8}, {"width", 8}})["outputs"]["permuted"]);
-  EXPECT_FALSE(ask("/api/v1/positions", {{"kind", "sinusoidal"}, {"length", 8}, {"width", 8}})["outputs"]["permuted"]);
+  EXPECT_TRUE(
+      ask("/api/v1/positions", {{"kind", "none"}, {"length", 8}, {"width", 8}})["outputs"]["permuted"].get<bool>());
+  EXPECT_FALSE(ask("/api/v1/positions", {{"kind", "sinusoidal"}, {"length", 8}, {"width", 8}})["outputs"]["permuted"]
+                   .get<bool>());
 }
 
 TEST_F(ApiTest, BadRequestsSayWhatWasExpected) {

@@ -10,9 +10,9 @@ Lab language_lab() {
   return {"11.9",
           "language-models",
           tr("Language models"),
-          {induction_task, induction_training, induction_heads, induction_without},
+          {induction_task, induction_training, induction_heads, induction_without, three_objectives, three_patterns},
           false,
-          10};
+          40};
 }
 
 }  // namespace qkv::labs

@@ -239,7 +239,7 @@ export const Waiting = ({ height = 220, line }: { height?: number; line?: string
 
 export const Empty = ({ children }: { children: ComponentChildren }) => <div class="state empty">{children}</div>;
 
-/** The bench once a model is there; until then, how far its training is and what to do meanwhile. */
+/** The bench when a model is there; before that, how far its training is and what to do meanwhile. */
 export function WithModel(props: {
   task: Model['task'];
   id: string;

@@ -134,7 +134,7 @@ void three_objectives(Page& page) {
       tr("spans {spans}, the most frequent word {frequent}", "spans"_a = percent(spans.gap),
          "frequent"_a = percent(most_frequent(r.text.test))));
   page.say(tr(
-      "The masked model guesses every gap by itself, so two guesses need not fit together. A model of spans can read "
+      "The masked model guesses every gap on its own, so two guesses need not fit together. A model of spans can read "
       "all of a text and then write any number of words, each after the ones before: what a translation or a new "
       "wording needs. But it has two stacks to train; and it is at a disadvantage in this test, which has one gap, "
       "while in training several spans were cut out of each text. How many steps it needs was not measured here. "

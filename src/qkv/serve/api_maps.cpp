@@ -158,8 +158,8 @@ Json heads(const Call& call) {
         call.go_on();
         const Json one = {{"off", Json::array({Json{{"name", name}, {"layer", layer}, {"head", head}}})}};
         const AttentionEdits off = read_off(Fields(one), translator->model().facts());
-        const auto without =
-            translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .edits = off, .first_line = 0})[0];
+        const auto without = translator->force({{seen.text}, {seen.target}},
+                                               {.keep_attention = false, .edits = off, .first_line = 0})[0];
         out["importance"].push_back({{"name", name},
                                      {"layer", layer},
                                      {"head", head},
@@ -205,7 +205,8 @@ Json blocks(const Call& call) {
   const auto& decoder = model->decoder.stack;
   for (size_t i = 0; i < decoder.blocks.size(); ++i) {
     const TransformerBlock& block = decoder.blocks[i];
-    const Tensor y = block(x, Mask::causal(), block.cross->project(memory, memory), Mask::none(), run_of("decoder.", i));
+    const Tensor y =
+        block(x, Mask::causal(), block.cross->project(memory, memory), Mask::none(), run_of("decoder.", i));
     list.push_back(block_json("decoder." + std::to_string(i), "decoder block", x, y));
     x = y;
   }

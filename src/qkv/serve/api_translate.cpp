@@ -94,7 +94,8 @@ Json tree_json(const Translator& translator, const std::vector<SearchNode>& tree
 // A given text as the model scores it.
 Json given_json(const Translator& translator, const std::string& source, const std::string& target, int64_t top,
                 const AttentionEdits& edits, const Text& name, double& score) {
-  ForceOptions options{.edits = edits, .likeliest = top, .source_name = tr("the sentence"), .target_name = name, .first_line = 0};
+  ForceOptions options{
+      .edits = edits, .likeliest = top, .source_name = tr("the sentence"), .target_name = name, .first_line = 0};
   const auto forced = translator.force({{source}, {target}}, options)[0];
   require(!forced.target.empty(), "{name} is empty", "name"_a = name);
   const double log_probability = forced.forced.log_probability();

@@ -15,8 +15,8 @@ constexpr int64_t kMostTokens = 1'000'000;
 AttentionEdit place_of(const Fields& one, const std::vector<AttentionPlace>& places) {
   const std::string name = one.text("name");
   const int64_t layer = one.whole("layer", 1, 1000, 1);
-  const auto place = std::ranges::find_if(
-      places, [&](const AttentionPlace& p) { return p.part == name && p.layer == layer - 1; });
+  const auto place =
+      std::ranges::find_if(places, [&](const AttentionPlace& p) { return p.part == name && p.layer == layer - 1; });
   require(place != places.end(), "edits: the model has no attention \"{name}\" in layer {layer}", "name"_a = name,
           "layer"_a = layer);
   AttentionEdit out{.path = place->path};
@@ -35,9 +35,10 @@ void read_what(const Fields& one, AttentionEdit& edit) {
   if (edit.what == EditKind::temperature) edit.temperature = one.number("value", 1e-3, 1e3, 1);
   if (edit.what == EditKind::mask)
     for (const double key : one.numbers("keys", kMostEdits)) {
-      require(key >= 0 && key <= static_cast<double>(kMostTokens) && key == static_cast<double>(static_cast<int64_t>(key)),
-              "{field}: expected whole numbers from 0 to {most}, got {value}", "field"_a = "keys",
-              "most"_a = kMostTokens, "value"_a = key);
+      require(
+          key >= 0 && key <= static_cast<double>(kMostTokens) && key == static_cast<double>(static_cast<int64_t>(key)),
+          "{field}: expected whole numbers from 0 to {most}, got {value}", "field"_a = "keys", "most"_a = kMostTokens,
+          "value"_a = key);
       edit.keys.push_back(static_cast<int64_t>(key));
     }
 }

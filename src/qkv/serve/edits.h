@@ -7,8 +7,8 @@
 
 namespace qkv::serve {
 
-/// "edits": [{"name": "cross", "layer": 1, "head": 2, "query": 3, "do": "force", "key": 4}, ...]: layers and heads from 1,
-/// tokens from 0; no head: all of them; no query: all rows. Refuses what the model cannot have.
+/// "edits": [{"name": "cross", "layer": 1, "head": 2, "query": 3, "do": "force", "key": 4}, ...]: layers and heads from
+/// 1, tokens from 0; no head: all of them; no query: all rows. Refuses what the model cannot have.
 AttentionEdits read_edits(const Fields& in, const ModelFacts& facts);
 /// "off": [{"name": "cross", "layer": 1, "head": 2}, ...]
 AttentionEdits read_off(const Fields& in, const ModelFacts& facts);

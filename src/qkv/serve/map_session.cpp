@@ -68,10 +68,9 @@ PairIds pair_ids(const Translator& translator, const Fields& in, const Attention
   require(!translator.tokenizers().source.encode(text).empty(), "the sentence is empty");
   if (in.has("target")) {
     const std::string target = in.text("target");
-    const auto forced = translator.force({{text}, {target}}, {.edits = edits,
-                                                              .source_name = tr("the sentence"),
-                                                              .target_name = tr("the translation"),
-                                                              .first_line = 0})[0];
+    const auto forced = translator.force(
+        {{text}, {target}},
+        {.edits = edits, .source_name = tr("the sentence"), .target_name = tr("the translation"), .first_line = 0})[0];
     require(!forced.target.empty(), "the translation is empty");
     return {forced.source, forced.target, target, forced.forced.attention};
   }

@@ -1,4 +1,4 @@
-// Labelled bars: what a word listens to, what else it could have been, how important a head is.
+// Labelled bars: what a word attends to, what else it could have been, how important a head is.
 import { fixed, full } from '../num';
 
 export interface Bar {

@@ -19,7 +19,7 @@ export const en = {
 
   translateTitle: 'Where every word looked',
   translateNotice: 'Point at a **written** word: the lines lead to the words that its attention rested on as it was chosen. Click it to see what else it **could have been**.',
-  listensTo: 'listens to', scoreIs: 'score {score}: log p, corrected for {words} tokens',
+  listensTo: 'attends to', scoreIs: 'score {score}: log p, corrected for {words} tokens',
   sentence: 'sentence', translation: 'translation', score: 'score', forced: 'written by hand', reference: 'reference',
   alternatives: 'What else it could have been', forceThis: 'Put this word there and score the sentence',
   crossMap: 'Attention from written to read words', linesTitle: 'From what was written to what was read', linesLabel: 'Alignment of written words with read words',
@@ -39,10 +39,10 @@ export const en = {
 
   regressionTitle: 'Kernel regression is attention',
   regressionNotice: 'Every point is a **key** with a **value**. Move over the plot: the pointer is the **query**. Near keys get the weight; their weighted mean is the answer.',
-  listensToKeys: 'listens to **{effective}** of {keys} keys', leftOutError: 'left-out error', looTitle: 'Left-out error against width', looNow: 'At the present width: {error}. Click to choose another.',
+  listensToKeys: 'attends to **{effective}** of {keys} keys', leftOutError: 'left-out error', looTitle: 'Left-out error against width', looNow: 'At the present width: {error}. Click to choose another.',
   pasteCsv: 'Paste a CSV', pasteBad: 'No two lines with two numbers each were found.', pasteSkipped: '{lines} lines without two numbers were skipped.', bookData: 'The book’s points',
   regressMap: 'Attention weights: a row is a query, a column a key', queryRow: 'query', keyColumn: 'key', scatterTitle: 'Drag a point; double-click adds or removes one',
-  scatterNote: 'Dashed: the truth. Blue: the answer, with its 95 % band. Red: how much each point is listened to. Keyboard: Tab to a point, arrows move it, Delete removes it.',
+  scatterNote: 'Dashed: the truth. Blue: the answer, with its 95 % band. Red: the weight of each point. Keyboard: Tab to a point, arrows move it, Delete removes it.',
   scatterLabel: '{count} points, a fitted curve and the weights of one query', pointLabel: 'Point x {x}, y {y}, weight {weight}', query: 'Query', noAnswerHere: 'no key in reach',
   kernel_gaussian: 'Gaussian', kernel_boxcar: 'boxcar', kernel_epanechnikov: 'Epanechnikov', kernel_triangular: 'triangular',
   estimator: 'estimator', fit_average: 'average', fit_constant: 'Nadaraya–Watson', fit_linear: 'local linear',
@@ -86,7 +86,7 @@ export const en = {
   part: 'attention', part_encoder: 'encoder', part_decoder: 'decoder', part_cross: 'cross', differenceTitle: 'Left minus right', differenceNote: 'The largest difference is {largest}.', differentShapes: 'The two maps have different numbers of tokens, so that they have no difference cell by cell.',
   tryTwoHeads: 'Two heads', tryTwoHeadsAsk: 'Do they do the same work?', tryTwoLayers: 'Two layers', tryTwoLayersAsk: 'Which one looks further?', tryTwoWords: 'One word changed', tryTwoWordsAsk: 'How far does the change spread?',
 
-  cuesTitle: 'What draws the eye', cuesNotice: 'Things on a desk. The bright cup draws the eye **by itself**; what you want draws it **on purpose**. Drag **q**, your wish, and see where the light goes.',
+  cuesTitle: 'What draws the eye', cuesNotice: 'Things on a desk. The bright cup draws the eye **unasked**; what you want draws it **on purpose**. Drag **q**, your wish, and see where the light goes.',
   thing_coffee: 'coffee', thing_water: 'water', thing_book: 'book', thing_paper: 'paper', thing_plant: 'plant', wantLabel: 'What you want: a place on the desk',
   want: 'you want', want_drink: 'to drink', want_read: 'to read', want_nothing: 'nothing much', pooling: 'pooling', pooling_average: 'average', pooling_max: 'the loudest', pooling_salience: 'salience', pooling_query: 'query',
   deskTitle: 'Light where attention is', deskNote: 'Small dot: the answer, the mean of all places by their weights. Things for drinking are on the left, for reading on the right. Keyboard: Tab to q, arrows move it.', weightsTitle: 'Weights',

@@ -217,9 +217,8 @@ std::vector<ForcedTranslation> Translator::force_ids(std::vector<std::vector<int
     const Padded source = padded(sources, batch, tokenizers_.source.pad(), limits.least);
     std::vector<std::vector<int32_t>> wanted;
     for (const size_t r : batch) wanted.push_back(targets[r]);
-    auto forced =
-        qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(), options.keep_attention,
-                   options.likeliest);
+    auto forced = qkv::force(*decoder, source.ids, source.lengths, wanted, tokenizers_.target.bos(),
+                             options.keep_attention, options.likeliest);
     for (size_t i = 0; i < batch.size(); ++i) {
       forced[i].attention = first_columns(forced[i].attention, static_cast<int64_t>(sources[batch[i]].size()));
       out[batch[i]] = {sources[batch[i]], targets[batch[i]], std::move(forced[i])};

@@ -43,7 +43,7 @@ struct ForceOptions {
   int64_t rows = 0;  // pairs decoded at once; 0: from the configuration's decoding block
   bool keep_attention = true;
   AttentionEdits edits = {};  // as for translating
-  int64_t likeliest = 0;  // tokens that could have been written, kept for each step
+  int64_t likeliest = 0;      // tokens that could have been written, kept for each step
   /// For errors: the names of the texts, and the number of their first sentences, 0 if there is only one.
   Text source_name = {}, target_name = {};
   size_t first_line = 1;

@@ -262,7 +262,7 @@ export function WithModel(props: {
         <span class="num">{now?.line ?? `${Math.round(done * 100)} %`}</span>
         <span>{rich('meanwhile')}</span>
         <span>
-          {(['cues', 'regression', 'scores', 'positions'] as const).map((name) => (
+          {(['cues', 'regression', 'positions'] as const).map((name) => (
             <button type="button" class="plain" onClick={() => (bench.value = name)}>
               {t(`bench_${name}`)}
             </button>

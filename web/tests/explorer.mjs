@@ -16,10 +16,10 @@ export const qkv = async (args, options = {}) => (await run(program, args, { max
 /** Small models of all three tasks, a server that shows them, and a page. `close` ends all of it. */
 export async function explorer() {
   const folder = await mkdtemp(join(tmpdir(), 'qkv-page-'));
-  const train = (preset, name, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '-o', join(folder, name), ...more]);
-  await train('transformer-tiny', 'translation', '--corpus-size', '3000', '--epochs', '3', '--attention-every', '1');
+  const train = (preset, name, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '--warmup', '10', '-o', join(folder, name), ...more]);
+  await train('transformer', 'translation', '--corpus-size', '3000', '--epochs', '3', '--attention-every', '1');
   await train('lm', 'language', '--corpus-size', '1500', '--epochs', '1');
-  await train('vit', 'vision', '--picture-count', '400', '--epochs', '1');
+  await train('vit', 'vision', '--picture-count', '2000', '--epochs', '1');
 
   const server = spawn(program, ['serve', '--models', folder, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] });
   const address = await new Promise((found, failed) => {

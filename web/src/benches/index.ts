@@ -5,6 +5,7 @@ import { Cues } from './cues';
 import { LanguageBench } from './language';
 import { Positions } from './positions';
 import { Regression } from './regression';
+import { Scores } from './scores';
 import { TrainingBench } from './training';
 import { Vision } from './vision';
 import { Translate } from './translate';
@@ -17,6 +18,7 @@ export interface BenchEntry {
 export const benches: BenchEntry[] = [
   { name: 'cues', Bench: Cues, asks: ['/cues'] },
   { name: 'regression', Bench: Regression, asks: ['/regress'] },
+  { name: 'scores', Bench: Scores, asks: ['/attend'] },
   { name: 'translate', Bench: Translate, asks: ['/translate'] },
   { name: 'positions', Bench: Positions, asks: ['/positions'] },
   { name: 'language', Bench: LanguageBench, asks: ['/next'] },

@@ -3,13 +3,13 @@ import { computed, signal } from '@preact/signals';
 import { follow } from '../api';
 import { csvOf, save } from '../export';
 import { num } from '../num';
-import { preset, settings } from '../store';
+import { settings } from '../store';
 import { BenchPage, Check, Choice, Select, Shown, Slider, TextField, tryThis, useWidth } from '../ui';
 import { Key, rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { scaleOf } from '../views/colours';
 import { Figure } from '../views/figure';
-import { EditMatrix, Entry, Place, short, Step, Steps, value } from '../views/matrix';
+import { EditMatrix, Entry, Place, Step, Steps, value } from '../views/matrix';
 import { Made } from './scores_made';
 
 type Matrix = number[][];
@@ -270,20 +270,27 @@ export function Scores() {
         tryThis('scores', 'trySharp', 'trySharpAsk', { temperature: 0.1, step: 'output', row: 2, column: 1 }),
       ]}
     >
-      <Inputs data={data} />
-      <div class="controls">
-        <Select label={t('scorer')} value={s.score.value} options={scorers.map((value) => ({ value: value as string, label: value }))} set={(value) => preset('scores', { ...now(), score: value })} />
-        <Slider label={t('temperature')} value={s.temperature.value} low={0.05} high={20} log set={(value) => (s.temperature.value = value)} />
-        {kernels.includes(s.score.value) && <Slider label={t('width')} value={s.bandwidth.value} low={0.1} high={10} log set={(value) => (s.bandwidth.value = value)} />}
-        <TextField label={t('lengths')} value={s.lens.value} placeholder={t('lengthsPlaceholder', { most: k.value.length })} set={(value) => (s.lens.value = value)} />
-        <Choice label={t('windowOf')} value={s.window.value} options={[{ value: -1, label: t('windowAll') }, ...[0, 1, 2].map((n) => ({ value: n, label: `±${n}` }))]} set={(n) => (s.window.value = n)} />
-        <Check label={t('causal')} value={s.causal.value} set={(on) => (s.causal.value = on)} />
+      <div class="beside">
+        <Inputs data={data} />
+        <section class="card" aria-label={t('rulesTitle')}>
+          <header>
+            <h2>{t('rulesTitle')}</h2>
+          </header>
+          <div class="controls">
+            <Select label={t('scorer')} value={s.score.value} options={scorers.map((value) => ({ value: value as string, label: value }))} set={(value) => (s.score.value = value)} />
+            <Slider label={t('temperature')} value={s.temperature.value} low={0.05} high={20} log set={(value) => (s.temperature.value = value)} />
+            {kernels.includes(s.score.value) && <Slider label={t('width')} value={s.bandwidth.value} low={0.1} high={10} log set={(value) => (s.bandwidth.value = value)} />}
+            <TextField label={t('lengths')} value={s.lens.value} placeholder={t('lengthsPlaceholder', { most: k.value.length })} set={(value) => (s.lens.value = value)} />
+            <Choice label={t('windowOf')} value={s.window.value} options={[{ value: -1, label: t('windowAll') }, ...[0, 1, 2].map((n) => ({ value: n, label: `±${n}` }))]} set={(n) => (s.window.value = n)} />
+            <Check label={t('causal')} value={s.causal.value} set={(on) => (s.causal.value = on)} />
+          </div>
+          {lensBad.value && (
+            <p class="second" role="alert">
+              {t('lensBad', { queries: q.value.length })}
+            </p>
+          )}
+        </section>
       </div>
-      {lensBad.value && (
-        <p class="second" role="alert">
-          {t('lensBad', { queries: q.value.length })}
-        </p>
-      )}
       <Shown of={answer} height={300}>
         {(done) => (
           <>
@@ -300,6 +307,3 @@ export function Scores() {
     </BenchPage>
   );
 }
-/** What is set now, so that one setting changes and the others stay. */
-const now = () => Object.fromEntries(Object.entries(s).map(([key, field]) => [key, field.value])) as Record<string, never>;
-export { short };

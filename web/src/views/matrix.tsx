@@ -11,6 +11,11 @@ export const short = (x: Entry) => {
   const text = num(value(x));
   return text.includes('.') && !text.includes('e') ? text.replace(/0+$/, '').replace(/\.$/, '') : text;
 };
+/** At most three decimals, so that columns stay narrow; the exact number is in the tooltip and in the files. */
+const cell = (x: Entry) => {
+  const number = value(x);
+  return Number.isFinite(number) && Math.abs(number) < 0.1 ? short(Math.round(1000 * number) / 1000) : short(x);
+};
 
 /** Rows of numbers from pasted text: commas, tabs, semicolons or spaces; null if there is anything else in it. */
 export function readNumbers(text: string): number[][] | null {
@@ -124,14 +129,14 @@ interface StepsProps {
 /** Matrices one after the other, as many per line as fit; the cell pointed at and what made it are framed. */
 export function Steps(props: StepsProps) {
   const svg = useRef<SVGSVGElement>(null);
-  const longest = Math.max(...props.steps.flatMap((s) => s.values.flat().map((x) => short(x).length)));
+  const longest = Math.max(...props.steps.flatMap((s) => s.values.flat().map((x) => cell(x).length)));
   const ch = 38;
-  const gap = 42;
+  const gap = 30;
   const columns = Math.max(1, ...props.steps.map((s) => s.values[0]?.length ?? 0));
   const total = props.steps.reduce((sum, s) => sum + (s.values[0]?.length ?? 0), 0);
-  const least = Math.max(40, 8.2 * longest + 12);
-  const inOneLine = (props.width - gap * (props.steps.length - 1)) / total;
-  const cw = Math.min(62, Math.max(least, inOneLine), Math.max(26, (props.width - 4) / columns));
+  const inOneLine = (props.width - gap * (props.steps.length - 1) - 4) / total;
+  const cw = Math.min(64, inOneLine >= 7.2 * longest + 5 ? inOneLine : 8.2 * longest + 10, Math.max(26, (props.width - 4) / columns));
+  const size = Math.max(9, Math.min(14.5, (cw - 5) / longest / 0.57));
   const rows = Math.max(1, ...props.steps.map((s) => s.values.length));
   let x = 2;
   let y = 0;
@@ -200,8 +205,8 @@ export function Steps(props: StepsProps) {
                   >
                     <title>{String(number)}</title>
                     <rect x={spot.x + j * cw + 1} y={spot.y + i * ch + 1} width={cw - 2} height={ch - 2} rx={4} style={hidden ? undefined : { fill: colour(number, s.scale) }} />
-                    <text x={spot.x + (j + 0.5) * cw} y={spot.y + (i + 0.5) * ch + 5} text-anchor="middle" style={hidden ? undefined : { fill: inkOn(number, s.scale) }}>
-                      {short(entry)}
+                    <text x={spot.x + (j + 0.5) * cw} y={spot.y + (i + 0.5) * ch + 5} text-anchor="middle" style={{ fontSize: `${size}px`, ...(hidden ? {} : { fill: inkOn(number, s.scale) }) }}>
+                      {cell(entry)}
                     </text>
                   </g>
                 );

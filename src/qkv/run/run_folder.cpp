@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 // config.yaml is removed first: without it the rest is not a run, even if the removal is interrupted.
 constexpr const char* kFiles[] = {"config.yaml", "model.safetensors", "metrics.jsonl",
                                   "train.log",   "checkpoints",       "attention"};
+constexpr const char* kLock = "train.lock";
 constexpr const char* kWeights[] = {"model.safetensors", "checkpoints/best.safetensors",
                                     "checkpoints/last.safetensors"};
 
@@ -41,7 +42,7 @@ RunFolder::RunFolder(std::string path, ExistingRun existing, std::vector<std::st
 }
 
 void RunFolder::lock() {
-  lock_ = FileLock(file("train.lock"), tr("{path}: another process is training in this folder", "path"_a = path_));
+  lock_ = FileLock(file(kLock), tr("{path}: another process is training in this folder", "path"_a = path_));
 }
 
 // Files that are not of a run are neither changed nor removed. A run that was killed right after its start has an empty
@@ -114,6 +115,8 @@ void RunFolder::remove_run() const {
     require(!error, "cannot remove {name}: {message}", "name"_a = file(name), "message"_a = error.message());
   }
 }
+
+bool is_training(const std::string& folder) { return lock_is_held(folder + "/" + kLock); }
 
 std::string run_weights(const std::string& folder) {
   for (const char* name : kWeights)

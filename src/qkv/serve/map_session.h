@@ -20,6 +20,7 @@ struct MapPart {
   int64_t heads() const { return dense.defined() ? dense.size(1) : layers.front().shape()[1]; }
   int64_t queries() const { return dense.defined() ? dense.size(2) : layers.front().shape()[2]; }
   int64_t keys() const { return dense.defined() ? dense.size(3) : layers.front().shape()[3]; }
+  int64_t bytes() const;
   /// Layer and head from 0.
   void row(int64_t layer, int64_t head, int64_t query, float* weights) const;
 };
@@ -32,6 +33,8 @@ struct MapSession {
   /// Layers and heads from 1, as in requests; an unknown one is an error.
   const MapPart& part(const std::string& name) const;
   Tensor map(const std::string& name, int64_t layer, int64_t head) const;
+  /// Memory that it holds.
+  int64_t bytes() const;
 };
 
 /// A sentence in a translation or language model: what it attends to. `in` has model, text, target and reading.

@@ -46,15 +46,6 @@ Weights::Weights(const Tensor& matrix, int64_t empty_rows)
   check(matrix.rank() == 4, "[weights] expected a matrix (B, H, Lq, Lk), got ", matrix.shape());
 }
 
-int64_t Weights::bytes() const {
-  const auto size = [](const Tensor& x) {
-    return x.defined() ? x.numel() * static_cast<int64_t>(sizeof(float)) : int64_t{0};
-  };
-  if (const auto* matrix = std::get_if<Tensor>(&source_)) return size(*matrix);
-  const Kept& kept = std::get<Kept>(source_);
-  return size(queries_of(kept.scores)) + size(keys_of(kept.scores)) + size(kept.lse) + size(kept.plan.bias);
-}
-
 void Weights::check_row(int64_t b, int64_t h, int64_t i) const {
   check(b >= 0 && b < shape_[0] && h >= 0 && h < shape_[1] && i >= 0 && i < shape_[2], "[weights] no row (", b, ", ", h,
         ", ", i, ") in weights ", shape_);

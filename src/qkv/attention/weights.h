@@ -33,8 +33,6 @@ class Weights {
   const Shape& shape() const { return shape_; }
   /// Number of queries that see no key: their output and weights are 0.
   int64_t empty_rows() const { return empty_rows_; }
-  /// Memory that is kept for them: queries and keys, or the whole matrix. Tensors that others share count in full.
-  int64_t bytes() const;
   /// How attend computed them.
   AttendPath path() const { return std::holds_alternative<Tensor>(source_) ? AttendPath::composed : AttendPath::fused; }
 

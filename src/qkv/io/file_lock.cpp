@@ -11,6 +11,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/system_reason.h"
+#include "qkv/io/held_lock.h"
 
 namespace qkv {
 namespace {

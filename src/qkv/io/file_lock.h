@@ -13,7 +13,7 @@ namespace QKV_API qkv {
 class FileLock {
  public:
   FileLock() = default;
-  /// Fails, after a few milliseconds, if another process, or another FileLock of this process, holds the lock; the message is `held`
+  /// Fails at once if another process, or another FileLock of this process, holds the lock; the message is `held`
   /// followed by that process id.
   FileLock(const std::string& path, const Text& held);
   ~FileLock();
@@ -24,8 +24,5 @@ class FileLock {
   std::string path_;
   int descriptor_ = -1;
 };
-
-/// Whether somebody holds the lock at that path. A file that a killed process left behind is not held.
-bool lock_is_held(const std::string& path);
 
 }  // namespace qkv

@@ -5,6 +5,8 @@
 
 #include "qkv/core/check.h"
 #include "qkv/io/atomic_file.h"
+#include "qkv/io/held_lock.h"
+#include "qkv/run/run_state.h"
 
 namespace qkv {
 namespace {
@@ -14,7 +16,6 @@ namespace fs = std::filesystem;
 // config.yaml is removed first: without it the rest is not a run, even if the removal is interrupted.
 constexpr const char* kFiles[] = {"config.yaml", "model.safetensors", "metrics.jsonl",
                                   "train.log",   "checkpoints",       "attention"};
-constexpr const char* kLock = "train.lock";
 constexpr const char* kWeights[] = {"model.safetensors", "checkpoints/best.safetensors",
                                     "checkpoints/last.safetensors"};
 
@@ -42,7 +43,7 @@ RunFolder::RunFolder(std::string path, ExistingRun existing, std::vector<std::st
 }
 
 void RunFolder::lock() {
-  lock_ = FileLock(file(kLock), tr("{path}: another process is training in this folder", "path"_a = path_));
+  lock_ = FileLock(file(kRunLock), tr("{path}: another process is training in this folder", "path"_a = path_));
 }
 
 // Files that are not of a run are neither changed nor removed. A run that was killed right after its start has an empty
@@ -116,7 +117,7 @@ void RunFolder::remove_run() const {
   }
 }
 
-bool is_training(const std::string& folder) { return lock_is_held(folder + "/" + kLock); }
+bool is_training(const std::string& folder) { return lock_is_held(folder + "/" + kRunLock); }
 
 std::string run_weights(const std::string& folder) {
   for (const char* name : kWeights)

@@ -68,9 +68,6 @@ class RunFolder {
   FileLock lock_;
 };
 
-/// Whether a process is training in the folder now.
-bool is_training(const std::string& folder);
-
 /// The weight file of a run folder: model.safetensors, else the best or the last checkpoint.
 std::string run_weights(const std::string& folder);
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kMostCells = 256 * 256;           // of an answer
 constexpr int64_t kMostWeights = 64 * 1024 * 1024;  // computed for an answer
 
-constexpr size_t kMostHeads = 256;                  // that are compared
+constexpr int64_t kMostHeads = 256;                  // that are compared
 constexpr int64_t kMostTokens = 512;
 constexpr int64_t kRowsAtOnce = 64;                 // of cells, before a newer request is looked for
 
@@ -134,13 +134,10 @@ Json heads(const Call& call) {
   const std::string name = in.text("name", seen.parts.front().name);
   const MapPart& part = seen.part(name);
   std::vector<Tensor> all;
-  for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
-    for (int64_t head = 1; head <= part.heads(); ++head) {
-      require(all.size() < kMostHeads && part.queries() <= kMostTokens && part.keys() <= kMostTokens,
-              "heads are compared on at most {heads} maps of {tokens} tokens", "heads"_a = kMostHeads,
-              "tokens"_a = kMostTokens);
-      all.push_back(seen.map(name, layer, head));
-    }
+  const bool few = part.layer_count() * part.heads() <= kMostHeads && part.queries() <= kMostTokens &&
+                   part.keys() <= kMostTokens;
+  for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
+    for (int64_t head = 1; head <= part.heads(); ++head) all.push_back(seen.map(name, layer, head));
   Json apart = Json::array();
   for (const Tensor& a : all) {
     call.go_on();
@@ -173,10 +170,13 @@ Json heads(const Call& call) {
   }
   out["name"] = name;
   out["difference"] = apart;
+  if (!few)
+    out["left_out"] = call.say(tr("heads are compared and measured on at most {heads} maps of {tokens} tokens",
+                                  "heads"_a = kMostHeads, "tokens"_a = kMostTokens));
   // Importance of a head: how much less likely the text is without it.
   if (in.has("measure")) {
     out["importance"] = Json::array();
-    for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
+    for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
       for (int64_t head = 1; head <= part.heads(); ++head) {
         call.go_on();
         const Json one = {{"off", Json::array({Json{{"name", name}, {"layer", layer}, {"head", head}}})}};

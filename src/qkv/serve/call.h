@@ -72,7 +72,7 @@ struct Call {
   const Json& body;
   std::map<std::string, std::string> query;  // ?key=value
   Language language = Language::en;
-  std::string view;
+  std::string view = {};
   const std::atomic<bool>* stop = nullptr;
 
   Fields fields() const { return Fields(body); }

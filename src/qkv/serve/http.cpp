@@ -35,6 +35,7 @@ struct Incoming {
 
 struct Streaming {
   HttpStream next;
+  int socket;
   std::string rest;
   bool ended = false;
 };
@@ -197,11 +198,20 @@ class MicroServer : public HttpServer {
     return send(connection, handler_->answer(in.request));
   }
 
+  // A listener says nothing more: the end of what it sends is the end of it.
+  static bool has_hung_up(int socket) {
+    char byte = 0;
+    const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+  }
+
   static ssize_t read_stream(void* memory, uint64_t, char* out, size_t most) {
     auto& streaming = *static_cast<Streaming*>(memory);
     try {
-      while (streaming.rest.empty())
+      while (streaming.rest.empty()) {
         if (!streaming.next(streaming.rest)) return MHD_CONTENT_READER_END_OF_STREAM;
+        if (streaming.rest.empty() && has_hung_up(streaming.socket)) return MHD_CONTENT_READER_END_WITH_ERROR;
+      }
     } catch (const std::exception&) {
       return MHD_CONTENT_READER_END_WITH_ERROR;
     }
@@ -213,10 +223,11 @@ class MicroServer : public HttpServer {
   static void free_stream(void* memory) { delete static_cast<Streaming*>(memory); }
 
   MHD_Result send(MHD_Connection* connection, HttpAnswer answer) {
+    const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     MHD_Response* response =
         answer.stream
             ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream,
-                                                new Streaming{std::move(answer.stream), {}, false}, free_stream)
+                                                new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}, false}, free_stream)
             : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
     for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());

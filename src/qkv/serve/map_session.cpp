@@ -21,20 +21,31 @@ constexpr int64_t kEditedTokens = 1024;   // an edited attention is computed as 
 class Recorder : public Probe {
  public:
   void attention(std::string_view path, const Weights& weights) override { seen_.emplace_back(path, weights); }
+  void values(std::string_view path, const Tensor& v) override { widths_[std::string(path)] = v.size(-1); }
   // "encoder.0.self" -> encoder; "decoder.0.cross" -> cross.
   std::vector<MapPart> parts() const {
     std::vector<MapPart> out;
     for (const auto& [path, weights] : seen_) {
       const std::string name = path.ends_with(".cross") ? "cross" : path.substr(0, path.find('.'));
       auto found = std::ranges::find(out, name, &MapPart::name);
-      if (found == out.end()) found = out.insert(out.end(), MapPart{name, {}, {}});
+      if (found == out.end()) found = out.insert(out.end(), MapPart{name, {}, {}, 0});
       found->layers.push_back(weights);
+      found->kept_bytes += kept_bytes(path, weights);
     }
     return out;
   }
 
  private:
+  // Queries and keys are as wide as the values; an edited attention keeps its matrix.
+  int64_t kept_bytes(const std::string& path, const Weights& weights) const {
+    const Shape& s = weights.shape();
+    const auto width = widths_.find(path);
+    const bool matrix = weights.path() == AttendPath::composed || width == widths_.end();
+    return static_cast<int64_t>(sizeof(float)) * (matrix ? s.numel() : (s[2] + s[3]) * width->second);
+  }
+
   std::vector<std::pair<std::string, Weights>> seen_;
+  std::map<std::string, int64_t> widths_;
 };
 
 Ids row_of(const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); }
@@ -192,9 +203,7 @@ Tensor MapSession::map(const std::string& name, int64_t layer, int64_t head) con
 }
 
 int64_t MapPart::bytes() const {
-  int64_t sum = dense.defined() ? dense.numel() * static_cast<int64_t>(sizeof(float)) : 0;
-  for (const Weights& w : layers) sum += w.bytes();
-  return sum;
+  return kept_bytes + (dense.defined() ? dense.numel() * static_cast<int64_t>(sizeof(float)) : 0);
 }
 
 int64_t MapSession::bytes() const {

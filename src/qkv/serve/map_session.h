@@ -15,6 +15,7 @@ struct MapPart {
   std::string name;             // "encoder", "decoder", "cross"
   std::vector<Weights> layers;  // (1, heads, queries, keys) each, as the model computed them
   Tensor dense;                 // or, for another reading, (layers, heads, queries, keys)
+  int64_t kept_bytes = 0;       // what `layers` hold: queries and keys, or whole matrices
 
   int64_t layer_count() const { return dense.defined() ? dense.size(0) : std::ssize(layers); }
   int64_t heads() const { return dense.defined() ? dense.size(1) : layers.front().shape()[1]; }

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostStreams = 24;
 constexpr double kQuiet = 15;  // seconds between two signs of life on an event stream
+constexpr double kGlance = 1;  // seconds until it is asked whether the listener is still there
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -108,15 +109,19 @@ class Handler : public HttpHandler {
     HttpAnswer out{200, {{"Content-Type", "text/event-stream"}}, {}};
     // The list of models has sentences in it, and is written for each listener in its language.
     const auto models = [this, language] { return dumped(models_json(api_.shelf(), language)); };
-    out.stream = [this, counted, models, number = events_.next(), first = true](std::string& piece) mutable {
+    out.stream = [this, counted, models, number = events_.next(), first = true, quiet = 0.0](std::string& piece) mutable {
       if (std::exchange(first, false)) {
         piece = "retry: 2000\n\nevent: models\ndata: " + models() + "\n\n";
         return true;
       }
-      const auto event = events_.wait(number, kQuiet);
+      const auto event = events_.wait(number, kGlance);
       if (!event && events_.closed()) return false;
-      piece = !event ? ": still here\n\n"
-                     : "event: " + event->name + "\ndata: " + (event->json.empty() ? models() : event->json) + "\n\n";
+      quiet = event ? 0 : quiet + kGlance;
+      if (event)
+        piece = "event: " + event->name + "\ndata: " + (event->json.empty() ? models() : event->json) + "\n\n";
+      if (quiet < kQuiet) return true;
+      quiet = 0;
+      piece = ": still here\n\n";
       return true;
     };
     return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/run/run_folder.h"
+#include "qkv/run/run_state.h"
 #include "qkv/serve/call.h"
 
 namespace qkv::serve {

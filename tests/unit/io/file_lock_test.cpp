@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "qkv/io/held_lock.h"
 #include "support/files.h"
 
 namespace qkv {
@@ -41,7 +42,7 @@ TEST(FileLock, HasOneHolderUntilItIsDestroyed) {
 }
 
 TEST(FileLock, IsSeenToBeHeldWithoutBeingTaken) {
-  const std::filesystem::path folder = fs::temp_directory_path() / ("qkv-held-" + std::to_string(::getpid()));
+  const auto folder = std::filesystem::temp_directory_path() / ("qkv-held-" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string path = folder / "a.lock";
   EXPECT_FALSE(lock_is_held(path));

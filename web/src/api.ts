@@ -73,7 +73,7 @@ export const get = <T>(path: string) => send<T>(path);
 export const post = <T>(path: string, body: object, view?: string) => send<T>(path, { lang: lang.peek(), view, ...body });
 
 let views = 0;
-const tab = Math.random().toString(36).slice(2, 8); // several pages may look at once: views are per page
+export const tab = Math.random().toString(36).slice(2, 8); // several pages may look at once: views are per page
 
 /**
  * An answer that follows its question. At most one request is under way; while it is, only the newest question waits,

@@ -1,6 +1,8 @@
 // POST /maps, /map, /heads, /blocks, /compare: what the parts of a model attend to.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <span>
 
 #include "qkv/core/parallel.h"
 #include "qkv/ops/elementwise.h"
@@ -29,6 +31,22 @@ Range read_range(const Fields& in, const char* key, int64_t size) {
           "{field}: expected [a, b] with 0 <= a < b <= {size}, got {value}", "field"_a = key, "size"_a = size,
           "value"_a = in.at(key).dump());
   return {static_cast<int64_t>(both[0]), static_cast<int64_t>(both[1])};
+}
+
+// The bytes of float32 numbers, little-endian, in base64: a tile of a long map is a third as long so, and not formatted.
+std::string base64(const Tensor& x) {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto bytes = std::as_bytes(x.data());
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t three = 0;
+    for (size_t k = 0; k < 3; ++k)
+      three = three << 8 | (i + k < bytes.size() ? std::to_integer<uint32_t>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) out += i + k <= bytes.size() ? kDigits[three >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
 }
 
 // How far two maps are apart: half the sum of differences of a row, as a mean over rows; 0 to 1.
@@ -121,7 +139,10 @@ Json map_part(const Call& call) {
                         static_cast<double>(cell_rows);
     parallel_ranges(count, 1, cost, [&](int64_t a, int64_t b) { pool_rows(first + a, first + b); });
   }
-  return {{"values", nested(out)},
+  const std::string form = in.text("form", "numbers");
+  if (form != "numbers" && form != "base64") refuse_word("form", form, {"numbers", "base64"});
+  return {{"values", form == "base64" ? Json(base64(out)) : nested(out)},
+          {"cells", {cell_rows, cell_columns}},
           {"row", {rows.begin, rows.end}},
           {"column", {columns.begin, columns.end}},
           {"pooled", cell_rows < high || cell_columns < wide ? "max" : "none"}};

@@ -79,7 +79,7 @@ function Desk({ data }: { data: Cued }) {
       })}
       <line class="pull" x1={s.x.value * W} y1={s.y.value * H} x2={data.answer[0] * W} y2={data.answer[1] * H} />
       <circle class="answerdot" cx={data.answer[0] * W} cy={data.answer[1] * H} r={7} />
-      <g tabIndex={0} role="slider" aria-label={t('wantLabel')} aria-valuetext={`${num(s.x.value)}, ${num(s.y.value)}`} aria-valuenow={s.x.value} onKeyDown={keys} class="want" transform={`translate(${s.x.value * W} ${s.y.value * H})`}>
+      <g tabindex={0} role="slider" aria-label={t('wantLabel')} aria-valuetext={`${num(s.x.value)}, ${num(s.y.value)}`} aria-valuenow={s.x.value} onKeyDown={keys} class="want" transform={`translate(${s.x.value * W} ${s.y.value * H})`}>
         <circle r={13} />
         <text text-anchor="middle" dy={4.5}>
           q

@@ -10,9 +10,10 @@ import { Bars } from '../views/bars';
 import { scaleOf } from '../views/colours';
 import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
+import { TileMap } from '../views/tiles';
 import { Frac, I, M, N, O, Row, Sub, Sum, Sup } from '../maths';
 
-const s = settings('language', { model: '', prompt: null as string | null, temperature: 0.8, top_k: 0, top_p: 1, layer: 0, head: 0, seed: 1 });
+const s = settings('language', { model: '', prompt: null as string | null, temperature: 0.8, top_k: 0, top_p: 1, layer: 0, head: 0, seed: 1, view: '' });
 
 interface Next {
   tokens: string[];
@@ -21,6 +22,7 @@ interface Next {
   kept: number;
   maps: { name: string; layer: number; head: number; shape: [number, number]; values?: number[][]; entropy?: number; confidence?: number }[];
   induction?: { layer: number; head: number; score: number; places: number };
+  session: string;
   command?: string;
 }
 const causal = (model: { objective?: string }) => model.objective === 'causal';
@@ -102,25 +104,38 @@ function Picture({ data }: { data: Next }) {
   const number = (n: number) => Array.from({ length: n }, (_, i) => i + 1);
   const layers = Math.max(...data.maps.map((one) => one.layer), 0);
   const heads = Math.max(...data.maps.map((one) => one.head), 0);
+  const pick = map && (
+    <div class="controls">
+      <Choice label={t('attentionOf')} value={map.layer} options={number(layers).map((n) => ({ value: n, label: t('layerN', { n }) }))} set={(layer) => ((s.layer.value = layer), (s.head.value = s.head.value || 1))} />
+      <Choice label={t('head')} value={map.head} options={number(heads)} set={(head) => ((s.layer.value = map.layer), (s.head.value = head))} />
+    </div>
+  );
+  const next = (
+    <Figure name="next" title={t('nextTitle')} noPicture table={() => ({ header: ['token', 'probability', 'kept'], rows: data.next.map((n) => [n.token, n.probability, n.kept ? 1 : 0]) })} json={() => data.next} command={data.command} note={t('nextNote')}>
+      <Bars
+        label={t('nextTitle')}
+        bars={data.next.map((n) => ({ label: word(n.token), value: n.probability, cut: !n.kept, title: n.kept ? undefined : t('cutToken'), onPick: () => (s.prompt.value = prompt.peek() + n.text) }))}
+        high={1}
+      />
+    </Figure>
+  );
+  if (map && !heat) {
+    return (
+      <>
+        {pick}
+        <TileMap session={data.session} name={map.name} layer={map.layer} head={map.head} rows={words} columns={words} title={t('readMap', { layer: map.layer, head: map.head })} view={s.view} command={data.command} />
+        {next}
+      </>
+    );
+  }
   return (
     <div class="pair">
-      <Figure name="next" title={t('nextTitle')} noPicture table={() => ({ header: ['token', 'probability', 'kept'], rows: data.next.map((n) => [n.token, n.probability, n.kept ? 1 : 0]) })} json={() => data.next} command={data.command} note={t('nextNote')}>
-        <Bars
-          label={t('nextTitle')}
-          bars={data.next.map((n) => ({ label: word(n.token), value: n.probability, cut: !n.kept, title: n.kept ? undefined : t('cutToken'), onPick: () => (s.prompt.value = prompt.peek() + n.text) }))}
-          high={1}
-        />
-      </Figure>
-      {heat ? (
+      {next}
+      {heat && (
         <Figure name="read" title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => map} note={data.induction && data.induction.score >= 0.4 ? rich('inductionNote', { layer: data.induction.layer, head: data.induction.head, score: num(data.induction.score) }) : data.induction ? t('inductionWeak', { layer: data.induction.layer, head: data.induction.head, score: num(data.induction.score) }) : t('inductionNone')}>
-          <div class="controls">
-            <Choice label={t('attentionOf')} value={map!.layer} options={number(layers).map((n) => ({ value: n, label: t('layerN', { n }) }))} set={(layer) => ((s.layer.value = layer), (s.head.value = s.head.value || 1))} />
-            <Choice label={t('head')} value={map!.head} options={number(heads)} set={(head) => ((s.layer.value = map!.layer), (s.head.value = head))} />
-          </div>
+          {pick}
           <Heat {...heat} />
         </Figure>
-      ) : (
-        <div class="state empty">{t('longText')}</div>
       )}
     </div>
   );

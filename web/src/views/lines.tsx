@@ -136,7 +136,7 @@ export function Lines(props: LinesProps) {
             return (
               <g
                 class={`token target${row === i ? ' on' : ''}${props.picked === i ? ' picked' : ''}`}
-                tabIndex={i === Math.min(props.picked, props.target.length - 1) ? 0 : -1}
+                tabindex={i === Math.min(props.picked, props.target.length - 1) ? 0 : -1}
                 role="button"
                 aria-pressed={props.picked === i}
                 aria-label={`${word(token)}${p === undefined ? '' : `, p = ${fixed(p)}`}`}

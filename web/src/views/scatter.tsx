@@ -134,7 +134,7 @@ export function Scatter(props: ScatterProps) {
           </g>
           <g
             class="query"
-            tabIndex={0}
+            tabindex={0}
             role="slider"
             aria-label={t('query')}
             aria-valuenow={props.at}
@@ -158,7 +158,7 @@ export function Scatter(props: ScatterProps) {
                 cy={sy(y)}
                 r={5 + 4 * Math.sqrt(w / high)}
                 fill-opacity={0.12 + 0.85 * (w / high)}
-                tabIndex={0}
+                tabindex={0}
                 role="button"
                 aria-label={t('pointLabel', { x: num(x), y: num(y), weight: fixed(w) })}
                 onKeyDown={(event) => keys(event, i)}

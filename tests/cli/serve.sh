@@ -1,7 +1,7 @@
 # qkv serve: the real server on loopback, and requests that mean it no good. Each gets its answer, and the server lives.
 command -v curl >/dev/null || exit 77
 mkdir models
-"$QKV" serve --models models --no-training >address.txt 2>notes.txt &
+env --default-signal=INT "$QKV" serve --models models --no-training >address.txt 2>notes.txt &
 server=$!
 trap 'kill -TERM $server 2>/dev/null; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
 for _ in {1..100}; do [[ -s address.txt ]] && break; sleep 0.1; done
@@ -46,20 +46,57 @@ expect_match '^404$' "$(status --path-as-is ../../etc/passwd)"
 expect_match '^404$' "$(status api/v1/nothing)"
 alive
 
-# A sender that never finishes, a listener that vanishes, and many at once.
-exec 3<>"/dev/tcp/127.0.0.1/$port"
-printf 'POST /api/v1/cues HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Ty' "$port" >&3
+# A sender that stops half-way and one that sends a byte per second are cut off after 20 seconds; the end of this test
+# looks at them.
+slow_sender() { # SECONDS-BETWEEN-BYTES
+  local i answer
+  exec 4<>"/dev/tcp/127.0.0.1/$port"
+  printf 'POST /api/v1/cues HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nContent-Ty' "$port" >&4
+  for ((i = 0; i < 40; ++i)); do
+    read -r -t 1 -u 4 answer && break
+    (($? > 128)) || { echo "cut after $SECONDS s"; return; }
+    [[ $1 == stops ]] || printf 'p' >&4 || { echo "cut after $SECONDS s"; return; }
+  done
+  echo "still open after $SECONDS s"
+}
+(trap '' PIPE; SECONDS=0; slow_sender stops) >stopped.txt 2>/dev/null &
+stopped=$!
+(trap '' PIPE; SECONDS=0; slow_sender drips) >dripping.txt 2>/dev/null &
+dripping=$!
+
+# Listeners that vanish leave room for others: 24 may listen at once.
+listeners=()
+for _ in {1..24}; do curl -sN "${url}api/v1/events" >/dev/null & listeners+=($!); done
+for _ in {1..50}; do [[ $(status -m 1 api/v1/events) == 503 ]] && break; sleep 0.1; done
+expect_match 'too many pages are listening' "$(cat answer.txt)"
+kill -KILL "${listeners[@]}"
+wait "${listeners[@]}" 2>/dev/null
+sleep 2.5
 timeout 1 curl -sN "${url}api/v1/events" >events.txt
 expect_match 'event: models' "$(cat events.txt)"
-clients=()
-for _ in {1..200}; do
-  curl -s -m 30 -o /dev/null -w '%{http_code}\n' "${url}health" >>many.txt &
-  clients+=($!)
-done
-wait "${clients[@]}"
-expect_match '^200$' "$(sort many.txt | uniq -c | sed -n 's/^ *200 \(200\)$/\1/p')"
+
+# Many at once: more than there are connections.
+many() { # CURL-OPTIONS... PATH: the statuses of 200 requests at once
+  local clients=() i
+  : >many.txt
+  for ((i = 0; i < 200; ++i)); do
+    curl -s -m 60 -o /dev/null -w '%{http_code}\n' "${@:1:$#-1}" "$url${*: -1}" >>many.txt &
+    clients+=($!)
+  done
+  wait "${clients[@]}"
+  sort many.txt | uniq -c | sed 's/^ *//'
+}
+expect_match '^200 200$' "$(many health)"
+expect_match '^200 200$' "$(many -H 'Content-Type: application/json' --data-binary '{"x": [0, 1, 2, 3], "y": [1, 0, 2, 1], "bandwidth": "cv"}' api/v1/regress)"
 alive
-exec 3>&-
+
+# Refusals speak the language of the browser.
+status -H 'Accept-Language: zh-CN,zh;q=0.9' -H 'Host: evil.example' health >/dev/null
+expect_match '本服务器' "$(cat answer.txt)"
+status -H 'Content-Type: application/json' -H 'Expect:' -H 'Accept-Language: zh' --data-binary @large.json api/v1/cues >/dev/null
+expect_match '请求' "$(cat answer.txt)"
+status -H 'Accept-Language: zh' api/v1/nothing >/dev/null
+expect_match '没有' "$(cat answer.txt)"
 
 # A second server cannot have the port, and says what to do.
 expect 1 "qkv: error: port $port is in use by another program
@@ -77,6 +114,57 @@ rm -rf models/small
 expect_match '^410 .*is gone' "$(post api/v1/translate '{"model": "m1", "text": "the cat sleeps ."}')"
 alive
 
-kill -TERM $server
+# A run that is still training says so and answers from its last checkpoint; interrupted, it says that.
+state() { curl -s "${url}api/v1/models" | grep -o '"name":"'"$1"'","state":"[a-z]*"' | sed 's/.*:"//; s/"//'; }
+until_state() { local i; for ((i = 0; i < 150; ++i)); do [[ $(state "$1") == "$2" ]] && break; sleep 0.2; done; state "$1"; }
+"$QKV" -q train --preset transformer --corpus-size 300 --epochs 100000 --warmup 0 --hidden 16 --ffn 16 -o models/live >/dev/null 2>&1 &
+training=$!
+expect_match '^training$' "$(until_state live training)"
+id=$(curl -s "${url}api/v1/models" | grep -o '"id":"m[0-9]*","name":"live"' | sed 's/"id":"\(m[0-9]*\)".*/\1/')
+for _ in {1..100}; do [[ $(post api/v1/translate "{\"model\": \"$id\", \"text\": \"the cat sleeps .\"}") == 200* ]] && break; sleep 0.2; done
+expect_match '^200 .*"hypotheses"' "$(post api/v1/translate "{\"model\": \"$id\", \"text\": \"the cat sleeps .\"}")"
+kill -TERM $training
+wait $training
+expect_match '^130$' "$?"
+expect_match '^interrupted$' "$(until_state live interrupted)"
+expect_match '^200 .*"hypotheses"' "$(post api/v1/translate "{\"model\": \"$id\", \"text\": \"the cat sleeps .\"}")"
+
+# Ctrl-C ends the server, also while a listener and slow senders are there.
+wait $stopped $dripping
+expect_match '^cut after 2[0-9] s$' "$(cat stopped.txt)"
+expect_match '^cut after 2[0-9] s$' "$(cat dripping.txt)"
+curl -sN "${url}api/v1/events" >/dev/null &
+listener=$!
+sleep 0.3
+kill -INT $server
 wait $server
 expect_match '^130$' "$?"
+wait $listener
+
+# A training in the background that fails is there to see for a page that is opened later.
+mkdir broken
+touch broken/explorer
+env --default-signal=INT "$QKV" serve --models broken --port "$port" >address.txt 2>notes.txt &
+server=$!
+for _ in {1..100}; do [[ $(curl -s "${url}api/v1/about") == *'"state":"failed"'* ]] && break; sleep 0.2; done
+expect_match '"background":\{"state":"failed","name":"explorer","error":"the training of explorer failed: .*broken/explorer' "$(curl -s "${url}api/v1/models")"
+expect_match '"background":\{"state":"failed"' "$(curl -s "${url}api/v1/about")"
+kill -INT $server
+wait $server
+expect_match '^130$' "$?"
+
+# From the first answer on the server knows its own name: nobody who asks while it starts is refused.
+(while ! [[ -e done ]]; do curl -s -m 5 -o /dev/null -w '%{http_code}\n' "${url}health"; done) >early.txt &
+early=$!
+for _ in 1 2 3; do
+  env --default-signal=INT "$QKV" serve --models models --no-training --port "$port" >address.txt 2>notes.txt &
+  server=$!
+  for _ in {1..100}; do [[ -s address.txt ]] && break; sleep 0.05; done
+  sleep 0.2
+  kill -INT $server
+  wait $server
+done
+touch done
+wait $early
+expect_match '^(000|200)( (000|200))*$' "$(sort -u early.txt | tr '\n' ' ' | sed 's/ $//')"
+expect_match '200' "$(cat early.txt)"

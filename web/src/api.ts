@@ -13,13 +13,19 @@ export interface Answer<T> {
   failure: Failure | null;
 }
 
+/** Answers that `qkv inspect -o x.html` has put into the file: to every question with these fields and none of `without`. */
 interface Recorded {
   path: string;
-  body?: unknown;
+  body: Record<string, unknown>;
+  without: string[];
   answer: unknown;
 }
-const block = document.getElementById('recorded');
-export const recorded: Recorded[] | null = block ? JSON.parse(block.textContent || '[]') : null;
+const block = document.getElementById('qkv-recorded');
+const file: { open: string; requests: Recorded[]; left_out: string[] } | null = block ? JSON.parse(block.textContent!) : null;
+export const recorded = file?.requests ?? null;
+export const leftOut = file?.left_out ?? [];
+/** The address that the file opens with. */
+export const opening = file?.open ?? '';
 
 const canonical = (value: unknown): unknown =>
   value && typeof value === 'object' && !Array.isArray(value)
@@ -34,8 +40,10 @@ const canonical = (value: unknown): unknown =>
       : value;
 
 async function replay<T>(path: string, body: unknown): Promise<T> {
-  const key = JSON.stringify(canonical(body ?? {}));
-  const found = recorded!.find((r) => r.path === path && JSON.stringify(canonical(r.body ?? {})) === key);
+  const asked = canonical(body ?? {}) as Record<string, unknown>;
+  const same = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(canonical(b));
+  const fits = (r: Recorded) => Object.entries(r.body).every(([key, value]) => same(asked[key], value)) && r.without.every((key) => asked[key] === undefined);
+  const found = recorded!.find((r) => r.path === path && fits(r));
   if (!found) throw { status: 404, error: 'recorded' } as Failure;
   return found.answer as T;
 }
@@ -45,7 +53,8 @@ async function send<T>(path: string, body?: unknown, abort?: AbortSignal): Promi
   let response: Response;
   try {
     const text = body === undefined ? undefined : JSON.stringify(body);
-    response = await fetch(`/api/v1${path}`, {
+    const query = text === undefined ? `${path.includes('?') ? '&' : '?'}lang=${lang.peek()}` : '';
+    response = await fetch(`/api/v1${path}${query}`, {
       method: text === undefined ? 'GET' : 'POST',
       headers: text === undefined ? {} : { 'content-type': 'application/json' },
       body: text,

@@ -3,7 +3,7 @@ import { render } from 'preact';
 import { useRef } from 'preact/hooks';
 import './style.css';
 import { benches } from './benches';
-import { recorded } from './api';
+import { leftOut, opening, recorded } from './api';
 import { watchModels } from './models';
 import { bench, hover, isDark, lang, ramp, start, theme } from './store';
 import { t } from './words';
@@ -29,13 +29,13 @@ function Licences() {
 }
 
 function Page() {
-  const here = benches.find((one) => one.name === bench.value) ?? benches.find((one) => one.name === 'translate')!;
+  const offered = recorded ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
+  const here = offered.find((one) => one.name === bench.value) ?? offered.find((one) => one.name === 'translate') ?? offered[0];
   document.title = `${t(`bench_${here.name}`)} · qkv`;
   const go = (name: string) => {
     hover.value = null;
     bench.value = name;
   };
-  const offered = recorded ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
   return (
     <>
       <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById('main')?.focus())}>
@@ -64,12 +64,14 @@ function Page() {
       </header>
       <here.Bench key={here.name} />
       <footer>
+        {recorded && <p class="recorded">{[t('recordedFile'), ...leftOut.map((one) => t('notInFile', { what: one }))].join(' ')}</p>}
         <span>{t('footer')}</span> <Licences />
       </footer>
     </>
   );
 }
 
+if (opening && location.hash.length < 2) history.replaceState(null, '', opening);
 start();
 watchModels();
 render(<Page />, document.getElementById('page')!);

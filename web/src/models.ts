@@ -1,5 +1,5 @@
 // The list of models: asked for once, then kept up to date by the server's events.
-import { signal } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
 import { get, listen, recorded, Failure } from './api';
 
 export interface Model {
@@ -12,7 +12,8 @@ export interface Model {
   layers?: { encoder?: number; decoder?: number };
   heads?: number;
   maps?: string[];
-  state: 'ready' | 'training' | 'failed';
+  state: 'ready' | 'training' | 'interrupted' | 'failed';
+  usable?: boolean; // it has weights, if only those of a checkpoint
   done?: number;
   error?: string;
   examples?: string[];
@@ -21,22 +22,40 @@ export interface Model {
   objective?: string;
   longest?: number;
 }
+/** The training that the server has started, where there was no model. */
+export interface Background {
+  state: 'training' | 'done' | 'failed';
+  name: string;
+  error?: string;
+}
+interface Listed {
+  models: Model[];
+  background?: Background | null;
+}
 export const models = signal<Model[] | null>(null);
+export const background = signal<Background | null>(null);
 export const modelsFailed = signal<Failure | null>(null);
 export const training = signal<Record<string, { done: number; line?: string }>>({});
 export const streamed = signal<{ view: string; tokens: string[] } | null>(null);
 export const metrics = signal<{ id: string; row: Record<string, number> } | null>(null);
 
 export const ofTask = (task: Model['task']) => (models.value ?? []).filter((model) => model.task === task);
-/** The model with this id, or else the first that is ready. */
+/** The model with this id, or else the first that is ready, or one whose training was interrupted. */
 export const chosen = (task: Model['task'], id: string, fits: (model: Model) => boolean = () => true) => {
-  const all = ofTask(task).filter((model) => model.state === 'ready' && fits(model));
-  return all.find((model) => model.id === id) ?? all[0] ?? null;
+  const all = ofTask(task).filter((model) => (model.usable ?? model.state === 'ready') && fits(model));
+  const first = (state: Model['state']) => all.find((model) => model.state === state);
+  return all.find((model) => model.id === id) ?? first('ready') ?? first('interrupted') ?? null;
 };
+
+const take = (listed: Listed) =>
+  batch(() => {
+    models.value = listed.models;
+    background.value = listed.background ?? null;
+  });
 
 export async function loadModels() {
   try {
-    models.value = (await get<{ models: Model[] }>('/models')).models;
+    take(await get<Listed>('/models'));
     modelsFailed.value = null;
   } catch (problem) {
     modelsFailed.value = problem as Failure;
@@ -47,7 +66,7 @@ export async function loadModels() {
 export function watchModels() {
   void loadModels();
   listen({
-    models: (data) => (models.value = data.models),
+    models: take,
     progress: ({ id, done, line }) => (training.value = { ...training.peek(), [id]: { done, line } }),
     metrics: (data) => (metrics.value = data),
     token: ({ view, token }) => {

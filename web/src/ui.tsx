@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import type { Answer, Failure } from './api';
-import { chosen, loadModels, Model, models, modelsFailed, ofTask, training } from './models';
+import { background, chosen, loadModels, Model, models, modelsFailed, ofTask, training } from './models';
 import { bench, preset } from './store';
 import { Key, rich, t } from './words';
 import { num } from './num';
@@ -272,8 +272,10 @@ export function WithModel(props: {
     );
   }
   const failed = ofTask(props.task).find((one) => one.state === 'failed');
+  const ended = props.task === 'translation' && background.value?.state === 'failed' ? background.value.error : undefined;
   return (
     <div class="state empty">
+      {ended && <span role="alert">{ended}</span>}
       <b>{failed ? t('modelFailed', { name: failed.name }) : t(`noModel_${props.task}`)}</b>
       {failed?.error && <span>{failed.error}</span>}
       <span>{t('makeOne')}</span>
@@ -293,13 +295,13 @@ const trainCommand = {
 };
 
 export const ModelSelect = (props: { task: Model['task']; id: Signal<string>; fits?: (model: Model) => boolean; label?: string }) => {
-  const all = ofTask(props.task).filter((model) => model.state === 'ready' && (!props.fits || props.fits(model)));
+  const all = ofTask(props.task).filter((model) => (model.usable ?? model.state === 'ready') && (!props.fits || props.fits(model)));
   const model = chosen(props.task, props.id.value, props.fits);
   return (
     <Select
       label={props.label ?? t('model')}
       value={model?.id ?? ''}
-      options={all.map((one) => ({ value: one.id, label: one.name }))}
+      options={all.map((one) => ({ value: one.id, label: one.state === 'ready' ? one.name : `${one.name} (${t(one.state === 'training' ? 'stateTraining' : 'stateInterrupted')})` }))}
       set={(id) => (props.id.value = id)}
     />
   );

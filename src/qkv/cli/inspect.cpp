@@ -11,6 +11,7 @@
 #include "qkv/io/npz.h"
 #include "qkv/plot/save.h"
 #include "qkv/plot/terminal.h"
+#include "qkv/serve/recorded.h"
 #include "qkv/tasks/kinds.h"
 
 namespace qkv::cli {
@@ -111,6 +112,25 @@ std::string InspectOptions::sentence() const {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
   return out;
+}
+
+bool InspectOptions::writes_explorer() const {
+  return writes(".html") && !choice.values && !choice.rollout && !steps && !gold && !colours.given();
+}
+
+int write_explorer(const InspectOptions& options, const std::string& text, const std::optional<std::string>& target,
+                   const Global& global) {
+  serve::RecordOptions record{.text = text, .target = target, .language = global.language};
+  if (options.choice.kind != "all") record.part = options.choice.kind;
+  record.layer = options.choice.layer;
+  record.head = options.choice.head;
+  record.beam = options.beam;
+  const serve::RecordedPage page = serve::recorded_page(options.model, record);
+  write_file(*options.output, page.html);
+  for (const Text& what : page.left_out)
+    global.note(tr("{file} does not contain {what}", "file"_a = *options.output, "what"_a = what));
+  if (!global.quiet) fmt::print("{}\n{}\n", page.title, *options.output);
+  return 0;
 }
 
 int show_figures(const InspectOptions& options, const std::string& title, const std::vector<Figure>& figures,

@@ -27,6 +27,9 @@ struct InspectOptions {
   bool json = false;
 
   std::string sentence() const;  // the words with blanks between them
+  /// Whether the output is the explorer's page with this model's answers inside. What that page has no bench for is a
+  /// page of figures.
+  bool writes_explorer() const;
   bool writes(std::string_view ending) const { return output && output->ends_with(ending); }
 };
 
@@ -37,6 +40,9 @@ int inspect_language(const InspectOptions& options, const Global& global);
 /// Draws figures on the terminal or to the output file, under `title`; for .html as a page that `html` makes.
 int show_figures(const InspectOptions& options, const std::string& title, const std::vector<Figure>& figures,
                  const std::function<std::string()>& html, const Global& global);
+/// Writes the explorer's page with what it asks about this sentence, and notes what the file leaves out.
+int write_explorer(const InspectOptions& options, const std::string& text, const std::optional<std::string>& target,
+                   const Global& global);
 /// Writes arrays to the .npz file that the output names.
 int write_arrays(const InspectOptions& options, const std::string& title, const std::map<std::string, Array>& arrays,
                  const Global& global);

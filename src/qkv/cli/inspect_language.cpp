@@ -19,6 +19,8 @@ int inspect_language(const InspectOptions& o, const Global& global) {
   const LanguageGenerator generator(o.model);
   note_unfinished(o.model, global);
   note_unknown(generator.unknown(text), tr("the text"), global);
+  if (o.writes_explorer() && generator.objective() == LanguageObjective::causal)
+    return write_explorer(o, text, {}, global);
   const LanguageBatch batch = generator.batch_of(text);
   const std::vector<std::string> read = generator.tokens(batch.read.data());
   report::SeenPair seen{language_attention(generator.model(), batch), read, read, read};

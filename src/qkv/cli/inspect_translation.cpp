@@ -38,12 +38,13 @@ class InspectTranslation {
     note_unknown_words(translator, seen, global);
     require(seen.attention.defined(), "{model}: this model has no attention (model.attention is none)",
             "model"_a = o_.model);
+    const bool given = o_.target || !o_.pairs.empty();
+    if (o_.writes_explorer() && (translator.model().transformer() || !asks_for_heads()))
+      return write_explorer(o_, seen.source, given ? std::optional(seen.target) : std::nullopt, global);
     if (const Transformer* model = translator.model().transformer())
       return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
-    const bool asked = o_.choice.kind != "all" || o_.choice.layer || o_.choice.head || o_.choice.values ||
-                       o_.choice.rollout || o_.steps;
     require(
-        !asked,
+        !asks_for_heads(),
         "{model}: this model has a single attention map; --kind, --layer, --head, --values, --rollout and --steps are "
         "for Transformers",
         "model"_a = o_.model);
@@ -53,6 +54,11 @@ class InspectTranslation {
   }
 
  private:
+  bool asks_for_heads() const {
+    return o_.choice.kind != "all" || o_.choice.layer || o_.choice.head || o_.choice.values || o_.choice.rollout ||
+           o_.steps;
+  }
+
   Looked look(const Translator& translator) const {
     Looked out;
     std::string source = o_.sentence(), target = o_.target.value_or("");

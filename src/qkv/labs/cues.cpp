@@ -121,7 +121,8 @@ void desk(Page& page) {
                   {tr("query: drink"), weights_of(asked, 0)},
                   {tr("query: read"), weights_of(asked, 1)}},
                  {}, {.label = tr("attention weight"), .low = 0, .high = 1}),
-            tr("The cup wins when there is no query and for the thirsty; the reader looks at the book."));
+            tr("The cup wins when there is no query and for the thirsty; the reader looks at the book."),
+            report::BenchLink("scores").set("score", "dot").set("q", q).set("k", k).set("v", v));
   double spread = 0;
   for (double w : weights_of(average, 0)) spread = std::max(spread, std::abs(w - 0.2));
   page.claim(spread < 1e-7, tr("Average pooling is attention with a constant score: every weight is 1/5."),

@@ -13,6 +13,7 @@
 
 #include "qkv/core/language.h"
 #include "qkv/plot/figure.h"
+#include "qkv/report/bench_link.h"
 
 namespace qkv::labs {
 
@@ -32,6 +33,7 @@ struct Picture {
   std::string name;
   Figure figure;
   Text caption;
+  std::string explore = {};  // the address of a bench that shows the same numbers, "#regression?h=1", or nothing
 };
 struct Table {
   std::vector<Text> head;
@@ -64,6 +66,10 @@ class Page {
   /// `name` becomes the file name, so it must be unique in the lab: "identity".
   void draw(std::string name, Figure figure, Text caption) {
     add(Picture{std::move(name), std::move(figure), std::move(caption)});
+  }
+  /// With the bench of the explorer that shows the same numbers.
+  void draw(std::string name, Figure figure, Text caption, const report::BenchLink& explore) {
+    add(Picture{std::move(name), std::move(figure), std::move(caption), explore.address()});
   }
   /// Cells that read the same in every language: numbers, formulas.
   void table(std::vector<Text> head, const std::vector<std::vector<std::string>>& rows);

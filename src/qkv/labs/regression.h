@@ -28,6 +28,8 @@ Rng rng_of(uint64_t seed);
 /// The page's training data, and what five steps from a random w learn from it: run `seed` of book_runs().
 Sample page_sample(const Page& page);
 Learned page_learned(const Page& page);
+/// The explorer's bench with these points. It begins with page_sample of seed 0, which need not be in the address.
+report::BenchLink bench(const Page& page, const Sample& sample);
 
 /// 0, 0.1, ..., 4.9, and the truth there.
 const Vector& test_x();

@@ -71,6 +71,13 @@ Learned page_learned(const Page& page) {
   return learn_bandwidth(Points::of(s.x), Points::of(s.y), rng_of(page.seed()).at("zh").at("w"));
 }
 
+report::BenchLink bench(const Page& page, const Sample& sample) {
+  report::BenchLink out("regression");
+  const Sample first = zh_sample(notes_rng(0, Edition::zh));
+  if (page.seed() != 0 || sample.x != first.x || sample.y != first.y) out.set("points", sample.x, sample.y);
+  return out;
+}
+
 const Vector& test_x() {
   static const Vector x = [] {
     Vector v;

@@ -105,7 +105,8 @@ void kernels_step(Page& page) {
   page.draw(
       "kernel-fits", row_of(panels),
       tr("Estimates (dashed) with width 1 beside the truth (solid): three kernels follow the curve, the constant one "
-         "gives the mean."));
+         "gives the mean."),
+      bench(page, s).set("kernel", "boxcar").set("h", 1.0));
   page.draw("kernel-weights", map_row(maps, titles),
             tr("The weights, one query per row, all on one scale. Three bands look alike; the constant kernel ignores "
                "distance."));
@@ -182,7 +183,8 @@ void widths_step(Page& page) {
   }
   page.draw(
       "width-fits", row_of(panels),
-      tr("Truth solid, estimate dashed. A narrower kernel shows more detail: first of the curve, then of the noise."));
+      tr("Truth solid, estimate dashed. A narrower kernel shows more detail: first of the curve, then of the noise."),
+      bench(page, s).set("h", 0.2));
   Figure bands = map_row(maps, titles);
   bands.colours.per_panel = true;
   page.draw("width-weights", bands, tr("The narrower the kernel, the narrower the band. Each map has its own scale."));

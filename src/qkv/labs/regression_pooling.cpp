@@ -32,7 +32,8 @@ void average_step(Page& page) {
   page.draw(
       "average-fit", fit_figure(s, flat),
       tr("Average pooling ignores the query. Here and in all figures of this lab the truth is solid and the estimate "
-         "dashed."));
+         "dashed."),
+      bench(page, s).set("fit", "average"));
   const Attended constant = attend(Constant{}, column(test_x()), column(s.x), column(s.y));
   double worst = 0;
   for (size_t i = 0; i < flat.size(); ++i)
@@ -57,9 +58,11 @@ void plain_step(Page& page) {
   page.draw(
       "plain-fit", fit_figure(s, curve),
       tr("Smooth and nearer to the truth than the mean, but flattened: the peak is too low and the left end far too "
-         "high."));
+         "high."),
+      bench(page, s).set("h", 1.0));
   page.draw("plain-weights", weights_figure(plain.weights(Points::of(test_x()))),
-            tr("One row per query: the nearer a key, the larger its weight. Width 1 gives a broad band."));
+            tr("One row per query: the nearer a key, the larger its weight. Width 1 gives a broad band."),
+            bench(page, s).set("h", 1.0));
   const Attended shifted =
       attend(Gaussian{}, column(test_x()), column(s.x), column(s.y), Mask::bias(full({1, 50}, -0.9189385f)));
   double worst = 0;
@@ -114,12 +117,14 @@ void learned_step(Page& page) {
   const KernelRegression sharp = model(s, {.bandwidth = learned.bandwidth()});
   const Vector curve = sharp.predict(Points::of(test_x())).values.values, plain = fit(s, 1.0);
   page.draw("learned-fit", fit_figure(s, curve),
-            tr("The learned fit follows the data closely, including their noise."));
+            tr("The learned fit follows the data closely, including their noise."),
+            bench(page, s).set("h", learned.bandwidth()[0]));
   const Tensor both = stack({model(s).weights(Points::of(test_x())), sharp.weights(Points::of(test_x()))});
   Figure maps =
       weights_figure(both, {tr("width 1"), tr("learned, width {width:.3f}", "width"_a = 1 / std::abs(learned.w[0]))});
   maps.colours.per_panel = true;
-  page.draw("learned-weights", maps, tr("The band before and after learning; each map has its own scale."));
+  page.draw("learned-weights", maps, tr("The band before and after learning; each map has its own scale."),
+            bench(page, s).set("h", learned.bandwidth()[0]));
   if (std::abs(learned.w[0]) < 0.5)
     page.say(tr(
         "This seed is one of the few whose start falls into the trap around $w = 0$ (see below): nothing was learned. "

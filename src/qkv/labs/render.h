@@ -14,6 +14,9 @@ struct Finished {
   double seconds;
 };
 
+/// Addresses of benches up to this length are shown in full.
+inline constexpr size_t kLongestLink = 60;
+
 /// How a terminal shows blocks.
 struct PlainStyle {
   int columns = 96;         // of the terminal; text uses at most 100, tables and output use all

@@ -37,6 +37,7 @@ figure > div { width: fit-content; max-width: 100%; box-sizing: border-box; marg
 figure svg { max-width: 100%; min-width: var(--least); height: auto; display: block; margin: 0 auto; }
 figcaption { color: var(--soft); font-size: .92rem; margin: .4rem auto 0; text-align: center; max-width: 44rem;
   text-wrap: balance; }
+.explore { font-size: .85rem; }
 .number { text-align: right; } td.number { white-space: nowrap; }
 .claim { padding: .35rem .8rem; border-left: 3px solid var(--good); background: var(--box); margin: .5rem 0;
   border-radius: 0 6px 6px 0; }
@@ -88,13 +89,24 @@ std::string formulas_html(const std::vector<Block>& blocks, size_t& i) {
   return (all.size() == 1 ? mathml(all[0], true) : aligned_mathml(all)) + "\n";
 }
 
+// A link to the bench, for a server that runs on its usual port.
+std::string explore_html(const std::string& address, Language language) {
+  if (address.empty()) return "";
+  const std::string shown = address.size() <= kLongestLink ? address : address.substr(0, address.find('?'));
+  const std::string link = fmt::format("<a href=\"http://127.0.0.1:7800/{}\">{}</a>", escape(address), escape(shown));
+  return "<br><span class=\"explore\">" +
+         tr("explore: {command}, {link}", "command"_a = "<code>qkv serve</code>", "link"_a = link).in(language) +
+         "</span>";
+}
+
 // On a narrow page a figure is scaled down until its text would be too small; below that it scrolls.
 std::string figure_html(const Picture& picture, const std::string& lab, Language language) {
   Figure figure = translated(picture.figure, language);
   figure.id = lab + "-" + picture.name;
   const double least = plotting::layout(figure).width * plotting::kLeastFont / plotting::kCellFont;
-  return fmt::format("<figure><div style=\"--least: {:.0f}px\">{}</div><figcaption>{}</figcaption></figure>\n",
-                     std::ceil(least), svg(figure), inline_html(picture.caption, language));
+  return fmt::format("<figure><div style=\"--least: {:.0f}px\">{}</div><figcaption>{}{}</figcaption></figure>\n",
+                     std::ceil(least), svg(figure), inline_html(picture.caption, language),
+                     explore_html(picture.explore, language));
 }
 
 std::string block_html(const Block& block, const std::string& lab, Language language) {

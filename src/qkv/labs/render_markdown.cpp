@@ -40,6 +40,13 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
     } else if (auto* b = std::get_if<Picture>(&block)) {
       const std::string caption = typeset(b->caption, language);
       out += "![" + caption + "](" + b->name + ".svg)\n\n*" + caption + "*\n";
+      if (!b->explore.empty())
+        out += "\n" +
+               tr("explore: {command}, {link}", "command"_a = "`qkv serve`",
+                  "link"_a = "[" + b->explore.substr(0, b->explore.find('?')) + "](http://127.0.0.1:7800/" +
+                             b->explore + ")")
+                   .in(language) +
+               "\n";
     } else if (auto* b = std::get_if<Table>(&block))
       out += table_markdown(*b, language);
     else if (auto* b = std::get_if<Fact>(&block))

@@ -67,6 +67,7 @@ class PlainPage {
       out += "\n" + terminal(b.figure, {std::clamp(style_.columns, 20, kWidestText),
                                         style_.colour ? TerminalColour::truecolor : TerminalColour::ascii, language_});
     out += wrapped(in(kDim, name) + " " + written(b.caption), text_columns_, 2) + "\n";
+    if (!b.explore.empty()) out += "  " + in(kDim, explored(b.explore)) + "\n";
     if (!style_.folder.empty()) out += "  " + in(kDim, style_.folder + "/" + b.name + ".svg") + "\n";
     return out + (style_.figures ? "\n" : "");
   }
@@ -95,6 +96,14 @@ class PlainPage {
   }
 
  private:
+  // A long address is in the report, to be clicked.
+  std::string explored(const std::string& address) const {
+    if (address.size() <= kLongestLink)
+      return tr("explore: {command}, {link}", "command"_a = "qkv serve", "link"_a = address).in(language_);
+    return tr("explore: {command}, {bench} (the whole address is in the HTML report)", "command"_a = "qkv serve",
+              "bench"_a = address.substr(0, address.find('?')))
+        .in(language_);
+  }
   std::string in(const char* code, const std::string& text) const {
     return style_.colour ? code + text + kPlain : text;
   }

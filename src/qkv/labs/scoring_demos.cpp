@@ -56,7 +56,12 @@ void equal_keys(Page& page) {
   page.draw(
       "equal-keys",
       heatmaps(maps, tr("Keys"), tr("Queries"), {tr("additive"), tr("scaled dot product")}, {.y_tokens = {"0", "1"}}),
-      tr("Both maps are 1/2 on two keys and 1/6 on six."));
+      tr("Both maps are 1/2 on two keys and 1/6 on six."),
+      report::BenchLink("scores")
+          .set("q", q2.viewed({2, 2}))
+          .set("k", ones({10, 2}))
+          .set("v", arange(0, 40).viewed({10, 4}))
+          .set("lens", "2, 6"));
   const double off = std::max(largest_difference(added.output, expected_output()),
                               largest_difference(dotted.output, expected_output()));
   page.claim(off < 1e-4, tr("Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]]."),

@@ -92,7 +92,8 @@ void vector_sum(Page& page) {
       heatmaps(pair_of(summed.weights.matrix(), dotted.weights.matrix()), tr("Keys"), tr("Queries"),
                {tr("sum of q + k"), tr("dot product")}, {.colours = {.low = 0, .high = 1}}),
       tr("Query i is key i with some noise. The sum gives every query the same weights; the dot product finds the "
-         "diagonal."));
+         "diagonal."),
+      report::BenchLink("scores").set("score", "dot").set("q", q).set("k", k).set("v", k));
   double moved = 0;
   const Tensor w = summed.weights.matrix();
   for (int64_t i = 1; i < m; ++i) moved = std::max(moved, largest_difference(w.part(0, {m}), w.part(i * m, {m})));
@@ -152,7 +153,8 @@ void distance(Page& page) {
       heatmaps(pair_of(plain.weights.matrix(), gaussian.weights.matrix()), tr("Keys"), tr("Queries"),
                {tr("dot product"), tr("distance")}, {.colours = {.low = 0, .high = 1}}),
       tr("Queries and keys on a circle, but key 0 is twice as far out. The dot product favours it whenever a query "
-         "points in its direction; by distance its neighbours are nearer."));
+         "points in its direction; by distance its neighbours are nearer."),
+      report::BenchLink("scores").set("score", "gaussian").set("q", q).set("k", k).set("v", v));
   const double off = largest_difference(gaussian.weights.matrix(), biased.weights.matrix());
   page.claim(off < 1e-5, tr("The Gaussian score is the dot product with a key bias."),
              tr("largest difference of a weight {difference}", "difference"_a = tiny(off)));

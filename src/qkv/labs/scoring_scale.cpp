@@ -201,7 +201,8 @@ void measures(Page& page) {
                 .x_tokens = {"51,70", "56,82", "56,82"},
                 .y_tokens = {"57,83", "55,76"},
                 .cell_values = true}),
-      tr("Raw and scaled give both queries the same answer; standardised, the smaller person gets a different one."));
+      tr("Raw and scaled give both queries the same answer; standardised, the smaller person gets a different one."),
+      report::BenchLink("scores").set("q", q).set("k", k).set("v", measure_values()));
   const Tensor half({2, 3}, {0, 0.5f, 0.5f, 0, 0.5f, 0.5f}), twice({2, 2}, {45.5f, 160.5f, 45.5f, 160.5f});
   page.claim(close(raw.weights, half, 1e-6) && close(scaled.weights, half, 1e-6) && close(raw.output, twice, 1e-4) &&
                  close(scaled.output, twice, 1e-4),

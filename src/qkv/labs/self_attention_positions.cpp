@@ -41,6 +41,14 @@ std::array<float, kWidth> shifted(const float* p, int64_t distance) {
   return out;
 }
 
+// The explorer's bench with the encoding of this many positions.
+report::BenchLink bench(int64_t positions) {
+  return report::BenchLink("positions")
+      .set("length", static_cast<double>(positions))
+      .set("width", static_cast<double>(kWidth))
+      .set("offset", 0.0);
+}
+
 }  // namespace
 
 void encoding(Page& page) {
@@ -66,7 +74,8 @@ void encoding(Page& page) {
   page.draw(
       "position-columns", figure,
       tr("Columns 6 to 9 of 32 over 60 positions. 6 and 7 oscillate faster than 8 and 9; within a pair only the phase "
-         "differs."));
+         "differs."),
+      bench(kPositions));
   const float row_1[] = {.8415f, .5403f, .5332f, .8460f, .3110f, .9504f, .1769f, .9842f, .0998f, .9950f};
   double off = 0;
   bool start = true;
@@ -98,7 +107,7 @@ void binary(Page& page) {
   page.draw("position-map",
             heatmaps(sinusoidal_positions(kPositions, kWidth), tr("Column (encoding dimension)"), tr("Row (position)"),
                      {}, {.colours = {.low = -1, .high = 1}}),
-            tr("The encoding of 60 positions, 32 columns: the frequency falls from left to right."));
+            tr("The encoding of 60 positions, 32 columns: the frequency falls from left to right."), bench(kPositions));
   const Tensor p = sinusoidal_positions(40000, kWidth);
   std::vector<std::vector<std::string>> rows;
   std::vector<int64_t> changes;
@@ -160,7 +169,7 @@ void relative_positions(Page& page) {
           spread, std::abs(dot(p.ptr() + i * kWidth, p.ptr() + (i + d) * kWidth) - lines[0].y[static_cast<size_t>(d)]));
   page.draw("position-products",
             curves(lines, {.label = tr("distance")}, {.label = tr("dot product of two positions")}),
-            tr("The three curves coincide: the product depends only on the distance, and is largest at 0."));
+            tr("The three curves coincide: the product depends only on the distance, and is largest at 0."), bench(100));
   page.claim(norm_off < 1e-5 && spread < 1e-4,
              tr("All $p_i$ have length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
                 "\\omega_j)$ for any $i$."),

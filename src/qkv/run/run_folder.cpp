@@ -5,6 +5,8 @@
 
 #include "qkv/core/check.h"
 #include "qkv/io/atomic_file.h"
+#include "qkv/io/held_lock.h"
+#include "qkv/run/run_state.h"
 
 namespace qkv {
 namespace {
@@ -41,7 +43,7 @@ RunFolder::RunFolder(std::string path, ExistingRun existing, std::vector<std::st
 }
 
 void RunFolder::lock() {
-  lock_ = FileLock(file("train.lock"), tr("{path}: another process is training in this folder", "path"_a = path_));
+  lock_ = FileLock(file(kRunLock), tr("{path}: another process is training in this folder", "path"_a = path_));
 }
 
 // Files that are not of a run are neither changed nor removed. A run that was killed right after its start has an empty
@@ -114,6 +116,8 @@ void RunFolder::remove_run() const {
     require(!error, "cannot remove {name}: {message}", "name"_a = file(name), "message"_a = error.message());
   }
 }
+
+bool is_training(const std::string& folder) { return lock_is_held(folder + "/" + kRunLock); }
 
 std::string run_weights(const std::string& folder) {
   for (const char* name : kWeights)

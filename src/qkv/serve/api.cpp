@@ -10,7 +10,6 @@ namespace qkv::serve {
 namespace {
 
 constexpr int kDeepest = 32;
-constexpr size_t kSessions = 16;
 const std::string kBase = "/api/v1";
 
 struct Endpoint {
@@ -114,10 +113,18 @@ void Api::stop() {
 }
 
 std::string Api::keep(std::shared_ptr<const MapSession> session) {
+  const int64_t bytes = session->bytes();
+  require(bytes <= kSessionBytes, "the maps of this text take {bytes} bytes; at most {most} are kept",
+          "bytes"_a = bytes, "most"_a = kSessionBytes);
   const std::lock_guard lock(mutex_);
   const uint64_t number = next_session_++;
   sessions_[number] = std::move(session);
-  if (sessions_.size() > kSessions) sessions_.erase(sessions_.begin());
+  const auto held = [this] {
+    int64_t sum = 0;
+    for (const auto& [at, kept] : sessions_) sum += kept->bytes();
+    return sum;
+  };
+  while (sessions_.size() > kSessions || held() > kSessionBytes) sessions_.erase(sessions_.begin());
   return "k" + std::to_string(number);
 }
 
@@ -126,7 +133,7 @@ std::shared_ptr<const MapSession> Api::session(const std::string& id) {
   for (const auto& [number, session] : sessions_)
     if (id == "k" + std::to_string(number)) return session;
   throw Refused(404, tr("there is no session {id}", "id"_a = id),
-                tr("only the last {count} are kept: ask /api/v1/maps again", "count"_a = kSessions));
+                tr("only the last ones are kept, {count} at most: ask /api/v1/maps again", "count"_a = kSessions));
 }
 
 std::shared_ptr<std::atomic<bool>> Api::begin_view(const std::string& view) {
@@ -162,8 +169,10 @@ ApiAnswer Api::run(const ApiRequest& request, Call& call) {
 }
 
 ApiAnswer Api::answer(const ApiRequest& request) {
-  Language language = Language::en;
+  Language language = request.language;
   const auto say = [&](const Text& text) { return text.in(language); };
+  const auto query = parse_query(request.query);
+  if (const auto word = query.find("lang"); word != query.end() && word->second == "zh") language = Language::zh;
   if (too_deep(request.body))
     return failed(400, say(tr("the JSON is nested more than {most} levels deep", "most"_a = kDeepest)));
   Json body = Json::object();
@@ -177,12 +186,13 @@ ApiAnswer Api::answer(const ApiRequest& request) {
     }
   }
   if (!body.is_object()) return failed(400, say(tr("the request must be a JSON object")));
-  Call call{*this, body, parse_query(request.query)};
+  Call call{*this, body, query};
   std::shared_ptr<std::atomic<bool>> stop;
   bool working = false;
   ApiAnswer out;
   try {
-    const std::string word = call.query.contains("lang") ? call.query["lang"] : call.fields().text("lang", "en");
+    const std::string heard = language == Language::zh ? "zh" : "en";
+    const std::string word = call.query.contains("lang") ? call.query["lang"] : call.fields().text("lang", heard);
     if (word != "en" && word != "zh") refuse("lang must be en or zh, got {word}", "word"_a = word);
     language = call.language = word == "zh" ? Language::zh : Language::en;
     call.view = call.fields().text("view", "");

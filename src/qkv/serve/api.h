@@ -15,6 +15,7 @@ namespace qkv::serve {
 
 struct ApiRequest {
   std::string method = "GET", path, query, body;
+  Language language = Language::en;  // of sentences, unless `lang` in query or body says another
 };
 
 struct ApiAnswer {
@@ -35,7 +36,9 @@ class Api {
   /// Ends the work of all requests as soon as they can stop.
   void stop();
 
-  /// The maps of a sentence, kept for the rectangles that a page asks for later.
+  static constexpr size_t kSessions = 16;                     // kept at most
+  static constexpr int64_t kSessionBytes = int64_t{256} << 20;  // of all of them
+  /// The maps of a sentence, kept for the rectangles that a page asks for later. The oldest ones make room.
   std::string keep(std::shared_ptr<const MapSession> session);
   std::shared_ptr<const MapSession> session(const std::string& id);
 

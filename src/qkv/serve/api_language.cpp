@@ -74,13 +74,21 @@ Json next_tokens(const Call& call) {
   need_causal(*generator);
   const std::string prompt = in.text("prompt");
   const double temperature = in.number("temperature", 0, 100, 1);
+  const AttentionEdits edits = read_edits(in, generator->config().facts());
   Json body = {{"model", in.text("model")}, {"text", prompt}};
+  if (in.has("edits")) body["edits"] = in.at("edits");
   auto seen = std::make_shared<MapSession>(look_at_text(call, Fields(body)));
   const LanguageBatch batch = generator->batch_of(prompt);
   const TapePause pause;
-  const Tensor scores = generator->model().output()(generator->model().features(batch.read, Run{}));
-  const int64_t vocabulary = scores.size(2), last = scores.size(1) - 1;
-  const float* row = scores.ptr() + last * vocabulary;
+  EditProbe probe(edits);
+  const Tensor features = generator->model().features(batch.read, Run{.probe = &probe});
+  // Scores of the last token alone: a row of a product does not depend on the others.
+  const int64_t width = features.size(2);
+  Tensor last = Tensor::empty({1, 1, width});
+  std::copy_n(features.ptr() + (features.size(1) - 1) * width, width, last.mutable_ptr());
+  const Tensor scores = generator->model().output()(last);
+  const int64_t vocabulary = scores.size(2);
+  const float* row = scores.ptr();
   std::vector<size_t> order(static_cast<size_t>(vocabulary));
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return row[a] > row[b]; });
@@ -118,6 +126,7 @@ Json generate(const Call& call) {
   need_causal(*generator);
   GenerateOptions options = read_options(in, *generator);
   options.stop = call.stop;
+  options.edits = read_edits(in, generator->config().facts());
   const std::vector<std::string> prompts = {in.text("prompt")};
   if (!call.view.empty() && in.flag("stream", false))
     options.on_text = [&](size_t, size_t, const std::string& piece) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <span>
 
+#include "qkv/core/parallel.h"
 #include "qkv/ops/elementwise.h"
 #include "qkv/serve/edits.h"
 #include "qkv/serve/map_session.h"
@@ -13,6 +14,10 @@ namespace {
 
 constexpr int64_t kMostCells = 256 * 256;           // of an answer
 constexpr int64_t kMostWeights = 64 * 1024 * 1024;  // computed for an answer
+
+constexpr int64_t kMostHeads = 256;                  // that are compared
+constexpr int64_t kMostTokens = 512;
+constexpr int64_t kRowsAtOnce = 64;                 // of cells, before a newer request is looked for
 
 struct Range {
   int64_t begin, end;
@@ -114,15 +119,25 @@ Json map_part(const Call& call) {
   require(high * part.keys() <= kMostWeights, "row: {rows} rows of {keys} weights are too many for one request",
           "rows"_a = high, "keys"_a = part.keys());
   Tensor out = zeros({cell_rows, cell_columns});
-  std::vector<float> weights(static_cast<size_t>(part.keys()));
-  for (int64_t i = 0; i < high; ++i) {
-    if (i % 64 == 0) call.go_on();
-    part.row(layer - 1, head - 1, rows.begin + i, weights.data());
-    float* to = out.mutable_ptr() + i * cell_rows / high * cell_columns;
-    for (int64_t j = 0; j < wide; ++j) {
-      float& cell = to[j * cell_columns / wide];
-      cell = std::max(cell, weights[static_cast<size_t>(columns.begin + j)]);
+  float* const cells = out.mutable_ptr();
+  // Each row of cells has rows of its own, so they may be computed at once.
+  const auto pool_rows = [&](int64_t begin, int64_t end) {
+    std::vector<float> weights(static_cast<size_t>(part.keys()));
+    for (int64_t i = (begin * high + cell_rows - 1) / cell_rows; i < high && i * cell_rows / high < end; ++i) {
+      part.row(layer - 1, head - 1, rows.begin + i, weights.data());
+      float* to = cells + i * cell_rows / high * cell_columns;
+      for (int64_t j = 0; j < wide; ++j) {
+        float& cell = to[j * cell_columns / wide];
+        cell = std::max(cell, weights[static_cast<size_t>(columns.begin + j)]);
+      }
     }
+  };
+  for (int64_t first = 0; first < cell_rows; first += kRowsAtOnce) {
+    call.go_on();
+    const int64_t count = std::min(kRowsAtOnce, cell_rows - first);
+    const double cost = 20.0 * static_cast<double>(count * part.keys()) * static_cast<double>(high) /
+                        static_cast<double>(cell_rows);
+    parallel_ranges(count, 1, cost, [&](int64_t a, int64_t b) { pool_rows(first + a, first + b); });
   }
   const std::string form = in.text("form", "numbers");
   if (form != "numbers" && form != "base64") refuse_word("form", form, {"numbers", "base64"});
@@ -140,11 +155,10 @@ Json heads(const Call& call) {
   const std::string name = in.text("name", seen.parts.front().name);
   const MapPart& part = seen.part(name);
   std::vector<Tensor> all;
-  for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
-    for (int64_t head = 1; head <= part.heads(); ++head) {
-      check(all.size() < 256 && part.queries() <= 512 && part.keys() <= 512, "the maps are too many or too large");
-      all.push_back(seen.map(name, layer, head));
-    }
+  const bool few = part.layer_count() * part.heads() <= kMostHeads && part.queries() <= kMostTokens &&
+                   part.keys() <= kMostTokens;
+  for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
+    for (int64_t head = 1; head <= part.heads(); ++head) all.push_back(seen.map(name, layer, head));
   Json apart = Json::array();
   for (const Tensor& a : all) {
     call.go_on();
@@ -152,39 +166,44 @@ Json heads(const Call& call) {
     for (const Tensor& b : all) row.push_back(distance(a, b));
     apart.push_back(std::move(row));
   }
-  const auto forced = translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .first_line = 0})[0];
-  const double log_probability = forced.forced.log_probability();
+  // Edits hold throughout; heads are switched off in addition.
+  const AttentionEdits edits = read_edits(in, translator->model().facts());
+  const auto scored = [&](const AttentionEdits& off) {
+    AttentionEdits both = edits;
+    both.insert(both.end(), off.begin(), off.end());
+    return translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .edits = both, .first_line = 0})[0]
+        .forced.log_probability();
+  };
+  const double log_probability = scored({});
   Json out = {{"text", seen.target}, {"log_probability", log_probability}};
   out["baseline"] = {{"text", seen.target}, {"log_probability", log_probability}};
   // Without some heads: what the model writes then, and how likely the old text is to it.
   if (const AttentionEdits off = read_off(in, translator->model().facts()); !off.empty()) {
     TranslateOptions options = translator->defaults();
-    options.edits = off;
+    options.edits = edits;
+    options.edits.insert(options.edits.end(), off.begin(), off.end());
     options.first_line = 0;
     options.watch.stop = call.stop;
     const Translation written = translator->translate(std::vector{seen.text}, options)[0];
     call.go_on();
     out["text"] = written.hypotheses.empty() ? "" : translator->text(written.hypotheses[0], written.writing);
-    out["log_probability"] =
-        translator->force({{seen.text}, {seen.target}}, {.keep_attention = false, .edits = off, .first_line = 0})[0]
-            .forced.log_probability();
+    out["log_probability"] = scored(off);
   }
   out["name"] = name;
   out["difference"] = apart;
+  if (!few)
+    out["left_out"] = call.say(tr("heads are compared and measured on at most {heads} maps of {tokens} tokens",
+                                  "heads"_a = kMostHeads, "tokens"_a = kMostTokens));
   // Importance of a head: how much less likely the text is without it.
   if (in.has("measure")) {
     out["importance"] = Json::array();
-    for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
+    for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
       for (int64_t head = 1; head <= part.heads(); ++head) {
         call.go_on();
         const Json one = {{"off", Json::array({Json{{"name", name}, {"layer", layer}, {"head", head}}})}};
         const AttentionEdits off = read_off(Fields(one), translator->model().facts());
-        const auto without = translator->force({{seen.text}, {seen.target}},
-                                               {.keep_attention = false, .edits = off, .first_line = 0})[0];
-        out["importance"].push_back({{"name", name},
-                                     {"layer", layer},
-                                     {"head", head},
-                                     {"value", log_probability - without.forced.log_probability()}});
+        out["importance"].push_back(
+            {{"name", name}, {"layer", layer}, {"head", head}, {"value", log_probability - scored(off)}});
       }
   }
   return out;

@@ -68,7 +68,7 @@ void add_task(Json& out, const VisionConfig& config, Language language) {
 
 Json model_json(const ShelfModel& model, Language language) {
   Json out = {{"id", model.id}, {"name", model.name}, {"state", name_of(model.state)}, {"done", model.done}};
-  if (!model.error.empty()) out["error"] = model.error;
+  if (!model.error.empty()) out["error"] = model.error.in(language);
   out["usable"] = model.can_answer();
   if (!model.run) return out;
   out["task"] = facts_of(model.run->config.task()).name;
@@ -86,15 +86,23 @@ Json model_json(const ShelfModel& model, Language language) {
   return out;
 }
 
+Json background_json(const ModelShelf& shelf, Language language) {
+  const BackgroundTraining background = shelf.background();
+  if (background.state == BackgroundTraining::State::none) return nullptr;
+  Json out = {{"state", name_of(background.state)}, {"name", background.name}};
+  if (!background.error.empty()) out["error"] = background.error.in(language);
+  return out;
+}
+
 Json models_json(const ModelShelf& shelf, Language language) {
   Json list = Json::array();
   for (const ShelfModel& model : shelf.models()) list.push_back(model_json(model, language));
-  return {{"models", std::move(list)}};
+  return {{"models", std::move(list)}, {"background", background_json(shelf, language)}};
 }
 
 Json models(const Call& call) { return models_json(call.api.shelf(), call.language); }
 
-Json about(const Call&) {
+Json about(const Call& call) {
   Json scorers = Json::array();
   for (const ScorerKind kind : every<ScorerKind>()) {
     if (kind == ScorerKind::none) continue;
@@ -118,7 +126,8 @@ Json about(const Call&) {
           {"scorers", std::move(scorers)},
           {"kernels_1d", names_of(every<KernelShape>())},
           {"estimators", names_of(every<Estimator>())},
-          {"positions", names_of(every<PositionKind>())}};
+          {"positions", names_of(every<PositionKind>())},
+          {"background", background_json(call.api.shelf(), call.language)}};
 }
 
 }  // namespace qkv::serve

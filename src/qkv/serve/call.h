@@ -30,7 +30,7 @@ class Refused : public Error {
 /// A newer request of the same view has come: the answer is 409.
 struct Superseded {};
 
-inline constexpr int64_t kMostTextBytes = 20'000;
+inline constexpr int64_t kMostTextBytes = 32'768;
 
 /// The fields of a JSON object. A missing, mistyped or impossible value is an error that names the field, the value and
 /// what was expected.
@@ -72,7 +72,7 @@ struct Call {
   const Json& body;
   std::map<std::string, std::string> query;  // ?key=value
   Language language = Language::en;
-  std::string view;
+  std::string view = {};
   const std::atomic<bool>* stop = nullptr;
 
   Fields fields() const { return Fields(body); }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "qkv/core/language.h"
 #include "qkv/serve/http.h"
 
 namespace qkv::serve {
@@ -15,11 +16,17 @@ struct GateRules {
   size_t body_bytes = size_t{1} << 20;
 };
 
-/// Nothing for a request that may enter; else its refusal.
+/// Nothing for a request that may enter; else its refusal, in the language that it asks for.
 std::optional<HttpAnswer> refused(const HttpRequest& request, const GateRules& rules);
 
+/// `lang` of the query; else what Accept-Language prefers, if that is a language that we speak; else English.
+Language asked_language(const HttpRequest& request);
+
+/// The answer to a body of more than `most` bytes.
+HttpAnswer too_large(const HttpRequest& request, size_t most);
+
 /// An error as JSON.
-HttpAnswer error_answer(int status, const std::string& line, const std::string& hint = "");
+HttpAnswer error_answer(int status, const Text& line, Language language, const Text& hint = {});
 
 /// Adds what every answer has: nothing may be guessed, framed or loaded from elsewhere.
 void harden(HttpAnswer& answer);

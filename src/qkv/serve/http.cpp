@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -34,13 +35,14 @@ struct Incoming {
 
 struct Streaming {
   HttpStream next;
+  int socket;
   std::string rest;
   bool ended = false;
 };
 
 class MicroServer : public HttpServer {
  public:
-  MicroServer(const HttpOptions& options, HttpHandler& handler) : options_(options), handler_(handler) {}
+  explicit MicroServer(const HttpOptions& options) : options_(options) {}
   ~MicroServer() override {
     {
       const std::lock_guard lock(mutex_);
@@ -48,10 +50,13 @@ class MicroServer : public HttpServer {
     }
     woken_.notify_all();
     if (watchdog_.joinable()) watchdog_.join();
-    if (daemon_) MHD_stop_daemon(daemon_);
+    if (daemon_)
+      MHD_stop_daemon(daemon_);  // closes the socket too
+    else if (socket_ >= 0)
+      ::close(socket_);
   }
 
-  bool start(int& error) {
+  bool open(int& error) {
     sockaddr_in here{};
     here.sin_family = AF_INET;
     here.sin_port = htons(options_.port);
@@ -59,25 +64,35 @@ class MicroServer : public HttpServer {
       error = EINVAL;
       return false;
     }
-    errno = 0;
+    socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int on = 1;
+    socklen_t size = sizeof here;
+    const bool listens = socket_ >= 0 && ::setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                         ::bind(socket_, reinterpret_cast<sockaddr*>(&here), sizeof here) == 0 &&
+                         ::listen(socket_, SOMAXCONN) == 0 &&
+                         ::getsockname(socket_, reinterpret_cast<sockaddr*>(&here), &size) == 0;
+    if (!listens) {
+      error = errno;
+      return false;
+    }
+    port_ = ntohs(here.sin_port);
+    return true;
+  }
+
+  bool begin(HttpHandler& handler) override {
+    handler_ = &handler;
     daemon_ = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, options_.port, nullptr, nullptr, on_request,
-        this, MHD_OPTION_SOCK_ADDR, reinterpret_cast<sockaddr*>(&here), MHD_OPTION_NOTIFY_COMPLETED, on_completed, this,
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, port_, nullptr, nullptr, on_request, this,
+        MHD_OPTION_LISTEN_SOCKET, socket_, MHD_OPTION_NOTIFY_COMPLETED, on_completed, this,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, this, MHD_OPTION_CONNECTION_LIMIT, options_.connections,
         MHD_OPTION_CONNECTION_TIMEOUT, options_.seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         options_.header_bytes + 8192, MHD_OPTION_EXTERNAL_LOGGER, on_log, nullptr, MHD_OPTION_END);
-    if (!daemon_) {
-      error = errno ? errno : EADDRINUSE;
-      return false;
-    }
+    if (!daemon_) return false;
     watchdog_ = std::thread([this] { watch(); });
     return true;
   }
 
-  uint16_t port() const override {
-    const auto* info = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_BIND_PORT);
-    return info ? info->port : options_.port;
-  }
+  uint16_t port() const override { return port_; }
 
  private:
   // Connections that have sent only a part of a request for too long are cut: a sender of one byte per second would
@@ -158,12 +173,12 @@ class MicroServer : public HttpServer {
       incoming->request.path = url;
       MHD_get_connection_values(connection, MHD_HEADER_KIND, add_header, &incoming->request);
       MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_argument, &incoming->request);
-      incoming->refusal = handler_.head(incoming->request);
+      incoming->refusal = handler_->head(incoming->request);
       Incoming* kept = incoming.release();
       *memory = kept;
       // A body that was announced is not read if the request is refused: the connection is closed after the answer.
       if (kept->refusal.status != 200 && kept->request.headers.contains("content-length"))
-        return send(connection, std::move(kept->refusal), kept->request.method);
+        return send(connection, std::move(kept->refusal));
       return MHD_YES;
     }
     Incoming& in = *static_cast<Incoming*>(*memory);
@@ -178,19 +193,25 @@ class MicroServer : public HttpServer {
       return MHD_YES;
     }
     waits(connection, false);
-    if (in.refusal.status != 200) return send(connection, std::move(in.refusal), in.request.method);
-    if (in.too_large) {
-      HttpAnswer answer{413, {{"Content-Type", "application/json"}}, "{\"error\": \"the request is too large\"}"};
-      return send(connection, std::move(answer), in.request.method);
-    }
-    return send(connection, handler_.answer(in.request), in.request.method);
+    if (in.refusal.status != 200) return send(connection, std::move(in.refusal));
+    if (in.too_large) return send(connection, handler_->too_large(in.request));
+    return send(connection, handler_->answer(in.request));
+  }
+
+  // A listener says nothing more: the end of what it sends is the end of it.
+  static bool has_hung_up(int socket) {
+    char byte = 0;
+    const ssize_t got = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
   }
 
   static ssize_t read_stream(void* memory, uint64_t, char* out, size_t most) {
     auto& streaming = *static_cast<Streaming*>(memory);
     try {
-      while (streaming.rest.empty())
+      while (streaming.rest.empty()) {
         if (!streaming.next(streaming.rest)) return MHD_CONTENT_READER_END_OF_STREAM;
+        if (streaming.rest.empty() && has_hung_up(streaming.socket)) return MHD_CONTENT_READER_END_WITH_ERROR;
+      }
     } catch (const std::exception&) {
       return MHD_CONTENT_READER_END_WITH_ERROR;
     }
@@ -201,11 +222,12 @@ class MicroServer : public HttpServer {
   }
   static void free_stream(void* memory) { delete static_cast<Streaming*>(memory); }
 
-  MHD_Result send(MHD_Connection* connection, HttpAnswer answer, const std::string&) {
+  MHD_Result send(MHD_Connection* connection, HttpAnswer answer) {
+    const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     MHD_Response* response =
         answer.stream
             ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream,
-                                                new Streaming{std::move(answer.stream), {}, false}, free_stream)
+                                                new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}, false}, free_stream)
             : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
     for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());
@@ -215,7 +237,9 @@ class MicroServer : public HttpServer {
   }
 
   const HttpOptions options_;
-  HttpHandler& handler_;
+  HttpHandler* handler_ = nullptr;
+  int socket_ = -1;
+  uint16_t port_ = 0;
   MHD_Daemon* daemon_ = nullptr;
   std::mutex mutex_;
   std::condition_variable woken_;
@@ -228,7 +252,7 @@ class MicroServer : public HttpServer {
 }  // namespace qkv::serve
 
 extern "C" __attribute__((visibility("default"))) qkv::serve::HttpServer* qkv_http_start(
-    const qkv::serve::HttpOptions& options, qkv::serve::HttpHandler& handler, int& error) {
-  auto server = std::make_unique<qkv::serve::MicroServer>(options, handler);
-  return server->start(error) ? server.release() : nullptr;
+    const qkv::serve::HttpOptions& options, int& error) {
+  auto server = std::make_unique<qkv::serve::MicroServer>(options);
+  return server->open(error) ? server.release() : nullptr;
 }

@@ -32,6 +32,8 @@ struct HttpHandler {
   /// Before the body is read: a status other than 200 refuses the request.
   virtual HttpAnswer head(const HttpRequest& request) = 0;
   virtual HttpAnswer answer(const HttpRequest& request) = 0;
+  /// To a body that turned out to be longer than HttpOptions::body_bytes.
+  virtual HttpAnswer too_large(const HttpRequest& request) = 0;
 };
 
 struct HttpOptions {
@@ -46,9 +48,12 @@ class HttpServer {
  public:
   virtual ~HttpServer() = default;  // stops it
   virtual uint16_t port() const = 0;
+  /// From now on requests are answered; those that have come before wait until now. Call it once.
+  virtual bool begin(HttpHandler& handler) = 0;
 };
 
-/// What the plug-in exports as "qkv_http_start". Null with the system's error number if the port cannot be had.
-using HttpStart = HttpServer* (*)(const HttpOptions& options, HttpHandler& handler, int& error);
+/// What the plug-in exports as "qkv_http_start": a server that has its port. Null with the system's error number if the
+/// port cannot be had.
+using HttpStart = HttpServer* (*)(const HttpOptions& options, int& error);
 
 }  // namespace qkv::serve

@@ -13,27 +13,39 @@
 namespace qkv::serve {
 namespace {
 
-constexpr int64_t kInside = 64;        // rows and columns of a map that travels inside an answer
-constexpr int64_t kMeasured = 1024;    // longest side of a map whose entropy is measured
-constexpr int64_t kDenseTokens = 512;  // for readings that need whole matrices
+constexpr int64_t kInside = 64;            // rows and columns of a map that travels inside an answer
+constexpr int64_t kMeasured = 16'000'000;  // weights of all maps together whose entropy is measured
+constexpr int64_t kDenseTokens = 512;     // for readings that need whole matrices
+constexpr int64_t kEditedTokens = 1024;   // an edited attention is computed as a whole matrix
 
 class Recorder : public Probe {
  public:
   void attention(std::string_view path, const Weights& weights) override { seen_.emplace_back(path, weights); }
+  void values(std::string_view path, const Tensor& v) override { widths_[std::string(path)] = v.size(-1); }
   // "encoder.0.self" -> encoder; "decoder.0.cross" -> cross.
   std::vector<MapPart> parts() const {
     std::vector<MapPart> out;
     for (const auto& [path, weights] : seen_) {
       const std::string name = path.ends_with(".cross") ? "cross" : path.substr(0, path.find('.'));
       auto found = std::ranges::find(out, name, &MapPart::name);
-      if (found == out.end()) found = out.insert(out.end(), MapPart{name, {}, {}});
+      if (found == out.end()) found = out.insert(out.end(), MapPart{name, {}, {}, 0});
       found->layers.push_back(weights);
+      found->kept_bytes += kept_bytes(path, weights);
     }
     return out;
   }
 
  private:
+  // Queries and keys are as wide as the values; an edited attention keeps its matrix.
+  int64_t kept_bytes(const std::string& path, const Weights& weights) const {
+    const Shape& s = weights.shape();
+    const auto width = widths_.find(path);
+    const bool matrix = weights.path() == AttendPath::composed || width == widths_.end();
+    return static_cast<int64_t>(sizeof(float)) * (matrix ? s.numel() : (s[2] + s[3]) * width->second);
+  }
+
   std::vector<std::pair<std::string, Weights>> seen_;
+  std::map<std::string, int64_t> widths_;
 };
 
 Ids row_of(const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); }
@@ -56,6 +68,11 @@ void check_dense(size_t tokens) {
           "most"_a = kDenseTokens, "tokens"_a = tokens);
 }
 
+void check_edited(const AttentionEdits& edits, size_t tokens) {
+  require(edits.empty() || std::cmp_less_equal(tokens, kEditedTokens),
+          "edits are for texts of at most {most} tokens, got {tokens}", "most"_a = kEditedTokens, "tokens"_a = tokens);
+}
+
 struct PairIds {
   std::vector<int32_t> source, target;
   std::string text;
@@ -65,7 +82,9 @@ struct PairIds {
 PairIds pair_ids(const Translator& translator, const Fields& in, const AttentionEdits& edits, const Call& call) {
   const std::string text = in.text("text");
   check_utf8(text, tr("the sentence"));
-  require(!translator.tokenizers().source.encode(text).empty(), "the sentence is empty");
+  const size_t tokens = translator.tokenizers().source.encode(text).size();
+  require(tokens > 0, "the sentence is empty");
+  check_edited(edits, tokens);
   if (in.has("target")) {
     const std::string target = in.text("target");
     const auto forced = translator.force(
@@ -128,6 +147,7 @@ MapSession look_at_language(const LanguageGenerator& generator, const Fields& in
   check_utf8(text, tr("the text"));
   const LanguageBatch batch = generator.batch_of(text);
   const AttentionEdits edits = read_edits(in, generator.config().facts());
+  check_edited(edits, batch.read.data().size());
   MapSession out{.text = text,
                  .target = {},
                  .source_tokens = generator.tokens(batch.read.data()),
@@ -176,9 +196,23 @@ Tensor MapSession::map(const std::string& name, int64_t layer, int64_t head) con
           "most"_a = p.layer_count(), "layer"_a = layer);
   require(head >= 1 && head <= p.heads(), "head: expected 1 to {most}, got {head}", "most"_a = p.heads(),
           "head"_a = head);
+  if (!p.dense.defined()) return p.layers[static_cast<size_t>(layer - 1)].head(0, head - 1);
   Tensor out = Tensor::empty({p.queries(), p.keys()});
-  for (int64_t i = 0; i < p.queries(); ++i) p.row(layer - 1, head - 1, i, out.mutable_ptr() + i * p.keys());
+  std::copy_n(p.dense.ptr() + ((layer - 1) * p.heads() + head - 1) * out.numel(), out.numel(), out.mutable_ptr());
   return out;
+}
+
+int64_t MapPart::bytes() const {
+  return kept_bytes + (dense.defined() ? dense.numel() * static_cast<int64_t>(sizeof(float)) : 0);
+}
+
+int64_t MapSession::bytes() const {
+  size_t sum = text.size() + target.size();
+  for (const auto* tokens : {&source_tokens, &input_tokens, &output_tokens})
+    for (const std::string& token : *tokens) sum += sizeof token + token.capacity();
+  auto all = static_cast<int64_t>(sum);
+  for (const MapPart& part : parts) all += part.bytes();
+  return all;
 }
 
 MapSession look_at_text(const Call& call, const Fields& in) {
@@ -192,12 +226,14 @@ MapSession look_at_text(const Call& call, const Fields& in) {
 
 Json maps_json(const MapSession& session, const Call& call) {
   Json out = Json::array();
+  int64_t weights = 0;
+  for (const MapPart& p : session.parts) weights += p.layer_count() * p.heads() * p.queries() * p.keys();
   for (const MapPart& p : session.parts)
     for (int64_t layer = 0; layer < p.layer_count(); ++layer)
       for (int64_t head = 0; head < p.heads(); ++head) {
         call.go_on();
         Json one = {{"name", p.name}, {"layer", layer + 1}, {"head", head + 1}, {"shape", {p.queries(), p.keys()}}};
-        if (std::max(p.queries(), p.keys()) <= kMeasured) {
+        if (weights <= kMeasured) {
           const Tensor map = session.map(p.name, layer + 1, head + 1);
           double entropy = 0, confidence = 0;
           for (int64_t i = 0; i < p.queries(); ++i) {

@@ -15,11 +15,13 @@ struct MapPart {
   std::string name;             // "encoder", "decoder", "cross"
   std::vector<Weights> layers;  // (1, heads, queries, keys) each, as the model computed them
   Tensor dense;                 // or, for another reading, (layers, heads, queries, keys)
+  int64_t kept_bytes = 0;       // what `layers` hold: queries and keys, or whole matrices
 
   int64_t layer_count() const { return dense.defined() ? dense.size(0) : std::ssize(layers); }
   int64_t heads() const { return dense.defined() ? dense.size(1) : layers.front().shape()[1]; }
   int64_t queries() const { return dense.defined() ? dense.size(2) : layers.front().shape()[2]; }
   int64_t keys() const { return dense.defined() ? dense.size(3) : layers.front().shape()[3]; }
+  int64_t bytes() const;
   /// Layer and head from 0.
   void row(int64_t layer, int64_t head, int64_t query, float* weights) const;
 };
@@ -32,6 +34,8 @@ struct MapSession {
   /// Layers and heads from 1, as in requests; an unknown one is an error.
   const MapPart& part(const std::string& name) const;
   Tensor map(const std::string& name, int64_t layer, int64_t head) const;
+  /// Memory that it holds.
+  int64_t bytes() const;
 };
 
 /// A sentence in a translation or language model: what it attends to. `in` has model, text, target and reading.

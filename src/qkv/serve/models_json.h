@@ -6,7 +6,9 @@
 namespace qkv::serve {
 
 Json model_json(const ShelfModel& model, Language language);
-/// {"models": [...]}
+/// The training that the server has started, or null: {"state": "failed", "name": "explorer", "error": "..."}
+Json background_json(const ModelShelf& shelf, Language language);
+/// {"models": [...], "background": ...}
 Json models_json(const ModelShelf& shelf, Language language);
 
 }  // namespace qkv::serve

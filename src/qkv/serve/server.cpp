@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMostStreams = 24;
 constexpr double kQuiet = 15;  // seconds between two signs of life on an event stream
+constexpr double kGlance = 1;  // seconds until it is asked whether the listener is still there
 
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -64,15 +65,22 @@ class Handler : public HttpHandler {
     return out;
   }
 
+  HttpAnswer too_large(const HttpRequest& request) override {
+    HttpAnswer out = serve::too_large(request, rules.body_bytes);
+    harden(out);
+    return out;
+  }
+
  private:
   HttpAnswer routed(const HttpRequest& request) {
     const bool gets = request.method == "GET" || request.method == "HEAD";
     if (gets && (request.path == "/" || request.path == "/index.html")) return page(request);
     if (gets && request.path == "/health")
       return {200, {{"Content-Type", "application/json"}}, dumped({{"status", "ok"}, {"version", version()}})};
-    if (gets && request.path == "/api/v1/events") return stream();
+    if (gets && request.path == "/api/v1/events") return stream(asked_language(request));
     const ApiAnswer answer =
-        api_.answer({request.method == "HEAD" ? "GET" : request.method, request.path, request.query, request.body});
+        api_.answer({request.method == "HEAD" ? "GET" : request.method, request.path, request.query, request.body,
+                     asked_language(request)});
     return {answer.status, {{"Content-Type", "application/json"}}, answer.json};
   }
 
@@ -91,21 +99,29 @@ class Handler : public HttpHandler {
     return out;
   }
 
-  HttpAnswer stream() {
+  HttpAnswer stream(Language language) {
     if (streams_.fetch_add(1) >= kMostStreams) {
       --streams_;
-      return error_answer(503, "too many pages are listening");
+      return error_answer(503, tr("too many pages are listening: at most {most} can", "most"_a = kMostStreams),
+                          language);
     }
     const std::shared_ptr<void> counted(nullptr, [this](void*) { --streams_; });
     HttpAnswer out{200, {{"Content-Type", "text/event-stream"}}, {}};
-    out.stream = [this, counted, number = events_.next(), first = true](std::string& piece) mutable {
+    // The list of models has sentences in it, and is written for each listener in its language.
+    const auto models = [this, language] { return dumped(models_json(api_.shelf(), language)); };
+    out.stream = [this, counted, models, number = events_.next(), first = true, quiet = 0.0](std::string& piece) mutable {
       if (std::exchange(first, false)) {
-        piece = "retry: 2000\n\nevent: models\ndata: " + dumped(models_json(api_.shelf(), Language::en)) + "\n\n";
+        piece = "retry: 2000\n\nevent: models\ndata: " + models() + "\n\n";
         return true;
       }
-      const auto event = events_.wait(number, kQuiet);
+      const auto event = events_.wait(number, kGlance);
       if (!event && events_.closed()) return false;
-      piece = event ? "event: " + event->name + "\ndata: " + event->json + "\n\n" : ": still here\n\n";
+      quiet = event ? 0 : quiet + kGlance;
+      if (event)
+        piece = "event: " + event->name + "\ndata: " + (event->json.empty() ? models() : event->json) + "\n\n";
+      if (quiet < kQuiet) return true;
+      quiet = 0;
+      piece = ": still here\n\n";
       return true;
     };
     return out;
@@ -128,7 +144,8 @@ HttpStart load_plugin() {
   return reinterpret_cast<HttpStart>(start);
 }
 
-std::unique_ptr<HttpServer> start_server(const ServeOptions& options, Handler& handler) {
+// A server that has its port, but answers nobody yet.
+std::unique_ptr<HttpServer> open_server(const ServeOptions& options) {
   const HttpStart start = load_plugin();
   HttpOptions http;
   http.address = options.listen.value_or("127.0.0.1");
@@ -136,7 +153,7 @@ std::unique_ptr<HttpServer> start_server(const ServeOptions& options, Handler& h
   int error = 0;
   for (int i = 0; i < tries; ++i) {
     http.port = static_cast<uint16_t>(options.port.value_or(kFirstPort) + i);
-    if (HttpServer* server = start(http, handler, error)) return std::unique_ptr<HttpServer>(server);
+    if (HttpServer* server = start(http, error)) return std::unique_ptr<HttpServer>(server);
     if (error != EADDRINUSE) break;
   }
   const Text reason = verbatim(std::strerror(error));
@@ -154,16 +171,28 @@ class Watch {
   Watch(ModelShelf& shelf, EventHub& events, Trainer& trainer) : shelf_(shelf), events_(events), trainer_(trainer) {}
 
   void look() {
-    const bool training = trainer_.running();
-    if (was_training_ && !training && trainer_.failed())
-      events_.publish("progress", dumped({{"id", nullptr}, {"done", 0}, {"error", "the training failed"}}));
-    was_training_ = training;
-    if (!shelf_.scan()) return;
-    events_.publish("models", dumped(models_json(shelf_, Language::en)));
+    follow_training();
+    if (!shelf_.scan() && !background_changed_) return;
+    background_changed_ = false;
+    events_.publish("models", "");  // each listener gets it in its language
     for (const ShelfModel& m : shelf_.models()) report(m);
   }
 
  private:
+  // What becomes of the training that the server has started.
+  void follow_training() {
+    BackgroundTraining now = shelf_.background();
+    if (now.state != BackgroundTraining::State::training || trainer_.running()) return;
+    now.state = trainer_.failed() ? BackgroundTraining::State::failed : BackgroundTraining::State::done;
+    const std::string words = trainer_.last_words();
+    if (trainer_.failed())
+      now.error = words.empty() ? tr("the training of {name} failed", "name"_a = now.name)
+                                : tr("the training of {name} failed: {reason}", "name"_a = now.name,
+                                     "reason"_a = words);
+    shelf_.set_background(std::move(now));
+    background_changed_ = true;
+  }
+
   void report(const ShelfModel& m) {
     const std::string line = last_line(m.folder + "/metrics.jsonl");
     std::string& before = lines_[m.id];
@@ -192,16 +221,17 @@ class Watch {
   ModelShelf& shelf_;
   EventHub& events_;
   Trainer& trainer_;
-  bool was_training_ = false;
+  bool background_changed_ = false;
   std::map<std::string, std::string> lines_;
 };
 
 // A model to look at, where there is none: runs/explorer, which a later start finds, or resumes.
-void train_if_empty(const ServeOptions& options, const ModelShelf& shelf, Trainer& trainer) {
+void train_if_empty(const ServeOptions& options, ModelShelf& shelf, Trainer& trainer) {
   const std::string folder = (fs::path(options.models) / "explorer").string();
   for (const ShelfModel& m : shelf.models()) {
     const bool translates = m.run && m.run->config.task() == TaskKind::translation;
-    if (translates && (m.folder != folder || m.state == ModelState::ready)) return;
+    const bool ours = m.folder == folder && m.state == ModelState::interrupted;
+    if (translates && !ours) return;
   }
   if (!options.train || options.trainer.empty()) return;
   std::error_code no;
@@ -209,6 +239,7 @@ void train_if_empty(const ServeOptions& options, const ModelShelf& shelf, Traine
   std::vector<std::string> command = options.trainer;
   command.push_back(folder);
   trainer.start(std::move(command));
+  shelf.set_background({BackgroundTraining::State::training, "explorer", {}});
 }
 
 }  // namespace
@@ -220,9 +251,8 @@ void serve(const ServeOptions& options, const std::atomic<bool>& stop,
   Api api(shelf, events);
   Handler handler(api, events);
   if (options.listen) handler.rules.token = random_token();
-  // Nobody is let in before the hosts are known.
-  handler.rules.hosts = {"-"};
-  const std::unique_ptr<HttpServer> server = start_server(options, handler);
+  // The rules depend on the port, and must not change once requests are let in.
+  const std::unique_ptr<HttpServer> server = open_server(options);
   const std::string port = ":" + std::to_string(server->port());
   const std::string address = options.listen.value_or("127.0.0.1");
   handler.rules.hosts = {"127.0.0.1" + port, "localhost" + port};
@@ -232,6 +262,7 @@ void serve(const ServeOptions& options, const std::atomic<bool>& stop,
   Trainer trainer;
   train_if_empty(options, shelf, trainer);
   Watch watch(shelf, events, trainer);
+  require(server->begin(handler), "cannot start the server: the system gives no more threads");
   ready("http://" + address + port + "/" + (options.listen ? "?token=" + handler.rules.token : ""));
   for (int tenths = 0; !stop; ++tenths) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/run/run_folder.h"
+#include "qkv/run/run_state.h"
 #include "qkv/serve/call.h"
 
 namespace qkv::serve {
@@ -32,19 +33,26 @@ ShelfModel look(const std::string& id, const std::string& folder) {
   out.folder = folder;
   out.name = fs::path(folder).filename().string();
   out.changed = last_change(folder);
+  out.held = is_training(folder);
   try {
     out.run = report::report_run(folder);
     out.has_weights = !out.run->weights.empty();
     const double epochs = static_cast<double>(std::max<int64_t>(out.run->config.training().epochs, 1));
     out.done = out.run->ended_early ? 1 : std::min(1.0, static_cast<double>(out.run->epochs) / epochs);
-    // The final weights are written last; before that the run is still training, or was interrupted.
-    if (!fs::exists(folder + "/model.safetensors")) out.state = ModelState::training;
+    // The final weights are written last; without them, and with nobody at it, the run was interrupted.
+    if (out.held)
+      out.state = ModelState::training;
+    else if (!fs::exists(folder + "/model.safetensors"))
+      out.state = ModelState::interrupted;
     if (out.state == ModelState::ready) out.done = 1;
+    return out;
+  } catch (const Error& e) {
+    out.error = e.message();
   } catch (const std::exception& e) {
-    out.state = ModelState::failed;
-    out.error = e.what();
-    out.done = 0;
+    out.error = verbatim(e.what());
   }
+  out.state = ModelState::failed;
+  out.done = 0;
   return out;
 }
 
@@ -71,7 +79,7 @@ bool ModelShelf::scan() {
   std::vector<ShelfModel> now;
   for (const std::string& f : folders) {
     const auto same = std::ranges::find(before, f, &ShelfModel::folder);
-    if (same != before.end() && same->changed == last_change(f)) {
+    if (same != before.end() && same->changed == last_change(f) && same->held == is_training(f)) {
       now.push_back(*same);
       continue;
     }
@@ -101,11 +109,14 @@ ShelfModel ModelShelf::model(const std::string& id) const {
   return *found;
 }
 
-std::optional<ShelfModel> ModelShelf::first_of(TaskKind task) const {
+BackgroundTraining ModelShelf::background() const {
   const std::lock_guard lock(mutex_);
-  for (const ShelfModel& m : models_)
-    if (m.can_answer() && m.run && m.run->config.task() == task) return m;
-  return {};
+  return background_;
+}
+
+void ModelShelf::set_background(BackgroundTraining background) {
+  const std::lock_guard lock(mutex_);
+  background_ = std::move(background);
 }
 
 LoadedModel ModelShelf::loaded(const ShelfModel& model) {
@@ -140,7 +151,10 @@ std::shared_ptr<const T> ModelShelf::as(const std::string& id, TaskKind task) {
   if (model.run->config.task() != task)
     throw Refused(400, tr("{name} is not {expected}", "name"_a = model.name, "expected"_a = facts_of(task).model));
   if (!model.can_answer())
-    throw Refused(409, tr("{name} has no weights yet: its training has just begun", "name"_a = model.name));
+    throw Refused(409, model.state == ModelState::training
+                           ? tr("{name} has no weights yet: its training has just begun", "name"_a = model.name)
+                           : tr("{name} has no weights: its training ended before the first checkpoint",
+                                "name"_a = model.name));
   const std::lock_guard lock(loading_);
   return std::get<std::shared_ptr<const T>>(loaded(model));
 }

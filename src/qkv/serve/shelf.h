@@ -19,8 +19,10 @@
 
 namespace qkv::serve {
 
-enum class ModelState { ready, training, failed };
-constexpr std::array<std::string_view, 3> names(ModelState) { return {"ready", "training", "failed"}; }
+/// ready: trained to the end. training: some process is at it now. interrupted: nobody is, and its last epoch has not
+/// been reached; it answers from its last checkpoint. failed: the folder cannot be read.
+enum class ModelState { ready, training, interrupted, failed };
+constexpr std::array<std::string_view, 4> names(ModelState) { return {"ready", "training", "interrupted", "failed"}; }
 
 struct ShelfModel {
   std::string id;      // "m1", the same as long as the server lives
@@ -28,13 +30,25 @@ struct ShelfModel {
   std::string name;    // the folder's last part
   ModelState state = ModelState::ready;
   double done = 1;  // share of the epochs
-  std::string error;
+  Text error;
   std::optional<report::RunReport> run;  // absent if it failed
   bool has_weights = false;
   std::filesystem::file_time_type changed = {};  // of weights and metrics
+  bool held = false;                             // some process holds the folder's lock
 
   bool can_answer() const { return has_weights; }
 };
+
+/// The training that the server itself has started, where there was no model.
+struct BackgroundTraining {
+  enum class State { none, training, done, failed };
+  State state = State::none;
+  std::string name;  // of its folder
+  Text error;
+};
+constexpr std::array<std::string_view, 4> names(BackgroundTraining::State) {
+  return {"none", "training", "done", "failed"};
+}
 
 using LoadedModel = std::variant<std::shared_ptr<const Translator>, std::shared_ptr<const LanguageGenerator>,
                                  std::shared_ptr<const Classifier>>;
@@ -51,7 +65,9 @@ class ModelShelf {
   std::vector<ShelfModel> models() const;
   /// By id; Refused with 404 for an unknown one, 410 if its folder is gone.
   ShelfModel model(const std::string& id) const;
-  std::optional<ShelfModel> first_of(TaskKind task) const;
+  /// Reported with the models, so that a page that is opened later sees it too.
+  BackgroundTraining background() const;
+  void set_background(BackgroundTraining background);
 
   /// Loads a model, or returns the one in memory. Throws if it is of another task, or has no weights yet.
   std::shared_ptr<const Translator> translator(const std::string& id);
@@ -71,6 +87,7 @@ class ModelShelf {
   std::string folder_;
   mutable std::mutex mutex_;  // of everything below
   std::vector<ShelfModel> models_;
+  BackgroundTraining background_;
   std::map<std::string, std::string> ids_;  // folder -> id
   std::mutex loading_;                      // one model is loaded at a time
   std::list<Held> held_;                    // the last one used first

@@ -2,19 +2,34 @@
 #include "qkv/serve/trainer.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <sstream>
 
 namespace qkv::serve {
+namespace {
+
+constexpr std::string_view kError = "qkv: error: ";
+
+}  // namespace
+
+Trainer::~Trainer() {
+  stop();
+  if (errors_ >= 0) ::close(errors_);
+}
 
 void Trainer::start(std::vector<std::string> command) {
   std::vector<char*> words;
   for (std::string& word : command) words.push_back(word.data());
   words.push_back(nullptr);
+  if (errors_ < 0) errors_ = ::memfd_create("qkv-training", MFD_CLOEXEC);
   const pid_t parent = ::getpid();
   process_ = ::fork();
   failed_ = process_ < 0;
@@ -24,7 +39,8 @@ void Trainer::start(std::vector<std::string> command) {
   if (::getppid() != parent) ::_exit(1);
   ::setpriority(PRIO_PROCESS, 0, 10);
   const int nothing = ::open("/dev/null", O_RDWR);
-  for (const int standard : {0, 1, 2}) ::dup2(nothing, standard);
+  for (const int standard : {0, 1}) ::dup2(nothing, standard);
+  ::dup2(errors_ >= 0 ? errors_ : nothing, 2);
   ::execv(words[0], words.data());
   ::_exit(127);
 }
@@ -36,6 +52,19 @@ bool Trainer::running() {
   process_ = -1;
   failed_ = !WIFEXITED(status) || WEXITSTATUS(status) != 0;
   return false;
+}
+
+std::string Trainer::last_words() const {
+  char text[4096];
+  struct stat all {};
+  if (errors_ < 0 || ::fstat(errors_, &all) != 0) return "";
+  const off_t from = std::max<off_t>(0, all.st_size - static_cast<off_t>(sizeof text));
+  const ssize_t got = ::pread(errors_, text, sizeof text, from);
+  std::string last, line;
+  std::istringstream lines(std::string(text, text + std::max<ssize_t>(got, 0)));
+  while (std::getline(lines, line))
+    if (line.starts_with(kError)) last = line.substr(kError.size());
+  return last;
 }
 
 void Trainer::stop() {

@@ -10,7 +10,7 @@ namespace qkv::serve {
 class Trainer {
  public:
   Trainer() = default;
-  ~Trainer() { stop(); }
+  ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -18,11 +18,14 @@ class Trainer {
   /// Whether it is still at work. Afterwards `failed` says whether it ended badly.
   bool running();
   bool failed() const { return failed_; }
+  /// What its last error said, without "qkv: error: "; empty if there was none.
+  std::string last_words() const;
   /// Asks it to save itself, and waits.
   void stop();
 
  private:
   int process_ = -1;  // its id
+  int errors_ = -1;   // a file in memory with its standard error
   bool failed_ = false;
 };
 

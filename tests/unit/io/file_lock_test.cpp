@@ -6,9 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
+#include "qkv/io/held_lock.h"
 #include "support/files.h"
 
 namespace qkv {
@@ -35,6 +39,29 @@ TEST(FileLock, HasOneHolderUntilItIsDestroyed) {
   EXPECT_EQ(error_of([&] { FileLock(path, kBusy); }), "no error");
   EXPECT_EQ(error_of([&] { FileLock(folder / "none/a.lock", kBusy); }),
             "cannot write " + (folder / "none/a.lock") + ": No such file or directory");
+}
+
+TEST(FileLock, IsSeenToBeHeldWithoutBeingTaken) {
+  const auto folder = std::filesystem::temp_directory_path() / ("qkv-held-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string path = folder / "a.lock";
+  EXPECT_FALSE(lock_is_held(path));
+  {
+    const FileLock lock(path, kBusy);
+    EXPECT_TRUE(lock_is_held(path));
+  }
+  EXPECT_FALSE(lock_is_held(path));
+  std::ofstream(path) << "1\n";  // what a killed process leaves
+  EXPECT_FALSE(lock_is_held(path));
+  // Somebody who looks all the time keeps nobody from the lock.
+  std::atomic<bool> stop = false;
+  std::thread looks([&] {
+    while (!stop) lock_is_held(path);
+  });
+  for (int i = 0; i < 200; ++i) EXPECT_NO_THROW(FileLock(path, kBusy)) << i;
+  stop = true;
+  looks.join();
+  std::filesystem::remove_all(folder);
 }
 
 TEST(FileLock, WritesToNothingThatIsNotItsOwn) {

@@ -8,6 +8,8 @@ export const en = {
   try: 'Try this', model: 'model', beam: 'beam', head: 'head', mean: 'mean', layerN: 'layer {n}', width: 'width h', kernel: 'kernel', use: 'Use',
   loading: 'Waiting for the answer', progress: 'Progress',
   offline: 'The program does not answer.', offlineHint: 'Is `qkv serve` still running? The page tries again with your next change.',
+  stateTraining: 'still training', stateInterrupted: 'interrupted',
+  recordedFile: 'This file holds recorded answers of one model to one text: qkv serve answers anything.', notInFile: 'Not in this file: {what}.',
   notRecorded: 'This file holds recorded answers, and this question is not among them.', notRecordedHint: 'Run qkv serve to ask anything.',
   tooLarge: 'Too large for one answer.',
   modelTraining: 'The model “{name}” is being trained.', modelFailed: 'The training of “{name}” failed.',

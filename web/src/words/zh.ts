@@ -10,6 +10,8 @@ export const zh: Record<keyof typeof en, string> = {
   try: '试一试', model: '模型', beam: '束宽', head: '头', mean: '平均', layerN: '第 {n} 层', width: '宽度 h', kernel: '核', use: '使用',
   loading: '等待回答', progress: '进度',
   offline: '程序没有回答。', offlineHint: 'qkv serve 还在运行吗？下一次改动时页面会重试。',
+  stateTraining: '训练中', stateInterrupted: '已中断',
+  recordedFile: '此文件录下了一个模型对一段文字的回答：运行 qkv serve 可以任意提问。', notInFile: '此文件不含：{what}。',
   notRecorded: '此文件只含录下的回答，没有这个问题。', notRecordedHint: '运行 qkv serve 即可任意提问。',
   tooLarge: '一次回答装不下。',
   modelTraining: '正在训练模型“{name}”。', modelFailed: '模型“{name}”训练失败。',

@@ -81,7 +81,7 @@ export const en = {
   run: 'run', beside: 'beside it', nothing: 'nothing', curveOf: 'curve', show_loss: 'loss', show_accuracy: 'accuracy', show_rate: 'learning rate', show_speed: 'speed', stepAxis: 'step',
   metric_loss: 'training', metric_valid_loss: 'validation', metric_valid_accuracy: 'validation accuracy', metric_rate: 'learning rate', metric_per_second: 'tokens or images per second',
   noSuchMetric: 'This run has no such numbers.', noRuns: 'There is no run yet. `./qkv train --preset transformer` starts one; it appears here on its own.', noMaps: 'This run saved no attention on the way: `--attention-every 1` does.',
-  mapAt: 'The pinned sentence at step {step}', scrub: 'step', leftOut: 'The first {count} lines are left out.',
+  mapAt: 'A pinned sentence after epoch {epoch}', scrub: 'epoch', leftOut: 'The first {count} lines are left out.',
   tryRate: 'The learning rate', tryRateAsk: 'Where does it warm up, where does it fall?', trySpeed: 'Speed', trySpeedAsk: 'Is every epoch as fast as the first?', tryEarly: 'Back to the beginning', tryEarlyAsk: 'When does the diagonal appear?',
 
   compareTitle: 'Side by side', compareNotice: 'Two models, two sentences, or two heads: the same question to both, and **the difference** below, purple where the left looks more, orange where the right does.',
@@ -127,4 +127,5 @@ export const en = {
   writtenBefore: 'untouched', writtenNow: 'with the edits', noEdit: 'no edit yet', wordTable: 'Probability of each word of the untouched translation: before (pale), with the edits',
   streamTitle: 'Residual stream: {part}', streamNote: 'The length of each token’s vector after the embedding and after every block.', length: 'length', depth: 'depth', token: 'token', afterBlock: 'block {n}',
   tryFlat: 'Flatten the last cross-attention', tryFlatAsk: 'If every source word counts the same, which words go wrong?', tryForceRow: 'Look at the wrong word', tryForceRowAsk: 'The second word must look at the fourth: does it become its translation?', tryOffSelf: 'Silence self-attention', tryOffSelfAsk: 'The decoder’s first layer forgets what was written. Does the grammar suffer?',
+  pinnedNote: 'The first validation sentence, word by word: rows are written words, columns read ones, the mean over the heads of the last layer.', lastLine: 'The last line of the run', largestTitle: 'Where they differ most',
 };

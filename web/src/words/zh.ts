@@ -83,7 +83,7 @@ export const zh: Record<keyof typeof en, string> = {
   run: '运行', beside: '旁边', nothing: '无', curveOf: '曲线', show_loss: '损失', show_accuracy: '准确率', show_rate: '学习率', show_speed: '速度', stepAxis: '步',
   metric_loss: '训练', metric_valid_loss: '验证', metric_valid_accuracy: '验证准确率', metric_rate: '学习率', metric_per_second: '每秒词元或图像',
   noSuchMetric: '这次运行没有这样的数。', noRuns: '还没有运行。`./qkv train --preset transformer` 会开始一次；它会自动出现在这里。', noMaps: '这次运行没有存下注意力：`--attention-every 1` 会存。',
-  mapAt: '固定句子在第 {step} 步', scrub: '步', leftOut: '最前面的 {count} 行略去。',
+  mapAt: '固定句子在第 {epoch} 轮之后', scrub: '轮', leftOut: '最前面的 {count} 行略去。',
   tryRate: '学习率', tryRateAsk: '在哪里预热，在哪里下降？', trySpeed: '速度', trySpeedAsk: '每一轮都和第一轮一样快吗？', tryEarly: '回到开头', tryEarlyAsk: '对角线什么时候出现？',
 
   compareTitle: '并排', compareNotice: '两个模型、两个句子或两个头：问同一个问题，下面是**差**，左边看得多的地方为紫色，右边看得多的地方为橙色。',
@@ -129,4 +129,5 @@ export const zh: Record<keyof typeof en, string> = {
   writtenBefore: '未修改', writtenNow: '修改之后', noEdit: '还没有修改', wordTable: '原译文中每个词的概率：修改前（浅色）与修改后',
   streamTitle: '残差流：{part}', streamNote: '每个词元的向量在嵌入之后和每个块之后的长度。', length: '长度', depth: '深度', token: '词元', afterBlock: '第 {n} 块',
   tryFlat: '抹平最后的交叉注意力', tryFlatAsk: '如果每个源词都一样重，哪些词会出错？', tryForceRow: '看错的词', tryForceRowAsk: '第二个词只能看第四个：它会变成那个词的翻译吗？', tryOffSelf: '让自注意力静音', tryOffSelfAsk: '解码器第一层忘了写过什么。语法受影响吗？',
+  pinnedNote: '验证集的第一个句子，逐词：行是写出的词，列是读到的词，取最后一层各头的平均。', lastLine: '运行的最后一行', largestTitle: '相差最大的地方',
 };

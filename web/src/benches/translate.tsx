@@ -36,7 +36,7 @@ interface Translation {
   forced?: Hypothesis;
   reference?: Hypothesis;
   verdict?: 'search' | 'model' | 'equal';
-  gold?: { links: [number, number][]; aer: number } | null;
+  gold?: { links: [number, number][]; aer: number | null } | null;
   tree?: TreeNode[];
   command?: string;
 }
@@ -275,7 +275,7 @@ function Picture({ data, of }: { data: Translation; of: Model }) {
           table={() => mapTable(weights, names.rows, names.columns)}
           json={() => ({ ...names, weights })}
           command={data.command}
-          note={gold ? rich('goldNote', { aer: num(gold.aer) }) : undefined}
+          note={gold && gold.aer !== null ? rich('goldNote', { aer: num(gold.aer) }) : undefined}
         >
           <Heat {...heat} />
         </Figure>

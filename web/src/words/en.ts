@@ -105,7 +105,7 @@ export const en = {
   factorScaled: 'the factor is 1 / √{d}, divided by the temperature', factorTemperature: 'the factor is 1 / temperature',
   maskHides: 'The mask **hides** key {key} from query {query}: its score becomes −∞, so its weight will be exactly 0.', maskKeeps: 'Query {query} sees key {key}: the score {is} stays.', rowEmpty: 'Query {query} sees **no key at all**. Its weights are all 0, and so is its output.', softmaxHidden: '{hidden} hidden keys add e to the power of −∞, which is 0.',
   bookTitle: 'What −1,000,000 does in place of hiding', bookNone: 'The book hides a key by setting its score to −1e6. As long as a query sees **one** key, that is the same. What if it sees none?', bookMake: 'Hide every key from query 1',
-  bookOurs: 'hidden: no weight at all', bookTheirs: 'the book’s −1e6: equal weights', bookNote: 'Query {row} sees no key. With −1e6 all its scores are equal, so the softmax spreads the weight **evenly over keys that should not count**, and the output is their mean.',
+  bookOurs: 'weights, keys hidden', bookTheirs: 'weights, the book’s −1e6', bookNote: 'Query {row} sees no key. With −1e6 all its scores are equal, so the softmax spreads the weight **evenly over keys that should not count**, and the output is their mean.',
   entropyTitle: 'How spread each query’s weights are (entropy)', entropyNote: 'In nats: 0 is one key alone, {most} is all keys alike.', queryN: 'query {n}', keyN: 'key {n}',
   tryEmptyRow: 'A query that sees nothing', tryEmptyRowAsk: 'What should its answer be? What does the book’s −1e6 make of it?', tryCausal: 'No look ahead', tryCausalAsk: 'Which query has only one key, and what is its weight?', trySharp: 'Temperature 0.1', trySharpAsk: 'When does a weighted mean become a choice?',
 

@@ -107,7 +107,7 @@ export const zh: Record<keyof typeof en, string> = {
   factorScaled: '因子是 1 / √{d}，再除以温度', factorTemperature: '因子是 1 / 温度',
   maskHides: '掩码对查询 {query} **隐藏**了键 {key}：评分变成 −∞，权重就正好是 0。', maskKeeps: '查询 {query} 看得见键 {key}：评分 {is} 不变。', rowEmpty: '查询 {query} **一个键也看不见**。它的权重全是 0，输出也是 0。', softmaxHidden: '{hidden} 个隐藏的键加上 e 的 −∞ 次方，即 0。',
   bookTitle: '用 −1,000,000 代替隐藏会怎样', bookNone: '书中把评分设为 −1e6 来隐藏一个键。只要查询还看得见**一个**键，结果就一样。如果一个也看不见呢？', bookMake: '对查询 1 隐藏所有的键',
-  bookOurs: '隐藏：没有权重', bookTheirs: '书中的 −1e6：权重相等', bookNote: '查询 {row} 看不见任何键。用 −1e6 时所有评分相等，softmax 就把权重**平均分给本不该算的键**，输出是它们的平均。',
+  bookOurs: '权重：键被隐藏', bookTheirs: '权重：书中的 −1e6', bookNote: '查询 {row} 看不见任何键。用 −1e6 时所有评分相等，softmax 就把权重**平均分给本不该算的键**，输出是它们的平均。',
   entropyTitle: '每个查询的权重有多分散（熵）', entropyNote: '单位是奈特：0 表示只有一个键，{most} 表示所有键一样。', queryN: '查询 {n}', keyN: '键 {n}',
   tryEmptyRow: '什么也看不见的查询', tryEmptyRowAsk: '它的答案应该是什么？书中的 −1e6 会得到什么？', tryCausal: '不看后面', tryCausalAsk: '哪个查询只有一个键？它的权重是多少？', trySharp: '温度 0.1', trySharpAsk: '加权平均什么时候变成选择？',
 

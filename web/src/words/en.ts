@@ -5,7 +5,7 @@ export const en = {
   bench_training: 'Training', bench_compare: 'Compare',
   benches: 'Benches', skip: 'Skip to the bench', colours: 'Colour map', theme: 'Light or dark', licences: 'Licences', close: 'Close',
   footer: 'Every number on this page comes from the qkv program; the page only draws. Weights are before dropout. A map is not an explanation.',
-  try: 'Try this', model: 'model', beam: 'beam', head: 'head', mean: 'mean', layerN: 'layer {n}', width: 'width h', kernel: 'kernel', use: 'Use',
+  try: 'Try this', model: 'model', beam: 'beam', head: 'head', mean: 'mean', layerN: 'layer {n}', layer: 'layer', width: 'width h', kernel: 'kernel', use: 'Use',
   loading: 'Waiting for the answer', progress: 'Progress',
   offline: 'The program does not answer.', offlineHint: 'Is `qkv serve` still running? The page tries again with your next change.',
   stateTraining: 'still training', stateInterrupted: 'interrupted',
@@ -110,7 +110,7 @@ export const en = {
   tryEmptyRow: 'A query that sees nothing', tryEmptyRowAsk: 'What should its answer be? What does the book’s −1e6 make of it?', tryCausal: 'No look ahead', tryCausalAsk: 'Which query has only one key, and what is its weight?', trySharp: 'Temperature 0.1', trySharpAsk: 'When does a weighted mean become a choice?',
 
   headsTitle: 'What each head looks at', headsNotice: 'Every layer has several heads, and each one has **its own map**. Click a map to enlarge it; **switch heads off** and see whether the translation can do without them.',
-  gridTitle: 'All heads: {part}', gridNote: 'All maps have one colour scale, 0 to 1. The switch below a map takes the head out of the model.', headN: 'head {n}', headIsOff: 'head {n} off', headOn: '{head} on', headSilent: 'This head is switched off: the map shows what it looked at before.',
+  gridTitle: 'All heads: {part}', gridNote: 'All maps have one colour scale, 0 to 1. The switch below a map takes the head out of the model.', headN: 'head {n}', headIsOff: 'head {n}', headOn: '{head} on', headSilent: 'This head is switched off: the map shows what it looked at before.',
   headNumbers: 'Entropy {entropy} nats; the largest weight of a row is {confidence} on average.', outcomeTitle: 'What the model writes', withAll: 'with all heads', withoutNone: 'without some', withoutHeads: 'without {count}', switchSome: 'Switch a head off, and its translation appears here.', unchanged: 'unchanged', oldLikely: 'how likely the first translation is', timesAsLikely: '{factor} times as likely', allOn: 'All heads on',
   importanceTitle: 'How much each head matters', importanceNote: 'How much the log-probability of the translation falls if this head alone is off. Below zero: the translation is likelier without it. Pale: switched off.', pruneTo: 'switch off the least important', pruneShow: '{off} of {all} off, {share} % left',
   apartTitle: 'How far heads differ', apart: 'distance', apartNote: 'Half the sum of differences of two rows, as a mean over rows: 0 is the same map, 1 has no weight in common. Names are layer.head.', layerDotHead: 'layer.head', withoutIt: 'without',

@@ -7,7 +7,7 @@ export const zh: Record<keyof typeof en, string> = {
   bench_training: '训练', bench_compare: '比较',
   benches: '实验台', skip: '跳到实验台', colours: '色图', theme: '浅色或深色', licences: '许可证', close: '关闭',
   footer: '本页的每个数都来自 qkv 程序，页面只负责绘制。权重取自暂退法（dropout）之前。注意力图不等于解释。',
-  try: '试一试', model: '模型', beam: '束宽', head: '头', mean: '平均', layerN: '第 {n} 层', width: '宽度 h', kernel: '核', use: '使用',
+  try: '试一试', model: '模型', beam: '束宽', head: '头', mean: '平均', layerN: '第 {n} 层', layer: '层', width: '宽度 h', kernel: '核', use: '使用',
   loading: '等待回答', progress: '进度',
   offline: '程序没有回答。', offlineHint: 'qkv serve 还在运行吗？下一次改动时页面会重试。',
   stateTraining: '训练中', stateInterrupted: '已中断',
@@ -112,7 +112,7 @@ export const zh: Record<keyof typeof en, string> = {
   tryEmptyRow: '什么也看不见的查询', tryEmptyRowAsk: '它的答案应该是什么？书中的 −1e6 会得到什么？', tryCausal: '不看后面', tryCausalAsk: '哪个查询只有一个键？它的权重是多少？', trySharp: '温度 0.1', trySharpAsk: '加权平均什么时候变成选择？',
 
   headsTitle: '每个头在看什么', headsNotice: '每一层有几个头，每个头有**自己的图**。点一张图把它放大；**关掉一些头**，看翻译少了它们行不行。',
-  gridTitle: '所有的头：{part}', gridNote: '所有图用同一色标，0 到 1。图下的开关把这个头从模型中去掉。', headN: '头 {n}', headIsOff: '头 {n} 关', headOn: '{head}：开', headSilent: '这个头已关掉：图中是它之前看的地方。',
+  gridTitle: '所有的头：{part}', gridNote: '所有图用同一色标，0 到 1。图下的开关把这个头从模型中去掉。', headN: '头 {n}', headIsOff: '头 {n}', headOn: '{head}：开', headSilent: '这个头已关掉：图中是它之前看的地方。',
   headNumbers: '熵 {entropy} 奈特；每行最大权重平均为 {confidence}。', outcomeTitle: '模型写出什么', withAll: '所有的头都开', withoutNone: '关掉一些', withoutHeads: '关掉 {count} 个', switchSome: '关掉一个头，这里就出现它的译文。', unchanged: '没有变化', oldLikely: '原来的译文有多大可能', timesAsLikely: '可能性是原来的 {factor} 倍', allOn: '全部打开',
   importanceTitle: '每个头有多重要', importanceNote: '只关掉这一个头时，译文的对数概率下降多少。小于零：没有它译文反而更可能。浅色：已关掉。', pruneTo: '关掉最不重要的', pruneShow: '{all} 个中关掉 {off} 个，剩 {share} %',
   apartTitle: '头与头相差多远', apart: '距离', apartNote: '两行之差的绝对值之和的一半，对各行取平均：0 是同一张图，1 是完全没有共同的权重。名字是“层.头”。', layerDotHead: '层.头', withoutIt: '去掉它',

@@ -1,5 +1,5 @@
 // Scores and masks: attention step by step on matrices small enough to write by hand.
-import { computed, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import { follow } from '../api';
 import { csvOf, save } from '../export';
 import { num } from '../num';
@@ -186,19 +186,23 @@ function Book({ data }: { data: Attended }) {
 const fill = (m: Matrix, rows: number, columns: number): Matrix => Array.from({ length: rows }, (_, i) => Array.from({ length: columns }, (_, j) => m[i]?.[j] ?? (i === j ? 1 : 0)));
 
 /** Sizes that belong together change together: the widths of q and K, the numbers of keys and of values. */
-function setQ(m: Matrix) {
-  s.q.value = m;
-  if (m[0].length !== k.peek()[0].length) s.k.value = fill(k.peek(), k.peek().length, m[0].length);
-}
-function setK(m: Matrix) {
-  s.k.value = m;
-  if (m.length !== v.peek().length) s.v.value = fill(v.peek(), m.length, v.peek()[0].length);
-  if (m[0].length !== q.peek()[0].length) s.q.value = fill(q.peek(), q.peek().length, m[0].length);
-}
-function setV(m: Matrix) {
-  s.v.value = m;
-  if (m.length !== k.peek().length) s.k.value = fill(k.peek(), m.length, k.peek()[0].length);
-}
+const setQ = (m: Matrix) =>
+  batch(() => {
+    s.q.value = m;
+    if (m[0].length !== k.peek()[0].length) s.k.value = fill(k.peek(), k.peek().length, m[0].length);
+  });
+const setK = (m: Matrix) =>
+  batch(() => {
+    s.k.value = m;
+    if (m.length !== v.peek().length) s.v.value = fill(v.peek(), m.length, v.peek()[0].length);
+    if (m[0].length !== q.peek()[0].length) s.q.value = fill(q.peek(), q.peek().length, m[0].length);
+  });
+const setV = (m: Matrix) =>
+  batch(() => {
+    s.v.value = m;
+    if (m.length !== k.peek().length) s.k.value = fill(k.peek(), m.length, k.peek()[0].length);
+  });
+const setFirst = () => batch(() => [s.q, s.k, s.v, s.params].forEach((one) => (one.value = null)));
 
 function Count(props: { label: string; value: number; set: (n: number) => void }) {
   return (
@@ -249,7 +253,7 @@ function Inputs({ data }: { data: Attended | null }) {
         <Count label={t('keysCount')} value={k.value.length} set={(n) => setK(fill(k.value, n, k.value[0].length))} />
         <Count label={t('widthD')} value={q.value[0].length} set={(n) => setQ(fill(q.value, q.value.length, n))} />
         <Count label={t('valueWidth')} value={v.value[0].length} set={(n) => setV(fill(v.value, v.value.length, n))} />
-        <button type="button" class="plain" disabled={!s.q.value && !s.k.value && !s.v.value} onClick={() => ((s.q.value = null), (s.k.value = null), (s.v.value = null), (s.params.value = null))}>
+        <button type="button" class="plain" disabled={!s.q.value && !s.k.value && !s.v.value} onClick={setFirst}>
           {t('firstNumbers')}
         </button>
       </div>

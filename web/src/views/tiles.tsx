@@ -281,10 +281,16 @@ export function TileMap(props: TileMapProps) {
   }, [width, tiles, changes, colours, under?.[0], under?.[1], isDark(), props.view.value]);
   useEffect(() => () => clearTimeout(timer.current), []);
 
-  /** Zooms by a factor around a spot of the canvas, which stays where it is. */
-  const zoom = (by: number, x = Math.min(wide, m * at.current.size) / 2, y = Math.min(tall, n * at.current.size) / 2) => {
+  /** Zooms by a factor around a spot of the canvas, which stays where it is; without one, the middle becomes the middle. */
+  const zoom = (by: number, x?: number, y?: number) => {
     const v = at.current;
     const size = clamp(v.size * by, least, 40);
+    if (x === undefined || y === undefined) {
+      v.row += Math.min(tall, n * v.size) / v.size / 2 - tall / size / 2;
+      v.column += Math.min(wide, m * v.size) / v.size / 2 - wide / size / 2;
+      v.size = size;
+      return redraw();
+    }
     v.row += y / v.size - y / size;
     v.column += x / v.size - x / size;
     v.size = size;

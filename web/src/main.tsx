@@ -75,5 +75,5 @@ function Page() {
 
 if (opening && location.hash.length < 2) history.replaceState(null, '', opening);
 start();
-watchModels();
 render(<Page />, document.getElementById('page')!);
+setTimeout(watchModels); // the first paint does not wait for it

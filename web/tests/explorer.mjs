@@ -15,10 +15,10 @@ export const qkv = async (args, options = {}) => (await run(program, args, { max
 
 /** Small models of all three tasks in a folder; the language model reads 4,096 tokens. `QKV_MODELS` names trained ones. */
 async function train(folder) {
-  const one = (preset, name, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '--warmup', '10', '-o', join(folder, name), ...more]);
-  await one('transformer', 'translation', '--corpus-size', '3000', '--epochs', '4', '--attention-every', '1');
-  await one('lm', 'language', '--corpus-size', '1000', '--epochs', '1', '--context', '4096', '--batch-rows', '1', '--hidden', '32', '--ffn', '64', '--warmup', '2');
-  await one('vit', 'vision', '--picture-count', '1500', '--epochs', '1');
+  const one = (preset, name, warmup, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '--warmup', warmup, '-o', join(folder, name), ...more]);
+  await one('transformer', 'translation', '10', '--corpus-size', '3000', '--epochs', '4', '--attention-every', '1');
+  await one('lm', 'language', '2', '--corpus-size', '1000', '--epochs', '1', '--context', '4096', '--batch-rows', '1', '--hidden', '32', '--ffn', '64');
+  await one('vit', 'vision', '10', '--picture-count', '1500', '--epochs', '1');
 }
 
 /** The models, a server that shows them, and a browser. `close` ends all of it. */

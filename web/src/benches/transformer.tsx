@@ -68,7 +68,7 @@ const edited = follow<Blocks>(() => {
   const body = forced();
   return body && s.edits.value.length ? { path: '/blocks', body: { ...body, ...edits.value } } : null;
 });
-// What the edited model writes by itself.
+// What the edited model writes on its own.
 const written = follow<Written>(() => {
   const body = ask();
   return body && s.edits.value.length ? { path: '/translate', body: { ...body, ...edits.value, hypotheses: 1 } } : null;

@@ -1,5 +1,5 @@
 // The parts that every bench is made of: its page, its controls and its states.
-import type { ComponentChildren, JSX } from 'preact';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReadonlySignal, Signal } from '@preact/signals';
 import type { Answer, Failure } from './api';
@@ -158,8 +158,16 @@ export function TextField(props: {
   placeholder?: string;
   set: (value: string) => void;
   wide?: boolean;
-  onFocus?: JSX.FocusEventHandler<HTMLInputElement>;
+  lines?: number; // more than one: a field for longer texts
 }) {
+  if (props.lines) {
+    return (
+      <label class={props.wide ? 'control wide' : 'control'}>
+        <span class="label">{props.label}</span>
+        <textarea rows={props.lines} spellcheck={false} value={props.value} placeholder={props.placeholder} onInput={(event) => props.set(event.currentTarget.value)} />
+      </label>
+    );
+  }
   return (
     <label class={props.wide ? 'control wide' : 'control'}>
       <span class="label">{props.label}</span>
@@ -169,7 +177,6 @@ export function TextField(props: {
         autocomplete="off"
         value={props.value}
         placeholder={props.placeholder}
-        onFocus={props.onFocus}
         onInput={(event) => props.set(event.currentTarget.value)}
       />
     </label>

@@ -1,6 +1,6 @@
 // What the page tests share: small models, a server on a free port, and a browser that counts complaints.
 import { execFile, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,14 +13,18 @@ if (!program || !existsSync(program)) throw new Error('QKV_BIN must name the pro
 
 export const qkv = async (args, options = {}) => (await run(program, args, { maxBuffer: 1 << 26, ...options })).stdout;
 
-/** Small models of all three tasks, a server that shows them, and a page. `close` ends all of it. */
-export async function explorer() {
-  const folder = await mkdtemp(join(tmpdir(), 'qkv-page-'));
-  const train = (preset, name, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '--warmup', '10', '-o', join(folder, name), ...more]);
-  await train('transformer', 'translation', '--corpus-size', '3000', '--epochs', '3', '--attention-every', '1');
-  await train('lm', 'language', '--corpus-size', '1500', '--epochs', '1');
-  await train('vit', 'vision', '--picture-count', '2000', '--epochs', '1');
+/** Small models of all three tasks in a folder; the language model reads 4,096 tokens. `QKV_MODELS` names trained ones. */
+async function train(folder) {
+  const one = (preset, name, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '--warmup', '10', '-o', join(folder, name), ...more]);
+  await one('transformer', 'translation', '--corpus-size', '3000', '--epochs', '4', '--attention-every', '1');
+  await one('lm', 'language', '--corpus-size', '1000', '--epochs', '1', '--context', '4096', '--batch-rows', '1', '--hidden', '32', '--ffn', '64', '--warmup', '2');
+  await one('vit', 'vision', '--picture-count', '1500', '--epochs', '1');
+}
 
+/** The models, a server that shows them, and a browser. `close` ends all of it. */
+export async function explorer({ models = process.env.QKV_MODELS } = {}) {
+  const folder = models ?? (await mkdtemp(join(tmpdir(), 'qkv-page-')));
+  if (!models) await train(folder);
   const server = spawn(program, ['serve', '--models', folder, '--port', '0'], { stdio: ['ignore', 'pipe', 'pipe'] });
   const address = await new Promise((found, failed) => {
     let text = '';
@@ -34,15 +38,24 @@ export async function explorer() {
     server.on('exit', () => failed(new Error(`the server ended: ${text}`)));
   });
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
-  const context = await browser.newContext({ viewport: { width: 1360, height: 900 }, locale: 'en-US' });
   const complaints = [];
-  context.on('request', (request) => {
-    if (!request.url().startsWith(address) && !/^(data|blob|about):/.test(request.url())) complaints.push(`request to ${request.url()}`);
-  });
-  const open = async (state) => {
-    const page = await context.newPage();
-    page.on('console', (message) => message.type() === 'error' && complaints.push(`${state}: ${message.text()}`));
-    page.on('pageerror', (error) => complaints.push(`${state}: ${error.message}`));
+  const context = async (options = {}) => {
+    const made = await browser.newContext({ viewport: { width: 1360, height: 900 }, locale: 'en-US', ...options });
+    made.on('request', (request) => {
+      if (!request.url().startsWith(address) && !/^(data|blob|about):/.test(request.url())) complaints.push(`request to ${request.url()}`);
+    });
+    if (process.env.QKV_PAGE) {
+      // A bundle under work, in place of the one in the program.
+      const page = { body: readFileSync(join(process.env.QKV_PAGE, 'index.html')), contentType: 'text/html', headers: { 'content-security-policy': readFileSync(join(process.env.QKV_PAGE, 'csp.txt'), 'utf8').trim() } };
+      await made.route(address, (route) => route.fulfill(page));
+    }
+    return made;
+  };
+  const usual = await context();
+  const open = async (state, where = usual) => {
+    const page = await where.newPage();
+    page.on('console', (message) => message.type() === 'error' && complaints.push(`${state.slice(0, 80)}: ${message.text()}`));
+    page.on('pageerror', (error) => complaints.push(`${state.slice(0, 80)}: ${error.message}`));
     await page.goto(`${address}#${state}`);
     await page.waitForSelector('main h1');
     return page;
@@ -52,13 +65,42 @@ export async function explorer() {
     const ended = new Promise((done) => server.on('exit', done));
     server.kill('SIGINT');
     await ended;
-    await rm(folder, { recursive: true, force: true });
+    if (!models) await rm(folder, { recursive: true, force: true });
   };
-  return { address, folder, open, close, complaints };
+  const list = async () => (await (await fetch(`${address}api/v1/models`)).json()).models;
+  return { address, folder, open, close, context, complaints, list };
 }
 
-/** The answer to the next request for a path that `action` causes. */
-export async function answerTo(page, path, action) {
-  const [response] = await Promise.all([page.waitForResponse((r) => r.url().includes(`/api/v1${path}`) && r.ok()), action()]);
+/** The answer to the next request for a path that `action` causes, or to the next one whose body `fits`. */
+export async function answerTo(page, path, action, fits = () => true) {
+  const [response] = await Promise.all([page.waitForResponse((r) => r.url().endsWith(`/api/v1${path}`) && r.ok() && fits(r.request().postDataJSON())), action()]);
   return { sent: response.request().postDataJSON(), got: await response.json() };
+}
+
+/** Opens a bench and gives its page with the first answer to a path. */
+export async function opened(here, state, path, fits) {
+  const page = await here.open('cues?lang=en');
+  const answer = await answerTo(page, path, () => page.goto(`${here.address}#${state}`), fits);
+  return { page, ...answer };
+}
+
+/** What is drawn when nothing is under way. */
+export const settled = (page) => page.waitForFunction(() => !document.querySelector('[aria-busy="true"], .waiting'), null, { timeout: 20_000 });
+
+/** Frames per second that the page draws while `action` runs. */
+export async function frameRate(page, action) {
+  await page.evaluate(() => {
+    window.frames_ = [];
+    const tick = (time) => {
+      window.frames_.push(time);
+      window.ticking_ = requestAnimationFrame(tick);
+    };
+    window.ticking_ = requestAnimationFrame(tick);
+  });
+  await action();
+  return page.evaluate(() => {
+    cancelAnimationFrame(window.ticking_);
+    const f = window.frames_;
+    return (1000 * (f.length - 1)) / (f[f.length - 1] - f[0]);
+  });
 }

@@ -33,7 +33,7 @@ Range read_range(const Fields& in, const char* key, int64_t size) {
   return {static_cast<int64_t>(both[0]), static_cast<int64_t>(both[1])};
 }
 
-// The bytes of float32 numbers, little-endian, in base64: a tile of a long map is a third as long so, and not formatted.
+// The bytes of float32 numbers, little-endian, in base64: a third as long as numbers, and quick to make.
 std::string base64(const Tensor& x) {
   static_assert(std::endian::native == std::endian::little);
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

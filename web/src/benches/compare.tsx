@@ -3,9 +3,10 @@ import { computed } from '@preact/signals';
 import { follow } from '../api';
 import { chosen, Model } from '../models';
 import { num, word } from '../num';
-import { settings } from '../store';
+import { hover, point, settings } from '../store';
 import { BenchPage, Choice, ModelSelect, Shown, TextField, tryThis, WithModel } from '../ui';
 import { Key, rich, t } from '../words';
+import { Bars } from '../views/bars';
 import { scaleOf } from '../views/colours';
 import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
@@ -69,6 +70,17 @@ function Map({ name, heat, note }: { name: string; heat: HeatProps; note?: strin
   );
 }
 
+/** Where the two differ most, in words. */
+function Largest({ data }: { data: Compared }) {
+  const all = data.difference!.flatMap((row, i) => row.map((value, j) => ({ i, j, value }))).sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, 10);
+  const { rows, columns } = names(data.left);
+  return (
+    <Figure name="largest" title={t('largestTitle')} noPicture table={() => ({ header: ['row', 'column', 'difference'], rows: all.map((one) => [rows[one.i], columns[one.j], one.value]) })} json={() => all}>
+      <Bars label={t('largestTitle')} bars={all.map(({ i, j, value }) => ({ label: `${rows[i]} → ${columns[j]}`, value, on: hover.value?.row === i && hover.value?.column === j, onPoint: (on) => (on ? point(i, j) : point()) }))} />
+    </Figure>
+  );
+}
+
 function Picture({ data }: { data: Compared }) {
   return (
     <>
@@ -77,7 +89,10 @@ function Picture({ data }: { data: Compared }) {
         <Map name="right" heat={heatOf(data.right, data.right.values, t('layerHead', { layer: s.layer2.value, head: s.head2.value }))} />
       </div>
       {data.difference ? (
-        <Map name="difference" heat={heatOf(data.left, data.difference, t('differenceTitle'), true)} note={t('differenceNote', { largest: num(data.largest) })} />
+        <div class="pair">
+          <Map name="difference" heat={heatOf(data.left, data.difference, t('differenceTitle'), true)} note={t('differenceNote', { largest: num(data.largest) })} />
+          <Largest data={data} />
+        </div>
       ) : (
         <div class="state empty">{t('differentShapes')}</div>
       )}

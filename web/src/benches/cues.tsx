@@ -63,7 +63,7 @@ function Desk({ data }: { data: Cued }) {
       onPointerDown={(event) => (svg.current!.setPointerCapture(event.pointerId), drag(event))}
       onPointerMove={(event) => event.buttons && drag(event)}
     >
-      <rect class="top" width={W} height={H} rx={18} />
+      <rect class="top" x={1} y={1} width={W - 2} height={H - 2} rx={18} />
       {things.map((one, i) => {
         const [x, y] = [one.at[0] * W, one.at[1] * H];
         const lit = hover.value?.column === i;
@@ -78,13 +78,13 @@ function Desk({ data }: { data: Cued }) {
         );
       })}
       <line class="pull" x1={s.x.value * W} y1={s.y.value * H} x2={data.answer[0] * W} y2={data.answer[1] * H} />
-      <circle class="answerdot" cx={data.answer[0] * W} cy={data.answer[1] * H} r={7} />
       <g tabindex={0} role="slider" aria-label={t('wantLabel')} aria-valuetext={`${num(s.x.value)}, ${num(s.y.value)}`} aria-valuenow={s.x.value} onKeyDown={keys} class="want" transform={`translate(${s.x.value * W} ${s.y.value * H})`}>
         <circle r={13} />
         <text text-anchor="middle" dy={4.5}>
           q
         </text>
       </g>
+      <circle class="answerdot" cx={data.answer[0] * W} cy={data.answer[1] * H} r={7} />
     </svg>
   );
 }
@@ -109,7 +109,7 @@ function Formula({ data }: { data: Cued }) {
           <O>=</O>
           <N>{fixed(data.weights[best])}</N>
           <O>,</O>
-          <mtext>score</mtext>
+          <mtext>{t('score')}</mtext>
           <O>=</O>
           <N>{num(data.scores[best])}</N>
         </M>
@@ -144,7 +144,7 @@ export function Cues() {
                 <Choice label={t('pooling')} value={s.pooling.value} options={['average', 'max', 'salience', 'query'].map((value) => ({ value, label: t(`pooling_${value}` as Key) }))} set={(value) => (s.pooling.value = value)} />
                 <Slider label={t('temperature')} value={s.temperature.value} low={0.005} high={5} log set={(value) => (s.temperature.value = value)} />
               </div>
-              <Figure name="weights" title={t('weightsTitle')} noPicture json={() => now.weights}>
+              <Figure name="weights" title={t('weightsTitle')} noPicture table={() => ({ header: ['thing', 'weight'], rows: things.map((one, i) => [one.name, now.weights[i]]) })} json={() => now.weights}>
                 <Bars label={t('weightsTitle')} high={1} bars={things.map((one, i) => ({ label: t(`thing_${one.name}` as Key), value: now.weights[i], on: hover.value?.column === i, onPoint: (on) => (on ? point(undefined, i) : point()) }))} />
               </Figure>
             </div>

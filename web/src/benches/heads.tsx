@@ -62,6 +62,12 @@ const maps = follow<Maps>(() => {
   if (!model.value || !data || !text.value.trim()) return null;
   return { path: '/maps', body: { model: model.value.id, text: text.value, target: data.baseline.text, ...(off.value.length ? { edits: off.value.map((one) => ({ ...one, do: 'off' })) } : {}) } };
 });
+// A head that is off gives nothing; its place shows what it looked at before.
+const plain = follow<Maps>(() => {
+  const data = heads.value.data;
+  return model.value && data && off.value.length ? { path: '/maps', body: { model: model.value.id, text: text.value, target: data.baseline.text } } : null;
+});
+const shownMap = (map: HeadMap): HeadMap => (isOff(map.name, map.layer, map.head) && plain.value.data?.maps.find((one) => one.name === map.name && one.layer === map.layer && one.head === map.head)) || map;
 
 const isOff = (name: string, layer: number, head: number) => s.off.value.some((one) => one[0] === name && one[1] === layer && one[2] === head);
 const toggle = (name: string, layer: number, head: number) =>
@@ -74,7 +80,7 @@ export const namesOf = (data: Maps, name: string) => {
 };
 
 function Grid({ data }: { data: Maps }) {
-  const here = data.maps.filter((map) => map.name === part.value);
+  const here = data.maps.filter((map) => map.name === part.value).map(shownMap);
   const layers = [...new Set(here.map((map) => map.layer))];
   return (
     <div class="headgrid">
@@ -108,7 +114,7 @@ function Grid({ data }: { data: Maps }) {
 }
 
 function Large({ data }: { data: Maps }) {
-  const here = data.maps.filter((map) => map.name === part.value);
+  const here = data.maps.filter((map) => map.name === part.value).map(shownMap);
   const map = here.find((one) => one.layer === s.layer.value && one.head === s.head.value) ?? here[0];
   if (!map) return null;
   const names = namesOf(data, map.name);
@@ -279,9 +285,13 @@ export function HeadsBench() {
                   </div>
                   <div class="pair">
                     <Large data={now} />
-                    {data && <Importance data={data} />}
+                    {data && (
+                      <div class="stack">
+                        <Importance data={data} />
+                        <Difference data={data} />
+                      </div>
+                    )}
                   </div>
-                  {data && <Difference data={data} />}
                 </>
               )}
             </Shown>

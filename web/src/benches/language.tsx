@@ -36,6 +36,10 @@ const answer = follow<Next>(
   120,
 );
 
+/** A text that says the same few sentences again and again, as long as the model can read. */
+const story = 'the little cat sleeps in the garden . my brother reads a good book . the children do not like the rain . she often writes to her friend . ';
+const longText = (tokens: number) => story.repeat(Math.ceil(Math.min(tokens, 19_000) / story.length)).slice(0, Math.min(tokens, 19_000));
+
 const writing = signal(false);
 const failed = signal<Failure | null>(null);
 async function write() {
@@ -151,7 +155,9 @@ export function LanguageBench() {
       formula={data ? <Formula data={data} /> : undefined}
       tries={[
         tryThis('language', 'tryCold', 'tryColdAsk', { temperature: 0.1 }),
-        tryThis('language', 'tryHot', 'tryHotAsk', { temperature: 3 }),
+        (model.value?.longest ?? 0) >= 1000
+          ? tryThis('language', 'longTextTry', 'longTextTryAsk', { prompt: longText(model.value!.longest!) })
+          : tryThis('language', 'tryHot', 'tryHotAsk', { temperature: 3 }),
         tryThis('language', 'tryRepeat', 'tryRepeatAsk', { prompt: `${(examples[0] ?? 'the cat ').trim()} ${(examples[0] ?? 'the cat ').trim()} ` }),
       ]}
     >
@@ -159,7 +165,7 @@ export function LanguageBench() {
         {() => (
           <>
             <div class="controls top">
-              <TextField label={t('prompt')} wide value={prompt.value} set={(value) => (s.prompt.value = value)} />
+              <TextField label={t('prompt')} wide lines={2} value={prompt.value} set={(value) => (s.prompt.value = value)} />
               <ModelSelect task="language" id={s.model} fits={causal} />
               <button type="button" class="plain strong" disabled={writing.value || !prompt.value} onClick={() => void write()}>
                 {writing.value ? t('writingNow') : t('writeOn')}

@@ -11,7 +11,7 @@ import { Curve, CurveProps, curveSvg } from '../views/curve';
 import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
 import { Scatter } from '../views/scatter';
-import { I, M, N, O, Sum, Text, Xi } from '../maths';
+import { I, M, O, Sum, Xi } from '../maths';
 import { bookPoints, bookTruth } from './book_points';
 
 type Point = [number, number];
@@ -102,30 +102,20 @@ function Formula({ data }: { data: Regress }) {
         <Xi x="α" />
         <Xi x="v" />
       </M>
-      <p class="numbers">
-        <M>
-          <I>f</I>
-          <O>(</O>
-          <N>{fixed(x, 2)}</N>
-          <O>)</O>
-          <O>=</O>
-          {order.map(([w, i], k) => (
-            <>
-              {k > 0 && <O>+</O>}
-              <N>{fixed(w)}</N>
-              <O>·</O>
-              <mn>{fixed(points.value[i]?.[1], 2)}</mn>
-            </>
-          ))}
-          {weights.length > 3 && (
-            <>
-              <O>+</O>
-              <Text>…</Text>
-            </>
-          )}
-          <O>=</O>
-          <N>{num(prediction, 4)}</N>
-        </M>
+      <p class="numbers num">
+        f(<b class="accent">{fixed(x, 2)}</b>) ={' '}
+        {order.map(([w, i], k) => (
+          <>
+            {k > 0 && ' + '}
+            <span class="term">
+              <b class="accent">{fixed(w)}</b> · {fixed(points.value[i]?.[1], 2)}
+            </span>
+          </>
+        ))}
+        {weights.length > 3 && ' + …'}{' '}
+        <span class="term">
+          = <b class="accent">{num(prediction, 4)}</b>
+        </span>
       </p>
       <p class="soft">{rich('listensToKeys', { effective: num(effective), keys: weights.length })}</p>
     </>

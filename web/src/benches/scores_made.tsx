@@ -7,32 +7,26 @@ import { Frac, I, M, N, O, Row, Sub, Sum, Sup } from '../maths';
 import type { Attended } from './scores';
 
 type Matrix = number[][];
-const most = 5; // terms of a sum that are written out
+const most = 4; // terms of a sum that are written out
 
 const bracket = (x: number) => (x < 0 ? `(${short(x)})` : short(x));
 /** a1 · b1 + a2 · b2 + ... = sum */
 function Products({ a, b, is }: { a: number[]; b: number[]; is: string }) {
   return (
-    <p class="numbers">
-      <M>
-        <O>=</O>
-        {a.slice(0, most).map((x, c) => (
-          <>
-            {c > 0 && <O>+</O>}
-            <N>{bracket(x)}</N>
-            <O>·</O>
-            <N>{bracket(b[c])}</N>
-          </>
-        ))}
-        {a.length > most && (
-          <>
-            <O>+</O>
-            <mtext>…</mtext>
-          </>
-        )}
-        <O>=</O>
-        <N>{is}</N>
-      </M>
+    <p class="numbers num">
+      ={' '}
+      {a.slice(0, most).map((x, c) => (
+        <>
+          {c > 0 && ' + '}
+          <span class="term">
+            <b class="accent">{bracket(x)}</b> · <b class="accent">{bracket(b[c])}</b>
+          </span>
+        </>
+      ))}
+      {a.length > most && ' + …'}{' '}
+      <span class="term">
+        = <b class="accent">{is}</b>
+      </span>
     </p>
   );
 }
@@ -112,9 +106,10 @@ export function Made({ data, at, q, k, v }: { data: Attended; at: Place; q: Matr
               </Row>
             }
           />
-          <O>=</O>
-          <N>{is}</N>
         </M>
+        <p class="numbers num">
+          = <b class="accent">{is}</b>
+        </p>
         {seen.length < row.length && <p class="soft">{t('softmaxHidden', { hidden: row.length - seen.length })}</p>}
       </>
     );

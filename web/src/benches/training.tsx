@@ -16,7 +16,7 @@ type Row = Record<string, number | string>;
 interface Metrics {
   rows: Row[];
   left_out: number;
-  attention: { step: number; map: number[][] }[];
+  attention: { epoch: number; map: number[][] }[];
 }
 const known = signal<Record<string, Metrics>>({});
 const failure = signal<Failure | null>(null);
@@ -66,10 +66,10 @@ function Scrubber({ data }: { data: Metrics }) {
   if (last < 0) return <Empty><p>{rich('noMaps')}</p></Empty>;
   const at = s.step.value < 0 ? last : Math.min(s.step.value, last);
   const now = data.attention[at];
-  const heat: HeatProps = { values: now.map, rows: [], columns: [], scale: { low: 0, high: 1 }, label: t('mapAt', { step: now.step }), maxCell: 40, rowName: t('queryRow'), columnName: t('keyColumn') };
+  const heat: HeatProps = { values: now.map, rows: now.map.map((_, i) => String(i + 1)), columns: now.map[0].map((_, j) => String(j + 1)), scale: { low: 0, high: 1 }, label: t('mapAt', { epoch: now.epoch }), maxCell: 34, rowName: t('written'), columnName: t('read') };
   return (
-    <Figure name="attention" title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...now.map[0].map((_, i) => String(i))], rows: now.map.map((row, i) => [i, ...row]) })} json={() => now}>
-      <Slider label={t('scrub')} value={at} low={0} high={Math.max(1, last)} step={1} show={String(now.step)} set={(n) => (s.step.value = n)} />
+    <Figure name="attention" title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...now.map[0].map((_, i) => String(i))], rows: now.map.map((row, i) => [i, ...row]) })} json={() => now} note={t('pinnedNote')}>
+      <Slider label={t('scrub')} value={at} low={0} high={Math.max(1, last)} step={1} show={String(now.epoch)} set={(n) => (s.step.value = n)} />
       <Heat {...heat} />
     </Figure>
   );
@@ -97,7 +97,11 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
       ) : (
         <Empty>{t('noSuchMetric')}</Empty>
       )}
+      <div class="pair">
+      <Scrubber data={data} />
       {last && (
+        <section class="card" aria-label={t('lastLine')}>
+        <header><h2>{t('lastLine')}</h2></header>
         <ul class="facts num">
           {Object.entries(last)
             .filter(([, value]) => typeof value === 'number')
@@ -107,8 +111,9 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
               </li>
             ))}
         </ul>
+        </section>
       )}
-      <Scrubber data={data} />
+      </div>
     </>
   );
 }

@@ -113,21 +113,20 @@ function Formula({ data }: { data: Blocks }) {
       <p>
         <b class="accent">{word((path.startsWith('encoder') ? data.source_tokens : data.input_tokens)[i] ?? '')}</b> · {t('blockN', { part: t(path.startsWith('encoder') ? 'part_encoder' : 'part_decoder'), n: Number(path.split('.')[1]) + 1 })}
       </p>
-      <p class="numbers">
-        <M>
-          {norm(<Sub of={<I>x</I>} by={<I>l</I>} />)}
-          <O>=</O>
-          <N>{num(block.in[i])}</N>
-          <O>,</O>
-          {norm(<mi>Δ</mi>)}
-          <O>=</O>
-          <N>{num(block.change[i])}</N>
-          <O>,</O>
-          {norm(<Sub of={<I>x</I>} by={<Row><I>l</I><O>+</O><mn>1</mn></Row>} />)}
-          <O>=</O>
-          <N>{num(block.norm[i])}</N>
-        </M>
-      </p>
+      {[
+        [<Sub of={<I>x</I>} by={<I>l</I>} />, block.in[i], 'streamIn'],
+        [<mi>Δ</mi>, block.change[i], 'streamChange'],
+        [<Sub of={<I>x</I>} by={<Row><I>l</I><O>+</O><mn>1</mn></Row>} />, block.norm[i], 'streamOut'],
+      ].map(([what, value, say]) => (
+        <p class="numbers">
+          <M>
+            {norm(what as preact.ComponentChildren)}
+            <O>=</O>
+            <N>{num(value as number)}</N>
+          </M>{' '}
+          <span class="soft">{t(say as Key)}</span>
+        </p>
+      ))}
     </>
   );
 }

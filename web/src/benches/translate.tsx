@@ -12,7 +12,7 @@ import { Figure } from '../views/figure';
 import { Heat, HeatProps, heatSvg } from '../views/heat';
 import { Lines } from '../views/lines';
 import { BeamTree, TreeNode } from '../views/tree';
-import { I, M, N, O, Row, Sub, Sum, Text } from '../maths';
+import { I, M, O, Row, Sub, Sum } from '../maths';
 
 const s = settings('translate', { model: '', text: '', beam: 4, rank: 0, word: 0, layer: 0, head: 0, force: '', reference: '' });
 
@@ -122,24 +122,18 @@ function Formula({ data }: { data: Translation }) {
         <I>x</I>
         <O>)</O>
       </M>
-      <p class="numbers">
-        <M>
-          <O>=</O>
-          {terms.map((step, i) => (
-            <>
-              {i > 0 && <O>+</O>}
-              <N>({fixed(step.log_probability)})</N>
-            </>
-          ))}
-          {h.steps.length > 3 && (
-            <>
-              <O>+</O>
-              <Text>…</Text>
-            </>
-          )}
-          <O>=</O>
-          <N>{fixed(h.log_probability)}</N>
-        </M>
+      <p class="numbers num">
+        ={' '}
+        {terms.map((step, i) => (
+          <>
+            {i > 0 && ' + '}
+            <b class="accent term">({fixed(step.log_probability)})</b>
+          </>
+        ))}
+        {h.steps.length > 3 && ' + …'}{' '}
+        <span class="term">
+          = <b class="accent">{fixed(h.log_probability)}</b>
+        </span>
         <br />
         <span class="soft">{t('scoreIs', { score: fixed(h.score), words: h.steps.length })}</span>
       </p>

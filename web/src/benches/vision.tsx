@@ -161,7 +161,10 @@ function Looked({ data }: { data: Seen }) {
     <Figure
       name="patches"
       title={title}
-      noPicture
+      svg={() => {
+        const picture = document.querySelector<HTMLCanvasElement>('[data-figure="patches"] .drawing > canvas')!;
+        return `<svg xmlns="http://www.w3.org/2000/svg" width="448" height="448"><image width="448" height="448" style="image-rendering: pixelated" href="${picture.toDataURL('image/png')}"/></svg>`;
+      }}
       table={() => ({ header: ['row', ...shown[0].map((_, i) => String(i + 1))], rows: shown.map((row, i) => [i + 1, ...row]) })}
       json={() => ({ maps: data.maps, rollout: data.rollout })}
       note={t('patchNote', { high: num(head ? shared : scaleOf(data.rollout).high) })}
@@ -206,12 +209,13 @@ export function Vision() {
               <button type="button" class="plain" onClick={() => (s.drawing.value = '0'.repeat(side * side))}>
                 {t('clearPad')}
               </button>
-              {!s.drawing.value && given.value && <span class="soft">{t('itIs', { class: given.value.class })}</span>}
+              {!s.drawing.value && given.value && <span class="soft level">{t('itIs', { class: given.value.class })}</span>}
             </div>
-            <div class="pair">
+            <div class="triple even">
               <Figure name="picture" title={t('padTitle')} noPicture json={() => pixels.value} note={t('padNote')}>
                 <Pad />
               </Figure>
+              {data && pixels.value && <Looked data={data} />}
               <Shown of={answer} height={300}>
                 {(now) => (
                   <Figure name="classes" title={t('classesTitle')} noPicture table={() => ({ header: ['class', 'probability'], rows: now.answers.map((a) => [a.class, a.probability]) })} json={() => now.answers} command={now.command}>
@@ -220,7 +224,6 @@ export function Vision() {
                 )}
               </Shown>
             </div>
-            {data && pixels.value && <Looked data={data} />}
           </>
         )}
       </WithModel>

@@ -22,7 +22,7 @@ interface Part {
   x: number;
   y: number;
 }
-const W = 212; // a box
+const W = 244; // a box
 const H = 36;
 const gap = 12;
 
@@ -34,7 +34,7 @@ export function Diagram(props: DiagramProps) {
   const height = layers * block + 210;
   const base = height - 52;
   const left = 12;
-  const right = left + W + 92;
+  const right = left + W + 84;
   const parts: Part[] = [];
   const add = (path: string, label: string, shape: string, x: number, y: number) => parts.push({ path, label, shape, x, y });
   add('encoder.embedding', t('embeddingBox'), `${n} × ${props.width}`, left, base - H);
@@ -54,7 +54,7 @@ export function Diagram(props: DiagramProps) {
   const top = bottomOf(props.decoder) + 26 - H - 20;
   add('decoder.output', t('outputBox'), `${m} × ${props.vocabulary}`, right, top);
   const encoderTop = bottomOf(props.encoder - 1) - 2 * H - gap - 12 - 12;
-  const spine = left + W + 40;
+  const spine = left + W + 44;
   const keys = (event: KeyboardEvent, index: number) => {
     const here = parts[index];
     const column = parts.filter((one) => one.x === here.x).sort((a, b) => b.y - a.y);
@@ -81,7 +81,7 @@ export function Diagram(props: DiagramProps) {
     const h = boxes * H + (boxes - 1) * gap + 24;
     return <rect class="block" x={x - 10} y={y - h} width={W + 20} height={h} rx={14} />;
   };
-  const total = right + W + 14;
+  const total = right + W + 30;
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => i);
   return (
     <svg ref={svg} class="diagram" viewBox={`0 0 ${total} ${height}`} style={{ width: '100%', maxWidth: `${total * 1.08}px` }} role="group" aria-label={t('diagramTitle')}>
@@ -94,7 +94,7 @@ export function Diagram(props: DiagramProps) {
           <path class="flow" d={`M${spine},${one.y + H / 2}H${right - 4}`} marker-end="url(#arrowhead)" />
         ))}
       <defs>
-        <marker id="arrowhead" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
+        <marker id="arrowhead" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto">
           <path class="head" d="M0,0L8,4L0,8z" />
         </marker>
       </defs>
@@ -106,7 +106,7 @@ export function Diagram(props: DiagramProps) {
         </text>
       ))}
       {numbers(props.decoder).map((layer) => (
-        <text class="times" x={right - 18} y={bottomOf(layer) - 8} text-anchor="end">
+        <text class="times" x={right + W + 16} y={bottomOf(layer) - H - 24}>
           {layer + 1}
         </text>
       ))}

@@ -48,8 +48,12 @@ export function layout(props: HeatProps, width: number) {
   const labels = Math.min(width * 0.28, 130);
   const left = props.rows.length ? Math.min(labels, Math.max(0, ...props.rows.map((r) => textWidth(r)))) + 8 : 0;
   const widest = props.columns.length ? Math.max(0, ...props.columns.map((c) => Math.min(110, textWidth(c)))) : 0;
-  const cw = Math.min(props.maxCell ?? 34, (width - left - 4) / Math.max(1, count[1]));
-  const turned = widest + 6 > cw;
+  const sparse = props.columns.length / Math.max(1, props.columns.filter(Boolean).length); // labels of some columns only
+  const fit = (room: number) => Math.min(props.maxCell ?? 34, (width - left - room) / Math.max(1, count[1]));
+  const turned = widest + 6 > fit(4) * sparse;
+  // A turned label of the last column reaches over the edge.
+  const last = turned ? Math.min(80, textWidth(props.columns[props.columns.length - 1] ?? '') * 0.72) : 0;
+  const cw = fit(Math.max(4, last - (props.maxCell ?? 34) / 2 + 6));
   const bottom = props.columns.length ? (turned ? widest * 0.72 + 18 : 22) : 0;
   const ch = props.tall ? props.tall / count[0] : Math.max(2, Math.min(cw, 34));
   return { left, bottom, cw, ch: props.rows.length && !props.tall ? Math.max(ch, Math.min(17, cw * 1.6)) : ch, turned };

@@ -31,7 +31,7 @@ function place(tokens: string[], width: number, y: number): Spot[] | null {
   const widths = tokens.map((token) => textWidth(word(token), font) + 12);
   const sum = widths.reduce((a, b) => a + b, 0);
   if (sum > width) return null;
-  const gap = Math.min(34, (width - sum) / Math.max(1, tokens.length));
+  const gap = Math.min(56, (width - sum) / Math.max(1, tokens.length));
   let x = (width - sum - gap * tokens.length) / 2 + gap / 2;
   return widths.map((w) => {
     const spot = { x: x + w / 2, y, w };

@@ -131,12 +131,12 @@ export function Steps(props: StepsProps) {
   const svg = useRef<SVGSVGElement>(null);
   const longest = Math.max(...props.steps.flatMap((s) => s.values.flat().map((x) => cell(x).length)));
   const ch = 38;
-  const gap = 30;
+  const gap = 26;
   const columns = Math.max(1, ...props.steps.map((s) => s.values[0]?.length ?? 0));
   const total = props.steps.reduce((sum, s) => sum + (s.values[0]?.length ?? 0), 0);
   const inOneLine = (props.width - gap * (props.steps.length - 1) - 4) / total;
-  const cw = Math.min(64, inOneLine >= 7.2 * longest + 5 ? inOneLine : 8.2 * longest + 10, Math.max(26, (props.width - 4) / columns));
-  const size = Math.max(9, Math.min(14.5, (cw - 5) / longest / 0.57));
+  const cw = Math.min(64, inOneLine >= 7.4 * longest + 4 ? inOneLine : 8.2 * longest + 10, Math.max(26, (props.width - 4) / columns));
+  const size = Math.max(9, Math.min(14.5, (cw - 5) / longest / 0.6));
   const rows = Math.max(1, ...props.steps.map((s) => s.values.length));
   let x = 2;
   let y = 0;

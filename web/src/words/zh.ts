@@ -83,7 +83,7 @@ export const zh: Record<keyof typeof en, string> = {
   run: '运行', beside: '旁边', nothing: '无', curveOf: '曲线', show_loss: '损失', show_accuracy: '准确率', show_rate: '学习率', show_speed: '速度', stepAxis: '步',
   metric_loss: '训练', metric_valid_loss: '验证', metric_valid_accuracy: '验证准确率', metric_rate: '学习率', metric_per_second: '每秒词元或图像',
   noSuchMetric: '这次运行没有这样的数。', noRuns: '还没有运行。`./qkv train --preset transformer` 会开始一次；它会自动出现在这里。', noMaps: '这次运行没有存下注意力：`--attention-every 1` 会存。',
-  mapAt: '固定句子在第 {step} 步', scrub: '步', leftOut: '最前面的 {count} 行略去。',
+  mapAt: '固定句子在第 {epoch} 轮之后', scrub: '轮', leftOut: '最前面的 {count} 行略去。',
   tryRate: '学习率', tryRateAsk: '在哪里预热，在哪里下降？', trySpeed: '速度', trySpeedAsk: '每一轮都和第一轮一样快吗？', tryEarly: '回到开头', tryEarlyAsk: '对角线什么时候出现？',
 
   compareTitle: '并排', compareNotice: '两个模型、两个句子或两个头：问同一个问题，下面是**差**，左边看得多的地方为紫色，右边看得多的地方为橙色。',
@@ -102,7 +102,7 @@ export const zh: Record<keyof typeof en, string> = {
   queries: '查询', keysCount: '键', widthD: '宽度 d', valueWidth: 'V 的宽度', fewer: '减少：{what}', more: '增加：{what}', firstNumbers: '最初的数',
   rulesTitle: '怎样比较', scorer: '评分', lengths: '长度：有效的键数', lengthsPlaceholder: '全部 {most}', windowOf: '窗口', windowAll: '全部', causal: '因果', lensBad: '长度：一个整数（用于所有查询），或 {queries} 个数，每个查询一个。',
   stepsTitle: '五个矩阵：指向一个格子，看它从哪里来', stepsNote: '行是查询；列是键，最后一个矩阵的列是 V 的列。权重按 0 到 1 着色；其余矩阵橙色为负、紫色为正，各用各的标度。键盘：Tab 到格子，方向键移动。',
-  step_scores: '评分 Q Kᵀ', step_scores_other: '评分 a(q, k)', step_scaled: '缩放', step_masked: '掩蔽', step_weights: 'softmax：权重', step_output: '乘以 V：输出',
+  step_scores: '评分 Q Kᵀ', step_scores_other: '评分 a(q, k)', step_scaled: '缩放', step_masked: '掩蔽', step_weights: 'softmax：权重', step_output: '乘以 V',
   cell_scores: '查询 {row} 与键 {column} 的评分', cell_scaled: '查询 {row} 与键 {column} 缩放后的评分', cell_masked: '掩蔽后的查询 {row}、键 {column}', cell_weights: '查询 {row} 给键 {column} 的权重', cell_output: '查询 {row} 的输出，第 {column} 列',
   factorScaled: '因子是 1 / √{d}，再除以温度', factorTemperature: '因子是 1 / 温度',
   maskHides: '掩码对查询 {query} **隐藏**了键 {key}：评分变成 −∞，权重就正好是 0。', maskKeeps: '查询 {query} 看得见键 {key}：评分 {is} 不变。', rowEmpty: '查询 {query} **一个键也看不见**。它的权重全是 0，输出也是 0。', softmaxHidden: '{hidden} 个隐藏的键加上 e 的 −∞ 次方，即 0。',
@@ -112,7 +112,7 @@ export const zh: Record<keyof typeof en, string> = {
   tryEmptyRow: '什么也看不见的查询', tryEmptyRowAsk: '它的答案应该是什么？书中的 −1e6 会得到什么？', tryCausal: '不看后面', tryCausalAsk: '哪个查询只有一个键？它的权重是多少？', trySharp: '温度 0.1', trySharpAsk: '加权平均什么时候变成选择？',
 
   headsTitle: '每个头在看什么', headsNotice: '每一层有几个头，每个头有**自己的图**。点一张图把它放大；**关掉一些头**，看翻译少了它们行不行。',
-  gridTitle: '所有的头：{part}', gridNote: '所有图用同一色标，0 到 1。图下的开关把这个头从模型中去掉。', headN: '头 {n}', headIsOff: '头 {n}：关', headOn: '{head}：开', headSilent: '这个头已关掉：图中是它本来会看的地方。',
+  gridTitle: '所有的头：{part}', gridNote: '所有图用同一色标，0 到 1。图下的开关把这个头从模型中去掉。', headN: '头 {n}', headIsOff: '头 {n} 关', headOn: '{head}：开', headSilent: '这个头已关掉：图中是它之前看的地方。',
   headNumbers: '熵 {entropy} 奈特；每行最大权重平均为 {confidence}。', outcomeTitle: '模型写出什么', withAll: '所有的头都开', withoutNone: '关掉一些', withoutHeads: '关掉 {count} 个', switchSome: '关掉一个头，这里就出现它的译文。', unchanged: '没有变化', oldLikely: '原来的译文有多大可能', timesAsLikely: '可能性是原来的 {factor} 倍', allOn: '全部打开',
   importanceTitle: '每个头有多重要', importanceNote: '只关掉这一个头时，译文的对数概率下降多少。小于零：没有它译文反而更可能。浅色：已关掉。', pruneTo: '关掉最不重要的', pruneShow: '{all} 个中关掉 {off} 个，剩 {share} %',
   apartTitle: '头与头相差多远', apart: '距离', apartNote: '两行之差的绝对值之和的一半，对各行取平均：0 是同一张图，1 是完全没有共同的权重。名字是“层.头”。', layerDotHead: '层.头', withoutIt: '去掉它',
@@ -124,9 +124,10 @@ export const zh: Record<keyof typeof en, string> = {
 
   transformerTitle: '走过整个模型', transformerNotice: '点击模型的一部分：下面就出现它**对这个句子**的数。然后改变它所注意的地方，看**输出怎样变化**。',
   diagramTitle: '模型，以及这个句子的形状', diagramNote: '注意力：头数 x 行 x 列。其余：词元数 x 宽度。键盘：Tab 到图，方向键在其中走动。', embeddingBox: '嵌入', selfBox: '自注意力', maskedBox: '因果自注意力', crossBox: '交叉注意力', ffnBox: '前馈网络', outputBox: '输出', encoderReads: '读到：{n} 个词元', decoderReads: '已写出：{n} 个词元',
-  formulaPick: '在图中选一个块，看它加上了什么。', blockN: '{part}，第 {n} 块', reading_weights: '权重', reading_values: '权重乘以值的长度', reading_rollout: 'Rollout：贯穿到此为止的各层', readingNote_weights: '点一行即选它来修改。', readingNote_values: '大权重配上短的值，影响也不大。', readingNote_rollout: '各层权重相乘，各头取平均，残差通路占一半。包含对注意力的修改。', noReading: '这里的注意力没有这种读法。',
+  streamIn: '进来', streamChange: '加上', streamOut: '出去', formulaPick: '在图中选一个块，看它加上了什么。', blockN: '{part}，第 {n} 块', reading_weights: '权重', reading_values: '权重乘以值的长度', reading_rollout: 'Rollout：贯穿到此为止的各层', readingNote_weights: '点一行即选它来修改。', readingNote_values: '大权重配上短的值，影响也不大。', readingNote_rollout: '各层权重相乘，各头取平均，残差通路占一半。包含对注意力的修改。', noReading: '这里的注意力没有这种读法。',
   editTitle: '改变注意力，看输出', editNote: '作用于**{part}，第 {layer} 层**：在图中可另选。', doWhat: '做什么', do_off: '静音', do_flat: '抹平', do_force: '强制', do_temperature: '温度', do_mask: '隐藏一个键', whichHeads: '头', heads_all: '全部', heads_one: '只有头 {n}', whichRow: '行', everyRow: '每一行', forceOn: '全部权重给', hideKey: '键', applyEdit: '应用', editsMade: '已做的修改', removeEdit: '撤回这个修改', undoAll: '全部撤回',
   writtenBefore: '未修改', writtenNow: '修改之后', noEdit: '还没有修改', wordTable: '原译文中每个词的概率：修改前（浅色）与修改后',
   streamTitle: '残差流：{part}', streamNote: '每个词元的向量在嵌入之后和每个块之后的长度。', length: '长度', depth: '深度', token: '词元', afterBlock: '第 {n} 块',
   tryFlat: '抹平最后的交叉注意力', tryFlatAsk: '如果每个源词都一样重，哪些词会出错？', tryForceRow: '看错的词', tryForceRowAsk: '第二个词只能看第四个：它会变成那个词的翻译吗？', tryOffSelf: '让自注意力静音', tryOffSelfAsk: '解码器第一层忘了写过什么。语法受影响吗？',
+  pinnedNote: '验证集的第一个句子，逐词：行是写出的词，列是读到的词，取最后一层各头的平均。', lastLine: '运行的最后一行', largestTitle: '相差最大的地方',
 };

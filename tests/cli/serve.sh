@@ -69,8 +69,7 @@ listeners=()
 for _ in {1..24}; do curl -sN "${url}api/v1/events" >/dev/null & listeners+=($!); done
 for _ in {1..50}; do [[ $(status -m 1 api/v1/events) == 503 ]] && break; sleep 0.1; done
 expect_match 'too many pages are listening' "$(cat answer.txt)"
-kill -KILL "${listeners[@]}"
-wait "${listeners[@]}" 2>/dev/null
+{ kill -KILL "${listeners[@]}"; wait "${listeners[@]}"; } 2>/dev/null
 sleep 2.5
 timeout 1 curl -sN "${url}api/v1/events" >events.txt
 expect_match 'event: models' "$(cat events.txt)"

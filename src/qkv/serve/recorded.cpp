@@ -114,8 +114,9 @@ class PageRecorder {
     add_tiles(answer, first);
   }
 
-  // Maps that are too large for an answer are tiles, as the page asks for them (web/src/views/tiles.tsx): the one that
-  // shows the whole map, first of the map that is shown first, then of its part, as long as there is room.
+  // Maps that are too large for an answer are tiles, as the page asks for them (web/src/views/tiles.tsx): level 0 is
+  // exact, and a cell of every further level is the maximum over twice as many rows and columns. Overviews come first,
+  // and on each level the map that is shown first, then those of its part, as long as there is room.
   void add_tiles(const Json& answer, const std::string& first) {
     std::vector<const Json*> maps;
     for (const Json& map : answer["maps"])
@@ -125,33 +126,50 @@ class PageRecorder {
       return (*map)["name"] != first ? 2 : shown ? 0 : 1;
     };
     std::stable_sort(maps.begin(), maps.end(), [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
-    int64_t pooled = 0, absent = 0;
-    for (const Json* map : maps) {
-      const auto rows = (*map)["shape"][0].get<int64_t>(), columns = (*map)["shape"][1].get<int64_t>();
-      int64_t size = 1;  // rows and columns of a cell
-      while (std::max(rows, columns) > kTileSide * size) size *= 2;
-      const int64_t high = (rows + size - 1) / size, wide = (columns + size - 1) / size;
-      if (bytes_ + high * wide * 6 > o_.most_bytes) {  // 4 bytes in base64, and then some
-        ++absent;
-        continue;
+    const auto levels = [](const Json* map) {
+      const int64_t longest = std::max((*map)["shape"][0].get<int64_t>(), (*map)["shape"][1].get<int64_t>());
+      int64_t level = 0;
+      while (longest > kTileSide << level) ++level;
+      return level;
+    };
+    int64_t top = 0;
+    for (const Json* map : maps) top = std::max(top, levels(map));
+    std::set<const Json*> absent, pooled;
+    for (int64_t level = top; level >= 0; --level)
+      for (const Json* map : maps) {
+        if (level > levels(map) || absent.contains(map) || pooled.contains(map)) continue;
+        if (!add_level(answer["session"], *map, level)) (level == levels(map) ? absent : pooled).insert(map);
       }
-      pooled += size > 1;
-      const Json body = {{"session", answer["session"]},
-                         {"name", (*map)["name"]},
-                         {"layer", (*map)["layer"]},
-                         {"head", (*map)["head"]},
-                         {"row", {0, rows}},
-                         {"column", {0, columns}},
-                         {"cells", {high, wide}},
-                         {"form", "base64"}};
-      add("/map", body, {}, ask("POST", "/map", body));
-    }
-    if (pooled > 0)
+    if (!pooled.empty())
       left_out_.push_back(tr("the single weights of {count} maps: they are there as an overview, by the maximum",
-                             "count"_a = pooled));
-    if (absent > 0)
+                             "count"_a = pooled.size()));
+    if (!absent.empty())
       left_out_.push_back(tr("{count} maps, so that the file stays below {bytes} bytes; qkv serve shows them",
-                             "count"_a = absent, "bytes"_a = o_.most_bytes));
+                             "count"_a = absent.size(), "bytes"_a = o_.most_bytes));
+  }
+
+  // All tiles of a level of a map, or none if they do not fit.
+  bool add_level(const Json& session, const Json& map, int64_t level) {
+    const auto rows = map["shape"][0].get<int64_t>(), columns = map["shape"][1].get<int64_t>();
+    const int64_t size = int64_t{1} << level, span = kTileSide * size;
+    const auto cells = [&](int64_t count) { return (count + size - 1) / size; };
+    // 4 bytes of a weight in base64, and the request of a tile.
+    const int64_t tiles = ((rows + span - 1) / span) * ((columns + span - 1) / span);
+    if (bytes_ + cells(rows) * cells(columns) * 16 / 3 + tiles * 400 > o_.most_bytes) return false;
+    for (int64_t r = 0; r < rows; r += span)
+      for (int64_t c = 0; c < columns; c += span) {
+        const int64_t last_row = std::min(rows, r + span), last_column = std::min(columns, c + span);
+        const Json body = {{"session", session},
+                           {"name", map["name"]},
+                           {"layer", map["layer"]},
+                           {"head", map["head"]},
+                           {"row", {r, last_row}},
+                           {"column", {c, last_column}},
+                           {"cells", {cells(last_row - r), cells(last_column - c)}},
+                           {"form", "base64"}};
+        add("/map", body, {}, ask("POST", "/map", body));
+      }
+    return true;
   }
 
   std::string address(report::BenchLink& link) const {

@@ -1,6 +1,6 @@
 // The page's two doors to the engine: the server's HTTP, or answers recorded in the file itself.
 import { effect, signal, Signal } from '@preact/signals';
-import { lang } from './store';
+import { bench, lang, owner } from './store';
 
 export interface Failure {
   status: number;
@@ -77,7 +77,8 @@ export const tab = Math.random().toString(36).slice(2, 8); // several pages may 
 
 /**
  * An answer that follows its question. At most one request is under way; while it is, only the newest question waits,
- * so that a dragged point gets a steady stream of answers and never a queue. `patient` waits for typing to pause.
+ * so that a dragged point gets a steady stream of answers and never a queue. `patient` waits for typing to pause. A bench
+ * that is not shown asks nothing.
  */
 export function follow<T>(question: () => { path: string; body: object } | null, patient = 0): Signal<Answer<T>> & { view: string } {
   const view = `${tab}-${++views}`;
@@ -103,7 +104,9 @@ export function follow<T>(question: () => { path: string; body: object } | null,
       void fly(newest);
     }
   };
+  const home = owner();
   effect(() => {
+    if (bench.value !== home) return;
     const next = question();
     void lang.value; // sentences in answers follow the language
     const text = next ? JSON.stringify([next, lang.value]) : '';
@@ -121,12 +124,23 @@ export function follow<T>(question: () => { path: string; body: object } | null,
   return answer;
 }
 
-/** The server's event stream; the browser reconnects on its own. */
+/**
+ * The server's event stream; the browser reconnects on its own. A tab in the background lets go of it: browsers allow six
+ * connections to a server, and six open streams would leave none for questions.
+ */
 export function listen(handlers: Record<string, (data: any) => void>): () => void {
   if (recorded) return () => {};
-  const stream = new EventSource('/api/v1/events');
-  for (const [name, handle] of Object.entries(handlers)) {
-    stream.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent).data)));
-  }
-  return () => stream.close();
+  let stream: EventSource | null = null;
+  const follow = () => {
+    if (document.hidden === !stream) return;
+    stream?.close();
+    stream = document.hidden ? null : new EventSource('/api/v1/events');
+    for (const [name, handle] of Object.entries(handlers)) stream?.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent).data)));
+  };
+  follow();
+  document.addEventListener('visibilitychange', follow);
+  return () => {
+    document.removeEventListener('visibilitychange', follow);
+    stream?.close();
+  };
 }

@@ -1,6 +1,6 @@
 // The page: benches along the top, one of them below.
 import { render } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import './style.css';
 import { benches } from './benches';
 import { leftOut, opening, recorded } from './api';
@@ -32,6 +32,8 @@ function Page() {
   const offered = recorded ? benches.filter((one) => recorded!.some((r) => one.asks.includes(r.path))) : benches;
   const here = offered.find((one) => one.name === bench.value) ?? offered.find((one) => one.name === 'translate') ?? offered[0];
   document.title = `${t(`bench_${here.name}`)} · qkv`;
+  // On a narrow screen the row of benches scrolls: the one that is open is brought into view.
+  useEffect(() => document.querySelector('nav [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [here.name]);
   const go = (name: string) => {
     hover.value = null;
     bench.value = name;

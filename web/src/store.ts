@@ -27,11 +27,16 @@ const benches = new Map<string, Bench>();
 
 type Wide<T> = T extends boolean ? boolean : T extends number ? number : T extends string ? string : T;
 
+let latest = '';
+/** The bench whose settings were made last: a module makes them first, and what follows belongs to the same bench. */
+export const owner = () => latest;
+
 /** The settings of a bench, one signal each. Those that differ from their defaults are in the address. */
 export function settings<T extends Fields>(name: string, defaults: T): State<{ [K in keyof T]: Wide<T[K]> }> {
   const fields: Record<string, Signal<Value>> = {};
   for (const key of Object.keys(defaults)) fields[key] = signal<Value>(defaults[key]);
   benches.set(name, { defaults, fields });
+  latest = name;
   return fields as State<{ [K in keyof T]: Wide<T[K]> }>;
 }
 

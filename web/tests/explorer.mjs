@@ -54,6 +54,7 @@ export async function explorer({ models = process.env.QKV_MODELS } = {}) {
   const usual = await context();
   const open = async (state, where = usual) => {
     const page = await where.newPage();
+    page.setDefaultTimeout(15_000);
     page.on('console', (message) => message.type() === 'error' && complaints.push(`${state.slice(0, 80)}: ${message.text()}`));
     page.on('pageerror', (error) => complaints.push(`${state.slice(0, 80)}: ${error.message}`));
     await page.goto(`${address}#${state}`);

@@ -10,6 +10,7 @@ import { qkv } from './explorer.mjs';
 let folder, browser;
 const complaints = [];
 const sentence = 'the red cat sleeps .';
+const given = 'le chat rouge dort .';
 const train = (preset, name, ...more) => qkv(['train', '--preset', preset, '--log-format', 'none', '--warmup', '0', '-o', join(folder, name), '--epochs', '1', ...more]);
 before(
   async () => {
@@ -45,14 +46,14 @@ const recorded = (page, path) =>
   page.evaluate((path) => JSON.parse(document.getElementById('qkv-recorded').textContent).requests.filter((one) => one.path === path), path);
 
 test('heads of a Transformer: the maps of the command line, and nothing asked of anybody', async () => {
-  const said = await write('transformer', 'heads.html', '--kind', 'cross', '--layer', '2', '--head', '1', sentence);
+  const said = await write('transformer', 'heads.html', '--kind', 'cross', '--layer', '2', '--head', '1', '--target', given, sentence);
   assert.match(said, /heads\.html\n$/);
   const page = await open('heads.html');
   await page.waitForSelector('.headgrid canvas, .headgrid svg');
   assert.match(await page.evaluate(() => location.hash), /^#heads\?.*layer=2/);
   assert.equal(await page.locator('.headgrid .one.on').count(), 1);
   assert.equal(await page.locator('.state.failed').count(), 0, (await page.locator('.state.failed').allTextContents()).join());
-  const json = JSON.parse(await qkv(['inspect', '--model', join(folder, 'transformer'), '--json', sentence]));
+  const json = JSON.parse(await qkv(['inspect', '--model', join(folder, 'transformer'), '--json', '--target', given, sentence]));
   const [maps] = await recorded(page, '/maps');
   const cross = maps.answer.maps.find((map) => map.name === 'cross' && map.layer === 2 && map.head === 1);
   assert.deepEqual(cross.values.map((row) => row.map(Math.fround)), json.cross[1][0].map((row) => row.map(Math.fround)));
@@ -94,7 +95,7 @@ test('a long text stays a bounded file that says what it leaves out', async () =
     assert.equal(await page.locator('.state.failed').count(), 0, (await page.locator('.state.failed').allTextContents()).join());
     return page;
   };
-  const whole = await openLong(400, 6_000_000); // every weight of it fits
+  const whole = await openLong(400, 13_500_000); // every weight of it fits
   assert.doesNotMatch(await whole.locator('footer').textContent(), /Not in this file/);
   await whole.context().close();
   const part = await openLong(1500, 13_500_000);

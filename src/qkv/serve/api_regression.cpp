@@ -97,7 +97,9 @@ Json regress(const Call& call) {
   }
   const Points at = Points::of(evenly(low, high, count));
   const double level = in.number("level", 0.01, 0.9999, 0.95);
-  const Predictions fit = regression.predict_with_band(at, level);
+  // Where no row has a neighbour there are no residuals to make a band from; the fit is there all the same.
+  const bool band = regression.leave_one_out().absent < data.x.rows;
+  const Predictions fit = band ? regression.predict_with_band(at, level) : regression.predict(at);
   Json out = {{"bandwidth", bandwidth},
               {"w", 1 / bandwidth},
               {"temperature", bandwidth * bandwidth},
@@ -106,9 +108,9 @@ Json regress(const Call& call) {
               {"level", level},
               {"grid", at.values},
               {"fit", finite(fit.values.values)},
-              {"low", finite(fit.low.values)},
-              {"high", finite(fit.high.values)},
-              {"deviation", fit.deviation[0]},
+              {"low", band ? finite(fit.low.values) : Json()},
+              {"high", band ? finite(fit.high.values) : Json()},
+              {"deviation", band ? Json(fit.deviation[0]) : Json()},
               {"absent", fit.absent}};
   if (in.has("at")) {
     const Points one = Points::of({in.number("at", -1e100, 1e100)});

@@ -19,22 +19,27 @@ int64_t number_in(const std::string& name) {
   return first == name.npos ? 0 : std::atoll(name.c_str() + first);
 }
 
-// The mean over heads of the last layer of the first sentence.
-Json first_map(const std::string& path) {
+// The first sentence's map: the mean over the heads of the last layer. A snapshot is (written, layers and heads, read),
+// as decoding keeps it; columns of padding at the end are cut off.
+Json first_map(const std::string& path, int64_t heads) {
   const NpzFile file(path);
   const std::vector<std::string> all = file.names();
-  if (all.empty()) return {};
-  const auto cross = std::ranges::find_if(all, [](const std::string& n) { return n.find("sentence_0") != n.npos; });
-  Tensor x = file.array(cross == all.end() ? all.front() : *cross).to_tensor(verbatim(path));
-  if (x.rank() < 2) return {};
-  const int64_t rows = x.size(-2), columns = x.size(-1), maps = x.numel() / std::max<int64_t>(rows * columns, 1);
-  const int64_t heads = x.rank() >= 3 ? x.size(-3) : 1;
-  if (rows * columns > 64 * 64 || maps < heads) return {};
-  Tensor mean = zeros({rows, columns});
-  for (int64_t h = maps - heads; h < maps; ++h)
-    for (int64_t i = 0; i < rows * columns; ++i)
-      mean.mutable_ptr()[i] += x.ptr()[h * rows * columns + i] / static_cast<float>(heads);
-  return nested(mean);
+  if (std::ranges::find(all, "sentence_0") == all.end()) return {};
+  const Tensor x = file.array("sentence_0").to_tensor(verbatim(path));
+  if (x.rank() != 3 || x.numel() == 0 || x.size(0) > 64 || x.size(2) > 64) return {};
+  const int64_t rows = x.size(0), maps = x.size(1), columns = x.size(2);
+  heads = std::clamp<int64_t>(heads, 1, maps);
+  std::vector<std::vector<double>> mean(static_cast<size_t>(rows), std::vector<double>(static_cast<size_t>(columns)));
+  size_t used = 1;
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      double& sum = mean[static_cast<size_t>(i)][static_cast<size_t>(j)];
+      for (int64_t h = maps - heads; h < maps; ++h) sum += static_cast<double>(x.ptr()[(i * maps + h) * columns + j]);
+      sum /= static_cast<double>(heads);
+      if (sum > 0) used = std::max(used, static_cast<size_t>(j) + 1);
+    }
+  for (auto& row : mean) row.resize(used);
+  return mean;
 }
 
 }  // namespace
@@ -60,10 +65,14 @@ Json run_metrics(const Call& call, const std::string& id) {
     if (it->path().extension() == ".npz") files.push_back(it->path());
   std::sort(files.begin(), files.end());
   out["attention"] = Json::array();
+  int64_t heads = 1;
+  if (model.run && model.run->config.task() == TaskKind::translation)
+    for (const MapGroup& group : std::get<TranslationConfig>(model.run->config.of).facts().maps)
+      if (group.name == "cross") heads = group.heads;
   for (size_t i = files.size() > kMostMaps ? files.size() - kMostMaps : 0; i < files.size(); ++i) {
     call.go_on();
-    if (Json map = first_map(files[i].string()); !map.is_null())
-      out["attention"].push_back({{"step", number_in(files[i].filename().string())}, {"map", std::move(map)}});
+    if (Json map = first_map(files[i].string(), heads); !map.is_null())
+      out["attention"].push_back({{"epoch", number_in(files[i].filename().string())}, {"map", std::move(map)}});
   }
   out["pinned"] = nullptr;
   return out;

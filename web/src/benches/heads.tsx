@@ -82,12 +82,14 @@ export const namesOf = (data: Maps, name: string) => {
 function Grid({ data }: { data: Maps }) {
   const here = data.maps.filter((map) => map.name === part.value).map(shownMap);
   const layers = [...new Set(here.map((map) => map.layer))];
+  const count = Math.max(1, ...here.map((map) => map.head));
+  const columns = count <= 5 ? count : Math.min(8, Math.ceil(count / Math.ceil(count / 6)));
   return (
     <div class="headgrid">
       {layers.map((layer) => (
         <div class="layer" role="group" aria-label={t('layerN', { n: layer })}>
           <h3>{t('layerN', { n: layer })}</h3>
-          <div class="row">
+          <div class="row" style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
             {here
               .filter((map) => map.layer === layer)
               .map((map) => {
@@ -250,7 +252,7 @@ function Formula({ data }: { data: Heads }) {
 
 export function HeadsBench() {
   const { data } = heads.value;
-  const best = data?.importance?.reduce((a, b) => (b.value > a.value ? b : a));
+  const best = data?.importance?.length ? data.importance.reduce((a, b) => (b.value > a.value ? b : a)) : undefined;
   const weakest = [...(data?.importance ?? [])].sort((a, b) => a.value - b.value);
   const name = part.value;
   const offOf = (list: { layer: number; head: number }[]): Off[] => list.map((one) => [name, one.layer, one.head]);

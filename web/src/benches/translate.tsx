@@ -36,7 +36,7 @@ interface Translation {
   forced?: Hypothesis;
   reference?: Hypothesis;
   verdict?: 'search' | 'model' | 'equal';
-  gold?: { links: [number, number][]; aer: number } | null;
+  gold?: { links: [number, number][]; aer: number | null } | null;
   tree?: TreeNode[];
   command?: string;
 }
@@ -270,12 +270,16 @@ function Picture({ data, of }: { data: Translation; of: Model }) {
       <div class="pair">
         <Figure
           name="attention"
-          title={`${t('crossMap')} · ${which}`}
+          title={t('crossMap')}
           svg={() => heatSvg(heat)}
           table={() => mapTable(weights, names.rows, names.columns)}
           json={() => ({ ...names, weights })}
           command={data.command}
-          note={gold ? rich('goldNote', { aer: num(gold.aer) }) : undefined}
+          note={
+            <>
+              {which}. {gold && gold.aer !== null && rich('goldNote', { aer: num(gold.aer) })}
+            </>
+          }
         >
           <Heat {...heat} />
         </Figure>

@@ -170,7 +170,7 @@ function Looked({ data }: { data: Seen }) {
       note={t('patchNote', { high: num(head ? shared : scaleOf(data.rollout).high) })}
     >
       <div class="controls">
-        <Choice label={t('attentionOf')} value={layer} options={numbers.map((n) => ({ value: n, label: t('layerN', { n }) }))} set={(n) => (s.layer.value = n)} />
+        <Choice label={t('layer')} value={layer} options={numbers} set={(n) => (s.layer.value = n)} />
       </div>
       <Overlay map={shown} high={head ? shared : scaleOf(data.rollout).high} label={title} />
       <div class="thumbs">

@@ -284,7 +284,7 @@ export function TileMap(props: TileMapProps) {
   useEffect(() => () => clearTimeout(timer.current), []);
 
   /** Zooms by a factor around a spot of the canvas, which stays where it is. */
-  const zoom = (by: number, x = wide / 2, y = tall / 2) => {
+  const zoom = (by: number, x = Math.min(wide, m * at.current.size) / 2, y = Math.min(tall, n * at.current.size) / 2) => {
     const v = at.current;
     const size = clamp(v.size * by, least, 40);
     v.row += y / v.size - y / size;

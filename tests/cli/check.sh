@@ -50,7 +50,7 @@ expect_match 'on purpose this model decodes every token at position 0, as the bo
 
 # Refusals.
 expect 2 $'qkv: error: the option --model DIR is missing\nhint: qkv train --preset transformer makes one in runs/transformer' check
-expect 1 $'qkv: error: none: no such folder; expected one that qkv train wrote\nhint: qkv train --preset transformer makes one in runs/transformer' check --model none
+expect 1 $'qkv: error: none: no such folder; expected one that qkv train wrote\nhint: qkv train --preset NAME makes one in runs/NAME; qkv train --help lists the presets' check --model none
 expect 2 'qkv: error: --count: got "0", expected a whole number from 1 to 100000' check --model model --count 0
 expect 1 'qkv: error: cannot open none.tsv: No such file or directory' check --model model --data none.tsv
 printf '1 2 3 4 5 1 2 3\tun\n' >long.tsv

@@ -31,8 +31,16 @@ expect_count 2 '>Head ' one.svg
 expect 0 '' inspect --model model 1 2 3 -o all.png
 expect_match $'\nall.png$' "$out"
 expect_match '^PNG' "$(head -c 4 all.png | tail -c 3)"
+# HTML is the explorer's page with recorded answers, or, for what that has no bench for, a page of figures.
 expect 0 '' inspect "${pair[@]}" -o all.html
-expect_count 3 '<svg ' all.html
+expect_out $'trois deux un\nall.html'
+expect_count 1 'id="qkv-recorded"' all.html
+expect_count 1 '"path":"/maps"' all.html
+expect_count 3 '"path":"/heads"' all.html
+expect_count 0 '</script><' all.html
+expect 0 '' inspect "${pair[@]}" --values -o figures.html
+expect_count 0 'id="qkv-recorded"' figures.html
+expect_count 6 '<svg ' figures.html
 expect 0 '' inspect "${pair[@]}" --lang zh --kind cross -o zh.svg
 expect_count 1 '>编码器-解码器注意力<' zh.svg
 expect_count 1 '>第 2 层，写出的词<' zh.svg

@@ -69,8 +69,7 @@ listeners=()
 for _ in {1..24}; do curl -sN "${url}api/v1/events" >/dev/null & listeners+=($!); done
 for _ in {1..50}; do [[ $(status -m 1 api/v1/events) == 503 ]] && break; sleep 0.1; done
 expect_match 'too many pages are listening' "$(cat answer.txt)"
-kill -KILL "${listeners[@]}"
-wait "${listeners[@]}" 2>/dev/null
+{ kill -KILL "${listeners[@]}"; wait "${listeners[@]}"; } 2>/dev/null
 sleep 2.5
 timeout 1 curl -sN "${url}api/v1/events" >events.txt
 expect_match 'event: models' "$(cat events.txt)"
@@ -110,6 +109,13 @@ expect_match '^200 .*"session":"k' "$(post api/v1/maps '{"model": "m1", "text": 
 session=$(sed 's/.*"session":"\(k[0-9]*\)".*/\1/' answer.txt)
 expect_match '^400 .*row: expected' "$(post api/v1/map "{\"session\": \"$session\", \"name\": \"cross\", \"row\": [-1, 2]}")"
 expect_match '^200 .*translatedText' "$(post translate '{"q": "the cat sleeps .", "source": "en", "target": "fr"}')"
+# A form as LibreTranslate's clients send it; never from a page, and never elsewhere.
+expect_match '^200$' "$(status --data-urlencode 'q=the cat sleeps .' -d 'source=en&target=fr' translate)"
+expect_match '"translatedText":"' "$(cat answer.txt)"
+expect_match '^403$' "$(status -H 'Origin: http://evil.example' -d 'q=a&source=en&target=fr' translate)"
+expect_match '^415$' "$(status -H "Origin: http://127.0.0.1:$port" -d 'q=a&source=en&target=fr' translate)"
+expect_match '^415$' "$(status -H 'Sec-Fetch-Site: none' -d 'q=a&source=en&target=fr' translate)"
+expect_match '^415$' "$(status -d 'model=m1&text=a' api/v1/translate)"
 rm -rf models/small
 expect_match '^410 .*is gone' "$(post api/v1/translate '{"model": "m1", "text": "the cat sleeps ."}')"
 alive

@@ -181,7 +181,7 @@ expect_match 'two\.txt has 2 lines, one\.txt has 1: ' "$err"
 printf 'training:\n  epoch: 3\n' >bad.yaml
 expect 1 $'qkv: error: bad.yaml:2: unknown key "epoch" in the block "training"\nhint: did you mean "epochs"?' train -c bad.yaml --data pairs.tsv -o x
 expect 2 'qkv: error: --epochs: got "many", expected a whole number from 1 to 1000000000' train --data pairs.tsv --epochs many -o x
-expect 1 $'qkv: error: nowhere: no such folder; expected one that qkv train wrote\nhint: qkv train --preset transformer makes one in runs/transformer' translate --model nowhere
+expect 1 $'qkv: error: nowhere: no such folder; expected one that qkv train wrote\nhint: qkv train --preset NAME makes one in runs/NAME; qkv train --help lists the presets' translate --model nowhere
 [[ ! -e x ]] || mismatch "a refused command left the folder x"
 cp -r run broken; head -c 2000 run/model.safetensors >broken/model.safetensors
 run translate --model broken

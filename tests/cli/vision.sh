@@ -107,15 +107,15 @@ expect 0 '' classify --model vit large/star/1.png   # trained with --image-size:
 head -c 60 some/star/1.png >cut.png
 expect 1 'qkv: error: cut.png: the PNG file is cut off' classify --model vit cut.png
 echo text >text.png
-expect 1 'qkv: error: text.png: is not a PNG file' classify --model vit text.png
+expect 1 'qkv: error: text.png: is neither a PNG nor an IDX file' classify --model vit text.png
 expect 1 'qkv: error: cannot open none.png: No such file or directory' classify --model vit none.png
 printf '\x89\x50\x4e\x47\x0d\x0a\x1a\x0a\x00\x00\x00\x0d\x49\x48\x44\x52\x00\x00\x00\x04\x00\x00\x00\x03\x08\x06\x00\x00\x00\xb4\xf4\xae\xc6\x00\x00\x00\x21\x49\x44\x41\x54\x78\x9c\x63\xe4\x12\x91\xfb\xcf\x80\x04\x98\x60\x8c\xef\xef\x9e\xfe\x47\x11\xe0\x14\x92\x66\x64\x60\x60\x60\x00\x00\x95\x5e\x05\x41\x72\x65\x4b\xee\x00\x00\x00\x00\x49\x45\x4e\x44\xae\x42\x60\x82' >alpha.png
 expect 1 'qkv: error: alpha.png: has transparent pixels, expected an opaque picture
 hint: put it on a background, for example with: convert alpha.png -background black -alpha remove OUT.png' classify --model vit alpha.png
 head -c 500 my-images-idx3-ubyte >cut-idx
 expect 1 'qkv: error: cut-idx: its header promises 10,240 bytes, but the file is too short for them' classify --model vit cut-idx
-expect 1 'qkv: error: my-labels-idx1-ubyte: has 1 axes, expected images of shape (count, height, width)
-hint: these are labels; give the file of their images' \
+expect 1 'qkv: error: my-labels-idx1-ubyte: holds labels, expected images of shape (count, height, width)
+hint: give the file of their images' \
   classify --model vit my-labels-idx1-ubyte
 expect 1 'qkv: error: some/star/1.png: is not an IDX file, so no labels go with it' classify --model vit --labels my-labels-idx1-ubyte some/star/1.png
 expect 2 'qkv: error: --labels goes with one IDX file, got 2 files' classify --model vit --labels my-labels-idx1-ubyte a b
@@ -124,8 +124,8 @@ hint: qkv train --preset vit makes one in runs/vit' classify some/star/1.png
 expect 2 'qkv: error: the argument IMAGE is missing
 hint: qkv classify --help explains it' classify --model vit
 expect 1 'qkv: error: alone: has no labels; give their file with data.labels' train --images alone "${small[@]}" -o x
-expect 1 'qkv: error: my-labels-idx1-ubyte: has 1 axes, expected images of shape (count, height, width)
-hint: these are labels; give the file of their images' \
+expect 1 'qkv: error: my-labels-idx1-ubyte: holds labels, expected images of shape (count, height, width)
+hint: give the file of their images' \
   train --images my-labels-idx1-ubyte --labels my-labels-idx1-ubyte "${small[@]}" -o x
 expect 1 'qkv: error: model.patch is 5, but the images have 16 x 16 pixels, which are not multiples of it' train --images some --patch 5 -o x
 [[ ! -e x ]] || mismatch "a refused training left a folder"

@@ -53,7 +53,8 @@ export function preset(name: string, values: Fields) {
 
 const write = (value: Value) => (typeof value === 'string' ? value : JSON.stringify(value));
 function read(text: string, like: Value): Value {
-  if (typeof like === 'string') return text;
+  // What is absent at first is a text or a list: "5" that somebody has typed is a text.
+  if (typeof like === 'string' || (like === null && !/^[[{]/.test(text))) return text;
   try {
     const value = JSON.parse(text);
     return typeof value === typeof like || like === null ? value : like;

@@ -56,11 +56,13 @@ std::vector<int64_t> idx_sizes(Unpacked& file, size_t axes) {
   require(magic[2] == 0x08, "{path}: is an IDX file of numbers that are not bytes (type {type}, expected 8)",
           "path"_a = file.path(), "type"_a = int{magic[2]});
   if (magic[3] != axes)
-    throw Error(axes == 3 ? tr("{path}: has {axes} axes, expected images of shape (count, height, width)",
+    throw axes == 3 && magic[3] == 1
+        ? Error(tr("{path}: holds labels, expected images of shape (count, height, width)", "path"_a = file.path()),
+                tr("give the file of their images"))
+        : Error(axes == 3 ? tr("{path}: has {axes} axes, expected images of shape (count, height, width)",
                                "path"_a = file.path(), "axes"_a = int{magic[3]})
                           : tr("{path}: has {axes} axes, expected labels of shape (count)", "path"_a = file.path(),
-                               "axes"_a = int{magic[3]}),
-                axes == 3 && magic[3] == 1 ? tr("these are labels; give the file of their images") : Text());
+                               "axes"_a = int{magic[3]}));
   std::vector<unsigned char> words(4 * axes);
   require(file.read(std::as_writable_bytes(std::span(words))) == words.size(), "{path}: the IDX file is cut off",
           "path"_a = file.path());

@@ -10,7 +10,8 @@ Lab language_lab() {
   return {"11.9",
           "language-models",
           tr("Language models"),
-          {induction_task, induction_training, induction_heads, induction_without, three_objectives, three_patterns},
+          {induction_task, induction_training, induction_heads, induction_without, three_objectives, three_patterns,
+           fine_tuning, scaling, mixed_tasks, applications, where_the_layer_goes, decoders_alone},
           false,
           40};
 }

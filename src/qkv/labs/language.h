@@ -10,11 +10,12 @@
 namespace qkv::labs::language {
 
 inline constexpr int64_t kContext = 24, kBatchRows = 32;  // of the models that read words
+inline constexpr int64_t kCausalSteps = 600, kMaskedSteps = 900, kSpansSteps = 1200;
 
 /// The English sentences of the built-in corpus as words. The test sentences are the last ones, from the same grammar.
 struct WordText {
   TextTokenizer tokenizer = TextTokenizer::bytes();
-  std::vector<int32_t> train, test;  // sentences, each with its line end
+  std::vector<int32_t> train, labelled, test;  // sentences, each with its line end; no model reads `labelled` as text
 
   /// The sentences of ids, without line ends.
   std::vector<std::vector<int32_t>> sentences(const std::vector<int32_t>& ids) const;
@@ -30,8 +31,10 @@ struct Reader {
 struct ReaderPlan {
   LanguageObjective objective = LanguageObjective::causal;
   int64_t width = 64, steps = 600;
-  int64_t measures = 1;  // how often the test loss is measured, at equal distances; the last time at the end
-  float rate = 3e-3f;
+  int64_t measures = 1;    // how often the test loss is measured, at equal distances; the last time at the end
+  float rate = 3e-3f;      // the highest
+  bool open_end = false;   // the rate falls in a way that does not depend on `steps`
+  int64_t test_words = 0;  // of the test text, that many are measured; 0: all
 };
 Reader trained_reader(const ReaderPlan& plan, const WordText& text, const std::vector<int32_t>& train, uint64_t seed,
                       Observer& observer);
@@ -43,11 +46,50 @@ struct Readers {
 };
 const Readers& readers(Page& page);
 
+/// Sentences as they are, and as many others in which two neighbouring words have changed places.
+struct Judged {
+  std::vector<std::vector<int32_t>> sentences;
+  std::vector<int32_t> right;  // 1: as it was
+  int32_t line_end = 0;
+
+  Judged part(size_t first, size_t count) const;
+};
+/// `count` of them, from the sentences from `first` on; those that are too short or too long are skipped.
+Judged judged(const std::vector<std::vector<int32_t>>& sentences, size_t first, size_t count, int32_t line_end,
+              const Rng& rng);
+
+/// A language model with a layer of two classes on one of its states: that of the line end before a sentence, or of
+/// the one after it.
+enum class ReadAt { first, last };
+struct JudgePlan {
+  int64_t steps = 100;
+  float rate = 1e-3f;  // the highest
+  ReadAt at = ReadAt::last;
+  bool frozen = false;  // the new layer alone is trained
+};
+/// Trains a copy of the model on the sentences; the share of the test sentences that it then judges correctly.
+double judge(const JudgePlan& plan, const LanguageModel& body, const Judged& train, const Judged& test, const Rng& rng);
+
+/// The word that a model finds likeliest, from the input of its output layer; never a special token.
+int32_t best_word(const LanguageModel& model, const float* features);
+
 // language_induction.cpp
 void induction_task(Page& page);
 void induction_training(Page& page);
 void induction_heads(Page& page);
 void induction_without(Page& page);
+
+// language_finetune.cpp
+void fine_tuning(Page& page);
+void where_the_layer_goes(Page& page);
+
+// language_scaling.cpp
+void scaling(Page& page);
+
+// language_exercises.cpp
+void mixed_tasks(Page& page);
+void applications(Page& page);
+void decoders_alone(Page& page);
 
 // language_objectives.cpp
 void three_objectives(Page& page);

@@ -1,5 +1,6 @@
 // Lab 11.9: the words of the built-in corpus, and the training of language models on them.
 #include <algorithm>
+#include <cmath>
 
 #include "qkv/core/parallel.h"
 #include "qkv/labs/language.h"
@@ -10,7 +11,7 @@
 namespace qkv::labs::language {
 namespace {
 
-constexpr size_t kTestSentences = 1000;
+constexpr size_t kTestSentences = 1000, kLabelledSentences = 2300;
 
 LanguageConfig configuration(const ReaderPlan& plan, uint64_t seed) {
   LanguageConfig c;
@@ -31,6 +32,14 @@ LanguageConfig configuration(const ReaderPlan& plan, uint64_t seed) {
   return c;
 }
 
+// Rises for 30 steps, then falls with the root of the step: good wherever the training is cut off.
+Schedule root_rate(float rate) {
+  return [rate](int64_t step) {
+    const auto s = static_cast<float>(step + 1);
+    return rate * std::min(s / 30, std::sqrt(30 / s));
+  };
+}
+
 }  // namespace
 
 WordText read_words(uint64_t seed) {
@@ -42,11 +51,16 @@ WordText read_words(uint64_t seed) {
   out.tokenizer = read.tokenizer;
   out.train = std::move(read.train_ids);
   // The corpus' own validation sentences pair words that training never pairs; these here only have new wording.
-  size_t cut = out.train.size() - 1;
-  for (size_t ends = 0; cut > 0 && ends < kTestSentences; --cut) ends += out.train[cut - 1] == out.tokenizer.line_end();
-  ++cut;
-  out.test.assign(out.train.begin() + static_cast<int64_t>(cut), out.train.end());
-  out.train.resize(cut);
+  const auto cut_off = [&](size_t sentences) {
+    size_t cut = out.train.size() - 1;
+    for (size_t ends = 0; cut > 0 && ends < sentences; --cut) ends += out.train[cut - 1] == out.tokenizer.line_end();
+    ++cut;
+    const std::vector<int32_t> end(out.train.begin() + static_cast<int64_t>(cut), out.train.end());
+    out.train.resize(cut);
+    return end;
+  };
+  out.test = cut_off(kTestSentences);
+  out.labelled = cut_off(kLabelledSentences);
   return out;
 }
 
@@ -65,12 +79,14 @@ Reader trained_reader(const ReaderPlan& plan, const WordText& text, const std::v
                       Observer& observer) {
   const LanguageConfig c = configuration(plan, seed);
   Reader out{LanguageModel(c.model, text.tokenizer.size(), Rng(seed).at("reader").at("init")), {}, {}};
-  const LanguageTask task(out.model, c, train, text.test, "en-fr");
+  std::vector<int32_t> test = text.test;
+  if (plan.test_words > 0) test.resize(static_cast<size_t>(plan.test_words));
+  const LanguageTask task(out.model, c, train, std::move(test), "en-fr");
   Adam adam = adamw(0.01f);
   Observer* observers[] = {&observer};
   fit(flatten(out.model), adam,
       {.epochs = plan.measures,
-       .rate = cosine_rate(plan.rate, plan.steps, 50),
+       .rate = plan.open_end ? root_rate(plan.rate) : cosine_rate(plan.rate, plan.steps, 50),
        .clip = 1,
        .seed = seed,
        .on_epoch =
@@ -87,9 +103,10 @@ const Readers& readers(Page& page) {
   if (!r.causal.loss.empty()) return r;
   r.text = read_words(page.seed());
   // The longest training first, so that two cores end at about the same time.
-  const std::pair<Reader*, ReaderPlan> tasks[] = {{&r.masked, {.objective = LanguageObjective::masked, .steps = 900}},
-                                                  {&r.spans, {.objective = LanguageObjective::spans}},
-                                                  {&r.causal, {.objective = LanguageObjective::causal}}};
+  const std::pair<Reader*, ReaderPlan> tasks[] = {
+      {&r.spans, {.objective = LanguageObjective::spans, .steps = kSpansSteps}},
+      {&r.masked, {.objective = LanguageObjective::masked, .steps = kMaskedSteps}},
+      {&r.causal, {.objective = LanguageObjective::causal, .steps = kCausalSteps}}};
   Work work(page, tr("training three language models"), std::size(tasks));
   parallel_for(std::ssize(tasks), 1e10, [&](int64_t i) {
     const SerialScope serial;

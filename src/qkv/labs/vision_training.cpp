@@ -78,7 +78,8 @@ void where_it_looks(Page& page) {
   figure.colours.map = ColourMap::viridis;
   figure.colours.low = 0;
   figure.size = FigureSize{8, 1.9};
-  page.draw("attention", figure, tr("What the class token attends to in the last block, mean of the heads."));
+  page.draw("attention", figure,
+            tr("What the class token attends to in the last block, mean of the heads. The axes count patches."));
   page.claim(
       on > off,
       tr("The class token looks where something is drawn: the patches that it attends to have more contrast than "

@@ -1,6 +1,8 @@
 // Grids of maps over a picture: rows are layers, columns are heads.
 #include "qkv/report/image_maps.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -105,15 +107,30 @@ class ImageDrawer {
 
   Figure heads(const Tensor& maps, const char* id, const Text& title) const {
     Figure out = grid(maps, id, title);
-    const int64_t rows = maps.size(0), cols = maps.size(1);
+    const int64_t rows = maps.size(0), cols = maps.size(1), cells = maps.size(2) * maps.size(3);
+    // One head may look at a few patches and another at all of them a little: on one scale the second would be blank.
+    const bool own = rows * cols > 1 && !choice_.colours.low && !choice_.colours.high;
+    if (own) {
+      out.colours.per_panel = true;
+      out.colours.bar = false;
+      out.title = tr("{what}; colours from 0 to the largest weight of each panel", "what"_a = title);
+    }
     for (int64_t i = 0; i < rows * cols; ++i) {
       const int64_t layer = choice_.layer.value_or(1) + i / cols, head = choice_.head.value_or(1) + i % cols;
       Panel& panel = out.panels[static_cast<size_t>(i)];
       panel.short_title = text("L", layer, " H", head);
+      Text name;
       if (use_ == FigureUse::terminal)
-        panel.title = tr("Layer {layer}, head {head}", "layer"_a = layer, "head"_a = head);
+        name = tr("Layer {layer}, head {head}", "layer"_a = layer, "head"_a = head);
       else if (i < cols)
-        panel.title = tr("Head {head}", "head"_a = head);
+        name = tr("Head {head}", "head"_a = head);
+      if (own) {
+        const std::string most =
+            fmt::format("{:.2g}", *std::max_element(maps.ptr() + i * cells, maps.ptr() + (i + 1) * cells));
+        name = name.empty() ? tr("up to {most}", "most"_a = most)
+                            : tr("{name}, up to {most}", "name"_a = name, "most"_a = most);
+      }
+      panel.title = name;
       if (use_ == FigureUse::paper && i % cols == 0) panel.y.label = tr("Layer {layer}", "layer"_a = layer);
     }
     return out;

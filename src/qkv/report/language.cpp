@@ -90,6 +90,12 @@ Text to_text(const LanguageGenerator& generator, const Text& file, const TextSco
         "({characters} characters, {tokens} tokens)",
         "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(),
         "bits"_a = s.bits_per_character(), "characters"_a = number(s.characters), "tokens"_a = number(s.tokens));
+  if (s.scored == 1)
+    return tr(
+        "{file}: perplexity {perplexity:.4f}, {nats:.4f} nats per token, of one hidden token ({characters} "
+        "characters, {tokens} tokens)",
+        "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(),
+        "characters"_a = number(s.characters), "tokens"_a = number(s.tokens));
   return tr(
       "{file}: perplexity {perplexity:.4f}, {nats:.4f} nats per token, of {scored} hidden tokens ({characters} "
       "characters, {tokens} tokens)",

@@ -16,7 +16,8 @@ struct Endpoint {
   const char *method, *path;
   Json (*run)(const Call&);
 };
-constexpr Endpoint kEndpoints[] = {{"GET", "/api/v1/about", about},
+constexpr Endpoint kEndpoints[] = {{"GET", "/health", health},
+                                   {"GET", "/api/v1/about", about},
                                    {"GET", "/api/v1/models", models},
                                    {"GET", "/api/v1/picture", picture},
                                    {"POST", "/api/v1/cues", cues},
@@ -94,17 +95,28 @@ std::map<std::string, std::string> parse_query(const std::string& query) {
   return out;
 }
 
-// "ID" of "/api/v1/runs/ID/metrics".
-std::optional<std::string> run_of(const std::string& path) {
-  const std::string before = kBase + "/runs/", after = "/metrics";
+// "ID" of "/api/v1/runs/ID/metrics", or what is between other ends.
+std::optional<std::string> between(const std::string& path, const std::string& before, const std::string& after) {
   if (!path.starts_with(before) || !path.ends_with(after) || path.size() <= before.size() + after.size()) return {};
   return path.substr(before.size(), path.size() - before.size() - after.size());
 }
 
 }  // namespace
 
+std::string Api::json_of_form(const std::string& form) {
+  Json out = Json::object();
+  for (const auto& [key, value] : parse_query(form)) out[key] = value;
+  return printed(out);
+}
+
 Api::Api(ModelShelf& shelf, EventHub& events) : shelf_(shelf), events_(events) {}
 Api::~Api() = default;
+
+std::vector<std::string> Api::endpoints() {
+  std::vector<std::string> out = {"GET " + kBase + "/runs/ID/metrics", "GET /v1/models/NAME"};
+  for (const Endpoint& e : kEndpoints) out.push_back(text(e.method, " ", e.path));
+  return out;
+}
 
 void Api::stop() {
   stopped_ = true;
@@ -140,7 +152,7 @@ std::shared_ptr<std::atomic<bool>> Api::begin_view(const std::string& view) {
   auto stop = std::make_shared<std::atomic<bool>>(false);
   const std::lock_guard lock(mutex_);
   if (stopped_) *stop = true;
-  const std::string key = view.empty() ? " " + std::to_string(next_session_++) : view;
+  const std::string key = view.empty() ? " " + std::to_string(next_view_++) : view;
   if (const auto old = views_.find(key); old != views_.end()) *old->second = true;
   views_[key] = stop;
   return stop;
@@ -153,13 +165,17 @@ void Api::end_view(const std::string& view, const std::shared_ptr<std::atomic<bo
 }
 
 ApiAnswer Api::run(const ApiRequest& request, Call& call) {
-  if (const auto id = run_of(request.path); id && request.method == "GET")
-    return {200, printed(run_metrics(call, *id))};
-  bool known = run_of(request.path).has_value();
+  const auto run = between(request.path, kBase + "/runs/", "/metrics"), model = between(request.path, "/v1/models/", "");
+  const bool gets = request.method == "GET";
+  if (run && gets) return {200, printed(run_metrics(call, *run))};
+  if (model && gets) return {200, printed(openai_model(call, *model))};
+  bool known = run || model;
   for (const Endpoint& e : kEndpoints) {
     if (request.path != e.path) continue;
     known = true;
-    if (request.method == e.method) return {200, printed(e.run(call))};
+    if (request.method != e.method) continue;
+    const Json out = e.run(call);
+    return out.is_string() ? ApiAnswer{200, out.get<std::string>(), "text/event-stream"} : ApiAnswer{200, printed(out)};
   }
   if (known)
     return failed(405,
@@ -214,6 +230,15 @@ ApiAnswer Api::answer(const ApiRequest& request) {
     out = failed(503, say(tr("there is not enough memory for this request")));
   } catch (const std::exception& e) {
     out = failed(500, e.what());
+  }
+  // Clients of OpenAI's form expect an object.
+  if (out.status != 200 && request.path.starts_with("/v1/")) {
+    const Json plain = Json::parse(out.json);
+    out.json = printed({{"error",
+                         {{"message", plain["error"]},
+                          {"type", out.status < 500 ? "invalid_request_error" : "server_error"},
+                          {"param", nullptr},
+                          {"code", nullptr}}}});
   }
   if (working) workers_.release();
   if (stop) end_view(call.view, stop);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <semaphore>
 #include <string>
+#include <vector>
 
 #include "qkv/serve/events.h"
 #include "qkv/serve/shelf.h"
@@ -14,13 +15,14 @@
 namespace qkv::serve {
 
 struct ApiRequest {
-  std::string method = "GET", path, query, body;
+  std::string method = "GET", path, query, body;  // a body is JSON
   Language language = Language::en;  // of sentences, unless `lang` in query or body says another
 };
 
 struct ApiAnswer {
   int status = 200;
   std::string json;
+  std::string type = "application/json";  // text/event-stream: `json` is a list of events
 };
 
 struct Call;
@@ -33,6 +35,10 @@ class Api {
   ~Api();
 
   ApiAnswer answer(const ApiRequest& request);
+  /// "POST /api/v1/cues", ...: everything that is answered.
+  static std::vector<std::string> endpoints();
+  /// The fields of a form, "a=1&b=%20", as JSON.
+  static std::string json_of_form(const std::string& form);
   /// Ends the work of all requests as soon as they can stop.
   void stop();
 
@@ -55,7 +61,7 @@ class Api {
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<std::atomic<bool>>> views_;
   std::map<uint64_t, std::shared_ptr<const MapSession>> sessions_;
-  uint64_t next_session_ = 1;
+  uint64_t next_session_ = 1, next_view_ = 1;
   std::atomic<bool> stopped_ = false;
   std::counting_semaphore<16> workers_{4};  // requests that compute at once
 };

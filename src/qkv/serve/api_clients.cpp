@@ -38,6 +38,19 @@ std::string translated(const Call& call, const std::string& model, const std::st
   return t.hypotheses.empty() ? "" : translator->text(t.hypotheses[0], t.writing);
 }
 
+// A text, or a list of some.
+std::vector<std::string> texts(const Fields& in, const char* key, size_t most) {
+  if (!in.has(key)) return {};
+  if (!in.at(key).is_array()) return {in.text(key)};
+  std::vector<std::string> out;
+  for (const Json& one : in.at(key)) {
+    require(one.is_string() && out.size() < most, "{field}: expected a text or a list of at most {most} texts",
+            "field"_a = key, "most"_a = most);
+    out.push_back(one.get<std::string>());
+  }
+  return out;
+}
+
 }  // namespace
 
 Json libre_translate(const Call& call) {
@@ -52,11 +65,7 @@ Json libre_translate(const Call& call) {
   if (model.empty()) refuse("no model translates from {source} to {target}", "source"_a = source, "target"_a = target);
   if (!in.at("q").is_array()) return {{"translatedText", translated(call, model, in.text("q"))}};
   Json out = Json::array();
-  require(in.at("q").size() <= 64, "q: at most {most} texts are accepted", "most"_a = 64);
-  for (const Json& text : in.at("q")) {
-    require(text.is_string(), "q: expected texts");
-    out.push_back(translated(call, model, text.get<std::string>()));
-  }
+  for (const std::string& text : texts(in, "q", 64)) out.push_back(translated(call, model, text));
   return {{"translatedText", out}};
 }
 
@@ -71,25 +80,55 @@ Json libre_languages(const Call& call) {
   return out;
 }
 
+namespace {
+
+Json openai_model_json(const ShelfModel& m) {
+  return {{"id", m.name}, {"object", "model"}, {"created", 0}, {"owned_by", "qkv"}};
+}
+
+std::vector<ShelfModel> language_models(const Call& call) {
+  std::vector<ShelfModel> out;
+  for (ShelfModel& m : call.api.shelf().models())
+    if (m.can_answer() && m.run && m.run->config.task() == TaskKind::language) out.push_back(std::move(m));
+  return out;
+}
+
+// By name or id; the first one if there is no name.
+ShelfModel language_model(const Call& call, const std::string& wanted) {
+  for (const ShelfModel& m : language_models(call))
+    if (wanted.empty() || m.name == wanted || m.id == wanted) return m;
+  throw Refused(404, tr("there is no language model {name}", "name"_a = wanted));
+}
+
+Json logprobs_json(const LanguageGenerator& generator, const GeneratedText& text) {
+  Json offsets = Json::array();
+  size_t offset = 0;
+  for (const int32_t token : text.tokens) {
+    offsets.push_back(offset);
+    if (token < generator.tokenizer().size()) offset += generator.tokenizer().decode(std::vector{token}).size();
+  }
+  return {{"tokens", generator.tokens(text.tokens)},
+          {"token_logprobs", text.log_probabilities},
+          {"top_logprobs", nullptr},
+          {"text_offset", offsets}};
+}
+
+}  // namespace
+
 Json openai_models(const Call& call) {
   Json list = Json::array();
-  for (const ShelfModel& m : call.api.shelf().models())
-    if (m.can_answer() && m.run && m.run->config.task() == TaskKind::language)
-      list.push_back({{"id", m.name}, {"object", "model"}, {"created", 0}, {"owned_by", "qkv"}});
+  for (const ShelfModel& m : language_models(call)) list.push_back(openai_model_json(m));
   return {{"object", "list"}, {"data", list}};
 }
 
+Json openai_model(const Call& call, const std::string& name) { return openai_model_json(language_model(call, name)); }
+
 Json openai_completions(const Call& call) {
   const Fields in = call.fields();
-  const std::string wanted = in.text("model", "");
-  std::string id;
-  for (const ShelfModel& m : call.api.shelf().models()) {
-    if (!m.can_answer() || !m.run || m.run->config.task() != TaskKind::language) continue;
-    if (id.empty() && (wanted.empty() || m.name == wanted || m.id == wanted)) id = m.id;
-  }
-  if (id.empty()) throw Refused(404, tr("there is no language model {name}", "name"_a = wanted));
-  require(!in.flag("stream", false), "stream: this server answers as a whole");
-  const auto generator = call.api.shelf().generator(id);
+  const ShelfModel model = language_model(call, in.text("model", ""));
+  const auto generator = call.api.shelf().generator(model.id);
+  require(generator->objective() == LanguageObjective::causal,
+          "this model fills gaps: only a causal model writes the next token");
   GenerateOptions options = generator->defaults();
   options.temperature = in.number("temperature", 0, 2, 1);
   options.top_p = in.number("top_p", 1e-6, 1, 1);
@@ -97,33 +136,36 @@ Json openai_completions(const Call& call) {
   options.samples = in.whole("n", 1, 8, 1);
   options.seed = static_cast<uint64_t>(in.whole("seed", 0, INT64_C(1) << 53, 0));
   options.stop = call.stop;
-  if (in.has("stop") && in.at("stop").is_array()) {
-    for (const Json& s : in.at("stop"))
-      if (s.is_string() && options.stops.size() < 4) options.stops.push_back(s.get<std::string>());
-  } else if (in.has("stop")) {
-    options.stops = {in.text("stop")};
-  }
-  const std::vector<std::string> prompts = {in.text("prompt", "")};
-  const Continued written = generator->generate(prompts, options)[0];
+  options.stops = texts(in, "stop", 4);
+  std::vector<std::string> prompts = texts(in, "prompt", 16);
+  if (prompts.empty()) prompts.emplace_back();
+  const auto written = generator->generate(prompts, options);
   call.go_on();
   Json choices = Json::array();
-  size_t tokens = 0;
-  for (size_t i = 0; i < written.texts.size(); ++i) {
-    tokens += written.texts[i].tokens.size();
-    choices.push_back({{"text", written.texts[i].text},
-                       {"index", i},
-                       {"logprobs", nullptr},
-                       {"finish_reason", name_of(written.texts[i].end)}});
+  size_t read = 0, tokens = 0;
+  for (size_t p = 0; p < written.size(); ++p) {
+    read += written[p].prompt.size();
+    for (const GeneratedText& text : written[p].texts) {
+      tokens += text.tokens.size();
+      choices.push_back({{"text", (in.flag("echo", false) ? prompts[p] : "") + text.text},
+                         {"index", choices.size()},
+                         {"logprobs", in.has("logprobs") ? logprobs_json(*generator, text) : Json()},
+                         {"finish_reason", name_of(text.end)}});
+    }
   }
-  return {{"id", "cmpl-qkv"},
-          {"object", "text_completion"},
-          {"created", 0},
-          {"model", call.api.shelf().model(id).name},
-          {"choices", choices},
-          {"usage",
-           {{"prompt_tokens", written.prompt.size()},
-            {"completion_tokens", tokens},
-            {"total_tokens", written.prompt.size() + tokens}}}};
+  Json out = {{"id", "cmpl-qkv"}, {"object", "text_completion"}, {"created", 0}, {"model", model.name}};
+  if (!in.flag("stream", false)) {
+    out["choices"] = choices;
+    out["usage"] = {{"prompt_tokens", read}, {"completion_tokens", tokens}, {"total_tokens", read + tokens}};
+    return out;
+  }
+  // As events, one per choice: what such a client expects, although everything is written by now.
+  std::string events;
+  for (const Json& choice : choices) {
+    out["choices"] = Json::array({choice});
+    events += "data: " + out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
+  }
+  return events + "data: [DONE]\n\n";
 }
 
 }  // namespace qkv::serve

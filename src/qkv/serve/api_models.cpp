@@ -102,6 +102,8 @@ Json models_json(const ModelShelf& shelf, Language language) {
 
 Json models(const Call& call) { return models_json(call.api.shelf(), call.language); }
 
+Json health(const Call&) { return {{"status", "ok"}, {"version", version()}}; }
+
 Json about(const Call& call) {
   Json scorers = Json::array();
   for (const ScorerKind kind : every<ScorerKind>()) {

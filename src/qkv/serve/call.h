@@ -89,6 +89,7 @@ Json nested(const Tensor& x);
 std::string command_line(const std::vector<std::string>& words);
 
 // The endpoints, one file per group of benches.
+Json health(const Call& call);
 Json about(const Call& call);
 Json models(const Call& call);
 Json cues(const Call& call);
@@ -111,6 +112,7 @@ Json run_metrics(const Call& call, const std::string& id);
 Json libre_translate(const Call& call);
 Json libre_languages(const Call& call);
 Json openai_models(const Call& call);
-Json openai_completions(const Call& call);
+Json openai_model(const Call& call, const std::string& name);
+Json openai_completions(const Call& call);  // a text of events if "stream" is true
 
 }  // namespace qkv::serve

@@ -32,6 +32,14 @@ std::optional<std::string> in_query(const HttpRequest& request, const std::strin
   return query.substr(first, query.find('&', first) - first);
 }
 
+std::string content_type(const HttpRequest& request) {
+  std::string type = header(request, "content-type");
+  type = type.substr(0, type.find(';'));
+  while (!type.empty() && type.back() == ' ') type.pop_back();
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
+  return type;
+}
+
 bool has_token(const HttpRequest& request, const std::string& token) {
   if (same_secret(header(request, "authorization"), "Bearer " + token)) return true;
   const auto given = in_query(request, "token");
@@ -67,6 +75,12 @@ Language asked_language(const HttpRequest& request) {
   return best;
 }
 
+// A browser says where a form comes from, so that no page can send one; a program does not.
+bool is_form(const HttpRequest& request) {
+  return request.path == "/translate" && content_type(request) == "application/x-www-form-urlencoded" &&
+         header(request, "origin").empty() && header(request, "sec-fetch-site").empty();
+}
+
 HttpAnswer too_large(const HttpRequest& request, size_t most) {
   return error_answer(413, tr("the request is too large: at most {most} bytes are accepted", "most"_a = most),
                       asked_language(request));
@@ -86,11 +100,7 @@ std::optional<HttpAnswer> refused(const HttpRequest& request, const GateRules& r
   if (request.method != "GET" && request.method != "POST" && request.method != "HEAD")
     return error_answer(405, tr("only GET and POST are answered"), language);
   if (request.method != "POST") return {};
-  std::string type = header(request, "content-type");
-  type = type.substr(0, type.find(';'));
-  while (!type.empty() && type.back() == ' ') type.pop_back();
-  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::tolower(c); });
-  if (type != "application/json")
+  if (content_type(request) != "application/json" && !is_form(request))
     return error_answer(415, tr("POST needs the content type application/json"), language);
   const std::string length = header(request, "content-length");
   const bool digits = length.find_first_not_of("0123456789") == length.npos;

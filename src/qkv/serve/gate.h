@@ -22,6 +22,9 @@ std::optional<HttpAnswer> refused(const HttpRequest& request, const GateRules& r
 /// `lang` of the query; else what Accept-Language prefers, if that is a language that we speak; else English.
 Language asked_language(const HttpRequest& request);
 
+/// A form of a LibreTranslate client, the only form that is let in; never from a page.
+bool is_form(const HttpRequest& request);
+
 /// The answer to a body of more than `most` bytes.
 HttpAnswer too_large(const HttpRequest& request, size_t most);
 

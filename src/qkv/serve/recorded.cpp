@@ -11,7 +11,7 @@
 namespace qkv::serve {
 namespace {
 
-constexpr int64_t kMapCells = 256 * 256;  // of one map: what /map gives at once
+constexpr int64_t kTileSide = 256;  // cells of a tile of the page
 
 std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
@@ -48,8 +48,8 @@ class PageRecorder {
 
   std::string language() {
     const Json body = {{"model", model_["id"]}, {"prompt", o_.text}, {"temperature", 0.8}, {"top", 20}};
-    Json answer = ask("POST", "/next", body);
-    fill_maps(answer, "decoder");
+    const Json answer = ask("POST", "/next", body);
+    add_tiles(answer, "decoder");
     add("/next", {{"model", model_["id"]}, {"prompt", o_.text}, {"temperature", 0.8}}, {"edits"}, answer);
     title_ = o_.text;
     report::BenchLink link("language");
@@ -109,48 +109,67 @@ class PageRecorder {
     title_ = target;
     Json body = question;
     body["target"] = target;
-    Json answer = ask("POST", "/maps", body);
-    fill_maps(answer, first);
+    const Json answer = ask("POST", "/maps", body);
     add("/maps", body, {"edits"}, answer);
+    add_tiles(answer, first);
   }
 
-  // Maps that are too large for an answer are put into it, as long as there is room: first the one that is shown first,
-  // then those of its part.
-  void fill_maps(Json& answer, const std::string& first) {
-    std::vector<Json*> maps;
-    for (Json& map : answer["maps"]) maps.push_back(&map);
+  // Maps that are too large for an answer are tiles, as the page asks for them (web/src/views/tiles.tsx): level 0 is
+  // exact, and a cell of every further level is the maximum over twice as many rows and columns. Overviews come first,
+  // and on each level the map that is shown first, then those of its part, as long as there is room.
+  void add_tiles(const Json& answer, const std::string& first) {
+    std::vector<const Json*> maps;
+    for (const Json& map : answer["maps"])
+      if (!map.contains("values")) maps.push_back(&map);
     const auto rank = [&](const Json* map) {
       const bool shown = (*map)["layer"] == o_.layer.value_or(1) && (*map)["head"] == o_.head.value_or(1);
       return (*map)["name"] != first ? 2 : shown ? 0 : 1;
     };
     std::stable_sort(maps.begin(), maps.end(), [&](const Json* a, const Json* b) { return rank(a) < rank(b); });
-    int64_t room = o_.most_bytes - bytes_, absent = 0, large = 0;
-    for (Json* map : maps) {
-      const int64_t cells = (*map)["shape"][0].get<int64_t>() * (*map)["shape"][1].get<int64_t>();
-      if (!map->contains("values") && cells <= kMapCells && room > 0) {
-        const Json part = ask("POST", "/map", {{"session", answer["session"]}, {"name", (*map)["name"]},
-                                               {"layer", (*map)["layer"]}, {"head", (*map)["head"]}});
-        (*map)["values"] = part["values"];
+    const auto levels = [](const Json* map) {
+      const int64_t longest = std::max((*map)["shape"][0].get<int64_t>(), (*map)["shape"][1].get<int64_t>());
+      int64_t level = 0;
+      while (longest > kTileSide << level) ++level;
+      return level;
+    };
+    int64_t top = 0;
+    for (const Json* map : maps) top = std::max(top, levels(map));
+    std::set<const Json*> absent, pooled;
+    for (int64_t level = top; level >= 0; --level)
+      for (const Json* map : maps) {
+        if (level > levels(map) || absent.contains(map) || pooled.contains(map)) continue;
+        if (!add_level(answer["session"], *map, level)) (level == levels(map) ? absent : pooled).insert(map);
       }
-      if (!map->contains("values")) {
-        ++(cells > kMapCells ? large : absent);
-        continue;
-      }
-      const auto bytes = std::ssize(json_text((*map)["values"]));
-      room -= bytes;
-      if (room < 0) {
-        map->erase("values");
-        room = 0;
-        ++absent;
-      }
-    }
-    if (large > 0)
-      left_out_.push_back(tr("{count} maps of more than {most} weights; qkv serve shows them", "count"_a = large,
-                             "most"_a = kMapCells));
-    if (absent > 0)
+    if (!pooled.empty())
+      left_out_.push_back(tr("the single weights of {count} maps: they are there as an overview, by the maximum",
+                             "count"_a = pooled.size()));
+    if (!absent.empty())
       left_out_.push_back(tr("{count} maps, so that the file stays below {bytes} bytes; qkv serve shows them",
-                             "count"_a = absent, "bytes"_a = o_.most_bytes));
-    answer.erase("session");
+                             "count"_a = absent.size(), "bytes"_a = o_.most_bytes));
+  }
+
+  // All tiles of a level of a map, or none if they do not fit.
+  bool add_level(const Json& session, const Json& map, int64_t level) {
+    const auto rows = map["shape"][0].get<int64_t>(), columns = map["shape"][1].get<int64_t>();
+    const int64_t size = int64_t{1} << level, span = kTileSide * size;
+    const auto cells = [&](int64_t count) { return (count + size - 1) / size; };
+    // 4 bytes of a weight in base64, and the request of a tile.
+    const int64_t tiles = ((rows + span - 1) / span) * ((columns + span - 1) / span);
+    if (bytes_ + cells(rows) * cells(columns) * 16 / 3 + tiles * 400 > o_.most_bytes) return false;
+    for (int64_t r = 0; r < rows; r += span)
+      for (int64_t c = 0; c < columns; c += span) {
+        const int64_t last_row = std::min(rows, r + span), last_column = std::min(columns, c + span);
+        const Json body = {{"session", session},
+                           {"name", map["name"]},
+                           {"layer", map["layer"]},
+                           {"head", map["head"]},
+                           {"row", {r, last_row}},
+                           {"column", {c, last_column}},
+                           {"cells", {cells(last_row - r), cells(last_column - c)}},
+                           {"form", "base64"}};
+        add("/map", body, {}, ask("POST", "/map", body));
+      }
+    return true;
   }
 
   std::string address(report::BenchLink& link) const {

@@ -13,7 +13,6 @@
 
 #include "qkv/core/check.h"
 #include "qkv/core/system_reason.h"
-#include "qkv/core/version.h"
 #include "qkv/serve/api.h"
 #include "qkv/serve/gate.h"
 #include "qkv/serve/models_json.h"
@@ -75,13 +74,11 @@ class Handler : public HttpHandler {
   HttpAnswer routed(const HttpRequest& request) {
     const bool gets = request.method == "GET" || request.method == "HEAD";
     if (gets && (request.path == "/" || request.path == "/index.html")) return page(request);
-    if (gets && request.path == "/health")
-      return {200, {{"Content-Type", "application/json"}}, dumped({{"status", "ok"}, {"version", version()}})};
     if (gets && request.path == "/api/v1/events") return stream(asked_language(request));
-    const ApiAnswer answer =
-        api_.answer({request.method == "HEAD" ? "GET" : request.method, request.path, request.query, request.body,
-                     asked_language(request)});
-    return {answer.status, {{"Content-Type", "application/json"}}, answer.json};
+    const std::string body = is_form(request) ? Api::json_of_form(request.body) : request.body;
+    const ApiAnswer answer = api_.answer({request.method == "HEAD" ? "GET" : request.method, request.path,
+                                          request.query, body, asked_language(request)});
+    return {answer.status, {{"Content-Type", answer.type}}, answer.json};
   }
 
   HttpAnswer page(const HttpRequest& request) const {

@@ -19,7 +19,7 @@ constexpr TaskKind kTasks[] = {TaskKind::translation, TaskKind::language, TaskKi
 std::string checked_path(const std::string& folder) {
   if (!fs::exists(folder))
     throw Error(tr("{folder}: no such folder; expected one that qkv train wrote", "folder"_a = folder),
-                tr("qkv train --preset transformer makes one in runs/transformer"));
+                tr("qkv train --preset NAME makes one in runs/NAME; qkv train --help lists the presets"));
   require(fs::is_directory(folder), "{folder}: is a file; expected a folder that qkv train wrote", "folder"_a = folder);
   const std::string path = folder + "/config.yaml";
   require(fs::exists(path), "{folder}: has no config.yaml; expected a folder that qkv train wrote",

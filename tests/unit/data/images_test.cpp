@@ -92,7 +92,7 @@ TEST(Images, DamagedIdxFilesAreRefusedInOneLine) {
   EXPECT_EQ(refused(good.substr(0, 40)), images + ": its header promises 60 bytes, but the file is too short for them");
   EXPECT_EQ(refused(good.substr(0, 70)), images + ": the IDX file is cut off");
   EXPECT_EQ(refused(good + "x"), images + ": the IDX file has more bytes than its header says");
-  EXPECT_EQ(refused(names), images + ": has 1 axes, expected images of shape (count, height, width)");
+  EXPECT_EQ(refused(names), images + ": holds labels, expected images of shape (count, height, width)");
   std::string bad = good;
   bad[2] = 0x0D;
   EXPECT_EQ(refused(bad), images + ": is an IDX file of numbers that are not bytes (type 13, expected 8)");

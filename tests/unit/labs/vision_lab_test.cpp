@@ -11,6 +11,7 @@ TEST(VisionLab, ClaimsHoldTextIsInBothLanguagesAndFiguresDraw) {
   expect_words_in_both_languages(page);
   expect_figures_draw(page);
   expect_renders(lab, page);
+  expect_exercises_in_order(page, {"11.8.1", "11.8.2", "11.8.3"});
   EXPECT_NE(english(fact_with(page, "The book's model").measured).find("6,457,866"), std::string::npos);
 }
 

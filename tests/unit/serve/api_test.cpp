@@ -166,6 +166,25 @@ TEST(Gate, LetsInOnlyItsOwnPage) {
   EXPECT_EQ(refused(request, rules)->status, 403);
 }
 
+TEST(Gate, TakesAFormFromAProgramForTranslateAlone) {
+  const GateRules rules{.hosts = {"h"}, .token = ""};
+  HttpRequest request{.method = "POST",
+                      .path = "/translate",
+                      .query = "",
+                      .headers = {{"host", "h"}, {"content-type", "application/x-www-form-urlencoded"}},
+                      .body = ""};
+  EXPECT_FALSE(refused(request, rules));
+  request.path = "/api/v1/translate";
+  EXPECT_EQ(refused(request, rules)->status, 415);
+  request.path = "/translate";
+  request.headers["origin"] = "http://h";
+  EXPECT_EQ(refused(request, rules)->status, 415);
+  request.headers.erase("origin");
+  request.headers["sec-fetch-site"] = "same-origin";
+  EXPECT_EQ(refused(request, rules)->status, 415);
+  EXPECT_EQ(Api::json_of_form("q=a+b%20c&source=en&x"), R"({"q":"a b c","source":"en","x":""})");
+}
+
 TEST(Gate, WantsTheTokenWhereThereIsOne) {
   const GateRules rules{.hosts = {}, .token = "secret"};
   HttpRequest request{.method = "GET", .path = "/", .query = "", .headers = {{"host", "a"}}, .body = ""};

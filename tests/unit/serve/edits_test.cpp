@@ -149,7 +149,7 @@ class ServeEdits : public ServeModels {
     if (best.hypotheses[0].ended) ids.push_back(translator.tokenizers().target.eos());
     ForcedTranslation own{best.source, ids, {}};
     own.forced.attention = best.hypotheses[0].attention;
-    expect_maps(ask("maps", {}), library_maps(translator, own, c.edits));
+    expect_maps(ask("maps", Json::object()), library_maps(translator, own, c.edits));
     // Comparing with the model as it is.
     const Json compared =
         served->ask("/api/v1/compare",
@@ -195,7 +195,7 @@ TEST_F(ServeEdits, OfBlocksAreThoseOfAWholePass) {
     const auto row = [](const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); };
     EditProbe probe(c.edits);
     const Tensor features =
-        translator.model().transformer()->features(row(forced.source), {}, row(read), Run{.probe = &probe});
+        translator.model().transformer()->features(row(forced.source), {}, row(read), qkv::Run{.probe = &probe});
     std::vector<double> norms;
     for (int64_t i = 0; i < features.size(1); ++i) {
       double sum = 0;

@@ -49,7 +49,7 @@ TEST_F(LongMaps, RectanglesAreExactAndTheOverviewIsTheMaximum) {
     Tensor head;
   } keeper;
   const TapePause pause;
-  generator.model().features(generator.batch_of(text).read, Run{.probe = &keeper});
+  generator.model().features(generator.batch_of(text).read, qkv::Run{.probe = &keeper});
   const auto part = [&](const Json& more) {
     Json body = {{"session", maps["session"]}, {"name", "decoder"}, {"layer", 2}, {"head", 2}};
     body.update(more);

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "qkv/core/catalogue.h"
+#include "qkv/core/chinese.h"
 #include "qkv/serve/api.h"
 #include "qkv/tasks/language/run.h"
 #include "qkv/tasks/translation/run.h"
@@ -37,14 +39,26 @@ inline TranslationConfig small_bahdanau() {
 
 inline LanguageConfig small_language(const fs::path& text, int64_t context) {
   std::ofstream file(text);
-  for (int i = 0; i < context / 8 + 100; ++i) file << "the cat " << i % 10 << " sleeps and reads .\n";
+  for (int i = 0; i < context / 7 + 50; ++i) file << "the cat " << i % 10 << " sleeps and reads .\n";
   file.close();
   LanguageConfig config;
-  config.parse("data: {text: " + text.string() + ", tokenizer: characters}\nmodel: {kind: language, context: " +
-                   std::to_string(context) +
-                   ", hidden: 32, layers: 2, heads: 2, ffn: 32}\ntraining: {epochs: 1, batch_rows: 1}\n",
-               "test");
+  config.data.text = text.string();
+  config.data.tokenizer = TextTokens::characters;
+  config.model.context = context;
+  config.model.transformer.hidden = config.model.transformer.ffn = 32;
+  config.model.transformer.heads = config.model.transformer.layers = 2;
+  config.training.epochs = 1;
+  config.training.batch_rows = 1;
   return config;
+}
+
+/// Sentences in Chinese are those of the program.
+inline void with_chinese() {
+  static const bool once = [] {
+    add_catalogue(Language::zh, std::string(chinese_catalogue()));
+    return true;
+  }();
+  static_cast<void>(once);
 }
 
 /// An Api on a folder of models.

@@ -77,6 +77,7 @@ TEST_F(Shelf, ARunWithoutACheckpointSaysWhyItCannotAnswer) {
 }
 
 TEST_F(Shelf, ABackgroundTrainingThatFailedIsSeenByAPageThatIsOpenedLater) {
+  with_chinese();
   Served served(folder);
   EXPECT_TRUE(served.get("/api/v1/models")["background"].is_null());
   served.shelf.set_background({BackgroundTraining::State::failed, "explorer",
@@ -121,6 +122,7 @@ TEST(AskedLanguage, IsThatOfTheAddressOrTheBrowser) {
 }
 
 TEST(Gate, RefusesInTheLanguageOfTheBrowser) {
+  with_chinese();
   const GateRules rules{.hosts = {"here"}, .token = ""};
   const std::string english = refused(with({}), rules)->body;
   const std::string chinese = refused(with({{"accept-language", "zh"}}), rules)->body;
@@ -131,6 +133,7 @@ TEST(Gate, RefusesInTheLanguageOfTheBrowser) {
 }
 
 TEST_F(Shelf, ErrorsOfTheApiFollowTheBrowserUnlessToldOtherwise) {
+  with_chinese();
   Served served(folder);
   const auto error = [&](const std::string& body, const std::string& query, Language language) {
     return Json::parse(served.api.answer({"POST", "/api/v1/cues", query, body, language}).json)["error"]

@@ -252,7 +252,7 @@ function Formula({ data }: { data: Heads }) {
 
 export function HeadsBench() {
   const { data } = heads.value;
-  const best = data?.importance?.reduce((a, b) => (b.value > a.value ? b : a));
+  const best = data?.importance?.length ? data.importance.reduce((a, b) => (b.value > a.value ? b : a)) : undefined;
   const weakest = [...(data?.importance ?? [])].sort((a, b) => a.value - b.value);
   const name = part.value;
   const offOf = (list: { layer: number; head: number }[]): Off[] => list.map((one) => [name, one.layer, one.head]);

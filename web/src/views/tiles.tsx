@@ -73,8 +73,10 @@ class Tiles {
       if (this.known.size > 160) for (const old of [...this.known.keys()].slice(0, 60)) if (!this.used.includes(old) && !old.startsWith(`${this.levels},`)) this.known.delete(old);
       this.failure.value = null;
     } catch (problem) {
-      this.known.delete(key);
-      if ((problem as Failure).status !== 409) this.failure.value = problem as Failure;
+      // A file has only some tiles, and says so below: the coarser ones stay.
+      if ((problem as Failure).error === 'recorded') this.known.set(key, placeholder);
+      else this.known.delete(key);
+      if ((problem as Failure).status !== 409 && (problem as Failure).error !== 'recorded') this.failure.value = problem as Failure;
     }
     --this.flying;
     this.changed.value++;

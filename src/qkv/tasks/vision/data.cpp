@@ -2,6 +2,7 @@
 #include "qkv/tasks/vision/data.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -38,8 +39,9 @@ ImageSet read_labelled(const std::string& images, const std::string& labels, con
                    "path"_a = images),
                 tr("qkv data pictures -o DIR writes an example of each"));
   const std::string names = labels.empty() ? labels_beside(images) : labels;
+  ImageSet out = read_idx(images, names);  // refuses a file that is itself one of labels
   require(!names.empty(), "{images}: has no labels; give their file with data.labels", "images"_a = images);
-  return read_idx(images, names);
+  return out;
 }
 
 std::vector<std::string> split_names(const std::string& list) {
@@ -150,6 +152,10 @@ ImageSet read_image_file(const std::string& path, const std::string& labels) {
   const InputFile file(path);  // a folder is refused here
   if (is_idx(path)) return read_idx(path, labels.empty() ? labels_beside(path) : labels);
   require(labels.empty(), "{path}: is not an IDX file, so no labels go with it", "path"_a = path);
+  std::array<char, 4> begin{};
+  if (file.size() >= begin.size()) file.read(0, std::as_writable_bytes(std::span(begin)));
+  require(file.size() == 0 || std::string_view(begin.data(), begin.size()) == "\x89PNG",
+          "{path}: is neither a PNG nor an IDX file", "path"_a = path);
   const Picture picture = read_png(path);
   return from_pictures(std::span(&picture, 1), std::span(&path, 1));
 }

@@ -1,0 +1,161 @@
+// The bench that a figure of a lab names shows the same numbers: the address, read as the page reads it, asked of the
+// API, gives what the figure draws.
+#include "qkv/report/bench_link.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "qkv/labs/regression.h"
+#include "qkv/labs/render.h"
+#include "qkv/labs/scoring.h"
+#include "qkv/serve/api.h"
+
+namespace qkv::labs {
+namespace {
+
+using Json = nlohmann::json;
+
+// The settings of an address, as URLSearchParams and `read` of web/src/store.ts take them: JSON, or else text.
+std::map<std::string, Json> settings(const std::string& address) {
+  std::map<std::string, Json> out;
+  std::istringstream parts(address.substr(address.find('?') + 1));
+  for (std::string part; std::getline(parts, part, '&');) {
+    std::string value;
+    for (size_t i = part.find('=') + 1; i < part.size(); ++i) {
+      if (part[i] == '%') {
+        value += static_cast<char>(std::stoi(part.substr(i + 1, 2), nullptr, 16));
+        i += 2;
+      } else {
+        value += part[i] == '+' ? ' ' : part[i];
+      }
+    }
+    Json json = Json::parse(value, nullptr, false);
+    out[part.substr(0, part.find('='))] = json.is_discarded() ? Json(value) : json;
+  }
+  return out;
+}
+
+const Picture& picture(const Page& page, const std::string& name) {
+  for (const Block& block : page.blocks())
+    if (const auto* p = std::get_if<Picture>(&block); p && p->name == name) return *p;
+  throw std::runtime_error("no figure " + name);
+}
+
+Json ask(const std::string& path, const Json& body) {
+  serve::ModelShelf shelf("");
+  serve::EventHub events;
+  serve::Api api(shelf, events);
+  const serve::ApiAnswer answer = api.answer({"POST", path, "", body.dump()});
+  EXPECT_EQ(answer.status, 200) << answer.json;
+  return Json::parse(answer.json);
+}
+
+// The points that the bench begins with.
+std::pair<std::vector<double>, std::vector<double>> points_of_the_page() {
+  std::ifstream file(QKV_SOURCE_DIR "/web/src/benches/book_points.ts");
+  std::ostringstream all;
+  all << file.rdbuf();
+  const std::string text = all.str(), list = text.substr(0, text.find("bookTruth"));
+  static const std::regex pair(R"(\[(-?[0-9.e-]+), (-?[0-9.e-]+)\])");
+  std::vector<double> x, y;
+  for (std::sregex_iterator it(list.begin(), list.end(), pair), end; it != end; ++it) {
+    x.push_back(std::stod((*it)[1]));
+    y.push_back(std::stod((*it)[2]));
+  }
+  return {x, y};
+}
+
+Json regress(const std::string& address) {
+  auto set = settings(address);
+  auto [x, y] = points_of_the_page();
+  if (set.contains("points")) {
+    x.clear();
+    y.clear();
+    for (const Json& p : set["points"]) {
+      x.push_back(p[0]);
+      y.push_back(p[1]);
+    }
+  }
+  return ask("/api/v1/regress", {{"x", x},
+                                 {"y", y},
+                                 {"kernel", set.contains("kernel") ? set["kernel"] : Json("gaussian")},
+                                 {"fit", set.contains("fit") ? set["fit"] : Json("constant")},
+                                 {"bandwidth", set.contains("h") ? set["h"] : Json(0.35)},
+                                 {"grid", {{"low", 0}, {"high", 5}, {"count", 101}}}});
+}
+
+// The dashed curve of a figure, at 0, 0.1, ... 4.9.
+const std::vector<double>& predicted(const Picture& p) {
+  return std::get<Curves>(p.figure.panels.at(0).content).series.at(1).y;
+}
+
+void expect_fit(const Page& page, const std::string& name) {
+  const Picture& p = picture(page, name);
+  ASSERT_TRUE(p.explore.starts_with("#regression?")) << name << ": " << p.explore;
+  const Json fit = regress(p.explore)["fit"];
+  for (size_t i = 0; i < 50; ++i) EXPECT_EQ(fit[2 * i].get<double>(), predicted(p)[i]) << name << " " << i;
+}
+
+TEST(BenchLinks, FitsOfTheRegressionLabAreThoseOfTheBench) {
+  for (const uint64_t seed : {0, 3}) {
+    Page page(LabOptions{.seed = seed});
+    regression::average_step(page);
+    regression::plain_step(page);
+    regression::learned_step(page);
+    for (const char* name : {"average-fit", "plain-fit", "learned-fit"}) expect_fit(page, name);
+    EXPECT_EQ(picture(page, "plain-fit").explore.find("points") == std::string::npos, seed == 0);
+  }
+}
+
+TEST(BenchLinks, TheBenchBeginsWithThePointsOfTheLab) {
+  const regression::Sample sample = regression::page_sample(Page(LabOptions{}));
+  const auto [x, y] = points_of_the_page();
+  EXPECT_EQ(x, sample.x);
+  EXPECT_EQ(y, sample.y);
+}
+
+TEST(BenchLinks, WeightsOfTheScoringLabAreThoseOfTheBench) {
+  Page page(LabOptions{});
+  scoring::equal_keys(page);
+  scoring::distance(page);
+  // Panel of the figure that the bench shows.
+  for (const auto& [name, panel] : {std::pair{"equal-keys", 1}, {"distance", 1}}) {
+    const Picture& p = picture(page, name);
+    auto set = settings(p.explore);
+    ASSERT_TRUE(p.explore.starts_with("#scores?")) << p.explore;
+    Json body = {{"score", set.contains("score") ? set["score"] : Json("scaled-dot")},
+                 {"q", set["q"]}, {"k", set["k"]}, {"v", set["v"]}};
+    if (body["score"] == "gaussian") body["bandwidth"] = 1;
+    if (set.contains("lens")) body["lens"] = {2, 6};
+    const Json weights = ask("/api/v1/attend", body)["steps"][3]["values"];
+    const Tensor& drawn = std::get<HeatMap>(p.figure.panels.at(static_cast<size_t>(panel)).content).values;
+    ASSERT_EQ(weights.size(), static_cast<size_t>(drawn.size(0)));
+    for (int64_t i = 0; i < drawn.size(0); ++i)
+      for (int64_t j = 0; j < drawn.size(1); ++j)
+        EXPECT_EQ(weights[static_cast<size_t>(i)][static_cast<size_t>(j)].get<float>(), drawn.at({i, j})) << name;
+  }
+}
+
+TEST(BenchLinks, AreEscapedAsTheBrowserDoesIt) {
+  EXPECT_EQ(report::BenchLink("heads").set("text", "a b&c=é\"<>#%+").set("layer", 2.0).set("on", true).address(),
+            "#heads?text=a+b%26c%3D%C3%A9%22%3C%3E%23%25%2B&layer=2&on=true");
+  EXPECT_EQ(report::BenchLink("scores").set("q", Tensor({2, 2}, {1, -0.1f, 1e-7f, 3})).address(),
+            "#scores?q=%5B%5B1%2C-0.1%5D%2C%5B1e-07%2C3%5D%5D");
+  EXPECT_EQ(report::BenchLink("cues").address(), "#cues");
+}
+
+TEST(BenchLinks, AreBelowTheFigure) {
+  Picture p{"a", Figure{}, tr("Keys"), "#regression?h=1"};
+  const std::string plain_text = plain(p, Language::en);
+  EXPECT_NE(plain_text.find("explore: qkv serve, #regression?h=1\n"), std::string::npos) << plain_text;
+  p.explore = "#scores?q=" + std::string(500, '1');
+  EXPECT_NE(plain(p, Language::en).find("explore: qkv serve, #scores (the whole address is in the HTML report)"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace qkv::labs

@@ -29,7 +29,7 @@ struct Question {
 
 int32_t id_of(const WordText& text, const char* word) { return text.tokenizer.encode(word).front(); }
 
-// Of every beginning two questions: is it about one or several, and which is its first word?
+// Two questions about every beginning: does it name one or several, and which is its first word?
 struct Questions {
   std::vector<Question> how_many, first;
 };
@@ -167,12 +167,12 @@ void mixed_tasks(Page& page) {
 
 void applications(Page& page) {
   page.heading(tr("Exercise 11.9.2: what a language model is good for"));
-  page.say(
-      tr("What could you do with a strong language model? Continue and complete text or code (`qkv generate`); answer "
-         "and summarise, if the prompt asks for it; translate; fill gaps; judge texts by their probability, to "
-         "correct, rank and recognise them (`qkv score`); compress; and start from it wherever labels are few. The "
-         "smallest of these with the causal model from above, which has never seen a mistake or a label: of a sentence "
-         "and the same with two neighbouring words exchanged, take the likelier one."));
+  page.say(tr(
+      "What could you do with a strong language model? Continue and complete text or code (`qkv generate`); answer "
+      "and summarise, if the prompt asks for it; translate; fill gaps; judge texts by their probability, to "
+      "correct, rank and recognise them (`qkv score`); compress; and start from it wherever labels are few. The "
+      "smallest of these with the causal model from above, which has never seen a mistake or a label: two "
+      "neighbouring words of a sentence are exchanged, and the likelier of both versions is taken for the right one."));
   const TapePause pause;
   const Readers& r = readers(page);
   const int32_t line_end = r.text.tokenizer.line_end();
@@ -229,9 +229,9 @@ void decoders_alone(Page& page) {
              tr("In the causal model the last word changes nothing before it; in an encoder it changes every state."),
              tr("mean change of a state: causal {causal}, masked {masked}, encoder of spans {spans}",
                 "causal"_a = percent(causal), "masked"_a = percent(masked), "spans"_a = percent(spans)));
-  page.say(
-      tr("What that costs is in the table of the three objectives: of the same size, the causal model fills gaps "
-         "worse. Large decoders make up for it with depth: the words that they write do see the whole input."));
+  page.say(tr(
+      "What that costs is in the table of the three objectives: the causal model, as large as the masked one, "
+      "fills gaps worse. Large decoders make up for it with depth: the words that they write do see the whole input."));
 }
 
 }  // namespace qkv::labs::language

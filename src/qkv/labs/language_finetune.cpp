@@ -79,7 +79,7 @@ void fine_tuning(Page& page) {
   const Judges& all = judges(page);
   page.say(tr(
       "Labels cost work, text does not. So learn from text first, then from a few labels: **fine-tuning**. The task: "
-      "of a sentence that breaks off before `is` or `are`, is the subject one or several?"));
+      "a sentence breaks off before `is` or `are`; is its subject one or several?"));
   std::string shown;
   for (size_t i = 0; i < 4; ++i)
     shown += text(i > 0 ? "\n" : "", words_of(r.text, all.train.beginnings[i]), " ... ",

@@ -10,7 +10,7 @@
 namespace qkv::labs::language {
 
 inline constexpr int64_t kContext = 24, kBatchRows = 32;  // of the models that read words
-inline constexpr int64_t kCausalSteps = 600, kMaskedSteps = 900, kSpansSteps = 1200;
+inline constexpr int64_t kCausalSteps = 600, kMaskedSteps = 900, kSpansSteps = 1000;
 
 /// The English sentences of the built-in corpus as words. The test sentences are the last ones, from the same grammar.
 struct WordText {
@@ -46,20 +46,18 @@ struct Readers {
 };
 const Readers& readers(Page& page);
 
-/// Sentences as they are, and as many others in which two neighbouring words have changed places.
-struct Judged {
-  std::vector<std::vector<int32_t>> sentences;
-  std::vector<int32_t> right;  // 1: as it was
+/// Beginnings of sentences, up to the word before their first `is` or `are`: as many of each.
+struct Subjects {
+  std::vector<std::vector<int32_t>> beginnings;
+  std::vector<int32_t> several;  // 1: `are` follows
   int32_t line_end = 0;
 
-  Judged part(size_t first, size_t count) const;
+  Subjects part(size_t first, size_t count) const;
 };
-/// `count` of them, from the sentences from `first` on; those that are too short or too long are skipped.
-Judged judged(const std::vector<std::vector<int32_t>>& sentences, size_t first, size_t count, int32_t line_end,
-              const Rng& rng);
+Subjects subjects(const WordText& text, const std::vector<int32_t>& ids);
 
-/// A language model with a layer of two classes on one of its states: that of the line end before a sentence, or of
-/// the one after it.
+/// A language model with a layer of two classes on one of its states: that of the line end before a beginning, or of
+/// its last word.
 enum class ReadAt { first, last };
 struct JudgePlan {
   int64_t steps = 100;
@@ -67,8 +65,9 @@ struct JudgePlan {
   ReadAt at = ReadAt::last;
   bool frozen = false;  // the new layer alone is trained
 };
-/// Trains a copy of the model on the sentences; the share of the test sentences that it then judges correctly.
-double judge(const JudgePlan& plan, const LanguageModel& body, const Judged& train, const Judged& test, const Rng& rng);
+/// Trains a copy of the model; the share of the test that it then judges correctly.
+double judge(const JudgePlan& plan, const LanguageModel& body, const Subjects& train, const Subjects& test,
+             const Rng& rng);
 
 /// The word that a model finds likeliest, from the input of its output layer; never a special token.
 int32_t best_word(const LanguageModel& model, const float* features);

@@ -17,41 +17,41 @@
 namespace qkv::labs::language {
 namespace {
 
-constexpr size_t kQuestions = 2000, kTestQuestions = 300;
-constexpr int64_t kTaskSteps = 300, kHalfRows = 8;  // rows of a task in a batch
-constexpr const char *kJudge = "good", *kFirst = "who", *kGood = "happy", *kBad = "sad";
+constexpr size_t kQuestions = 1024, kTestQuestions = 300;
+constexpr int64_t kTaskSteps = 600, kHalfRows = 8;  // rows of a task in a batch
+constexpr const char *kHowMany = "what", *kFirst = "who", *kOne = "this", *kSeveral = "these";
 
-// A sentence, the word that names the task, and the word that is the answer.
+// The beginning of a sentence, the word that names the task, and the word that is the answer.
 struct Question {
-  std::vector<int32_t> sentence;
+  std::vector<int32_t> beginning;
   int32_t task = 0, answer = 0;
 };
 
 int32_t id_of(const WordText& text, const char* word) { return text.tokenizer.encode(word).front(); }
 
-// Of every sentence two questions: is it in order, and which is its first word?
+// Two questions about every beginning: does it name one or several, and which is its first word?
 struct Questions {
-  std::vector<Question> judge, first;
+  std::vector<Question> how_many, first;
 };
 
-Questions questions_of(const WordText& text, const Judged& judged) {
+Questions questions_of(const WordText& text, const Subjects& all) {
   Questions out;
-  for (size_t i = 0; i < judged.sentences.size(); ++i) {
-    const std::vector<int32_t>& words = judged.sentences[i];
-    out.judge.push_back({words, id_of(text, kJudge), id_of(text, judged.right[i] ? kGood : kBad)});
+  for (size_t i = 0; i < all.beginnings.size(); ++i) {
+    const std::vector<int32_t>& words = all.beginnings[i];
+    out.how_many.push_back({words, id_of(text, kHowMany), id_of(text, all.several[i] ? kSeveral : kOne)});
     out.first.push_back({words, id_of(text, kFirst), words[0]});
   }
   return out;
 }
 
-// A decoder reads sentence and task and writes the answer next; an encoder reads them, and its decoder begins with the
+// A decoder reads beginning and task and writes the answer next; an encoder reads them, and its decoder begins with the
 // answer.
 Tensor answered(const LanguageModel& model, const std::vector<const Question*>& asked, int32_t line_end, Ids* wanted,
                 const Run& run) {
   const bool pair = model.pair.has_value();
   size_t longest = 0;
-  for (const Question* q : asked) longest = std::max(longest, q->sentence.size());
-  const auto rows = std::ssize(asked), n = static_cast<int64_t>(longest) + 3;
+  for (const Question* q : asked) longest = std::max(longest, q->beginning.size());
+  const auto rows = std::ssize(asked), n = static_cast<int64_t>(longest) + 2;
   Ids read = Ids::empty({rows, n}), begin = Ids::empty({rows, 1});
   *wanted = Ids::empty({rows, pair ? 1 : n});
   std::fill_n(read.mutable_ptr(), rows * n, line_end);
@@ -60,8 +60,8 @@ Tensor answered(const LanguageModel& model, const std::vector<const Question*>& 
     const Question& q = *asked[static_cast<size_t>(r)];
     int32_t* row = read.mutable_ptr() + r * n;
     // The task comes last where only what is before can be seen; in an encoder it may come first.
-    std::ranges::copy(q.sentence, row + 1);
-    const int64_t end = std::ssize(q.sentence) + 2;
+    std::ranges::copy(q.beginning, row + 1);
+    const int64_t end = std::ssize(q.beginning) + 1;
     row[pair ? 0 : end] = q.task;
     wanted->mutable_ptr()[pair ? r : r * n + end] = q.answer;
     begin.mutable_ptr()[r] = pair ? model.begin() : 0;
@@ -123,19 +123,17 @@ void mixed_tasks(Page& page) {
   const Readers& r = readers(page);
   const int32_t line_end = r.text.tokenizer.line_end();
   const Rng rng = Rng(page.seed()).at("mixed");
-  const Questions train =
-      questions_of(r.text, judged(r.text.sentences(r.text.labelled), 0, kQuestions, line_end, rng.at("train")));
-  const Questions test =
-      questions_of(r.text, judged(r.text.sentences(r.text.test), 0, kTestQuestions, line_end, rng.at("test")));
+  const Questions train = questions_of(r.text, subjects(r.text, r.text.labelled).part(0, kQuestions));
+  const Questions test = questions_of(r.text, subjects(r.text, r.text.test).part(0, kTestQuestions));
   page.say(
       tr("Can a minibatch for fine-tuning hold examples of different tasks: with T5, with GPT-2? With both, as long as "
          "every task is written as text and the text says which task it is: then all rows have the same output layer "
-         "and the same loss. With a layer of its own for each task they would not. Here two tasks are mixed: whether a "
-         "sentence is in order (`{judge}`, answered by `{good}` or `{bad}`), and its first word (`{first}`); words of "
-         "the corpus serve as names.",
-         "judge"_a = kJudge, "good"_a = kGood, "bad"_a = kBad, "first"_a = kFirst));
+         "and the same loss. With a layer of its own for each task they would not. Here two tasks are mixed: whether "
+         "one or several are meant (`{how_many}`, answered by `{one}` or `{several}`), and the first word (`{first}`); "
+         "words of the corpus serve as names.",
+         "how_many"_a = kHowMany, "one"_a = kOne, "several"_a = kSeveral, "first"_a = kFirst));
   struct Trained {
-    double judge = 0, first = 0;
+    double how_many = 0, first = 0;
   };
   std::array<Trained, 2> mixed, alone;  // the causal model, the model of spans
   Work work(page, tr("fine-tuning on two tasks"), 6);
@@ -145,35 +143,36 @@ void mixed_tasks(Page& page) {
     const LanguageModel& from = which == 0 ? r.causal.model : r.spans.model;
     WorkObserver follower(work, static_cast<size_t>(i));
     std::vector<const std::vector<Question>*> sets;
-    if (i / 2 != 2) sets.push_back(&train.judge);  // 0: both, 1: the first task, 2: the second
+    if (i / 2 != 2) sets.push_back(&train.how_many);  // 0: both, 1: the first task, 2: the second
     if (i / 2 != 1) sets.push_back(&train.first);
     const LanguageModel model = tuned_on(from, sets, line_end, rng.at("rows"), follower);
     if (i / 2 == 0)
-      mixed[which] = {share_answered(model, test.judge, line_end), share_answered(model, test.first, line_end)};
-    if (i / 2 == 1) alone[which].judge = share_answered(model, test.judge, line_end);
+      mixed[which] = {share_answered(model, test.how_many, line_end), share_answered(model, test.first, line_end)};
+    if (i / 2 == 1) alone[which].how_many = share_answered(model, test.how_many, line_end);
     if (i / 2 == 2) alone[which].first = share_answered(model, test.first, line_end);
   });
-  const auto row = [](const Trained& t) -> std::vector<std::string> { return {percent(t.judge), percent(t.first)}; };
-  named_table(page, {verbatim(""), tr("in order?"), tr("first word")},
+  const auto row = [](const Trained& t) -> std::vector<std::string> { return {percent(t.how_many), percent(t.first)}; };
+  named_table(page, {verbatim(""), tr("one or several?"), tr("first word")},
               {{tr("causal, one model per task"), row(alone[0])},
                {tr("causal, one for both, mixed"), row(mixed[0])},
                {tr("spans, one model per task"), row(alone[1])},
                {tr("spans, one for both, mixed"), row(mixed[1])}});
-  page.claim(mixed[0].judge > 0.75 && mixed[0].first > 0.9 && mixed[1].first > 0.9,
-             tr("One model learns both tasks from minibatches that mix them, and does as asked."),
-             tr("causal {judge} and {first}, spans {spans_judge} and {spans_first}",
-                "judge"_a = percent(mixed[0].judge), "first"_a = percent(mixed[0].first),
-                "spans_judge"_a = percent(mixed[1].judge), "spans_first"_a = percent(mixed[1].first)));
+  page.claim(mixed[0].how_many > alone[0].how_many - 0.05 && mixed[0].first > alone[0].first - 0.05 &&
+                 mixed[0].how_many > 0.8 && mixed[0].first > 0.8,
+             tr("One causal model learns both tasks from minibatches that mix them, as well as one model for each."),
+             tr("one or several {mixed} and {alone}, first word {mixed_first} and {alone_first}",
+                "mixed"_a = percent(mixed[0].how_many), "alone"_a = percent(alone[0].how_many),
+                "mixed_first"_a = percent(mixed[0].first), "alone_first"_a = percent(alone[0].first)));
 }
 
 void applications(Page& page) {
   page.heading(tr("Exercise 11.9.2: what a language model is good for"));
-  page.say(
-      tr("What could you do with a strong language model? Continue and complete text or code (`qkv generate`); answer "
-         "and summarise, if the prompt asks for it; translate; fill gaps; judge texts by their probability, to "
-         "correct, rank and recognise them (`qkv score`); compress; and start from it wherever labels are few. The "
-         "smallest of these with the causal model from above, which has never seen a mistake or a label: of a sentence "
-         "and the same with two neighbouring words exchanged, take the likelier one."));
+  page.say(tr(
+      "What could you do with a strong language model? Continue and complete text or code (`qkv generate`); answer "
+      "and summarise, if the prompt asks for it; translate; fill gaps; judge texts by their probability, to "
+      "correct, rank and recognise them (`qkv score`); compress; and start from it wherever labels are few. The "
+      "smallest of these with the causal model from above, which has never seen a mistake or a label: two "
+      "neighbouring words of a sentence are exchanged, and the likelier of both versions is taken for the right one."));
   const TapePause pause;
   const Readers& r = readers(page);
   const int32_t line_end = r.text.tokenizer.line_end();
@@ -230,9 +229,9 @@ void decoders_alone(Page& page) {
              tr("In the causal model the last word changes nothing before it; in an encoder it changes every state."),
              tr("mean change of a state: causal {causal}, masked {masked}, encoder of spans {spans}",
                 "causal"_a = percent(causal), "masked"_a = percent(masked), "spans"_a = percent(spans)));
-  page.say(
-      tr("What that costs is in the table of the three objectives: of the same size, the causal model fills gaps "
-         "worse. Large decoders make up for it with depth: the words that they write do see the whole input."));
+  page.say(tr(
+      "What that costs is in the table of the three objectives: the causal model, as large as the masked one, "
+      "fills gaps worse. Large decoders make up for it with depth: the words that they write do see the whole input."));
 }
 
 }  // namespace qkv::labs::language

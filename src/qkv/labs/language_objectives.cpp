@@ -67,7 +67,7 @@ double found_as_trained(const LanguageModel& model, const std::vector<int32_t>& 
   int64_t right = 0, asked = 0;
   for (int64_t i = 0; i < batch.wanted.numel(); ++i) {
     const int32_t wanted = batch.wanted.ptr()[i];
-    if (wanted == kNotAsked || wanted >= model.tokens) continue;  // marks are no words
+    if (wanted == kNotAsked || wanted >= model.tokens) continue;  // marks are not words
     ++asked;
     right += best_word(model, x.ptr() + i * x.size(2)) == wanted;
   }

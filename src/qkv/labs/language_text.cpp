@@ -11,7 +11,7 @@
 namespace qkv::labs::language {
 namespace {
 
-constexpr size_t kTestSentences = 1000, kLabelledSentences = 2300;
+constexpr size_t kTestSentences = 1500, kLabelledSentences = 6500;
 
 LanguageConfig configuration(const ReaderPlan& plan, uint64_t seed) {
   LanguageConfig c;
@@ -45,6 +45,7 @@ Schedule root_rate(float rate) {
 WordText read_words(uint64_t seed) {
   LanguageDataConfig c;
   c.tokenizer = TextTokens::words;
+  c.corpus_size = 28000;
   c.corpus_seed = static_cast<int64_t>(seed) + 1;
   LanguageText read = read_language_text(c);
   WordText out;

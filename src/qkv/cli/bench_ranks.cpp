@@ -84,7 +84,7 @@ double summed(Ranks& ranks, int64_t floats) {
   return best;
 }
 
-Ids cycling_ids(const Shape& shape, int32_t count) {
+Ids repeating_ids(const Shape& shape, int32_t count) {
   Ids out = Ids::empty(shape);
   for (int64_t i = 0; i < out.numel(); ++i) out.mutable_ptr()[i] = static_cast<int32_t>(7 * i % count);
   return out;
@@ -107,7 +107,7 @@ report::StepTime step_of(Ranks& ranks, const BenchModel& bench) {
   Shards shards(all, ShardPolicy::number(ranks.size()));
   RankSteps steps(ranks, all);
   const Shape shape{bench.rows, bench.tokens};
-  const Ids source = cycling_ids(shape, bench.words), target = cycling_ids(shape, bench.words);
+  const Ids source = repeating_ids(shape, bench.words), target = repeating_ids(shape, bench.words);
   const auto loss = [&](int64_t begin, int64_t end, const Run& run) -> Loss {
     const Shape part{end - begin, bench.tokens};
     const Ids wanted = target.part(begin * bench.tokens, part);

@@ -87,13 +87,12 @@ bool Ranks::State::poll() {
   std::unique_lock lock(mutex);
   int tickets[64];
   const size_t count = link->finished(tickets, std::size(tickets));
-  for (size_t i = 0; i < count; ++i) {
-    const auto found = open.find(tickets[i]);
-    const Done done = std::move(found->second.done);
-    open.erase(found);
-    ++news;
-    if (done) done();
-  }
+  // The functions may post messages, which may get tickets that have just become free.
+  Done done[std::size(tickets)];
+  for (size_t i = 0; i < count; ++i) done[i] = std::move(open.extract(tickets[i]).mapped().done);
+  news += static_cast<int64_t>(count);
+  for (size_t i = 0; i < count; ++i)
+    if (done[i]) done[i]();
   return count > 0;
 }
 

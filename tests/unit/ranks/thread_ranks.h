@@ -32,12 +32,12 @@ class ThreadLink : public Link {
   int send(const void* data, size_t bytes, int to, int tag) override {
     std::lock_guard lock(mail_->mutex);
     mail_->boxes[{rank_, to, tag}].emplace_back(static_cast<const char*>(data), bytes);
-    done_.push_back(next_);
-    return next_++;
+    done_.push_back(ticket());
+    return done_.back();
   }
   int receive(void* data, size_t bytes, int from, int tag) override {
-    wanted_.push_back({next_, data, bytes, {from, rank_, tag}});
-    return next_++;
+    wanted_.push_back({ticket(), data, bytes, {from, rank_, tag}});
+    return wanted_.back().ticket;
   }
   size_t finished(int* tickets, size_t most) override {
     {
@@ -56,12 +56,22 @@ class ThreadLink : public Link {
       }
     }
     size_t count = 0;
-    for (; count < most && !done_.empty(); done_.pop_front()) tickets[count++] = done_.front();
+    for (; count < most && !done_.empty(); done_.pop_front()) {
+      free_.push_back(done_.front());
+      tickets[count++] = done_.front();
+    }
     return count;
   }
   void abandon() override {}
 
  private:
+  // Tickets are used again as soon as they are reported, as MPI's are.
+  int ticket() {
+    if (free_.empty()) return next_++;
+    const int again = free_.back();
+    free_.pop_back();
+    return again;
+  }
   struct Wanted {
     int ticket;
     void* data;
@@ -71,6 +81,7 @@ class ThreadLink : public Link {
   std::shared_ptr<Mail> mail_;
   int rank_, size_, next_ = 0;
   std::deque<int> done_;
+  std::vector<int> free_;
   std::deque<Wanted> wanted_;
 };
 

@@ -11,6 +11,9 @@ pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET sentencepiece)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/src/qkv/data/subwords.cpp PROPERTIES  # its headers do not tell its version
   COMPILE_DEFINITIONS QKV_SENTENCEPIECE_VERSION="${sentencepiece_VERSION}")
 pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd)  # of the plug-in of `qkv serve` alone
+# Only the plug-in for distributed jobs needs it, and is not built without it.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)  # its .pc file gives a wrong version: require none
 
 # The oracle for random numbers in the tests; it has no config file.

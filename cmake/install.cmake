@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 install(TARGETS qkv EXPORT qkv-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS qkv-program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS qkv-http LIBRARY DESTINATION ${QKV_PLUGIN_FOLDER})
+if(TARGET qkv-mpi)
+  install(TARGETS qkv-mpi LIBRARY DESTINATION ${QKV_PLUGIN_FOLDER})
+endif()
 # The public headers are those that contain QKV_API (core/api.h). They are looked up at install time, so that editing a
 # header never means configuring again.
 install(CODE "

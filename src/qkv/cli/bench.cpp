@@ -10,6 +10,7 @@
 #include "qkv/attention/scorers.h"
 #include "qkv/cli/bench.h"
 #include "qkv/cli/command.h"
+#include "qkv/cli/rank_job.h"
 #include "qkv/core/parallel.h"
 #include "qkv/data/text.h"
 #include "qkv/kernels/gemm.h"
@@ -20,6 +21,7 @@
 #include "qkv/ops/loss.h"
 #include "qkv/ops/norm.h"
 #include "qkv/ops/softmax.h"
+#include "qkv/plot/save.h"
 
 namespace qkv::cli {
 
@@ -164,9 +166,17 @@ class BenchCommand : public Command {
   void bind(Options& options) override {
     options.option("--filter TEXT", tr("only lines whose name contains this text (case is ignored)"), filter_);
     options.flag("--json", tr("print one JSON object"), json_);
+    options.flag("--distributed", tr("measure messages and training steps of the MPI job that this process belongs to"),
+                 distributed_);
+    options.flag("--large", tr("with --distributed: also a model of 60 million parameters"), large_);
+    options.option("--plot FILE",
+                   tr("with --distributed: draw what more machines and other networks would cost; .svg, .png or .txt"),
+                   plot_);
   }
 
   int run(const Global& global) override {
+    if (distributed_) return run_distributed(global);
+    if (large_ || plot_) throw UsageError(tr("--large and --plot need --distributed"));
     std::vector<BenchLine> lines = {
         {tr("recorded op, 8 elements, forward + backward"), recorded_op},
         product(640, 32, 32),
@@ -213,8 +223,21 @@ class BenchCommand : public Command {
   }
 
  private:
+  int run_distributed(const Global& global) const {
+    if (plot_) check_figure_path(*plot_);
+    return on_ranks({.distributed = Distributed::mpi}, global, [&](Ranks* ranks, const Global& own) {
+      const report::RankMeasurements measured = measure_ranks(*ranks, large_);
+      if (ranks->rank() > 0) return 0;
+      if (plot_ && ranks->size() == 1) throw UsageError(tr("--plot needs at least two ranks: mpirun -n 2"));
+      if (plot_) save(report::scaling_figure(measured), *plot_, own.language);
+      fmt::print("{}", json_ ? report::to_json(measured) + "\n" : report::to_text(measured, own.language));
+      return 0;
+    });
+  }
+
   std::string filter_;
-  bool json_ = false;
+  bool json_ = false, distributed_ = false, large_ = false;
+  std::optional<std::string> plot_;
 };
 
 }  // namespace

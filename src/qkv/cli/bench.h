@@ -7,6 +7,8 @@
 
 #include "qkv/core/text.h"
 #include "qkv/nn/module.h"
+#include "qkv/ranks/ranks.h"
+#include "qkv/report/scaling.h"
 #include "qkv/train/optimizer.h"
 #include "qkv/train/shards.h"
 
@@ -37,6 +39,9 @@ double step_seconds(auto& model, int64_t rows, double count, const auto& loss_of
     adam.step(all, shards.gradient(), 1e-3f, clip_factor(norm(shards.gradient()), 1));
   });
 }
+
+/// bench_ranks.cpp: the messages and steps of a distributed job; `large`: also of a model of 60 million parameters.
+report::RankMeasurements measure_ranks(Ranks& ranks, bool large);
 
 /// bench_models.cpp: whole models.
 std::vector<BenchLine> model_lines();

@@ -16,6 +16,7 @@ enum class LogFormat { bar, plain, json, none };
 /// The options that every command has, after they were checked and applied (threads, kernel target).
 struct Global {
   int threads = 1;
+  bool threads_given = false;
   uint64_t seed = 0;
   bool seed_given = false;
   bool quiet = false;

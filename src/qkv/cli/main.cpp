@@ -193,6 +193,7 @@ Global applied(const GlobalValues& values, Language language) {
   Global global;
   if (values.threads) set_threads(static_cast<int>(*values.threads));
   global.threads = threads();
+  global.threads_given = values.threads.has_value();
   if (values.kernel_target) {
     try {
       kernels::force_target(*values.kernel_target);

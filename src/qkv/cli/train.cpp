@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <sstream>
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/rank_job.h"
 #include "qkv/cli/share_bar.h"
 #include "qkv/cli/train_task.h"
 #include "qkv/tasks/presets.h"
@@ -34,6 +36,7 @@ class Screen : public Observer {
  public:
   explicit Screen(const Global& global) : global_(global), format_(global.log_format) {}
 
+  void note(const Text& text) override { global_.note(text); }
   void started(const Progress& p) override {
     if (p.step > 0 && p.step < p.steps && format_ != LogFormat::none && format_ != LogFormat::json)
       print(tr("resumed at epoch {epoch}, step {step}", "epoch"_a = p.epoch, "step"_a = p.step));
@@ -105,6 +108,7 @@ class Train : public Command {
                    tr("folder of the run (default: runs/NAME with the name of the preset or file, else of the task)"),
                    output_);
     options.flag("--restart", tr("start over: remove an earlier run from the folder"), restart_);
+    ranks_.bind(options);
     options.flag("--dump-config", tr("print the whole configuration as YAML and exit"), dump_);
     std::string block;
     for (const Setting& s : offered_settings()) {
@@ -120,6 +124,7 @@ class Train : public Command {
   int run(const Global& global) override;
 
  private:
+  int train(RunConfig config, Ranks* ranks, const Global& global) const;
   std::optional<std::string> given(const std::string& name) const;
   bool has_own_data(const RunConfig& config) const;
   std::string kind_of_data() const;
@@ -130,6 +135,7 @@ class Train : public Command {
   std::string config_file_, preset_, output_;
   std::optional<std::string> data_;
   bool restart_ = false, dump_ = false;
+  RankChoice ranks_;
   using Override = std::pair<std::string, std::optional<std::string>>;
   std::deque<Override> overrides_;
 };
@@ -230,10 +236,32 @@ int Train::run(const Global& global) {
     fmt::print("{}", config.settings().dump());
     return 0;
   }
-  TrainRequest request{folder(config), restart_ ? ExistingRun::discard : ExistingRun::resume, {}};
+  const InterruptScope scope;
+  return on_ranks(ranks_, global,
+                  [&](Ranks* ranks, const Global& own) { return train(std::move(config), ranks, own); });
+}
+
+// The first setting that differs between two configurations.
+Text setting_difference(const std::string& theirs, const std::string& first, const Text& rank) {
+  std::istringstream a(theirs), b(first);
+  std::string x, y;
+  while (std::getline(a, x) && std::getline(b, y) && x == y) {
+  }
+  const auto trimmed = [](const std::string& line) {
+    return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+  };
+  return tr(
+      "{rank} was started with the setting \"{theirs}\", but rank 0 with \"{first}\": all must have the same "
+      "configuration",
+      "rank"_a = rank, "theirs"_a = trimmed(x), "first"_a = trimmed(y));
+}
+
+int Train::train(RunConfig config, Ranks* ranks, const Global& global) const {
+  const bool follows = ranks && ranks->rank() > 0;  // another process has folder and screen
+  if (ranks) agree(*ranks, config.settings().dump(), setting_difference);
+  TrainRequest request{follows ? "" : folder(config), restart_ ? ExistingRun::discard : ExistingRun::resume, {}, ranks};
   for (const auto& [name, value] : overrides_)
     if (value) request.given.insert(name);
-  const InterruptScope scope;
   const std::unique_ptr<TrainTask> task = std::visit([&](const auto& c) { return train_task(c, request); }, config.of);
   const bool lines = global.log_format != LogFormat::json;  // else standard error contains only JSON
   const bool prints_text = lines && global.log_format != LogFormat::none;
@@ -241,6 +269,7 @@ int Train::run(const Global& global) {
   Screen screen(global);
   Observer* observers[] = {&screen};
   const TrainResult result = task->train(observers, &interrupted());
+  if (follows) return result.interrupted ? kInterrupted : 0;
   if (result.interrupted) {
     if (lines)
       say_line(tr("stopped after step {step} of {steps}; repeat the command to resume", "step"_a = result.progress.step,

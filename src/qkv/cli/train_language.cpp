@@ -42,7 +42,7 @@ std::string prompt_of(const LanguageRun& run) {
 class TrainLanguage : public TrainTask {
  public:
   TrainLanguage(const LanguageConfig& config, const TrainRequest& request)
-      : run_(config, request.folder, request.existing) {}
+      : run_(config, request.folder, request.existing, request.ranks) {}
 
   void say_start(const Global& global) const override {
     const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };

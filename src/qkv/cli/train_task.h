@@ -30,6 +30,7 @@ struct TrainRequest {
   std::string folder;
   ExistingRun existing = ExistingRun::resume;
   std::set<std::string> given;  // settings that an option sets: "data.tokenizer"
+  Ranks* ranks = nullptr;       // that share the training; only rank 0 has a folder
 };
 
 /// Reads the data and makes the model. One for each task of RunConfig.

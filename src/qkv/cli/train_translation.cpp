@@ -116,7 +116,7 @@ void book_ending(const TranslationRun& run, const Progress& last, const Global& 
 class TrainTranslation : public TrainTask {
  public:
   TrainTranslation(const TranslationConfig& config, const TrainRequest& request)
-      : given_(request.given), run_(config, request.folder, request.existing) {}
+      : given_(request.given), run_(config, request.folder, request.existing, request.ranks) {}
   void say_start(const Global& global) const override { say_start_of(run_, given_, global); }
   TrainResult train(std::span<Observer* const> observers, const std::atomic<bool>* stop) override {
     return run_.train(observers, stop);

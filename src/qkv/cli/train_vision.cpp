@@ -14,7 +14,7 @@ namespace {
 class TrainVision : public TrainTask {
  public:
   TrainVision(const VisionConfig& config, const TrainRequest& request)
-      : run_(config, request.folder, request.existing) {}
+      : run_(config, request.folder, request.existing, request.ranks) {}
 
   void say_start(const Global& global) const override {
     const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };

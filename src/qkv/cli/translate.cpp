@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <ranges>
 #include <span>
+#include <sstream>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/rank_job.h"
 #include "qkv/cli/text_input.h"
 #include "qkv/cli/train_task.h"
 #include "qkv/cli/translate_force.h"
@@ -64,6 +67,7 @@ class Translate : public Command {
         attention_);
     options.flag("--json", tr("print one JSON object per line"), json_);
     options.option("--rows N", tr("sentences decoded at once"), rows_, 1, 100000);
+    job_.bind(options);
     options.positionals("FILE", tr("text files to translate (default, or -: standard input)"), files_);
   }
 
@@ -72,6 +76,13 @@ class Translate : public Command {
       throw UsageError(tr("the option --model DIR is missing"),
                        tr("qkv train --preset transformer makes one in runs/transformer"));
     check_options();
+    if (force_) return translate(nullptr, global);
+    return on_ranks(job_, global, [&](Ranks* ranks, const Global& own) { return translate(ranks, own); });
+  }
+
+ private:
+  int translate(Ranks* ranks, const Global& global) {
+    ranks_ = ranks;
     const Translator translator(model_);
     require(!attention_ || translator.model().facts().source_maps(),
             "{model}: --attention: this model has no attention (model.attention is none)", "model"_a = model_);
@@ -105,25 +116,46 @@ class Translate : public Command {
                           .seed = global.seed};
     for (const std::string& file : files_.empty() ? std::vector<std::string>{"-"} : files_) {
       options.name = input_name(file);
-      if (file == "-") {
+      if (file == "-" && ranks) {
+        translate_all(translator, options, shared_input());
+      } else if (file == "-") {
         if (::isatty(STDIN_FILENO)) global.note(tr("type sentences, one per line; Ctrl-D ends"));
         std::ios::sync_with_stdio(false);  // else in_avail() never sees waiting lines, and each is decoded alone
         translate_stream(translator, options, std::cin);
       } else {
-        const std::vector<std::string> lines = lines_of(file);
-        for (size_t begin = 0; begin < lines.size(); begin += kBlockLines) {
-          options.first_line = begin + 1;
-          translate_lines(translator, options,
-                          std::span(lines).subspan(begin, std::min(kBlockLines, lines.size() - begin)));
-        }
-        options.first_line = 1;
+        translate_all(translator, options, lines_of(file));
       }
     }
     note_cut_off(global);
     return 0;
   }
 
- private:
+  void translate_all(const Translator& translator, TranslateOptions options, const std::vector<std::string>& lines) {
+    for (size_t begin = 0; begin < lines.size(); begin += kBlockLines) {
+      options.first_line = begin + 1;
+      translate_lines(translator, options,
+                      std::span(lines).subspan(begin, std::min(kBlockLines, lines.size() - begin)));
+    }
+  }
+
+  // The standard input of a job is that of rank 0.
+  std::vector<std::string> shared_input() const {
+    std::string all;
+    size_t number = 0;
+    for (std::string line; ranks_->rank() == 0 && std::getline(std::cin, line);) {
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      if (++number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
+      const size_t bad = find_invalid_utf8(line);
+      require(bad == std::string::npos, "{name}: line {line}: byte {byte} is not UTF-8", "name"_a = input_name("-"),
+              "line"_a = number, "byte"_a = bad + 1);
+      all += line + "\n";
+    }
+    std::istringstream text(ranks_->broadcast(all));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+
   // Refuses options that contradict each other, before the model is read.
   void check_options() const {
     if (nbest_ && beam_ && *nbest_ > *beam_)
@@ -204,6 +236,7 @@ class Translate : public Command {
   // A line that cannot be translated is an error, after the lines before it are translated.
   void translate_lines(const Translator& translator, const TranslateOptions& options,
                        std::span<const std::string> lines) {
+    if (ranks_ && ranks_->size() > 1) return translate_share(translator, options, lines);
     std::vector<Translation> translations;
     try {
       translations = translator.translate(lines, options);
@@ -212,15 +245,61 @@ class Translate : public Command {
       if (good > 0 && good < lines.size()) translate_lines(translator, options, lines.first(good));
       throw;
     }
+    for (size_t i = 0; i < lines.size(); ++i)
+      show(translator, lines[i], options, options.first_line + i,
+           answer(translator, lines[i], translations[i], options, options.first_line + i));
+  }
+
+  /// What is printed for a line, and what notes need to know about it.
+  struct Answer {
+    std::string printed;
+    std::vector<int32_t> source;
+    uint64_t cut_after = 0;  // tokens; 0: it was not cut off
+  };
+
+  // A sentence has the same translation in any batch, so ranks may take neighbouring lines.
+  void translate_share(const Translator& translator, const TranslateOptions& options,
+                       std::span<const std::string> lines) {
+    const auto compute = [&](int64_t begin, int64_t end) {
+      TranslateOptions own = options;
+      own.first_line += static_cast<size_t>(begin);
+      const auto part = lines.subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+      const std::vector<Translation> translations = translator.translate(part, own);
+      std::vector<std::string> out;
+      for (size_t i = 0; i < part.size(); ++i) {
+        const Answer one = answer(translator, part[i], translations[i], own, own.first_line + i);
+        std::string packed(reinterpret_cast<const char*>(&one.cut_after), sizeof one.cut_after);
+        const uint64_t count = one.source.size();
+        packed.append(reinterpret_cast<const char*>(&count), sizeof count);
+        packed.append(reinterpret_cast<const char*>(one.source.data()), count * sizeof(int32_t));
+        out.push_back(packed + one.printed);
+      }
+      return out;
+    };
+    const std::vector<std::string> answers = shared_texts(ranks_, std::ssize(lines), compute);
+    if (ranks_->rank() > 0) return;
     for (size_t i = 0; i < lines.size(); ++i) {
-      print(translator, lines[i], translations[i], options.name, options.first_line + i);
-      for (const Hypothesis& h : translations[i].hypotheses | std::views::take(1))
-        if (!h.ended && cut_off_++ == 0) {
-          first_cut_ = tr("{file}: line {line}", "file"_a = options.name, "line"_a = options.first_line + i);
-          first_length_ = h.tokens.size();
-          cut_by_option_ = std::ssize(h.tokens) >= options.max_length;
-        }
+      const std::string& packed = answers[i];
+      Answer one;
+      uint64_t count = 0;
+      std::memcpy(&one.cut_after, packed.data(), sizeof one.cut_after);
+      std::memcpy(&count, packed.data() + sizeof count, sizeof count);
+      one.source.resize(count);
+      std::memcpy(one.source.data(), packed.data() + 2 * sizeof count, count * sizeof(int32_t));
+      one.printed = packed.substr(2 * sizeof count + count * sizeof(int32_t));
+      show(translator, lines[i], options, options.first_line + i, one);
     }
+  }
+
+  void show(const Translator& translator, const std::string& sentence, const TranslateOptions& options, size_t line,
+            const Answer& one) {
+    const Text place = tr("{file}: line {line}", "file"_a = options.name, "line"_a = line);
+    unknown_->note(translator.tokenizers().source, sentence, one.source, place);
+    fmt::print("{}", one.printed);
+    if (one.cut_after == 0 || cut_off_++ > 0) return;
+    first_cut_ = place;
+    first_length_ = one.cut_after;
+    cut_by_option_ = static_cast<int64_t>(one.cut_after) >= options.max_length;
   }
 
   // A translation that is cut off may look complete.
@@ -235,34 +314,38 @@ class Translate : public Command {
                      "tokens"_a = token_count(first_length_), "why"_a = why));
   }
 
-  void print(const Translator& translator, const std::string& sentence, const Translation& t, const Text& file,
-             size_t line) {
-    unknown_->note(translator.tokenizers().source, sentence, t.source,
-                   tr("{file}: line {line}", "file"_a = file, "line"_a = line));
+  Answer answer(const Translator& translator, const std::string& sentence, const Translation& t,
+                const TranslateOptions& options, size_t line) const {
+    Answer out{.printed = printed(translator, sentence, t, options.name, line),
+               .source = {t.source.begin(), t.source.end()}};
+    if (!t.hypotheses.empty() && !t.hypotheses[0].ended) out.cut_after = t.hypotheses[0].tokens.size();
+    return out;
+  }
+
+  std::string printed(const Translator& translator, const std::string& sentence, const Translation& t, const Text& file,
+                      size_t line) const {
     if (json_) {
       const report::TranslationPlace place{
           .file = files_.size() > 1 ? file.in(Language::en) : "", .line = line, .attention = attention_};
-      return fmt::print("{}\n", report::to_json(translator, sentence, t, place));
+      return report::to_json(translator, sentence, t, place) + "\n";
     }
     if (nbest_ || sample_.value_or(1) > 1) {
-      if (t.hypotheses.empty()) fmt::print("{} |||  ||| 0.0000 ||| 0.0000\n", line);
+      if (t.hypotheses.empty()) return fmt::format("{} |||  ||| 0.0000 ||| 0.0000\n", line);
+      std::string out;
       for (const Hypothesis& h : t.hypotheses)
-        fmt::print("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h, t.writing), h.log_probability,
-                   h.score);
-      return;
+        out += fmt::format("{} ||| {} ||| {:.4f} ||| {:.4f}\n", line, translator.text(h, t.writing), h.log_probability,
+                           h.score);
+      return out;
     }
-    if (t.hypotheses.empty()) {
-      fmt::print("{}\n", scores_ ? "\t0.0000\t0.0000" : "");
-      return;
-    }
+    if (t.hypotheses.empty()) return scores_ ? "\t0.0000\t0.0000\n" : "\n";
     const Hypothesis& best = t.hypotheses[0];
-    if (scores_)
-      fmt::print("{}\t{:.4f}\t{:.4f}\n", translator.text(best, t.writing), best.log_probability, best.score);
-    else
-      fmt::print("{}\n", translator.text(best, t.writing));
+    if (!scores_) return translator.text(best, t.writing) + "\n";
+    return fmt::format("{}\t{:.4f}\t{:.4f}\n", translator.text(best, t.writing), best.log_probability, best.score);
   }
 
   std::string model_;
+  RankChoice job_;
+  Ranks* ranks_ = nullptr;  // that share the lines
   std::vector<std::string> files_;
   std::optional<std::string> force_;
   std::optional<int64_t> beam_, max_length_, nbest_, rows_, sample_, top_k_;

@@ -26,10 +26,12 @@ class TrainLog : public Observer {
 
 }  // namespace
 
-Trainer::Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model)
+Trainer::Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model,
+                 Ranks* ranks)
     : config_(config),
       folder_(folder),
       model_(std::move(model)),
+      ranks_(ranks),
       optimizer_(make_optimizer(config)),
       record_(folder.path(), std::move(config_text), model_.data_fingerprint) {
   const Parameters& parameters = model_.parameters;
@@ -72,7 +74,39 @@ FitOptions Trainer::options(int64_t batches) {
           .shards = shards,
           .checkpoint = folder_.file("checkpoints/last.safetensors"),
           .checkpoint_seconds = config_.checkpoint_seconds,
-          .callbacks = callbacks_};
+          .callbacks = callbacks_,
+          .ranks = ranks_};
+}
+
+// Before the first step: all ranks have the same data and the same model, and each can have a part of a step. Returns a
+// note if some have none.
+Text Trainer::check_ranks(int64_t batch_rows, const FitOptions& options) const {
+  const std::vector<std::string> data = ranks_->gather(std::to_string(model_.data_fingerprint)),
+                                 sizes = ranks_->gather(std::to_string(model_.parameters.count()));
+  for (int r = 1; r < ranks_->size(); ++r) {
+    const auto i = static_cast<size_t>(r);
+    require(
+        data[i] == data[0],
+        "{rank} has other training data than rank 0 (fingerprint {theirs}, not {first}): the files must be the same "
+        "everywhere",
+        "rank"_a = ranks_->name(r), "theirs"_a = data[i], "first"_a = data[0]);
+    require(sizes[i] == sizes[0], "{rank} has a model with {theirs} parameters, that of rank 0 has {first}",
+            "rank"_a = ranks_->name(r), "theirs"_a = sizes[i], "first"_a = sizes[0]);
+  }
+  const int64_t rows = batch_rows * config_.accumulate;
+  if (ranks_->size() > rows && config_.batch_tokens == 0)
+    throw Error(
+        tr("{ranks} ranks, but a step has only {rows} rows: training.batch_rows {batch} times "
+           "training.accumulate {accumulate}",
+           "ranks"_a = ranks_->size(), "rows"_a = rows, "batch"_a = batch_rows, "accumulate"_a = config_.accumulate),
+        tr("mpirun -n {rows} starts as many as can work", "rows"_a = rows));
+  const ShardPolicy policy = options.shards.value_or(ShardPolicy::automatic(model_.parameters.count()));
+  const int64_t shards = policy.plan(batch_rows).count() * config_.accumulate;
+  if (shards >= ranks_->size()) return {};
+  return tr(
+      "{ranks} ranks share {shards} shards (training.shards): {idle} of them compute nothing; --shards {ranks} "
+      "gives each a part, and changes the last bits of the result",
+      "ranks"_a = ranks_->size(), "shards"_a = shards, "idle"_a = ranks_->size() - shards);
 }
 
 // metrics.jsonl is written before the other observers are called, train.log after them.

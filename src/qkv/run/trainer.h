@@ -38,7 +38,8 @@ struct TrainedModel {
 class Trainer {
  public:
   /// `config_text` is the content of config.yaml.
-  Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model);
+  Trainer(const TrainingConfig& config, const RunFolder& folder, std::string config_text, TrainedModel model,
+          Ranks* ranks = nullptr);
 
   /// Trains to the end, or until stop is set. At the end the model has the final weights, and the folder has them in a
   /// file.
@@ -47,11 +48,17 @@ class Trainer {
                     const std::atomic<bool>* stop = nullptr) {
     FitOptions options = this->options(task.batches());
     options.stop = stop;
+    if (ranks_) {
+      const Text note = check_ranks(task.rows(task.batch(0, 0)), options);
+      for (Observer* o : observers)
+        if (!note.empty()) o->note(note);
+    }
     return finish(fit(model_.parameters, *optimizer_, options, task, all_observers(observers)));
   }
 
  private:
   FitOptions options(int64_t batches);
+  Text check_ranks(int64_t batch_rows, const FitOptions& options) const;
   std::vector<Observer*> all_observers(std::span<Observer* const> others);
   TrainResult finish(const FitResult& result) const;
   Kept put_kept_weights() const;
@@ -59,6 +66,7 @@ class Trainer {
   const TrainingConfig& config_;
   const RunFolder& folder_;
   TrainedModel model_;
+  Ranks* ranks_;
   std::unique_ptr<Optimizer> optimizer_;
   std::vector<std::unique_ptr<Observer>> files_;  // metrics.jsonl, train.log
   RunRecord record_;

@@ -18,6 +18,8 @@ struct Slot {
   float* fixed = nullptr;  // place in a GradArena, for leaves that have one
   Slot* previous = nullptr;
   bool touched = false;  // a gradient arrived at `fixed`
+  uint32_t index = 0;    // in the arena
+  uint32_t uses = 0;     // as an input of nodes whose pullbacks have not run
 };
 
 struct Node {
@@ -58,6 +60,7 @@ struct TapeState {
   int64_t length = 0;
   bool ran = false;
   GradArena* arena = nullptr;
+  GradListener* listener = nullptr;
   const Draw* draws = nullptr;  // none unless they are checked
 
   void* take(size_t bytes) {
@@ -146,7 +149,10 @@ Tape::Tape() : before_(current_tape) {
   current_tape = this;
 }
 
-Tape::Tape(GradArena& arena) : Tape() { state_->arena = &arena; }
+Tape::Tape(GradArena& arena, GradListener* listener) : Tape() {
+  state_->arena = &arena;
+  state_->listener = listener;
+}
 
 Tape::~Tape() {
   current_tape = before_;
@@ -200,7 +206,11 @@ void* Tape::node_for(const char* name, std::span<Tensor* const> outputs, std::sp
       Slot* leaf = s.leaf_slot(*x);
       if (s.arena) {
         const uint32_t index = x->leaf_id() - s.arena->first_leaf_;
-        if (index < s.arena->offsets_.size() - 1) leaf->fixed = s.arena->flat_.mutable_ptr() + s.arena->offsets_[index];
+        if (index < s.arena->offsets_.size() - 1) {
+          leaf->fixed = s.arena->flat_.mutable_ptr() + s.arena->offsets_[index];
+          leaf->index = index;
+          ++leaf->uses;
+        }
       }
       *slot++ = leaf;
     } else {
@@ -242,6 +252,10 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
     node->destroy(node->closure);
     node->closure = nullptr;
     for (int i = 0; i < node->outputs; ++i) node->slots[i]->grad = Tensor();
+    if (s.listener)
+      for (int i = 0; i < node->inputs; ++i)
+        if (Slot* slot = node->input_slots()[i]; slot && slot->fixed && --slot->uses == 0 && slot->touched)
+          s.listener->ready(s.arena->offsets_[slot->index], s.arena->offsets_[slot->index + 1]);
   }
   if (!s.arena) return;
   for (size_t i = 0; i + 1 < s.arena->offsets_.size(); ++i) {
@@ -250,6 +264,7 @@ void Tape::backward(const Tensor& y, const Tensor& dy) {
     if (entry && entry->leaf && entry->slot->touched) continue;
     std::fill(s.arena->flat_.mutable_ptr() + s.arena->offsets_[i],
               s.arena->flat_.mutable_ptr() + s.arena->offsets_[i + 1], 0.f);
+    if (s.listener) s.listener->ready(s.arena->offsets_[i], s.arena->offsets_[i + 1]);
   }
 }
 

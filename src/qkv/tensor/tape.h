@@ -66,6 +66,14 @@ class GradArena {
   Tensor flat_;
 };
 
+/// Is told when gradients in an arena have their values, while the backward pass computes the others: floats [begin,
+/// end), each once.
+class GradListener {
+ public:
+  virtual ~GradListener() = default;
+  virtual void ready(int64_t begin, int64_t end) = 0;
+};
+
 /// A parameter that is not in the arena of a tape.
 struct OutsideLeaf {
   uint32_t number = 0;
@@ -76,7 +84,7 @@ class Tape {
  public:
   Tape();
   /// Gradients of the arena's leaves are written there (all of them: untouched ones become zero).
-  explicit Tape(GradArena& arena);
+  explicit Tape(GradArena& arena, GradListener* listener = nullptr);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "qkv/core/api.h"
+#include "qkv/core/language.h"
 #include "qkv/train/checkpoint.h"
 
 namespace QKV_API qkv {
@@ -26,12 +27,16 @@ struct Progress {
   std::optional<double> valid_loss = {};      // of this epoch, if a callback validates,
   std::optional<double> valid_accuracy = {};  // and measures how often the model is right
   Counted counted = Counted::tokens;
+  int ranks = 1;             // that share the training; `count` and losses are those of all
+  int slowest_rank = 0;      // the one that computes longest,
+  double slowest_share = 1;  // and the share of its time; the rest is communication and waiting
   double per_second() const { return epoch_seconds > 0 ? count_here / epoch_seconds : 0; }
 };
 
 class Observer {
  public:
   virtual ~Observer() = default;
+  virtual void note(const Text&) {}          // about the settings, before the start
   virtual void started(const Progress&) {}   // once, after the checkpoint was read, if there is one
   virtual void step(const Progress&) {}      // after every update
   virtual void epoch(const Progress&) {}     // after every epoch

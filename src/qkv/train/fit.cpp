@@ -110,9 +110,13 @@ void check_first_gradient(const Parameters& parameters, const Shards& shards, in
 
 bool restore(const FitOptions& options, const Parameters& parameters, Optimizer& optimizer, int64_t batches,
              const FunctionEpochs* epochs, FitState& state) {
-  const std::string& file = options.checkpoint;
-  if (file.empty() || !std::filesystem::exists(file)) return false;
-  const Checkpoint saved = load_checkpoint(file);
+  std::string file = options.checkpoint;
+  std::optional<Checkpoint> read_here;
+  if (!file.empty() && std::filesystem::exists(file)) read_here = load_checkpoint(file);
+  if (options.ranks) read_here = shared_checkpoint(*options.ranks, std::move(read_here));
+  if (!read_here) return false;
+  const Checkpoint& saved = *read_here;
+  file = saved.file;
   require(saved.integer("seed") == static_cast<int64_t>(options.seed),
           "{file}: was trained with seed {saved}, not {seed}", "file"_a = file, "saved"_a = saved.integer("seed"),
           "seed"_a = static_cast<int64_t>(options.seed));
@@ -187,7 +191,7 @@ void save(const FitOptions& options, const Parameters& parameters, const Optimiz
 
 Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& gradient, const BatchLoss& loss,
               const FitOptions& options, int64_t step) {
-  const Update update{.gradient_norm = norm(gradient), .rate = options.rate(step)};
+  Update update{.gradient_norm = norm(gradient), .rate = options.rate(step)};
   check(std::isfinite(loss.sum) && std::isfinite(update.gradient_norm), "[fit] step ", step + 1, ": the loss is ",
         loss.sum, " and the gradient norm is ", update.gradient_norm, "; the weights are unchanged");
   check(std::isfinite(update.rate) && update.rate >= 0, "[fit] step ", step + 1, ": the learning rate is ", update.rate,
@@ -195,7 +199,8 @@ Update update(const Parameters& parameters, Optimizer& optimizer, const Tensor& 
   optimizer.step(parameters, gradient, static_cast<float>(update.rate),
                  clip_factor(update.gradient_norm, options.clip));
   // A norm of floats in double precision is finite exactly if all of them are finite.
-  if (!std::isfinite(norm(parameters.flat())))
+  update.weight_norm = norm(parameters.flat());
+  if (!std::isfinite(update.weight_norm))
     throw Error(text("[fit] step ", step + 1,
                      ": the update made weights that are not finite; they were not written to any file"),
                 tr("use a smaller learning rate, or less weight decay"));

@@ -12,7 +12,7 @@
 #include "qkv/core/api.h"
 #include "qkv/train/callback.h"
 #include "qkv/train/optimizer.h"
-#include "qkv/train/reducer.h"
+#include "qkv/train/rank_steps.h"
 #include "qkv/train/schedule.h"
 #include "qkv/train/shards.h"
 #include "qkv/train/task.h"
@@ -34,7 +34,7 @@ struct FitOptions {
   double checkpoint_seconds =
       0;  // at least this long, and 20 times as long as saving took, between checkpoints; 0: after each epoch
   std::vector<Callback*> callbacks = {};
-  Reducer* reducer = nullptr;                          // null: the gradient of this process is the whole one
+  Ranks* ranks = nullptr;                              // that share the training; null: this process alone
   const std::atomic<bool>* stop = nullptr;             // set by another thread or a signal: save and return
   std::function<void(const Progress&)> on_step = {};   // after every update
   std::function<void(const Progress&)> on_epoch = {};  // after every epoch
@@ -85,13 +85,34 @@ BatchLoss gradients(Shards& shards, const Task& task, const std::vector<BatchOf<
   return shards.finish();
 }
 
+/// The same where ranks share the batches: of this rank's shards, then summed over all ranks.
+template <TrainingTask Task>
+BatchLoss shared_gradients(RankSteps& ranks, Shards& shards, const Task& task,
+                           const std::vector<BatchOf<Task>>& batches, const Run& run, int64_t step, bool stops) {
+  const double divisor = divisor_of(task, std::span(batches));
+  double count = 0;
+  std::vector<int64_t> rows;
+  for (const auto& batch : batches) {
+    rows.push_back(task.rows(batch));
+    count += count_of(task, batch);
+  }
+  ranks.begin(shards, rows, step);
+  for (size_t b = 0; b < batches.size(); ++b)
+    shards.add(rows[b], divisor, run,
+               [&](int64_t begin, int64_t end, const Run& r) { return task.loss(batches[b], begin, end, r); });
+  const BatchLoss loss = ranks.finish(shards, stops);
+  check_count(
+      loss.count, count, requires { task.count(batches[0]); } ? "count()" : "rows()");
+  return loss;
+}
+
 /// Fails where the losses of the first update that this process makes depend on parameters outside the model, or, if it
 /// is the first update of all, where the gradient is zero: nothing, or not all, would be trained.
 void check_first_gradient(const Parameters& parameters, const Shards& shards, int64_t step);
 
 /// What an update was made with.
 struct Update {
-  double gradient_norm = 0, rate = 0;
+  double gradient_norm = 0, rate = 0, weight_norm = 0;
 };
 /// Makes update number `step`, from 0. Throws if loss, gradient or rate is not finite, with unchanged weights; or if a
 /// weight is not finite afterwards, before it is saved anywhere.
@@ -154,6 +175,8 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
   const detail::FunctionEpochs* epochs = detail::function_epochs(task);
   detail::restore(options, parameters, optimizer, task.batches(), epochs, at);
   Shards shards(parameters, options.shards.value_or(ShardPolicy::automatic(parameters.count())));
+  std::optional<RankSteps> ranks;
+  if (options.ranks && options.ranks->size() > 1) ranks.emplace(*options.ranks, parameters);
   Callbacks callbacks(options.callbacks);
   Run run{.training = true, .rng = Rng(options.seed).at("fit")};
 
@@ -161,6 +184,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
   Progress& p = result.progress;
   if constexpr (requires { task.counted(); }) p.counted = task.counted();
   detail::ProgressMeter meter(p, options, task.batches(), epochs, at);
+  if (ranks) ranks->report(p);
   for (Observer* o : observers) o->started(p);
 
   detail::CheckpointClock clock(options);
@@ -177,8 +201,9 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
     for (int64_t b = at.batch; b < end; ++b) batches.push_back(task.batch(at.epoch, b));
 
     run.rng = run.rng.at_step(static_cast<uint64_t>(at.step));
-    BatchLoss loss = detail::gradients(shards, task, batches, run);
-    if (options.reducer) options.reducer->reduce(shards.gradient(), loss);
+    const bool asked = options.stop && options.stop->load();
+    const BatchLoss loss = ranks ? detail::shared_gradients(*ranks, shards, task, batches, run, at.step, asked)
+                                 : detail::gradients(shards, task, batches, run);
     if (p.steps_here == 0) detail::check_first_gradient(parameters, shards, at.step);
     const detail::Update update = detail::update(parameters, optimizer, shards.gradient(), loss, options, at.step);
 
@@ -186,6 +211,11 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
     at.batch = end;
     at.loss.add(loss);
     meter.count(at, loss, update);
+    if (ranks) {
+      ranks->updated(update.weight_norm, p.seconds);
+      ranks->report(p);
+      if (options.seconds) p.seconds = ranks->seconds();  // all end after the same update
+    }
     for (Observer* o : observers) o->step(p);
     if (options.on_step) options.on_step(p);
 
@@ -196,7 +226,7 @@ FitResult fit(const Parameters& parameters, Optimizer& optimizer, const FitOptio
       if (options.on_epoch) options.on_epoch(p);
       at = {.epoch = at.epoch + 1, .step = at.step, .ended = callbacks.ends_training()};
     }
-    result.interrupted = options.stop && options.stop->load();
+    result.interrupted = ranks ? ranks->stops() : options.stop && options.stop->load();
     if (done() || result.interrupted || clock.due(at.step, epoch_done))
       meter.leave_out(clock.time([&] { detail::save(options, parameters, optimizer, at); }));
   }

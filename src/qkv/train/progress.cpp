@@ -27,6 +27,13 @@ Text rate(const Progress& p) {
                                       : tr("{rate} tok/s", "rate"_a = number);
 }
 
+// With ranks: the speed of all, and how much of its time the slowest of them computes.
+Text rate_of_all(const Progress& p) {
+  if (p.ranks == 1) return rate(p);
+  return tr("{rate} ({ranks} ranks, slowest {slowest}: computes {share:.0f} %)", "rate"_a = rate(p),
+            "ranks"_a = p.ranks, "slowest"_a = p.slowest_rank, "share"_a = 100 * p.slowest_share);
+}
+
 }  // namespace
 
 std::string duration(double seconds) {
@@ -41,7 +48,7 @@ Text progress_tail(const Progress& p) {
   const Text time = p.step < p.steps ? tr("{time} left", "time"_a = duration(seconds_left(p)))
                                      : tr("in {time}", "time"_a = duration(p.seconds));
   return tr("step {step}  loss {loss:.4f}  {rate}  {time}", "step"_a = of(p.step, p.steps), "loss"_a = p.epoch_loss,
-            "rate"_a = rate(p), "time"_a = time);
+            "rate"_a = rate_of_all(p), "time"_a = time);
 }
 
 Text progress_line(const Progress& p) {
@@ -52,7 +59,7 @@ Text progress_line(const Progress& p) {
   else if (p.valid_loss)
     loss = tr("{loss:.4f} valid {valid:.4f}", "loss"_a = p.epoch_loss, "valid"_a = *p.valid_loss);
   return tr("epoch {epoch} step {step} loss {loss} {rate}", "epoch"_a = of(p.epoch, p.epochs),
-            "step"_a = of(p.step, p.steps), "loss"_a = loss, "rate"_a = rate(p));
+            "step"_a = of(p.step, p.steps), "loss"_a = loss, "rate"_a = rate_of_all(p));
 }
 
 std::string progress_json(const Progress& p) {
@@ -64,6 +71,11 @@ std::string progress_json(const Progress& p) {
       {"loss", p.epoch_loss},
       {p.counted == Counted::images ? "images_per_second" : "tokens_per_second", p.per_second()},
       {"seconds_left", seconds_left(p)}};
+  if (p.ranks > 1) {
+    line["ranks"] = p.ranks;
+    line["slowest_rank"] = p.slowest_rank;
+    line["slowest_share"] = p.slowest_share;
+  }
   if (p.valid_loss) line["valid_loss"] = *p.valid_loss;
   if (p.valid_accuracy) line["valid_accuracy"] = *p.valid_accuracy;
   return line.dump();

@@ -1,5 +1,4 @@
-// Callbacks of fit: one ends training early, and all are saved and restored with it. A reducer changes gradient and
-// loss.
+// Callbacks of fit: one ends training early, and all are saved and restored with it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -156,63 +155,6 @@ TEST_F(CallbackTest, AnInterruptSavesWhateverTheClockSays) {
   EXPECT_TRUE(cut.result.interrupted);
   EXPECT_EQ(load_checkpoint(file()).integer("step"), 1);
   EXPECT_EQ(train(file(), 4, 100).weights, train("", 4, 100).weights);
-}
-
-// Doubles gradient and loss, as a second process with the same rows would.
-struct Doubling : Reducer {
-  void reduce(Tensor gradient, BatchLoss& loss) override {
-    ++calls;
-    shapes.push_back(gradient.shape());
-    norms.push_back(norm(gradient));
-    losses.push_back(loss.mean());
-    for (int64_t i = 0; i < gradient.numel(); ++i) gradient.mutable_ptr()[i] *= 2;
-    loss.sum *= 3;  // another factor than the gradient's, to tell the two apart
-  }
-  int64_t calls = 0;
-  std::vector<Shape> shapes;
-  std::vector<double> norms, losses;
-};
-
-struct Steps : Observer {
-  void step(const Progress& p) override {
-    norms.push_back(p.gradient_norm);
-    losses.push_back(p.batch_loss);
-  }
-  std::vector<double> norms, losses;
-};
-
-TEST(Reducer, StandsBetweenGradientAndUpdateOncePerUpdate) {
-  for (const int64_t shards : {1, 4})
-    for (const int64_t accumulate : {1, 2}) {
-      const auto train = [&](Reducer* reducer, float rate, Steps& steps) {
-        tests::ToyModel model(Rng(1));
-        const Parameters all = flatten(model);
-        Sgd sgd;  // whose step is the gradient times the rate
-        Observer* observers[] = {&steps};
-        const FitResult r = fit(all, sgd,
-                                {.epochs = 2,
-                                 .rate = constant_rate(rate),
-                                 .accumulate = accumulate,
-                                 .shards = ShardPolicy::number(shards),
-                                 .reducer = reducer},
-                                tests::ToyTask{model}, observers);
-        EXPECT_EQ(r.progress.step, accumulate == 1 ? 10 : 6);
-        return std::pair{std::vector<float>(all.flat().data().begin(), all.flat().data().end()), all.flat().shape()};
-      };
-      Doubling doubling;
-      Steps plain, reduced;
-      const auto [with_twice_the_rate, shape] = train(nullptr, 0.02f, plain);
-      const auto [with_twice_the_gradient, same_shape] = train(&doubling, 0.01f, reduced);
-      EXPECT_EQ(with_twice_the_gradient, with_twice_the_rate) << "the optimizer must see what the reducer made";
-      EXPECT_EQ(doubling.calls, std::ssize(plain.losses));
-      EXPECT_EQ(doubling.shapes, std::vector<Shape>(plain.losses.size(), shape));
-      EXPECT_EQ(doubling.norms, plain.norms) << "it is given the gradient of the whole update";
-      EXPECT_EQ(doubling.losses, plain.losses);
-      for (size_t i = 0; i < plain.norms.size(); ++i) {
-        EXPECT_EQ(reduced.norms[i], 2 * plain.norms[i]);
-        EXPECT_DOUBLE_EQ(reduced.losses[i], 3 * plain.losses[i]);
-      }
-    }
 }
 
 TEST(ParameterAverage, HasTheBitsOfTheFormulaElementByElement) {

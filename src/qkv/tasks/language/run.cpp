@@ -16,8 +16,8 @@ const LanguageConfig& checked(const LanguageConfig& config) {
 
 }  // namespace
 
-LanguageRun::LanguageRun(const LanguageConfig& config, std::string folder, ExistingRun existing)
-    : config_(checked(config)), folder_(std::move(folder), existing, kOwnFiles) {
+LanguageRun::LanguageRun(const LanguageConfig& config, std::string folder, ExistingRun existing, Ranks* ranks)
+    : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, kOwnFiles) {
   if (folder_.holds_run()) check_existing();
   text_ = std::make_unique<LanguageText>(
       read_language_text(config_.data, folder_.resumes() ? folder_.path() : std::string()));
@@ -43,8 +43,8 @@ TrainResult LanguageRun::train(std::span<Observer* const> observers, const std::
                        .save = [this](const std::string& path) { write_weights(path, parameters_); },
                        .data_fingerprint = task_->fingerprint(),
                        .attention = [this] { return task_->attention(); }};
-  if (task_->validates()) trained.validate = [this] { return task_->validate(); };
-  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained));
+  if (task_->validates()) trained.validate = [this] { return task_->validate(ranks_); };
+  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained), ranks_);
   const TrainResult result = trainer.train(*task_, observers, stop);
   folder_.unlock();
   return result;

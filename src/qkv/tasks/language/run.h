@@ -17,7 +17,9 @@ class LanguageRun {
   /// Reads the text and makes the model. Resumes a run with the same configuration. Throws if the configuration differs
   /// (naming the setting) or if another process is training in the folder. With `discard`, an existing run is deleted
   /// only after all inputs of the new one were read. An empty folder name keeps everything in memory.
-  LanguageRun(const LanguageConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume);
+  /// With `ranks`, they share the training; only rank 0 has a folder.
+  LanguageRun(const LanguageConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume,
+              Ranks* ranks = nullptr);
   LanguageRun(const LanguageRun&) = delete;
   LanguageRun& operator=(const LanguageRun&) = delete;
 
@@ -41,6 +43,7 @@ class LanguageRun {
   void check_existing() const;
 
   LanguageConfig config_;
+  Ranks* ranks_;
   RunFolder folder_;
   std::unique_ptr<LanguageText> text_;
   LanguageModel model_;

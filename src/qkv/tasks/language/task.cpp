@@ -75,23 +75,32 @@ Tensor language_loss(const LanguageModel& model, const LanguageBatch& batch, flo
       {.ignore_id = kNotAsked, .label_smoothing = label_smoothing, .reduction = Reduction::sum});
 }
 
-TextLoss text_loss(const LanguageModel& model, std::span<const int32_t> text, const Rng& rng) {
+TextLoss text_loss(const LanguageModel& model, std::span<const int32_t> text, const Rng& rng, Ranks* ranks) {
   const TapePause pause;
   const int64_t context = model.config.context;
   const int64_t last = model.config.objective == LanguageObjective::causal ? 1 : 0;  // token that is only asked for
   const int64_t end = std::ssize(text) - last;
-  TextLoss out;
+  std::vector<std::vector<int64_t>> groups;  // of blocks of equal length
   for (int64_t begin = 0; begin < end;) {
     const int64_t length = std::min(context, end - begin);
     if (length < 2 && last == 0) break;  // one token: nothing is left beside the hidden one
-    std::vector<int64_t> begins;
+    std::vector<int64_t>& begins = groups.emplace_back();
     for (; std::ssize(begins) < kRowsTogether && begin + length <= end && length == std::min(context, end - begin);
          begin += length)
       begins.push_back(begin);
+  }
+  const std::vector<double> losses = shared_rows(ranks, std::ssize(groups), 2, [&](int64_t g, double* row) {
+    const std::vector<int64_t>& begins = groups[static_cast<size_t>(g)];
+    const int64_t length = std::min(context, end - begins.front());
     const LanguageBatch batch =
         language_batch(model, text, begins, length, rng.at(static_cast<uint64_t>(begins.front())));
-    out.sum += language_loss(model, batch, 0, Run{}).item();
-    out.count += asked(batch.wanted);
+    row[0] = language_loss(model, batch, 0, Run{}).item();
+    row[1] = asked(batch.wanted);
+  });
+  TextLoss out;
+  for (size_t i = 0; i < losses.size(); i += 2) {
+    out.sum += losses[i];
+    out.count += losses[i + 1];
   }
   return out;
 }
@@ -155,7 +164,9 @@ Loss LanguageTask::loss(const LanguageBatch& batch, int64_t begin, int64_t end, 
   return {language_loss(model_, part, static_cast<float>(config_.training.label_smoothing), run), asked(part.wanted)};
 }
 
-double LanguageTask::validate() const { return text_loss(model_, valid_, Rng(0).at("validation")).mean(); }
+double LanguageTask::validate(Ranks* ranks) const {
+  return text_loss(model_, valid_, Rng(0).at("validation"), ranks).mean();
+}
 
 std::map<std::string, Array> LanguageTask::attention() const {
   const std::vector<int32_t>& from = validates() ? valid_ : train_;

@@ -39,7 +39,8 @@ struct TextLoss {
   double sum = 0, count = 0;
   double mean() const { return sum / std::max(count, 1.0); }
 };
-TextLoss text_loss(const LanguageModel& model, std::span<const int32_t> text, const Rng& rng);
+/// Ranks share the work.
+TextLoss text_loss(const LanguageModel& model, std::span<const int32_t> text, const Rng& rng, Ranks* ranks = nullptr);
 
 /// What the model attends to in a batch of one row.
 TransformerAttention language_attention(const LanguageModel& model, const LanguageBatch& batch);
@@ -58,7 +59,7 @@ class LanguageTask {
 
   bool validates() const { return std::ssize(valid_) > 1; }
   /// The mean loss of the validation text; the same tokens are hidden every time.
-  double validate() const;
+  double validate(Ranks* ranks = nullptr) const;
   /// Attention on the first tokens of the validation text: "decoder" (layers, heads, n, n), and so on.
   std::map<std::string, Array> attention() const;
   /// A hash of both texts.

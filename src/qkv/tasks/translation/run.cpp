@@ -65,8 +65,8 @@ std::span<const BookSentence> book_sentences() {
   return sentences;
 }
 
-TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder, ExistingRun existing)
-    : config_(checked(config)), folder_(std::move(folder), existing, kOwnFiles) {
+TranslationRun::TranslationRun(const TranslationConfig& config, std::string folder, ExistingRun existing, Ranks* ranks)
+    : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, kOwnFiles) {
   if (folder_.holds_run()) check_existing();
   const auto seed = static_cast<uint64_t>(config_.training.seed);
   text_ = std::make_unique<TranslationText>(
@@ -101,8 +101,8 @@ TrainResult TranslationRun::train(std::span<Observer* const> observers, const st
                        .save = [this](const std::string& path) { model_->save(path); },
                        .data_fingerprint = task_->fingerprint(),
                        .attention = [this] { return task_->attention(); }};
-  if (!task_->valid_pairs().empty()) trained.validate = [this] { return task_->validate(); };
-  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained));
+  if (!task_->valid_pairs().empty()) trained.validate = [this] { return task_->validate(ranks_); };
+  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained), ranks_);
   const TrainResult result = trainer.train(*task_, observers, stop);
   folder_.unlock();
   return result;

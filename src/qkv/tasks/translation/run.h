@@ -16,7 +16,9 @@ class TranslationRun {
   /// Reads the data and makes the model. Resumes a run with the same configuration. Throws if the configuration differs
   /// (naming the setting) or if another process is training in the folder. With `discard`, an existing run is deleted
   /// only after all inputs of the new one were read. An empty folder name keeps everything in memory.
-  TranslationRun(const TranslationConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume);
+  /// With `ranks`, they share the training; only rank 0 has a folder.
+  TranslationRun(const TranslationConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume,
+                 Ranks* ranks = nullptr);
 
   const TranslationConfig& config() const { return config_; }
   const Tokenizers& tokenizers() const { return text_->tokenizers; }
@@ -38,6 +40,7 @@ class TranslationRun {
   void check_existing();
 
   TranslationConfig config_;
+  Ranks* ranks_;
   RunFolder folder_;
   std::unique_ptr<TranslationText> text_;
   std::unique_ptr<TranslationModel> model_;

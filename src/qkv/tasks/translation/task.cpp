@@ -87,16 +87,20 @@ double TranslationTask::count(const TranslationBatch& batch) const {
   return padding_counts ? static_cast<double>(batch.target_out.numel()) : sum_of(batch.target_lens);
 }
 
-double TranslationTask::validate() const {
-  double sum = 0, count = 0;
+double TranslationTask::validate(Ranks* ranks) const {
   const Linear& output = model_.output();
-  for (int64_t b = 0; b < valid_.batches(); ++b) {
+  const std::vector<double> losses = shared_rows(ranks, valid_.batches(), 2, [&](int64_t b, double* row) {
     const TranslationBatch batch = valid_.batch(0, b);
     const Tensor x = model_.features(batch.source, batch.source_lens, batch.target_in, Run{}, batch.target_lens);
-    sum += linear_cross_entropy(x, output.weight, output.bias, batch.target_out,
-                                {.ignore_id = pad_target_, .reduction = Reduction::sum})
-               .item();
-    count += sum_of(batch.target_lens);
+    row[0] = linear_cross_entropy(x, output.weight, output.bias, batch.target_out,
+                                  {.ignore_id = pad_target_, .reduction = Reduction::sum})
+                 .item();
+    row[1] = sum_of(batch.target_lens);
+  });
+  double sum = 0, count = 0;
+  for (size_t i = 0; i < losses.size(); i += 2) {
+    sum += losses[i];
+    count += losses[i + 1];
   }
   return sum / std::max(count, 1.0);
 }

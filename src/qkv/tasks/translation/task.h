@@ -26,8 +26,8 @@ class TranslationTask {
   /// The book's loss is a sum.
   Objective objective() const { return config_.book.loss == LossUnit::book ? Objective::sum : Objective::mean; }
 
-  /// Mean cross-entropy per target token of the validation pairs, in nats, without dropout.
-  double validate() const;
+  /// Mean cross-entropy per target token of the validation pairs, in nats, without dropout; ranks share the work.
+  double validate(Ranks* ranks = nullptr) const;
   /// Attention on the first four pairs, from the validation pairs if there are any, with their targets forced:
   /// "sentence_0" and so on.
   std::map<std::string, Array> attention() const;

@@ -14,8 +14,8 @@ const VisionConfig& checked(const VisionConfig& config) {
 
 }  // namespace
 
-VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing)
-    : config_(checked(config)), folder_(std::move(folder), existing, {facts_of(TaskKind::vision).mark}) {
+VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing, Ranks* ranks)
+    : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, {facts_of(TaskKind::vision).mark}) {
   if (folder_.holds_run()) {
     VisionConfig saved, asked = config_;
     saved.read(run_config_path(folder_.path(), TaskKind::vision));
@@ -39,8 +39,8 @@ TrainResult VisionRun::train(std::span<Observer* const> observers, const std::at
                        .save = [this](const std::string& path) { write_weights(path, parameters_); },
                        .data_fingerprint = task_->fingerprint(),
                        .attention = [this] { return task_->attention(); }};
-  if (data_.valid.count() > 0) trained.validate = [this] { return task_->validate(); };
-  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained));
+  if (data_.valid.count() > 0) trained.validate = [this] { return task_->validate(ranks_); };
+  Trainer trainer(config_.training, folder_, config_.settings().dump(), std::move(trained), ranks_);
   const TrainResult result = trainer.train(*task_, observers, stop);
   folder_.unlock();
   return result;

@@ -14,7 +14,9 @@ namespace QKV_API qkv {
 class VisionRun {
  public:
   /// Reads the data and makes the model; for the rest as TranslationRun.
-  VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume);
+  /// With `ranks`, they share the training; only rank 0 has a folder.
+  VisionRun(const VisionConfig& config, std::string folder, ExistingRun existing = ExistingRun::resume,
+            Ranks* ranks = nullptr);
 
   const VisionConfig& config() const { return config_; }
   const VisionTransformer& model() const { return *model_; }
@@ -33,6 +35,7 @@ class VisionRun {
 
  private:
   VisionConfig config_;
+  Ranks* ranks_;
   RunFolder folder_;
   VisionData data_;
   std::unique_ptr<VisionTransformer> model_;

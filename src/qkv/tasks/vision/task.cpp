@@ -40,34 +40,44 @@ VisionBatch VisionTask::batch(int64_t epoch, int64_t index) const {
                 end = std::min(data_.train.count(), begin + config_.training.batch_rows);
   const auto rows =
       std::span<const int64_t>(order_).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
-  return {image_batch(data_.train, rows, data_.facts.size, config_.data.scaling(), config_.data.augmentation(),
-                      rng_.at("augmentation").at(number)),
-          labels_of(data_.train, rows)};
+  return {std::vector<int64_t>(rows.begin(), rows.end()), epoch};
 }
 
 Loss VisionTask::loss(const VisionBatch& batch, int64_t begin, int64_t end, const Run& run) const {
-  const Tensor logits = model_.logits(slice(batch.images, 0, begin, end), run);
+  // Images are made here, so that a rank makes those of its own shards only.
+  const auto rows =
+      std::span<const int64_t>(batch.rows).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  const Tensor images =
+      image_batch(data_.train, rows, data_.facts.size, config_.data.scaling(), config_.data.augmentation(),
+                  rng_.at("augmentation").at(static_cast<uint64_t>(batch.epoch)));
+  const Tensor logits = model_.logits(images, run);
   const CrossEntropyOptions options{.label_smoothing = static_cast<float>(config_.training.label_smoothing),
                                     .reduction = Reduction::sum};
-  return {cross_entropy(logits, slice(batch.labels, 0, begin, end), options), static_cast<double>(end - begin)};
+  return {cross_entropy(logits, labels_of(data_.train, rows), options), static_cast<double>(end - begin)};
 }
 
-Validated VisionTask::validate() const {
+Validated VisionTask::validate(Ranks* ranks) const {
   const ImageSet& set = data_.valid;
-  double sum = 0;
-  int64_t right = 0;
-  std::vector<int64_t> rows;
-  for (int64_t begin = 0; begin < set.count(); begin += kValidRows) {
-    rows.resize(static_cast<size_t>(std::min(kValidRows, set.count() - begin)));
+  const int64_t groups = (set.count() + kValidRows - 1) / kValidRows;
+  const std::vector<double> losses = shared_rows(ranks, groups, 2, [&](int64_t g, double* row) {
+    const int64_t begin = g * kValidRows;
+    std::vector<int64_t> rows(static_cast<size_t>(std::min(kValidRows, set.count() - begin)));
     std::iota(rows.begin(), rows.end(), begin);
     const Ids labels = labels_of(set, rows);
     const Tensor logits = model_.logits(image_batch(set, rows, data_.facts.size, config_.data.scaling()), Run{});
-    sum += cross_entropy(logits, labels, {.reduction = Reduction::sum}).item();
+    row[0] = cross_entropy(logits, labels, {.reduction = Reduction::sum}).item();
     const Ids guess = argmax(logits);
+    int64_t right = 0;
     for (int64_t i = 0; i < labels.numel(); ++i) right += guess.ptr()[i] == labels.ptr()[i];
+    row[1] = static_cast<double>(right);
+  });
+  double sum = 0, right = 0;
+  for (size_t i = 0; i < losses.size(); i += 2) {
+    sum += losses[i];
+    right += losses[i + 1];
   }
   const auto count = static_cast<double>(std::max<int64_t>(set.count(), 1));
-  return {sum / count, static_cast<double>(right) / count};
+  return {sum / count, right / count};
 }
 
 std::map<std::string, Array> VisionTask::attention() const {

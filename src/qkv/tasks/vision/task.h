@@ -14,8 +14,8 @@
 namespace QKV_API qkv {
 
 struct VisionBatch {
-  Tensor images;  // (B, channels, height, width)
-  Ids labels;     // (B)
+  std::vector<int64_t> rows;  // numbers of images
+  int64_t epoch = 0;
 };
 
 class VisionTask {
@@ -26,12 +26,12 @@ class VisionTask {
   int64_t batches() const;
   /// In an order that depends on seed and epoch; augmentation depends on seed, epoch and image alone.
   VisionBatch batch(int64_t epoch, int64_t index) const;
-  int64_t rows(const VisionBatch& batch) const { return batch.images.size(0); }
+  int64_t rows(const VisionBatch& batch) const { return std::ssize(batch.rows); }
   Loss loss(const VisionBatch& batch, int64_t begin, int64_t end, const Run& run) const;
   Counted counted() const { return Counted::images; }
 
   /// Mean cross-entropy of the validation images, in nats, and the share of right answers, without dropout.
-  Validated validate() const;
+  Validated validate(Ranks* ranks = nullptr) const;
   /// Attention on the first four images, of the validation set if there is one: "image_0" (layers, heads, tokens,
   /// tokens) and so on.
   std::map<std::string, Array> attention() const;

@@ -12,7 +12,7 @@ namespace QKV_API qkv {
 
 class KeyPattern {
  public:
-  /// Of a sparse kind.
+  /// The kind must be sparse.
   explicit KeyPattern(const AttentionKindOptions& options);
 
   /// The keys that the token at that position of a text sees, in ascending order without overlap. causal: none after

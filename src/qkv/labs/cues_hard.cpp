@@ -181,7 +181,8 @@ void hard_attention(Page& page) {
   page.say(tr(
       "Attention pooling here is **soft**: it averages all values, and the average has a gradient. **Hard** attention "
       "(Xu et al., 2015) draws one key from the weights and takes its value alone. A draw has no gradient; what can be "
-      "followed is the gradient of the expected loss, estimated from the draws themselves (REINFORCE; Williams, 1992):"));
+      "followed is the gradient of the expected loss, estimated from the draws themselves (REINFORCE; Williams, "
+      "1992):"));
   page.formula("\\nabla E[L] = E[(L_j - b) \\nabla \\log \\alpha_j], \\quad j \\sim \\alpha");
   page.say(
       tr("The estimate is right on average for any baseline $b$ that does not depend on the draw. The toy task: {keys} "
@@ -242,9 +243,9 @@ void hard_attention(Page& page) {
       tr("loss {soft:.3f} soft, {hard:.3f} hard, {based:.3f} hard with a baseline", "soft"_a = alone[0].losses.back(),
          "hard"_a = alone[1].losses.back(), "based"_a = alone[2].losses.back()));
   page.say(tr(
-      "**When hard wins.** Now two keys have the same cue and different values, and either value is right. Their scores "
-      "are equal, so soft attention averages them, and the average is neither. Hard attention takes one. The same "
-      "happens wherever a mean of good answers is a bad answer; and hard attention reads one value instead of {keys}.",
+      "**When hard wins.** Now two keys have the same cue and different values, and either value is right. Their "
+      "scores are equal, so soft attention averages them, and the average is neither. Hard attention takes one. The "
+      "same happens wherever a mean of good answers is a bad answer; and hard attention reads one value instead of {keys}.",
       "keys"_a = kKeys));
   page.draw("hard-wins", figure(twins), tr("Two keys are right. The mean of both values is neither of them."));
   page.claim(twins[2].losses.back() < 0.5 * twins[0].losses.back(),

@@ -111,7 +111,7 @@ void weights_in_effect(Page& page) {
                "features, low rank (not trained yet), landmarks. Low rank and landmarks may be negative."));
   page.draw("errors", heatmaps(reshape(stack(errors), {2, 4, kMapLength, kMapLength}), tr("Keys"), tr("Queries"), {}),
             tr("The same minus the exact weights, in the same order. Sparse kinds err only where they do not look, and "
-               "there by all that was there; the others err everywhere, by a little."));
+               "there completely; the others err everywhere, by a little."));
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
   for (size_t i = 0; i < all.size(); ++i) rows.push_back({all[i].name, {percent(missed[i])}});
   named_table(page, {tr("kind"), tr("weight in the wrong place")}, rows);

@@ -156,13 +156,13 @@ double share_right(const TransformerDecoder& model, const TaskRows& rows) {
 
 void tasks(Page& page) {
   page.heading(tr("Four tasks that need far tokens"));
-  page.say(tr(
-      "Every kind is trained on each task for {steps} steps: two layers of width {width} on {n} tokens, learned "
-      "positions. **Copy**: the second half repeats the first, {distance} tokens away. **Brackets**: which kind of "
-      "bracket does this one close? **Sorting**: the tokens in order. **Haystack**: one token is marked, and every token "
-      "must say which. A window reaches {near} tokens per layer.",
-      "steps"_a = kSteps, "width"_a = kModelWidth, "n"_a = kTaskLength, "distance"_a = kTaskLength / 2,
-      "near"_a = kinds(kTaskLength)[1].options.window));
+  page.say(
+      tr("Every kind is trained on each task for {steps} steps: two layers of width {width} on {n} tokens, learned "
+         "positions. **Copy**: the second half repeats the first, {distance} tokens away. **Brackets**: which kind of "
+         "bracket does this one close? **Sorting**: the tokens in order. **Haystack**: one token is marked, and every "
+         "token must say which. A window reaches {near} tokens per layer.",
+         "steps"_a = kSteps, "width"_a = kModelWidth, "n"_a = kTaskLength, "distance"_a = kTaskLength / 2,
+         "near"_a = kinds(kTaskLength)[1].options.window));
   const std::vector<Kind> list = kinds(kTaskLength);
   Measured& all = page.shared<Measured>();
   all.right.assign(list.size(), {});
@@ -212,9 +212,9 @@ void tasks(Page& page) {
 void swapped(Page& page) {
   page.heading(tr("In a model that was trained with exact attention"));
   page.say(tr(
-      "A model that fills in hidden words of the built-in corpus is trained with exact attention on {n} words at a time. "
-      "Then its attention is replaced, without further training. Low rank has matrices of its own, which would have to "
-      "be learned first.",
+      "A model that fills in hidden words of the built-in corpus is trained with exact attention on {n} words at a "
+      "time. Then its attention is replaced, without further training. Low rank has matrices of its own, which would "
+      "have to be learned first.",
       "n"_a = kTextLength));
   const language::WordText text = language::read_words(page.seed());
   const auto mask = static_cast<int32_t>(text.tokenizer.size());
@@ -283,8 +283,8 @@ void summary(Page& page) {
                tr("haystack, %"), tr("rise of the loss")},
               rows);
   page.say(tr(
-      "**Answer.** Long inputs cost the square of their length in time; memory need not. What to use instead depends on "
-      "where the information is: a window where it is near, global tokens or random blocks where a few far tokens "
+      "**Answer.** Long inputs cost the square of their length in time; memory need not. What to use instead depends "
+      "on where the information is: a window where it is near, global tokens or random blocks where a few far tokens "
       "matter, sums of features where an average over everything will do, landmarks or low rank where the weights are "
       "smooth and nothing must be causal. Whatever the survey of efficient Transformers calls it, each buys speed with "
       "pairs that it no longer tells apart."));

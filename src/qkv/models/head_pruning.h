@@ -12,8 +12,8 @@
 
 namespace QKV_API qkv {
 
-/// One attention of a Transformer. What is kept or removed is a unit: a head, or with shared keys a key head together
-/// with the query heads that read it.
+/// One attention of a Transformer. What is kept or removed is a unit: a head, or if keys are shared, one key head
+/// together with the query heads that read it.
 struct PrunableAttention {
   std::string path;  // "decoder.1.cross", as probes see it and as parameters are named
   AttentionPart part = AttentionPart::encoder;

@@ -42,7 +42,7 @@ struct TransformerConfig {
   int64_t max_distance = 32;     // of relative positions; larger distances are clipped to it
   ScorerKind attention = ScorerKind::scaled_dot;
   ScorerMaker own_scorer = {};  // your own scorer in every attention instead; configuration files cannot name it
-  /// Of self-attention. An attention from a decoder to its encoder is exact, and so is a decoder's own if the kind has
+  /// For self-attention. An attention from a decoder to its encoder is exact, and so is a decoder's own if the kind has
   /// no causal form. `positions` and `seed` are not settings: linformer has max_positions.
   AttentionKindOptions kind = {};
   bool bias = false;  // in the projections of attention

@@ -31,8 +31,13 @@ TEST(HeadPruning, ASmallerModelIsTheModelWithTheseHeadsOff) {
   const Ids source = some_ids(3, 6, 9, 1), target = some_ids(3, 5, 9, 2), lens({3}, {6, 2, 4});
   for (const PositionKind positions : {PositionKind::sinusoidal, PositionKind::relative, PositionKind::rotary})
     for (const int64_t shared : {1, 2}) {
-      Transformer model({.hidden = 16, .ffn = 12, .heads = 4, .key_heads = 4 / shared, .layers = 2,
-                         .positions = positions, .bias = true},
+      Transformer model({.hidden = 16,
+                         .ffn = 12,
+                         .heads = 4,
+                         .key_heads = 4 / shared,
+                         .layers = 2,
+                         .positions = positions,
+                         .bias = true},
                         kWords, Rng(3));
       const std::vector<PrunableAttention> places = prunable_attentions(model.config);
       ASSERT_EQ(places.size(), 6u);
@@ -64,15 +69,24 @@ TEST(HeadPruning, ASmallerModelIsTheModelWithTheseHeadsOff) {
 TEST(HeadPruning, TheMostImportantStayAndEveryAttentionKeepsOne) {
   const KeptUnits kept = most_important({{5, 6, 7}, {0.1, 0.2, 0.3}, {8, 1, 9}}, 0.5);
   EXPECT_EQ(kept, (KeptUnits{{1, 2}, {2}, {0, 2}}));  // 9 times 0.5 is 4.5: five stay
-  expect_error([] { most_important({{1, 2}, {1, 2}, {1, 2}}, 0.3); },
-               "keeping 0.3 of 6 heads leaves 2, but each of the 3 attentions needs at least one");
+  expect_error(
+      [] {
+        most_important({{1, 2}, {1, 2}, {1, 2}}, 0.3);
+      },
+      "keeping 0.3 of 6 heads leaves 2, but each of the 3 attentions needs at least one");
   const TransformerConfig config{.hidden = 16, .ffn = 12, .heads = 2, .layers = 1};
-  expect_error([&] { pruned(config, {{0}, {}, {1}}); },
-               "all 2 heads of decoder.0.self would be removed: an attention needs at least one");
+  expect_error(
+      [&] {
+        pruned(config, {{0}, {}, {1}});
+      },
+      "all 2 heads of decoder.0.self would be removed: an attention needs at least one");
   TransformerConfig alibi = config;
   alibi.positions = PositionKind::alibi;
-  expect_error([&] { pruned(alibi, {{0}, {1}, {1}}); },
-               "model.positions alibi gives every head a slope by its number: heads cannot be removed");
+  expect_error(
+      [&] {
+        pruned(alibi, {{0}, {1}, {1}});
+      },
+      "model.positions alibi gives every head a slope by its number: heads cannot be removed");
 }
 
 TEST(HeadPruning, CountsAreWrittenPerLayer) {

@@ -242,11 +242,12 @@ void hard_attention(Page& page) {
       tr("Where one value is right, soft attention learns it better in the same number of steps."),
       tr("loss {soft:.3f} soft, {hard:.3f} hard, {based:.3f} hard with a baseline", "soft"_a = alone[0].losses.back(),
          "hard"_a = alone[1].losses.back(), "based"_a = alone[2].losses.back()));
-  page.say(tr(
-      "**When hard wins.** Now two keys have the same cue and different values, and either value is right. Their "
-      "scores are equal, so soft attention averages them, and the average is neither. Hard attention takes one. The "
-      "same happens wherever a mean of good answers is a bad answer; and hard attention reads one value instead of {keys}.",
-      "keys"_a = kKeys));
+  page.say(
+      tr("**When hard wins.** Now two keys have the same cue and different values, and either value is right. Their "
+         "scores are equal, so soft attention averages them, and the average is neither. Hard attention takes one. The "
+         "same happens wherever a mean of good answers is a bad answer; and hard attention reads one value instead of "
+         "{keys}.",
+         "keys"_a = kKeys));
   page.draw("hard-wins", figure(twins), tr("Two keys are right. The mean of both values is neither of them."));
   page.claim(twins[2].losses.back() < 0.5 * twins[0].losses.back(),
              tr("Where two different values are both right, hard attention beats soft attention."),

@@ -118,9 +118,14 @@ Json heads(const Call& call) {
   const MapSession seen = look_at_text(call, in);
   const std::string name = in.text("name", seen.parts.front().name);
   const MapPart& part = seen.part(name);
+  const ModelFacts facts = translator->model().facts();
+  const auto heads_of = [&](int64_t layer) {  // pruned layers have fewer than others
+    const auto group = std::ranges::find(facts.maps, name, &MapGroup::name);
+    return group == facts.maps.end() ? part.heads() : group->heads_of(layer - 1);
+  };
   std::vector<Tensor> all;
   for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
-    for (int64_t head = 1; head <= part.heads(); ++head) {
+    for (int64_t head = 1; head <= heads_of(layer); ++head) {
       check(all.size() < 256 && part.queries() <= 512 && part.keys() <= 512, "the maps are too many or too large");
       all.push_back(seen.map(name, layer, head));
     }
@@ -154,7 +159,7 @@ Json heads(const Call& call) {
   if (in.has("measure")) {
     out["importance"] = Json::array();
     for (int64_t layer = 1; layer <= part.layer_count(); ++layer)
-      for (int64_t head = 1; head <= part.heads(); ++head) {
+      for (int64_t head = 1; head <= heads_of(layer); ++head) {
         call.go_on();
         const Json one = {{"off", Json::array({Json{{"name", name}, {"layer", layer}, {"head", head}}})}};
         const AttentionEdits off = read_off(Fields(one), translator->model().facts());

@@ -35,8 +35,9 @@ Inputs inputs(int64_t n, const Rng& rng) {
     ids.mutable_ptr()[i] = static_cast<int32_t>(std::min<double>(kWords - 1, std::pow(kWords, u) - 1));
   }
   const Tensor places = sinusoidal_positions(n, kHeadWidth / 2);
-  return {reshape(concat({scale(gather_rows(words, ids), 1.3f), scale(places, 1.5f)}, 1), {1, n, 1, kHeadWidth}),
-          normal({1, n, 1, kHeadWidth}, rng.at("values"))};
+  const Tensor said = gather_rows(normal({kWords, kHeadWidth}, rng.at("said")), ids);  // the value of a word
+  return {reshape(concat({scale(gather_rows(words, ids), 1.1f), scale(places, 1.2f)}, 1), {1, n, 1, kHeadWidth}),
+          reshape(said, {1, n, 1, kHeadWidth})};
 }
 
 struct Cost {
@@ -73,7 +74,7 @@ void cost(Page& page) {
       "One head of width {width}, forward, one thread. The text has frequent words and rare ones, and near tokens "
       "attract each other. Memory is everything that the computation asked for, its output included; all weights "
       "together would take {weights:.0f} MB. The error is that of the output, relative to the length of the exact one; "
-      "low rank is not trained yet, so its error says little.",
+      "low rank would have to be trained first.",
       "width"_a = kHeadWidth, "weights"_a = static_cast<double>(kLong * kLong * 4) / kMega));
   const Inputs in = inputs(kLong, Rng(page.seed()).at("cost"));
   Measured& all = page.shared<Measured>();
@@ -94,7 +95,9 @@ void cost(Page& page) {
     all.megabytes.push_back(c.megabytes);
     all.error.push_back(error);
     names.emplace_back(list[i].name);
-    rows.push_back({list[i].name, {rounded(c.milliseconds, 1), rounded(c.megabytes, 1), rounded(error, 3)}});
+    const bool learned = options.kind == AttentionKind::linformer;
+    rows.push_back(
+        {list[i].name, {rounded(c.milliseconds, 1), rounded(c.megabytes, 1), learned ? "–" : rounded(error, 3)}});
     work.at(i, 1);
   }
   named_table(page, {tr("kind"), tr("ms"), tr("MB"), tr("output error")}, rows);

@@ -93,7 +93,7 @@ void weights_in_effect(Page& page) {
   page.say(
       tr("Every kind is linear in the values, so it has weights in effect: the output for values that are the identity "
          "matrix. Here are those of one head on {n} tokens that look for near tokens and for copies of themselves; and "
-         "below, how far they are from the exact ones.",
+         "below, how far they are from the exact ones. (Low rank is missing: its mixtures must be learned first.)",
          "n"_a = kMapLength));
   const Tensor x = text_like(kMapLength, kWidth, Rng(page.seed()).at("maps"));
   std::vector<Kind> all = kinds(kMapLength);

@@ -273,7 +273,7 @@ void summary(Page& page) {
   const std::vector<Kind> list = kinds(kTaskLength);
   for (size_t k = 0; k < list.size(); ++k) {
     std::vector<std::string> cells = {rounded(m.milliseconds[k], 0), rounded(m.megabytes[k], 0),
-                                      rounded(m.error[k], 2)};
+                                      std::isnan(m.rise[k]) ? "–" : rounded(m.error[k], 2)};
     for (const double right : m.right[k]) cells.push_back(rounded(100 * right, 0));
     cells.push_back(std::isnan(m.rise[k]) ? "–" : rounded(m.rise[k], 2));
     rows.push_back({list[k].name, std::move(cells)});

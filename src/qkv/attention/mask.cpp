@@ -183,6 +183,18 @@ bool Mask::has_intervals() const {
 
 bool Mask::is_none() const { return !has_intervals() && !keep_.defined() && !bias_.defined() && !relative_.defined(); }
 
+std::optional<PlainMask> Mask::plain() const {
+  const bool other = left_ != kUnlimited || row_lengths_.defined() || prefix_.defined() || keep_.defined() ||
+                     bias_.defined() || relative_.defined() || (right_ != kUnlimited && right_ < 0);
+  if (other) return {};
+  return PlainMask{right_ == kUnlimited ? std::nullopt : std::optional<int64_t>(right_), lengths_};
+}
+
+Mask PlainMask::mask() const {
+  return (offset ? Mask::causal(*offset) : Mask::none()) &
+         (lengths.defined() ? Mask::valid_lens(lengths) : Mask::none());
+}
+
 void Mask::check_lengths(const char* op, const MaskSizes& sizes) const {
   const Shape weights{sizes.batch, sizes.heads, sizes.queries, sizes.keys};
   for (const Ids* lengths : {&lengths_, &prefix_})

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "qkv/core/api.h"
 #include "qkv/ops/attention_plan.h"
@@ -15,6 +16,15 @@ namespace QKV_API qkv {
 struct MaskSizes {
   int64_t batch, heads, queries, keys;
   int rank = 4;
+};
+
+class Mask;
+
+/// A mask that is causal, or has lengths, or both, or nothing.
+struct PlainMask {
+  std::optional<int64_t> offset = {};  // causal: query i sees keys 0 .. i + offset
+  Ids lengths = {};                    // (B), or absent
+  Mask mask() const;
 };
 
 class Mask {
@@ -51,6 +61,8 @@ class Mask {
 
   /// Whether nothing is hidden and nothing added.
   bool is_none() const;
+  /// The same as a PlainMask; absent if it hides or adds something else.
+  std::optional<PlainMask> plain() const;
   /// Compiled for these sizes; if a shape does not fit, the error names `op` and both shapes.
   AttentionPlan plan(const char* op, const MaskSizes& sizes) const;
 

@@ -14,6 +14,7 @@ std::unique_ptr<Command> info_command();
 std::unique_ptr<Command> inspect_command();
 std::unique_ptr<Command> lab_command();
 std::unique_ptr<Command> plot_command();
+std::unique_ptr<Command> prune_command();
 std::unique_ptr<Command> regress_command();
 std::unique_ptr<Command> score_command();
 std::unique_ptr<Command> serve_command();
@@ -31,6 +32,7 @@ Commands all_commands() {
   commands.push_back(classify_command());
   commands.push_back(generate_command());
   commands.push_back(inspect_command());
+  commands.push_back(prune_command());
   commands.push_back(score_command());
   commands.push_back(align_command());
   commands.push_back(check_command());

@@ -168,7 +168,14 @@ std::string Train::kind_of_data() const {
 }
 
 RunConfig Train::base_configuration() const {
-  const std::optional<std::string> kind = given("model.kind");
+  const std::optional<std::string> kind = given("model.kind"), start = given("training.init_from");
+  const bool starts_from = start && preset_.empty() && config_file_.empty() && !kind;
+  if (starts_from) {
+    RunConfig config;
+    config.read(*start + "/config.yaml");
+    if (has_own_data(config)) config.clear_files();
+    return config;
+  }
   RunConfig config = !preset_.empty()       ? RunConfig::preset(preset_)
                      : kind                 ? RunConfig::of_kind(*kind, "--kind")
                      : config_file_.empty() ? RunConfig::of_kind(kind_of_data(), "--kind")

@@ -207,12 +207,12 @@ void learned_pooling(Page& page) {
 }  // namespace cues
 
 Lab cues_lab() {
-  return {
-      "10.1",
-      "cues",
-      tr("Attention cues: queries, keys and values"),
-      {cues::words, cues::desk, cues::learned_pooling, cues::identity_map, cues::random_map, cues::database,
-       cues::kinds_of_weights, cues::translation, cues::covariance, cues::search_engine, cues::squeeze_and_excitation}};
+  return {"10.1",
+          "cues",
+          tr("Attention cues: queries, keys and values"),
+          {cues::words, cues::desk, cues::learned_pooling, cues::identity_map, cues::random_map, cues::database,
+           cues::kinds_of_weights, cues::hard_attention, cues::translation, cues::covariance, cues::search_engine,
+           cues::squeeze_and_excitation}};
 }
 
 }  // namespace qkv::labs

@@ -14,6 +14,8 @@ void identity_map(Page& page);
 void random_map(Page& page);
 void database(Page& page);
 void kinds_of_weights(Page& page);
+// cues_hard.cpp
+void hard_attention(Page& page);
 // cues_exercises.cpp
 void translation(Page& page);
 void covariance(Page& page);

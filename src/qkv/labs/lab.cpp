@@ -32,9 +32,9 @@ int64_t Page::failed_claims() const {
 }
 
 const std::vector<Lab>& all_labs() {
-  static const std::vector<Lab> labs = {engine_lab(),   cues_lab(),       regression_lab(),     scoring_lab(),
-                                        bahdanau_lab(), multi_head_lab(), self_attention_lab(), transformer_lab(),
-                                        vision_lab(),   language_lab()};
+  static const std::vector<Lab> labs = {engine_lab(),      cues_lab(),       regression_lab(),     scoring_lab(),
+                                        bahdanau_lab(),    multi_head_lab(), self_attention_lab(), transformer_lab(),
+                                        long_inputs_lab(), vision_lab(),     language_lab()};
   return labs;
 }
 

@@ -13,6 +13,7 @@ Lab bahdanau_lab();        // 10.4: translation with and without attention
 Lab multi_head_lab();      // 10.5: several attentions side by side
 Lab self_attention_lab();  // 10.6: tokens that attend to each other, and positions
 Lab transformer_lab();     // 10.7: attention alone
+Lab long_inputs_lab();     // 10.7.4 and 10.7.5: cheaper attention
 Lab vision_lab();          // 11.8: images as sequences of patches
 Lab language_lab();        // 11.9: language models
 

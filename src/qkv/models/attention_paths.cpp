@@ -16,7 +16,7 @@ std::vector<AttentionPlace> attention_places(const ModelFacts& facts) {
       std::string path = "decoder.attention";
       if (group.numbered)
         path = group.name == "cross" ? text("decoder.", layer, ".cross") : text(group.name, ".", layer, ".self");
-      out.push_back({std::move(path), group.name, layer, group.heads});
+      out.push_back({std::move(path), group.name, layer, group.heads_of(layer)});
     }
   return out;
 }

@@ -1,6 +1,7 @@
 // Decoding: a step runs some rows through all blocks on one thread, and reads keys and values where they were written.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "qkv/core/check.h"
 #include "qkv/core/parallel.h"
@@ -26,7 +27,8 @@ int64_t rows_together(int64_t rows) { return std::clamp<int64_t>(((rows + 3) / 4
 
 // Whether the kernel of a step supports this attention.
 bool is_plain(const MultiHead& attention) {
-  return (attention.scorer.as<Dot>() || attention.scorer.as<ScaledDot>()) && !attention.positions.biases();
+  return (attention.scorer.as<Dot>() || attention.scorer.as<ScaledDot>()) && !attention.positions.biases() &&
+         !attention.gates.defined() && (attention.kind.exact() || attention.kind.pattern());
 }
 
 // Whether the kernel of a step computes this attention: the run's probe does not edit it.
@@ -77,7 +79,22 @@ class Step {
   const Ids& tokens_;
   const Run run_;
   Places past_, memory_;
+  std::optional<Places> seen_;  // the part of the past that a sparse kind of attention sees
 };
+
+// The slots of the keys that each row's new token sees.
+Places in_pattern(const KeyPattern& pattern, const Places& past) {
+  Places out{.slots = {}, .counts = {}, .stride = past.stride};
+  for (size_t r = 0; r < past.counts.size(); ++r) {
+    const int32_t* slots = past.slots.data() + static_cast<int64_t>(r) * past.stride;
+    int32_t count = 0;
+    for (const KeyRun& run : pattern.seen(past.counts[r] - 1, past.counts[r], true))
+      for (int32_t j = run.begin; j < run.end; j += run.step, ++count) out.slots.push_back(slots[j]);
+    out.slots.resize((r + 1) * static_cast<size_t>(past.stride), 0);
+    out.counts.push_back(count);
+  }
+  return out;
+}
 
 Step::Step(const TransformerDecoder& decoder, DecoderState& state, const Ids& tokens, const Run& run)
     : decoder_(decoder), state_(state), tokens_(tokens), run_(run) {
@@ -96,6 +113,8 @@ Step::Step(const TransformerDecoder& decoder, DecoderState& state, const Ids& to
     make_room(state.self[i].k, state.written, state.written + R, w.k.out());
     make_room(state.self[i].v, state.written, state.written + R, w.v.out());
   }
+  if (!decoder.stack.blocks.empty())
+    if (const KeyPattern* pattern = decoder.stack.blocks[0].self.kind.pattern()) seen_ = in_pattern(*pattern, past_);
   memory_.stride = state.source_length;
   for (const int32_t s : state.sentence) {
     for (int64_t j = 0; j < memory_.stride; ++j) memory_.slots.push_back(static_cast<int32_t>(s * memory_.stride + j));
@@ -184,7 +203,8 @@ Tensor Step::self(const Tensor& x, const Rows& rows, const Run& run) const {
       return attention(of_rows(x, some), gathered(past, past_, some), Mask::causal(before), numbered(run, some),
                        before);
     });
-  return plain ? w.out(attended(attention, turned(w.q(x), attention.heads), past, past_, rows)) : general;
+  return plain ? w.out(attended(attention, turned(w.q(x), attention.heads), past, seen_ ? *seen_ : past_, rows))
+               : general;
 }
 
 Tensor Step::cross(const Tensor& x, const Rows& rows, const Run& run) const {

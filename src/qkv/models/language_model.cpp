@@ -18,8 +18,9 @@ ModelFacts LanguageModelConfig::facts() const {
                    "context"_a = context, "model"_a = out.summary);
   out.longest_input = context;
   if (objective != LanguageObjective::spans) {
-    out.maps = {{objective == LanguageObjective::causal ? "decoder" : "encoder", transformer.decoder_depth(),
-                 transformer.heads}};
+    MapGroup group = out.maps[1];
+    group.name = objective == LanguageObjective::causal ? "decoder" : "encoder";
+    out.maps = {std::move(group)};
     out.source_floats = 0;
   }
   return out;
@@ -30,7 +31,21 @@ std::vector<NamedShape> LanguageModelConfig::layout(int64_t tokens) const {
 }
 
 void LanguageModelConfig::check() const {
-  transformer.check();
+  stacks().check();
+  const AttentionKindOptions& kind = transformer.kind;
+  require(objective != LanguageObjective::causal || can_be_causal(kind.kind),
+          "model.attention_kind {kind} mixes all positions and has no causal form: expected model.objective masked or "
+          "spans",
+          "kind"_a = kind.kind);
+  require(!(kind.kind == AttentionKind::window || kind.kind == AttentionKind::dilated) || kind.window <= context,
+          "model.window {window} is wider than the text: model.context is {context}", "window"_a = kind.window,
+          "context"_a = context);
+  require(kind.kind != AttentionKind::block_sparse || kind.block <= context,
+          "model.block {block} is longer than the text: model.context is {context}", "block"_a = kind.block,
+          "context"_a = context);
+  require(kind.kind != AttentionKind::nystrom || kind.landmarks <= context,
+          "model.landmarks {landmarks} are more than the tokens of the text: model.context is {context}",
+          "landmarks"_a = kind.landmarks, "context"_a = context);
   require(objective == LanguageObjective::spans || !transformer.decoder_layers,
           "model.decoder_layers is for model.objective spans, which has an encoder and a decoder; this one is "
           "{objective}",

@@ -22,8 +22,11 @@ struct VocabularySizes {
 struct MapGroup {
   std::string_view name;  // "encoder", "decoder", or "cross": from the decoder to the source
   int64_t layers = 1, heads = 1;
-  bool numbered = true;  // by layer and head; false: there is only one map
+  bool numbered = true;                 // by layer and head; false: there is only one map
+  std::vector<int64_t> per_layer = {};  // heads of every layer, `heads` at most; empty: `heads` in all of them
+  /// With the maps that layers with fewer heads lack: these are 0 everywhere.
   int64_t count() const { return layers * heads; }
+  int64_t heads_of(int64_t layer) const { return per_layer.empty() ? heads : per_layer[static_cast<size_t>(layer)]; }
 };
 
 struct ModelFacts {

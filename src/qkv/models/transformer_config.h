@@ -19,9 +19,14 @@ namespace QKV_API qkv {
 enum class NormPlace { post, pre };
 constexpr std::array<std::string_view, 2> names(NormPlace) { return {"post", "pre"}; }
 
+/// The attentions of a Transformer: an encoder's, a decoder's own (and those of a stack alone), and to the encoder.
+enum class AttentionPart { encoder, decoder, cross };
+
 struct TransformerConfig {
   int64_t hidden = 256, ffn = 1024, heads = 4;
   std::optional<int64_t> key_heads = {};  // absent: as many as heads
+  // Heads of every layer after pruning, "4 2 3"; empty: `heads`. Their width is hidden / heads in any case.
+  std::string encoder_heads = {}, decoder_heads = {}, cross_heads = {};
   int64_t layers = 1;
   std::optional<int64_t> decoder_layers = {};   // absent: as many as the encoder's
   float dropout = 0.1f;                         // on embeddings and on the output of every sublayer
@@ -37,7 +42,10 @@ struct TransformerConfig {
   int64_t max_distance = 32;     // of relative positions; larger distances are clipped to it
   ScorerKind attention = ScorerKind::scaled_dot;
   ScorerMaker own_scorer = {};  // your own scorer in every attention instead; configuration files cannot name it
-  bool bias = false;            // in the projections of attention
+  /// For self-attention. An attention from a decoder to its encoder is exact, and so is a decoder's own if the kind has
+  /// no causal form. `positions` and `seed` are not settings: linformer has max_positions.
+  AttentionKindOptions kind = {};
+  bool bias = false;  // in the projections of attention
   bool ffn_bias = true, norm_bias = true, output_bias = true;
   bool scale_embeddings = true;  // embeddings times sqrt(hidden)
   bool tied = false;             // one matrix for both embeddings and the output layer
@@ -50,7 +58,14 @@ struct TransformerConfig {
                            // a third more time
 
   int64_t key_head_count() const { return key_heads.value_or(heads); }
+  /// Query heads of a layer, and how many of them share a key head.
+  int64_t heads_of(AttentionPart part, int64_t layer) const;
+  int64_t shared_heads() const { return heads / key_head_count(); }
+  /// Sets the heads of every layer of a part; equal to `heads` everywhere is written as nothing.
+  void set_heads(AttentionPart part, const std::vector<int64_t>& counts);
   int64_t decoder_depth() const { return decoder_layers.value_or(layers); }
+  /// The kind of self-attention in a stack, with the positions of linformer.
+  AttentionKindOptions kind_of(bool causal) const;
   float attention_rate() const { return attention_dropout.value_or(dropout); }
 
   ModelFacts facts() const;
@@ -63,6 +78,17 @@ struct TransformerConfig {
     f("attention", tr("attention scoring function"), attention,
       std::vector{ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear,
                   ScorerKind::cosine, ScorerKind::gaussian});
+    f("attention_kind", tr("exact, or a cheaper self-attention for long inputs (docs/long-inputs.md)"), kind.kind);
+    f("window", tr("window and dilated: keys that a token sees on each side"), kind.window, 0, 1'000'000);
+    f("dilation", tr("dilated: distance between two of these keys"), kind.dilation, 1, 100'000);
+    f("global_tokens", tr("window, dilated and block-sparse: the first tokens see all others and are seen by all"),
+      kind.global_tokens, 0, 1'000'000);
+    f("block", tr("block-sparse: tokens per block; a block sees itself and one more on each side"), kind.block, 1,
+      1'000'000);
+    f("random_blocks", tr("block-sparse: random blocks that each block sees as well"), kind.random_blocks, 0, 1000);
+    f("features", tr("performer: random features"), kind.features, 1, 65536);
+    f("rank", tr("linformer: rows that keys and values are projected to"), kind.rank, 1, 1'000'000);
+    f("landmarks", tr("nystrom: landmarks"), kind.landmarks, 1, 65536);
     f("hidden", tr("width of the states"), hidden, 1, 65536);
     f("layers", tr("layers of the encoder and of the decoder"), layers, 1, 64);
     f("dropout",
@@ -71,6 +97,10 @@ struct TransformerConfig {
     f("heads", tr("attention heads; hidden must be divisible by it"), heads, 1, 1024);
     f("key_heads", tr("heads of keys and values, shared by several query heads; same: as many as heads"), key_heads,
       Open{"same", "0"}, 1, 1024);
+    f("encoder_heads", tr("heads of each layer of the encoder, \"4 2 3\", as qkv prune writes them; empty: heads"),
+      encoder_heads, "COUNTS");
+    f("decoder_heads", tr("the same for the decoder's self-attention"), decoder_heads, "COUNTS");
+    f("cross_heads", tr("the same for the decoder's attention to the encoder"), cross_heads, "COUNTS");
     f("ffn", tr("hidden units of the feed-forward network"), ffn, 1, 1'000'000);
     f("decoder_layers", tr("layers of the decoder; same: as many as the encoder's"), decoder_layers, Open{"same", "0"},
       1, 64);
@@ -78,7 +108,8 @@ struct TransformerConfig {
     f("activation", tr("activation of the feed-forward network"), activation,
       std::vector{Activation::relu, Activation::gelu, Activation::silu});
     f("positions", tr("kind of positional encoding"), positions);
-    f("max_positions", tr("rows of a learned table of positions"), max_positions, 1, 10'000'000);
+    f("max_positions", tr("rows of a learned table of positions, and the longest text of linformer"), max_positions, 1,
+      10'000'000);
     f("max_distance", tr("largest distance of relative positions; larger ones are clipped to it"), max_distance, 0,
       1'000'000);
     f("attention_dropout", tr("dropout on attention weights; same: as dropout"), attention_dropout, Open{"same", "-1"},

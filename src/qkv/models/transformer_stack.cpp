@@ -18,16 +18,19 @@ using Inputs = std::span<const Tensor>;
 Linear::Bias bias_if(bool wanted) { return wanted ? Linear::Bias::yes : Linear::Bias::no; }
 
 // Positions inside attention are for self-attention: between two sequences distance has no meaning.
-MultiHead heads(const TransformerConfig& o, PositionKind positions, const Rng& rng) {
+MultiHead heads(const TransformerConfig& o, int64_t count, PositionKind positions, const AttentionKindOptions& kind,
+                const Rng& rng) {
   return MultiHead({.width = o.hidden,
-                    .heads = o.heads,
-                    .key_heads = o.key_head_count(),
+                    .heads = count,
+                    .head_width = o.hidden / o.heads,
+                    .key_heads = count / o.shared_heads(),
                     .scorer = o.attention,
                     .own_scorer = o.own_scorer,
                     .bias = bias_if(o.bias),
                     .dropout = o.attention_rate(),
                     .positions = positions,
-                    .max_distance = o.max_distance},
+                    .max_distance = o.max_distance,
+                    .kind = kind},
                    rng);
 }
 
@@ -61,8 +64,9 @@ Run run_of(const Run& run, Pass pass) {
 
 }  // namespace
 
-TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng)
-    : self(heads(o, o.positions, rng.at("self"))),
+TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng, AttentionPart part,
+                                   int64_t layer)
+    : self(heads(o, o.heads_of(part, layer), o.positions, o.kind_of(with_cross == Cross::yes), rng.at("self"))),
       self_norm(o.hidden, bias_if(o.norm_bias)),
       ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation, bias_if(o.ffn_bias)),
       ffn_norm(o.hidden, bias_if(o.norm_bias)),
@@ -71,7 +75,7 @@ TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross,
       self_dropout(o.self_dropout.value_or(o.dropout)),
       inner_dropout(o.inner_dropout) {
   if (with_cross == Cross::no) return;
-  cross = heads(o, PositionKind::none, rng.at("cross"));
+  cross = heads(o, o.heads_of(AttentionPart::cross, layer), PositionKind::none, {}, rng.at("cross"));
   cross_norm = LayerNorm(o.hidden, bias_if(o.norm_bias));
 }
 
@@ -127,12 +131,13 @@ Tensor TransformerBlock::recomputed(const Tensor& x, const Mask& mask, const Ten
   });
 }
 
-TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, Cross cross, const Rng& rng)
+TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, Cross cross, const Rng& rng,
+                                   AttentionPart self)
     : recompute(o.recompute) {
   check(o.hidden > 0 && o.ffn > 0, "[transformer] width and ffn must be positive, got ", o.hidden, " and ", o.ffn);
   check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads,
         " heads");
-  for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)));
+  for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)), self, i);
   if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden, bias_if(o.norm_bias));
   if (o.init == TransformerConfig::Init::gpt2)
     gpt2_matrices(*this, layers, rng.at("gpt2"), [](const std::string& name) {

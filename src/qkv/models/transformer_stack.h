@@ -25,7 +25,9 @@ struct TransformerBlock {
   float dropout = 0, self_dropout = 0, inner_dropout = 0;  // of outputs, of self-attention's, and inside ffn
 
   TransformerBlock() = default;
-  TransformerBlock(const TransformerConfig& config, Cross cross, const Rng& rng);
+  /// `self` says which part the block's own attention is of; the numbers of heads are those of that layer.
+  TransformerBlock(const TransformerConfig& config, Cross cross, const Rng& rng,
+                   AttentionPart self = AttentionPart::decoder, int64_t layer = 0);
   /// x (B, n, width) -> the same shape. memory: the result of cross.project, unused without cross-attention. `kept`
   /// gets the keys and values of x.
   Tensor operator()(const Tensor& x, const Mask& mask, const KeyValues& memory, const Mask& memory_mask, const Run& run,
@@ -69,7 +71,8 @@ struct TransformerStack {
   bool recompute = false;
 
   TransformerStack() = default;
-  TransformerStack(const TransformerConfig& config, int64_t layers, Cross cross, const Rng& rng);
+  TransformerStack(const TransformerConfig& config, int64_t layers, Cross cross, const Rng& rng,
+                   AttentionPart self = AttentionPart::decoder);
   /// x (B, n, width) -> the same shape. Probe: "0.self", "0.cross", "1.self", ...
   Tensor operator()(const Tensor& x, const Mask& mask, const Memory& memory, const Run& run) const;
   /// The first token of the result alone, (B, 1, width), without mask and memory. The last block computes only that

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "qkv/core/check.h"
+#include "qkv/run/run_folder.h"
 #include "qkv/train/checkpoint.h"
 
 namespace qkv {
@@ -32,6 +33,20 @@ void read_weights(const SafetensorsFile& file, const Parameters& parameters) {
     const Tensor read = file.tensor(parameters.entries()[i].name);
     std::copy_n(read.ptr(), read.numel(), parameters.values(i).mutable_ptr());
   }
+}
+
+void start_from(const std::string& folder, const Parameters& parameters) {
+  const SafetensorsFile file(run_weights(folder));
+  std::vector<NamedShape> layout;
+  for (const Parameters::Entry& entry : parameters.entries()) layout.push_back({entry.name, entry.shape});
+  try {
+    check_layout(file, layout);
+  } catch (const Error& e) {
+    throw Error(tr("training.init_from: {why}", "why"_a = e.message()),
+                tr("train with the model settings of {folder}/config.yaml: its heads, width, layers and vocabulary",
+                   "folder"_a = folder));
+  }
+  read_weights(file, parameters);
 }
 
 void write_weights(const std::string& path, const Parameters& parameters) {

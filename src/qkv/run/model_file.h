@@ -16,6 +16,8 @@ namespace QKV_API qkv {
 void check_layout(const SafetensorsFile& file, const std::vector<NamedShape>& layout);
 /// Copies the tensors of a file that was checked into the parameters.
 void read_weights(const SafetensorsFile& file, const Parameters& parameters);
+/// The weights of another run's folder as the start of a training: its model must have the same parameters.
+void start_from(const std::string& folder, const Parameters& parameters);
 /// Writes the parameters by name.
 void write_weights(const std::string& path, const Parameters& parameters);
 

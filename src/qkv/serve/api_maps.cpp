@@ -154,11 +154,16 @@ Json heads(const Call& call) {
   const MapSession seen = look_at_text(call, in);
   const std::string name = in.text("name", seen.parts.front().name);
   const MapPart& part = seen.part(name);
+  const ModelFacts facts = translator->model().facts();
+  const auto heads_of = [&](int64_t layer) {  // pruned layers have fewer than others
+    const auto group = std::ranges::find(facts.maps, name, &MapGroup::name);
+    return group == facts.maps.end() ? part.heads() : group->heads_of(layer - 1);
+  };
   std::vector<Tensor> all;
   const bool few = part.layer_count() * part.heads() <= kMostHeads && part.queries() <= kMostTokens &&
                    part.keys() <= kMostTokens;
   for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
-    for (int64_t head = 1; head <= part.heads(); ++head) all.push_back(seen.map(name, layer, head));
+    for (int64_t head = 1; head <= heads_of(layer); ++head) all.push_back(seen.map(name, layer, head));
   Json apart = Json::array();
   for (const Tensor& a : all) {
     call.go_on();
@@ -198,7 +203,7 @@ Json heads(const Call& call) {
   if (in.has("measure")) {
     out["importance"] = Json::array();
     for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
-      for (int64_t head = 1; head <= part.heads(); ++head) {
+      for (int64_t head = 1; head <= heads_of(layer); ++head) {
         call.go_on();
         const Json one = {{"off", Json::array({Json{{"name", name}, {"layer", layer}, {"head", head}}})}};
         const AttentionEdits off = read_off(Fields(one), translator->model().facts());

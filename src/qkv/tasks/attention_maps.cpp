@@ -75,20 +75,22 @@ Both stacked(const Collected& seen, const std::string& prefix, const std::string
              const std::vector<const MultiHead*>& layers) {
   check(!layers.empty(), "[attention_maps] the ", prefix, " has no layers");
   const Shape one = seen.weights(prefix + ".0." + name).shape();
-  const int64_t heads = one[1], n = one[2], m = one[3], count = static_cast<int64_t>(layers.size());
-  Both out{Tensor::empty({count, heads, n, m}), Tensor::empty({count, heads, n, m})};
+  const int64_t n = one[2], m = one[3], count = static_cast<int64_t>(layers.size());
+  int64_t most = 0;  // heads; layers with fewer have maps of zeros
+  for (const MultiHead* layer : layers) most = std::max(most, layer->heads);
+  Both out{zeros({count, most, n, m}), zeros({count, most, n, m})};
   for (int64_t l = 0; l < count; ++l) {
     const std::string path = text(prefix, ".", l, ".", name);
     const Tensor& weights = seen.weights(path);
     const std::vector<double> norms = value_norms(*layers[static_cast<size_t>(l)], seen.values(path));
-    float* raw = out.weights.mutable_ptr() + l * weights.numel();
-    float* valued = out.value_weighted.mutable_ptr() + l * weights.numel();
+    float* raw = out.weights.mutable_ptr() + l * most * n * m;
+    float* valued = out.value_weighted.mutable_ptr() + l * most * n * m;
     std::copy_n(weights.ptr(), weights.numel(), raw);
     for (int64_t i = 0; i < weights.numel(); ++i) {
       const int64_t h = i / (n * m), j = i % m;
       valued[i] = static_cast<float>(static_cast<double>(raw[i]) * norms[static_cast<size_t>(h * m + j)]);
     }
-    normalise_rows(valued, heads * n, m);
+    normalise_rows(valued, weights.size(1) * n, m);
   }
   return out;
 }
@@ -99,12 +101,19 @@ Tensor mean_of_heads(const Tensor& x) {
   if (!x.defined()) return {};
   const int64_t layers = x.size(0), heads = x.size(1), cells = x.size(2) * x.size(3);
   Tensor out = Tensor::empty({layers, 1, x.size(2), x.size(3)});
-  for (int64_t l = 0; l < layers; ++l)
+  for (int64_t l = 0; l < layers; ++l) {
+    int64_t there = 0;  // heads that this layer has: the maps of the others are 0
+    for (int64_t h = 0; h < heads; ++h) {
+      const float* map = x.ptr() + (l * heads + h) * cells;
+      there += std::any_of(map, map + cells, [](float weight) { return weight != 0; });
+    }
+    there = std::max<int64_t>(there, 1);
     for (int64_t i = 0; i < cells; ++i) {
       double sum = 0;
       for (int64_t h = 0; h < heads; ++h) sum += x.ptr()[(l * heads + h) * cells + i];
-      out.mutable_ptr()[l * cells + i] = static_cast<float>(sum / static_cast<double>(heads));
+      out.mutable_ptr()[l * cells + i] = static_cast<float>(sum / static_cast<double>(there));
     }
+  }
   return out;
 }
 

@@ -58,6 +58,7 @@ std::vector<OpCase> matmul_rows();
 std::vector<OpCase> attention_rows();
 std::vector<OpCase> recurrent_rows();
 std::vector<OpCase> position_rows();
+std::vector<OpCase> long_rows();
 
 /// All of them.
 std::vector<OpCase> op_table();

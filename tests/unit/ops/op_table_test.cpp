@@ -23,7 +23,7 @@ std::vector<OpCase> op_table() {
   std::vector<OpCase> table;
   for (auto rows : {elementwise_rows(), broadcast_rows(), reduce_rows(), shape_rows(), conv_rows(), batch_norm_rows(),
                     softmax_rows(), norm_rows(), embedding_rows(), loss_rows(), matmul_rows(), attention_rows(),
-                    recurrent_rows(), position_rows()})
+                    recurrent_rows(), position_rows(), long_rows()})
     table.insert(table.end(), rows.begin(), rows.end());
   return table;
 }

@@ -20,10 +20,11 @@ LanguageRun::LanguageRun(const LanguageConfig& config, std::string folder, Exist
     : config_(checked(config)), ranks_(ranks), folder_(std::move(folder), existing, kOwnFiles) {
   if (folder_.holds_run()) check_existing();
   text_ = std::make_unique<LanguageText>(
-      read_language_text(config_.data, folder_.resumes() ? folder_.path() : std::string()));
+      read_language_text(config_.data, folder_.resumes() ? folder_.path() : config_.training.init_from));
   model_ = LanguageModel(config_.model, text_->tokenizer.size(),
                          Rng(static_cast<uint64_t>(config_.training.seed)).at("init"));
   parameters_ = flatten(model_);
+  if (!config_.training.init_from.empty() && !folder_.resumes()) start_from(config_.training.init_from, parameters_);
   task_ = std::make_unique<LanguageTask>(model_, config_, std::move(text_->train_ids), std::move(text_->valid_ids),
                                          config_.data.built_in() ? "en-fr" : config_.data.text);
   check_warmup(config_.training, updates());

@@ -37,12 +37,14 @@ class DecoderSteps : public SourceStepModel, private Probe {
     if (seen_.empty()) return {};
     const Shape one = seen_[0].shape();  // (R, heads, 1, T)
     const auto layers = static_cast<int64_t>(seen_.size());
-    Tensor out = Tensor::empty({one[0], layers * one[1], one[3]});
+    int64_t most = 0;  // heads; layers with fewer have maps of zeros
+    for (const Weights& w : seen_) most = std::max(most, w.shape()[1]);
+    Tensor out = zeros({one[0], layers * most, one[3]});
     for (int64_t l = 0; l < layers; ++l) {
       const Tensor weights = seen_[static_cast<size_t>(l)].matrix();
+      const int64_t size = weights.size(1) * one[3];
       for (int64_t r = 0; r < one[0]; ++r)
-        std::copy_n(weights.ptr() + r * one[1] * one[3], one[1] * one[3],
-                    out.mutable_ptr() + (r * layers + l) * one[1] * one[3]);
+        std::copy_n(weights.ptr() + r * size, size, out.mutable_ptr() + (r * layers + l) * most * one[3]);
     }
     return out;
   }

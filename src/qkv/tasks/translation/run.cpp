@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/core/check.h"
+#include "qkv/run/model_file.h"
 
 namespace qkv {
 namespace {
@@ -70,7 +71,7 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   if (folder_.holds_run()) check_existing();
   const auto seed = static_cast<uint64_t>(config_.training.seed);
   text_ = std::make_unique<TranslationText>(
-      read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : std::string()));
+      read_translation_text(config_.data, seed, folder_.resumes() ? folder_.path() : config_.training.init_from));
   std::vector<IdPair> train = encoded(text_->train, tokenizers(), config_.data.max_tokens),
                       valid = encoded(text_->valid, tokenizers(), 0);
   require(!train.empty(), "no training pair is left: data.max_tokens is {max_tokens}, and all {train} pairs are longer",
@@ -78,6 +79,8 @@ TranslationRun::TranslationRun(const TranslationConfig& config, std::string fold
   if (const auto most = config_.facts().longest_input) check_positions(*most, train, valid);
   if (config_.decoding.max_length == 0) config_.decoding.max_length = default_max_length(train);
   model_ = std::make_unique<TranslationModel>(config_, tokenizers().sizes(), Rng(seed).at("init"));
+  if (!config_.training.init_from.empty() && !folder_.resumes())
+    start_from(config_.training.init_from, model_->parameters());
   task_ = std::make_unique<TranslationTask>(*model_, config_, std::move(train), std::move(valid), tokenizers());
   check_warmup(config_.training, updates());
   if (folder_.in_memory()) return;

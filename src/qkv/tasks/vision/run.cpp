@@ -29,6 +29,7 @@ VisionRun::VisionRun(const VisionConfig& config, std::string folder, ExistingRun
   model_ = std::make_unique<VisionTransformer>(config_.model, data_.facts.size, std::ssize(data_.facts.classes),
                                                Rng(seed).at("init"));
   parameters_ = flatten(*model_);
+  if (!config_.training.init_from.empty() && !folder_.resumes()) start_from(config_.training.init_from, parameters_);
   task_ = std::make_unique<VisionTask>(*model_, config_, data_);
   check_warmup(config_.training, updates());
   folder_.begin([&] { save_image_facts(data_.facts, folder_.path()); }, config_.settings().dump());

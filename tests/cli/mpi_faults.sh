@@ -2,7 +2,8 @@
 source "$(dirname "$test_file")/mpi.bash"
 pairs >pairs.tsv
 host=$(hostname)
-small=(train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 16 --hidden 16 --batch-rows 32 --seed 5 --shards 4 --quiet)
+bare=(train --tokenizer spaces --min-count 1 --embed 16 --hidden 16 --seed 5 --shards 4 --quiet)
+small=("${bare[@]}" --data pairs.tsv --batch-rows 32)
 
 # refused CODE LINE: the exit code, and exactly one line of ours.
 refused() {
@@ -16,14 +17,20 @@ all of it: $err"
 
 expect 2 'qkv: error: --distributed mpi: this process was not started by mpirun or srun
 hint: mpirun -n 4 qkv train ... starts four; docs/distributed.md explains it' "${small[@]}" --distributed mpi -o x
-expect 2 'qkv: error: --rank-timeout is 0, expected 1 or more' "${small[@]}" --rank-timeout 0 -o x
+expect 2 'qkv: error: --rank-timeout: got "0", expected a number from 1 to 1e+06' "${small[@]}" --rank-timeout 0 -o x
 
 # More ranks than rows of a step.
-mpi 4 "${small[@]}" --batch-rows 3 -o x
+mpi 4 "${bare[@]}" --data pairs.tsv --batch-rows 3 -o x
 refused 1 'qkv: error: 4 ranks, but a step has only 3 rows: training.batch_rows 3 times training.accumulate 1
 hint: mpirun -n 3 starts as many as can work'
+# What is wrong with the command line is said once.
+mpi 3 "${small[@]}" --rat 3 -o x
+refused 2 'qkv: error: unknown option "--rat"
+hint: did you mean "--rate"?'
+mpi 3 train -c missing.yaml -o x
+refused 1 'qkv: error: cannot open missing.yaml: No such file or directory'
 # A file that is nowhere is reported once; one that only rank 0 has, by the rank that misses it.
-mpi 3 "${small[@]}" --data missing.tsv -o x
+mpi 3 "${bare[@]}" --data missing.tsv -o x
 refused 1 'qkv: error: cannot open missing.tsv: No such file or directory'
 mkdir a b && cp pairs.tsv a/
 mpirun -n 1 -wdir "$PWD/a" "$QKV" "${small[@]}" -o x : -n 1 -wdir "$PWD/b" "$QKV" "${small[@]}" -o x >/dev/null 2>"$folder/err" </dev/null
@@ -65,9 +72,13 @@ long=("${small[@]}" --epochs 100000 --checkpoint-seconds 0.05)
 mpirun -n 2 "$QKV" "${long[@]}" -o busy >/dev/null 2>&1 </dev/null & job=$!
 for _ in {1..200}; do [[ -e busy/checkpoints/last.safetensors ]] && break; sleep 0.1; done
 mpi 2 "${long[@]}" -o busy
-refused 1 'qkv: error: busy: another process is training in this folder'
+checks=$((checks + 1))
+[[ $code == 1 && $(ours) =~ ^'qkv: error: busy: another process is training in this folder (process '[0-9]+')'$ ]] ||
+  mismatch "a busy folder: exit code $code: $err"
 # mpirun is asked to stop: all ranks stop after the same step, and say so.
-kill -INT $job; wait $job
+SECONDS=0
+kill -TERM $job; wait $job
+(( SECONDS <= 10 )) || mismatch "mpirun took $SECONDS s to end"
 # ranks_of FOLDER: the processes of a job, by the number of their rank.
 ranks_of() {
   local pid

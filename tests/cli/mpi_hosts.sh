@@ -13,9 +13,9 @@ skip() { echo "skipped: $1"; exit 77; }
 command -v ip >/dev/null && command -v tc >/dev/null && command -v unshare >/dev/null || skip "ip, tc or unshare is not installed"
 ip netns add ${tag}a 2>/dev/null || skip "network namespaces are not allowed here"
 trap unmake EXIT
-ip netns add ${tag}b && ip link add link netns ${tag}a type veth peer name link netns ${tag}b || skip "there is no veth"
-ip -n ${tag}a addr add 10.77.5.1/24 dev link && ip -n ${tag}b addr add 10.77.5.2/24 dev link
-for n in a b; do ip -n $tag$n link set lo up; ip -n $tag$n link set link up; done
+ip netns add ${tag}b && ip link add wire netns ${tag}a type veth peer name wire netns ${tag}b || skip "there is no veth"
+ip -n ${tag}a addr add 10.77.5.1/24 dev wire && ip -n ${tag}b addr add 10.77.5.2/24 dev wire
+for n in a b; do ip -n $tag$n link set lo up; ip -n $tag$n link set wire up; done
 
 # The agent enters the namespace of a host: agent HOST COMMAND...
 cat >agent <<TEXT
@@ -39,7 +39,7 @@ hosts() {
 # speed GBIT: of the link, both ways.
 speed() {
   local n
-  for n in a b; do tc -n $tag$n qdisc replace dev link root tbf rate "$1gbit" burst "$1mb" latency 20ms || skip "tc has no tbf"; done
+  for n in a b; do tc -n $tag$n qdisc replace dev wire root tbf rate "$1gbit" burst "$1mb" latency 20ms || skip "tc has no tbf"; done
 }
 
 pairs >pairs.tsv
@@ -64,8 +64,8 @@ hosts 2 "${train[@]}" --epochs 3 -o four
 same_bits alone four
 
 # A delay: by netem where the kernel has it, else by a relay.
-if tc -n ${tag}a qdisc replace dev link root netem delay 2ms 2>/dev/null; then
-  tc -n ${tag}b qdisc replace dev link root netem delay 2ms
+if tc -n ${tag}a qdisc replace dev wire root netem delay 2ms 2>/dev/null; then
+  tc -n ${tag}b qdisc replace dev wire root netem delay 2ms
   by=netem
 elif command -v python3 >/dev/null && [[ -c /dev/net/tun ]]; then
   python3 "$(dirname "$test_file")/../mpi/delay.py" ${tag}a 10.77.6.1 ${tag}b 10.77.6.2 2 60 >relay.txt & relay=$!
@@ -88,7 +88,7 @@ speed 10
 long=("${train[@]}" --epochs 60 --checkpoint-seconds 0.05)
 hosts 1 "${long[@]}" --rank-timeout 4 -o cut & job=$!
 for _ in {1..300}; do [[ -e cut/checkpoints/last.safetensors ]] && break; sleep 0.1; done
-ip -n ${tag}a link set link down
+ip -n ${tag}a link set wire down
 SECONDS=0
 wait $job
 took=$SECONDS err=$(cat "$folder/err")
@@ -96,7 +96,7 @@ checks=$((checks + 1))
 [[ $took -le 10 && $(ours) =~ ^"qkv: error: rank 1 on qkv-b has not answered for 4 s, at step "[0-9]+"; the job ends, and the same command resumes it"$ ]] ||
   mismatch "after $took s: $err"
 echo "the link was cut: the job ended after $took s"
-ip -n ${tag}a link set link up
+ip -n ${tag}a link set wire up
 run "${long[@]}" -o cut
 run "${long[@]}" -o uncut
 same_bits cut uncut

@@ -12,6 +12,7 @@
 
 #include "qkv/cli/command.h"
 #include "qkv/cli/interrupt.h"
+#include "qkv/cli/rank_job.h"
 #include "qkv/cli/streams.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/catalogue.h"
@@ -336,7 +337,7 @@ int guarded(const Arguments& arguments, Language language, char** argv) {
     ask_launcher(argv);
     print_error(error.message(), error.hint(), language);
   } catch (const UsageError& error) {
-    print_error(error.message(), error.hint(), language);
+    if (!left_to_rank_0()) print_error(error.message(), error.hint(), language);
     return 2;
   } catch (const Error& error) {
     print_error(error.message(), error.hint(), language);

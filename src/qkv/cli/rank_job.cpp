@@ -12,6 +12,7 @@
 #include <fstream>
 #include <new>
 
+#include "qkv/cli/interrupt.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/parallel.h"
 #include "qkv/core/version.h"
@@ -106,10 +107,30 @@ void RankChoice::bind(Options& options) {
 
 bool RankChoice::in_job() const {
   const bool launched = std::getenv("OMPI_COMM_WORLD_SIZE") || std::getenv("PMIX_RANK");
+  const auto several = [](const char* variable) {
+    const char* number = std::getenv(variable);
+    return number && std::atoi(number) > 1;
+  };
+  // Each process would train alone, and all of them in one folder.
+  if (!launched && distributed != Distributed::none) {
+    if (std::getenv("SLURM_STEP_ID") && several("SLURM_STEP_NUM_TASKS"))
+      throw UsageError(tr("srun started several processes, but without PMIx they cannot find each other"),
+                       tr("srun --mpi=pmix ...; --distributed none runs every process alone"));
+    if (several("PMI_SIZE"))
+      throw UsageError(tr("these processes were started by the mpirun of another MPI than Open MPI"),
+                       tr("mpirun --version names it; --distributed none runs every process alone"));
+  }
   if (distributed == Distributed::mpi && !launched)
     throw UsageError(tr("--distributed mpi: this process was not started by mpirun or srun"),
                      tr("mpirun -n 4 qkv train ... starts four; docs/distributed.md explains it"));
   return launched && distributed != Distributed::none;
+}
+
+bool left_to_rank_0() {
+  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK"), *programs = std::getenv("OMPI_NUM_APP_CTX");
+  if (!rank || !programs || std::atoi(rank) == 0 || std::atoi(programs) != 1) return false;
+  ::sleep(2);  // mpirun ends all when the first has ended
+  return true;
 }
 
 void agree(
@@ -128,6 +149,9 @@ int on_ranks(const RankChoice& choice, const Global& global,
     if (say) print_error(message, {}, language);
     ::_exit(1);
   };
+  // When a rank ends, mpirun asks the others to end as well and kills them a second later: time for the one that has to
+  // say what happened.
+  const InterruptScope scope;
   Ranks ranks(load_link(), {.timeout = choice.timeout, .lost = lost});
   Global own = global;
   if (ranks.rank() != 0) {
@@ -143,7 +167,8 @@ int on_ranks(const RankChoice& choice, const Global& global,
     ranks.gather("done");
     return code;
   } catch (const RankFailed&) {
-    return 1;  // it has reported what happened
+    ::sleep(2);  // it reports what happened; mpirun's signal ends the sleep
+    return 1;
   } catch (const UsageError& error) {
     return failed(ranks, error.message(), error.hint(), 2, global.language);
   } catch (const Error& error) {

@@ -22,6 +22,10 @@ struct RankChoice {
   bool in_job() const;
 };
 
+/// Whether this process is a rank other than 0 of a job that mpirun started with one command line: rank 0 says what is
+/// wrong with that, and is given the time.
+bool left_to_rank_0();
+
 /// Calls work(ranks, global): with null if this process is alone. In a job, ranks other than 0 print nothing, and an
 /// error on any rank ends all of them with one message. Ranks of different programs or kernels are refused.
 int on_ranks(const RankChoice& choice, const Global& global,

@@ -124,6 +124,7 @@ class Train : public Command {
   int run(const Global& global) override;
 
  private:
+  int prepared(Ranks* ranks, const Global& global);
   int train(RunConfig config, Ranks* ranks, const Global& global) const;
   std::optional<std::string> given(const std::string& name) const;
   bool has_own_data(const RunConfig& config) const;
@@ -233,7 +234,14 @@ void say_kept(const std::string& folder, const TrainResult& result, const Global
       global);
 }
 
+// Where several processes share the work, each reads the configuration inside the job, so that one of them says what is
+// wrong with it.
 int Train::run(const Global& global) {
+  if (dump_ || !ranks_.in_job()) return prepared(nullptr, global);
+  return on_ranks(ranks_, global, [&](Ranks* ranks, const Global& own) { return prepared(ranks, own); });
+}
+
+int Train::prepared(Ranks* ranks, const Global& global) {
   RunConfig config = configuration(global);
   if (preset_.empty() && config_file_.empty() && !config.has_data())
     throw UsageError(tr("nothing to train: give --preset NAME, -c config.yaml or --data FILE"),
@@ -244,8 +252,7 @@ int Train::run(const Global& global) {
     return 0;
   }
   const InterruptScope scope;
-  return on_ranks(ranks_, global,
-                  [&](Ranks* ranks, const Global& own) { return train(std::move(config), ranks, own); });
+  return train(std::move(config), ranks, global);
 }
 
 // The first setting that differs between two configurations.
@@ -255,7 +262,10 @@ Text setting_difference(const std::string& theirs, const std::string& first, con
   while (std::getline(a, x) && std::getline(b, y) && x == y) {
   }
   const auto trimmed = [](const std::string& line) {
-    return line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    const std::string_view setting = std::string_view(line).substr(0, line.find(" #"));
+    const size_t begin = setting.find_first_not_of(' ');
+    return begin == std::string_view::npos ? std::string()
+                                           : std::string(setting.substr(begin, setting.find_last_not_of(' ') + 1 - begin));
   };
   return tr(
       "{rank} was started with the setting \"{theirs}\", but rank 0 with \"{first}\": all must have the same "

@@ -150,7 +150,9 @@ class Translate : public Command {
               "line"_a = number, "byte"_a = bad + 1);
       all += line + "\n";
     }
+    ranks_->set_patient(true);  // rank 0 may wait for whoever writes the text
     std::istringstream text(ranks_->broadcast(all));
+    ranks_->set_patient(false);
     std::vector<std::string> lines;
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     return lines;

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,6 +121,8 @@ void Lifeline::State::open_door() {
     if (!ready(door, POLLIN, 0.2)) continue;
     const int socket = ::accept4(door, nullptr, nullptr, SOCK_CLOEXEC);
     Greeting greeting;
+    const timeval patience{1, 0};
+    if (socket >= 0) ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     if (socket >= 0 && ready(socket, POLLIN, 1) &&
         ::recv(socket, &greeting, sizeof greeting, MSG_WAITALL) == sizeof greeting && greeting.token == wanted.token &&
         greeting.rank > 0 && greeting.rank < ranks.size())
@@ -176,7 +179,7 @@ bool Lifeline::State::listen_to(Peer& peer) {
 }
 
 void Lifeline::State::watch() {
-  const double tick = std::clamp(timeout / 10, 0.05, 1.0), limit = std::max(timeout - 2 * tick, 0.75 * timeout);
+  const double tick = std::clamp(timeout / 10, 0.05, 1.0), limit = std::max(timeout - 5 * tick, 0.75 * timeout);
   auto asked = Clock::now();
   for (Peer& peer : peers) peer.heard = asked;
   for (;;) {

@@ -25,6 +25,8 @@ constexpr int kHeadTag = 1, kRestTag = 2, kCopyTag = 3;
 constexpr size_t kHead = 512;         // bytes of the first message of a gather
 constexpr size_t kMessage = 1 << 20;  // of a long one
 constexpr uint64_t kFailed = 1ull << 63;
+// Microseconds that a rank leaves those before it to report that the job is lost, which ends all of them.
+constexpr int64_t kTurn = 1'500'000;
 
 double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
@@ -36,7 +38,7 @@ struct Head {
 };
 
 void pause_for(int64_t microseconds) {
-  const timespec time{0, microseconds * 1000};
+  const timespec time{microseconds / 1'000'000, microseconds % 1'000'000 * 1000};
   ::nanosleep(&time, nullptr);
 }
 
@@ -47,7 +49,9 @@ struct Ranks::State {
   RankOptions options;
   int rank = 0, size = 1;
   std::vector<std::string> hosts;
+  std::mutex place_mutex;  // the link's may be held by a call that does not return
   Text place;
+  bool patient = false;  // silence is allowed
   std::recursive_mutex mutex;  // of the link and everything below; functions called under it may post messages
   struct Message {
     Done done;
@@ -56,11 +60,13 @@ struct Ranks::State {
   std::map<int, Message> open;
   std::atomic<uint64_t> sent = 0, received = 0;
   std::atomic<int64_t> news = 0;  // messages that have finished
+  std::vector<std::shared_ptr<void>> kept;
   std::unique_ptr<Lifeline> lifeline;
   std::thread helper;
   std::mutex helper_mutex;
   std::condition_variable_any helper_wakes;
-  bool helping = false, ending = false;
+  std::atomic<bool> helping = false;
+  bool ending = false;
   std::atomic<bool> lost_already = false;
 
   void post(int ticket, Done done, int from) {
@@ -70,6 +76,10 @@ struct Ranks::State {
   bool poll();
   void help();
   void lose(const Text& message, bool say);
+  Text where() {
+    std::unique_lock lock(place_mutex);
+    return place;
+  }
   void timed_out();
   std::vector<int> missing();
   // This rank ends, because it or another one has failed; what is open is never finished.
@@ -106,7 +116,13 @@ void Ranks::State::help() {
       helper_wakes.wait(lock, [&] { return helping || ending; });
       if (ending) return;
     }
-    pause = poll() ? 20 : std::min<int64_t>(2 * pause, 200);
+    try {
+      std::unique_lock lock(mutex);
+      pause = helping && poll() ? 20 : std::min<int64_t>(2 * pause, 200);
+    } catch (const Error& error) {
+      lose(error.message(), true);
+      return;
+    }
     pause_for(pause);
   }
 }
@@ -123,12 +139,12 @@ std::vector<int> Ranks::State::missing() {
 
 void Ranks::State::lose(const Text& message, bool say) {
   if (lost_already.exchange(true)) return;
-  if (lifeline && (say || rank == 0)) lifeline->end_job();
+  if (lifeline && say) lifeline->end_job();
   link->abandon();
   if (options.lost) options.lost(message, say);
 }
 
-// The lowest rank that is not missing itself reports what it waits for.
+// The lowest rank that is not missing itself reports what it waits for; the others leave it the time.
 void Ranks::State::timed_out() {
   const std::vector<int> ranks = missing();
   int reporter = 0;
@@ -138,10 +154,11 @@ void Ranks::State::timed_out() {
     const Text name = tr("rank {rank} on {host}", "rank"_a = r, "host"_a = hosts[static_cast<size_t>(r)]);
     names = names.empty() ? name : tr("{list}, {next}", "list"_a = names, "next"_a = name);
   }
-  if (rank != reporter) pause_for(900'000);
-  lose(tr("nothing arrived from {ranks} for {seconds:.0f} s, at {place}; the job ends, and the same command resumes it",
-          "ranks"_a = names, "seconds"_a = options.timeout, "place"_a = place),
-       rank == reporter);
+  if (rank != reporter && options.lost) pause_for(kTurn * std::min(1 + rank, 8));
+  lose(tr("nothing arrived from {ranks} for {seconds:.0f} s, at {place}; the job ends, and the same command resumes it; "
+          "--rank-timeout allows longer steps",
+          "ranks"_a = names, "seconds"_a = options.timeout, "place"_a = where()),
+       true);
 }
 
 Ranks::Ranks(std::unique_ptr<Link> link, const RankOptions& options) : state_(std::make_unique<State>()) {
@@ -158,13 +175,14 @@ Ranks::Ranks(std::unique_ptr<Link> link, const RankOptions& options) : state_(st
     const auto lost = [this](int lost_rank, bool died) {
       State& state = *state_;
       const std::string& host = state.hosts[static_cast<size_t>(lost_rank)];
+      if (state.rank > 1) pause_for(kTurn * std::min(state.rank, 8));
       state.lose(died ? tr("rank {rank} on {host} died, at {place}; the job ends, and the same command resumes it",
-                           "rank"_a = lost_rank, "host"_a = host, "place"_a = state.place)
+                           "rank"_a = lost_rank, "host"_a = host, "place"_a = state.where())
                       : tr("rank {rank} on {host} has not answered for {seconds:.0f} s, at {place}; the job ends, and "
                            "the same command resumes it",
                            "rank"_a = lost_rank, "host"_a = host, "seconds"_a = state.options.timeout,
-                           "place"_a = state.place),
-                 state.rank <= 1);
+                           "place"_a = state.where()),
+                 true);
     };
     const auto quiet = [this] { state_->lose(Text(), false); };
     s.lifeline = std::make_unique<Lifeline>(*this, options.timeout, Lifeline::Events{lost, quiet});
@@ -189,9 +207,11 @@ const std::string& Ranks::host(int rank) const { return state_->hosts[static_cas
 std::string Ranks::library() const { return state_->link->library(); }
 Text Ranks::name(int rank) const { return tr("rank {rank} on {host}", "rank"_a = rank, "host"_a = host(rank)); }
 void Ranks::set_place(Text place) {
-  std::unique_lock lock(state_->mutex);
+  std::unique_lock lock(state_->place_mutex);
   state_->place = std::move(place);
 }
+void Ranks::set_patient(bool patient) { state_->patient = patient; }
+void Ranks::keep(std::shared_ptr<void> memory) { state_->kept.push_back(std::move(memory)); }
 uint64_t Ranks::bytes_sent() const { return state_->sent; }
 uint64_t Ranks::bytes_received() const { return state_->received; }
 
@@ -236,14 +256,14 @@ void Ranks::wait(const std::function<bool()>& finished) {
     }
     pause_for(pause);
     pause = std::min<int64_t>(pause + pause / 2, 200);
-    if (seconds_since(last) > s.options.timeout) {
+    if (!s.patient && seconds_since(last) > s.options.timeout) {
       s.timed_out();
       refuse("the job is lost");  // where nobody ends the process
     }
   }
 }
 
-// What the messages of a gather refer to. It outlives the call if that fails.
+// What the messages of a gather refer to.
 struct Ranks::State::Gathering {
   std::vector<std::string> all;
   std::vector<Head> in;
@@ -271,7 +291,7 @@ void Ranks::State::read_head(Ranks& ranks, Gathering& g, int from) {
 
 std::vector<std::string> Ranks::gather(const std::string& own) {
   State& s = *state_;
-  auto g = std::make_unique<State::Gathering>();
+  const auto g = std::make_shared<State::Gathering>();
   g->all.resize(static_cast<size_t>(s.size));
   g->all[static_cast<size_t>(s.rank)] = own;
   if (s.size == 1) return g->all;
@@ -298,9 +318,9 @@ std::vector<std::string> Ranks::gather(const std::string& own) {
   wait([&] { return g->left == 0 || g->failed >= 0; });
   if (g->failed < 0) return std::move(g->all);
   s.leave();
-  const State::Gathering& kept = *g.release();  // messages that are still open refer to it
-  throw RankFailed(kept.failed, tr("{rank} has failed: {message}", "rank"_a = name(kept.failed),
-                                   "message"_a = kept.all[static_cast<size_t>(kept.failed)]));
+  keep(g);
+  throw RankFailed(g->failed, tr("{rank} has failed: {message}", "rank"_a = name(g->failed),
+                                 "message"_a = g->all[static_cast<size_t>(g->failed)]));
 }
 
 void Ranks::broadcast(std::span<std::byte> bytes) {
@@ -329,7 +349,9 @@ bool Ranks::fail(const std::string& message) {
   State& s = *state_;
   if (s.size == 1) return true;
   const std::string cut = message.substr(0, Head::kInline);
-  auto* g = new State::Gathering;  // the process ends soon, and messages may still be open then
+  const auto shared = std::make_shared<State::Gathering>();
+  State::Gathering* const g = shared.get();
+  keep(shared);
   g->in.resize(static_cast<size_t>(s.size));
   g->out.length = cut.size() | kFailed;
   std::memcpy(g->out.text, cut.data(), cut.size());
@@ -358,12 +380,15 @@ bool Ranks::fail(const std::string& message) {
 }
 
 Ranks::Background::Background(Ranks& ranks) : ranks_(ranks) {
-  std::unique_lock lock(ranks_.state_->helper_mutex);
-  ranks_.state_->helping = true;
+  {
+    std::unique_lock lock(ranks_.state_->helper_mutex);
+    ranks_.state_->helping = true;
+  }
   ranks_.state_->helper_wakes.notify_all();
 }
+// Afterwards nothing moves: what messages refer to may go.
 Ranks::Background::~Background() {
-  std::unique_lock lock(ranks_.state_->helper_mutex);
+  std::unique_lock lock(ranks_.state_->mutex);
   ranks_.state_->helping = false;
 }
 

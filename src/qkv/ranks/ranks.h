@@ -58,6 +58,9 @@ class Ranks {
 
   /// What this rank is doing, for messages about a job that is lost: "step 17".
   void set_place(Text place);
+  /// Whether others may be silent for any time while this rank waits for them, as when one waits for a person. Ranks
+  /// that die or hang are noticed all the same.
+  void set_patient(bool patient);
 
   // For code that moves bytes itself: messages with a function that is called when they are done, on any thread but
   // one at a time.
@@ -68,7 +71,7 @@ class Ranks {
   void locked(const std::function<void()>& work);
   /// Moves messages until finished() says so. Ends the job if nothing arrives for too long.
   void wait(const std::function<bool()>& finished);
-  /// While one exists, another thread moves messages as well.
+  /// While one exists, another thread moves messages as well; not any more when its destructor has returned.
   class Background {
    public:
     explicit Background(Ranks& ranks);
@@ -79,6 +82,9 @@ class Ranks {
    private:
     Ranks& ranks_;
   };
+
+  /// Keeps what messages refer to that a failed call leaves under way.
+  void keep(std::shared_ptr<void> memory);
 
   /// Bytes of all messages that this rank has sent and received so far.
   uint64_t bytes_sent() const;

@@ -60,9 +60,25 @@ struct RankSteps::Word {
 
 RankSteps::RankSteps(Ranks& ranks, const Parameters& parameters)
     : ranks_(ranks),
-      exchange_(ranks, parameters.flat().numel()),
+      exchange_(std::make_shared<GradientExchange>(ranks, parameters.flat().numel())),
       weight_norm_(norm(parameters.flat())),
       all_times_(static_cast<size_t>(ranks.size())) {}
+
+// Messages that are under way when a step fails still refer to their memory while this rank tells the others.
+RankSteps::~RankSteps() {
+  background_.reset();
+  if (under_way_.empty()) return;
+  ranks_.keep(std::make_shared<std::vector<Tensor>>(std::move(under_way_)));
+  ranks_.keep(exchange_);
+}
+
+void RankSteps::begin_exchange(const Shards& shards) {
+  under_way_ = shards.piece_gradients();
+  std::vector<float*> pieces;
+  for (Tensor& piece : under_way_) pieces.push_back(piece.mutable_ptr());
+  under_way_.push_back(shards.gradient());
+  exchange_->begin(plan_, std::move(pieces), under_way_.back().mutable_ptr());
+}
 
 void RankSteps::begin(Shards& shards, std::span<const int64_t> batch_rows, int64_t step) {
   step_ = step;
@@ -72,15 +88,15 @@ void RankSteps::begin(Shards& shards, std::span<const int64_t> batch_rows, int64
   const auto [first, last] = plan_.pieces_of(ranks_.rank());
   overlaps_ = last - first == 1 &&
               plan_.pieces()[static_cast<size_t>(first)].end - plan_.pieces()[static_cast<size_t>(first)].begin == 1;
-  shards.begin(plan_, ranks_.rank(), overlaps_ ? &exchange_ : nullptr);
+  shards.begin(plan_, ranks_.rank(), overlaps_ ? exchange_.get() : nullptr);
   if (!overlaps_) return;
-  exchange_.begin(plan_, shards.piece_gradients(), Tensor(shards.gradient()).mutable_ptr());
+  begin_exchange(shards);
   background_.emplace(ranks_);
 }
 
 BatchLoss RankSteps::finish(Shards& shards, bool stops) {
-  if (!overlaps_) exchange_.begin(plan_, shards.piece_gradients(), Tensor(shards.gradient()).mutable_ptr());
-  exchange_.all_ready();
+  if (!overlaps_) begin_exchange(shards);
+  exchange_->all_ready();
   background_.reset();
   const auto computed = Clock::now();
   const std::vector<BatchLoss> losses = shards.piece_losses();
@@ -90,7 +106,8 @@ BatchLoss RankSteps::finish(Shards& shards, bool stops) {
   for (const BatchLoss& loss : losses) append(own, loss);
   read_words(ranks_.gather(own));
   const auto arrived = Clock::now();
-  exchange_.wait();
+  exchange_->wait();
+  under_way_.clear();
   const auto done = Clock::now();
   times_.compute += seconds_between(last_, computed);
   times_.wait += seconds_between(computed, arrived);

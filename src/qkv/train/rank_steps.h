@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,6 +27,9 @@ struct RankTimes {
 class RankSteps {
  public:
   RankSteps(Ranks& ranks, const Parameters& parameters);
+  ~RankSteps();
+  RankSteps(const RankSteps&) = delete;
+  RankSteps& operator=(const RankSteps&) = delete;
 
   /// Begins an update of batches with that many rows.
   void begin(Shards& shards, std::span<const int64_t> batch_rows, int64_t step);
@@ -46,10 +50,12 @@ class RankSteps {
 
  private:
   struct Word;
+  void begin_exchange(const Shards& shards);
   void read_words(const std::vector<std::string>& words);
 
   Ranks& ranks_;
-  GradientExchange exchange_;
+  std::shared_ptr<GradientExchange> exchange_;
+  std::vector<Tensor> under_way_;  // what messages refer to until the exchange is complete
   UpdatePlan plan_;
   std::optional<Ranks::Background> background_;
   bool overlaps_ = false, stops_ = false;

@@ -58,11 +58,11 @@ UpdatePlan::Range Shards::own_shards(int64_t count) const {
   return {std::min(own.begin, count), std::min(own.end, count)};  // a batch without rows has a place, but no shard
 }
 
-std::vector<float*> Shards::piece_gradients() {
-  if (in_place_) return {Tensor(shards_[0]->gradient.flat()).mutable_ptr()};
+std::vector<Tensor> Shards::piece_gradients() const {
+  if (in_place_) return {shards_[0]->gradient.flat()};
   const auto [first, last] = plan_->pieces_of(rank_);
-  std::vector<float*> out;
-  for (int64_t i = 0; i < last - first; ++i) out.push_back(sums_[static_cast<size_t>(i)].gradient.mutable_ptr());
+  std::vector<Tensor> out;
+  for (int64_t i = 0; i < last - first; ++i) out.push_back(sums_[static_cast<size_t>(i)].gradient);
   return out;
 }
 

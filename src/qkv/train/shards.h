@@ -76,7 +76,7 @@ class Shards {
   const Tensor& gradient() const { return in_place_ ? shards_[0]->gradient.flat() : sums_[0].gradient; }
   /// In an update that ranks share: gradients and losses of the pieces of this rank. The sum of all ranks belongs into
   /// gradient().
-  std::vector<float*> piece_gradients();
+  std::vector<Tensor> piece_gradients() const;
   std::vector<BatchLoss> piece_losses() const;
   /// Parameters outside the model that the last update's losses depend on, each once, in the order of their numbers.
   std::vector<OutsideLeaf> outside() const;

@@ -264,8 +264,9 @@ Text setting_difference(const std::string& theirs, const std::string& first, con
   const auto trimmed = [](const std::string& line) {
     const std::string_view setting = std::string_view(line).substr(0, line.find(" #"));
     const size_t begin = setting.find_first_not_of(' ');
-    return begin == std::string_view::npos ? std::string()
-                                           : std::string(setting.substr(begin, setting.find_last_not_of(' ') + 1 - begin));
+    return begin == std::string_view::npos
+               ? std::string()
+               : std::string(setting.substr(begin, setting.find_last_not_of(' ') + 1 - begin));
   };
   return tr(
       "{rank} was started with the setting \"{theirs}\", but rank 0 with \"{first}\": all must have the same "

@@ -51,7 +51,7 @@ struct Ranks::State {
   std::vector<std::string> hosts;
   std::mutex place_mutex;  // the link's may be held by a call that does not return
   Text place;
-  bool patient = false;  // silence is allowed
+  bool patient = false;        // silence is allowed
   std::recursive_mutex mutex;  // of the link and everything below; functions called under it may post messages
   struct Message {
     Done done;
@@ -155,10 +155,11 @@ void Ranks::State::timed_out() {
     names = names.empty() ? name : tr("{list}, {next}", "list"_a = names, "next"_a = name);
   }
   if (rank != reporter && options.lost) pause_for(kTurn * std::min(1 + rank, 8));
-  lose(tr("nothing arrived from {ranks} for {seconds:.0f} s, at {place}; the job ends, and the same command resumes it; "
-          "--rank-timeout allows longer steps",
-          "ranks"_a = names, "seconds"_a = options.timeout, "place"_a = where()),
-       true);
+  lose(
+      tr("nothing arrived from {ranks} for {seconds:.0f} s, at {place}; the job ends, and the same command resumes it; "
+         "--rank-timeout allows longer steps",
+         "ranks"_a = names, "seconds"_a = options.timeout, "place"_a = where()),
+      true);
 }
 
 Ranks::Ranks(std::unique_ptr<Link> link, const RankOptions& options) : state_(std::make_unique<State>()) {

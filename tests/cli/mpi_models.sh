@@ -23,7 +23,7 @@ if [[ -z ${ALL_RANKS:-} ]]; then
   model d2l-transformer --preset d2l-transformer --data "$file" --epochs 2
 else
   model d2l-transformer --preset d2l-transformer --data "$file" --epochs 10
-  model transformer --preset transformer --corpus-size 4000 --epochs 1
+  model transformer --preset transformer --corpus-size 4000 --epochs 1 --warmup 20
   model wide --kind transformer --data en-fr --corpus-size 5000 --tokenizer spaces --min-count 1 --limit 160 --hidden 512 --layers 2 --heads 8 \
     --ffn 2048 --dropout 0.1 --batch-rows 16 --epochs 1 --shards 8
 fi

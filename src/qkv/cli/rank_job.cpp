@@ -86,12 +86,18 @@ void check_programs(Ranks& ranks) {
   });
 }
 
+// The first rank that ends makes mpirun end all of them: the one that has something to report gets the time. The signal
+// of mpirun ends the sleep.
+void wait_for_the_reporter() { ::sleep(2); }
+
 // Reports an error of this rank unless a lower one has reported the same.
 int failed(Ranks& ranks, const Text& message, const Text& hint, int code, Language language) {
   if (ranks.fail(message.in(Language::en)))
     print_error(ranks.rank() == 0 ? message
                                   : tr("{rank}: {message}", "rank"_a = ranks.name(ranks.rank()), "message"_a = message),
                 hint, language);
+  else
+    wait_for_the_reporter();
   return code;
 }
 
@@ -129,7 +135,7 @@ bool RankChoice::in_job() const {
 bool left_to_rank_0() {
   const char *rank = std::getenv("OMPI_COMM_WORLD_RANK"), *programs = std::getenv("OMPI_NUM_APP_CTX");
   if (!rank || !programs || std::atoi(rank) == 0 || std::atoi(programs) != 1) return false;
-  ::sleep(2);  // mpirun ends all when the first has ended
+  wait_for_the_reporter();
   return true;
 }
 
@@ -167,7 +173,7 @@ int on_ranks(const RankChoice& choice, const Global& global,
     ranks.gather("done");
     return code;
   } catch (const RankFailed&) {
-    ::sleep(2);  // it reports what happened; mpirun's signal ends the sleep
+    wait_for_the_reporter();
     return 1;
   } catch (const UsageError& error) {
     return failed(ranks, error.message(), error.hint(), 2, global.language);

@@ -13,6 +13,7 @@
 #include "qkv/cli/rank_job.h"
 #include "qkv/cli/share_bar.h"
 #include "qkv/cli/train_task.h"
+#include "qkv/run/rank_rows.h"
 #include "qkv/tasks/presets.h"
 #include "qkv/tasks/run_config.h"
 #include "qkv/train/progress.h"
@@ -276,7 +277,10 @@ Text setting_difference(const std::string& theirs, const std::string& first, con
 
 int Train::train(RunConfig config, Ranks* ranks, const Global& global) const {
   const bool follows = ranks && ranks->rank() > 0;  // another process has folder and screen
-  if (ranks) agree(*ranks, config.settings().dump(), setting_difference);
+  if (ranks) {
+    agree(*ranks, config.settings().dump(), setting_difference);
+    check_rank_rows(ranks->size(), config.training().batch_rows, config.training());
+  }
   TrainRequest request{follows ? "" : folder(config), restart_ ? ExistingRun::discard : ExistingRun::resume, {}, ranks};
   for (const auto& [name, value] : overrides_)
     if (value) request.given.insert(name);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "qkv/core/check.h"
+#include "qkv/run/rank_rows.h"
 #include "qkv/train/progress.h"
 
 namespace qkv {
@@ -93,13 +94,7 @@ Text Trainer::check_ranks(int64_t batch_rows, const FitOptions& options) const {
     require(sizes[i] == sizes[0], "{rank} has a model with {theirs} parameters, that of rank 0 has {first}",
             "rank"_a = ranks_->name(r), "theirs"_a = sizes[i], "first"_a = sizes[0]);
   }
-  const int64_t rows = batch_rows * config_.accumulate;
-  if (ranks_->size() > rows && config_.batch_tokens == 0)
-    throw Error(
-        tr("{ranks} ranks, but a step has only {rows} rows: training.batch_rows {batch} times "
-           "training.accumulate {accumulate}",
-           "ranks"_a = ranks_->size(), "rows"_a = rows, "batch"_a = batch_rows, "accumulate"_a = config_.accumulate),
-        tr("mpirun -n {rows} starts as many as can work", "rows"_a = rows));
+  check_rank_rows(ranks_->size(), batch_rows, config_);  // an epoch may have fewer than the configuration says
   const ShardPolicy policy = options.shards.value_or(ShardPolicy::automatic(model_.parameters.count()));
   const int64_t shards = policy.plan(batch_rows).count() * config_.accumulate;
   if (shards >= ranks_->size()) return {};

@@ -9,7 +9,7 @@ import collections, ctypes, fcntl, os, select, struct, subprocess, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def device(namespace, own, other):
+def device(namespace, own):
     home = os.open("/proc/self/ns/net", os.O_RDONLY)
     there = os.open("/run/netns/" + namespace, os.O_RDONLY)
     if libc.setns(there, 0x40000000) != 0:
@@ -18,7 +18,7 @@ def device(namespace, own, other):
     fcntl.ioctl(tun, 0x400454CA, struct.pack("16sH22x", b"delay", 0x0001 | 0x1000))  # TUNSETIFF: IFF_TUN, IFF_NO_PI
     if libc.setns(home, 0x40000000) != 0:
         raise OSError(ctypes.get_errno(), "setns")
-    for words in (["addr", "add", own, "peer", other, "dev", "delay"], ["link", "set", "delay", "up"]):
+    for words in (["addr", "add", own + "/24", "dev", "delay"], ["link", "set", "delay", "up"]):
         subprocess.run(["ip", "-n", namespace, *words], check=True)
     return tun
 
@@ -26,7 +26,7 @@ def device(namespace, own, other):
 a, own_a, b, own_b = sys.argv[1:5]
 wait, end = float(sys.argv[5]) / 1000, time.monotonic() + float(sys.argv[6])
 parent = os.getppid()
-ends = [device(a, own_a, own_b), device(b, own_b, own_a)]
+ends = [device(a, own_a), device(b, own_b)]
 queues = [collections.deque(), collections.deque()]  # to ends[0], to ends[1]
 print("ready", flush=True)
 while time.monotonic() < end and os.getppid() == parent:

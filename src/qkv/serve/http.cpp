@@ -37,7 +37,6 @@ struct Streaming {
   HttpStream next;
   int socket;
   std::string rest;
-  bool ended = false;
 };
 
 class MicroServer : public HttpServer {
@@ -228,7 +227,7 @@ class MicroServer : public HttpServer {
         answer.stream
             ? MHD_create_response_from_callback(
                   MHD_SIZE_UNKNOWN, 4096, read_stream,
-                  new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}, false}, free_stream)
+                  new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}}, free_stream)
             : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
     for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());

@@ -18,6 +18,7 @@ interface Side {
   source_tokens: string[];
   input_tokens: string[];
   output_tokens: string[];
+  command?: string;
   values: number[][];
 }
 interface Compared {
@@ -69,9 +70,9 @@ const heatOf = (side: Side, values: number[][], label: string, signed = false): 
   columnName: t('keyColumn'),
 });
 
-function Map({ name, heat, note }: { name: string; heat: HeatProps; note?: string }) {
+function Map({ name, heat, note, command }: { name: string; heat: HeatProps; note?: string; command?: string }) {
   return (
-    <Figure name={name} title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => heat.values} note={note}>
+    <Figure name={name} title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => heat.values} note={note} command={command}>
       <Heat {...heat} />
     </Figure>
   );
@@ -92,8 +93,8 @@ function Picture({ data }: { data: Compared }) {
   return (
     <>
       <div class="pair">
-        <Map name="left" heat={heatOf(data.left, data.left.values, t('layerHead', leftAt.value))} />
-        <Map name="right" heat={heatOf(data.right, data.right.values, t('layerHead', rightAt.value))} />
+        <Map name="left" heat={heatOf(data.left, data.left.values, t('layerHead', leftAt.value))} command={data.left.command} />
+        <Map name="right" heat={heatOf(data.right, data.right.values, t('layerHead', rightAt.value))} command={data.right.command} />
       </div>
       {data.difference ? (
         <div class="pair">

@@ -74,7 +74,7 @@ export const en = {
 
   visionTitle: 'What it sees', visionNotice: 'The picture is cut into patches, and the patches are read like words. **Draw** on it: the classes follow your hand, and the colours show which patches the answer was read from.',
   padTitle: 'Draw here', padLabel: 'A picture of 28 x 28 pixels to draw on. Arrow keys move and paint, the space bar paints.', padNote: 'Light on dark. Arrow keys draw too.', nextPicture: 'Another picture', clearPad: 'Empty', itIs: 'drawn as: {class}',
-  classesTitle: 'What it could be', patchMap: 'Layer {layer}, head {head}', rollout: 'Rollout through all layers', patchNote: 'The colour scale ends at {high}, the largest weight. The first small picture is the rollout, the others are the heads of this layer, on one scale.',
+  classesTitle: 'What it could be', patchMap: 'Layer {layer}, head {head}', rollout: 'Rollout through layers 1 to {layer}', patchNote: 'The colour scale ends at {high}, the largest weight. The first small picture is the rollout, the others are the heads of this layer, on one scale.',
   tryStar: 'A star', tryStarAsk: 'Which corners matter?', tryWaves: 'Waves', tryWavesAsk: 'Does it look at all of them?', tryEmpty: 'Nothing', tryEmptyAsk: 'What does it say when there is nothing to see? Draw a ring.',
 
   trainingTitle: 'Watch it learn', trainingNotice: 'A run writes a line per epoch; a running one appears here **as it trains**. Put a second run beside it, or walk back through the attention that it saved.',

@@ -76,7 +76,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   visionTitle: '它看见什么', visionNotice: '图像切成小块，小块像词一样被读。**画一画**：类别随着手变化，颜色表示答案是从哪些小块读出来的。',
   padTitle: '在这里画', padLabel: '可以画的 28 x 28 像素图像。方向键移动并涂画，空格键涂画。', padNote: '深底浅线。方向键也能画。', nextPicture: '换一张', clearPad: '清空', itIs: '画的是：{class}',
-  classesTitle: '可能是什么', patchMap: '第 {layer} 层，第 {head} 个头', rollout: '贯穿各层的 rollout', patchNote: '颜色标度的上限是最大权重 {high}。第一张小图是 rollout，其余是这一层的各个头，标度相同。',
+  classesTitle: '可能是什么', patchMap: '第 {layer} 层，第 {head} 个头', rollout: '贯穿第 1 至 {layer} 层的 rollout', patchNote: '颜色标度的上限是最大权重 {high}。第一张小图是 rollout，其余是这一层的各个头，标度相同。',
   tryStar: '一颗星', tryStarAsk: '哪些角重要？', tryWaves: '波浪', tryWavesAsk: '它全都看吗？', tryEmpty: '什么都没有', tryEmptyAsk: '没有东西可看时它说什么？画一个圆环。',
 
   trainingTitle: '看它学习', trainingNotice: '每一轮写一行；正在训练的运行会**边训练边**出现在这里。可以在旁边放另一次运行，也可以回看它存下的注意力。',

@@ -20,6 +20,9 @@ interface Recorded {
   without: string[];
   answer: unknown;
 }
+/** What `qkv serve --listen` asks for with every request; it came with the page's own address. */
+const secret = new URLSearchParams(location.search).get('token');
+
 const block = document.getElementById('qkv-recorded');
 const file: { open: string; requests: Recorded[]; left_out: string[] } | null = block ? JSON.parse(block.textContent!) : null;
 export const recorded = file?.requests ?? null;
@@ -56,7 +59,7 @@ async function send<T>(path: string, body?: unknown, abort?: AbortSignal): Promi
     const query = text === undefined ? `${path.includes('?') ? '&' : '?'}lang=${lang.peek()}` : '';
     response = await fetch(`/api/v1${path}${query}`, {
       method: text === undefined ? 'GET' : 'POST',
-      headers: text === undefined ? {} : { 'content-type': 'application/json' },
+      headers: { ...(text === undefined ? {} : { 'content-type': 'application/json' }), ...(secret ? { authorization: `Bearer ${secret}` } : {}) },
       body: text,
       signal: abort,
     });
@@ -134,7 +137,7 @@ export function listen(handlers: Record<string, (data: any) => void>): () => voi
   const follow = () => {
     if (document.hidden === !stream) return;
     stream?.close();
-    stream = document.hidden ? null : new EventSource('/api/v1/events');
+    stream = document.hidden ? null : new EventSource(`/api/v1/events${secret ? `?token=${encodeURIComponent(secret)}` : ''}`);
     for (const [name, handle] of Object.entries(handlers)) stream?.addEventListener(name, (event) => handle(JSON.parse((event as MessageEvent).data)));
   };
   follow();

@@ -8,7 +8,10 @@ export const M = ({ children, block }: Part & { block?: boolean }) => (
   </math>
 );
 export const I = ({ children }: Part) => <mi>{children}</mi>;
-export const O = ({ children }: Part) => <mo>{children}</mo>;
+// What is in brackets here is one line high; some fonts make stretched ones twice as tall. A text, since Preact leaves out
+// attributes that are false.
+const no = 'false' as unknown as boolean;
+export const O = ({ children }: Part) => <mo stretchy={/^[()|‖]$/.test(String(children)) ? no : undefined}>{children}</mo>;
 export const N = ({ children }: Part) => <mn class="now">{children}</mn>;
 export const Text = ({ children }: Part) => <mtext>{children}</mtext>;
 export const Row = ({ children }: Part) => <mrow>{children}</mrow>;

@@ -301,9 +301,9 @@ const trainCommand = {
   vision: './qkv train --preset vit',
 };
 
-export const ModelSelect = (props: { task: Model['task']; id: Signal<string>; fits?: (model: Model) => boolean; label?: string }) => {
+export const ModelSelect = (props: { task: Model['task']; id: Signal<string>; fits?: (model: Model) => boolean; label?: string; now?: Model | null }) => {
   const all = ofTask(props.task).filter((model) => (model.usable ?? model.state === 'ready') && (!props.fits || props.fits(model)));
-  const model = chosen(props.task, props.id.value, props.fits);
+  const model = props.now ?? chosen(props.task, props.id.value, props.fits);
   return (
     <Select
       label={props.label ?? t('model')}

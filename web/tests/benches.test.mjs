@@ -1,10 +1,11 @@
 // Every bench, used as a person would, its numbers compared with the command line's.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { answerTo, explorer, frameRate, opened, qkv, settled } from './explorer.mjs';
+import { answerTo, explorer, frameRate, opened, program, qkv, settled } from './explorer.mjs';
 
 // Times are held to their limits on a machine that is otherwise idle; a busy one must still come near.
 const strict = !!process.env.QKV_STRICT;
@@ -250,6 +251,15 @@ test('language: a clicked token is written, and a long text is a map of tiles th
   await bar.click();
   await page.waitForFunction((old) => document.querySelector('textarea').value.length > old.length, before);
 
+  // The probability of a token is the one that qkv generate gives it when it draws that token.
+  const drawn = JSON.parse((await qkv(['generate', '--model', folderOf('language'), '--prompt', 'the red ', '--max-tokens', '1', '--temperature', '0.5', '--json', '--seed', '3'])).trim());
+  const asked = await page.evaluate(
+    async (model) => (await (await fetch('/api/v1/next', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ model, prompt: 'the red ', temperature: 1, top: 200 }) })).json()).next,
+    models.find((one) => one.task === 'language').id,
+  );
+  const token = drawn.texts[0].tokens[0];
+  near(asked.find((one) => one.token === token.token).probability, token.probability, 1e-5);
+
   const long = await answerTo(page, '/next', () => page.getByRole('button', { name: 'A long text' }).click(), (body) => body.prompt.length > 4000);
   assert.ok(long.got.tokens.length >= 4096 - 1, `${long.got.tokens.length} tokens`);
   const canvas = page.locator('.tiles canvas.big');
@@ -302,6 +312,15 @@ test('vision: drawing changes the answer', async () => {
   });
   assert.equal(sent.pixels.length, 28);
   near(got.answers.reduce((sum, a) => sum + a.probability, 0), 1, 1e-4);
+  // The same picture as a file: qkv classify says the same.
+  const idx = join(scratch, 'drawn-idx3-ubyte');
+  await writeFile(idx, Buffer.from([0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 28, 0, 0, 0, 28, ...sent.pixels.flat().map((p) => Math.round(p * 255))]));
+  const told = JSON.parse((await qkv(['classify', '--model', folderOf('vision'), '--top', '10', '--json', '--resize', idx])).trim().split('\n')[0]);
+  for (const one of got.answers.slice(0, 3)) {
+    const found = told.top.find((a) => a.class === one.class);
+    assert.ok(found, `qkv classify does not say ${one.class}`);
+    near(one.probability, found.probability, 1e-5);
+  }
   await page.close();
 });
 
@@ -316,6 +335,7 @@ test('training: the curve is metrics.jsonl, and the saved attention can be walke
   const rows = JSON.parse(await readFile(await (await download).path(), 'utf8'));
   const lines = (await readFile(join(here.folder, name, 'metrics.jsonl'), 'utf8')).trim().split('\n').map((line) => JSON.parse(line));
   assert.deepEqual(rows.map((row) => row.loss), lines.map((row) => row.loss));
+  assert.equal(await page.locator('[data-figure="attention"] details.astable').count(), 1);
   await page.locator('[data-figure="attention"] .slider input').press('Home');
   await page.waitForFunction(() => /epoch 1$/.test(document.querySelector('[data-figure="attention"] h2').textContent));
   await page.close();
@@ -337,6 +357,10 @@ for (const [state, path] of [
   ['heads?name=encoder&layer=2&head=3&off=%5B%5B%22encoder%22%2C1%2C2%5D%5D&lang=en&colours=reds', '/heads'],
   ['transformer?at=encoder.1.self&edits=%5B%7B%22name%22%3A%22encoder%22%2C%22layer%22%3A2%2C%22do%22%3A%22off%22%7D%5D&lang=en', '/blocks'],
   ['positions?kind=alibi&offset=9&lang=en', '/positions'],
+  ['cues?pooling=salience&temperature=0.2&x=0.4&y=0.3&lang=en', '/cues'],
+  ['language?prompt=the+red+cat&temperature=0.5&top_k=3&lang=en', '/next'],
+  ['vision?picture=5&lang=en', '/classify'],
+  ['compare?name=encoder&head2=1&layer=2&other=the+red+cat+sleeps+.&lang=zh', '/compare'],
 ]) {
   test(`the link ${state.split('&')[0]} opens the same view again`, async () => {
     const first = await opened(here, state, path);
@@ -376,26 +400,85 @@ test('figures are saved as SVG, PNG, CSV and JSON, with the command', async () =
   await page.close();
 });
 
-test('the keyboard alone reaches every control of every bench, and what has the focus is seen', async () => {
+test('the keyboard alone reaches every control of every bench, and each has a name', async () => {
   const page = await here.open('scores?lang=en');
-  for (const name of ['cues', 'regression', 'scores', 'translate', 'heads', 'transformer']) {
+  for (const name of names) {
     await page.goto(`${here.address}#${name}?lang=en`);
-    await page.waitForSelector('.card');
+    await page.waitForFunction((bench) => location.hash.startsWith(`#${bench}`) && document.querySelector('.card, .state'), name);
     await settled(page);
-    const lost = await page.evaluate(() =>
-      [...document.querySelectorAll('main [role="button"], main [role="slider"], main [role="application"], main canvas[role="img"]')]
-        .filter((one) => !one.hasAttribute('tabindex') && one.tabIndex < 0)
-        .map((one) => one.outerHTML.slice(0, 80)),
-    );
-    assert.deepEqual(lost.filter((one) => !one.includes('overview') && !one.includes('seen')), [], name);
-    const nameless = await page.evaluate(() =>
-      [...document.querySelectorAll('main button, main input, main select, main textarea, main [role="button"], main canvas[tabindex]')]
-        .filter((one) => !(one.getAttribute('aria-label') || one.textContent.trim() || one.closest('label')))
-        .map((one) => one.outerHTML.slice(0, 80)),
-    );
-    assert.deepEqual(nameless, [], `${name}: without a name`);
+    // What acts must take the focus; of a group that arrow keys walk through, exactly one member does.
+    const wanted = await page.evaluate(() => {
+      const all = [...document.querySelectorAll('button, input, select, textarea, summary, [tabindex], [role="button"], [role="slider"], [role="switch"], [role="application"]')];
+      const seen = all.filter((one) => !one.disabled && !one.closest('dialog, [aria-hidden="true"]') && one.getClientRects().length && one.id !== 'main');
+      const group = (one) => one.closest('[role="radiogroup"], svg[role="group"], table.cells');
+      const walked = new Set(seen.map(group).filter(Boolean));
+      window.wanted_ = seen.filter((one) => !group(one) && !one.matches('.tiles *'));
+      return {
+        nameless: seen.filter((one) => !(one.getAttribute('aria-label') || one.textContent.trim() || one.closest('label'))).map((one) => one.outerHTML.slice(0, 80)),
+        lost: window.wanted_.filter((one) => one.tabIndex < 0).map((one) => one.outerHTML.slice(0, 80)),
+        empty: [...walked].filter((one) => ![...one.querySelectorAll('*')].some((inner) => inner.tabIndex >= 0)).map((one) => one.outerHTML.slice(0, 80)),
+        count: seen.length,
+      };
+    });
+    assert.deepEqual(wanted.nameless, [], `${name}: without a name`);
+    assert.deepEqual(wanted.lost, [], `${name}: without a place among the Tab stops`);
+    assert.deepEqual(wanted.empty, [], `${name}: a group that Tab passes by`);
+    // And Tab alone comes to all of them, with a frame that is seen.
+    const missed = await page.evaluate(() => {
+      window.met_ = new Set();
+      window.bare_ = [];
+      document.addEventListener('focusin', (event) => window.met_.add(event.target));
+      document.activeElement?.blur();
+      return window.wanted_.length;
+    });
+    assert.ok(missed > 8, `${name} has ${missed} controls`);
+    for (let i = 0; i < wanted.count + 20; ++i) {
+      await page.keyboard.press('Tab');
+      if (i % 10 === 9 && (await page.evaluate(() => window.wanted_.every((one) => window.met_.has(one) || !one.isConnected)))) break;
+    }
+    const left = await page.evaluate(() => window.wanted_.filter((one) => one.isConnected && !window.met_.has(one)).map((one) => one.outerHTML.slice(0, 100)));
+    assert.deepEqual(left, [], `${name}: Tab does not come here`);
   }
   await page.close();
+});
+
+test('every heat map has its numbers as a table', async () => {
+  const page = await here.open('scores?lang=en');
+  for (const name of ['regression', 'translate', 'heads', 'positions', 'transformer', 'language', 'compare']) {
+    await page.goto(`${here.address}#${name}?lang=en`);
+    await page.waitForFunction((bench) => location.hash.startsWith(`#${bench}`) && document.querySelector('.card, .state'), name);
+    await settled(page);
+    const maps = page.locator('.heat:has(details.astable)');
+    const count = await maps.count();
+    assert.ok(count > 0, `${name} has no heat map with a table`);
+    assert.equal(await page.locator('.heat canvas[tabindex]').count(), count, `${name}: a map without a table`);
+    await maps.first().locator('summary').press('Enter');
+    const rows = maps.first().locator('tbody tr');
+    await rows.first().waitFor();
+    assert.ok((await rows.count()) > 1 && (await rows.first().locator('td').count()) > 1, name);
+  }
+  await page.close();
+});
+
+test('an address with a token: the page asks with it, and nobody asks without', async () => {
+  const server = spawn(program, ['serve', '--models', here.folder, '--port', '0', '--listen', '127.0.0.1', '--no-training'], { stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    const address = await new Promise((found) => server.stdout.once('data', (data) => found(String(data).trim())));
+    const bare = new URL('/', address).href;
+    assert.equal((await fetch(bare)).status, 401);
+    const context = await here.browser.newContext();
+    const page = await context.newPage();
+    const refused = [];
+    page.on('response', (response) => response.status() >= 400 && refused.push(response.url()));
+    await page.goto(`${address}#translate?lang=en`);
+    await page.locator('[data-figure="alignment"]').waitFor({ timeout: 15_000 });
+    assert.deepEqual(refused, []);
+    await context.close();
+  } finally {
+    const ended = new Promise((done) => server.on('exit', done));
+    server.kill('SIGINT');
+    await ended;
+  }
 });
 
 test('a server that is gone is said, and the page lives on', async () => {

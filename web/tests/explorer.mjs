@@ -69,7 +69,7 @@ export async function explorer({ models = process.env.QKV_MODELS } = {}) {
     if (!models) await rm(folder, { recursive: true, force: true });
   };
   const list = async () => (await (await fetch(`${address}api/v1/models`)).json()).models;
-  return { address, folder, open, close, context, complaints, list };
+  return { address, browser, folder, open, close, context, complaints, list };
 }
 
 /** The answer to the next request for a path that `action` causes, or to the next one whose body `fits`. */

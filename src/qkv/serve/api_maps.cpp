@@ -273,22 +273,39 @@ Json blocks(const Call& call) {
 Json compare(const Call& call) {
   const Fields in = call.fields();
   const std::string name = in.text("name");
-  const auto side = [&](const char* key, MapSession& seen) {
-    const Fields of = in.object(key);
-    seen = look_at_text(call, of);
-    return seen.map(of.text("name", name), of.whole("layer", 1, 1000, in.whole("layer", 1, 1000, 1)),
-                    of.whole("head", 1, 1000, in.whole("head", 1, 1000, 1)));
+  struct Side {
+    MapSession seen;
+    Tensor map;
+    std::string command;
   };
-  MapSession left, right;
-  const Tensor a = side("left", left), b = side("right", right);
-  require(a.numel() <= kMostCells && b.numel() <= kMostCells, "the maps have more than {most} cells",
-          "most"_a = kMostCells);
-  const auto as_json = [](const MapSession& seen, const Tensor& map) {
-    Json out = tokens_of(seen);
-    out["values"] = nested(map);
+  const auto side = [&](const char* key) {
+    const Fields of = in.object(key);
+    const std::string kind = of.text("name", name);
+    const int64_t layer = of.whole("layer", 1, 1000, in.whole("layer", 1, 1000, 1)),
+                  head = of.whole("head", 1, 1000, in.whole("head", 1, 1000, 1));
+    Side out{look_at_text(call, of), {}, {}};
+    out.map = out.seen.map(kind, layer, head);
+    // Models with a single map have nothing to pick.
+    std::vector<std::string> words = {"inspect", "--model", call.api.shelf().model(of.text("model")).folder};
+    if (out.seen.part(kind).layer_count() * out.seen.part(kind).heads() > 1)
+      words.insert(words.end(),
+                   {"--kind", kind, "--layer", std::to_string(layer), "--head", std::to_string(head)});
+    if (of.has("target")) words.insert(words.end(), {"--target", of.text("target")});
+    words.insert(words.end(), {of.text("text"), "-o", std::string(key) + ".svg"});
+    out.command = command_line(words);
     return out;
   };
-  Json out = {{"left", as_json(left, a)}, {"right", as_json(right, b)}, {"difference", nullptr}, {"largest", nullptr}};
+  const Side left = side("left"), right = side("right");
+  const Tensor &a = left.map, &b = right.map;
+  require(a.numel() <= kMostCells && b.numel() <= kMostCells, "the maps have more than {most} cells",
+          "most"_a = kMostCells);
+  const auto as_json = [](const Side& of) {
+    Json out = tokens_of(of.seen);
+    out["values"] = nested(of.map);
+    out["command"] = of.command;
+    return out;
+  };
+  Json out = {{"left", as_json(left)}, {"right", as_json(right)}, {"difference", nullptr}, {"largest", nullptr}};
   if (a.shape() == b.shape()) {
     const Tensor difference = sub(a, b);
     float largest = 0;

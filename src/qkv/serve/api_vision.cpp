@@ -46,7 +46,15 @@ Json classify(const Call& call) {
     std::copy_n(rolled.ptr() + layer * rows * columns, rows * columns, one.mutable_ptr());
     by_layer.push_back(nested(one));
   }
-  return {{"answers", answers}, {"maps", maps}, {"rollout", by_layer.back()}, {"rollouts", by_layer}};
+  // The page saves the drawing under this name.
+  const std::string command =
+      command_line({"classify", "--model", call.api.shelf().model(in.text("model")).folder, "--top",
+                    std::to_string(answers.size()), "--resize", "qkv-picture.png"});
+  return {{"answers", answers},
+          {"maps", maps},
+          {"rollout", by_layer.back()},
+          {"rollouts", by_layer},
+          {"command", command}};
 }
 
 Json picture(const Call& call) {

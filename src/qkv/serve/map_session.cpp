@@ -87,11 +87,13 @@ PairIds pair_ids(const Translator& translator, const Fields& in, const Attention
   check_edited(edits, tokens);
   if (in.has("target")) {
     const std::string target = in.text("target");
-    const auto forced = translator.force(
-        {{text}, {target}},
-        {.edits = edits, .source_name = tr("the sentence"), .target_name = tr("the translation"), .first_line = 0})[0];
-    require(!forced.target.empty(), "the translation is empty");
-    return {forced.source, forced.target, target, forced.forced.attention};
+    const ForceOptions options{
+        .edits = edits, .source_name = tr("the sentence"), .target_name = tr("the translation"), .first_line = 0};
+    ForcedTranslation pair = translator.encoded(text, target, options);
+    require(!pair.target.empty(), "the translation is empty");
+    // A Transformer is asked for its maps afterwards; other models have theirs from decoding.
+    if (!translator.model().transformer()) pair = translator.force_ids({pair.source}, {pair.target}, options)[0];
+    return {pair.source, pair.target, target, pair.forced.attention};
   }
   TranslateOptions options = translator.defaults();
   options.keep_attention = true;

@@ -18,6 +18,7 @@ interface Side {
   source_tokens: string[];
   input_tokens: string[];
   output_tokens: string[];
+  command?: string;
   values: number[][];
 }
 interface Compared {
@@ -26,20 +27,27 @@ interface Compared {
   difference: number[][] | null;
   largest: number | null;
 }
-const left = computed(() => chosen('translation', s.model.value));
-const right = computed(() => chosen('translation', s.second.value || s.model.value));
+// Where nothing is chosen, a model with several heads: two of them differ.
+const several = (id: string) => chosen('translation', id, (one) => one.id === id || (one.heads ?? 0) > 1) ?? chosen('translation', id);
+const left = computed(() => several(s.model.value));
+const right = computed(() => several(s.second.value || s.model.value));
 const text = computed(() => s.text.value ?? left.value?.examples?.[0] ?? '');
 const other = computed(() => s.other.value ?? text.value);
 const kinds = (model: Model | null) => model?.maps ?? [];
+const kind = computed(() => (kinds(left.value).includes(s.name.value) ? s.name.value : (kinds(left.value)[0] ?? 'cross')));
+const layersOf = (model: Model | null) => model?.layers?.[kind.value === 'encoder' ? 'encoder' : 'decoder'] ?? 1;
+// A model with fewer layers or heads than the one before shows its last ones.
+const leftAt = computed(() => ({ layer: Math.min(s.layer.value, layersOf(left.value)), head: Math.min(s.head.value, left.value?.heads ?? 1) }));
+const rightAt = computed(() => ({ layer: Math.min(s.layer2.value, layersOf(right.value)), head: Math.min(s.head2.value, right.value?.heads ?? 1) }));
 const answer = follow<Compared>(
   () =>
     left.value && right.value && text.value && other.value
       ? {
           path: '/compare',
           body: {
-            left: { model: left.value.id, text: text.value, layer: s.layer.value, head: s.head.value },
-            right: { model: right.value.id, text: other.value, layer: s.layer2.value, head: s.head2.value },
-            name: kinds(left.value).includes(s.name.value) ? s.name.value : kinds(left.value)[0],
+            left: { model: left.value.id, text: text.value, ...leftAt.value },
+            right: { model: right.value.id, text: other.value, ...rightAt.value },
+            name: kind.value,
           },
         }
       : null,
@@ -47,8 +55,8 @@ const answer = follow<Compared>(
 );
 
 const names = (side: Side): { rows: string[]; columns: string[] } => {
-  if (s.name.value === 'encoder') return { rows: side.source_tokens.map(word), columns: side.source_tokens.map(word) };
-  if (s.name.value === 'decoder') return { rows: side.input_tokens.map(word), columns: side.input_tokens.map(word) };
+  if (kind.value === 'encoder') return { rows: side.source_tokens.map(word), columns: side.source_tokens.map(word) };
+  if (kind.value === 'decoder') return { rows: side.input_tokens.map(word), columns: side.input_tokens.map(word) };
   return { rows: side.output_tokens.map(word), columns: side.source_tokens.map(word) };
 };
 const heatOf = (side: Side, values: number[][], label: string, signed = false): HeatProps => ({
@@ -62,9 +70,9 @@ const heatOf = (side: Side, values: number[][], label: string, signed = false): 
   columnName: t('keyColumn'),
 });
 
-function Map({ name, heat, note }: { name: string; heat: HeatProps; note?: string }) {
+function Map({ name, heat, note, command }: { name: string; heat: HeatProps; note?: string; command?: string }) {
   return (
-    <Figure name={name} title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => heat.values} note={note}>
+    <Figure name={name} title={heat.label} svg={() => heatSvg(heat)} table={() => ({ header: ['', ...heat.columns], rows: heat.values.map((row, i) => [heat.rows[i], ...row]) })} json={() => heat.values} note={note} command={command}>
       <Heat {...heat} />
     </Figure>
   );
@@ -85,8 +93,8 @@ function Picture({ data }: { data: Compared }) {
   return (
     <>
       <div class="pair">
-        <Map name="left" heat={heatOf(data.left, data.left.values, t('layerHead', { layer: s.layer.value, head: s.head.value }))} />
-        <Map name="right" heat={heatOf(data.right, data.right.values, t('layerHead', { layer: s.layer2.value, head: s.head2.value }))} />
+        <Map name="left" heat={heatOf(data.left, data.left.values, t('layerHead', leftAt.value))} command={data.left.command} />
+        <Map name="right" heat={heatOf(data.right, data.right.values, t('layerHead', rightAt.value))} command={data.right.command} />
       </div>
       {data.difference ? (
         <div class="pair">
@@ -102,10 +110,9 @@ function Picture({ data }: { data: Compared }) {
 
 const numbers = (n: number) => Array.from({ length: n }, (_, i) => i + 1);
 function HeadPick(props: { of: Model | null; layer: number; head: number; set: (layer: number, head: number) => void }) {
-  const layers = props.of?.layers?.[s.name.value === 'encoder' ? 'encoder' : 'decoder'] ?? 1;
   return (
     <>
-      <Choice label={t('attentionOf')} value={props.layer} options={numbers(layers).map((n) => ({ value: n, label: t('layerN', { n }) }))} set={(n) => props.set(n, props.head)} />
+      <Choice label={t('attentionOf')} value={props.layer} options={numbers(layersOf(props.of)).map((n) => ({ value: n, label: t('layerN', { n }) }))} set={(n) => props.set(n, props.head)} />
       <Choice label={t('head')} value={props.head} options={numbers(props.of?.heads ?? 1)} set={(n) => props.set(props.layer, n)} />
     </>
   );
@@ -141,18 +148,18 @@ export function Compare() {
         {() => (
           <>
             <div class="controls top">
-              <Choice label={t('part')} value={s.name.value} options={kinds(left.value).map((value) => ({ value, label: t(`part_${value}` as Key) }))} set={(value) => (s.name.value = value)} />
+              <Choice label={t('part')} value={kind.value} options={kinds(left.value).map((value) => ({ value, label: t(`part_${value}` as Key) }))} set={(value) => (s.name.value = value)} />
             </div>
             <div class="pair">
               <div class="controls">
-                <ModelSelect task="translation" id={s.model} />
+                <ModelSelect task="translation" id={s.model} now={left.value} />
                 <TextField label={t('sentence')} wide value={text.value} set={(value) => (s.text.value = value)} />
-                <HeadPick of={left.value} layer={s.layer.value} head={s.head.value} set={(layer, head) => ((s.layer.value = layer), (s.head.value = head))} />
+                <HeadPick of={left.value} {...leftAt.value} set={(layer, head) => ((s.layer.value = layer), (s.head.value = head))} />
               </div>
               <div class="controls">
-                <ModelSelect task="translation" id={s.second} />
+                <ModelSelect task="translation" id={s.second} now={right.value} />
                 <TextField label={t('sentence')} wide value={other.value} set={(value) => (s.other.value = value)} />
-                <HeadPick of={right.value} layer={s.layer2.value} head={s.head2.value} set={(layer, head) => ((s.layer2.value = layer), (s.head2.value = head))} />
+                <HeadPick of={right.value} {...rightAt.value} set={(layer, head) => ((s.layer2.value = layer), (s.head2.value = head))} />
               </div>
             </div>
             <Shown of={answer} height={380}>

@@ -3,7 +3,7 @@ import { computed } from '@preact/signals';
 import { follow } from '../api';
 import { mapTable } from '../export';
 import { chosen, Model } from '../models';
-import { fixed, num, word } from '../num';
+import { num, word } from '../num';
 import { settings } from '../store';
 import { BenchPage, Choice, ModelSelect, Shown, Slider, TextField, tryThis, WithModel } from '../ui';
 import { Key, rich, t } from '../words';
@@ -158,11 +158,11 @@ function Outcome({ data }: { data: Heads }) {
         <dd aria-live="polite">{none ? <span class="soft">{t('switchSome')}</span> : data.text === data.baseline.text ? <>{data.text} <small class="soft">{t('unchanged')}</small></> : <Changed from={data.baseline.text} to={data.text} />}</dd>
         <dt>{t('oldLikely')}</dt>
         <dd class="num">
-          log p {fixed(data.baseline.log_probability, 2)}
+          log p {num(data.baseline.log_probability)}
           {!none && (
             <>
               {' → '}
-              <b class={change < -0.05 ? 'second' : 'accent'}>{fixed(data.log_probability, 2)}</b> <span class="soft">({t('timesAsLikely', { factor: num(Math.exp(change)) })})</span>
+              <b class={change < -0.05 ? 'second' : 'accent'}>{num(data.log_probability)}</b> <span class="soft">({t('timesAsLikely', { factor: num(Math.exp(change)) })})</span>
             </>
           )}
         </dd>

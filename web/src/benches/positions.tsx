@@ -3,7 +3,7 @@ import { computed } from '@preact/signals';
 import { follow } from '../api';
 import { fixed, num } from '../num';
 import { settings } from '../store';
-import { BenchPage, Choice, Shown, Slider, tryThis } from '../ui';
+import { BenchPage, Choice, Shown, Slider, tryThis, useWidth } from '../ui';
 import { Key, rich, t } from '../words';
 import { scaleOf } from '../views/colours';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
@@ -84,22 +84,27 @@ function Formula({ data }: { data: Positions }) {
 function Clocks({ data }: { data: Positions }) {
   const shown = data.hands.filter((_, i) => i % Math.max(1, Math.ceil(data.hands.length / 8)) === 0).slice(0, 8);
   const size = 92;
+  const [box, width] = useWidth<HTMLDivElement>();
+  const columns = Math.min(shown.length, width < 560 ? 4 : 8);
+  const rows = Math.ceil(shown.length / columns);
   return (
-    <svg viewBox={`0 0 ${size * shown.length} ${size + 22}`} style={{ width: '100%', maxHeight: '170px' }} role="img" aria-label={t('clocksLabel', { offset: s.offset.value })}>
+    <div ref={box}>
+    <svg viewBox={`0 0 ${size * columns} ${(size + 22) * rows}`} style={{ width: '100%', maxHeight: `${170 * rows}px` }} role="img" aria-label={t('clocksLabel', { offset: s.offset.value })}>
       {shown.map((hand, i) => {
-        const [x, y, r] = [size * (i + 0.5), size / 2, size / 2 - 10];
+        const [x, y, r] = [size * ((i % columns) + 0.5), (size + 22) * Math.floor(i / columns) + size / 2, size / 2 - 10];
         return (
           <g>
             <circle cx={x} cy={y} r={r} class="clock" />
             <line x1={x} y1={y} x2={x} y2={y - r} class="rest" />
             <line x1={x} y1={y} x2={x + r * Math.sin(hand.angle)} y2={y - r * Math.cos(hand.angle)} class="hand" />
-            <text x={x} y={size + 14} text-anchor="middle">
+            <text x={x} y={y + size / 2 + 14} text-anchor="middle">
               {t('pairN', { n: hand.pair })}
             </text>
           </g>
         );
       })}
     </svg>
+    </div>
   );
 }
 

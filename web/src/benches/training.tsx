@@ -75,6 +75,7 @@ function Scrubber({ data }: { data: Metrics }) {
   );
 }
 
+const facts = new Set(['epoch', 'step', 'loss', 'rate', 'gradient_norm', 'count', 'seconds', 'per_second', 'valid_loss', 'valid_accuracy']);
 function Picture({ model, data }: { model: Model; data: Metrics }) {
   const second = other.value && other.value.id !== model.id ? known.value[other.value.id] : null;
   const curve = curveOf([{ model, data }, ...(second ? [{ model: other.value!, data: second }] : [])]);
@@ -107,7 +108,9 @@ function Picture({ model, data }: { model: Model; data: Metrics }) {
             .filter(([, value]) => typeof value === 'number')
             .map(([key, value]) => (
               <li>
-                <span class="soft">{key}</span> {Number.isInteger(value) ? String(value) : num(value as number, 4)}
+                <span class="soft" title={key}>
+                  {facts.has(key) ? t(`fact_${key}` as Key) : key}
+                </span> {Number.isInteger(value) ? String(value) : num(value as number, 4)}
               </li>
             ))}
         </ul>

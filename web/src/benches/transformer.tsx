@@ -241,7 +241,7 @@ function Outcome({ data }: { data: Blocks }) {
       <dl class="outcome">
         <dt>{t('writtenBefore')}</dt>
         <dd>
-          {data.translation.text} <small class="soft num">log p {fixed(data.translation.log_probability, 2)}</small>
+          {data.translation.text} <small class="soft num">log p {num(data.translation.log_probability)}</small>
         </dd>
         <dt>{t('writtenNow')}</dt>
         <dd aria-live="polite">

@@ -127,15 +127,15 @@ function Formula({ data }: { data: Translation }) {
         {terms.map((step, i) => (
           <>
             {i > 0 && ' + '}
-            <b class="accent term">({fixed(step.log_probability)})</b>
+            <b class="accent term">({num(step.log_probability, 2)})</b>
           </>
         ))}
         {h.steps.length > 3 && ' + …'}{' '}
         <span class="term">
-          = <b class="accent">{fixed(h.log_probability)}</b>
+          = <b class="accent">{num(h.log_probability)}</b>
         </span>
         <br />
-        <span class="soft">{t('scoreIs', { score: fixed(h.score), words: h.steps.length })}</span>
+        <span class="soft">{t('scoreIs', { score: num(h.score), words: h.steps.length })}</span>
       </p>
     </>
   );
@@ -372,6 +372,10 @@ export function Translate() {
               <ModelSelect task="translation" id={s.model} />
               <Choice label={t('beam')} value={s.beam.value} options={[1, 2, 4, 8]} set={(n) => (s.beam.value = n)} />
             </div>
+            <div class="controls">
+              <TextField label={t('forceLabel')} wide value={s.force.value} placeholder={data?.hypotheses[0]?.text} set={(value) => (s.force.value = value)} />
+              <TextField label={t('referenceLabel')} wide value={s.reference.value} placeholder={t('referencePlaceholder')} set={(value) => (s.reference.value = value)} />
+            </div>
             {partial && (
               <p class="streaming" aria-live="polite">
                 {join(partial)}
@@ -381,10 +385,6 @@ export function Translate() {
             <Shown of={translation} height={420}>
               {(now) => (now.hypotheses.length ? <Picture data={now} of={of} /> : null)}
             </Shown>
-            <div class="controls">
-              <TextField label={t('forceLabel')} wide value={s.force.value} placeholder={data?.hypotheses[0]?.text} set={(value) => (s.force.value = value)} />
-              <TextField label={t('referenceLabel')} wide value={s.reference.value} placeholder={t('referencePlaceholder')} set={(value) => (s.reference.value = value)} />
-            </div>
           </>
         )}
       </WithModel>

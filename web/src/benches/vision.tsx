@@ -10,6 +10,7 @@ import { rich, t } from '../words';
 import { Bars } from '../views/bars';
 import { bytesOf, level, scaleOf } from '../views/colours';
 import { Figure } from '../views/figure';
+import { AsTable, Legend } from '../views/heat';
 import { I, M, N, O, Sub } from '../maths';
 
 const side = 28;
@@ -20,6 +21,7 @@ interface Seen {
   answers: { class: string; probability: number }[];
   maps: { layer: number; head: number; values: number[][] }[];
   rollout: number[][];
+  rollouts?: number[][][]; // through the first layers
   command?: string;
 }
 const model = computed(() => chosen('vision', s.model.value));
@@ -97,6 +99,12 @@ function Pad() {
   );
 }
 
+/** The drawing, pixel by pixel: saved as PNG, it is what the command reads. */
+const padSvg = () =>
+  `<svg xmlns="http://www.w3.org/2000/svg" width="${side}" height="${side}" shape-rendering="crispEdges">${(pixels.value ?? [])
+    .flatMap((row, i) => row.map((p, j) => `<rect x="${j}" y="${i}" width="1" height="1" fill="#${Math.round(255 * p).toString(16).padStart(2, '0').repeat(3)}"/>`))
+    .join('')}</svg>`;
+
 /** The picture in grey under the weights of its patches. */
 function Overlay(props: { map: number[][]; high: number; label: string; lit?: boolean; onPick?: () => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -120,7 +128,7 @@ function Overlay(props: { map: number[][]; high: number; label: string; lit?: bo
   const drawing = <canvas ref={canvas} class="seen" width={side} height={side} role="img" aria-label={props.label} />;
   if (!props.onPick) return drawing;
   return (
-    <button type="button" class={props.lit ? 'thumb on' : 'thumb'} aria-pressed={!!props.lit} title={props.label} onClick={props.onPick}>
+    <button type="button" class={props.lit ? 'thumb on' : 'thumb'} aria-pressed={!!props.lit} title={props.label} aria-label={props.label} onClick={props.onPick}>
       {drawing}
     </button>
   );
@@ -153,9 +161,11 @@ function Looked({ data }: { data: Seen }) {
   const layer = Math.min(s.layer.value || layers, layers);
   const heads = data.maps.filter((map) => map.layer === layer);
   const head = heads.find((map) => map.head === s.head.value);
-  const shown = head?.values ?? data.rollout;
+  const rolled = data.rollouts?.[layer - 1] ?? data.rollout;
+  const shown = head?.values ?? rolled;
   const shared = scaleOf(heads.flatMap((map) => map.values)).high;
-  const title = head ? t('patchMap', { layer, head: head.head }) : t('rollout');
+  const rollout = t('rollout', { layer });
+  const title = head ? t('patchMap', { layer, head: head.head }) : rollout;
   const numbers = Array.from({ length: layers }, (_, i) => i + 1);
   return (
     <Figure
@@ -167,17 +177,21 @@ function Looked({ data }: { data: Seen }) {
       }}
       table={() => ({ header: ['row', ...shown[0].map((_, i) => String(i + 1))], rows: shown.map((row, i) => [i + 1, ...row]) })}
       json={() => ({ maps: data.maps, rollout: data.rollout })}
-      note={t('patchNote', { high: num(head ? shared : scaleOf(data.rollout).high) })}
+      note={t('patchNote', { high: num(head ? shared : scaleOf(rolled).high) })}
     >
       <div class="controls">
         <Choice label={t('layer')} value={layer} options={numbers} set={(n) => (s.layer.value = n)} />
       </div>
-      <Overlay map={shown} high={head ? shared : scaleOf(data.rollout).high} label={title} />
+      <Overlay map={shown} high={head ? shared : scaleOf(rolled).high} label={title} />
       <div class="thumbs">
-        <Overlay map={data.rollout} high={scaleOf(data.rollout).high} label={t('rollout')} lit={!head} onPick={() => (s.head.value = 0)} />
+        <Overlay map={rolled} high={scaleOf(rolled).high} label={rollout} lit={!head} onPick={() => (s.head.value = 0)} />
         {heads.map((map) => (
           <Overlay map={map.values} high={shared} label={t('patchMap', { layer, head: map.head })} lit={map === head} onPick={() => (s.head.value = map.head)} />
         ))}
+      </div>
+      <div class="under">
+        <Legend scale={{ low: 0, high: head ? shared : scaleOf(rolled).high }} label={t('weight')} />
+        <AsTable values={shown} rows={[]} columns={[]} label={title} />
       </div>
     </Figure>
   );
@@ -212,7 +226,7 @@ export function Vision() {
               {!s.drawing.value && given.value && <span class="soft level">{t('itIs', { class: given.value.class })}</span>}
             </div>
             <div class="triple even">
-              <Figure name="picture" title={t('padTitle')} noPicture json={() => pixels.value} note={t('padNote')}>
+              <Figure name="picture" title={t('padTitle')} svg={padSvg} json={() => pixels.value} note={t('padNote')}>
                 <Pad />
               </Figure>
               {data && pixels.value && <Looked data={data} />}

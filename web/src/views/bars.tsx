@@ -1,5 +1,5 @@
 // Labelled bars: what a word attends to, what else it could have been, how important a head is.
-import { fixed, full } from '../num';
+import { fixed, full, num } from '../num';
 
 export interface Bar {
   label: string;
@@ -13,6 +13,8 @@ export interface Bar {
 
 export function Bars(props: { bars: Bar[]; high?: number; decimals?: number; label: string }) {
   const high = props.high ?? Math.max(1e-12, ...props.bars.map((bar) => Math.abs(bar.value)));
+  // Three decimals suit probabilities; where all bars are small they would be zeros.
+  const small = props.high === undefined && high < 0.05;
   const signed = props.bars.some((bar) => bar.value < 0);
   return (
     <ul class="bars" aria-label={props.label}>
@@ -28,7 +30,7 @@ export function Bars(props: { bars: Bar[]; high?: number; decimals?: number; lab
               />
             </span>
             <span class="num" title={full(bar.value)}>
-              {fixed(bar.value, props.decimals ?? 3)}
+              {small ? num(bar.value, 2) : fixed(bar.value, props.decimals ?? 3)}
             </span>
           </>
         );

@@ -1,5 +1,5 @@
 // A Transformer as a diagram that can be clicked through, with the shapes that this sentence has in it.
-import { useRef } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { t } from '../words';
 import { textWidth } from './heat';
 
@@ -71,6 +71,14 @@ export function Diagram(props: DiagramProps) {
     props.pick(next.path);
     svg.current?.querySelector<SVGElement>(`[data-path="${next.path}"]`)?.focus();
   };
+  // Where the screen is too narrow for the whole model, the part that is chosen is in view.
+  useEffect(() => {
+    const pane = svg.current?.parentElement;
+    const box = svg.current?.querySelector('.box.on');
+    if (!pane || !box || pane.scrollWidth <= pane.clientWidth) return;
+    const [a, b] = [pane.getBoundingClientRect(), box.getBoundingClientRect()];
+    if (b.right > a.right || b.left < a.left) pane.scrollLeft += b.left + b.width / 2 - a.left - a.width / 2;
+  }, [props.at]);
   const clip = (tokens: string[]) => {
     let text = tokens.join(' ');
     while (text.length > 4 && textWidth(text) > W) text = `${text.slice(0, -3).trimEnd()}…`;

@@ -265,7 +265,7 @@ export function Legend({ scale, label }: { scale: Scale; label: string }) {
 }
 
 /** The numbers themselves, written only when asked for. */
-function AsTable(props: HeatProps) {
+export function AsTable(props: Pick<HeatProps, 'values' | 'rows' | 'columns' | 'label'>) {
   const [open, setOpen] = useState(false);
   return (
     <details class="astable" onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -74,7 +74,7 @@ export const en = {
 
   visionTitle: 'What it sees', visionNotice: 'The picture is cut into patches, and the patches are read like words. **Draw** on it: the classes follow your hand, and the colours show which patches the answer was read from.',
   padTitle: 'Draw here', padLabel: 'A picture of 28 x 28 pixels to draw on. Arrow keys move and paint, the space bar paints.', padNote: 'Light on dark. Arrow keys draw too.', nextPicture: 'Another picture', clearPad: 'Empty', itIs: 'drawn as: {class}',
-  classesTitle: 'What it could be', patchMap: 'Layer {layer}, head {head}', rollout: 'rollout through all layers', patchNote: 'The colour scale ends at {high}, the largest weight. The first small picture is the rollout, the others are the heads of this layer, on one scale.',
+  classesTitle: 'What it could be', patchMap: 'Layer {layer}, head {head}', rollout: 'Rollout through layers 1 to {layer}', patchNote: 'The colour scale ends at {high}, the largest weight. The first small picture is the rollout, the others are the heads of this layer, on one scale.',
   tryStar: 'A star', tryStarAsk: 'Which corners matter?', tryWaves: 'Waves', tryWavesAsk: 'Does it look at all of them?', tryEmpty: 'Nothing', tryEmptyAsk: 'What does it say when there is nothing to see? Draw a ring.',
 
   trainingTitle: 'Watch it learn', trainingNotice: 'A run writes a line per epoch; a running one appears here **as it trains**. Put a second run beside it, or walk back through the attention that it saved.',
@@ -127,5 +127,6 @@ export const en = {
   writtenBefore: 'untouched', writtenNow: 'with the edits', noEdit: 'no edit yet', wordTable: 'Probability of each word of the untouched translation: before (pale), with the edits',
   streamTitle: 'Residual stream: {part}', streamNote: 'The length of each token’s vector after the embedding and after every block.', length: 'length', depth: 'depth', token: 'token', afterBlock: 'block {n}',
   tryFlat: 'Flatten the last cross-attention', tryFlatAsk: 'If every source word counts the same, which words go wrong?', tryForceRow: 'Look at the wrong word', tryForceRowAsk: 'The second word must look at the fourth: does it become its translation?', tryOffSelf: 'Silence self-attention', tryOffSelfAsk: 'The decoder’s first layer forgets what was written. Does the grammar suffer?',
-  pinnedNote: 'The first validation sentence, word by word: rows are written words, columns read ones, the mean over the heads of the last layer.', lastLine: 'The last line of the run', largestTitle: 'Where they differ most',
+  pinnedNote: 'The first validation sentence, word by word: rows are written words, columns read ones, the mean over the heads of the last layer.', fact_epoch: 'epoch', fact_step: 'step', fact_loss: 'training loss', fact_rate: 'learning rate', fact_gradient_norm: 'length of the gradient', fact_count: 'tokens or images', fact_seconds: 'seconds', fact_per_second: 'per second', fact_valid_loss: 'validation loss', fact_valid_accuracy: 'validation accuracy',
+  lastLine: 'The last line of the run', largestTitle: 'Where they differ most',
 };

@@ -76,7 +76,7 @@ export const zh: Record<keyof typeof en, string> = {
 
   visionTitle: '它看见什么', visionNotice: '图像切成小块，小块像词一样被读。**画一画**：类别随着手变化，颜色表示答案是从哪些小块读出来的。',
   padTitle: '在这里画', padLabel: '可以画的 28 x 28 像素图像。方向键移动并涂画，空格键涂画。', padNote: '深底浅线。方向键也能画。', nextPicture: '换一张', clearPad: '清空', itIs: '画的是：{class}',
-  classesTitle: '可能是什么', patchMap: '第 {layer} 层，第 {head} 个头', rollout: '贯穿各层的 rollout', patchNote: '颜色标度的上限是最大权重 {high}。第一张小图是 rollout，其余是这一层的各个头，标度相同。',
+  classesTitle: '可能是什么', patchMap: '第 {layer} 层，第 {head} 个头', rollout: '贯穿第 1 至 {layer} 层的 rollout', patchNote: '颜色标度的上限是最大权重 {high}。第一张小图是 rollout，其余是这一层的各个头，标度相同。',
   tryStar: '一颗星', tryStarAsk: '哪些角重要？', tryWaves: '波浪', tryWavesAsk: '它全都看吗？', tryEmpty: '什么都没有', tryEmptyAsk: '没有东西可看时它说什么？画一个圆环。',
 
   trainingTitle: '看它学习', trainingNotice: '每一轮写一行；正在训练的运行会**边训练边**出现在这里。可以在旁边放另一次运行，也可以回看它存下的注意力。',
@@ -129,5 +129,6 @@ export const zh: Record<keyof typeof en, string> = {
   writtenBefore: '未修改', writtenNow: '修改之后', noEdit: '还没有修改', wordTable: '原译文中每个词的概率：修改前（浅色）与修改后',
   streamTitle: '残差流：{part}', streamNote: '每个词元的向量在嵌入之后和每个块之后的长度。', length: '长度', depth: '深度', token: '词元', afterBlock: '第 {n} 块',
   tryFlat: '抹平最后的交叉注意力', tryFlatAsk: '如果每个源词都一样重，哪些词会出错？', tryForceRow: '看错的词', tryForceRowAsk: '第二个词只能看第四个：它会变成那个词的翻译吗？', tryOffSelf: '让自注意力静音', tryOffSelfAsk: '解码器第一层忘了写过什么。语法受影响吗？',
-  pinnedNote: '验证集的第一个句子，逐词：行是写出的词，列是读到的词，取最后一层各头的平均。', lastLine: '运行的最后一行', largestTitle: '相差最大的地方',
+  pinnedNote: '验证集的第一个句子，逐词：行是写出的词，列是读到的词，取最后一层各头的平均。', fact_epoch: '轮', fact_step: '步', fact_loss: '训练损失', fact_rate: '学习率', fact_gradient_norm: '梯度长度', fact_count: '词元或图像数', fact_seconds: '秒', fact_per_second: '每秒', fact_valid_loss: '验证损失', fact_valid_accuracy: '验证准确率',
+  lastLine: '运行的最后一行', largestTitle: '相差最大的地方',
 };

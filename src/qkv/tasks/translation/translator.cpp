@@ -188,13 +188,22 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
   return out;
 }
 
+ForcedTranslation Translator::encoded(const std::string& source, const std::string& target,
+                                      const ForceOptions& options) const {
+  return {encode(source, tokenizers_.source, options.source_name, options.first_line),
+          encode(target, tokenizers_.target, options.target_name, options.first_line),
+          {}};
+}
+
 std::vector<ForcedTranslation> Translator::force(const SentencePairs& pairs, const ForceOptions& options) const {
   check(pairs.source.size() == pairs.target.size(), "[force] ", pairs.source.size(), " sources and ",
         pairs.target.size(), " translations");
   std::vector<std::vector<int32_t>> sources, targets;
-  for (size_t i = 0; i < pairs.source.size(); ++i) {
-    sources.push_back(encode(pairs.source[i], tokenizers_.source, options.source_name, options.first_line + i));
-    targets.push_back(encode(pairs.target[i], tokenizers_.target, options.target_name, options.first_line + i));
+  ForceOptions at = options;
+  for (size_t i = 0; i < pairs.source.size(); ++i, ++at.first_line) {
+    ForcedTranslation one = encoded(pairs.source[i], pairs.target[i], at);
+    sources.push_back(std::move(one.source));
+    targets.push_back(std::move(one.target));
   }
   return force_ids(std::move(sources), std::move(targets), options);
 }

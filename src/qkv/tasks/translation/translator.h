@@ -77,6 +77,9 @@ class Translator {
     return tokenizers_.target.decode(hypothesis.tokens, writing);
   }
 
+  /// The ids of a pair as force() reads them, both with <eos>; a side of only blanks has none.
+  ForcedTranslation encoded(const std::string& source, const std::string& target,
+                            const ForceOptions& options = {}) const;
   /// Scores and attention of given translations; nothing for a pair with an empty side.
   std::vector<ForcedTranslation> force(const SentencePairs& pairs, const ForceOptions& options = {}) const;
   /// The same for ids, both sides with <eos>: hypotheses keep their own tokens. A hypothesis that was cut off has none.

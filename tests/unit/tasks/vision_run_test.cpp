@@ -214,6 +214,10 @@ TEST(VisionData, ReadsFilesAndFoldersAndSplitsThem) {
   EXPECT_EQ(read_vision_data(c, 1).facts.classes[9], "ten");
   c.classes = "a,b";
   EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }), "data.classes has 2 names, but the labels need 10");
+  c.classes = "a,,c,d,e,f,g,h,i,j";
+  EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }), "data.classes: name 2 is empty");
+  c.classes = "a,b,c,a,e,f,g,h,i,j";
+  EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }), "data.classes has the name \"a\" twice");
   c.classes = "";
   fs::remove(labels);
   EXPECT_EQ(error_of([&] { read_vision_data(c, 1); }), images + ": has no labels; give their file with data.labels");
@@ -258,7 +262,9 @@ TEST(VisionTask, OrderAndAugmentationDependOnTheEpochAlone) {
   EXPECT_EQ(later.rows, again.rows);
   EXPECT_NE(later.rows, first.rows);
   EXPECT_EQ(task.rows(first), 50);
-  const auto loss = [&](const VisionBatch& batch) { return task.loss(batch, 0, task.rows(batch), qkv::Run{}).sum.item(); };
+  const auto loss = [&](const VisionBatch& batch) {
+    return task.loss(batch, 0, task.rows(batch), qkv::Run{}).sum.item();
+  };
   EXPECT_EQ(loss(later), loss(again));
   // The same images in another epoch are mirrored elsewhere.
   EXPECT_NE(loss(first), loss({first.rows, 1}));

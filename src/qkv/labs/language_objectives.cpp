@@ -58,8 +58,8 @@ double found(const LanguageModel& model, const std::vector<int32_t>& text, int64
   return static_cast<double>(std::ranges::count(right, true)) / static_cast<double>(right.size());
 }
 
-// The same gap of one word for a model of spans, in a text with as many spans as it was trained with: of the words
-// after the gap, two are read and two cut out, and so on. The gap comes first, so nothing of the others is known.
+// The same gap of one word for a model of spans, in a text with as many spans as it was trained with: after the gap two
+// words are read, two cut out, and so on. The gap is written first, so the model knows nothing about the other spans.
 double found_among_spans(const LanguageModel& model, const std::vector<int32_t>& text) {
   const TapePause pause;
   std::vector<std::vector<int32_t>> read, written;
@@ -180,7 +180,7 @@ void three_objectives(Page& page) {
       page,
       {verbatim(""), tr("parameters"), tr("as in training"), tr("a gap"), tr("a gap of two"), tr("the next word")},
       {{tr("causal (reads the left alone)"), row(r.causal, causal)},
-       {tr("masked"), row(r.masked, masked)},
+       {tr("masked (reads both sides)"), row(r.masked, masked)},
        {tr("spans"), row(r.spans, spans)}});
   page.claim(
       masked.gap > causal.gap + 0.04,

@@ -108,7 +108,7 @@ Scaling trained_sizes(Page& page) {
 }
 
 // The lower edge of all trainings, where both axes are logarithmic: 6 operations per parameter and word. Between two
-// sizes a third would have been better, so points above a straight line between two others are no part of the edge.
+// sizes a third would have been better, so points above a straight line between two others are not on the edge.
 Scaled frontier(const std::vector<Reader>& sizes) {
   std::vector<std::pair<double, double>> all;
   for (const Reader& reader : sizes)

@@ -67,6 +67,8 @@ expect 0 '' score --model lm text.txt --json
 expect_match '^\{"file":"text.txt","objective":"causal","perplexity":1\.[0-9]+,"nats_per_token":0\.[0-9]+,"bits_per_character":0\.[0-9]+,"characters":1140,"tokens":1140,"scored_tokens":1139,"unknown_tokens":0\}$' "$out"
 expect 0 '' score --model masked text.txt
 expect_match 'of [0-9]+ hidden tokens' "$out"
+expect 0 '' score --model spans text.txt
+expect_match 'of [0-9]+ hidden tokens and marks' "$out"
 "$QKV" score --model lm <text.txt | grep -q '^standard input: perplexity 1\.' || mismatch 'score of standard input'
 expect 0 '' inspect --model lm 'one two' -o maps.svg
 grep -q 'Head 2' maps.svg || mismatch 'maps.svg has no second head'
@@ -77,6 +79,7 @@ expect 0 '' inspect --model lm 'one two' --rollout --values -o maps.npz
 expect 0 '' inspect --model spans 'one [MASK] three' -o maps.svg
 expect 1 'qkv: error: --kind cross: this model has only decoder attention' inspect --model lm 'one two' --kind cross
 expect 1 'qkv: error: the text has 17 tokens, but the model reads 16 at once' inspect --model lm 'one two three fou'
+expect 2 'qkv: error: --patch and --resize are for models that classify images' inspect --model lm 'one two' --patch 1,1
 expect 0 '' check --model lm
 expect_match '^lm: texts of random tokens: 16' "$out"
 expect_match 'change every later target token: ok' "$out"
@@ -100,14 +103,23 @@ expect 1 'qkv: error: cannot open short.txt: No such file or directory' train --
 echo 'one two' >short.txt
 expect 1 'qkv: error: short.txt: the training text has 7 tokens, but a block of model.context 16 needs 17
 hint: use a longer text or a smaller --context' train --text short.txt --context 16 -o none
+echo -n o >one.txt
+expect 1 'qkv: error: one.txt: has 1 token; a validation text needs at least 2' train "${lm[@]}" --valid-text one.txt -o none
+expect 1 'qkv: error: the validation part of text.txt: has 1 token; a validation text needs at least 2
+hint: use a larger --valid-share, or 0 for none' train "${lm[@]}" --valid-share 0.0005 -o none
 [[ ! -e none ]] || mismatch 'a refused training left a folder'
 expect 1 'qkv: error: lm/config.yaml: model.context is 16, but 17 was requested
 hint: --context 16 resumes it; --restart starts over; -o names another folder' train "${lm[@]/16/17}" -o lm
-echo -n o >one.txt
 expect 1 'qkv: error: one.txt: has 1 token; a score needs at least 2' score --model lm one.txt
 expect 2 'qkv: error: --model and --ref exclude each other: a language model scores texts on their own' score --model lm --ref text.txt text.txt
 expect 2 'qkv: error: the option --model DIR is missing
 hint: qkv train --preset lm makes one in runs/lm' generate --prompt one
+for option in '--samples 2' '--stop x' --only-new '--rows 3' '--temperature 1' '--top-k 3' '--top-p 0.5' '--max-tokens 3' '--repetition-penalty 2'; do
+  # shellcheck disable=SC2086
+  expect 2 "qkv: error: ${option% *} does not apply to this model (model.objective is masked)" generate --model masked --prompt 'one [MASK]' $option
+done
+expect 2 'qkv: error: --candidates does not apply to this model (model.objective is causal)' generate --model lm --prompt one --candidates 3
+expect 2 'qkv: error: --samples does not apply to this model (model.objective is spans)' generate --model spans --prompt one --samples 3
 printf '0 1\tun\n1 0\tdeux\n2 1\ttrois\n0 2\tquatre\n' >pairs.tsv
 run train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 8 --hidden 8 --epochs 1 --quiet -o translation
 [[ $code == 0 ]] || mismatch "train: exit code $code: $err"

@@ -136,6 +136,8 @@ hint: qkv translate --model translation uses it' \
   classify --model translation some/star/1.png
 expect 1 'qkv: error: vit: holds a model that classifies images, expected a translation model
 hint: qkv classify --model vit uses it' translate --model vit pairs.tsv
+expect 2 'qkv: error: give an image: a PNG file' inspect --model vit
+expect 1 'qkv: error: data.classes does not apply to some: the names of its folders are the classes' train --images some --classes a,b "${small[@]}" -o none
 expect 2 'qkv: error: --patch 9,1: expected a row from 1 to 4 and a column from 1 to 4' inspect --model vit --patch 9,1 some/star/1.png
 expect 2 'qkv: error: --patch and --resize are for models that classify images' inspect --model translation --patch 1,1 a b
 expect 1 'qkv: error: vit/config.yaml: model.patch is 4, but 8 was requested

@@ -15,6 +15,8 @@
 namespace qkv::cli {
 namespace {
 
+constexpr int64_t kCandidates = 5;
+
 // \n, \t and \\ of a command line.
 std::string with_escapes(const std::string& given) {
   std::string out;
@@ -56,8 +58,9 @@ class Generate : public Command {
     options.option("--repetition-penalty X", tr("above 1: tokens that were read or written before become less likely"),
                    penalty_, 0.01, 100);
     options.option("--stop TEXT", tr("end a text before this; may be repeated; \\n is a line end"), stops_);
-    options.option("--samples N", tr("texts per prompt"), samples_, 1, 10'000);
-    options.option("--candidates N", tr("masked models: likely tokens listed for each gap"), candidates_, 1, 1000);
+    options.option("--samples N", tr("texts per prompt (default 1)"), samples_, 1, 10'000);
+    options.option("--candidates N", tr("masked models: likely tokens listed for each gap (default 5)"), candidates_, 1,
+                   1000);
     options.option("--rows N", tr("prompts continued at once"), rows_, 1, 100'000);
     options.flag("--only-new", tr("print the new text without the prompt"), only_new_);
     options.flag("--json", tr("print one JSON object per prompt, with the probability of every token"), json_);
@@ -73,6 +76,7 @@ class Generate : public Command {
       stop = with_escapes(stop);
     }
     const LanguageGenerator generator(model_);
+    check_objective(generator.objective());
     note_unfinished(model_, global);
     const std::vector<std::string> prompts = all_prompts(global);
     GenerateOptions options = generator.defaults();
@@ -82,7 +86,7 @@ class Generate : public Command {
     if (top_p_) options.top_p = *top_p_;
     if (penalty_) options.repetition_penalty = *penalty_;
     if (rows_) options.rows = *rows_;
-    options.samples = samples_;
+    options.samples = samples_.value_or(1);
     options.seed = global.seed;
     options.stops = stops_;
     for (size_t i = 0; i < prompts.size(); ++i) note_prompt(generator, prompts[i], i, prompts.size(), global);
@@ -105,6 +109,26 @@ class Generate : public Command {
     return out;
   }
 
+  // An option that this model would ignore is refused.
+  void check_objective(LanguageObjective objective) const {
+    const bool causal = objective == LanguageObjective::causal, masked = objective == LanguageObjective::masked;
+    const auto refuse_if = [&](bool given, const char* option) {
+      if (given)
+        throw UsageError(tr("{option} does not apply to this model (model.objective is {objective})",
+                            "option"_a = option, "objective"_a = objective));
+    };
+    refuse_if(!causal && samples_, "--samples");
+    refuse_if(!causal && !stops_.empty(), "--stop");
+    refuse_if(!causal && only_new_, "--only-new");
+    refuse_if(!causal && rows_, "--rows");
+    refuse_if(!masked && candidates_, "--candidates");
+    refuse_if(masked && max_tokens_, "--max-tokens");
+    refuse_if(masked && temperature_, "--temperature");
+    refuse_if(masked && top_k_, "--top-k");
+    refuse_if(masked && top_p_, "--top-p");
+    refuse_if(masked && penalty_, "--repetition-penalty");
+  }
+
   static void note_prompt(const LanguageGenerator& generator, const std::string& prompt, size_t number, size_t count,
                           const Global& global) {
     const Text where = count == 1 ? tr("the prompt") : tr("prompt {number}", "number"_a = number + 1);
@@ -118,7 +142,7 @@ class Generate : public Command {
   // One text is printed while it is written; of several, each when all of its batch are done.
   void continue_prompts(const LanguageGenerator& generator, const std::vector<std::string>& prompts,
                         GenerateOptions options) const {
-    const bool single = prompts.size() == 1 && samples_ == 1 && !json_;
+    const bool single = prompts.size() == 1 && options.samples == 1 && !json_;
     if (single) {
       if (!only_new_) fmt::print("{}", prompts[0]);
       std::fflush(stdout);
@@ -151,7 +175,7 @@ class Generate : public Command {
   int fill(const LanguageGenerator& generator, const std::vector<std::string>& prompts, const GenerateOptions& options,
            const Global& global) const {
     for (const std::string& prompt : prompts) {
-      const Filled filled = generator.fill(prompt, candidates_, options);
+      const Filled filled = generator.fill(prompt, candidates_.value_or(kCandidates), options);
       if (json_)
         fmt::print("{}\n", report::to_json(generator, prompt, filled));
       else
@@ -162,9 +186,8 @@ class Generate : public Command {
 
   std::string model_;
   std::vector<std::string> prompts_, files_, stops_;
-  std::optional<int64_t> max_tokens_, top_k_, rows_;
+  std::optional<int64_t> max_tokens_, top_k_, rows_, samples_, candidates_;
   std::optional<double> temperature_, top_p_, penalty_;
-  int64_t samples_ = 1, candidates_ = 5;
   bool only_new_ = false, json_ = false;
 };
 

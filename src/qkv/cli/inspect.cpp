@@ -87,6 +87,8 @@ class Inspect : public Command {
     if (o_.model.empty())
       throw UsageError(tr("the option --model DIR is missing"),
                        tr("qkv train --preset transformer makes one in runs/transformer"));
+    if (o_.pairs.empty() && o_.words.empty() && run_task(o_.model) == TaskKind::vision)
+      throw UsageError(tr("give an image: a PNG file"));
     if (o_.pairs.empty() == o_.words.empty()) throw UsageError(tr("give a sentence, or --pairs FILE and --line N"));
     if (!o_.pairs.empty() && !o_.line) throw UsageError(tr("--pairs needs --line N"));
     if (o_.line && o_.pairs.empty()) throw UsageError(tr("--line goes with --pairs FILE"));

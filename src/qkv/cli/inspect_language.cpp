@@ -14,6 +14,7 @@ namespace qkv::cli {
 int inspect_language(const InspectOptions& o, const Global& global) {
   if (!o.pairs.empty() || o.target || o.beam || o.steps)
     throw UsageError(tr("--pairs, --target, --beam and --steps are for translation models; this is a language model"));
+  if (o.patch || o.resize) throw UsageError(tr("--patch and --resize are for models that classify images"));
   const std::string text = o.sentence();
   check_utf8(text, tr("the text"));
   const LanguageGenerator generator(o.model);

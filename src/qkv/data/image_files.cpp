@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "qkv/core/counts.h"
 #include "qkv/core/limits.h"
 #include "qkv/core/numbers.h"
 #include "qkv/data/images.h"
@@ -187,8 +188,9 @@ ImageSet read_idx(const std::string& images, const std::string& labels) {
   if (labels.empty()) return out;
   Unpacked names(labels);
   const std::vector<int64_t> count = idx_sizes(names, 1);
-  require(count[0] == sizes[0], "{labels}: has {count} labels, but {images} has {images_count} images",
-          "labels"_a = labels, "count"_a = count[0], "images"_a = images, "images_count"_a = sizes[0]);
+  require(count[0] == sizes[0], "{labels}: has {count} labels, but {images} has {images_count}", "labels"_a = labels,
+          "count"_a = grouped(static_cast<uint64_t>(count[0])), "images"_a = images,
+          "images_count"_a = image_count(static_cast<uint64_t>(sizes[0])));
   const std::vector<uint8_t> bytes = idx_bytes(names, static_cast<uint64_t>(count[0]));
   out.labels.assign(bytes.begin(), bytes.end());
   out.classes = numbers_as_names(*std::max_element(bytes.begin(), bytes.end()) + 1);

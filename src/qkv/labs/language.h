@@ -10,7 +10,7 @@
 namespace qkv::labs::language {
 
 inline constexpr int64_t kContext = 24, kBatchRows = 32;  // of the models that read words
-inline constexpr int64_t kCausalSteps = 600, kMaskedSteps = 900, kSpansSteps = 1000;
+inline constexpr int64_t kCausalSteps = 600, kMaskedSteps = 900, kSpansSteps = 2000;
 
 /// The English sentences of the built-in corpus as words. The test sentences are the last ones, from the same grammar.
 struct WordText {

@@ -128,7 +128,7 @@ void where_the_layer_goes(Page& page) {
                   {{tr("causal"), tr("the last word"), tr("everything"), percent(all.tuned[kPlaced])},
                    {tr("causal"), tr("the last word"), tr("the layer alone"), percent(all.frozen)},
                    {tr("causal"), tr("the line end before"), tr("everything"), percent(all.first)},
-                   {tr("masked"), tr("the line end before"), tr("everything"), percent(all.masked_first)}});
+                   {tr("masked model"), tr("the line end before"), tr("everything"), percent(all.masked_first)}});
   page.claim(
       all.first > 0.4 && all.first < 0.6 && all.tuned[kPlaced] > 0.75 && all.masked_first > 0.75,
       tr("The layer must read a state that has seen the sentence. At the line end before it a causal model knows "

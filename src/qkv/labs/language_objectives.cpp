@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kMost = 1000, kApart = 7;  // blocks of the test text, and words from one to the next
 constexpr int64_t kBefore = 11;              // words before the one that is asked for
 constexpr int64_t kOwnBlocks = 200;          // hidden as in training
+constexpr int64_t kSpan = 2;                 // words, the mean length in training
+static_assert((kContext - kBefore - 1) % (2 * kSpan) == 0);
 
 int64_t tried(const std::vector<int32_t>& text) {
   return std::min<int64_t>(kMost, (std::ssize(text) - kContext) / kApart);
@@ -54,6 +56,32 @@ double found(const LanguageModel& model, const std::vector<int32_t>& text, int64
     }
   }
   return static_cast<double>(std::ranges::count(right, true)) / static_cast<double>(right.size());
+}
+
+// The same gap of one word for a model of spans, in a text with as many spans as it was trained with: after the gap two
+// words are read, two cut out, and so on. The gap is written first, so the model knows nothing about the other spans.
+double found_among_spans(const LanguageModel& model, const std::vector<int32_t>& text) {
+  const TapePause pause;
+  std::vector<std::vector<int32_t>> read, written;
+  std::vector<int32_t> wanted;
+  for (int64_t r = 0; r < tried(text); ++r) {
+    const auto begin = text.begin() + r * kApart, gap = begin + kBefore, end = begin + kContext;
+    std::vector<int32_t>& row = read.emplace_back(begin, gap);
+    row.push_back(model.mark(0));
+    int64_t mark = 1;
+    for (auto at = gap + 1; at < end; at += kSpan) {
+      row.insert(row.end(), at, at + kSpan);
+      at += kSpan;
+      row.push_back(model.mark(mark++));
+    }
+    written.push_back({model.begin(), model.mark(0)});
+    wanted.push_back(*gap);
+  }
+  const Tensor x = model.features(rows_of(read), rows_of(written), Run{});
+  double right = 0;
+  for (size_t r = 0; r < wanted.size(); ++r)
+    right += best_word(model, x.ptr() + (static_cast<int64_t>(r) * x.size(1) + 1) * x.size(2)) == wanted[r];
+  return right / static_cast<double>(wanted.size());
 }
 
 // The share of the words that the model's own training would ask for that it finds, given the true ones before.
@@ -152,7 +180,7 @@ void three_objectives(Page& page) {
       page,
       {verbatim(""), tr("parameters"), tr("as in training"), tr("a gap"), tr("a gap of two"), tr("the next word")},
       {{tr("causal (reads the left alone)"), row(r.causal, causal)},
-       {tr("masked"), row(r.masked, masked)},
+       {tr("masked (reads both sides)"), row(r.masked, masked)},
        {tr("spans"), row(r.spans, spans)}});
   page.claim(
       masked.gap > causal.gap + 0.04,
@@ -163,12 +191,16 @@ void three_objectives(Page& page) {
       tr("A text is continued better by a model that was trained to continue: it was asked at every word, the "
          "masked one at three in ten, and nearly always with words after the gap."),
       tr("causal {causal}, masked {masked}", "causal"_a = percent(causal.next), "masked"_a = percent(masked.next)));
-  const double frequent = most_frequent(r.text.test);
-  page.claim(spans.own > 2 * frequent && spans.own > spans.gap,
-             tr("The model of spans does what it was trained for: it writes the words of several cut-out spans. With "
-                "one gap instead of four it does worse, as it has never read such a text."),
-             tr("spans as in training {own}, one gap {gap}, always the most frequent word {frequent}",
-                "own"_a = percent(spans.own), "gap"_a = percent(spans.gap), "frequent"_a = percent(frequent)));
+  const double frequent = most_frequent(r.text.test), among = found_among_spans(r.spans.model, r.text.test);
+  page.claim(spans.own > 2 * frequent,
+             tr("The model of spans does what it was trained for: it writes the words of several cut-out spans."),
+             tr("spans as in training {own}, always the most frequent word {frequent}", "own"_a = percent(spans.own),
+                "frequent"_a = percent(frequent)));
+  page.fact(
+      tr("It has only read texts with four spans cut out. How well it fills a gap alone is left to chance: for some "
+         "seeds it does far better on the same gap if three more spans are cut out after it, although it can then "
+         "read fewer words."),
+      tr("the gap alone {gap}, among four {among}", "gap"_a = percent(spans.gap), "among"_a = percent(among)));
   page.say(tr(
       "So the objective decides what a model is for. The causal one continues any text. The masked one fills gaps of a "
       "known length, each word on its own, so two words need not fit together. The model of spans reads all of a text "

@@ -1,6 +1,7 @@
 // Lab 11.8: patches instead of words, and what positions are for.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "qkv/data/pictures.h"
@@ -23,6 +24,25 @@ double convolution(const Tensor& images, const Linear& weights, int64_t b, int64
         sum += static_cast<double>(weights.weight.ptr()[((o * channels + c) * patch + y) * patch + x]) *
                images.ptr()[((b * channels + c) * high + row * patch + y) * wide + column * patch + x];
   return sum;
+}
+
+// (rows, columns, patch, patch) as one map, with a gap between neighbours: a grid of panels would not fit on a
+// terminal.
+Figure cut_apart(const Tensor& cut, const HeatMapOptions& options) {
+  const int64_t rows = cut.size(0), patch = cut.size(2), side = rows * (patch + 1) - 1;
+  Tensor all = Tensor::empty({side, side});
+  std::fill_n(all.mutable_ptr(), all.numel(), std::numeric_limits<float>::quiet_NaN());
+  std::vector<std::string> numbers(static_cast<size_t>(side));
+  for (int64_t r = 0; r < rows; ++r) {
+    numbers[static_cast<size_t>(r * (patch + 1) + patch / 2)] = std::to_string(r + 1);
+    for (int64_t c = 0; c < rows; ++c)
+      for (int64_t y = 0; y < patch; ++y)
+        std::copy_n(cut.ptr() + ((r * rows + c) * patch + y) * patch, patch,
+                    all.mutable_ptr() + (r * (patch + 1) + y) * side + c * (patch + 1));
+  }
+  HeatMapOptions numbered = options;
+  numbered.x_tokens = numbered.y_tokens = numbers;
+  return heatmaps(all, "", "", {}, numbered);
 }
 
 }  // namespace
@@ -48,9 +68,9 @@ void patches_of_an_image(Page& page) {
   options.colours.map = ColourMap::viridis;
   options.colours.bar = false;
   page.draw("picture", heatmaps(image, "", "", {}, options), tr("A picture of the built-in set: a star."));
-  options.size = FigureSize{4.2, 4.2};
-  page.draw("patches", heatmaps(cut, "", "", {}, options),
-            tr("The same picture as the sequence that the model reads."));
+  page.draw("patches", cut_apart(cut, options),
+            tr("The same picture as the model reads it: {count} patches, row by row. The axes count patches.",
+               "count"_a = per_side * per_side));
   const Rng rng = Rng(page.seed()).at("vision").at("patches");
   const Tensor images = uniform({4, 3, 96, 96}, rng.at("images"), 0, 1);
   const Linear embed(3 * 16 * 16, 512, rng.at("embed"));

@@ -172,16 +172,24 @@ std::vector<Tick> log_ticks(const Range& r, int at_most) {
     add_decades();
     return out;
   }
-  for (int e = first - 1; e <= last; ++e)
-    for (double m : {1.0, 2.0, 5.0}) {
-      const double v = m * std::pow(10, e);
-      if (v >= r.low * (1 - 1e-9) && v <= r.high * (1 + 1e-9)) out.push_back({v, short_number(v)});
-    }
+  const auto multiples = [&](std::initializer_list<double> of) {
+    out.clear();
+    for (int e = first - 1; e <= last; ++e)
+      for (const double m : of) {
+        const double v = m * std::pow(10, e);
+        if (v >= r.low * (1 - 1e-9) && v <= r.high * (1 + 1e-9)) out.push_back({v, short_number(v)});
+      }
+    return out.size() >= 2 && static_cast<int>(out.size()) <= std::max(at_most, 2);
+  };
+  if (multiples({1, 2, 5})) return out;
   if (static_cast<int>(out.size()) > at_most && last > first) {
     out.clear();
     add_decades();
+    if (out.size() >= 2) return out;
   }
-  return out.size() >= 2 && static_cast<int>(out.size()) <= std::max(at_most, 2) ? out : linear_ticks(r, at_most);
+  // With little room, twice a power of ten is better than a single tick.
+  if (multiples({1, 3}) || multiples({2})) return out;
+  return linear_ticks(r, at_most);
 }
 
 }  // namespace

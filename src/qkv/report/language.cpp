@@ -90,18 +90,17 @@ Text to_text(const LanguageGenerator& generator, const Text& file, const TextSco
         "({characters} characters, {tokens} tokens)",
         "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(),
         "bits"_a = s.bits_per_character(), "characters"_a = number(s.characters), "tokens"_a = number(s.tokens));
-  if (s.scored == 1)
-    return tr(
-        "{file}: perplexity {perplexity:.4f}, {nats:.4f} nats per token, of one hidden token ({characters} "
-        "characters, {tokens} tokens)",
-        "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(),
-        "characters"_a = number(s.characters), "tokens"_a = number(s.tokens));
+  // A model of spans is also asked where each span ends.
+  const bool spans = generator.objective() == LanguageObjective::spans;
+  const auto hidden = static_cast<int64_t>(s.scored);
+  const Text of = spans         ? tr("{scored} hidden tokens and marks", "scored"_a = number(hidden))
+                  : hidden == 1 ? tr("one hidden token")
+                                : tr("{scored} hidden tokens", "scored"_a = number(hidden));
   return tr(
-      "{file}: perplexity {perplexity:.4f}, {nats:.4f} nats per token, of {scored} hidden tokens ({characters} "
-      "characters, {tokens} tokens)",
-      "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(),
-      "scored"_a = number(static_cast<int64_t>(s.scored)), "characters"_a = number(s.characters),
-      "tokens"_a = number(s.tokens));
+      "{file}: perplexity {perplexity:.4f}, {nats:.4f} nats per token, of {hidden} ({characters} characters, {tokens} "
+      "tokens)",
+      "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(), "hidden"_a = of,
+      "characters"_a = number(s.characters), "tokens"_a = number(s.tokens));
 }
 
 }  // namespace qkv::report

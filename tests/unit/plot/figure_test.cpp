@@ -128,6 +128,10 @@ TEST(Axes, LogTicksArePowersOfTen) {
   EXPECT_EQ(labels({1, 8, AxisScale::log}, 5), (Strings{"1", "2", "5"}));
   EXPECT_EQ(labels({0.012, 6, AxisScale::log}, 6), (Strings{"0.1", "1"}));
   EXPECT_GE(labels({3.1, 3.9, AxisScale::log}, 5).size(), 2);
+  // One power of ten inside, and little room: never a single tick or none.
+  EXPECT_EQ(labels({1900, 37000, AxisScale::log}, 4), (Strings{"2000", "5000", "10000", "20000"}));
+  EXPECT_EQ(labels({1900, 37000, AxisScale::log}, 3), (Strings{"3000", "10000", "30000"}));
+  EXPECT_EQ(labels({1900, 37000, AxisScale::log}, 2), (Strings{"2000", "20000"}));
 }
 
 TEST(Axes, RangesAreNeverEmpty) {

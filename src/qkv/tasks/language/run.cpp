@@ -2,6 +2,7 @@
 #include "qkv/tasks/language/run.h"
 
 #include "qkv/core/check.h"
+#include "qkv/core/counts.h"
 #include "qkv/run/model_file.h"
 
 namespace qkv {
@@ -27,8 +28,19 @@ LanguageRun::LanguageRun(const LanguageConfig& config, std::string folder, Exist
   if (!config_.training.init_from.empty() && !folder_.resumes()) start_from(config_.training.init_from, parameters_);
   task_ = std::make_unique<LanguageTask>(model_, config_, std::move(text_->train_ids), std::move(text_->valid_ids),
                                          config_.data.built_in() ? "en-fr" : config_.data.text);
+  check_validation();
   check_warmup(config_.training, updates());
   folder_.begin([&] { text_->tokenizer.save(folder_.path()); }, config_.settings().dump());
+}
+
+// A text for validation that was asked for must be long enough, else patience and the best weights would mean nothing.
+void LanguageRun::check_validation() const {
+  const LanguageDataConfig& d = config_.data;
+  if (task_->validates() || (d.valid_text.empty() && d.valid_share == 0)) return;
+  const Text name = d.valid_text.empty() ? tr("the validation part of {text}", "text"_a = d.text) : Text(d.valid_text);
+  throw Error(tr("{name}: has {tokens}; a validation text needs at least 2", "name"_a = name,
+                 "tokens"_a = token_count(task_->valid_ids().size())),
+              d.valid_text.empty() ? tr("use a larger --valid-share, or 0 for none") : Text());
 }
 
 // The folder already has a run: its settings must equal the requested ones, except those that may change.

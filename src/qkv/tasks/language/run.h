@@ -41,6 +41,7 @@ class LanguageRun {
 
  private:
   void check_existing() const;
+  void check_validation() const;
 
   LanguageConfig config_;
   Ranks* ranks_;

@@ -63,6 +63,12 @@ void name_classes(ImageSet& set, const std::string& list) {
   std::vector<std::string> names = split_names(list);
   require(names.size() >= set.classes.size(), "data.classes has {names} names, but the labels need {classes}",
           "names"_a = names.size(), "classes"_a = set.classes.size());
+  for (size_t i = 0; i < names.size(); ++i) {
+    require(!names[i].empty(), "data.classes: name {number} is empty", "number"_a = i + 1);
+    // Labels of validation images are found by name.
+    require(std::count(names.begin(), names.end(), names[i]) == 1, "data.classes has the name \"{name}\" twice",
+            "name"_a = names[i]);
+  }
   set.classes = std::move(names);
 }
 
@@ -126,6 +132,8 @@ VisionData read_vision_data(const VisionDataConfig& c, uint64_t seed) {
     match_classes(out.valid, out.train.classes, c.images);
   } else {
     const bool by_class = fs::is_directory(c.images);
+    require(!by_class || c.classes.empty(),
+            "data.classes does not apply to {images}: the names of its folders are the classes", "images"_a = c.images);
     out.train = limited(read_labelled(c.images, c.labels, {.side = c.image_size}), c.limit, by_class);
     if (!by_class) name_classes(out.train, c.classes);
     if (!c.valid_images.empty()) {

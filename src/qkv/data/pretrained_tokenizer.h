@@ -46,7 +46,6 @@ struct SpecialIds {
   int32_t bos = -1, eos = -1, pad = -1, unk = -1, cls = -1, sep = -1, mask = -1;
 };
 
-
 /// Immutable and cheap to copy. Text that is not UTF-8 is refused.
 class PretrainedTokenizer {
  public:
@@ -62,9 +61,11 @@ class PretrainedTokenizer {
   static PretrainedTokenizer open_llama2c(const std::string& path, int32_t size = 0);
 
   EncodedText encode(std::string_view text, const EncodeOptions& options = {}) const;
+  /// A text that the model writes. Where Marian has a target.spm it cuts this text, else source.spm does.
+  EncodedText encode_target(std::string_view text, const EncodeOptions& options = {}) const;
   /// Two texts as BERT reads them. A limit cuts the longer text first.
   EncodedText encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
-  /// Refuses numbers that are not in the vocabulary, except for padding rows above it, which are left out.
+  /// Special tokens are left out. A number without a token is refused.
   std::string decode(std::span<const int32_t> ids, const DecodeOptions& options = {}) const;
 
   /// A token as the vocabulary writes it: "▁the", "##ing", "Ġthe".

@@ -7,6 +7,7 @@
 
 #include "qkv/core/check.h"
 #include "qkv/data/characters.h"
+#include "qkv/data/young_characters.h"
 
 namespace qkv {
 namespace {
@@ -176,7 +177,7 @@ class Bert : public Normalizer {
  private:
   static void clean(AlignedText& text) {
     rebuild(text, [&](const Character& c, Range bytes, AlignedText& out) {
-      if (c.code == 0xfffd || is_control(c.code)) return;
+      if (c.code == 0xfffd || (is_control(c.code) && !is_young_control(c.code))) return;
       if (c.code != ' ' && is_space(c.code))
         out.append(" ", text.source(bytes));
       else
@@ -206,7 +207,7 @@ class Bert : public Normalizer {
       int32_t codes[32];
       const size_t count = decompose(c.code, false, codes);
       for (size_t i = 0; i < count; ++i) {
-        if (is_nonspacing_mark(codes[i])) continue;
+        if (is_nonspacing_mark(codes[i]) && !is_young_mark(codes[i])) continue;
         if (combining_class(codes[i]) == 0) append_parts(next, marks);
         if (combining_class(codes[i]) == 0)
           append_code(next, codes[i], text.source(bytes));

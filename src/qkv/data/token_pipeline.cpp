@@ -43,7 +43,7 @@ class Pipeline : public TokenCodec {
         if (inner.id >= 0)
           out.push_back({inner.id, 0, words++, source.begin, source.end});
         else
-          encode_part(changed.part(inner.bytes), source.begin == 0, words, out);
+          encode_part(changed.part(inner.bytes), part.bytes.begin + inner.bytes.begin == 0, words, out);
       }
     }
     widen_to_characters(text, out);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "qkv/data/characters.h"
+#include "qkv/data/young_characters.h"
 
 namespace qkv {
 namespace {
@@ -102,7 +103,7 @@ class TextSplitter : public Splitter {
 };
 
 bool is_bert_sign(int32_t code) {
-  if (code >= 0x80) return is_punctuation(code);
+  if (code >= 0x80) return is_punctuation(code) && !is_young_punctuation(code);
   return code > 32 && code < 127 && !is_letter(code) && !is_number(code);
 }
 

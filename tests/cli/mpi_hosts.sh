@@ -36,7 +36,7 @@ hosts() {
   code=$?
   out=$(cat "$folder/out") err=$(cat "$folder/err")
 }
-# speed GBIT: of the link, both ways.
+# speed GBIT: sets the speed for both directions.
 speed() {
   local n
   for n in a b; do tc -n $tag$n qdisc replace dev link root tbf rate "$1gbit" burst "$1mb" latency 20ms || skip "tc has no tbf"; done

@@ -72,12 +72,12 @@ expect_match '^准确率 ' "$out"
 # Attention over the image: figures, arrays, JSON, one patch.
 expect 0 '' inspect --model vit some/star/1.png -o heads.svg
 expect_match '^some/star/1.png: [a-z]+ 0' "$out"
-expect_count 1 '>what the class token attends to<' heads.svg
+expect_count 1 '>what the class token attends to; colours from 0 to the largest weight of each panel<' heads.svg
 expect_count 4 'data:image/png' heads.svg
 expect 0 '' inspect --model vit --rollout --values some/star/1.png -o all.png
 expect_match '^PNG' "$(head -c 4 all.png | tail -c 3)"
 expect 0 '' inspect --model vit --rollout --layer 2 --patch 2,3 some/star/1.png -o patch.svg
-expect_count 1 '>what the patch in row 2, column 3 attends to<' patch.svg
+expect_count 1 '>what the patch in row 2, column 3 attends to; colours from 0 to the largest weight of each panel<' patch.svg
 expect_count 1 '>Layers 1 to 2, all heads, rollout<' patch.svg
 expect 0 '' inspect --model vit some/star/1.png
 expect_match 'Layer 2, head 2' "$out"

@@ -116,8 +116,7 @@ void learned_step(Page& page) {
             tr("Summed squared leave-one-out error before each of the five steps."));
   const KernelRegression sharp = model(s, {.bandwidth = learned.bandwidth()});
   const Vector curve = sharp.predict(Points::of(test_x())).values.values, plain = fit(s, 1.0);
-  page.draw("learned-fit", fit_figure(s, curve),
-            tr("The learned fit follows the data closely, including their noise."),
+  page.draw("learned-fit", fit_figure(s, curve), tr("The learned fit follows the data closely, including their noise."),
             bench(page, s).set("h", learned.bandwidth()[0]));
   const Tensor both = stack({model(s).weights(Points::of(test_x())), sharp.weights(Points::of(test_x()))});
   Figure maps =

@@ -43,8 +43,8 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
       if (!b->explore.empty())
         out += "\n" +
                tr("explore: {command}, {link}", "command"_a = "`qkv serve`",
-                  "link"_a = "[" + b->explore.substr(0, b->explore.find('?')) + "](http://127.0.0.1:7800/" +
-                             b->explore + ")")
+                  "link"_a =
+                      "[" + b->explore.substr(0, b->explore.find('?')) + "](http://127.0.0.1:7800/" + b->explore + ")")
                    .in(language) +
                "\n";
     } else if (auto* b = std::get_if<Table>(&block))

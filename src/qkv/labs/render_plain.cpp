@@ -67,7 +67,7 @@ class PlainPage {
       out += "\n" + terminal(b.figure, {std::clamp(style_.columns, 20, kWidestText),
                                         style_.colour ? TerminalColour::truecolor : TerminalColour::ascii, language_});
     out += wrapped(in(kDim, name) + " " + written(b.caption), text_columns_, 2) + "\n";
-    if (!b.explore.empty()) out += "  " + in(kDim, explored(b.explore)) + "\n";
+    if (!b.explore.empty()) out += wrapped("  " + in(kDim, explored(b.explore)), text_columns_, 2) + "\n";
     if (!style_.folder.empty()) out += "  " + in(kDim, style_.folder + "/" + b.name + ".svg") + "\n";
     return out + (style_.figures ? "\n" : "");
   }

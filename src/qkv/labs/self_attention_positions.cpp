@@ -167,9 +167,9 @@ void relative_positions(Page& page) {
     for (int64_t i = 0; i + d < last; ++i)
       spread = std::max(
           spread, std::abs(dot(p.ptr() + i * kWidth, p.ptr() + (i + d) * kWidth) - lines[0].y[static_cast<size_t>(d)]));
-  page.draw("position-products",
-            curves(lines, {.label = tr("distance")}, {.label = tr("dot product of two positions")}),
-            tr("The three curves coincide: the product depends only on the distance, and is largest at 0."), bench(100));
+  page.draw(
+      "position-products", curves(lines, {.label = tr("distance")}, {.label = tr("dot product of two positions")}),
+      tr("The three curves coincide: the product depends only on the distance, and is largest at 0."), bench(100));
   page.claim(norm_off < 1e-5 && spread < 1e-4,
              tr("All $p_i$ have length $\\sqrt{d / 2} = 4$, and $p_i^\\top p_{i + \\delta} = \\sum_j \\cos(\\delta "
                 "\\omega_j)$ for any $i$."),

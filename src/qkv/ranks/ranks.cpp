@@ -252,7 +252,7 @@ struct Ranks::State::Gathering {
   int failed = -1;
 };
 
-// The first message of a rank has arrived: its text is complete, goes on in other messages, or says that it failed.
+// The first message of a rank has arrived: its text is complete, continues in other messages, or says that it failed.
 void Ranks::State::read_head(Ranks& ranks, Gathering& g, int from) {
   Head& head = g.in[static_cast<size_t>(from)];
   std::string& whole = g.all[static_cast<size_t>(from)];

@@ -16,7 +16,7 @@ namespace {
 constexpr double kGigabit = 1e9 / 8;
 constexpr int kMostMachines = 1024;
 
-// Bytes that a rank sends for a sum over so many ranks, one piece each.
+// Bytes that a rank sends for a sum over `ranks` ranks, one piece each.
 double sent(int64_t parameters, int ranks) { return 8.0 * static_cast<double>(parameters) * (ranks - 1) / ranks; }
 
 std::string milliseconds(double seconds) { return fmt::format("{:.2f}", 1e3 * seconds); }

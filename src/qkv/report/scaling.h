@@ -43,7 +43,7 @@ struct RankMeasurements {
 };
 
 /// seconds = latency (ranks - 1) + bytes (1 / bandwidth + per_byte): bytes are those that a rank sends; per_byte is
-/// what summing and copying a byte costs on this machine, whatever the network.
+/// what summing and copying a byte costs on this machine, for any network.
 struct CostModel {
   double latency = 0, per_byte = 0;
   double communicate(int64_t parameters, int machines, double bytes_per_second) const;

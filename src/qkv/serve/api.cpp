@@ -165,7 +165,8 @@ void Api::end_view(const std::string& view, const std::shared_ptr<std::atomic<bo
 }
 
 ApiAnswer Api::run(const ApiRequest& request, Call& call) {
-  const auto run = between(request.path, kBase + "/runs/", "/metrics"), model = between(request.path, "/v1/models/", "");
+  const auto run = between(request.path, kBase + "/runs/", "/metrics"),
+             model = between(request.path, "/v1/models/", "");
   const bool gets = request.method == "GET";
   if (run && gets) return {200, printed(run_metrics(call, *run))};
   if (model && gets) return {200, printed(openai_model(call, *model))};

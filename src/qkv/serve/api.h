@@ -16,7 +16,7 @@ namespace qkv::serve {
 
 struct ApiRequest {
   std::string method = "GET", path, query, body;  // a body is JSON
-  Language language = Language::en;  // of sentences, unless `lang` in query or body says another
+  Language language = Language::en;               // of sentences, unless `lang` in query or body says another
 };
 
 struct ApiAnswer {
@@ -42,7 +42,7 @@ class Api {
   /// Ends the work of all requests as soon as they can stop.
   void stop();
 
-  static constexpr size_t kSessions = 16;                     // kept at most
+  static constexpr size_t kSessions = 16;                       // kept at most
   static constexpr int64_t kSessionBytes = int64_t{256} << 20;  // of all of them
   /// The maps of a sentence, kept for the rectangles that a page asks for later. The oldest ones make room.
   std::string keep(std::shared_ptr<const MapSession> session);

@@ -15,9 +15,9 @@ namespace {
 constexpr int64_t kMostCells = 256 * 256;           // of an answer
 constexpr int64_t kMostWeights = 64 * 1024 * 1024;  // computed for an answer
 
-constexpr int64_t kMostHeads = 256;                  // that are compared
+constexpr int64_t kMostHeads = 256;  // that are compared
 constexpr int64_t kMostTokens = 512;
-constexpr int64_t kRowsAtOnce = 64;                 // of cells, before a newer request is looked for
+constexpr int64_t kRowsAtOnce = 64;  // of cells, before a newer request is looked for
 
 struct Range {
   int64_t begin, end;
@@ -135,8 +135,8 @@ Json map_part(const Call& call) {
   for (int64_t first = 0; first < cell_rows; first += kRowsAtOnce) {
     call.go_on();
     const int64_t count = std::min(kRowsAtOnce, cell_rows - first);
-    const double cost = 20.0 * static_cast<double>(count * part.keys()) * static_cast<double>(high) /
-                        static_cast<double>(cell_rows);
+    const double cost =
+        20.0 * static_cast<double>(count * part.keys()) * static_cast<double>(high) / static_cast<double>(cell_rows);
     parallel_ranges(count, 1, cost, [&](int64_t a, int64_t b) { pool_rows(first + a, first + b); });
   }
   const std::string form = in.text("form", "numbers");
@@ -160,8 +160,8 @@ Json heads(const Call& call) {
     return group == facts.maps.end() ? part.heads() : group->heads_of(layer - 1);
   };
   std::vector<Tensor> all;
-  const bool few = part.layer_count() * part.heads() <= kMostHeads && part.queries() <= kMostTokens &&
-                   part.keys() <= kMostTokens;
+  const bool few =
+      part.layer_count() * part.heads() <= kMostHeads && part.queries() <= kMostTokens && part.keys() <= kMostTokens;
   for (int64_t layer = 1; few && layer <= part.layer_count(); ++layer)
     for (int64_t head = 1; head <= heads_of(layer); ++head) all.push_back(seen.map(name, layer, head));
   Json apart = Json::array();

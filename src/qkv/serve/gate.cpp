@@ -90,8 +90,8 @@ std::optional<HttpAnswer> refused(const HttpRequest& request, const GateRules& r
   const Language language = asked_language(request);
   const std::string host = header(request, "host"), origin = header(request, "origin");
   if (!rules.hosts.empty() && std::ranges::find(rules.hosts, host) == rules.hosts.end())
-    return error_answer(
-        403, tr("this server does not answer to the host \"{host}\"", "host"_a = host.substr(0, 80)), language);
+    return error_answer(403, tr("this server does not answer to the host \"{host}\"", "host"_a = host.substr(0, 80)),
+                        language);
   if (!origin.empty() && origin != "http://" + host)
     return error_answer(403, tr("requests from other pages are refused"), language);
   if (!rules.token.empty() && !has_token(request, rules.token))

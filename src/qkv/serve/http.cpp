@@ -81,12 +81,12 @@ class MicroServer : public HttpServer {
 
   bool begin(HttpHandler& handler) override {
     handler_ = &handler;
-    daemon_ = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, port_, nullptr, nullptr, on_request, this,
-        MHD_OPTION_LISTEN_SOCKET, socket_, MHD_OPTION_NOTIFY_COMPLETED, on_completed, this,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, this, MHD_OPTION_CONNECTION_LIMIT, options_.connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, options_.seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        options_.header_bytes + 8192, MHD_OPTION_EXTERNAL_LOGGER, on_log, nullptr, MHD_OPTION_END);
+    daemon_ = MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD, port_, nullptr, nullptr,
+                               on_request, this, MHD_OPTION_LISTEN_SOCKET, socket_, MHD_OPTION_NOTIFY_COMPLETED,
+                               on_completed, this, MHD_OPTION_NOTIFY_CONNECTION, on_connection, this,
+                               MHD_OPTION_CONNECTION_LIMIT, options_.connections, MHD_OPTION_CONNECTION_TIMEOUT,
+                               options_.seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, options_.header_bytes + 8192,
+                               MHD_OPTION_EXTERNAL_LOGGER, on_log, nullptr, MHD_OPTION_END);
     if (!daemon_) return false;
     watchdog_ = std::thread([this] { watch(); });
     return true;
@@ -226,8 +226,9 @@ class MicroServer : public HttpServer {
     const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     MHD_Response* response =
         answer.stream
-            ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read_stream,
-                                                new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}, false}, free_stream)
+            ? MHD_create_response_from_callback(
+                  MHD_SIZE_UNKNOWN, 4096, read_stream,
+                  new Streaming{std::move(answer.stream), info ? info->connect_fd : -1, {}, false}, free_stream)
             : MHD_create_response_from_buffer(answer.body.size(), answer.body.data(), MHD_RESPMEM_MUST_COPY);
     if (!response) return MHD_NO;
     for (const auto& [name, value] : answer.headers) MHD_add_response_header(response, name.c_str(), value.c_str());

@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kInside = 64;            // rows and columns of a map that travels inside an answer
 constexpr int64_t kMeasured = 16'000'000;  // weights of all maps together whose entropy is measured
-constexpr int64_t kDenseTokens = 512;     // for readings that need whole matrices
-constexpr int64_t kEditedTokens = 1024;   // an edited attention is computed as a whole matrix
+constexpr int64_t kDenseTokens = 512;      // for readings that need whole matrices
+constexpr int64_t kEditedTokens = 1024;    // an edited attention is computed as a whole matrix
 
 class Recorder : public Probe {
  public:

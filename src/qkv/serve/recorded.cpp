@@ -17,7 +17,8 @@ std::string json_text(const Json& json) { return json.dump(-1, ' ', false, Json:
 
 class PageRecorder {
  public:
-  PageRecorder(const std::string& folder, const RecordOptions& options) : o_(options), shelf_(folder), api_(shelf_, events_) {
+  PageRecorder(const std::string& folder, const RecordOptions& options)
+      : o_(options), shelf_(folder), api_(shelf_, events_) {
     shelf_.scan();
     require(!shelf_.models().empty(), "{folder}: is not a run folder", "folder"_a = folder);
   }
@@ -34,7 +35,8 @@ class PageRecorder {
 
  private:
   Json ask(const std::string& method, const std::string& path, const Json& body) {
-    const ApiAnswer answer = api_.answer({method, "/api/v1" + path, "", method == "GET" ? "" : json_text(body), o_.language});
+    const ApiAnswer answer =
+        api_.answer({method, "/api/v1" + path, "", method == "GET" ? "" : json_text(body), o_.language});
     Json out = Json::parse(answer.json);
     if (answer.status == 200) return out;
     throw Error(verbatim(out.value("error", "?")), verbatim(out.value("hint", "")));
@@ -84,8 +86,9 @@ class PageRecorder {
     if (bytes_ + std::ssize(json_text(translated)) > o_.most_bytes && has_heads)
       left_out_.push_back(tr("the bench Translate: its answer does not fit"));
     else
-      add("/translate", key, o_.target && !has_heads ? std::vector<std::string>{"reference", "edits"}
-                                                     : std::vector<std::string>{"force", "reference", "edits"},
+      add("/translate", key,
+          o_.target && !has_heads ? std::vector<std::string>{"reference", "edits"}
+                                  : std::vector<std::string>{"force", "reference", "edits"},
           translated);
     return address(link);
   }

@@ -12,11 +12,11 @@ namespace qkv::serve {
 
 struct RecordOptions {
   std::string text;
-  std::optional<std::string> target = {};   // instead of the model's own translation
-  std::optional<std::string> part = {};     // the map to show first: "cross", "encoder", "decoder"
+  std::optional<std::string> target = {};        // instead of the model's own translation
+  std::optional<std::string> part = {};          // the map to show first: "cross", "encoder", "decoder"
   std::optional<int64_t> layer = {}, head = {};  // from 1
-  std::optional<int64_t> beam = {};         // hypotheses kept while translating
-  int64_t most_bytes = int64_t{12} << 20;   // of the file
+  std::optional<int64_t> beam = {};              // hypotheses kept while translating
+  int64_t most_bytes = int64_t{12} << 20;        // of the file
   Language language = Language::en;
 };
 

@@ -106,7 +106,8 @@ class Handler : public HttpHandler {
     HttpAnswer out{200, {{"Content-Type", "text/event-stream"}}, {}};
     // The list of models has sentences in it, and is written for each listener in its language.
     const auto models = [this, language] { return dumped(models_json(api_.shelf(), language)); };
-    out.stream = [this, counted, models, number = events_.next(), first = true, quiet = 0.0](std::string& piece) mutable {
+    out.stream = [this, counted, models, number = events_.next(), first = true,
+                  quiet = 0.0](std::string& piece) mutable {
       if (std::exchange(first, false)) {
         piece = "retry: 2000\n\nevent: models\ndata: " + models() + "\n\n";
         return true;
@@ -114,8 +115,7 @@ class Handler : public HttpHandler {
       const auto event = events_.wait(number, kGlance);
       if (!event && events_.closed()) return false;
       quiet = event ? 0 : quiet + kGlance;
-      if (event)
-        piece = "event: " + event->name + "\ndata: " + (event->json.empty() ? models() : event->json) + "\n\n";
+      if (event) piece = "event: " + event->name + "\ndata: " + (event->json.empty() ? models() : event->json) + "\n\n";
       if (quiet < kQuiet) return true;
       quiet = 0;
       piece = ": still here\n\n";
@@ -183,9 +183,9 @@ class Watch {
     now.state = trainer_.failed() ? BackgroundTraining::State::failed : BackgroundTraining::State::done;
     const std::string words = trainer_.last_words();
     if (trainer_.failed())
-      now.error = words.empty() ? tr("the training of {name} failed", "name"_a = now.name)
-                                : tr("the training of {name} failed: {reason}", "name"_a = now.name,
-                                     "reason"_a = words);
+      now.error = words.empty()
+                      ? tr("the training of {name} failed", "name"_a = now.name)
+                      : tr("the training of {name} failed: {reason}", "name"_a = now.name, "reason"_a = words);
     shelf_.set_background(std::move(now));
     background_changed_ = true;
   }

@@ -151,10 +151,10 @@ std::shared_ptr<const T> ModelShelf::as(const std::string& id, TaskKind task) {
   if (model.run->config.task() != task)
     throw Refused(400, tr("{name} is not {expected}", "name"_a = model.name, "expected"_a = facts_of(task).model));
   if (!model.can_answer())
-    throw Refused(409, model.state == ModelState::training
-                           ? tr("{name} has no weights yet: its training has just begun", "name"_a = model.name)
-                           : tr("{name} has no weights: its training ended before the first checkpoint",
-                                "name"_a = model.name));
+    throw Refused(
+        409, model.state == ModelState::training
+                 ? tr("{name} has no weights yet: its training has just begun", "name"_a = model.name)
+                 : tr("{name} has no weights: its training ended before the first checkpoint", "name"_a = model.name));
   const std::lock_guard lock(loading_);
   return std::get<std::shared_ptr<const T>>(loaded(model));
 }

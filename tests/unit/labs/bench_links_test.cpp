@@ -128,7 +128,9 @@ TEST(BenchLinks, WeightsOfTheScoringLabAreThoseOfTheBench) {
     auto set = settings(p.explore);
     ASSERT_TRUE(p.explore.starts_with("#scores?")) << p.explore;
     Json body = {{"score", set.contains("score") ? set["score"] : Json("scaled-dot")},
-                 {"q", set["q"]}, {"k", set["k"]}, {"v", set["v"]}};
+                 {"q", set["q"]},
+                 {"k", set["k"]},
+                 {"v", set["v"]}};
     if (body["score"] == "gaussian") body["bandwidth"] = 1;
     if (set.contains("lens")) body["lens"] = {2, 6};
     const Json weights = ask("/api/v1/attend", body)["steps"][3]["values"];

@@ -41,7 +41,7 @@ std::vector<Example> examples() {
 }
 
 // What is documented is there, with the same type; numbers too where no model is involved. "..." ends a list or an
-// object that goes on.
+// object that has more.
 void expect_covered(const Json& documented, const Json& actual, bool exact, const std::string& where) {
   const bool both_numbers = documented.is_number() && actual.is_number();
   ASSERT_TRUE(both_numbers || documented.type() == actual.type())

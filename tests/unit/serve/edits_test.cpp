@@ -51,8 +51,12 @@ std::vector<Case> transformer_cases() {
 std::vector<Case> bahdanau_cases(const std::string& path) {
   return {
       {"off", {{{"name", "cross"}, {"do", "off"}}}, {{.path = path, .what = EditKind::off}}},
-      {"flat", {{{"name", "cross"}, {"query", 1}, {"do", "flat"}}}, {{.path = path, .what = EditKind::flat, .query = 1}}},
-      {"force", {{{"name", "cross"}, {"do", "force"}, {"key", 2}}}, {{.path = path, .what = EditKind::force, .keys = {2}}}},
+      {"flat",
+       {{{"name", "cross"}, {"query", 1}, {"do", "flat"}}},
+       {{.path = path, .what = EditKind::flat, .query = 1}}},
+      {"force",
+       {{{"name", "cross"}, {"do", "force"}, {"key", 2}}},
+       {{.path = path, .what = EditKind::force, .keys = {2}}}},
       {"temperature",
        {{{"name", "cross"}, {"do", "temperature"}, {"value", 0.1}}},
        {{.path = path, .what = EditKind::temperature, .temperature = 0.1}}},
@@ -81,7 +85,8 @@ void expect_maps(const Json& answer, const std::map<std::string, Tensor>& expect
   size_t seen = 0;
   for (const Json& map : answer["maps"]) {
     const Tensor& all = expected.at(map["name"]);
-    EXPECT_EQ(floats(map["values"]), floats(head_of(all, map["layer"].get<int64_t>() - 1, map["head"].get<int64_t>() - 1)))
+    EXPECT_EQ(floats(map["values"]),
+              floats(head_of(all, map["layer"].get<int64_t>() - 1, map["head"].get<int64_t>() - 1)))
         << map["name"] << map["layer"] << map["head"];
     ++seen;
   }
@@ -182,10 +187,9 @@ TEST_F(ServeEdits, OfBlocksAreThoseOfAWholePass) {
   const Translator translator((folder / "transformer").string());
   for (const Case& c : transformer_cases()) {
     SCOPED_TRACE(c.name);
-    const Json out = served->ask("/api/v1/blocks", {{"model", served->id("transformer")},
-                                                    {"text", kText},
-                                                    {"target", kTarget},
-                                                    {"edits", c.asked}});
+    const Json out =
+        served->ask("/api/v1/blocks",
+                    {{"model", served->id("transformer")}, {"text", kText}, {"target", kTarget}, {"edits", c.asked}});
     const ForcedTranslation forced = translator.force({{kText}, {kTarget}}, {.edits = c.edits, .first_line = 0})[0];
     EXPECT_EQ(out["translation"]["log_probabilities"].get<std::vector<double>>(), forced.forced.log_probabilities);
     expect_maps(out, library_maps(translator, forced, c.edits));

@@ -89,16 +89,18 @@ TEST_F(LongMaps, ARectangleOutsideOfTheMapIsRefused) {
   EXPECT_EQ(error({{"column", {5, 5}}}), "column: expected [a, b] with 0 <= a < b <= 4096, got [5,5]");
   EXPECT_EQ(error({{"row", {0, 4097}}}), "row: expected [a, b] with 0 <= a < b <= 4096, got [0,4097]");
   EXPECT_EQ(error({{"row", {0.5, 2}}}), "row: expected [a, b] with 0 <= a < b <= 4096, got [0.5,2]");
-  EXPECT_EQ(error({{"cells", {0, 5}}}), "cells: expected [rows, columns], 1 or more and at most 65536 in all, got [0,5]");
+  EXPECT_EQ(error({{"cells", {0, 5}}}),
+            "cells: expected [rows, columns], 1 or more and at most 65536 in all, got [0,5]");
   EXPECT_EQ(error({{"cells", {4096, 4096}}}),
             "cells: expected [rows, columns], 1 or more and at most 65536 in all, got [4096,4096]");
   EXPECT_EQ(error({{"layer", 3}}), "layer: expected a whole number from 1 to 2, got 3");
 }
 
 TEST_F(LongMaps, EditsAndDenseReadingsOfLongTextsAreRefused) {
-  EXPECT_EQ(served->ask("/api/v1/maps",
-                        {{"model", "m1"}, {"text", text}, {"edits", {{{"name", "decoder"}, {"do", "off"}}}}}, 400)["error"],
-            "edits are for texts of at most 1024 tokens, got 4096");
+  EXPECT_EQ(
+      served->ask("/api/v1/maps", {{"model", "m1"}, {"text", text}, {"edits", {{{"name", "decoder"}, {"do", "off"}}}}},
+                  400)["error"],
+      "edits are for texts of at most 1024 tokens, got 4096");
   EXPECT_EQ(served->ask("/api/v1/maps", {{"model", "m1"}, {"text", text}, {"reading", "rollout"}}, 400)["error"],
             "this reading is for texts of at most 512 tokens, got 4096");
 }

@@ -80,8 +80,9 @@ TEST_F(Shelf, ABackgroundTrainingThatFailedIsSeenByAPageThatIsOpenedLater) {
   with_chinese();
   Served served(folder);
   EXPECT_TRUE(served.get("/api/v1/models")["background"].is_null());
-  served.shelf.set_background({BackgroundTraining::State::failed, "explorer",
-                               tr("the training of {name} failed: {reason}", "name"_a = "explorer", "reason"_a = "disk")});
+  served.shelf.set_background(
+      {BackgroundTraining::State::failed, "explorer",
+       tr("the training of {name} failed: {reason}", "name"_a = "explorer", "reason"_a = "disk")});
   for (const char* path : {"/api/v1/models", "/api/v1/about"}) {
     EXPECT_EQ(served.get(path)["background"],
               (Json{{"state", "failed"}, {"name", "explorer"}, {"error", "the training of explorer failed: disk"}}));
@@ -91,7 +92,8 @@ TEST_F(Shelf, ABackgroundTrainingThatFailedIsSeenByAPageThatIsOpenedLater) {
 
 TEST_F(Shelf, ATrainingThatFailsSaysItsLastError) {
   Trainer trainer;
-  trainer.start({"/bin/sh", "-c", "echo 'qkv: note: something' >&2; echo 'qkv: error: no room' >&2; echo 'hint: x' >&2; exit 1"});
+  trainer.start(
+      {"/bin/sh", "-c", "echo 'qkv: note: something' >&2; echo 'qkv: error: no room' >&2; echo 'hint: x' >&2; exit 1"});
   while (trainer.running()) ::usleep(1000);
   EXPECT_TRUE(trainer.failed());
   EXPECT_EQ(trainer.last_words(), "no room");

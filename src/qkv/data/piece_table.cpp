@@ -8,7 +8,7 @@
 namespace qkv {
 namespace {
 
-// Bytes that are visible characters stand for themselves; the others, in order, are U+0100 and following.
+// Bytes that are visible characters keep their place; the others, in order, are U+0100 and following.
 struct ByteSigns {
   std::array<std::string, 256> signs;
   std::array<int16_t, 0x144> bytes;

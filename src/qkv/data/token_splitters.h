@@ -48,7 +48,7 @@ std::unique_ptr<const Splitter> byte_level_splitter(bool add_space, bool cut);
 enum class PrependScheme { always, first, never };
 std::unique_ptr<const Splitter> metaspace_splitter(std::string sign, PrependScheme scheme, bool cut);
 std::unique_ptr<const Splitter> text_splitter(std::string text, SplitBehavior behavior, bool invert);
-/// Of the pattern's matches.
+/// Cuts at what the pattern matches.
 std::unique_ptr<const Splitter> pattern_splitter(TokenPattern pattern, SplitBehavior behavior, bool invert);
 std::unique_ptr<const Splitter> splitter_sequence(Splitters steps);
 

@@ -163,7 +163,7 @@ TEST(PretrainedTokenizer, NamesWhatItDoesNotRead) {
 }
 
 TEST(PretrainedTokenizer, RefusesFoldersAndTextsThatItCannotUse) {
-  const PretrainedFolder empty({}), words({{"vocab.txt", kWords}}), lacks({{"vocab.txt", "a\nb\n"}});
+  const PretrainedFolder empty({}), words({{"vocab.txt", kWords}}), lacks({{"vocab.txt", std::string("a\nb\n")}});
   EXPECT_EQ(error_of([&] { PretrainedTokenizer::open(empty.path()); }), empty.path() + ": has no tokenizer");
   EXPECT_EQ(error_of([&] { PretrainedTokenizer::open(lacks.path()); }),
             lacks.path() + "/vocab.txt: has no [UNK], which the model needs");

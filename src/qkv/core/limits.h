@@ -35,6 +35,11 @@ inline constexpr uint64_t kGrowth = 32;                               // bytes t
 inline constexpr size_t kSentenceBytes =
     65'536;  // in a sentence to be cut into subwords: SentencePiece needs about 260 bytes for each
 
+// Tokenizers of pretrained models.
+inline constexpr uint64_t kTokenizerBytes = uint64_t{128} << 20;  // per file
+inline constexpr int32_t kTokens = 4'000'000;                     // ids in a vocabulary
+inline constexpr uint64_t kEncodedBytes = uint64_t{64} << 20;     // of a text to encode
+
 // Sentences that a model translates.
 inline constexpr size_t kSentenceTokens = 4096;  // not counting <eos>
 

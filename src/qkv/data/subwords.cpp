@@ -143,7 +143,7 @@ Subwords Subwords::train(std::span<const std::string> sentences, const SubwordOp
   return from_bytes(std::move(bytes), "[subwords] the trained model");
 }
 
-Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
+Subwords Subwords::from_bytes(std::string bytes, const std::string& name, bool pretrained) {
   check_subword_model(bytes, name);
   const auto state = std::make_shared<State>();
   try {
@@ -161,20 +161,23 @@ Subwords Subwords::from_bytes(std::string bytes, const std::string& name) {
   require(p.GetPieceSize() > 0, "{name}: the model has no pieces", "name"_a = name);
   for (const auto& [special, id] :
        {std::pair{"<unk>", p.unk_id()}, {"<pad>", p.pad_id()}, {"<bos>", p.bos_id()}, {"<eos>", p.eos_id()}})
-    require(id >= 0 && id < p.GetPieceSize(), "{name}: the model has no piece for {special}", "name"_a = name,
-            "special"_a = special);
+    require((id >= 0 && id < p.GetPieceSize()) || (pretrained && id != p.unk_id()),
+            "{name}: the model has no piece for {special}", "name"_a = name, "special"_a = special);
   state->bytes = std::move(bytes);
   return Subwords(state);
 }
 
-Subwords Subwords::load(const std::string& path) {
+Subwords Subwords::load(const std::string& path) { return from_file(path, false); }
+Subwords Subwords::load_pretrained(const std::string& path) { return from_file(path, true); }
+
+Subwords Subwords::from_file(const std::string& path, bool pretrained) {
   const InputFile file(path);
   require(file.size() > 0, "{path}: is empty, expected a SentencePiece model", "path"_a = path);
   require(file.size() <= limits::kSubwordModelBytes, "{path}: has {size} bytes, expected a model of at most {most}",
           "path"_a = path, "size"_a = grouped(file.size()), "most"_a = grouped(limits::kSubwordModelBytes));
   std::string bytes(file.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(bytes.data(), bytes.size())));
-  return from_bytes(std::move(bytes), path);
+  return from_bytes(std::move(bytes), path, pretrained);
 }
 
 void Subwords::save(const std::string& path) const { write_file(path, state_->bytes); }
@@ -197,6 +200,24 @@ std::vector<Piece> Subwords::encode_pieces(std::string_view sentence) const {
   }
   return out;
 }
+
+std::vector<TextPiece> Subwords::encode_text_pieces(std::string_view sentence) const {
+  check_length(sentence);
+  const sentencepiece::ImmutableSentencePieceText encoded = state_->processor.EncodeAsImmutableProto(sentence);
+  std::vector<TextPiece> out;
+  for (size_t i = 0; i < encoded.pieces_size(); ++i) {
+    const auto piece = encoded.pieces(static_cast<int>(i));
+    out.push_back({static_cast<int32_t>(piece.id()), piece.piece(), piece.begin(), piece.end()});
+  }
+  return out;
+}
+
+std::optional<int32_t> Subwords::find(std::string_view piece) const {
+  const int id = state_->processor.PieceToId(piece);
+  return id >= 0 && id < size() && state_->processor.IdToPiece(id) == piece ? std::optional<int32_t>(id) : std::nullopt;
+}
+
+bool Subwords::is_control(int32_t id) const { return state_->processor.IsControl(id); }
 
 std::string Subwords::decode(std::span<const int32_t> ids) const {
   for (const int32_t id : ids) piece(id);  // SentencePiece does not check

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -41,6 +42,13 @@ struct Piece {
   size_t begin = 0;  // byte offset in the sentence
 };
 
+/// The same with what the piece is, for vocabularies of their own.
+struct TextPiece {
+  int32_t id = 0;
+  std::string text;           // of an unknown character: itself
+  size_t begin = 0, end = 0;  // bytes of the sentence
+};
+
 /// Immutable and cheap to copy. Blanks are part of the pieces, written as "▁".
 class Subwords {
  public:
@@ -48,14 +56,20 @@ class Subwords {
   static Subwords train(std::span<const std::string> sentences, const SubwordOptions& options = {});
   /// Reads a .model file; a damaged file or a missing special piece is an error.
   static Subwords load(const std::string& path);
+  /// The same for a model that others trained, which needs no special pieces but <unk>.
+  static Subwords load_pretrained(const std::string& path);
   void save(const std::string& path) const;
 
   std::vector<int32_t> encode(std::string_view sentence) const;
   std::vector<Piece> encode_pieces(std::string_view sentence) const;
+  std::vector<TextPiece> encode_text_pieces(std::string_view sentence) const;
   std::string decode(std::span<const int32_t> ids) const;
+  std::optional<int32_t> find(std::string_view piece) const;
+  /// <s> and the like, which no text contains.
+  bool is_control(int32_t id) const;
   const std::string& piece(int32_t id) const;
   int32_t size() const;
-  int32_t unk() const;
+  int32_t unk() const;  // these four are -1 where a pretrained model has none
   int32_t pad() const;
   int32_t bos() const;
   int32_t eos() const;
@@ -63,7 +77,8 @@ class Subwords {
  private:
   struct State;
   explicit Subwords(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  static Subwords from_bytes(std::string bytes, const std::string& name);
+  static Subwords from_file(const std::string& path, bool pretrained);
+  static Subwords from_bytes(std::string bytes, const std::string& name, bool pretrained = false);
   std::shared_ptr<const State> state_;
 };
 

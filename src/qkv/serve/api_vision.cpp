@@ -47,14 +47,10 @@ Json classify(const Call& call) {
     by_layer.push_back(nested(one));
   }
   // The page saves the drawing under this name.
-  const std::string command =
-      command_line({"classify", "--model", call.api.shelf().model(in.text("model")).folder, "--top",
-                    std::to_string(answers.size()), "--resize", "qkv-picture.png"});
-  return {{"answers", answers},
-          {"maps", maps},
-          {"rollout", by_layer.back()},
-          {"rollouts", by_layer},
-          {"command", command}};
+  const std::string command = command_line({"classify", "--model", call.api.shelf().model(in.text("model")).folder,
+                                            "--top", std::to_string(answers.size()), "--resize", "qkv-picture.png"});
+  return {
+      {"answers", answers}, {"maps", maps}, {"rollout", by_layer.back()}, {"rollouts", by_layer}, {"command", command}};
 }
 
 Json picture(const Call& call) {

@@ -19,9 +19,9 @@ class Pipeline : public TokenCodec {
     special_.resize(static_cast<size_t>(size));
     for (int32_t id = 0; id < parts_.table->size(); ++id) pieces_[static_cast<size_t>(id)] = parts_.table->piece(id);
     for (AddedToken token : parts_.added) {
+      if (token.normalized && parts_.normalizer) token.content = parts_.normalizer->applied(token.content);
       pieces_[static_cast<size_t>(token.id)] = token.content;
       special_[static_cast<size_t>(token.id)] = token.special;
-      if (token.normalized && parts_.normalizer) token.content = parts_.normalizer->applied(token.content);
       (token.normalized ? normal : raw).push_back(token);
     }
     for (const int32_t id : parts_.hidden) special_[static_cast<size_t>(id)] = true;

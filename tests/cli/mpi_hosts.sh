@@ -51,6 +51,7 @@ for gigabits in 1 10; do
   hosts 1 "${train[@]}" --epochs 3 -o net$gigabits
   [[ $code == 0 ]] || mismatch "$gigabits Gbit/s: exit code $code: $err"
   same_bits alone net$gigabits
+  (( gigabits == 1 )) || [[ ${ALL_RANKS:-} ]] || continue  # it takes some seconds
   hosts 1 bench --distributed --json
   rate=$(grep -o '"bandwidth":[0-9.e+]*' <<<"$out" | cut -d : -f 2)
   expect_match 'qkv-a.*qkv-b' "$out"
@@ -85,7 +86,7 @@ fi
 
 # The link is cut in the middle of a training: the job ends in time, names the host, and one process resumes it.
 speed 10
-long=("${train[@]}" --epochs 60 --checkpoint-seconds 0.05)
+long=("${train[@]}" --epochs 40 --checkpoint-seconds 0.05)
 hosts 1 "${long[@]}" --rank-timeout 4 -o cut & job=$!
 for _ in {1..300}; do [[ -e cut/checkpoints/last.safetensors ]] && break; sleep 0.1; done
 ip -n ${tag}a link set wire down

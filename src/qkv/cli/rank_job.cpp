@@ -91,8 +91,8 @@ void check_programs(Ranks& ranks) {
 // of mpirun ends the sleep.
 void wait_for_the_reporter() { ::sleep(2); }
 
-// mpirun waits for hosts that it cannot reach any more, for many minutes. When a job is lost and mpirun has not ended a
-// few seconds later, a process that outlives this rank ends it as two times Ctrl-C would.
+// mpirun waits for hosts that it cannot reach any more, for many minutes. If it has not ended a few seconds after a job
+// was lost, a process that outlives this rank kills it: a second Ctrl-C, which it offers instead, makes it crash.
 void end_launcher_later() {
   const pid_t launcher = ::getppid();
   std::string name;
@@ -102,10 +102,7 @@ void end_launcher_later() {
   ::setsid();
   ::close_range(0, ~0u, 0);  // nobody waits for the end of what it could print
   ::sleep(3);
-  for (const int signal : {SIGINT, SIGINT, SIGKILL}) {
-    if (::kill(launcher, signal) != 0) break;
-    ::sleep(1);
-  }
+  ::kill(launcher, SIGKILL);
   ::_exit(0);
 }
 

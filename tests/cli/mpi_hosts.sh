@@ -31,7 +31,7 @@ hosts() {
   local per_host=$1
   shift
   ip netns exec ${tag}a unshare --uts sh -c 'hostname qkv-a; exec "$@"' sh \
-    timeout -k 5 90 mpirun -H $net.1:$per_host,$net.2:$per_host -n $((2 * per_host)) --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,vader,self \
+    timeout -k 5 150 mpirun -H $net.1:$per_host,$net.2:$per_host -n $((2 * per_host)) --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,vader,self \
     --mca btl_tcp_if_include $net.0/24 --mca oob_tcp_if_include $net.0/24 "$QKV" "$@" >"$folder/out" 2>"$folder/err" </dev/null
   code=$?
   out=$(cat "$folder/out") err=$(cat "$folder/err")

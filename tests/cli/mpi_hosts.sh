@@ -31,7 +31,7 @@ hosts() {
   local per_host=$1
   shift
   ip netns exec ${tag}a unshare --uts sh -c 'hostname qkv-a; exec "$@"' sh \
-    timeout -k 5 90 mpirun -H $net.1:$per_host,$net.2:$per_host -n $((2 * per_host)) --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,vader,self \
+    timeout -k 5 150 mpirun -H $net.1:$per_host,$net.2:$per_host -n $((2 * per_host)) --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,vader,self \
     --mca btl_tcp_if_include $net.0/24 --mca oob_tcp_if_include $net.0/24 "$QKV" "$@" >"$folder/out" 2>"$folder/err" </dev/null
   code=$?
   out=$(cat "$folder/out") err=$(cat "$folder/err")
@@ -51,6 +51,7 @@ for gigabits in 1 10; do
   hosts 1 "${train[@]}" --epochs 3 -o net$gigabits
   [[ $code == 0 ]] || mismatch "$gigabits Gbit/s: exit code $code: $err"
   same_bits alone net$gigabits
+  (( gigabits == 1 )) || [[ ${ALL_RANKS:-} ]] || continue  # it takes some seconds
   hosts 1 bench --distributed --json
   rate=$(grep -o '"bandwidth":[0-9.e+]*' <<<"$out" | cut -d : -f 2)
   expect_match 'qkv-a.*qkv-b' "$out"
@@ -85,7 +86,7 @@ fi
 
 # The link is cut in the middle of a training: the job ends in time, names the host, and one process resumes it.
 speed 10
-long=("${train[@]}" --epochs 60 --checkpoint-seconds 0.05)
+long=("${train[@]}" --epochs 40 --checkpoint-seconds 0.05)
 hosts 1 "${long[@]}" --rank-timeout 4 -o cut & job=$!
 for _ in {1..300}; do [[ -e cut/checkpoints/last.safetensors ]] && break; sleep 0.1; done
 ip -n ${tag}a link set wire down

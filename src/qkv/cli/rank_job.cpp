@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -90,6 +91,21 @@ void check_programs(Ranks& ranks) {
 // of mpirun ends the sleep.
 void wait_for_the_reporter() { ::sleep(2); }
 
+// mpirun waits for hosts that it cannot reach any more, for many minutes. If it has not ended a few seconds after a job
+// was lost, a process that outlives this rank kills it: a second Ctrl-C, which it offers instead, makes it crash.
+void end_launcher_later() {
+  const pid_t launcher = ::getppid();
+  std::string name;
+  std::ifstream(text("/proc/", launcher, "/comm")) >> name;
+  if (name != "mpirun" && name != "mpiexec" && name != "orterun") return;
+  if (::fork() != 0) return;
+  ::setsid();
+  ::close_range(0, ~0u, 0);  // nobody waits for the end of what it could print
+  ::sleep(3);
+  ::kill(launcher, SIGKILL);
+  ::_exit(0);
+}
+
 // Reports an error of this rank unless a lower one has reported the same.
 int failed(Ranks& ranks, const Text& message, const Text& hint, int code, Language language) {
   if (ranks.fail(message.in(Language::en)))
@@ -134,7 +150,9 @@ bool RankChoice::in_job() const {
 
 bool left_to_rank_0() {
   const char *rank = std::getenv("OMPI_COMM_WORLD_RANK"), *programs = std::getenv("OMPI_NUM_APP_CTX");
-  if (!rank || !programs || std::atoi(rank) == 0 || std::atoi(programs) != 1) return false;
+  if (rank && (!programs || std::atoi(programs) != 1)) return false;
+  if (!rank) rank = std::getenv("SLURM_STEP_ID") ? std::getenv("SLURM_PROCID") : nullptr;
+  if (!rank || std::atoi(rank) == 0) return false;
   wait_for_the_reporter();
   return true;
 }
@@ -152,7 +170,10 @@ int on_ranks(const RankChoice& choice, const Global& global,
              const std::function<int(Ranks* ranks, const Global& global)>& work) {
   if (!choice.in_job()) return work(nullptr, global);
   const auto lost = [language = global.language](const Text& message, bool say) {
-    if (say) print_error(message, {}, language);
+    if (say) {
+      print_error(message, {}, language);
+      end_launcher_later();
+    }
     ::_exit(1);
   };
   // When a rank ends, mpirun asks the others to end as well and kills them a second later: time for the one that has to

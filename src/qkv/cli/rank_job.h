@@ -22,7 +22,7 @@ struct RankChoice {
   bool in_job() const;
 };
 
-/// Whether this process is a rank other than 0 of a job that mpirun started with one command line: rank 0 says what is
+/// Whether this process is a rank other than 0 of a job that was started with one command line: rank 0 says what is
 /// wrong with that, and is given the time.
 bool left_to_rank_0();
 

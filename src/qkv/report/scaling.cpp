@@ -90,8 +90,12 @@ std::string to_text(const RankMeasurements& m, Language language) {
                                            : fmt::format("{} B != {} B", s.bytes, s.theory));
   if (m.ranks < 2) return out;
   const CostModel cost = fitted_cost(m);
-  line(tr("fitted: {latency:.1f} us per rank, {rate:.2f} GB/s of summing and copying", "latency"_a = 1e6 * cost.latency,
-          "rate"_a = cost.per_byte > 0 ? 1e-9 / cost.per_byte : 0.0));
+  if (cost.per_byte > 0)
+    line(tr("fitted: {latency:.1f} us per rank, {rate:.2f} GB/s of summing and copying",
+            "latency"_a = 1e6 * cost.latency, "rate"_a = 1e-9 / cost.per_byte));
+  else
+    line(tr("fitted: {latency:.1f} us per rank; summing and copying are hidden by the network",
+            "latency"_a = 1e6 * cost.latency));
   line(tr("computed from that, not measured: machines with which communication takes half of a step"));
   std::string head = fmt::format("  {:<22}", "");
   for (const double gigabits : kNetworks) head += fmt::format(" {:>12}", fmt::format("{} Gbit/s", gigabits));

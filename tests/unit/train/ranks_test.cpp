@@ -180,6 +180,47 @@ TEST(FitOnRanks, AllStopAfterTheUpdateInWhichOneWasAskedTo) {
   EXPECT_EQ(steps, (std::vector<int64_t>{5, 5, 5}));
 }
 
+// A loss that fails in the update after the fourth.
+struct FailingTask : tests::ToyTask {
+  int rank = 0;
+  const int64_t* step = nullptr;
+  Loss loss(const tests::ToyBatch& b, int64_t begin, int64_t end, const Run& run) const {
+    const Loss out = ToyTask::loss(b, begin, end, run);
+    if (rank == 1 && *step == 4) throw Error(verbatim("out of memory"));
+    return out;
+  }
+};
+
+// Its own gradient is under way, and those of the others arrive, while the failure is told.
+TEST(FitOnRanks, AFailureInTheMiddleOfAStepReachesAllRanks) {
+  for (const int64_t shards : {3, 8}) {
+    std::vector<std::string> met(3);
+    tests::on_ranks(3, [&](Ranks& ranks) {
+      tests::ToyModel model(Rng(1));
+      const Parameters all = flatten(model);
+      Adam adam;
+      int64_t step = 0;
+      FailingTask task{{model}, ranks.rank(), &step};
+      std::string& said = met[static_cast<size_t>(ranks.rank())];
+      try {
+        fit(all, adam,
+            {.epochs = 3,
+             .shards = ShardPolicy::number(shards),
+             .ranks = &ranks,
+             .on_step = [&](const Progress& p) { step = p.step; }},
+            task);
+        said = "nothing";
+      } catch (const RankFailed& e) {
+        said = e.what();
+      } catch (const Error& e) {
+        said = ranks.fail(e.what()) ? e.what() : "nothing to say";
+      }
+    });
+    EXPECT_EQ(met, (std::vector<std::string>{"rank 1 on thread1 has failed: out of memory", "out of memory",
+                                             "rank 1 on thread1 has failed: out of memory"}));
+  }
+}
+
 // Counts what a listener is told.
 struct Told : GradListener {
   void ready(int64_t begin, int64_t end) override {

@@ -5,7 +5,7 @@ usage: measure.py PROGRAM MODELS [--wrk SECONDS]
 MODELS is a folder with a translation run (of Multi30k's size, for the numbers in RESULTS.md) and, for the tiles, a
 language run that reads 4,096 tokens.
 """
-import argparse, json, os, re, statistics, subprocess, time, urllib.request
+import argparse, glob, json, os, re, statistics, subprocess, time, urllib.request
 
 
 def ask(url, path, body=None):
@@ -73,19 +73,27 @@ try:
             ask(url, "/api/v1/maps", {"model": language["id"], "text": long[i:] + long[:i]})
         print(f"after 40 more such texts the server holds {memory(server)} kB")
     if options.wrk:
-        script = f"/tmp/wrk-{os.getpid()}.lua"
-        with open(script, "w") as out:
-            out.write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n'
-                      "wrk.body = '{\"x\": [0, 1, 2, 3, 4], \"y\": [1, 0, 2, 3, 1], \"bandwidth\": 0.5}'\n")
-        for what, more in (("GET /health", [url + "/health"]),
-                           ("POST /api/v1/regress", ["-s", script, url + "/api/v1/regress"]),
-                           ("GET / (the page)", [url + "/"])):
+        def script(name, body):
+            path = f"/tmp/wrk-{os.getpid()}-{name}.lua"
+            with open(path, "w") as out:
+                out.write('wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\n'
+                          f"wrk.body = [[{json.dumps(body)}]]\n")
+            return path
+        points = script("regress", {"x": [0, 1, 2, 3, 4], "y": [1, 0, 2, 3, 1], "bandwidth": 0.5})
+        asked = [("GET /health", [url + "/health"]),
+                 ("POST /api/v1/regress", ["-s", points, url + "/api/v1/regress"]),
+                 ("GET / (the page)", [url + "/"])]
+        if translation:
+            sentence = script("translate", {"model": translation["id"], "text": translation["examples"][0]})
+            asked.append(("POST /api/v1/translate", ["-s", sentence, url + "/api/v1/translate"]))
+        for what, more in asked:
             before = memory(server)
             out = subprocess.run(["wrk", "-t1", "-c32", f"-d{options.wrk}s", *more], capture_output=True, text=True).stdout
             rate = re.search(r"Requests/sec:\s+([\d.]+)", out).group(1)
             bad = re.findall(r"(Non-2xx.*|Socket errors.*)", out)
             print(f"wrk, 32 connections, {options.wrk} s, {what}: {rate} requests per second, memory {before} -> {memory(server)} kB", *bad)
-        os.remove(script)
+        for path in glob.glob(f"/tmp/wrk-{os.getpid()}-*.lua"):
+            os.remove(path)
 finally:
     server.terminate()
     server.wait()

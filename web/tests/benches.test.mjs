@@ -406,7 +406,7 @@ test('the keyboard alone reaches every control of every bench, and each has a na
     await page.goto(`${here.address}#${name}?lang=en`);
     await page.waitForFunction((bench) => location.hash.startsWith(`#${bench}`) && document.querySelector('.card, .state'), name);
     await settled(page);
-    // What acts must take the focus; in a group that arrow keys walk through, exactly one member does.
+    // What acts must take the focus; a group that arrow keys walk through has exactly one member that does.
     const wanted = await page.evaluate(() => {
       const all = [...document.querySelectorAll('button, input, select, textarea, summary, [tabindex], [role="button"], [role="slider"], [role="switch"], [role="application"]')];
       const seen = all.filter((one) => !one.disabled && !one.closest('dialog, [aria-hidden="true"]') && one.getClientRects().length && one.id !== 'main');

@@ -159,8 +159,9 @@ Figure figure_of(const Scaling& trained, const Scaled& size, const Scaled& data,
   courses.push_back(compute.line(verbatim("")));
   courses.push_back(compute.published(verbatim(""), kPublished[2]));
   figure.panels = {
-      panel({size.points(tr("measured")), size.line(tr("fitted")), size.published(tr("Kaplan et al."), kPublished[0])},
-            tr("size"), tr("parameters")),
+      panel(
+          {size.points(tr("measured")), size.line(tr("fitted")), size.published(tr("published slope"), kPublished[0])},
+          tr("size"), tr("parameters")),
       panel({data.points(verbatim("")), data.line(verbatim("")), data.published(verbatim(""), kPublished[1])},
             tr("data"), tr("words of text")),
       panel(std::move(courses), tr("compute"), tr("operations"))};

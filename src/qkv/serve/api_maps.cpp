@@ -288,8 +288,7 @@ Json compare(const Call& call) {
     // Models with a single map have nothing to pick.
     std::vector<std::string> words = {"inspect", "--model", call.api.shelf().model(of.text("model")).folder};
     if (out.seen.part(kind).layer_count() * out.seen.part(kind).heads() > 1)
-      words.insert(words.end(),
-                   {"--kind", kind, "--layer", std::to_string(layer), "--head", std::to_string(head)});
+      words.insert(words.end(), {"--kind", kind, "--layer", std::to_string(layer), "--head", std::to_string(head)});
     if (of.has("target")) words.insert(words.end(), {"--target", of.text("target")});
     words.insert(words.end(), {of.text("text"), "-o", std::string(key) + ".svg"});
     out.command = command_line(words);

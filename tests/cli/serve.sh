@@ -152,7 +152,7 @@ mkdir broken
 touch broken/explorer
 env --default-signal=INT "$QKV" serve --models broken --port "$port" >address.txt 2>notes.txt &
 server=$!
-for _ in {1..100}; do [[ $(curl -s "${url}api/v1/about") == *'"state":"failed"'* ]] && break; sleep 0.2; done
+for _ in {1..600}; do [[ $(curl -s "${url}api/v1/about") == *'"state":"failed"'* ]] && break; sleep 0.2; done
 expect_match '"background":\{"state":"failed","name":"explorer","error":"the training of explorer failed: .*broken/explorer' "$(curl -s "${url}api/v1/models")"
 expect_match '"background":\{"state":"failed"' "$(curl -s "${url}api/v1/about")"
 kill -INT $server

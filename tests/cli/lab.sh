@@ -50,6 +50,15 @@ code=${PIPESTATUS[0]}
 expect 0 'qkv: note: 10.1.2 is in lab 10.1' lab 10.1.2 --out exercise --format md
 [[ ${out:0:1} != $'\n' ]] || mismatch "--format md begins with an empty line"
 expect 0 'qkv: note: 11.1.1 is in lab 10.1' lab 11.1.1 --out exercise
+# The list of exercises: section, number, kind, time, title.
+run lab --list
+expect_match $'^0 10\\.4 +9\\.5\\.1 +experiment +[0-9]+ s more examples, larger vocabularies\n' "$code $out"
+expect_match $'\n10\\.7\\.4 +10\\.7\\.5, 11\\.7\\.5 +experiment +[0-9]+ s seven ways out\n' "$out"
+expect_match $'\n10\\.1 +11\\.1\\.2 +worked out +[0-9]+ s The gradient is a covariance\n' "$out"
+[[ $(wc -l <<<"$out") == 49 ]] || mismatch "lab --list has $(wc -l <<<"$out") lines"
+run --lang zh lab --list
+expect_match '10\.4 +9\.5\.2 +实验 +[0-9]+ 秒 没有空格的文本' "$out"
+expect 2 $'qkv: error: --list takes no names\nhint: qkv lab --list' lab cues --list
 printf 'waist,weight\n60,40\n' >waist.csv
 expect 1 'qkv: error: waist.csv: line 1: has 1 column, expected two separated by a tab' lab 9.7 --data waist.csv --quiet
 expect_out ''

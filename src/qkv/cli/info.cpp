@@ -9,6 +9,7 @@
 #include <set>
 
 #include "qkv/cli/command.h"
+#include "qkv/cli/machine.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/counts.h"
 #include "qkv/core/numbers.h"
@@ -25,14 +26,6 @@ namespace qkv::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string cpu_name() {
-  std::ifstream lines("/proc/cpuinfo");
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("model name") && line.find(": ") != std::string::npos) return line.substr(line.find(": ") + 2);
-  utsname machine{};
-  return ::uname(&machine) == 0 ? machine.machine : "unknown";
-}
 
 std::string compiler() {
 #if defined(__clang__)

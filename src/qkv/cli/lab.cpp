@@ -34,6 +34,7 @@ class LabCommand : public Command {
                    out_);
     options.option("--format FORMAT", tr("text on the screen, or a Markdown note NAME.md next to the figures"), format_,
                    {"text", "md"});
+    options.flag("--list", tr("list every exercise: section, number, kind, time and title"), list_);
     options.flag("--no-figures", tr("on a terminal: name the figures instead of drawing them"), no_figures_);
     options.option(
         "--data FILE",
@@ -48,6 +49,8 @@ class LabCommand : public Command {
   }
 
   int run(const Global& global) override {
+    if (list_ && !names_.empty()) throw UsageError(tr("--list takes no names"), verbatim("qkv lab --list"));
+    if (list_) return list_exercises(global.language);
     if (names_.empty()) return list(global.language);
     const auto wanted = named_labs(names_, global);  // all of them, before the first one runs
     check_lab_data(data_, wanted);
@@ -67,6 +70,27 @@ class LabCommand : public Command {
       const std::string took = tr("{seconds:3} s", "seconds"_a = lab.seconds).in(language);
       fmt::print("{:<6} {:<18} {}{}  {}\n", lab.section, lab.name, title,
                  std::string(widest - plotting::display_width(title), ' '), took);
+    }
+    return 0;
+  }
+
+  static int list_exercises(Language language) {
+    size_t numbers = 0, kinds = 0;
+    const auto joined = [](const labs::Exercise& exercise) {
+      std::string out;
+      for (const std::string& number : exercise.numbers) out += (out.empty() ? "" : ", ") + number;
+      return out;
+    };
+    const auto kind = [&](const labs::Exercise& exercise) { return labs::kind_name(exercise.kind).in(language); };
+    for (const labs::Exercise& exercise : labs::all_exercises()) {
+      numbers = std::max(numbers, joined(exercise).size());
+      kinds = std::max<size_t>(kinds, plotting::display_width(kind(exercise)));
+    }
+    for (const labs::Exercise& exercise : labs::all_exercises()) {
+      const std::string took = tr("{seconds:3} s", "seconds"_a = exercise.seconds).in(language);
+      fmt::print("{:<6} {:<{}} {}{} {} {}\n", labs::find_lab(exercise.lab)->section, joined(exercise), numbers,
+                 kind(exercise), std::string(kinds - plotting::display_width(kind(exercise)), ' '), took,
+                 exercise.title(language));
     }
     return 0;
   }
@@ -96,6 +120,8 @@ class LabCommand : public Command {
     const auto block_done = [&](const labs::Block& block) {
       if (const auto* picture = std::get_if<labs::Picture>(&block))
         files += labs::save_figure(*picture, folder, global.language);
+      if (const auto* sketch = std::get_if<labs::Sketch>(&block))
+        files += labs::save_sketch(*sketch, folder, global.language);
       if (!to_screen) return;
       status.clear();
       show(labs::plain(block, global.language, how));
@@ -129,7 +155,7 @@ class LabCommand : public Command {
 
   std::vector<std::string> names_;
   std::string out_, format_ = "text", data_;
-  bool no_figures_ = false;
+  bool no_figures_ = false, list_ = false;
 };
 
 }  // namespace

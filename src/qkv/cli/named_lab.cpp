@@ -29,6 +29,11 @@ std::string section_of(const std::string& name) {
 
 const labs::Lab& named_lab(const std::string& name, const Global& global) {
   if (const labs::Lab* lab = labs::find_lab(name)) return *lab;
+  if (const labs::Exercise* exercise = labs::find_exercise(name)) {
+    const labs::Lab& lab = *labs::find_lab(exercise->lab);
+    global.note(tr("{name} is in lab {section}", "name"_a = name, "section"_a = lab.section));
+    return lab;
+  }
   const std::string section = section_of(name);
   const auto earlier = kElsewhere.find(section);
   if (const labs::Lab* lab = labs::find_lab(earlier == kElsewhere.end() ? section : earlier->second)) {

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstdio>
 
+#include "qkv/cli/machine.h"
 #include "qkv/cli/named_lab.h"
 #include "qkv/cli/status_line.h"
 #include "qkv/cli/terminal.h"
 #include "qkv/core/counts.h"
+#include "qkv/core/parallel.h"
 #include "qkv/io/atomic_file.h"
 #include "qkv/labs/render.h"
 #include "qkv/train/progress.h"
@@ -19,8 +21,9 @@ namespace {
 // Estimates how long a tour takes, from the expected times of its labs and the pace of this machine so far.
 class Clock {
  public:
-  explicit Clock(const std::vector<const labs::Lab*>& labs) {
-    for (const labs::Lab* lab : labs) expected_.push_back(static_cast<double>(lab->seconds));
+  Clock(const std::vector<const labs::Lab*>& labs, bool quick) {
+    for (const labs::Lab* lab : labs)
+      expected_.push_back(static_cast<double>(quick ? lab->quick_seconds() : lab->seconds));
   }
   void finished_lab(double seconds) {
     done_expected_ += expected_.at(next_++);
@@ -56,22 +59,24 @@ class TourCommand : public Command {
     options.option(
         "--data FILE",
         tr("labs 10.4 and 10.7: run the book's full experiment on its fra.txt instead of the built-in corpus"), data_);
+    options.flag("--quick", tr("leave out what trains for long; the report says where"), quick_);
   }
 
   int run(const Global& global) override {
-    const auto chosen = named_labs(names_.empty() ? std::vector<std::string>{"all"} : names_, global);
+    auto chosen = named_labs(names_.empty() ? std::vector<std::string>{"all"} : names_, global);
+    if (names_.empty()) std::rotate(chosen.begin(), chosen.begin() + 1, chosen.end());  // the engine last
     check_lab_data(data_, chosen);
     make_folder(out_);  // before the work, so that a bad path fails at once
     std::vector<labs::Finished> finished;
     int64_t failed = 0;
-    Clock clock(chosen);
+    Clock clock(chosen, quick_);
     for (const labs::Lab* lab : chosen) {
       finished.push_back(run_one(*lab, finished.size() + 1, chosen.size(), clock, global));
       clock.finished_lab(finished.back().seconds);
-      failed += finished.back().page.failed_claims();
+      failed += finished.back().page.failed_claims() + !finished.back().error.empty();
     }
     const std::string file = out_ + "/index.html";
-    write_file(file, labs::html_report(finished, global.language));
+    write_file(file, labs::html_report(finished, global.language, facts(global)));
     if (!global.quiet) global.say(tr("report: {file} ({time})", "file"_a = file, "time"_a = duration(clock.elapsed())));
     if (failed)
       print_error(tr("{claims} failed; the report shows which", "claims"_a = claim_count(failed)), {}, global.language);
@@ -79,6 +84,18 @@ class TourCommand : public Command {
   }
 
  private:
+  labs::TourFacts facts(const Global& global) const {
+    std::string command = "qkv tour";
+    for (const std::string& name : names_) command += " " + name;
+    if (quick_) command += " --quick";
+    if (!data_.empty()) command += " --data " + data_;
+    if (global.seed) command += fmt::format(" --seed {}", global.seed);
+    const Text machine = threads() == 1
+                             ? tr("{cpu}, 1 thread", "cpu"_a = printable(cpu_name()))
+                             : tr("{cpu}, {threads} threads", "cpu"_a = printable(cpu_name()), "threads"_a = threads());
+    return {.machine = machine, .command = command, .seed = global.seed, .quick = quick_, .whole = names_.empty()};
+  }
+
   // While it runs: "3/8 [####------] 0:21, about 1:40 left  10.2 Kernel regression: training ...".
   labs::Finished run_one(const labs::Lab& lab, size_t number, size_t count, const Clock& clock,
                          const Global& global) const {
@@ -96,9 +113,15 @@ class TourCommand : public Command {
       doing = done < 1 ? tr(": {what}", "what"_a = what).in(global.language) : "";
       draw();
     };
-    const labs::LabOptions options{.seed = global.seed, .data = lab.takes_data ? data_ : ""};
-    labs::Page page = labs::run(
-        lab, options, [&](const labs::Block&) { draw(); }, at_work);
+    const labs::LabOptions options{.seed = global.seed, .data = lab.takes_data ? data_ : "", .quick = quick_};
+    labs::Page page(options);
+    Text error;
+    try {
+      labs::run(
+          lab, page, [&](const labs::Block&) { draw(); }, at_work);
+    } catch (const Error& e) {  // the other labs still run; the report shows which one failed, and where
+      error = e.message();
+    }
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     status.clear();
     if (!global.quiet) {
@@ -107,11 +130,14 @@ class TourCommand : public Command {
                     "claims"_a = claim_count(page.claims()), "failed"_a = page.failed_claims(), "seconds"_a = seconds));
       std::fflush(stdout);
     }
-    return {&lab, std::move(page), seconds};
+    if (!error.empty())
+      print_error(tr("lab {name} failed: {error}", "name"_a = lab.name, "error"_a = error), {}, global.language);
+    return {&lab, std::move(page), seconds, error};
   }
 
   std::vector<std::string> names_;
   std::string out_ = "report", data_;
+  bool quick_ = false;
 };
 
 }  // namespace

@@ -25,10 +25,14 @@ constexpr uint64_t kBookSeeds = 5;
 bool is_exercise(Kind kind) { return kind != Kind::baseline && kind != Kind::attention && kind != Kind::aligned; }
 
 void turn_into(TranslationConfig& c, Kind kind) {
-  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm)
+  if (kind == Kind::baseline || kind == Kind::plain || kind == Kind::plain_lstm || kind == Kind::slow_rate ||
+      kind == Kind::wide)
     c.seq2seq().attention = ScorerKind::none;
   if (kind == Kind::lstm || kind == Kind::plain_lstm) c.seq2seq().cell = CellKind::lstm;
   if (kind == Kind::dot) c.seq2seq().attention = ScorerKind::scaled_dot;
+  if (kind == Kind::mixed) c.seq2seq().bidirectional = true;
+  if (kind == Kind::slow_rate) c.training.rate /= 5;
+  if (kind == Kind::wide) c.seq2seq().hidden *= 2;
   if (kind == Kind::fed_back) c.book.feed_back = 0.5;
 }
 
@@ -69,6 +73,12 @@ Text name_of(Kind kind) {
       return tr("GRU without attention");
     case Kind::plain_lstm:
       return tr("LSTM without attention");
+    case Kind::mixed:
+      return tr("bidirectional encoder");
+    case Kind::slow_rate:
+      return tr("smaller learning rate");
+    case Kind::wide:
+      return tr("wider states");
   }
   return {};
 }
@@ -99,7 +109,8 @@ const Trained& trained(Page& page, Kind kind) {
   if (!models.contains(kind)) {
     std::vector<Kind> together = {Kind::baseline, Kind::attention};
     if (is_exercise(kind))
-      together = {Kind::reference, Kind::lstm, Kind::dot, Kind::fed_back, Kind::plain, Kind::plain_lstm};
+      together = {Kind::reference,  Kind::lstm,  Kind::dot,       Kind::fed_back, Kind::plain,
+                  Kind::plain_lstm, Kind::mixed, Kind::slow_rate, Kind::wide};
     else if (!page.data().empty())
       together.push_back(Kind::aligned);
     for (const Kind k : together) models[k];
@@ -183,16 +194,20 @@ Lab bahdanau_lab() {
            alignment_step,
            beam_example_step,
            beam_step,
-           first_questions_step,
-           unmasked_step,
-           states_question_step,
-           feed_back_step,
-           plain_lstm_step,
-           output_question_step,
-           lstm_step,
-           scoring_step},
+           spaces_step,
+           slow(kinds_question_step),
+           uses_question_step,
+           slow(settings_step),
+           slow(unmasked_step),
+           slow(states_question_step),
+           slow(feed_back_step),
+           slow(plain_lstm_step),
+           slow(output_question_step),
+           slow(lstm_step),
+           slow(scoring_step)},
           true,
-          45};
+          55,
+          20};
 }
 
 }  // namespace qkv::labs

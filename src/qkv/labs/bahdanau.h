@@ -16,8 +16,22 @@ namespace qkv::labs::bahdanau {
 
 /// The models that the lab trains. `aligned` is attention on the built-in corpus: a separate model if the page has a
 /// data file, else the same as `attention`. The models of the exercises see fewer sentences: `reference` is attention
-/// trained like them, `plain` and `plain_lstm` have no attention.
-enum class Kind { baseline, attention, aligned, reference, lstm, dot, fed_back, plain, plain_lstm };
+/// trained like them, `plain` and `plain_lstm` have no attention,
+/// `slow_rate` and `wide` are `plain` with one setting changed, and the encoder of `mixed` is bidirectional.
+enum class Kind {
+  baseline,
+  attention,
+  aligned,
+  reference,
+  lstm,
+  dot,
+  fed_back,
+  plain,
+  plain_lstm,
+  mixed,
+  slow_rate,
+  wide
+};
 
 /// The configuration of a training run: the book's experiment if the page has a data file, else a small one on the
 /// built-in corpus.
@@ -37,6 +51,8 @@ bool is_books_data(Page& page);
 
 /// Held-out pairs of the built-in corpus whose words are all known to the `aligned` model.
 const std::vector<AlignedPair>& held_out(Page& page);
+/// The sentences that the exercises compare losses on: the validation set, or the training set if there is none.
+SentencePairs judged_on(Page& page);
 Alignment gold_of(const AlignedPair& pair);
 
 // bahdanau_data.cpp: from text to batches.
@@ -59,9 +75,13 @@ void feed_back_step(Page& page);
 void plain_lstm_step(Page& page);
 void lstm_step(Page& page);
 void scoring_step(Page& page);
-// bahdanau_questions.cpp: a loss that includes the padding, and questions answered in words.
-void first_questions_step(Page& page);
+// bahdanau_questions.cpp: a loss that includes the padding.
 void unmasked_step(Page& page);
+// bahdanau_settings.cpp: text without spaces, encoders of other kinds and sizes, other settings and output layers.
+void spaces_step(Page& page);
+void kinds_question_step(Page& page);
+void uses_question_step(Page& page);
+void settings_step(Page& page);
 void states_question_step(Page& page);
 void output_question_step(Page& page);
 // bahdanau_search.cpp

@@ -163,7 +163,7 @@ void batch_step(Page& page) {
 }
 
 void vocabulary_step(Page& page) {
-  page.heading(tr("Exercises 9.5.1 and 9.5.2: more examples, larger vocabularies"));
+  page.exercise("9.5.1");
   const bool built_in = page.data().empty();
   const BookCorpus book =
       built_in

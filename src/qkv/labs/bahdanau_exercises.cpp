@@ -9,12 +9,6 @@
 namespace qkv::labs::bahdanau {
 namespace {
 
-// The sentences that the exercises compare losses on: the validation set, or the training set if there is none.
-SentencePairs judged_on(Page& page) {
-  const TranslationText& text = trained(page, Kind::reference).run.text();
-  return text.valid.size() > 0 ? text.valid : text.train;
-}
-
 double epochs_of(const Trained& t) { return static_cast<double>(t.run.config().training.epochs); }
 
 void say_settings(Page& page) {
@@ -48,8 +42,13 @@ Figure losses(const Label& name, const Trained& other, const Trained& reference)
 
 }  // namespace
 
+SentencePairs judged_on(Page& page) {
+  const TranslationText& text = trained(page, Kind::reference).run.text();
+  return text.valid.size() > 0 ? text.valid : text.train;
+}
+
 void feed_back_step(Page& page) {
-  page.heading(tr("Exercise 9.7.4: feeding predictions back"));
+  page.exercise("9.7.4");
   say_settings(page);
   const Trained &reference = trained(page, Kind::reference), &fed = trained(page, Kind::fed_back);
   page.say(
@@ -75,7 +74,7 @@ void feed_back_step(Page& page) {
 }
 
 void plain_lstm_step(Page& page) {
-  page.heading(tr("Exercise 9.7.5: LSTM in the baseline"));
+  page.exercise("9.7.5");
   const Trained &gru = trained(page, Kind::plain), &lstm = trained(page, Kind::plain_lstm),
                 &reference = trained(page, Kind::reference);
   const SentencePairs judge = judged_on(page);
@@ -100,7 +99,7 @@ void plain_lstm_step(Page& page) {
 }
 
 void lstm_step(Page& page) {
-  page.heading(tr("Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU"));
+  page.exercise("10.4.1");
   const Trained &reference = trained(page, Kind::reference), &lstm = trained(page, Kind::lstm);
   page.say(tr(
       "An LSTM keeps a second state, the cell, and has four sets of matrices where a GRU has three. The query is still "
@@ -130,7 +129,7 @@ void lstm_step(Page& page) {
 }
 
 void scoring_step(Page& page) {
-  page.heading(tr("Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring"));
+  page.exercise("10.4.2");
   const Trained &reference = trained(page, Kind::reference), &dot = trained(page, Kind::dot);
   page.say(tr(
       "$q^\\top k / \\sqrt{d}$ has no parameters and no tanh, so each step computes less. Here, however, only the "

@@ -95,6 +95,7 @@ void baseline_step(Page& page) {
   page.say(tr("At the book's sizes (vocabularies 184 and 201, width 32, two layers):"));
   page.print(listed(sizes));
   page.fact(tr("The baseline has {total} parameters.", "total"_a = grouped(sizes.total)));
+  page.beside_the_book(tr("parameters of the baseline"), "47,369", grouped(sizes.total));
   page.say(tr(
       "The book's decoder takes $c$ from the state passed to it. In training that is the encoder's last state; in "
       "translation it is the decoder's own, so the context drifts away from the source. Here $c$ stays $h_T$ in both "
@@ -139,6 +140,7 @@ void attention_step(Page& page) {
   const int64_t more = sizes.total - book_sizes(ScorerKind::none).total;
   page.fact(tr("Attention adds two matrices of 32 × 32 and a vector of 32: {more} parameters, {total} in all.",
                "more"_a = grouped(more), "total"_a = grouped(sizes.total)));
+  page.beside_the_book(tr("parameters with attention"), "49,449", grouped(sizes.total));
 }
 
 void masked_loss_step(Page& page) {

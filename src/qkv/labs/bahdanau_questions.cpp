@@ -1,4 +1,4 @@
-// Lab 10.4: a loss that includes the padding, and questions answered in words.
+// Lab 10.4: a loss that includes the padding.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -107,21 +107,8 @@ void judge_built_in(Page& page, const Way& masked, const Way& open, const Way& m
 
 }  // namespace
 
-void first_questions_step(Page& page) {
-  page.heading(tr("Exercises 9.6.1, 9.6.2 and 9.7.1, in words"));
-  page.say(tr(
-      "**9.6.1** Encoder and decoder need not be of the same kind: the decoder needs states, wherever they come from. "
-      "A bidirectional encoder with a unidirectional decoder is the first example, and the one that this lab trains."));
-  page.say(
-      tr("**9.6.2** Any task that maps one sequence to another of a different length: speech to text, text to summary, "
-         "question to answer, image regions to a caption."));
-  page.say(
-      tr("**9.7.1** More data, a wider model, a bidirectional encoder, a falling learning rate: `qkv train --preset "
-         "bahdanau --dump-config` prints all settings."));
-}
-
 void unmasked_step(Page& page) {
-  page.heading(tr("Exercise 9.7.2: without masking the loss"));
+  page.exercise("9.7.2");
   say_padding(page);
   const bool built_in = page.data().empty();
   std::vector<Way> ways = {{true, false}, {false, false}};
@@ -157,22 +144,6 @@ void unmasked_step(Page& page) {
   page.say(tr(
       "**Answer.** Without the mask the reported loss is misleading, and time is spent on positions that nobody reads; "
       "the translations stay about as good, since search never writes `<pad>`."));
-}
-
-void states_question_step(Page& page) {
-  page.heading(tr("Exercise 9.7.3: encoder and decoder of different sizes"));
-  page.say(tr(
-      "**9.7.3** If the number of layers or the widths differ, a linear layer computes the decoder's first states from "
-      "the encoder's last: $s_0 = \\tanh(W h_T + b)$, one per layer. A bidirectional encoder has states twice as wide, "
-      "and this is how they reach the decoder."));
-}
-
-void output_question_step(Page& page) {
-  page.heading(tr("Exercise 9.7.6: other output layers"));
-  page.say(
-      tr("**9.7.6** The output layer may share its matrix with the target embedding, or use context and embedding in "
-         "addition to the state (as Bahdanau's does); for large vocabularies a softmax over a tree or over samples "
-         "reduces its cost."));
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -210,9 +210,9 @@ Lab cues_lab() {
   return {"10.1",
           "cues",
           tr("Attention cues: queries, keys and values"),
-          {cues::words, cues::desk, cues::learned_pooling, cues::identity_map, cues::random_map, cues::database,
-           cues::kinds_of_weights, cues::hard_attention, cues::translation, cues::covariance, cues::search_engine,
-           cues::squeeze_and_excitation}};
+          {cues::words, cues::desk, cues::black_and_white, cues::convolution_cue, cues::learned_pooling,
+           cues::identity_map, cues::random_map, cues::database, cues::kinds_of_weights, cues::hard_attention,
+           cues::translation, cues::covariance, cues::search_engine, cues::squeeze_and_excitation}};
 }
 
 }  // namespace qkv::labs

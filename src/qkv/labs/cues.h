@@ -9,6 +9,9 @@ namespace qkv::labs::cues {
 void words(Page& page);
 void desk(Page& page);
 void learned_pooling(Page& page);
+// cues_pictures.cpp: what draws the eye among pictures, and a filter that finds it.
+void black_and_white(Page& page);
+void convolution_cue(Page& page);
 // cues_weights.cpp: pictures of weights, and attention as a database.
 void identity_map(Page& page);
 void random_map(Page& page);

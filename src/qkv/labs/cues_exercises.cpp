@@ -17,7 +17,7 @@
 namespace qkv::labs::cues {
 
 void translation(Page& page) {
-  page.heading(tr("Exercise 10.1.1: cues in translation"));
+  page.exercise("10.1.1");
   page.say(tr(
       "A decoder that writes a translation word by word has a task at every step: the next word. Its state is the "
       "**query**, the volitional cue. Each source word shows what it has to offer; that is its **key**, the "
@@ -46,7 +46,7 @@ void translation(Page& page) {
 }
 
 void covariance(Page& page) {
-  page.heading(tr("The gradient is a covariance (exercise 11.1.2, English edition)"));
+  page.exercise("11.1.2");
   page.say(
       tr("Let the score be $q^\\top k_i$, and let the values be the keys themselves. With weights $p_i$ and output "
          "$\\bar{k} = \\sum_i p_i k_i$, the derivative of a softmax weight is $p_i (k_i - \\bar{k})$, and so"));
@@ -155,7 +155,7 @@ double found_first(const Tensor& scores, const std::vector<int32_t>& wanted) {
 }  // namespace
 
 void search_engine(Page& page) {
-  page.heading(tr("A differentiable search engine (exercise 11.1.3, English edition)"));
+  page.exercise("11.1.3");
   page.say(tr(
       "Documents are key-value pairs, a search is a query, and the ranking is the order of the attention weights. A "
       "hard ranking has no gradient, but a softmax over the scores has one, so every click teaches: minimise $-\\log "
@@ -209,7 +209,7 @@ void search_engine(Page& page) {
 }
 
 void squeeze_and_excitation(Page& page) {
-  page.heading(tr("Squeeze-and-excitation as attention (exercise 11.1.4, English edition)"));
+  page.exercise("11.1.4");
   page.say(tr(
       "A squeeze-and-excitation block averages each channel of an image, passes the averages through a small network, "
       "and multiplies each channel by a gate between 0 and 1. Both halves are attention. The squeeze is a constant "

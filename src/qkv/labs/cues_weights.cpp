@@ -51,7 +51,7 @@ void identity_map(Page& page) {
 }
 
 void random_map(Page& page) {
-  page.heading(tr("Exercise 10.1.2: random scores"));
+  page.exercise("10.1.2");
   page.say(tr(
       "Ten by ten random numbers from [0, 1), with a softmax over each row. The colours look lively only because the "
       "scale is stretched: scores that differ by less than 1 give weights that differ by less than a factor of $e$, so "
@@ -86,7 +86,7 @@ void random_map(Page& page) {
 }
 
 void database(Page& page) {
-  page.heading(tr("A database that forgives (exercise 11.1.1, English edition)"));
+  page.exercise("11.1.1");
   page.say(tr(
       "A database holds key-value pairs, and attention reads it: here five names and years of birth. A key is the "
       "count of each letter, and a name is compared with a key by distance. **Exact look-up** is a score of 0 for the "

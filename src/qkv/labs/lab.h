@@ -2,6 +2,7 @@
 // figures, facts, and claims that are checked. A claim that fails makes the lab fail.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -12,6 +13,8 @@
 #include <vector>
 
 #include "qkv/core/language.h"
+#include "qkv/labs/exercises.h"
+#include "qkv/plot/diagram.h"
 #include "qkv/plot/figure.h"
 #include "qkv/report/bench_link.h"
 
@@ -19,7 +22,14 @@ namespace qkv::labs {
 
 struct Heading {
   Text text;
+  const Exercise* exercise = nullptr;  // that it begins
 };
+struct Question {
+  Text text;
+};  // of an exercise
+struct Answer {
+  Text text;
+};  // to it, in one sentence; the blocks up to the next heading are its evidence
 struct Paragraph {
   Text text;
 };  // `code` and $formula$ inside
@@ -35,6 +45,12 @@ struct Picture {
   Text caption;
   std::string explore = {};  // the address of a bench that shows the same numbers, "#regression?h=1", or nothing
 };
+/// A drawing of boxes and arrows.
+struct Sketch {
+  std::string name;
+  Diagram diagram;
+  Text caption;
+};
 struct Table {
   std::vector<Text> head;
   std::vector<std::vector<Text>> rows;
@@ -47,12 +63,13 @@ struct Fact {
   Text text, measured;
 };  // worth knowing, but nothing that could fail; measured may be empty
 
-using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim, Fact>;
+using Block = std::variant<Heading, Paragraph, Formula, Output, Picture, Table, Claim, Fact, Question, Answer, Sketch>;
 
 /// Options of a lab.
 struct LabOptions {
   uint64_t seed = 0;
   std::string data = {};  // a file for the labs that take one; if empty, they use built-in data
+  bool quick = false;     // leaves out the steps that train for long
 };
 
 class Page {
@@ -60,6 +77,14 @@ class Page {
   explicit Page(LabOptions options) : options_(std::move(options)) {}
 
   void heading(Text text) { add(Heading{std::move(text)}); }
+  /// The heading of an exercise, its question and its answer.
+  void exercise(const std::string& number);
+  void sketch(Sketch sketch) { add(std::move(sketch)); }
+  /// A figure of the book beside ours; they become a table at the end of the page.
+  void beside_the_book(Text what, std::string book, std::string ours) {
+    beside_.push_back({std::move(what), std::move(book), std::move(ours)});
+  }
+  const std::vector<std::vector<Text>>& beside_the_book() const { return beside_; }
   void say(Text text) { add(Paragraph{std::move(text)}); }
   void formula(std::string tex) { add(Formula{std::move(tex)}); }
   void print(Text text) { add(Output{std::move(text)}); }
@@ -84,6 +109,7 @@ class Page {
 
   uint64_t seed() const { return options_.seed; }
   const std::string& data() const { return options_.data; }
+  bool quick() const { return options_.quick; }
   /// An object that the steps of a lab share, created on first use: models that several of them examine.
   template <class T>
   T& shared() {
@@ -94,6 +120,10 @@ class Page {
   /// Frees the objects that the steps shared.
   void forget() { shared_.clear(); }
   const std::vector<Block>& blocks() const { return blocks_; }
+  /// Seconds from the start of the page to each of its blocks, and to its end.
+  const std::vector<double>& times() const { return times_; }
+  /// The page is done: its time ends.
+  void end();
   int64_t claims() const;
   int64_t failed_claims() const;
   /// Called with every block as it is added, so that a screen can follow the lab.
@@ -106,16 +136,34 @@ class Page {
   void add(Block block);
   LabOptions options_;
   std::vector<Block> blocks_;
+  std::vector<double> times_;
+  std::vector<std::vector<Text>> beside_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::map<std::type_index, std::shared_ptr<void>> shared_;
 };
+
+/// A part of a lab. The slow ones train for long; a quick tour leaves them out.
+struct Step {
+  Step(void (*step)(Page&)) : run(step) {}
+  void (*run)(Page&);
+  bool slow = false;
+};
+inline Step slow(void (*run)(Page&)) {
+  Step step(run);
+  step.slow = true;
+  return step;
+}
 
 struct Lab {
   std::string section;  // "10.2"
   std::string name;     // "kernel-regression"
   Text title;
-  std::vector<void (*)(Page&)> steps;
+  std::vector<Step> steps;
   bool takes_data = false;  // it accepts LabOptions::data
   int64_t seconds = 1;      // it takes about this long on two cores
+  int64_t quick = 0;        // the same without its slow steps, if it has some
+
+  int64_t quick_seconds() const { return quick > 0 ? quick : seconds; }
 };
 
 /// All labs, in the order of the chapter.
@@ -123,8 +171,19 @@ const std::vector<Lab>& all_labs();
 /// By name or section; null if there is none.
 const Lab* find_lab(const std::string& name);
 
-/// Runs every step. Throws if there is a file but the lab takes none.
+/// The address of each heading on a page, in order: "scoring-masked-softmax", "exercise-10.3.1".
+std::vector<std::string> anchors(const Lab& lab, const Page& page);
+/// What the section of a lab says, in a few sentences.
+std::vector<Text> summary_of(const std::string& lab);
+/// The diagrams that a lab begins with.
+std::vector<Sketch> sketches_of(const std::string& lab);
+
+/// Runs every step, between the diagrams of the section and its summary. Exercises of steps that a quick run leaves out
+/// keep their question and answer. Throws if there is a file but the lab takes none.
 Page run(const Lab& lab, const LabOptions& options, std::function<void(const Block&)> watch = {},
          std::function<void(const Text& what, double done)> at_work = {});
+/// The same on a page that keeps what was added if a step throws.
+void run(const Lab& lab, Page& page, std::function<void(const Block&)> watch,
+         std::function<void(const Text& what, double done)> at_work);
 
 }  // namespace qkv::labs

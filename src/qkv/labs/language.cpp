@@ -11,9 +11,11 @@ Lab language_lab() {
           "language-models",
           tr("Language models"),
           {induction_task, induction_training, induction_heads, induction_without, three_objectives, three_patterns,
-           fine_tuning, scaling, mixed_tasks, applications, where_the_layer_goes, decoders_alone},
+           slow(fine_tuning), slow(scaling), slow(mixed_tasks), slow(applications), slow(where_the_layer_goes),
+           decoders_alone},
           false,
-          40};
+          40,
+          15};
 }
 
 }  // namespace qkv::labs

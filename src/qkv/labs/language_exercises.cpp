@@ -119,7 +119,7 @@ double log_probability(const LanguageModel& model, const std::vector<int32_t>& s
 }  // namespace
 
 void mixed_tasks(Page& page) {
-  page.heading(tr("Exercise 11.9.1: several tasks in one minibatch"));
+  page.exercise("11.9.1");
   const Readers& r = readers(page);
   const int32_t line_end = r.text.tokenizer.line_end();
   const Rng rng = Rng(page.seed()).at("mixed");
@@ -166,7 +166,7 @@ void mixed_tasks(Page& page) {
 }
 
 void applications(Page& page) {
-  page.heading(tr("Exercise 11.9.2: what a language model is good for"));
+  page.exercise("11.9.2");
   page.say(tr(
       "What could you do with a strong language model? Continue and complete text or code (`qkv generate`); answer "
       "and summarise, if the prompt asks for it; translate; fill gaps; judge texts by their probability, to "
@@ -196,7 +196,7 @@ void applications(Page& page) {
 }
 
 void decoders_alone(Page& page) {
-  page.heading(tr("Exercise 11.9.4: where a decoder alone falls short"));
+  page.exercise("11.9.4");
   page.say(
       tr("What limits a decoder-only model when the whole input is known, as in translation? Its mask. A word of the "
          "input is read without the words after it, although they are there: its state cannot take them into account, "

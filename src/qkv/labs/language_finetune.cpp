@@ -117,7 +117,7 @@ void fine_tuning(Page& page) {
 }
 
 void where_the_layer_goes(Page& page) {
-  page.heading(tr("Exercise 11.9.3: where the new layer goes"));
+  page.exercise("11.9.3");
   const Judges& all = judges(page);
   page.say(
       tr("Where would you add layers to fine-tune a language model for classification? On a state that has seen the "

@@ -157,7 +157,7 @@ std::vector<std::vector<double>> shares(const Reader& reader, const Lines& lines
 }  // namespace
 
 void drawn(Page& page) {
-  page.heading(tr("Exercise 10.5.1: the weights of the heads"));
+  page.exercise("10.5.1");
   const Readers& r = readers(page);
   const Lines test = test_lines(page);
   const Lines line{test.letters.part(0, {1, kLength}), test.digits.part(0, {1, kLength}),
@@ -221,7 +221,7 @@ void distances(Page& page) {
 }
 
 void importance(Page& page) {
-  page.heading(tr("Exercise 10.5.2: which heads matter"));
+  page.exercise("10.5.2");
   page.say(
       tr("Put a gate $\\xi_h$ on the output of head $h$, 1 if open and 0 if closed. There are two measures of its "
          "importance: **mask** it, that is, close the gate and see how much the loss on test lines rises; or use the "

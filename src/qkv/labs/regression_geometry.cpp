@@ -38,7 +38,7 @@ double grid_at(int64_t i) { return -2 + 4 * static_cast<double>(i) / (kGrid - 1)
 }  // namespace
 
 void parzen_step(Page& page) {
-  page.heading(tr("Exercise 11.2.1: Parzen windows classify as Nadaraya-Watson does"));
+  page.exercise("11.2.1");
   page.say(tr(
       "With labels 1 and -1, a Parzen window estimates the density of each class, weighted by its frequency, and picks "
       "the larger. The difference of the two is the numerator of Nadaraya-Watson; the denominator, the density of all "
@@ -100,7 +100,7 @@ void parzen_step(Page& page) {
 }
 
 void unit_norm_step(Page& page) {
-  page.heading(tr("Exercise 11.2.3: inputs of length 1"));
+  page.exercise("11.2.3");
   page.say(
       tr("The squared lengths are then constants, which softmax ignores, and the distance becomes a dot product: the "
          "kernel is scaled dot-product attention with scale $1/h^2$."));
@@ -282,7 +282,7 @@ void measure(Law& law, const Rng& rng) {
 }  // namespace
 
 void shrinking_step(Page& page) {
-  page.heading(tr("Exercise 11.2.4: how fast should the width shrink?"));
+  page.exercise("11.2.4");
   page.say(
       tr("A window of width $h$ in $d$ dimensions holds about $n h^d$ points, so the variance is of order $1/(n h^d)$; "
          "away from the border the bias is of order $h^2$. The sum of the variance and the squared bias is smallest "

@@ -190,7 +190,7 @@ void draw_poolings(Page& page, const Sample& s, const std::vector<Fitted>& all) 
 }  // namespace
 
 void new_poolings_step(Page& page) {
-  page.heading(tr("Exercise 10.2.4: other learned poolings"));
+  page.exercise("10.2.4");
   page.say(tr(
       "Any scoring function can be trained. Each of these is a type with one function `scores(q, k)`; `attend` does "
       "the rest, and the diagonal is masked so that no point sees itself. **Width by place**: $w(x)$ is learned at $x "
@@ -236,7 +236,7 @@ void new_poolings_step(Page& page) {
 }
 
 void leaving_out_step(Page& page) {
-  page.heading(tr("Exercise 11.2.2: learning the width with and without leaving a point out"));
+  page.exercise("11.2.2");
   page.say(tr(
       "If a point may see itself, its own value is the best prediction: the training error goes to 0 as the width goes "
       "to 0, and gradient descent follows it there. If it is left out, its neighbours have to explain it, and there is "

@@ -93,7 +93,7 @@ void few_data(Page& page, double usual, double small) {
 }  // namespace
 
 void more_data_step(Page& page) {
-  page.heading(tr("Exercise 10.2.1: does more data help the non-parametric estimator?"));
+  page.exercise("10.2.1");
   page.say(
       tr("It is often said, in note 001 too, that with enough data it converges to the truth. The sentence lacks its "
          "second half: **if the width shrinks as the data grow**. At width 1 more data remove the noise but leave the "
@@ -145,7 +145,7 @@ void more_data_step(Page& page) {
 }
 
 void meaning_of_w_step(Page& page) {
-  page.heading(tr("Exercise 10.2.2: what does w mean, and why does it sharpen the weights?"));
+  page.exercise("10.2.2");
   page.say(tr(
       "$1/|w|$ is the distance over which one input still says something about another: the scale on which the curve "
       "changes, made larger where noise has to be averaged away. As $w$ grows, the differences between scores grow, "
@@ -196,7 +196,7 @@ void meaning_of_w_step(Page& page) {
 }
 
 void width_choice_step(Page& page) {
-  page.heading(tr("Exercise 10.2.3: a hyper-parameter for the non-parametric estimator"));
+  page.exercise("10.2.3");
   page.say(tr(
       "It is the width itself: divide the distance by $h$. It can come from a rule of thumb, or from leave-one-out "
       "cross-validation, which needs no gradient: compute the leave-one-out error for a series of widths and take the "

@@ -163,6 +163,8 @@ void batched_product_step(Page& page) {
                          shapes.size(1), shapes.size(2), product.ptr()[0], product.ptr()[1]));
   page.fact(tr("Ten equal weights of 0.1 average the values 0 ... 9, and 10 ... 19."),
             tr("{first:.4f} and {second:.4f}", "first"_a = product.ptr()[0], "second"_a = product.ptr()[1]));
+  page.beside_the_book(tr("a batched product of weights 0.1 and values 0 to 19"), "4.5, 14.5",
+                       fmt::format("{:.1f}, {:.1f}", product.ptr()[0], product.ptr()[1]));
   leave_one_out_shapes(page);
 }
 

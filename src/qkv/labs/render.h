@@ -12,6 +12,16 @@ struct Finished {
   const Lab* lab;
   Page page;
   double seconds;
+  Text error = {};  // if it ended with one
+};
+
+/// What a report says of the run it shows.
+struct TourFacts {
+  Text machine = {};
+  std::string command = {};
+  uint64_t seed = 0;
+  bool quick = false;
+  bool whole = false;  // with the notes, the glossary, the list of exercises and the bibliography
 };
 
 /// Addresses of benches up to this length are shown in full.
@@ -30,9 +40,12 @@ std::string plain(const Block& block, Language language, const PlainStyle& style
 std::string plain_title(const Lab& lab, Language language, const PlainStyle& style = {});
 /// A note with TeX formulas and links to figures/NAME.svg beside it.
 std::string markdown(const Lab& lab, const Page& page, Language language);
-/// One self-contained page: style, MathML and SVG inside, no script, no network.
-std::string html_report(const std::vector<Finished>& labs, Language language);
+/// One self-contained page in both languages, which opens in `language`: style, script, MathML and SVG are inside, and
+/// nothing is loaded.
+std::string html_report(const std::vector<Finished>& labs, Language language, const TourFacts& facts = {});
 /// Writes a figure as NAME.svg and NAME.png into a folder; returns the number of files.
 int64_t save_figure(const Picture& picture, const std::string& folder, Language language);
+/// Writes a diagram as NAME.svg; returns 1.
+int64_t save_sketch(const Sketch& sketch, const std::string& folder, Language language);
 
 }  // namespace qkv::labs

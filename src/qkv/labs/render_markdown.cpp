@@ -32,7 +32,14 @@ std::string markdown(const Lab& lab, const Page& page, Language language) {
       out += "## " + typeset(b->text, language) + "\n";
     else if (auto* b = std::get_if<Paragraph>(&block))
       out += typeset(b->text, language) + "\n";
-    else if (auto* b = std::get_if<Formula>(&block))
+    else if (auto* b = std::get_if<Question>(&block))
+      out += "**" + tr("Question:").in(language) + "** " + typeset(b->text, language) + "\n";
+    else if (auto* b = std::get_if<Answer>(&block))
+      out += "**" + tr("In one sentence:").in(language) + "** " + typeset(b->text, language) + "\n";
+    else if (auto* b = std::get_if<Sketch>(&block)) {
+      const std::string caption = typeset(b->caption, language);
+      out += "![" + caption + "](" + b->name + ".svg)\n\n*" + caption + "*\n";
+    } else if (auto* b = std::get_if<Formula>(&block))
       out += "$$" + b->tex + "$$\n";
     else if (auto* b = std::get_if<Output>(&block)) {
       const std::string text = b->text.in(language);
@@ -68,6 +75,11 @@ int64_t save_figure(const Picture& picture, const std::string& folder, Language 
     ++files;
   }
   return files;
+}
+
+int64_t save_sketch(const Sketch& sketch, const std::string& folder, Language language) {
+  save(sketch.diagram, folder + "/" + sketch.name + ".svg", language);
+  return 1;
 }
 
 }  // namespace qkv::labs

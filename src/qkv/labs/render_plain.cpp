@@ -47,6 +47,21 @@ class PlainPage {
     return "\n" + in(kBold, wrapped("== " + typeset(b.text, language_) + " ==", text_columns_, 3)) + "\n";
   }
   std::string operator()(const Paragraph& b) const { return wrapped(written(b.text), text_columns_) + "\n"; }
+  std::string operator()(const Question& b) const {
+    return wrapped(in(kBold, tr("Question:").in(language_)) + " " + written(b.text), text_columns_) + "\n";
+  }
+  std::string operator()(const Answer& b) const {
+    return wrapped(in(kBold, tr("In one sentence:").in(language_)) + " " + written(b.text), text_columns_) + "\n";
+  }
+  std::string operator()(const Sketch& b) const {
+    std::string out =
+        "\n" +
+        wrapped(in(kDim, tr("[diagram {name}]", "name"_a = b.name).in(language_)) + " " + written(b.caption),
+                text_columns_, 2) +
+        "\n";
+    if (!style_.folder.empty()) out += "  " + in(kDim, style_.folder + "/" + b.name + ".svg") + "\n";
+    return out;
+  }
   std::string operator()(const Formula& b) const {
     return wrapped("    " + plain_formula(b.tex), style_.columns, 8) + "\n";
   }

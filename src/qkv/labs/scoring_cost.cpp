@@ -33,7 +33,7 @@ Times race(int64_t n, int runs, const Rng& rng) {
 }  // namespace
 
 void cost(Page& page) {
-  page.heading(tr("What a score costs (exercise 11.3.3, English edition)"));
+  page.exercise("11.3.3");
   page.say(tr(
       "For $n$ queries, $m$ keys, width $d$ and values of width $v$, the dot product takes $2nmd$ operations for the "
       "scores and $2nmv$ for the output: two matrix products, which processors do best. Additive attention with $h$ "

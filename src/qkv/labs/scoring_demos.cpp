@@ -62,6 +62,7 @@ void equal_keys(Page& page) {
           .set("k", ones({10, 2}))
           .set("v", arange(0, 40).viewed({10, 4}))
           .set("lens", "2, 6"));
+  page.beside_the_book(tr("both scores on equal keys"), shown(expected_output()), shown(added.output));
   const double off = std::max(largest_difference(added.output, expected_output()),
                               largest_difference(dotted.output, expected_output()));
   page.claim(off < 1e-4, tr("Both give [[2, 3, 4, 5]] and [[10, 11, 12, 13]]."),
@@ -108,7 +109,7 @@ void random_keys(Page& page) {
 }
 
 void different_keys(Page& page) {
-  page.heading(tr("Exercise 10.3.1: do both scores still agree?"));
+  page.exercise("10.3.1");
   page.say(tr(
       "They agreed only because the keys were equal. Below, both scores get the same queries and the same keys: keys "
       "of ones, random keys, and the random keys ten times as long. The dot product grows with the key, so long keys "

@@ -56,7 +56,7 @@ Tensor length_bias(const Tensor& k) { return scale(sum(mul(k, k), -1), -0.5f).vi
 }  // namespace
 
 void bilinear(Page& page) {
-  page.heading(tr("Exercise 10.3.2: different lengths, matrix products only"));
+  page.exercise("10.3.2");
   page.say(tr(
       "Put a matrix between them: $a(q, k) = q^\\top W k$ where $W$ has shape query length by key length. It is a dot "
       "product after the query has been mapped into the keys' space, or the keys into the query's; which is cheaper "
@@ -77,7 +77,7 @@ void bilinear(Page& page) {
 }
 
 void vector_sum(Page& page) {
-  page.heading(tr("Exercise 10.3.3: is the sum of the vectors a better score?"));
+  page.exercise("10.3.3");
   page.say(tr(
       "No: it ignores the query. Summing the elements of $q + k$ gives the score $\\sum_j q_j + \\sum_j k_j$. The "
       "first sum is the same for every key of a row, and softmax ignores a constant added to a whole row. The query "
@@ -125,7 +125,7 @@ void vector_sum(Page& page) {
 }
 
 void distance(Page& page) {
-  page.heading(tr("Attention by distance (exercise 11.3.1, English edition)"));
+  page.exercise("11.3.1");
   page.say(tr("The Gaussian score and the dot product are closely related:"));
   page.formula(
       "-\\frac{1}{2} \\lVert q - k_i \\rVert^2 = q^\\top k_i - \\frac{1}{2} \\lVert k_i \\rVert^2 - \\frac{1}{2} "

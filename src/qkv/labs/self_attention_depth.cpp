@@ -144,7 +144,7 @@ void table_at(Page& page, const Runs& runs, std::vector<double> Depths::*values,
 }  // namespace
 
 void deep_stacks(Page& page) {
-  page.heading(tr("Exercise 10.6.1: a deep stack of self-attention"));
+  page.exercise("10.6.1");
   page.say(tr(
       "What goes wrong if self-attention with positional encoding is stacked, layer upon layer? Take the same word "
       "sixteen times, so that nothing but the position tells one token from another, and send it through 24 layers. A "

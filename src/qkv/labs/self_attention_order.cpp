@@ -162,7 +162,7 @@ Tensor map_of(const Copier& model, const Rng& rng) {
 }  // namespace
 
 void learned_positions(Page& page) {
-  page.heading(tr("Exercise 10.6.2: positions that are learned"));
+  page.exercise("10.6.2");
   page.say(tr(
       "The simplest design: a table with one vector for each position, a parameter like any other, added where the "
       "sines and cosines were. It can learn whatever suits the task, but knows nothing about positions that training "
@@ -224,7 +224,7 @@ void where_they_look(Page& page) {
 }
 
 void relative_biases(Page& page) {
-  page.heading(tr("Exercise 11.6.3 (English edition): learned relative positions"));
+  page.exercise("11.6.3");
   page.say(tr(
       "Order is a matter of distances, so learn those: a number $b_{j - i}$ for every distance of key $j$ from query "
       "$i$ and every head, added to the score (after Shaw and others, 2018, and Raffel and others, 2020). Distances "

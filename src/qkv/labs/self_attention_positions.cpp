@@ -76,6 +76,8 @@ void encoding(Page& page) {
       tr("Columns 6 to 9 of 32 over 60 positions. 6 and 7 oscillate faster than 8 and 9; within a pair only the phase "
          "differs."),
       bench(kPositions));
+  page.beside_the_book(tr("position 1, width 32: the first four numbers"), ".8415 .5403 .5332 .8460",
+                       shown(p.part(kWidth, {4})));
   const float row_1[] = {.8415f, .5403f, .5332f, .8460f, .3110f, .9504f, .1769f, .9842f, .0998f, .9950f};
   double off = 0;
   bool start = true;

@@ -265,15 +265,16 @@ Lab transformer_lab() {
            cheating_step,
            cache_step,
            inference_positions_step,
-           position_kinds_step,
-           norm_place_step,
-           depth_step,
-           additive_step,
-           language_model_step,
+           slow(position_kinds_step),
+           slow(norm_place_step),
+           slow(depth_step),
+           slow(additive_step),
+           slow(language_model_step),
            long_input_step,
            vision_step},
           true,
-          25};
+          25,
+          10};
 }
 
 }  // namespace qkv::labs

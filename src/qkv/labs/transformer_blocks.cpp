@@ -226,9 +226,11 @@ void sizes_step(Page& page) {
   page.fact(tr("The book's model has {total} parameters.", "total"_a = grouped(encoder + decoder)),
             tr("{encoder} in the encoder, {decoder} in the decoder", "encoder"_a = grouped(encoder),
                "decoder"_a = grouped(decoder)));
+  page.beside_the_book(tr("parameters of the Transformer"), "60,937", grouped(encoder + decoder));
   const int64_t english = count_parameters(Transformer({.hidden = 256, .ffn = 64, .layers = 2}, {194, 214}, Rng(0)));
   page.fact(tr("The English edition's model, 256 wide with vocabularies of 194 and 214, has {total}.",
                "total"_a = grouped(english)));
+  page.beside_the_book(tr("parameters of the English edition's Transformer"), "1,869,782", grouped(english));
 }
 
 }  // namespace qkv::labs::transformer

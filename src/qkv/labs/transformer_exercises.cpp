@@ -78,7 +78,7 @@ std::vector<double> gradient_by_block(const Trained& like, NormPlace place, cons
 }  // namespace
 
 void depth_step(Page& page) {
-  page.heading(tr("Exercise 10.7.1 (English edition 11.7.1): a deeper Transformer"));
+  page.exercise("10.7.1");
   const Trained &one = trained(page, Kind::one_layer), &two = trained(page, Kind::reference),
                 &four = trained(page, Kind::four_layers), &four_pre = trained(page, Kind::four_pre);
   page.say(tr(
@@ -119,7 +119,7 @@ void depth_step(Page& page) {
 }
 
 void additive_step(Page& page) {
-  page.heading(tr("Exercise 10.7.2 (English edition 11.7.2): additive in place of scaled dot-product attention"));
+  page.exercise("10.7.2");
   page.say(
       tr("Every attention of the model, in the encoder, in the decoder and between them, is scored by a small network "
          "instead of a dot product:"));

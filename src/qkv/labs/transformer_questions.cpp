@@ -156,7 +156,7 @@ void position_kinds_step(Page& page) {
 }
 
 void language_model_step(Page& page) {
-  page.heading(tr("Exercise 10.7.3 (English edition 11.7.3): a language model"));
+  page.exercise("10.7.3");
   page.say(tr(
       "A language model predicts the next word from those before it, and there is no other sentence to attend to: this "
       "is the **decoder alone**, without cross-attention. (An encoder sees both sides and is instead trained to fill "
@@ -250,7 +250,7 @@ void long_input_step(Page& page) {
 }
 
 void vision_step(Page& page) {
-  page.heading(tr("Exercise 10.7.6: images without convolution"));
+  page.exercise("10.7.6");
   page.say(tr(
       "Cut the image into patches and treat each patch as a word: it is flattened, projected to the model's width by a "
       "matrix, and given a position. The encoder works on the patches; a special first token, or the mean over all "

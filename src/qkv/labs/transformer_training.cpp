@@ -28,6 +28,7 @@ void train_on_book(Page& page, const Trained& model) {
             curves({ours, book}, {.label = tr("epoch")}, {.label = tr("loss (book's unit)"), .scale = AxisScale::log}),
             tr("Training loss in the book's unit: the loss per token divided by 10, with dropout on."));
   const double last = model.losses.back();
+  page.beside_the_book(tr("loss of the Transformer, book's unit"), "0.030", rounded(last, 4));
   named_table(page, {verbatim(""), tr("loss"), tr("tokens/s")},
               {{tr("here, one core"), {rounded(last, 4), grouped(static_cast<int64_t>(model.tokens_per_second))}},
                {tr("book, PyTorch on a GPU"), {"0.030", "5,203"}},

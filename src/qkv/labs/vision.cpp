@@ -74,9 +74,11 @@ Lab vision_lab() {
   return {"11.8",
           "vision-transformer",
           tr("The vision Transformer"),
-          {patches_of_an_image, order_of_patches, training, where_it_looks, image_size, mean_of_patches, better},
+          {patches_of_an_image, order_of_patches, slow(training), slow(where_it_looks), image_size,
+           slow(mean_of_patches), slow(better)},
           false,
-          15};
+          15,
+          2};
 }
 
 }  // namespace qkv::labs

@@ -45,7 +45,7 @@ Cost cost_of(int64_t side) {
 }  // namespace
 
 void image_size(Page& page) {
-  page.heading(tr("Exercise 11.8.1: the size of the image"));
+  page.exercise("11.8.1");
   page.say(
       tr("How does `img_size` affect the time of training? With patches of 16 x 16, an image of twice the side has "
          "four times as many tokens. The products of every token with the weights grow by four; attention, which "
@@ -74,7 +74,7 @@ void image_size(Page& page) {
 }
 
 void mean_of_patches(Page& page) {
-  page.heading(tr("Exercise 11.8.2: the mean of the patches"));
+  page.exercise("11.8.2");
   const Seers& all = seers(page);
   page.say(
       tr("Project the mean of the patches' last states instead of the class token's. The class token has to learn "
@@ -87,7 +87,7 @@ void mean_of_patches(Page& page) {
 }
 
 void better(Page& page) {
-  page.heading(tr("Exercise 11.8.3: better settings"));
+  page.exercise("11.8.3");
   const Seers& all = seers(page);
   page.say(
       tr("What improves accuracy? Here, small patches. Positions matter less than one would think: a drawn shape "

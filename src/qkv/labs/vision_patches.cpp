@@ -95,6 +95,8 @@ void patches_of_an_image(Page& page) {
   page.fact(tr("The book's model for Fashion-MNIST: 96 x 96 pixels, patches of 16 x 16, 512 wide, two blocks."),
             tr("{tokens} tokens, {parameters} parameters", "tokens"_a = book.tokens({1, 96, 96}),
                "parameters"_a = grouped(static_cast<uint64_t>(parameters))));
+  page.beside_the_book(tr("parameters of the vision Transformer"), "6,457,866",
+                       grouped(static_cast<uint64_t>(parameters)));
 }
 
 void order_of_patches(Page& page) {

@@ -5,11 +5,14 @@
 #include <cctype>
 
 #include "qkv/core/check.h"
+#include "qkv/data/translation.h"
 #include "qkv/labs/sections.h"
 
 namespace qkv::labs {
 
 namespace {
+
+constexpr int64_t kFewestPairs = 100;  // of a corpus that a lab trains on
 
 double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -131,6 +134,11 @@ void run(const Lab& lab, Page& page, std::function<void(const Block&)> watch,
       page.end();
     }
   } end{page};
+  if (!page.data().empty()) {
+    const auto pairs = std::ssize(load_book_zh(page.data()).train);
+    require(pairs >= kFewestPairs, "{file}: has {pairs} sentence pairs; the lab needs at least {least}",
+            "file"_a = page.data(), "pairs"_a = pairs, "least"_a = kFewestPairs);
+  }
   page.watch = std::move(watch);
   page.at_work = std::move(at_work);
   for (Sketch& sketch : sketches_of(lab.name)) page.sketch(std::move(sketch));

@@ -47,7 +47,7 @@ printf 'go .\tva !\nrun .\tcours !\n' >two.tsv
 run tour bahdanau cues --data two.tsv -o failing --quick
 [[ $code == 1 ]] || mismatch "a tour with a lab that failed: exit code $code"
 expect_match 'class="failed".*id="cues"' "$(tr -d '\n' <failing/index.html)"
-expect_match 'lab bahdanau failed: two.tsv: has 2 sentence pairs; the lab needs at least 100' "$err"
+expect_match 'lab bahdanau failed: two.tsv: has 2 sentence pairs; the lab needs at least 40' "$err"
 expect 2 'qkv: error: there is no lab "scorings"
 hint: did you mean "scoring"?' tour scorings -o none
 [[ ! -e none ]] || mismatch "an unknown lab left a folder"

@@ -12,7 +12,7 @@ namespace qkv::labs {
 
 namespace {
 
-constexpr int64_t kFewestPairs = 100;  // of a corpus that a lab trains on
+constexpr int64_t kFewestPairs = 40;  // of a corpus that a lab trains on
 
 double since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -136,7 +136,7 @@ expect_match $'training    0 of 9 epochs\nparameters  no weights are saved yet\n
 echo 'data: 3' >trained/config.yaml
 expect 1 'qkv: error: trained/config.yaml:1: the block "data" must hold "key: value" lines' info trained
 run info --help --lang zh
-expect_match '--all +对 qkv train 输出的文件夹' "$out"
+expect_match '--all +对 qkv train 写出的文件夹' "$out"
 
 # Streams that end or fail.
 err=$({ "$QKV" info | head -0; } 2>&1)

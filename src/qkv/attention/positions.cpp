@@ -18,15 +18,17 @@ double frequency(int64_t pair, int64_t width) {
 
 }  // namespace
 
-Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset) {
+Tensor sinusoidal_positions(int64_t count, int64_t width, int64_t offset, Waves waves) {
   check(count >= 0 && width > 0,
         "[sinusoidal_positions] expected a count of at least 0 and a width of at least 1, got ", count, " and ", width);
   Tensor p = Tensor::empty({count, width});
+  const int64_t sines = (width + 1) / 2;
   for (int64_t column = 0; column < width; ++column) {
-    const double w = frequency(column / 2, width);
+    const bool is_sine = waves == Waves::pairs ? column % 2 == 0 : column < sines;
+    const double w = frequency(waves == Waves::pairs ? column / 2 : is_sine ? column : column - sines, width);
     for (int64_t i = 0; i < count; ++i) {
       const double angle = static_cast<double>(offset + i) * w;
-      p.mutable_ptr()[i * width + column] = static_cast<float>(column % 2 == 0 ? std::sin(angle) : std::cos(angle));
+      p.mutable_ptr()[i * width + column] = static_cast<float>(is_sine ? std::sin(angle) : std::cos(angle));
     }
   }
   return p;
@@ -38,11 +40,16 @@ Tensor position_shift(int64_t distance, int64_t pair, int64_t width) {
   return Tensor({2, 2}, {c, s, -s, c});
 }
 
-AddedPositions::AddedPositions(PositionKind kind, int64_t count, int64_t width, const Rng& rng) {
-  if (kind == PositionKind::sinusoidal && !ShapesOnly::active()) waves = sinusoidal_positions(kReadyPositions, width);
+AddedPositions::AddedPositions(PositionKind of, int64_t count, int64_t columns, const Rng& rng, Waves order)
+    : kind(of), width(columns), waves(order) {
+  if (!ShapesOnly::active()) prepare();
   if (kind != PositionKind::learned) return;
   check(count > 0, "[positions] a learned table needs at least one position, got ", count);
   table = parameter(normal({count, width}, rng, 0, 0.02f));
+}
+
+void AddedPositions::prepare() {
+  if (kind == PositionKind::sinusoidal) ready = sinusoidal_positions(kReadyPositions, width, 0, waves);
 }
 
 Tensor AddedPositions::operator()(int64_t count, int64_t offset) const {
@@ -51,9 +58,9 @@ Tensor AddedPositions::operator()(int64_t count, int64_t offset) const {
           " is past the learned table of ", table.size(0), " positions");
     return slice(table, 0, offset, offset + count);
   }
-  if (!waves.defined()) return {};
-  return offset + count <= waves.size(0) ? slice(waves, 0, offset, offset + count)
-                                         : sinusoidal_positions(count, waves.size(1), offset);
+  if (kind != PositionKind::sinusoidal) return {};
+  return ready.defined() && offset + count <= ready.size(0) ? slice(ready, 0, offset, offset + count)
+                                                            : sinusoidal_positions(count, width, offset, waves);
 }
 
 }  // namespace qkv

@@ -35,7 +35,10 @@ class Align : public Command {
   }
 
   void bind(Options& o) override {
-    o.option("--model DIR", tr("align with the attention of this model (a folder that qkv train wrote)"), model_);
+    o.option("--model DIR",
+             tr("align with the attention of this model (a folder that qkv train wrote, or a pretrained "
+                "one)"),
+             model_);
     o.option("--pairs FILE", tr("with --model: tab-separated sentence pairs; or --source and --target"), pairs_);
     o.option("--rule R",
              tr("with --model: link each target word to the source word with the largest weight; or let source words "

@@ -62,7 +62,7 @@ class Check : public Command {
   }
 
   void bind(Options& o) override {
-    o.option("--model DIR", tr("the folder that qkv train wrote"), model_);
+    o.option("--model DIR", tr("the folder that qkv train wrote, or a pretrained one"), model_);
     o.option("--data FILE",
              tr("tab-separated sentence pairs to try, a text or images (default: random tokens, or drawn pictures)"),
              data_);

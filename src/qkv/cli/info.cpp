@@ -20,6 +20,7 @@
 #include "qkv/io/file.h"
 #include "qkv/io/npz.h"
 #include "qkv/kernels/target.h"
+#include "qkv/report/pretrained.h"
 #include "qkv/report/runs.h"
 
 namespace qkv::cli {
@@ -82,7 +83,10 @@ class Info : public Command {
   std::string example() const override { return "qkv info model.safetensors\n  qkv info runs/bahdanau"; }
   void bind(Options& options) override {
     options.positionals("FILE", tr(".npy, .npz or .safetensors files, or folders"), paths_);
-    options.flag("--all", tr("for folders that qkv train wrote: every array of every file instead of a summary"), all_);
+    options.flag("--all",
+                 tr("for folders that qkv train wrote, and pretrained ones: every array of every file instead of "
+                    "a summary"),
+                 all_);
     options.flag("--json", tr("print JSON"), json_);
   }
 
@@ -96,6 +100,8 @@ class Info : public Command {
       std::error_code ignored;
       if (!std::filesystem::is_directory(path, ignored))
         add(path, [&] { return report::report_file(path); });
+      else if (!all_ && is_pretrained_folder(path))
+        add(path, [&] { return report::report_pretrained(path); });
       else if (!all_ && report::is_run_folder(path))
         add(path, [&] { return report::report_run(path); });
       else

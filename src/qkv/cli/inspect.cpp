@@ -32,7 +32,7 @@ class Inspect : public Command {
   }
 
   void bind(Options& options) override {
-    options.option("--model DIR", tr("the folder that qkv train wrote"), o_.model);
+    options.option("--model DIR", tr("the folder that qkv train wrote, or a pretrained one"), o_.model);
     options.option("--target TEXT", tr("use this translation instead of the model's own"), o_.target);
     options.option("--pairs FILE", tr("take sentence and translation from a file of tab-separated pairs"), o_.pairs);
     options.option("--line N", tr("line of that file, from 1"), o_.line, 1);

@@ -39,7 +39,7 @@ class Translate : public Command {
   }
 
   void bind(Options& options) override {
-    options.option("--model DIR", tr("the folder that qkv train wrote"), model_);
+    options.option("--model DIR", tr("the folder that qkv train wrote, or a pretrained one"), model_);
     options.option("--beam N", tr("hypotheses kept (default: from the model's configuration)"), beam_, 1, 1000);
     options.option("--length-penalty A", tr("rank hypotheses by log p / length^A"), penalty_, 0, 10);
     options.option("--max-length N", tr("maximum number of tokens of a translation"), max_length_, 1, 100000);

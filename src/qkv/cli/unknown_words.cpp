@@ -5,6 +5,7 @@
 
 #include "qkv/data/text.h"
 #include "qkv/run/run_folder.h"
+#include "qkv/tasks/pretrained/folder.h"
 
 namespace qkv::cli {
 namespace {
@@ -67,6 +68,7 @@ void UnknownWords::note(const Tokenizer& tokenizer, const std::string& sentence,
 }
 
 void note_unfinished(const std::string& folder, const Global& global) {
+  if (is_pretrained_folder(folder)) return;
   const std::string weights = run_weights(folder);
   if (!weights.ends_with("/model.safetensors"))
     global.note(

@@ -27,6 +27,9 @@ inline constexpr uint64_t kNpyHeaderBytes = uint64_t{1} << 20;
 inline constexpr uint64_t kSafetensorsHeaderBytes = 100'000'000;  // the format's own limit
 inline constexpr size_t kTensors = 100'000;  // tensors in a safetensors file, and entries in its metadata
 
+// Pretrained folders: config.json, generation_config.json and the index of shards.
+inline constexpr uint64_t kModelJsonBytes = uint64_t{64} << 20;
+
 // Subword models.
 inline constexpr uint64_t kSubwordModelBytes = uint64_t{256} << 20;
 inline constexpr size_t kPieceBytes = 512;  // per piece: a trie of longer pieces takes minutes to build

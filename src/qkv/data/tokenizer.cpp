@@ -1,6 +1,7 @@
-// Sentences to ids and back: two kinds with one type.
+// Sentences to ids and back: three kinds with one type.
 #include "qkv/data/tokenizer.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "qkv/core/check.h"
@@ -17,6 +18,9 @@ struct Tokenizer::State {
   Vocabulary vocabulary;  // words only
   WordForms forms;        // of the vocabulary
   std::optional<Subwords> subwords;
+  std::optional<PretrainedTokenizer> pretrained;
+  Side side = Side::source;  // pretrained only, as are its tokens
+  Tokens tokens{-1, -1, -1};
   bool lowercase = false;  // subwords only; word rules include the case
   Normalization form = Normalization::none;
 };
@@ -43,6 +47,20 @@ Tokenizer Tokenizer::subwords(Subwords model, bool lowercase, Normalization form
   return Tokenizer(std::make_shared<const State>(std::move(state)));
 }
 
+Tokenizer Tokenizer::pretrained(PretrainedTokenizer model, Side side, const Tokens& tokens) {
+  State state;
+  state.pretrained = std::move(model);
+  state.side = side;
+  state.tokens = tokens;
+  return Tokenizer(std::make_shared<const State>(std::move(state)));
+}
+
+EncodedText Tokenizer::encoded(std::string_view sentence) const {
+  const EncodeOptions bare{.special = false};
+  return state_->side == Side::source ? state_->pretrained->encode(sentence, bare)
+                                      : state_->pretrained->encode_target(sentence, bare);
+}
+
 // As the subword model reads it.
 NormalizedSentence Tokenizer::prepared(std::string_view sentence) const {
   NormalizedSentence out = normalized(sentence, state_->form);
@@ -60,6 +78,7 @@ std::vector<Word> Tokenizer::split(std::string_view sentence) const {
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view sentence) const {
+  if (state_->pretrained) return encoded(sentence).ids();
   if (state_->subwords) return state_->subwords->encode(prepared(sentence).text);
   std::vector<int32_t> ids;
   for (const Word& word : split(sentence)) {
@@ -73,6 +92,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, Writing writing) con
   std::vector<int32_t> shown;
   for (const int32_t id : ids)
     if (!is_hidden(id)) shown.push_back(id);
+  if (state_->pretrained) return state_->pretrained->decode(shown);
   if (state_->subwords) return state_->subwords->decode(shown);
   const bool apart = state_->rule == WordRule::book || state_->forms.apart;
   const std::string text = apart && writing.attached ? join_as_written(tokens(shown), state_->spacing)
@@ -82,7 +102,7 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, Writing writing) con
 
 Writing Tokenizer::writing(std::string_view sentence) const {
   Writing out;
-  if (state_->subwords) return out;
+  if (state_->subwords || state_->pretrained) return out;
   out.capital = begins_with_capital(sentence);
   const std::vector<Word> words = split(sentence);
   bool mark_alone = false;
@@ -100,12 +120,18 @@ std::vector<std::string> Tokenizer::tokens(std::span<const int32_t> ids) const {
   std::vector<std::string> out;
   out.reserve(ids.size());
   for (const int32_t id : ids)
-    out.push_back(state_->subwords ? state_->subwords->piece(id) : state_->vocabulary.token(id));
+    out.push_back(state_->pretrained ? state_->pretrained->piece(id)
+                  : state_->subwords ? state_->subwords->piece(id)
+                                     : state_->vocabulary.token(id));
   return out;
 }
 
 std::vector<int32_t> Tokenizer::word_of_token(std::string_view sentence) const {
   std::vector<int32_t> out;
+  if (state_->pretrained) {
+    for (const EncodedToken& token : encoded(sentence).tokens) out.push_back(std::max(token.word, 0));
+    return out;
+  }
   if (!state_->subwords) {
     for (const Word& word : split(sentence)) out.push_back(word.part);
     return out;
@@ -122,20 +148,42 @@ std::vector<int32_t> Tokenizer::word_of_token(std::string_view sentence) const {
   return out;
 }
 
-size_t Tokenizer::most_bytes() const { return state_->subwords ? limits::kSentenceBytes : SIZE_MAX; }
-int32_t Tokenizer::size() const { return state_->subwords ? state_->subwords->size() : state_->vocabulary.size(); }
-int32_t Tokenizer::unk() const { return state_->subwords ? state_->subwords->unk() : state_->vocabulary.unk(); }
-int32_t Tokenizer::pad() const { return state_->subwords ? state_->subwords->pad() : state_->vocabulary.pad(); }
-int32_t Tokenizer::bos() const { return state_->subwords ? state_->subwords->bos() : state_->vocabulary.bos(); }
-int32_t Tokenizer::eos() const { return state_->subwords ? state_->subwords->eos() : state_->vocabulary.eos(); }
-const Vocabulary* Tokenizer::vocabulary() const { return state_->subwords ? nullptr : &state_->vocabulary; }
+size_t Tokenizer::most_bytes() const {
+  return state_->subwords || state_->pretrained ? limits::kSentenceBytes : SIZE_MAX;
+}
+int32_t Tokenizer::size() const {
+  if (state_->pretrained) return state_->pretrained->size();
+  return state_->subwords ? state_->subwords->size() : state_->vocabulary.size();
+}
+int32_t Tokenizer::unk() const {
+  if (state_->pretrained) return state_->pretrained->special().unk;
+  return state_->subwords ? state_->subwords->unk() : state_->vocabulary.unk();
+}
+int32_t Tokenizer::pad() const {
+  if (state_->pretrained) return state_->tokens.pad;
+  return state_->subwords ? state_->subwords->pad() : state_->vocabulary.pad();
+}
+int32_t Tokenizer::bos() const {
+  if (state_->pretrained) return state_->tokens.begin;
+  return state_->subwords ? state_->subwords->bos() : state_->vocabulary.bos();
+}
+int32_t Tokenizer::eos() const {
+  if (state_->pretrained) return state_->tokens.end;
+  return state_->subwords ? state_->subwords->eos() : state_->vocabulary.eos();
+}
+const Vocabulary* Tokenizer::vocabulary() const {
+  return state_->subwords || state_->pretrained ? nullptr : &state_->vocabulary;
+}
 
 bool Tokenizer::is_lower() const {
+  if (state_->pretrained) return false;
   if (state_->subwords) return state_->lowercase;
   return state_->rule != WordRule::spaces || state_->forms.lower;
 }
 
 void Tokenizer::save(const std::string& folder, const std::string& name) const {
+  require(!state_->pretrained, "{folder}: the tokenizer of a pretrained model cannot be written as that of a run",
+          "folder"_a = folder);
   const std::string base = folder + "/";
   std::string kind =
       state_->subwords ? text("subwords ", state_->lowercase ? "lower" : "cased") : text("words ", state_->rule);

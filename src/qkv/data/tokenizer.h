@@ -1,4 +1,4 @@
-// Tokenizer: from sentences to ids and back, by words of a vocabulary or by subwords.
+// Tokenizer: from sentences to ids and back, by words of a vocabulary, by subwords, or as a pretrained folder does.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@
 
 #include "qkv/core/api.h"
 #include "qkv/data/normalize.h"
+#include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/data/subwords.h"
 #include "qkv/data/text.h"
 #include "qkv/data/vocabulary.h"
@@ -23,6 +24,14 @@ class Tokenizer {
   /// it becomes <unk>.
   static Tokenizer words(Vocabulary vocabulary, WordRule rule, Spacing spacing = Spacing::english);
   static Tokenizer subwords(Subwords model, bool lowercase, Normalization form = Normalization::none);
+
+  /// One side of a pretrained translation model. `tokens` says which ids begin, end and pad a text; it may name the
+  /// same id twice.
+  enum class Side { source, target };
+  struct Tokens {
+    int32_t begin, end, pad;
+  };
+  static Tokenizer pretrained(PretrainedTokenizer model, Side side, const Tokens& tokens);
 
   /// The ids of a sentence, without <bos> and <eos>. Text that spells <pad>, <bos> or <eos> becomes <unk>.
   std::vector<int32_t> encode(std::string_view sentence) const;
@@ -57,6 +66,7 @@ class Tokenizer {
   struct State;
   explicit Tokenizer(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   std::vector<Word> split(std::string_view sentence) const;
+  EncodedText encoded(std::string_view sentence) const;
   NormalizedSentence prepared(std::string_view sentence) const;
   bool is_hidden(int32_t id) const { return id == pad() || id == bos() || id == eos(); }
   std::shared_ptr<const State> state_;

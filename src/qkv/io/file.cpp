@@ -1,7 +1,8 @@
-// Reading by offset over pread.
+// Reading by offset over pread, and mapping.
 #include "qkv/io/file.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,6 +53,13 @@ void InputFile::read(uint64_t offset, std::span<std::byte> out) const {
     out = out.subspan(static_cast<size_t>(got));
     offset += static_cast<uint64_t>(got);
   }
+}
+
+std::shared_ptr<std::byte> InputFile::mapped() const {
+  require(size_ > 0, "{path}: is empty", "path"_a = path_);
+  void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, descriptor_, 0);
+  require(memory != MAP_FAILED, "cannot map {path}: {reason}", "path"_a = path_, "reason"_a = system_reason(errno));
+  return {static_cast<std::byte*>(memory), [size = size_](std::byte* p) { ::munmap(p, size); }};
 }
 
 }  // namespace qkv

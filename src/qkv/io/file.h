@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -10,8 +11,8 @@
 
 namespace QKV_API qkv {
 
-/// An open regular file. Reads by offset and never maps: a file that shrinks while it is read is an error, not a
-/// signal.
+/// An open regular file. It is read by offset, so that a file that shrinks meanwhile is an error, not a signal; only
+/// what asks for `mapped` gets the file's own pages.
 class InputFile {
  public:
   /// A missing file, a directory or a device is an error.
@@ -26,6 +27,9 @@ class InputFile {
   uint64_t size() const { return size_; }
   /// Fills `out` starting at `offset`; fails if the file ends too early.
   void read(uint64_t offset, std::span<std::byte> out) const;
+  /// The whole file in memory, without a copy: pages come from the file when they are first used, and a page that is
+  /// written becomes private. It lives as long as the pointer. A file that shrinks later stops the program.
+  std::shared_ptr<std::byte> mapped() const;
 
  private:
   std::string path_;

@@ -11,6 +11,7 @@
 #include "qkv/core/limits.h"
 #include "qkv/core/numbers.h"
 #include "qkv/io/atomic_file.h"
+#include "qkv/io/half.h"
 #include "qkv/io/safetensors_header.h"
 
 namespace qkv {
@@ -188,10 +189,33 @@ Array SafetensorsFile::array(const std::string& name) const {
 
 Tensor SafetensorsFile::tensor(const std::string& name) const {
   const SafetensorsInfo& found = info(name);
+  if (found.type == "F16" || found.type == "BF16") return widened(name, found);
   if (found.dtype != Dtype::float32) return array(name).to_tensor(label(name));
   Tensor out = Tensor::empty(found.shape);
   read(name, 0, std::as_writable_bytes(std::span(out.mutable_ptr(), static_cast<size_t>(out.numel()))));
   return out;
+}
+
+// Halves as floats, a stretch at a time, so that the file is never in memory twice.
+Tensor SafetensorsFile::widened(const std::string& name, const SafetensorsInfo& found) const {
+  constexpr int64_t kStretch = 1 << 16;
+  Tensor out = Tensor::empty(found.shape);
+  std::vector<uint16_t> halves(static_cast<size_t>(std::min(kStretch, out.numel())));
+  for (int64_t done = 0; done < out.numel(); done += kStretch) {
+    const auto count = static_cast<size_t>(std::min(kStretch, out.numel() - done));
+    const std::span part(halves.data(), count);
+    read(name, static_cast<uint64_t>(done) * 2, std::as_writable_bytes(part));
+    float* to = out.mutable_ptr() + done;
+    std::transform(part.begin(), part.end(), to, found.type == "F16" ? float_of_half : float_of_bfloat);
+  }
+  return out;
+}
+
+Tensor SafetensorsFile::mapped(const std::string& name) const {
+  const SafetensorsInfo& found = info(name);
+  if (found.dtype != Dtype::float32 || found.offset % sizeof(float) != 0 || found.bytes == 0) return tensor(name);
+  if (!pages_) pages_ = file_.mapped();
+  return Tensor::borrowed(found.shape, reinterpret_cast<float*>(pages_.get() + found.offset), pages_);
 }
 
 void write_safetensors(const std::string& path, const std::map<std::string, Array>& arrays,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -37,16 +38,20 @@ class SafetensorsFile {
   const SafetensorsInfo& info(const std::string& name) const;
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  /// The elements, as float32 or as stored.
+  /// The elements, as float32 or as stored. Only `tensor` reads F16 and BF16.
   Tensor tensor(const std::string& name) const;
   Array array(const std::string& name) const;
+  /// The same as tensor(), but F32 stays in the file's own pages (InputFile::mapped) if it is aligned there.
+  Tensor mapped(const std::string& name) const;
   /// Reads bytes of one tensor starting at `offset`, for streaming.
   void read(const std::string& name, uint64_t offset, std::span<std::byte> out) const;
 
  private:
   void check_layout(uint64_t data_bytes) const;
+  Tensor widened(const std::string& name, const SafetensorsInfo& found) const;
   Text label(const std::string& name) const;
   InputFile file_;
+  mutable std::shared_ptr<std::byte> pages_;  // the whole file, once something is mapped
   std::map<std::string, SafetensorsInfo> tensors_;
   std::map<std::string, std::string> metadata_;
 };

@@ -20,6 +20,7 @@ namespace qkv {
 namespace {
 
 constexpr double kFlopsPerNanosecond = 60;
+constexpr int64_t kCachedOutput = 1 << 20;  // floats: an output layer of this size stays in a cache
 
 // Rows per pass of a step: few enough for their activations to stay in L2, many enough to share each load of the
 // weights.
@@ -49,8 +50,8 @@ struct Places {
 class Step {
  public:
   Step(const TransformerDecoder& decoder, DecoderState& state, const Ids& tokens, const Run& run);
-  /// Logits of rows [begin, end) of the step.
-  void operator()(int64_t begin, int64_t end, float* logits) const;
+  /// The input of the output layer for rows [begin, end) of the step.
+  Tensor operator()(int64_t begin, int64_t end) const;
   /// Every row now has one more token.
   void commit();
 
@@ -221,7 +222,7 @@ Tensor Step::cross(const Tensor& x, const Rows& rows, const Run& run) const {
   return plain ? w.cross_out(attended(attention, w.cross_q(x), memory, memory_, rows)) : general;
 }
 
-void Step::operator()(int64_t begin, int64_t end, float* logits) const {
+Tensor Step::operator()(int64_t begin, int64_t end) const {
   const int64_t count = end - begin;
   Tensor x = by_length({begin, count, 0}, [&](const Rows& some, int64_t before) {
     return decoder_.embedding(tokens_.part(some.begin, {some.count, 1}), decoder_.advance_positions ? before : 0,
@@ -240,8 +241,7 @@ void Step::operator()(int64_t begin, int64_t end, float* logits) const {
     x = residual(x, block.ffn_norm, block, run.at("ffn_norm"),
                  [&](const Tensor& in) { return w.second(w.first(in, block.ffn.activation)); });
   }
-  if (decoder_.stack.norm) x = (*decoder_.stack.norm)(x);
-  state_.weights->output(x.ptr(), count, logits);
+  return decoder_.stack.norm ? (*decoder_.stack.norm)(x) : x;
 }
 
 }  // namespace
@@ -264,13 +264,24 @@ Tensor TransformerDecoder::step(DecoderState& state, const Ids& tokens, const Ru
                 layer = 6 * d * d + 2 * d * ffn;
   const double flops = 2.0 * static_cast<double>(R) * static_cast<double>(std::ssize(stack.blocks) * layer + d * V);
   const int64_t together = run.probe || run.training ? std::max<int64_t>(R, 1) : rows_together(R);
+  // A large output layer is a product of its own, of all rows.
+  const bool apart = V * d > kCachedOutput;
+  Tensor states = apart ? Tensor::empty({R, d}) : Tensor();
+  const auto pass = [&](int64_t begin, int64_t end) {
+    const Tensor x = step(begin, end);
+    if (apart)
+      std::ranges::copy(x.data(), states.mutable_ptr() + begin * d);
+    else
+      last(x.ptr(), end - begin, logits.mutable_ptr() + begin * V);
+  };
   if (together >= R)
-    step(0, R, logits.mutable_ptr());
+    pass(0, R);
   else
     parallel_ranges(R, together, flops / kFlopsPerNanosecond, [&](int64_t begin, int64_t end) {
       const TapePause here;  // this may be another caller's thread
-      step(begin, end, logits.mutable_ptr() + begin * V);
+      pass(begin, end);
     });
+  if (apart) last.in_parallel(states.ptr(), R, logits.mutable_ptr());
   step.commit();
   return logits;
 }

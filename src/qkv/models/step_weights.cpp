@@ -42,6 +42,22 @@ void StepLinear::operator()(const float* x, int64_t rows, float* y, Activation a
   }
 }
 
+void StepLinear::in_parallel(const float* x, int64_t rows, float* y) const {
+  const int64_t N = weight_.size(0), K = weight_.size(1);
+  kernels::gemm_parallel({.transpose_b = Transpose::yes,
+                          .M = rows,
+                          .N = N,
+                          .K = K,
+                          .A = x,
+                          .lda = K,
+                          .B = weight_.ptr(),
+                          .ldb = K,
+                          .C = y,
+                          .ldc = N,
+                          .panels = panels_.defined() ? panels_.ptr() : nullptr,
+                          .bias = bias_.defined() ? bias_.ptr() : nullptr});
+}
+
 Tensor StepLinear::operator()(const Tensor& x, Activation activation) const {
   Shape shape = x.shape();
   shape.set(-1, out());
@@ -62,6 +78,11 @@ StepWeights::StepWeights(const TransformerDecoder& decoder, StepLinear::Panels p
     }
     blocks.push_back(std::move(block));
   }
+}
+
+bool StepWeights::serve(const TransformerDecoder& decoder, StepLinear::Panels panels) const {
+  return output.is_of(decoder.output) && (output.has_panels() || panels == StepLinear::Panels::no) &&
+         blocks.size() == decoder.stack.blocks.size();
 }
 
 }  // namespace qkv

@@ -22,6 +22,9 @@ class StepLinear {
   bool is_of(const Linear& layer) const { return weight_.ptr() == layer.weight.ptr(); }
   /// activation(x weight^T + bias), x (rows, in), y (rows, out), on the calling thread.
   void operator()(const float* x, int64_t rows, float* y, Activation activation = Activation::none) const;
+  /// The same for a matrix that no cache holds: columns in parallel, so that the weight is read once for all rows.
+  void in_parallel(const float* x, int64_t rows, float* y) const;
+  bool has_panels() const { return panels_.defined(); }
   /// (..., in) -> (..., out)
   Tensor operator()(const Tensor& x, Activation activation = Activation::none) const;
 
@@ -39,6 +42,8 @@ struct StepWeights {
   StepLinear output;
 
   StepWeights(const TransformerDecoder& decoder, StepLinear::Panels panels);
+  /// Whether they were made from this decoder, with at least these panels.
+  bool serve(const TransformerDecoder& decoder, StepLinear::Panels panels) const;
 };
 
 }  // namespace qkv

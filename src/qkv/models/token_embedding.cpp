@@ -11,7 +11,7 @@
 namespace qkv {
 
 TokenEmbedding::TokenEmbedding(int64_t vocabulary, const TransformerConfig& o, const Rng& rng)
-    : positions(o.positions, o.max_positions, o.hidden, rng.at("positions")),
+    : positions(o.positions, o.max_positions, o.hidden, rng.at("positions"), o.waves),
       factor(o.scale_embeddings ? std::sqrt(static_cast<float>(o.hidden)) : 1),
       dropout(o.dropout) {
   check(vocabulary > 0, "[transformer] a vocabulary needs at least one token, got ", vocabulary);

@@ -162,12 +162,13 @@ Tensor Transformer::logits(const Ids& source, const Ids& source_lens, const Ids&
   return decoder.output(features(source, source_lens, target_in, run));
 }
 
-Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run) const {
+Transformer::State Transformer::start(const Ids& source, const Ids& source_lens, const Run& run,
+                                      const std::shared_ptr<const StepWeights>& ready) const {
   check_present("transformer", source, "source");
   check(!source_lens.defined() || source_lens.shape() == Shape{source.size(0)}, "[transformer] lengths have shape ",
         source_lens.shape(), " for source ", source.shape());
   const TapePause pause;
-  return decoder.start(source.size(0), encoder(source, source_lens, run.at("encoder")), source_lens);
+  return decoder.start(source.size(0), encoder(source, source_lens, run.at("encoder")), source_lens, ready);
 }
 
 }  // namespace qkv

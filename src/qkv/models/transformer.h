@@ -39,8 +39,9 @@ struct Transformer {
   Tensor logits(const Ids& source, const Ids& source_lens, const Ids& target_in, const Run& run) const;
 
   using State = DecoderState;
-  /// One row per source sentence.
-  State start(const Ids& source, const Ids& source_lens, const Run& run) const;
+  /// One row per source sentence. `ready`: as for TransformerDecoder::start.
+  State start(const Ids& source, const Ids& source_lens, const Run& run,
+              const std::shared_ptr<const StepWeights>& ready = {}) const;
   Tensor step(State& state, const Ids& tokens, const Run& run) const {
     return decoder.step(state, tokens, run.at("decoder"));
   }

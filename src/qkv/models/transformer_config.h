@@ -36,8 +36,10 @@ struct TransformerConfig {
   std::optional<float> self_dropout = {};
   float inner_dropout = 0;
   NormPlace norm = NormPlace::post;
+  float norm_eps = kNormEps;
   Activation activation = Activation::relu;
   PositionKind positions = PositionKind::sinusoidal;
+  Waves waves = Waves::pairs;    // of sinusoidal positions
   int64_t max_positions = 1000;  // of a learned table
   int64_t max_distance = 32;     // of relative positions; larger distances are clipped to it
   ScorerKind attention = ScorerKind::scaled_dot;
@@ -107,7 +109,12 @@ struct TransformerConfig {
     f("norm", tr("layer norm after the residual sum, or before each sublayer"), norm);
     f("activation", tr("activation of the feed-forward network"), activation,
       std::vector{Activation::relu, Activation::gelu, Activation::silu});
+    f("norm_eps", tr("added to the variance in layer norms"), norm_eps, 1e-12, 1);
     f("positions", tr("kind of positional encoding"), positions);
+    f("waves",
+      tr("sinusoidal positions: sines and cosines in pairs, as in the book, or sines in the first half of the columns "
+         "and cosines in the second"),
+      waves);
     f("max_positions", tr("rows of a learned table of positions, and the longest text of linformer"), max_positions, 1,
       10'000'000);
     f("max_distance", tr("largest distance of relative positions; larger ones are clipped to it"), max_distance, 0,

@@ -43,7 +43,8 @@ Tensor TransformerDecoder::features(const Ids& ids, const Memory& memory, const 
   return stack(embedding(ids, 0, run.at("embedding")), mask, memory, run);
 }
 
-DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const Ids& lens) const {
+DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const Ids& lens,
+                                       const std::shared_ptr<const StepWeights>& ready) const {
   const TapePause pause;
   const bool crosses = !stack.blocks.empty() && stack.blocks[0].cross;
   check(crosses == states.defined(),
@@ -64,7 +65,7 @@ DecoderState TransformerDecoder::start(int64_t rows, const Tensor& states, const
   for (int64_t b = 0; b < rows; ++b) state.sentence.push_back(static_cast<int32_t>(b));
   state.lengths.assign(static_cast<size_t>(rows), 0);
   const auto panels = rows >= kManySentences ? StepLinear::Panels::yes : StepLinear::Panels::no;
-  state.weights = std::make_shared<const StepWeights>(*this, panels);
+  state.weights = ready && ready->serve(*this, panels) ? ready : std::make_shared<const StepWeights>(*this, panels);
   return state;
 }
 

@@ -48,8 +48,9 @@ struct TransformerDecoder {
   }
 
   /// `rows` rows that have read nothing. With cross-attention row b attends to states[b] of (rows, m, width), up to
-  /// lens[b].
-  DecoderState start(int64_t rows, const Tensor& states = {}, const Ids& lens = {}) const;
+  /// lens[b]. `ready`: weights of an earlier state of this decoder, which has not been trained since.
+  DecoderState start(int64_t rows, const Tensor& states = {}, const Ids& lens = {},
+                     const std::shared_ptr<const StepWeights>& ready = {}) const;
   /// Reads the first tokens of every row in one pass: ids (R, n), of which row r has the first lens[r], at least one
   /// (absent: all) -> logits (R, vocabulary) after each row's last token. The state must not have read anything. Not
   /// recorded.

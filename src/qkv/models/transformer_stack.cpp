@@ -67,16 +67,16 @@ Run run_of(const Run& run, Pass pass) {
 TransformerBlock::TransformerBlock(const TransformerConfig& o, Cross with_cross, const Rng& rng, AttentionPart part,
                                    int64_t layer)
     : self(heads(o, o.heads_of(part, layer), o.positions, o.kind_of(with_cross == Cross::yes), rng.at("self"))),
-      self_norm(o.hidden, bias_if(o.norm_bias)),
+      self_norm(o.hidden, bias_if(o.norm_bias), o.norm_eps),
       ffn(o.hidden, o.ffn, o.hidden, rng.at("ffn"), o.activation, bias_if(o.ffn_bias)),
-      ffn_norm(o.hidden, bias_if(o.norm_bias)),
+      ffn_norm(o.hidden, bias_if(o.norm_bias), o.norm_eps),
       norm(o.norm),
       dropout(o.dropout),
       self_dropout(o.self_dropout.value_or(o.dropout)),
       inner_dropout(o.inner_dropout) {
   if (with_cross == Cross::no) return;
   cross = heads(o, o.heads_of(AttentionPart::cross, layer), PositionKind::none, {}, rng.at("cross"));
-  cross_norm = LayerNorm(o.hidden, bias_if(o.norm_bias));
+  cross_norm = LayerNorm(o.hidden, bias_if(o.norm_bias), o.norm_eps);
 }
 
 Tensor TransformerBlock::self_part(const Tensor& x, const Mask& mask, const Run& run, KeyValues* kept) const {
@@ -138,7 +138,7 @@ TransformerStack::TransformerStack(const TransformerConfig& o, int64_t layers, C
   check(o.heads > 0 && o.hidden % o.heads == 0, "[transformer] a width of ", o.hidden, " is not divisible by ", o.heads,
         " heads");
   for (int64_t i = 0; i < layers; ++i) blocks.emplace_back(o, cross, rng.at(static_cast<uint64_t>(i)), self, i);
-  if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden, bias_if(o.norm_bias));
+  if (o.norm == NormPlace::pre) norm = LayerNorm(o.hidden, bias_if(o.norm_bias), o.norm_eps);
   if (o.init == TransformerConfig::Init::gpt2)
     gpt2_matrices(*this, layers, rng.at("gpt2"), [](const std::string& name) {
       return name.ends_with(".to_out.weight") || name.ends_with(".ffn.second.weight");

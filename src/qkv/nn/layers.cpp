@@ -17,12 +17,13 @@ Embedding::Embedding(int64_t count, int64_t width, const Rng& rng)
     : weight(parameter(normal({count, width}, rng.at("weight")))) {}
 Tensor Embedding::operator()(const Ids& ids) const { return embedding(weight, ids); }
 
-LayerNorm::LayerNorm(int64_t width, Linear::Bias with_bias) : gamma(parameter(ones({width}))), beta(zeros({width})) {
+LayerNorm::LayerNorm(int64_t width, Linear::Bias with_bias, float epsilon)
+    : gamma(parameter(ones({width}))), beta(zeros({width})), eps(epsilon) {
   if (with_bias == Linear::Bias::yes) beta = parameter(beta);
 }
-Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, gamma, beta); }
+Tensor LayerNorm::operator()(const Tensor& x) const { return layer_norm(x, gamma, beta, eps); }
 Tensor LayerNorm::operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const {
-  return residual_layer_norm(x, y, gamma, beta, dropout_rate, run);
+  return residual_layer_norm(x, y, gamma, beta, dropout_rate, run, eps);
 }
 
 RmsNorm::RmsNorm(int64_t width) : gamma(parameter(ones({width}))) {}

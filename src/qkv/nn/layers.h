@@ -4,6 +4,7 @@
 #include "qkv/core/api.h"
 #include "qkv/nn/module.h"
 #include "qkv/ops/matmul.h"
+#include "qkv/ops/norm.h"
 #include "qkv/tensor/run.h"
 
 namespace QKV_API qkv {
@@ -38,10 +39,11 @@ struct Embedding {
 
 /// Normalises the last axis to mean 0 and variance 1, then applies gamma y + beta.
 struct LayerNorm {
-  Tensor gamma, beta;  // (width); without a bias, beta is a constant 0
+  Tensor gamma, beta;    // (width); without a bias, beta is a constant 0
+  float eps = kNormEps;  // added to the variance
 
   LayerNorm() = default;
-  explicit LayerNorm(int64_t width, Linear::Bias with_bias = Linear::Bias::yes);
+  explicit LayerNorm(int64_t width, Linear::Bias with_bias = Linear::Bias::yes, float eps = kNormEps);
   Tensor operator()(const Tensor& x) const;
   /// layer_norm(x + dropout(y)) in one pass: the book's AddNorm.
   Tensor operator()(const Tensor& x, const Tensor& y, float dropout_rate, const Run& run) const;

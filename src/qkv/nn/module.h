@@ -117,6 +117,7 @@ int64_t count_parameters(const M& module) {
 }
 
 /// All parameters of a model in one flat buffer, each beginning at a multiple of 16 elements; the padding stays zero.
+/// Those of a model that is only read may stay where they are (`in_place`): then there is no flat buffer.
 class Parameters {
  public:
   struct Entry {
@@ -130,7 +131,7 @@ class Parameters {
   /// Number of trainable elements, without the padding.
   int64_t count() const;
   /// The values of entry i, sharing memory; `in` gives the same for any buffer laid out like flat().
-  Tensor values(size_t i) const { return in(flat_, i); }
+  Tensor values(size_t i) const { return flat_.defined() ? in(flat_, i) : kept_[i]; }
   Tensor in(const Tensor& like_flat, size_t i) const { return like_flat.part(entries_[i].offset, entries_[i].shape); }
   /// The name of the entry whose parameter had that number before flatten(); empty if there is none.
   std::string name_before(uint32_t leaf) const;
@@ -140,10 +141,13 @@ class Parameters {
  private:
   template <Module M>
   friend Parameters flatten(M& model);
+  template <Module M>
+  friend Parameters in_place(const M& model);
   void lay_out(const std::vector<NamedTensor>& list);
   Tensor leaf(size_t i) const;
 
   Tensor flat_;
+  std::vector<Tensor> kept_;  // of every entry, without a flat buffer
   std::vector<Entry> entries_;
   std::vector<int64_t> offsets_;       // of every entry, then the total
   std::vector<uint32_t> leaf_before_;  // of every entry
@@ -165,6 +169,17 @@ Parameters flatten(M& model) {
       }
   });
   Pool::of_thread().trim();  // frees the old buffers of the parameters: nothing else has their sizes
+  return all;
+}
+
+/// The parameters of a model where they are, for reading.
+template <Module M>
+Parameters in_place(const M& model) {
+  Parameters all;
+  for (const NamedTensor& p : parameters(model)) {
+    all.entries_.push_back({p.name, p.tensor.shape(), 0});
+    all.kept_.push_back(p.tensor.detached());
+  }
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include "qkv/core/check.h"
 #include "qkv/core/names.h"
 #include "qkv/io/settings.h"
+#include "qkv/tasks/pretrained/folder.h"
 
 namespace qkv {
 namespace {
@@ -22,8 +23,10 @@ std::string checked_path(const std::string& folder) {
                 tr("qkv train --preset NAME makes one in runs/NAME; qkv train --help lists the presets"));
   require(fs::is_directory(folder), "{folder}: is a file; expected a folder that qkv train wrote", "folder"_a = folder);
   const std::string path = folder + "/config.yaml";
-  require(fs::exists(path), "{folder}: has no config.yaml; expected a folder that qkv train wrote",
-          "folder"_a = folder);
+  require(
+      fs::exists(path),
+      "{folder}: has no config.yaml and no config.json; expected a folder that qkv train wrote, or a pretrained one",
+      "folder"_a = folder);
   require(fs::is_regular_file(path), "{path}: is not a file; expected the settings that qkv train wrote",
           "path"_a = path);
   require(fs::file_size(path) > 0, "{path}: is empty, expected the settings that qkv train wrote", "path"_a = path);
@@ -66,15 +69,24 @@ std::optional<TaskKind> task_in(const std::string& folder) {
   return {};
 }
 
-TaskKind run_task(const std::string& folder) { return task_of_config(checked_path(folder)); }
+TaskKind run_task(const std::string& folder) {
+  return is_pretrained_folder(folder) ? task_of(architecture_of(folder)) : task_of_config(checked_path(folder));
+}
+
+void check_task(const std::string& folder, TaskKind found, TaskKind expected) {
+  if (found == expected) return;
+  throw Error(tr("{folder}: holds {found}, expected {expected}", "folder"_a = folder, "found"_a = facts_of(found).model,
+                 "expected"_a = facts_of(expected).model),
+              tr("{command} --model {folder} uses it", "command"_a = facts_of(found).command, "folder"_a = folder));
+}
 
 std::string run_config_path(const std::string& folder, TaskKind task) {
+  if (is_pretrained_folder(folder)) {
+    check_task(folder, task_of(architecture_of(folder)), task);
+    refuse("{folder}: is a pretrained model, expected a folder that qkv train wrote", "folder"_a = folder);
+  }
   const std::string path = checked_path(folder);
-  const TaskKind found = task_of_config(path);
-  if (found != task)
-    throw Error(tr("{folder}: holds {found}, expected {expected}", "folder"_a = folder,
-                   "found"_a = facts_of(found).model, "expected"_a = facts_of(task).model),
-                tr("{command} --model {folder} uses it", "command"_a = facts_of(found).command, "folder"_a = folder));
+  check_task(folder, task_of_config(path), task);
   return path;
 }
 

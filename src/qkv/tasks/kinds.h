@@ -31,7 +31,9 @@ std::optional<TaskKind> task_in(const std::string& folder);
 /// The path of the folder's config.yaml. Throws unless the folder holds a run of that task; the message says what it
 /// holds instead, and the hint which command reads it.
 std::string run_config_path(const std::string& folder, TaskKind task);
-/// The task of a run folder, which must exist and hold a run.
+/// Refuses a folder of another task in the same words.
+void check_task(const std::string& folder, TaskKind found, TaskKind expected);
+/// The task of a run folder or of a pretrained one, which must exist and hold a model.
 TaskKind run_task(const std::string& folder);
 
 }  // namespace qkv

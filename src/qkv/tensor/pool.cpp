@@ -182,7 +182,22 @@ Buffer Buffer::take(size_t bytes) {
   return buffer;
 }
 
-void Buffer::give_back() { block_->home->give(block_); }
+Buffer Buffer::holding(std::shared_ptr<const void> owner) {
+  using Owner = std::shared_ptr<const void>;
+  void* memory = std::aligned_alloc(64, kHeader + (sizeof(Owner) + 63) / 64 * 64);
+  check(memory != nullptr, "[buffer] out of memory");
+  Buffer buffer;
+  buffer.block_ = new (memory) Block{};
+  buffer.block_->owners.store(1, std::memory_order_relaxed);
+  new (buffer.data()) Owner(std::move(owner));
+  return buffer;
+}
+
+void Buffer::give_back() {
+  if (block_->home) return block_->home->give(block_);
+  std::destroy_at(std::launder(reinterpret_cast<std::shared_ptr<const void>*>(data())));
+  std::free(block_);
+}
 
 Pool::Pool() : core_(new PoolCore) {}
 

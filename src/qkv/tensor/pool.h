@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "qkv/core/api.h"
@@ -27,6 +28,9 @@ class Buffer {
 
   /// Takes a block of at least that many bytes from the thread's current pool; the contents are arbitrary.
   static Buffer take(size_t bytes);
+  /// A block without memory of its own, which keeps `owner` alive: for memory that something else manages, such as a
+  /// mapped file.
+  static Buffer holding(std::shared_ptr<const void> owner);
 
   std::byte* data() const { return block_ ? reinterpret_cast<std::byte*>(block_) + kHeader : nullptr; }
   explicit operator bool() const { return block_ != nullptr; }
@@ -39,8 +43,8 @@ class Buffer {
   struct Block {
     std::atomic<int32_t> owners;
     uint32_t size_class;
-    PoolCore* home;
-    Block* next;  // while it waits in the pool
+    PoolCore* home;  // null: the block holds an owner
+    Block* next;     // while it waits in the pool
   };
   void retain() const {
     if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);

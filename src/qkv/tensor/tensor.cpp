@@ -42,6 +42,15 @@ Tensor Tensor::empty(const Shape& shape) {
   return t;
 }
 
+Tensor Tensor::borrowed(const Shape& shape, float* elements, std::shared_ptr<const void> owner) {
+  check(elements != nullptr, "[tensor] there is no memory to borrow");
+  Tensor t;
+  t.shape_ = shape;
+  t.buffer_ = Buffer::holding(std::move(owner));
+  t.data_ = elements;
+  return t;
+}
+
 Tensor::Tensor(const Shape& shape, std::span<const float> values) : Tensor(empty(shape)) {
   check(shape.numel() == static_cast<int64_t>(values.size()), "[tensor] shape ", shape, " has ", shape.numel(),
         " elements, got ", values.size(), " values");

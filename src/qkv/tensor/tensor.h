@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ class Tensor {
 
   /// Uninitialised memory, for code that writes every element.
   static Tensor empty(const Shape& shape);
+  /// Elements in memory that `owner` keeps alive, such as a mapped file. They may be written only if that memory may.
+  static Tensor borrowed(const Shape& shape, float* elements, std::shared_ptr<const void> owner);
   /// No buffer, but a shape: a gradient that has not arrived yet.
   static Tensor absent(const Shape& shape) {
     Tensor t;

@@ -20,7 +20,11 @@ class DecoderSteps : public SourceStepModel, private Probe {
     DecoderSteps::keep_attention(true);
   }
   void start(const Ids& source, const Ids& lengths) override {
-    state_ = model_.start(source, lengths, Run{.probe = edited() ? &editor_ : nullptr});
+    const Run run{.probe = edited() ? &editor_ : nullptr};
+    if constexpr (std::is_same_v<Model, Transformer>)
+      state_ = model_.start(source, lengths, run, state_.weights);
+    else
+      state_ = model_.start(source, lengths, run);
   }
   Tensor step(const Ids& tokens) override {
     seen_.clear();
@@ -92,6 +96,9 @@ TranslationModel::TranslationModel(const TranslationConfig& config, const Vocabu
 TranslationModel::TranslationModel(const TranslationConfig& config, const VocabularySizes& words,
                                    const std::string& weights)
     : TranslationModel(config, words, SafetensorsFile(weights)) {}
+
+TranslationModel::TranslationModel(Transformer model)
+    : model_(std::move(model)), parameters_(in_place(std::get<Transformer>(model_))) {}
 
 ModelFacts TranslationModel::facts() const {
   return std::visit([](const auto& model) { return model.config.facts(); }, model_);

@@ -22,6 +22,8 @@ class TranslationModel {
   TranslationModel(const TranslationModel&) = delete;
   TranslationModel& operator=(const TranslationModel&) = delete;
 
+  /// A model that has its weights, which stay where they are.
+  explicit TranslationModel(Transformer model);
   /// The model with the weights of a file, which may be a checkpoint. A file of a different model is refused before
   /// memory is allocated; the message names the first difference.
   TranslationModel(const TranslationConfig& config, const VocabularySizes& words, const std::string& weights);

@@ -2,12 +2,15 @@
 #include "qkv/tasks/translation/translator.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "qkv/core/check.h"
 #include "qkv/core/limits.h"
 #include "qkv/core/numbers.h"
 #include "qkv/run/run_folder.h"
+#include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/translation.h"
 #include "qkv/tasks/translation/task.h"
 
 namespace qkv {
@@ -25,6 +28,34 @@ TranslationConfig read_config(const std::string& folder) {
   }
   return config;
 }
+
+std::vector<int32_t> never_of(const Tokenizers& tokenizers) {
+  return {tokenizers.target.pad(), tokenizers.target.bos()};
+}
+
+// A decoder whose tokens of that list have probability 0, as if the vocabulary lacked them: their scores are not even
+// in the sum that the probabilities of the others are divided by.
+class Without : public SourceStepModel {
+ public:
+  Without(std::unique_ptr<SourceStepModel> model, std::vector<int32_t> never)
+      : model_(std::move(model)), never_(std::move(never)) {}
+  void start(const Ids& source, const Ids& lengths) override { model_->start(source, lengths); }
+  Tensor step(const Ids& tokens) override {
+    Tensor scores = model_->step(tokens);
+    const int64_t vocabulary = scores.size(1);
+    for (int64_t r = 0; r < scores.size(0); ++r)
+      for (const int32_t token : never_)
+        scores.mutable_ptr()[r * vocabulary + token] = -std::numeric_limits<float>::infinity();
+    return scores;
+  }
+  void select(std::span<const int32_t> rows) override { model_->select(rows); }
+  void keep_attention(bool wanted) override { model_->keep_attention(wanted); }
+  Tensor attention() const override { return model_->attention(); }
+
+ private:
+  std::unique_ptr<SourceStepModel> model_;
+  std::vector<int32_t> never_;
+};
 
 struct Padded {
   Ids ids, lengths;
@@ -82,14 +113,35 @@ void in_batches(std::span<const std::vector<int32_t>> sentences, std::vector<siz
 
 }  // namespace
 
-Translator::Translator(const std::string& folder) : config_(read_config(folder)), tokenizers_(load_tokenizers(folder)) {
-  own_ = std::make_unique<TranslationModel>(config_, tokenizers_.sizes(), run_weights(folder));
-  model_ = own_.get();
-  facts_ = model_->facts();
+struct Translator::Opened : PretrainedTranslation {};
+
+Translator::Opened Translator::opened(const std::string& folder) {
+  if (is_pretrained_folder(folder)) return {open_pretrained_translation(folder)};
+  const TranslationConfig config = read_config(folder);
+  Tokenizers tokenizers = load_tokenizers(folder);
+  auto model = std::make_unique<TranslationModel>(config, tokenizers.sizes(), run_weights(folder));
+  return {{.config = config, .tokenizers = tokenizers, .model = std::move(model), .never = never_of(tokenizers)}};
 }
 
+Translator::Translator(Opened opened)
+    : config_(std::move(opened.config)),
+      tokenizers_(std::move(opened.tokenizers)),
+      own_(std::move(opened.model)),
+      model_(own_.get()),
+      facts_(model_->facts()),
+      never_(std::move(opened.never)) {
+  pretrained_ = opened.positions > 0;
+  if (pretrained_) facts_.longest_input = opened.positions;
+}
+
+Translator::Translator(const std::string& folder) : Translator(opened(folder)) {}
+
 Translator::Translator(const TranslationModel& model, Tokenizers tokenizers, const TranslationConfig& config)
-    : config_(config), tokenizers_(std::move(tokenizers)), model_(&model), facts_(model.facts()) {}
+    : config_(config),
+      tokenizers_(std::move(tokenizers)),
+      model_(&model),
+      facts_(model.facts()),
+      never_(never_of(tokenizers_)) {}
 
 TranslateOptions Translator::defaults() const {
   const TranslationDecodingConfig& d = config_.decoding;
@@ -133,6 +185,13 @@ size_t Translator::readable(std::span<const std::string> sentences) const {
   return static_cast<size_t>(std::ranges::find_if(sentences, too_long) - sentences.begin());
 }
 
+// The probabilities of a pretrained model are over the tokens that it may write.
+std::unique_ptr<SourceStepModel> Translator::decoder_of(const AttentionEdits& edits) const {
+  auto decoder = model_->decoder(edits);
+  if (!pretrained_) return decoder;
+  return std::make_unique<Without>(std::move(decoder), never_);
+}
+
 std::vector<Translation> Translator::translate(std::span<const std::string> sentences,
                                                const TranslateOptions& options) const {
   std::vector<std::vector<int32_t>> ids;
@@ -142,7 +201,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
     if (!ids.back().empty()) rows.push_back(i);
   }
   std::vector<Translation> out(sentences.size());
-  const auto decoder = model_->decoder(options.edits);
+  const auto decoder = decoder_of(options.edits);
   const Tokenizer& target = tokenizers_.target;
   const int64_t max_length =
       facts_.longest_input ? std::min(options.max_length, *facts_.longest_input - 1) : options.max_length;
@@ -152,7 +211,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> sent
                                      .max_length = max_length,
                                      .begin = target.bos(),
                                      .end = target.eos(),
-                                     .never = {target.pad(), target.bos()},
+                                     .never = never_,
                                      .keep_attention = options.keep_attention,
                                      .watch = options.watch,
                                      .tree = options.tree};
@@ -216,7 +275,7 @@ std::vector<ForcedTranslation> Translator::force_ids(std::vector<std::vector<int
   for (size_t i = 0; i < sources.size(); ++i)
     if (!sources[i].empty() && !targets[i].empty()) rows.push_back(i);
   std::vector<ForcedTranslation> out(sources.size());
-  const auto decoder = model_->decoder(options.edits);
+  const auto decoder = decoder_of(options.edits);
   int64_t longest = 0;
   for (const auto& ids : targets) longest = std::max(longest, std::ssize(ids));
   const BatchLimits limits{options.rows > 0 ? options.rows : config_.decoding.batch_rows, source_steps(config_),

@@ -56,7 +56,7 @@ struct ForcedTranslation {
 
 class Translator {
  public:
-  /// From a model or run folder.
+  /// From a model or run folder, or from a pretrained folder.
   explicit Translator(const std::string& folder);
   /// From a model in memory, which must outlive it.
   Translator(const TranslationModel& model, Tokenizers tokenizers, const TranslationConfig& config);
@@ -92,11 +92,17 @@ class Translator {
   int64_t maps() const { return facts_.source_maps().value_or(MapGroup{}).count(); }
   std::vector<int32_t> encode(const std::string& sentence, const Tokenizer& tokenizer, const Text& name,
                               size_t line) const;
+  struct Opened;
+  static Opened opened(const std::string& folder);
+  explicit Translator(Opened opened);
   TranslationConfig config_;
   Tokenizers tokenizers_;
   std::unique_ptr<TranslationModel> own_;
   const TranslationModel* model_;
   ModelFacts facts_;
+  std::unique_ptr<SourceStepModel> decoder_of(const AttentionEdits& edits) const;
+  std::vector<int32_t> never_;  // tokens that are never written
+  bool pretrained_ = false;
 };
 
 }  // namespace qkv

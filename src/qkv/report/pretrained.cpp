@@ -1,0 +1,85 @@
+// What a pretrained folder says about itself.
+#include "qkv/report/pretrained.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "qkv/core/counts.h"
+#include "qkv/core/numbers.h"
+#include "qkv/data/pretrained_tokenizer.h"
+#include "qkv/data/text.h"
+#include "qkv/tasks/pretrained/translation.h"
+#include "qkv/tasks/pretrained/weights.h"
+
+namespace qkv::report {
+
+namespace fs = std::filesystem;
+
+PretrainedReport report_pretrained(const std::string& folder) {
+  PretrainedReport out;
+  out.path = folder;
+  out.architecture = architecture_of(folder);
+  const PretrainedTranslation opened = open_pretrained_translation(folder);
+  out.model = opened.model->facts().summary;
+  out.positions = opened.positions;
+  out.parameters = static_cast<uint64_t>(opened.model->parameters().count());
+  out.types = PretrainedWeights(folder).types();
+  const PretrainedTokenizer tokenizer = PretrainedTokenizer::open(folder, name_of(out.architecture));
+  out.tokenizer = tokenizer.kind();
+  out.tokens = tokenizer.size();
+  out.licence = licence_of(folder);
+  for (const std::string& path : files_of(folder)) {
+    std::error_code gone;
+    const uint64_t bytes = fs::file_size(path, gone);
+    if (gone) continue;
+    out.files.push_back({fs::path(path).lexically_relative(folder).string(), bytes});
+    out.bytes += bytes;
+  }
+  return out;
+}
+
+std::string to_text(const PretrainedReport& report, Language language) {
+  const auto say = [&](const Text& text) { return text.in(language); };
+  std::string out = say(tr("{folder}: a pretrained model\n", "folder"_a = printable(report.path)));
+  out += say(
+      tr("model       {architecture}: {model}\n", "architecture"_a = report.architecture, "model"_a = report.model));
+  out += say(tr("tokenizer   {kind}, {tokens} tokens\n", "kind"_a = report.tokenizer,
+                "tokens"_a = grouped(static_cast<uint64_t>(report.tokens))));
+  out += say(
+      tr("texts       at most {positions} tokens\n", "positions"_a = grouped(static_cast<uint64_t>(report.positions))));
+  out += say(tr("parameters  {count}, stored as {types}\n", "count"_a = grouped(report.parameters),
+                "types"_a = listed(report.types)));
+  out += say(report.licence.empty() ? tr("licence     the folder names none\n")
+                                    : tr("licence     {licence}\n", "licence"_a = printable(report.licence)));
+  out +=
+      say(tr("files       {files}, {bytes}\n", "files"_a = report.files.size(), "bytes"_a = byte_count(report.bytes)));
+  size_t width = 0;
+  for (const RunFile& file : report.files) width = std::max(width, printable(file.name).size());
+  for (const RunFile& file : report.files)
+    out += fmt::format("  {:<{}}  {:>{}}\n", printable(file.name), width, grouped(file.bytes),
+                       grouped(report.bytes).size());
+  return out;
+}
+
+std::string to_json(const PretrainedReport& report) {
+  using Json = nlohmann::ordered_json;
+  Json files = Json::array();
+  for (const RunFile& file : report.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}});
+  const Json json = {{"path", report.path},
+                     {"kind", "pretrained"},
+                     {"bytes", report.bytes},
+                     {"architecture", name_of(report.architecture)},
+                     {"model", report.model.in(Language::en)},
+                     {"tokenizer", {{"kind", report.tokenizer}, {"tokens", report.tokens}}},
+                     {"positions", report.positions},
+                     {"parameters", report.parameters},
+                     {"types", report.types},
+                     {"licence", report.licence.empty() ? Json(nullptr) : Json(report.licence)},
+                     {"files", files}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace qkv::report

@@ -1,0 +1,29 @@
+// Model and tokenizers of a folder, checked against each other.
+#include "qkv/tasks/pretrained/translation.h"
+
+#include "qkv/core/check.h"
+#include "qkv/core/numbers.h"
+#include "qkv/data/pretrained_tokenizer.h"
+#include "qkv/tasks/pretrained/folder.h"
+#include "qkv/tasks/pretrained/marian.h"
+
+namespace qkv {
+
+PretrainedTranslation open_pretrained_translation(const std::string& folder) {
+  check_task(folder, task_of(architecture_of(folder)), TaskKind::translation);
+  const MarianConfig config = read_marian_config(folder);
+  const PretrainedTokenizer tokenizer = PretrainedTokenizer::open(folder, "marian");
+  require(tokenizer.size() <= config.words.target,
+          "{folder}: its tokenizer has {tokens} tokens, but its embedding only {rows} rows", "folder"_a = folder,
+          "tokens"_a = grouped(static_cast<uint64_t>(tokenizer.size())),
+          "rows"_a = grouped(static_cast<uint64_t>(config.words.target)));
+  const Tokenizer::Tokens tokens{.begin = config.start, .end = config.end, .pad = config.pad};
+  return {.config = config.translation,
+          .tokenizers = {Tokenizer::pretrained(tokenizer, Tokenizer::Side::source, tokens),
+                         Tokenizer::pretrained(tokenizer, Tokenizer::Side::target, tokens)},
+          .model = open_marian_model(folder, config),
+          .positions = config.positions,
+          .never = config.never};
+}
+
+}  // namespace qkv

@@ -1,0 +1,99 @@
+// From the names of weights in pretrained folders to ours: a table of rules per architecture, checked as a whole.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "qkv/core/api.h"
+#include "qkv/run/model_file.h"
+#include "qkv/tasks/pretrained/weights.h"
+
+namespace QKV_API qkv {
+
+/// What happens to a tensor on its way to us.
+enum class WeightChange {
+  copy,       // nothing: it stays where it is
+  reshape,    // the same elements under our shape
+  transpose,  // (in, out) -> (out, in)
+  /// Rows of query and key projections whose heads rotate element j with element j + half: element j becomes 2j, and j
+  /// + half becomes 2j + 1, as our rotation has them.
+  pair_rotary_halves,
+};
+
+/// "ours" is made from "theirs". A * in both names is the number of a layer. With `parts`, it is one of that many equal
+/// stretches of the columns before a transpose, or of the rows otherwise.
+struct WeightRule {
+  std::string_view ours, theirs;
+  WeightChange change = WeightChange::copy;
+  int64_t part = 0, parts = 1;
+};
+
+/// A tensor that repeats another one, under another name: folders may have it, and it must be equal.
+struct WeightRepeat {
+  std::string_view repeat, of;
+};
+
+struct WeightTable {
+  std::string_view architecture;  // for errors: "Marian"
+  std::span<const WeightRule> rules;
+  std::span<const WeightRepeat> repeats = {};
+  std::span<const std::string_view> ignored = {};  // what a folder may have and we compute or do not need; * as above
+  /// Before every name of theirs in this folder: some save the same model as a part of a larger one.
+  std::string prefix = {};
+  int64_t heads = 1, key_heads = 1;  // for pair_rotary_halves
+};
+
+/// Applies a table to the weights of a folder.
+class WeightMapping {
+ public:
+  WeightMapping(const PretrainedWeights& weights, const WeightTable& table) : weights_(weights), table_(table) {}
+  /// Refuses a tensor that is missing or of another shape. No element is read.
+  void plan(const std::string& ours, const Shape& shape);
+  /// Refuses tensors that no plan() asked for.
+  void check_whole() const;
+  Tensor read(const std::string& ours, const Shape& shape) const;
+
+ private:
+  struct Source {
+    const WeightRule* rule;
+    std::string theirs;
+  };
+  Source source_of(const std::string& ours) const;
+  void check_repeats() const;
+  const PretrainedWeights& weights_;
+  const WeightTable& table_;
+  std::set<std::string> used_;
+};
+
+/// The model that make() returns, with the weights of a folder. Nothing is initialised and nothing copied that the
+/// table does not change.
+template <class Make>
+auto with_pretrained_weights(const Make& make, const PretrainedWeights& weights, const WeightTable& table) {
+  auto model = [&] {
+    const ShapesOnly scope;
+    return make();
+  }();
+  WeightMapping mapping(weights, table);
+  each_tensor(model, [&](const std::string& name, Tensor& t) {
+    if (t.is_parameter()) mapping.plan(name, t.shape());
+  });
+  mapping.check_whole();
+  std::map<uint32_t, Tensor> read;  // by leaf: tied ones are read once
+  each_tensor(model, [&](const std::string& name, Tensor& t) {
+    if (!t.is_parameter()) {
+      t = zeros(t.shape());  // the bias that a norm does not have
+      return;
+    }
+    auto& value = read[t.leaf_id()];
+    if (!value.defined()) value = parameter(mapping.read(name, t.shape()), t.leaf_id());
+    t = value;
+  });
+  return model;
+}
+
+}  // namespace qkv

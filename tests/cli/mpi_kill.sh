@@ -7,7 +7,7 @@ train=(train --data pairs.tsv --tokenizer spaces --min-count 1 --embed 24 --hidd
 run "${train[@]}" -o whole
 [[ $code == 0 ]] || mismatch "the whole run: $err"
 RANDOM=7 killed=0
-while (( killed < ${KILLS:-3} )); do
+while (( killed < ${KILLS:-1} )); do
   ranks=$((RANDOM % 4 + 1))
   mpirun -n $ranks "$QKV" "${train[@]}" -o killed >/dev/null 2>"$folder/err" </dev/null & job=$!
   sleep "$((RANDOM % 3)).$((RANDOM % 10))"

@@ -4,6 +4,7 @@
 namespace qkv::cli {
 
 std::unique_ptr<Command> align_command();
+std::unique_ptr<Command> ask_command();
 std::unique_ptr<Command> attend_command();
 std::unique_ptr<Command> bench_command();
 std::unique_ptr<Command> check_command();
@@ -38,6 +39,7 @@ Commands all_commands() {
   commands.push_back(check_command());
   commands.push_back(attend_command());
   commands.push_back(regress_command());
+  commands.push_back(ask_command());
   commands.push_back(plot_command());
   commands.push_back(data_command());
   commands.push_back(bench_command());

@@ -193,11 +193,9 @@ Json cues(const Call& call) {
     weights.mutable_ptr()[best] = 1;
   }
   const Tensor answer = matmul(weights, k);
-  return {{"weights", nested(weights)[0]},
-          {"scores", nested(scores)[0]},
-          {"answer", nested(answer)[0]},
-          {"pooling", pooling},
-          {"temperature", temperature}};
+  return {{"weights", nested(weights)[0]}, {"scores", nested(scores)[0]},
+          {"answer", nested(answer)[0]},   {"pooling", pooling},
+          {"temperature", temperature},    {"command", ask_line(call, "cues")}};
 }
 
 }  // namespace qkv::serve

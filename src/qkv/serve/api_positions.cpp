@@ -121,6 +121,7 @@ Json positions(const Call& call) {
                     {"order", order},
                     {"permuted", largest < 1e-5},
                     {"largest", largest}};
+  out["command"] = ask_line(call, "positions");
   return out;
 }
 

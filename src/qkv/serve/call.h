@@ -87,6 +87,8 @@ struct Call {
 Json nested(const Tensor& x);
 /// "qkv translate ..." with quoted arguments.
 std::string command_line(const std::vector<std::string>& words);
+/// "qkv ask PATH BODY" for the question of this call.
+std::string ask_line(const Call& call, const std::string& path);
 
 // The endpoints, one file per group of benches.
 Json health(const Call& call);

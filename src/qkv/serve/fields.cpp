@@ -133,4 +133,10 @@ std::string command_line(const std::vector<std::string>& words) {
   return out;
 }
 
+std::string ask_line(const Call& call, const std::string& path) {
+  Json body = call.body;
+  for (const char* key : {"lang", "view"}) body.erase(key);  // of the page that asks
+  return command_line({"ask", path, body.dump(-1, ' ', false, Json::error_handler_t::replace)});
+}
+
 }  // namespace qkv::serve

@@ -13,7 +13,7 @@ namespace qkv::serve {
 struct GateRules {
   std::vector<std::string> hosts;  // what Host may be; empty: anything, together with a token
   std::string token;               // required if not empty
-  size_t body_bytes = size_t{1} << 20;
+  size_t body_bytes = kMostBodyBytes;
 };
 
 /// Nothing for a request that may enter; else its refusal, in the language that it asks for.

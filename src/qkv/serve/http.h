@@ -36,10 +36,12 @@ struct HttpHandler {
   virtual HttpAnswer too_large(const HttpRequest& request) = 0;
 };
 
+inline constexpr size_t kMostBodyBytes = size_t{1} << 20;  // of a request
+
 struct HttpOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;  // 0: any free one
-  size_t body_bytes = size_t{1} << 20;
+  size_t body_bytes = kMostBodyBytes;
   size_t header_bytes = size_t{16} << 10;
   unsigned connections = 64, seconds = 20;  // seconds: for a whole request to arrive
 };

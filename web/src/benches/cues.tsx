@@ -24,6 +24,7 @@ interface Cued {
   weights: number[];
   scores: number[];
   answer: [number, number];
+  command?: string;
 }
 const answer = follow<Cued>(() => ({
   path: '/cues',
@@ -135,7 +136,7 @@ export function Cues() {
       <Shown of={answer} height={420}>
         {(now) => (
           <>
-            <Figure name="desk" title={t('deskTitle')} wide table={() => ({ header: ['thing', 'score', 'weight'], rows: things.map((one, i) => [one.name, now.scores[i], now.weights[i]]) })} json={() => now} note={t('deskNote')}>
+            <Figure name="desk" title={t('deskTitle')} wide table={() => ({ header: ['thing', 'score', 'weight'], rows: things.map((one, i) => [one.name, now.scores[i], now.weights[i]]) })} json={() => now} command={now.command} note={t('deskNote')}>
               <Desk data={now} />
             </Figure>
             <div class="pair">
@@ -144,7 +145,7 @@ export function Cues() {
                 <Choice label={t('pooling')} value={s.pooling.value} options={['average', 'max', 'salience', 'query'].map((value) => ({ value, label: t(`pooling_${value}` as Key) }))} set={(value) => (s.pooling.value = value)} />
                 <Slider label={t('temperature')} value={s.temperature.value} low={0.005} high={5} log set={(value) => (s.temperature.value = value)} />
               </div>
-              <Figure name="weights" title={t('weightsTitle')} noPicture table={() => ({ header: ['thing', 'weight'], rows: things.map((one, i) => [one.name, now.weights[i]]) })} json={() => now.weights}>
+              <Figure name="weights" title={t('weightsTitle')} noPicture table={() => ({ header: ['thing', 'weight'], rows: things.map((one, i) => [one.name, now.weights[i]]) })} json={() => now.weights} command={now.command}>
                 <Bars label={t('weightsTitle')} high={1} bars={things.map((one, i) => ({ label: t(`thing_${one.name}` as Key), value: now.weights[i], on: hover.value?.column === i, onPoint: (on) => (on ? point(undefined, i) : point()) }))} />
               </Figure>
             </div>

@@ -138,19 +138,19 @@ function Picture({ data }: { data: Positions }) {
   return (
     <>
       <div class="pair wide-left">
-        <Figure name="positions" title={map.label} svg={() => heatSvg(map)} table={() => mapTable(data.map)} json={() => data.map}>
+        <Figure name="positions" title={map.label} svg={() => heatSvg(map)} table={() => mapTable(data.map)} json={() => data.map} command={data.command}>
           <Heat {...map} />
         </Figure>
-        <Figure name="distance" title={t('dotTitle')} svg={() => curveSvg(curve)} table={() => ({ header: ['distance', 'value'], rows: data.dot.map((d) => [d.distance, d.value]) })} json={() => data.dot}>
+        <Figure name="distance" title={t('dotTitle')} svg={() => curveSvg(curve)} table={() => ({ header: ['distance', 'value'], rows: data.dot.map((d) => [d.distance, d.value]) })} json={() => data.dot} command={data.command}>
           <Curve {...curve} />
         </Figure>
       </div>
       {data.hands.length > 0 && (
-        <Figure name="clocks" title={t('clocksTitle', { offset: s.offset.value })} wide json={() => data.hands} note={t('clocksNote')}>
+        <Figure name="clocks" title={t('clocksTitle', { offset: s.offset.value })} wide json={() => data.hands} command={data.command} note={t('clocksNote')}>
           <Clocks data={data} />
         </Figure>
       )}
-      <Figure name="shuffle" title={t('shuffleTitle')} wide svg={() => heatSvg(side(shuffled, t('shuffledOut')))} table={() => mapTable(shuffled)} json={() => data.outputs} note={rich(permuted ? 'shuffleSame' : 'shuffleDiffers', { largest: num(largest) })}>
+      <Figure name="shuffle" title={t('shuffleTitle')} wide svg={() => heatSvg(side(shuffled, t('shuffledOut')))} table={() => mapTable(shuffled)} json={() => data.outputs} command={data.command} note={rich(permuted ? 'shuffleSame' : 'shuffleDiffers', { largest: num(largest) })}>
         <div class="pair">
           <div>
             <p class="soft">{t('movedOut')}</p>

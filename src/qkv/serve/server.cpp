@@ -181,13 +181,18 @@ class Watch {
     BackgroundTraining now = shelf_.background();
     if (now.state != BackgroundTraining::State::training || trainer_.running()) return;
     now.state = trainer_.failed() ? BackgroundTraining::State::failed : BackgroundTraining::State::done;
-    const std::string words = trainer_.last_words();
-    if (trainer_.failed())
-      now.error = words.empty()
-                      ? tr("the training of {name} failed", "name"_a = now.name)
-                      : tr("the training of {name} failed: {reason}", "name"_a = now.name, "reason"_a = words);
+    if (trainer_.failed()) now.error = why_it_failed(now.name);
     shelf_.set_background(std::move(now));
     background_changed_ = true;
+  }
+
+  Text why_it_failed(const std::string& name) const {
+    const std::string words = trainer_.last_words();
+    if (!words.empty()) return tr("the training of {name} failed: {reason}", "name"_a = name, "reason"_a = words);
+    if (trainer_.signal() != 0)
+      return tr("the training of {name} was ended from outside: {signal}", "name"_a = name,
+                "signal"_a = ::strsignal(trainer_.signal()));
+    return tr("the training of {name} failed", "name"_a = name);
   }
 
   void report(const ShelfModel& m) {

@@ -40,7 +40,10 @@ interface Regress {
 const points = computed<Point[]>(() => s.points.value ?? bookPoints);
 const span = computed(() => {
   const xs = points.value.map((p) => p[0]);
-  return s.points.value && xs.length ? [Math.min(0, ...xs), Math.max(5, ...xs)] : [0, 5];
+  const [low, high] = [Math.min(...xs), Math.max(...xs)];
+  if (!xs.length || (low >= 0 && high <= 5)) return [0, 5];
+  const margin = 0.3 * (high - low) || 1; // other data bring their own axis
+  return [low - margin, high + margin];
 });
 export const answer = follow<Regress>(() =>
   points.value.length

@@ -81,8 +81,10 @@ export async function answerTo(page, path, action, fits = () => true) {
 /** What the command line under a figure prints, when it is pasted into a shell. */
 export async function commanded(page, figure) {
   const card = page.locator(`[data-figure="${figure}"]`);
-  if (!(await card.locator('.commandline').count())) await card.locator('.export button', { hasText: 'command' }).click();
+  const opener = card.locator('.export button', { hasText: 'command' });
+  await opener.click();
   const line = await card.locator('.commandline code').textContent();
+  await opener.click();
   return (await run('bash', ['-c', `qkv() { "$QKV_BIN" "$@"; }; ${line}`], { maxBuffer: 1 << 26 })).stdout;
 }
 

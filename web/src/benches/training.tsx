@@ -3,7 +3,7 @@ import { computed, effect, signal } from '@preact/signals';
 import { Failure, get } from '../api';
 import { metrics, Model, models, training as progress } from '../models';
 import { num } from '../num';
-import { settings } from '../store';
+import { bench, settings } from '../store';
 import { BackgroundFailed, BenchPage, Choice, Empty, Failed, RunState, Select, Slider, tryThis, Waiting } from '../ui';
 import { Key, rich, t } from '../words';
 import { Curve, CurveProps, curveSvg } from '../views/curve';
@@ -33,16 +33,18 @@ async function load(id: string) {
     failure.value = problem as Failure;
   }
 }
+// A run that is being trained reports every line and every saved map; its curve grows with them. One line is several
+// events, and one question.
+const due = new Map<string, number>();
+const soon = (id: string) => {
+  if (due.has(id)) return;
+  due.set(id, window.setTimeout(() => (due.delete(id), void load(id)), id in known.peek() ? 400 : 0));
+};
 effect(() => {
-  if (run.value) void load(run.value.id);
-});
-effect(() => {
-  if (other.value) void load(other.value.id);
-});
-// A run that is being trained reports every line; its curve grows with it.
-effect(() => {
-  const news = metrics.value;
-  if (news && news.id in known.peek()) void load(news.id);
+  if (bench.value !== 'training') return; // a bench that is not shown asks nothing
+  if (run.value) soon(run.value.id);
+  if (other.value) soon(other.value.id);
+  if (metrics.value && metrics.value.id in known.peek()) soon(metrics.value.id);
 });
 
 const shows: Record<string, string[]> = { loss: ['loss', 'valid_loss'], accuracy: ['valid_accuracy'], rate: ['rate'], speed: ['per_second'] };

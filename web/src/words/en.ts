@@ -46,7 +46,7 @@ export const en = {
   listensToKeys: 'attends to **{effective}** of {keys} keys', leftOutError: 'left-out error', looTitle: 'Left-out error against width', looNow: 'At the present width: {error}. Click to choose another.',
   pasteCsv: 'Paste a CSV', pasteBad: 'No two lines with two numbers each were found.', pasteSkipped: '{lines} lines without two numbers were skipped.', bookData: 'The book’s points',
   regressMap: 'Attention weights: a row is a query, a column a key', queryRow: 'query', keyColumn: 'key', scatterTitle: 'Drag a point; double-click adds or removes one',
-  scatterNote: 'Dashed: the truth. Blue: the answer, with its 95 % band. Red: the weight of each point. Keyboard: Tab to a point, arrows move it, Delete removes it.',
+  scatterTruth: 'Dashed: the truth.', scatterNote: 'Blue: the answer, with its 95 % band. Red: the weight of each point. Keyboard: Tab to a point, arrows move it, Delete removes it.',
   scatterLabel: '{count} points, a fitted curve and the weights of one query', pointLabel: 'Point x {x}, y {y}, weight {weight}', query: 'Query', noAnswerHere: 'no key in reach',
   kernel_gaussian: 'Gaussian', kernel_boxcar: 'boxcar', kernel_epanechnikov: 'Epanechnikov', kernel_triangular: 'triangular',
   estimator: 'estimator', fit_average: 'average', fit_constant: 'Nadaraya–Watson', fit_linear: 'local linear',

@@ -48,7 +48,7 @@ export const zh: Record<keyof typeof en, string> = {
   listensToKeys: '在听 {keys} 个键中的 **{effective}** 个', leftOutError: '留一误差', looTitle: '留一误差与宽度', looNow: '当前宽度处：{error}。点击可另选宽度。',
   pasteCsv: '粘贴 CSV', pasteBad: '没有找到两行各含两个数的数据。', pasteSkipped: '跳过了 {lines} 行不含两个数的数据。', bookData: '书中的点',
   regressMap: '注意力权重：行是查询，列是键', queryRow: '查询', keyColumn: '键', scatterTitle: '拖动点；双击添加或删除',
-  scatterNote: '虚线：真实函数。蓝色：答案及其 95 % 置信带。红色：每个点被听取的程度。键盘：Tab 到一个点，方向键移动，Delete 删除。',
+  scatterTruth: '虚线：真实函数。', scatterNote: '蓝色：答案及其 95 % 置信带。红色：每个点被听取的程度。键盘：Tab 到一个点，方向键移动，Delete 删除。',
   scatterLabel: '{count} 个点、一条拟合曲线和一个查询的权重', pointLabel: '点 x {x}，y {y}，权重 {weight}', query: '查询', noAnswerHere: '附近没有键',
   kernel_gaussian: '高斯', kernel_boxcar: '矩形', kernel_epanechnikov: 'Epanechnikov', kernel_triangular: '三角',
   estimator: '估计方法', fit_average: '平均', fit_constant: 'Nadaraya–Watson', fit_linear: '局部线性',

@@ -181,7 +181,7 @@ std::set<std::string> known_settings(const std::string& bench) {
 }
 
 // Figures whose numbers a bench shows. The others are of random or trained models that are nowhere on disk, of many
-// data sets, or of something that no bench has.
+// data sets, have more numbers than one would write into cells, or show something that no bench has.
 TEST(BenchLinks, EveryFigureThatABenchShowsNamesItAndTheOthersSayNothing) {
   const std::map<std::string, std::set<std::string>> wanted = {
       {"10.1", {"desk-weights", "identity", "random-softmax"}},

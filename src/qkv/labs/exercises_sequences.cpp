@@ -31,17 +31,17 @@ std::vector<Exercise> exercises_of_sequences() {
        3,
        tr("Exercise 9.6.1: encoder and decoder of different kinds"),
        tr("Must encoder and decoder be networks of the same kind?"),
-       tr("No: a decoder needs states to start from or to attend to, and any network that makes them will "
-          "do; a decoder that reads both directions' states learns the same task as one with an encoder of "
-          "its own kind.")},
+       tr("No: a decoder needs a state to start from and states to attend to, and any network that makes them "
+          "will do; here a GRU translates what a convolution or a Transformer has read.")},
       {{"9.6.2"},
        "bahdanau",
-       ExerciseKind::argument,
-       1,
+       ExerciseKind::experiment,
+       4,
        tr("Exercise 9.6.2: other uses of an encoder and a decoder"),
        tr("What else than translation can be done with an encoder and a decoder?"),
-       tr("Whatever turns one sequence into another of a different length: speech into text, a text into "
-          "its summary, a question into an answer, the patches of an image into a caption.")},
+       tr("Whatever turns one sequence into another of a different length: here numbers in words into digits "
+          "and questions into answers; elsewhere speech into text, a text into its summary, an image into a "
+          "caption.")},
       {{"9.7.1"},
        "bahdanau",
        ExerciseKind::experiment,
@@ -89,8 +89,8 @@ std::vector<Exercise> exercises_of_sequences() {
        2,
        tr("Exercise 9.7.6: other output layers"),
        tr("How else could the output layer of the decoder be designed?"),
-       tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or "
-          "read the context and the embedding beside the state.")},
+       tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or read "
+          "the previous word beside the state through a hidden layer; both learn here.")},
       {{"10.4.1", "11.4.1"},
        "bahdanau",
        ExerciseKind::experiment,

@@ -84,7 +84,7 @@ void depth_step(Page& page) {
   page.say(tr(
       "One, two and four layers in encoder and decoder, and four layers with the norm before each sublayer. Each is "
       "trained to the end of its plan, as the model of this lab is: {epochs} epochs on {pairs} pairs. A step is "
-      "measured on one core; the training loss is that of the last epoch; nats are per token with teacher forcing.",
+      "measured on one core; nats are per token with teacher forcing.",
       "epochs"_a = two.run.config().training.epochs, "pairs"_a = grouped(two.run.training_pairs())));
   const SentencePairs& judge = judged(page, Judge::model);
   std::vector<double> nats;

@@ -17,11 +17,11 @@
 namespace qkv::labs::bahdanau {
 namespace {
 
-constexpr int64_t kRows = 32;
-constexpr float kRate = 0.005f;
+constexpr int64_t kDesignRows = 32;
+constexpr float kDesignRate = 0.005f;
 
 // 1 / length within a row, 0 beyond it: (B, 1, S).
-Tensor shares(const Ids& lens, int64_t steps) {
+Tensor mean_shares(const Ids& lens, int64_t steps) {
   Tensor out = zeros({lens.size(0), 1, steps});
   for (int64_t b = 0; b < lens.size(0); ++b)
     std::fill_n(out.mutable_ptr() + b * steps, lens.ptr()[b], 1 / static_cast<float>(lens.ptr()[b]));
@@ -29,13 +29,13 @@ Tensor shares(const Ids& lens, int64_t steps) {
 }
 
 // 1 within a row, 0 beyond it: (B, S, 1).
-Tensor inside(const Ids& lens, int64_t steps) {
+Tensor within(const Ids& lens, int64_t steps) {
   Tensor out = zeros({lens.size(0), steps, 1});
   for (int64_t b = 0; b < lens.size(0); ++b) std::fill_n(out.mutable_ptr() + b * steps, lens.ptr()[b], 1.f);
   return out;
 }
 
-struct Task {
+struct DesignTask {
   const Design& model;
   const IdText& text;
   TranslationBatches data;
@@ -59,19 +59,19 @@ struct Task {
   }
 };
 
-TranslationBatches batches(const IdText& text, const std::vector<IdPair>& pairs, uint64_t seed, bool shuffle) {
+TranslationBatches design_batches(const IdText& text, const std::vector<IdPair>& pairs, uint64_t seed, bool shuffle) {
   return TranslationBatches(pairs, text.pad_source, text.pad_target, text.bos,
-                            {.rows = kRows, .by_length = true, .shuffle = shuffle, .seed = seed});
+                            {.rows = kDesignRows, .by_length = true, .shuffle = shuffle, .seed = seed});
 }
 
-struct EpochLosses : Observer {
+struct DesignLosses : Observer {
   std::vector<double> losses;
   void epoch(const Progress& p) override { losses.push_back(p.epoch_loss); }
 };
 
 // A pair is exact if every forced token is the likeliest one: then a greedy decoder writes the same.
-void judge(const Design& model, const IdText& text, Outcome& out) {
-  const Task task{model, text, batches(text, text.fresh, 0, false)};
+void judge_fresh(const Design& model, const IdText& text, Outcome& out) {
+  const DesignTask task{model, text, design_batches(text, text.fresh, 0, false)};
   double sum = 0, tokens = 0, exact = 0;
   for (int64_t i = 0; i < task.batches(); ++i) {
     const TranslationBatch batch = task.batch(0, i);
@@ -119,14 +119,14 @@ Tensor Design::states(const TranslationBatch& batch) const {
   if (attention) return (*attention)(batch.source, batch.source_lens, Run{});
   const Tensor x = source(batch.source);
   if (gru) return (*gru)(x, Run{}, batch.source_lens).y;
-  const Tensor words = mul(x, inside(batch.source_lens, x.size(1)));
+  const Tensor words = mul(x, within(batch.source_lens, x.size(1)));
   return add(words, tanh(transpose(conv1d(transpose(words, 1, 2), convolution, {}, {.padding = 1}), 1, 2)));
 }
 
 Tensor Design::logits(const TranslationBatch& batch) const {
   const Tensor read = states(batch), before = target(batch.target_in);
   const int64_t B = read.size(0), S = read.size(1), width = read.size(2);
-  const Tensor mean = reshape(matmul(shares(batch.source_lens, S), read), {B, width});
+  const Tensor mean = reshape(matmul(mean_shares(batch.source_lens, S), read), {B, width});
   Few<CellWeights> layers;
   layers.push_back(decoder.layers[0].weights());
   Few<CellState> start;
@@ -151,16 +151,16 @@ Outcome trained_design(Reading reading, Writing writing, const IdText& text, int
                        Observer& observer) {
   constexpr int64_t kWidth = 64;
   Design model(reading, writing, text.words, kWidth, rng.at("init"));
-  const Task task{model, text, batches(text, text.train, rng.at("order").word(0), true)};
+  const DesignTask task{model, text, design_batches(text, text.train, rng.at("order").word(0), true)};
   const int64_t steps = epochs * task.batches();
-  EpochLosses losses;
+  DesignLosses losses;
   Observer* observers[] = {&losses, &observer};
   Parameters all = flatten(model);
   Adam adam;
-  fit(all, adam, {.epochs = epochs, .rate = cosine_rate(kRate, steps, std::min<int64_t>(50, steps / 10)), .clip = 1},
+  fit(all, adam, {.epochs = epochs, .rate = cosine_rate(kDesignRate, steps, std::min<int64_t>(50, steps / 10)), .clip = 1},
       task, observers);
   Outcome out{.parameters = all.count(), .first_loss = losses.losses.front(), .last_loss = losses.losses.back()};
-  judge(model, text, out);
+  judge_fresh(model, text, out);
   return out;
 }
 

@@ -15,7 +15,7 @@
 namespace qkv::labs::bahdanau {
 namespace {
 
-constexpr int64_t kEpochs = 12, kTaskPairs = 2500, kFresh = 400;
+constexpr int64_t kDesignEpochs = 12, kTaskPairs = 2500, kFresh = 400;
 
 // The pairs of the exercises, as ids of their vocabularies.
 IdText exercise_text(Page& page) {
@@ -36,7 +36,7 @@ struct Plan {
   const IdText* text;
 };
 
-std::vector<Outcome> train_all(const Page& page, const std::vector<Plan>& plans) {
+std::vector<Outcome> train_plans(const Page& page, const std::vector<Plan>& plans) {
   std::vector<Outcome> out(plans.size());
   std::vector<Text> names;
   for (const Plan& plan : plans) names.push_back(plan.name);
@@ -45,30 +45,30 @@ std::vector<Outcome> train_all(const Page& page, const std::vector<Plan>& plans)
     const SerialScope serial;
     const auto at = static_cast<size_t>(i);
     WorkObserver follower(work, at);
-    out[at] = trained_design(plans[at].reading, plans[at].writing, *plans[at].text, kEpochs,
+    out[at] = trained_design(plans[at].reading, plans[at].writing, *plans[at].text, kDesignEpochs,
                              Rng(page.seed()).at("designs"), follower);
   });
   return out;
 }
 
-std::vector<Text> head(const Page& page) {
+std::vector<Text> outcome_head(const Page& page) {
   const bool built_in = page.data().empty();
   return {verbatim(""), tr("parameters"), tr("last training loss"),
           built_in ? tr("nats per token, new sentences") : tr("nats per token, training sentences"),
           built_in ? tr("new sentences exact") : tr("training sentences exact")};
 }
 
-void show(Page& page, const std::vector<Plan>& plans, const std::vector<Outcome>& outcomes) {
+void show_outcomes(Page& page, const std::vector<Plan>& plans, const std::vector<Outcome>& outcomes) {
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
   for (size_t i = 0; i < plans.size(); ++i)
     rows.push_back({plans[i].name,
                     {grouped(outcomes[i].parameters), rounded(outcomes[i].last_loss, 3), rounded(outcomes[i].nats, 3),
                      percent(outcomes[i].exact)}});
-  named_table(page, head(page), rows);
+  named_table(page, outcome_head(page), rows);
 }
 
 // Texts as ids of the words that occur in them.
-class WordIds {
+class TaskWords {
  public:
   std::vector<int32_t> operator()(const std::string& text) {
     std::vector<int32_t> out;
@@ -84,18 +84,18 @@ class WordIds {
   std::map<std::string, int32_t, std::less<>> ids_;
 };
 
-struct Example {
+struct TaskPair {
   std::string source, target;
 };
 
 // "four thousand and seven" -> "4 0 0 7", for 1 to 9,999.
-Example spelled(int64_t n) {
+TaskPair spelled(int64_t n) {
   static constexpr std::array<const char*, 20> small = {
       "",    "one",    "two",    "three",    "four",     "five",    "six",     "seven",     "eight",    "nine",
       "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"};
   static constexpr std::array<const char*, 10> tens = {"",      "",      "twenty",  "thirty", "forty",
                                                        "fifty", "sixty", "seventy", "eighty", "ninety"};
-  Example out;
+  TaskPair out;
   const auto add = [&](const std::string& word) { out.source += (out.source.empty() ? "" : " ") + word; };
   const auto at = [](const auto& list, int64_t i) { return std::string(list[static_cast<size_t>(i)]); };
   if (n >= 1000) add(at(small, n / 1000) + " thousand");
@@ -109,11 +109,11 @@ Example spelled(int64_t n) {
 }
 
 // Three people have something, and a question asks what one of them has.
-Example story(const Rng& rng) {
+TaskPair story(const Rng& rng) {
   static constexpr std::array<const char*, 8> people = {"tom", "ana", "mia", "leo", "kim", "sam", "eva", "max"};
   static constexpr std::array<const char*, 6> colours = {"red", "blue", "green", "white", "black", "old"};
   static constexpr std::array<const char*, 6> things = {"hat", "cup", "pen", "box", "key", "map"};
-  Example out;
+  TaskPair out;
   std::vector<std::string> who, what;
   for (uint64_t i = 0; who.size() < 3; ++i) {
     const std::string name = people[rng.at("who").below(people.size(), i)];
@@ -131,13 +131,17 @@ Example story(const Rng& rng) {
 
 // Different examples, the last ones fresh; `make` gives one for a number.
 template <class Make>
-IdText task_text(const Make& make, Example& sample) {
-  IdText out{.words = {}, .pad_source = WordIds::kPad, .pad_target = WordIds::kPad,
-             .bos = WordIds::kBegin};
-  WordIds source, target;
+IdText task_text(const Make& make, TaskPair& sample) {
+  IdText out{.train = {},
+             .fresh = {},
+             .words = {},
+             .pad_source = TaskWords::kPad,
+             .pad_target = TaskWords::kPad,
+             .bos = TaskWords::kBegin};
+  TaskWords source, target;
   std::set<std::string> seen;
   for (uint64_t i = 0; std::ssize(seen) < kTaskPairs + kFresh; ++i) {
-    const Example example = make(i);
+    const TaskPair example = make(i);
     if (!seen.insert(example.source).second) continue;
     const bool fresh = std::ssize(seen) > kTaskPairs;
     if (std::ssize(seen) == kTaskPairs + 1) sample = example;
@@ -160,8 +164,8 @@ void kinds_question_step(Page& page) {
       {tr("encoder: GRU"), Reading::recurrent, Writing::matrix, &text},
       {tr("encoder: convolution over three words"), Reading::convolution, Writing::matrix, &text},
       {tr("encoder: two Transformer layers"), Reading::self_attention, Writing::matrix, &text}};
-  const auto outcomes = train_all(page, plans);
-  show(page, plans, outcomes);
+  const auto outcomes = train_plans(page, plans);
+  show_outcomes(page, plans, outcomes);
   const double without = forced_loss(trained(page, Kind::plain), judged_on(page));
   const double worst = std::max(outcomes[1].nats, outcomes[2].nats);
   if (page.data().empty())
@@ -176,7 +180,7 @@ void kinds_question_step(Page& page) {
 void uses_question_step(Page& page) {
   page.exercise("9.6.2");
   const Rng rng = Rng(page.seed()).at("uses");
-  Example number, question;
+  TaskPair number, question;
   const IdText numbers = task_text(
                    [&](uint64_t i) { return spelled(static_cast<int64_t>(rng.at("numbers").below(9999, i)) + 1); },
                    number),
@@ -185,11 +189,11 @@ void uses_question_step(Page& page) {
       tr("The encoder and decoder with attention of this lab, on two other tasks: a number in words into its digits, "
          "and a question about three sentences into its answer. {pairs} examples, {epochs} epochs, and {fresh} new "
          "examples to judge, such as these:",
-         "pairs"_a = grouped(kTaskPairs), "epochs"_a = kEpochs, "fresh"_a = kFresh));
+         "pairs"_a = grouped(kTaskPairs), "epochs"_a = kDesignEpochs, "fresh"_a = kFresh));
   page.print(verbatim(number.source + " -> " + number.target + "\n" + question.source + " -> " + question.target));
   const std::vector<Plan> plans = {{tr("numbers"), Reading::recurrent, Writing::matrix, &numbers},
                                    {tr("questions"), Reading::recurrent, Writing::matrix, &questions}};
-  const auto outcomes = train_all(page, plans);
+  const auto outcomes = train_plans(page, plans);
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
   for (size_t i = 0; i < plans.size(); ++i)
     rows.push_back({plans[i].name, {rounded(outcomes[i].nats, 3), percent(outcomes[i].exact)}});
@@ -211,8 +215,8 @@ void output_question_step(Page& page) {
       {tr("the matrix of the target embedding"), Reading::recurrent, Writing::shared, &text},
       {tr("state and previous word through tanh, then one matrix"), Reading::recurrent, Writing::deep, &text}};
   page.say(tr("The translator of exercise 9.6.1 with three output layers, trained in the same way:"));
-  const auto outcomes = train_all(page, plans);
-  show(page, plans, outcomes);
+  const auto outcomes = train_plans(page, plans);
+  show_outcomes(page, plans, outcomes);
   page.fact(tr("Sharing the matrix with the target embedding saves one of the size of the vocabulary."),
             tr("{words} × {width} = {saved} of {all} parameters here", "words"_a = grouped(text.words.target),
                "width"_a = 64, "saved"_a = grouped(outcomes[0].parameters - outcomes[1].parameters),

@@ -1,4 +1,5 @@
-// Attention of a decoder, row by row. Keys go four at a time, so that their chains of additions hide each other's latency.
+// Attention of a decoder, row by row. Keys go four at a time, so that their chains of additions hide each other's
+// latency.
 #include "qkv/kernels/decoder_attention.h"
 
 #include <algorithm>
@@ -133,8 +134,8 @@ void Backward(const DecoderRow& row, const float* weights, const float* dcontext
     delta += static_cast<double>(weights[j]) * static_cast<double>(dscores[j]);
   }
   for (int64_t j = 0; j < row.keys; ++j)
-    dscores[j] = static_cast<float>(static_cast<double>(weights[j]) *
-                                    (static_cast<double>(dscores[j]) - delta) * static_cast<double>(row.scale));
+    dscores[j] = static_cast<float>(static_cast<double>(weights[j]) * (static_cast<double>(dscores[j]) - delta) *
+                                    static_cast<double>(row.scale));
   if (row.w)
     BackAdditive(row, dscores, to);
   else
@@ -147,7 +148,7 @@ void DecoderRowForward(const DecoderRow& row, float* weights, float* context) {
   decoder_attention::Forward(row, weights, context);
 }
 void DecoderRowBack(const DecoderRow& row, const float* weights, const float* dcontext, const DecoderRowGradient& to,
-                     float* scratch) {
+                    float* scratch) {
   decoder_attention::Backward(row, weights, dcontext, to, scratch);
 }
 
@@ -164,8 +165,8 @@ HWY_EXPORT(DecoderRowBack);
 void decoder_row(const DecoderRow& row, float* weights, float* context) {
   HWY_DYNAMIC_DISPATCH(DecoderRowForward)(row, weights, context);
 }
-void decoder_row_back(const DecoderRow& row, const float* weights, const float* dcontext,
-                       const DecoderRowGradient& to, float* scratch) {
+void decoder_row_back(const DecoderRow& row, const float* weights, const float* dcontext, const DecoderRowGradient& to,
+                      float* scratch) {
   HWY_DYNAMIC_DISPATCH(DecoderRowBack)(row, weights, dcontext, to, scratch);
 }
 

@@ -15,8 +15,8 @@
 namespace qkv::labs::bahdanau {
 
 /// The models that the lab trains. `aligned` is attention on the built-in corpus: a separate model if the page has a
-/// data file, else the same as `attention`. `gru`, `lstm` and `dot` are trained to the end with an encoder that reads in
-/// one direction. The models of the other exercises see fewer sentences: `reference` is attention trained like them,
+/// data file, else the same as `attention`. `gru`, `lstm` and `dot` are trained to the end with an encoder that reads
+/// in one direction. The models of the other exercises see fewer sentences: `reference` is attention trained like them,
 /// `plain` and `plain_lstm` have no attention, `slow_rate` and `wide` are `plain` with one setting changed, and the
 /// encoder of `mixed` is bidirectional. `english_baseline` and `english` have the settings of the English edition.
 enum class Kind {

@@ -17,8 +17,8 @@
 namespace qkv::labs::bahdanau {
 namespace {
 
-constexpr int64_t kDesignRows = 32;
-constexpr float kDesignRate = 0.005f;
+constexpr int64_t kDesignRows = 16;
+constexpr float kDesignRate = 0.003f;
 
 // 1 / length within a row, 0 beyond it: (B, 1, S).
 Tensor mean_shares(const Ids& lens, int64_t steps) {
@@ -53,9 +53,9 @@ struct DesignTask {
     const TranslationBatch part{batch.source.part(begin * S, {n, S}), batch.source_lens.part(begin, {n}),
                                 batch.target_in.part(begin * T, {n, T}), batch.target_out.part(begin * T, {n, T}),
                                 batch.target_lens.part(begin, {n})};
-    return {cross_entropy(model.logits(part), part.target_out,
-                          {.ignore_id = text.pad_target, .reduction = Reduction::sum}),
-            count(part)};
+    return {
+        cross_entropy(model.logits(part), part.target_out, {.ignore_id = text.pad_target, .reduction = Reduction::sum}),
+        count(part)};
   }
 };
 
@@ -103,11 +103,13 @@ Design::Design(Reading r, Writing w, const VocabularySizes& words, int64_t width
   if (r == Reading::recurrent)
     gru.emplace(width, width, RecurrentOptions{.init = RecurrentOptions::Init::xavier}, rng.at("gru"));
   if (r == Reading::self_attention)
-    attention.emplace(TransformerConfig{.hidden = width, .ffn = 2 * width, .heads = 4, .layers = 2, .dropout = 0},
-                      words.source, rng.at("attention"));
+    attention.emplace(
+        TransformerConfig{
+            .hidden = width, .ffn = 2 * width, .heads = 4, .layers = 2, .dropout = 0, .norm = NormPlace::pre},
+        words.source, rng.at("attention"));
   if (r == Reading::convolution)
-    convolution = parameter(
-        normal({width, width, 3}, rng.at("convolution"), 0, 1 / std::sqrt(3 * static_cast<float>(width))));
+    convolution =
+        parameter(normal({width, width, 3}, rng.at("convolution"), 0, 1 / std::sqrt(3 * static_cast<float>(width))));
   if (w == Writing::deep) inner = Linear(2 * width, width, rng.at("inner"));
   if (w == Writing::shared)
     bias = parameter(zeros({words.target}));
@@ -157,8 +159,7 @@ Outcome trained_design(Reading reading, Writing writing, const IdText& text, int
   Observer* observers[] = {&losses, &observer};
   Parameters all = flatten(model);
   Adam adam;
-  fit(all, adam, {.epochs = epochs, .rate = cosine_rate(kDesignRate, steps, std::min<int64_t>(50, steps / 10)), .clip = 1},
-      task, observers);
+  fit(all, adam, {.epochs = epochs, .rate = cosine_rate(kDesignRate, steps, steps / 10), .clip = 1}, task, observers);
   Outcome out{.parameters = all.count(), .first_loss = losses.losses.front(), .last_loss = losses.losses.back()};
   judge_fresh(model, text, out);
   return out;

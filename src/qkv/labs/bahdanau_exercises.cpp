@@ -124,11 +124,11 @@ std::vector<std::string> ended_row(const Trained& t, const SentencePairs& judge)
 // The loss on new sentences after each epoch, or on the training set if there are none.
 Figure ended_losses(const Label& name, const Trained& other, const Label& reference_name, const Trained& reference) {
   const bool fresh = !reference.valid_losses.empty();
-  return curves({{reference_name, reference.epochs, fresh ? reference.valid_losses : reference.losses,
-                  line_style("r-")},
-                 {name, other.epochs, fresh ? other.valid_losses : other.losses, line_style("b--")}},
-                {.label = tr("epoch")},
-                {.label = fresh ? tr("loss on new sentences") : tr("training loss"), .scale = AxisScale::log});
+  return curves(
+      {{reference_name, reference.epochs, fresh ? reference.valid_losses : reference.losses, line_style("r-")},
+       {name, other.epochs, fresh ? other.valid_losses : other.losses, line_style("b--")}},
+      {.label = tr("epoch")},
+      {.label = fresh ? tr("loss on new sentences") : tr("training loss"), .scale = AxisScale::log});
 }
 
 }  // namespace
@@ -148,8 +148,9 @@ void lstm_step(Page& page) {
                 "first epoch."),
              tr("{first:.3f} to {last:.3f}; GRU {gru_first:.3f} to {gru_last:.3f}", "first"_a = lstm.losses.front(),
                 "last"_a = lstm.losses.back(), "gru_first"_a = gru.losses.front(), "gru_last"_a = gru.losses.back()));
-  page.fact(tr("An LSTM has four gates to compute where a GRU has three."),
-            tr("an epoch takes {slower:.2f} times as long", "slower"_a = gru.tokens_per_second / lstm.tokens_per_second));
+  page.fact(
+      tr("An LSTM has four gates to compute where a GRU has three."),
+      tr("an epoch takes {slower:.2f} times as long", "slower"_a = gru.tokens_per_second / lstm.tokens_per_second));
 }
 
 void scoring_step(Page& page) {
@@ -173,9 +174,9 @@ void scoring_step(Page& page) {
              tr("{first:.3f} to {last:.3f}; additive {additive_first:.3f} to {additive_last:.3f}",
                 "first"_a = dot.losses.front(), "last"_a = dot.losses.back(),
                 "additive_first"_a = additive.losses.front(), "additive_last"_a = additive.losses.back()));
-  page.say(tr(
-      "Without parameters between states and scores, the states themselves must serve as queries and keys; a "
-      "Transformer multiplies them by matrices first."));
+  page.say(
+      tr("Without parameters between states and scores, the states themselves must serve as queries and keys; a "
+         "Transformer multiplies them by matrices first."));
 }
 
 }  // namespace qkv::labs::bahdanau

@@ -108,24 +108,19 @@ TaskPair spelled(int64_t n) {
   return out;
 }
 
-// Three people have something, and a question asks what one of them has.
-TaskPair story(const Rng& rng) {
-  static constexpr std::array<const char*, 8> people = {"tom", "ana", "mia", "leo", "kim", "sam", "eva", "max"};
-  static constexpr std::array<const char*, 6> colours = {"red", "blue", "green", "white", "black", "old"};
-  static constexpr std::array<const char*, 6> things = {"hat", "cup", "pen", "box", "key", "map"};
-  TaskPair out;
-  std::vector<std::string> who, what;
-  for (uint64_t i = 0; who.size() < 3; ++i) {
-    const std::string name = people[rng.at("who").below(people.size(), i)];
-    if (std::find(who.begin(), who.end(), name) != who.end()) continue;
-    who.push_back(name);
-    what.push_back(std::string(colours[rng.at("colour").below(colours.size(), i)]) + " " +
-                   things[rng.at("thing").below(things.size(), i)]);
-    out.source += name + " has the " + what.back() + " . ";
-  }
-  const auto asked = rng.at("asked").below(3, 0);
-  out.source += "what has " + who[asked] + " ?";
-  out.target = "the " + what[asked];
+// "march 3 , 1987" or one of two other ways to write it -> "1 9 8 7 - 0 3 - 0 3".
+TaskPair date(const Rng& rng) {
+  static constexpr std::array<const char*, 12> months = {"january",   "february", "march",    "april",
+                                                         "may",       "june",     "july",     "august",
+                                                         "september", "october",  "november", "december"};
+  const auto month = static_cast<size_t>(rng.below(months.size(), 0));
+  const std::string name = months[month], day = std::to_string(rng.below(28, 1) + 1),
+                    year = std::to_string(rng.below(100, 2) + 1950);
+  const std::array<std::string, 3> ways = {day + " " + name + " " + year, name + " " + day + " , " + year,
+                                           "the " + day + " of " + name + " in " + year};
+  TaskPair out{.source = ways[rng.below(ways.size(), 3)], .target = {}};
+  for (const char c : fmt::format("{}-{:02}-{:0>2}", year, month + 1, day))
+    out.target += (out.target.empty() ? "" : " ") + std::string(1, c);
   return out;
 }
 
@@ -180,19 +175,19 @@ void kinds_question_step(Page& page) {
 void uses_question_step(Page& page) {
   page.exercise("9.6.2");
   const Rng rng = Rng(page.seed()).at("uses");
-  TaskPair number, question;
+  TaskPair number, day;
   const IdText numbers = task_text(
                    [&](uint64_t i) { return spelled(static_cast<int64_t>(rng.at("numbers").below(9999, i)) + 1); },
                    number),
-               questions = task_text([&](uint64_t i) { return story(rng.at("stories").at(i)); }, question);
+               dates = task_text([&](uint64_t i) { return date(rng.at("dates").at(i)); }, day);
   page.say(
       tr("The encoder and decoder with attention of this lab, on two other tasks: a number in words into its digits, "
-         "and a question about three sentences into its answer. {pairs} examples, {epochs} epochs, and {fresh} new "
+         "and a date into its standard form. {pairs} examples, {epochs} epochs, and {fresh} new "
          "examples to judge, such as these:",
          "pairs"_a = grouped(kTaskPairs), "epochs"_a = kDesignEpochs, "fresh"_a = kFresh));
-  page.print(verbatim(number.source + " -> " + number.target + "\n" + question.source + " -> " + question.target));
+  page.print(verbatim(number.source + " -> " + number.target + "\n" + day.source + " -> " + day.target));
   const std::vector<Plan> plans = {{tr("numbers"), Reading::recurrent, Writing::matrix, &numbers},
-                                   {tr("questions"), Reading::recurrent, Writing::matrix, &questions}};
+                                   {tr("dates"), Reading::recurrent, Writing::matrix, &dates}};
   const auto outcomes = train_plans(page, plans);
   std::vector<std::pair<Text, std::vector<std::string>>> rows;
   for (size_t i = 0; i < plans.size(); ++i)
@@ -200,8 +195,8 @@ void uses_question_step(Page& page) {
   named_table(page, {tr("task"), tr("nats per token, new examples"), tr("new examples exact")}, rows);
   page.claim(outcomes[0].exact > 0.5 && outcomes[1].exact > 0.5,
              tr("The same network does both: more than half of the new examples come out without a mistake."),
-             tr("numbers {numbers}, questions {questions}", "numbers"_a = percent(outcomes[0].exact),
-                "questions"_a = percent(outcomes[1].exact)));
+             tr("numbers {numbers}, dates {dates}", "numbers"_a = percent(outcomes[0].exact),
+                "dates"_a = percent(outcomes[1].exact)));
   page.say(
       tr("Other labs of this tour have more: copying and sorting (10.7.4), writing a missing span of text (11.9), and "
          "images, whose patches an encoder reads (11.8)."));
@@ -221,8 +216,8 @@ void output_question_step(Page& page) {
             tr("{words} × {width} = {saved} of {all} parameters here", "words"_a = grouped(text.words.target),
                "width"_a = 64, "saved"_a = grouped(outcomes[0].parameters - outcomes[1].parameters),
                "all"_a = grouped(outcomes[0].parameters)));
-  const bool learn = std::all_of(outcomes.begin(), outcomes.end(),
-                                 [](const Outcome& o) { return o.last_loss < 0.5 * o.first_loss; });
+  const bool learn =
+      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& o) { return o.last_loss < 0.5 * o.first_loss; });
   page.claim(learn, tr("All three learn: the training loss falls to less than half of that of the first epoch."),
              tr("last over first: {one:.2f}, {shared:.2f}, {deep:.2f}",
                 "one"_a = outcomes[0].last_loss / outcomes[0].first_loss,

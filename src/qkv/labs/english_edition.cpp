@@ -100,7 +100,8 @@ void show_english(Page& page, const std::vector<EnglishRun>& runs) {
   for (const EnglishRun& run : runs) {
     const double seen = run.model->losses.back(), fresh = run.model->valid_losses.back();
     apart &= fresh > 1.5 * seen;
-    measured.push_back(tr("{name}: {seen:.2f} and {fresh:.2f}", "name"_a = run.name, "seen"_a = seen, "fresh"_a = fresh));
+    measured.push_back(
+        tr("{name}: {seen:.2f} and {fresh:.2f}", "name"_a = run.name, "seen"_a = seen, "fresh"_a = fresh));
   }
   page.claim(apart,
              tr("So few pairs are learned by heart: the loss on new sentences ends at more than one and a half times "

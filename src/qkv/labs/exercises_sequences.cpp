@@ -40,16 +40,16 @@ std::vector<Exercise> exercises_of_sequences() {
        tr("Exercise 9.6.2: other uses of an encoder and a decoder"),
        tr("What else than translation can be done with an encoder and a decoder?"),
        tr("Whatever turns one sequence into another of a different length: here numbers in words into digits "
-          "and questions into answers; elsewhere speech into text, a text into its summary, an image into a "
-          "caption.")},
+          "and dates into a standard form; elsewhere speech into text, a text into its summary, an image into "
+          "a caption.")},
       {{"9.7.1"},
        "bahdanau",
        ExerciseKind::experiment,
        3,
        tr("Exercise 9.7.1: better settings"),
        tr("Can other settings give better translations?"),
-       tr("Yes: the learning rate and its schedule matter first, then the width of the states; more of "
-          "everything only helps if the training lasts long enough for it.")},
+       tr("Yes: a learning rate that is too small leaves the training unfinished, and wider states translate "
+          "better here; which settings are best depends on data and time, so they have to be tried.")},
       {{"9.7.2"},
        "bahdanau",
        ExerciseKind::experiment,
@@ -97,16 +97,16 @@ std::vector<Exercise> exercises_of_sequences() {
        2,
        tr("Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU"),
        tr("Put an LSTM in place of the GRU in the model with attention."),
-       tr("Attention works unchanged, with the hidden state as the query; the LSTM needs a third more "
-          "arithmetic and here learns no faster.")},
+       tr("Attention works unchanged, with the hidden state as the query; an LSTM has four gates to compute "
+          "where a GRU has three, so an epoch takes longer.")},
       {{"10.4.2", "11.4.2"},
        "bahdanau",
        ExerciseKind::experiment,
        2,
        tr("Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring"),
        tr("Score with scaled dot products in place of the additive score. How does it affect training?"),
-       tr("Each step computes less, but without parameters between states and scores the model learns less "
-          "per epoch.")},
+       tr("Each step computes less, without a tanh and without matrices for the score, and the model learns too, "
+          "though its states must then serve as queries and keys themselves.")},
       {{"10.5.1", "11.5.1"},
        "multi-head",
        ExerciseKind::experiment,

@@ -33,11 +33,11 @@ std::vector<Exercise> exercises_of_transformers() {
       {{"10.7.1", "11.7.1"},
        "transformer",
        ExerciseKind::experiment,
-       5,
+       15,
        tr("Exercise 10.7.1 (English edition 11.7.1): a deeper Transformer"),
        tr("How does a deeper Transformer change speed and translation?"),
-       tr("It costs time in proportion to its layers, starts more slowly, and translates a little better "
-          "once trained long enough with a warm-up.")},
+       tr("It costs time in proportion to its layers and, trained to the end, translates better, if four layers "
+          "are helped to start: by norms before the sublayers, or a long warm-up.")},
       {{"10.7.2", "11.7.2"},
        "transformer",
        ExerciseKind::experiment,

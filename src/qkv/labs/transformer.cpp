@@ -37,6 +37,7 @@ void turn_into(TranslationConfig& c, Kind kind) {
       return;
     case Kind::four_layers:
       c.transformer().layers = 4;
+      c.training.warmup *= 8;  // with a shorter one they hardly start
       return;
     case Kind::four_pre:
       c.transformer().layers = 4;

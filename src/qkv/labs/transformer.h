@@ -10,9 +10,9 @@
 
 namespace qkv::labs::transformer {
 
-/// The models that the lab trains. `one_layer`, `four_layers` and `four_pre` are trained to the end as `model` is, which
-/// has two. Those of the other exercises are trained briefly; `reference` is the lab's model trained as briefly. The
-/// deep ones have six layers and are trained more briefly still. `english` has the settings of the English edition.
+/// The models that the lab trains. `one_layer`, `four_layers` and `four_pre` are trained to the end as `model` is,
+/// which has two. Those of the other exercises are trained briefly; `reference` is the lab's model trained as briefly.
+/// The deep ones have six layers and are trained more briefly still. `english` has the settings of the English edition.
 enum class Kind {
   model,
   one_layer,

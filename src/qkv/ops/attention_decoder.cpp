@@ -42,8 +42,8 @@ Sizes checked_sizes(const AttentionDecoder& d) {
   const Sizes z{d.keys.size(0),   d.keys.size(1),   d.inputs.size(1),    d.keys.size(2),
                 d.values.size(2), d.inputs.size(2), d.layers[0].width(), static_cast<int64_t>(d.layers.size())};
   check(d.W_q.defined() || z.A == z.H, "[", op, "] W_q is absent, but keys have width ", z.A, " and states ", z.H);
-  check(!d.W_q.defined() || d.W_q.shape() == Shape({z.A, z.H}), "[", op, "] W_q ", d.W_q.shape(),
-        " does not fit keys ", d.keys.shape(), " and ", z.H, " units");
+  check(!d.W_q.defined() || d.W_q.shape() == Shape({z.A, z.H}), "[", op, "] W_q ", d.W_q.shape(), " does not fit keys ",
+        d.keys.shape(), " and ", z.H, " units");
   check(!d.w_v.defined() || d.w_v.shape() == Shape{z.A}, "[", op, "] w_v ", d.w_v.shape(), " does not fit keys ",
         d.keys.shape());
   check(!d.w_v.defined() || d.scale == 1, "[", op, "] additive scores have no scale, got ", d.scale);
@@ -75,8 +75,8 @@ struct Saved {
   Steps steps;
   Tensor keys, values, W_q, w_v;
   Ids source_lens;
-  Tensor inputs;    // (total, E), packed
-  Tensor queries;   // (total, A): W_q h, or the states themselves
+  Tensor inputs;   // (total, E), packed
+  Tensor queries;  // (total, A): W_q h, or the states themselves
   float scale;
   Tensor contexts;  // (total, Dv)
   Tensor weights;   // (B, T, S)
@@ -131,8 +131,7 @@ void run_forward(const Saved& saved, const Layers& layers, const Tensor& W_q_t, 
             .ldc = z.A});
     for (int64_t i = begin; i < begin + n; ++i) {
       const kernels::DecoderRow row = saved.row(i, s);
-      kernels::decoder_row(row, saved.weights_of(i, s),
-                            detail::writable(saved.contexts) + (steps.start(s) + i) * z.Dv);
+      kernels::decoder_row(row, saved.weights_of(i, s), detail::writable(saved.contexts) + (steps.start(s) + i) * z.Dv);
       std::fill(saved.weights_of(i, s) + row.keys, saved.weights_of(i, s) + z.S, 0.f);
     }
     layers[0]->add_inputs(saved.contexts.ptr() + at * z.Dv, 0, z.Dv, at, n, true);
@@ -187,7 +186,8 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
       kernels::decoder_row_back(
           saved.row(i, s), saved.weights_of(i, s), dcontext + (i - begin) * z.Dv,
           {detail::writable(to.dqueries) + packed * z.A, detail::writable(to.dkeys) + b * z.S * z.A,
-           saved.w_v.defined() ? detail::writable(to.dw) + b * z.A : nullptr, detail::writable(to.dvalues) + b * z.S * z.Dv},
+           saved.w_v.defined() ? detail::writable(to.dw) + b * z.A : nullptr,
+           detail::writable(to.dvalues) + b * z.S * z.Dv},
           detail::writable(to.scores) + i * z.S);
     }
     // dh of the last layer, before this step, += dquery W_q
@@ -209,8 +209,9 @@ void run_backward(const Saved& saved, const std::array<std::optional<CellBackwar
   }
 }
 
-// Goes back through the steps like the recurrent layer, with dcontext through the attention (kernels/decoder_attention.h).
-// Over all steps at once: dW_q = dquery^T h, dinputs = d(W x) W, weights as in recurrent_cell
+// Goes back through the steps like the recurrent layer, with dcontext through the attention
+// (kernels/decoder_attention.h). Over all steps at once: dW_q = dquery^T h, dinputs = d(W x) W, weights as in
+// recurrent_cell
 void Saved::pull(Pull& p) const {
   std::array<std::optional<CellBackward>, kMostLayers> back;
   const size_t count = static_cast<size_t>(z.layers);

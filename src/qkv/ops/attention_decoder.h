@@ -10,9 +10,9 @@ namespace qkv {
 /// What the decoder reads. B rows, S source positions, T steps, A score width, Dv value width, H units.
 struct AttentionDecoder {
   CellKind kind = CellKind::gru;
-  Tensor keys;              // (B, S, A), projected
-  Tensor values;            // (B, S, Dv)
-  Ids source_lens;          // (B) or absent: how many source positions a row sees
+  Tensor keys;      // (B, S, A), projected
+  Tensor values;    // (B, S, Dv)
+  Ids source_lens;  // (B) or absent: how many source positions a row sees
   // query = W_q state, or the state itself without W_q: (A, H). score = w_v . tanh(query + key) with w_v (A), and
   // scale * query . key without it.
   Tensor W_q, w_v;

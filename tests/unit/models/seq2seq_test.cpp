@@ -283,8 +283,9 @@ TEST(Seq2Seq, AfterWarmUpATrainingStepCallsNoOperatorNew) {
   for (const CellKind cell : {CellKind::gru, CellKind::lstm})
     for (const ScorerKind attention : {ScorerKind::none, ScorerKind::additive, ScorerKind::scaled_dot}) {
       const bool both = attention != ScorerKind::scaled_dot;
-      Seq2Seq model({.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = both},
-                    kWords, Rng(3));
+      Seq2Seq model(
+          {.embed = 5, .hidden = 10, .layers = 2, .cell = cell, .attention = attention, .bidirectional = both}, kWords,
+          Rng(3));
       const Parameters all = flatten(model);
       GradArena arena = all.grad_arena();
       const auto step = [&] {

@@ -273,8 +273,7 @@ std::vector<OpCase> recurrent_rows() {
           decoder_row("gru, reset before the product", {CellKind::gru_before, 1, true}),
           decoder_row("lstm, two layers", {CellKind::lstm, 2, false}),
           decoder_row("gru, dot product", {CellKind::gru, 1, false, Score::dot}),
-          decoder_row("lstm, two layers, dropout, projected dot product",
-                      {CellKind::lstm, 2, true, Score::projected})};
+          decoder_row("lstm, two layers, dropout, projected dot product", {CellKind::lstm, 2, true, Score::projected})};
 }
 
 }  // namespace qkv::tests

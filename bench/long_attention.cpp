@@ -65,10 +65,9 @@ void measure(int64_t n) {
       largest = std::max(largest, std::abs(wanted));
     }
   }
-  fmt::print(
-      "{:>7} tokens  {:>8.2f} s  {:>8.2f} s of processor time  {:>6.1f} MB, weights {:>8.0f} MB  error {:.1e} of {:.1e}\n",
-      n, took, worked, static_cast<double>(pool.bytes()) / kMega,
-      static_cast<double>(n) * static_cast<double>(n) * 4 / kMega, worst, largest);
+  fmt::print("{:>7} tokens {:>8.2f} s {:>8.2f} s of processor time {:>6.1f} MB, weights {:>6.0f} MB, ", n, took, worked,
+             static_cast<double>(pool.bytes()) / kMega, static_cast<double>(n) * static_cast<double>(n) * 4 / kMega);
+  fmt::print("error {:.1e} of {:.1e}\n", worst, largest);
   std::fflush(stdout);
 }
 

@@ -98,15 +98,15 @@ std::vector<Exercise> exercises_of_sequences() {
        tr("Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU"),
        tr("Put an LSTM in place of the GRU in the model with attention."),
        tr("Attention works unchanged, with the hidden state as the query; an LSTM has four gates to compute "
-          "where a GRU has three, so an epoch takes longer.")},
+          "where a GRU has three, so an epoch takes longer, and here it ends no better.")},
       {{"10.4.2", "11.4.2"},
        "bahdanau",
        ExerciseKind::experiment,
        2,
        tr("Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring"),
        tr("Score with scaled dot products in place of the additive score. How does it affect training?"),
-       tr("Each step computes less, without a tanh and without matrices for the score, and the model learns too, "
-          "though its states must then serve as queries and keys themselves.")},
+       tr("An epoch takes a little less time, without a tanh and without matrices for the score, but the model "
+          "learns less from it, since its states must then serve as queries and keys themselves.")},
       {{"10.5.1", "11.5.1"},
        "multi-head",
        ExerciseKind::experiment,

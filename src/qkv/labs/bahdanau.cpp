@@ -222,7 +222,7 @@ Lab bahdanau_lab() {
            slow(lstm_step),
            slow(scoring_step)},
           true,
-          55,
+          130,
           20};
 }
 

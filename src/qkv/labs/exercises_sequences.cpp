@@ -28,7 +28,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.6.1"},
        "bahdanau",
        ExerciseKind::experiment,
-       3,
+       10,
        tr("Exercise 9.6.1: encoder and decoder of different kinds"),
        tr("Must encoder and decoder be networks of the same kind?"),
        tr("No: a decoder needs a state to start from and states to attend to, and any network that makes them "
@@ -36,7 +36,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.6.2"},
        "bahdanau",
        ExerciseKind::experiment,
-       4,
+       8,
        tr("Exercise 9.6.2: other uses of an encoder and a decoder"),
        tr("What else than translation can be done with an encoder and a decoder?"),
        tr("Whatever turns one sequence into another of a different length: here numbers in words into digits "
@@ -86,7 +86,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"9.7.6"},
        "bahdanau",
        ExerciseKind::experiment,
-       2,
+       10,
        tr("Exercise 9.7.6: other output layers"),
        tr("How else could the output layer of the decoder be designed?"),
        tr("It may share its matrix with the target embedding, which saves a vocabulary-sized matrix, or read "
@@ -94,7 +94,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"10.4.1", "11.4.1"},
        "bahdanau",
        ExerciseKind::experiment,
-       2,
+       18,
        tr("Exercise 10.4.1 (English edition 11.4.1): LSTM instead of GRU"),
        tr("Put an LSTM in place of the GRU in the model with attention."),
        tr("Attention works unchanged, with the hidden state as the query; an LSTM has four gates to compute "
@@ -102,7 +102,7 @@ std::vector<Exercise> exercises_of_sequences() {
       {{"10.4.2", "11.4.2"},
        "bahdanau",
        ExerciseKind::experiment,
-       2,
+       9,
        tr("Exercise 10.4.2 (English edition 11.4.2): scaled dot-product scoring"),
        tr("Score with scaled dot products in place of the additive score. How does it affect training?"),
        tr("An epoch takes a little less time, without a tanh and without matrices for the score, but the model "

@@ -283,7 +283,7 @@ Lab transformer_lab() {
            long_input_step,
            vision_step},
           true,
-          25,
+          60,
           10};
 }
 

@@ -13,8 +13,10 @@
 namespace QKV_API qkv {
 
 /// What model_type of config.json may be.
-enum class Architecture { marian };
-constexpr std::array<std::string_view, 1> names(Architecture) { return {"marian"}; }
+enum class Architecture { marian, bert, roberta, xlm_roberta, vit };
+constexpr std::array<std::string_view, 5> names(Architecture) {
+  return {"marian", "bert", "roberta", "xlm-roberta", "vit"};
+}
 
 /// Whether the folder has a config.json and is not a run.
 bool is_pretrained_folder(const std::string& folder);

@@ -41,6 +41,7 @@ class Generate : public Command {
   std::string example() const override {
     return "qkv generate --model runs/lm --prompt 'the red cat' --stop '\\n'\n"
            "  qkv generate --model runs/lm --temperature 0 --max-tokens 50 prompts.txt --json\n"
+           "  qkv generate --model gpt2 --prompt 'The animal did not cross the street because' --temperature 0\n"
            "  qkv generate --model runs/masked-lm --prompt 'the [MASK] cat is sleeping .'";
   }
 

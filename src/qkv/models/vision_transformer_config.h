@@ -58,7 +58,7 @@ struct VisionTransformerConfig {
     f("norm", tr("layer norm after the residual sum, or before each sublayer"), norm);
     f("norm_eps", tr("added to the variance in layer norms"), norm_eps, 1e-12, 1);
     f("activation", tr("activation of the feed-forward network"), activation,
-      std::vector{Activation::relu, Activation::gelu});
+      std::vector{Activation::relu, Activation::gelu, Activation::gelu_tanh});
     f("attention", tr("attention scoring function"), attention,
       std::vector{ScorerKind::additive, ScorerKind::dot, ScorerKind::scaled_dot, ScorerKind::bilinear,
                   ScorerKind::cosine, ScorerKind::gaussian});

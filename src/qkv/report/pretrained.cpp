@@ -12,6 +12,8 @@
 #include "qkv/data/pretrained_tokenizer.h"
 #include "qkv/data/text.h"
 #include "qkv/tasks/encoding/sentence_encoder.h"
+#include "qkv/tasks/pretrained/language.h"
+#include "qkv/tasks/pretrained/llama2c.h"
 #include "qkv/tasks/pretrained/translation.h"
 #include "qkv/tasks/pretrained/vit.h"
 #include "qkv/tasks/pretrained/weights.h"
@@ -24,7 +26,28 @@ namespace {
 
 constexpr size_t kNamedClasses = 12;  // more are counted
 
-void read_encoder(const std::string& folder, PretrainedReport& out) {
+void describe(const PretrainedTokenizer& tokenizer, PretrainedReport& out) {
+  out.tokenizer = tokenizer.kind();
+  out.tokens = tokenizer.size();
+}
+
+void describe_translation(const std::string& folder, PretrainedReport& out) {
+  const PretrainedTranslation opened = open_pretrained_translation(folder);
+  out.model = opened.model->facts().summary;
+  out.positions = opened.positions;
+  out.parameters = static_cast<uint64_t>(opened.model->parameters().count());
+  describe(PretrainedTokenizer::open(folder, name_of(out.architecture)), out);
+}
+
+void describe_language(const std::string& folder, PretrainedReport& out) {
+  const PretrainedLanguage opened = open_pretrained_language(folder);
+  out.model = opened.config.model.facts().summary;
+  out.positions = opened.config.model.context;
+  out.parameters = static_cast<uint64_t>(count_parameters(*opened.model));
+  describe(*opened.tokenizer.pretrained(), out);
+}
+
+void describe_encoder(const std::string& folder, PretrainedReport& out) {
   const SentenceEncoder encoder(folder);
   out.model = encoder.facts().summary;
   out.positions = encoder.longest();
@@ -33,30 +56,27 @@ void read_encoder(const std::string& folder, PretrainedReport& out) {
   if (encoder.config().head != EncoderHead::none) out.head = name_of(encoder.config().head);
   const EmbedOptions how = encoder.defaults();
   out.vectors = text(how.pooling, how.normalize ? ", length 1" : "", ", ", how.most, " tokens");
+  describe(encoder.tokenizer(), out);
 }
 
-// What depends on the task.
-void read_model(const std::string& folder, PretrainedReport& out) {
+void describe_vision(const std::string& folder, PretrainedReport& out) {
+  const PretrainedVision opened = open_pretrained_vision(folder);
+  out.model = opened.config.facts().summary;
+  out.parameters = static_cast<uint64_t>(count_parameters(*opened.model));
+  out.images = opened.facts.size;
+  out.classes = opened.facts.classes;
+}
+
+void describe_by_task(const std::string& folder, PretrainedReport& out) {
   switch (task_of(out.architecture)) {
-    case TaskKind::translation: {
-      const PretrainedTranslation opened = open_pretrained_translation(folder);
-      out.model = opened.model->facts().summary;
-      out.positions = opened.positions;
-      out.parameters = static_cast<uint64_t>(opened.model->parameters().count());
-      return;
-    }
-    case TaskKind::encoding:
-      return read_encoder(folder, out);
-    case TaskKind::vision: {
-      const PretrainedVision opened = open_pretrained_vision(folder);
-      out.model = opened.config.facts().summary;
-      out.parameters = static_cast<uint64_t>(count_parameters(*opened.model));
-      out.images = opened.facts.size;
-      out.classes = opened.facts.classes;
-      return;
-    }
+    case TaskKind::translation:
+      return describe_translation(folder, out);
     case TaskKind::language:
-      return;
+      return describe_language(folder, out);
+    case TaskKind::encoding:
+      return describe_encoder(folder, out);
+    case TaskKind::vision:
+      return describe_vision(folder, out);
   }
 }
 
@@ -66,13 +86,8 @@ PretrainedReport report_pretrained(const std::string& folder) {
   PretrainedReport out;
   out.path = folder;
   out.architecture = architecture_of(folder);
-  read_model(folder, out);
-  out.types = PretrainedWeights(folder).types();
-  if (!out.images) {
-    const PretrainedTokenizer tokenizer = PretrainedTokenizer::open(folder, name_of(out.architecture));
-    out.tokenizer = tokenizer.kind();
-    out.tokens = tokenizer.size();
-  }
+  describe_by_task(folder, out);
+  out.types = is_llama2c_folder(folder) ? Llama2cWeights(folder).types() : PretrainedWeights(folder).types();
   out.licence = licence_of(folder);
   for (const std::string& path : files_of(folder)) {
     std::error_code gone;

@@ -221,18 +221,21 @@ TEST(TinyVit, PixelsLogitsMapsAndGradientsAreThoseOfTransformers) {
   const Tensor loss = cross_entropy(model.logits(golden.tensor("0.pixels"), Run{}), Ids({1}, {2}));
   EXPECT_NEAR(loss.item(), golden.tensor("loss").item(), 1e-5);
   tape.backward(loss);
-  const auto near = [&](const Tensor& weight, const std::string& name) {
-    SCOPED_TRACE(name);
-    expect_near(tape.grad(weight), golden.tensor("gradient." + name), 1e-5);
-  };
-  near(model.embed.weight, "vit.embeddings.patch_embeddings.projection.weight");
-  near(model.cls, "vit.embeddings.cls_token");
-  near(model.positions, "vit.embeddings.position_embeddings");
-  near(model.encoder.blocks[0].self.to_k.weight, "vit.encoder.layer.0.attention.attention.key.weight");
-  near(model.encoder.blocks[1].ffn.second.bias, "vit.encoder.layer.1.output.dense.bias");
-  near(model.encoder.blocks[2].self_norm.gamma, "vit.encoder.layer.2.layernorm_before.weight");
-  near(model.encoder.norm->beta, "vit.layernorm.bias");
-  near(model.output.weight, "classifier.weight");
+  std::map<std::string, Tensor> ours;
+  for (const NamedTensor& p : parameters(model)) ours.emplace(p.name, p.tensor);
+  const std::pair<std::string, std::string> names[] = {
+      {"embed.weight", "vit.embeddings.patch_embeddings.projection.weight"},
+      {"cls", "vit.embeddings.cls_token"},
+      {"positions", "vit.embeddings.position_embeddings"},
+      {"encoder.0.self.to_k.weight", "vit.encoder.layer.0.attention.attention.key.weight"},
+      {"encoder.1.ffn.second.bias", "vit.encoder.layer.1.output.dense.bias"},
+      {"encoder.2.self_norm.gamma", "vit.encoder.layer.2.layernorm_before.weight"},
+      {"encoder.norm.beta", "vit.layernorm.bias"},
+      {"output.weight", "classifier.weight"}};
+  for (const auto& [mine, theirs] : names) {
+    SCOPED_TRACE(theirs);
+    expect_near(tape.grad(ours.at(mine)), golden.tensor("gradient." + theirs), 1e-5);
+  }
 }
 
 }  // namespace

@@ -145,12 +145,9 @@ std::vector<double> ModelJson::numbers(std::string_view key, double low, double 
   return out;
 }
 
-std::optional<ModelJson> ModelJson::object(std::string_view key) const {
+bool ModelJson::is_object(std::string_view key) const {
   const nlohmann::json* value = tree_->find(key);
-  if (!value || !value->is_object()) return {};
-  auto tree = std::make_shared<Tree>();
-  tree->root = *value;
-  return ModelJson(path_, std::move(tree));
+  return value && value->is_object();
 }
 
 std::vector<std::string> ModelJson::numbered_words(std::string_view key) const {
@@ -177,6 +174,13 @@ std::vector<std::pair<std::string, std::string>> ModelJson::strings(std::string_
     out.emplace_back(name, item.get<std::string>());
   }
   return out;
+}
+
+std::optional<ModelJson> ModelJson::object(std::string_view key) const {
+  const nlohmann::json* value = tree_->find(key);
+  if (!value) return {};
+  if (!value->is_object()) wrong(key, "{...}");
+  return ModelJson(text(path_, ": \"", key, "\""), std::make_shared<const Tree>(Tree{*value}));
 }
 
 }  // namespace qkv

@@ -85,7 +85,8 @@ void read_preprocessor(const std::string& folder, PretrainedVision& out) {
   const ModelJson json(path);
   out.stretches = json.flag("do_resize", true);
   json.expect("do_center_crop", false, false);
-  if (const auto size = json.object("size")) {
+  if (json.is_object("size")) {
+    const auto size = json.object("size");
     require(!size->has("shortest_edge"), "{path}: \"size\" has \"shortest_edge\", expected \"height\" and \"width\"",
             "path"_a = path);
     const int64_t height = size->whole("height", 1, limits::kPictureSide),

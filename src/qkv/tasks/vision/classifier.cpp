@@ -25,7 +25,10 @@ VisionConfig read_config(const std::string& folder) {
 }  // namespace
 
 Classifier::Classifier(const std::string& folder) {
-  if (!is_pretrained_folder(folder)) return open_run(folder);
+  if (!is_pretrained_folder(folder)) {
+    open_run(folder);
+    return;
+  }
   PretrainedVision opened = open_pretrained_vision(folder);
   config_.model = opened.config;
   facts_ = std::move(opened.facts);

@@ -24,10 +24,10 @@ near() { out=$(python3 near.py "$@" 2>&1); expect_out near; }
 
 # One row per line; text 2 is longer than the ten tokens that the folder's modules allow.
 printf 'The cat is asleep\ntwo DOGS read the red book and they sing in the house\n猫 sees, a fish!\n' >lines.txt
-expect 0 'qkv: note: text 2 is cut off: its last 4 tokens were not read' embed --model sentence lines.txt -o a.npy
+expect 0 'qkv: note: text 2 is cut off: its last 5 tokens were not read' embed --model sentence lines.txt -o a.npy
 expect_out 'a.npy: 3 x 16'
 expect 0 '' embed --model sentence lines.txt --most 24 -o whole.npy
-expect 0 'qkv: note: text 2 is cut off: its last 4 tokens were not read' embed --model sentence --batch 1 --threads 1 lines.txt -o b.npy
+expect 0 'qkv: note: text 2 is cut off: its last 5 tokens were not read' embed --model sentence --batch 1 --threads 1 lines.txt -o b.npy
 cmp a.npy b.npy || mismatch 'vectors depend on the batch'
 run embed --model sentence --text 'The cat is asleep' --json
 expect_match '^\{"text":"The cat is asleep","tokens":7,"left_out":0,"vector":\[' "$out"
@@ -60,7 +60,7 @@ expect 2 'qkv: error: --temperature does not apply to this model (model.objectiv
 qkv generate --help lists the options' generate --model bert --prompt 'the [MASK]' --temperature 1
 expect 1 'qkv: error: this model does not fill gaps: its config.json names no head of words, such as BertForMaskedLM' generate --model sentence --prompt 'the [MASK]'
 run score --model bert lines.txt
-[[ $code == 0 && $out =~ 'lines.txt: perplexity '[0-9.]+', '[0-9.]+' nats per token, of 22 hidden tokens' ]] || mismatch "score: $err $out"
+[[ $code == 0 && $out =~ 'lines.txt: perplexity '[0-9.]+', '[0-9.]+' nats per token, of 24 hidden tokens' ]] || mismatch "score: $err $out"
 run classify --model bert-classes --text 'The cat is asleep' --json
 expect_match '^\{"text":"The cat is asleep","class":"(animal|thing|person)","probability":' "$out"
 expect 1 'qkv: error: bert: has no head of classes, such as BertForSequenceClassification; qkv embed makes vectors with it' classify --model bert --text cat

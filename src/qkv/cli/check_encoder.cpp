@@ -12,28 +12,29 @@
 namespace qkv::cli {
 namespace {
 
-constexpr int64_t kMostTokens = 128;  // of a text of a file
+constexpr int64_t kMostTokensTried = 128;  // of a text of a file
 
-std::vector<std::vector<int32_t>> texts_of(const CheckRequest& request, const SentenceEncoder& encoder, uint64_t seed) {
+std::vector<std::vector<int32_t>> encoder_texts(const CheckRequest& request, const SentenceEncoder& encoder,
+                                                uint64_t seed) {
   const Rng rng = Rng(seed).at("check");
   if (request.data.empty()) return random_encoder_texts(encoder, request.count, rng);
   const std::vector<std::string> lines = read_text_lines(request.data);
   std::vector<std::vector<int32_t>> out;
   for (const int64_t i : shuffled(std::ssize(lines), rng)) {
     if (std::ssize(out) == request.count) break;
-    out.push_back(encoder.read(lines[static_cast<size_t>(i)], std::min(kMostTokens, encoder.longest())).ids());
+    out.push_back(encoder.read(lines[static_cast<size_t>(i)], std::min(kMostTokensTried, encoder.longest())).ids());
   }
   return out;
 }
 
-std::string number(double x) { return x == 0 ? "0" : fmt::format("{:.2g}", x); }
+std::string difference_text(double x) { return x == 0 ? "0" : fmt::format("{:.2g}", x); }
 
 }  // namespace
 
 int check_encoder(const CheckRequest& request, const Global& global) {
   using Json = nlohmann::ordered_json;
   const SentenceEncoder encoder(request.model);
-  const auto texts = texts_of(request, encoder, global.seed);
+  const auto texts = encoder_texts(request, encoder, global.seed);
   const EncoderLeakReport report = encoder_leaks(encoder, texts, Rng(global.seed).at("leaks"));
   if (request.json) {
     const auto entry = [](const EncoderLeakReport::Tried& t) {
@@ -53,7 +54,7 @@ int check_encoder(const CheckRequest& request, const Global& global) {
   }
   const auto say = [&](const Text& t) { return t.in(global.language); };
   const auto row = [&](const EncoderLeakReport::Tried& t, const Text& what) {
-    fmt::print("{:>9} {:>14} {:>12}  {}: {}\n", t.tried, t.compared, number(t.largest), say(what),
+    fmt::print("{:>9} {:>14} {:>12}  {}: {}\n", t.tried, t.compared, difference_text(t.largest), say(what),
                say(t.passed() ? tr("ok") : tr("FAILED")));
   };
   fmt::print("{}\n", say(request.data.empty() ? tr("{model}: texts of random tokens: {texts}",

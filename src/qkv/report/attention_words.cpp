@@ -42,9 +42,11 @@ TokenWords token_words(const std::string& text, const std::vector<int32_t>& part
 
 TokenWords token_words(const std::vector<std::string>& tokens) {
   static const std::string kBegins = "▁";
-  const auto is_gap = [](const std::string& token) { return token == "␣" || token == "⏎"; };
+  const auto is_gap = [](const std::string& token) {  // or a special token: "</s>"
+    return token == "␣" || token == "⏎" || (token.size() > 2 && token.front() == '<' && token.back() == '>');
+  };
   const bool marked =
-      std::ranges::any_of(tokens, [&](const std::string& t) { return is_gap(t) || t.starts_with(kBegins); });
+      std::ranges::any_of(tokens, [&](const std::string& t) { return t == "␣" || t == "⏎" || t.starts_with(kBegins); });
   TokenWords out;
   bool ended = true;
   for (const std::string& token : tokens) {

@@ -25,8 +25,8 @@ TokenWords token_words(const std::string& text, const EncodedText& encoded, cons
 TokenWords token_words(const std::string& text, const std::vector<int32_t>& parts,
                        const std::vector<std::string>& tokens, size_t before);
 
-/// By the marks in tokens as they are shown: one that begins with ▁ begins a word, ␣ and ⏎ stand between words. Without
-/// any of these, every token is a word.
+/// By the marks in tokens as they are shown: one that begins with ▁ begins a word; ␣, ⏎ and tokens like </s> separate
+/// words and are their own. Without ▁, ␣ and ⏎, every token is a word.
 TokenWords token_words(const std::vector<std::string>& tokens);
 
 /// (..., queries, keys) between tokens -> between words: the mean over the tokens of the query's word of the sum over

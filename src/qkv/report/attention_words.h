@@ -33,7 +33,7 @@ TokenWords token_words(const std::vector<std::string>& tokens);
 /// those of the key's word (Clark et al., 2019). Rows that sum to 1 still do.
 Tensor between_words(const Tensor& maps, const TokenWords& queries, const TokenWords& keys);
 
-/// All maps of a sentence pair between words; of a model that reads one text, `input` and `output` are not used.
+/// All maps of a sentence pair between words; `input` and `output` are not used for a model that reads one text.
 SeenPair by_words(const SeenPair& seen, const TokenWords& source, const TokenWords& input, const TokenWords& output);
 
 }  // namespace report

@@ -13,6 +13,7 @@
 #include "qkv/io/npy.h"
 #include "qkv/io/npz.h"
 #include "qkv/plot/save.h"
+#include "qkv/report/attention_maps.h"
 #include "qkv/report/text_vectors.h"
 
 namespace qkv::cli {

@@ -36,7 +36,7 @@ pairs = [line.rstrip("\n").split("\t")[:2] for line in open(a.data, encoding="ut
 pairs = random.Random(a.seed).sample(pairs, a.lines)
 source, reference = [p[1] for p in pairs], [p[0] for p in pairs]
 pieces = sentencepiece.SentencePieceProcessor(model_file=os.path.join(a.peer, "sentencepiece.model"))
-tokens = [pieces.encode(line, out_type=str) + ["</s>"] for line in source]
+tokens = [pieces.encode(line, out_type=str) for line in source]  # CTranslate2 appends </s> itself (add_source_eos)
 
 
 def peer(workers, threads):

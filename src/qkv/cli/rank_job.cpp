@@ -79,7 +79,7 @@ void check_programs(Ranks& ranks) {
           return tr("{rank} runs qkv {theirs}, but rank 0 runs {first}: all must run the same program", "rank"_a = rank,
                     "theirs"_a = theirs, "first"_a = first);
         });
-  agree(ranks, kernels::running_target(), [](const std::string& theirs, const std::string& first, const Text& rank) {
+  agree(ranks, kernels::rounding_target(), [](const std::string& theirs, const std::string& first, const Text& rank) {
     return tr(
         "{rank} uses the kernels {theirs}, but rank 0 uses {first}: their results would differ; --kernel-target "
         "NAME selects one that all CPUs have",

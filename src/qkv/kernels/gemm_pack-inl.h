@@ -19,7 +19,14 @@ namespace HWY_NAMESPACE {
 
 // Four steps k .. k + 3 of kLanes columns: y[i] holds step k + i of all of them. row[j] is column j.
 HWY_INLINE void LoadTransposed(Floats d, const float* const (&row)[kLanes], int64_t k, Vec (&y)[4]) {
-  if constexpr (kLanes == 8) {
+  if constexpr (kLanes == 16) {
+    const hn::Half<Floats> eight;
+    const hn::Half<decltype(eight)> four;
+    const auto pair = [&](int i) HWY_ATTR {
+      return hn::Combine(eight, hn::LoadU(four, row[i + 4] + k), hn::LoadU(four, row[i] + k));
+    };
+    Unrolled<4>([&](int i) HWY_ATTR { y[i] = hn::Combine(d, pair(i + 8), pair(i)); });
+  } else if constexpr (kLanes == 8) {
     const hn::Half<Floats> four;
     Unrolled<4>([&](int i)
                     HWY_ATTR { y[i] = hn::Combine(d, hn::LoadU(four, row[i + 4] + k), hn::LoadU(four, row[i] + k)); });

@@ -23,7 +23,7 @@ constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(Floats()));  // per
 
 /// Loads count <= lanes elements; the other lanes are zero.
 HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET <= HWY_AVX2
   return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, x);  // does not read the other lanes
 #else
   HWY_ALIGN float lanes[HWY_MAX_BYTES / sizeof(float)] = {};
@@ -34,7 +34,9 @@ HWY_INLINE Vec LoadPart(Floats d, const float* x, int64_t count) {
 
 /// Stores the first count < lanes elements and touches nothing after them.
 HWY_INLINE void StorePart(Vec v, Floats d, float* y, int64_t count) {
-#if HWY_TARGET == HWY_AVX2
+#if HWY_TARGET < HWY_AVX2
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(count)), d, y);
+#elif HWY_TARGET == HWY_AVX2
   (void)d;
   const hn::Full128<float> four;
   const hn::Half<decltype(four)> two;

@@ -156,6 +156,39 @@ TEST_P(Gemm, AgreesWithDoubleAcrossBlocks) {
         for (float beta : {0.f, 1.f}) Problem(ta, tb, M, N, K, 1, beta, 3).expect_right();
 }
 
+// What makes AVX-512 safe to use for the product alone: nobody can tell by the result.
+TEST(GemmTargets, Avx512GivesTheBitsOfAvx2) {
+  const auto targets = available_targets();
+  if (std::ranges::find(targets, "AVX3") == targets.end()) GTEST_SKIP() << "this CPU has no AVX-512";
+  std::vector<Problem> problems;
+  for (Transpose ta : kBoth)
+    for (Transpose tb : kBoth) {
+      for (auto [M, N, K] : {std::array<int64_t, 3>{1, 1, 1},
+                             {1, 300, 7},
+                             {2, 15, 9},
+                             {4, 17, 33},
+                             {5, 31, 64},
+                             {6, 32, 31},
+                             {7, 33, 320},
+                             {25, 48, 321},
+                             {49, 530, 33},
+                             {101, 67, 325},
+                             {7, 1025, 641}})
+        for (auto [alpha, beta] : {std::pair{1.f, 0.f}, {1.f, 1.f}, {-0.3f, 0.7f}})
+          problems.emplace_back(ta, tb, M, N, K, alpha, beta, 3);
+      for (auto [N, K] : kModelShapes) problems.emplace_back(ta, tb, 37, N, K);
+    }
+  std::vector<Floats> expected;
+  force_target("AVX2");
+  for (const Problem& p : problems) expected.push_back(p.run());
+  force_target("AVX3");
+  for (size_t i = 0; i < problems.size(); ++i) {
+    const Floats out = problems[i].run();
+    EXPECT_TRUE(same_bits(out.data(), expected[i].data(), std::ssize(out))) << problems[i].name();
+  }
+  force_target("");
+}
+
 TEST_P(Gemm, EmptyProductsScaleC) {
   for (float beta : {0.f, 1.f, 0.5f}) {
     Problem p(Transpose::no, Transpose::no, 3, 5, 0, 1, beta, 2);

@@ -21,7 +21,7 @@ TEST(Target, TheForcedOneRuns) {
 
 TEST(Target, OneThatTheProgramOrTheCpuLacksIsRefusedAndNothingChanges) {
   const std::string before = running_target();
-  for (const char* name : {"AVX3", "AVX3_DL", "NEON", "SVE", "avx2", "quantum"}) {
+  for (const char* name : {"AVX3_DL", "SSE4", "NEON", "SVE", "avx2", "quantum"}) {
     try {
       force_target(name);
       ADD_FAILURE() << name << " was accepted";

@@ -9,6 +9,7 @@ has its better number of threads. Needs torch, transformers and sentence-transfo
 import argparse
 import os
 import random
+import resource
 import subprocess
 import tempfile
 import time
@@ -68,25 +69,33 @@ with open(source, "w", encoding="utf8") as f:
     f.write("\n".join(lines) + "\n")
 
 
+def spent(who):
+    use = resource.getrusage(who)
+    return use.ru_utime + use.ru_stime
+
+
 def ours():
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), spent(resource.RUSAGE_CHILDREN)
     run("embed", "--model", a.folder, source, "-o", vectors)
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, spent(resource.RUSAGE_CHILDREN) - before
 
 
 def theirs(threads):
     torch.set_num_threads(threads)
-    begin = time.perf_counter()
+    begin, before = time.perf_counter(), spent(resource.RUSAGE_SELF)
     out = peer.encode(lines, batch_size=a.batch, show_progress_bar=False)
-    return time.perf_counter() - begin, out
+    return time.perf_counter() - begin, spent(resource.RUSAGE_SELF) - before, out
 
 
-times, other = [], {1: [], 2: []}
+times, work, other, other_work = [], [], {1: [], 2: []}, {1: [], 2: []}
 for _ in range(a.rounds):
-    times.append(ours())
+    seconds, used = ours()
+    times.append(seconds)
+    work.append(used)
     for threads in other:
-        seconds, wanted = theirs(threads)
+        seconds, used, wanted = theirs(threads)
         other[threads].append(seconds)
+        other_work[threads].append(used)
 found = numpy.load(vectors)
 print(f"vectors of {len(lines)} texts: largest difference {numpy.abs(found - wanted).max():.2g}")
 threads = min(other, key=lambda t: min(other[t]))
@@ -94,3 +103,5 @@ middle = lambda x: sorted(x)[len(x) // 2]
 print(f"{len(lines)} texts: qkv {len(lines) / middle(times):.0f} per second, sentence-transformers ({threads} threads, batch {a.batch}) "
       f"{len(lines) / middle(other[threads]):.0f} per second: {middle(other[threads]) / middle(times):.2f} times, best against best "
       f"{min(other[threads]) / min(times):.2f}")
+print(f"processor time: qkv {min(work):.2f} s, with the start and opening the folder; sentence-transformers "
+      f"{min(min(other_work[t]) for t in other_work):.2f} s")

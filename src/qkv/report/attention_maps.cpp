@@ -58,6 +58,7 @@ Tensor chosen(const Tensor& maps, const std::string& name, std::optional<int64_t
           "layer"_a = layer.value_or(0), "name"_a = name, "layers"_a = layers);
   require(!head || *head <= heads, "--head {head}: the last head of the {name} attention is {heads}",
           "head"_a = head.value_or(0), "name"_a = name, "heads"_a = heads);
+  if (!layer && !head) return maps;
   const int64_t first_layer = layer ? *layer - 1 : 0, first_head = head ? *head - 1 : 0;
   const int64_t rows = layer ? 1 : layers, cols = head ? 1 : heads;
   Tensor out = Tensor::empty({rows, cols, n, m});

@@ -90,8 +90,8 @@ Figure cosine_figure(const std::vector<std::string>& texts, const Tensor& cosine
   std::vector<std::string> labels;
   for (const std::string& text : texts) labels.push_back(beginning(text, kShown));
   ColourScale colours;
+  colours.low = *std::ranges::min_element(cosines.data()) < 0 ? -1 : 0;  // the middle of the colours is 0
   colours.high = 1;
-  colours.low = std::min(0.f, *std::ranges::min_element(cosines.data()));
   Figure out =
       heatmaps(cosines.viewed({1, 1, n, n}), "", "", {}, {.colours = colours, .x_tokens = labels, .y_tokens = labels});
   for (Panel& panel : out.panels) std::get<HeatMap>(panel.content).cell_values = n <= 12;

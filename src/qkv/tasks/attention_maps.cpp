@@ -38,6 +38,12 @@ class Collected : public Probe {
   }
   /// (1, heads, n, m), and (1, m, key_heads D).
   const Tensor& weights(const std::string& path) const { return found(weights_, path); }
+  /// The same for the last time.
+  Tensor take_weights(const std::string& path) {
+    Tensor out = found(weights_, path);
+    weights_.erase(path);
+    return out;
+  }
   const Tensor& values(const std::string& path) const { return found(values_, path); }
 
  private:
@@ -95,7 +101,7 @@ struct Both {
 };
 
 // The attentions at "PREFIX.0.NAME", "PREFIX.1.NAME", ...
-Both stacked(const Collected& seen, const std::string& prefix, const std::string& name,
+Both stacked(Collected& seen, const std::string& prefix, const std::string& name,
              const std::vector<const MultiHead*>& layers, const MapsWanted& wanted) {
   check(!layers.empty(), "[attention_maps] the ", prefix, " has no layers");
   check(wanted.layer.value_or(0) < std::ssize(layers), "[attention_maps] the ", prefix, " has no layer ",
@@ -110,7 +116,7 @@ Both stacked(const Collected& seen, const std::string& prefix, const std::string
   for (int64_t l = 0; l < count; ++l) {
     const std::string path = text(prefix, ".", first + l, ".", name);
     const MultiHead& layer = *layers[static_cast<size_t>(first + l)];
-    const Tensor& weights = seen.weights(path);
+    const Tensor weights = seen.take_weights(path);
     float* raw = out.weights.mutable_ptr() + l * most * n * m;
     std::copy_n(weights.ptr(), weights.numel(), raw);
     if (!wanted.values) continue;

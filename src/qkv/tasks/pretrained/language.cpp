@@ -12,12 +12,17 @@
 namespace qkv {
 namespace {
 
-PretrainedLanguage joined(const std::string& folder, LanguageSettings settings, const PretrainedTokenizer& tokenizer,
-                          std::unique_ptr<LanguageModel> model) {
+// Before anything large is opened.
+void check_vocabulary(const std::string& folder, const LanguageSettings& settings,
+                      const PretrainedTokenizer& tokenizer) {
   require(tokenizer.size() <= settings.words,
           "{folder}: its tokenizer has {tokens} tokens, but its embedding only {rows} rows", "folder"_a = folder,
           "tokens"_a = grouped(static_cast<uint64_t>(tokenizer.size())),
           "rows"_a = grouped(static_cast<uint64_t>(settings.words)));
+}
+
+PretrainedLanguage joined(LanguageSettings settings, const PretrainedTokenizer& tokenizer,
+                          std::unique_ptr<LanguageModel> model) {
   for (auto id = tokenizer.size(); id < settings.words; ++id) settings.never.push_back(id);  // they have no text
   return {.config = std::move(settings.config),
           .tokenizer = TextTokenizer::pretrained(tokenizer),
@@ -34,14 +39,14 @@ PretrainedLanguage open_pretrained_language(const std::string& folder) {
   if (is_llama2c_folder(folder)) {
     const Llama2cWeights weights(folder);
     const auto words = static_cast<int32_t>(weights.settings().words);
-    return joined(folder, weights.settings(), PretrainedTokenizer::open_llama2c(folder + "/tokenizer.bin", words),
+    return joined(weights.settings(), PretrainedTokenizer::open_llama2c(folder + "/tokenizer.bin", words),
                   open_llama2c_model(weights));
   }
   const bool gpt2 = architecture == Architecture::gpt2;
   const LanguageSettings settings = gpt2 ? read_gpt2_settings(folder) : read_llama_settings(folder);
   const PretrainedTokenizer tokenizer = PretrainedTokenizer::open(folder, name_of(architecture));
-  return joined(folder, settings, tokenizer,
-                gpt2 ? open_gpt2_model(folder, settings) : open_llama_model(folder, settings));
+  check_vocabulary(folder, settings, tokenizer);
+  return joined(settings, tokenizer, gpt2 ? open_gpt2_model(folder, settings) : open_llama_model(folder, settings));
 }
 
 }  // namespace qkv

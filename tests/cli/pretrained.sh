@@ -56,7 +56,7 @@ refused() { local hint=$1; shift; expect 1 "$hint" translate --model "$@"; }
 mkdir empty
 refused 'qkv: error: empty: has no config.yaml and no config.json; expected a folder that qkv train wrote, or a pretrained one' empty
 edited other config model_type '"t5"'
-refused 'qkv: error: other/config.json: "model_type" is "t5"; qkv opens marian, llama, gpt2' other
+refused 'qkv: error: other/config.json: "model_type" is "t5"; qkv opens marian, llama, gpt2, bert, roberta, xlm-roberta, vit' other
 edited missing drop model.decoder.layers.1.fc2.bias
 refused 'qkv: error: missing: has no tensor "model.decoder.layers.1.fc2.bias", which a Marian model of its config.json needs' missing
 edited over rename final_logits_bias lm_head.bias

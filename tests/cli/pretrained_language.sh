@@ -77,7 +77,7 @@ run inspect --model gpt2 "$(printf 'a dog %.0s' {1..40})"
 # What is refused.
 refused() { local hint=$1; shift; expect 1 "$hint" generate --prompt 'a dog' --model "$@"; }
 edited gpt2 other config model_type '"rwkv"'
-refused 'qkv: error: other/config.json: "model_type" is "rwkv"; qkv opens marian, llama, gpt2' other
+refused 'qkv: error: other/config.json: "model_type" is "rwkv"; qkv opens marian, llama, gpt2, bert, roberta, xlm-roberta, vit' other
 edited llama_tied missing drop model.layers.1.mlp.up_proj.bias
 refused 'qkv: error: missing: has no tensor "model.layers.1.mlp.up_proj.bias", which a Llama model of its config.json needs' missing
 edited llama_tied over config mlp_bias false

@@ -81,6 +81,8 @@ class Check : public Command {
         return check_language(global);
       case TaskKind::vision:
         return check_vision({model_, data_, count_, json_}, global);
+      case TaskKind::encoding:
+        return check_encoder({model_, data_, count_, json_}, global);
     }
     return 1;
   }

@@ -16,5 +16,6 @@ struct CheckRequest {
 
 /// Prints what was tried and returns the exit code.
 int check_vision(const CheckRequest& request, const Global& global);
+int check_encoder(const CheckRequest& request, const Global& global);
 
 }  // namespace qkv::cli

@@ -10,6 +10,7 @@ std::unique_ptr<Command> bench_command();
 std::unique_ptr<Command> check_command();
 std::unique_ptr<Command> classify_command();
 std::unique_ptr<Command> data_command();
+std::unique_ptr<Command> embed_command();
 std::unique_ptr<Command> generate_command();
 std::unique_ptr<Command> info_command();
 std::unique_ptr<Command> inspect_command();
@@ -32,6 +33,7 @@ Commands all_commands() {
   commands.push_back(translate_command());
   commands.push_back(classify_command());
   commands.push_back(generate_command());
+  commands.push_back(embed_command());
   commands.push_back(inspect_command());
   commands.push_back(prune_command());
   commands.push_back(score_command());

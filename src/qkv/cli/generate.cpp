@@ -11,6 +11,8 @@
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/text.h"
 #include "qkv/report/language.h"
+#include "qkv/report/text_vectors.h"
+#include "qkv/tasks/kinds.h"
 
 namespace qkv::cli {
 namespace {
@@ -76,6 +78,7 @@ class Generate : public Command {
       if (stop.empty()) throw UsageError(tr("--stop: the text is empty"));
       stop = with_escapes(stop);
     }
+    if (run_task(model_) == TaskKind::encoding) return fill_texts(global);
     const LanguageGenerator generator(model_);
     check_objective(generator.objective());
     note_unfinished(model_, global);
@@ -181,6 +184,20 @@ class Generate : public Command {
         fmt::print("{}\n", report::to_json(generator, prompt, filled));
       else
         fmt::print("{}", report::to_text(generator, filled, global.language));
+    }
+    return 0;
+  }
+
+  // A pretrained encoder with a head of words.
+  int fill_texts(const Global& global) const {
+    check_objective(LanguageObjective::masked);
+    const SentenceEncoder encoder(model_);
+    for (const std::string& prompt : all_prompts(global)) {
+      const Filled filled = fill_gaps(encoder, prompt, candidates_.value_or(kCandidates));
+      if (json_)
+        fmt::print("{}\n", report::to_json(encoder, prompt, filled));
+      else
+        fmt::print("{}", report::to_text(encoder, filled, global.language));
     }
     return 0;
   }

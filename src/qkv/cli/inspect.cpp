@@ -53,6 +53,10 @@ class Inspect : public Command {
         "--rollout",
         tr("Transformer: also how much of each word is in a state after the layers so far (Abnar and Zuidema, 2020)"),
         o_.choice.rollout);
+    options.flag("--words",
+                 tr("text: maps between words instead of tokens: what the tokens of a word see, on average, of all "
+                    "tokens of another"),
+                 o_.by_word);
     options.option("--steps N", tr("Transformer: pad the sentence to N tokens, as the book's figures do"), o_.steps, 1,
                    4096);
     options.option("--patch R,C", tr("image: what the patch in this row and column, from 1, attends to"), o_.patch);
@@ -78,6 +82,8 @@ class Inspect : public Command {
         return inspect_vision(o_, global);
       case TaskKind::language:
         return inspect_language(o_, global);
+      case TaskKind::encoding:
+        return inspect_encoder(o_, global);
     }
     return 1;
   }
@@ -96,6 +102,7 @@ class Inspect : public Command {
     if (o_.base && !o_.gold) throw UsageError(tr("--base goes with --gold FILE"));
     if (o_.colours.given() && (o_.json || (o_.output && o_.output->ends_with(".npz"))))
       throw UsageError(tr("--cmap and --range are for pictures; --json and .npz contain numbers"));
+    if (o_.by_word && (o_.steps || o_.gold)) throw UsageError(tr("--words excludes --steps and --gold"));
     if (o_.target && !o_.pairs.empty()) throw UsageError(tr("--target and --pairs exclude each other"));
     if (o_.output && !o_.output->ends_with(".npz") && !o_.output->ends_with(".html")) {
       for (const char* ending : {".svg", ".png", ".txt"})
@@ -117,7 +124,7 @@ std::string InspectOptions::sentence() const {
 }
 
 bool InspectOptions::writes_explorer() const {
-  return writes(".html") && !choice.values && !choice.rollout && !steps && !gold && !colours.given();
+  return writes(".html") && !choice.values && !choice.rollout && !by_word && !steps && !gold && !colours.given();
 }
 
 int write_explorer(const InspectOptions& options, const std::string& text, const std::optional<std::string>& target,

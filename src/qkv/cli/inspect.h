@@ -21,7 +21,7 @@ struct InspectOptions {
   std::optional<std::string> target, gold, output;
   std::optional<int64_t> line, beam, base, steps;
   std::optional<std::string> patch;  // "ROW,COLUMN", from 1
-  bool resize = false;
+  bool resize = false, by_word = false;
   report::MapChoice choice;
   ColourOptions colours;
   bool json = false;
@@ -36,6 +36,7 @@ struct InspectOptions {
 int inspect_translation(const InspectOptions& options, const Global& global);
 int inspect_vision(const InspectOptions& options, const Global& global);
 int inspect_language(const InspectOptions& options, const Global& global);
+int inspect_encoder(const InspectOptions& options, const Global& global);
 
 /// Draws figures on the terminal or to the output file, under `title`; for .html as a page that `html` makes.
 int show_figures(const InspectOptions& options, const std::string& title, const std::vector<Figure>& figures,

@@ -7,6 +7,7 @@
 #include "qkv/cli/unknown_text.h"
 #include "qkv/cli/unknown_words.h"
 #include "qkv/data/text.h"
+#include "qkv/report/attention_words.h"
 #include "qkv/tasks/language/generator.h"
 
 namespace qkv::cli {
@@ -23,11 +24,15 @@ int inspect_language(const InspectOptions& o, const Global& global) {
   if (o.writes_explorer() && generator.objective() == LanguageObjective::causal)
     return write_explorer(o, text, {}, global);
   const LanguageBatch batch = generator.batch_of(text);
+  const MapsWanted wanted = report::wanted_maps(o.choice, generator.config().model.facts());
   const std::vector<std::string> read = generator.tokens(batch.read.data());
-  report::SeenPair seen{language_attention(generator.model(), batch), read, read, read};
+  report::SeenPair seen{language_attention(generator.model(), batch, wanted), read, read, read, wanted};
   report::SeenSentence title{.source = text, .target = {}, .source_tokens = read, .target_tokens = {}, .attention = {}};
   if (generator.objective() == LanguageObjective::spans)
     seen.input_tokens = seen.output_tokens = generator.tokens(batch.written.data());
+  if (o.by_word)
+    seen = report::by_words(seen, report::token_words(seen.source_tokens), report::token_words(seen.input_tokens),
+                            report::token_words(seen.output_tokens));
   if (o.json) {
     fmt::print("{}\n", report::text_json(text, seen, o.choice));
     return 0;

@@ -1,6 +1,7 @@
 // qkv inspect for translation: the attention of a sentence and its translation.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "qkv/cli/inspect.h"
@@ -10,6 +11,7 @@
 #include "qkv/data/corpus.h"
 #include "qkv/data/text.h"
 #include "qkv/eval/alignment.h"
+#include "qkv/report/attention_words.h"
 #include "qkv/tasks/translation/translator.h"
 
 namespace qkv::cli {
@@ -43,11 +45,10 @@ class InspectTranslation {
       return write_explorer(o_, seen.source, given ? std::optional(seen.target) : std::nullopt, global);
     if (const Transformer* model = translator.model().transformer())
       return show(global, seen, pair_of(translator, *model, seen), gold_boxes(translator, seen));
-    require(
-        !asks_for_heads(),
-        "{model}: this model has a single attention map; --kind, --layer, --head, --values, --rollout and --steps are "
-        "for Transformers",
-        "model"_a = o_.model);
+    require(!asks_for_heads(),
+            "{model}: this model has a single attention map; --kind, --layer, --head, --values, --rollout, --steps and "
+            "--words are for Transformers",
+            "model"_a = o_.model);
     if (o_.json) return print(report::to_json(seen));
     if (o_.writes(".npz")) return write_arrays(o_, seen.target, report::to_arrays(seen), global);
     return draw(global, seen, {attention_figure(seen, o_.choice.colours, gold_boxes(translator, seen))});
@@ -56,7 +57,7 @@ class InspectTranslation {
  private:
   bool asks_for_heads() const {
     return o_.choice.kind != "all" || o_.choice.layer || o_.choice.head || o_.choice.values || o_.choice.rollout ||
-           o_.steps;
+           o_.steps || o_.by_word;
   }
 
   Looked look(const Translator& translator) const {
@@ -158,8 +159,20 @@ class InspectTranslation {
     inputs.insert(inputs.end(), written.begin(), written.end() - 1);
     const auto row = [](const std::vector<int32_t>& ids) { return Ids({1, std::ssize(ids)}, ids); };
     const Ids length({1}, {static_cast<int32_t>(seen.source_ids.size())});
-    return {transformer_attention(model, row(read), length, row(inputs)), source.tokens(read), target.tokens(inputs),
-            target.tokens(written)};
+    const MapsWanted wanted = report::wanted_maps(o_.choice, model.config.facts());
+    const report::SeenPair out{transformer_attention(model, row(read), length, row(inputs), {}, wanted),
+                               source.tokens(read), target.tokens(inputs), target.tokens(written), wanted};
+    if (!o_.by_word) return out;
+    // A model may write a text in other tokens than its tokenizer would: then each of them counts as a word.
+    const auto parts = [](const Tokenizer& tokenizer, const std::string& text, const std::vector<int32_t>& ids) {
+      const std::vector<int32_t> own = tokenizer.encode(text);
+      const bool same = own.size() <= ids.size() && std::equal(own.begin(), own.end(), ids.begin());
+      return same ? tokenizer.word_of_token(text) : std::vector<int32_t>();
+    };
+    const auto reads = parts(source, seen.source, read), writes = parts(target, seen.target, written);
+    return report::by_words(out, report::token_words(seen.source, reads, out.source_tokens, 0),
+                            report::token_words(seen.target, writes, out.input_tokens, 1),
+                            report::token_words(seen.target, writes, out.output_tokens, 0));
   }
 
   // Gold links as cells of tokens.

@@ -27,8 +27,8 @@ Viewer viewer_of(const InspectOptions& o, const Classifier& classifier) {
 }  // namespace
 
 int inspect_vision(const InspectOptions& o, const Global& global) {
-  if (!o.pairs.empty() || o.target || o.beam || o.steps || o.choice.kind != "all")
-    throw UsageError(tr("--pairs, --target, --beam, --steps and --kind are for models of text"));
+  if (!o.pairs.empty() || o.target || o.beam || o.steps || o.choice.kind != "all" || o.by_word)
+    throw UsageError(tr("--pairs, --target, --beam, --steps, --kind and --words are for models of text"));
   if (o.words.size() != 1) throw UsageError(tr("give one image, got {count} words", "count"_a = o.words.size()));
   const std::string& file = o.words[0];
   const Classifier classifier(o.model);

@@ -12,6 +12,8 @@
 #include "qkv/eval/metrics.h"
 #include "qkv/report/language.h"
 #include "qkv/report/scores.h"
+#include "qkv/tasks/encoding/hidden_words.h"
+#include "qkv/tasks/kinds.h"
 
 namespace qkv::cli {
 namespace {
@@ -80,6 +82,7 @@ class Score : public Command {
   int score_texts(const Global& global) {
     if (!references_.empty())
       throw UsageError(tr("--model and --ref exclude each other: a language model scores texts on their own"));
+    if (run_task(model_) == TaskKind::encoding) return score_hidden(global);
     const LanguageGenerator generator(model_);
     note_unfinished(model_, global);
     for (const std::string& path : hypotheses_.empty() ? Lines{"-"} : hypotheses_) {
@@ -87,8 +90,21 @@ class Score : public Command {
       const std::string text = read_whole_text(path);
       const TextScore score = generator.score(text, name);
       note_unknown(generator.unknown(text), name, global);
-      fmt::print("{}\n", json_ ? report::to_json(generator, name.in(Language::en), score)
-                               : report::to_text(generator, name, score).in(global.language));
+      fmt::print("{}\n", json_ ? report::to_json(generator.objective(), name.in(Language::en), score)
+                               : report::to_text(generator.objective(), name, score).in(global.language));
+    }
+    return 0;
+  }
+
+  // A pretrained encoder with a head of words: every token is hidden once.
+  int score_hidden(const Global& global) const {
+    const SentenceEncoder encoder(model_);
+    for (const std::string& path : hypotheses_.empty() ? Lines{"-"} : hypotheses_) {
+      const Text name = input_name(path);
+      const TextScore score = hidden_score(encoder, read_whole_text(path), name);
+      constexpr auto kMasked = LanguageObjective::masked;
+      fmt::print("{}\n", json_ ? report::to_json(kMasked, name.in(Language::en), score)
+                               : report::to_text(kMasked, name, score).in(global.language));
     }
     return 0;
   }

@@ -17,9 +17,19 @@ struct Taps {
   std::vector<int32_t> weights;
 };
 
-// Pillow's triangle filter: as wide as an output pixel where the row becomes shorter, so that every pixel counts.
-std::vector<Taps> taps_of(int64_t in, int64_t out) {
-  const double scale = static_cast<double>(in) / static_cast<double>(out), support = std::max(scale, 1.0);
+// Pillow's filters by the distance from the output pixel's centre: a triangle, and Keys' cubic with a = -1/2.
+double filtered(ImageFilter filter, double x) {
+  x = std::abs(x);
+  if (filter == ImageFilter::bilinear) return x < 1 ? 1 - x : 0;
+  constexpr double a = -0.5;
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+// A filter is wider where the row becomes shorter, so that every pixel counts.
+std::vector<Taps> taps_of(int64_t in, int64_t out, ImageFilter filter) {
+  const double scale = static_cast<double>(in) / static_cast<double>(out), wider = std::max(scale, 1.0),
+               support = wider * (filter == ImageFilter::bilinear ? 1 : 2);
   std::vector<Taps> all(static_cast<size_t>(out));
   for (int64_t i = 0; i < out; ++i) {
     const double centre = (static_cast<double>(i) + 0.5) * scale;
@@ -28,14 +38,15 @@ std::vector<Taps> taps_of(int64_t in, int64_t out) {
     std::vector<double> weights;
     double sum = 0;
     for (int64_t x = first; x < last; ++x) {
-      const double distance = std::abs((static_cast<double>(x) - centre + 0.5) / support);
-      weights.push_back(distance < 1 ? 1 - distance : 0);
+      weights.push_back(filtered(filter, (static_cast<double>(x) - centre + 0.5) / wider));
       sum += weights.back();
     }
     Taps& taps = all[static_cast<size_t>(i)];
     taps.first = first;
-    for (const double w : weights)
-      taps.weights.push_back(static_cast<int32_t>(0.5 + (sum != 0 ? w / sum : w) * (1 << kPrecision)));
+    for (const double w : weights) {
+      const double share = (sum != 0 ? w / sum : w) * (1 << kPrecision);
+      taps.weights.push_back(static_cast<int32_t>(share + (share < 0 ? -0.5 : 0.5)));
+    }
   }
   return all;
 }
@@ -53,9 +64,9 @@ uint8_t weighted(const uint8_t* from, int64_t stride, const Taps& taps) {
 // Scales planes of one size to another: rows first, then columns, as Pillow does.
 class Resizer {
  public:
-  Resizer(const ImageSize& from, const ImageSize& to) : from_(from), to_(to) {
-    if (from.width != to.width) along_rows_ = taps_of(from.width, to.width);
-    if (from.height != to.height) along_columns_ = taps_of(from.height, to.height);
+  Resizer(const ImageSize& from, const ImageSize& to, ImageFilter filter) : from_(from), to_(to) {
+    if (from.width != to.width) along_rows_ = taps_of(from.width, to.width, filter);
+    if (from.height != to.height) along_columns_ = taps_of(from.height, to.height, filter);
   }
 
   void operator()(const uint8_t* plane, uint8_t* out, std::vector<uint8_t>& between) const {
@@ -137,18 +148,22 @@ ImageSet ImageSet::part(std::span<const int64_t> numbers) const {
   return out;
 }
 
-std::vector<uint8_t> converted(std::span<const uint8_t> image, const ImageSize& from, const ImageSize& to) {
+std::vector<uint8_t> converted(std::span<const uint8_t> image, const ImageSize& from, const ImageSize& to,
+                               ImageFilter filter) {
   check(std::ssize(image) == from.bytes(), "[converted] ", image.size(), " bytes are not an image of ", from.bytes());
-  return resized(image, Resizer(from, to), from, to);
+  return resized(image, Resizer(from, to, filter), from, to);
 }
 
 Tensor image_batch(const ImageSet& set, std::span<const int64_t> numbers, const ImageSize& to,
                    const ImageScaling& scaling, const Augmentation& changes, const Rng& rng) {
   const auto rows = std::ssize(numbers);
+  check(to.channels == 1 || to.channels == 3, "[image_batch] expected 1 or 3 channels, got ", to.channels);
   Tensor out = Tensor::empty({rows, to.channels, to.height, to.width});
-  float values[256];
-  for (int b = 0; b < 256; ++b) values[b] = static_cast<float>((b / 255.0 - scaling.mean) / scaling.deviation);
-  const Resizer resizer(set.size, to);
+  std::array<std::array<float, 256>, 3> values{};
+  for (size_t c = 0; c < values.size(); ++c)
+    for (size_t b = 0; b < 256; ++b)
+      values[c][b] = static_cast<float>((static_cast<double>(b) / 255.0 - scaling.mean[c]) / scaling.deviation[c]);
+  const Resizer resizer(set.size, to, scaling.filter);
   float* all = out.mutable_ptr();
   parallel_for(rows, 10.0 * static_cast<double>(out.numel()), [&](int64_t r) {
     const int64_t i = numbers[static_cast<size_t>(r)];
@@ -157,10 +172,11 @@ Tensor image_batch(const ImageSet& set, std::span<const int64_t> numbers, const 
     float* pixel = all + r * to.bytes();
     for (int64_t row = 0; row < to.channels * to.height; ++row) {
       const int64_t y = row % to.height - change.down;
+      const std::array<float, 256>& value = values[static_cast<size_t>(row / to.height)];
       const uint8_t* from = image.data() + (row - change.down) * to.width;
       for (int64_t at = -change.right; at < to.width - change.right; ++at) {
         const bool inside = y >= 0 && y < to.height && at >= 0 && at < to.width;
-        *pixel++ = values[!inside ? 0 : from[change.mirrored ? to.width - 1 - at : at]];
+        *pixel++ = value[!inside ? 0 : from[change.mirrored ? to.width - 1 - at : at]];
       }
     }
   });

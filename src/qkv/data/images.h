@@ -1,6 +1,7 @@
 // Sets of small images with labels: IDX files, PNG files, folders of PNG files by class, and Fashion-MNIST.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -75,20 +76,28 @@ ImageSet read_mnist_folder(const std::string& folder, MnistPart part);
 /// without it.
 ImageSet fashion_mnist(MnistPart part);
 
-/// The image at another size, by Pillow's bilinear filter to the bit, which is what torchvision's Resize does with
+/// How an image of another size is computed: by Pillow's filters of these names.
+enum class ImageFilter { bilinear, bicubic };
+/// The image at another size, as Pillow has it to the bit, which for bilinear is what torchvision's Resize does with
 /// such images. Colours become grey by the weights of ITU-R 601, and grey becomes three equal channels.
-std::vector<uint8_t> converted(std::span<const uint8_t> image, const ImageSize& from, const ImageSize& to);
+std::vector<uint8_t> converted(std::span<const uint8_t> image, const ImageSize& from, const ImageSize& to,
+                               ImageFilter filter = ImageFilter::bilinear);
 
 /// Random changes of training images.
 struct Augmentation {
   int64_t shift = 0;  // moved by up to this many pixels along both axes; what comes in is black
   bool flip = false;  // mirrored, left to right, half of the time
 };
-/// The images with these numbers at size `to`, as numbers (byte / 255 - mean) / deviation: (rows, C, H, W). Image i is
-/// changed by numbers i of the stream.
+/// What a model sees of a byte: (byte / 255 - mean) / deviation, of every channel.
 struct ImageScaling {
-  double mean = 0, deviation = 1;
+  std::array<double, 3> mean{}, deviation{1, 1, 1};
+  ImageFilter filter = ImageFilter::bilinear;  // for images of another size
+  /// The same for all channels.
+  static ImageScaling same(double mean, double deviation) {
+    return {.mean = {mean, mean, mean}, .deviation = {deviation, deviation, deviation}};
+  }
 };
+/// The images with these numbers at size `to`, scaled: (rows, C, H, W). Image i is changed by numbers i of the stream.
 Tensor image_batch(const ImageSet& set, std::span<const int64_t> numbers, const ImageSize& to,
                    const ImageScaling& scaling, const Augmentation& changes = {}, const Rng& rng = Rng(0));
 

@@ -17,6 +17,7 @@ TransformerConfig VisionTransformerConfig::blocks() const {
   out.self_dropout = 0.0f;  // as in the book, only its weights are dropped
   out.inner_dropout = dropout;
   out.norm = norm;
+  out.norm_eps = norm_eps;
   out.activation = activation;
   out.positions = PositionKind::none;
   out.attention = attention;

@@ -23,6 +23,7 @@ struct VisionTransformerConfig {
   float dropout = 0.1f;            // on attention weights, and in the feed-forward network after both layers
   float embedding_dropout = 0.1f;  // on the sum of patches and positions
   NormPlace norm = NormPlace::pre;
+  float norm_eps = kNormEps;
   Activation activation = Activation::gelu;
   ScorerKind attention = ScorerKind::scaled_dot;
   bool bias = false;  // in the projections of attention
@@ -55,6 +56,7 @@ struct VisionTransformerConfig {
       0.99);
     f("embedding_dropout", tr("dropout on the sum of patches and positions"), embedding_dropout, 0, 0.99);
     f("norm", tr("layer norm after the residual sum, or before each sublayer"), norm);
+    f("norm_eps", tr("added to the variance in layer norms"), norm_eps, 1e-12, 1);
     f("activation", tr("activation of the feed-forward network"), activation,
       std::vector{Activation::relu, Activation::gelu, Activation::gelu_tanh});
     f("attention", tr("attention scoring function"), attention,

@@ -48,13 +48,17 @@ std::vector<Kind> chosen_kinds(const SeenPair& seen, const MapChoice& choice) {
   return out;
 }
 
-// The requested layer and head of (layers, heads, n, m).
-Tensor chosen(const Tensor& maps, const std::string& name, std::optional<int64_t> layer, std::optional<int64_t> head) {
+// The requested layer and head of (layers, heads, n, m), which may be all that there is.
+Tensor chosen(const Tensor& maps, const std::string& name, std::optional<int64_t> layer, std::optional<int64_t> head,
+              const MapsWanted& there = {}) {
+  if (there.layer) layer = {};
+  if (there.head) head = {};
   const int64_t layers = maps.size(0), heads = maps.size(1), n = maps.size(2), m = maps.size(3);
   require(!layer || *layer <= layers, "--layer {layer}: the last layer of the {name} attention is {layers}",
           "layer"_a = layer.value_or(0), "name"_a = name, "layers"_a = layers);
   require(!head || *head <= heads, "--head {head}: the last head of the {name} attention is {heads}",
           "head"_a = head.value_or(0), "name"_a = name, "heads"_a = heads);
+  if (!layer && !head) return maps;
   const int64_t first_layer = layer ? *layer - 1 : 0, first_head = head ? *head - 1 : 0;
   const int64_t rows = layer ? 1 : layers, cols = head ? 1 : heads;
   Tensor out = Tensor::empty({rows, cols, n, m});
@@ -120,7 +124,7 @@ class Drawer {
 
  private:
   Tensor select(const Kind& kind, const AttentionMaps& maps) const {
-    return chosen(maps.*kind.maps, kind.name, choice_.layer, choice_.head);
+    return chosen(maps.*kind.maps, kind.name, choice_.layer, choice_.head, seen_.wanted);
   }
   Tensor select_layer(const Kind& kind, const AttentionMaps& maps) const {
     return chosen(maps.*kind.maps, kind.name, choice_.layer, {});
@@ -226,15 +230,6 @@ class Drawer {
   AttentionMaps mean_, rolled_;
 };
 
-Array lines_array(const std::vector<std::string>& words) {
-  std::vector<uint8_t> bytes;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) bytes.push_back('\n');
-    bytes.insert(bytes.end(), words[i].begin(), words[i].end());
-  }
-  return Array::of<uint8_t>({static_cast<int64_t>(bytes.size())}, bytes);
-}
-
 using Json = nlohmann::ordered_json;
 
 Json pair_json(const SeenSentence& seen) {
@@ -247,14 +242,39 @@ Json pair_json(const SeenSentence& seen) {
 
 }  // namespace
 
+Array lines_array(const std::vector<std::string>& words) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) bytes.push_back('\n');
+    bytes.insert(bytes.end(), words[i].begin(), words[i].end());
+  }
+  return Array::of<uint8_t>({static_cast<int64_t>(bytes.size())}, bytes);
+}
+
+MapsWanted wanted_maps(const MapChoice& choice, const ModelFacts& facts) {
+  MapsWanted out{.values = choice.values};
+  if (choice.rollout) return out;
+  const auto every_part = [&](const auto& has) { return std::ranges::all_of(facts.maps, has); };
+  if (choice.layer && every_part([&](const MapGroup& g) { return *choice.layer <= g.layers; }))
+    out.layer = *choice.layer - 1;
+  const auto has_head = [&](const MapGroup& g) {
+    for (int64_t l = 0; l < g.layers; ++l)
+      if (*choice.head > g.heads_of(l)) return false;
+    return true;
+  };
+  if (choice.head && every_part(has_head)) out.head = *choice.head - 1;
+  return out;
+}
+
 std::vector<NamedMaps> chosen_maps(const SeenPair& seen, const MapChoice& choice) {
   std::vector<NamedMaps> out;
   const AttentionMaps rolled = choice.rollout ? rollout(seen.attention.weights) : AttentionMaps{};
   for (const Kind& kind : chosen_kinds(seen, choice)) {
-    out.push_back({kind.name, chosen(seen.attention.weights.*kind.maps, kind.name, choice.layer, choice.head)});
+    out.push_back(
+        {kind.name, chosen(seen.attention.weights.*kind.maps, kind.name, choice.layer, choice.head, seen.wanted)});
     if (choice.values)
-      out.push_back({kind.name + "_values",
-                     chosen(seen.attention.value_weighted.*kind.maps, kind.name, choice.layer, choice.head)});
+      out.push_back({kind.name + "_values", chosen(seen.attention.value_weighted.*kind.maps, kind.name, choice.layer,
+                                                   choice.head, seen.wanted)});
     if (choice.rollout) out.push_back({kind.name + "_rollout", chosen(rolled.*kind.maps, kind.name, choice.layer, {})});
   }
   return out;

@@ -36,7 +36,12 @@ struct SeenSentence {
 struct SeenPair {
   TransformerAttention attention;
   std::vector<std::string> source_tokens, input_tokens, output_tokens;
+  MapsWanted wanted = {};  // which maps `attention` has
 };
+
+/// The maps that a choice needs of a model, so that no others are computed: a rollout needs all of them, and so does an
+/// error about a layer that a part lacks.
+MapsWanted wanted_maps(const MapChoice& choice, const ModelFacts& facts);
 
 /// An array "encoder", "encoder_values", "encoder_rollout", ... of shape (layers, heads, queries, keys), as chosen.
 struct NamedMaps {
@@ -61,8 +66,9 @@ std::string to_json(const SeenSentence& seen);
 std::string to_json(const SeenSentence& seen, const SeenPair& pair, const MapChoice& choice);
 /// {"text": "...", "tokens": [...], "decoder": [...]}: a text that a language model has read.
 std::string text_json(const std::string& text, const SeenPair& seen, const MapChoice& choice);
-/// The same as arrays; tokens are UTF-8 separated by line ends, for
-/// bytes(z["source_tokens"]).decode().split("\n").
+/// Tokens as an array: UTF-8 separated by line ends, for bytes(z["source_tokens"]).decode().split("\n").
+Array lines_array(const std::vector<std::string>& words);
+/// The same as arrays.
 std::map<std::string, Array> to_arrays(const SeenSentence& seen);
 std::map<std::string, Array> to_arrays(const SeenPair& pair, const MapChoice& choice);
 /// A self-contained page with the figures.

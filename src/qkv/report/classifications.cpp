@@ -32,7 +32,7 @@ std::vector<Classification> classifications(const Classifier& classifier, const 
   std::vector<Classification> out;
   for (int64_t i = 0; i < set.count(); ++i) {
     const std::span<const float> row = row_of(probabilities, i);
-    Classification one{file, {}, {}, {}};
+    Classification one{.file = file};
     if (set.count() > 1) one.image = i + 1;
     for (const int64_t c : best_classes(row, top))
       one.answers.push_back({classes[static_cast<size_t>(c)], c, double{row[static_cast<size_t>(c)]}});
@@ -43,7 +43,7 @@ std::vector<Classification> classifications(const Classifier& classifier, const 
 }
 
 std::string to_text(const Classification& one) {
-  std::string out = printable(one.file);
+  std::string out = printable(one.text.value_or(one.file));
   if (one.image) out += text(":", *one.image);
   out += ": ";
   for (size_t i = 0; i < one.answers.size(); ++i)
@@ -53,7 +53,11 @@ std::string to_text(const Classification& one) {
 }
 
 std::string to_json(const Classification& one) {
-  Json out = {{"file", one.file}};
+  Json out;
+  if (one.text)
+    out["text"] = *one.text;
+  else
+    out["file"] = one.file;
   if (one.image) out["image"] = *one.image;
   out["class"] = one.answers.front().class_name;
   out["probability"] = one.answers.front().probability;

@@ -20,10 +20,11 @@ struct Answer {
 };
 
 struct Classification {
-  std::string file;
-  std::optional<int64_t> image;      // its number in an IDX file, from 1
-  std::vector<Answer> answers;       // likeliest first
-  std::optional<std::string> label;  // the right class, if it is known
+  std::string file;  // of an image; else `text` is what was classified
+  std::optional<std::string> text = {};
+  std::optional<int64_t> image = {};      // its number in an IDX file, from 1
+  std::vector<Answer> answers = {};       // likeliest first
+  std::optional<std::string> label = {};  // the right class, if it is known
 };
 
 /// The `top` likeliest classes of every image.

@@ -69,12 +69,12 @@ std::string to_text(const LanguageGenerator& generator, const Filled& filled, La
   return out;
 }
 
-std::string to_json(const LanguageGenerator& generator, const std::string& file, const TextScore& s) {
+std::string to_json(LanguageObjective objective, const std::string& file, const TextScore& s) {
   Json out = {{"file", file},
-              {"objective", name_of(generator.objective())},
+              {"objective", name_of(objective)},
               {"perplexity", s.perplexity()},
               {"nats_per_token", s.nats_per_token()}};
-  if (generator.objective() == LanguageObjective::causal) out["bits_per_character"] = s.bits_per_character();
+  if (objective == LanguageObjective::causal) out["bits_per_character"] = s.bits_per_character();
   out["characters"] = s.characters;
   out["tokens"] = s.tokens;
   out["scored_tokens"] = static_cast<int64_t>(s.scored);
@@ -82,16 +82,16 @@ std::string to_json(const LanguageGenerator& generator, const std::string& file,
   return printed(out);
 }
 
-Text to_text(const LanguageGenerator& generator, const Text& file, const TextScore& s) {
+Text to_text(LanguageObjective objective, const Text& file, const TextScore& s) {
   const auto number = [](int64_t n) { return grouped(static_cast<uint64_t>(n)); };
-  if (generator.objective() == LanguageObjective::causal)
+  if (objective == LanguageObjective::causal)
     return tr(
         "{file}: perplexity {perplexity:.4f}, {nats:.4f} nats per token, {bits:.4f} bits per character "
         "({characters} characters, {tokens} tokens)",
         "file"_a = file, "perplexity"_a = s.perplexity(), "nats"_a = s.nats_per_token(),
         "bits"_a = s.bits_per_character(), "characters"_a = number(s.characters), "tokens"_a = number(s.tokens));
   // A model of spans is also asked where each span ends.
-  const bool spans = generator.objective() == LanguageObjective::spans;
+  const bool spans = objective == LanguageObjective::spans;
   const auto hidden = static_cast<int64_t>(s.scored);
   const Text of = spans         ? tr("{scored} hidden tokens and marks", "scored"_a = number(hidden))
                   : hidden == 1 ? tr("one hidden token")

@@ -19,8 +19,8 @@ std::string to_json(const LanguageGenerator& generator, const std::string& promp
 std::string to_text(const LanguageGenerator& generator, const Filled& filled, Language language);
 
 /// {"file": "a.txt", "perplexity": 5.1, "nats_per_token": 1.6, "bits_per_character": 2.3, ...}
-std::string to_json(const LanguageGenerator& generator, const std::string& file, const TextScore& score);
-Text to_text(const LanguageGenerator& generator, const Text& file, const TextScore& score);
+std::string to_json(LanguageObjective objective, const std::string& file, const TextScore& score);
+Text to_text(LanguageObjective objective, const Text& file, const TextScore& score);
 
 }  // namespace report
 }  // namespace qkv

@@ -15,10 +15,14 @@ namespace report {
 struct PretrainedReport {
   std::string path;
   Architecture architecture = Architecture::marian;
-  Text model;             // its summary
-  std::string tokenizer;  // its kind; "" without one
-  int64_t tokens = 0;     // of the tokenizer
-  int64_t positions = 0;  // the most tokens of a text
+  Text model;                            // its summary
+  std::string tokenizer;                 // its kind; "" without one
+  int64_t tokens = 0;                    // of the tokenizer
+  int64_t positions = 0;                 // the most tokens of a text
+  std::optional<ImageSize> images = {};  // that it sees
+  std::vector<std::string> classes;
+  std::string head;     // of an encoder: "words", "classes"; "" without one
+  std::string vectors;  // of an encoder: "mean, length 1"
   uint64_t parameters = 0;
   std::vector<std::string> types;  // of the weights: "F32"
   std::string licence;             // "" if the folder names none

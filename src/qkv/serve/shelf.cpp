@@ -140,6 +140,8 @@ LoadedModel ModelShelf::loaded(const ShelfModel& model) {
     case TaskKind::vision:
       made = std::make_shared<const Classifier>(model.folder);
       break;
+    case TaskKind::encoding:
+      fail("[serve] ", model.folder, " is not a run");
   }
   held_.push_front({model.id, changed, made});
   if (held_.size() > kLoaded) held_.pop_back();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "qkv/attention/edits.h"
@@ -25,10 +26,19 @@ struct TransformerAttention {
   AttentionMaps value_weighted;
 };
 
+/// Which maps are computed: all, those of one layer, or of one head; both count from 0, and every part must have them.
+/// All maps of a long text may not fit: more than kMostBytes are refused.
+struct MapsWanted {
+  std::optional<int64_t> layer = {}, head = {};
+  bool values = true;  // value-weighted ones too
+  static constexpr int64_t kMostBytes = int64_t{1} << 30;
+};
+
 /// With teacher forcing: source (1, S), of which the first source_lens (1) tokens are valid (absent: all), and
 /// target_in (1, T), which begins with <bos>. The maps of an edited attention are what is left after the edits.
 TransformerAttention transformer_attention(const Transformer& model, const Ids& source, const Ids& source_lens,
-                                           const Ids& target_in, const AttentionEdits& edits = {});
+                                           const Ids& target_in, const AttentionEdits& edits = {},
+                                           const MapsWanted& wanted = {});
 
 /// The self-attention of a stack of blocks: (layers, heads, n, n) each.
 struct StackAttention {
@@ -37,7 +47,8 @@ struct StackAttention {
 /// `pass` runs the model for one input, so that the blocks have the paths "PREFIX.0", "PREFIX.1", ... Edits are not
 /// checked against the model here.
 StackAttention stack_attention(const TransformerStack& stack, const std::string& prefix,
-                               const std::function<void(const Run&)>& pass, const AttentionEdits& edits = {});
+                               const std::function<void(const Run&)>& pass, const AttentionEdits& edits = {},
+                               const MapsWanted& wanted = {});
 
 /// The mean over the heads of every layer: (layers, 1, ...).
 Tensor mean_of_heads(const Tensor& maps);

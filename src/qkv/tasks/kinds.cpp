@@ -51,6 +51,7 @@ const TaskFacts& facts_of(TaskKind task) {
       {"translation", {"seq2seq", "transformer"}, tr("a translation model"), "qkv translate", "tokenizer.source.txt"},
       {"language", {"language"}, tr("a language model"), "qkv generate", "tokenizer.text.txt"},
       {"vision", {"vision"}, tr("a model that classifies images"), "qkv classify", "images.json"},
+      {"encoding", {}, tr("a model that encodes texts"), "qkv embed", ""},
   };
   return facts[static_cast<size_t>(task)];
 }

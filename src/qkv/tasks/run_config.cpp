@@ -105,6 +105,9 @@ RunConfig read_any_run_config(const std::string& folder) {
     }
     case TaskKind::language:
       return RunConfig(read_language_config(run_config_path(folder, task)));
+    case TaskKind::encoding:
+      run_config_path(folder, task);  // refuses it: it is not a run
+      break;
   }
   return {};
 }

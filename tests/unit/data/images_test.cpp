@@ -142,7 +142,7 @@ TEST(Images, FoldersOfPngFilesAreClasses) {
 TEST(Images, BatchesAreScaledNumbers) {
   const ImageSet set = some_images(3, {1, 2, 2});
   const int64_t numbers[] = {2, 0};
-  const Tensor batch = image_batch(set, numbers, {1, 2, 2}, {.mean = 0.5, .deviation = 0.25});
+  const Tensor batch = image_batch(set, numbers, {1, 2, 2}, ImageScaling::same(0.5, 0.25));
   ASSERT_EQ(batch.shape(), (Shape{2, 1, 2, 2}));
   for (int64_t i = 0; i < 8; ++i)
     EXPECT_EQ(batch.ptr()[i],

@@ -105,11 +105,13 @@ TextLoss text_loss(const LanguageModel& model, std::span<const int32_t> text, co
   return out;
 }
 
-TransformerAttention language_attention(const LanguageModel& model, const LanguageBatch& batch) {
-  if (model.pair) return transformer_attention(*model.pair, batch.read, {}, batch.written);
+TransformerAttention language_attention(const LanguageModel& model, const LanguageBatch& batch,
+                                        const MapsWanted& wanted) {
+  if (model.pair) return transformer_attention(*model.pair, batch.read, {}, batch.written, {}, wanted);
   const bool causal = model.config.objective == LanguageObjective::causal;
-  const StackAttention seen = stack_attention(model.single->stack, causal ? "decoder" : "encoder",
-                                              [&](const Run& run) { model.features(batch.read, run); });
+  const StackAttention seen = stack_attention(
+      model.single->stack, causal ? "decoder" : "encoder", [&](const Run& run) { model.features(batch.read, run); }, {},
+      wanted);
   TransformerAttention out;
   (causal ? out.weights.decoder : out.weights.encoder) = seen.weights;
   (causal ? out.value_weighted.decoder : out.value_weighted.encoder) = seen.value_weighted;

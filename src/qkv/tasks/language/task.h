@@ -43,7 +43,8 @@ struct TextLoss {
 TextLoss text_loss(const LanguageModel& model, std::span<const int32_t> text, const Rng& rng, Ranks* ranks = nullptr);
 
 /// What the model attends to in a batch of one row.
-TransformerAttention language_attention(const LanguageModel& model, const LanguageBatch& batch);
+TransformerAttention language_attention(const LanguageModel& model, const LanguageBatch& batch,
+                                        const MapsWanted& wanted = {});
 
 class LanguageTask {
  public:

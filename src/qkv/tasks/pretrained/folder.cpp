@@ -46,6 +46,12 @@ TaskKind task_of(Architecture architecture) {
   switch (architecture) {
     case Architecture::marian:
       return TaskKind::translation;
+    case Architecture::bert:
+    case Architecture::roberta:
+    case Architecture::xlm_roberta:
+      return TaskKind::encoding;
+    case Architecture::vit:
+      return TaskKind::vision;
     case Architecture::llama:
     case Architecture::gpt2:
       return TaskKind::language;

@@ -13,8 +13,10 @@
 namespace QKV_API qkv {
 
 /// What model_type of config.json may be.
-enum class Architecture { marian, llama, gpt2 };
-constexpr std::array<std::string_view, 3> names(Architecture) { return {"marian", "llama", "gpt2"}; }
+enum class Architecture { marian, llama, gpt2, bert, roberta, xlm_roberta, vit };
+constexpr std::array<std::string_view, 7> names(Architecture) {
+  return {"marian", "llama", "gpt2", "bert", "roberta", "xlm-roberta", "vit"};
+}
 
 /// Whether the folder has a config.json, or is one of llama2.c, and is not a run.
 bool is_pretrained_folder(const std::string& folder);

@@ -19,20 +19,41 @@ struct ModelJson::Tree {
   }
 };
 
-ModelJson::ModelJson(const std::string& path) : path_(path) {
+namespace {
+
+nlohmann::json parsed(const std::string& path) {
   const InputFile file(path);
   require(file.size() <= limits::kModelJsonBytes, "{path}: has {size} bytes, expected at most {most}", "path"_a = path,
           "size"_a = file.size(), "most"_a = limits::kModelJsonBytes);
   std::string text(static_cast<size_t>(file.size()), '\0');
   file.read(0, std::as_writable_bytes(std::span(text)));
-  auto tree = std::make_shared<Tree>();
   try {
-    tree->root = nlohmann::json::parse(text);
+    return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& e) {
     refuse("{path}: is not JSON: error at byte {position}", "path"_a = path, "position"_a = e.byte);
   }
+}
+
+}  // namespace
+
+ModelJson::ModelJson(const std::string& path) : path_(path) {
+  auto tree = std::make_shared<Tree>();
+  tree->root = parsed(path);
   require(tree->root.is_object(), "{path}: is not a JSON object", "path"_a = path);
   tree_ = std::move(tree);
+}
+
+std::vector<ModelJson> ModelJson::list(const std::string& path) {
+  nlohmann::json all = parsed(path);
+  require(all.is_array(), "{path}: is not a JSON list", "path"_a = path);
+  std::vector<ModelJson> out;
+  for (nlohmann::json& one : all) {
+    require(one.is_object(), "{path}: is not a list of JSON objects", "path"_a = path);
+    auto tree = std::make_shared<Tree>();
+    tree->root = std::move(one);
+    out.push_back(ModelJson(path, std::move(tree)));
+  }
+  return out;
 }
 
 void ModelJson::wrong(std::string_view key, const std::string& expected) const {
@@ -107,6 +128,38 @@ std::vector<std::string> ModelJson::words(std::string_view key) const {
   for (const nlohmann::json& item : *value) {
     if (!item.is_string()) wrong(key, "[\"...\"]");
     out.push_back(item.get<std::string>());
+  }
+  return out;
+}
+
+std::vector<double> ModelJson::numbers(std::string_view key, double low, double high) const {
+  const nlohmann::json* value = tree_->find(key);
+  if (!value) return {};
+  std::vector<double> out;
+  if (!value->is_array()) wrong(key, text("[", low, " to ", high, "]"));
+  for (const nlohmann::json& item : *value) {
+    if (!item.is_number() || item.get<double>() < low || item.get<double>() > high)
+      wrong(key, text("[", low, " to ", high, "]"));
+    out.push_back(item.get<double>());
+  }
+  return out;
+}
+
+bool ModelJson::is_object(std::string_view key) const {
+  const nlohmann::json* value = tree_->find(key);
+  return value && value->is_object();
+}
+
+std::vector<std::string> ModelJson::numbered_words(std::string_view key) const {
+  const auto named = strings(key);
+  std::vector<std::string> out(named.size());
+  for (const auto& [number, name] : named) {
+    size_t at = out.size();
+    if (!number.empty() && number.size() < 10 && number.find_first_not_of("0123456789") == std::string::npos)
+      at = static_cast<size_t>(std::stoul(number));
+    require(at < out.size() && out[at].empty(), "{path}: \"{key}\" has the number \"{number}\", expected 0 to {most}",
+            "path"_a = path_, "key"_a = key, "number"_a = number, "most"_a = out.size() - 1);
+    out[at] = name.empty() ? number : name;
   }
   return out;
 }

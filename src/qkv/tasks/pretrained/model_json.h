@@ -17,6 +17,8 @@ namespace QKV_API qkv {
 class ModelJson {
  public:
   explicit ModelJson(const std::string& path);
+  /// The objects of a file that holds a list of them.
+  static std::vector<ModelJson> list(const std::string& path);
 
   const std::string& path() const { return path_; }
   bool has(std::string_view key) const;
@@ -32,10 +34,15 @@ class ModelJson {
   std::vector<int64_t> wholes(std::string_view key, int64_t low, int64_t high) const;
   /// The words of a list of words; empty if the key is absent.
   std::vector<std::string> words(std::string_view key) const;
-  /// The keys of an object of strings with their values, in order; empty if the key is absent.
-  std::vector<std::pair<std::string, std::string>> strings(std::string_view key) const;
+  /// The numbers of a list of numbers; empty if the key is absent.
+  std::vector<double> numbers(std::string_view key, double low, double high) const;
+  bool is_object(std::string_view key) const;
   /// The object under a key; nothing if the key is absent.
   std::optional<ModelJson> object(std::string_view key) const;
+  /// The keys of an object of strings with their values, in order; empty if the key is absent.
+  std::vector<std::pair<std::string, std::string>> strings(std::string_view key) const;
+  /// The words of an object {"0": "...", "1": "..."} in the order of their numbers; empty if the key is absent.
+  std::vector<std::string> numbered_words(std::string_view key) const;
   /// Refuses the value of a key in the words of every other error, saying what was expected.
   [[noreturn]] void wrong(std::string_view key, const std::string& expected) const;
 

@@ -57,7 +57,8 @@ Tensor transposed_part(const Tensor& x, const WeightRule& rule) {
 
 WeightMapping::Source WeightMapping::source_of(const std::string& ours) const {
   for (const WeightRule& rule : table_.rules)
-    if (const auto star = match(rule.ours, ours)) return {&rule, table_.prefix + filled(rule.theirs, *star)};
+    if (const auto star = match(rule.ours, ours))
+      return {&rule, (rule.prefixed ? table_.prefix : "") + filled(rule.theirs, *star)};
   fail("[pretrained] the table of ", table_.architecture, " has no rule for ", ours);
 }
 
@@ -92,7 +93,8 @@ void WeightMapping::check_whole() const {
 
 void WeightMapping::check_repeats() const {
   for (const auto& [repeat, of] : table_.repeats) {
-    const std::string copy(repeat), first = table_.prefix + std::string(of);
+    const std::string copy(repeat), behind = table_.prefix + std::string(of),
+                                    first = weights_.has(behind) ? behind : std::string(of);
     if (!weights_.has(copy)) continue;
     const Tensor a = weights_.tensor(copy), b = weights_.tensor(first);
     const bool equal =

@@ -28,6 +28,7 @@ struct WeightRule {
   std::string_view ours, theirs;
   WeightChange change = WeightChange::copy;
   int64_t part = 0, parts = 1;
+  bool prefixed = true;  // false: the table's prefix is not before this name
 };
 
 /// A tensor that repeats another one, under another name: folders may have it, and it must be equal.

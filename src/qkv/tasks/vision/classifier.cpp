@@ -8,6 +8,7 @@
 #include "qkv/ops/softmax.h"
 #include "qkv/run/model_file.h"
 #include "qkv/run/run_folder.h"
+#include "qkv/tasks/pretrained/vit.h"
 
 namespace qkv {
 namespace {
@@ -23,7 +24,25 @@ VisionConfig read_config(const std::string& folder) {
 
 }  // namespace
 
-Classifier::Classifier(const std::string& folder) : config_(read_config(folder)), facts_(load_image_facts(folder)) {
+Classifier::Classifier(const std::string& folder) {
+  if (!is_pretrained_folder(folder)) {
+    open_run(folder);
+    return;
+  }
+  PretrainedVision opened = open_pretrained_vision(folder);
+  config_.model = opened.config;
+  facts_ = std::move(opened.facts);
+  scaling_ = opened.scaling;
+  stretches_ = opened.stretches;
+  own_ = std::move(opened.model);
+  model_ = own_.get();
+}
+
+void Classifier::open_run(const std::string& folder) {
+  config_ = read_config(folder);
+  facts_ = load_image_facts(folder);
+  scaling_ = config_.data.scaling();
+  stretches_ = config_.data.image_size > 0;
   try {
     config_.model.check(facts_.size);
   } catch (const Error& e) {
@@ -38,10 +57,14 @@ Classifier::Classifier(const std::string& folder) : config_(read_config(folder))
 }
 
 Classifier::Classifier(const VisionTransformer& model, ImageFacts facts, const VisionConfig& config)
-    : config_(config), facts_(std::move(facts)), model_(&model) {}
+    : config_(config),
+      facts_(std::move(facts)),
+      scaling_(config.data.scaling()),
+      stretches_(config.data.image_size > 0),
+      model_(&model) {}
 
 Tensor Classifier::input(const ImageSet& set, int64_t i) const {
-  return image_batch(set, std::span(&i, 1), facts_.size, config_.data.scaling());
+  return image_batch(set, std::span(&i, 1), facts_.size, scaling_);
 }
 
 Tensor Classifier::probabilities(const ImageSet& set) const {
@@ -51,7 +74,7 @@ Tensor Classifier::probabilities(const ImageSet& set) const {
   for (int64_t begin = 0; begin < set.count(); begin += kRows) {
     rows.resize(static_cast<size_t>(std::min(kRows, set.count() - begin)));
     std::iota(rows.begin(), rows.end(), begin);
-    const Tensor some = softmax(model_->logits(image_batch(set, rows, facts_.size, config_.data.scaling()), Run{}));
+    const Tensor some = softmax(model_->logits(image_batch(set, rows, facts_.size, scaling_), Run{}));
     std::copy_n(some.ptr(), some.numel(), out.mutable_ptr() + begin * classes);
   }
   return out;
@@ -59,7 +82,7 @@ Tensor Classifier::probabilities(const ImageSet& set) const {
 
 void Classifier::check_size(const ImageSet& set, const std::string& name, OtherSizes others) const {
   const bool same = set.size.height == facts_.size.height && set.size.width == facts_.size.width;
-  if (same || others == OtherSizes::stretched || config_.data.image_size > 0) return;
+  if (same || others == OtherSizes::stretched || stretches_) return;
   throw Error(tr("{name}: has {height} x {width} pixels, but the model was trained with {wanted_height} x "
                  "{wanted_width}",
                  "name"_a = name, "height"_a = set.size.height, "width"_a = set.size.width,

@@ -16,7 +16,7 @@ enum class OtherSizes { refused, stretched };
 
 class Classifier {
  public:
-  /// From a model or run folder.
+  /// From a model or run folder, or a pretrained one.
   explicit Classifier(const std::string& folder);
   /// From a model in memory, which must outlive it.
   Classifier(const VisionTransformer& model, ImageFacts facts, const VisionConfig& config);
@@ -24,6 +24,8 @@ class Classifier {
   const VisionConfig& config() const { return config_; }
   const ImageFacts& facts() const { return facts_; }
   const VisionTransformer& model() const { return *model_; }
+  /// What the model sees of a pixel.
+  const ImageScaling& scaling() const { return scaling_; }
 
   /// Image i of a set as the model sees it: (1, channels, height, width).
   Tensor input(const ImageSet& set, int64_t i) const;
@@ -33,8 +35,11 @@ class Classifier {
   void check_size(const ImageSet& set, const std::string& name, OtherSizes others) const;
 
  private:
+  void open_run(const std::string& folder);
   VisionConfig config_;
   ImageFacts facts_;
+  ImageScaling scaling_;
+  bool stretches_ = false;  // images of other sizes, as in training
   std::unique_ptr<VisionTransformer> own_;
   const VisionTransformer* model_;
 };

@@ -52,7 +52,7 @@ struct VisionDataConfig {
   bool fashion() const { return images == "fashion-mnist"; }
   /// The set has its own images for validation.
   bool has_own_validation() const;
-  ImageScaling scaling() const { return {mean, deviation}; }
+  ImageScaling scaling() const { return ImageScaling::same(mean, deviation); }
   Augmentation augmentation() const { return {shift, flip}; }
 };
 

@@ -26,14 +26,16 @@ double difference(const float* a, const float* b, int64_t count) {
 double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::nan("") : std::max(a, b); }
 
 // A patch with every pixel turned by half the range of brightness.
-void change_patch(Tensor& image, const VisionTransformer& model, int64_t patch, float amount) {
+void change_patch(Tensor& image, const VisionTransformer& model, int64_t patch, const ImageScaling& scaling) {
   const int64_t side = model.config.patch, columns = model.size.width / side,
                 plane = model.size.height * model.size.width;
-  for (int64_t c = 0; c < model.size.channels; ++c)
+  for (int64_t c = 0; c < model.size.channels; ++c) {
+    const auto amount = static_cast<float>(0.5 / scaling.deviation[static_cast<size_t>(c)]);
     for (int64_t y = 0; y < side; ++y)
       for (int64_t x = 0; x < side; ++x)
         image.mutable_ptr()[c * plane + (patch / columns * side + y) * model.size.width + patch % columns * side + x] +=
             amount;
+  }
 }
 
 }  // namespace
@@ -43,7 +45,7 @@ ImageLeakReport image_leaks(const Classifier& classifier, const ImageSet& set, c
   const VisionTransformer& model = classifier.model();
   const auto classes = std::ssize(classifier.facts().classes);
   const ImageSize& size = classifier.facts().size;
-  const ImageScaling scaling = classifier.config().data.scaling();
+  const ImageScaling scaling = classifier.scaling();
   ImageLeakReport out;
   for (int64_t i = 0; i < set.count(); ++i) {
     const Tensor alone = model.logits(classifier.input(set, i), {});
@@ -63,10 +65,9 @@ ImageLeakReport image_leaks(const Classifier& classifier, const ImageSet& set, c
     out.whole_compared += classes;
   }
   const Tensor first = model.logits(classifier.input(set, 0), {});
-  const auto amount = static_cast<float>(0.5 / scaling.deviation);
   for (int64_t p = 0; p < model.config.patches(size); ++p) {
     Tensor changed = classifier.input(set, 0);
-    change_patch(changed, model, p, amount);
+    change_patch(changed, model, p, scaling);
     ++out.patches;
     const double d = difference(first.ptr(), model.logits(changed, {}).ptr(), classes);
     if (d > 0) ++out.noticed;
